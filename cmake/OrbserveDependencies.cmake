@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Minimum versions are those of Debian 12.
+
+find_package(Threads REQUIRED)
+find_package(Protobuf 3.21 REQUIRED)
+find_package(gRPC 1.51 CONFIG REQUIRED)
+find_package(absl 20220623 CONFIG REQUIRED)
+find_package(hwy 1.0.3 CONFIG REQUIRED)
+find_package(TBB 2021.8 CONFIG REQUIRED)
+find_package(spdlog 1.10 CONFIG REQUIRED)
+find_package(CLI11 2.1 CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(civetweb 1.15 CONFIG REQUIRED)
+find_package(libjpeg-turbo 2.1 CONFIG REQUIRED)
+find_package(PNG 1.6 REQUIRED)
+
+if(ORBSERVE_BUILD_TESTS)
+  find_package(GTest 1.12 CONFIG REQUIRED)
+endif()

@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Interface targets that every library links, and the function that makes a library.
+
+add_library(orbserve_warnings INTERFACE)
+target_compile_options(orbserve_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wno-missing-field-initializers>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${ORBSERVE_WERROR}>>:-Werror>)
+
+# Linked by everything that includes features/algo/: results are part of the contract (docs/determinism.md). Compilers
+# for arm64 fuse multiply and add unasked; nvcc does so by default.
+add_library(orbserve_exact_math INTERFACE)
+target_compile_options(orbserve_exact_math INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--ftz=false;--prec-div=true;--prec-sqrt=true;-Xcompiler=-ffp-contract=off>)
+
+if(ORBSERVE_SANITIZE)
+  add_compile_options(-fsanitize=${ORBSERVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=${ORBSERVE_SANITIZE})
+endif()
+
+# orbserve_add_library(NAME SOURCES... [PUBLIC lib...] [PRIVATE lib...]): static library orbserve_NAME with the alias
+# orbserve::NAME, includes relative to the project's root.
+function(orbserve_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(orbserve_${name} STATIC ${ARG_SOURCES})
+  add_library(orbserve::${name} ALIAS orbserve_${name})
+  set_target_properties(orbserve_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(orbserve_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_link_libraries(orbserve_${name} PUBLIC ${ARG_PUBLIC} PRIVATE $<BUILD_INTERFACE:orbserve_warnings> ${ARG_PRIVATE})
+endfunction()

@@ -1,0 +1,3 @@
+#include "cpu/cpu_backend.h"
+#include "cpu/stages.h"
+#include "cpu/matcher.h"

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The seam between serving and computing. The CPU and the CUDA backend implement it; everything
+// above it knows this header only.
+//
+// Life of a frame: LeaseInput() gives a slot of the backend's own memory, decoding writes grey
+// pixels into it, the batcher gathers jobs of one plan, Submit() takes them, `done` gets one answer
+// per job in the order of the jobs. The slot is held by the job and returns to its pool when the
+// last holder lets go, so a frame whose device was lost can still be computed by another backend.
+//
+// Answers do not depend on the batch, the order of batches, the number of threads, the backend or
+// the device: every field is equal bit for bit (docs/determinism.md).
+
+#ifndef ORBSERVE_FEATURES_BACKEND_H_
+#define ORBSERVE_FEATURES_BACKEND_H_
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "features/image_view.h"
+#include "features/options.h"
+#include "features/types.h"
+
+namespace orbserve {
+
+// What a plan is compiled for.
+struct PlanSpec {
+  int width_px = 0;   // >= 1
+  int height_px = 0;  // >= 1
+  PipelineOptions pipeline;
+
+  bool operator==(const PlanSpec&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PlanSpec& s) {
+    const PipelineOptions& p = s.pipeline;
+    return H::combine(std::move(h), s.width_px, s.height_px, p.pyramid.levels,
+                      p.pyramid.scale_factor, p.pyramid.source, p.detect.detector,
+                      p.detect.fast_arc_length, p.detect.score, p.suppress.suppression,
+                      p.suppress.window_px, p.select.selection, p.select.capacity,
+                      p.select.border_px, p.describe.orientation, p.describe.descriptor);
+  }
+};
+
+// A compiled plan: tables, workspace, CUDA graphs. Made by FeatureBackend::MakePlan, used by any
+// number of batches at a time, freed when the last holder lets go (which may be a batch in flight).
+// Thread-safe.
+class FeaturePlan {
+ public:
+  virtual ~FeaturePlan() = default;
+  virtual const PlanSpec& spec() const = 0;
+  // Frames that one batch of this plan may hold, >= 1.
+  virtual int max_batch_frames() const = 0;
+  // Bytes of workspace that the plan holds now, on the host and on the device.
+  virtual size_t size_bytes() const = 0;
+};
+
+// One leased grey image and, if asked for, its mask. Rows are kRowAlignmentBytes aligned and
+// kImagePaddingBytes may be read around them. Contents are unspecified until written. Returns to
+// its pool when destroyed.
+class InputSlot {
+ public:
+  virtual ~InputSlot() = default;
+  MutableImageView image;
+  MutableImageView mask;  // empty unless asked for; != 0 keeps the pixel
+};
+
+// The features of an answered frame (later: its pyramid) where the backend that made them can use
+// them again without a copy. Immutable, thread-safe, opaque; lives as long as somebody holds it.
+class FrameState {
+ public:
+  virtual ~FrameState() = default;
+  virtual size_t feature_count() const = 0;
+  virtual int descriptor_bytes() const = 0;
+  virtual size_t size_bytes() const = 0;
+};
+
+struct FrameJob {
+  std::shared_ptr<InputSlot> input;
+  FrameParameters parameters;
+  // When set, these are described and nothing is detected.
+  std::shared_ptr<const GivenKeypoints> given_keypoints;
+  // Whether the answer's `state` is wanted.
+  bool keep_state = false;
+  // When set and true before the batch is launched, the frame is answered kCancelled and costs
+  // nothing.
+  std::shared_ptr<const std::atomic<bool>> cancelled;
+};
+
+struct FrameAnswer {
+  absl::Status status;
+  std::shared_ptr<const Features> features;  // when OK
+  std::shared_ptr<const FrameState> state;   // when OK and wanted
+};
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// What a batch of either kind cost.
+struct BatchCost {
+  StageTimings timings;
+  absl::string_view device;  // "cpu", "cuda:0"; lives as long as the backend
+  int lane = 0;
+  SteadyTime busy_begin;  // when the device began to work for this batch
+  SteadyTime busy_end;
+};
+
+struct FrameBatchAnswer {
+  std::vector<FrameAnswer> frames;  // one per job, same order
+  BatchCost cost;
+};
+using FrameBatchDone = absl::AnyInvocable<void(FrameBatchAnswer) &&>;
+
+struct MatchJob {
+  std::shared_ptr<const FrameState> query;
+  std::shared_ptr<const FrameState> train;
+  MatchOptions options;
+};
+
+struct MatchAnswer {
+  absl::Status
+      status;  // INVALID_ARGUMENT when the descriptors are of different kinds or there are none
+  Matches matches;
+};
+
+struct MatchBatchAnswer {
+  std::vector<MatchAnswer> pairs;  // one per job, same order
+  BatchCost cost;
+};
+using MatchBatchDone = absl::AnyInvocable<void(MatchBatchAnswer) &&>;
+
+enum class BackendState {
+  kOk,
+  kLost,  // a device does not answer any more; nothing submitted from now on is computed, the
+          // process should end
+};
+
+struct DeviceDescription {
+  std::string device;   // "cpu", "cuda:0"
+  std::string name;     // of the hardware
+  std::string details;  // CPU: SIMD target and threads
+};
+
+// Thread-safe. Destruction waits for the batches in flight.
+class FeatureBackend {
+ public:
+  virtual ~FeatureBackend() = default;
+
+  virtual absl::string_view name() const = 0;  // "cpu", "cpu-reference", "cuda"
+  virtual std::vector<DeviceDescription> devices() const = 0;
+  virtual BackendState state() const = 0;
+
+  // Compiles a plan: milliseconds, allocates. Not for the batch thread. INVALID_ARGUMENT for bad
+  // options, RESOURCE_EXHAUSTED when its workspace does not fit.
+  virtual absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) = 0;
+
+  // A slot for a frame of this size. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) when the budget is used up.
+  virtual absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
+                                                                bool with_mask) = 0;
+
+  // Computes the features of `jobs`, 1..plan->max_batch_frames() of them, all of the plan's size.
+  // Never blocks. `done` is called exactly once, from a thread of the backend, and must not block
+  // either.
+  virtual void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
+                      FrameBatchDone done) = 0;
+
+  // Matches pairs of states of this backend. Same rules as Submit().
+  virtual void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) = 0;
+
+  // Makes features of any origin (a reference, the client, another backend) matchable here;
+  // `features` is shared, not copied, on the CPU.
+  virtual absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
+      std::shared_ptr<const Features> features) = 0;
+  // The features of a state of this backend, on the host.
+  virtual absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) = 0;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_BACKEND_H_

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/options.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace orbserve {
+namespace {
+
+template <typename T>
+absl::Status CheckRange(absl::string_view name, T value, T low, T high) {
+  // Written so that NaN fails.
+  if (value >= low && value <= high) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat(name, " must be in [", low, ", ", high, "]; got ", value));
+}
+
+absl::Status Unsupported(absl::string_view what) {
+  return MakeError(ErrorReason::kUnsupported,
+                   absl::StrCat(what, " is not available in this version"));
+}
+
+// The smallest border at which no stage reads outside its level.
+int SmallestBorder(const PipelineOptions& options) {
+  if (options.describe.descriptor != Descriptor::kNone)
+    return 22;  // farthest sample 18.4 rounded to 18 or 19, blur 3
+  if (options.describe.orientation == Orientation::kIntensityCentroid) return 16;
+  if (options.detect.score == Score::kHarris) return 5;
+  return 3;
+}
+
+constexpr PipelineOptions OrbPipeline() { return {}; }
+
+const std::array<Preset, 8>& PresetTable() {
+  static const std::array<Preset, 8> table = {{
+      {"orb", "cv::ORB of OpenCV 4.6.0, bit for bit", OrbPipeline(), {}, {}, true},
+      {"orb-slam", "8 levels of 1.2, cells and quadtree, as ORB-SLAM", {}, {}, {}, false},
+      {"oriented-fast", "oriented FAST for embedded GPUs (paper 1)", {}, {}, {}, false},
+      {"vio", "cells and tracks for visual-inertial odometry (paper 2)", {}, {}, {}, false},
+      {"bfrost", "BFROST (paper 3)", {}, {}, {}, false},
+      {"orb-32",
+       "128 keypoints with 32-bit descriptors against a reference (paper 4)",
+       {},
+       {},
+       {},
+       false},
+      {"harris-corners", "Harris corners with minimum distance (paper 5)", {}, {}, {}, false},
+      {"klt-corners", "Shi-Tomasi corners with minimum distance (paper 5)", {}, {}, {}, false},
+  }};
+  return table;
+}
+
+}  // namespace
+
+absl::Status PipelineOptions::Validate() const {
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("pyramid.levels", pyramid.levels, 1, kMaxLevels));
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckRange("pyramid.scale_factor", pyramid.scale_factor, kMinScaleFactor, kMaxScaleFactor));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("detect.fast_arc_length", detect.fast_arc_length, 9, 12));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("detect.quality_level", detect.quality_level, 1e-6f, 1.0f));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.window_px", suppress.window_px, 3, 9));
+  if (suppress.window_px % 2 == 0) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("suppress.window_px must be odd, in [3, 9]; got ", suppress.window_px));
+  }
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.cell_width_px", suppress.cell_width_px, 32, 512));
+  if (suppress.cell_width_px % 32 != 0) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("suppress.cell_width_px must be a multiple of 32, in [32, 512]; got ",
+                     suppress.cell_width_px));
+  }
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.cell_height_px", suppress.cell_height_px, 8, 512));
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckRange("suppress.minimum_distance_px", suppress.minimum_distance_px, 1, 64));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("select.capacity", select.capacity, 1, kMaxFeatures));
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckRange("select.border_px", select.border_px, SmallestBorder(*this), 255));
+  if (describe.descriptor != Descriptor::kNone && describe.orientation == Orientation::kNone &&
+      describe.descriptor != Descriptor::kBFrost256) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        "describe.descriptor is a rotated BRIEF and describe.orientation is NONE; allowed: an "
+        "orientation, or descriptor NONE");
+  }
+
+  if (detect.detector != Detector::kFast) return Unsupported("detect.detector other than FAST");
+  if (detect.score == Score::kSadCircle || detect.score == Score::kSadArc) {
+    return Unsupported("detect.score SAD_CIRCLE or SAD_ARC");
+  }
+  if (suppress.suppression != Suppression::kNeighbourhood || suppress.window_px != 3) {
+    return Unsupported("suppress other than NEIGHBOURHOOD with window_px 3");
+  }
+  if (select.selection != Selection::kLevelQuota && select.selection != Selection::kBest) {
+    return Unsupported("select.selection other than LEVEL_QUOTA and BEST");
+  }
+  if (describe.orientation == Orientation::kArcMiddle) {
+    return Unsupported("describe.orientation ARC_MIDDLE");
+  }
+  if (describe.descriptor == Descriptor::kRBrief32 ||
+      describe.descriptor == Descriptor::kBFrost256) {
+    return Unsupported("describe.descriptor other than NONE and RBRIEF_256");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FrameParameters::Validate() const {
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, 1, kMaxFeatures));
+  return CheckRange("fast_threshold", fast_threshold_grey, 1, 254);
+}
+
+absl::Status MatchOptions::Validate() const {
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("match.k", k, 1, 16));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("match.ratio", ratio, 0.0f, 1.0f));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("match.max_distance", max_distance, 0, 256));
+  if (k > 1 && (cross_check || ratio > 0.0f)) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("match.cross_check and match.ratio keep at most one match per query and need "
+                     "match.k = 1; got k = ",
+                     k));
+  }
+  return absl::OkStatus();
+}
+
+absl::Span<const Preset> Presets() { return PresetTable(); }
+
+absl::StatusOr<const Preset*> FindPreset(absl::string_view name) {
+  for (const Preset& preset : PresetTable()) {
+    if (preset.name != name) continue;
+    if (!preset.available) return Unsupported(absl::StrCat("preset \"", name, "\""));
+    return &preset;
+  }
+  const std::string known = absl::StrJoin(
+      PresetTable(), ", ",
+      [](std::string* out, const Preset& preset) { absl::StrAppend(out, preset.name); });
+  return MakeError(ErrorReason::kBadOptions, absl::StrCat("preset must be one of ", known,
+                                                          "; got \"", name.substr(0, 64), "\""));
+}
+
+int DescriptorBytes(Descriptor descriptor) {
+  switch (descriptor) {
+    case Descriptor::kNone:
+      return 0;
+    case Descriptor::kRBrief32:
+      return 4;
+    case Descriptor::kRBrief256:
+    case Descriptor::kBFrost256:
+      return 32;
+  }
+  return 0;
+}
+
+}  // namespace orbserve

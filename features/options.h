@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which stages run and with which parameters. `PipelineOptions` shapes a plan; `FrameParameters`
+// may differ between the frames of one batch.
+
+#ifndef ORBSERVE_FEATURES_OPTIONS_H_
+#define ORBSERVE_FEATURES_OPTIONS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "features/errors.h"
+
+namespace orbserve {
+
+inline constexpr int kMaxLevels = 16;
+inline constexpr int kMaxFeatures = 100'000;
+inline constexpr float kMinScaleFactor = 1.01f;
+inline constexpr float kMaxScaleFactor = 4.0f;
+
+enum class PyramidSource { kPreviousLevel, kLevelZero };
+enum class Detector { kFast, kHarris, kShiTomasi };
+enum class CandidateTest { kAutomatic, kBinaryEncoding, kBitTable };
+enum class Score { kLargestThreshold, kHarris, kSadCircle, kSadArc };
+enum class Suppression { kNeighbourhood, kCell, kMinimumDistance };
+enum class Selection { kLevelQuota, kBest, kCell, kQuadtree };
+enum class Orientation { kNone, kIntensityCentroid, kArcMiddle };
+enum class Descriptor { kNone, kRBrief256, kRBrief32, kBFrost256 };
+
+struct PyramidOptions {
+  int levels = 8;             // 1..kMaxLevels
+  float scale_factor = 1.2f;  // kMinScaleFactor..kMaxScaleFactor
+  PyramidSource source = PyramidSource::kPreviousLevel;
+
+  bool operator==(const PyramidOptions&) const = default;
+};
+
+struct DetectOptions {
+  Detector detector = Detector::kFast;
+  int fast_arc_length = 9;  // contiguous ring pixels, 9..12
+  CandidateTest candidate_test =
+      CandidateTest::kAutomatic;  // how, never what: the answer is the same
+  Score score = Score::kHarris;
+  float quality_level = 0.01f;  // other detectors: share of the best response, (0, 1)
+
+  bool operator==(const DetectOptions&) const = default;
+};
+
+struct SuppressOptions {
+  Suppression suppression = Suppression::kNeighbourhood;
+  int window_px = 3;            // odd, 3..9
+  int cell_width_px = 32;       // multiple of 32, 32..512
+  int cell_height_px = 32;      // 8..512
+  int minimum_distance_px = 8;  // 1..64
+
+  bool operator==(const SuppressOptions&) const = default;
+};
+
+struct SelectOptions {
+  Selection selection = Selection::kLevelQuota;
+  int capacity = kMaxFeatures;  // most features an answer can hold, 1..kMaxFeatures
+  // Distance that keypoints keep to the border of their level: x in [border, width - border). At
+  // least what the stages read: FAST 3, Harris 5, intensity centroid 16, rBRIEF 22; at most 255.
+  int border_px = 31;
+
+  bool operator==(const SelectOptions&) const = default;
+};
+
+struct DescribeOptions {
+  Orientation orientation = Orientation::kIntensityCentroid;
+  Descriptor descriptor = Descriptor::kRBrief256;
+
+  bool operator==(const DescribeOptions&) const = default;
+};
+
+// The defaults are the preset `orb`: cv::ORB of OpenCV 4.6.0 with its own defaults.
+struct PipelineOptions {
+  PyramidOptions pyramid;
+  DetectOptions detect;
+  SuppressOptions suppress;
+  SelectOptions select;
+  DescribeOptions describe;
+
+  bool operator==(const PipelineOptions&) const = default;
+
+  // INVALID_ARGUMENT (BAD_OPTIONS) when an option is out of range or two contradict each other;
+  // UNIMPLEMENTED (UNSUPPORTED) when a valid option is not available in this build.
+  absl::Status Validate() const;
+};
+
+// May differ between the frames of one batch.
+struct FrameParameters {
+  int max_features =
+      500;  // wanted number, 1..kMaxFeatures; equal responses at the cut are all kept
+  int fast_threshold_grey = 20;  // 1..254, strict
+
+  bool operator==(const FrameParameters&) const = default;
+  absl::Status Validate() const;
+};
+
+// Brute-force Hamming matching. Equal distances: the lowest train index wins.
+struct MatchOptions {
+  int k = 1;  // neighbours per query, 1..16
+  float ratio =
+      0.0f;  // keep where best < ratio * second best, strict in f32; (0, 1]; 0 = off; needs k = 1
+  bool cross_check = false;  // keep mutual nearest neighbours only; needs k = 1
+  int max_distance = 256;    // differing bits, 0..256
+
+  bool operator==(const MatchOptions&) const = default;
+  absl::Status Validate() const;
+};
+
+// A named set of options with its default frame parameters and matching.
+struct Preset {
+  absl::string_view name;
+  absl::string_view description;
+  PipelineOptions pipeline;
+  FrameParameters frame;
+  MatchOptions match;
+  bool available;  // false: known by name, answered UNIMPLEMENTED
+};
+
+// Every preset, available or not. Lives for ever.
+absl::Span<const Preset> Presets();
+
+// The preset called `name`. INVALID_ARGUMENT (BAD_OPTIONS) naming the known ones; UNIMPLEMENTED
+// when not available.
+absl::StatusOr<const Preset*> FindPreset(absl::string_view name);
+
+// Bytes per descriptor: 32, 4 or 0.
+int DescriptorBytes(Descriptor descriptor);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_OPTIONS_H_

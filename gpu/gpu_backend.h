@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// No CUDA type appears here. A build without CUDA links gpu_backend_stub.cc.
+
+#ifndef ORBSERVE_GPU_GPU_BACKEND_H_
+#define ORBSERVE_GPU_GPU_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "features/backend.h"
+
+namespace orbserve::gpu {
+
+struct GpuBackendOptions {
+  std::vector<int> devices;        // CUDA ordinals; empty = every device that answers
+  int64_t memory_limit_bytes = 0;  // per device; 0 = what is free at start, less a reserve
+};
+
+// Whether this build has CUDA at all.
+bool IsBuiltIn();
+
+// UNIMPLEMENTED (UNSUPPORTED) in a build without CUDA; UNAVAILABLE when no device answers.
+absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options);
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_GPU_BACKEND_H_
