@@ -15,18 +15,26 @@ target_compile_options(orbserve_exact_math INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--ftz=false;--prec-div=true;--prec-sqrt=true;-Xcompiler=-ffp-contract=off>)
 
+# The header <orbserve/version.h>, made from project(VERSION), the only place that names the version.
+configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/include/orbserve/version.h @ONLY)
+add_library(orbserve_version INTERFACE)
+add_library(orbserve::version ALIAS orbserve_version)
+set_target_properties(orbserve_version PROPERTIES EXPORT_NAME version)
+target_include_directories(orbserve_version INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
 if(ORBSERVE_SANITIZE)
   add_compile_options(-fsanitize=${ORBSERVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${ORBSERVE_SANITIZE})
 endif()
 
 # orbserve_add_library(NAME SOURCES... [PUBLIC lib...] [PRIVATE lib...]): static library orbserve_NAME with the alias
-# orbserve::NAME, includes relative to the project's root.
+# orbserve::NAME, includes relative to the project's root and <orbserve/version.h>.
 function(orbserve_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(orbserve_${name} STATIC ${ARG_SOURCES})
   add_library(orbserve::${name} ALIAS orbserve_${name})
   set_target_properties(orbserve_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_include_directories(orbserve_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
-  target_link_libraries(orbserve_${name} PUBLIC ${ARG_PUBLIC} PRIVATE $<BUILD_INTERFACE:orbserve_warnings> ${ARG_PRIVATE})
+  target_link_libraries(orbserve_${name} PUBLIC orbserve_version ${ARG_PUBLIC} PRIVATE $<BUILD_INTERFACE:orbserve_warnings> ${ARG_PRIVATE})
 endfunction()
