@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_TELEMETRY_HTTP_ENDPOINT_H_
+#define ORBSERVE_SERVER_TELEMETRY_HTTP_ENDPOINT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace orbserve {
+
+struct HttpEndpointOptions {
+  // HOST:PORT or [IPV6]:PORT, numeric; port 0 = a free one; an empty host = every interface.
+  std::string listen_address = "127.0.0.1:9464";
+  int threads = 2;  // connections served at a time, 1..64
+};
+
+// The operator's HTTP port: GET and HEAD of
+//   /metrics  what `render_metrics` returns, as Prometheus text format 0.0.4
+//   /healthz  200 while the process lives
+//   /readyz   200 when `ready` says OK, else 503 with the reason
+// Anything else is 404, any other method 405. Plain text; requests over 16 KiB are refused, and a
+// silent connection is closed after 10 s.
+class HttpEndpoint {
+ public:
+  // Binds and starts to serve. Both callbacks are called from any of its threads, also at the same
+  // time, until the endpoint is destroyed.
+  // INVALID_ARGUMENT (BAD_OPTIONS): the address cannot be read. UNAVAILABLE: it cannot be bound.
+  static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Create(
+      const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
+      std::function<absl::Status()> ready);
+
+  // Stops and waits for the requests in progress.
+  ~HttpEndpoint();
+  HttpEndpoint(const HttpEndpoint&) = delete;
+  HttpEndpoint& operator=(const HttpEndpoint&) = delete;
+
+  // The port that is bound.
+  int port() const;
+
+ private:
+  class Impl;
+  explicit HttpEndpoint(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_TELEMETRY_HTTP_ENDPOINT_H_
