@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The client library: calls an orbserve server, alone, many at once, or as a stream of frames.
+// Messages are those of orbserve/v1/orbserve.proto; their comments give units, ranges and defaults.
+//
+// Errors: every status carries the code of the call and reads `REASON: what was wrong`, with REASON
+// from the wire's table of errors; `WireStatusOf` gives the whole message. An error without a
+// REASON comes from the way to the server and not from the server.
+
+#ifndef ORBSERVE_CLIENT_H_
+#define ORBSERVE_CLIENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "orbserve/v1/orbserve.grpc.pb.h"
+
+namespace orbserve::client {
+
+struct ClientOptions {
+  // Who is calling: quotas and references belong to this name. Empty: to the connection.
+  std::string client_id;
+  // File of PEM certificates to check the server with. Empty: plain text, without TLS.
+  std::string tls_ca_file;
+  // Longest time of one call; of a stream, of its opening. Infinite: no limit.
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+
+// The wire's message for an error of this library; for an error that came without one, only code
+// and message are set.
+v1::Status WireStatusOf(const absl::Status& status);
+
+// An absl status for the status of a frame inside a stream. OK for code 0.
+absl::Status StatusFromWire(const v1::Status& status);
+
+enum class Health { kServing, kNotServing };
+
+class FrameStream;
+
+// A connection to one server. Thread-safe; outlives every pipeline and stream made from it.
+class Client {
+ public:
+  // Prepares a connection to `address`, a gRPC target such as "127.0.0.1:50051" or
+  // "dns:///features:50051". Nothing is sent before the first call. INVALID_ARGUMENT or NOT_FOUND
+  // for a certificate file that cannot be used.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
+                                                         const ClientOptions& options);
+
+  // Calls through a channel made elsewhere, for example a server's in-process channel.
+  // `options.tls_ca_file` is not used.
+  Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options);
+
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  absl::StatusOr<v1::ExtractResponse> Extract(const v1::ExtractRequest& request);
+  absl::StatusOr<v1::MatchResponse> Match(const v1::MatchRequest& request);
+  absl::StatusOr<v1::PutReferenceResponse> PutReference(const v1::PutReferenceRequest& request);
+  absl::Status DeleteReference(const std::string& name);
+  absl::StatusOr<v1::ListReferencesResponse> ListReferences();
+  absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo();
+
+  // Asks grpc.health.v1.Health for `service`; "" is the whole server.
+  absl::StatusOr<Health> CheckHealth(const std::string& service = "");
+
+  // Opens a stream and waits for the server's answer to `open`.
+  absl::StatusOr<std::unique_ptr<FrameStream>> OpenStream(const v1::StreamOpen& open);
+
+ private:
+  friend class ExtractPipeline;
+  friend class FrameStream;
+
+  // Sets identity and deadline of one call.
+  void Prepare(grpc::ClientContext* context) const;
+
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Features::StubInterface> stub_;
+  const ClientOptions options_;
+};
+
+struct ExtractPipelineOptions {
+  int max_in_flight = 32;  // calls under way at once, >= 1
+  // Tries of one frame, >= 1, when the server says that a new try makes sense (queue full,
+  // draining) or cannot be reached. Waits as long as the server advises, else 100 ms, twice as
+  // long each time.
+  int max_attempts = 6;
+};
+
+// Many Extract calls under way at once, so that the server's batches fill. Answers arrive in any
+// order. Thread-safe.
+class ExtractPipeline {
+ public:
+  // Called once per submitted frame, on a thread of gRPC: short, and never waiting for a Submit.
+  using Done = std::function<void(absl::StatusOr<v1::ExtractResponse> response)>;
+
+  // `client` outlives the pipeline.
+  ExtractPipeline(Client* client, const ExtractPipelineOptions& options);
+  // Cancels what is under way and waits for the last `Done`.
+  ~ExtractPipeline();
+
+  ExtractPipeline(const ExtractPipeline&) = delete;
+  ExtractPipeline& operator=(const ExtractPipeline&) = delete;
+
+  // Starts a call; waits while `max_in_flight` are under way. After Cancel, `done` gets CANCELLED.
+  void Submit(v1::ExtractRequest request, Done done);
+
+  // Waits until nothing is under way.
+  void Drain();
+
+  // Gives up what is under way, and everything submitted from now on.
+  void Cancel();
+
+ private:
+  struct Call;
+
+  void Start(Call* call);
+  void Finish(Call* call, const grpc::Status& status);
+
+  Client* const client_;
+  const ExtractPipelineOptions options_;
+  absl::Mutex mutex_;
+  absl::flat_hash_set<Call*> calls_ ABSL_GUARDED_BY(mutex_);
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// One robot's frames: results come back in the order of the frames. One thread sends, one receives
+// (they may be the same as long as no more than `max_in_flight` frames are unanswered).
+class FrameStream {
+ public:
+  // Cancels a stream that was not received to its end.
+  ~FrameStream();
+
+  FrameStream(const FrameStream&) = delete;
+  FrameStream& operator=(const FrameStream&) = delete;
+
+  // The server's answer to the opening: the pipeline in force and the frames it takes at once.
+  const v1::StreamOpened& opened() const { return opened_; }
+
+  // Sends a frame; waits while the server holds the stream back. An error means that the stream has
+  // ended: Receive tells why.
+  absl::Status Send(v1::Frame frame);
+
+  // No more frames will be sent.
+  absl::Status CloseSend();
+
+  // Waits for the next result. No value: the stream has ended well after CloseSend. A failed frame
+  // has its `status` set and does not end the stream.
+  absl::StatusOr<std::optional<v1::FrameResult>> Receive();
+
+  // True once the server has said that it is about to stop; frames sent so far are answered.
+  bool going_away() const { return going_away_.load(std::memory_order_relaxed); }
+
+  // Gives up, from any thread; Send and Receive return.
+  void Cancel();
+
+ private:
+  friend class Client;
+
+  FrameStream() = default;
+  absl::Status Finish();
+
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriterInterface<v1::StreamFramesRequest,
+                                                    v1::StreamFramesResponse>>
+      stream_;
+  v1::StreamOpened opened_;
+  std::atomic<bool> going_away_ = false;
+  std::atomic<bool> send_closed_ = false;
+  std::optional<absl::Status> final_status_;  // receiving thread only
+};
+
+}  // namespace orbserve::client
+
+#endif  // ORBSERVE_CLIENT_H_

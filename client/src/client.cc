@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "orbserve/client.h"
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/src/status.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace orbserve::client {
+namespace {
+
+// A robot behind Wi-Fi learns within this time that its server is gone.
+constexpr int kKeepaliveTimeMs = 20'000;
+constexpr int kKeepaliveTimeoutMs = 10'000;
+
+absl::StatusOr<std::string> ReadCertificates(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("certificate file cannot be read: ", path));
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("certificate file holds no PEM certificate: ", path));
+  }
+  return text;
+}
+
+// grpc.health.v1 is two tiny messages: {string service = 1} and {ServingStatus status = 1}.
+grpc::ByteBuffer HealthRequest(const std::string& service) {
+  std::string bytes;
+  if (!service.empty()) {
+    google::protobuf::io::StringOutputStream sink(&bytes);
+    google::protobuf::io::CodedOutputStream out(&sink);
+    out.WriteTag(1 << 3 | 2);
+    out.WriteVarint32(static_cast<uint32_t>(service.size()));
+    out.WriteString(service);
+  }
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+absl::StatusOr<Health> ParseHealthResponse(const grpc::ByteBuffer& buffer) {
+  constexpr uint32_t kServing = 1;
+  std::vector<grpc::Slice> slices;
+  if (!buffer.Dump(&slices).ok()) return absl::InternalError("health answer cannot be read");
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  uint32_t status = 0;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  while (const uint32_t tag = in.ReadTag()) {
+    if (tag != 1 << 3 || !in.ReadVarint32(&status)) {
+      return absl::InternalError("health answer has an unknown shape");
+    }
+  }
+  return status == kServing ? Health::kServing : Health::kNotServing;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
+                                                        const ClientOptions& options) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (!options.tls_ca_file.empty()) {
+    absl::StatusOr<std::string> certificates = ReadCertificates(options.tls_ca_file);
+    if (!certificates.ok()) return certificates.status();
+    credentials = grpc::SslCredentials({.pem_root_certs = *std::move(certificates)});
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  return std::make_unique<Client>(grpc::CreateCustomChannel(address, credentials, arguments),
+                                  options);
+}
+
+Client::Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options)
+    : channel_(std::move(channel)), stub_(v1::Features::NewStub(channel_)), options_(options) {}
+
+void Client::Prepare(grpc::ClientContext* context) const {
+  if (!options_.client_id.empty()) context->AddMetadata("x-client-id", options_.client_id);
+  if (options_.timeout != absl::InfiniteDuration()) {
+    context->set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+  }
+}
+
+absl::StatusOr<v1::ExtractResponse> Client::Extract(const v1::ExtractRequest& request) {
+  grpc::ClientContext context;
+  Prepare(&context);
+  v1::ExtractResponse response;
+  if (const grpc::Status status = stub_->Extract(&context, request, &response); !status.ok()) {
+    return FromGrpc(status);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::MatchResponse> Client::Match(const v1::MatchRequest& request) {
+  grpc::ClientContext context;
+  Prepare(&context);
+  v1::MatchResponse response;
+  if (const grpc::Status status = stub_->Match(&context, request, &response); !status.ok()) {
+    return FromGrpc(status);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::PutReferenceResponse> Client::PutReference(
+    const v1::PutReferenceRequest& request) {
+  grpc::ClientContext context;
+  Prepare(&context);
+  v1::PutReferenceResponse response;
+  if (const grpc::Status status = stub_->PutReference(&context, request, &response); !status.ok()) {
+    return FromGrpc(status);
+  }
+  return response;
+}
+
+absl::Status Client::DeleteReference(const std::string& name) {
+  grpc::ClientContext context;
+  Prepare(&context);
+  v1::DeleteReferenceRequest request;
+  request.set_name(name);
+  v1::DeleteReferenceResponse response;
+  return FromGrpc(stub_->DeleteReference(&context, request, &response));
+}
+
+absl::StatusOr<v1::ListReferencesResponse> Client::ListReferences() {
+  grpc::ClientContext context;
+  Prepare(&context);
+  v1::ListReferencesResponse response;
+  if (const grpc::Status status =
+          stub_->ListReferences(&context, v1::ListReferencesRequest(), &response);
+      !status.ok()) {
+    return FromGrpc(status);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::GetServerInfoResponse> Client::GetServerInfo() {
+  grpc::ClientContext context;
+  Prepare(&context);
+  v1::GetServerInfoResponse response;
+  if (const grpc::Status status =
+          stub_->GetServerInfo(&context, v1::GetServerInfoRequest(), &response);
+      !status.ok()) {
+    return FromGrpc(status);
+  }
+  return response;
+}
+
+absl::StatusOr<Health> Client::CheckHealth(const std::string& service) {
+  grpc::ClientContext context;
+  Prepare(&context);
+  grpc::GenericStub stub(channel_);
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check",
+                                          HealthRequest(service), &queue);
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  call->StartCall();
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  if (!status.ok()) return FromGrpc(status);
+  return ParseHealthResponse(response);
+}
+
+}  // namespace orbserve::client

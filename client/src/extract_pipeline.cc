@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "orbserve/client.h"
+#include "client/src/status.h"
+#include "grpcpp/alarm.h"
+
+namespace orbserve::client {
+namespace {
+
+constexpr int kFirstRetryMs = 100;
+
+bool MayTryAgain(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
+         status.error_code() == grpc::StatusCode::UNAVAILABLE;
+}
+
+}  // namespace
+
+// Owned by itself: deleted by Finish, after the last callback.
+struct ExtractPipeline::Call {
+  v1::ExtractRequest request;
+  Done done;
+  v1::ExtractResponse response;
+  std::shared_ptr<grpc::ClientContext> context;  // one per try
+  std::shared_ptr<grpc::Alarm> alarm;            // one per wait
+  int attempts = 0;
+};
+
+ExtractPipeline::ExtractPipeline(Client* client, const ExtractPipelineOptions& options)
+    : client_(client), options_(options) {}
+
+ExtractPipeline::~ExtractPipeline() {
+  Cancel();
+  Drain();
+}
+
+void ExtractPipeline::Submit(v1::ExtractRequest request, Done done) {
+  auto* call = new Call{.request = std::move(request), .done = std::move(done)};
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto may_start = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return cancelled_ || static_cast<int>(calls_.size()) < std::max(options_.max_in_flight, 1);
+    };
+    mutex_.Await(absl::Condition(&may_start));
+    calls_.insert(call);
+  }
+  Start(call);
+}
+
+void ExtractPipeline::Start(Call* call) {
+  ++call->attempts;
+  {
+    absl::MutexLock lock(&mutex_);
+    call->context = std::make_shared<grpc::ClientContext>();
+    // A cancelled context makes a call that ends at once with CANCELLED, on gRPC's own thread.
+    if (cancelled_) call->context->TryCancel();
+  }
+  client_->Prepare(call->context.get());
+  client_->stub_->async()->Extract(
+      call->context.get(), &call->request, &call->response,
+      [this, call](const grpc::Status& status) { Finish(call, status); });
+}
+
+void ExtractPipeline::Finish(Call* call, const grpc::Status& status) {
+  if (MayTryAgain(status) && call->attempts < options_.max_attempts) {
+    const absl::Status error = FromGrpc(status);
+    int wait_ms = static_cast<int>(WireStatusOf(error).retry_after_ms());
+    if (wait_ms == 0) wait_ms = kFirstRetryMs;
+    wait_ms *= 1 << std::min(call->attempts - 1, 8);
+    absl::MutexLock lock(&mutex_);
+    if (!cancelled_) {
+      call->alarm = std::make_shared<grpc::Alarm>();
+      call->alarm->Set(std::chrono::system_clock::now() + std::chrono::milliseconds(wait_ms),
+                       [this, call](bool) { Start(call); });
+      return;
+    }
+  }
+  if (status.ok()) {
+    call->done(std::move(call->response));
+  } else {
+    call->done(FromGrpc(status));
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    calls_.erase(call);
+    // Not after the lock: a waiting destructor may run as soon as the set is empty.
+    delete call;
+  }
+}
+
+void ExtractPipeline::Drain() {
+  absl::MutexLock lock(&mutex_);
+  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return calls_.empty(); };
+  mutex_.Await(absl::Condition(&idle));
+}
+
+void ExtractPipeline::Cancel() {
+  // Cancelled outside the lock, which a callback that ends at once would want.
+  std::vector<std::shared_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::shared_ptr<grpc::Alarm>> alarms;
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    for (const Call* call : calls_) {
+      if (call->context != nullptr) contexts.push_back(call->context);
+      if (call->alarm != nullptr) alarms.push_back(call->alarm);
+    }
+  }
+  for (const auto& context : contexts) context->TryCancel();
+  for (const auto& alarm : alarms) alarm->Cancel();
+}
+
+}  // namespace orbserve::client
