@@ -24,7 +24,17 @@ namespace orbserve::cpu {
 struct ResizeAxis {
   std::vector<int32_t> first;    // [dst]
   std::vector<uint16_t> weight;  // [dst], 0..256
+
+  // What FinishResizeAxis() makes of the two for byte shuffles over windows of the source row; each
+  // has RoundUp(dst, 64) entries. Only the x axis needs them, and only the SIMD stages do.
+  std::vector<uint16_t> padded_weight;
+  std::vector<uint16_t> offset_in_8;   // first[i] - first[i / 8 * 8]
+  std::vector<uint16_t> offset_in_32;  // first[i] - first[i / 32 * 32]
 };
+
+// Fills the derived tables of `axis` from `first` and `weight`: once per plan, before the axis is
+// given to resize_rows() as its x axis.
+void FinishResizeAxis(ResizeAxis* axis);
 
 // A corner that survived 3x3 suppression. Coordinates are pixels of its level.
 struct Candidate {
