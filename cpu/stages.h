@@ -84,7 +84,7 @@ struct Stages {
   // to the border.
   void (*intensity_centroid_angles)(const ImageView& image, LevelPoint* points, int count);
 
-  // 7x7 Gaussian of `region` (features/algo/rbrief.h): dst pixels of the region from src,
+  // 7x7 Gaussian of `region` (features/algo/gaussian.h): dst pixels of the region from src,
   // reflect-101 at the image's border. `scratch`: BlurScratchFloats(region) floats, 64-byte
   // aligned. Bytes of `dst` rows between region.x_end and the next multiple of 64 may be
   // overwritten; nothing else is.

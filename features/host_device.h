@@ -7,6 +7,7 @@
 #ifndef ORBSERVE_FEATURES_HOST_DEVICE_H_
 #define ORBSERVE_FEATURES_HOST_DEVICE_H_
 
+#include <cmath>
 #include <cstdint>
 
 #if defined(__CUDACC__)
@@ -41,6 +42,42 @@ ORBSERVE_HOST_DEVICE inline int PopCount(uint32_t bits) {
 #else
   return __builtin_popcount(bits);
 #endif
+}
+
+// a * b + c, rounded once. Written out where the result is defined with it (docs/determinism.md);
+// the compiler fuses nothing on its own.
+ORBSERVE_HOST_DEVICE inline float FusedMultiplyAdd(float a, float b, float c) {
+#if defined(__CUDA_ARCH__)
+  return __fmaf_rn(a, b, c);
+#else
+  return std::fma(a, b, c);
+#endif
+}
+
+// Nearest integer, halves to the even one. The result must fit.
+ORBSERVE_HOST_DEVICE inline int RoundToInt(float value) {
+#if defined(__CUDA_ARCH__)
+  return __float2int_rn(value);
+#else
+  return static_cast<int>(std::rint(value));
+#endif
+}
+ORBSERVE_HOST_DEVICE inline int RoundToInt(double value) {
+#if defined(__CUDA_ARCH__)
+  return __double2int_rn(value);
+#else
+  return static_cast<int>(std::rint(value));
+#endif
+}
+
+template <typename T>
+ORBSERVE_HOST_DEVICE constexpr T Min(T a, T b) {
+  return b < a ? b : a;
+}
+
+template <typename T>
+ORBSERVE_HOST_DEVICE constexpr T Max(T a, T b) {
+  return a < b ? b : a;
 }
 
 }  // namespace orbserve
