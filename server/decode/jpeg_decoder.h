@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_DECODE_JPEG_DECODER_H_
+#define ORBSERVE_SERVER_DECODE_JPEG_DECODER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "features/image_view.h"
+#include "server/decode/image_decoder.h"
+
+namespace orbserve {
+
+// Decodes a JPEG file that ReadJpegHeader() has admitted, of the size of `out`, to grey. Any
+// warning of libjpeg-turbo is an error but one: an unknown JFIF revision, which changes no pixel.
+// Errors as DecodeToGrey().
+absl::Status DecodeJpeg(absl::Span<const uint8_t> bytes, const ImageLimits& limits,
+                        const MutableImageView& out);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_DECODE_JPEG_DECODER_H_
