@@ -40,9 +40,10 @@ struct MatcherKernels {
                   Neighbour* nearest);
 };
 
-// Bytes that prepare_train may fill: a transposed copy of the train set, padded.
+// Bytes that prepare_train may fill: a transposed copy of the train set, two bits for each of its
+// bits, padded to blocks of 512 descriptors.
 constexpr int64_t MatchScratchBytes(int train_count, int descriptor_bytes) {
-  return (static_cast<int64_t>(train_count) + 64) * descriptor_bytes * 2 + 64;
+  return (static_cast<int64_t>(train_count) + 511) / 512 * 512 * descriptor_bytes * 2;
 }
 
 const MatcherKernels& ReferenceMatcher();

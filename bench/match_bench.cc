@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Brute-force Hamming matching of 256-bit descriptors: every SIMD target and the plain loops beside
+// cv::BFMatcher. Descriptors are uniformly random (fixed seed): no early exit exists in any of
+// them, and random bits are the worst case for ours, because the k-th best improves most often.
+
+#include <hwy/highway.h>
+#include <tbb/task_arena.h>
+#include <tbb/version.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/harness.h"
+#include "cpu/matcher.h"
+#if ORBSERVE_BENCH_HAS_OPENCV
+#include <opencv2/core.hpp>
+#include <opencv2/features2d.hpp>
+#endif
+
+namespace orbserve::bench {
+namespace {
+
+constexpr int kDescriptorBytes = 32;
+
+Features RandomDescriptors(int count, uint32_t seed) {
+  Features features;
+  features.descriptor_bytes = kDescriptorBytes;
+  features.Resize(static_cast<size_t>(count));
+  std::mt19937 random(seed);
+  for (uint8_t& byte : features.descriptors) byte = static_cast<uint8_t>(random());
+  return features;
+}
+
+struct Task {
+  std::string name;
+  MatchOptions options;
+};
+
+std::vector<Task> Tasks() {
+  return {{"best", {.k = 1}},
+          {"two best", {.k = 2}},
+          {"ratio 0.8", {.k = 1, .ratio = 0.8f}},
+          {"cross-check", {.k = 1, .cross_check = true}},
+          {"16 best", {.k = 16}}};
+}
+
+#if ORBSERVE_BENCH_HAS_OPENCV
+// cv::BFMatcher doing the same. It has no ratio test of its own: users ask for two best and
+// compare.
+void RunPeer(const cv::Mat& query, const cv::Mat& train, const MatchOptions& options) {
+  const cv::BFMatcher matcher(cv::NORM_HAMMING, options.cross_check);
+  if (options.cross_check) {
+    std::vector<cv::DMatch> matches;
+    matcher.match(query, train, matches);
+    return;
+  }
+  std::vector<std::vector<cv::DMatch>> matches;
+  matcher.knnMatch(query, train, matches, options.ratio > 0 ? 2 : options.k);
+  if (options.ratio <= 0) return;
+  std::vector<cv::DMatch> kept;
+  for (const auto& pair : matches) {
+    if (pair[0].distance < options.ratio * pair[1].distance) kept.push_back(pair[0]);
+  }
+}
+#endif
+
+void RunCase(Harness& harness, int query_count, int train_count, const Task& task, int threads) {
+  const std::string name = std::to_string(query_count) + "x" + std::to_string(train_count) + " " +
+                           task.name + ", " + std::to_string(threads) +
+                           (threads == 1 ? " thread" : " threads");
+  if (!harness.Wants(name)) return;
+  const Features query = RandomDescriptors(query_count, 1);
+  const Features train = RandomDescriptors(train_count, 2);
+  tbb::task_arena arena(threads);
+  std::vector<Variant> variants;
+#if ORBSERVE_BENCH_HAS_OPENCV
+  const cv::Mat query_mat(query_count, kDescriptorBytes, CV_8U,
+                          const_cast<uint8_t*>(query.descriptors.data()));
+  const cv::Mat train_mat(train_count, kDescriptorBytes, CV_8U,
+                          const_cast<uint8_t*>(train.descriptors.data()));
+  cv::setNumThreads(threads);
+  variants.push_back({"cv::BFMatcher", [&] { RunPeer(query_mat, train_mat, task.options); }});
+#endif
+  std::vector<const cpu::MatcherKernels*> matchers = cpu::AllSimdMatchers();
+  if (threads > 1) matchers.resize(1);
+  if (threads == 1) matchers.push_back(&cpu::ReferenceMatcher());
+  for (const cpu::MatcherKernels* matcher : matchers) {
+    variants.push_back({"orbserve " + std::string(matcher->name), [&, matcher] {
+                          arena.execute(
+                              [&] { cpu::MatchDescriptors(*matcher, query, train, task.options); });
+                        }});
+  }
+  harness.Compare(name, variants, "cv::BFMatcher");
+}
+
+int Main(int argc, char** argv) {
+  Harness harness("match_bench", "Brute-force Hamming matching of 256-bit descriptors");
+  if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
+  harness.AddInfo("simd_target", std::string(cpu::SimdMatcher().name));
+  harness.AddInfo("highway", std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." +
+                                 std::to_string(HWY_PATCH));
+  harness.AddInfo("onetbb", TBB_VERSION_STRING);
+#if ORBSERVE_BENCH_HAS_OPENCV
+  harness.AddInfo("opencv", CV_VERSION);
+#endif
+  for (const int threads : harness.threads()) {
+    for (const Task& task : Tasks()) RunCase(harness, 2000, 2000, task, threads);
+    for (const int count : {128, 500, 1000, 5000}) {
+      RunCase(harness, count, count, Tasks()[1], threads);
+    }
+  }
+  return harness.Finish();
+}
+
+}  // namespace
+}  // namespace orbserve::bench
+
+int main(int argc, char** argv) { return orbserve::bench::Main(argc, argv); }
