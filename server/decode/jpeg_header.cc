@@ -4,6 +4,7 @@
 #include "server/decode/jpeg_header.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -119,11 +120,15 @@ class Walker {
       if (IsFrameHeader(marker)) {
         ORBSERVE_RETURN_IF_ERROR(ReadFrameHeader(marker, segment));
       } else if (marker == kSos) {
+        ORBSERVE_RETURN_IF_ERROR(ReadScanHeader(segment));
         ORBSERVE_RETURN_IF_ERROR(SkipScan());
       }
     }
     if (!has_frame_) return BadImage("JPEG: no frame header (SOF), so there is no image in it");
     if (header_.scans == 0) return BadImage("JPEG: no scan (SOS), so there is no image in it");
+    for (int i = 0; i < header_.components; ++i) {
+      if (!arrived_[i]) return BadImage("JPEG: truncated, a component has no scan");
+    }
     ORBSERVE_RETURN_IF_ERROR(CheckLength());
     ORBSERVE_RETURN_IF_ERROR(CheckMemory());
     return header_;
@@ -202,6 +207,7 @@ class Walker {
                        header_.components == 4 ? " components (CMYK or YCCK)" : " components",
                        " are not decoded; 1 (grey) and 3 (YCbCr or RGB) are"));
     }
+    for (int i = 0; i < header_.components; ++i) component_ids_[i] = segment[6 + 3 * i];
     int max_h = 1;
     int max_v = 1;
     for (int i = 0; i < header_.components; ++i) {
@@ -225,8 +231,39 @@ class Walker {
     return absl::OkStatus();
   }
 
-  absl::Status SkipScan() {
+  // Notes which components the scan brings. A sequential image has each of them in one scan, a
+  // progressive one in several.
+  absl::Status ReadScanHeader(absl::Span<const uint8_t> segment) {
     if (!has_frame_) return BadImage("JPEG: a scan (SOS) before the frame header (SOF)");
+    const int count = segment.empty() ? 0 : segment[0];
+    if (count < 1 || count > header_.components ||
+        segment.size() != 4 + 2 * static_cast<size_t>(count)) {
+      return BadImage(absl::StrCat("JPEG: corrupt, a scan header of ", segment.size(),
+                                   " bytes for ", count, " of ", header_.components,
+                                   " components"));
+    }
+    std::array<bool, kMaxComponents> in_scan = {};
+    for (int i = 0; i < count; ++i) {
+      const int id = segment[1 + 2 * i];
+      int component = 0;
+      while (component < header_.components &&
+             (component_ids_[component] != id || in_scan[component])) {
+        ++component;
+      }
+      if (component == header_.components) {
+        return BadImage(absl::StrCat("JPEG: corrupt, a scan of component ", id,
+                                     ", which the frame header does not have"));
+      }
+      if (!header_.progressive && arrived_[component]) {
+        return BadImage(absl::StrCat("JPEG: corrupt, component ", id, " in two scans"));
+      }
+      in_scan[component] = true;
+      arrived_[component] = true;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SkipScan() {
     if (++header_.scans > limits_.max_scans) {
       return MakeError(ErrorReason::kTooLarge,
                        absl::StrCat("JPEG: more than ", limits_.max_scans, " scans; at most ",
@@ -282,6 +319,8 @@ class Walker {
   const ImageLimits& limits_;
   size_t position_ = 0;
   bool has_frame_ = false;
+  std::array<int, kMaxComponents> component_ids_ = {};
+  std::array<bool, kMaxComponents> arrived_ = {};
   int64_t blocks_ = 0;         // 8x8 blocks of all components
   int64_t padded_blocks_ = 0;  // the same, with those that fill up the last MCUs
   int64_t scan_bytes_ = 0;     // entropy-coded bytes of all scans
