@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Named sets of features that clients keep on the server to match against.
+//
+// Names belong to a client: two clients may use the same one for different things and neither sees
+// the other's. A reference never changes; putting one under a name that exists makes a new version,
+// and whoever holds the old one goes on with it. Versions only grow, also over a deletion.
+//
+// The store holds at most `max_bytes` and `max_references`. When a new reference does not fit, room
+// is made at the cost of the client that holds the most bytes, counting the newcomer with its new
+// one; of that client's references the least recently used goes first. So a client that fills the
+// store forgets its own first, and cannot push out one that keeps little.
+
+#ifndef ORBSERVE_SERVER_SERVING_REFERENCE_STORE_H_
+#define ORBSERVE_SERVER_SERVING_REFERENCE_STORE_H_
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "features/backend.h"
+
+namespace orbserve {
+
+// One version of a reference. Immutable but for the backend's form of it, which is made when it is
+// first matched against. Thread-safe.
+class Reference {
+ public:
+  Reference(std::string name, uint64_t version, std::shared_ptr<const Features> features);
+
+  const std::string& name() const { return name_; }
+  uint64_t version() const { return version_; }
+  const Features& features() const { return *features_; }
+  size_t size_bytes() const { return size_bytes_; }
+
+  // The reference where `backend` can match against it; imports it at the first call. A reference
+  // is used with one backend only.
+  absl::StatusOr<std::shared_ptr<const FrameState>> State(FeatureBackend& backend) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const std::string name_;
+  const uint64_t version_;
+  const std::shared_ptr<const Features> features_;
+  const size_t size_bytes_;
+  mutable absl::Mutex mutex_;
+  mutable std::shared_ptr<const FrameState> state_ ABSL_GUARDED_BY(mutex_);
+};
+
+struct ReferenceStoreOptions {
+  size_t max_bytes = size_t{1} << 30;  // >= 1
+  int max_references = 100'000;        // >= 1
+};
+
+// Thread-safe.
+class ReferenceStore {
+ public:
+  struct PutResult {
+    std::shared_ptr<const Reference> reference;
+    std::vector<std::string> evicted;  // names of the same client, least recently used first
+  };
+
+  explicit ReferenceStore(const ReferenceStoreOptions& options);
+
+  // TOO_LARGE when the features alone exceed the store.
+  absl::StatusOr<PutResult> Put(const std::string& client, const std::string& name,
+                                std::shared_ptr<const Features> features)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Marks the reference as used. REFERENCE_NOT_FOUND.
+  absl::StatusOr<std::shared_ptr<const Reference>> Get(const std::string& client,
+                                                       const std::string& name)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // REFERENCE_NOT_FOUND.
+  absl::Status Delete(const std::string& client, const std::string& name)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of the client, sorted by name.
+  std::vector<std::shared_ptr<const Reference>> List(const std::string& client) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  size_t used_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+  size_t capacity_bytes() const { return options_.max_bytes; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Reference> reference;
+    std::list<std::string>::iterator use;  // into Client::by_use
+  };
+  struct Client {
+    std::map<std::string, Entry> entries;
+    std::list<std::string> by_use;  // names, least recently used first
+    size_t bytes = 0;
+  };
+
+  // Both leave an empty client in place.
+  std::shared_ptr<const Reference> Remove(Client& client, const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::map<std::string, Client>::iterator LargestClient() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const ReferenceStoreOptions options_;
+  mutable absl::Mutex mutex_;
+  std::map<std::string, Client> clients_ ABSL_GUARDED_BY(mutex_);  // none is empty
+  size_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_version_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVING_REFERENCE_STORE_H_

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/stream_session.h"
+
+#include <utility>
+
+namespace orbserve {
+
+StreamSession::StreamSession(FeatureBackend* backend, Clock* clock, MatchQueue* matcher,
+                             ReferenceStore* references, StreamSessionOptions options, Emit emit)
+    : backend_(backend),
+      clock_(clock),
+      matcher_(matcher),
+      references_(references),
+      options_(std::move(options)),
+      emit_(std::move(emit)) {}
+
+uint64_t StreamSession::AddFrame(const MatchOptions& match, SteadyTime deadline) {
+  absl::MutexLock lock(&mutex_);
+  Entry& entry = entries_.emplace_back();
+  entry.match = match;
+  entry.deadline = deadline;
+  entry.result.index = first_index_ + entries_.size() - 1;
+  return entry.result.index;
+}
+
+void StreamSession::FrameDone(uint64_t index, FrameOutcome outcome) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return;
+    Entry& entry = At(index);
+    entry.result.outcome = std::move(outcome);
+    entry.extracted = true;
+  }
+  Advance();
+}
+
+void StreamSession::Close() {
+  std::vector<MatchQueue::Ticket> tickets;
+  std::deque<Entry> entries;  // freed outside the lock
+  std::shared_ptr<const FrameState> previous;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return;
+    closed_ = true;
+    for (const Entry& entry : entries_) {
+      if (entry.ticket != 0 && !entry.complete) tickets.push_back(entry.ticket);
+    }
+    entries.swap(entries_);
+    previous.swap(previous_);
+  }
+  for (const MatchQueue::Ticket ticket : tickets) matcher_->Cancel(ticket);
+}
+
+void StreamSession::Advance() {
+  for (;;) {
+    Start start;
+    StreamResult result;
+    bool has_start = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (advancing_ || closed_) return;
+      has_start = TakeStart(start);
+      if (!has_start) {
+        if (entries_.empty() || !entries_.front().complete) return;
+        result = std::move(entries_.front().result);
+        entries_.pop_front();
+        ++first_index_;
+      }
+      advancing_ = true;
+    }
+    if (has_start) {
+      BeginMatching(std::move(start));
+    } else {
+      emit_(std::move(result));
+    }
+    absl::MutexLock lock(&mutex_);
+    advancing_ = false;
+  }
+}
+
+bool StreamSession::TakeStart(Start& start) {
+  while (next_match_ < first_index_ + entries_.size()) {
+    Entry& entry = At(next_match_);
+    if (!entry.extracted) return false;
+    const uint64_t index = next_match_++;
+    FrameOutcome& outcome = entry.result.outcome;
+    if (!outcome.status.ok() || !options_.matches()) {
+      entry.complete = true;
+      continue;
+    }
+    start.index = index;
+    start.deadline = entry.deadline;
+    start.match = entry.match;
+    start.state = std::move(outcome.state);
+    if (options_.match_previous) {
+      start.previous = std::move(previous_);
+      start.previous_index = previous_index_;
+      previous_ = start.state;
+      previous_index_ = index;
+    }
+    entry.matching_begin = clock_->Now();
+    return true;
+  }
+  return false;
+}
+
+void StreamSession::BeginMatching(Start start) {
+  std::vector<TargetMatches> targets;
+  std::vector<MatchJob> jobs;
+  std::vector<size_t> job_targets;
+  if (start.previous != nullptr) {
+    targets.push_back({.previous_index = start.previous_index});
+    jobs.push_back({start.state, std::move(start.previous), start.match});
+    job_targets.push_back(0);
+  }
+  for (const std::string& name : options_.references) {
+    TargetMatches target{.is_reference = true, .reference = name};
+    if (auto reference = references_->Get(options_.client, name); !reference.ok()) {
+      target.status = reference.status();
+    } else {
+      target.reference_version = (*reference)->version();
+      auto state = (*reference)->State(*backend_);
+      target.status = state.status();
+      if (state.ok()) {
+        jobs.push_back({start.state, *std::move(state), start.match});
+        job_targets.push_back(targets.size());
+      }
+    }
+    targets.push_back(std::move(target));
+  }
+  const bool has_jobs = !jobs.empty();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return;
+    Entry& entry = At(start.index);
+    entry.result.matches = std::move(targets);
+    entry.targets = std::move(job_targets);
+    entry.complete = !has_jobs;
+  }
+  if (!has_jobs) return;
+  const MatchQueue::Ticket ticket =
+      matcher_->Submit(options_.client, start.deadline, std::move(jobs),
+                       [self = shared_from_this(), index = start.index](MatchOutcome outcome) {
+                         self->OnMatched(index, std::move(outcome));
+                       });
+  bool cancel = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    cancel = closed_;
+    // Already answered, and perhaps given out: then there is nothing to cancel.
+    if (!closed_ && start.index >= first_index_) At(start.index).ticket = ticket;
+  }
+  if (cancel) matcher_->Cancel(ticket);
+}
+
+void StreamSession::OnMatched(uint64_t index, MatchOutcome outcome) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return;
+    Entry& entry = At(index);
+    for (size_t i = 0; i < entry.targets.size(); ++i) {
+      TargetMatches& target = entry.result.matches[entry.targets[i]];
+      if (!outcome.status.ok()) {
+        target.status = outcome.status;
+      } else if (i >= outcome.pairs.size()) {
+        target.status = MakeError(ErrorReason::kInternal, "the backend answered too few pairs");
+      } else {
+        target.status = std::move(outcome.pairs[i].status);
+        target.matches = std::move(outcome.pairs[i].matches);
+      }
+    }
+    entry.result.match_time = clock_->Now() - entry.matching_begin;
+    entry.complete = true;
+  }
+  Advance();
+}
+
+}  // namespace orbserve

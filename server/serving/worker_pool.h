@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Threads for the work that must neither hold up gRPC's threads nor the backend's: decoding and
+// building plans.
+
+#ifndef ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
+#define ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
+
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/serving/fair_queue.h"
+
+namespace orbserve {
+
+// Runs tasks somewhere else, some time soon. Thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Never runs `task` inside the call. Tasks of different clients take turns.
+  virtual void Run(absl::string_view client, absl::AnyInvocable<void() &&> task) = 0;
+};
+
+// A fixed number of threads over one fair queue. Callers bound the number of tasks (each belongs to
+// an admitted frame) and keep them light: a task refers to what it needs weakly, so that a frame
+// which was answered in the meantime holds no memory here.
+class WorkerPool final : public Executor {
+ public:
+  // `threads` >= 1.
+  explicit WorkerPool(int threads);
+  // Runs every task that was accepted, then returns.
+  ~WorkerPool() override;
+
+  void Run(absl::string_view client, absl::AnyInvocable<void() &&> task) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void Work() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !tasks_.empty() || stopping_;
+  }
+
+  absl::Mutex mutex_;
+  FairQueue<absl::AnyInvocable<void() &&>> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
