@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// FAST corners with 3x3 suppression: the twin of features/algo/fast.h and nms.h.
+//
+// A row is done in three sweeps, each over as many pixels at a time as a vector has bytes.
+// 1. Compass test: an arc of 9 or more ring pixels holds two neighbouring ones of the four at the
+//    ring's south, east, north and west. Two bit rows say where the pair could be brighter, where
+//    darker.
+// 2. Full test of the vectors that begin at the first such pixel not yet covered, for the
+//    side or sides that it asks for. With extremes over arcs instead of a comparison per ring
+//    pixel, the score comes with it:
+//      excess = max over arcs of min over the arc of ring - p,   corner <=> excess > threshold,
+//    and of the 16 arcs of length L, those that begin at k - 1 and at k (k odd) share L - 1 pixels:
+//      min(run[k], max(ring[k - 1], ring[k + L - 1])), run[k] = min of the L - 1 pixels from k.
+// 3. One row later, suppression: a score against the largest of its eight neighbours.
+//
+// Scores are at most 254, so a byte holds them; rows of scores are zero where there is no corner.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/simd/fast_simd.cc"
+#include "cpu/simd/targets.h"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace orbserve::cpu {
+namespace HWY_NAMESPACE {
+#if ORBSERVE_SIMD_TARGET_HAS_VECTORS
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D8 = hn::ScalableTag<uint8_t>;
+using V8 = hn::Vec<D8>;
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(D8()));
+static_assert(kLanes <= 64, "a vector's mask is held in 64 bits");
+
+constexpr int kMargin = 32;  // zero bytes before a row of scores
+
+// Bit i: a[i] > b[i].
+HWY_INLINE uint64_t GreaterBits(V8 a, V8 b) {
+  const D8 d;
+  uint8_t bytes[8] = {};
+#if HWY_TARGET <= HWY_AVX3
+  hn::StoreMaskBits(d, hn::Gt(a, b), bytes);
+  uint64_t bits;
+  std::memcpy(&bits, bytes, sizeof(bits));
+  return bits;
+#else
+  // Without unsigned comparison, equality with the minimum is cheaper: a > b <=> not max(a, b) ==
+  // b.
+  hn::StoreMaskBits(d, hn::Eq(hn::Max(a, b), b), bytes);
+  uint64_t bits;
+  std::memcpy(&bits, bytes, sizeof(bits));
+  constexpr uint64_t kAll = kLanes == 64 ? ~uint64_t{0} : (uint64_t{1} << (kLanes % 64)) - 1;
+  return ~bits & kAll;
+#endif
+}
+
+// Bits [i, i + 64) of a bit row, i a multiple of 8.
+HWY_INLINE uint64_t LoadBits(const uint8_t* bits, int i) {
+  uint64_t value;
+  std::memcpy(&value, bits + i / 8, sizeof(value));
+  return value;
+}
+
+// Stores kLanes bits at bit i, a multiple of 8.
+HWY_INLINE void StoreBits(uint64_t value, uint8_t* bits, int i) {
+  std::memcpy(bits + i / 8, &value, kLanes / 8);
+}
+
+// Bits below `count`, which may be any number.
+HWY_INLINE uint64_t LowBits(int count) {
+  return count >= 64 ? ~uint64_t{0} : count <= 0 ? 0 : (uint64_t{1} << count) - 1;
+}
+
+struct RingOffsets {
+  ptrdiff_t at[16];
+};
+
+HWY_INLINE RingOffsets MakeRingOffsets(ptrdiff_t pitch) {
+  return {{3 * pitch, 3 * pitch + 1, 2 * pitch + 2, pitch + 3, 3, -pitch + 3, -2 * pitch + 2,
+           -3 * pitch + 1, -3 * pitch, -3 * pitch - 1, -2 * pitch - 2, -pitch - 3, -3, pitch - 3,
+           2 * pitch - 2, 3 * pitch - 1}};
+}
+
+template <bool kBrighter>
+HWY_INLINE V8 Inner(V8 a, V8 b) {
+  return kBrighter ? hn::Min(a, b) : hn::Max(a, b);
+}
+template <bool kBrighter>
+HWY_INLINE V8 Outer(V8 a, V8 b) {
+  return kBrighter ? hn::Max(a, b) : hn::Min(a, b);
+}
+
+// kBrighter: the largest over all arcs of the smallest pixel on the arc; else the smallest over all
+// arcs of the largest.
+template <int kArcLength, bool kBrighter>
+HWY_INLINE V8 ArcExtreme(const uint8_t* centre, const RingOffsets& offsets) {
+  static_assert(kArcLength >= 9 && kArcLength <= 12);
+  const D8 d;
+  V8 ring[16];
+  for (int i = 0; i < 16; ++i) ring[i] = hn::LoadU(d, centre + offsets.at[i]);
+  // Runs of 2, 4 and 8 pixels that begin at the odd 2 * i + 1.
+  V8 run2[8];
+  V8 run4[8];
+  V8 run8[8];
+  for (int i = 0; i < 8; ++i) {
+    run2[i] = Inner<kBrighter>(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
+  }
+  for (int i = 0; i < 8; ++i) run4[i] = Inner<kBrighter>(run2[i], run2[(i + 1) % 8]);
+  for (int i = 0; i < 8; ++i) run8[i] = Inner<kBrighter>(run4[i], run4[(i + 2) % 8]);
+  V8 best;
+  for (int i = 0; i < 8; ++i) {
+    const int k = 2 * i + 1;
+    V8 run = run8[i];
+    if (kArcLength == 10) run = Inner<kBrighter>(run, ring[(k + 8) % 16]);
+    if (kArcLength >= 11) run = Inner<kBrighter>(run, run2[(i + 4) % 8]);
+    if (kArcLength == 12) run = Inner<kBrighter>(run, ring[(k + 10) % 16]);
+    const V8 arcs =
+        Inner<kBrighter>(run, Outer<kBrighter>(ring[k - 1], ring[(k + kArcLength - 1) % 16]));
+    best = i == 0 ? arcs : Outer<kBrighter>(best, arcs);
+  }
+  return best;
+}
+
+// Sweep 1: `count` pixels from `centre`. Bits beyond `count` are 0.
+HWY_INLINE void CompassTest(const uint8_t* centre, ptrdiff_t pitch, int count, V8 threshold,
+                            uint8_t* brighter, uint8_t* darker) {
+  const D8 d;
+  for (int i = 0; i < count; i += kLanes) {
+    const uint8_t* at = centre + i;
+    const V8 p = hn::LoadU(d, at);
+    const V8 south = hn::LoadU(d, at + 3 * pitch);
+    const V8 north = hn::LoadU(d, at - 3 * pitch);
+    const V8 east = hn::LoadU(d, at + 3);
+    const V8 west = hn::LoadU(d, at - 3);
+    const V8 high = hn::Min(hn::Max(south, north), hn::Max(east, west));
+    const V8 low = hn::Max(hn::Min(south, north), hn::Min(east, west));
+    const uint64_t inside = LowBits(count - i);
+    StoreBits(GreaterBits(high, hn::SaturatedAdd(p, threshold)) & inside, brighter, i);
+    StoreBits(GreaterBits(hn::SaturatedSub(p, threshold), low) & inside, darker, i);
+  }
+}
+
+// Sweep 2. `scores` and `corners` (bits) are zero on entry.
+template <int kArcLength>
+HWY_INLINE void ScoreRow(const uint8_t* centre, const RingOffsets& offsets, int count, V8 threshold,
+                         const uint8_t* brighter, const uint8_t* darker, uint8_t* scores,
+                         uint8_t* corners) {
+  const D8 d;
+  for (int i = 0; i < count;) {
+    const uint64_t first = LoadBits(brighter, i) | LoadBits(darker, i);
+    if (first == 0) {
+      i += 64;
+      continue;
+    }
+    i += static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(first)) & ~7;
+    const uint8_t* at = centre + i;
+    const V8 p = hn::LoadU(d, at);
+    V8 excess = hn::Zero(d);
+    const uint64_t lanes = LowBits(kLanes);
+    if ((LoadBits(brighter, i) & lanes) != 0) {
+      excess = hn::SaturatedSub(ArcExtreme<kArcLength, true>(at, offsets), p);
+    }
+    if ((LoadBits(darker, i) & lanes) != 0) {
+      excess = hn::Max(excess, hn::SaturatedSub(p, ArcExtreme<kArcLength, false>(at, offsets)));
+    }
+    const uint64_t bits = GreaterBits(excess, threshold) & LowBits(count - i);
+    if (bits != 0) {
+      StoreBits(bits, corners, i);
+      // Non-corners keep 0: excess <= threshold saturates to it, and threshold + the rest is put
+      // back for the others only.
+      const V8 score = hn::Sub(excess, hn::Set(d, 1));
+      hn::StoreU(
+          hn::IfThenElseZero(hn::Ne(hn::SaturatedSub(excess, threshold), hn::Zero(d)), score), d,
+          scores + i);
+    }
+    i += kLanes;
+  }
+  // Lanes beyond the last pixel were tested too, and must not suppress it.
+  hn::StoreU(hn::Zero(d), d, scores + count);
+}
+
+// Sweep 3: survivors of columns [begin, end) of the row between `above` and `below`.
+HWY_INLINE Candidate* Suppress(const uint8_t* above, const uint8_t* scores, const uint8_t* below,
+                               const uint8_t* corners, int begin, int end, int x_offset, int y,
+                               Candidate* out) {
+  const D8 d;
+  for (int i = 0; i < end; i += kLanes) {
+    uint64_t bits = LoadBits(corners, i) & LowBits(std::min(end - i, kLanes)) & ~LowBits(begin - i);
+    if (bits == 0) continue;
+    const V8 a = hn::Max(hn::Max(hn::LoadU(d, above + i - 1), hn::LoadU(d, above + i)),
+                         hn::LoadU(d, above + i + 1));
+    const V8 b = hn::Max(hn::Max(hn::LoadU(d, below + i - 1), hn::LoadU(d, below + i)),
+                         hn::LoadU(d, below + i + 1));
+    const V8 c = hn::Max(hn::LoadU(d, scores + i - 1), hn::LoadU(d, scores + i + 1));
+    bits &= GreaterBits(hn::LoadU(d, scores + i), hn::Max(hn::Max(a, b), c));
+    while (bits != 0) {
+      const int column = i + static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(bits));
+      bits &= bits - 1;
+      out->x = static_cast<int16_t>(column + x_offset);
+      out->y = static_cast<int16_t>(y);
+      out->score = scores[column];
+      ++out;
+    }
+  }
+  return out;
+}
+
+template <int kArcLength>
+int FastCornersOf(const ImageView& image, const Region& region, int threshold_grey,
+                  uint8_t* scratch, Candidate* out) {
+  // Pixels whose ring fits and which lie in the region or touch it.
+  const int x_begin = std::max(3, region.x_begin - 1);
+  const int x_end = std::min(image.width_px - 3, region.x_end + 1);
+  const int y_begin = std::max(3, region.y_begin - 1);
+  const int y_end = std::min(image.height_px - 3, region.y_end + 1);
+  if (x_begin >= x_end || y_begin >= y_end) return 0;
+  const int count = x_end - x_begin;
+  const V8 threshold = hn::Set(D8(), static_cast<uint8_t>(threshold_grey));
+  const RingOffsets offsets = MakeRingOffsets(image.pitch_bytes);
+
+  // Three rows of scores, then four rows of bits in the place of a fourth.
+  const int64_t stride = FastScratchBytes(region) / 4 & ~int64_t{63};
+  const size_t bit_bytes = static_cast<size_t>(count) / 64 * 8 + 16;
+  std::memset(scratch, 0, static_cast<size_t>(stride) * 3);
+  uint8_t* above = scratch + kMargin;
+  uint8_t* here = above + stride;
+  uint8_t* below = here + stride;
+  uint8_t* brighter = scratch + 3 * stride;
+  uint8_t* darker = brighter + bit_bytes;
+  uint8_t* corners_here = darker + bit_bytes;
+  uint8_t* corners_below = corners_here + bit_bytes;
+  std::memset(brighter, 0, 4 * bit_bytes);
+
+  Candidate* const out_begin = out;
+  for (int y = y_begin; y <= y_end; ++y) {
+    // Row y is scored, row y - 1 suppressed. Row y_end does not exist: its scores are 0.
+    std::memset(below, 0, static_cast<size_t>(count));
+    std::memset(corners_below, 0, bit_bytes);
+    if (y < y_end) {
+      const uint8_t* centre = image.Row(y) + x_begin;
+      CompassTest(centre, image.pitch_bytes, count, threshold, brighter, darker);
+      ScoreRow<kArcLength>(centre, offsets, count, threshold, brighter, darker, below,
+                           corners_below);
+    }
+    if (y - 1 >= std::max(region.y_begin, y_begin) && y - 1 < region.y_end) {
+      out = Suppress(above, here, below, corners_here, region.x_begin - x_begin,
+                     std::min(region.x_end - x_begin, count), x_begin, y - 1, out);
+    }
+    uint8_t* const free_row = above;
+    above = here;
+    here = below;
+    below = free_row;
+    std::swap(corners_here, corners_below);
+  }
+  return static_cast<int>(out - out_begin);
+}
+
+int FastCorners(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
+                uint8_t* scratch, Candidate* out) {
+  switch (arc_length) {
+    case 9:
+      return FastCornersOf<9>(image, region, threshold_grey, scratch, out);
+    case 10:
+      return FastCornersOf<10>(image, region, threshold_grey, scratch, out);
+    case 11:
+      return FastCornersOf<11>(image, region, threshold_grey, scratch, out);
+    default:
+      return FastCornersOf<12>(image, region, threshold_grey, scratch, out);
+  }
+}
+
+}  // namespace
+#endif  // ORBSERVE_SIMD_TARGET_HAS_VECTORS
+}  // namespace HWY_NAMESPACE
+}  // namespace orbserve::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace orbserve::cpu {
+
+decltype(Stages::fast_corners) SimdFastCorners(int64_t target) {
+  ORBSERVE_SIMD_SELECT(FastCorners, target)
+}
+
+}  // namespace orbserve::cpu
+#endif  // HWY_ONCE

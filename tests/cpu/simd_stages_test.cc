@@ -1,0 +1,392 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The SIMD stages of every target against the plain loops: equality of bits. Images are allocated
+// with no more around their pixels than the contract allows to be read, so that a sanitizer sees
+// any access beyond.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cpu/stages.h"
+#include "features/algo/pyramid.h"
+#include "features/host_device.h"
+#include "features/image_view.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace orbserve::cpu {
+
+void PrintTo(const Candidate& c, std::ostream* os) {
+  *os << "(" << c.x << ", " << c.y << "; " << c.score << ")";
+}
+bool operator==(const Candidate& a, const Candidate& b) {
+  return a.x == b.x && a.y == b.y && a.score == b.score;
+}
+
+namespace {
+
+constexpr uint32_t kSeed = 20261;
+
+// An image with exactly the padding of kImagePaddingBytes before its first and after its last
+// pixel.
+class TestImage {
+ public:
+  TestImage(int width, int height)
+      : pitch_(RoundUp(width, kRowAlignmentBytes)),
+        size_(kImagePaddingBytes + static_cast<size_t>(height - 1) * pitch_ + width +
+              kImagePaddingBytes),
+        // The allocation begins where the padding does, so its base needs the alignment of rows.
+        bytes_(static_cast<uint8_t*>(::operator new (size_, std::align_val_t{64}))) {
+    std::memset(bytes_.get(), 0xA5, size_);
+    view_ = {bytes_.get() + kImagePaddingBytes, width, height, pitch_};
+  }
+
+  const MutableImageView& view() const { return view_; }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  int pitch_;
+  size_t size_;
+  std::unique_ptr<uint8_t, Free> bytes_;
+  MutableImageView view_;
+};
+
+enum class Content { kNoise, kSmooth, kTwoValued, kFlat, kWhite, kCheckers, kLattice, kExtremes };
+constexpr Content kContents[] = {Content::kNoise,   Content::kSmooth,  Content::kTwoValued,
+                                 Content::kFlat,    Content::kWhite,   Content::kCheckers,
+                                 Content::kLattice, Content::kExtremes};
+
+void Fill(Content content, uint32_t seed, const MutableImageView& image) {
+  std::mt19937 random(seed);
+  for (int y = 0; y < image.height_px; ++y) {
+    for (int x = 0; x < image.width_px; ++x) {
+      int value = 0;
+      switch (content) {
+        case Content::kNoise:
+          value = static_cast<int>(random() & 255);
+          break;
+        case Content::kSmooth:  // blobs of some ten pixels, with a little noise
+          value = ((x / 11 * 37 + y / 9 * 91) & 127) + ((x * x + 3 * y * y) / 29 & 63) +
+                  static_cast<int>(random() % 12);
+          break;
+        case Content::kTwoValued:
+          value = random() % 7 == 0 ? 200 : 60;
+          break;
+        case Content::kFlat:
+          value = 128;
+          break;
+        case Content::kWhite:
+          value = 255;
+          break;
+        case Content::kCheckers:
+          value = ((x ^ y) & 1) * 255;
+          break;
+        case Content::kLattice:
+          value = x % 8 == 3 && y % 7 == 4 ? 255 : 20;
+          break;
+        case Content::kExtremes:
+          value = (random() % 3 == 0) ? 0 : 255;
+          break;
+      }
+      image.Row(y)[x] = static_cast<uint8_t>(value);
+    }
+  }
+}
+
+struct Size {
+  int width;
+  int height;
+};
+constexpr Size kSizes[] = {{1, 1},   {2, 1},    {1, 9},    {6, 7},    {7, 7},    {8, 9},
+                           {16, 16}, {31, 33},  {63, 40},  {64, 64},  {65, 30},  {70, 50},
+                           {95, 21}, {127, 45}, {128, 39}, {129, 41}, {200, 61}, {300, 200}};
+
+std::vector<Region> RegionsOf(Size size) {
+  std::vector<Region> regions = {{0, 0, size.width, size.height}};
+  std::mt19937 random(kSeed);
+  const auto below = [&random](int n) {
+    return static_cast<int>(random() % static_cast<uint32_t>(n));
+  };
+  for (int i = 0; i < 6; ++i) {
+    const int x = below(size.width);
+    const int y = below(size.height);
+    regions.push_back({x, y, x + 1 + below(size.width - x), y + 1 + below(size.height - y)});
+  }
+  return regions;
+}
+
+template <typename T>
+class Scratch {
+ public:
+  explicit Scratch(int64_t count)
+      : data_(static_cast<T*>(
+            ::operator new (static_cast<size_t>(count) * sizeof(T), std::align_val_t{64}))) {}
+  ~Scratch() { ::operator delete (data_, std::align_val_t{64}); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  T* data() { return data_; }
+
+ private:
+  T* data_;
+};
+
+// First differing pixel of two images, empty when there is none.
+std::string Difference(const ImageView& expected, const ImageView& actual, const Region& region) {
+  for (int y = region.y_begin; y < region.y_end; ++y) {
+    for (int x = region.x_begin; x < region.x_end; ++x) {
+      if (expected.Row(y)[x] != actual.Row(y)[x]) {
+        return absl::StrCat("x ", x, " y ", y, ": expected ", expected.Row(y)[x], ", got ",
+                            actual.Row(y)[x]);
+      }
+    }
+  }
+  return "";
+}
+
+class SimdStagesTest : public testing::TestWithParam<const Stages*> {
+ protected:
+  const Stages& simd() const { return *GetParam(); }
+  const Stages& reference() const { return ReferenceStages(); }
+};
+
+ResizeAxis MakeAxis(int source, int destination) {
+  ResizeAxis axis;
+  for (int i = 0; i < destination; ++i) {
+    const algo::ResizeTap tap = algo::ResizeTapOf(source, destination, i);
+    axis.first.push_back(tap.first);
+    axis.weight.push_back(static_cast<uint16_t>(tap.weight));
+  }
+  FinishResizeAxis(&axis);
+  return axis;
+}
+
+std::vector<uint8_t> Resize(const Stages& stages, const ImageView& src, Size to, int row_begin,
+                            int row_end) {
+  const ResizeAxis x_axis = MakeAxis(src.width_px, to.width);
+  const ResizeAxis y_axis = MakeAxis(src.height_px, to.height);
+  TestImage dst(to.width, to.height);
+  Scratch<uint16_t> scratch(2 * RoundUp(to.width, 64) + 64);
+  stages.resize_rows(src, dst.view(), x_axis, y_axis, row_begin, row_end, scratch.data());
+  // Padding and rows outside the range are part of the comparison: they must not be written.
+  const uint8_t* begin = dst.view().data - kImagePaddingBytes;
+  const uint8_t* end = dst.view().Row(to.height - 1) + to.width + kImagePaddingBytes;
+  return {begin, end};
+}
+
+TEST_P(SimdStagesTest, ResizedRowsEqualTheReference) {
+  for (const Size size : kSizes) {
+    TestImage src(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed, src.view());
+      for (const double factor : {1.0, 1.01, 1.2, 1.5, 1.99, 2.0, 2.1, 3.0, 4.0, 0.7}) {
+        const Size to = {std::max(1, algo::LevelSide(size.width, static_cast<float>(factor))),
+                         std::max(1, algo::LevelSide(size.height, static_cast<float>(factor)))};
+        const int middle = to.height / 2;
+        for (const auto& [begin, end] :
+             {std::pair(0, to.height), std::pair(middle, to.height), std::pair(0, middle)}) {
+          ASSERT_EQ(Resize(reference(), src.view(), to, begin, end),
+                    Resize(simd(), src.view(), to, begin, end))
+              << size.width << "x" << size.height << " to " << to.width << "x" << to.height
+              << ", content " << static_cast<int>(content) << ", rows " << begin << ".." << end;
+        }
+      }
+    }
+  }
+}
+
+std::vector<Candidate> Corners(const Stages& stages, const ImageView& image, const Region& region,
+                               int arc_length, int threshold) {
+  std::vector<Candidate> out(static_cast<size_t>(MaxCandidates(region)) + 64);
+  Scratch<uint8_t> scratch(FastScratchBytes(region));
+  const int count =
+      stages.fast_corners(image, region, arc_length, threshold, scratch.data(), out.data());
+  out.resize(static_cast<size_t>(count));
+  return out;
+}
+
+TEST_P(SimdStagesTest, CornersEqualTheReferenceInOrderAndScore) {
+  size_t corners = 0;
+  for (const Size size : kSizes) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 1, image.view());
+      for (const Region& region : RegionsOf(size)) {
+        for (const int arc_length : {9, 10, 11, 12}) {
+          for (const int threshold : {1, 7, 20, 100, 253, 254}) {
+            const auto expected = Corners(reference(), image.view(), region, arc_length, threshold);
+            corners += expected.size();
+            ASSERT_EQ(expected, Corners(simd(), image.view(), region, arc_length, threshold))
+                << size.width << "x" << size.height << ", content " << static_cast<int>(content)
+                << ", arc " << arc_length << ", threshold " << threshold << ", region "
+                << region.x_begin << "," << region.y_begin << ".." << region.x_end << ","
+                << region.y_end;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(corners, 10'000u);  // the contents do have corners to disagree on
+}
+
+TEST_P(SimdStagesTest, CornersOfPartsAreThoseOfTheWhole) {
+  TestImage image(300, 200);
+  Fill(Content::kSmooth, kSeed, image.view());
+  const std::vector<Candidate> whole = Corners(simd(), image.view(), {0, 0, 300, 200}, 9, 5);
+  ASSERT_FALSE(whole.empty());
+  std::vector<Candidate> parts;
+  for (int y = 0; y < 200; y += 23) {
+    for (int x = 0; x < 300; x += 77) {
+      const Region region = {x, y, std::min(x + 77, 300), std::min(y + 23, 200)};
+      for (const Candidate& c : Corners(simd(), image.view(), region, 9, 5)) parts.push_back(c);
+    }
+  }
+  EXPECT_THAT(parts, testing::UnorderedElementsAreArray(whole));
+}
+
+// Points of every column, so that every phase of a vector occurs, at least `border` inside.
+std::vector<LevelPoint> PointsOf(const ImageView& image, int border) {
+  std::vector<LevelPoint> points;
+  std::mt19937 random(kSeed);
+  std::uniform_real_distribution<float> angle(0.0f, 360.0f);
+  const int rows = image.height_px - 2 * border;
+  for (int x = border; x < image.width_px - border; ++x) {
+    if (rows <= 0) break;
+    const int y = border + static_cast<int>(random() % static_cast<uint32_t>(rows));
+    points.push_back({static_cast<int16_t>(x), static_cast<int16_t>(y), 0.0f, angle(random)});
+  }
+  if (rows <= 0 || points.empty()) return points;
+  // The four extreme places and the angles at quadrant bounds.
+  const auto left = static_cast<int16_t>(border);
+  const auto top = left;
+  const auto right = static_cast<int16_t>(image.width_px - border - 1);
+  const auto bottom = static_cast<int16_t>(image.height_px - border - 1);
+  points.push_back({left, top, 0.0f, 0.0f});
+  points.push_back({right, top, 0.0f, 45.0f});
+  points.push_back({left, bottom, 0.0f, 90.0f});
+  points.push_back({right, bottom, 0.0f, -1.0f});
+  points.push_back({right, bottom, 0.0f, 359.99997f});
+  return points;
+}
+
+TEST_P(SimdStagesTest, HarrisResponsesEqualTheReference) {
+  for (const Size size : {Size{11, 11}, {40, 12}, {65, 30}, {300, 200}}) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 2, image.view());
+      std::vector<Candidate> points;
+      for (const LevelPoint& p : PointsOf(image.view(), 5)) points.push_back({p.x, p.y, 1});
+      ASSERT_FALSE(points.empty());
+      for (int count : {1, 2, 3, 4, 5, static_cast<int>(points.size())}) {
+        count = std::min(count, static_cast<int>(points.size()));
+        std::vector<float> expected(static_cast<size_t>(count));
+        std::vector<float> actual(expected.size());
+        reference().harris_responses(image.view(), points.data(), count, expected.data());
+        simd().harris_responses(image.view(), points.data(), count, actual.data());
+        ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
+            << "content " << static_cast<int>(content) << ", " << count << " points";
+      }
+    }
+  }
+}
+
+TEST_P(SimdStagesTest, AnglesEqualTheReference) {
+  for (const Size size : {Size{33, 33}, {65, 40}, {300, 200}}) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 3, image.view());
+      std::vector<LevelPoint> expected = PointsOf(image.view(), 16);
+      std::vector<LevelPoint> actual = expected;
+      const int count = static_cast<int>(expected.size());
+      ASSERT_GT(count, 0);
+      reference().intensity_centroid_angles(image.view(), expected.data(), count);
+      simd().intensity_centroid_angles(image.view(), actual.data(), count);
+      ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(LevelPoint)),
+                0)
+          << size.width << "x" << size.height << ", content " << static_cast<int>(content);
+    }
+  }
+}
+
+TEST_P(SimdStagesTest, BlurredPixelsEqualTheReferenceAndNothingElseIsWritten) {
+  for (const Size size : kSizes) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 4, image.view());
+      for (const Region& region : RegionsOf(size)) {
+        TestImage expected(size.width, size.height);
+        TestImage actual(size.width, size.height);
+        Scratch<float> scratch(BlurScratchFloats(region));
+        reference().blur(image.view(), expected.view(), region, scratch.data());
+        simd().blur(image.view(), actual.view(), region, scratch.data());
+        ASSERT_EQ(Difference(expected.view(), actual.view(), {0, 0, size.width, size.height}), "")
+            << size.width << "x" << size.height << ", content " << static_cast<int>(content)
+            << ", region " << region.x_begin << "," << region.y_begin << ".." << region.x_end << ","
+            << region.y_end;
+      }
+    }
+  }
+}
+
+TEST_P(SimdStagesTest, BlurredStripsWiderThanTheCacheStripEqualTheReference) {
+  TestImage image(1100, 20);
+  Fill(Content::kNoise, kSeed + 5, image.view());
+  for (const Region region : {Region{0, 0, 1100, 20}, Region{3, 2, 1097, 19}}) {
+    TestImage expected(1100, 20);
+    TestImage actual(1100, 20);
+    Scratch<float> scratch(BlurScratchFloats(region));
+    reference().blur(image.view(), expected.view(), region, scratch.data());
+    simd().blur(image.view(), actual.view(), region, scratch.data());
+    EXPECT_EQ(Difference(expected.view(), actual.view(), {0, 0, 1100, 20}), "");
+  }
+}
+
+TEST_P(SimdStagesTest, DescriptorsEqualTheReference) {
+  for (const Size size : {Size{45, 45}, {64, 50}, {300, 200}}) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 6, image.view());
+      const std::vector<LevelPoint> points = PointsOf(image.view(), 22);
+      const int count = static_cast<int>(points.size());
+      ASSERT_GT(count, 0);
+      std::vector<uint8_t> expected(points.size() * 32);
+      std::vector<uint8_t> actual(expected.size());
+      reference().describe_rbrief256(image.view(), points.data(), count, expected.data());
+      simd().describe_rbrief256(image.view(), points.data(), count, actual.data());
+      ASSERT_EQ(expected, actual) << size.width << "x" << size.height << ", content "
+                                  << static_cast<int>(content);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTargets, SimdStagesTest, testing::ValuesIn(AllSimdStages()),
+                         [](const testing::TestParamInfo<const Stages*>& target) {
+                           return std::string(target.param->name);
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SimdStagesTest);
+
+TEST(SimdStagesTableTest, TheFirstTableIsTheOneUsedAndAllAreComplete) {
+  const std::vector<const Stages*> all = AllSimdStages();
+  EXPECT_EQ(&SimdStages(), all.empty() ? &ReferenceStages() : all.front());
+  for (const Stages* stages : all) {
+    SCOPED_TRACE(std::string(stages->name));
+    EXPECT_NE(stages->resize_rows, nullptr);
+    EXPECT_NE(stages->fast_corners, nullptr);
+    EXPECT_NE(stages->harris_responses, nullptr);
+    EXPECT_NE(stages->intensity_centroid_angles, nullptr);
+    EXPECT_NE(stages->blur, nullptr);
+    EXPECT_NE(stages->describe_rbrief256, nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace orbserve::cpu
