@@ -55,7 +55,12 @@ absl::StatusOr<std::string> ListeningPorts(const std::string& address) {
   for (const char c : in_brackets ? host.substr(1, host.size() - 2) : host) {
     if (!absl::ascii_isalnum(c) && c != '.' && c != '-' && !(in_brackets && c == ':')) return bad();
   }
-  // '+': IPv4 and IPv6.
+  if (in_brackets && mg_check_feature(MG_FEATURES_IPV6) == 0) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("HTTP address \"", address, "\": the installed civetweb library has no IPv6"));
+  }
+  // '+': IPv4, and IPv6 where the library has it.
   return host.empty() ? absl::StrCat("+", port) : absl::StrCat(host, ":", port);
 }
 

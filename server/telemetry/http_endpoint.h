@@ -34,7 +34,7 @@ class HttpEndpoint {
       const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
       std::function<absl::Status()> ready);
 
-  // Stops and waits for the requests in progress.
+  // Stops and waits for the requests in progress; takes up to 2 s, in which civetweb notices.
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;
