@@ -1,3 +1,350 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
 #include "cpu/cpu_backend.h"
-#include "cpu/stages.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "cpu/frame_run.h"
+#include "cpu/frame_state.h"
+#include "cpu/input_pool.h"
 #include "cpu/matcher.h"
+#include "cpu/plan.h"
+#include "cpu/recycling_pool.h"
+#include "cpu/stages.h"
+#include "cpu/worker_limit.h"
+#include "features/errors.h"
+#include "oneapi/tbb/info.h"
+#include "oneapi/tbb/task_arena.h"
+
+namespace orbserve::cpu {
+namespace {
+
+constexpr absl::string_view kDevice = "cpu";
+constexpr int kMaxThreads = 1024;
+
+// The functions that a backend computes with.
+struct Implementation {
+  const Stages* stages;
+  const MatcherKernels* matcher;
+};
+
+template <typename T>
+const T* FindByName(const std::vector<const T*>& all, absl::string_view name) {
+  for (const T* one : all) {
+    if (one->name == name) return one;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<Implementation> ChooseImplementation(const CpuBackendOptions& options) {
+  if (options.reference) return Implementation{&ReferenceStages(), &ReferenceMatcher()};
+  if (options.simd_target.empty()) return Implementation{&SimdStages(), &SimdMatcher()};
+  const auto all = AllSimdStages();
+  const Implementation chosen = {FindByName(all, options.simd_target),
+                                 FindByName(AllSimdMatchers(), options.simd_target)};
+  if (chosen.stages != nullptr && chosen.matcher != nullptr) return chosen;
+  const std::string known = absl::StrJoin(all, ", ", [](std::string* out, const Stages* stages) {
+    absl::StrAppend(out, stages->name);
+  });
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("simd_target must be one that this processor has (", known,
+                                "); got \"", options.simd_target, "\""));
+}
+
+int64_t QuarterOfMemory() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
+  constexpr int64_t kFallbackBytes = int64_t{1} << 30;
+  return pages > 0 && page_bytes > 0 ? pages * page_bytes / 4 : kFallbackBytes;
+}
+
+std::string ProcessorName() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(info, line)) {
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "processor of unknown name";
+}
+
+SteadyTime Now() { return std::chrono::steady_clock::now(); }
+
+int64_t NanosecondsBetween(SteadyTime begin, SteadyTime end) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count();
+}
+
+// What the items of a batch share. The first to start says when the device began; the last to end
+// gives the answer.
+struct BatchProgress {
+  explicit BatchProgress(size_t items) : remaining(items) {}
+
+  std::atomic<bool> started = false;
+  SteadyTime begin;
+  std::atomic<size_t> remaining;
+
+  void Start() {
+    if (!started.exchange(true, std::memory_order_relaxed)) begin = Now();
+  }
+  // True for the last. Everything that the others wrote is visible then.
+  bool End() { return remaining.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  BatchCost Cost() const {
+    BatchCost cost;
+    cost.device = kDevice;
+    cost.busy_begin = begin;
+    cost.busy_end = Now();
+    cost.timings.compute_ns = NanosecondsBetween(cost.busy_begin, cost.busy_end);
+    return cost;
+  }
+};
+
+struct FrameBatch {
+  FrameBatch(std::shared_ptr<FeaturePlan> p, std::vector<FrameJob> j, FrameBatchDone d)
+      : plan(std::move(p)), jobs(std::move(j)), done(std::move(d)), progress(jobs.size()) {
+    answer.frames.resize(jobs.size());
+  }
+  std::shared_ptr<FeaturePlan> plan;
+  std::vector<FrameJob> jobs;
+  FrameBatchDone done;
+  FrameBatchAnswer answer;
+  BatchProgress progress;
+};
+
+struct MatchBatch {
+  MatchBatch(std::vector<MatchJob> j, MatchBatchDone d)
+      : jobs(std::move(j)), done(std::move(d)), progress(jobs.size()) {
+    answer.pairs.resize(jobs.size());
+  }
+  std::vector<MatchJob> jobs;
+  MatchBatchDone done;
+  MatchBatchAnswer answer;
+  BatchProgress progress;
+};
+
+// Calls `work`, which returns a status, and turns what it throws into one: nothing leaves a task.
+template <typename Work>
+absl::Status Guarded(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return MakeError(ErrorReason::kOutOfMemory, "no memory left for this frame");
+  } catch (const std::exception& e) {
+    return MakeError(ErrorReason::kInternal, absl::StrCat("CPU backend: ", e.what()));
+  }
+}
+
+class CpuBackend final : public FeatureBackend {
+ public:
+  CpuBackend(const Implementation& implementation, bool reference, int threads,
+             int64_t input_budget_bytes)
+      : implementation_(implementation),
+        reference_(reference),
+        threads_(threads),
+        worker_limit_(threads),
+        arena_(threads, /*reserved_for_masters=*/0),
+        inputs_(std::make_shared<InputPool>(input_budget_bytes)),
+        results_(std::make_shared<RecyclingPool<FrameResult>>()) {}
+
+  ~CpuBackend() override {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](int64_t* batches) { return *batches == 0; }, &batches_in_flight_));
+  }
+
+  absl::string_view name() const override { return reference_ ? "cpu-reference" : "cpu"; }
+
+  std::vector<DeviceDescription> devices() const override {
+    return {{std::string(kDevice), ProcessorName(),
+             absl::StrCat(implementation_.stages->name, ", ", threads_,
+                          threads_ == 1 ? " thread" : " threads")}};
+  }
+
+  BackendState state() const override { return BackendState::kOk; }
+
+  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
+    try {
+      return CpuPlan::Create(spec, *implementation_.stages, threads_);
+    } catch (const std::bad_alloc&) {
+      return MakeError(ErrorReason::kOutOfMemory, "no memory for the tables of the plan");
+    }
+  }
+
+  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
+                                                        bool with_mask) override {
+    try {
+      return inputs_->Lease(width_px, height_px, with_mask);
+    } catch (const std::bad_alloc&) {
+      return MakeError(ErrorReason::kOutOfMemory, "no memory for an input slot");
+    }
+  }
+
+  void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
+              FrameBatchDone done) override {
+    BatchBegins();
+    const size_t count = jobs.size();
+    auto* const batch = new FrameBatch(std::move(plan), std::move(jobs), std::move(done));
+    if (count == 0) {
+      arena_.enqueue([this, batch] { Finish(batch); });
+      return;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      arena_.enqueue([this, batch, i] { RunFrame(batch, i); });
+    }
+  }
+
+  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
+    BatchBegins();
+    const size_t count = jobs.size();
+    auto* const batch = new MatchBatch(std::move(jobs), std::move(done));
+    if (count == 0) {
+      arena_.enqueue([this, batch] { Finish(batch); });
+      return;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      arena_.enqueue([this, batch, i] { RunMatch(batch, i); });
+    }
+  }
+
+  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
+      std::shared_ptr<const Features> features) override {
+    if (features == nullptr) {
+      return MakeError(ErrorReason::kInternal, "ImportState was given no features");
+    }
+    return std::make_shared<const CpuFrameState>(std::move(features));
+  }
+
+  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
+    const auto* const own = dynamic_cast<const CpuFrameState*>(&state);
+    if (own == nullptr) {
+      return MakeError(ErrorReason::kInternal, "ExportState was given another backend's state");
+    }
+    return own->Export();
+  }
+
+ private:
+  void RunFrame(FrameBatch* batch, size_t index) {
+    batch->progress.Start();
+    const FrameJob& job = batch->jobs[index];
+    FrameAnswer& answer = batch->answer.frames[index];
+    if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
+      answer.status = MakeError(ErrorReason::kCancelled, "cancelled before it was computed");
+    } else {
+      answer.status = Guarded([&] { return ComputeFrame(*batch, job, &answer); });
+    }
+    if (batch->progress.End()) Finish(batch);
+  }
+
+  absl::Status ComputeFrame(const FrameBatch& batch, const FrameJob& job, FrameAnswer* answer) {
+    const auto* const plan = dynamic_cast<const CpuPlan*>(batch.plan.get());
+    if (plan == nullptr || job.input == nullptr) {
+      return MakeError(ErrorReason::kInternal,
+                       "a batch without a plan of this backend or an input");
+    }
+    const std::shared_ptr<Workspace> workspace = plan->LeaseWorkspace();
+    if (workspace == nullptr) {
+      return MakeError(ErrorReason::kOutOfMemory, "no memory for the workspace of a frame");
+    }
+    std::shared_ptr<FrameResult> result =
+        results_->Lease([] { return std::make_unique<FrameResult>(); });
+    ORBSERVE_RETURN_IF_ERROR(FrameRun(*plan, *workspace, job).Run(&result->features));
+    answer->features = std::shared_ptr<const Features>(result, &result->features);
+    if (job.keep_state) {
+      result->state.Refer(&result->features, result);
+      answer->state = std::shared_ptr<const FrameState>(result, &result->state);
+    }
+    return absl::OkStatus();
+  }
+
+  void RunMatch(MatchBatch* batch, size_t index) {
+    batch->progress.Start();
+    const MatchJob& job = batch->jobs[index];
+    MatchAnswer& answer = batch->answer.pairs[index];
+    answer.status = Guarded([&] { return ComputeMatch(job, &answer.matches); });
+    if (batch->progress.End()) Finish(batch);
+  }
+
+  absl::Status ComputeMatch(const MatchJob& job, Matches* matches) {
+    ORBSERVE_RETURN_IF_ERROR(job.options.Validate());
+    const auto* const query = dynamic_cast<const CpuFrameState*>(job.query.get());
+    const auto* const train = dynamic_cast<const CpuFrameState*>(job.train.get());
+    if (query == nullptr || train == nullptr) {
+      return MakeError(ErrorReason::kInternal, "a match without two states of this backend");
+    }
+    if (query->descriptor_bytes() == 0 || query->descriptor_bytes() != train->descriptor_bytes()) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("both sides of a match must have descriptors of one kind; got ",
+                                    query->descriptor_bytes(), " bytes and ",
+                                    train->descriptor_bytes(), " bytes each"));
+    }
+    *matches = MatchDescriptors(*implementation_.matcher, query->features(), train->features(),
+                                job.options);
+    return absl::OkStatus();
+  }
+
+  // Gives the answer and lets go of everything that the batch holds before the backend may end.
+  template <typename Batch>
+  void Finish(Batch* batch) {
+    if (batch->jobs.empty()) batch->progress.Start();
+    batch->answer.cost = batch->progress.Cost();
+    auto answer = std::move(batch->answer);
+    auto done = std::move(batch->done);
+    delete batch;
+    std::move(done)(std::move(answer));
+    absl::MutexLock lock(&mutex_);
+    --batches_in_flight_;
+  }
+
+  void BatchBegins() {
+    absl::MutexLock lock(&mutex_);
+    ++batches_in_flight_;
+  }
+
+  const Implementation implementation_;
+  const bool reference_;
+  const int threads_;
+  const WorkerLimit worker_limit_;
+  tbb::task_arena arena_;
+  const std::shared_ptr<InputPool> inputs_;
+  const std::shared_ptr<RecyclingPool<FrameResult>> results_;
+  absl::Mutex mutex_;
+  int64_t batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateCpuBackend(const CpuBackendOptions& options) {
+  if (options.threads < 0 || options.threads > kMaxThreads) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("threads must be in [1, ", kMaxThreads,
+                                  "], or 0 for one per processor; got ", options.threads));
+  }
+  if (options.input_budget_bytes < 0) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("input_budget_bytes must not be negative; got ", options.input_budget_bytes));
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(const Implementation implementation, ChooseImplementation(options));
+  const int threads = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
+  const int64_t budget =
+      options.input_budget_bytes > 0 ? options.input_budget_bytes : QuarterOfMemory();
+  return std::make_unique<CpuBackend>(implementation, options.reference, threads, budget);
+}
+
+}  // namespace orbserve::cpu

@@ -4,6 +4,7 @@
 #ifndef ORBSERVE_CPU_CPU_BACKEND_H_
 #define ORBSERVE_CPU_CPU_BACKEND_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -18,9 +19,11 @@ struct CpuBackendOptions {
   // Name of the SIMD target to use ("AVX3_DL", "AVX2", ...); empty = the fastest. For tests and
   // benchmarks.
   absl::string_view simd_target;
+  // Most bytes that leased input slots may hold; 0 = a quarter of this machine's memory.
+  int64_t input_budget_bytes = 0;
 };
 
-// INVALID_ARGUMENT when `threads` is out of range or this processor lacks `simd_target`.
+// INVALID_ARGUMENT when an option is out of range or this processor lacks `simd_target`.
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateCpuBackend(const CpuBackendOptions& options);
 
 }  // namespace orbserve::cpu

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_CPU_RECYCLING_POOL_H_
+#define ORBSERVE_CPU_RECYCLING_POOL_H_
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace orbserve::cpu {
+
+// Fixed-size blocks that are given out again and again: the control blocks of the shared pointers
+// of a RecyclingPool. Thread-safe.
+class BlockPool {
+ public:
+  static constexpr size_t kBlockBytes = 128;
+
+  BlockPool() = default;
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+  ~BlockPool() {
+    for (void* block : idle_) ::operator delete(block);
+  }
+
+  void* Take() {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!idle_.empty()) {
+        void* block = idle_.back();
+        idle_.pop_back();
+        return block;
+      }
+      ++made_;
+      idle_.reserve(made_);  // so that giving back never allocates
+    }
+    return ::operator new(kBlockBytes);
+  }
+  void GiveBack(void* block) {
+    absl::MutexLock lock(&mutex_);
+    idle_.push_back(block);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<void*> idle_ ABSL_GUARDED_BY(mutex_);
+  size_t made_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Standard allocator over a BlockPool.
+template <typename T>
+class BlockAllocator {
+ public:
+  using value_type = T;
+
+  explicit BlockAllocator(std::shared_ptr<BlockPool> pool) : pool_(std::move(pool)) {}
+  template <typename U>
+  BlockAllocator(const BlockAllocator<U>& other)  // NOLINT(google-explicit-constructor): rebinding
+      : pool_(other.pool()) {}
+
+  T* allocate(size_t count) {
+    static_assert(sizeof(T) <= BlockPool::kBlockBytes);
+    static_assert(alignof(T) <= alignof(std::max_align_t));
+    if (count != 1) throw std::bad_alloc();
+    return static_cast<T*>(pool_->Take());
+  }
+  void deallocate(T* block, size_t /*count*/) { pool_->GiveBack(block); }
+
+  const std::shared_ptr<BlockPool>& pool() const { return pool_; }
+  template <typename U>
+  bool operator==(const BlockAllocator<U>& other) const {
+    return pool_ == other.pool();
+  }
+
+ private:
+  std::shared_ptr<BlockPool> pool_;
+};
+
+// Objects that return to their pool when the last holder lets go, so that a warm pool allocates
+// nothing. T::OnGiveBack(), where there is one, is called then. The pool lives until its last
+// object is back. Thread-safe. Made by std::make_shared.
+template <typename T>
+class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
+ public:
+  // An idle object in the state in which it was given back, or what `make()` returns (a
+  // std::unique_ptr<T>; null makes Lease() return null).
+  template <typename Make>
+  std::shared_ptr<T> Lease(Make&& make) {
+    std::unique_ptr<T> object;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!idle_.empty()) {
+        object = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (object == nullptr) {
+      object = make();
+      if (object == nullptr) return nullptr;
+      absl::MutexLock lock(&mutex_);
+      ++made_;
+      idle_.reserve(made_);
+    }
+    return std::shared_ptr<T>(object.release(), GiveBack{this->shared_from_this()},
+                              BlockAllocator<T>(blocks_));
+  }
+
+  // Objects that exist, idle or leased.
+  size_t made() const {
+    absl::MutexLock lock(&mutex_);
+    return made_;
+  }
+
+ private:
+  struct GiveBack {
+    std::shared_ptr<RecyclingPool> pool;
+    void operator()(T* object) const {
+      if constexpr (requires { object->OnGiveBack(); }) object->OnGiveBack();
+      absl::MutexLock lock(&pool->mutex_);
+      pool->idle_.emplace_back(object);
+    }
+  };
+
+  const std::shared_ptr<BlockPool> blocks_ = std::make_shared<BlockPool>();
+  mutable absl::Mutex mutex_;
+  std::vector<std::unique_ptr<T>> idle_ ABSL_GUARDED_BY(mutex_);
+  size_t made_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace orbserve::cpu
+
+#endif  // ORBSERVE_CPU_RECYCLING_POOL_H_

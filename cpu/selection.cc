@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cpu/selection.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace orbserve::cpu {
+namespace {
+
+constexpr uint32_t OrderOf(uint64_t key) { return static_cast<uint32_t>(key >> 32); }
+
+}  // namespace
+
+void ScoreHistogram::Clear() { std::memset(count, 0, sizeof(count)); }
+
+void ScoreHistogram::Add(const Candidate* candidates, int number) {
+  for (int i = 0; i < number; ++i) ++count[candidates[i].score & 255];
+}
+
+int64_t ScoreHistogram::Total() const {
+  int64_t total = 0;
+  for (const int32_t c : count) total += c;
+  return total;
+}
+
+int ScoreHistogram::CutFor(int wanted) const {
+  if (wanted <= 0) return 256;
+  int64_t kept = 0;
+  for (int score = 255; score > 0; --score) {
+    kept += count[score];
+    if (kept >= wanted) return score;
+  }
+  return 0;
+}
+
+int KeepScores(const Candidate* candidates, int number, int lowest_score, Candidate* kept) {
+  int count = 0;
+  for (int i = 0; i < number; ++i) {
+    const Candidate candidate = candidates[i];
+    kept[count] = candidate;
+    count += candidate.score >= lowest_score ? 1 : 0;
+  }
+  return count;
+}
+
+int KeepUnmasked(const ImageView& mask, Candidate* candidates, int number) {
+  int count = 0;
+  for (int i = 0; i < number; ++i) {
+    const Candidate candidate = candidates[i];
+    candidates[count] = candidate;
+    count += mask.Row(candidate.y)[candidate.x] != 0 ? 1 : 0;
+  }
+  return count;
+}
+
+int KeepBestKeys(uint64_t* keys, int number, int wanted) {
+  if (wanted <= 0) return 0;
+  if (number <= wanted) return number;
+  std::nth_element(keys, keys + wanted - 1, keys + number);
+  const uint32_t last = OrderOf(keys[wanted - 1]);
+  int kept = wanted;
+  for (int i = wanted; i < number; ++i) {
+    if (OrderOf(keys[i]) == last) std::swap(keys[kept++], keys[i]);
+  }
+  return kept;
+}
+
+// Radix selection: each pass fixes eight more bits of the order.
+uint32_t LastKeptOrder(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wanted) {
+  constexpr int kDigitBits = 8;
+  constexpr uint32_t kDigitMask = (1u << kDigitBits) - 1;
+  uint32_t prefix = 0;
+  for (int shift = 32 - kDigitBits; shift >= 0; shift -= kDigitBits) {
+    int64_t count[1 << kDigitBits] = {};
+    const uint32_t decided = shift + kDigitBits == 32 ? 0 : ~0u << (shift + kDigitBits);
+    for (const absl::Span<const uint64_t> run : runs) {
+      for (const uint64_t key : run) {
+        const uint32_t order = OrderOf(key);
+        if ((order & decided) == prefix) ++count[(order >> shift) & kDigitMask];
+      }
+    }
+    uint32_t digit = 0;
+    while (count[digit] < wanted) wanted -= count[digit++];
+    prefix |= digit << shift;
+  }
+  return prefix;
+}
+
+int KeepUpTo(uint64_t* keys, int number, uint32_t last) {
+  return static_cast<int>(
+      std::partition(keys, keys + number, [last](uint64_t key) { return OrderOf(key) <= last; }) -
+      keys);
+}
+
+}  // namespace orbserve::cpu
