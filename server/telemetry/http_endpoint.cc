@@ -110,6 +110,7 @@ class HttpEndpoint::Impl {
                               "no",
                               nullptr};
     mg_callbacks callbacks = {};
+    callbacks.begin_request = &Impl::OnRequest;
     callbacks.log_message = &Impl::OnLog;
     mg_init_data init = {&callbacks, this, settings};
     std::array<char, 256> text = {};
@@ -127,7 +128,6 @@ class HttpEndpoint::Impl {
       return absl::InternalError("the HTTP server does not tell its port");
     }
     port_ = port.port;
-    mg_set_request_handler(context_, "/", &Impl::OnRequest, this);
     return absl::OkStatus();
   }
 
@@ -144,16 +144,19 @@ class HttpEndpoint::Impl {
     return 1;  // handled: nothing on stderr
   }
 
-  static int OnRequest(mg_connection* connection, void* data) {
+  static int OnRequest(mg_connection* connection) {
+    const auto* self = static_cast<const Impl*>(mg_get_user_data(mg_get_context(connection)));
     const mg_request_info* request = mg_get_request_info(connection);
     const absl::string_view method = request->request_method;
     Response response;
     try {  // the caller is C
-      response = static_cast<Impl*>(data)->Answer(method, request->local_uri);
+      response = self->Answer(method, request->local_uri);
     } catch (const std::exception& error) {
       response = {500, kPlainText, "", absl::StrCat(error.what(), "\n")};
     }
     Send(connection, response, method != "HEAD");
+    // Else the library reads the request's body to its end, as long as the peer likes to send.
+    mg_disable_connection_keep_alive(connection);
     return response.code;
   }
 

@@ -50,13 +50,15 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   bool connected() const { return connected_; }
-  void Send(const std::string& text) {
+  // False when the server has closed.
+  bool Send(const std::string& text) {
     size_t sent = 0;
     while (sent < text.size()) {
       const ssize_t count = send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-      if (count <= 0) return;  // the server has had enough
+      if (count <= 0) return false;
       sent += static_cast<size_t>(count);
     }
+    return true;
   }
   // All that comes until the server closes.
   std::string ReceiveAll() {
@@ -181,6 +183,17 @@ TEST_F(HttpEndpointTest, ServesSeveralAtATime) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, 200);
+}
+
+TEST_F(HttpEndpointTest, EndlessBodyIsNotListenedTo) {
+  Connection connection(endpoint_->port());
+  connection.Send("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n");
+  // The server closes at some point, or this goes on for ever.
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (connection.Send(std::string(1000, 'x'))) {
+    ASSERT_LT(std::chrono::steady_clock::now(), give_up);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 TEST_F(HttpEndpointTest, SilentPeersDoNotStopTheProbes) {
