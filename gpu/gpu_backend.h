@@ -18,12 +18,20 @@ namespace orbserve::gpu {
 struct GpuBackendOptions {
   std::vector<int> devices;        // CUDA ordinals; empty = every device that answers
   int64_t memory_limit_bytes = 0;  // per device; 0 = what is free at start, less a reserve
+  // Most bytes that leased input slots may hold in pinned host memory; 0 = a quarter of this
+  // machine's memory.
+  int64_t input_budget_bytes = 0;
+  int lanes = 4;              // batches in flight per device, 1..16
+  int max_batch_frames = 32;  // 1..64; plans that need much memory allow fewer
+  // A batch that takes longer means that the device is lost.
+  int64_t deadline_ms = 10'000;  // 1..600'000
 };
 
 // Whether this build has CUDA at all.
 bool IsBuiltIn();
 
-// UNIMPLEMENTED (UNSUPPORTED) in a build without CUDA; UNAVAILABLE when no device answers.
+// UNIMPLEMENTED (UNSUPPORTED) in a build without CUDA; UNAVAILABLE when no device answers;
+// INVALID_ARGUMENT for options out of range.
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options);
 
 }  // namespace orbserve::gpu

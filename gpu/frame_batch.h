@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_GPU_FRAME_BATCH_H_
+#define ORBSERVE_GPU_FRAME_BATCH_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "features/backend.h"
+#include "features/types.h"
+#include "gpu/kernels/layout.h"
+#include "gpu/plan.h"
+#include "gpu/runtime/memory.h"
+
+namespace orbserve::gpu {
+
+// The features of an answer; used again when nobody holds them any more.
+struct FrameResult {
+  Features features;
+  void OnGiveBack() {}
+};
+
+// A job of a batch on its way through a lane.
+struct FrameWork {
+  int place = -1;  // in the batch on the device; -1: not sent there
+  std::shared_ptr<FrameResult> result;
+  std::vector<GivenEntry> given;                    // kept keypoints, level pixels
+  std::shared_ptr<DeviceBuffer> state_descriptors;  // when the state is wanted
+};
+
+struct FrameBatch {
+  std::shared_ptr<GpuPlan> plan;
+  std::vector<FrameJob> jobs;
+  FrameBatchDone done;
+
+  FrameBatchAnswer answer;
+  std::vector<FrameWork> works;
+  GraphKind kind;
+  int frames_on_device = 0;
+  int side = 0;         // of the lane's two sets of pinned memory
+  absl::Status status;  // of the launch, then of the wait
+};
+
+// Checks one job and fills in what the device is told about it and what the host already knows of
+// the answer. Statuses are those of the CPU backend.
+absl::Status PrepareFrame(const GpuPlan& plan, const FrameJob& job, FrameWork* work,
+                          FrameParams* params);
+
+// Appends `count` records and their descriptors to the answer's columns, from row `first`.
+void CopyRecords(const GpuPlan& plan, const FeatureRecord* records, const uint8_t* descriptors,
+                 int first, int count, Features* features);
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_FRAME_BATCH_H_

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gpu/gpu_backend.h"
+
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "gpu/gpu_device.h"
+#include "gpu/input_pool.h"
+#include "gpu/runtime/check.h"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr int kMaxLanes = 16;
+constexpr int kMostBatchFrames = FramesOfClass(kBatchClasses - 1);
+constexpr int64_t kMaxDeadlineMs = 600'000;
+
+int64_t QuarterOfMemory() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
+  constexpr int64_t kFallbackBytes = int64_t{1} << 30;
+  return pages > 0 && page_bytes > 0 ? pages * page_bytes / 4 : kFallbackBytes;
+}
+
+class GpuBackend final : public FeatureBackend {
+ public:
+  explicit GpuBackend(const GpuBackendOptions& options)
+      : options_(options),
+        inputs_(std::make_shared<InputPool>(
+            options.input_budget_bytes > 0 ? options.input_budget_bytes : QuarterOfMemory())),
+        results_(std::make_shared<Recycling<FrameResult>>()) {}
+
+  absl::Status Start(const std::vector<int>& ordinals) {
+    for (size_t i = 0; i < ordinals.size(); ++i) {
+      ORBSERVE_ASSIGN_OR_RETURN(auto device, GpuDevice::Create(ordinals[i], i, ordinals.size(),
+                                                               options_, results_, &health_));
+      devices_.push_back(std::move(device));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::string_view name() const override { return "cuda"; }
+
+  std::vector<DeviceDescription> devices() const override {
+    std::vector<DeviceDescription> descriptions;
+    for (const auto& device : devices_) descriptions.push_back(device->Describe());
+    return descriptions;
+  }
+
+  BackendState state() const override {
+    return health_.lost() ? BackendState::kLost : BackendState::kOk;
+  }
+
+  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
+    if (health_.lost()) {
+      return MakeError(ErrorReason::kDeviceLost, "the device does not answer any more");
+    }
+    try {
+      GpuPlan::Limits limits;
+      limits.lanes_per_device = options_.lanes;
+      limits.max_batch_frames = options_.max_batch_frames;
+      limits.arena_bytes = devices_[0]->arena_bytes();
+      for (const auto& device : devices_) {
+        limits.devices.push_back(device->ordinal());
+        limits.budgets.push_back(device->budget());
+        limits.arena_bytes = std::min(limits.arena_bytes, device->arena_bytes());
+      }
+      while (true) {
+        auto plan = GpuPlan::Create(spec, limits);
+        if (!plan.ok()) {
+          health_.Note(plan.status());
+          return plan.status();
+        }
+        absl::Status status;
+        for (const auto& device : devices_) {
+          if (status.ok()) status = device->Prepare(plan->get());
+        }
+        if (status.ok()) return std::shared_ptr<FeaturePlan>(*std::move(plan));
+        // Memory that others hold: a smaller batch may do.
+        const int frames = (*plan)->max_batch_frames();
+        if (ReasonOf(status) != ErrorReason::kOutOfMemory || frames == 1) return status;
+        limits.max_batch_frames = frames / 2;
+      }
+    } catch (const std::bad_alloc&) {
+      return MakeError(ErrorReason::kOutOfMemory, "no memory for the tables of the plan");
+    }
+  }
+
+  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
+                                                        bool with_mask) override {
+    try {
+      return inputs_->Lease(width_px, height_px, with_mask);
+    } catch (const std::bad_alloc&) {
+      return MakeError(ErrorReason::kOutOfMemory, "no memory for an input slot");
+    }
+  }
+
+  void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
+              FrameBatchDone done) override {
+    auto batch = std::make_unique<FrameBatch>();
+    batch->plan = std::dynamic_pointer_cast<GpuPlan>(std::move(plan));
+    batch->jobs = std::move(jobs);
+    batch->done = std::move(done);
+    LeastLoaded().Submit(std::move(batch));
+  }
+
+  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
+    LeastLoaded().SubmitMatches(std::move(jobs), std::move(done));
+  }
+
+  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
+      std::shared_ptr<const Features> features) override {
+    if (features == nullptr) {
+      return MakeError(ErrorReason::kInternal, "ImportState was given no features");
+    }
+    return std::make_shared<const GpuFrameState>(std::move(features), devices_.size());
+  }
+
+  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
+    const auto* const own = dynamic_cast<const GpuFrameState*>(&state);
+    if (own == nullptr) {
+      return MakeError(ErrorReason::kInternal, "ExportState was given another backend's state");
+    }
+    return own->features();
+  }
+
+ private:
+  GpuDevice& LeastLoaded() {
+    GpuDevice* chosen = devices_[0].get();
+    for (const auto& device : devices_) {
+      if (device->load() < chosen->load()) chosen = device.get();
+    }
+    return *chosen;
+  }
+
+  const GpuBackendOptions options_;
+  Health health_;
+  const std::shared_ptr<InputPool> inputs_;
+  const std::shared_ptr<Recycling<FrameResult>> results_;
+  std::vector<std::unique_ptr<GpuDevice>> devices_;
+};
+
+template <typename T>
+absl::Status CheckRange(absl::string_view name, T value, T low, T high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat(name, " must be in [", low, ", ", high, "]; got ", value));
+}
+
+absl::StatusOr<std::vector<int>> ChooseDevices(const std::vector<int>& wanted) {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result != cudaSuccess || count == 0) {
+    (void)cudaGetLastError();
+    return MakeError(
+        ErrorReason::kDeviceLost,
+        absl::StrCat("no CUDA device answers: ",
+                     result == cudaSuccess ? "none found" : cudaGetErrorString(result)));
+  }
+  std::vector<int> ordinals = wanted;
+  if (ordinals.empty()) {
+    for (int i = 0; i < count; ++i) ordinals.push_back(i);
+  }
+  std::set<int> seen;
+  for (const int ordinal : ordinals) {
+    ORBSERVE_RETURN_IF_ERROR(CheckRange("devices", ordinal, 0, count - 1));
+    if (!seen.insert(ordinal).second) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("devices must name each device once; got ", ordinal, " twice"));
+    }
+  }
+  return ordinals;
+}
+
+}  // namespace
+
+bool IsBuiltIn() { return true; }
+
+absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options) {
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, 1, kMaxLanes));
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckRange("max_batch_frames", options.max_batch_frames, 1, kMostBatchFrames));
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckRange<int64_t>("deadline_ms", options.deadline_ms, 1, kMaxDeadlineMs));
+  constexpr int64_t kMost = int64_t{1} << 50;
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckRange<int64_t>("memory_limit_bytes", options.memory_limit_bytes, 0, kMost));
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckRange<int64_t>("input_budget_bytes", options.input_budget_bytes, 0, kMost));
+  ORBSERVE_ASSIGN_OR_RETURN(const std::vector<int> ordinals, ChooseDevices(options.devices));
+  auto backend = std::make_unique<GpuBackend>(options);
+  ORBSERVE_RETURN_IF_ERROR(backend->Start(ordinals));
+  return backend;
+}
+
+}  // namespace orbserve::gpu

@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gpu/gpu_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/device.h"
+
+namespace orbserve::gpu {
+namespace {
+
+// Of what is free at start: left for the driver, for other programs, for buffers of the slow path.
+constexpr int64_t kReserveBytes = int64_t{512} << 20;
+// A lane's arena: more would not make batches faster.
+constexpr int64_t kLargestArenaBytes = int64_t{4} << 30;
+
+}  // namespace
+
+void Health::Note(const absl::Status& status) {
+  if (!status.ok() && ReasonOf(status) == ErrorReason::kDeviceLost) {
+    lost_.store(true, std::memory_order_release);
+    LeakFromNowOn();
+  }
+}
+
+absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Create(
+    int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
+    std::shared_ptr<Recycling<FrameResult>> results, Health* health) {
+  std::unique_ptr<GpuDevice> device(new GpuDevice(health));
+  ORBSERVE_RETURN_IF_ERROR(device->Start(ordinal, index, count, options, std::move(results)));
+  return device;
+}
+
+absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
+                              const GpuBackendOptions& options,
+                              std::shared_ptr<Recycling<FrameResult>> results) {
+  const DeviceGuard guard(ordinal);
+  ORBSERVE_RETURN_IF_ERROR(guard.status());
+  cudaDeviceProp properties;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, ordinal));
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
+  const int64_t limit =
+      options.memory_limit_bytes > 0
+          ? options.memory_limit_bytes
+          : std::max(static_cast<int64_t>(free_bytes) / 10 * 9 - kReserveBytes, int64_t{1});
+
+  name_ = absl::StrCat("cuda:", ordinal);
+  hardware_name_ = properties.name;
+  details_ = absl::StrCat("compute capability ", properties.major, ".", properties.minor, ", ",
+                          properties.multiProcessorCount, " multiprocessors, ", total_bytes >> 20,
+                          " MiB, limit ", limit >> 20, " MiB, ", options.lanes, " lanes");
+  context_.device = ordinal;
+  context_.device_index = index;
+  context_.device_count = count;
+  context_.device_name = name_;
+  context_.max_batch_frames = options.max_batch_frames;
+  context_.deadline = std::chrono::milliseconds(options.deadline_ms);
+  context_.budget = std::make_shared<MemoryBudget>(limit);
+  context_.results = std::move(results);
+  context_.state_buffers = std::make_shared<DeviceBufferPool>(ordinal, context_.budget);
+  // Packed 3-input minima are one instruction from 9.0 on; before, the bit test is the cheaper way
+  // (docs/gpu.md).
+  context_.tables.default_test =
+      properties.major >= 9 ? CornerTest::kArcExtremes : CornerTest::kBinaryEncoding;
+  // A tenth is left for tables of plans, states and the slow path.
+  arena_bytes_ = static_cast<size_t>(std::min(limit / 10 * 9 / options.lanes, kLargestArenaBytes));
+  ORBSERVE_RETURN_IF_ERROR(MakeTables());
+
+  for (int i = 0; i < options.lanes; ++i) {
+    auto lane = std::make_unique<LaneThread>();
+    ORBSERVE_ASSIGN_OR_RETURN(lane->lane, Lane::Create(context_, i,
+                                                       index * static_cast<size_t>(options.lanes) +
+                                                           static_cast<size_t>(i)));
+    lanes_.push_back(std::move(lane));
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(
+      matcher_, Matcher::Create(context_, properties.major >= 8,
+                                [this](const absl::Status& status) { health_->Note(status); }));
+  for (auto& lane : lanes_) {
+    lane->thread = std::thread([this, self = lane.get()] { Run(self); });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GpuDevice::MakeTables() {
+  constexpr size_t kPatternBytes = sizeof(algo::kRBriefPattern);
+  constexpr int kArcLengths = 4;  // 9..12
+  std::vector<uint8_t> host(kPatternBytes + kArcLengths * kBitTableWords * sizeof(uint32_t));
+  std::memcpy(host.data(), algo::kRBriefPattern, kPatternBytes);
+  std::vector<uint32_t> table(kBitTableWords);
+  for (int i = 0; i < kArcLengths; ++i) {
+    FillFastBitTable(9 + i, table.data());
+    std::memcpy(host.data() + kPatternBytes + static_cast<size_t>(i) * kBitTableWords * 4,
+                table.data(), kBitTableWords * 4);
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(tables_,
+                            DeviceBuffer::Create(context_.device, host.size(), context_.budget));
+  ORBSERVE_CUDA_RETURN_IF_ERROR(
+      cudaMemcpy(tables_.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
+  context_.tables.pattern = reinterpret_cast<const algo::RBriefPair*>(tables_.data());
+  context_.tables.bit_tables = reinterpret_cast<const uint32_t*>(tables_.data() + kPatternBytes);
+  return absl::OkStatus();
+}
+
+GpuDevice::~GpuDevice() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  for (auto& lane : lanes_) {
+    lane->wake.notify_one();
+    if (lane->thread.joinable()) lane->thread.join();
+  }
+}
+
+DeviceDescription GpuDevice::Describe() const { return {name_, hardware_name_, details_}; }
+
+absl::Status GpuDevice::Prepare(GpuPlan* plan) {
+  std::mutex mutex;
+  std::condition_variable done;
+  size_t remaining = lanes_.size();
+  absl::Status first_error;
+  for (auto& lane : lanes_) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      lane->tasks.push_back([&](Lane* own) {
+        const absl::Status status = own->Prepare(plan);
+        health_->Note(status);
+        const std::lock_guard<std::mutex> done_lock(mutex);
+        if (first_error.ok()) first_error = status;
+        // Under the lock: the waiting thread's variables are gone once it has seen 0.
+        if (--remaining == 0) done.notify_one();
+      });
+    }
+    lane->wake.notify_one();
+  }
+  std::unique_lock<std::mutex> lock(mutex);
+  done.wait(lock, [&] { return remaining == 0; });
+  return first_error;
+}
+
+void GpuDevice::Submit(std::unique_ptr<FrameBatch> batch) {
+  load_.fetch_add(1, std::memory_order_relaxed);
+  LaneThread* idle = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& lane : lanes_) {
+      if (!lane->busy && lane->tasks.empty()) {
+        idle = lane.get();
+        break;
+      }
+    }
+    if (idle == nullptr) {
+      queue_.push_back(std::move(batch));
+      return;
+    }
+    idle->busy = true;
+  }
+  Launch(idle->lane.get(), batch.get());
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    idle->handed = std::move(batch);
+  }
+  idle->wake.notify_one();
+}
+
+void GpuDevice::Launch(Lane* lane, FrameBatch* batch) {
+  const auto frames = static_cast<int>(batch->jobs.size());
+  if (batch->plan == nullptr || frames > batch->plan->max_batch_frames()) {
+    batch->status = MakeError(ErrorReason::kInternal,
+                              "a batch without a plan of this backend, or larger than its plan");
+  } else if (health_->lost()) {
+    batch->status = MakeError(ErrorReason::kDeviceLost, "the device does not answer any more");
+  }
+  if (!batch->status.ok()) {
+    batch->works.resize(batch->jobs.size());
+    batch->answer.frames.resize(batch->jobs.size());
+    batch->answer.cost.device = name_;
+    batch->answer.cost.busy_begin = std::chrono::steady_clock::now();
+    return;
+  }
+  lane->Launch(batch);
+  health_->Note(batch->status);
+}
+
+void GpuDevice::Run(LaneThread* self) {
+  Lane* const lane = self->lane.get();
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    self->wake.wait(lock, [&] {
+      return self->handed != nullptr || (!self->busy && (!self->tasks.empty() || stopping_));
+    });
+    std::unique_ptr<FrameBatch> current = std::move(self->handed);
+    self->busy = true;
+    while (true) {
+      if (current != nullptr) {
+        lock.unlock();
+        lane->Wait(current.get());
+        health_->Note(current->status);
+        lock.lock();
+      }
+      // Nothing of this lane is on the device now.
+      while (!self->tasks.empty()) {
+        const auto task = std::move(self->tasks.front());
+        self->tasks.pop_front();
+        lock.unlock();
+        task(lane);
+        lock.lock();
+      }
+      std::unique_ptr<FrameBatch> next;
+      if (!queue_.empty()) {
+        next = std::move(queue_.front());
+        queue_.pop_front();
+      }
+      if (next == nullptr && current == nullptr) break;
+      lock.unlock();
+      if (next != nullptr) Launch(lane, next.get());
+      if (current != nullptr) Answer(lane, std::move(current));
+      lock.lock();
+      current = std::move(next);
+    }
+    self->busy = false;
+    if (stopping_ && self->handed == nullptr) return;
+  }
+}
+
+void GpuDevice::Answer(Lane* lane, std::unique_ptr<FrameBatch> batch) {
+  lane->Finish(batch.get());
+  FrameBatchAnswer answer = std::move(batch->answer);
+  FrameBatchDone done = std::move(batch->done);
+  batch.reset();
+  std::move(done)(std::move(answer));
+  load_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void GpuDevice::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
+  matcher_->Submit(std::move(jobs), std::move(done));
+}
+
+}  // namespace orbserve::gpu

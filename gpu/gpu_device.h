@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One CUDA device: its lanes, the queue in front of them and their threads.
+
+#ifndef ORBSERVE_GPU_GPU_DEVICE_H_
+#define ORBSERVE_GPU_GPU_DEVICE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "features/backend.h"
+#include "gpu/frame_batch.h"
+#include "gpu/gpu_backend.h"
+#include "gpu/lane.h"
+#include "gpu/matcher.h"
+
+namespace orbserve::gpu {
+
+// Whether every device of the backend still answers. Once lost, always lost.
+class Health {
+ public:
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  // Takes note when `status` says that a device is lost.
+  void Note(const absl::Status& status);
+
+ private:
+  std::atomic<bool> lost_{false};
+};
+
+// Thread-safe.
+//
+// Threads: a lane belongs to one thread at a time. Submit() launches a batch itself on an idle lane
+// (so that no thread has to wake up first) and hands it to the lane's thread, which waits for the
+// device, launches the next batch of the queue, then fills in the answers of the first while the
+// device works.
+class GpuDevice {
+ public:
+  // `ordinal`: CUDA's number; `index`, `count`: among the backend's devices.
+  static absl::StatusOr<std::unique_ptr<GpuDevice>> Create(
+      int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
+      std::shared_ptr<Recycling<FrameResult>> results, Health* health);
+  // Waits for what is in flight.
+  ~GpuDevice();
+
+  const std::string& name() const { return name_; }
+  DeviceDescription Describe() const;
+  const std::shared_ptr<MemoryBudget>& budget() const { return context_.budget; }
+  size_t arena_bytes() const { return arena_bytes_; }
+  int ordinal() const { return context_.device; }
+  // Batches submitted and not yet answered.
+  int load() const { return load_.load(std::memory_order_relaxed); }
+
+  // Makes the plan ready on every lane. Waits for batches in flight.
+  absl::Status Prepare(GpuPlan* plan);
+  void Submit(std::unique_ptr<FrameBatch> batch);
+  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done);
+
+ private:
+  struct LaneThread {
+    std::unique_ptr<Lane> lane;
+    std::condition_variable wake;
+    bool busy = false;                             // somebody works for the lane
+    std::unique_ptr<FrameBatch> handed;            // launched, to be waited for
+    std::deque<std::function<void(Lane*)>> tasks;  // to be done when nothing is in flight
+    std::thread thread;
+  };
+
+  GpuDevice(Health* health) : health_(health) {}
+
+  absl::Status Start(int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
+                     std::shared_ptr<Recycling<FrameResult>> results);
+  absl::Status MakeTables();
+  void Run(LaneThread* self);
+  // Launches unless the devices are lost already.
+  void Launch(Lane* lane, FrameBatch* batch);
+  void Answer(Lane* lane, std::unique_ptr<FrameBatch> batch);
+
+  Health* const health_;
+  std::string name_;
+  std::string hardware_name_;
+  std::string details_;
+  LaneContext context_;
+  size_t arena_bytes_ = 0;
+  DeviceBuffer tables_;
+  std::atomic<int> load_{0};
+
+  std::mutex mutex_;
+  bool stopping_ = false;                          // guarded by mutex_
+  std::deque<std::unique_ptr<FrameBatch>> queue_;  // guarded by mutex_
+  std::vector<std::unique_ptr<LaneThread>> lanes_;
+  std::unique_ptr<Matcher> matcher_;
+};
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_GPU_DEVICE_H_

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Pinned host memory for the frames on their way to a device.
+
+#ifndef ORBSERVE_GPU_INPUT_POOL_H_
+#define ORBSERVE_GPU_INPUT_POOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "features/backend.h"
+#include "gpu/runtime/memory.h"
+
+namespace orbserve::gpu {
+
+// How an image lies in its slot: padding, rows, padding. A mask follows its image alike.
+struct SlotLayout {
+  int pitch_bytes;
+  size_t image_bytes;  // padding included; a multiple of 64
+
+  static SlotLayout For(int width_px, int height_px);
+};
+
+class PinnedSlot final : public InputSlot {
+ public:
+  const uint8_t* memory = nullptr;  // image.data less the padding
+  size_t bytes = 0;                 // one or two SlotLayout::image_bytes
+};
+
+// Slots of one size lie side by side in slabs and the lowest free one is leased first, so that the
+// frames of a batch are mostly neighbours and go up in one copy. Thread-safe. Lives until its last
+// slot is back.
+class InputPool : public std::enable_shared_from_this<InputPool> {
+ public:
+  explicit InputPool(int64_t budget_bytes)
+      : budget_(std::make_shared<MemoryBudget>(budget_bytes)) {}
+
+  // INVALID_ARGUMENT when the size is no image's; RESOURCE_EXHAUSTED when the slots in use leave no
+  // room for another of this size.
+  absl::StatusOr<std::shared_ptr<InputSlot>> Lease(int width_px, int height_px, bool with_mask);
+
+ private:
+  struct Slab {
+    PinnedBuffer memory;
+    std::set<size_t> free;  // offsets
+    size_t slots = 0;
+  };
+  using Slabs = std::list<Slab>;
+
+  Slab* FindOrAddSlab(size_t slot_bytes, absl::Status* status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FreeIdleSlabs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBack(PinnedSlot* slot, Slab* slab);
+
+  const std::shared_ptr<MemoryBudget> budget_;
+  absl::Mutex mutex_;
+  std::map<size_t, Slabs> slabs_ ABSL_GUARDED_BY(mutex_);  // by bytes of a slot
+};
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_INPUT_POOL_H_

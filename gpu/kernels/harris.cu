@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// In: corners with FAST scores and the histogram of scores per (frame, level). Out: for the best
+// `first_cut` of them, and those that equal the last, a rank key (features/algo/order.h) with the
+// Harris response (features/algo/corner.h; paper 1, sec. 5.2), in any order.
+//
+// The cut is read off the histogram by each warp for itself: eight bins a lane and one scan, which
+// saves a launch. A warp then looks at 128 corners at a time, four scores a lane; survivors, a few
+// in a hundred, are handed out to groups of eight lanes. Lanes 0..6 of a group take one row of the
+// 7x7 block each: three image rows in nine 4-byte loads, vertical sums and differences in
+// registers, gradients from those (the separable Sobel of the paper, across columns instead of down
+// rows, since the points lie apart). Sums are integers, so that the order of the reduction does not
+// matter; their bound, 49 * 1020^2, fits 32 bits. 40 registers, no shared memory but 512 bytes per
+// warp for the places of survivors.
+
+#include "gpu/kernels/harris.h"
+
+#include "features/algo/corner.h"
+#include "features/algo/order.h"
+#include "gpu/runtime/check.h"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr unsigned kFullWarp = 0xffffffffu;
+constexpr int kWarpLanes = 32;
+constexpr int kWarpsPerBlock = 4;
+constexpr int kCornersPerLane = 4;  // scores are bytes: one 4-byte load
+constexpr int kCornersPerWarp = kWarpLanes * kCornersPerLane;
+constexpr int kGroupLanes = 8;  // seven rows of the block, rounded up to a power of two
+constexpr int kGroups = kWarpLanes / kGroupLanes;
+constexpr int kBinsPerLane = kHistogramBins / kWarpLanes;
+
+// The lowest score of the best `wanted`: 256 (none) when nothing is wanted, 0 (all) when there are
+// no more. Lanes take eight bins each, lane 0 the highest, so that an inclusive scan over lanes
+// counts from the top. All lanes return the same.
+__device__ int LowestScore(const uint32_t* __restrict__ histogram, int wanted) {
+  if (wanted <= 0) return kHistogramBins;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int first_bin = kHistogramBins - kBinsPerLane * (lane + 1);
+  uint32_t bin[kBinsPerLane];
+#pragma unroll
+  for (int i = 0; i < kBinsPerLane; ++i) bin[i] = histogram[first_bin + i];
+  uint32_t sum = 0;
+#pragma unroll
+  for (int i = 0; i < kBinsPerLane; ++i) sum += bin[i];
+  uint32_t above = sum;
+#pragma unroll
+  for (int step = 1; step < kWarpLanes; step *= 2) {
+    const uint32_t other = __shfl_up_sync(kFullWarp, above, step);
+    if (lane >= step) above += other;
+  }
+  const unsigned reached = __ballot_sync(kFullWarp, above >= static_cast<uint32_t>(wanted));
+  if (reached == 0) return 0;
+  const int decider = __ffs(static_cast<int>(reached)) - 1;
+  uint32_t kept = above - sum;
+  int lowest = first_bin;
+#pragma unroll
+  for (int i = kBinsPerLane - 1; i >= 0; --i) {
+    kept += bin[i];
+    if (kept >= static_cast<uint32_t>(wanted)) {
+      lowest = first_bin + i;
+      break;
+    }
+  }
+  return __shfl_sync(kFullWarp, lowest, decider);
+}
+
+// Gradient sums over one row of the block: image rows y-1, y, y+1, columns x-4 .. x+4, row `y`
+// given by `centre`. Adds nothing for lanes without a row.
+__device__ algo::GradientSums SumGradientRow(const uint8_t* __restrict__ centre, int pitch) {
+  constexpr int kRadius = algo::kHarrisRadiusPx;
+  constexpr int kColumns = 2 * kRadius + 1;
+  // Nine bytes from anywhere lie in three aligned words.
+  const auto address = reinterpret_cast<uintptr_t>(centre - kRadius);
+  const auto shift = static_cast<uint32_t>(address & 3) * 8;
+  const auto* words = reinterpret_cast<const uint8_t*>(address & ~uintptr_t{3});
+  uint32_t word[3][3];
+#pragma unroll
+  for (int row = 0; row < 3; ++row) {
+    const auto* source = reinterpret_cast<const uint32_t*>(words + (row - 1) * pitch);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) word[row][i] = source[i];
+  }
+  int smooth[kColumns];      // 1 2 1 down the column
+  int difference[kColumns];  // below less above
+#pragma unroll
+  for (int column = 0; column < kColumns; ++column) {
+    int grey[3];
+#pragma unroll
+    for (int row = 0; row < 3; ++row) {
+      const int i = column / 4;
+      const uint32_t aligned =
+          __funnelshift_r(word[row][i], i < 2 ? word[row][i + 1] : word[row][2], shift);
+      // The ninth byte may lie in the last word only.
+      const uint32_t bytes = column < 8 ? aligned : word[row][2] >> shift;
+      grey[row] = static_cast<int>((bytes >> (8 * (column % 4))) & 0xff);
+    }
+    smooth[column] = grey[0] + 2 * grey[1] + grey[2];
+    difference[column] = grey[2] - grey[0];
+  }
+  algo::GradientSums sums = {0, 0, 0};
+#pragma unroll
+  for (int column = 1; column < kColumns - 1; ++column) {
+    const int ix = smooth[column + 1] - smooth[column - 1];
+    const int iy = difference[column - 1] + 2 * difference[column] + difference[column + 1];
+    sums.xx += ix * ix;
+    sums.yy += iy * iy;
+    sums.xy += ix * iy;
+  }
+  return sums;
+}
+
+__global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
+    const __grid_constant__ SurvivorParams params) {
+  __shared__ uint32_t places[kWarpsPerBlock][kCornersPerWarp];
+  const BatchView& batch = params.batch;
+  const int l = static_cast<int>(blockIdx.y);
+  const LevelLayout& level = batch.level[l];
+  if (level.detect == 0) return;
+  const int frame_index = static_cast<int>(blockIdx.z);
+  const FrameParams& frame = batch.params[frame_index];
+  FrameCounters& counters = batch.counters[frame_index];
+  if (frame.mode != FrameMode::kDetect) return;
+  const int count = counters.corners[l];
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int first = (static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp) * kCornersPerWarp;
+  if (first >= count) return;
+  const int lowest = LowestScore(counters.histogram[l], frame.first_cut[l]);
+  if (lowest == kHistogramBins) return;
+
+  const uint8_t* __restrict__ image = batch.Image(frame, frame_index, l);
+  const int64_t list = frame_index * batch.corner_stride + level.corner_offset;
+  const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock * kCornersPerWarp;
+  for (int begin = first; begin < count; begin += step) {
+    const int mine = begin + lane * kCornersPerLane;
+    // Lists begin at multiples of 4 and are padded to one.
+    const uint32_t scores =
+        mine < count ? *reinterpret_cast<const uint32_t*>(batch.corner_score + list + mine) : 0;
+    bool survives[kCornersPerLane];
+    int survivors = 0;
+#pragma unroll
+    for (int i = 0; i < kCornersPerLane; ++i) {
+      survives[i] = mine + i < count && static_cast<int>((scores >> (8 * i)) & 0xff) >= lowest;
+      survivors += survives[i] ? 1 : 0;
+    }
+    int end = survivors;
+#pragma unroll
+    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+      const int other = __shfl_up_sync(kFullWarp, end, distance);
+      if (lane >= distance) end += other;
+    }
+    const int total = __shfl_sync(kFullWarp, end, kWarpLanes - 1);
+    if (total == 0) continue;
+    int place = end - survivors;
+#pragma unroll
+    for (int i = 0; i < kCornersPerLane; ++i) {
+      if (survives[i]) {
+        places[warp][place++] =
+            static_cast<uint32_t>(lane * kCornersPerLane + i) << 8 | ((scores >> (8 * i)) & 0xff);
+      }
+    }
+    int output = 0;
+    if (lane == 0) output = atomicAdd(&counters.survivors[l], total);
+    output = __shfl_sync(kFullWarp, output, 0);  // also: `places` is complete
+    __syncwarp();
+
+    if (params.harris) {
+      const int row = lane % kGroupLanes;
+      for (int s = 0; s < total; s += kGroups) {
+        const int item = s + lane / kGroupLanes;
+        algo::GradientSums sums = {0, 0, 0};
+        uint32_t position = 0;
+        if (item < total) {
+          position = batch.corner_position[list + begin + (places[warp][item] >> 8)];
+          if (row < algo::kHarrisBlockPx) {
+            const int y = static_cast<int>(position >> 16) + row - algo::kHarrisBlockPx / 2;
+            sums = SumGradientRow(
+                image + static_cast<int64_t>(y) * level.pitch_bytes + (position & 0xffff),
+                level.pitch_bytes);
+          }
+        }
+#pragma unroll
+        for (int distance = 1; distance < kGroupLanes; distance *= 2) {
+          sums.xx += __shfl_xor_sync(kFullWarp, sums.xx, distance);
+          sums.yy += __shfl_xor_sync(kFullWarp, sums.yy, distance);
+          sums.xy += __shfl_xor_sync(kFullWarp, sums.xy, distance);
+        }
+        if (item < total && row == 0) {
+          batch.survivors[list + output + item] =
+              algo::RankKey(algo::HarrisResponse(sums), static_cast<int>(position & 0xffff),
+                            static_cast<int>(position >> 16));
+        }
+      }
+    } else {
+      for (int item = lane; item < total; item += kWarpLanes) {
+        const uint32_t place_and_score = places[warp][item];
+        const uint32_t position = batch.corner_position[list + begin + (place_and_score >> 8)];
+        batch.survivors[list + output + item] =
+            algo::RankKey(static_cast<float>(place_and_score & 0xff),
+                          static_cast<int>(position & 0xffff), static_cast<int>(position >> 16));
+      }
+    }
+    __syncwarp();  // `places` has been read before the next round writes it
+  }
+}
+
+}  // namespace
+
+absl::Status LaunchSurvivors(const SurvivorParams& params, cudaStream_t stream) {
+  const BatchView& batch = params.batch;
+  if (batch.frame_count == 0) return absl::OkStatus();
+  // About one corner in twenty pixels on photographs; the loop takes the rest.
+  const int64_t pixels = static_cast<int64_t>(batch.level[0].width_px) * batch.level[0].height_px;
+  constexpr int64_t kPixelsPerBlock = 20 * kCornersPerWarp * kWarpsPerBlock;
+  const int blocks = static_cast<int>(Clamp<int64_t>(pixels / kPixelsPerBlock, 1, 512));
+  const dim3 grid(blocks, batch.levels, batch.frame_count);
+  SurvivorsKernel<<<grid, kWarpsPerBlock * kWarpLanes, 0, stream>>>(params);
+  return CheckLaunch("SurvivorsKernel");
+}
+
+}  // namespace orbserve::gpu

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gpu/runtime/memory.h"
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/device.h"
+
+namespace orbserve::gpu {
+namespace {
+
+absl::Status TakeFrom(MemoryBudget* budget, size_t bytes) {
+  if (budget == nullptr || budget->TryTake(static_cast<int64_t>(bytes))) return absl::OkStatus();
+  return MakeError(
+      ErrorReason::kOutOfMemory,
+      absl::StrCat("the memory limit of the device leaves ",
+                   budget->limit_bytes() - budget->used_bytes(), " bytes; needed ", bytes));
+}
+
+}  // namespace
+
+bool MemoryBudget::TryTake(int64_t bytes) {
+  int64_t used = used_bytes_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit_bytes_ - used) return false;
+  } while (!used_bytes_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+absl::StatusOr<DeviceBuffer> DeviceBuffer::Create(int device, size_t bytes,
+                                                  std::shared_ptr<MemoryBudget> budget) {
+  DeviceBuffer buffer;
+  if (bytes == 0) return buffer;
+  ORBSERVE_RETURN_IF_ERROR(TakeFrom(budget.get(), bytes));
+  const DeviceGuard guard(device);
+  absl::Status status = guard.status();
+  void* data = nullptr;
+  if (status.ok()) status = StatusFromCuda(cudaMalloc(&data, bytes), "cudaMalloc");
+  if (!status.ok()) {
+    if (budget != nullptr) budget->Return(static_cast<int64_t>(bytes));
+    return status;
+  }
+  buffer.device_ = device;
+  buffer.data_ = static_cast<uint8_t*>(data);
+  buffer.size_bytes_ = bytes;
+  buffer.budget_ = std::move(budget);
+  return buffer;
+}
+
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+  if (this == &other) return *this;
+  Reset();
+  device_ = other.device_;
+  data_ = std::exchange(other.data_, nullptr);
+  size_bytes_ = std::exchange(other.size_bytes_, 0);
+  budget_ = std::move(other.budget_);
+  return *this;
+}
+
+void DeviceBuffer::Reset() noexcept {
+  if (data_ == nullptr) return;
+  if (!Leaks()) {
+    const DeviceGuard guard(device_);
+    LogIfFailed(cudaFree(data_), "cudaFree");
+  }
+  if (budget_ != nullptr) budget_->Return(static_cast<int64_t>(size_bytes_));
+  data_ = nullptr;
+  size_bytes_ = 0;
+  budget_.reset();
+}
+
+absl::StatusOr<PinnedBuffer> PinnedBuffer::Create(size_t bytes,
+                                                  std::shared_ptr<MemoryBudget> budget) {
+  PinnedBuffer buffer;
+  if (bytes == 0) return buffer;
+  ORBSERVE_RETURN_IF_ERROR(TakeFrom(budget.get(), bytes));
+  void* data = nullptr;
+  const absl::Status status = StatusFromCuda(
+      cudaHostAlloc(&data, bytes, cudaHostAllocPortable | cudaHostAllocMapped), "cudaHostAlloc");
+  if (!status.ok()) {
+    if (budget != nullptr) budget->Return(static_cast<int64_t>(bytes));
+    return status;
+  }
+  std::memset(data, 0, bytes);
+  buffer.data_ = static_cast<uint8_t*>(data);
+  buffer.size_bytes_ = bytes;
+  buffer.budget_ = std::move(budget);
+  return buffer;
+}
+
+PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
+  if (this == &other) return *this;
+  Reset();
+  data_ = std::exchange(other.data_, nullptr);
+  size_bytes_ = std::exchange(other.size_bytes_, 0);
+  budget_ = std::move(other.budget_);
+  return *this;
+}
+
+void PinnedBuffer::Reset() noexcept {
+  if (data_ == nullptr) return;
+  if (!Leaks()) LogIfFailed(cudaFreeHost(data_), "cudaFreeHost");
+  if (budget_ != nullptr) budget_->Return(static_cast<int64_t>(size_bytes_));
+  data_ = nullptr;
+  size_bytes_ = 0;
+  budget_.reset();
+}
+
+}  // namespace orbserve::gpu

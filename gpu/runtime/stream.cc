@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gpu/runtime/stream.h"
+
+#include <thread>
+
+#include "features/errors.h"
+#include "gpu/runtime/check.h"
+
+namespace orbserve::gpu {
+
+absl::StatusOr<Stream> Stream::Create() {
+  Stream stream;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&stream.stream_, cudaStreamNonBlocking));
+  return stream;
+}
+
+Stream::~Stream() {
+  if (stream_ != nullptr && !Leaks()) LogIfFailed(cudaStreamDestroy(stream_), "cudaStreamDestroy");
+}
+
+absl::StatusOr<Event> Event::Create(Timing timing) {
+  Event event;
+  const unsigned flags = timing == Timing::kOn ? cudaEventDefault : cudaEventDisableTiming;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&event.event_, flags));
+  return event;
+}
+
+Event::~Event() {
+  if (event_ != nullptr && !Leaks()) LogIfFailed(cudaEventDestroy(event_), "cudaEventDestroy");
+}
+
+absl::Status Event::Record(cudaStream_t stream) const {
+  return StatusFromCuda(cudaEventRecord(event_, stream), "cudaEventRecord");
+}
+
+absl::Status Event::Wait(std::chrono::steady_clock::time_point deadline,
+                         std::chrono::microseconds spin) const {
+  constexpr std::chrono::microseconds kPause{20};
+  const auto spin_until = std::chrono::steady_clock::now() + spin;
+  while (true) {
+    const cudaError_t result = cudaEventQuery(event_);
+    if (result != cudaErrorNotReady) return StatusFromCuda(result, "cudaEventQuery");
+    const auto now = std::chrono::steady_clock::now();
+    if (now > deadline) {
+      return MakeError(ErrorReason::kDeviceLost, "the device did not finish its work in time");
+    }
+    if (now > spin_until) std::this_thread::sleep_for(kPause);
+  }
+}
+
+absl::StatusOr<int64_t> Event::ElapsedSince(const Event& begin) const {
+  float milliseconds = 0.0f;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaEventElapsedTime(&milliseconds, begin.event_, event_));
+  return static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
+}
+
+absl::StatusOr<Graph> Graph::Capture(cudaStream_t stream,
+                                     absl::FunctionRef<absl::Status(cudaStream_t)> enqueue) {
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  const absl::Status enqueued = enqueue(stream);
+  cudaGraph_t captured = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
+  Graph graph;
+  absl::Status status = enqueued.ok() ? StatusFromCuda(ended, "cudaStreamEndCapture") : enqueued;
+  if (status.ok()) {
+    status = StatusFromCuda(cudaGraphInstantiate(&graph.executable_, captured, 0),
+                            "cudaGraphInstantiate");
+  }
+  if (captured != nullptr) LogIfFailed(cudaGraphDestroy(captured), "cudaGraphDestroy");
+  if (!status.ok()) return status;
+  return graph;
+}
+
+Graph::~Graph() {
+  if (executable_ != nullptr && !Leaks())
+    LogIfFailed(cudaGraphExecDestroy(executable_), "cudaGraphExecDestroy");
+}
+
+absl::Status Graph::Launch(cudaStream_t stream) const {
+  return StatusFromCuda(cudaGraphLaunch(executable_, stream), "cudaGraphLaunch");
+}
+
+}  // namespace orbserve::gpu

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Owners of streams, events and graphs. Each belongs to the device that was current when it was
+// made, and every call is made with that device current.
+
+#ifndef ORBSERVE_GPU_RUNTIME_STREAM_H_
+#define ORBSERVE_GPU_RUNTIME_STREAM_H_
+
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace orbserve::gpu {
+
+// A stream that does not wait for the default stream.
+class Stream {
+ public:
+  Stream() = default;
+  static absl::StatusOr<Stream> Create();
+  ~Stream();
+  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    std::swap(stream_, other.stream_);
+    return *this;
+  }
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  enum class Timing { kOff, kOn };
+
+  Event() = default;
+  static absl::StatusOr<Event> Create(Timing timing);
+  ~Event();
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  cudaEvent_t get() const { return event_; }
+
+  absl::Status Record(cudaStream_t stream) const;
+
+  // Waits until everything recorded before the event is done. Asks again and again for
+  // `spin` (a sleeping thread wakes up tens of microseconds late), then between short sleeps.
+  // UNAVAILABLE (DEVICE_LOST) after `deadline`, or when the device reports an error.
+  absl::Status Wait(std::chrono::steady_clock::time_point deadline,
+                    std::chrono::microseconds spin) const;
+
+  // Nanoseconds of device time from `begin` to this event, both recorded with timing and done.
+  absl::StatusOr<int64_t> ElapsedSince(const Event& begin) const;
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// A sequence of launches that is submitted with one call.
+class Graph {
+ public:
+  Graph() = default;
+  // Records what `enqueue` puts on the stream that it is given. `enqueue` must not wait for it.
+  static absl::StatusOr<Graph> Capture(cudaStream_t stream,
+                                       absl::FunctionRef<absl::Status(cudaStream_t)> enqueue);
+  ~Graph();
+  Graph(Graph&& other) noexcept : executable_(std::exchange(other.executable_, nullptr)) {}
+  Graph& operator=(Graph&& other) noexcept {
+    std::swap(executable_, other.executable_);
+    return *this;
+  }
+  bool empty() const { return executable_ == nullptr; }
+
+  absl::Status Launch(cudaStream_t stream) const;
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_RUNTIME_STREAM_H_

@@ -1,0 +1,377 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The CUDA backend gives the CPU backend's bits: every option, any batch, any lane.
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "features/backend.h"
+#include "tests/gpu/gpu_test_support.h"
+
+namespace orbserve::gpu {
+namespace {
+
+class GpuParityTest : public GpuTest {
+ protected:
+  struct Plans {
+    std::shared_ptr<FeaturePlan> gpu;
+    std::shared_ptr<FeaturePlan> cpu;
+  };
+  Plans MakePlans(const PlanSpec& spec) {
+    auto gpu = gpu_->MakePlan(spec);
+    auto cpu = cpu_->MakePlan(spec);
+    EXPECT_TRUE(gpu.ok()) << gpu.status();
+    EXPECT_TRUE(cpu.ok()) << cpu.status();
+    return {gpu.ok() ? *gpu : nullptr, cpu.ok() ? *cpu : nullptr};
+  }
+
+  // Compares one batch; returns the number of features.
+  size_t ExpectSame(const Plans& plans, const std::vector<TestFrame>& frames) {
+    const FrameBatchAnswer expected = Compute(*cpu_, plans.cpu, frames);
+    const FrameBatchAnswer actual = Compute(*gpu_, plans.gpu, frames);
+    size_t features = 0;
+    if (expected.frames.size() != actual.frames.size()) {
+      ADD_FAILURE() << actual.frames.size() << " answers to " << frames.size() << " frames";
+      return 0;
+    }
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const FrameAnswer& want = expected.frames[i];
+      const FrameAnswer& got = actual.frames[i];
+      SCOPED_TRACE(::testing::Message()
+                   << "frame " << i << " of " << frames.size() << " " << frames[i].image.name << " "
+                   << frames[i].image.width_px << "x" << frames[i].image.height_px << " n "
+                   << frames[i].parameters.max_features << " t "
+                   << frames[i].parameters.fast_threshold_grey);
+      EXPECT_EQ(want.status, got.status);
+      if (!want.status.ok() || !got.status.ok()) continue;
+      EXPECT_TRUE(SameFeatures(*want.features, *got.features));
+      features += want.features->count();
+    }
+    return features;
+  }
+};
+
+std::shared_ptr<const GivenKeypoints> RandomGiven(int count, int width_px, int height_px,
+                                                  int levels, std::mt19937* random) {
+  auto given = std::make_shared<GivenKeypoints>();
+  std::uniform_real_distribution<float> unit(0.0f, 1.0f);
+  for (int i = 0; i < count; ++i) {
+    given->x.push_back(unit(*random) * static_cast<float>(width_px));
+    given->y.push_back(unit(*random) * static_cast<float>(height_px));
+    given->size.push_back(31.0f);
+    given->angle_deg.push_back(i % 7 == 0 ? -1.0f : unit(*random) * 360.0f);
+    given->response.push_back(unit(*random));
+    given->octave.push_back(static_cast<int32_t>((*random)() % static_cast<unsigned>(levels)));
+  }
+  return given;
+}
+
+TEST_F(GpuParityTest, RealImagesOverTheParameterGrid) {
+  std::vector<TestImage> images = ImagesOfEnvironment();
+  std::mt19937 random(7);
+  if (images.empty()) {
+    images.push_back(MakeImage(Content::kShapes, 640, 480, &random));
+    images.push_back(MakeImage(Content::kSoftNoise, 517, 389, &random));
+  }
+  size_t features = 0;
+  size_t frames = 0;
+  for (const TestImage& image : images) {
+    for (const int levels : {1, 4, 8}) {
+      for (const float scale : {1.2f, 2.0f}) {
+        for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+          PlanSpec spec = {image.width_px, image.height_px, {}};
+          spec.pipeline.pyramid.levels = levels;
+          spec.pipeline.pyramid.scale_factor = scale;
+          spec.pipeline.detect.score = score;
+          const Plans plans = MakePlans(spec);
+          ASSERT_NE(plans.gpu, nullptr);
+          std::vector<TestFrame> batch;
+          for (const int wanted : {500, 1000, 2000, 5000})
+            batch.push_back({image, {}, {wanted, 20}});
+          features += ExpectSame(plans, batch);
+          frames += batch.size();
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+  std::cout << images.size() << " images, " << frames << " frames, " << features
+            << " features equal\n";
+}
+
+TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
+  const unsigned seed = 20261120;
+  std::mt19937 random(seed);
+  const int plan_count = EnvironmentNumber("ORBSERVE_TEST_PLANS", 24);
+  const int frames_per_plan = EnvironmentNumber("ORBSERVE_TEST_FRAMES", 16);
+  const int largest_side = EnvironmentNumber("ORBSERVE_TEST_SIDE", 700);
+  const auto one_of = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const std::vector<TestImage> natural = ImagesOfEnvironment();
+  size_t features = 0;
+  size_t frames = 0;
+  for (int p = 0; p < plan_count; ++p) {
+    PlanSpec spec;
+    // Small sides are more likely: that is where levels vanish.
+    spec.width_px = 1 + one_of(1 + one_of(largest_side));
+    spec.height_px = 1 + one_of(1 + one_of(largest_side));
+    PipelineOptions& pipeline = spec.pipeline;
+    pipeline.pyramid.levels = 1 + one_of(10);
+    pipeline.pyramid.scale_factor = std::vector<float>{1.2f, 2.0f, 1.1f, 1.5f, 3.7f}[one_of(5)];
+    if (one_of(4) == 0) pipeline.pyramid.source = PyramidSource::kLevelZero;
+    pipeline.detect.fast_arc_length = 9 + one_of(4);
+    pipeline.detect.candidate_test = static_cast<CandidateTest>(one_of(3));
+    if (one_of(3) == 0) pipeline.detect.score = Score::kLargestThreshold;
+    if (one_of(3) == 0) pipeline.select.selection = Selection::kBest;
+    if (one_of(4) == 0) pipeline.select.capacity = 1 + one_of(3000);
+    if (one_of(4) == 0) pipeline.describe.descriptor = Descriptor::kNone;
+    if (pipeline.describe.descriptor == Descriptor::kNone && one_of(2) == 0) {
+      pipeline.describe.orientation = Orientation::kNone;
+    }
+    int border = 22;
+    if (pipeline.describe.descriptor == Descriptor::kNone) {
+      border = pipeline.describe.orientation == Orientation::kNone ? 5 : 16;
+      if (border == 5 && pipeline.detect.score == Score::kLargestThreshold) border = 3;
+    }
+    pipeline.select.border_px = border + one_of(12);
+    SCOPED_TRACE(::testing::Message() << "seed " << seed << " plan " << p);
+    const Plans plans = MakePlans(spec);
+    ASSERT_NE(plans.gpu, nullptr);
+    ASSERT_NE(plans.cpu, nullptr);
+
+    int levels = 0;
+    while (levels < pipeline.pyramid.levels) {
+      const float inverse = 1.0f / static_cast<float>(std::pow(
+                                       static_cast<double>(pipeline.pyramid.scale_factor), levels));
+      if (std::rint(static_cast<float>(std::min(spec.width_px, spec.height_px)) * inverse) < 1) {
+        break;
+      }
+      ++levels;
+    }
+    int left = frames_per_plan;
+    while (left > 0) {
+      std::vector<TestFrame> batch;
+      const int size = std::min({1 + one_of(7), left, plans.gpu->max_batch_frames()});
+      for (int i = 0; i < size; ++i) {
+        TestFrame frame;
+        const int kind = one_of(kContents + (natural.empty() ? 0 : 4));
+        if (kind < kContents) {
+          frame.image =
+              MakeImage(static_cast<Content>(kind), spec.width_px, spec.height_px, &random);
+        } else {
+          const TestImage& image =
+              natural[static_cast<size_t>(one_of(static_cast<int>(natural.size())))];
+          if (image.width_px < spec.width_px || image.height_px < spec.height_px) {
+            frame.image = MakeImage(Content::kShapes, spec.width_px, spec.height_px, &random);
+          } else {
+            frame.image =
+                Crop(image, one_of(image.width_px - spec.width_px + 1),
+                     one_of(image.height_px - spec.height_px + 1), spec.width_px, spec.height_px);
+          }
+        }
+        frame.parameters.max_features = 1 + one_of(one_of(4) == 0 ? 20000 : 1500);
+        frame.parameters.fast_threshold_grey = 1 + one_of(one_of(3) == 0 ? 254 : 40);
+        if (one_of(4) == 0) {
+          frame.mask = MakeImage(Content::kShapes, spec.width_px, spec.height_px, &random);
+          for (uint8_t& pixel : frame.mask.pixels) {
+            pixel = pixel < 80 ? 0 : pixel > 160 ? 255 : pixel;
+          }
+        }
+        if (one_of(6) == 0) {
+          frame.given = RandomGiven(one_of(300), spec.width_px, spec.height_px, levels, &random);
+        }
+        batch.push_back(std::move(frame));
+      }
+      features += ExpectSame(plans, batch);
+      frames += batch.size();
+      left -= size;
+      if (HasFailure()) return;
+    }
+  }
+  std::cout << plan_count << " plans, " << frames << " frames, " << features << " features equal\n";
+}
+
+TEST_F(GpuParityTest, ManyFeaturesAndManyTiesTakeTheSlowPath) {
+  std::mt19937 random(11);
+  for (const Content content : {Content::kDots, Content::kNoise, Content::kTies}) {
+    for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
+      for (const int capacity : {kMaxFeatures, 9000}) {
+        PlanSpec spec = {1280, 960, {}};
+        spec.pipeline.select.selection = selection;
+        spec.pipeline.select.capacity = capacity;
+        spec.pipeline.pyramid.levels = 3;
+        const Plans plans = MakePlans(spec);
+        ASSERT_NE(plans.gpu, nullptr);
+        std::vector<TestFrame> batch;
+        for (const int wanted : {100, 9000, 100000}) {
+          batch.push_back({MakeImage(content, 1280, 960, &random), {}, {wanted, 10}});
+        }
+        SCOPED_TRACE(::testing::Message()
+                     << "content " << static_cast<int>(content) << " selection "
+                     << static_cast<int>(selection) << " capacity " << capacity);
+        ExpectSame(plans, batch);
+        if (HasFailure()) return;
+      }
+    }
+  }
+  const PlanSpec spec = {900, 700, {}};
+  const Plans plans = MakePlans(spec);
+  TestFrame frame = {MakeImage(Content::kShapes, 900, 700, &random), {}, {}};
+  frame.given = RandomGiven(20000, 900, 700, 8, &random);
+  ExpectSame(plans, {frame, {frame.image, {}, {2000, 20}}});
+}
+
+TEST_F(GpuParityTest, SameAnswersFromManyBatchesInFlight) {
+  std::mt19937 random(13);
+  const PlanSpec spec = {640, 480, {}};
+  const Plans plans = MakePlans(spec);
+  ASSERT_NE(plans.gpu, nullptr);
+  std::vector<TestFrame> frames;
+  for (int i = 0; i < 8; ++i) {
+    frames.push_back({MakeImage(static_cast<Content>(i % kContents), 640, 480, &random),
+                      {},
+                      {200 + 300 * i, 20}});
+  }
+  const FrameBatchAnswer expected = Compute(*cpu_, plans.cpu, frames);
+  std::vector<std::future<void>> threads;
+  for (int t = 0; t < 6; ++t) {
+    threads.push_back(std::async(std::launch::async, [&, t] {
+      std::mt19937 mine(static_cast<unsigned>(t));
+      for (int round = 0; round < 40; ++round) {
+        std::vector<size_t> chosen(1 + mine() % 12);
+        std::vector<TestFrame> batch;
+        for (size_t& c : chosen) {
+          c = mine() % frames.size();
+          batch.push_back(frames[c]);
+        }
+        const FrameBatchAnswer answer = Compute(*gpu_, plans.gpu, batch);
+        for (size_t i = 0; i < chosen.size(); ++i) {
+          ASSERT_TRUE(answer.frames[i].status.ok()) << answer.frames[i].status;
+          ASSERT_TRUE(
+              SameFeatures(*expected.frames[chosen[i]].features, *answer.frames[i].features));
+        }
+      }
+    }));
+  }
+  for (auto& thread : threads) thread.get();
+}
+
+TEST_F(GpuParityTest, MatchesAreThoseOfTheCpu) {
+  std::mt19937 random(17);
+  const auto make = [&](size_t count, int bytes, int kinds) {
+    auto features = std::make_shared<Features>();
+    features->descriptor_bytes = bytes;
+    features->Resize(count);
+    // Few kinds of descriptors make ties.
+    for (size_t i = 0; i < features->descriptors.size(); ++i) {
+      features->descriptors[i] = static_cast<uint8_t>(
+          kinds == 0 ? random() : (i % 32 < 2 ? random() % static_cast<unsigned>(kinds) : 7));
+    }
+    return features;
+  };
+  for (const auto& [queries, trains] : std::vector<std::pair<int, int>>{{1, 1},
+                                                                        {1, 2},
+                                                                        {5, 1},
+                                                                        {7, 300},
+                                                                        {129, 127},
+                                                                        {2000, 2000},
+                                                                        {513, 1025},
+                                                                        {0, 5},
+                                                                        {5, 0}}) {
+    for (const int bytes : {32, 4}) {
+      for (const int kinds : {0, 3}) {
+        const auto query = make(static_cast<size_t>(queries), bytes, kinds);
+        const auto train = make(static_cast<size_t>(trains), bytes, kinds);
+        std::vector<MatchOptions> options = {{1},
+                                             {2},
+                                             {3},
+                                             {16},
+                                             {1, 0.8f},
+                                             {1, 1.0f, true},
+                                             {1, 0.0f, true},
+                                             {2, 0.0f, false, 100},
+                                             {1, 0.9f, true, 120}};
+        MatchBatchAnswer answers[2];
+        int index = 0;
+        for (FeatureBackend* backend : {cpu_.get(), gpu_.get()}) {
+          std::vector<MatchJob> jobs;
+          const auto q = *backend->ImportState(query);
+          const auto t = *backend->ImportState(train);
+          for (const MatchOptions& option : options) jobs.push_back({q, t, option});
+          std::promise<MatchBatchAnswer> promise;
+          backend->SubmitMatches(std::move(jobs), [&](MatchBatchAnswer answer) {
+            promise.set_value(std::move(answer));
+          });
+          answers[index++] = promise.get_future().get();
+        }
+        for (size_t i = 0; i < options.size(); ++i) {
+          SCOPED_TRACE(::testing::Message() << queries << " x " << trains << " bytes " << bytes
+                                            << " kinds " << kinds << " option " << i);
+          EXPECT_EQ(answers[0].pairs[i].status, answers[1].pairs[i].status);
+          EXPECT_TRUE(SameMatches(answers[0].pairs[i].matches, answers[1].pairs[i].matches));
+        }
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_F(GpuParityTest, StatesOfFramesMatchAsTheirFeaturesDo) {
+  std::mt19937 random(19);
+  const PlanSpec spec = {640, 480, {}};
+  const Plans plans = MakePlans(spec);
+  const TestImage image = MakeImage(Content::kShapes, 680, 500, &random);
+  std::vector<TestFrame> frames;
+  for (const int shift : {0, 9}) {
+    frames.push_back({Crop(image, shift, shift, 640, 480), {}, {1000, 15}, nullptr, true});
+  }
+  MatchBatchAnswer answers[2];
+  for (int b = 0; b < 2; ++b) {
+    FeatureBackend& backend = b == 0 ? *cpu_ : *gpu_;
+    const FrameBatchAnswer answer = Compute(backend, b == 0 ? plans.cpu : plans.gpu, frames);
+    ASSERT_TRUE(answer.frames[0].status.ok()) << answer.frames[0].status;
+    ASSERT_NE(answer.frames[0].state, nullptr);
+    std::promise<MatchBatchAnswer> promise;
+    backend.SubmitMatches({{answer.frames[0].state, answer.frames[1].state, {1, 0.8f, true}}},
+                          [&](MatchBatchAnswer a) { promise.set_value(std::move(a)); });
+    answers[b] = promise.get_future().get();
+  }
+  EXPECT_GT(answers[0].pairs[0].matches.count(), 100u);
+  EXPECT_TRUE(SameMatches(answers[0].pairs[0].matches, answers[1].pairs[0].matches));
+}
+
+TEST_F(GpuParityTest, OneBadFrameFailsItself) {
+  std::mt19937 random(23);
+  const PlanSpec spec = {320, 240, {}};
+  const Plans plans = MakePlans(spec);
+  std::vector<TestFrame> frames(3, TestFrame{MakeImage(Content::kShapes, 320, 240, &random)});
+  frames[1].parameters.fast_threshold_grey = 0;
+  const FrameBatchAnswer answer = Compute(*gpu_, plans.gpu, frames);
+  EXPECT_TRUE(answer.frames[0].status.ok());
+  EXPECT_EQ(answer.frames[1].status.code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(answer.frames[2].status.ok());
+  EXPECT_TRUE(SameFeatures(*answer.frames[0].features, *answer.frames[2].features));
+}
+
+TEST_F(GpuParityTest, SmallMemoryLimitShrinksTheBatchThenRefuses) {
+  GpuBackendOptions options;
+  options.lanes = 1;
+  options.memory_limit_bytes = int64_t{256} << 20;
+  const auto small = MakeGpu(options);
+  ASSERT_NE(small, nullptr);
+  const auto fewer = small->MakePlan({1920, 1080, {}});
+  ASSERT_TRUE(fewer.ok()) << fewer.status();
+  EXPECT_LT((*fewer)->max_batch_frames(), 32);
+  EXPECT_GE((*fewer)->max_batch_frames(), 1);
+  const auto none = small->MakePlan({8192, 8192, {}});
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted) << none.status();
+}
+
+}  // namespace
+}  // namespace orbserve::gpu
