@@ -26,6 +26,13 @@ target_include_directories(orbserve_version INTERFACE
 if(ORBSERVE_SANITIZE)
   add_compile_options(-fsanitize=${ORBSERVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${ORBSERVE_SANITIZE})
+  if(ORBSERVE_SANITIZE MATCHES "thread")
+    # Before everything else on each link line, so that its functions come before Abseil's own.
+    find_package(absl 20220623 CONFIG REQUIRED)
+    add_library(orbserve_abseil_tsan SHARED ${PROJECT_SOURCE_DIR}/cmake/sanitizers/abseil_tsan.cc)
+    target_link_libraries(orbserve_abseil_tsan PRIVATE absl::synchronization absl::time ${CMAKE_DL_LIBS})
+    link_libraries($<BUILD_INTERFACE:orbserve_abseil_tsan>)
+  endif()
 endif()
 
 # orbserve_add_library(NAME SOURCES... [PUBLIC lib...] [PRIVATE lib...]): static library orbserve_NAME with the alias

@@ -111,6 +111,7 @@ class HttpEndpoint::Impl {
                               nullptr};
     mg_callbacks callbacks = {};
     callbacks.begin_request = &Impl::OnRequest;
+    callbacks.http_error = &Impl::OnError;
     callbacks.log_message = &Impl::OnLog;
     mg_init_data init = {&callbacks, this, settings};
     std::array<char, 256> text = {};
@@ -158,6 +159,13 @@ class HttpEndpoint::Impl {
     // Else the library reads the request's body to its end, as long as the peer likes to send.
     mg_disable_connection_keep_alive(connection);
     return response.code;
+  }
+
+  // Requests that the library cannot read. Its own page needs gmtime(), which is not thread-safe.
+  static int OnError(mg_connection* connection, int code, const char* /*text*/) {
+    Send(connection, {code, kPlainText, "", "the request cannot be served\n"}, true);
+    mg_disable_connection_keep_alive(connection);
+    return 0;  // handled
   }
 
   Response Answer(absl::string_view method, const char* path_or_null) const {
