@@ -72,8 +72,11 @@ absl::StatusOr<std::shared_ptr<CpuPlan>> CpuPlan::Create(const PlanSpec& spec, c
   std::shared_ptr<CpuPlan> plan(new CpuPlan(spec, stages, threads));
   plan->LayOutLevels();
   plan->LayOutMemory();
+  // oneTBB gives an arena two slots at least: in one of a single thread, the worker that takes
+  // enqueued tasks has index 1.
+  const size_t slots = static_cast<size_t>(std::max(threads, 2));
   // The first workspace now, so that a size that does not fit is refused here and not in a batch.
-  if (!plan->scratch_.Allocate(plan->scratch_stride_ * static_cast<size_t>(threads)) ||
+  if (!plan->scratch_.Allocate(plan->scratch_stride_ * slots) ||
       plan->LeaseWorkspace() == nullptr) {
     return MakeError(ErrorReason::kOutOfMemory,
                      absl::StrCat("no memory for the workspace of ", spec.width_px, " x ",
