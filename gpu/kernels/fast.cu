@@ -5,7 +5,7 @@
 // compacted in any order, their count and their histogram by score.
 // Segment test and score: features/algo/fast.h. Candidate tests: paper 1 (sec. 5.1, the 32-bit
 // binary encoding), papers 2 (sec. II-D) and 3 (sec. III-A, the 8 KiB bit table), and our own, the
-// extremes of arcs, which needs no test before the score.
+// extremes of arcs, which are test and score in one. The score is always made of the extremes.
 //
 // One warp walks down a strip of 128 columns: each lane holds 4 columns, the last seven rows stay
 // in registers, a row is loaded once (one coalesced 4-byte load per lane, two rows ahead), its
@@ -150,30 +150,30 @@ __device__ __forceinline__ bool HoldsArc(uint32_t bits) {
 
 // Grey level at column x + kColumn of a row.
 template <int kColumn>
-__device__ __forceinline__ uint8_t ByteAt(const RowWords& row) {
+__device__ __forceinline__ int GreyAt(const RowWords& row) {
   constexpr int kByte = kColumn + 4;
   const uint32_t word = kByte < 4 ? row.left : kByte < 8 ? row.own : row.right;
-  return static_cast<uint8_t>(word >> (8 * (kByte % 4)));
+  return static_cast<int>((word >> (8 * (kByte % 4))) & 0xff);
 }
 
-// The paper's tests, one pixel at a time: score - threshold + 1 of a corner, else 0.
+// The papers' tests, one pixel at a time: 0xff of a corner, else 0.
 template <CornerTest kTest, int kArcLength, int kPixel>
-__device__ __forceinline__ uint32_t ScoreOne(const RowWords (&row)[kRows], int threshold_grey,
-                                             const uint32_t* __restrict__ bit_table) {
-  const uint8_t ring[algo::kFastRingPixels] = {
-      ByteAt<kPixel>(row[6]),     ByteAt<kPixel + 1>(row[6]), ByteAt<kPixel + 2>(row[5]),
-      ByteAt<kPixel + 3>(row[4]), ByteAt<kPixel + 3>(row[3]), ByteAt<kPixel + 3>(row[2]),
-      ByteAt<kPixel + 2>(row[1]), ByteAt<kPixel + 1>(row[0]), ByteAt<kPixel>(row[0]),
-      ByteAt<kPixel - 1>(row[0]), ByteAt<kPixel - 2>(row[1]), ByteAt<kPixel - 3>(row[2]),
-      ByteAt<kPixel - 3>(row[3]), ByteAt<kPixel - 3>(row[4]), ByteAt<kPixel - 2>(row[5]),
-      ByteAt<kPixel - 1>(row[6])};
-  const int centre = ByteAt<kPixel>(row[3]);
+__device__ __forceinline__ uint32_t TestOne(const RowWords (&row)[kRows], int threshold_grey,
+                                            const uint32_t* __restrict__ bit_table) {
+  const int ring[algo::kFastRingPixels] = {
+      GreyAt<kPixel>(row[6]),     GreyAt<kPixel + 1>(row[6]), GreyAt<kPixel + 2>(row[5]),
+      GreyAt<kPixel + 3>(row[4]), GreyAt<kPixel + 3>(row[3]), GreyAt<kPixel + 3>(row[2]),
+      GreyAt<kPixel + 2>(row[1]), GreyAt<kPixel + 1>(row[0]), GreyAt<kPixel>(row[0]),
+      GreyAt<kPixel - 1>(row[0]), GreyAt<kPixel - 2>(row[1]), GreyAt<kPixel - 3>(row[2]),
+      GreyAt<kPixel - 3>(row[3]), GreyAt<kPixel - 3>(row[4]), GreyAt<kPixel - 2>(row[5]),
+      GreyAt<kPixel - 1>(row[6])};
+  const int centre = GreyAt<kPixel>(row[3]);
   // Bright in the lower half, dark in the upper.
   uint32_t encoded = 0;
 #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    encoded |= static_cast<uint32_t>(ring[i] > centre + threshold_grey) << i;
-    encoded |= static_cast<uint32_t>(ring[i] < centre - threshold_grey) << (16 + i);
+  for (int i = 0; i < algo::kFastRingPixels; ++i) {
+    encoded |= (ring[i] > centre + threshold_grey ? 1u : 0u) << i;
+    encoded |= (ring[i] < centre - threshold_grey ? 1u : 0u) << (algo::kFastRingPixels + i);
   }
   const uint32_t bright = encoded & 0xffffu;
   const uint32_t dark = encoded >> 16;
@@ -184,8 +184,7 @@ __device__ __forceinline__ uint32_t ScoreOne(const RowWords (&row)[kRows], int t
   } else {
     corner = HoldsArc<kArcLength>(bright) || HoldsArc<kArcLength>(dark);
   }
-  if (!corner) return 0;
-  return static_cast<uint32_t>(algo::FastScore(ring, centre, kArcLength) - threshold_grey + 1);
+  return corner ? 0xffu : 0u;
 }
 
 // Of the lane's four pixels: score - threshold + 1, or 0 where there is no corner, a byte each.
@@ -195,24 +194,26 @@ __device__ __forceinline__ uint32_t ScoreFour(const RowWords (&row)[kRows], int 
   const uint32_t threshold_pair = static_cast<uint32_t>(threshold_grey) * kBothOnes;
   const uint32_t centre_even = row[3].own & 0x00ff00ffu;
   const uint32_t centre_odd = (row[3].own >> 8) & 0x00ff00ffu;
-  // Where a whole warp sees flat ground the score is skipped.
-  if (!MayHoldCorner<-1>(row, centre_even, threshold_pair) &&
-      !MayHoldCorner<0>(row, centre_odd, threshold_pair)) {
-    return 0;
-  }
+  uint32_t corners = 0xffffffffu;
   if constexpr (kTest == CornerTest::kArcExtremes) {
-    uint32_t ring[16];
-    LoadRingPairs<-1>(row, ring);
-    const uint32_t even = ScorePair<kArcLength>(ring, centre_even, threshold_pair);
-    LoadRingPairs<0>(row, ring);
-    const uint32_t odd = ScorePair<kArcLength>(ring, centre_odd, threshold_pair);
-    return even + odd * 256;
+    // Where a whole warp sees flat ground the score is skipped.
+    if (!MayHoldCorner<-1>(row, centre_even, threshold_pair) &&
+        !MayHoldCorner<0>(row, centre_odd, threshold_pair)) {
+      return 0;
+    }
   } else {
-    return ScoreOne<kTest, kArcLength, 0>(row, threshold_grey, bit_table) |
-           ScoreOne<kTest, kArcLength, 1>(row, threshold_grey, bit_table) << 8 |
-           ScoreOne<kTest, kArcLength, 2>(row, threshold_grey, bit_table) << 16 |
-           ScoreOne<kTest, kArcLength, 3>(row, threshold_grey, bit_table) << 24;
+    corners = TestOne<kTest, kArcLength, 0>(row, threshold_grey, bit_table) |
+              TestOne<kTest, kArcLength, 1>(row, threshold_grey, bit_table) << 8 |
+              TestOne<kTest, kArcLength, 2>(row, threshold_grey, bit_table) << 16 |
+              TestOne<kTest, kArcLength, 3>(row, threshold_grey, bit_table) << 24;
+    if (corners == 0) return 0;
   }
+  uint32_t ring[16];
+  LoadRingPairs<-1>(row, ring);
+  const uint32_t even = ScorePair<kArcLength>(ring, centre_even, threshold_pair);
+  LoadRingPairs<0>(row, ring);
+  const uint32_t odd = ScorePair<kArcLength>(ring, centre_odd, threshold_pair);
+  return (even + odd * 256) & corners;
 }
 
 // Scores of one row with those of the neighbouring lanes.

@@ -48,7 +48,9 @@ class GpuParityTest : public GpuTest {
                    << "frame " << i << " of " << frames.size() << " " << frames[i].image.name << " "
                    << frames[i].image.width_px << "x" << frames[i].image.height_px << " n "
                    << frames[i].parameters.max_features << " t "
-                   << frames[i].parameters.fast_threshold_grey);
+                   << frames[i].parameters.fast_threshold_grey
+                   << (frames[i].mask.pixels.empty() ? "" : " masked")
+                   << (frames[i].given == nullptr ? "" : " given"));
       EXPECT_EQ(want.status, got.status);
       if (!want.status.ok() || !got.status.ok()) continue;
       EXPECT_TRUE(SameFeatures(*want.features, *got.features));
@@ -106,6 +108,30 @@ TEST_F(GpuParityTest, RealImagesOverTheParameterGrid) {
             << " features equal\n";
 }
 
+TEST_F(GpuParityTest, EveryCandidateTestAndArcLength) {
+  std::mt19937 random(29);
+  for (const int arc_length : {9, 10, 11, 12}) {
+    for (const CandidateTest test :
+         {CandidateTest::kAutomatic, CandidateTest::kBinaryEncoding, CandidateTest::kBitTable}) {
+      PlanSpec spec = {333, 201, {}};
+      spec.pipeline.pyramid.levels = 2;
+      spec.pipeline.detect.fast_arc_length = arc_length;
+      spec.pipeline.detect.candidate_test = test;
+      spec.pipeline.detect.score = Score::kLargestThreshold;
+      const Plans plans = MakePlans(spec);
+      ASSERT_NE(plans.gpu, nullptr);
+      std::vector<TestFrame> batch;
+      for (int kind = 0; kind < kContents; ++kind) {
+        batch.push_back(
+            {MakeImage(static_cast<Content>(kind), 333, 201, &random), {}, {3000, 10 + 7 * kind}});
+      }
+      SCOPED_TRACE(::testing::Message() << "arc " << arc_length << " test "
+                                        << static_cast<int>(test));
+      ExpectSame(plans, batch);
+    }
+  }
+}
+
 TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
   const unsigned seed = 20261120;
   std::mt19937 random(seed);
@@ -140,7 +166,15 @@ TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
       if (border == 5 && pipeline.detect.score == Score::kLargestThreshold) border = 3;
     }
     pipeline.select.border_px = border + one_of(12);
-    SCOPED_TRACE(::testing::Message() << "seed " << seed << " plan " << p);
+    SCOPED_TRACE(::testing::Message()
+                 << "seed " << seed << " plan " << p << ": " << pipeline.pyramid.levels << " levels of "
+                 << pipeline.pyramid.scale_factor << ", source "
+                 << static_cast<int>(pipeline.pyramid.source) << ", arc "
+                 << pipeline.detect.fast_arc_length << ", test "
+                 << static_cast<int>(pipeline.detect.candidate_test) << ", score "
+                 << static_cast<int>(pipeline.detect.score) << ", selection "
+                 << static_cast<int>(pipeline.select.selection) << ", border "
+                 << pipeline.select.border_px);
     const Plans plans = MakePlans(spec);
     ASSERT_NE(plans.gpu, nullptr);
     ASSERT_NE(plans.cpu, nullptr);

@@ -1,0 +1,349 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Every kernel of the CUDA backend on its own: a CUDA graph of many launches, divided by their
+// number. What a launch changes is put back before each by a copy on the device, whose own time,
+// measured alike, is subtracted.
+
+#include <cuda_runtime_api.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "features/algo/quota.h"
+#include "features/algo/rbrief_pattern.h"
+#include "gpu/kernels/describe.h"
+#include "gpu/kernels/fast.h"
+#include "gpu/kernels/harris.h"
+#include "gpu/kernels/match.h"
+#include "gpu/kernels/pyramid.h"
+#include "gpu/kernels/rank.h"
+#include "gpu/plan.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/memory.h"
+#include "gpu/runtime/stream.h"
+
+namespace orbserve::gpu {
+namespace {
+
+struct Settings {
+  std::string image;
+  int launches = 200;  // of a graph
+  int repeats = 21;    // graphs timed
+  int frames = 1;
+  int max_features = 2000;
+  int threshold_grey = 20;
+  int levels = 8;
+  float scale = 1.2f;
+  std::string json;
+};
+
+using Launch = std::function<absl::Status(cudaStream_t)>;
+
+class Bench {
+ public:
+  explicit Bench(const Settings& settings) : settings_(settings) {}
+
+  absl::Status Run() {
+    ORBSERVE_ASSIGN_OR_RETURN(stream_, Stream::Create());
+    ORBSERVE_ASSIGN_OR_RETURN(side_, Stream::Create());
+    ORBSERVE_ASSIGN_OR_RETURN(begin_, Event::Create(Event::Timing::kOn));
+    ORBSERVE_ASSIGN_OR_RETURN(end_, Event::Create(Event::Timing::kOn));
+    for (Event& event : order_) {
+      ORBSERVE_ASSIGN_OR_RETURN(event, Event::Create(Event::Timing::kOff));
+    }
+    std::printf("%-44s %10s %10s %10s\n", "kernel", "median us", "p10", "p90");
+    ORBSERVE_RETURN_IF_ERROR(Matching());
+    if (!settings_.image.empty()) ORBSERVE_RETURN_IF_ERROR(Pipeline());
+    if (!settings_.json.empty()) {
+      std::ofstream out(settings_.json);
+      out << "[" << json_ << "\n]\n";
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Microseconds of one launch: samples, ascending.
+  absl::StatusOr<std::vector<double>> Time(const Launch& launch) {
+    ORBSERVE_ASSIGN_OR_RETURN(
+        const Graph graph, Graph::Capture(stream_.get(), [&](cudaStream_t stream) -> absl::Status {
+          for (int i = 0; i < settings_.launches; ++i) ORBSERVE_RETURN_IF_ERROR(launch(stream));
+          return absl::OkStatus();
+        }));
+    std::vector<double> samples;
+    for (int i = -2; i < settings_.repeats; ++i) {
+      ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
+      ORBSERVE_RETURN_IF_ERROR(graph.Launch(stream_.get()));
+      ORBSERVE_RETURN_IF_ERROR(end_.Record(stream_.get()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_.get()));
+      ORBSERVE_ASSIGN_OR_RETURN(const int64_t elapsed, end_.ElapsedSince(begin_));
+      if (i >= 0) samples.push_back(static_cast<double>(elapsed) * 1e-3 / settings_.launches);
+    }
+    std::sort(samples.begin(), samples.end());
+    return samples;
+  }
+
+  absl::Status Report(const std::string& name, const Launch& launch,
+                      const Launch& reset = nullptr) {
+    double offset = 0;
+    Launch both = launch;
+    if (reset != nullptr) {
+      ORBSERVE_ASSIGN_OR_RETURN(const std::vector<double> own, Time(reset));
+      offset = own[own.size() / 2];
+      both = [&](cudaStream_t stream) -> absl::Status {
+        ORBSERVE_RETURN_IF_ERROR(reset(stream));
+        return launch(stream);
+      };
+    }
+    ORBSERVE_ASSIGN_OR_RETURN(const std::vector<double> samples, Time(both));
+    const auto at = [&](double share) {
+      return samples[static_cast<size_t>(share * static_cast<double>(samples.size() - 1))] - offset;
+    };
+    std::printf("%-44s %10.2f %10.2f %10.2f\n", name.c_str(), at(0.5), at(0.1), at(0.9));
+    std::fflush(stdout);
+    char line[256];
+    std::snprintf(line, sizeof(line),
+                  "%s\n {\"kernel\": \"%s\", \"median_us\": %.3f, \"p10_us\": %.3f, "
+                  "\"p90_us\": %.3f}",
+                  json_.empty() ? "" : ",", name.c_str(), at(0.5), at(0.1), at(0.9));
+    json_ += line;
+    return absl::OkStatus();
+  }
+
+  absl::Status Matching() {
+    std::mt19937 random(3);
+    for (const int count : {500, 1000, 2000, 4000}) {
+      const size_t bytes = static_cast<size_t>(count) * 32;
+      std::vector<uint8_t> host(2 * bytes);
+      for (uint8_t& byte : host) byte = static_cast<uint8_t>(random());
+      ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer sets,
+                                DeviceBuffer::Create(0, host.size(), nullptr));
+      ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer results,
+                                DeviceBuffer::Create(0, static_cast<size_t>(count) * 64, nullptr));
+      ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer scratch,
+                                DeviceBuffer::Create(0, MatchScratchBytes(count, count), nullptr));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemcpy(sets.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
+      MatchParams params = {};
+      params.pairs = 1;
+      params.k = 2;
+      params.descriptor_bytes = 32;
+      params.tensor_cores = true;
+      auto* const nearest = reinterpret_cast<PackedNeighbour*>(results.data());
+      params.pair[0] = {sets.data(), sets.data() + bytes, count, count, nearest,
+                        nullptr,     scratch.data()};
+      const std::string size = std::to_string(count) + "x" + std::to_string(count);
+      ORBSERVE_RETURN_IF_ERROR(Report("match two best " + size, [&](cudaStream_t stream) {
+        return LaunchMatch(params, stream);
+      }));
+      params.pair[0].reverse = nearest + 4 * count;
+      ORBSERVE_RETURN_IF_ERROR(
+          Report("match two best, cross-check " + size,
+                 [&](cudaStream_t stream) { return LaunchMatch(params, stream); }));
+      params.tensor_cores = false;
+      params.pair[0].reverse = nullptr;
+      ORBSERVE_RETURN_IF_ERROR(
+          Report("match two best, bit counts " + size,
+                 [&](cudaStream_t stream) { return LaunchMatch(params, stream); }));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Pipeline() {
+    int width = 0;
+    int height = 0;
+    int maximum = 0;
+    std::string magic;
+    std::ifstream in(settings_.image, std::ios::binary);
+    in >> magic >> width >> height >> maximum;
+    in.get();
+    if (!in || magic != "P5") return absl::InvalidArgumentError("not a PGM image");
+
+    PlanSpec spec = {width, height, {}};
+    spec.pipeline.pyramid.levels = settings_.levels;
+    spec.pipeline.pyramid.scale_factor = settings_.scale;
+    GpuPlan::Limits limits;
+    limits.devices = {0};
+    limits.budgets = {nullptr};
+    limits.max_batch_frames = settings_.frames;
+    limits.arena_bytes = size_t{16} << 30;
+    ORBSERVE_ASSIGN_OR_RETURN(const std::shared_ptr<GpuPlan> plan, GpuPlan::Create(spec, limits));
+    const GraphKind kind = {ClassOfFrames(settings_.frames)};
+    const int frames = FramesOfClass(kind.batch_class);
+    const ArenaLayout layout = plan->Layout(kind);
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer arena,
+                              DeviceBuffer::Create(0, layout.total, nullptr));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(arena.data(), 0, layout.total));
+
+    const size_t rows = static_cast<size_t>(frames) * kNormalRecords;
+    ORBSERVE_ASSIGN_OR_RETURN(
+        const PinnedBuffer results,
+        PinnedBuffer::Create(
+            rows * (sizeof(FeatureRecord) + 32) +
+                static_cast<size_t>(frames) * (sizeof(FrameReport) + sizeof(FrameParams)),
+            nullptr));
+    const SlotLayout& slot = plan->slot();
+    std::vector<uint8_t> input(slot.image_bytes);
+    for (int y = 0; y < height; ++y) {
+      in.read(
+          reinterpret_cast<char*>(input.data() + kImagePaddingBytes +
+                                  static_cast<size_t>(y) * static_cast<size_t>(slot.pitch_bytes)),
+          width);
+    }
+    uint8_t* next = results.data();
+    auto* const records = reinterpret_cast<FeatureRecord*>(next);
+    next += rows * sizeof(FeatureRecord);
+    uint8_t* const descriptors = next;
+    next += rows * 32;
+    auto* const reports = reinterpret_cast<FrameReport*>(next);
+    std::vector<FrameParams> params(static_cast<size_t>(frames));
+    for (size_t i = 0; i < params.size(); ++i) {
+      FrameParams& frame = params[i];
+      frame = {};
+      frame.mode = FrameMode::kDetect;
+      frame.threshold_grey = settings_.threshold_grey;
+      algo::LevelQuotas(settings_.max_features, settings_.scale, settings_.levels,
+                        frame.second_cut);
+      for (int l = 0; l < kMaxLevels; ++l) frame.first_cut[l] = 2 * frame.second_cut[l];
+      frame.image_offset = static_cast<int64_t>(i * slot.image_bytes) + kImagePaddingBytes;
+      frame.mask_offset = -1;
+      frame.records = records + i * kNormalRecords;
+      frame.descriptors = descriptors + i * kNormalRecords * 32;
+      frame.report = reports + i;
+      frame.record_capacity = kNormalRecords;
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena.data() + layout.input + i * slot.image_bytes,
+                                               input.data(), slot.image_bytes,
+                                               cudaMemcpyHostToDevice));
+    }
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena.data() + layout.params, params.data(),
+                                             params.size() * sizeof(params[0]),
+                                             cudaMemcpyHostToDevice));
+    // Tables.
+    std::vector<uint32_t> bits(kBitTableWords);
+    FillFastBitTable(9, bits.data());
+    ORBSERVE_ASSIGN_OR_RETURN(
+        const DeviceBuffer tables,
+        DeviceBuffer::Create(0, sizeof(algo::kRBriefPattern) + 4 * kBitTableWords, nullptr));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables.data(), algo::kRBriefPattern,
+                                             sizeof(algo::kRBriefPattern), cudaMemcpyHostToDevice));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables.data() + sizeof(algo::kRBriefPattern),
+                                             bits.data(), 4 * kBitTableWords,
+                                             cudaMemcpyHostToDevice));
+    DeviceTables device_tables;
+    device_tables.pattern = reinterpret_cast<const algo::RBriefPair*>(tables.data());
+    device_tables.bit_tables =
+        reinterpret_cast<const uint32_t*>(tables.data() + sizeof(algo::kRBriefPattern));
+
+    const BatchView view = plan->View(kind, 0, arena.data());
+    const size_t counter_bytes = static_cast<size_t>(frames) * sizeof(FrameCounters);
+    const Launch clear = [&](cudaStream_t stream) {
+      return StatusFromCuda(cudaMemsetAsync(view.counters, 0, counter_bytes, stream), "memset");
+    };
+    const Launch whole = [&](cudaStream_t stream) {
+      return plan->Enqueue(
+          kind, 0, device_tables, arena.data(),
+          {stream, side_.get(), order_[0].get(), order_[1].get(), order_[2].get()});
+    };
+    char name[128];
+    std::snprintf(name, sizeof(name), "whole graph, %d frames", frames);
+    ORBSERVE_RETURN_IF_ERROR(Report(name, whole));
+    std::printf("  features %d of level 0 %d, survivors of level 0 %d\n", reports[0].total,
+                reports[0].kept[0], reports[0].survivors[0]);
+
+    for (int l = 1; l < view.levels; ++l) {
+      ResizeParams resize = {view, l - 1, l, l, false};
+      ORBSERVE_RETURN_IF_ERROR(
+          Report("resize to level " + std::to_string(l),
+                 [&](cudaStream_t stream) { return LaunchResize(resize, stream); }));
+    }
+    for (const auto& [test, test_name] : std::vector<std::pair<CornerTest, std::string>>{
+             {CornerTest::kArcExtremes, "arc extremes"},
+             {CornerTest::kBinaryEncoding, "binary encoding"},
+             {CornerTest::kBitTable, "bit table"}}) {
+      FastParams fast = {view, 9, test, device_tables.bit_tables, 0, 0};
+      const auto launch = [&](cudaStream_t stream) { return LaunchFastCorners(fast, stream); };
+      ORBSERVE_RETURN_IF_ERROR(Report("FAST level 0, " + test_name, launch, clear));
+      fast.last_level = view.levels - 1;
+      ORBSERVE_RETURN_IF_ERROR(Report("FAST all levels, " + test_name, launch, clear));
+    }
+
+    // Later stages start from what the ones before left.
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer saved,
+                              DeviceBuffer::Create(0, counter_bytes, nullptr));
+    const auto run_up_to = [&](int stage) -> absl::Status {
+      ORBSERVE_RETURN_IF_ERROR(clear(stream_.get()));
+      FastParams fast = {view, 9, CornerTest::kArcExtremes, nullptr, 0, view.levels - 1};
+      ORBSERVE_RETURN_IF_ERROR(LaunchFastCorners(fast, stream_.get()));
+      if (stage > 1) ORBSERVE_RETURN_IF_ERROR(LaunchSurvivors({view, true}, stream_.get()));
+      if (stage > 2) ORBSERVE_RETURN_IF_ERROR(LaunchRank({view, false}, stream_.get()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(saved.data(), view.counters, counter_bytes,
+                                                    cudaMemcpyDeviceToDevice, stream_.get()));
+      return StatusFromCuda(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+    };
+    const Launch restore = [&](cudaStream_t stream) {
+      return StatusFromCuda(cudaMemcpyAsync(view.counters, saved.data(), counter_bytes,
+                                            cudaMemcpyDeviceToDevice, stream),
+                            "cudaMemcpyAsync");
+    };
+    ORBSERVE_RETURN_IF_ERROR(run_up_to(1));
+    ORBSERVE_RETURN_IF_ERROR(Report(
+        "survivors and Harris",
+        [&](cudaStream_t stream) {
+          return LaunchSurvivors({view, true}, stream);
+        },
+        restore));
+    ORBSERVE_RETURN_IF_ERROR(run_up_to(2));
+    ORBSERVE_RETURN_IF_ERROR(Report(
+        "rank",
+        [&](cudaStream_t stream) {
+          return LaunchRank({view, false}, stream);
+        },
+        restore));
+    ORBSERVE_RETURN_IF_ERROR(run_up_to(3));
+    DescribeParams describe = {};
+    describe.batch = view;
+    describe.pattern = device_tables.pattern;
+    describe.orient = true;
+    describe.describe = true;
+    return Report("orient, smooth, describe",
+                  [&](cudaStream_t stream) { return LaunchDescribe(describe, stream); });
+  }
+
+  const Settings settings_;
+  Stream stream_;
+  Stream side_;
+  Event begin_;
+  Event end_;
+  Event order_[3];
+  std::string json_;
+};
+
+}  // namespace
+}  // namespace orbserve::gpu
+
+int main(int argc, char** argv) {
+  orbserve::gpu::Settings settings;
+  CLI::App app{"Durations of the CUDA backend's kernels"};
+  app.add_option("image", settings.image, "PGM file; without it only matching is timed");
+  app.add_option("--launches", settings.launches, "Launches of a graph");
+  app.add_option("--repeats", settings.repeats, "Graphs timed");
+  app.add_option("--frames", settings.frames, "Frames of a batch")->check(CLI::Range(1, 64));
+  app.add_option("--max-features", settings.max_features, "Wanted features");
+  app.add_option("--threshold", settings.threshold_grey, "FAST threshold");
+  app.add_option("--levels", settings.levels, "Levels of the pyramid");
+  app.add_option("--scale", settings.scale, "Scale factor of the pyramid");
+  app.add_option("--json", settings.json, "File to write the results to");
+  CLI11_PARSE(app, argc, argv);
+  const absl::Status status = orbserve::gpu::Bench(settings).Run();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}

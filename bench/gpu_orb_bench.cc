@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The whole pipeline on the CUDA backend, beside the CPU backend: latency of one frame from its
+// submission (grey pixels in a pinned slot) to its features on the host, and throughput of batches
+// kept in flight.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cpu/cpu_backend.h"
+#include "features/backend.h"
+#include "gpu/gpu_backend.h"
+
+namespace orbserve::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Image {
+  std::string name;
+  int width_px = 0;
+  int height_px = 0;
+  std::vector<uint8_t> pixels;
+};
+
+struct Case {
+  int max_features;
+  int levels;
+  float scale;
+};
+
+struct Settings {
+  std::vector<std::string> images;
+  int repeats = 1000;
+  int cpu_repeats = 15;
+  int threshold_grey = 20;
+  double seconds = 1.0;  // of each throughput measurement
+  int batch = 32;
+  int in_flight = 8;
+  bool cpu = false;
+  std::vector<int> devices;
+  int lanes = 4;
+  std::string json;
+};
+
+double MicrosecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+double Percentile(std::vector<double> samples, double share) {
+  std::sort(samples.begin(), samples.end());
+  return samples[static_cast<size_t>(share * static_cast<double>(samples.size() - 1))];
+}
+
+Image ReadPgm(const std::string& path) {
+  Image image;
+  std::ifstream in(path, std::ios::binary);
+  std::string magic;
+  int maximum = 0;
+  in >> magic >> image.width_px >> image.height_px >> maximum;
+  in.get();
+  if (!in || magic != "P5" || maximum != 255) return image;
+  image.name = std::filesystem::path(path).filename().string();
+  image.pixels.resize(static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px));
+  in.read(reinterpret_cast<char*>(image.pixels.data()),
+          static_cast<std::streamsize>(image.pixels.size()));
+  return image;
+}
+
+std::shared_ptr<InputSlot> SlotWith(FeatureBackend& backend, const Image& image) {
+  auto slot = backend.LeaseInput(image.width_px, image.height_px, false);
+  if (!slot.ok()) return nullptr;
+  for (int y = 0; y < image.height_px; ++y) {
+    std::memcpy((*slot)->image.Row(y),
+                image.pixels.data() + static_cast<size_t>(y) * static_cast<size_t>(image.width_px),
+                static_cast<size_t>(image.width_px));
+  }
+  return *std::move(slot);
+}
+
+struct Latency {
+  double median_us = 0;
+  double p10_us = 0;
+  double p90_us = 0;
+  double upload_us = 0;
+  double compute_us = 0;
+  size_t features = 0;
+};
+
+Latency MeasureLatency(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
+                       const std::shared_ptr<InputSlot>& slot, const FrameParameters& parameters,
+                       int repeats) {
+  Latency latency;
+  std::vector<double> samples;
+  std::vector<double> upload;
+  std::vector<double> compute;
+  for (int i = -repeats / 10 - 3; i < repeats; ++i) {
+    FrameJob job;
+    job.input = slot;
+    job.parameters = parameters;
+    std::vector<FrameJob> jobs;
+    jobs.push_back(std::move(job));
+    std::atomic<bool> ready{false};
+    FrameBatchAnswer answer;
+    const auto begin = Clock::now();
+    backend.Submit(plan, std::move(jobs), [&](FrameBatchAnswer a) {
+      answer = std::move(a);
+      ready.store(true, std::memory_order_release);
+    });
+    while (!ready.load(std::memory_order_acquire)) {
+    }
+    const double microseconds = MicrosecondsSince(begin);
+    if (!answer.frames[0].status.ok()) {
+      std::fprintf(stderr, "%s\n", answer.frames[0].status.ToString().c_str());
+      return latency;
+    }
+    latency.features = answer.frames[0].features->count();
+    if (i < 0) continue;
+    samples.push_back(microseconds);
+    upload.push_back(static_cast<double>(answer.cost.timings.upload_ns) * 1e-3);
+    compute.push_back(static_cast<double>(answer.cost.timings.compute_ns) * 1e-3);
+  }
+  latency.median_us = Percentile(samples, 0.5);
+  latency.p10_us = Percentile(samples, 0.1);
+  latency.p90_us = Percentile(samples, 0.9);
+  latency.upload_us = Percentile(upload, 0.5);
+  latency.compute_us = Percentile(compute, 0.5);
+  return latency;
+}
+
+// Frames per second with `in_flight` batches of `batch` frames at any time.
+double MeasureThroughput(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
+                         const Image& image, const FrameParameters& parameters, int batch,
+                         int in_flight, double seconds) {
+  batch = std::min(batch, plan->max_batch_frames());
+  std::vector<std::vector<std::shared_ptr<InputSlot>>> slots(static_cast<size_t>(in_flight));
+  for (auto& set : slots) {
+    for (int i = 0; i < batch; ++i) {
+      set.push_back(SlotWith(backend, image));
+      if (set.back() == nullptr) return 0;
+    }
+  }
+  std::mutex mutex;
+  std::condition_variable idle;
+  int running = 0;
+  int64_t frames = 0;
+  bool stop = false;
+  bool failed = false;
+  std::function<void(size_t)> submit = [&](size_t set) {
+    std::vector<FrameJob> jobs(static_cast<size_t>(batch));
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      jobs[i].input = slots[set][i];
+      jobs[i].parameters = parameters;
+    }
+    backend.Submit(plan, std::move(jobs), [&, set](FrameBatchAnswer answer) {
+      bool again = false;
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        for (const FrameAnswer& frame : answer.frames) failed = failed || !frame.status.ok();
+        frames += static_cast<int64_t>(answer.frames.size());
+        again = !stop && !failed;
+        if (!again && --running == 0) idle.notify_one();
+      }
+      if (again) submit(set);
+    });
+  };
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    running = in_flight;
+  }
+  for (size_t set = 0; set < slots.size(); ++set) submit(set);
+  const auto frames_now = [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return frames;
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // warm-up
+  const int64_t first = frames_now();
+  const auto begin = Clock::now();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const int64_t last = frames_now();
+  const double elapsed_s = MicrosecondsSince(begin) * 1e-6;
+  std::unique_lock<std::mutex> lock(mutex);
+  stop = true;
+  idle.wait(lock, [&] { return running == 0; });
+  return failed ? 0 : static_cast<double>(last - first) / elapsed_s;
+}
+
+int Run(const Settings& settings) {
+  gpu::GpuBackendOptions options;
+  options.devices = settings.devices;
+  options.lanes = settings.lanes;
+  options.max_batch_frames = std::max(32, settings.batch);
+  auto gpu = gpu::CreateGpuBackend(options);
+  if (!gpu.ok()) {
+    std::fprintf(stderr, "%s\n", gpu.status().ToString().c_str());
+    return 1;
+  }
+  auto cpu = cpu::CreateCpuBackend({});
+  for (const DeviceDescription& device : (*gpu)->devices()) {
+    std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(), device.details.c_str());
+  }
+  std::printf("%-34s %6s %12s %8s %8s %8s %8s %8s %10s %10s\n", "image", "n", "levels", "median",
+              "p10", "p90", "upload", "compute", "features", "frames/s");
+  std::string json = "[";
+  for (const std::string& path : settings.images) {
+    const Image image = ReadPgm(path);
+    if (image.pixels.empty()) {
+      std::fprintf(stderr, "%s: not a PGM image of 8 bits\n", path.c_str());
+      return 1;
+    }
+    for (const Case& c : {Case{1000, 8, 1.2f}, Case{2000, 8, 1.2f}, Case{2000, 4, 2.0f}}) {
+      PlanSpec spec = {image.width_px, image.height_px, {}};
+      spec.pipeline.pyramid.levels = c.levels;
+      spec.pipeline.pyramid.scale_factor = c.scale;
+      const FrameParameters parameters = {c.max_features, settings.threshold_grey};
+      for (FeatureBackend* backend : {gpu->get(), settings.cpu ? cpu->get() : nullptr}) {
+        if (backend == nullptr) continue;
+        const bool is_gpu = backend == gpu->get();
+        auto plan = backend->MakePlan(spec);
+        if (!plan.ok()) {
+          std::fprintf(stderr, "%s\n", plan.status().ToString().c_str());
+          return 1;
+        }
+        const Latency latency =
+            MeasureLatency(*backend, *plan, SlotWith(*backend, image), parameters,
+                           is_gpu ? settings.repeats : settings.cpu_repeats);
+        const double rate = MeasureThroughput(*backend, *plan, image, parameters, settings.batch,
+                                              is_gpu ? settings.in_flight : 2, settings.seconds);
+        const std::string name = std::string(backend->name()) + " " + image.name.substr(0, 28);
+        std::printf("%-34s %6d %5d x %-4.2f %8.1f %8.1f %8.1f %8.1f %8.1f %10zu %10.0f\n",
+                    name.c_str(), c.max_features, c.levels, static_cast<double>(c.scale),
+                    latency.median_us, latency.p10_us, latency.p90_us, latency.upload_us,
+                    latency.compute_us, latency.features, rate);
+        std::fflush(stdout);
+        char line[512];
+        std::snprintf(
+            line, sizeof(line),
+            "%s\n {\"backend\": \"%s\", \"image\": \"%s\", \"width\": %d, \"height\": %d, "
+            "\"max_features\": %d, \"levels\": %d, \"scale\": %.2f, \"median_us\": %.2f, "
+            "\"p10_us\": %.2f, \"p90_us\": %.2f, \"upload_us\": %.2f, "
+            "\"compute_us\": %.2f, \"features\": %zu, \"frames_per_second\": %.0f}",
+            json.size() > 1 ? "," : "", std::string(backend->name()).c_str(), image.name.c_str(),
+            image.width_px, image.height_px, c.max_features, c.levels, static_cast<double>(c.scale),
+            latency.median_us, latency.p10_us, latency.p90_us, latency.upload_us,
+            latency.compute_us, latency.features, rate);
+        json += line;
+      }
+    }
+  }
+  json += "\n]\n";
+  if (!settings.json.empty()) {
+    std::ofstream out(settings.json);
+    out << json;
+    if (!out) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace orbserve::bench
+
+int main(int argc, char** argv) {
+  orbserve::bench::Settings settings;
+  CLI::App app{"Latency and throughput of the pipeline `orb` on the CUDA backend"};
+  app.add_option("images", settings.images, "PGM files")->required();
+  app.add_option("--repeats", settings.repeats, "Frames of a latency measurement");
+  app.add_option("--seconds", settings.seconds, "Length of a throughput measurement");
+  app.add_option("--batch", settings.batch, "Frames of a batch")->check(CLI::Range(1, 64));
+  app.add_option("--in-flight", settings.in_flight, "Batches in flight");
+  app.add_option("--lanes", settings.lanes, "Lanes of the device");
+  app.add_option("--threshold", settings.threshold_grey, "FAST threshold");
+  app.add_option("--devices", settings.devices, "CUDA ordinals")->delimiter(',');
+  app.add_flag("--cpu", settings.cpu, "The CPU backend beside it");
+  app.add_option("--json", settings.json, "File to write the results to");
+  CLI11_PARSE(app, argc, argv);
+  return orbserve::bench::Run(settings);
+}
