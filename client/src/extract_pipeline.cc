@@ -5,9 +5,9 @@
 #include <chrono>
 #include <utility>
 
-#include "orbserve/client.h"
 #include "client/src/status.h"
 #include "grpcpp/alarm.h"
+#include "orbserve/client.h"
 
 namespace orbserve::client {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "orbserve/client.h"
 #include "client/src/status.h"
 #include "grpcpp/alarm.h"
+#include "orbserve/client.h"
 
 namespace orbserve::client {
 
@@ -44,7 +44,8 @@ absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::Stream
   if (timed_out.load()) {
     result->Cancel();
     (void)result->Finish();
-    return absl::DeadlineExceededError("the server did not answer the opening of the stream in time");
+    return absl::DeadlineExceededError(
+        "the server did not answer the opening of the stream in time");
   }
   if (!answered) {
     const absl::Status status = result->Finish();

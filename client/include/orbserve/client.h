@@ -175,8 +175,8 @@ class FrameStream {
   absl::Status Finish();
 
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriterInterface<v1::StreamFramesRequest,
-                                                    v1::StreamFramesResponse>>
+  std::unique_ptr<
+      grpc::ClientReaderWriterInterface<v1::StreamFramesRequest, v1::StreamFramesResponse>>
       stream_;
   v1::StreamOpened opened_;
   std::atomic<bool> going_away_ = false;

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/command_support.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/image_file.h"
+#include "client/cli/pipeline_option.h"
+
+namespace orbserve::cli {
+namespace {
+
+double Milliseconds(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+}  // namespace
+
+absl::StatusOr<ImageSetup> SetUpImages(const ImageOptions& options) {
+  ImageSetup setup;
+  if (!options.pipeline.empty()) {
+    absl::StatusOr<v1::Pipeline> pipeline = ParsePipeline(options.pipeline);
+    if (!pipeline.ok()) return pipeline.status();
+    setup.pipeline = *std::move(pipeline);
+  }
+  if (options.max_features.has_value()) {
+    setup.pipeline.mutable_select()->set_max_features(*options.max_features);
+  }
+  if (!options.mask_file.empty()) {
+    absl::StatusOr<v1::Mask> mask = LoadMask(options.mask_file, PictureLimits());
+    if (!mask.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--mask ", options.mask_file, ": ", std::string(mask.status().message())));
+    }
+    setup.mask = *std::move(mask);
+  }
+  return setup;
+}
+
+absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSetup& setup,
+                                          const PictureLimits& limits) {
+  absl::StatusOr<v1::Frame> frame = LoadFrame(path, limits);
+  if (frame.ok() && setup.mask.has_value()) *frame->mutable_mask() = *setup.mask;
+  return frame;
+}
+
+std::string ErrorText(const absl::Status& status) {
+  if (!status.message().empty()) return std::string(status.message());
+  return absl::StatusCodeToString(status.code());
+}
+
+int Fail(Console* console, const absl::Status& status) {
+  console->Error(ErrorText(status));
+  return ExitCodeOf(status);
+}
+
+void AddError(const absl::Status& status, JsonWriter* json) {
+  const v1::Status wire = client::WireStatusOf(status);
+  json->Key("error").BeginObject();
+  json->Key("code").String(absl::StatusCodeToString(status.code()));
+  json->Key("reason").String(wire.reason());
+  json->Key("message").String(wire.message()).EndObject();
+}
+
+void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,
+                  JsonWriter* json) {
+  json->Key("timings_ms").BeginObject();
+  json->Key("queue").Double(Milliseconds(timings.queue_ns()));
+  json->Key("decode").Double(Milliseconds(timings.decode_ns()));
+  json->Key("upload").Double(Milliseconds(timings.upload_ns()));
+  json->Key("compute").Double(Milliseconds(timings.compute_ns()));
+  json->Key("download").Double(Milliseconds(timings.download_ns()));
+  json->Key("match").Double(Milliseconds(timings.match_ns()));
+  json->Key("total").Double(Milliseconds(timings.total_ns())).EndObject();
+  json->Key("batch_size").UInt(execution.batch_size());
+  json->Key("backend").String(execution.backend());
+  json->Key("device").String(execution.device());
+  if (execution.has_energy_joules()) json->Key("energy_joules").Double(execution.energy_joules());
+}
+
+void PrintLine(absl::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+}
+
+}  // namespace orbserve::cli

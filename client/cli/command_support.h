@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What several commands do in the same way.
+
+#ifndef ORBSERVE_CLIENT_CLI_COMMAND_SUPPORT_H_
+#define ORBSERVE_CLIENT_CLI_COMMAND_SUPPORT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/console.h"
+#include "client/cli/engine.h"
+#include "client/cli/json.h"
+#include "client/cli/options.h"
+#include "orbserve/v1/orbserve.pb.h"
+
+namespace orbserve::cli {
+
+// Pipeline and mask as the options give them.
+struct ImageSetup {
+  v1::Pipeline pipeline;
+  std::optional<v1::Mask> mask;
+};
+
+// Errors: as ParsePipeline and LoadMask; the mask is read with the server's default limits, and
+// checked against each frame by the server.
+absl::StatusOr<ImageSetup> SetUpImages(const ImageOptions& options);
+
+// LoadFrame with the mask put in.
+absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSetup& setup,
+                                          const PictureLimits& limits);
+
+// Prints the error and gives the exit code for it.
+int Fail(Console* console, const absl::Status& status);
+
+// "REASON: message" of a status, without a code.
+std::string ErrorText(const absl::Status& status);
+
+// Adds `"error": {"code", "reason", "message"}`.
+void AddError(const absl::Status& status, JsonWriter* json);
+
+// Adds `"timings_ms": {...}`, `"batch_size"`, `"backend"` and `"device"`.
+void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,
+                  JsonWriter* json);
+
+// Writes a line to standard output.
+void PrintLine(absl::string_view line);
+
+}  // namespace orbserve::cli
+
+#endif  // ORBSERVE_CLIENT_CLI_COMMAND_SUPPORT_H_

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What answers a command: a server elsewhere, or the serving library in this process.
+
+#ifndef ORBSERVE_CLIENT_CLI_ENGINE_H_
+#define ORBSERVE_CLIENT_CLI_ENGINE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/options.h"
+#include "client/cli/picture.h"
+#include "orbserve/client.h"
+
+namespace orbserve::cli {
+
+class EmbeddedEngine;
+
+class Engine {
+ public:
+  // Connects to `options.server`, or starts the embedded engine when it is empty, and asks for its
+  // limits and presets. INVALID_ARGUMENT for options that contradict each other or that the engine
+  // refuses; UNAVAILABLE when the server cannot be reached.
+  static absl::StatusOr<std::unique_ptr<Engine>> Start(const CommonOptions& options);
+
+  // The same without asking: for commands that ask something else first.
+  static absl::StatusOr<std::unique_ptr<Engine>> Connect(const CommonOptions& options);
+
+  ~Engine();
+
+  client::Client* client() { return client_.get(); }
+  bool embedded() const { return embedded_ != nullptr; }
+
+  // Answer to the question that Start asked.
+  const v1::GetServerInfoResponse& info() const { return info_; }
+  // What the server takes, for images decoded here.
+  PictureLimits picture_limits() const;
+
+ private:
+  Engine() = default;
+
+  std::unique_ptr<EmbeddedEngine> embedded_;  // outlives the client
+  std::unique_ptr<client::Client> client_;
+  v1::GetServerInfoResponse info_;
+};
+
+// The exit code that belongs to an error that ends a command.
+int ExitCodeOf(const absl::Status& status);
+
+}  // namespace orbserve::cli
+
+#endif  // ORBSERVE_CLIENT_CLI_ENGINE_H_

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/frame_source.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/image_file.h"
+#include "client/cli/inputs.h"
+#include "client/cli/y4m_reader.h"
+
+namespace orbserve::cli {
+namespace {
+
+class FolderSource : public FrameSource {
+ public:
+  FolderSource(std::vector<InputFile> files, const PictureLimits& limits, bool keep_pictures)
+      : files_(std::move(files)), limits_(limits), keep_pictures_(keep_pictures) {}
+
+  std::optional<Item> Next() override {
+    if (next_ == files_.size()) return std::nullopt;
+    const InputFile& file = files_[next_++];
+    Item item{.name = file.relative, .frame = LoadFrame(file.path, limits_)};
+    if (keep_pictures_ && item.frame.ok()) {
+      absl::StatusOr<Picture> picture = LoadPicture(file.path, limits_);
+      if (picture.ok()) {
+        item.picture = *std::move(picture);
+      } else {
+        item.frame = picture.status();
+      }
+    }
+    return item;
+  }
+
+  int64_t count() const override { return static_cast<int64_t>(files_.size()); }
+  double fps() const override { return 0; }
+
+ private:
+  const std::vector<InputFile> files_;
+  const PictureLimits limits_;
+  const bool keep_pictures_;
+  size_t next_ = 0;
+};
+
+class VideoSource : public FrameSource {
+ public:
+  VideoSource(std::unique_ptr<Y4mReader> reader, bool keep_pictures)
+      : reader_(std::move(reader)), keep_pictures_(keep_pictures) {}
+
+  std::optional<Item> Next() override {
+    if (ended_) return std::nullopt;
+    absl::StatusOr<std::optional<Picture>> picture = reader_->Next();
+    if (picture.ok() && !picture->has_value()) return std::nullopt;
+    Item item{.name = absl::StrFormat("%06d", next_++), .frame = v1::Frame()};
+    if (!picture.ok()) {
+      // Where the next frame would begin is not known any more.
+      ended_ = true;
+      item.frame = picture.status();
+      return item;
+    }
+    if (keep_pictures_) item.picture = **picture;
+    item.frame = FrameOfPicture(**std::move(picture));
+    return item;
+  }
+
+  int64_t count() const override { return 0; }
+  double fps() const override { return reader_->fps(); }
+
+ private:
+  const std::unique_ptr<Y4mReader> reader_;
+  const bool keep_pictures_;
+  int64_t next_ = 0;
+  bool ended_ = false;
+};
+
+// Whether the file begins as a Y4M video does; false also where it cannot be read.
+bool IsVideo(const std::string& path) {
+  FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return false;
+  char start[16];
+  const size_t size = std::fread(start, 1, sizeof(start), file);
+  std::fclose(file);
+  return Y4mReader::Recognises(absl::string_view(start, size));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& source,
+                                                             const PictureLimits& limits,
+                                                             bool keep_pictures,
+                                                             const std::string& excluded_folder) {
+  if (absl::StartsWith(source, "/dev/video")) {
+    return absl::UnimplementedError(absl::StrCat(
+        source,
+        ": cameras are not available in this version; pipe Y4M from another program into -"));
+  }
+  if (source == "-" || IsVideo(source)) {
+    FILE* file = source == "-" ? stdin : std::fopen(source.c_str(), "rb");
+    if (file == nullptr) return absl::ErrnoToStatus(errno, source.c_str());
+    absl::StatusOr<std::unique_ptr<Y4mReader>> reader = Y4mReader::Create(file, limits);
+    if (!reader.ok()) {
+      return absl::Status(reader.status().code(),
+                          absl::StrCat(source == "-" ? "stdin" : source, ": ",
+                                       std::string(reader.status().message())));
+    }
+    return std::make_unique<VideoSource>(*std::move(reader), keep_pictures);
+  }
+  std::istringstream no_names;
+  absl::StatusOr<std::vector<InputFile>> files = ExpandInputs({source}, no_names, excluded_folder);
+  if (!files.ok()) return files.status();
+  return std::make_unique<FolderSource>(*std::move(files), limits, keep_pictures);
+}
+
+}  // namespace orbserve::cli

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Image files as frames for the service and as pictures to draw on. The first bytes decide what a
+// file is; its name does not matter.
+
+#ifndef ORBSERVE_CLIENT_CLI_IMAGE_FILE_H_
+#define ORBSERVE_CLIENT_CLI_IMAGE_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/picture.h"
+#include "orbserve/v1/orbserve.pb.h"
+
+namespace orbserve::cli {
+
+// Reads a file whole. NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT: a folder, empty, or larger
+// than any image that is accepted.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Writes `bytes` beside `path` and renames, so that `path` is never half a file. Makes the folders
+// it is in.
+absl::Status WriteFile(const std::string& path, absl::string_view bytes);
+
+// The image in `path`, for sending: a JPEG as it is, PNG and PNM decoded to grey, by the
+// fixed-point formula that the server has for colour.
+absl::StatusOr<v1::Frame> LoadFrame(const std::string& path, const PictureLimits& limits);
+
+// The image in `path`, to draw on; JPEG in colour, EXIF rotation ignored as the server does.
+absl::StatusOr<Picture> LoadPicture(const std::string& path, const PictureLimits& limits);
+
+// The mask in `path`, PNG or PNM: a pixel is kept where any channel is not 0.
+absl::StatusOr<v1::Mask> LoadMask(const std::string& path, const PictureLimits& limits);
+
+// The pixels of a picture as a frame.
+v1::Frame FrameOfPicture(Picture picture);
+
+}  // namespace orbserve::cli
+
+#endif  // ORBSERVE_CLIENT_CLI_IMAGE_FILE_H_

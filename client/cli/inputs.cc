@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/inputs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace orbserve::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+bool HasKnownEnding(const fs::path& path) {
+  const std::string ending = absl::AsciiStrToLower(path.extension().native());
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".pgm" ||
+         ending == ".ppm" || ending == ".pnm";
+}
+
+// The name under which outputs of an explicitly given file are kept: the path as given when it
+// stays below the working folder, else the file's name.
+std::string RelativeNameOf(const std::string& path) {
+  const fs::path normal = fs::path(path).lexically_normal();
+  if (normal.is_absolute() || (normal.begin() != normal.end() && *normal.begin() == "..")) {
+    return normal.filename().native();
+  }
+  return normal.native();
+}
+
+absl::Status AddFolder(const std::string& folder, const std::string& excluded_folder,
+                       std::vector<InputFile>* files) {
+  std::error_code error;
+  const size_t before = files->size();
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
+                                         error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
+    std::error_code ignored;
+    if (absl::StartsWith(path.filename().native(), ".") ||
+        (entry->is_directory(ignored) && !excluded_folder.empty() &&
+         fs::equivalent(path, excluded_folder, ignored))) {
+      entry.disable_recursion_pending();
+    } else if (HasKnownEnding(path) && entry->is_regular_file(ignored)) {
+      files->push_back({path.native(), path.lexically_relative(folder).native()});
+    }
+  }
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": the folder cannot be read: ", error.message()));
+  }
+  if (files->size() == before) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": no image in this folder (jpg, jpeg, png, pgm, ppm, pnm)"));
+  }
+  std::sort(
+      files->begin() + static_cast<std::ptrdiff_t>(before), files->end(),
+      [](const InputFile& a, const InputFile& b) { return NaturalLess(a.relative, b.relative); });
+  return absl::OkStatus();
+}
+
+absl::Status AddInput(const std::string& input, const std::string& excluded_folder,
+                      std::vector<InputFile>* files) {
+  std::error_code error;
+  if (fs::is_directory(input, error)) return AddFolder(input, excluded_folder, files);
+  files->push_back({input, RelativeNameOf(input)});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool NaturalLess(absl::string_view a, absl::string_view b) {
+  const absl::string_view whole_a = a;
+  const absl::string_view whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (IsDigit(a[0]) && IsDigit(b[0])) {
+      const auto take_number = [](absl::string_view* text) {
+        while (text->size() > 1 && (*text)[0] == '0' && IsDigit((*text)[1])) {
+          text->remove_prefix(1);
+        }
+        size_t length = 0;
+        while (length < text->size() && IsDigit((*text)[length])) ++length;
+        const absl::string_view number = text->substr(0, length);
+        text->remove_prefix(length);
+        return number;
+      };
+      const absl::string_view number_a = take_number(&a);
+      const absl::string_view number_b = take_number(&b);
+      if (number_a.size() != number_b.size()) return number_a.size() < number_b.size();
+      if (number_a != number_b) return number_a < number_b;
+      continue;
+    }
+    if (a[0] != b[0]) {
+      // A folder's content stays together: the separator comes before every other byte.
+      if (a[0] == '/' || b[0] == '/') return a[0] == '/';
+      return static_cast<uint8_t>(a[0]) < static_cast<uint8_t>(b[0]);
+    }
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // equal but for leading zeros
+}
+
+absl::StatusOr<Shard> ParseShard(absl::string_view text) {
+  Shard shard;
+  const size_t slash = text.find('/');
+  if (slash == absl::string_view::npos || !absl::SimpleAtoi(text.substr(0, slash), &shard.index) ||
+      !absl::SimpleAtoi(text.substr(slash + 1), &shard.count) || shard.count < 1 ||
+      shard.index < 0 || shard.index >= shard.count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--shard must be I/N with 0 <= I < N; got ", std::string(text)));
+  }
+  return shard;
+}
+
+absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string> inputs,
+                                                    std::istream& names,
+                                                    const std::string& excluded_folder) {
+  std::vector<InputFile> files;
+  for (const std::string& input : inputs) {
+    if (input != "-") {
+      if (absl::Status status = AddInput(input, excluded_folder, &files); !status.ok()) {
+        return status;
+      }
+      continue;
+    }
+    for (std::string name; std::getline(names, name);) {
+      if (absl::EndsWith(name, "\r")) name.pop_back();
+      if (name.empty()) continue;
+      if (absl::Status status = AddInput(name, excluded_folder, &files); !status.ok()) {
+        return status;
+      }
+    }
+  }
+  absl::flat_hash_map<std::string, const std::string*> seen;
+  for (const InputFile& file : files) {
+    const auto [at, added] = seen.emplace(file.relative, &file.path);
+    if (!added) {
+      return absl::InvalidArgumentError(absl::StrCat("two inputs would write one output, ",
+                                                     file.relative, ": ", *at->second, " and ",
+                                                     file.path));
+    }
+  }
+  return files;
+}
+
+std::vector<InputFile> TakeShard(std::vector<InputFile> files, const Shard& shard) {
+  if (shard.count == 1) return files;
+  std::vector<size_t> order(files.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&files](size_t a, size_t b) { return files[a].relative < files[b].relative; });
+  std::vector<size_t> taken;
+  for (size_t i = static_cast<size_t>(shard.index); i < order.size();
+       i += static_cast<size_t>(shard.count)) {
+    taken.push_back(order[i]);
+  }
+  std::sort(taken.begin(), taken.end());
+  std::vector<InputFile> result;
+  result.reserve(taken.size());
+  for (const size_t i : taken) result.push_back(std::move(files[i]));
+  return result;
+}
+
+}  // namespace orbserve::cli

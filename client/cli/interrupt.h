@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_CLIENT_CLI_INTERRUPT_H_
+#define ORBSERVE_CLIENT_CLI_INTERRUPT_H_
+
+namespace orbserve::cli {
+
+// From now on SIGINT and SIGTERM ask the command to stop and keep what is done; a second one ends
+// the process at once.
+void CatchInterrupts();
+
+// Whether the command has been asked to stop.
+bool Interrupted();
+
+}  // namespace orbserve::cli
+
+#endif  // ORBSERVE_CLIENT_CLI_INTERRUPT_H_

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The program `orbserve`: reads the command line and runs one command. docs/cli.md describes it.
+
+#include <cstdio>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "client/cli/exit_code.h"
+#include "client/cli/options.h"
+#include "orbserve/version.h"
+
+namespace orbserve::cli {
+namespace {
+
+void AddCommonOptions(CLI::App* app, CommonOptions* options) {
+  app->add_option("--server", options->server,
+                  "HOST:PORT of a server; without it the engine in this program answers")
+      ->type_name("HOST:PORT");
+  app->add_option("--client-id", options->client_id,
+                  "Whom references and quotas belong to; default orbserve@HOSTNAME")
+      ->type_name("NAME");
+  app->add_option("--tls-ca", options->tls_ca_file,
+                  "PEM certificates to check the server with; without it plain text")
+      ->type_name("FILE");
+  app->add_option("--timeout", options->timeout_s, "Longest time of one call; 0 = no limit")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 86400.0));
+  app->add_option("--backend", options->backend,
+                  "Backend of the embedded engine: auto, cpu, cpu-reference, cuda")
+      ->type_name("NAME");
+  app->add_option("--threads", options->threads,
+                  "CPU threads of the embedded engine; default one a core")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--log-level", options->log_level,
+                  "Log of the embedded engine: trace, debug, info, warn, error, off")
+      ->type_name("LEVEL");
+  app->add_flag("--quiet,-q", options->quiet, "Only errors on standard error");
+  app->add_flag("--json", options->json, "JSON on standard output, one object a line");
+}
+
+void AddImageOptions(CLI::App* app, ImageOptions* options) {
+  app->add_option("--pipeline", options->pipeline,
+                  "Preset, or a file with orbserve.v1.Pipeline in text format")
+      ->type_name("PRESET|FILE.textproto");
+  app->add_option("--max-features", options->max_features, "Wanted number of features an image")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000));
+  app->add_option("--mask", options->mask_file,
+                  "PNG, PGM or PPM of the images' size: features only where it is not black")
+      ->type_name("FILE");
+}
+
+template <typename Options>
+void AddMatchingOptions(CLI::App* app, Options* options) {
+  app->add_flag("--cross-check", options->cross_check, "Keep mutual nearest neighbours only");
+  app->add_option("--ratio", options->ratio,
+                  "Keep where the best distance is below R times the second best, in (0, 1]")
+      ->type_name("R");
+  app->add_option("--max-distance", options->max_distance, "Keep distances up to N bits, 0 to 256")
+      ->type_name("N");
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Visual features: keypoints, descriptors and matches of images.", "orbserve");
+  app.set_version_flag("--version", std::string("orbserve ") + kVersion);
+  app.require_subcommand(1);
+  app.fallthrough(false);
+
+  ExtractOptions extract;
+  CLI::App* extract_app = app.add_subcommand("extract", "Find features in images");
+  AddCommonOptions(extract_app, &extract.common);
+  AddImageOptions(extract_app, &extract.image);
+  extract_app->add_option("--out", extract.out_folder, "Folder for feature files")
+      ->type_name("DIR");
+  extract_app->add_option("--format", extract.format, "npz (default), jsonl, csv")
+      ->type_name("FORMAT");
+  extract_app->add_option("--draw", extract.draw_folder, "Folder for overlay pictures")
+      ->type_name("DIR");
+  extract_app->add_option("--shard", extract.shard, "Only every N-th image, from the I-th on")
+      ->type_name("I/N");
+  extract_app->add_flag("--resume", extract.resume,
+                        "Pass over what is in --out, made with the same options");
+  extract_app
+      ->add_option("INPUT", extract.inputs, "Images, folders of images, or - for names on stdin")
+      ->required();
+
+  MatchCommandOptions match;
+  CLI::App* match_app = app.add_subcommand("match", "Match two images, or one with a reference");
+  AddCommonOptions(match_app, &match.common);
+  AddImageOptions(match_app, &match.image);
+  AddMatchingOptions(match_app, &match);
+  match_app->add_option("--reference", match.reference, "Match with this reference of the server")
+      ->type_name("NAME");
+  match_app->add_option("--draw", match.draw_file, "Picture of the matches")->type_name("FILE.png");
+  match_app->add_option("IMAGE", match.inputs, "Query image, train image")
+      ->required()
+      ->expected(1, 2);
+
+  StreamOptions stream;
+  CLI::App* stream_app =
+      app.add_subcommand("stream", "Stream frames: features, and matches to the frame before");
+  AddCommonOptions(stream_app, &stream.common);
+  AddImageOptions(stream_app, &stream.image);
+  AddMatchingOptions(stream_app, &stream);
+  stream_app
+      ->add_option("--fps", stream.fps, "Frames a second to send; default as fast as possible")
+      ->type_name("F")
+      ->check(CLI::Range(0.0, 10000.0));
+  stream_app->add_flag("--track", stream.track, "Keep tracks (not available in this version)");
+  stream_app
+      ->add_option("--reference", stream.references,
+                   "Match every frame with this reference too; up to 16 times")
+      ->type_name("NAME");
+  stream_app->add_option("--draw", stream.draw_folder, "Folder for overlay pictures")
+      ->type_name("DIR");
+  stream_app
+      ->add_option("SOURCE", stream.source, "Folder of frames, Y4M file, or - for Y4M on stdin")
+      ->required();
+
+  ReferenceOptions reference;
+  CLI::App* reference_app =
+      app.add_subcommand("reference", "Features kept on a server to match with");
+  reference_app->require_subcommand(1);
+  CLI::App* put_app = reference_app->add_subcommand("put", "Store a reference");
+  AddCommonOptions(put_app, &reference.common);
+  AddImageOptions(put_app, &reference.image);
+  put_app->add_option("NAME", reference.name, "Its name")->required();
+  put_app->add_option("SOURCE", reference.source, "Image, or FEATURES.npz")->required();
+  CLI::App* list_app = reference_app->add_subcommand("list", "List this client's references");
+  AddCommonOptions(list_app, &reference.common);
+  CLI::App* delete_app = reference_app->add_subcommand("delete", "Forget a reference");
+  AddCommonOptions(delete_app, &reference.common);
+  delete_app->add_option("NAME", reference.name, "Its name")->required();
+
+  CommonOptions info;
+  CLI::App* info_app = app.add_subcommand("info", "Version, backends, presets and limits");
+  AddCommonOptions(info_app, &info);
+
+  CommonOptions health;
+  CLI::App* health_app =
+      app.add_subcommand("health", "Exit 0 when the server is serving; default 127.0.0.1:50051");
+  AddCommonOptions(health_app, &health);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version are "errors" of code 0; every other one is wrong usage.
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (extract_app->parsed()) return RunExtract(extract);
+  if (match_app->parsed()) return RunMatch(match);
+  if (stream_app->parsed()) return RunStream(stream);
+  if (put_app->parsed()) return RunReferencePut(reference);
+  if (list_app->parsed()) return RunReferenceList(reference);
+  if (delete_app->parsed()) return RunReferenceDelete(reference);
+  if (info_app->parsed()) return RunInfo(info);
+  return RunHealth(health);
+}
+
+}  // namespace
+}  // namespace orbserve::cli
+
+int main(int argc, char** argv) { return orbserve::cli::Main(argc, argv); }
