@@ -16,9 +16,11 @@ StreamSession::StreamSession(FeatureBackend* backend, Clock* clock, MatchQueue* 
       options_(std::move(options)),
       emit_(std::move(emit)) {}
 
-uint64_t StreamSession::AddFrame(const MatchOptions& match, SteadyTime deadline) {
+uint64_t StreamSession::AddFrame(uint64_t sequence, const MatchOptions& match,
+                                 SteadyTime deadline) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_.emplace_back();
+  entry.sequence = sequence;
   entry.match = match;
   entry.deadline = deadline;
   entry.result.index = first_index_ + entries_.size() - 1;
@@ -96,9 +98,9 @@ bool StreamSession::TakeStart(Start& start) {
     start.state = std::move(outcome.state);
     if (options_.match_previous) {
       start.previous = std::move(previous_);
-      start.previous_index = previous_index_;
+      start.previous_sequence = previous_sequence_;
       previous_ = start.state;
-      previous_index_ = index;
+      previous_sequence_ = entry.sequence;
     }
     entry.matching_begin = clock_->Now();
     return true;
@@ -111,7 +113,7 @@ void StreamSession::BeginMatching(Start start) {
   std::vector<MatchJob> jobs;
   std::vector<size_t> job_targets;
   if (start.previous != nullptr) {
-    targets.push_back({.previous_index = start.previous_index});
+    targets.push_back({.previous_sequence = start.previous_sequence});
     jobs.push_back({start.state, std::move(start.previous), start.match});
     job_targets.push_back(0);
   }

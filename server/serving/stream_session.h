@@ -43,7 +43,7 @@ struct TargetMatches {
   bool is_reference = false;
   std::string reference;           // a reference's name
   uint64_t reference_version = 0;  // 0 when there is no such reference
-  uint64_t previous_index = 0;     // else: number of the frame matched against
+  uint64_t previous_sequence = 0;  // else: of the frame matched against
   absl::Status status;
   Matches matches;
 };
@@ -67,7 +67,9 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
                 ReferenceStore* references, StreamSessionOptions options, Emit emit);
 
   // Takes a place in the order: 0, 1, 2, ... Calls must come from one thread at a time.
-  uint64_t AddFrame(const MatchOptions& match, SteadyTime deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `sequence`: the client's number of the frame, for those matched against it.
+  uint64_t AddFrame(uint64_t sequence, const MatchOptions& match, SteadyTime deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Extraction has ended. Once per frame.
   void FrameDone(uint64_t index, FrameOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing is given out after this returns, but for a call that is in progress; waiting matches
@@ -76,6 +78,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
 
  private:
   struct Entry {
+    uint64_t sequence = 0;
     MatchOptions match;
     SteadyTime deadline = kNever;
     StreamResult result;
@@ -93,7 +96,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
     MatchOptions match;
     std::shared_ptr<const FrameState> state;
     std::shared_ptr<const FrameState> previous;
-    uint64_t previous_index = 0;
+    uint64_t previous_sequence = 0;
   };
 
   // Begins matching and gives out results as far as the order allows.
@@ -121,7 +124,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   uint64_t first_index_ ABSL_GUARDED_BY(mutex_) = 0;   // of entries_.front()
   uint64_t next_match_ ABSL_GUARDED_BY(mutex_) = 0;    // the first frame not yet considered
   std::shared_ptr<const FrameState> previous_ ABSL_GUARDED_BY(mutex_);
-  uint64_t previous_index_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t previous_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace orbserve

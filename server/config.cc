@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/config.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+
+namespace orbserve {
+namespace {
+
+constexpr uint64_t kKiB = uint64_t{1} << 10;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+// Keeps the first error; lines and columns count from 1 as editors do.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit FirstError(absl::string_view origin) : origin_(origin) {}
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string& message) override {
+    if (!text_.empty()) return;
+    text_ = line < 0 ? absl::StrCat(origin_, ": ", message)
+                     : absl::StrCat(origin_, ":", line + 1, ":", column + 1, ": ", message);
+  }
+  void AddWarning(int line, google::protobuf::io::ColumnNumber column,
+                  const std::string& message) override {
+    AddError(line, column, message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  const absl::string_view origin_;
+  std::string text_;
+};
+
+absl::Status Range(absl::string_view name, uint64_t value, uint64_t low, uint64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat(name, " must be in [", low, ", ", high, "]; got ", value));
+}
+
+absl::Status OneOf(absl::string_view name, absl::string_view value,
+                   std::initializer_list<absl::string_view> allowed) {
+  std::string names;
+  for (const absl::string_view candidate : allowed) {
+    if (value == candidate) return absl::OkStatus();
+    absl::StrAppend(&names, names.empty() ? "" : ", ", candidate);
+  }
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat(name, " must be one of ", names, "; got \"", value, "\""));
+}
+
+}  // namespace
+
+server::Config DefaultConfig() {
+  server::Config config;
+  config.set_listen("127.0.0.1:50051");
+  config.set_http_listen("127.0.0.1:9464");
+  config.set_log_level("info");
+  server::Config::Backend& backend = *config.mutable_backend();
+  backend.set_name("auto");
+  backend.set_threads(0);
+  backend.set_gpu_memory_limit_bytes(0);
+  server::Config::Batching& batching = *config.mutable_batching();
+  batching.set_max_batch(16);
+  batching.set_max_delay_us(0);
+  batching.set_max_batches_in_flight(2);
+  batching.set_max_queue_frames(1024);
+  batching.set_max_queue_frames_per_client(256);
+  batching.set_max_queue_bytes(kGiB);
+  batching.set_decode_threads(0);
+  batching.set_max_plans(64);
+  batching.set_max_plan_bytes(2 * kGiB);
+  server::Config::Limits& limits = *config.mutable_limits();
+  limits.set_max_side_px(8192);
+  limits.set_max_pixels(67'108'864);
+  limits.set_max_jpeg_scans(64);
+  limits.set_max_message_bytes(96 * kMiB);
+  limits.set_max_streams(256);
+  limits.set_max_stream_frames_in_flight(8);
+  limits.set_max_stream_bytes_in_flight(64 * kMiB);
+  limits.set_max_reference_bytes(kGiB);
+  limits.set_max_calls_per_connection(256);
+  limits.set_max_receive_buffer_bytes(2 * kGiB);
+  config.mutable_tls();
+  server::Config::Drain& drain = *config.mutable_drain();
+  drain.set_delay_ms(0);
+  drain.set_timeout_ms(10'000);
+  server::Config::Keepalive& keepalive = *config.mutable_keepalive();
+  keepalive.set_time_ms(20'000);
+  keepalive.set_timeout_ms(10'000);
+  return config;
+}
+
+absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin) {
+  FirstError error(origin);
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  server::Config config;
+  if (!parser.ParseFromString(std::string(text), &config)) {
+    return MakeError(ErrorReason::kBadOptions, error.text().empty()
+                                                   ? absl::StrCat(origin,
+                                                                  ": cannot be read as protobuf "
+                                                                  "text of orbserve.server.Config")
+                                                   : error.text());
+  }
+  return config;
+}
+
+absl::StatusOr<server::Config> ReadConfigFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || file.bad()) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
+  }
+  return ParseConfig(text.str(), path);
+}
+
+server::Config Overlay(server::Config base, const server::Config& over) {
+  if (over.backend().devices_size() > 0) base.mutable_backend()->clear_devices();
+  base.MergeFrom(over);
+  return base;
+}
+
+absl::Status ValidateConfig(const server::Config& config) {
+  const auto& backend = config.backend();
+  ORBSERVE_RETURN_IF_ERROR(
+      OneOf("backend.name", backend.name(), {"auto", "cpu", "cpu-reference", "cuda"}));
+  ORBSERVE_RETURN_IF_ERROR(Range("backend.threads", backend.threads(), 0, 1024));
+  for (const uint32_t device : backend.devices()) {
+    ORBSERVE_RETURN_IF_ERROR(Range("backend.devices", device, 0, 255));
+  }
+  ORBSERVE_RETURN_IF_ERROR(OneOf("log_level", config.log_level(),
+                                 {"trace", "debug", "info", "warning", "error", "off"}));
+  if (!config.token_file().empty()) {
+    return MakeError(ErrorReason::kUnsupported,
+                     "token_file is not available in this version; use tls.client_ca_file, or "
+                     "leave it out");
+  }
+  const auto& batching = config.batching();
+  ORBSERVE_RETURN_IF_ERROR(Range("batching.max_batch", batching.max_batch(), 1, 256));
+  ORBSERVE_RETURN_IF_ERROR(Range("batching.max_delay_us", batching.max_delay_us(), 0, 1'000'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_batches_in_flight", batching.max_batches_in_flight(), 1, 64));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_queue_frames", batching.max_queue_frames(), 1, 100'000));
+  ORBSERVE_RETURN_IF_ERROR(Range("batching.max_queue_frames_per_client",
+                                 batching.max_queue_frames_per_client(), 1, 100'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_queue_bytes", batching.max_queue_bytes(), kMiB, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(Range("batching.decode_threads", batching.decode_threads(), 0, 256));
+  ORBSERVE_RETURN_IF_ERROR(Range("batching.max_plans", batching.max_plans(), 1, 10'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_plan_bytes", batching.max_plan_bytes(), 0, uint64_t{1} << 40));
+  const auto& limits = config.limits();
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_side_px", limits.max_side_px(), 1, 32'768));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_pixels", limits.max_pixels(), 1, kGiB));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_jpeg_scans", limits.max_jpeg_scans(), 1, 1000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_message_bytes", limits.max_message_bytes(), 64 * kKiB, kGiB));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_streams", limits.max_streams(), 1, 100'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_stream_frames_in_flight", limits.max_stream_frames_in_flight(), 1, 256));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_stream_bytes_in_flight",
+                                 limits.max_stream_bytes_in_flight(), 1, 64 * kGiB));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_reference_bytes", limits.max_reference_bytes(), kKiB, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_calls_per_connection", limits.max_calls_per_connection(), 1, 100'000));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_receive_buffer_bytes",
+                                 limits.max_receive_buffer_bytes(), kMiB, uint64_t{1} << 40));
+  const auto& tls = config.tls();
+  if (tls.cert_file().empty() != tls.key_file().empty()) {
+    return MakeError(ErrorReason::kBadOptions,
+                     "tls.cert_file and tls.key_file must be given together");
+  }
+  if (!tls.client_ca_file().empty() && tls.cert_file().empty()) {
+    return MakeError(ErrorReason::kBadOptions,
+                     "tls.client_ca_file needs tls.cert_file and tls.key_file");
+  }
+  ORBSERVE_RETURN_IF_ERROR(Range("drain.delay_ms", config.drain().delay_ms(), 0, 600'000));
+  ORBSERVE_RETURN_IF_ERROR(Range("drain.timeout_ms", config.drain().timeout_ms(), 0, 600'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("keepalive.time_ms", config.keepalive().time_ms(), 1000, 3'600'000));
+  return Range("keepalive.timeout_ms", config.keepalive().timeout_ms(), 1000, 600'000);
+}
+
+std::string ConfigToText(const server::Config& config) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(config, &text);
+  return text;
+}
+
+}  // namespace orbserve

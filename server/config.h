@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The server's configuration: defaults, then the file, then the command line.
+
+#ifndef ORBSERVE_SERVER_CONFIG_H_
+#define ORBSERVE_SERVER_CONFIG_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/config.pb.h"
+
+namespace orbserve {
+
+// Every field set to its default.
+server::Config DefaultConfig();
+
+// Reads protobuf text. An unknown key, a value of the wrong type or a key given twice is an error
+// (BAD_OPTIONS) that names `origin`, line and column.
+absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin);
+absl::StatusOr<server::Config> ReadConfigFile(const std::string& path);
+
+// `base` with every field that `over` sets replaced; lists are replaced as a whole.
+server::Config Overlay(server::Config base, const server::Config& over);
+
+// Whether every field of a complete configuration is in its range. BAD_OPTIONS, UNSUPPORTED.
+absl::Status ValidateConfig(const server::Config& config);
+
+// Protobuf text of the whole configuration.
+std::string ConfigToText(const server::Config& config);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_CONFIG_H_

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "spdlog/sinks/stdout_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace orbserve {
+namespace {
+
+// Lets `burst` events pass in each second and counts the rest.
+class RateLimit {
+ public:
+  explicit RateLimit(int burst) : burst_(burst) {}
+
+  // Whether this event passes; then `left_out` says how many before it did not.
+  bool Pass(int64_t& left_out) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::scoped_lock lock(mutex_);
+    if (now - second_ >= std::chrono::seconds(1)) {
+      second_ = now;
+      passed_ = 0;
+    }
+    if (passed_ >= burst_) {
+      ++left_out_;
+      return false;
+    }
+    ++passed_;
+    left_out = left_out_;
+    left_out_ = 0;
+    return true;
+  }
+
+ private:
+  const int burst_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point second_{};
+  int passed_ = 0;
+  int64_t left_out_ = 0;
+};
+
+}  // namespace
+
+absl::Status SetUpLog(absl::string_view level) {
+  const std::string name(level);
+  const spdlog::level::level_enum parsed = spdlog::level::from_str(name);
+  // from_str() answers `off` for what it does not know.
+  if (parsed == spdlog::level::off && name != "off") {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("log level must be trace, debug, info, warning, error or off; "
+                                  "got \"",
+                                  name, "\""));
+  }
+  auto logger = std::make_shared<spdlog::logger>("orbserve",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  logger->set_level(parsed);
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+  return absl::OkStatus();
+}
+
+std::string LogValue(absl::string_view text) {
+  const bool is_word = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isgraph(static_cast<unsigned char>(c)) && c != '"' && c != '=' && c != '\\';
+  });
+  if (is_word) return std::string(text);
+  return absl::StrCat("\"", absl::CHexEscape(text), "\"");
+}
+
+void LogFailure(absl::string_view what, const absl::Status& status) {
+  if (status.ok()) return;
+  const ErrorReason reason = ReasonOf(status);
+  const bool is_ours = reason == ErrorReason::kInternal || reason == ErrorReason::kDeviceLost;
+  const auto level = is_ours ? spdlog::level::err : spdlog::level::debug;
+  if (!spdlog::should_log(level)) return;
+  static RateLimit* const faults = new RateLimit(5);
+  static RateLimit* const others = new RateLimit(50);
+  int64_t left_out = 0;
+  if (!(is_ours ? faults : others)->Pass(left_out)) return;
+  spdlog::log(level, "event=failed what={} reason={} left_out={} message={}",
+              std::string(what.data(), what.size()),
+              std::string(InfoOf(reason).name.data(), InfoOf(reason).name.size()), left_out,
+              LogValue(status.message()));
+}
+
+}  // namespace orbserve

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/call.h"
+
+#include "features/errors.h"
+#include "server/log.h"
+#include "server/rpc/status.h"
+
+namespace orbserve {
+
+void CallGate::Enter() {
+  const std::scoped_lock lock(mutex_);
+  ++open_;
+}
+
+void CallGate::Leave() {
+  const std::scoped_lock lock(mutex_);
+  --open_;
+  // Under the lock: whoever waits may destroy the gate as soon as it is released.
+  left_.notify_all();
+}
+
+absl::Status CallGate::refusal() const {
+  if (!closed_.load(std::memory_order_acquire)) return absl::OkStatus();
+  return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
+}
+
+bool CallGate::WaitUntilEmpty(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  return left_.wait_for(lock, timeout, [this] { return open_ == 0; });
+}
+
+UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
+                     grpc::CallbackServerContext* context, absl::string_view method)
+    : services_(services),
+      gate_(gate),
+      context_(context),
+      begin_(std::chrono::steady_clock::now()),
+      method_(method) {
+  gate_.Enter();
+}
+
+void UnaryCall::FinishWith(const absl::Status& status) {
+  code_ = status.code();
+  LogFailure(method_, status);
+  Finish(StatusToGrpc(status, context_));
+}
+
+void UnaryCall::OnDone() {
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  services_.metrics->ObserveRequest(method_, code_, time.count());
+  Drop();
+}
+
+void UnaryCall::Drop() {
+  if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  CallGate& gate = gate_;
+  delete this;
+  gate.Leave();  // last: from here on the server may go
+}
+
+}  // namespace orbserve

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What all calls share: the parts of the server they use, the count of open calls, and the base of
+// a unary call.
+
+#ifndef ORBSERVE_SERVER_RPC_CALL_H_
+#define ORBSERVE_SERVER_RPC_CALL_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "features/backend.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "orbserve/v1/orbserve.pb.h"
+#include "server/rpc/frame_intake.h"
+#include "server/serving/batcher.h"
+#include "server/serving/clock.h"
+#include "server/serving/match_queue.h"
+#include "server/serving/reference_store.h"
+#include "server/telemetry/metrics.h"
+
+namespace orbserve {
+
+struct StreamLimits {
+  int max_streams = 256;                            // open at a time, of all clients
+  int max_frames_in_flight = 8;                     // of one stream: read and not yet answered
+  int64_t max_bytes_in_flight = int64_t{64} << 20;  // of one stream's messages; one always fits
+};
+
+// The parts of the server that calls use; all outlive every call.
+struct CallServices {
+  FeatureBackend* backend = nullptr;
+  Clock* clock = nullptr;
+  Batcher* batcher = nullptr;
+  FrameIntake* intake = nullptr;
+  MatchQueue* matcher = nullptr;
+  ReferenceStore* references = nullptr;
+  Metrics* metrics = nullptr;
+  StreamLimits streams;
+};
+
+// Open calls, and whether new ones are taken. Thread-safe.
+class CallGate {
+ public:
+  void Enter();
+  void Leave();
+
+  // From now on refusal() is DRAINING.
+  void Close() { closed_.store(true, std::memory_order_release); }
+  // OK while new work is taken.
+  absl::Status refusal() const;
+
+  // Waits until no call is open; false when `timeout` passed before.
+  bool WaitUntilEmpty(std::chrono::milliseconds timeout);
+
+ private:
+  std::atomic<bool> closed_{false};
+  std::mutex mutex_;
+  std::condition_variable left_;
+  int open_ = 0;
+};
+
+// Finishes exactly once, whatever happens; counts itself; deletes itself when gRPC and all holders
+// are done with it. A call's Start() runs inside the service method, where the reactor is not bound
+// yet: neither OnCancel() nor OnDone() can come before it returns, even when the call was finished
+// inside.
+class UnaryCall : public grpc::ServerUnaryReactor {
+ public:
+  UnaryCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context,
+            absl::string_view method);
+
+  void OnDone() final;
+
+ protected:
+  ~UnaryCall() override = default;
+
+  // OK sends the response. From here on the call may be gone, unless it is held.
+  void FinishWith(const absl::Status& status);
+  // Keeps the object while a thread works in it that is not one of gRPC's reactions.
+  void Hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void Drop();
+
+  const CallServices& services_;
+  CallGate& gate_;
+  grpc::CallbackServerContext* const context_;
+  const SteadyTime begin_;  // the request had arrived
+
+ private:
+  const absl::string_view method_;
+  absl::StatusCode code_ = absl::StatusCode::kUnknown;
+  std::atomic<int> holds_{1};  // gRPC's, until OnDone()
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_CALL_H_

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/call_context.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+
+namespace orbserve {
+
+absl::StatusOr<std::string> ClientOf(const grpc::ServerContextBase& context) {
+  constexpr char kKey[] = "x-client-id";
+  const auto& metadata = context.client_metadata();
+  const auto [first, last] = metadata.equal_range(kKey);
+  if (first == last) return absl::StrCat("peer:", context.peer());
+  if (std::next(first) != last) {
+    return MakeError(ErrorReason::kBadRequest, "metadata x-client-id must be given once");
+  }
+  const absl::string_view id(first->second.data(), first->second.size());
+  if (id.empty() || id.size() > 128 || !std::all_of(id.begin(), id.end(), [](char c) {
+        return absl::ascii_isprint(static_cast<unsigned char>(c));
+      })) {
+    return MakeError(ErrorReason::kBadRequest,
+                     "metadata x-client-id must be 1 to 128 bytes of printable ASCII");
+  }
+  return absl::StrCat("id:", id);
+}
+
+SteadyTime DeadlineOf(const grpc::ServerContextBase& context) {
+  using std::chrono::system_clock;
+  const system_clock::time_point deadline = context.deadline();
+  if (deadline == system_clock::time_point::max()) return kNever;
+  // The wire carries a time left, so the detour over the wall clock cancels out unless it is set
+  // between here and gRPC's own conversion. Far deadlines would overflow the sum.
+  const auto left = deadline - system_clock::now();
+  if (left > std::chrono::hours(24 * 365)) return kNever;
+  return std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(left);
+}
+
+void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto) {
+  const StageTimings& stages = outcome.frame.cost.timings;
+  proto->set_queue_ns(static_cast<uint64_t>(outcome.frame.queued.count()));
+  proto->set_decode_ns(static_cast<uint64_t>(outcome.decode_time.count()));
+  proto->set_upload_ns(static_cast<uint64_t>(stages.upload_ns));
+  proto->set_compute_ns(static_cast<uint64_t>(stages.compute_ns));
+  proto->set_download_ns(static_cast<uint64_t>(stages.download_ns));
+  proto->set_total_ns(static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count()));
+}
+
+void ExecutionToProto(const ExtractOutcome& outcome, absl::string_view backend,
+                      v1::Execution* proto) {
+  if (outcome.frame.batch_frames == 0) return;  // it never ran
+  proto->set_batch_size(static_cast<uint32_t>(outcome.frame.batch_frames));
+  proto->set_backend(backend.data(), backend.size());
+  proto->set_device(outcome.frame.cost.device.data(), outcome.frame.cost.device.size());
+  proto->set_lane(static_cast<uint32_t>(outcome.frame.cost.lane));
+}
+
+}  // namespace orbserve

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/extract_call.h"
+
+#include <memory>
+#include <utility>
+
+#include "features/errors.h"
+#include "server/rpc/call_context.h"
+#include "server/rpc/conversion.h"
+
+namespace orbserve {
+
+ExtractCall::ExtractCall(const CallServices& services, CallGate& gate,
+                         grpc::CallbackServerContext* context, const v1::ExtractRequest* request,
+                         v1::ExtractResponse* response)
+    : UnaryCall(services, gate, context, "Extract"), request_(*request), response_(*response) {}
+
+void ExtractCall::Start() {
+  if (!request_.has_frame()) {
+    FinishWith(MakeError(ErrorReason::kBadRequest, "frame is missing; it must be set"));
+    return;
+  }
+  FrameSource source;
+  source.deadline = DeadlineOf(*context_);
+  source.frame = ExtractMessages::Share(context_, &request_.frame());
+  source.refusal = [&]() -> absl::Status {
+    ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
+    ORBSERVE_ASSIGN_OR_RETURN(source.client, ClientOf(*context_));
+    ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
+    source.pipeline = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
+    return absl::OkStatus();
+  }();
+  ticket_ = services_.intake->Submit(
+      std::move(source), [this](ExtractOutcome outcome) { OnExtracted(std::move(outcome)); });
+}
+
+void ExtractCall::OnCancel() { services_.batcher->Cancel(ticket_); }
+
+void ExtractCall::OnExtracted(ExtractOutcome outcome) {
+  if (!outcome.frame.status.ok()) {
+    FinishWith(outcome.frame.status);
+    return;
+  }
+  const auto encode_begin = std::chrono::steady_clock::now();
+  response_.set_sequence(request_.frame().sequence());
+  response_.set_timestamp_ns(request_.frame().timestamp_ns());
+  FeaturesToProto(*outcome.frame.features, response_.mutable_features());
+  ExecutionToProto(outcome, services_.backend->name(), response_.mutable_execution());
+  TimingsToProto(outcome, begin_, response_.mutable_timings());
+  const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
+  services_.metrics->ObserveStage(Stage::kEncode, encode.count());
+  FinishWith(absl::OkStatus());
+}
+
+}  // namespace orbserve

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/frame_intake.h"
+
+#include <utility>
+
+#include "features/errors.h"
+
+namespace orbserve {
+namespace {
+
+// Up to this size raw pixels are converted by the calling thread: at 1 GB/s a millisecond.
+constexpr size_t kInlineBytes = size_t{1} << 20;
+
+bool IsQuick(const EncodedImage& image) {
+  return image.format != PixelFormat::kJpeg && image.bytes.size() <= kInlineBytes;
+}
+
+}  // namespace
+
+// Owned by the batcher's callback: when the frame is answered early (deadline, cancellation), the
+// task and the client's message with it are gone at once, and whatever still waits in a queue for
+// it finds its weak pointer expired.
+struct FrameIntake::Task {
+  FrameSource source;
+  Batcher::Ticket ticket = 0;
+  FrameParameters parameters;
+  std::shared_ptr<const GivenKeypoints> given_keypoints;
+  EncodedImage image;
+  ImageHeader header;
+  std::shared_ptr<FeaturePlan> plan;
+  std::atomic<int64_t> decode_ns{0};
+};
+
+FrameIntake::FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans,
+                         Executor* executor, Metrics* metrics, const ImageLimits& limits)
+    : backend_(backend),
+      batcher_(batcher),
+      plans_(plans),
+      executor_(executor),
+      metrics_(metrics),
+      limits_(limits) {}
+
+Batcher::Ticket FrameIntake::Submit(FrameSource source, ExtractDone done) {
+  auto task = std::make_shared<Task>();
+  task->source = std::move(source);
+  FrameAdmission admission;
+  admission.client = task->source.client;
+  admission.deadline = task->source.deadline;
+  admission.message_bytes = static_cast<int64_t>(task->source.frame->pixels().size() +
+                                                 task->source.frame->mask().pixels().size());
+  admission.done = [task, done = std::move(done)](FrameOutcome outcome) mutable {
+    std::move(done)({std::move(outcome), std::chrono::nanoseconds(task->decode_ns.load())});
+  };
+  const auto ticket = batcher_->Admit(std::move(admission));
+  if (!ticket.ok()) return 0;
+  task->ticket = *ticket;
+  if (task->source.refusal.ok()) {
+    Prepare(task);
+  } else {
+    batcher_->Fail(*ticket, task->source.refusal);
+  }
+  return *ticket;
+}
+
+void FrameIntake::Prepare(const std::shared_ptr<Task>& task) {
+  const v1::Frame& frame = *task->source.frame;
+  const ResolvedPipeline& pipeline = *task->source.pipeline;
+  PlanSpec spec;
+  const absl::Status status = [&]() -> absl::Status {
+    ORBSERVE_ASSIGN_OR_RETURN(task->parameters,
+                              FrameParametersFromProto(frame.parameters(), pipeline.frame));
+    if (frame.has_keypoints()) {
+      ORBSERVE_ASSIGN_OR_RETURN(
+          task->given_keypoints,
+          GivenKeypointsFromProto(frame.keypoints(), pipeline.options.pyramid));
+    }
+    ORBSERVE_ASSIGN_OR_RETURN(task->image, ImageFromProto(frame));
+    ORBSERVE_ASSIGN_OR_RETURN(task->header, ReadImageHeader(task->image, limits_));
+    if (frame.has_mask()) {
+      ORBSERVE_RETURN_IF_ERROR(
+          CheckMask(frame.mask(), task->header.width_px, task->header.height_px));
+    }
+    spec = {task->header.width_px, task->header.height_px, pipeline.options};
+    return absl::OkStatus();
+  }();
+  if (!status.ok()) {
+    batcher_->Fail(task->ticket, status);
+    return;
+  }
+  plans_->Get(spec, task->source.client,
+              [this, weak = std::weak_ptr<Task>(task)](PlanCache::PlanOr plan) {
+                if (const auto alive = weak.lock()) OnPlan(alive, std::move(plan));
+              });
+}
+
+void FrameIntake::OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr plan) {
+  if (!plan.ok()) {
+    batcher_->Fail(task->ticket, plan.status());
+    return;
+  }
+  task->plan = *std::move(plan);
+  if (IsQuick(task->image)) {
+    Decode(task);
+    return;
+  }
+  executor_->Run(task->source.client, [this, weak = std::weak_ptr<Task>(task)] {
+    if (const auto alive = weak.lock()) Decode(alive);
+  });
+}
+
+absl::Status FrameIntake::FillSlot(Task& task, FrameJob& job) {
+  const v1::Frame& frame = *task.source.frame;
+  ORBSERVE_ASSIGN_OR_RETURN(
+      job.input,
+      backend_->LeaseInput(task.header.width_px, task.header.height_px, frame.has_mask()));
+  ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(task.image, task.header, limits_, job.input->image));
+  if (frame.has_mask()) CopyMask(frame.mask(), job.input->mask);
+  return absl::OkStatus();
+}
+
+void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
+  FrameJob job;
+  job.parameters = task->parameters;
+  job.given_keypoints = task->given_keypoints;
+  job.keep_state = task->source.keep_state;
+  const auto begin = std::chrono::steady_clock::now();
+  absl::Status status = FillSlot(*task, job);
+  const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
+  task->decode_ns = time.count();
+  metrics_->ObserveStage(Stage::kDecode, std::chrono::duration<double>(time).count());
+  // The pixels are in their slot (or of no use): the client's message can go. No one else reads it
+  // from here on.
+  task->image = {};
+  task->source.frame.reset();
+  if (!status.ok()) {
+    batcher_->Fail(task->ticket, std::move(status));
+    return;
+  }
+  batcher_->Ready(task->ticket, std::move(task->plan), std::move(job));
+}
+
+}  // namespace orbserve

@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/match_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "features/errors.h"
+#include "server/rpc/call_context.h"
+#include "server/rpc/conversion.h"
+
+namespace orbserve {
+
+MatchCall::MatchCall(const CallServices& services, CallGate& gate,
+                     grpc::CallbackServerContext* context, const v1::MatchRequest* request,
+                     v1::MatchResponse* response)
+    : UnaryCall(services, gate, context, "Match"), request_(*request), response_(*response) {}
+
+absl::Status MatchCall::ReadOptions() {
+  ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
+  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
+  ORBSERVE_ASSIGN_OR_RETURN(options_, MatchOptionsFromProto(request_.options(), pipeline.match));
+  const bool has_image = request_.has_query_frame() || request_.has_train_frame();
+  if (has_image && DescriptorBytes(pipeline.options.describe.descriptor) == 0) {
+    return MakeError(ErrorReason::kBadOptions,
+                     "matching needs descriptors; describe.descriptor_type is NONE");
+  }
+  if (request_.query_case() == v1::MatchRequest::QUERY_NOT_SET) {
+    return MakeError(ErrorReason::kBadRequest,
+                     "query is missing; query_features or query_frame must be set");
+  }
+  switch (request_.train_case()) {
+    case v1::MatchRequest::TRAIN_NOT_SET:
+      return MakeError(
+          ErrorReason::kBadRequest,
+          "train is missing; train_reference, train_features or train_frame must be set");
+    case v1::MatchRequest::kTrainReference:
+      ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.train_reference()));
+      break;
+    default:
+      break;
+  }
+  pipeline_ = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
+  return absl::OkStatus();
+}
+
+void MatchCall::Start() {
+  deadline_ = DeadlineOf(*context_);
+  const absl::Status status = ReadOptions();
+  // A frame is counted also when its call cannot be served.
+  query_.status = status;
+  train_.status = status;
+  PrepareQuery();
+  PrepareTrain();
+  OnePrepared();
+}
+
+void MatchCall::PrepareQuery() {
+  if (request_.has_query_frame()) {
+    ExtractSide(query_, request_.query_frame());
+    return;
+  }
+  if (query_.status.ok()) SetFeatures(query_, request_.query_features());
+  OnePrepared();
+}
+
+void MatchCall::PrepareTrain() {
+  if (request_.has_train_frame()) {
+    ExtractSide(train_, request_.train_frame());
+    return;
+  }
+  if (train_.status.ok()) {
+    if (request_.train_case() == v1::MatchRequest::kTrainReference) {
+      SetReference();
+    } else {
+      SetFeatures(train_, request_.train_features());
+    }
+  }
+  OnePrepared();
+}
+
+void MatchCall::SetFeatures(Side& side, const v1::FeatureSet& proto) {
+  side.status = [&]() -> absl::Status {
+    ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Features> features, FeaturesFromProto(proto));
+    ORBSERVE_ASSIGN_OR_RETURN(side.state, services_.backend->ImportState(std::move(features)));
+    return absl::OkStatus();
+  }();
+}
+
+void MatchCall::SetReference() {
+  train_.status = [&]() -> absl::Status {
+    ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Reference> reference,
+                              services_.references->Get(client_, request_.train_reference()));
+    ORBSERVE_ASSIGN_OR_RETURN(train_.state, reference->State(*services_.backend));
+    response_.set_reference_version(reference->version());
+    return absl::OkStatus();
+  }();
+}
+
+void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
+  side.is_image = true;
+  FrameSource source;
+  source.client = client_;
+  source.deadline = deadline_;
+  source.pipeline = pipeline_;
+  source.frame = MatchMessages::Share(context_, &frame);
+  source.keep_state = true;
+  source.refusal = side.status;
+  side.ticket = services_.intake->Submit(std::move(source), [this, &side](ExtractOutcome outcome) {
+    // Written before the count goes down, read after it is zero.
+    side.status = outcome.frame.status;
+    side.state = std::move(outcome.frame.state);
+    side.outcome = std::move(outcome);
+    OnePrepared();
+  });
+}
+
+void MatchCall::OnePrepared() {
+  if (preparing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  for (const Side* side : {&query_, &train_}) {
+    if (!side->status.ok()) {
+      FinishWith(side->status);
+      return;
+    }
+  }
+  matching_begin_ = std::chrono::steady_clock::now();
+  std::vector<MatchJob> jobs;
+  jobs.push_back({query_.state, train_.state, options_});
+  // The answer may come before Submit() returns, and with it the end of the call.
+  Hold();
+  const MatchQueue::Ticket ticket =
+      services_.matcher->Submit(client_, deadline_, std::move(jobs),
+                                [this](MatchOutcome outcome) { OnMatched(std::move(outcome)); });
+  bool cancel = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    match_ticket_ = ticket;
+    cancel = cancelled_;
+  }
+  if (cancel) services_.matcher->Cancel(ticket);
+  Drop();
+}
+
+void MatchCall::OnCancel() {
+  MatchQueue::Ticket ticket = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    ticket = match_ticket_;
+  }
+  // Tickets of frames were set inside Start(); 0 and answered ones have no effect.
+  services_.batcher->Cancel(query_.ticket);
+  services_.batcher->Cancel(train_.ticket);
+  services_.matcher->Cancel(ticket);
+}
+
+void MatchCall::OnMatched(MatchOutcome outcome) {
+  absl::Status status = std::move(outcome.status);
+  if (status.ok()) {
+    status = outcome.pairs.empty()
+                 ? MakeError(ErrorReason::kInternal, "the backend answered too few pairs")
+                 : outcome.pairs.front().status;
+  }
+  if (!status.ok()) {
+    FinishWith(status);
+    return;
+  }
+  MatchesToProto(outcome.pairs.front().matches, response_.mutable_matches());
+  if (query_.is_image) {
+    FeaturesToProto(*query_.outcome.frame.features, response_.mutable_query_features());
+  }
+  if (train_.is_image) {
+    FeaturesToProto(*train_.outcome.frame.features, response_.mutable_train_features());
+  }
+  FillTimings(outcome);
+  FinishWith(absl::OkStatus());
+}
+
+// Of two images the waiting is the longer one and the work is the sum.
+void MatchCall::FillTimings(const MatchOutcome& outcome) {
+  v1::FrameTimings& total = *response_.mutable_timings();
+  for (const Side* side : {&query_, &train_}) {
+    if (!side->is_image) continue;
+    v1::FrameTimings one;
+    TimingsToProto(side->outcome, begin_, &one);
+    total.set_queue_ns(std::max(total.queue_ns(), one.queue_ns()));
+    total.set_decode_ns(total.decode_ns() + one.decode_ns());
+    total.set_upload_ns(total.upload_ns() + one.upload_ns());
+    total.set_compute_ns(total.compute_ns() + one.compute_ns());
+    total.set_download_ns(total.download_ns() + one.download_ns());
+    ExecutionToProto(side->outcome, services_.backend->name(), response_.mutable_execution());
+  }
+  v1::Execution& execution = *response_.mutable_execution();
+  if (execution.backend().empty()) {  // features only
+    const absl::string_view backend = services_.backend->name();
+    execution.set_backend(backend.data(), backend.size());
+    execution.set_device(outcome.cost.device.data(), outcome.cost.device.size());
+  }
+  const std::chrono::nanoseconds match = std::chrono::steady_clock::now() - matching_begin_;
+  const std::chrono::nanoseconds all = std::chrono::steady_clock::now() - begin_;
+  total.set_match_ns(static_cast<uint64_t>(match.count()));
+  total.set_total_ns(static_cast<uint64_t>(all.count()));
+}
+
+}  // namespace orbserve

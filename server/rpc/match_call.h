@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_RPC_MATCH_CALL_H_
+#define ORBSERVE_SERVER_RPC_MATCH_CALL_H_
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "orbserve/v1/orbserve.pb.h"
+#include "server/rpc/arena_messages.h"
+#include "server/rpc/call.h"
+
+namespace orbserve {
+
+using MatchMessages = ArenaMessages<v1::MatchRequest, v1::MatchResponse>;
+
+// Matches between two sides, each an image, a feature set, or (train only) a stored reference.
+// Images are extracted first, both at the same time.
+class MatchCall final : public UnaryCall {
+ public:
+  MatchCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context,
+            const v1::MatchRequest* request, v1::MatchResponse* response);
+
+  void Start();
+  void OnCancel() override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Side {
+    absl::Status status;
+    std::shared_ptr<const FrameState> state;
+    ExtractOutcome outcome;  // of an image
+    bool is_image = false;
+    Batcher::Ticket ticket = 0;
+  };
+
+  absl::Status ReadOptions();
+  void PrepareQuery();
+  void PrepareTrain();
+  void SetFeatures(Side& side, const v1::FeatureSet& features);
+  void SetReference();
+  void ExtractSide(Side& side, const v1::Frame& frame);
+  // One of the things that matching waits for is there.
+  void OnePrepared();
+  void OnMatched(MatchOutcome outcome);
+  void FillTimings(const MatchOutcome& outcome);
+
+  const v1::MatchRequest& request_;
+  v1::MatchResponse& response_;
+  std::string client_;
+  SteadyTime deadline_ = kNever;
+  std::shared_ptr<const ResolvedPipeline> pipeline_;
+  MatchOptions options_;
+  Side query_;
+  Side train_;
+  std::atomic<int> preparing_{3};  // both sides, and Start() itself
+  SteadyTime matching_begin_;
+
+  absl::Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  MatchQueue::Ticket match_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_MATCH_CALL_H_

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/reference_calls.h"
+
+#include <utility>
+
+#include "features/errors.h"
+#include "server/rpc/call_context.h"
+#include "server/rpc/conversion.h"
+
+namespace orbserve {
+namespace {
+
+void ReferenceToProto(const Reference& reference, v1::ReferenceInfo* proto) {
+  proto->set_name(reference.name());
+  proto->set_version(reference.version());
+  proto->set_feature_count(static_cast<uint32_t>(reference.features().count()));
+  proto->set_descriptor_bytes(static_cast<uint32_t>(reference.features().descriptor_bytes));
+  proto->set_size_bytes(reference.size_bytes());
+}
+
+}  // namespace
+
+PutReferenceCall::PutReferenceCall(const CallServices& services, CallGate& gate,
+                                   grpc::CallbackServerContext* context,
+                                   const v1::PutReferenceRequest* request,
+                                   v1::PutReferenceResponse* response)
+    : UnaryCall(services, gate, context, "PutReference"),
+      request_(*request),
+      response_(*response) {}
+
+absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline) {
+  ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
+  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
+  if (request_.content_case() == v1::PutReferenceRequest::CONTENT_NOT_SET) {
+    return MakeError(ErrorReason::kBadRequest, "content is missing; features or frame must be set");
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline resolved, PipelineFromProto(request_.pipeline()));
+  if (request_.has_frame() && DescriptorBytes(resolved.options.describe.descriptor) == 0) {
+    return MakeError(ErrorReason::kBadOptions,
+                     "a reference needs descriptors; describe.descriptor_type is NONE");
+  }
+  pipeline = std::make_shared<const ResolvedPipeline>(std::move(resolved));
+  return absl::OkStatus();
+}
+
+void PutReferenceCall::Start() {
+  FrameSource source;
+  source.refusal = ReadOptions(source.pipeline);
+  if (request_.has_frame()) {
+    source.client = client_;
+    source.deadline = DeadlineOf(*context_);
+    source.frame = PutReferenceMessages::Share(context_, &request_.frame());
+    ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
+      if (outcome.frame.status.ok()) {
+        Put(std::move(outcome.frame.features));
+      } else {
+        FinishWith(outcome.frame.status);
+      }
+    });
+    return;
+  }
+  if (!source.refusal.ok()) {
+    FinishWith(source.refusal);
+    return;
+  }
+  auto features = FeaturesFromProto(request_.features());
+  if (features.ok()) {
+    Put(*std::move(features));
+  } else {
+    FinishWith(features.status());
+  }
+}
+
+void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
+
+void PutReferenceCall::Put(std::shared_ptr<const Features> features) {
+  auto result = services_.references->Put(client_, request_.name(), std::move(features));
+  if (result.ok()) {
+    ReferenceToProto(*result->reference, response_.mutable_reference());
+    for (std::string& name : result->evicted) response_.add_evicted(std::move(name));
+  }
+  FinishWith(result.status());
+}
+
+DeleteReferenceCall::DeleteReferenceCall(const CallServices& services, CallGate& gate,
+                                         grpc::CallbackServerContext* context)
+    : UnaryCall(services, gate, context, "DeleteReference") {}
+
+void DeleteReferenceCall::Start(const v1::DeleteReferenceRequest& request) {
+  FinishWith([&]() -> absl::Status {
+    ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
+    ORBSERVE_ASSIGN_OR_RETURN(const std::string client, ClientOf(*context_));
+    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request.name()));
+    return services_.references->Delete(client, request.name());
+  }());
+}
+
+ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& gate,
+                                       grpc::CallbackServerContext* context)
+    : UnaryCall(services, gate, context, "ListReferences") {}
+
+void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
+  FinishWith([&]() -> absl::Status {
+    ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
+    ORBSERVE_ASSIGN_OR_RETURN(const std::string client, ClientOf(*context_));
+    for (const auto& reference : services_.references->List(client)) {
+      ReferenceToProto(*reference, response->add_references());
+    }
+    response->set_used_bytes(services_.references->used_bytes());
+    response->set_capacity_bytes(services_.references->capacity_bytes());
+    return absl::OkStatus();
+  }());
+}
+
+}  // namespace orbserve

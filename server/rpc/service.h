@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_RPC_SERVICE_H_
+#define ORBSERVE_SERVER_RPC_SERVICE_H_
+
+#include <chrono>
+
+#include "orbserve/v1/orbserve.grpc.pb.h"
+#include "server/rpc/call.h"
+#include "server/rpc/extract_call.h"
+#include "server/rpc/match_call.h"
+#include "server/rpc/reference_calls.h"
+#include "server/rpc/stream_call.h"
+
+namespace orbserve {
+
+// The service of the wire contract: makes the call's object and lets it run.
+class FeaturesService final : public v1::Features::CallbackService {
+ public:
+  // `info` is what GetServerInfo answers; what `services` points to must outlive the gRPC server.
+  FeaturesService(const CallServices& services, v1::GetServerInfoResponse info);
+
+  grpc::ServerUnaryReactor* Extract(grpc::CallbackServerContext* context,
+                                    const v1::ExtractRequest* request,
+                                    v1::ExtractResponse* response) override;
+  grpc::ServerUnaryReactor* Match(grpc::CallbackServerContext* context,
+                                  const v1::MatchRequest* request,
+                                  v1::MatchResponse* response) override;
+  grpc::ServerUnaryReactor* PutReference(grpc::CallbackServerContext* context,
+                                         const v1::PutReferenceRequest* request,
+                                         v1::PutReferenceResponse* response) override;
+  grpc::ServerUnaryReactor* DeleteReference(grpc::CallbackServerContext* context,
+                                            const v1::DeleteReferenceRequest* request,
+                                            v1::DeleteReferenceResponse* response) override;
+  grpc::ServerUnaryReactor* ListReferences(grpc::CallbackServerContext* context,
+                                           const v1::ListReferencesRequest* request,
+                                           v1::ListReferencesResponse* response) override;
+  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
+                                          const v1::GetServerInfoRequest* request,
+                                          v1::GetServerInfoResponse* response) override;
+  grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse>* StreamFrames(
+      grpc::CallbackServerContext* context) override;
+
+  // Refuses new calls (DRAINING) and tells open streams; frames on them are still taken.
+  void BeginDrain();
+  // Ends the streams, each when its frames in flight are answered.
+  void StopStreams() { streams_.StopAll(); }
+  // Waits until no call is open; false when `timeout` passed before.
+  bool WaitUntilIdle(std::chrono::milliseconds timeout) { return gate_.WaitUntilEmpty(timeout); }
+
+ private:
+  const CallServices services_;
+  const v1::GetServerInfoResponse info_;
+  CallGate gate_;
+  StreamRegistry streams_;
+  ExtractMessages::Allocator extract_messages_;
+  MatchMessages::Allocator match_messages_;
+  PutReferenceMessages::Allocator put_reference_messages_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_SERVICE_H_

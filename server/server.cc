@@ -1,0 +1,388 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cpu/cpu_backend.h"
+#include "features/errors.h"
+#include "features/options.h"
+#include "gpu/gpu_backend.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
+#include "orbserve/version.h"
+#include "server/log.h"
+#include "server/rpc/frame_intake.h"
+#include "server/rpc/service.h"
+#include "server/serving/batcher.h"
+#include "server/serving/clock.h"
+#include "server/serving/match_queue.h"
+#include "server/serving/plan_cache.h"
+#include "server/serving/reference_store.h"
+#include "server/serving/worker_pool.h"
+#include "server/telemetry/http_endpoint.h"
+#include "server/telemetry/metrics.h"
+#include "spdlog/spdlog.h"
+
+namespace orbserve {
+namespace {
+
+constexpr char kServiceName[] = "orbserve.v1.Features";
+// How long cut calls may take to unwind at the end of a drain.
+constexpr std::chrono::milliseconds kUnwindTime{2000};
+
+int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+double Seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// Tells telemetry what serving says about itself.
+class MetricsObserver final : public ServingObserver {
+ public:
+  MetricsObserver(Metrics* metrics, const FeatureBackend* backend)
+      : metrics_(*metrics), backend_(*backend) {}
+
+  void OnFrameReceived(int64_t bytes) override { metrics_.FrameReceived(bytes); }
+  void OnFrameFinished(const absl::Status& outcome, size_t features) override {
+    metrics_.FrameFinished(outcome, static_cast<int64_t>(features));
+  }
+  void OnQueueChanged(int change) override { metrics_.AddQueueFrames(change); }
+  void OnFrameQueued(std::chrono::nanoseconds queued, const BatchCost& cost) override {
+    Observe(Stage::kQueue, cost, queued.count());
+    Observe(Stage::kCompute, cost, cost.timings.compute_ns);
+    // A stage that did not happen has no duration.
+    if (cost.timings.upload_ns > 0) Observe(Stage::kUpload, cost, cost.timings.upload_ns);
+    if (cost.timings.download_ns > 0) Observe(Stage::kDownload, cost, cost.timings.download_ns);
+  }
+  void OnFrameBatchFinished(int frames, const BatchCost& cost) override {
+    metrics_.ObserveBatch(backend_.name(), cost.device, frames, cost.busy_begin, cost.busy_end);
+  }
+  void OnMatchBatchFinished(int, const BatchCost& cost) override {
+    Observe(Stage::kMatch, cost, (cost.busy_end - cost.busy_begin).count());
+    metrics_.AddBusyInterval(backend_.name(), cost.device, 0, cost.busy_begin, cost.busy_end);
+  }
+
+ private:
+  void Observe(Stage stage, const BatchCost& cost, int64_t nanoseconds) {
+    metrics_.ObserveStage(stage, backend_.name(), cost.device,
+                          Seconds(std::chrono::nanoseconds(nanoseconds)));
+  }
+
+  Metrics& metrics_;
+  const FeatureBackend& backend_;
+};
+
+absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeBackend(const server::Config::Backend& config) {
+  gpu::GpuBackendOptions gpu_options;
+  gpu_options.devices.assign(config.devices().begin(), config.devices().end());
+  gpu_options.memory_limit_bytes = static_cast<int64_t>(config.gpu_memory_limit_bytes());
+  if (config.name() == "cuda") return gpu::CreateGpuBackend(gpu_options);
+  if (config.name() == "auto" && gpu::IsBuiltIn()) {
+    auto backend = gpu::CreateGpuBackend(gpu_options);
+    if (backend.ok()) return backend;
+    spdlog::info("event=no_cuda_device reason={}", LogValue(backend.status().message()));
+  }
+  cpu::CpuBackendOptions options;
+  options.threads = static_cast<int>(config.threads());
+  options.reference = config.name() == "cpu-reference";
+  return cpu::CreateCpuBackend(options);
+}
+
+absl::StatusOr<std::string> ReadPem(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || text.str().empty()) {
+    return MakeError(ErrorReason::kBadOptions, absl::StrCat(path, ": cannot be read, or is empty"));
+  }
+  return text.str();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
+    const server::Config::Tls& config) {
+  if (config.cert_file().empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options;
+  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
+  ORBSERVE_ASSIGN_OR_RETURN(pair.private_key, ReadPem(config.key_file()));
+  ORBSERVE_ASSIGN_OR_RETURN(pair.cert_chain, ReadPem(config.cert_file()));
+  options.pem_key_cert_pairs.push_back(std::move(pair));
+  if (!config.client_ca_file().empty()) {
+    ORBSERVE_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem(config.client_ca_file()));
+    options.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+  }
+  return grpc::SslServerCredentials(options);
+}
+
+v1::GetServerInfoResponse MakeInfo(const server::Config& config, const FeatureBackend& backend) {
+  const auto set = [](std::string* out, absl::string_view text) {
+    out->assign(text.data(), text.size());
+  };
+  v1::GetServerInfoResponse info;
+  info.set_version(kVersion);
+  info.add_backends("cpu");
+  info.add_backends("cpu-reference");
+  if (gpu::IsBuiltIn()) info.add_backends("cuda");
+  set(info.mutable_active_backend(), backend.name());
+  for (const DeviceDescription& device : backend.devices()) {
+    v1::DeviceInfo& proto = *info.add_devices();
+    proto.set_device(device.device);
+    proto.set_name(device.name);
+    proto.set_details(device.details);
+  }
+  for (const Preset& preset : Presets()) {
+    v1::PresetInfo& proto = *info.add_presets();
+    set(proto.mutable_name(), preset.name);
+    set(proto.mutable_description(), preset.description);
+    proto.set_available(preset.available);
+    if (preset.available) {
+      PipelineToProto({proto.name(), preset.pipeline, preset.frame, preset.match},
+                      proto.mutable_pipeline());
+    }
+  }
+  v1::ServerLimits& limits = *info.mutable_limits();
+  limits.set_max_side_px(config.limits().max_side_px());
+  limits.set_max_pixels(config.limits().max_pixels());
+  limits.set_max_message_bytes(config.limits().max_message_bytes());
+  limits.set_max_keypoints(kMaxFeatures);
+  limits.set_max_levels(kMaxLevels);
+  limits.set_max_batch(config.batching().max_batch());
+  limits.set_max_delay_us(config.batching().max_delay_us());
+  limits.set_max_queue_frames(config.batching().max_queue_frames());
+  limits.set_max_queue_frames_per_client(config.batching().max_queue_frames_per_client());
+  limits.set_max_streams(config.limits().max_streams());
+  limits.set_max_reference_bytes(config.limits().max_reference_bytes());
+  info.set_power_source("none");
+  return info;
+}
+
+BatcherOptions BatcherOptionsOf(const server::Config::Batching& config) {
+  BatcherOptions options;
+  options.max_batch_frames = static_cast<int>(config.max_batch());
+  options.max_delay = std::chrono::microseconds(config.max_delay_us());
+  options.max_batches_in_flight = static_cast<int>(config.max_batches_in_flight());
+  options.max_frames = static_cast<int>(config.max_queue_frames());
+  options.max_frames_per_client = static_cast<int>(config.max_queue_frames_per_client());
+  options.max_bytes = static_cast<int64_t>(config.max_queue_bytes());
+  return options;
+}
+
+ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
+  ImageLimits limits;
+  limits.max_side_px = static_cast<int>(config.max_side_px());
+  limits.max_pixels = static_cast<int64_t>(config.max_pixels());
+  limits.max_scans = static_cast<int>(config.max_jpeg_scans());
+  return limits;
+}
+
+MetricsOptions MetricsOptionsOf(const FeatureBackend& backend) {
+  MetricsOptions options;
+  options.version = kVersion;
+  for (const DeviceDescription& device : backend.devices()) {
+    options.devices.push_back({std::string(backend.name()), device.device});
+  }
+  return options;
+}
+
+// Unix sockets and ports alike; 0 asks for a free one.
+void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder) {
+  const auto& limits = config.limits();
+  const int message_bytes = static_cast<int>(limits.max_message_bytes());
+  builder.SetMaxReceiveMessageSize(message_bytes);
+  builder.SetMaxSendMessageSize(-1);  // answers are bounded by the keypoints in them
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             static_cast<int>(limits.max_calls_per_connection()));
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  // A robot that lost its network is noticed after time + timeout; robots may probe us too.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             static_cast<int>(config.keepalive().time_ms()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             static_cast<int>(config.keepalive().timeout_ms()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  // Two servers on one port would share the clients between them unnoticed.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  grpc::ResourceQuota quota("orbserve");
+  quota.Resize(limits.max_receive_buffer_bytes());
+  builder.SetResourceQuota(quota);
+}
+
+}  // namespace
+
+// Members in the order in which they use each other: destroyed from the last to the first.
+class Server::Impl {
+ public:
+  Impl(const server::Config& config, std::unique_ptr<FeatureBackend> backend)
+      : config_(config),
+        backend_(std::move(backend)),
+        metrics_(MetricsOptionsOf(*backend_)),
+        observer_(&metrics_, backend_.get()),
+        references_({.max_bytes = static_cast<size_t>(config.limits().max_reference_bytes())}),
+        executor_(std::make_unique<WorkerPool>(
+            config.batching().decode_threads() == 0
+                ? Processors()
+                : static_cast<int>(config.batching().decode_threads()))),
+        plans_(backend_.get(), executor_.get(),
+               {.max_plans = static_cast<int>(config.batching().max_plans()),
+                .max_bytes = static_cast<size_t>(config.batching().max_plan_bytes())}),
+        batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_,
+                                           BatcherOptionsOf(config.batching()))),
+        matcher_(
+            std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_, MatchQueueOptions{})),
+        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
+                ImageLimitsOf(config.limits())),
+        service_(Services(), MakeInfo(config, *backend_)) {}
+
+  ~Impl() {
+    http_.reset();
+    if (server_ != nullptr) {
+      batcher_->BeginDrain();
+      server_->Shutdown(std::chrono::system_clock::now());
+      server_->Wait();
+      server_.reset();
+    }
+    // Tasks of the pool refer to batcher and plans: they end first.
+    executor_.reset();
+    matcher_.reset();
+    batcher_.reset();
+  }
+
+  absl::Status Start() {
+    // Both are switches of the process; setting them again has no effect.
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    ORBSERVE_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(config_.tls()));
+    grpc::ServerBuilder builder;
+    SetChannelLimits(config_, builder);
+    builder.RegisterService(&service_);
+    int port = 0;
+    if (!config_.listen().empty()) builder.AddListeningPort(config_.listen(), credentials, &port);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || (!config_.listen().empty() && port == 0)) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot serve on ", config_.listen(),
+                       ": the address is wrong or in use, or the certificate is not usable"));
+    }
+    port_ = port;
+    if (!config_.http_listen().empty()) {
+      HttpEndpointOptions options;
+      options.listen_address = config_.http_listen();
+      ORBSERVE_ASSIGN_OR_RETURN(
+          http_, HttpEndpoint::Create(
+                     options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
+    }
+    SetHealth(true);
+    return absl::OkStatus();
+  }
+
+  bool Drain() {
+    const std::chrono::milliseconds timeout(config_.drain().timeout_ms());
+    draining_ = true;
+    SetHealth(false);
+    std::this_thread::sleep_for(std::chrono::milliseconds(config_.drain().delay_ms()));
+    const SteadyTime begin = clock_.Now();
+    const auto left = [&] {
+      const auto passed =
+          std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Now() - begin);
+      return std::max(std::chrono::milliseconds(0), timeout - passed);
+    };
+    service_.BeginDrain();
+    bool is_idle = service_.WaitUntilIdle(timeout / 2);
+    if (!is_idle) {
+      batcher_->BeginDrain();
+      service_.StopStreams();
+      is_idle = service_.WaitUntilIdle(left());
+    }
+    // Answers are on their way when their calls have ended; Shutdown() sends them and cuts the
+    // rest.
+    server_->Shutdown(std::chrono::system_clock::now() + (is_idle ? kUnwindTime : left()));
+    return is_idle;
+  }
+
+  absl::Status Ready() const {
+    if (draining_) return MakeError(ErrorReason::kDraining, "draining");
+    if (backend_->state() == BackendState::kLost) {
+      return MakeError(ErrorReason::kDeviceLost, "a device of the backend was lost");
+    }
+    return absl::OkStatus();
+  }
+
+  const server::Config config_;
+  SystemClock clock_;
+  const std::unique_ptr<FeatureBackend> backend_;
+  Metrics metrics_;
+  MetricsObserver observer_;
+  ReferenceStore references_;
+  std::unique_ptr<WorkerPool> executor_;
+  PlanCache plans_;
+  std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<MatchQueue> matcher_;
+  FrameIntake intake_;
+  FeaturesService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<HttpEndpoint> http_;
+  std::atomic<bool> draining_{false};
+  int port_ = 0;
+
+ private:
+  CallServices Services() {
+    CallServices services;
+    services.backend = backend_.get();
+    services.clock = &clock_;
+    services.batcher = batcher_.get();
+    services.intake = &intake_;
+    services.matcher = matcher_.get();
+    services.references = &references_;
+    services.metrics = &metrics_;
+    const auto& limits = config_.limits();
+    services.streams.max_streams = static_cast<int>(limits.max_streams());
+    services.streams.max_frames_in_flight = static_cast<int>(limits.max_stream_frames_in_flight());
+    services.streams.max_bytes_in_flight =
+        static_cast<int64_t>(limits.max_stream_bytes_in_flight());
+    return services;
+  }
+
+  void SetHealth(bool serving) {
+    if (auto* const health = server_->GetHealthCheckService(); health != nullptr) {
+      health->SetServingStatus(kServiceName, serving);
+      health->SetServingStatus(serving);  // "" and all that are known
+    }
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& config) {
+  const server::Config complete = Overlay(DefaultConfig(), config);
+  ORBSERVE_RETURN_IF_ERROR(ValidateConfig(complete));
+  ORBSERVE_ASSIGN_OR_RETURN(std::unique_ptr<FeatureBackend> backend,
+                            MakeBackend(complete.backend()));
+  auto impl = std::make_unique<Impl>(complete, std::move(backend));
+  ORBSERVE_RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+std::shared_ptr<grpc::Channel> Server::InProcessChannel(const grpc::ChannelArguments& arguments) {
+  return impl_->server_->InProcessChannel(arguments);
+}
+
+int Server::port() const { return impl_->port_; }
+int Server::http_port() const { return impl_->http_ == nullptr ? 0 : impl_->http_->port(); }
+const server::Config& Server::config() const { return impl_->config_; }
+bool Server::Drain() { return impl_->Drain(); }
+bool Server::device_lost() const { return impl_->backend_->state() == BackendState::kLost; }
+
+}  // namespace orbserve
