@@ -149,6 +149,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=11, help="runs of each program")
     parser.add_argument("--json", type=pathlib.Path, help="also write the results to this file")
     options = parser.parse_args()
+    load_average = os.getloadavg()[0]
     orbserve = shutil.which(options.orbserve)
     if orbserve is None:
         sys.exit(f"cli_vs_cv2: no program {options.orbserve}")
@@ -189,6 +190,7 @@ def main() -> None:
         "info": {
             "cpu": cpu_model(),
             "logical_cpus": str(os.cpu_count()),
+            "load_average": f"{load_average:.2f}",
             "opencv": cv2.__version__,
             "python": platform.python_version(),
             "frames": str(count),

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -33,6 +34,15 @@ std::string CpuModel() {
   std::ifstream tree("/proc/device-tree/model");
   std::getline(tree, model, '\0');
   return model.empty() ? "unknown" : model;
+}
+
+// Of the last minute, before anything is timed: what else the machine was doing.
+std::string LoadAverage() {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1) return "unknown";
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2f", load);
+  return text;
 }
 
 std::string Compiler() {
@@ -143,6 +153,7 @@ std::optional<int> Harness::Parse(int argc, char** argv) {
   }
   AddInfo("cpu", CpuModel());
   AddInfo("logical_cpus", std::to_string(std::thread::hardware_concurrency()));
+  AddInfo("load_average", LoadAverage());
   AddInfo("compiler", Compiler());
 #if defined(NDEBUG)
   AddInfo("build", "optimised");
