@@ -16,6 +16,7 @@
 #include "features/algo/pyramid.h"
 #include "features/algo/quota.h"
 #include "features/algo/rbrief.h"
+#include "features/algo/sincos.h"
 #include "features/errors.h"
 #include "oneapi/tbb/blocked_range.h"
 #include "oneapi/tbb/parallel_for.h"
@@ -527,7 +528,6 @@ absl::Status FrameRun::PlaceGiven(const GivenKeypoints& given, Features* feature
     }
   }
   const int levels = static_cast<int>(plan_.levels().size());
-  constexpr float kMaxAngleDegrees = 3600.0f;
   workspace_.given.clear();
   const PlanSpec& spec = plan_.spec();
   const float border = static_cast<float>(spec.pipeline.select.border_px);
@@ -538,12 +538,11 @@ absl::Status FrameRun::PlaceGiven(const GivenKeypoints& given, Features* feature
                        absl::StrCat("octave of given keypoint ", i, " must be in [0, ", levels - 1,
                                     "], the levels that exist; got ", given.octave[i]));
     }
-    if (plan_.descriptor_bytes() > 0 &&
-        !(given.angle_deg[i] >= -kMaxAngleDegrees && given.angle_deg[i] <= kMaxAngleDegrees)) {
-      return MakeError(ErrorReason::kBadOptions, absl::StrCat("angle of given keypoint ", i,
-                                                              " must be in [-3600, 3600] "
-                                                              "degrees; got ",
-                                                              given.angle_deg[i]));
+    if (plan_.descriptor_bytes() > 0 && !(given.angle_deg[i] >= -algo::kMaxAngleDegrees &&
+                                          given.angle_deg[i] <= algo::kMaxAngleDegrees)) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("angle of given keypoint ", i,
+                                    " must be in [-720, 720] degrees; got ", given.angle_deg[i]));
     }
     // Compared as floats: a coordinate may be anything, NaN too.
     const float x = std::rint(given.x[i]);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/quota.h"
+#include "features/algo/sincos.h"
 #include "features/errors.h"
 #include "features/host_device.h"
 
@@ -32,7 +33,6 @@ absl::Status PlaceGiven(const GpuPlan& plan, const GivenKeypoints& given, FrameW
   const int levels = static_cast<int>(plan.levels().size());
   const float border = static_cast<float>(spec.pipeline.select.border_px);
   const size_t capacity = static_cast<size_t>(spec.pipeline.select.capacity);
-  constexpr float kMaxAngleDegrees = 3600.0f;
   Features& features = work->result->features;
   features.Resize(0);
   work->given.clear();
@@ -43,11 +43,11 @@ absl::Status PlaceGiven(const GpuPlan& plan, const GivenKeypoints& given, FrameW
                        absl::StrCat("octave of given keypoint ", i, " must be in [0, ", levels - 1,
                                     "], the levels that exist; got ", given.octave[i]));
     }
-    if (plan.descriptor_bytes() > 0 &&
-        !(given.angle_deg[i] >= -kMaxAngleDegrees && given.angle_deg[i] <= kMaxAngleDegrees)) {
+    if (plan.descriptor_bytes() > 0 && !(given.angle_deg[i] >= -algo::kMaxAngleDegrees &&
+                                         given.angle_deg[i] <= algo::kMaxAngleDegrees)) {
       return MakeError(ErrorReason::kBadOptions,
                        absl::StrCat("angle of given keypoint ", i,
-                                    " must be in [-3600, 3600] degrees; got ", given.angle_deg[i]));
+                                    " must be in [-720, 720] degrees; got ", given.angle_deg[i]));
     }
     // Compared as floats: a coordinate may be anything, NaN too.
     const float x = std::rint(given.x[i]);

@@ -28,10 +28,11 @@ struct SinCos {
   float cosine;
 };
 
-// Largest angle, in radians, that SinCosOf() reduces exactly enough.
-inline constexpr float kMaxSinCosRadians = 120.0f;
+// Angles up to this one, in degrees and of either sign, are equal to sincosf's: beyond, reduction
+// without fused multiply-add begins to show. Keypoints given by a caller must keep to it.
+inline constexpr float kMaxAngleDegrees = 720.0f;
 
-// |radians| < kMaxSinCosRadians.
+// |radians| up to those of kMaxAngleDegrees.
 ORBSERVE_HOST_DEVICE inline SinCos SinCosOf(float radians) {
   constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
   constexpr double kHalfPi = 0x1.921fb54442d18p0;
