@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Reference outputs of OpenCV 4.6.0, kept as files, against the CPU backend and its stages.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cpu/cpu_backend.h"
+#include "cpu/stages.h"
+#include "tests/support/backend_runner.h"
+#include "tests/support/feature_compare.h"
+#include "tests/support/golden_files.h"
+#include "tests/support/image_makers.h"
+#include "tests/support/oracles.h"
+
+namespace orbserve::cpu {
+namespace {
+
+using ::orbserve::testing::FilesEndingIn;
+using ::orbserve::testing::GoldenCorner;
+using ::orbserve::testing::ReadGreyPng;
+using ::orbserve::testing::TestImage;
+
+const std::string kFolder = std::string(ORBSERVE_TEST_DATA_DIR) + "/orb-golden";
+
+// "folder/name.orb1000.csv" -> "folder/name.png"
+std::string ImageOf(const std::string& csv, const std::string& marker) {
+  return csv.substr(0, csv.rfind(marker)) + ".png";
+}
+
+std::vector<GoldenCorner> CornersOf(const Stages& stages, const TestImage& image, int arc_length,
+                                    int threshold) {
+  const Region region = {3, 3, image.width_px() - 3, image.height_px() - 3};
+  std::vector<uint8_t> scratch(static_cast<size_t>(FastScratchBytes(region)) + 64);
+  uint8_t* const aligned = reinterpret_cast<uint8_t*>(
+      RoundUp<uintptr_t>(reinterpret_cast<uintptr_t>(scratch.data()), 64));
+  std::vector<Candidate> candidates(static_cast<size_t>(MaxCandidates(region)) + 64);
+  const int count =
+      stages.fast_corners(image.view(), region, arc_length, threshold, aligned, candidates.data());
+  std::vector<GoldenCorner> corners;
+  for (int i = 0; i < count; ++i) {
+    const Candidate& c = candidates[static_cast<size_t>(i)];
+    corners.push_back({c.x, c.y, c.score});
+  }
+  return corners;
+}
+
+std::vector<const Stages*> EveryStages() {
+  std::vector<const Stages*> all = AllSimdStages();
+  all.push_back(&ReferenceStages());
+  return all;
+}
+
+TEST(GoldenOrbTest, EveryFieldAndEveryBitIsThatOfOpenCv) {
+  const std::vector<std::string> files = FilesEndingIn(kFolder, ".csv");
+  int compared = 0;
+  for (const std::string& file : files) {
+    const size_t marker = file.rfind(".orb");
+    if (marker == std::string::npos) continue;
+    const int max_features = std::atoi(file.c_str() + marker + 4);
+    const TestImage image = ReadGreyPng(ImageOf(file, ".orb"));
+    const Features expected = testing::Sorted(testing::ReadFeatureCsv(file));
+    for (const bool reference : {false, true}) {
+      auto backend = *CreateCpuBackend({.threads = 2, .reference = reference});
+      const auto actual = testing::RunFrame(
+          *backend, {}, {.image = image.view(), .parameters = {.max_features = max_features}});
+      ASSERT_TRUE(actual.ok()) << actual.status();
+      EXPECT_EQ(testing::FirstDifference(expected, **actual), "") << file;
+      ++compared;
+    }
+  }
+  if (compared == 0) GTEST_SKIP() << "NO GOLDEN FILES in " << kFolder;
+}
+
+TEST(GoldenFastTest, CornersAndScoresAreThoseOfOpenCv) {
+  int compared = 0;
+  for (const std::string& file : FilesEndingIn(kFolder, ".fast20.csv")) {
+    const TestImage image = ReadGreyPng(ImageOf(file, ".fast20"));
+    const std::vector<GoldenCorner> expected = testing::ReadCornerCsv(file);
+    for (const Stages* stages : EveryStages()) {
+      EXPECT_EQ(CornersOf(*stages, image, 9, 20), expected) << file << " " << stages->name;
+      ++compared;
+    }
+  }
+  if (compared == 0) GTEST_SKIP() << "NO GOLDEN FILES in " << kFolder;
+}
+
+TEST(FastCornersTest, EqualsTheOracleForEveryArcLength) {
+  const TestImage images[] = {testing::SceneImage(90, 70, 1), testing::NoiseImage(50, 40, 2),
+                              testing::DotLattice(60, 60, 9), testing::Checkerboard(40, 40)};
+  for (const TestImage& image : images) {
+    for (int arc_length = 9; arc_length <= 12; ++arc_length) {
+      for (const int threshold : {1, 20, 90}) {
+        const std::vector<GoldenCorner> expected =
+            testing::OracleCorners(image.view(), arc_length, threshold);
+        for (const Stages* stages : EveryStages()) {
+          EXPECT_EQ(CornersOf(*stages, image, arc_length, threshold), expected)
+              << stages->name << " arc " << arc_length << " threshold " << threshold;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orbserve::cpu

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A warm plan allocates nothing for a frame. What a batch costs besides is the interface's own: its
+// two vectors, its bookkeeping and the callback.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "cpu/cpu_backend.h"
+#include "tests/support/backend_runner.h"
+#include "tests/support/image_makers.h"
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<int64_t> allocations = 0;
+
+void* Allocate(std::size_t size, std::size_t alignment) {
+  if (counting.load(std::memory_order_relaxed)) allocations.fetch_add(1);
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size > 0 ? size : 1)
+             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+void* AllocateOrThrow(std::size_t size, std::size_t alignment) {
+  void* p = Allocate(size, alignment);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return AllocateOrThrow(size, 1); }
+void* operator new[](std::size_t size) { return AllocateOrThrow(size, 1); }
+void* operator new(std::size_t size, std::align_val_t a) {
+  return AllocateOrThrow(size, static_cast<std::size_t>(a));
+}
+void* operator new[](std::size_t size, std::align_val_t a) {
+  return AllocateOrThrow(size, static_cast<std::size_t>(a));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return Allocate(size, 1); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return Allocate(size, 1); }
+void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return Allocate(size, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace orbserve::cpu {
+namespace {
+
+using ::orbserve::testing::MakeJob;
+using ::orbserve::testing::RandomMask;
+using ::orbserve::testing::SceneImage;
+using ::orbserve::testing::TestImage;
+
+class WarmAllocationTest : public ::testing::TestWithParam<int> {};
+
+// Allocations of the whole way of `frames` frames: slots, batch, answer, and letting go of it.
+int64_t AllocationsOf(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
+                      const TestImage& image, const TestImage& mask, size_t frames) {
+  std::vector<FrameJob> jobs;
+  jobs.reserve(frames);
+  allocations = 0;
+  counting = true;
+  for (size_t i = 0; i < frames; ++i) {
+    jobs.push_back(*MakeJob(backend, {.image = image.view(), .mask = mask.view()}));
+    jobs.back().keep_state = true;
+  }
+  {
+    FrameBatchAnswer answer = testing::RunBatch(backend, plan, std::move(jobs));
+    counting = false;
+    for (const FrameAnswer& frame : answer.frames) EXPECT_TRUE(frame.status.ok());
+  }
+  return allocations;
+}
+
+TEST_P(WarmAllocationTest, FramesOfAWarmPlanAllocateNothing) {
+  auto backend = *CreateCpuBackend({.threads = GetParam()});
+  const TestImage image = SceneImage(320, 240, 1);
+  const TestImage mask = RandomMask(320, 240, 2);
+  const auto plan = *backend->MakePlan({320, 240, {}});
+  for (int i = 0; i < 30; ++i) AllocationsOf(*backend, plan, image, mask, 8);
+  const size_t warm_bytes = plan->size_bytes();
+  const int64_t one = AllocationsOf(*backend, plan, image, mask, 1);
+  const int64_t eight = AllocationsOf(*backend, plan, image, mask, 8);
+  EXPECT_LE(one, 4);
+  EXPECT_EQ(eight, one);
+  EXPECT_EQ(plan->size_bytes(), warm_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, WarmAllocationTest, ::testing::Values(1, 2));
+
+}  // namespace
+}  // namespace orbserve::cpu
