@@ -35,7 +35,7 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app->add_option("--log-level", options->log_level,
-                  "Log of the embedded engine: trace, debug, info, warn, error, off")
+                  "Log of the embedded engine: trace, debug, info, warning, error, off")
       ->type_name("LEVEL");
   app->add_flag("--quiet,-q", options->quiet, "Only errors on standard error");
   app->add_flag("--json", options->json, "JSON on standard output, one object a line");

@@ -24,7 +24,7 @@ struct CommonOptions {
   double timeout_s = 0;     // of one call; 0 = no limit
   std::string backend;      // of the embedded engine; "" = auto
   int threads = 0;          // of the embedded engine; 0 = one a core
-  std::string log_level;    // of the embedded engine; "" = warn
+  std::string log_level;    // of the embedded engine; "" = warning
   bool quiet = false;       // errors only on standard error
   bool json = false;        // JSON on standard output
 };
