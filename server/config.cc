@@ -142,7 +142,7 @@ absl::Status ValidateConfig(const server::Config& config) {
     ORBSERVE_RETURN_IF_ERROR(Range("backend.devices", device, 0, 255));
   }
   ORBSERVE_RETURN_IF_ERROR(OneOf("log_level", config.log_level(),
-                                 {"trace", "debug", "info", "warning", "error", "off"}));
+                                 {"trace", "debug", "info", "warning", "warn", "error", "off"}));
   if (!config.token_file().empty()) {
     return MakeError(ErrorReason::kUnsupported,
                      "token_file is not available in this version; use tls.client_ca_file, or "
