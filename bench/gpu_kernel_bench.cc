@@ -44,6 +44,7 @@ struct Settings {
   int threshold_grey = 20;
   int levels = 8;
   float scale = 1.2f;
+  int tile_rows = 0;  // of FAST; 0 = as the plan chooses
   std::string json;
 };
 
@@ -131,6 +132,10 @@ class Bench {
                                 DeviceBuffer::Create(0, static_cast<size_t>(count) * 64, nullptr));
       ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer scratch,
                                 DeviceBuffer::Create(0, MatchScratchBytes(count, count), nullptr));
+      ORBSERVE_ASSIGN_OR_RETURN(
+          const DeviceBuffer tickets,
+          DeviceBuffer::Create(0, MatchTickets(count, count) * sizeof(uint32_t), nullptr));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(tickets.data(), 0, tickets.size_bytes()));
       ORBSERVE_CUDA_RETURN_IF_ERROR(
           cudaMemcpy(sets.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
       MatchParams params = {};
@@ -139,8 +144,10 @@ class Bench {
       params.descriptor_bytes = 32;
       params.tensor_cores = true;
       auto* const nearest = reinterpret_cast<PackedNeighbour*>(results.data());
-      params.pair[0] = {sets.data(), sets.data() + bytes, count, count, nearest,
-                        nullptr,     scratch.data()};
+      params.pair[0] = {sets.data(),    sets.data() + bytes,
+                        count,          count,
+                        nearest,        nullptr,
+                        scratch.data(), reinterpret_cast<uint32_t*>(tickets.data())};
       const std::string size = std::to_string(count) + "x" + std::to_string(count);
       ORBSERVE_RETURN_IF_ERROR(Report("match two best " + size, [&](cudaStream_t stream) {
         return LaunchMatch(params, stream);
@@ -265,11 +272,14 @@ class Bench {
           Report("resize to level " + std::to_string(l),
                  [&](cudaStream_t stream) { return LaunchResize(resize, stream); }));
     }
+    BatchView tiled = view;
+    if (settings_.tile_rows > 0) LayOutFastTiles(settings_.tile_rows, &tiled);
+    std::printf("  tiles of %d rows\n", tiled.tile_rows);
     for (const auto& [test, test_name] : std::vector<std::pair<CornerTest, std::string>>{
              {CornerTest::kArcExtremes, "arc extremes"},
              {CornerTest::kBinaryEncoding, "binary encoding"},
              {CornerTest::kBitTable, "bit table"}}) {
-      FastParams fast = {view, 9, test, device_tables.bit_tables, 0, 0};
+      FastParams fast = {tiled, 9, test, device_tables.bit_tables, 0, 0};
       const auto launch = [&](cudaStream_t stream) { return LaunchFastCorners(fast, stream); };
       ORBSERVE_RETURN_IF_ERROR(Report("FAST level 0, " + test_name, launch, clear));
       fast.last_level = view.levels - 1;
@@ -341,6 +351,8 @@ int main(int argc, char** argv) {
   app.add_option("--threshold", settings.threshold_grey, "FAST threshold");
   app.add_option("--levels", settings.levels, "Levels of the pyramid");
   app.add_option("--scale", settings.scale, "Scale factor of the pyramid");
+  app.add_option("--tile-rows", settings.tile_rows, "Rows of a FAST tile")
+      ->check(CLI::Range(1, 32));
   app.add_option("--json", settings.json, "File to write the results to");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = orbserve::gpu::Bench(settings).Run();

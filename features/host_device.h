@@ -70,6 +70,17 @@ ORBSERVE_HOST_DEVICE inline int RoundToInt(double value) {
 #endif
 }
 
+// The same for |value| < 2^22, by an addition whose rounding drops the fraction: devices convert a
+// quarter as fast as they add.
+ORBSERVE_HOST_DEVICE inline int RoundSmallToInt(float value) {
+#if defined(__CUDA_ARCH__)
+  constexpr float kUnitsInPlace = 12582912.0f;  // 1.5 * 2^23: the last bit of such a sum counts ones
+  return __float_as_int(__fadd_rn(value, kUnitsInPlace)) - 0x4b400000;
+#else
+  return RoundToInt(value);
+#endif
+}
+
 template <typename T>
 ORBSERVE_HOST_DEVICE constexpr T Min(T a, T b) {
   return b < a ? b : a;

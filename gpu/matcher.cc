@@ -152,6 +152,7 @@ absl::StatusOr<std::shared_ptr<const DeviceBuffer>> Matcher::OnDevice(const GpuF
 absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Work>* works) {
   size_t entries = 0;
   size_t scratch = 0;
+  size_t tickets = 0;
   for (size_t i = 0; i < jobs.size(); ++i) {
     Work& work = (*works)[i];
     if (work.k == 0) continue;
@@ -161,6 +162,8 @@ absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Wor
     if (jobs[i].options.cross_check) work.reverse = Reserve(trains, 64, &entries);
     work.scratch = Reserve(MatchScratchBytes(static_cast<int>(queries), static_cast<int>(trains)),
                            256, &scratch);
+    work.tickets =
+        Reserve(MatchTickets(static_cast<int>(queries), static_cast<int>(trains)), 32, &tickets);
   }
   if (results_.size_bytes() < entries * sizeof(PackedNeighbour)) {
     results_.Reset();
@@ -171,6 +174,14 @@ absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Wor
     scratch_.Reset();
     ORBSERVE_ASSIGN_OR_RETURN(scratch_,
                               DeviceBuffer::Create(context_.device, 2 * scratch, context_.budget));
+  }
+  if (tickets_.size_bytes() < tickets * sizeof(uint32_t)) {
+    tickets_.Reset();
+    ORBSERVE_ASSIGN_OR_RETURN(
+        tickets_,
+        DeviceBuffer::Create(context_.device, 2 * tickets * sizeof(uint32_t), context_.budget));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaMemsetAsync(tickets_.data(), 0, tickets_.size_bytes(), stream_.get()));
   }
   auto* const results = reinterpret_cast<PackedNeighbour*>(results_.data());
   ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
@@ -192,7 +203,8 @@ absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Wor
                                      static_cast<int32_t>(jobs[i].train->feature_count()),
                                      results + work.nearest,
                                      jobs[i].options.cross_check ? results + work.reverse : nullptr,
-                                     scratch_.data() + work.scratch};
+                                     scratch_.data() + work.scratch,
+                                     reinterpret_cast<uint32_t*>(tickets_.data()) + work.tickets};
     }
     first = i;
     ORBSERVE_RETURN_IF_ERROR(LaunchMatch(params, stream_.get()));

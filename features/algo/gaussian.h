@@ -26,13 +26,18 @@ ORBSERVE_HOST_DEVICE inline float GaussianTap(int i) {
 }
 
 // Row-filtered value from seven neighbours, left to right.
-ORBSERVE_HOST_DEVICE inline float GaussianRow(const uint8_t (&pixel)[2 * kGaussianRadiusPx + 1]) {
+ORBSERVE_HOST_DEVICE inline float GaussianRow(const float (&pixel)[2 * kGaussianRadiusPx + 1]) {
   float sum = 0.0f;
   for (int i = 0; i <= 2 * kGaussianRadiusPx; ++i) {
     const int distance = i < kGaussianRadiusPx ? kGaussianRadiusPx - i : i - kGaussianRadiusPx;
-    sum = FusedMultiplyAdd(static_cast<float>(pixel[i]), GaussianTap(distance), sum);
+    sum = FusedMultiplyAdd(pixel[i], GaussianTap(distance), sum);
   }
   return sum;
+}
+ORBSERVE_HOST_DEVICE inline float GaussianRow(const uint8_t (&pixel)[2 * kGaussianRadiusPx + 1]) {
+  float grey[2 * kGaussianRadiusPx + 1];
+  for (int i = 0; i <= 2 * kGaussianRadiusPx; ++i) grey[i] = static_cast<float>(pixel[i]);
+  return GaussianRow(grey);
 }
 
 // Grey level from seven row-filtered values, top to bottom.
@@ -42,7 +47,7 @@ ORBSERVE_HOST_DEVICE inline uint8_t GaussianColumn(const float (&row)[2 * kGauss
     sum = FusedMultiplyAdd(GaussianTap(i), row[kGaussianRadiusPx + i] + row[kGaussianRadiusPx - i],
                            sum);
   }
-  return static_cast<uint8_t>(Clamp(RoundToInt(sum), 0, 255));
+  return static_cast<uint8_t>(Clamp(RoundSmallToInt(sum), 0, 255));
 }
 
 }  // namespace orbserve::algo

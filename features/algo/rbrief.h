@@ -31,8 +31,8 @@ struct RBriefOffset {
 ORBSERVE_HOST_DEVICE inline RBriefOffset TurnPoint(int x, int y, const SinCos& turn) {
   const float fx = static_cast<float>(x);
   const float fy = static_cast<float>(y);
-  return {RoundToInt(fx * turn.cosine - fy * turn.sine),
-          RoundToInt(fx * turn.sine + fy * turn.cosine)};
+  return {RoundSmallToInt(fx * turn.cosine - fy * turn.sine),
+          RoundSmallToInt(fx * turn.sine + fy * turn.cosine)};
 }
 
 // The 32 bytes of the descriptor at `centre` of the smoothed level, rows `pitch_bytes` apart.

@@ -6,13 +6,13 @@
 // Harris response (features/algo/corner.h; paper 1, sec. 5.2), in any order.
 //
 // The cut is read off the histogram by each warp for itself: eight bins a lane and one scan, which
-// saves a launch. A warp then looks at 128 corners at a time, four scores a lane; survivors, a few
-// in a hundred, are handed out to groups of eight lanes. Lanes 0..6 of a group take one row of the
-// 7x7 block each: three image rows in nine 4-byte loads, vertical sums and differences in
-// registers, gradients from those (the separable Sobel of the paper, across columns instead of down
-// rows, since the points lie apart). Sums are integers, so that the order of the reduction does not
-// matter; their bound, 49 * 1020^2, fits 32 bits. 40 registers, no shared memory but 512 bytes per
-// warp for the places of survivors.
+// saves a launch. A warp then looks at 32 corners at a time; survivors, a few in a hundred on dense
+// images and all of them on others, are handed out to groups of eight lanes. Lanes 0..6 of a group
+// take one row of the 7x7 block each: three image rows in nine 4-byte loads, vertical sums and
+// differences in registers, gradients from those (the separable Sobel of the paper, across columns
+// instead of down rows, since the points lie apart). Sums are integers, so that the order of the
+// reduction does not matter; their bound, 49 * 1020^2, fits 32 bits. 40 registers, no shared
+// memory.
 
 #include "gpu/kernels/harris.h"
 
@@ -26,8 +26,6 @@ namespace {
 constexpr unsigned kFullWarp = 0xffffffffu;
 constexpr int kWarpLanes = 32;
 constexpr int kWarpsPerBlock = 4;
-constexpr int kCornersPerLane = 4;  // scores are bytes: one 4-byte load
-constexpr int kCornersPerWarp = kWarpLanes * kCornersPerLane;
 constexpr int kGroupLanes = 8;  // seven rows of the block, rounded up to a power of two
 constexpr int kGroups = kWarpLanes / kGroupLanes;
 constexpr int kBinsPerLane = kHistogramBins / kWarpLanes;
@@ -114,7 +112,6 @@ __device__ algo::GradientSums SumGradientRow(const uint8_t* __restrict__ centre,
 
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
     const __grid_constant__ SurvivorParams params) {
-  __shared__ uint32_t places[kWarpsPerBlock][kCornersPerWarp];
   const BatchView& batch = params.batch;
   const int l = static_cast<int>(blockIdx.y);
   const LevelLayout& level = batch.level[l];
@@ -126,84 +123,59 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
   const int count = counters.corners[l];
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const int first = (static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp) * kCornersPerWarp;
+  const int first = (static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp) * kWarpLanes;
   if (first >= count) return;
   const int lowest = LowestScore(counters.histogram[l], frame.first_cut[l]);
   if (lowest == kHistogramBins) return;
 
   const uint8_t* __restrict__ image = batch.Image(frame, frame_index, l);
   const int64_t list = frame_index * batch.corner_stride + level.corner_offset;
-  const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock * kCornersPerWarp;
+  const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock * kWarpLanes;
   for (int begin = first; begin < count; begin += step) {
-    const int mine = begin + lane * kCornersPerLane;
-    // Lists begin at multiples of 4 and are padded to one.
-    const uint32_t scores =
-        mine < count ? *reinterpret_cast<const uint32_t*>(batch.corner_score + list + mine) : 0;
-    bool survives[kCornersPerLane];
-    int survivors = 0;
-#pragma unroll
-    for (int i = 0; i < kCornersPerLane; ++i) {
-      survives[i] = mine + i < count && static_cast<int>((scores >> (8 * i)) & 0xff) >= lowest;
-      survivors += survives[i] ? 1 : 0;
-    }
-    int end = survivors;
-#pragma unroll
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-      const int other = __shfl_up_sync(kFullWarp, end, distance);
-      if (lane >= distance) end += other;
-    }
-    const int total = __shfl_sync(kFullWarp, end, kWarpLanes - 1);
-    if (total == 0) continue;
-    int place = end - survivors;
-#pragma unroll
-    for (int i = 0; i < kCornersPerLane; ++i) {
-      if (survives[i]) {
-        places[warp][place++] =
-            static_cast<uint32_t>(lane * kCornersPerLane + i) << 8 | ((scores >> (8 * i)) & 0xff);
-      }
-    }
+    const int mine = begin + lane;
+    const int score = mine < count ? batch.corner_score[list + mine] : -1;
+    const uint32_t position = mine < count ? batch.corner_position[list + mine] : 0;
+    const unsigned survivors = __ballot_sync(kFullWarp, score >= lowest && mine < count);
+    if (survivors == 0) continue;
+    const int total = __popc(survivors);
     int output = 0;
     if (lane == 0) output = atomicAdd(&counters.survivors[l], total);
-    output = __shfl_sync(kFullWarp, output, 0);  // also: `places` is complete
-    __syncwarp();
+    output = __shfl_sync(kFullWarp, output, 0);
 
-    if (params.harris) {
-      const int row = lane % kGroupLanes;
-      for (int s = 0; s < total; s += kGroups) {
-        const int item = s + lane / kGroupLanes;
-        algo::GradientSums sums = {0, 0, 0};
-        uint32_t position = 0;
-        if (item < total) {
-          position = batch.corner_position[list + begin + (places[warp][item] >> 8)];
-          if (row < algo::kHarrisBlockPx) {
-            const int y = static_cast<int>(position >> 16) + row - algo::kHarrisBlockPx / 2;
-            sums = SumGradientRow(
-                image + static_cast<int64_t>(y) * level.pitch_bytes + (position & 0xffff),
-                level.pitch_bytes);
-          }
-        }
-#pragma unroll
-        for (int distance = 1; distance < kGroupLanes; distance *= 2) {
-          sums.xx += __shfl_xor_sync(kFullWarp, sums.xx, distance);
-          sums.yy += __shfl_xor_sync(kFullWarp, sums.yy, distance);
-          sums.xy += __shfl_xor_sync(kFullWarp, sums.xy, distance);
-        }
-        if (item < total && row == 0) {
-          batch.survivors[list + output + item] =
-              algo::RankKey(algo::HarrisResponse(sums), static_cast<int>(position & 0xffff),
-                            static_cast<int>(position >> 16));
-        }
+    if (!params.harris) {
+      if ((survivors >> lane & 1) != 0) {
+        const int place = output + __popc(survivors & ((1u << lane) - 1));
+        batch.survivors[list + place] =
+            algo::RankKey(static_cast<float>(score), static_cast<int>(position & 0xffff),
+                          static_cast<int>(position >> 16));
       }
-    } else {
-      for (int item = lane; item < total; item += kWarpLanes) {
-        const uint32_t place_and_score = places[warp][item];
-        const uint32_t position = batch.corner_position[list + begin + (place_and_score >> 8)];
+      continue;
+    }
+    const int row = lane % kGroupLanes;
+    for (int s = 0; s < total; s += kGroups) {
+      const int item = s + lane / kGroupLanes;
+      // The lane that holds survivor number `item`.
+      const int holder = item < total ? static_cast<int>(__fns(survivors, 0, item + 1)) : 0;
+      const uint32_t place = __shfl_sync(kFullWarp, position, holder);
+      algo::GradientSums sums = {0, 0, 0};
+      if (item < total && row < algo::kHarrisBlockPx) {
+        const int y = static_cast<int>(place >> 16) + row - algo::kHarrisBlockPx / 2;
+        sums =
+            SumGradientRow(image + static_cast<int64_t>(y) * level.pitch_bytes + (place & 0xffff),
+                           level.pitch_bytes);
+      }
+#pragma unroll
+      for (int distance = 1; distance < kGroupLanes; distance *= 2) {
+        sums.xx += __shfl_xor_sync(kFullWarp, sums.xx, distance);
+        sums.yy += __shfl_xor_sync(kFullWarp, sums.yy, distance);
+        sums.xy += __shfl_xor_sync(kFullWarp, sums.xy, distance);
+      }
+      if (item < total && row == 0) {
         batch.survivors[list + output + item] =
-            algo::RankKey(static_cast<float>(place_and_score & 0xff),
-                          static_cast<int>(position & 0xffff), static_cast<int>(position >> 16));
+            algo::RankKey(algo::HarrisResponse(sums), static_cast<int>(place & 0xffff),
+                          static_cast<int>(place >> 16));
       }
     }
-    __syncwarp();  // `places` has been read before the next round writes it
   }
 }
 
@@ -212,10 +184,12 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
 absl::Status LaunchSurvivors(const SurvivorParams& params, cudaStream_t stream) {
   const BatchView& batch = params.batch;
   if (batch.frame_count == 0) return absl::OkStatus();
-  // About one corner in twenty pixels on photographs; the loop takes the rest.
+  // About one corner in twenty pixels on photographs; the loop takes the rest. In a batch fewer
+  // blocks with more rounds each.
   const int64_t pixels = static_cast<int64_t>(batch.level[0].width_px) * batch.level[0].height_px;
-  constexpr int64_t kPixelsPerBlock = 20 * kCornersPerWarp * kWarpsPerBlock;
-  const int blocks = static_cast<int>(Clamp<int64_t>(pixels / kPixelsPerBlock, 1, 512));
+  const int64_t pixels_per_block =
+      int64_t{20} * kWarpLanes * kWarpsPerBlock * (batch.frame_count >= 4 ? 4 : 1);
+  const int blocks = static_cast<int>(Clamp<int64_t>(pixels / pixels_per_block, 1, 2048));
   const dim3 grid(blocks, batch.levels, batch.frame_count);
   SurvivorsKernel<<<grid, kWarpsPerBlock * kWarpLanes, 0, stream>>>(params);
   return CheckLaunch("SurvivorsKernel");

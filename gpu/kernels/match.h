@@ -35,6 +35,8 @@ struct MatchPair {
   PackedNeighbour* reverse;
   // MatchScratchBytes() of device memory.
   uint8_t* scratch;
+  // MatchTickets() numbers of device memory, 0 before the launch and after it.
+  uint32_t* tickets;
 };
 
 inline constexpr int kMaxMatchPairs = 24;  // of one launch; they travel as kernel parameters
@@ -47,7 +49,8 @@ struct MatchParams {
   bool tensor_cores;         // the device multiplies 8-bit matrices (compute capability >= 8.0)
 };
 
-// Scratch that one pair takes.
+// Scratch and tickets that one pair takes.
+size_t MatchTickets(int query_count, int train_count);
 size_t MatchScratchBytes(int query_count, int train_count);
 
 // The k nearest train descriptors of every query, and backwards the nearest query of every train

@@ -7,9 +7,10 @@
 // Keys are different from each other, so the place of a key is the number of smaller ones, and it
 // is kept exactly if fewer than `second_cut` responses are greater: counting gives cut, ties and
 // order at once, in one launch, whatever the order of arrival. The count is quadratic, but the
-// lists are short: 2,000 features of 8 levels have 2.4 million comparisons, 0.3 microseconds of an
-// H200, where a sort of so few keys in shared memory takes ten. Eight lanes share a key, so that
-// even one frame fills the device. Beyond kMaxRanked survivors the slow path sorts with CUB.
+// lists are short: 2,000 features of 8 levels have 2.4 million comparisons, half a microsecond of
+// an H200, where a sort of so few keys in shared memory takes ten. A warp has four keys and walks
+// over the list with its lanes, several loads in flight. Beyond kMaxRanked survivors the slow path
+// sorts with CUB.
 
 #include "gpu/kernels/rank.h"
 
@@ -21,12 +22,29 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr unsigned kFullWarp = 0xffffffffu;
-constexpr int kThreads = 256;
-constexpr int kLanesPerKey = 8;
-constexpr int kKeysPerBlock = kThreads / kLanesPerKey;
+constexpr int kWarpLanes = 32;
+constexpr int kWarps = 4;
+constexpr int kKeysPerWarp = 4;
+constexpr int kKeysPerBlock = kWarps * kKeysPerWarp;
 constexpr int kOrderShift = 32;  // the upper half of a key orders responses
+// Both counts of a key are below 2^16 within a level.
+static_assert(kMaxRanked < 1 << 16);
+constexpr uint32_t kBetterOne = 1u << 16;
 
-__global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ RankParams params) {
+__device__ __forceinline__ uint32_t WarpSum(uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(kFullWarp, value);
+#else
+#pragma unroll
+  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(kFullWarp, value, distance);
+  }
+  return value;
+#endif
+}
+
+__global__ __launch_bounds__(kWarps* kWarpLanes) void RankKernel(
+    const __grid_constant__ RankParams params) {
   const BatchView& batch = params.batch;
   const int l = static_cast<int>(blockIdx.y);
   if (batch.level[l].detect == 0) return;
@@ -35,57 +53,61 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
   FrameCounters& counters = batch.counters[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
   const int count = counters.survivors[l];
-  const int first = static_cast<int>(blockIdx.x) * kKeysPerBlock;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int first = static_cast<int>(blockIdx.x) * kKeysPerBlock + warp * kKeysPerWarp;
+  // Whole warps leave; nothing below waits for the block.
   if (first >= count || count > kMaxRanked) return;
-  const int cut = frame.second_cut[params.all_levels ? 0 : l];
+  const auto cut = static_cast<uint32_t>(frame.second_cut[params.all_levels ? 0 : l]);
 
   const int64_t frame_lists = frame_index * batch.corner_stride;
   const uint64_t* __restrict__ keys = batch.survivors + frame_lists + batch.level[l].corner_offset;
   uint64_t* __restrict__ ranked =
       batch.ranked + (static_cast<int64_t>(frame_index) * kMaxLevels + l) * kMaxRanked;
-  const int lane = static_cast<int>(threadIdx.x) % kLanesPerKey;
   int kept = 0;
   for (int begin = first; begin < count; begin += static_cast<int>(gridDim.x) * kKeysPerBlock) {
-    const int mine = begin + static_cast<int>(threadIdx.x) / kLanesPerKey;
-    const uint64_t key = mine < count ? keys[mine] : 0;
-    const auto order = static_cast<uint32_t>(key >> kOrderShift);
-    int smaller = 0;
-    int better = 0;
-    if (mine < count) {
-      for (int i = lane; i < count; i += kLanesPerKey) {
-        const uint64_t other = keys[i];
-        smaller += other < key ? 1 : 0;
-        better += static_cast<uint32_t>(other >> kOrderShift) < order ? 1 : 0;
+    uint64_t mine[kKeysPerWarp];
+    uint32_t better[kKeysPerWarp] = {};  // responses greater than mine, times kBetterOne ...
+#pragma unroll
+    for (int k = 0; k < kKeysPerWarp; ++k) mine[k] = begin + k < count ? keys[begin + k] : 0;
+      // ... plus keys smaller than mine.
+#pragma unroll 4
+    for (int i = lane; i < count; i += kWarpLanes) {
+      const uint64_t other = keys[i];
+#pragma unroll
+      for (int k = 0; k < kKeysPerWarp; ++k) {
+        better[k] += other < mine[k] ? 1u : 0u;
+        better[k] += (other >> kOrderShift) < (mine[k] >> kOrderShift) ? kBetterOne : 0u;
       }
-      if (params.all_levels) {
-        for (int m = 0; m < batch.levels; ++m) {
-          if (m == l) continue;
-          const int others = counters.survivors[m];
-          const uint64_t* __restrict__ list =
-              batch.survivors + frame_lists + batch.level[m].corner_offset;
-          for (int i = lane; i < others; i += kLanesPerKey) {
-            better += static_cast<uint32_t>(list[i] >> kOrderShift) < order ? 1 : 0;
+    }
+    uint32_t elsewhere[kKeysPerWarp] = {};  // greater responses of other levels
+    if (params.all_levels) {
+      for (int m = 0; m < batch.levels; ++m) {
+        if (m == l) continue;
+        const int others = counters.survivors[m];
+        const uint64_t* __restrict__ list =
+            batch.survivors + frame_lists + batch.level[m].corner_offset;
+        for (int i = lane; i < others; i += kWarpLanes) {
+          const uint64_t order = list[i] >> kOrderShift;
+#pragma unroll
+          for (int k = 0; k < kKeysPerWarp; ++k) {
+            elsewhere[k] += order < (mine[k] >> kOrderShift) ? 1u : 0u;
           }
         }
       }
     }
 #pragma unroll
-    for (int distance = 1; distance < kLanesPerKey; distance *= 2) {
-      smaller += __shfl_xor_sync(kFullWarp, smaller, distance);
-      better += __shfl_xor_sync(kFullWarp, better, distance);
-    }
-    if (mine < count && lane == 0 && better < cut) {
-      ranked[smaller] = key;
-      ++kept;
+    for (int k = 0; k < kKeysPerWarp; ++k) {
+      const uint32_t counts = WarpSum(better[k]);
+      const uint32_t more = params.all_levels ? WarpSum(elsewhere[k]) : 0;
+      if (begin + k < count && counts / kBetterOne + more < cut) {
+        if (lane == 0) ranked[counts % kBetterOne] = mine[k];
+        ++kept;
+      }
     }
   }
-  kept = __syncthreads_count(kept > 0) == 0 ? 0 : kept;  // most blocks have one round
-  // One atomic per warp that kept something; sums of integers do not depend on their order.
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    kept += __shfl_xor_sync(kFullWarp, kept, distance);
-  }
-  if (threadIdx.x % 32 == 0 && kept > 0) atomicAdd(&counters.kept[l], kept);
+  // Sums of integers do not depend on their order.
+  if (lane == 0 && kept > 0) atomicAdd(&counters.kept[l], kept);
 }
 
 // Number of sorted keys whose order is at most `last`.
@@ -150,11 +172,11 @@ __global__ void CutSortedKernel(const __grid_constant__ LargeRankParams params) 
 absl::Status LaunchRank(const RankParams& params, cudaStream_t stream) {
   const BatchView& batch = params.batch;
   if (batch.frame_count == 0) return absl::OkStatus();
-  // Twice the share of the largest level of some 2,000 features; the loop takes the rest. A single
-  // frame gets enough blocks for four times as many.
-  const int blocks = batch.frame_count == 1 ? 64 : 24;
+  // Enough for the survivors of a level of some 2,000 features; the loop takes the rest. Blocks
+  // without work cost little, but a batch would have many.
+  const int blocks = batch.frame_count == 1 ? 128 : 32;
   const dim3 grid(blocks, batch.levels, batch.frame_count);
-  RankKernel<<<grid, kThreads, 0, stream>>>(params);
+  RankKernel<<<grid, kWarps * kWarpLanes, 0, stream>>>(params);
   return CheckLaunch("RankKernel");
 }
 
