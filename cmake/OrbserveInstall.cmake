@@ -9,11 +9,10 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/orbserve)
 
-foreach(program orbserve_server orbserve_cli)
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endif()
-endforeach()
+install(TARGETS orbserve_server RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(ORBSERVE_BUILD_CLIENT)
+  install(TARGETS orbserve_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 
 install(TARGETS orbserve_version orbserve_proto orbserve_client
   EXPORT orbserve_targets
