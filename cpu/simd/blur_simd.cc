@@ -12,6 +12,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/blur_simd.cc"
 #include "cpu/simd/targets.h"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
@@ -48,6 +49,8 @@ constexpr int kStripPx = 256;
 constexpr int kRingRows = 8;      // kTaps, rounded up so that a row's place is a mask
 constexpr int kLeadPx = kPlanes;  // pixels in the planes before the strip, >= kRadius
 constexpr int kPlanePx = kStripPx / kPlanes + kLanes;
+constexpr int kPrefetchRows = 6;  // ahead: rows of a strip lie on different pages, which hardware
+                                  // does not foresee
 
 struct Workspace {
   alignas(64) float planes[kPlanes][kPlanePx];
@@ -133,12 +136,27 @@ HWY_INLINE hn::Vec<D8> FilterColumn(const float* const (&row)[kTaps], int block)
   return hn::BitCast(D8(), hn::Or(lower, upper));
 }
 
+// Asks for the pixels [x, end) of the rows that come kPrefetchRows after those being made of y.
+HWY_INLINE void PrefetchRows(const ImageView& src, const MutableImageView& dst, int x, int end,
+                             int y, int y_end) {
+  constexpr int kCacheLine = 64;
+  const int in = y + kPrefetchRows;
+  const int out = in - kRadius;
+  if (in >= 0 && in < std::min(y_end + kRadius, src.height_px)) {
+    for (int i = x; i < end; i += kCacheLine) hwy::Prefetch(src.Row(in) + i);
+  }
+  if (out >= 0 && out < y_end) {
+    for (int i = x; i < end; i += kCacheLine) hwy::Prefetch(dst.Row(out) + i);
+  }
+}
+
 void BlurStrip(const ImageView& src, const MutableImageView& dst, int x, int end, int y_begin,
                int y_end, Workspace* work) {
   const D8 d8;
   const int blocks = DivUp(end - x, kBlockPx);
   const int whole_blocks = (end - x) / kBlockPx;
   for (int y = y_begin - kRadius; y < y_end + kRadius; ++y) {
+    PrefetchRows(src, dst, x, end, y, y_end);
     SplitRow(src.Row(algo::Reflect101(y, src.height_px)), src.width_px, x, end, blocks, work);
     FilterRow(*work, blocks, work->rows[y & (kRingRows - 1)]);
     const int out_y = y - kRadius;
