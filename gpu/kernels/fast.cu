@@ -105,30 +105,41 @@ __device__ __forceinline__ bool MayHoldCorner(const RowWords (&row)[kRows], uint
 template <int kArcLength>
 __device__ __forceinline__ uint32_t ScorePair(const uint32_t (&ring)[16], uint32_t centre,
                                               uint32_t threshold_pair) {
-  uint32_t low[16];
-  uint32_t high[16];
+  // Two neighbouring arcs share all but their ends: the minimum over the shared part, of odd start,
+  // comes by doubling, and of the two ends the greater one counts. Two-input minima: those with
+  // three inputs take twice the time.
+  uint32_t low2[8];  // minimum of ring pixels 2i + 1 and 2i + 2
+  uint32_t high2[8];
 #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    low[i] = __vimin3_u16x2(ring[i], ring[(i + 1) % 16], ring[(i + 2) % 16]);
-    high[i] = __vimax3_u16x2(ring[i], ring[(i + 1) % 16], ring[(i + 2) % 16]);
+  for (int i = 0; i < 8; ++i) {
+    low2[i] = __vminu2(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
+    high2[i] = __vmaxu2(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
+  }
+  uint32_t low4[8];  // of four from 2i + 1 on
+  uint32_t high4[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    low4[i] = __vminu2(low2[i], low2[(i + 1) % 8]);
+    high4[i] = __vmaxu2(high2[i], high2[(i + 1) % 8]);
   }
   uint32_t brightest = 0;
   uint32_t darkest = 0xffffffffu;
 #pragma unroll
-  for (int i = 0; i < 16; i += 2) {
-    uint32_t arc_low[2];
-    uint32_t arc_high[2];
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      arc_low[k] = __vimin3_u16x2(low[i + k], low[(i + k + 3) % 16], low[(i + k + 6) % 16]);
-      arc_high[k] = __vimax3_u16x2(high[i + k], high[(i + k + 3) % 16], high[(i + k + 6) % 16]);
-      if constexpr (kArcLength > 9) {
-        arc_low[k] = __vminu2(arc_low[k], low[(i + k + kArcLength - 3) % 16]);
-        arc_high[k] = __vmaxu2(arc_high[k], high[(i + k + kArcLength - 3) % 16]);
-      }
+  for (int i = 0; i < 8; ++i) {
+    uint32_t low = __vminu2(low4[i], low4[(i + 2) % 8]);
+    uint32_t high = __vmaxu2(high4[i], high4[(i + 2) % 8]);
+    if constexpr (kArcLength == 10 || kArcLength == 12) {
+      low = __vminu2(low, ring[(2 * i + kArcLength - 1) % 16]);
+      high = __vmaxu2(high, ring[(2 * i + kArcLength - 1) % 16]);
     }
-    brightest = __vimax3_u16x2(brightest, arc_low[0], arc_low[1]);
-    darkest = __vimin3_u16x2(darkest, arc_high[0], arc_high[1]);
+    if constexpr (kArcLength >= 11) {
+      low = __vminu2(low, low2[(i + 4) % 8]);
+      high = __vmaxu2(high, high2[(i + 4) % 8]);
+    }
+    const uint32_t first = ring[2 * i];
+    const uint32_t last = ring[(2 * i + kArcLength) % 16];
+    brightest = __vmaxu2(brightest, __vminu2(low, __vmaxu2(first, last)));
+    darkest = __vminu2(darkest, __vmaxu2(high, __vminu2(first, last)));
   }
   // 256 is added so that no half borrows from the other.
   const uint32_t bright_excess = __byte_perm(brightest, 0, 0x4341) + 256 * kBothOnes - centre;

@@ -4,16 +4,16 @@
 // In: two sets of binary descriptors. Out: the nearest rows of the one for each row of the other by
 // Hamming distance, the lowest index first among equals.
 //
-// Up to two neighbours of 256-bit descriptors: on the integer tensor cores. |a xor b| = |a| + |b| -
-// 2 a.b, and a.b of two bit vectors is a product of 0/1 bytes, exact in 32 bits. A block has 128
-// queries, 16 per warp with all their bits expanded to bytes in registers, and 128 train
-// descriptors, expanded once to shared memory. Byte j of the expansion is the same permutation of
-// the bits on both sides, chosen so that four bytes come out of a word by one shift and one mask.
-// Each product tile of 16 x 8 costs eight tensor instructions and four instructions per distance:
-// a multiply-add that turns it into a packed neighbour, and minimum, maximum, minimum for the two
-// best. Blocks of the same queries leave partial results that the last of them to end merges (a
-// second launch would cost a third of the time); minima do not depend on order. Shared memory: 42
-// KiB; 96 registers.
+// Up to two neighbours of 256-bit descriptors: on the integer tensor cores. With the bits of a
+// query as +1 and -1 and those of a train descriptor b as 0 and 1, |a xor b| = |a| - a.b, exact in
+// 32 bits. A block has 16 queries, expanded to bytes in the registers of every one of its warps;
+// the warps share out the train descriptors, eight at a time, which they expand as they come: byte
+// group j of a word is (word >> j) & 0x01010101, the same permutation of the bits on both sides. A
+// product tile of 16 x 8 costs eight tensor instructions, 32 to expand and four per distance: a
+// multiply-add that makes it a packed neighbour, and minimum, maximum, minimum for the two best.
+// Where there are too few queries to fill the device, blocks split the train set and the last to
+// end merges their partial results (a second launch would cost a third of the time). Minima do not
+// depend on order.
 //
 // More neighbours, or other descriptors: a warp per query counts bits, each lane keeps its own
 // best, and the warp draws the smallest one k times.
@@ -37,21 +37,26 @@ constexpr int kTileQueries = 16;
 constexpr int kTileTrains = 8;
 constexpr int kTileBits = 32;
 constexpr int kSteps = kDescriptorBits / kTileBits;
-constexpr int kWarps = 8;
-constexpr int kBlockQueries = kWarps * kTileQueries;  // 128
-constexpr int kBlockTrains = 128;
-// Expanded train descriptor: 256 bytes and 64 of padding, so that the eight lanes of one phase of a
-// 16-byte load meet all banks.
-constexpr int kTrainPitch = 320;
+constexpr int kWarps = 16;
+constexpr int kThreads = kWarps * kWarpLanes;
 
-// |b| - 2 a.b, a distance less |a|, lies in [-256, 256]: biased so that it is never negative.
+constexpr int kWantedBlocks = 132;  // multiprocessors of an H200; a block fills most of one
+constexpr int kLeastTrains = 512;   // that a block is worth having for: four tiles a warp
+constexpr int kMostTrainSplits = 128;
+
+// A distance less |a| lies in [-256, 256]: biased so that it is never negative.
 constexpr uint32_t kOne = 1u << kNeighbourIndexBits;
 constexpr uint32_t kBias = kDescriptorBits * kOne;
 static_assert(2 * kDescriptorBits < 1 << (32 - kNeighbourIndexBits));
 
-// Four bytes of 0 or 1: bits j, 8 + j, 16 + j, 24 + j of a word.
+// Bits j, 8 + j, 16 + j, 24 + j of a word as bytes 0 and 1.
 __device__ __forceinline__ uint32_t Expand(uint32_t word, int j) {
   return (word >> j) & 0x01010101u;
+}
+
+// The same as bytes -1 and 1.
+__device__ __forceinline__ uint32_t ExpandSigned(uint32_t word, int j) {
+  return ~(Expand(word, j) * 0xfeu);
 }
 
 // d += a b; a 16 x 32, b 32 x 8, d 16 x 8.
@@ -59,7 +64,7 @@ __device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4], uint32_t b0,
                                             int32_t (&d)[4]) {
 #if __CUDA_ARCH__ >= 800
   asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -95,11 +100,9 @@ struct TwoBest {
   }
 };
 
-// Partial results of a pair: TwoBest [train blocks][queries], then uint32_t [query blocks][trains].
-__host__ __device__ int TrainBlocks(int train_count) { return DivUp(train_count, kBlockTrains); }
-__host__ __device__ int QueryBlocks(int query_count) { return DivUp(query_count, kBlockQueries); }
-__host__ __device__ int64_t ReverseOffset(int query_count, int train_count) {
-  return static_cast<int64_t>(sizeof(TwoBest)) * TrainBlocks(train_count) * query_count;
+// Train descriptors of each of `splits` blocks, whole tiles.
+__host__ __device__ int TrainsPerBlock(int train_count, int splits) {
+  return RoundUp(DivUp(train_count, splits), kTileTrains);
 }
 
 // Whether this block is the last of `blocks` to come here; what the others wrote before is visible
@@ -118,17 +121,7 @@ __device__ bool IsLastBlock(uint32_t* ticket, int blocks) {
   return last;
 }
 
-// Queries [first, first + kBlockQueries) from the partial results of all train blocks.
-__device__ void MergeQueries(const MatchPair& pair, int first, int k) {
-  const int query = first + static_cast<int>(threadIdx.x);
-  if (threadIdx.x >= kBlockQueries || query >= pair.query_count) return;
-  const auto* partial = reinterpret_cast<const TwoBest*>(pair.scratch) + query;
-  TwoBest best = {kNoPackedNeighbour, kNoPackedNeighbour};
-  const int blocks = TrainBlocks(pair.train_count);
-#pragma unroll 8
-  for (int block = 0; block < blocks; ++block) {
-    best.Add(partial[static_cast<int64_t>(block) * pair.query_count]);
-  }
+__device__ void StoreNearest(const MatchPair& pair, int k, int query, const TwoBest& best) {
   if (k == 1) {
     pair.nearest[query] = best.first;
   } else {
@@ -136,71 +129,24 @@ __device__ void MergeQueries(const MatchPair& pair, int first, int k) {
   }
 }
 
-// Train descriptors [first, first + kBlockTrains) from the partial results of all query blocks.
-__device__ void MergeTrains(const MatchPair& pair, int first) {
-  const int train = first + static_cast<int>(threadIdx.x);
-  if (threadIdx.x >= kBlockTrains || train >= pair.train_count) return;
-  const auto* partial = reinterpret_cast<const uint32_t*>(
-                            pair.scratch + ReverseOffset(pair.query_count, pair.train_count)) +
-                        train;
-  uint32_t best = kNoPackedNeighbour;
-  const int blocks = QueryBlocks(pair.query_count);
-#pragma unroll 8
-  for (int block = 0; block < blocks; ++block) {
-    best = min(best, partial[static_cast<int64_t>(block) * pair.train_count]);
-  }
-  pair.reverse[train] = best;
-}
-
 template <bool kReverse>
-__global__ __launch_bounds__(kWarps* kWarpLanes,
-                             2) void MatchTilesKernel(const __grid_constant__ MatchParams params) {
-  __shared__ __align__(16) uint8_t expanded[kBlockTrains * kTrainPitch];
-  __shared__ uint32_t train_term[kBlockTrains];  // |train| and index, as a packed neighbour
-  __shared__ uint32_t reverse_best[kBlockTrains];
+__global__ __launch_bounds__(kThreads,
+                             1) void MatchTilesKernel(const __grid_constant__ MatchParams params) {
+  __shared__ TwoBest warp_best[kWarps][kTileQueries];
   const MatchPair& pair = params.pair[blockIdx.z];
-  const int first_train = static_cast<int>(blockIdx.x) * kBlockTrains;
-  const int first_query = static_cast<int>(blockIdx.y) * kBlockQueries;
-  if (first_train >= pair.train_count || first_query >= pair.query_count) return;
+  const int first_query = static_cast<int>(blockIdx.x) * kTileQueries;
+  const int per_block = TrainsPerBlock(pair.train_count, params.train_splits);
+  const int first_train = static_cast<int>(blockIdx.y) * per_block;
+  if (first_query >= pair.query_count || first_train >= pair.train_count) return;
+  const int last_train = min(first_train + per_block, pair.train_count);
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = thread / kWarpLanes;
   const int lane = thread % kWarpLanes;
   const int group = lane / 4;   // row of A, column of B
   const int member = lane % 4;  // which two words of a descriptor this lane expands
 
-  // Train descriptors: word w goes to the lanes with member w / 2 as 16-byte pieces, piece j of a
-  // member at 64 * j + 16 * member.
-  for (int i = thread; i < kBlockTrains * kDescriptorWords; i += kWarps * kWarpLanes) {
-    const int train = i / kDescriptorWords;
-    const int word_index = i % kDescriptorWords;
-    const bool exists = first_train + train < pair.train_count;
-    const uint32_t word =
-        exists ? reinterpret_cast<const uint32_t*>(
-                     pair.train)[static_cast<int64_t>(first_train) * kDescriptorWords + i]
-               : 0;
-    uint8_t* row = expanded + train * kTrainPitch + 16 * (word_index / 2);
-#pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      *reinterpret_cast<uint4*>(row + 64 * (2 * (word_index % 2) + j)) =
-          make_uint4(Expand(word, 4 * j), Expand(word, 4 * j + 1), Expand(word, 4 * j + 2),
-                     Expand(word, 4 * j + 3));
-    }
-    int bits = __popc(word);
-#pragma unroll
-    for (int distance = 1; distance < kDescriptorWords; distance *= 2) {
-      bits += __shfl_xor_sync(kFullWarp, bits, distance);
-    }
-    if (word_index == 0) {
-      train_term[train] =
-          exists ? static_cast<uint32_t>(bits) * kOne + static_cast<uint32_t>(first_train + train)
-                 : 0;
-      reverse_best[train] = kNoPackedNeighbour;
-    }
-  }
-
-  // This warp's queries: rows group and group + 8 of its tile.
-  const int query[2] = {first_query + warp * kTileQueries + group,
-                        first_query + warp * kTileQueries + group + 8};
+  // Rows group and group + 8 of the tile.
+  const int query[2] = {first_query + group, first_query + group + 8};
   uint32_t a[kSteps][4];
   uint32_t query_bits[2];
 #pragma unroll
@@ -212,45 +158,54 @@ __global__ __launch_bounds__(kWarps* kWarpLanes,
     }
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
-      // Byte group j of the first word is in step j / 2, then those of the second word.
-      a[j / 2][r + 2 * (j % 2)] = Expand(words.x, j);
-      a[4 + j / 2][r + 2 * (j % 2)] = Expand(words.y, j);
+      a[j / 2][r + 2 * (j % 2)] = ExpandSigned(words.x, j);
+      a[4 + j / 2][r + 2 * (j % 2)] = ExpandSigned(words.y, j);
     }
     int bits = __popc(words.x) + __popc(words.y);
     bits += __shfl_xor_sync(kFullWarp, bits, 1);
     bits += __shfl_xor_sync(kFullWarp, bits, 2);
     query_bits[r] = static_cast<uint32_t>(bits) * kOne;
   }
-  __syncthreads();  // train descriptors are expanded
 
   TwoBest best[2] = {{kNoPackedNeighbour, kNoPackedNeighbour},
                      {kNoPackedNeighbour, kNoPackedNeighbour}};
-  const int trains = min(kBlockTrains, pair.train_count - first_train);
-  for (int tile = 0; tile < trains; tile += kTileTrains) {
-    const auto* b =
-        reinterpret_cast<const uint4*>(expanded + (tile + group) * kTrainPitch) + member;
+  const bool reverse = kReverse && pair.reverse != nullptr;
+  const auto load = [&](int tile) -> uint2 {
+    const int train = tile + group;
+    if (train >= last_train) return make_uint2(0, 0);
+    return reinterpret_cast<const uint2*>(
+        pair.train)[static_cast<int64_t>(train) * (kDescriptorWords / 2) + member];
+  };
+  constexpr int kStride = kWarps * kTileTrains;
+  int tile = first_train + warp * kTileTrains;
+  uint2 next = load(tile);
+  uint2 after_next = load(tile + kStride);
+  for (; tile < last_train; tile += kStride) {
+    const uint2 words = next;
+    next = after_next;
+    after_next = load(tile + 2 * kStride);
+    // Two chains of products, so that one need not wait for the other.
     int32_t product[4] = {0, 0, 0, 0};
+    int32_t other[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int piece = 0; piece < kSteps / 2; ++piece) {
-      const uint4 bytes = b[4 * piece];
-      MultiplyAdd(a[2 * piece], bytes.x, bytes.y, product);
-      MultiplyAdd(a[2 * piece + 1], bytes.z, bytes.w, product);
+    for (int step = 0; step < kSteps / 2; ++step) {
+      MultiplyAdd(a[step], Expand(words.x, 2 * step), Expand(words.x, 2 * step + 1), product);
+      MultiplyAdd(a[4 + step], Expand(words.y, 2 * step), Expand(words.y, 2 * step + 1), other);
     }
-    const int column = tile + 2 * member;
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
-      const bool exists = column + c < trains;
-      const uint32_t term = train_term[column + c];
+      const int train = tile + 2 * member + c;
+      const bool exists = train < last_train;
       uint32_t backwards = kNoPackedNeighbour;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const auto common = static_cast<uint32_t>(product[2 * r + c]);
+        const uint32_t common = static_cast<uint32_t>(product[2 * r + c] + other[2 * r + c]) * kOne;
         // |query| is the same for all neighbours of a query: added at the end.
-        if (exists) best[r].Add(term + kBias - 2 * kOne * common);
+        const uint32_t neighbour = static_cast<uint32_t>(train) + kBias - common;
+        if (exists) best[r].Add(neighbour);
         if constexpr (kReverse) {
           if (query[r] < pair.query_count) {
-            backwards = min(backwards, term / kOne * kOne + query_bits[r] - 2 * kOne * common +
-                                           static_cast<uint32_t>(query[r]));
+            backwards = min(backwards, query_bits[r] + static_cast<uint32_t>(query[r]) - common);
           }
         }
       }
@@ -259,46 +214,59 @@ __global__ __launch_bounds__(kWarps* kWarpLanes,
         for (int distance = 4; distance < kWarpLanes; distance *= 2) {
           backwards = min(backwards, __shfl_xor_sync(kFullWarp, backwards, distance));
         }
-        if (group == 0 && exists) atomicMin(&reverse_best[column + c], backwards);
+        if (reverse && group == 0 && exists) atomicMin(&pair.reverse_scratch[train], backwards);
       }
     }
   }
 
-  auto* partial = reinterpret_cast<TwoBest*>(pair.scratch);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
 #pragma unroll
     for (int distance = 1; distance < 4; distance *= 2) {
-      const TwoBest other = {__shfl_xor_sync(kFullWarp, best[r].first, distance),
-                             __shfl_xor_sync(kFullWarp, best[r].second, distance)};
-      best[r].Add(other);
+      const TwoBest theirs = {__shfl_xor_sync(kFullWarp, best[r].first, distance),
+                              __shfl_xor_sync(kFullWarp, best[r].second, distance)};
+      best[r].Add(theirs);
     }
-    if (member == 0 && query[r] < pair.query_count) {
+    if (member == 0) {
       const uint32_t term = query_bits[r] - kBias;
       if (best[r].first != kNoPackedNeighbour) best[r].first += term;
       if (best[r].second != kNoPackedNeighbour) best[r].second += term;
-      partial[static_cast<int64_t>(blockIdx.x) * pair.query_count + query[r]] = best[r];
+      warp_best[warp][group + 8 * r] = best[r];
     }
   }
-  if constexpr (kReverse) {
-    if (pair.reverse != nullptr) {
-      __syncthreads();  // every warp has put in its minima
-      auto* reverse = reinterpret_cast<uint32_t*>(
-          pair.scratch + ReverseOffset(pair.query_count, pair.train_count));
-      if (thread < trains) {
-        reverse[static_cast<int64_t>(blockIdx.y) * pair.train_count + first_train + thread] =
-            reverse_best[thread];
+  __syncthreads();  // every warp has put in its best
+  const int mine = first_query + thread;
+  if (thread < kTileQueries && mine < pair.query_count) {
+    TwoBest all = warp_best[0][thread];
+#pragma unroll
+    for (int w = 1; w < kWarps; ++w) all.Add(warp_best[w][thread]);
+    if (params.train_splits == 1) {
+      StoreNearest(pair, params.k, mine, all);
+    } else {
+      reinterpret_cast<TwoBest*>(
+          pair.scratch)[static_cast<int64_t>(blockIdx.y) * pair.query_count + mine] = all;
+    }
+  }
+
+  const int splits = DivUp(pair.train_count, per_block);  // those that have something to do
+  const int query_blocks = DivUp(pair.query_count, kTileQueries);
+  if (params.train_splits > 1 && IsLastBlock(pair.tickets + 1 + blockIdx.x, splits)) {
+    if (thread < kTileQueries && mine < pair.query_count) {
+      const auto* partial = reinterpret_cast<const TwoBest*>(pair.scratch) + mine;
+      TwoBest all = {kNoPackedNeighbour, kNoPackedNeighbour};
+#pragma unroll 8
+      for (int split = 0; split < splits; ++split) {
+        all.Add(partial[static_cast<int64_t>(split) * pair.query_count]);
       }
+      StoreNearest(pair, params.k, mine, all);
     }
   }
-  const int query_blocks = QueryBlocks(pair.query_count);
-  if (IsLastBlock(pair.tickets + blockIdx.y, TrainBlocks(pair.train_count))) {
-    MergeQueries(pair, first_query, params.k);
-  }
   if constexpr (kReverse) {
-    if (pair.reverse != nullptr &&
-        IsLastBlock(pair.tickets + query_blocks + blockIdx.x, query_blocks)) {
-      MergeTrains(pair, first_train);
+    if (reverse && IsLastBlock(pair.tickets, splits * query_blocks)) {
+      for (int train = thread; train < pair.train_count; train += kThreads) {
+        pair.reverse[train] = pair.reverse_scratch[train];
+        pair.reverse_scratch[train] = kNoPackedNeighbour;
+      }
     }
   }
 }
@@ -355,17 +323,15 @@ __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchKernel(
 
 }  // namespace
 
-size_t MatchScratchBytes(int query_count, int train_count) {
-  return static_cast<size_t>(ReverseOffset(query_count, train_count) +
-                             static_cast<int64_t>(sizeof(uint32_t)) * QueryBlocks(query_count) *
-                                 train_count);
+size_t MatchScratchBytes(int query_count) {
+  return sizeof(TwoBest) * kMostTrainSplits * static_cast<size_t>(query_count);
 }
 
-size_t MatchTickets(int query_count, int train_count) {
-  return static_cast<size_t>(QueryBlocks(query_count) + TrainBlocks(train_count));
+size_t MatchTickets(int query_count) {
+  return 1 + static_cast<size_t>(DivUp(query_count, kTileQueries));
 }
 
-absl::Status LaunchMatch(const MatchParams& params, cudaStream_t stream) {
+absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
   if (params.pairs == 0) return absl::OkStatus();
   int queries = 0;
   int trains = 0;
@@ -381,11 +347,14 @@ absl::Status LaunchMatch(const MatchParams& params, cudaStream_t stream) {
     SearchKernel<<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
     return CheckLaunch("SearchKernel");
   }
-  const dim3 grid(TrainBlocks(trains), QueryBlocks(queries), params.pairs);
+  const int query_blocks = DivUp(queries, kTileQueries);
+  params.train_splits = Clamp(kWantedBlocks / (query_blocks * params.pairs), 1,
+                              Min(DivUp(trains, kLeastTrains), kMostTrainSplits));
+  const dim3 grid(query_blocks, params.train_splits, params.pairs);
   if (reverse) {
-    MatchTilesKernel<true><<<grid, kWarps * kWarpLanes, 0, stream>>>(params);
+    MatchTilesKernel<true><<<grid, kThreads, 0, stream>>>(params);
   } else {
-    MatchTilesKernel<false><<<grid, kWarps * kWarpLanes, 0, stream>>>(params);
+    MatchTilesKernel<false><<<grid, kThreads, 0, stream>>>(params);
   }
   return CheckLaunch("MatchTilesKernel");
 }

@@ -33,10 +33,11 @@ struct MatchPair {
   PackedNeighbour* nearest;
   // Of all train descriptors their nearest query, [train_count]; null = not wanted.
   PackedNeighbour* reverse;
-  // MatchScratchBytes() of device memory.
+  // Device memory: MatchScratchBytes(); MatchTickets() numbers that are 0 before the launch and
+  // after it; [train_count] that are kNoPackedNeighbour before and after, for `reverse` only.
   uint8_t* scratch;
-  // MatchTickets() numbers of device memory, 0 before the launch and after it.
   uint32_t* tickets;
+  PackedNeighbour* reverse_scratch;
 };
 
 inline constexpr int kMaxMatchPairs = 24;  // of one launch; they travel as kernel parameters
@@ -45,17 +46,18 @@ struct MatchParams {
   MatchPair pair[kMaxMatchPairs];
   int32_t pairs;
   int32_t k;                 // 1..16
+  int32_t train_splits;      // set by LaunchMatch
   int32_t descriptor_bytes;  // 4 or 32
   bool tensor_cores;         // the device multiplies 8-bit matrices (compute capability >= 8.0)
 };
 
 // Scratch and tickets that one pair takes.
-size_t MatchTickets(int query_count, int train_count);
-size_t MatchScratchBytes(int query_count, int train_count);
+size_t MatchTickets(int query_count);
+size_t MatchScratchBytes(int query_count);
 
 // The k nearest train descriptors of every query, and backwards the nearest query of every train
 // descriptor where wanted.
-absl::Status LaunchMatch(const MatchParams& params, cudaStream_t stream);
+absl::Status LaunchMatch(MatchParams params, cudaStream_t stream);
 
 }  // namespace orbserve::gpu
 
