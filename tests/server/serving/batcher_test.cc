@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/batcher.h"
+
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/serving/fake_clock.h"
+#include "tests/server/serving/hand_backend.h"
+
+namespace orbserve {
+namespace {
+
+using std::chrono::microseconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class CountingObserver final : public ServingObserver {
+ public:
+  void OnFrameReceived(int64_t) override { ++received; }
+  void OnFrameFinished(const absl::Status& outcome, size_t) override {
+    ++(outcome.ok() ? ok : failed);
+  }
+  void OnQueueChanged(int change) override { queue += change; }
+  std::atomic<int> received{0}, ok{0}, failed{0}, queue{0};
+};
+
+class BatcherTest : public ::testing::Test {
+ protected:
+  void Make(const BatcherOptions& options) {
+    batcher_ = std::make_unique<Batcher>(&backend_, &clock_, &observer_, options);
+  }
+
+  // Admits the frame called `number`; its outcome appears in outcomes_.
+  Batcher::Ticket Admit(int number, const std::string& client, SteadyTime deadline = kNever,
+                        int64_t bytes = 1) {
+    FrameAdmission admission;
+    admission.client = client;
+    admission.deadline = deadline;
+    admission.message_bytes = bytes;
+    admission.done = [this, number](FrameOutcome outcome) {
+      EXPECT_FALSE(outcomes_.contains(number)) << "frame " << number << " was answered twice";
+      outcomes_[number] = std::move(outcome);
+    };
+    return batcher_->Admit(std::move(admission)).value_or(0);
+  }
+
+  void Ready(Batcher::Ticket ticket, int number,
+             const std::shared_ptr<FeaturePlan>& plan = nullptr) {
+    FrameJob job;
+    job.parameters.max_features = number;
+    batcher_->Ready(ticket, plan == nullptr ? plan_ : plan, std::move(job));
+  }
+
+  Batcher::Ticket Send(int number, const std::string& client, SteadyTime deadline = kNever,
+                       const std::shared_ptr<FeaturePlan>& plan = nullptr) {
+    const Batcher::Ticket ticket = Admit(number, client, deadline);
+    if (ticket != 0) Ready(ticket, number, plan);
+    return ticket;
+  }
+
+  std::optional<ErrorReason> ReasonFor(int number) const {
+    const auto entry = outcomes_.find(number);
+    if (entry == outcomes_.end() || entry->second.status.ok()) return std::nullopt;
+    return ReasonOf(entry->second.status);
+  }
+  bool IsOk(int number) const {
+    const auto entry = outcomes_.find(number);
+    return entry != outcomes_.end() && entry->second.status.ok();
+  }
+
+  void ExpectBalanced() const {
+    const Batcher::Counts counts = batcher_->counts();
+    const int64_t failed = std::accumulate(counts.failed.begin(), counts.failed.end(), int64_t{0});
+    EXPECT_EQ(counts.received, counts.ok + failed + batcher_->open_frames());
+    EXPECT_EQ(counts.received, observer_.received);
+    EXPECT_EQ(counts.ok, observer_.ok);
+    EXPECT_EQ(failed, observer_.failed);
+  }
+
+  FakeClock clock_;
+  HandBackend backend_;
+  CountingObserver observer_;
+  std::shared_ptr<FeaturePlan> plan_ = std::make_shared<HandPlan>(PlanSpec{640, 480, {}}, 64);
+  std::map<int, FrameOutcome> outcomes_;
+  std::unique_ptr<Batcher> batcher_;  // last: answers what is left when it goes
+};
+
+TEST_F(BatcherTest, AnIdleBackendGetsAFrameAtOnceWithoutDelay) {
+  Make({});
+  Send(1, "a");
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  EXPECT_THAT(outcomes_, IsEmpty());
+  backend_.FinishBatch();
+  EXPECT_TRUE(IsOk(1));
+  EXPECT_EQ(outcomes_[1].batch_frames, 1);
+  EXPECT_EQ(outcomes_[1].features->count(), 1u);
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, FramesGatherWhileTheBackendIsBusy) {
+  Make({.max_batch_frames = 4, .max_batches_in_flight = 1});
+  for (int i = 1; i <= 6; ++i) Send(i, "a");
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  EXPECT_THAT(backend_.Numbers(0), ElementsAre(1));
+  backend_.FinishBatch();
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  EXPECT_THAT(backend_.Numbers(0), ElementsAre(2, 3, 4, 5));
+  backend_.FinishBatch();
+  EXPECT_THAT(backend_.Numbers(0), ElementsAre(6));
+  backend_.FinishBatch();
+  ExpectBalanced();
+  EXPECT_EQ(observer_.queue, 0);
+}
+
+TEST_F(BatcherTest, APlanWithASmallerBatchIsRespected) {
+  Make({.max_batch_frames = 16, .max_batches_in_flight = 1});
+  plan_ = std::make_shared<HandPlan>(PlanSpec{8000, 8000, {}}, 2);
+  for (int i = 1; i <= 4; ++i) Send(i, "a");
+  backend_.FinishBatch();
+  EXPECT_THAT(backend_.Numbers(0), ElementsAre(2, 3));
+  backend_.FinishBatch();
+  backend_.FinishBatch();
+}
+
+TEST_F(BatcherTest, AFrameWaitsForOthersAtMostTheDelay) {
+  Make({.max_batch_frames = 8, .max_delay = microseconds(500)});
+  Send(1, "a");
+  clock_.Advance(microseconds(300));
+  Send(2, "b");
+  clock_.Advance(microseconds(199));
+  EXPECT_TRUE(backend_.batches.empty());
+  clock_.Advance(microseconds(1));
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  EXPECT_THAT(backend_.Numbers(0), ElementsAre(1, 2));
+  backend_.FinishBatch();
+  EXPECT_EQ(outcomes_[1].queued, microseconds(500));
+  EXPECT_EQ(outcomes_[2].queued, microseconds(200));
+}
+
+TEST_F(BatcherTest, AFullBatchDoesNotWaitForTheDelay) {
+  Make({.max_batch_frames = 2, .max_delay = microseconds(500)});
+  Send(1, "a");
+  Send(2, "a");
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  backend_.FinishBatch();
+}
+
+TEST_F(BatcherTest, ClientsTakeTurnsInsideABatch) {
+  Make({.max_batch_frames = 4, .max_batches_in_flight = 1});
+  Send(99, "first");
+  for (int i = 1; i <= 64; ++i) Send(i, "greedy");
+  Send(101, "b");
+  Send(102, "c");
+  Send(103, "d");
+  backend_.FinishBatch();
+  EXPECT_THAT(backend_.Numbers(0), ElementsAre(1, 101, 102, 103));
+  backend_.FinishBatch();
+  EXPECT_THAT(backend_.Numbers(0), ElementsAre(2, 3, 4, 5));
+  while (!backend_.batches.empty()) backend_.FinishBatch();
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, APlanOfAnotherClientIsNotStarvedByABacklog) {
+  Make({.max_batch_frames = 4, .max_batches_in_flight = 1});
+  const auto other = std::make_shared<HandPlan>(PlanSpec{320, 240, {}}, 64);
+  for (int i = 1; i <= 40; ++i) Send(i, "greedy");
+  Send(100, "b", kNever, other);
+  backend_.FinishBatch();  // frame 1
+  int batches = 0;
+  while (backend_.Numbers(0) != std::vector<int>{100} && batches < 20) {
+    backend_.FinishBatch();
+    ++batches;
+  }
+  EXPECT_LE(batches, 1);
+  while (!backend_.batches.empty()) backend_.FinishBatch();
+}
+
+TEST_F(BatcherTest, AClientWithManyPlansDoesNotStarveAQueuedOne) {
+  Make({.max_batch_frames = 1, .max_batches_in_flight = 1});
+  std::vector<std::shared_ptr<FeaturePlan>> plans;
+  for (int i = 0; i < 10; ++i) {
+    plans.push_back(std::make_shared<HandPlan>(PlanSpec{100 + i, 100, {}}, 64));
+  }
+  for (int i = 0; i < 10; ++i) Send(1 + i, "greedy", kNever, plans[static_cast<size_t>(i)]);
+  Send(100, "b");
+  backend_.FinishBatch();
+  backend_.FinishBatch();
+  EXPECT_THAT(backend_.Numbers(0), ElementsAre(100));
+  while (!backend_.batches.empty()) backend_.FinishBatch();
+}
+
+TEST_F(BatcherTest, ADeadlineIsAnsweredOnTimeWhileTheBackendIsBusy) {
+  Make({.max_batches_in_flight = 1});
+  Send(1, "a");
+  Send(2, "a", clock_.Now() + microseconds(1000));
+  clock_.Advance(microseconds(999));
+  EXPECT_FALSE(outcomes_.contains(2));
+  clock_.Advance(microseconds(1));
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
+  backend_.FinishBatch();
+  EXPECT_TRUE(backend_.batches.empty()) << "a late frame was launched";
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, ADeadlineIsAnsweredWhileTheFrameIsBeingPrepared) {
+  Make({});
+  const Batcher::Ticket ticket = Admit(1, "a", clock_.Now() + microseconds(10));
+  clock_.Advance(microseconds(10));
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  Ready(ticket, 1);
+  EXPECT_TRUE(backend_.batches.empty());
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, ADeadlineThatHasPassedIsRefusedAtOnce) {
+  Make({});
+  EXPECT_EQ(Admit(1, "a", clock_.Now()), 0u);
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, AFrameThatComesBackLateIsLate) {
+  Make({});
+  Send(1, "a", clock_.Now() + microseconds(10));
+  clock_.Advance(microseconds(11));
+  EXPECT_FALSE(outcomes_.contains(1));
+  backend_.FinishBatch();
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, CancellationBeforeTheLaunchAnswersAtOnceAndCostsNothing) {
+  Make({.max_batches_in_flight = 1});
+  Send(1, "a");
+  const Batcher::Ticket ticket = Send(2, "a");
+  batcher_->Cancel(ticket);
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kCancelled);
+  batcher_->Cancel(ticket);
+  backend_.FinishBatch();
+  EXPECT_TRUE(backend_.batches.empty());
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, CancellationAfterTheLaunchRaisesTheFlag) {
+  Make({});
+  const Batcher::Ticket ticket = Send(1, "a");
+  EXPECT_FALSE(backend_.batches[0].jobs[0].cancelled->load());
+  batcher_->Cancel(ticket);
+  EXPECT_TRUE(backend_.batches[0].jobs[0].cancelled->load());
+  EXPECT_FALSE(outcomes_.contains(1));
+  backend_.FinishBatch();
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kCancelled);
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, QueueAndClientAreBounded) {
+  Make({.max_batches_in_flight = 1, .max_frames = 4, .max_frames_per_client = 3});
+  for (int i = 1; i <= 3; ++i) EXPECT_NE(Admit(i, "a"), 0u);
+  EXPECT_EQ(Admit(4, "a"), 0u);
+  EXPECT_EQ(ReasonFor(4), ErrorReason::kQuotaExceeded);
+  EXPECT_NE(Admit(5, "b"), 0u);
+  EXPECT_EQ(Admit(6, "c"), 0u);
+  EXPECT_EQ(ReasonFor(6), ErrorReason::kQueueFull);
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, BytesThatWaitAreBounded) {
+  Make({.max_bytes = 100});
+  const Batcher::Ticket first = Admit(1, "a", kNever, 60);
+  EXPECT_EQ(Admit(2, "b", kNever, 41), 0u);
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kQueueFull);
+  Ready(first, 1);  // launched: holds its slot, no longer its message
+  EXPECT_NE(Admit(3, "b", kNever, 100), 0u);
+  backend_.FinishBatch();
+}
+
+TEST_F(BatcherTest, APlaceInTheQueueIsFreedByEveryEnd) {
+  Make({.max_batches_in_flight = 1, .max_frames = 1});
+  Send(1, "a");  // launched
+  batcher_->Cancel(Admit(2, "a"));
+  batcher_->Fail(Admit(3, "a"), MakeError(ErrorReason::kBadImage, "no image"));
+  EXPECT_EQ(ReasonFor(3), ErrorReason::kBadImage);
+  Admit(4, "a", clock_.Now() + microseconds(1));
+  clock_.Advance(microseconds(1));
+  EXPECT_NE(Admit(5, "a"), 0u);
+  backend_.FinishBatch();
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, DrainingRefusesNewFramesAndFinishesTheRestWithoutDelay) {
+  Make({.max_delay = microseconds(1'000'000)});
+  Send(1, "a");
+  const Batcher::Ticket preparing = Admit(2, "a");
+  EXPECT_TRUE(backend_.batches.empty());
+  batcher_->BeginDrain();
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  EXPECT_EQ(Admit(3, "a"), 0u);
+  EXPECT_EQ(ReasonFor(3), ErrorReason::kDraining);
+  Ready(preparing, 2);
+  backend_.FinishBatch();
+  backend_.FinishBatch();
+  EXPECT_TRUE(IsOk(1));
+  EXPECT_TRUE(IsOk(2));
+  ExpectBalanced();
+}
+
+TEST_F(BatcherTest, TheDestructorAnswersWhatWaits) {
+  Make({});
+  const Batcher::Ticket delayed = Admit(1, "a");
+  Admit(2, "b");
+  EXPECT_NE(delayed, 0u);
+  batcher_.reset();
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDraining);
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDraining);
+  EXPECT_EQ(observer_.received, observer_.ok + observer_.failed);
+}
+
+TEST_F(BatcherTest, TheDestructorWaitsForBatchesInFlight) {
+  Make({});
+  Send(1, "a");
+  std::thread finisher([this] { backend_.FinishBatch(); });
+  batcher_.reset();
+  finisher.join();
+  EXPECT_TRUE(IsOk(1));
+}
+
+TEST_F(BatcherTest, ABackendThatAnswersTooFewFramesIsOurBug) {
+  Make({});
+  Send(1, "a");
+  std::move(backend_.batches[0].done)({});
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kInternal);
+  backend_.batches.clear();
+}
+
+}  // namespace
+}  // namespace orbserve

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/plan_cache.h"
+
+#include <deque>
+
+#include "gtest/gtest.h"
+#include "tests/server/serving/hand_backend.h"
+
+namespace orbserve {
+namespace {
+
+class HandExecutor final : public Executor {
+ public:
+  void Run(absl::string_view, absl::AnyInvocable<void() &&> task) override {
+    tasks.push_back(std::move(task));
+  }
+  void RunAll() {
+    while (!tasks.empty()) {
+      auto task = std::move(tasks.front());
+      tasks.pop_front();
+      std::move(task)();
+    }
+  }
+  std::deque<absl::AnyInvocable<void() &&>> tasks;
+};
+
+class PlanCacheTest : public ::testing::Test {
+ protected:
+  // Asks for the plan of a frame `width_px` wide; null until it is there, or when it failed.
+  std::shared_ptr<std::shared_ptr<FeaturePlan>> Get(PlanCache& cache, int width_px) {
+    auto plan = std::make_shared<std::shared_ptr<FeaturePlan>>();
+    cache.Get({width_px, 480, {}}, "a", [this, plan](PlanCache::PlanOr made) {
+      ++answers_;
+      if (made.ok()) *plan = *made;
+    });
+    return plan;
+  }
+
+  HandBackend backend_;
+  HandExecutor executor_;
+  int answers_ = 0;
+};
+
+TEST_F(PlanCacheTest, APlanIsBuiltByTheExecutorAndOnceForAllWhoAsk) {
+  PlanCache cache(&backend_, &executor_, {});
+  const auto first = Get(cache, 640);
+  const auto second = Get(cache, 640);
+  EXPECT_EQ(backend_.plans_made, 0);
+  EXPECT_EQ(executor_.tasks.size(), 1u);
+  executor_.RunAll();
+  EXPECT_EQ(backend_.plans_made, 1);
+  EXPECT_EQ(answers_, 2);
+  EXPECT_EQ(*first, *second);
+  const auto third = Get(cache, 640);  // inside the call
+  EXPECT_EQ(*third, *first);
+}
+
+TEST_F(PlanCacheTest, TheLeastRecentlyUsedPlanGoesFirst) {
+  PlanCache cache(&backend_, &executor_, {.max_plans = 2});
+  const auto a = Get(cache, 1);
+  const auto b = Get(cache, 2);
+  executor_.RunAll();
+  Get(cache, 1);
+  Get(cache, 3);
+  executor_.RunAll();
+  EXPECT_EQ(cache.plan_count(), 2);
+  EXPECT_EQ(*Get(cache, 1), *a);
+  Get(cache, 2);
+  EXPECT_EQ(executor_.tasks.size(), 1u) << "plan 2 should have been forgotten";
+  executor_.RunAll();
+}
+
+TEST_F(PlanCacheTest, BytesBoundTheCacheAndTheLatestPlanStays) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 500});  // a plan has 1000
+  Get(cache, 1);
+  executor_.RunAll();
+  EXPECT_EQ(cache.plan_count(), 1);
+  Get(cache, 2);
+  executor_.RunAll();
+  EXPECT_EQ(cache.plan_count(), 1);
+  Get(cache, 2);
+  EXPECT_TRUE(executor_.tasks.empty());
+}
+
+TEST_F(PlanCacheTest, AFailureIsToldToAllAndNotKept) {
+  PlanCache cache(&backend_, &executor_, {});
+  backend_.plan_status = MakeError(ErrorReason::kOutOfMemory, "no room");
+  const auto first = Get(cache, 640);
+  const auto second = Get(cache, 640);
+  executor_.RunAll();
+  EXPECT_EQ(answers_, 2);
+  EXPECT_EQ(*first, nullptr);
+  EXPECT_EQ(*second, nullptr);
+  backend_.plan_status = absl::OkStatus();
+  const auto third = Get(cache, 640);
+  executor_.RunAll();
+  EXPECT_NE(*third, nullptr);
+}
+
+}  // namespace
+}  // namespace orbserve
