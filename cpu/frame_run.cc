@@ -318,28 +318,55 @@ void FrameRun::MarkTiles(int level, int x, int y) {
   }
 }
 
+// Marked tiles below each other make a run; runs beside each other are joined where smoothing the
+// hull of both costs no more than smoothing them one by one. A band of tile rows at a time, so that
+// what neighbouring runs read of the image is in the first cache still.
 int FrameRun::CollectBlurRuns(int level) {
   const LevelPlan& l = plan_.levels()[level];
   const uint8_t* const marks = At<uint8_t>(l.tile_marks);
-  Region* const runs = At<Region>(l.blur_runs);
+  BlurRun* const runs = At<BlurRun>(l.blur_runs);
   int count = 0;
   int64_t pixels = 0;
-  for (int column = 0; column < l.tile_columns; ++column) {
-    const uint8_t* const marked = marks + static_cast<ptrdiff_t>(column) * l.tile_rows;
-    for (int row = 0; row < l.tile_rows;) {
-      if (marked[row] == 0) {
-        ++row;
-        continue;
+  for (int band = 0; band < l.tile_rows; band += kMaxBlurRunTiles) {
+    const int band_end = std::min(band + kMaxBlurRunTiles, l.tile_rows);
+    // Where the runs of this column and of those that a joined run can span begin.
+    std::array<int, kMaxBlurRunColumns + 1> first_of;
+    first_of.fill(count);
+    for (int column = 0; column < l.tile_columns; ++column) {
+      std::copy(first_of.begin() + 1, first_of.end(), first_of.begin());
+      first_of.back() = count;
+      const uint8_t* const marked = marks + static_cast<ptrdiff_t>(column) * l.tile_rows;
+      for (int row = band; row < band_end; ++row) {
+        if (marked[row] == 0) continue;
+        BlurRun run = {column, column + 1, row, row + 1};
+        while (run.row_end < band_end && marked[run.row_end] != 0) ++run.row_end;
+        row = run.row_end;
+        runs[count++] = run;
       }
-      int end = row + 1;
-      while (end < l.tile_rows && end - row < kMaxBlurRunTiles && marked[end] != 0) ++end;
-      const Region run = {column * kBlurTileWidthPx, row * kBlurTileHeightPx,
-                          std::min((column + 1) * kBlurTileWidthPx, l.width_px),
-                          std::min(end * kBlurTileHeightPx, l.height_px)};
-      pixels += static_cast<int64_t>(run.x_end - run.x_begin) * (run.y_end - run.y_begin);
-      runs[count++] = run;
-      row = end;
+      for (int right = first_of.back(); right < count; ++right) {
+        for (int left = first_of[kMaxBlurRunColumns - 1]; left < first_of.back(); ++left) {
+          if (!runs[left].JoinsWith(runs[right])) continue;
+          const BlurRun hull = runs[left].HullWith(runs[right]);
+          // No tile may belong to two runs: they are smoothed at the same time.
+          bool free = true;
+          for (int i = first_of.front(); i < count; ++i) {
+            free = free && (i == left || i == right || !runs[i].Overlaps(hull));
+          }
+          if (!free) continue;
+          // The hull takes the place of the right one, where the next column looks for it.
+          runs[right] = hull;
+          runs[left] = {};
+          break;
+        }
+      }
     }
+  }
+  const auto last = std::remove_if(
+      runs, runs + count, [](const BlurRun& run) { return run.column_begin == run.column_end; });
+  count = static_cast<int>(last - runs);
+  for (int i = 0; i < count; ++i) {
+    pixels += static_cast<int64_t>(runs[i].column_end - runs[i].column_begin) *
+              (runs[i].row_end - runs[i].row_begin) * (kBlurTileWidthPx * kBlurTileHeightPx);
   }
   workspace_.levels[level].blur_runs = count;
   if (count == 0 || serial_) return std::min(count, 1);
@@ -348,10 +375,15 @@ int FrameRun::CollectBlurRuns(int level) {
 }
 
 void FrameRun::Smooth(int level, int run_begin, int run_end) {
-  const Region* const runs = At<Region>(plan_.levels()[level].blur_runs);
+  const LevelPlan& l = plan_.levels()[level];
+  const BlurRun* const runs = At<BlurRun>(l.blur_runs);
   float* const scratch = reinterpret_cast<float*>(Scratch());
   for (int i = run_begin; i < run_end; ++i) {
-    stages_.blur(Image(level), Blurred(level), runs[i], scratch);
+    const Region region = {runs[i].column_begin * kBlurTileWidthPx,
+                           runs[i].row_begin * kBlurTileHeightPx,
+                           std::min(runs[i].column_end * kBlurTileWidthPx, l.width_px),
+                           std::min(runs[i].row_end * kBlurTileHeightPx, l.height_px)};
+    stages_.blur(Image(level), Blurred(level), region, scratch);
   }
 }
 

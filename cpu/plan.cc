@@ -147,8 +147,8 @@ void CpuPlan::LayOutMemory() {
       level.blurred = ReserveImage(level, &end);
       const size_t tiles = static_cast<size_t>(level.tile_columns) * level.tile_rows;
       level.tile_marks = Reserve(tiles, &end);
-      level.blur_runs = Reserve(tiles * sizeof(Region), &end);
-      const Region largest = {0, 0, kBlurTileWidthPx,
+      level.blur_runs = Reserve(tiles * sizeof(BlurRun), &end);
+      const Region largest = {0, 0, kMaxBlurRunColumns * kBlurTileWidthPx,
                               std::min(kMaxBlurRunTiles, level.tile_rows) * kBlurTileHeightPx};
       scratch = std::max<size_t>(scratch, BlurScratchFloats(largest) * sizeof(float));
     }

@@ -18,6 +18,7 @@
 #include "cpu/stages.h"
 #include "cpu/workspace.h"
 #include "features/backend.h"
+#include "features/host_device.h"
 
 namespace orbserve::cpu {
 
@@ -25,9 +26,39 @@ namespace orbserve::cpu {
 // wide as the blur stage may write past its region; low tiles leave little smoothed for nothing.
 inline constexpr int kBlurTileWidthPx = 64;
 inline constexpr int kBlurTileHeightPx = 8;
-// Tiles below each other are smoothed in one go, up to this many: the row-filtered values of a run
-// stay in the second cache, and the six rows filtered twice at its ends weigh little.
+// Most tiles that are smoothed in one go, in both directions: the stage itself proceeds in strips
+// of four tiles, and more rows save little, as only the six at the ends are filtered twice.
 inline constexpr int kMaxBlurRunTiles = 16;
+inline constexpr int kMaxBlurRunColumns = 4;
+
+// A rectangle of tiles that is smoothed in one go.
+struct BlurRun {
+  int column_begin = 0;
+  int column_end = 0;  // = column_begin: empty
+  int row_begin = 0;
+  int row_end = 0;
+
+  // In tiles. Six rows are filtered beyond a run's own, three quarters of a tile; in each row, the
+  // pixels of somewhat less than half a tile are converted beyond its own.
+  float Cost() const {
+    return (static_cast<float>(row_end - row_begin) + 0.75f) *
+           (static_cast<float>(column_end - column_begin) + 0.4f);
+  }
+  // `right` begins at the column where this one ends.
+  BlurRun HullWith(const BlurRun& right) const {
+    return {column_begin, right.column_end, Min(row_begin, right.row_begin),
+            Max(row_end, right.row_end)};
+  }
+  bool Overlaps(const BlurRun& other) const {
+    return column_begin < other.column_end && other.column_begin < column_end &&
+           row_begin < other.row_end && other.row_begin < row_end;
+  }
+  // Whether both are better smoothed as one.
+  bool JoinsWith(const BlurRun& right) const {
+    return column_begin < column_end && right.column_end - column_begin <= kMaxBlurRunColumns &&
+           HullWith(right).Cost() <= Cost() + right.Cost();
+  }
+};
 
 // One level of the pyramid.
 struct LevelPlan {
@@ -61,7 +92,7 @@ struct LevelPlan {
   size_t points = 0;        // LevelPoint [max_points]
   size_t descriptors = 0;   // uint8_t [max_points][descriptor bytes]
   size_t tile_marks = 0;    // uint8_t [tile_columns][tile_rows]
-  size_t blur_runs = 0;     // Region [tile_columns * tile_rows]
+  size_t blur_runs = 0;     // BlurRun [tile_columns * tile_rows]
 };
 
 // Thread-safe: constant but for its pools.
