@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/simd/ops-inl.h"
 #include "features/algo/corner.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -32,6 +33,7 @@ using D8 = hn::ScalableTag<uint8_t>;
 using D16 = hn::Repartition<int16_t, D8>;
 using D32 = hn::Repartition<int32_t, D8>;
 constexpr int kBlocks = static_cast<int>(hn::MaxLanes(D8())) / 16;
+constexpr int kPrefetchPoints = 8;  // ahead
 constexpr int kRows = 2 * algo::kHarrisRadiusPx + 1;
 
 // 16 bytes from each of kBlocks addresses.
@@ -104,6 +106,8 @@ void HarrisResponses(const ImageView& image, const Candidate* points, int count,
   for (int i = 0; i < count; i += kBlocks) {
     const uint8_t* corner[kBlocks];
     for (int k = 0; k < kBlocks; ++k) {
+      const Candidate& next = points[std::min(i + k + kPrefetchPoints, count - 1)];
+      PrefetchSquare(image, next.x, next.y, algo::kHarrisRadiusPx);
       const Candidate& point = points[std::min(i + k, count - 1)];
       corner[k] = image.Row(point.y - algo::kHarrisRadiusPx) + point.x - algo::kHarrisRadiusPx;
     }

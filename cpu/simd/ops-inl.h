@@ -14,6 +14,8 @@
 #include <cstdint>
 
 #include "cpu/simd/targets.h"
+#include "features/image_view.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,6 +48,16 @@ HWY_INLINE HWY_MAYBE_UNUSED VecI32 SumPairProducts(VecI16 a, VecI16 b) {
   return VecI32{vpaddq_s32(vmull_s16(vget_low_s16(a.raw), vget_low_s16(b.raw)),
                            vmull_s16(vget_high_s16(a.raw), vget_high_s16(b.raw)))};
 #endif
+}
+
+// Asks for the square of pixels at most `radius` from (x, y), which lies in the image: its rows are
+// on different pages, which hardware does not foresee. At most 64 pixels wide.
+HWY_INLINE HWY_MAYBE_UNUSED void PrefetchSquare(const ImageView& image, int x, int y, int radius) {
+  for (int v = -radius; v <= radius; ++v) {
+    const uint8_t* centre = image.Row(y + v) + x;
+    hwy::Prefetch(centre - radius);
+    hwy::Prefetch(centre + radius);
+  }
 }
 
 #endif  // ORBSERVE_SIMD_TARGET_HAS_VECTORS

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/simd/ops-inl.h"
 #include "features/algo/orientation.h"
 #include "features/host_device.h"
 
@@ -117,6 +118,10 @@ void IntensityCentroidAngles(const ImageView& image, LevelPoint* points, int cou
     alignas(64) int32_t y[kChunk];
     alignas(64) float angle[kChunk];
     for (int i = 0; i < size; ++i) {
+      if (begin + i + 1 < count) {
+        const LevelPoint& next = points[begin + i + 1];
+        PrefetchSquare(image, next.x, next.y, algo::kCentroidRadiusPx);
+      }
       const LevelPoint& point = points[begin + i];
       const algo::Moments moments = DiscMoments(image.Row(point.y) + point.x, image.pitch_bytes);
       x[i] = moments.x;

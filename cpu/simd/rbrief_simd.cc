@@ -56,6 +56,7 @@ using DF = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<DF>;
 using D8 = hn::ScalableTag<uint8_t>;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(DF()));
+constexpr int kReachPx = algo::kRBriefRadiusPx;
 
 // What turns points of the pattern into byte offsets from the keypoint.
 struct Turn {
@@ -119,6 +120,7 @@ void DescribeRBrief256(const ImageView& blurred, const LevelPoint* points, int c
   const DI di;
   const auto pitch = hn::Set(di, static_cast<int32_t>(blurred.pitch_bytes));
   for (int i = 0; i < count; ++i) {
+    if (i + 1 < count) PrefetchSquare(blurred, points[i + 1].x, points[i + 1].y, kReachPx);
     const LevelPoint& point = points[i];
     const algo::SinCos angle = algo::SinCosOf(algo::RadiansOfDegrees(point.angle_deg));
     const Turn turn = {hn::Set(df, angle.cosine), hn::Set(df, angle.sine), pitch};
