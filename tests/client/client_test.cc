@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "orbserve/client.h"
+
+#include <atomic>
+#include <thread>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "gtest/gtest.h"
+
+namespace orbserve::client {
+namespace {
+
+grpc::Status WireError(grpc::StatusCode code, const std::string& reason, const std::string& message,
+                       uint32_t retry_after_ms = 0) {
+  v1::Status wire;
+  wire.set_code(code);
+  wire.set_reason(reason);
+  wire.set_message(message);
+  wire.set_retry_after_ms(retry_after_ms);
+  return grpc::Status(code, message, wire.SerializeAsString());
+}
+
+// A service whose answers the test decides.
+class FakeService : public v1::Features::Service {
+ public:
+  grpc::Status Extract(grpc::ServerContext* context, const v1::ExtractRequest* request,
+                       v1::ExtractResponse* response) override {
+    const int now = ++running;
+    int seen = most_running;
+    while (now > seen && !most_running.compare_exchange_weak(seen, now)) {
+    }
+    const auto id = context->client_metadata().find("x-client-id");
+    if (id != context->client_metadata().end()) {
+      absl::MutexLock lock(&mutex);
+      client_id = std::string(id->second.data(), id->second.size());
+    }
+    const int call = ++calls;
+    while (hold && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    --running;
+    if (call <= refusals) {
+      return WireError(grpc::RESOURCE_EXHAUSTED, "QUEUE_FULL", "the queue is full", 1);
+    }
+    if (request->frame().width_px() == 0) {
+      return WireError(grpc::INVALID_ARGUMENT, "BAD_IMAGE", "width_px must be positive; got 0");
+    }
+    response->set_sequence(request->frame().sequence());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status StreamFrames(grpc::ServerContext* context,
+                            grpc::ServerReaderWriter<v1::StreamFramesResponse,
+                                                     v1::StreamFramesRequest>* stream) override {
+    v1::StreamFramesRequest request;
+    if (!stream->Read(&request) || !request.has_open()) return grpc::Status::CANCELLED;
+    if (request.open().pipeline().preset() == "bad") {
+      return WireError(grpc::INVALID_ARGUMENT, "BAD_OPTIONS", "no such preset");
+    }
+    while (hold && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    v1::StreamFramesResponse response;
+    response.mutable_opened()->set_max_in_flight(4);
+    stream->Write(response);
+    response.Clear();
+    response.mutable_going_away()->mutable_status()->set_reason("DRAINING");
+    while (stream->Read(&request)) {
+      if (request.frame().sequence() == 2) stream->Write(response);
+      v1::StreamFramesResponse answer;
+      answer.mutable_result()->set_sequence(request.frame().sequence());
+      stream->Write(answer);
+    }
+    return grpc::Status::OK;
+  }
+
+  std::atomic<int> running = 0;
+  std::atomic<int> most_running = 0;
+  std::atomic<int> calls = 0;
+  std::atomic<int> refusals = 0;
+  std::atomic<bool> hold = false;
+  absl::Mutex mutex;
+  std::string client_id ABSL_GUARDED_BY(mutex);
+};
+
+class ClientTest : public ::testing::Test {
+ protected:
+  ClientTest() {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+  }
+
+  ~ClientTest() override {
+    service_.hold = false;
+    server_->Shutdown();
+  }
+
+  std::unique_ptr<Client> Connect(const ClientOptions& options = {}) {
+    return std::make_unique<Client>(server_->InProcessChannel({}), options);
+  }
+
+  static v1::ExtractRequest Request(uint64_t sequence = 0) {
+    v1::ExtractRequest request;
+    request.mutable_frame()->set_width_px(1);
+    request.mutable_frame()->set_sequence(sequence);
+    return request;
+  }
+
+  FakeService service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(ClientTest, ErrorCarriesCodeReasonAndMessageOfTheServer) {
+  const auto response = Connect()->Extract(v1::ExtractRequest());
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(response.status().message(), "BAD_IMAGE: width_px must be positive; got 0");
+  EXPECT_EQ(WireStatusOf(response.status()).reason(), "BAD_IMAGE");
+  EXPECT_EQ(WireStatusOf(response.status()).message(), "width_px must be positive; got 0");
+}
+
+TEST_F(ClientTest, ErrorOfTheWayHasNoReason) {
+  const auto client = Client::Connect("127.0.0.1:1", {});
+  ASSERT_TRUE(client.ok());
+  const auto info = (*client)->GetServerInfo();
+  EXPECT_EQ(info.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(WireStatusOf(info.status()).reason(), "");
+  EXPECT_EQ(WireStatusOf(info.status()).code(), 14);
+}
+
+TEST_F(ClientTest, CallsCarryTheClientsName) {
+  ASSERT_TRUE(Connect({.client_id = "robot-7"})->Extract(Request()).ok());
+  absl::MutexLock lock(&service_.mutex);
+  EXPECT_EQ(service_.client_id, "robot-7");
+}
+
+TEST_F(ClientTest, CallEndsAtItsTimeout) {
+  service_.hold = true;
+  const auto response = Connect({.timeout = absl::Milliseconds(50)})->Extract(Request());
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ClientTest, CertificateFilesThatCannotBeUsedAreNamed) {
+  EXPECT_EQ(Client::Connect("localhost:1", {.tls_ca_file = "/not/there.pem"}).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(Client::Connect("localhost:1", {.tls_ca_file = "/dev/null"}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ClientTest, PipelineKeepsNoMoreThanItsWindowUnderWayAndAnswersAll) {
+  constexpr int kCalls = 300;
+  constexpr int kWindow = 5;
+  const auto client = Connect();
+  std::atomic<int> answered = 0;
+  std::atomic<uint64_t> sum = 0;
+  {
+    ExtractPipeline pipeline(client.get(), {.max_in_flight = kWindow});
+    for (int i = 0; i < kCalls; ++i) {
+      pipeline.Submit(Request(static_cast<uint64_t>(i)),
+                      [&](absl::StatusOr<v1::ExtractResponse> r) {
+                        ASSERT_TRUE(r.ok()) << r.status();
+                        sum += r->sequence();
+                        ++answered;
+                      });
+    }
+    pipeline.Drain();
+    EXPECT_EQ(answered, kCalls);
+  }
+  EXPECT_EQ(sum, kCalls * (kCalls - 1) / 2);
+  EXPECT_LE(service_.most_running, kWindow);
+}
+
+TEST_F(ClientTest, PipelineTriesAgainWhenTheServerSaysSo) {
+  service_.refusals = 3;
+  const auto client = Connect();
+  ExtractPipeline pipeline(client.get(), {.max_in_flight = 1, .max_attempts = 4});
+  absl::Status status = absl::UnknownError("no answer");
+  pipeline.Submit(Request(), [&](absl::StatusOr<v1::ExtractResponse> r) { status = r.status(); });
+  pipeline.Drain();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(service_.calls, 4);
+}
+
+TEST_F(ClientTest, PipelineGivesUpAfterItsTriesAndNeverRepeatsWhatIsWrong) {
+  service_.refusals = 1000;
+  const auto client = Connect();
+  ExtractPipeline pipeline(client.get(), {.max_in_flight = 1, .max_attempts = 3});
+  absl::Status status;
+  const auto keep = [&](absl::StatusOr<v1::ExtractResponse> r) { status = r.status(); };
+  pipeline.Submit(Request(), keep);
+  pipeline.Drain();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(service_.calls, 3);
+  service_.refusals = 0;
+  pipeline.Submit(v1::ExtractRequest(), keep);
+  pipeline.Drain();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(service_.calls, 4);
+}
+
+TEST_F(ClientTest, CancelledPipelineAnswersWhatIsUnderWayAndWaiting) {
+  service_.hold = true;
+  const auto client = Connect();
+  std::atomic<int> cancelled = 0;
+  ExtractPipeline pipeline(client.get(), {.max_in_flight = 2});
+  const auto count = [&](absl::StatusOr<v1::ExtractResponse> r) {
+    cancelled += r.status().code() == absl::StatusCode::kCancelled ? 1 : 0;
+  };
+  std::thread submitter([&] {
+    for (int i = 0; i < 4; ++i) pipeline.Submit(Request(), count);
+  });
+  while (service_.running < 2) absl::SleepFor(absl::Milliseconds(1));
+  pipeline.Cancel();
+  submitter.join();
+  pipeline.Drain();
+  EXPECT_EQ(cancelled, 4);
+}
+
+TEST_F(ClientTest, StreamGivesResultsInOrderAndEndsWell) {
+  const auto client = Connect();
+  auto stream = client->OpenStream({});
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  EXPECT_EQ((*stream)->opened().max_in_flight(), 4u);
+  constexpr uint64_t kFrames = 50;
+  std::thread sender([&] {
+    for (uint64_t i = 0; i < kFrames; ++i) {
+      v1::Frame frame;
+      frame.set_sequence(i);
+      EXPECT_TRUE((*stream)->Send(std::move(frame)).ok());
+    }
+    EXPECT_TRUE((*stream)->CloseSend().ok());
+  });
+  for (uint64_t i = 0; i < kFrames; ++i) {
+    const auto result = (*stream)->Receive();
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_TRUE(result->has_value());
+    EXPECT_EQ((*result)->sequence(), i);
+  }
+  const auto end = (*stream)->Receive();
+  sender.join();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_FALSE(end->has_value());
+  EXPECT_TRUE((*stream)->going_away());
+}
+
+TEST_F(ClientTest, StreamThatIsRefusedTellsWhy) {
+  v1::StreamOpen open;
+  open.mutable_pipeline()->set_preset("bad");
+  const auto stream = Connect()->OpenStream(open);
+  EXPECT_EQ(stream.status().message(), "BAD_OPTIONS: no such preset");
+}
+
+TEST_F(ClientTest, StreamThatIsNotOpenedInTimeIsGivenUp) {
+  service_.hold = true;
+  const auto stream = Connect({.timeout = absl::Milliseconds(50)})->OpenStream({});
+  EXPECT_EQ(stream.status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ClientTest, CancelWakesAReceiverAndTheStreamSaysSo) {
+  const auto client = Connect();
+  auto stream = client->OpenStream({});
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  std::thread canceller([&] { (*stream)->Cancel(); });
+  const auto result = (*stream)->Receive();
+  canceller.join();
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_FALSE((*stream)->Send({}).ok());
+}
+
+TEST_F(ClientTest, HealthOfAServerWithoutTheServiceIsAnError) {
+  EXPECT_EQ(Connect()->CheckHealth().status().code(), absl::StatusCode::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace orbserve::client

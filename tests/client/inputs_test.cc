@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/inputs.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/temporary_folder.h"
+
+namespace orbserve::cli {
+namespace {
+
+using ::orbserve::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> Relatives(const std::vector<InputFile>& files) {
+  std::vector<std::string> names;
+  for (const InputFile& file : files) names.push_back(file.relative);
+  return names;
+}
+
+absl::StatusOr<std::vector<InputFile>> Expand(const std::vector<std::string>& inputs,
+                                              const std::string& names = "",
+                                              const std::string& excluded = "") {
+  std::istringstream stream(names);
+  return ExpandInputs(inputs, stream, excluded);
+}
+
+TEST(NaturalLessTest, NumbersCountByTheirValue) {
+  std::vector<std::string> names = {"10.png", "9.png", "a10",  "a9b", "a9", "010.png",
+                                    "1.png",  "a/2",   "a/10", "a.b", "B",  "b"};
+  std::sort(names.begin(), names.end(),
+            [](const std::string& a, const std::string& b) { return NaturalLess(a, b); });
+  EXPECT_THAT(names, ElementsAre("1.png", "9.png", "010.png", "10.png", "B", "a/2", "a/10", "a.b",
+                                 "a9", "a9b", "a10", "b"));
+}
+
+TEST(NaturalLessTest, IsATotalOrder) {
+  constexpr uint32_t kSeed = 7;
+  std::mt19937 random(kSeed);
+  std::vector<std::string> names;
+  for (int i = 0; i < 60; ++i) {
+    std::string name;
+    for (uint32_t length = random() % 6; length > 0; --length) name += "01a/9."[random() % 6];
+    names.push_back(name);
+  }
+  for (const std::string& a : names) {
+    EXPECT_FALSE(NaturalLess(a, a));
+    for (const std::string& b : names) {
+      if (a != b) {
+        EXPECT_NE(NaturalLess(a, b), NaturalLess(b, a)) << a << " " << b;
+      }
+      for (const std::string& c : names) {
+        if (NaturalLess(a, b) && NaturalLess(b, c)) {
+          EXPECT_TRUE(NaturalLess(a, c)) << a << " " << b << " " << c;
+        }
+      }
+    }
+  }
+}
+
+TEST(ExpandInputsTest, FolderIsReadRecursivelyAndOthersThanImagesArePassedOver) {
+  const TemporaryFolder folder;
+  for (const char* name : {"b/10.png", "b/9.PNG", "a.jpeg", "notes.txt", "b/c/x.ppm", ".hidden.jpg",
+                           ".git/y.png", "z.pnm", "image.jpg.npz"}) {
+    folder.Write(name, "x");
+  }
+  const auto files = Expand({folder.path()});
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(Relatives(*files),
+              ElementsAre("a.jpeg", "b/9.PNG", "b/10.png", "b/c/x.ppm", "z.pnm"));
+  EXPECT_EQ((*files)[0].path, folder / "a.jpeg");
+}
+
+TEST(ExpandInputsTest, ExplicitFileIsListedWhateverItsName) {
+  const TemporaryFolder folder;
+  const std::string odd = folder.Write("odd.dat", "x");
+  const auto files = Expand({odd, "sub/./there.jpg", "../up/x.jpg"});
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(Relatives(*files), ElementsAre("odd.dat", "sub/there.jpg", "x.jpg"));
+}
+
+TEST(ExpandInputsTest, DashReadsNamesFromStandardInput) {
+  const auto files = Expand({"-"}, "a.jpg\r\n\nb c.png");
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(Relatives(*files), ElementsAre("a.jpg", "b c.png"));
+}
+
+TEST(ExpandInputsTest, TwoInputsOfOneOutputAreAnError) {
+  const auto files = Expand({"/x/1.jpg", "/y/1.jpg"});
+  ASSERT_FALSE(files.ok());
+  EXPECT_THAT(std::string(files.status().message()), HasSubstr("/x/1.jpg and /y/1.jpg"));
+}
+
+TEST(ExpandInputsTest, FolderWithoutImagesIsAnError) {
+  const TemporaryFolder folder;
+  folder.Write("notes.txt", "x");
+  EXPECT_FALSE(Expand({folder.path()}).ok());
+}
+
+TEST(ExpandInputsTest, ExcludedFolderIsNotEntered) {
+  const TemporaryFolder folder;
+  folder.Write("a.png", "x");
+  folder.Write("overlays/a.png.png", "x");
+  const auto files = Expand({folder.path()}, "", folder / "overlays");
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(Relatives(*files), ElementsAre("a.png"));
+}
+
+TEST(ParseShardTest, TakesOnlyIndexBelowCount) {
+  const auto shard = ParseShard("2/7");
+  ASSERT_TRUE(shard.ok());
+  EXPECT_EQ(shard->index, 2);
+  EXPECT_EQ(shard->count, 7);
+  for (const char* bad : {"", "/", "1", "7/7", "-1/3", "0/0", "1/-2", "a/b", "1/2/3", "1/"}) {
+    EXPECT_FALSE(ParseShard(bad).ok()) << bad;
+  }
+}
+
+TEST(TakeShardTest, ShardsPartTheFilesEvenlyByByteSortedPath) {
+  std::vector<InputFile> files;
+  for (int i = 0; i < 103; ++i) {
+    files.push_back({"/in/" + std::to_string(i) + ".png", std::to_string(i) + ".png"});
+  }
+  std::vector<std::string> sorted = Relatives(files);
+  std::sort(sorted.begin(), sorted.end());
+  for (const int64_t count : {1, 2, 7, 103, 200}) {
+    std::set<std::string> seen;
+    for (int64_t index = 0; index < count; ++index) {
+      std::vector<std::string> part = Relatives(TakeShard(files, {index, count}));
+      EXPECT_LE(part.size(), 103u / static_cast<size_t>(count) + 1);
+      if (!part.empty()) {
+        std::sort(part.begin(), part.end());
+        EXPECT_EQ(part[0], sorted[static_cast<size_t>(index)]);
+      }
+      for (const std::string& name : part) EXPECT_TRUE(seen.insert(name).second) << name;
+    }
+    EXPECT_EQ(seen.size(), 103u) << count;
+  }
+}
+
+TEST(TakeShardTest, PartDoesNotDependOnTheOrderOfTheInputs) {
+  std::vector<InputFile> files;
+  for (int i = 0; i < 20; ++i) files.push_back({"", std::to_string(i)});
+  std::vector<InputFile> reversed(files.rbegin(), files.rend());
+  std::vector<std::string> a = Relatives(TakeShard(files, {1, 3}));
+  std::vector<std::string> b = Relatives(TakeShard(reversed, {1, 3}));
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  EXPECT_EQ(a, b);
+}
+
+}  // namespace
+}  // namespace orbserve::cli

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/resume_log.h"
+
+#include <filesystem>
+
+#include "gtest/gtest.h"
+#include "tests/client/temporary_folder.h"
+
+namespace orbserve::cli {
+namespace {
+
+using orbserve::testing::TemporaryFolder;
+
+class ResumeLogTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<ResumeLog> Open(const Shard& shard = {}, const std::string& options = "orb") {
+    auto log = ResumeLog::Open(folder_ / "out", shard, OptionsFingerprint(options));
+    EXPECT_TRUE(log.ok()) << log.status();
+    return *std::move(log);
+  }
+
+  TemporaryFolder folder_;
+  const std::string input_ = folder_.Write("in/a b.png", "pixels");
+};
+
+TEST_F(ResumeLogTest, WhatIsMarkedIsDoneInTheNextRun) {
+  folder_.Write("out/a b.png.npz", "x");
+  auto log = Open();
+  EXPECT_FALSE(log->IsDone(input_, "a b.png.npz"));
+  ASSERT_TRUE(log->MarkDone(input_, "a b.png.npz").ok());
+  ASSERT_TRUE(log->Close().ok());
+  EXPECT_TRUE(Open()->IsDone(input_, "a b.png.npz"));
+}
+
+TEST_F(ResumeLogTest, OtherOptionsChangedInputOrMissingOutputAreNotDone) {
+  const std::string output = folder_.Write("out/a.npz", "x");
+  ASSERT_TRUE(Open()->MarkDone(input_, "a.npz").ok());
+  EXPECT_TRUE(Open()->IsDone(input_, "a.npz"));
+  EXPECT_FALSE(Open({}, "orb with 1000 features")->IsDone(input_, "a.npz"));
+  EXPECT_FALSE(Open()->IsDone(input_, "b.npz"));
+  std::filesystem::remove(output);
+  EXPECT_FALSE(Open()->IsDone(input_, "a.npz"));
+  folder_.Write("out/a.npz", "x");
+  folder_.Write("in/a b.png", "other pixels");
+  EXPECT_FALSE(Open()->IsDone(input_, "a.npz"));
+}
+
+TEST_F(ResumeLogTest, ShardsReadEachOther) {
+  folder_.Write("out/a.npz", "x");
+  ASSERT_TRUE(Open({0, 2})->MarkDone(input_, "a.npz").ok());
+  EXPECT_TRUE(Open({1, 2})->IsDone(input_, "a.npz"));
+  EXPECT_TRUE(Open()->IsDone(input_, "a.npz"));
+}
+
+TEST_F(ResumeLogTest, LineThatWasCutOffDoesNotCountAndHarmsNoOther) {
+  folder_.Write("out/a.npz", "x");
+  ASSERT_TRUE(Open()->MarkDone(input_, "a.npz").ok());
+  const std::string path = folder_ / "out/.orbserve-done.0-of-1";
+  const std::string line = TemporaryFolder::Read(path);
+  // Killed while the line of b.npz was being written.
+  folder_.Write("out/.orbserve-done.0-of-1", line + line.substr(0, line.size() / 2));
+  auto log = Open();
+  EXPECT_TRUE(log->IsDone(input_, "a.npz"));
+  folder_.Write("out/c.npz", "x");
+  ASSERT_TRUE(log->MarkDone(input_, "c.npz").ok());
+  // Killed again, without Close: what the log says now is what the next run reads.
+  EXPECT_TRUE(Open()->IsDone(input_, "c.npz"));
+  EXPECT_TRUE(Open()->IsDone(input_, "a.npz"));
+}
+
+TEST_F(ResumeLogTest, OrderOfTheWorkLeavesNoTrace) {
+  const std::string other = folder_.Write("in/b.png", "pixels");
+  auto log = Open();
+  ASSERT_TRUE(log->MarkDone(input_, "a.npz").ok());
+  ASSERT_TRUE(log->MarkDone(other, "b.npz").ok());
+  ASSERT_TRUE(log->Close().ok());
+  const std::string first = TemporaryFolder::Read(folder_ / "out/.orbserve-done.0-of-1");
+  log = Open();
+  ASSERT_TRUE(log->MarkDone(other, "b.npz").ok());
+  ASSERT_TRUE(log->MarkDone(input_, "a.npz").ok());
+  ASSERT_TRUE(log->Close().ok());
+  EXPECT_EQ(TemporaryFolder::Read(folder_ / "out/.orbserve-done.0-of-1"), first);
+  EXPECT_FALSE(first.empty());
+}
+
+}  // namespace
+}  // namespace orbserve::cli
