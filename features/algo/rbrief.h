@@ -18,8 +18,8 @@
 namespace orbserve::algo {
 
 inline constexpr int kRBriefBytes = kRBriefPairs / 8;
-// Farthest a turned point can lie from the keypoint in x or in y: sqrt(13^2 + 13^2) rounded up.
-inline constexpr int kRBriefRadiusPx = 19;
+// Farthest a turned point can lie from the keypoint in x or in y: sqrt(13^2 + 13^2) rounded.
+inline constexpr int kRBriefRadiusPx = 18;
 
 // Offset of a turned point from the keypoint in pixels.
 struct RBriefOffset {

@@ -77,7 +77,7 @@ TEST(RBriefPatternTest, StaysInThePatchAndInReachWhenTurned) {
     }
     farthest = std::max({farthest, std::hypot(pair.x1, pair.y1), std::hypot(pair.x2, pair.y2)});
   }
-  EXPECT_LT(farthest + 0.5, kRBriefRadiusPx);
+  EXPECT_LT(farthest, kRBriefRadiusPx + 0.5);
 }
 
 TEST(RBriefPatternTest, BeginsAndEndsAsPublished) {

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace orbserve {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+template <typename Options>
+struct Row {
+  const char* message;  // part of what is said
+  std::function<void(Options&)> change;
+};
+
+template <typename Options>
+void ExpectRefused(const std::vector<Row<Options>>& rows, ErrorReason reason) {
+  for (const Row<Options>& row : rows) {
+    Options options;
+    ASSERT_TRUE(options.Validate().ok());
+    row.change(options);
+    const absl::Status status = options.Validate();
+    ASSERT_FALSE(status.ok()) << row.message;
+    EXPECT_EQ(status.code(), InfoOf(reason).code) << row.message;
+    EXPECT_EQ(ReasonOf(status), reason) << row.message;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(row.message));
+  }
+}
+
+TEST(PipelineOptionsTest, DefaultsAreThePresetOrb) {
+  ASSERT_TRUE(FindPreset("orb").ok());
+  EXPECT_EQ((*FindPreset("orb"))->pipeline, PipelineOptions());
+  EXPECT_EQ((*FindPreset("orb"))->frame, FrameParameters());
+  EXPECT_TRUE(PipelineOptions().Validate().ok());
+}
+
+TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
+  using O = PipelineOptions;
+  ExpectRefused<O>(
+      {
+          {"pyramid.levels must be in [1, 16]; got 0", [](O& o) { o.pyramid.levels = 0; }},
+          {"pyramid.levels must be in [1, 16]; got 17", [](O& o) { o.pyramid.levels = 17; }},
+          {"pyramid.scale_factor must be in [1.01, 4]; got 1",
+           [](O& o) { o.pyramid.scale_factor = 1.0f; }},
+          {"pyramid.scale_factor", [](O& o) { o.pyramid.scale_factor = 4.01f; }},
+          {"pyramid.scale_factor", [](O& o) { o.pyramid.scale_factor = kNaN; }},
+          {"detect.fast_arc_length must be in [9, 12]; got 8",
+           [](O& o) { o.detect.fast_arc_length = 8; }},
+          {"detect.fast_arc_length", [](O& o) { o.detect.fast_arc_length = 13; }},
+          {"detect.quality_level", [](O& o) { o.detect.quality_level = 0.0f; }},
+          {"detect.quality_level", [](O& o) { o.detect.quality_level = kNaN; }},
+          {"suppress.window_px", [](O& o) { o.suppress.window_px = 2; }},
+          {"suppress.window_px must be odd", [](O& o) { o.suppress.window_px = 4; }},
+          {"suppress.window_px", [](O& o) { o.suppress.window_px = 11; }},
+          {"suppress.cell_width_px", [](O& o) { o.suppress.cell_width_px = 31; }},
+          {"suppress.cell_width_px must be a multiple of 32",
+           [](O& o) { o.suppress.cell_width_px = 40; }},
+          {"suppress.cell_height_px", [](O& o) { o.suppress.cell_height_px = 7; }},
+          {"suppress.minimum_distance_px", [](O& o) { o.suppress.minimum_distance_px = 65; }},
+          {"select.capacity must be in [1, 100000]; got 0", [](O& o) { o.select.capacity = 0; }},
+          {"select.capacity", [](O& o) { o.select.capacity = kMaxFeatures + 1; }},
+          {"select.border_px must be in [22, 255]; got 21", [](O& o) { o.select.border_px = 21; }},
+          {"select.border_px", [](O& o) { o.select.border_px = 256; }},
+          {"describe.orientation is NONE",
+           [](O& o) { o.describe.orientation = Orientation::kNone; }},
+      },
+      ErrorReason::kBadOptions);
+}
+
+TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
+  using O = PipelineOptions;
+  ExpectRefused<O>(
+      {
+          {"detect.detector", [](O& o) { o.detect.detector = Detector::kHarris; }},
+          {"detect.detector", [](O& o) { o.detect.detector = Detector::kShiTomasi; }},
+          {"detect.score", [](O& o) { o.detect.score = Score::kSadCircle; }},
+          {"detect.score", [](O& o) { o.detect.score = Score::kSadArc; }},
+          {"suppress", [](O& o) { o.suppress.suppression = Suppression::kCell; }},
+          {"suppress", [](O& o) { o.suppress.window_px = 5; }},
+          {"select.selection", [](O& o) { o.select.selection = Selection::kQuadtree; }},
+          {"describe.orientation", [](O& o) { o.describe.orientation = Orientation::kArcMiddle; }},
+          {"describe.descriptor", [](O& o) { o.describe.descriptor = Descriptor::kRBrief32; }},
+          {"describe.descriptor", [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
+      },
+      ErrorReason::kUnsupported);
+}
+
+TEST(PipelineOptionsTest, TheSmallestBorderIsWhatTheStagesRead) {
+  PipelineOptions options;
+  options.select.border_px = 22;
+  EXPECT_TRUE(options.Validate().ok());
+  options.describe.descriptor = Descriptor::kNone;
+  options.select.border_px = 16;
+  EXPECT_TRUE(options.Validate().ok());
+  options.select.border_px = 15;
+  EXPECT_FALSE(options.Validate().ok());
+  options.describe.orientation = Orientation::kNone;
+  options.select.border_px = 5;
+  EXPECT_TRUE(options.Validate().ok());
+  options.select.border_px = 4;
+  EXPECT_FALSE(options.Validate().ok());
+  options.detect.score = Score::kLargestThreshold;
+  options.select.border_px = 3;
+  EXPECT_TRUE(options.Validate().ok());
+  options.select.border_px = 2;
+  EXPECT_FALSE(options.Validate().ok());
+}
+
+TEST(FrameParametersTest, WhatIsOutOfRangeIsRefused) {
+  using O = FrameParameters;
+  ExpectRefused<O>(
+      {{"max_features must be in [1, 100000]; got 0", [](O& o) { o.max_features = 0; }},
+       {"max_features", [](O& o) { o.max_features = kMaxFeatures + 1; }},
+       {"fast_threshold must be in [1, 254]; got 0", [](O& o) { o.fast_threshold_grey = 0; }},
+       {"fast_threshold", [](O& o) { o.fast_threshold_grey = 255; }}},
+      ErrorReason::kBadOptions);
+}
+
+TEST(MatchOptionsTest, WhatIsOutOfRangeOrContradictsIsRefused) {
+  using O = MatchOptions;
+  ExpectRefused<O>({{"match.k must be in [1, 16]; got 0", [](O& o) { o.k = 0; }},
+                    {"match.k", [](O& o) { o.k = 17; }},
+                    {"match.ratio", [](O& o) { o.ratio = -0.1f; }},
+                    {"match.ratio", [](O& o) { o.ratio = 1.01f; }},
+                    {"match.ratio", [](O& o) { o.ratio = kNaN; }},
+                    {"match.max_distance", [](O& o) { o.max_distance = -1; }},
+                    {"match.max_distance", [](O& o) { o.max_distance = 257; }},
+                    {"need match.k = 1", [](O& o) { o = {.k = 2, .cross_check = true}; }},
+                    {"need match.k = 1", [](O& o) { o = {.k = 2, .ratio = 0.8f}; }}},
+                   ErrorReason::kBadOptions);
+}
+
+TEST(PresetsTest, UnknownNamesListTheKnownOnes) {
+  const auto preset = FindPreset("sift");
+  ASSERT_FALSE(preset.ok());
+  EXPECT_EQ(ReasonOf(preset.status()), ErrorReason::kBadOptions);
+  EXPECT_THAT(std::string(preset.status().message()), HasSubstr("orb-slam"));
+  EXPECT_THAT(std::string(preset.status().message()), HasSubstr("\"sift\""));
+}
+
+TEST(PresetsTest, EveryPresetIsEitherUsableOrSaysThatItIsNot) {
+  for (const Preset& preset : Presets()) {
+    const auto found = FindPreset(preset.name);
+    if (preset.available) {
+      ASSERT_TRUE(found.ok()) << preset.name;
+      EXPECT_TRUE(preset.pipeline.Validate().ok()) << preset.name;
+      EXPECT_TRUE(preset.frame.Validate().ok()) << preset.name;
+      EXPECT_TRUE(preset.match.Validate().ok()) << preset.name;
+    } else {
+      EXPECT_EQ(ReasonOf(found.status()), ErrorReason::kUnsupported) << preset.name;
+    }
+  }
+}
+
+TEST(DescriptorBytesTest, AreThoseOfTheWire) {
+  EXPECT_EQ(DescriptorBytes(Descriptor::kNone), 0);
+  EXPECT_EQ(DescriptorBytes(Descriptor::kRBrief32), 4);
+  EXPECT_EQ(DescriptorBytes(Descriptor::kRBrief256), 32);
+  EXPECT_EQ(DescriptorBytes(Descriptor::kBFrost256), 32);
+}
+
+TEST(ErrorReasonsTest, TableIsInOrderAndErrorsKeepTheirReason) {
+  for (size_t i = 0; i < kErrorReasons.size(); ++i) {
+    const ErrorReason reason = static_cast<ErrorReason>(i);
+    EXPECT_EQ(kErrorReasons[i].reason, reason);
+    const absl::Status status = MakeError(reason, "what was wrong");
+    EXPECT_EQ(status.code(), kErrorReasons[i].code);
+    EXPECT_EQ(ReasonOf(status), reason);
+    EXPECT_EQ(status.message(), "what was wrong");
+  }
+  EXPECT_EQ(ReasonOf(absl::InternalError("other")), ErrorReason::kInternal);
+}
+
+}  // namespace
+}  // namespace orbserve
