@@ -153,7 +153,6 @@ absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Wor
   size_t entries = 0;
   size_t scratch = 0;
   size_t tickets = 0;
-  size_t reverse_scratch = 0;
   for (size_t i = 0; i < jobs.size(); ++i) {
     Work& work = (*works)[i];
     if (work.k == 0) continue;
@@ -161,9 +160,10 @@ absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Wor
     const size_t trains = jobs[i].train->feature_count();
     work.nearest = Reserve(queries * static_cast<size_t>(work.k), 64, &entries);
     if (jobs[i].options.cross_check) work.reverse = Reserve(trains, 64, &entries);
-    work.scratch = Reserve(MatchScratchBytes(static_cast<int>(queries)), 256, &scratch);
-    work.tickets = Reserve(MatchTickets(static_cast<int>(queries)), 32, &tickets);
-    if (jobs[i].options.cross_check) work.reverse_scratch = Reserve(trains, 64, &reverse_scratch);
+    work.scratch = Reserve(MatchScratchBytes(static_cast<int>(queries), static_cast<int>(trains)),
+                           256, &scratch);
+    work.tickets =
+        Reserve(MatchTickets(static_cast<int>(queries), static_cast<int>(trains)), 32, &tickets);
   }
   if (results_.size_bytes() < entries * sizeof(PackedNeighbour)) {
     results_.Reset();
@@ -175,18 +175,14 @@ absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Wor
     ORBSERVE_ASSIGN_OR_RETURN(scratch_,
                               DeviceBuffer::Create(context_.device, 2 * scratch, context_.budget));
   }
-  const auto grow = [&](DeviceBuffer* buffer, size_t count, int byte) -> absl::Status {
-    const size_t bytes = count * sizeof(uint32_t);
-    if (buffer->size_bytes() >= bytes) return absl::OkStatus();
-    buffer->Reset();
-    ORBSERVE_ASSIGN_OR_RETURN(*buffer,
-                              DeviceBuffer::Create(context_.device, 2 * bytes, context_.budget));
-    return StatusFromCuda(
-        cudaMemsetAsync(buffer->data(), byte, buffer->size_bytes(), stream_.get()),
-        "cudaMemsetAsync");
-  };
-  ORBSERVE_RETURN_IF_ERROR(grow(&tickets_, tickets, 0));
-  ORBSERVE_RETURN_IF_ERROR(grow(&reverse_scratch_, reverse_scratch, 0xff));
+  if (tickets_.size_bytes() < tickets * sizeof(uint32_t)) {
+    tickets_.Reset();
+    ORBSERVE_ASSIGN_OR_RETURN(
+        tickets_,
+        DeviceBuffer::Create(context_.device, 2 * tickets * sizeof(uint32_t), context_.budget));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaMemsetAsync(tickets_.data(), 0, tickets_.size_bytes(), stream_.get()));
+  }
   auto* const results = reinterpret_cast<PackedNeighbour*>(results_.data());
   ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
   // Pairs with the same number of neighbours and the same kind of descriptor share a launch.
@@ -201,16 +197,14 @@ absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Wor
       if (params.pairs > 0 && (params.k != work.k || params.descriptor_bytes != bytes)) break;
       params.k = work.k;
       params.descriptor_bytes = bytes;
-      params.pair[params.pairs++] = {
-          work.query->data(),
-          work.train->data(),
-          static_cast<int32_t>(jobs[i].query->feature_count()),
-          static_cast<int32_t>(jobs[i].train->feature_count()),
-          results + work.nearest,
-          jobs[i].options.cross_check ? results + work.reverse : nullptr,
-          scratch_.data() + work.scratch,
-          reinterpret_cast<uint32_t*>(tickets_.data()) + work.tickets,
-          reinterpret_cast<PackedNeighbour*>(reverse_scratch_.data()) + work.reverse_scratch};
+      params.pair[params.pairs++] = {work.query->data(),
+                                     work.train->data(),
+                                     static_cast<int32_t>(jobs[i].query->feature_count()),
+                                     static_cast<int32_t>(jobs[i].train->feature_count()),
+                                     results + work.nearest,
+                                     jobs[i].options.cross_check ? results + work.reverse : nullptr,
+                                     scratch_.data() + work.scratch,
+                                     reinterpret_cast<uint32_t*>(tickets_.data()) + work.tickets};
     }
     first = i;
     ORBSERVE_RETURN_IF_ERROR(LaunchMatch(params, stream_.get()));

@@ -48,9 +48,8 @@ class Matcher {
     int k = 0;
     size_t nearest = 0;  // offsets into results_, in entries
     size_t reverse = 0;
-    size_t scratch = 0;          // offset into scratch_
-    size_t tickets = 0;          // into tickets_, in entries
-    size_t reverse_scratch = 0;  // into reverse_scratch_, in entries
+    size_t scratch = 0;  // offset into scratch_
+    size_t tickets = 0;  // into tickets_, in entries
   };
 
   Matcher(const LaneContext& context, bool tensor_cores,
@@ -72,8 +71,7 @@ class Matcher {
   Event end_;
   PinnedBuffer results_;  // PackedNeighbour []
   DeviceBuffer scratch_;
-  DeviceBuffer reverse_scratch_;  // PackedNeighbour [], kNoPackedNeighbour between launches
-  DeviceBuffer tickets_;          // uint32_t [], 0 between launches
+  DeviceBuffer tickets_;  // uint32_t [], 0 between launches
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -139,16 +139,24 @@ void GpuPlan::LayOutLevels(std::vector<ResizeEntry>* table) {
   view.corner_stride = corners;
 }
 
-// Tall tiles repeat fewer rows; low ones fill a device with little work. A multiprocessor holds 16
-// warps, a warp has a tile.
+// Tall tiles repeat fewer rows; low ones fill a device with little work. A warp has a tile, a
+// multiprocessor 16 warps at a time, and a round of them takes as long as one tile.
 int GpuPlan::TileRows(int frames) const {
-  constexpr int kWarps = 132 * 16;
-  for (const int rows : {32, 16}) {
+  constexpr int64_t kWarps = 132 * 16;
+  constexpr int kRepeatedRows = 4;  // two scored twice, and the start of a tile
+  int best_rows = 0;
+  int64_t best_time = 0;
+  for (const int rows : {32, 24, 16, 12, 10, 8}) {
     BatchView view = geometry_;
     LayOutFastTiles(rows, &view);
-    if (static_cast<int64_t>(view.tiles_per_frame) * frames >= 2 * kWarps) return rows;
+    const int64_t rounds = DivUp(static_cast<int64_t>(view.tiles_per_frame) * frames, kWarps);
+    const int64_t time = rounds * (rows + kRepeatedRows);
+    if (best_rows == 0 || time < best_time) {
+      best_rows = rows;
+      best_time = time;
+    }
   }
-  return 8;
+  return best_rows;
 }
 
 ArenaLayout GpuPlan::Layout(const GraphKind& kind) const {

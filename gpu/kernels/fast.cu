@@ -105,9 +105,9 @@ __device__ __forceinline__ bool MayHoldCorner(const RowWords (&row)[kRows], uint
 template <int kArcLength>
 __device__ __forceinline__ uint32_t ScorePair(const uint32_t (&ring)[16], uint32_t centre,
                                               uint32_t threshold_pair) {
-  // Two neighbouring arcs share all but their ends: the minimum over the shared part, of odd start,
-  // comes by doubling, and of the two ends the greater one counts. Two-input minima: those with
-  // three inputs take twice the time.
+  // Two neighbouring arcs share all but their ends: of the two ends the greater one counts, and the
+  // shared part is put together from pairs of odd start. 36 minima and maxima of up to three inputs
+  // per polarity, each one instruction.
   uint32_t low2[8];  // minimum of ring pixels 2i + 1 and 2i + 2
   uint32_t high2[8];
 #pragma unroll
@@ -115,32 +115,32 @@ __device__ __forceinline__ uint32_t ScorePair(const uint32_t (&ring)[16], uint32
     low2[i] = __vminu2(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
     high2[i] = __vmaxu2(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
   }
-  uint32_t low4[8];  // of four from 2i + 1 on
-  uint32_t high4[8];
+  uint32_t low[8];  // of each two arcs
+  uint32_t high[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    low4[i] = __vminu2(low2[i], low2[(i + 1) % 8]);
-    high4[i] = __vmaxu2(high2[i], high2[(i + 1) % 8]);
-  }
-  uint32_t brightest = 0;
-  uint32_t darkest = 0xffffffffu;
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    uint32_t low = __vminu2(low4[i], low4[(i + 2) % 8]);
-    uint32_t high = __vmaxu2(high4[i], high4[(i + 2) % 8]);
-    if constexpr (kArcLength == 10 || kArcLength == 12) {
-      low = __vminu2(low, ring[(2 * i + kArcLength - 1) % 16]);
-      high = __vmaxu2(high, ring[(2 * i + kArcLength - 1) % 16]);
-    }
-    if constexpr (kArcLength >= 11) {
-      low = __vminu2(low, low2[(i + 4) % 8]);
-      high = __vmaxu2(high, high2[(i + 4) % 8]);
-    }
     const uint32_t first = ring[2 * i];
     const uint32_t last = ring[(2 * i + kArcLength) % 16];
-    brightest = __vmaxu2(brightest, __vminu2(low, __vmaxu2(first, last)));
-    darkest = __vminu2(darkest, __vmaxu2(high, __vminu2(first, last)));
+    // Pixels 2i + 1 .. 2i + 6, then up to 2i + 8.
+    low[i] = __vimin3_u16x2(low2[i], low2[(i + 1) % 8], low2[(i + 2) % 8]);
+    high[i] = __vimax3_u16x2(high2[i], high2[(i + 1) % 8], high2[(i + 2) % 8]);
+    low[i] = __vimin3_u16x2(low[i], low2[(i + 3) % 8], __vmaxu2(first, last));
+    high[i] = __vimax3_u16x2(high[i], high2[(i + 3) % 8], __vminu2(first, last));
+    if constexpr (kArcLength == 10 || kArcLength == 12) {
+      low[i] = __vminu2(low[i], ring[(2 * i + kArcLength - 1) % 16]);
+      high[i] = __vmaxu2(high[i], ring[(2 * i + kArcLength - 1) % 16]);
+    }
+    if constexpr (kArcLength >= 11) {
+      low[i] = __vminu2(low[i], low2[(i + 4) % 8]);
+      high[i] = __vmaxu2(high[i], high2[(i + 4) % 8]);
+    }
   }
+  const uint32_t brightest =
+      __vimax3_u16x2(__vimax3_u16x2(low[0], low[1], low[2]), __vimax3_u16x2(low[3], low[4], low[5]),
+                     __vmaxu2(low[6], low[7]));
+  const uint32_t darkest =
+      __vimin3_u16x2(__vimin3_u16x2(high[0], high[1], high[2]),
+                     __vimin3_u16x2(high[3], high[4], high[5]), __vminu2(high[6], high[7]));
   // 256 is added so that no half borrows from the other.
   const uint32_t bright_excess = __byte_perm(brightest, 0, 0x4341) + 256 * kBothOnes - centre;
   const uint32_t dark_excess = centre + 256 * kBothOnes - __byte_perm(darkest, 0, 0x4341);
@@ -356,18 +356,23 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes,
     if (y > tile.y_begin && __any_sync(kFullWarp, (middle & inside) != 0)) {
       const uint32_t greatest =
           GreatestNeighbour(WithNeighbours(above), WithNeighbours(middle), WithNeighbours(below));
-      const uint32_t own = middle & inside;
-#pragma unroll
-      for (int i = 0; i < kColumnsPerLane; ++i) {
-        const uint32_t score = (own >> (8 * i)) & 0xff;
-        if (score <= ((greatest >> (8 * i)) & 0xff)) continue;
-        if (mask != nullptr && mask[static_cast<int64_t>(y - 1) * pitch + x + i] == 0) continue;
-        const uint32_t response = score + static_cast<uint32_t>(threshold_grey) - 1;
+      // Most rows hold one or two in a whole warp: a loop over them, not over the pixels.
+      uint32_t kept = __vcmpgtu4(middle, greatest) & inside;
+      while (kept != 0) {
+        const int byte = (__ffs(static_cast<int>(kept)) - 1) & ~7;  // times 8
+        kept &= ~(0xffu << byte);
+        const int column_in_lane = byte / 8;
+        if (mask != nullptr &&
+            mask[static_cast<int64_t>(y - 1) * pitch + x + column_in_lane] == 0) {
+          continue;
+        }
+        const uint32_t response =
+            ((middle >> byte) & 0xff) + static_cast<uint32_t>(threshold_grey) - 1;
         atomicAdd(&counters.histogram[tile.level][response], 1u);
         const int place = atomicAdd(&tile_count[warp], 1);
         tile_corners[warp][place] = response << 16 |
                                     static_cast<uint32_t>(y - 1 - tile.y_begin) << 8 |
-                                    static_cast<uint32_t>(lane * kColumnsPerLane + i);
+                                    static_cast<uint32_t>(lane * kColumnsPerLane + column_in_lane);
       }
     }
     above = middle;

@@ -121,19 +121,52 @@ __device__ bool IsLastBlock(uint32_t* ticket, int blocks) {
   return last;
 }
 
-__device__ void StoreNearest(const MatchPair& pair, int k, int query, const TwoBest& best) {
-  if (k == 1) {
+// One search: forwards or backwards.
+struct Direction {
+  const uint8_t* query;
+  const uint8_t* train;
+  int query_count;
+  int train_count;
+  int k;
+  PackedNeighbour* nearest;
+  TwoBest* partial;   // [splits][query_count]
+  uint32_t* tickets;  // [query blocks]
+};
+
+// False when nothing is to be done. `index`: twice the pair, plus 1 for backwards.
+__device__ bool FindDirection(const MatchParams& params, int index, Direction* direction) {
+  const MatchPair& pair = params.pair[index / 2];
+  auto* partial = reinterpret_cast<TwoBest*>(pair.scratch);
+  if (index % 2 == 0) {
+    *direction = {pair.query, pair.train,   pair.query_count, pair.train_count,
+                  params.k,   pair.nearest, partial,          pair.tickets};
+    return true;
+  }
+  *direction = {pair.train,
+                pair.query,
+                pair.train_count,
+                pair.query_count,
+                1,
+                pair.reverse,
+                partial + static_cast<int64_t>(kMostTrainSplits) * pair.query_count,
+                pair.tickets + DivUp(pair.query_count, kTileQueries)};
+  return pair.reverse != nullptr;
+}
+
+__device__ void StoreNearest(const Direction& pair, int query, const TwoBest& best) {
+  if (pair.k == 1) {
     pair.nearest[query] = best.first;
   } else {
     reinterpret_cast<uint2*>(pair.nearest)[query] = make_uint2(best.first, best.second);
   }
 }
 
-template <bool kReverse>
+// blockIdx.z: pair and direction.
 __global__ __launch_bounds__(kThreads,
-                             1) void MatchTilesKernel(const __grid_constant__ MatchParams params) {
+                             2) void MatchTilesKernel(const __grid_constant__ MatchParams params) {
   __shared__ TwoBest warp_best[kWarps][kTileQueries];
-  const MatchPair& pair = params.pair[blockIdx.z];
+  Direction pair;
+  if (!FindDirection(params, static_cast<int>(blockIdx.z), &pair)) return;
   const int first_query = static_cast<int>(blockIdx.x) * kTileQueries;
   const int per_block = TrainsPerBlock(pair.train_count, params.train_splits);
   const int first_train = static_cast<int>(blockIdx.y) * per_block;
@@ -169,7 +202,6 @@ __global__ __launch_bounds__(kThreads,
 
   TwoBest best[2] = {{kNoPackedNeighbour, kNoPackedNeighbour},
                      {kNoPackedNeighbour, kNoPackedNeighbour}};
-  const bool reverse = kReverse && pair.reverse != nullptr;
   const auto load = [&](int tile) -> uint2 {
     const int train = tile + group;
     if (train >= last_train) return make_uint2(0, 0);
@@ -196,25 +228,12 @@ __global__ __launch_bounds__(kThreads,
     for (int c = 0; c < 2; ++c) {
       const int train = tile + 2 * member + c;
       const bool exists = train < last_train;
-      uint32_t backwards = kNoPackedNeighbour;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const uint32_t common = static_cast<uint32_t>(product[2 * r + c] + other[2 * r + c]) * kOne;
         // |query| is the same for all neighbours of a query: added at the end.
         const uint32_t neighbour = static_cast<uint32_t>(train) + kBias - common;
         if (exists) best[r].Add(neighbour);
-        if constexpr (kReverse) {
-          if (query[r] < pair.query_count) {
-            backwards = min(backwards, query_bits[r] + static_cast<uint32_t>(query[r]) - common);
-          }
-        }
-      }
-      if constexpr (kReverse) {
-#pragma unroll
-        for (int distance = 4; distance < kWarpLanes; distance *= 2) {
-          backwards = min(backwards, __shfl_xor_sync(kFullWarp, backwards, distance));
-        }
-        if (reverse && group == 0 && exists) atomicMin(&pair.reverse_scratch[train], backwards);
       }
     }
   }
@@ -241,32 +260,22 @@ __global__ __launch_bounds__(kThreads,
 #pragma unroll
     for (int w = 1; w < kWarps; ++w) all.Add(warp_best[w][thread]);
     if (params.train_splits == 1) {
-      StoreNearest(pair, params.k, mine, all);
+      StoreNearest(pair, mine, all);
     } else {
-      reinterpret_cast<TwoBest*>(
-          pair.scratch)[static_cast<int64_t>(blockIdx.y) * pair.query_count + mine] = all;
+      pair.partial[static_cast<int64_t>(blockIdx.y) * pair.query_count + mine] = all;
     }
   }
 
   const int splits = DivUp(pair.train_count, per_block);  // those that have something to do
-  const int query_blocks = DivUp(pair.query_count, kTileQueries);
-  if (params.train_splits > 1 && IsLastBlock(pair.tickets + 1 + blockIdx.x, splits)) {
+  if (params.train_splits > 1 && IsLastBlock(pair.tickets + blockIdx.x, splits)) {
     if (thread < kTileQueries && mine < pair.query_count) {
-      const auto* partial = reinterpret_cast<const TwoBest*>(pair.scratch) + mine;
+      const TwoBest* partial = pair.partial + mine;
       TwoBest all = {kNoPackedNeighbour, kNoPackedNeighbour};
 #pragma unroll 8
       for (int split = 0; split < splits; ++split) {
         all.Add(partial[static_cast<int64_t>(split) * pair.query_count]);
       }
-      StoreNearest(pair, params.k, mine, all);
-    }
-  }
-  if constexpr (kReverse) {
-    if (reverse && IsLastBlock(pair.tickets, splits * query_blocks)) {
-      for (int train = thread; train < pair.train_count; train += kThreads) {
-        pair.reverse[train] = pair.reverse_scratch[train];
-        pair.reverse_scratch[train] = kNoPackedNeighbour;
-      }
+      StoreNearest(pair, mine, all);
     }
   }
 }
@@ -323,12 +332,12 @@ __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchKernel(
 
 }  // namespace
 
-size_t MatchScratchBytes(int query_count) {
-  return sizeof(TwoBest) * kMostTrainSplits * static_cast<size_t>(query_count);
+size_t MatchScratchBytes(int query_count, int train_count) {
+  return sizeof(TwoBest) * kMostTrainSplits * (static_cast<size_t>(query_count) + train_count);
 }
 
-size_t MatchTickets(int query_count) {
-  return 1 + static_cast<size_t>(DivUp(query_count, kTileQueries));
+size_t MatchTickets(int query_count, int train_count) {
+  return static_cast<size_t>(DivUp(query_count, kTileQueries) + DivUp(train_count, kTileQueries));
 }
 
 absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
@@ -347,15 +356,12 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
     SearchKernel<<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
     return CheckLaunch("SearchKernel");
   }
-  const int query_blocks = DivUp(queries, kTileQueries);
+  const int query_blocks = DivUp(rows, kTileQueries);
+  const int searched = reverse ? Max(queries, trains) : trains;
   params.train_splits = Clamp(kWantedBlocks / (query_blocks * params.pairs), 1,
-                              Min(DivUp(trains, kLeastTrains), kMostTrainSplits));
-  const dim3 grid(query_blocks, params.train_splits, params.pairs);
-  if (reverse) {
-    MatchTilesKernel<true><<<grid, kThreads, 0, stream>>>(params);
-  } else {
-    MatchTilesKernel<false><<<grid, kThreads, 0, stream>>>(params);
-  }
+                              Min(DivUp(searched, kLeastTrains), kMostTrainSplits));
+  const dim3 grid(query_blocks, params.train_splits, 2 * params.pairs);
+  MatchTilesKernel<<<grid, kThreads, 0, stream>>>(params);
   return CheckLaunch("MatchTilesKernel");
 }
 

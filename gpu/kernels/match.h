@@ -33,11 +33,10 @@ struct MatchPair {
   PackedNeighbour* nearest;
   // Of all train descriptors their nearest query, [train_count]; null = not wanted.
   PackedNeighbour* reverse;
-  // Device memory: MatchScratchBytes(); MatchTickets() numbers that are 0 before the launch and
-  // after it; [train_count] that are kNoPackedNeighbour before and after, for `reverse` only.
+  // Device memory: MatchScratchBytes(), and MatchTickets() numbers that are 0 before the launch and
+  // after it.
   uint8_t* scratch;
   uint32_t* tickets;
-  PackedNeighbour* reverse_scratch;
 };
 
 inline constexpr int kMaxMatchPairs = 24;  // of one launch; they travel as kernel parameters
@@ -52,8 +51,8 @@ struct MatchParams {
 };
 
 // Scratch and tickets that one pair takes.
-size_t MatchTickets(int query_count);
-size_t MatchScratchBytes(int query_count);
+size_t MatchTickets(int query_count, int train_count);
+size_t MatchScratchBytes(int query_count, int train_count);
 
 // The k nearest train descriptors of every query, and backwards the nearest query of every train
 // descriptor where wanted.

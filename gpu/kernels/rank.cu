@@ -174,7 +174,7 @@ absl::Status LaunchRank(const RankParams& params, cudaStream_t stream) {
   if (batch.frame_count == 0) return absl::OkStatus();
   // Enough for the survivors of a level of some 2,000 features; the loop takes the rest. Blocks
   // without work cost little, but a batch would have many.
-  const int blocks = batch.frame_count == 1 ? 128 : 32;
+  const int blocks = batch.frame_count == 1 ? 256 : 32;
   const dim3 grid(blocks, batch.levels, batch.frame_count);
   RankKernel<<<grid, kWarps * kWarpLanes, 0, stream>>>(params);
   return CheckLaunch("RankKernel");
