@@ -20,6 +20,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/fast_simd.cc"
 #include "cpu/simd/targets.h"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
@@ -41,6 +42,7 @@ using V8 = hn::Vec<D8>;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(D8()));
 static_assert(kLanes <= 64, "a vector's mask is held in 64 bits");
 
+constexpr int kPrefetchRows = 6;
 constexpr int kMargin = 32;  // zero bytes before a row of scores
 
 // Bit i: a[i] > b[i].
@@ -108,32 +110,64 @@ HWY_INLINE V8 Outer(V8 a, V8 b) {
   return kBrighter ? hn::Max(a, b) : hn::Min(a, b);
 }
 
+// The smaller and the larger of two. AVX-512 has one port for 512-bit minima and maxima: where both
+// are wanted, a comparison and two blends on the others are faster.
+HWY_INLINE void Order(V8 a, V8 b, V8* low, V8* high) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  const auto greater = hn::Gt(a, b);
+  *low = hn::IfThenElse(greater, b, a);
+  *high = hn::IfThenElse(greater, a, b);
+#else
+  *low = hn::Min(a, b);
+  *high = hn::Max(a, b);
+#endif
+}
+
 // kBrighter: the largest over all arcs of the smallest pixel on the arc; else the smallest over all
-// arcs of the largest.
+// arcs of the largest. For i = 0..7 and k = 2 * i + 1, the ring's odd places:
+// `run2`: Inner of ring[k] and ring[k + 1]; `ends`: Outer of ring[k - 1] and ring[k + length - 1].
 template <int kArcLength, bool kBrighter>
-HWY_INLINE V8 ArcExtreme(const V8 (&ring)[16]) {
+HWY_INLINE V8 ArcExtreme(const V8 (&ring)[16], const V8 (&run2)[8], const V8 (&ends)[8]) {
   static_assert(kArcLength >= 9 && kArcLength <= 12);
-  // Runs of 2, 4 and 8 pixels that begin at the odd 2 * i + 1.
-  V8 run2[8];
   V8 run4[8];
-  V8 run8[8];
-  for (int i = 0; i < 8; ++i) {
-    run2[i] = Inner<kBrighter>(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
-  }
   for (int i = 0; i < 8; ++i) run4[i] = Inner<kBrighter>(run2[i], run2[(i + 1) % 8]);
-  for (int i = 0; i < 8; ++i) run8[i] = Inner<kBrighter>(run4[i], run4[(i + 2) % 8]);
   V8 best;
   for (int i = 0; i < 8; ++i) {
     const int k = 2 * i + 1;
-    V8 run = run8[i];
+    V8 run = Inner<kBrighter>(run4[i], run4[(i + 2) % 8]);
     if (kArcLength == 10) run = Inner<kBrighter>(run, ring[(k + 8) % 16]);
     if (kArcLength >= 11) run = Inner<kBrighter>(run, run2[(i + 4) % 8]);
     if (kArcLength == 12) run = Inner<kBrighter>(run, ring[(k + 10) % 16]);
-    const V8 arcs =
-        Inner<kBrighter>(run, Outer<kBrighter>(ring[k - 1], ring[(k + kArcLength - 1) % 16]));
+    const V8 arcs = Inner<kBrighter>(run, ends[i]);
     best = i == 0 ? arcs : Outer<kBrighter>(best, arcs);
   }
   return best;
+}
+
+// How far the best arc of one side exceeds the centre, 0 where none does.
+template <int kArcLength, bool kBrighter>
+HWY_INLINE V8 ExcessOfSide(const V8 (&ring)[16], V8 p) {
+  V8 run2[8];
+  V8 ends[8];
+  for (int i = 0; i < 8; ++i) {
+    run2[i] = Inner<kBrighter>(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
+    ends[i] = Outer<kBrighter>(ring[2 * i], ring[(2 * i + kArcLength) % 16]);
+  }
+  const V8 extreme = ArcExtreme<kArcLength, kBrighter>(ring, run2, ends);
+  return kBrighter ? hn::SaturatedSub(extreme, p) : hn::SaturatedSub(p, extreme);
+}
+
+// The same of both sides together.
+template <int kArcLength>
+HWY_INLINE V8 ExcessOfBoth(const V8 (&ring)[16], V8 p) {
+  V8 low2[8], high2[8];
+  V8 low_ends[8], high_ends[8];
+  for (int i = 0; i < 8; ++i) {
+    Order(ring[2 * i + 1], ring[(2 * i + 2) % 16], &low2[i], &high2[i]);
+    Order(ring[2 * i], ring[(2 * i + kArcLength) % 16], &low_ends[i], &high_ends[i]);
+  }
+  return hn::Max(hn::SaturatedSub(ArcExtreme<kArcLength, true>(ring, low2, high_ends), p),
+                 hn::SaturatedSub(p, ArcExtreme<kArcLength, false>(ring, high2, low_ends)));
 }
 
 // Pixels of a vector that can be corners, bit by bit.
@@ -146,21 +180,24 @@ struct CompassBits {
 // of the four between them.
 HWY_INLINE CompassBits CompassTest(const uint8_t* at, ptrdiff_t pitch, V8 threshold) {
   const D8 d;
-  const V8 south = hn::LoadU(d, at + 3 * pitch);
-  const V8 north = hn::LoadU(d, at - 3 * pitch);
-  const V8 east = hn::LoadU(d, at + 3);
-  const V8 west = hn::LoadU(d, at - 3);
-  const V8 southeast = hn::LoadU(d, at + 2 * pitch + 2);
-  const V8 northwest = hn::LoadU(d, at - 2 * pitch - 2);
-  const V8 northeast = hn::LoadU(d, at - 2 * pitch + 2);
-  const V8 southwest = hn::LoadU(d, at + 2 * pitch - 2);
-  const V8 high = hn::Min(hn::Min(hn::Max(south, north), hn::Max(east, west)),
-                          hn::Min(hn::Max(southeast, northwest), hn::Max(northeast, southwest)));
-  const V8 low = hn::Max(hn::Max(hn::Min(south, north), hn::Min(east, west)),
-                         hn::Max(hn::Min(southeast, northwest), hn::Min(northeast, southwest)));
+  const V8 ring[8] = {hn::LoadU(d, at + 3 * pitch),
+                      hn::LoadU(d, at - 3 * pitch),
+                      hn::LoadU(d, at + 3),
+                      hn::LoadU(d, at - 3),
+                      hn::LoadU(d, at + 2 * pitch + 2),
+                      hn::LoadU(d, at - 2 * pitch - 2),
+                      hn::LoadU(d, at - 2 * pitch + 2),
+                      hn::LoadU(d, at + 2 * pitch - 2)};
+  V8 low[4], high[4];
+  for (int i = 0; i < 4; ++i) {
+    low[i] = hn::Min(ring[2 * i], ring[2 * i + 1]);
+    high[i] = hn::Max(ring[2 * i], ring[2 * i + 1]);
+  }
+  const V8 brightest = hn::Min(hn::Min(high[0], high[1]), hn::Min(high[2], high[3]));
+  const V8 darkest = hn::Max(hn::Max(low[0], low[1]), hn::Max(low[2], low[3]));
   const V8 p = hn::LoadU(d, at);
-  return {GreaterBits(high, hn::SaturatedAdd(p, threshold)),
-          GreaterBits(hn::SaturatedSub(p, threshold), low)};
+  return {GreaterBits(brightest, hn::SaturatedAdd(p, threshold)),
+          GreaterBits(hn::SaturatedSub(p, threshold), darkest)};
 }
 
 // Scores from excesses: 0 where the threshold is not exceeded.
@@ -178,6 +215,7 @@ HWY_INLINE V8 CornerScores(V8 excess, V8 threshold) {
 HWY_INLINE void CompassTestRow(const uint8_t* centre, ptrdiff_t pitch, int count, V8 threshold,
                                uint8_t* brighter, uint8_t* darker) {
   for (int i = 0; i < count; i += kLanes) {
+    hwy::Prefetch(centre + i + kPrefetchRows * pitch);
     const CompassBits bits = CompassTest(centre + i, pitch, threshold);
     const uint64_t inside = LowBits(count - i);
     StoreBits(bits.brighter & inside, brighter, i);
@@ -202,14 +240,12 @@ HWY_INLINE void ScoreRow(const uint8_t* centre, const RingOffsets& offsets, int 
     const V8 p = hn::LoadU(d, at);
     V8 ring[16];
     for (int k = 0; k < 16; ++k) ring[k] = hn::LoadU(d, at + offsets.at[k]);
-    V8 excess = hn::Zero(d);
     const uint64_t lanes = LowBits(kLanes);
-    if ((LoadBits(brighter, i) & lanes) != 0) {
-      excess = hn::SaturatedSub(ArcExtreme<kArcLength, true>(ring), p);
-    }
-    if ((LoadBits(darker, i) & lanes) != 0) {
-      excess = hn::Max(excess, hn::SaturatedSub(p, ArcExtreme<kArcLength, false>(ring)));
-    }
+    const bool any_brighter = (LoadBits(brighter, i) & lanes) != 0;
+    const bool any_darker = (LoadBits(darker, i) & lanes) != 0;
+    const V8 excess = any_brighter && any_darker ? ExcessOfBoth<kArcLength>(ring, p)
+                      : any_brighter             ? ExcessOfSide<kArcLength, true>(ring, p)
+                                                 : ExcessOfSide<kArcLength, false>(ring, p);
     const uint64_t bits = GreaterBits(excess, threshold) & LowBits(count - i);
     if (bits != 0) {
       StoreBits(bits, corners, i);
