@@ -299,16 +299,16 @@ class Server::Impl {
       return std::max(std::chrono::milliseconds(0), timeout - passed);
     };
     service_.BeginDrain();
-    bool is_idle = service_.WaitUntilIdle(timeout / 2);
-    if (!is_idle) {
+    bool is_quiet = service_.WaitUntilQuiet(timeout / 2);
+    if (!is_quiet) {
       batcher_->BeginDrain();
       service_.StopStreams();
-      is_idle = service_.WaitUntilIdle(left());
+      is_quiet = service_.WaitUntilQuiet(left());
     }
     // Answers are on their way when their calls have ended; Shutdown() sends them and cuts the
     // rest.
-    server_->Shutdown(std::chrono::system_clock::now() + (is_idle ? kUnwindTime : left()));
-    return is_idle;
+    server_->Shutdown(std::chrono::system_clock::now() + (is_quiet ? kUnwindTime : left()));
+    return is_quiet;
   }
 
   absl::Status Ready() const {
@@ -382,6 +382,7 @@ std::shared_ptr<grpc::Channel> Server::InProcessChannel(const grpc::ChannelArgum
 int Server::port() const { return impl_->port_; }
 int Server::http_port() const { return impl_->http_ == nullptr ? 0 : impl_->http_->port(); }
 const server::Config& Server::config() const { return impl_->config_; }
+std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
 bool Server::device_lost() const { return impl_->backend_->state() == BackendState::kLost; }
 

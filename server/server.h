@@ -9,6 +9,7 @@
 #define ORBSERVE_SERVER_SERVER_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
@@ -36,6 +37,8 @@ class Server {
   int port() const;       // 0 = none
   int http_port() const;  // 0 = none
   const server::Config& config() const;
+  // The page that the HTTP endpoint serves as /metrics.
+  std::string RenderMetrics() const;
 
   // Stops in an order that loses nothing: health says NOT_SERVING and, after `drain.delay_ms`, new
   // calls are refused with DRAINING; open streams get GoingAway, and what they send is answered for

@@ -3,6 +3,8 @@
 
 #include "server/rpc/call.h"
 
+#include <thread>
+
 #include "features/errors.h"
 #include "server/log.h"
 #include "server/rpc/status.h"
@@ -12,6 +14,7 @@ namespace orbserve {
 void CallGate::Enter() {
   const std::scoped_lock lock(mutex_);
   ++open_;
+  ++entered_;
 }
 
 void CallGate::Leave() {
@@ -26,9 +29,19 @@ absl::Status CallGate::refusal() const {
   return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
 }
 
-bool CallGate::WaitUntilEmpty(std::chrono::milliseconds timeout) {
+bool CallGate::WaitUntilQuiet(std::chrono::milliseconds timeout) {
+  constexpr std::chrono::milliseconds kQuiet{100};
+  const auto end = std::chrono::steady_clock::now() + timeout;
   std::unique_lock lock(mutex_);
-  return left_.wait_for(lock, timeout, [this] { return open_ == 0; });
+  for (;;) {
+    if (!left_.wait_until(lock, end, [this] { return open_ == 0; })) return false;
+    const int64_t before = entered_;
+    lock.unlock();
+    std::this_thread::sleep_for(kQuiet);
+    lock.lock();
+    if (entered_ == before) return true;
+    if (std::chrono::steady_clock::now() >= end) return open_ == 0;
+  }
 }
 
 UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,

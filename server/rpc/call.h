@@ -58,14 +58,17 @@ class CallGate {
   // OK while new work is taken.
   absl::Status refusal() const;
 
-  // Waits until no call is open; false when `timeout` passed before.
-  bool WaitUntilEmpty(std::chrono::milliseconds timeout);
+  // Waits until no call is open and none came for a tenth of a second; false when `timeout` passed
+  // before. gRPC cancels what reaches a server that is shutting down, so those who still come are
+  // told DRAINING until they stay away.
+  bool WaitUntilQuiet(std::chrono::milliseconds timeout);
 
  private:
   std::atomic<bool> closed_{false};
   std::mutex mutex_;
   std::condition_variable left_;
   int open_ = 0;
+  int64_t entered_ = 0;
 };
 
 // Finishes exactly once, whatever happens; counts itself; deletes itself when gRPC and all holders

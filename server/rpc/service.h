@@ -46,8 +46,8 @@ class FeaturesService final : public v1::Features::CallbackService {
   void BeginDrain();
   // Ends the streams, each when its frames in flight are answered.
   void StopStreams() { streams_.StopAll(); }
-  // Waits until no call is open; false when `timeout` passed before.
-  bool WaitUntilIdle(std::chrono::milliseconds timeout) { return gate_.WaitUntilEmpty(timeout); }
+  // Waits until no call is open or comes; false when `timeout` passed before.
+  bool WaitUntilQuiet(std::chrono::milliseconds timeout) { return gate_.WaitUntilQuiet(timeout); }
 
  private:
   const CallServices services_;

@@ -1,0 +1,393 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Every unary call of a running server, and how each refuses what it must.
+
+#include <cmath>
+#include <limits>
+
+#include "tests/integration/server_fixture.h"
+
+namespace orbserve {
+namespace {
+
+using CallsTest = ServerTest;
+
+TEST_F(CallsTest, ExtractGivesFeaturesTimesAndPlace) {
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(640, 480, 1);
+  request.mutable_frame()->set_timestamp_ns(-5);
+  v1::ExtractResponse response;
+  const grpc::Status status = Extract(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const v1::FeatureSet& features = response.features();
+  EXPECT_GE(features.x_size(), 300);
+  EXPECT_EQ(features.y_size(), features.x_size());
+  EXPECT_EQ(features.octave_size(), features.x_size());
+  EXPECT_EQ(features.descriptors().size(), 32u * static_cast<size_t>(features.x_size()));
+  EXPECT_EQ(features.image_width_px(), 640u);
+  EXPECT_EQ(response.sequence(), 1u);
+  EXPECT_EQ(response.timestamp_ns(), -5);
+  EXPECT_EQ(response.execution().batch_size(), 1u);
+  EXPECT_EQ(response.execution().backend(), "cpu");
+  EXPECT_GT(response.timings().compute_ns(), 0u);
+  EXPECT_GE(response.timings().total_ns(), response.timings().compute_ns());
+}
+
+TEST_F(CallsTest, AMaskKeepsKeypointsOut) {
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(640, 480, 1);
+  v1::Mask& mask = *request.mutable_frame()->mutable_mask();
+  mask.set_width_px(640);
+  mask.set_height_px(480);
+  mask.set_stride_bytes(700);
+  std::string pixels(700 * 480, '\0');
+  for (size_t y = 0; y < 480; ++y) pixels.replace(y * 700, 320, 320, '\xff');
+  mask.set_pixels(pixels);
+  v1::ExtractResponse response;
+  ASSERT_TRUE(Extract(request, &response).ok());
+  EXPECT_GT(response.features().x_size(), 100);
+  for (const float x : response.features().x()) EXPECT_LE(x, 321.0f);
+}
+
+TEST_F(CallsTest, GivenKeypointsAreDescribedAndKeepTheirOrder) {
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(640, 480, 1);
+  v1::ExtractResponse detected;
+  ASSERT_TRUE(Extract(request, &detected).ok());
+  v1::GivenKeypoints& given = *request.mutable_frame()->mutable_keypoints();
+  for (int i = 9; i >= 0; --i) {
+    given.add_x(detected.features().x(i));
+    given.add_y(detected.features().y(i));
+    given.add_angle(detected.features().angle(i));
+    given.add_octave(detected.features().octave(i));
+  }
+  given.add_x(1);  // too near to the border
+  given.add_y(1);
+  given.add_angle(0);
+  given.add_octave(0);
+  v1::ExtractResponse described;
+  const grpc::Status status = Extract(request, &described);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(described.features().x_size(), 10);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(described.features().source_index(i), static_cast<uint32_t>(i));
+    const auto row = [](const v1::FeatureSet& set, int index) {
+      return set.descriptors().substr(static_cast<size_t>(index) * 32, 32);
+    };
+    EXPECT_EQ(row(described.features(), i), row(detected.features(), 9 - i)) << i;
+  }
+}
+
+struct BadExtract {
+  const char* name;
+  void (*change)(v1::ExtractRequest&);
+  const char* reason;
+  grpc::StatusCode code;
+};
+
+class BadExtractTest : public ServerTest, public ::testing::WithParamInterface<BadExtract> {};
+
+TEST_P(BadExtractTest, IsRefusedWithItsReasonAndTheServerGoesOn) {
+  v1::ExtractRequest good;
+  *good.mutable_frame() = MakeFrame(160, 120, 1);
+  v1::ExtractRequest bad = good;
+  GetParam().change(bad);
+  v1::ExtractResponse response;
+  const grpc::Status status = Extract(bad, &response);
+  EXPECT_EQ(status.error_code(), GetParam().code) << status.error_message();
+  EXPECT_EQ(Details(status).reason(), GetParam().reason) << status.error_message();
+  EXPECT_FALSE(status.error_message().empty());
+  EXPECT_TRUE(Extract(good, &response).ok());
+  if (bad.has_frame()) {
+    EXPECT_EQ(Metric("orbserve_frames_received_total"), 2);
+    EXPECT_EQ(Metric(absl::StrCat("orbserve_frames_total{outcome=\"", GetParam().reason, "\"}")),
+              1);
+  }
+}
+
+constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+constexpr auto kUnimplemented = grpc::StatusCode::UNIMPLEMENTED;
+using R = v1::ExtractRequest;
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, BadExtractTest,
+    ::testing::Values(
+        BadExtract{"NoFrame", [](R& r) { r.clear_frame(); }, "BAD_REQUEST", kInvalid},
+        BadExtract{"NoPixels", [](R& r) { r.mutable_frame()->clear_pixels(); }, "BAD_REQUEST",
+                   kInvalid},
+        BadExtract{"NoFormat", [](R& r) { r.mutable_frame()->clear_format(); }, "BAD_REQUEST",
+                   kInvalid},
+        BadExtract{"UnknownFormat",
+                   [](R& r) { r.mutable_frame()->set_format(static_cast<v1::PixelFormat>(77)); },
+                   "BAD_REQUEST", kInvalid},
+        BadExtract{"Gray16", [](R& r) { r.mutable_frame()->set_format(v1::PIXEL_FORMAT_GRAY16); },
+                   "UNSUPPORTED", kUnimplemented},
+        BadExtract{"SharedMemory",
+                   [](R& r) { r.mutable_frame()->mutable_shared_memory()->set_region("x"); },
+                   "UNSUPPORTED", kUnimplemented},
+        BadExtract{"TooFewPixels", [](R& r) { r.mutable_frame()->set_height_px(121); }, "BAD_IMAGE",
+                   kInvalid},
+        BadExtract{"NoWidth", [](R& r) { r.mutable_frame()->set_width_px(0); }, "BAD_IMAGE",
+                   kInvalid},
+        BadExtract{"TooWide", [](R& r) { r.mutable_frame()->set_width_px(4'000'000'000u); },
+                   "TOO_LARGE", kInvalid},
+        BadExtract{"BrokenJpeg",
+                   [](R& r) {
+                     r.mutable_frame()->clear_width_px();
+                     r.mutable_frame()->clear_height_px();
+                     r.mutable_frame()->set_format(v1::PIXEL_FORMAT_JPEG);
+                   },
+                   "BAD_IMAGE", kInvalid},
+        BadExtract{"MaskOfAnotherSize",
+                   [](R& r) {
+                     r.mutable_frame()->mutable_mask()->set_width_px(159);
+                     r.mutable_frame()->mutable_mask()->set_height_px(120);
+                     r.mutable_frame()->mutable_mask()->set_pixels(std::string(159 * 120, 'x'));
+                   },
+                   "BAD_IMAGE", kInvalid},
+        BadExtract{"ShortMask",
+                   [](R& r) {
+                     r.mutable_frame()->mutable_mask()->set_width_px(160);
+                     r.mutable_frame()->mutable_mask()->set_height_px(120);
+                     r.mutable_frame()->mutable_mask()->set_stride_bytes(4'000'000'000u);
+                     r.mutable_frame()->mutable_mask()->set_pixels("x");
+                   },
+                   "BAD_IMAGE", kInvalid},
+        BadExtract{"UnknownPreset", [](R& r) { r.mutable_pipeline()->set_preset("sift"); },
+                   "BAD_OPTIONS", kInvalid},
+        BadExtract{"PresetOfLater", [](R& r) { r.mutable_pipeline()->set_preset("vio"); },
+                   "UNSUPPORTED", kUnimplemented},
+        BadExtract{"NoLevels", [](R& r) { r.mutable_pipeline()->mutable_pyramid()->set_levels(0); },
+                   "BAD_OPTIONS", kInvalid},
+        BadExtract{"ManyLevels",
+                   [](R& r) { r.mutable_pipeline()->mutable_pyramid()->set_levels(4294967295u); },
+                   "BAD_OPTIONS", kInvalid},
+        BadExtract{"ScaleIsNoNumber",
+                   [](R& r) {
+                     r.mutable_pipeline()->mutable_pyramid()->set_scale_factor(
+                         std::numeric_limits<float>::quiet_NaN());
+                   },
+                   "BAD_OPTIONS", kInvalid},
+        BadExtract{"UnknownScore",
+                   [](R& r) {
+                     r.mutable_pipeline()->mutable_detect()->set_score(static_cast<v1::Score>(9));
+                   },
+                   "BAD_OPTIONS", kInvalid},
+        BadExtract{"ThresholdOfFrame",
+                   [](R& r) { r.mutable_frame()->mutable_parameters()->set_fast_threshold(300); },
+                   "BAD_OPTIONS", kInvalid},
+        BadExtract{"MaxFeaturesOfFrame",
+                   [](R& r) { r.mutable_frame()->mutable_parameters()->set_max_features(100001); },
+                   "BAD_OPTIONS", kInvalid},
+        BadExtract{"RaggedKeypoints",
+                   [](R& r) { r.mutable_frame()->mutable_keypoints()->add_x(1); }, "BAD_REQUEST",
+                   kInvalid},
+        BadExtract{"KeypointIsNoNumber",
+                   [](R& r) {
+                     v1::GivenKeypoints& k = *r.mutable_frame()->mutable_keypoints();
+                     k.add_x(std::nanf(""));
+                     k.add_y(1);
+                     k.add_angle(0);
+                     k.add_octave(0);
+                   },
+                   "BAD_REQUEST", kInvalid},
+        BadExtract{"KeypointOnNoLevel",
+                   [](R& r) {
+                     v1::GivenKeypoints& k = *r.mutable_frame()->mutable_keypoints();
+                     k.add_x(50);
+                     k.add_y(50);
+                     k.add_angle(0);
+                     k.add_octave(8);
+                   },
+                   "BAD_OPTIONS", kInvalid},
+        BadExtract{"ManyKeypoints",
+                   [](R& r) {
+                     v1::GivenKeypoints& k = *r.mutable_frame()->mutable_keypoints();
+                     for (int i = 0; i < 100'001; ++i) {
+                       k.add_x(50);
+                       k.add_y(50);
+                       k.add_angle(0);
+                       k.add_octave(0);
+                     }
+                   },
+                   "TOO_LARGE", kInvalid}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+TEST_F(CallsTest, AClientIdMustBePrintable) {
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(160, 120, 1);
+  v1::ExtractResponse response;
+  grpc::ClientContext context;
+  SetLimit(context);
+  context.AddMetadata("x-client-id", std::string(129, 'x'));
+  const grpc::Status status = stub_->Extract(&context, request, &response);
+  EXPECT_EQ(Details(status).reason(), "BAD_REQUEST");
+}
+
+TEST_F(CallsTest, MatchWorksForEveryPairOfSides) {
+  v1::MatchRequest request;
+  *request.mutable_query_frame() = MakeFrame(640, 480, 1);
+  *request.mutable_train_frame() = MakeFrame(640, 480, 1);
+  request.mutable_options()->set_cross_check(true);
+  v1::MatchResponse images;
+  {
+    grpc::ClientContext context;
+    SetLimit(context);
+    const grpc::Status status = stub_->Match(&context, request, &images);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_GE(images.matches().query_index_size(), 300);
+  for (const uint32_t distance : images.matches().distance()) EXPECT_EQ(distance, 0u);
+  EXPECT_EQ(images.query_features().descriptors(), images.train_features().descriptors());
+  EXPECT_GT(images.timings().match_ns(), 0u);
+
+  *request.mutable_query_features() = images.query_features();
+  *request.mutable_train_features() = images.train_features();
+  v1::MatchResponse sets;
+  grpc::ClientContext context;
+  SetLimit(context);
+  ASSERT_TRUE(stub_->Match(&context, request, &sets).ok());
+  EXPECT_EQ(sets.matches().SerializeAsString(), images.matches().SerializeAsString());
+  EXPECT_FALSE(sets.has_query_features());
+}
+
+TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {
+  const auto reason_for = [&](const v1::MatchRequest& request) {
+    v1::MatchResponse response;
+    grpc::ClientContext context;
+    SetLimit(context);
+    return Details(stub_->Match(&context, request, &response)).reason();
+  };
+  v1::MatchRequest request;
+  EXPECT_EQ(reason_for(request), "BAD_REQUEST");
+  *request.mutable_query_frame() = MakeFrame(160, 120, 1);
+  EXPECT_EQ(reason_for(request), "BAD_REQUEST");
+  request.set_train_reference("none");
+  EXPECT_EQ(reason_for(request), "REFERENCE_NOT_FOUND");
+  request.mutable_train_features()->add_x(1);
+  EXPECT_EQ(reason_for(request), "BAD_REQUEST");
+  *request.mutable_train_frame() = MakeFrame(160, 120, 2);
+  request.mutable_train_frame()->set_height_px(3000);
+  EXPECT_EQ(reason_for(request), "BAD_IMAGE");
+  *request.mutable_train_frame() = MakeFrame(160, 120, 2);
+  request.mutable_options()->set_ratio(1.5f);
+  EXPECT_EQ(reason_for(request), "BAD_OPTIONS");
+  request.mutable_options()->Clear();
+  request.mutable_pipeline()->mutable_describe()->set_descriptor_type(v1::DESCRIPTOR_TYPE_NONE);
+  EXPECT_EQ(reason_for(request), "BAD_OPTIONS");
+  // Frames of refused calls are accounted for too: two in the last three requests, one before each.
+  EXPECT_TRUE(Eventually([&] {
+    return Metric("orbserve_frames_received_total") ==
+           Metric("orbserve_frames_total{outcome=\"ok\"}") +
+               Metric("orbserve_frames_total{outcome=\"BAD_REQUEST\"}") +
+               Metric("orbserve_frames_total{outcome=\"BAD_IMAGE\"}") +
+               Metric("orbserve_frames_total{outcome=\"BAD_OPTIONS\"}");
+  }));
+}
+
+TEST_F(CallsTest, ReferencesAreStoredMatchedListedAndForgotten) {
+  const auto with_id = [](grpc::ClientContext& context, const char* id) {
+    SetLimit(context);
+    context.AddMetadata("x-client-id", id);
+  };
+  v1::PutReferenceRequest put;
+  put.set_name("map tile");
+  *put.mutable_frame() = MakeFrame(640, 480, 1);
+  v1::PutReferenceResponse stored;
+  {
+    grpc::ClientContext context;
+    with_id(context, "robot 1");
+    const grpc::Status status = stub_->PutReference(&context, put, &stored);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_GE(stored.reference().feature_count(), 300u);
+
+  v1::MatchRequest request;
+  *request.mutable_query_frame() = MakeFrame(640, 480, 1);
+  request.set_train_reference("map tile");
+  v1::MatchResponse response;
+  {
+    grpc::ClientContext context;
+    with_id(context, "robot 1");
+    ASSERT_TRUE(stub_->Match(&context, request, &response).ok());
+  }
+  EXPECT_EQ(response.reference_version(), stored.reference().version());
+  EXPECT_EQ(response.matches().query_index_size(),
+            static_cast<int>(stored.reference().feature_count()));
+  {
+    grpc::ClientContext context;
+    with_id(context, "robot 2");
+    EXPECT_EQ(stub_->Match(&context, request, &response).error_code(), grpc::StatusCode::NOT_FOUND);
+  }
+  v1::ListReferencesResponse list;
+  {
+    grpc::ClientContext context;
+    with_id(context, "robot 1");
+    ASSERT_TRUE(stub_->ListReferences(&context, {}, &list).ok());
+  }
+  ASSERT_EQ(list.references_size(), 1);
+  EXPECT_EQ(list.references(0).name(), "map tile");
+  EXPECT_EQ(list.used_bytes(), list.references(0).size_bytes());
+  v1::DeleteReferenceRequest remove;
+  remove.set_name("map tile");
+  v1::DeleteReferenceResponse removed;
+  for (const grpc::StatusCode expected : {grpc::StatusCode::OK, grpc::StatusCode::NOT_FOUND}) {
+    grpc::ClientContext context;
+    with_id(context, "robot 1");
+    EXPECT_EQ(stub_->DeleteReference(&context, remove, &removed).error_code(), expected);
+  }
+  for (const std::string& name : {std::string(), std::string(129, 'n'), std::string("a\nb")}) {
+    put.set_name(name);
+    grpc::ClientContext context;
+    with_id(context, "robot 1");
+    EXPECT_EQ(Details(stub_->PutReference(&context, put, &stored)).reason(), "BAD_REQUEST");
+  }
+}
+
+TEST_F(CallsTest, ServerInfoTellsLimitsAndPresets) {
+  v1::GetServerInfoResponse info;
+  grpc::ClientContext context;
+  SetLimit(context);
+  ASSERT_TRUE(stub_->GetServerInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.active_backend(), "cpu");
+  EXPECT_EQ(info.limits().max_side_px(), 8192u);
+  ASSERT_GE(info.presets_size(), 8);
+  EXPECT_EQ(info.presets(0).name(), "orb");
+  EXPECT_EQ(info.presets(0).pipeline().pyramid().levels(), 8u);
+}
+
+TEST_F(CallsTest, AFullQueueSaysWhenToTryAgain) {
+  server::Config config;
+  config.mutable_batching()->set_max_queue_bytes(1 << 20);
+  StartServer(config);
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(1200, 1000, 1);  // 1.2 MB: more than may wait
+  v1::ExtractResponse response;
+  grpc::ClientContext context;
+  SetLimit(context);
+  const grpc::Status status = stub_->Extract(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const v1::Status details = Details(status);
+  EXPECT_EQ(details.reason(), "QUEUE_FULL");
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto pushback = trailers.find("grpc-retry-pushback-ms");
+  ASSERT_NE(pushback, trailers.end());
+  EXPECT_EQ(std::string(pushback->second.data(), pushback->second.size()),
+            absl::StrCat(details.retry_after_ms()));
+}
+
+TEST_F(CallsTest, TheInProcessChannelGivesTheSameAnswer) {
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(320, 240, 3);
+  v1::ExtractResponse over_network, in_process;
+  ASSERT_TRUE(Extract(request, &over_network).ok());
+  const auto stub = v1::Features::NewStub(server_->InProcessChannel());
+  grpc::ClientContext context;
+  SetLimit(context);
+  ASSERT_TRUE(stub->Extract(&context, request, &in_process).ok());
+  EXPECT_EQ(in_process.features().SerializeAsString(), over_network.features().SerializeAsString());
+}
+
+}  // namespace
+}  // namespace orbserve

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How a server stops: nothing that it took is lost, and it always ends.
+
+#include <atomic>
+#include <vector>
+
+#include "orbserve/client.h"
+#include "tests/integration/server_fixture.h"
+
+namespace orbserve {
+namespace {
+
+using DrainTest = ServerTest;
+
+TEST_F(DrainTest, EveryAcceptedCallIsAnsweredUnderLoad) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> ok{0}, refused{0}, lost{0};
+  std::vector<std::thread> clients;
+  for (uint32_t c = 0; c < 4; ++c) {
+    clients.emplace_back([&, c] {
+      const auto stub = NewStub();
+      v1::ExtractRequest request;
+      *request.mutable_frame() = MakeFrame(640, 480, c);
+      while (!stop) {
+        grpc::ClientContext context;
+        SetLimit(context);
+        v1::ExtractResponse response;
+        const grpc::Status status = stub->Extract(&context, request, &response);
+        if (status.ok()) {
+          ++ok;
+        } else if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+          ++refused;
+          EXPECT_EQ(Details(status).reason(), "DRAINING");
+          return;  // as advised: to another server
+        } else {
+          ++lost;
+          ADD_FAILURE() << status.error_code() << ": " << status.error_message();
+        }
+      }
+    });
+  }
+  ASSERT_TRUE(Eventually([&] { return ok > 40; }));
+  EXPECT_TRUE(server_->Drain());
+  stop = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(lost, 0);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(Metric("orbserve_frames_total{outcome=\"ok\"}"), ok);
+  EXPECT_EQ(Metric("orbserve_frames_received_total"),
+            Metric("orbserve_frames_total{outcome=\"ok\"}") +
+                Metric("orbserve_frames_total{outcome=\"DRAINING\"}"));
+}
+
+TEST_F(DrainTest, HealthTurnsBeforeAnythingElse) {
+  server::Config config;
+  config.mutable_drain()->set_delay_ms(1500);
+  StartServer(config);
+  auto client = client::Client::Connect(absl::StrCat("127.0.0.1:", server_->port()), {});
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ(*(*client)->CheckHealth(), client::Health::kServing);
+  EXPECT_EQ(*(*client)->CheckHealth("orbserve.v1.Features"), client::Health::kServing);
+  std::thread drain([this] { server_->Drain(); });
+  EXPECT_TRUE(Eventually([&] {
+    const auto health = (*client)->CheckHealth("orbserve.v1.Features");
+    return health.ok() && *health == client::Health::kNotServing;
+  }));
+  // Whoever has not noticed yet is still served.
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(320, 240, 1);
+  v1::ExtractResponse response;
+  EXPECT_TRUE(Extract(request, &response).ok());
+  drain.join();
+}
+
+TEST_F(DrainTest, AStreamIsToldAndItsFramesAreAnswered) {
+  grpc::ClientContext context;
+  SetLimit(context);
+  auto stream = stub_->StreamFrames(&context);
+  v1::StreamFramesRequest request;
+  request.mutable_open();
+  ASSERT_TRUE(stream->Write(request));
+  v1::StreamFramesResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  std::atomic<bool> complete{false};
+  std::thread drain([&] { complete = server_->Drain(); });
+  ASSERT_TRUE(stream->Read(&response));
+  ASSERT_TRUE(response.has_going_away());
+  EXPECT_EQ(response.going_away().status().reason(), "DRAINING");
+  // What was on its way is answered.
+  *request.mutable_frame() = MakeFrame(320, 240, 7);
+  ASSERT_TRUE(stream->Write(request));
+  stream->WritesDone();
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.result().sequence(), 7u);
+  EXPECT_EQ(response.result().status().code(), 0);
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
+  drain.join();
+  EXPECT_TRUE(complete);
+}
+
+TEST_F(DrainTest, AStreamThatDoesNotListenIsEndedInTime) {
+  server::Config config;
+  config.mutable_drain()->set_timeout_ms(1000);
+  StartServer(config);
+  grpc::ClientContext context;
+  SetLimit(context);
+  auto stream = stub_->StreamFrames(&context);
+  v1::StreamFramesRequest request;
+  request.mutable_open();
+  ASSERT_TRUE(stream->Write(request));
+  v1::StreamFramesResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_TRUE(server_->Drain());
+  while (stream->Read(&response)) {
+  }
+  EXPECT_EQ(Details(stream->Finish()).reason(), "DRAINING");
+}
+
+TEST_F(DrainTest, AServerWithOpenCallsCanBeDestroyed) {
+  grpc::ClientContext context;
+  SetLimit(context);
+  auto stream = stub_->StreamFrames(&context);
+  v1::StreamFramesRequest request;
+  request.mutable_open();
+  ASSERT_TRUE(stream->Write(request));
+  v1::StreamFramesResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  *request.mutable_frame() = MakeFrame(1280, 960, 7);
+  for (int i = 0; i < 4; ++i) stream->Write(request);
+  server_.reset();
+  while (stream->Read(&response)) {
+  }
+  EXPECT_FALSE(stream->Finish().ok());
+}
+
+}  // namespace
+}  // namespace orbserve

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A real server on a free port, and frames to send to it.
+
+#ifndef ORBSERVE_TESTS_INTEGRATION_SERVER_FIXTURE_H_
+#define ORBSERVE_TESTS_INTEGRATION_SERVER_FIXTURE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "orbserve/v1/orbserve.grpc.pb.h"
+#include "server/server.h"
+
+namespace orbserve {
+
+// Grey blocks of two levels, seeded: plenty of corners.
+inline std::string BlockPixels(int width_px, int height_px, uint32_t seed) {
+  std::string pixels(static_cast<size_t>(width_px) * static_cast<size_t>(height_px), '\0');
+  for (int y = 0; y < height_px; ++y) {
+    for (int x = 0; x < width_px; ++x) {
+      uint32_t hash = seed + static_cast<uint32_t>(x / 7) * 2654435761u +
+                      static_cast<uint32_t>(y / 9) * 2246822519u;
+      hash = (hash ^ (hash >> 15)) * 2246822519u;
+      pixels[static_cast<size_t>(y) * static_cast<size_t>(width_px) + static_cast<size_t>(x)] =
+          static_cast<char>((hash >> 13) & 0xff);
+    }
+  }
+  return pixels;
+}
+
+inline v1::Frame MakeFrame(int width_px, int height_px, uint32_t seed) {
+  v1::Frame frame;
+  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
+  frame.set_width_px(static_cast<uint32_t>(width_px));
+  frame.set_height_px(static_cast<uint32_t>(height_px));
+  frame.set_sequence(seed);
+  frame.set_pixels(BlockPixels(width_px, height_px, seed));
+  return frame;
+}
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override { StartServer({}); }
+
+  void StartServer(server::Config config) {
+    stub_.reset();
+    server_.reset();
+    config.set_listen("127.0.0.1:0");
+    config.set_http_listen("");
+    auto created = Server::Create(config);
+    ASSERT_TRUE(created.ok()) << created.status();
+    server_ = *std::move(created);
+    stub_ = NewStub();
+  }
+
+  // A stub with a connection of its own.
+  std::unique_ptr<v1::Features::Stub> NewStub() {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetMaxReceiveMessageSize(-1);
+    return v1::Features::NewStub(
+        grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                  grpc::InsecureChannelCredentials(), arguments));
+  }
+
+  static void SetLimit(grpc::ClientContext& context, int seconds = 20) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(seconds));
+  }
+
+  grpc::Status Extract(const v1::ExtractRequest& request, v1::ExtractResponse* response) {
+    grpc::ClientContext context;
+    SetLimit(context);
+    return stub_->Extract(&context, request, response);
+  }
+
+  // The table entry that a failed call carries.
+  static v1::Status Details(const grpc::Status& status) {
+    v1::Status details;
+    EXPECT_TRUE(details.ParseFromString(status.error_details()));
+    EXPECT_EQ(details.code(), static_cast<int>(status.error_code()));
+    EXPECT_EQ(details.message(), status.error_message());
+    return details;
+  }
+
+  // Waits for what happens soon in another thread or process; false after ten seconds.
+  static bool Eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 1000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  // A number on the metrics page: of the line that begins with `series` and a space.
+  double Metric(const std::string& series) const {
+    const std::string page = "\n" + server_->RenderMetrics();
+    const size_t at = page.find("\n" + series + " ");
+    return at == std::string::npos ? -1 : std::stod(page.substr(at + series.size() + 2));
+  }
+
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<v1::Features::Stub> stub_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_TESTS_INTEGRATION_SERVER_FIXTURE_H_

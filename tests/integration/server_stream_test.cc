@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Streams of a running server: order, matches, bad frames, backpressure, and what a stream leaves
+// behind however it ends.
+
+#include <atomic>
+
+#include "tests/integration/server_fixture.h"
+
+namespace orbserve {
+namespace {
+
+using Stream = grpc::ClientReaderWriter<v1::StreamFramesRequest, v1::StreamFramesResponse>;
+
+class StreamTest : public ServerTest {
+ protected:
+  static bool Send(Stream& stream, const v1::Frame& frame) {
+    v1::StreamFramesRequest request;
+    *request.mutable_frame() = frame;
+    return stream.Write(request);
+  }
+
+  // Opens with `open` and reads the server's answer to it.
+  std::unique_ptr<Stream> Open(grpc::ClientContext& context, const v1::StreamOpen& open,
+                               v1::StreamOpened* opened = nullptr) {
+    SetLimit(context);
+    auto stream = stub_->StreamFrames(&context);
+    v1::StreamFramesRequest request;
+    *request.mutable_open() = open;
+    EXPECT_TRUE(stream->Write(request));
+    v1::StreamFramesResponse response;
+    EXPECT_TRUE(stream->Read(&response));
+    EXPECT_TRUE(response.has_opened());
+    if (opened != nullptr) *opened = response.opened();
+    return stream;
+  }
+
+  // The reason with which a stream ends that sends only this.
+  std::string RefusalOf(const v1::StreamFramesRequest& request) {
+    grpc::ClientContext context;
+    SetLimit(context);
+    auto stream = stub_->StreamFrames(&context);
+    stream->Write(request);
+    v1::StreamFramesResponse response;
+    EXPECT_FALSE(stream->Read(&response));
+    return Details(stream->Finish()).reason();
+  }
+
+  bool NothingIsLeft() {
+    return Eventually(
+        [this] { return Metric("orbserve_streams") == 0 && Metric("orbserve_queue_frames") == 0; });
+  }
+};
+
+TEST_F(StreamTest, ResultsComeInOrderWithMatchesAgainstTheFrameBefore) {
+  grpc::ClientContext context;
+  v1::StreamOpen open;
+  open.set_match_previous(true);
+  v1::StreamOpened opened;
+  const auto stream = Open(context, open, &opened);
+  EXPECT_GT(opened.stream_id(), 0u);
+  EXPECT_EQ(opened.pipeline().preset(), "orb");
+  constexpr int kFrames = 30;
+  std::thread sender([&] {
+    for (int i = 0; i < kFrames; ++i) {
+      v1::Frame frame = MakeFrame(320 + 64 * (i % 3), 240, 1);
+      frame.set_sequence(static_cast<uint64_t>(1000 + i));
+      EXPECT_TRUE(Send(*stream, frame));
+    }
+    stream->WritesDone();
+  });
+  for (int i = 0; i < kFrames; ++i) {
+    v1::StreamFramesResponse response;
+    ASSERT_TRUE(stream->Read(&response)) << i;
+    const v1::FrameResult& result = response.result();
+    EXPECT_EQ(result.sequence(), static_cast<uint64_t>(1000 + i));
+    EXPECT_EQ(result.status().code(), 0) << result.status().message();
+    EXPECT_GT(result.features().x_size(), 50);
+    ASSERT_EQ(result.matches_size(), i == 0 ? 0 : 1);
+    if (i > 0) {
+      EXPECT_EQ(result.matches(0).target(), v1::MATCH_TARGET_PREVIOUS);
+      EXPECT_EQ(result.matches(0).target_sequence(), static_cast<uint64_t>(1000 + i - 1));
+      EXPECT_EQ(result.matches(0).matches().query_index_size(), result.features().x_size());
+    }
+  }
+  v1::StreamFramesResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  sender.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(StreamTest, ABadFrameFailsItselfAndTheStreamGoesOn) {
+  grpc::ClientContext context;
+  const auto stream = Open(context, {});
+  v1::Frame broken = MakeFrame(320, 240, 2);
+  broken.set_pixels("short");
+  v1::Frame late = MakeFrame(320, 240, 4);
+  late.mutable_parameters()->set_match_ratio(7);
+  for (const v1::Frame& frame :
+       {MakeFrame(320, 240, 1), broken, MakeFrame(320, 240, 3), late, MakeFrame(320, 240, 5)}) {
+    ASSERT_TRUE(Send(*stream, frame));
+  }
+  stream->WritesDone();
+  const char* const reasons[] = {"", "BAD_IMAGE", "", "BAD_OPTIONS", ""};
+  for (uint64_t i = 0; i < 5; ++i) {
+    v1::StreamFramesResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.result().sequence(), i + 1);
+    EXPECT_EQ(response.result().status().reason(), reasons[i]);
+    EXPECT_EQ(response.result().has_features(), reasons[i][0] == '\0');
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(StreamTest, ReferencesAreMatchedAndFeaturesMayBeLeftOut) {
+  v1::PutReferenceRequest put;
+  put.set_name("marker");
+  *put.mutable_frame() = MakeFrame(320, 240, 1);
+  {
+    grpc::ClientContext put_context;
+    put_context.AddMetadata("x-client-id", "robot");
+    v1::PutReferenceResponse stored;
+    ASSERT_TRUE(stub_->PutReference(&put_context, put, &stored).ok());
+  }
+  grpc::ClientContext context;
+  context.AddMetadata("x-client-id", "robot");
+  v1::StreamOpen open;
+  open.add_references("marker");
+  open.add_references("none");
+  open.set_omit_features(true);
+  const auto stream = Open(context, open);
+  ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
+  v1::StreamFramesResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  ASSERT_EQ(response.result().matches_size(), 2);
+  EXPECT_GT(response.result().matches(0).matches().query_index_size(), 50);
+  EXPECT_EQ(response.result().matches(1).status().reason(), "REFERENCE_NOT_FOUND");
+  EXPECT_FALSE(response.result().has_features());
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(StreamTest, OpeningsThatCannotBeServedAreRefused) {
+  v1::StreamFramesRequest request;
+  *request.mutable_frame() = MakeFrame(64, 64, 1);
+  EXPECT_EQ(RefusalOf(request), "BAD_REQUEST");
+  request.mutable_open()->set_track(true);
+  EXPECT_EQ(RefusalOf(request), "UNSUPPORTED");
+  request.mutable_open()->Clear();
+  request.mutable_open()->set_drop_policy(v1::DROP_POLICY_NEWEST);
+  EXPECT_EQ(RefusalOf(request), "UNSUPPORTED");
+  request.mutable_open()->Clear();
+  for (int i = 0; i < 17; ++i) request.mutable_open()->add_references("r");
+  EXPECT_EQ(RefusalOf(request), "BAD_REQUEST");
+  request.mutable_open()->Clear();
+  request.mutable_open()->mutable_pipeline()->set_preset("none such");
+  EXPECT_EQ(RefusalOf(request), "BAD_OPTIONS");
+  request.mutable_open()->Clear();
+  request.mutable_open()->set_match_previous(true);
+  request.mutable_open()->mutable_pipeline()->mutable_describe()->set_descriptor_type(
+      v1::DESCRIPTOR_TYPE_NONE);
+  EXPECT_EQ(RefusalOf(request), "BAD_OPTIONS");
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(StreamTest, ASecondOpeningEndsTheStreamAfterItsFramesAreAnswered) {
+  grpc::ClientContext context;
+  const auto stream = Open(context, {});
+  ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
+  v1::StreamFramesRequest again;
+  again.mutable_open();
+  ASSERT_TRUE(stream->Write(again));
+  v1::StreamFramesResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_TRUE(response.result().has_features());
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(Details(stream->Finish()).reason(), "BAD_REQUEST");
+}
+
+TEST_F(StreamTest, ARobotThatReadsNothingIsHeldBack) {
+  grpc::ClientContext context;
+  v1::StreamOpened opened;
+  const auto stream = Open(context, {}, &opened);
+  // Answers are far smaller than HTTP/2's window here, so frames are what fills up: ask for large
+  // answers instead, many keypoints of a large frame.
+  std::atomic<int> sent{0};
+  std::thread sender([&] {
+    v1::Frame frame = MakeFrame(1280, 960, 1);
+    frame.mutable_parameters()->set_max_features(20'000);
+    while (sent < 400 && Send(*stream, frame)) ++sent;
+  });
+  int before = -1;
+  // Nothing moves any more: the server has stopped reading.
+  EXPECT_TRUE(Eventually([&] {
+    const int now = sent;
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    before = sent;
+    return now > 0 && before == now;
+  }));
+  EXPECT_LT(before, 400);
+  context.TryCancel();
+  sender.join();
+  stream->Finish();
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(StreamTest, ACancelledStreamLeavesNothing) {
+  for (int round = 0; round < 10; ++round) {
+    grpc::ClientContext context;
+    v1::StreamOpen open;
+    open.set_match_previous(true);
+    const auto stream = Open(context, open);
+    for (uint32_t i = 0; i < 4; ++i) Send(*stream, MakeFrame(1280, 960, i));
+    context.TryCancel();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  EXPECT_TRUE(NothingIsLeft());
+  EXPECT_TRUE(Eventually([this] {
+    double finished = 0;
+    for (const char* outcome : {"ok", "CANCELLED"}) {
+      finished += Metric(absl::StrCat("orbserve_frames_total{outcome=\"", outcome, "\"}"));
+    }
+    return finished == Metric("orbserve_frames_received_total");
+  }));
+}
+
+TEST_F(StreamTest, ADeadlineIsAnsweredInTheFramesResult) {
+  grpc::ClientContext context;
+  v1::StreamOpen open;
+  open.mutable_pipeline()->mutable_select()->set_max_features(20'000);
+  const auto stream = Open(context, open);
+  v1::Frame hurried = MakeFrame(4096, 4096, 1);
+  hurried.set_deadline_ms(1);
+  ASSERT_TRUE(Send(*stream, hurried));
+  ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 2)));
+  stream->WritesDone();
+  v1::StreamFramesResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.result().status().reason(), "DEADLINE_EXCEEDED");
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.result().status().reason(), "");
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(StreamTest, TheNumberOfStreamsIsBounded) {
+  server::Config config;
+  config.mutable_limits()->set_max_streams(1);
+  StartServer(config);
+  grpc::ClientContext context;
+  const auto stream = Open(context, {});
+  v1::StreamFramesRequest second;
+  second.mutable_open();
+  EXPECT_EQ(RefusalOf(second), "QUOTA_EXCEEDED");
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(NothingIsLeft());
+  grpc::ClientContext next;
+  const auto third = Open(next, {});
+  third->WritesDone();
+  EXPECT_TRUE(third->Finish().ok());
+}
+
+}  // namespace
+}  // namespace orbserve
