@@ -113,6 +113,7 @@ int Main(int argc, char** argv) {
   stream_app
       ->add_option("--reference", stream.references,
                    "Match every frame with this reference too; up to 16 times")
+      ->allow_extra_args(false)
       ->type_name("NAME");
   stream_app->add_option("--draw", stream.draw_folder, "Folder for overlay pictures")
       ->type_name("DIR");
