@@ -14,6 +14,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/resize_simd.cc"
 #include "cpu/simd/targets.h"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
@@ -34,6 +35,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr int kPrefetchRows = 3;    // of the source, ahead
 constexpr uint16_t kBias = 0x8000;  // taken off row results so that they fit into int16
 
 HWY_INLINE void ResizePixels(const uint8_t* src, const ResizeAxis& axis, int begin, int end,
@@ -47,11 +49,13 @@ HWY_INLINE void ResizePixels(const uint8_t* src, const ResizeAxis& axis, int beg
 #if HWY_TARGET == HWY_AVX3_DL
 
 // A row of `width` pixels, written up to the next multiple of 32, less kBias.
-void ResizeRow(const uint8_t* src, const ResizeAxis& axis, int width, uint16_t* out) {
+void ResizeRow(const uint8_t* src, ptrdiff_t pitch, const ResizeAxis& axis, int width,
+               uint16_t* out) {
   constexpr __mmask64 kLowBytes = 0x5555'5555'5555'5555;  // zero-extends bytes to 16 bits
   const __m512i one = _mm512_set1_epi16(1);
   const __m512i bias = _mm512_set1_epi16(static_cast<int16_t>(kBias));
   for (int i = 0; i < width; i += 32) {
+    hwy::Prefetch(src + axis.first[i] + kPrefetchRows * pitch);
     if (axis.offset_in_32[i + 31] > 62) {
       ResizePixels(src, axis, i, std::min(i + 32, width), out);
       continue;
@@ -88,13 +92,15 @@ HWY_INLINE hn::Vec<D8> LoadWindows(const uint8_t* src, const ResizeAxis& axis, i
 }
 
 // A row of `width` pixels, written up to the next multiple of kRowLanes, less kBias.
-void ResizeRow(const uint8_t* src, const ResizeAxis& axis, int width, uint16_t* out) {
+void ResizeRow(const uint8_t* src, ptrdiff_t pitch, const ResizeAxis& axis, int width,
+               uint16_t* out) {
   const D16 d16;
   const D8 d8;
   const auto zero_high = hn::Set(d16, uint16_t{0x8000});  // shuffles write 0 for such an index
   const auto one = hn::Set(d16, uint16_t{1});
   const auto bias = hn::Set(d16, kBias);
   for (int i = 0; i < width; i += kRowLanes) {
+    hwy::Prefetch(src + axis.first[i] + kPrefetchRows * pitch);
     if (std::max(axis.offset_in_8[i + 7], axis.offset_in_8[i + kRowLanes - 1]) > 14) {
       ResizePixels(src, axis, i, std::min(i + kRowLanes, width), out);
       continue;
@@ -152,11 +158,11 @@ void ResizeRows(const ImageView& src, const MutableImageView& dst, const ResizeA
       std::swap(top_row, bottom_row);
     }
     if (top_row != first) {
-      ResizeRow(src.Row(first), x_axis, width, top);
+      ResizeRow(src.Row(first), src.pitch_bytes, x_axis, width, top);
       top_row = first;
     }
     if (bottom_row != second) {
-      ResizeRow(src.Row(second), x_axis, width, bottom);
+      ResizeRow(src.Row(second), src.pitch_bytes, x_axis, width, bottom);
       bottom_row = second;
     }
     const uint32_t weight = y_axis.weight[y];
