@@ -103,8 +103,8 @@ void StreamCall::OnReadDone(bool ok) {
   bool opened = false;
   {
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
     if (!ok) {
+      reading_ = false;
       read_ended_ = true;
       if (!opened_ && end_status_.ok()) {
         end_status_ = BadRequest("the stream ended without its opening message");
@@ -128,6 +128,8 @@ void StreamCall::OnReadDone(bool ok) {
   }
 
   absl::MutexLock lock(&mutex_);
+  // Not before: a next read that ends on another thread would overtake this frame.
+  reading_ = false;
   if (!status.ok()) {  // what was taken before is answered, then the stream ends with the status
     end_status_ = status;
     read_ended_ = true;
