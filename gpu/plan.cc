@@ -140,9 +140,9 @@ void GpuPlan::LayOutLevels(std::vector<ResizeEntry>* table) {
 }
 
 // Tall tiles repeat fewer rows; low ones fill a device with little work. A warp has a tile, a
-// multiprocessor 16 warps at a time, and a round of them takes as long as one tile.
+// multiprocessor 20 warps at a time, and a round of them takes as long as one tile.
 int GpuPlan::TileRows(int frames) const {
-  constexpr int64_t kWarps = 132 * 16;
+  constexpr int64_t kWarps = 132 * 20;
   constexpr int kRepeatedRows = 4;  // two scored twice, and the start of a tile
   int best_rows = 0;
   int64_t best_time = 0;

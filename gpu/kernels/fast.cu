@@ -12,7 +12,7 @@
 // neighbours' bytes come by shuffles. The outer lanes only serve as neighbours, so a strip yields
 // 120 columns. Scores of three rows stay in registers for the suppression. Nothing but the corners
 // leaves the multiprocessor. Shared memory: 15 KiB per block of four warps for the corners of a
-// tile, written out with one atomic per tile. About 100 registers.
+// tile, written out with one atomic per tile. 92 registers.
 //
 // Packed arithmetic: two pixels per register as unsigned 16-bit numbers with the grey level in the
 // upper byte and a neighbour's, which is never looked at, in the lower: minima and maxima of such
@@ -31,7 +31,8 @@ namespace {
 
 constexpr unsigned kFullWarp = 0xffffffffu;
 constexpr int kWarpLanes = 32;
-constexpr int kWarpsPerBlock = 4;  // no cooperation between them; 15 KiB of shared memory
+constexpr int kWarpsPerBlock = 4;            // no cooperation between them; 15 KiB of shared memory
+constexpr int kBlocksPerMultiprocessor = 5;  // registers allow it; latency wants it
 constexpr int kColumnsPerLane = 4;
 constexpr int kStripColumns = (kWarpLanes - 2) * kColumnsPerLane;  // that a strip yields: 120
 // No two survivors touch: one of every 2x2 pixels.
@@ -277,8 +278,9 @@ __device__ __forceinline__ Tile FindTile(const BatchView& batch, int index, int 
 }
 
 template <CornerTest kTest, int kArcLength>
-__global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes,
-                             4) void FastCornersKernel(const __grid_constant__ FastParams params) {
+__global__ __launch_bounds__(
+    kWarpsPerBlock* kWarpLanes,
+    kBlocksPerMultiprocessor) void FastCornersKernel(const __grid_constant__ FastParams params) {
   __shared__ uint32_t
       tile_corners[kWarpsPerBlock][kTileCorners];  // score << 16 | row << 8 | column
   __shared__ int tile_count[kWarpsPerBlock];

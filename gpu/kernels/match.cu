@@ -37,8 +37,9 @@ constexpr int kTileQueries = 16;
 constexpr int kTileTrains = 8;
 constexpr int kTileBits = 32;
 constexpr int kSteps = kDescriptorBits / kTileBits;
-constexpr int kWarps = 16;
-constexpr int kThreads = kWarps * kWarpLanes;
+// Warps of a block. One search has a block per multiprocessor, two have two.
+constexpr int kWarpsAlone = 16;
+constexpr int kWarpsOfTwo = 8;
 
 constexpr int kWantedBlocks = 132;  // multiprocessors of an H200; a block fills most of one
 constexpr int kLeastTrains = 512;   // that a block is worth having for: four tiles a warp
@@ -162,8 +163,9 @@ __device__ void StoreNearest(const Direction& pair, int query, const TwoBest& be
 }
 
 // blockIdx.z: pair and direction.
-__global__ __launch_bounds__(kThreads,
-                             2) void MatchTilesKernel(const __grid_constant__ MatchParams params) {
+template <int kWarps>
+__global__ __launch_bounds__(kWarps* kWarpLanes) void MatchTilesKernel(
+    const __grid_constant__ MatchParams params) {
   __shared__ TwoBest warp_best[kWarps][kTileQueries];
   Direction pair;
   if (!FindDirection(params, static_cast<int>(blockIdx.z), &pair)) return;
@@ -361,7 +363,11 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
   params.train_splits = Clamp(kWantedBlocks / (query_blocks * params.pairs), 1,
                               Min(DivUp(searched, kLeastTrains), kMostTrainSplits));
   const dim3 grid(query_blocks, params.train_splits, 2 * params.pairs);
-  MatchTilesKernel<<<grid, kThreads, 0, stream>>>(params);
+  if (reverse) {
+    MatchTilesKernel<kWarpsOfTwo><<<grid, kWarpsOfTwo * kWarpLanes, 0, stream>>>(params);
+  } else {
+    MatchTilesKernel<kWarpsAlone><<<grid, kWarpsAlone * kWarpLanes, 0, stream>>>(params);
+  }
   return CheckLaunch("MatchTilesKernel");
 }
 
