@@ -117,7 +117,7 @@ std::vector<Region> RegionsOf(Size size) {
   const auto below = [&random](int n) {
     return static_cast<int>(random() % static_cast<uint32_t>(n));
   };
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 3; ++i) {
     const int x = below(size.width);
     const int y = below(size.height);
     regions.push_back({x, y, x + 1 + below(size.width - x), y + 1 + below(size.height - y)});
