@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/config.h"
+
+#include "features/errors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace orbserve {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(ConfigTest, TheDefaultsAreValidAndSurviveTheirText) {
+  const server::Config config = DefaultConfig();
+  EXPECT_TRUE(ValidateConfig(config).ok()) << ValidateConfig(config);
+  const auto again = ParseConfig(ConfigToText(config), "text");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->SerializeAsString(), config.SerializeAsString());
+}
+
+TEST(ConfigTest, TheSampleFileShowsTheDefaults) {
+  const auto sample = ReadConfigFile(ORBSERVE_SAMPLE_CONFIG);
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(ConfigToText(Overlay(DefaultConfig(), *sample)), ConfigToText(DefaultConfig()));
+}
+
+TEST(ConfigTest, AnUnknownKeyIsAnErrorWithItsPlace) {
+  const auto config =
+      ParseConfig("listen: \"a:1\"\n  batching { max_bach: 3 }\n", "server.textproto");
+  ASSERT_FALSE(config.ok());
+  EXPECT_EQ(ReasonOf(config.status()), ErrorReason::kBadOptions);
+  EXPECT_THAT(MessageOf(config.status()), HasSubstr("server.textproto:2:22"));
+  EXPECT_THAT(MessageOf(config.status()), HasSubstr("max_bach"));
+}
+
+TEST(ConfigTest, AWrongTypeAndARepeatedKeyAreErrors) {
+  EXPECT_FALSE(ParseConfig("listen: 5", "x").ok());
+  EXPECT_FALSE(ParseConfig("batching { max_batch: -1 }", "x").ok());
+  EXPECT_FALSE(ParseConfig("listen: \"a\" listen: \"b\"", "x").ok());
+}
+
+TEST(ConfigTest, AFileThatIsMissingIsNamed) {
+  const auto config = ReadConfigFile("/nonexistent/server.textproto");
+  ASSERT_FALSE(config.ok());
+  EXPECT_THAT(MessageOf(config.status()), HasSubstr("/nonexistent/server.textproto"));
+}
+
+TEST(ConfigTest, AnOverlayReplacesWhatItSets) {
+  server::Config base = DefaultConfig();
+  base.mutable_backend()->add_devices(0);
+  base.mutable_backend()->add_devices(1);
+  server::Config over;
+  over.mutable_backend()->add_devices(3);
+  over.mutable_batching()->set_max_delay_us(0);
+  over.set_http_listen("");
+  const server::Config result = Overlay(base, over);
+  ASSERT_EQ(result.backend().devices_size(), 1);
+  EXPECT_EQ(result.backend().devices(0), 3u);
+  EXPECT_EQ(result.http_listen(), "");
+  EXPECT_EQ(result.listen(), base.listen());
+  EXPECT_EQ(result.batching().max_batch(), base.batching().max_batch());
+}
+
+TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
+  const struct {
+    const char* text;
+    const char* field;
+  } rows[] = {
+      {"log_level: \"loud\"", "log_level"},
+      {"backend { name: \"tpu\" }", "backend.name"},
+      {"backend { threads: 1025 }", "backend.threads"},
+      {"batching { max_batch: 0 }", "batching.max_batch"},
+      {"batching { max_delay_us: 1000001 }", "batching.max_delay_us"},
+      {"batching { max_batches_in_flight: 0 }", "batching.max_batches_in_flight"},
+      {"batching { max_queue_frames: 0 }", "batching.max_queue_frames"},
+      {"batching { max_queue_bytes: 1 }", "batching.max_queue_bytes"},
+      {"batching { max_plans: 0 }", "batching.max_plans"},
+      {"limits { max_side_px: 0 }", "limits.max_side_px"},
+      {"limits { max_message_bytes: 4294967296 }", "limits.max_message_bytes"},
+      {"limits { max_streams: 0 }", "limits.max_streams"},
+      {"limits { max_stream_frames_in_flight: 257 }", "limits.max_stream_frames_in_flight"},
+      {"tls { cert_file: \"c\" }", "tls.key_file"},
+      {"tls { client_ca_file: \"c\" }", "tls.client_ca_file"},
+      {"drain { timeout_ms: 600001 }", "drain.timeout_ms"},
+      {"keepalive { time_ms: 1 }", "keepalive.time_ms"},
+  };
+  for (const auto& row : rows) {
+    const auto over = ParseConfig(row.text, "x");
+    ASSERT_TRUE(over.ok()) << row.text << over.status();
+    const absl::Status status = ValidateConfig(Overlay(DefaultConfig(), *over));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.text;
+    EXPECT_THAT(MessageOf(status), HasSubstr(row.field));
+  }
+}
+
+TEST(ConfigTest, ATokenFileIsRefusedAndNotIgnored) {
+  server::Config config = DefaultConfig();
+  config.set_token_file("tokens");
+  EXPECT_EQ(ReasonOf(ValidateConfig(config)), ErrorReason::kUnsupported);
+}
+
+}  // namespace
+}  // namespace orbserve

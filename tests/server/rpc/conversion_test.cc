@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/conversion.h"
+
+#include <cmath>
+
+#include "features/errors.h"
+#include "gtest/gtest.h"
+
+namespace orbserve {
+namespace {
+
+ErrorReason ReasonFor(const absl::Status& status) {
+  EXPECT_FALSE(status.ok());
+  return ReasonOf(status);
+}
+
+v1::FeatureSet TwoFeatures() {
+  v1::FeatureSet set;
+  for (int i = 0; i < 2; ++i) {
+    set.add_x(static_cast<float>(i));
+    set.add_y(static_cast<float>(10 + i));
+  }
+  set.set_descriptor_bytes(32);
+  set.set_descriptors(std::string(64, 'd'));
+  return set;
+}
+
+TEST(ConversionTest, AnEmptyPipelineIsThePresetOrb) {
+  const auto pipeline = PipelineFromProto({});
+  ASSERT_TRUE(pipeline.ok());
+  EXPECT_EQ(pipeline->preset, "orb");
+  EXPECT_EQ(pipeline->options, PipelineOptions());
+  EXPECT_EQ(pipeline->frame, FrameParameters());
+  EXPECT_EQ(pipeline->match, MatchOptions());
+}
+
+TEST(ConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
+  v1::Pipeline proto;
+  proto.mutable_pyramid()->set_levels(4);
+  proto.mutable_pyramid()->set_scale_factor(2.0f);
+  proto.mutable_detect()->set_fast_threshold(7);
+  proto.mutable_detect()->set_score(v1::SCORE_LARGEST_THRESHOLD);
+  proto.mutable_select()->set_max_features(123);
+  proto.mutable_match()->set_selection(v1::MATCH_SELECTION_K_BEST);
+  proto.mutable_match()->set_k(3);
+  const auto pipeline = PipelineFromProto(proto);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  EXPECT_EQ(pipeline->options.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(pipeline->frame.fast_threshold_grey, 7);
+  EXPECT_EQ(pipeline->match.k, 3);
+  v1::Pipeline resolved;
+  PipelineToProto(*pipeline, &resolved);
+  const auto again = PipelineFromProto(resolved);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->options, pipeline->options);
+  EXPECT_EQ(again->frame, pipeline->frame);
+  EXPECT_EQ(again->match, pipeline->match);
+}
+
+TEST(ConversionTest, KBelongsToKBest) {
+  v1::MatchOptions proto;
+  proto.set_selection(v1::MATCH_SELECTION_K_BEST);
+  EXPECT_EQ(MatchOptionsFromProto(proto, {})->k, 2);
+  proto.set_selection(v1::MATCH_SELECTION_BEST);
+  proto.set_k(2);
+  EXPECT_EQ(ReasonFor(MatchOptionsFromProto(proto, {}).status()), ErrorReason::kBadOptions);
+  proto.set_selection(static_cast<v1::MatchSelection>(9));
+  EXPECT_EQ(ReasonFor(MatchOptionsFromProto(proto, {}).status()), ErrorReason::kBadOptions);
+}
+
+TEST(ConversionTest, FeaturesSurviveTheWayToTheWireAndBack) {
+  Features features;
+  features.descriptor_bytes = 4;
+  features.Resize(3);
+  for (size_t i = 0; i < 3; ++i) {
+    const auto value = static_cast<float>(i);
+    features.x[i] = value + 0.25f;
+    features.y[i] = -value;
+    features.size[i] = 31;
+    features.angle_deg[i] = 359.5f;
+    features.response[i] = 1e-9f * value;
+    features.octave[i] = static_cast<int32_t>(i);
+    features.descriptors[4 * i] = static_cast<uint8_t>(200 + i);
+  }
+  features.source_index = {7, 8, 9};
+  features.truncated = true;
+  features.image_width_px = 640;
+  features.image_height_px = 480;
+  v1::FeatureSet proto;
+  FeaturesToProto(features, &proto);
+  const auto again = FeaturesFromProto(proto);
+  ASSERT_TRUE(again.ok()) << again.status();
+  v1::FeatureSet proto_again;
+  FeaturesToProto(**again, &proto_again);
+  EXPECT_EQ(proto_again.SerializeAsString(), proto.SerializeAsString());
+}
+
+TEST(ConversionTest, FeatureSetsMustBeWhole) {
+  EXPECT_TRUE(FeaturesFromProto(TwoFeatures()).ok());
+  v1::FeatureSet set = TwoFeatures();
+  set.add_y(1);
+  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  set.add_angle(1);
+  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  set.mutable_descriptors()->pop_back();
+  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  set.set_descriptor_bytes(0x80000020u);
+  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  set.set_x(0, std::nanf(""));
+  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  for (int i = 0; i < 100'000; ++i) set.add_x(0);
+  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kTooLarge);
+}
+
+TEST(ConversionTest, MasksAreCheckedInWideArithmetic) {
+  v1::Mask mask;
+  mask.set_width_px(3);
+  mask.set_height_px(2);
+  mask.set_stride_bytes(4);
+  mask.set_pixels("abcdefg");  // the last row ends after its pixels
+  EXPECT_TRUE(CheckMask(mask, 3, 2).ok());
+  uint8_t pixels[6];
+  CopyMask(mask, {pixels, 3, 2, 3});
+  EXPECT_EQ(std::string(pixels, pixels + 6), "abcefg");
+  mask.set_pixels("abcdef");
+  EXPECT_EQ(ReasonFor(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
+  mask.set_pixels("abcdefghi");
+  EXPECT_EQ(ReasonFor(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
+  mask.set_stride_bytes(2);
+  EXPECT_EQ(ReasonFor(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
+  EXPECT_EQ(ReasonFor(CheckMask(mask, 2, 2)), ErrorReason::kBadImage);
+}
+
+TEST(ConversionTest, GivenKeypointsMayLeaveOutSizeAndResponse) {
+  v1::GivenKeypoints proto;
+  proto.add_x(1);
+  proto.add_y(2);
+  proto.add_angle(-1);
+  proto.add_octave(2);
+  PyramidOptions pyramid;
+  pyramid.scale_factor = 2.0f;
+  const auto given = GivenKeypointsFromProto(proto, pyramid);
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_EQ((*given)->size[0], 31.0f * 4);
+  EXPECT_EQ((*given)->response[0], 0.0f);
+  EXPECT_EQ((*given)->angle_deg[0], -1.0f);
+  proto.set_angle(0, -2);
+  EXPECT_EQ(ReasonFor(GivenKeypointsFromProto(proto, pyramid).status()), ErrorReason::kBadOptions);
+}
+
+}  // namespace
+}  // namespace orbserve
