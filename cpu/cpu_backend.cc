@@ -197,9 +197,9 @@ class CpuBackend final : public FeatureBackend {
 
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
-    BatchBegins();
     const size_t count = jobs.size();
     auto* const batch = new FrameBatch(std::move(plan), std::move(jobs), std::move(done));
+    BatchBegins();
     if (count == 0) {
       arena_.enqueue([this, batch] { Finish(batch); });
       return;
@@ -210,9 +210,9 @@ class CpuBackend final : public FeatureBackend {
   }
 
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
-    BatchBegins();
     const size_t count = jobs.size();
     auto* const batch = new MatchBatch(std::move(jobs), std::move(done));
+    BatchBegins();
     if (count == 0) {
       arena_.enqueue([this, batch] { Finish(batch); });
       return;
