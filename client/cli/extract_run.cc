@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "client/cli/image_file.h"
 #include "client/cli/interrupt.h"
 
 namespace orbserve::cli {
@@ -121,7 +122,7 @@ void ExtractRun::LoadLoop(client::ExtractPipeline* pipeline) {
       Answered({.index = index, .bytes = 0, .response = frame.status()});
       continue;
     }
-    const size_t bytes = frame->pixels().size() + frame->mask().pixels().size();
+    const size_t bytes = WorkingBytes(*frame);
     {
       absl::MutexLock lock(&mutex_);
       bytes_in_flight_ += bytes;

@@ -91,6 +91,29 @@ absl::StatusOr<Picture> DecodeJpeg(absl::string_view bytes, const PictureLimits&
   return picture;
 }
 
+// Pixels that the frame header of a JPEG names; 0 when none is found. Source: ITU-T T.81, annex B.
+size_t JpegPixels(absl::string_view bytes) {
+  const auto byte = [bytes](size_t at) {
+    return static_cast<size_t>(static_cast<uint8_t>(bytes[at]));
+  };
+  const auto number = [byte](size_t at) { return byte(at) << 8 | byte(at + 1); };
+  constexpr size_t kFrameHeaderBytes = 9;  // marker, length, precision, height, width
+  for (size_t at = 2; at + kFrameHeaderBytes <= bytes.size() && byte(at) == 0xFF;) {
+    const size_t marker = byte(at + 1);
+    if (marker == 0xFF) {
+      ++at;  // a fill byte
+    } else if (marker == 0xDA || marker == 0xD9) {
+      return 0;  // pixels without a frame header, or the end
+    } else if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 &&
+               marker != 0xCC) {
+      return number(at + 5) * number(at + 7);
+    } else {
+      at += 2 + number(at + 2);
+    }
+  }
+  return 0;
+}
+
 // RGB to grey in place, without a second buffer.
 void TurnGrey(Picture* picture) {
   if (picture->channels == 1) return;
@@ -188,6 +211,13 @@ v1::Frame FrameOfPicture(Picture picture) {
   frame.set_height_px(static_cast<uint32_t>(picture.height_px));
   frame.set_pixels(std::move(picture.pixels));
   return frame;
+}
+
+size_t WorkingBytes(const v1::Frame& frame) {
+  const size_t pixels = frame.format() == v1::PIXEL_FORMAT_JPEG
+                            ? JpegPixels(frame.pixels())
+                            : static_cast<size_t>(frame.width_px()) * frame.height_px();
+  return std::max(frame.pixels().size(), pixels) + frame.mask().pixels().size();
 }
 
 absl::StatusOr<v1::Frame> LoadFrame(const std::string& path, const PictureLimits& limits) {

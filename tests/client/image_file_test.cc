@@ -253,6 +253,25 @@ TEST(LoadFrameTest, MissingEmptyAndFolderAreErrors) {
   EXPECT_THAT(std::string(LoadFrame(folder.path(), {}).status().message()), HasSubstr("folder"));
 }
 
+TEST(WorkingBytesTest, JpegCountsAsWhatItDecodesTo) {
+  v1::Frame frame;
+  frame.set_format(v1::PIXEL_FORMAT_JPEG);
+  // Comment, fill bytes, frame header of 4660 x 22136.
+  const std::string header("\xFF\xD8\xFF\xFE\x00\x03x\xFF\xFF\xC2\x00\x0B\x08\x56\x78\x12\x34\x01",
+                           18);
+  frame.set_pixels(header);
+  EXPECT_EQ(WorkingBytes(frame), 0x5678u * 0x1234u);
+  for (size_t size = 0; size < header.size(); ++size) {
+    frame.set_pixels(header.substr(0, size));
+    EXPECT_EQ(WorkingBytes(frame), size < 17 ? size : 0x5678u * 0x1234u) << size;
+  }
+  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
+  frame.set_width_px(10);
+  frame.set_height_px(10);
+  frame.mutable_mask()->set_pixels("12345");
+  EXPECT_EQ(WorkingBytes(frame), 105u);
+}
+
 TEST(LoadMaskTest, AnyChannelThatIsNotZeroKeepsThePixel) {
   const TemporaryFolder folder;
   const auto mask = LoadMask(
