@@ -37,9 +37,13 @@ constexpr int kTileQueries = 16;
 constexpr int kTileTrains = 8;
 constexpr int kTileBits = 32;
 constexpr int kSteps = kDescriptorBits / kTileBits;
-// Warps of a block. One search has a block per multiprocessor, two have two.
-constexpr int kWarpsAlone = 16;
-constexpr int kWarpsOfTwo = 8;
+constexpr int kWarps = 16;
+constexpr int kThreads = kWarps * kWarpLanes;
+// Tiles of queries of a block: one for a single search of some thousand queries, so that every
+// multiprocessor has a block; two where two searches run side by side.
+constexpr int kTilesAlone = 1;
+constexpr int kTilesOfTwo = 2;
+constexpr int kProductShift = 6;  // products are +-2^6
 
 constexpr int kWantedBlocks = 132;  // multiprocessors of an H200; a block fills most of one
 constexpr int kLeastTrains = 512;   // that a block is worth having for: four tiles a warp
@@ -50,14 +54,17 @@ constexpr uint32_t kOne = 1u << kNeighbourIndexBits;
 constexpr uint32_t kBias = kDescriptorBits * kOne;
 static_assert(2 * kDescriptorBits < 1 << (32 - kNeighbourIndexBits));
 
-// Bits j, 8 + j, 16 + j, 24 + j of a word as bytes 0 and 1.
-__device__ __forceinline__ uint32_t Expand(uint32_t word, int j) {
-  return (word >> j) & 0x01010101u;
+// Bits j, 8 + j, 16 + j, 24 + j of a train word: bytes 0 and 2^j, for j = 7 0 and 2^6.
+__device__ __forceinline__ uint32_t ExpandTrain(uint32_t word, int j) {
+  return j < 7 ? word & (0x01010101u << j) : (word >> 1) & 0x40404040u;
 }
 
-// The same as bytes -1 and 1.
-__device__ __forceinline__ uint32_t ExpandSigned(uint32_t word, int j) {
-  return ~(Expand(word, j) * 0xfeu);
+// The same bits of a query word: bytes -w and w, so that w times the train's byte is 2^6.
+__device__ __forceinline__ uint32_t ExpandQuery(uint32_t word, int j) {
+  const uint32_t weight = j < 7 ? 1u << (kProductShift - j) : 1u;
+  const uint32_t ones = (word >> j) & 0x01010101u;
+  // Each byte on its own: w where the bit is set, else 256 - w.
+  return ones * weight + (ones ^ 0x01010101u) * (256 - weight);
 }
 
 // d += a b; a 16 x 32, b 32 x 8, d 16 x 8.
@@ -163,13 +170,14 @@ __device__ void StoreNearest(const Direction& pair, int query, const TwoBest& be
 }
 
 // blockIdx.z: pair and direction.
-template <int kWarps>
-__global__ __launch_bounds__(kWarps* kWarpLanes) void MatchTilesKernel(
-    const __grid_constant__ MatchParams params) {
-  __shared__ TwoBest warp_best[kWarps][kTileQueries];
+template <int kTiles>
+__global__ __launch_bounds__(kThreads,
+                             1) void MatchTilesKernel(const __grid_constant__ MatchParams params) {
+  constexpr int kBlockQueries = kTiles * kTileQueries;
+  __shared__ TwoBest warp_best[kWarps][kBlockQueries];
   Direction pair;
   if (!FindDirection(params, static_cast<int>(blockIdx.z), &pair)) return;
-  const int first_query = static_cast<int>(blockIdx.x) * kTileQueries;
+  const int first_query = static_cast<int>(blockIdx.x) * kBlockQueries;
   const int per_block = TrainsPerBlock(pair.train_count, params.train_splits);
   const int first_train = static_cast<int>(blockIdx.y) * per_block;
   if (first_query >= pair.query_count || first_train >= pair.train_count) return;
@@ -180,30 +188,32 @@ __global__ __launch_bounds__(kWarps* kWarpLanes) void MatchTilesKernel(
   const int group = lane / 4;   // row of A, column of B
   const int member = lane % 4;  // which two words of a descriptor this lane expands
 
-  // Rows group and group + 8 of the tile.
-  const int query[2] = {first_query + group, first_query + group + 8};
-  uint32_t a[kSteps][4];
-  uint32_t query_bits[2];
+  uint32_t a[kTiles][kSteps][4];
+  uint32_t query_bits[kTiles][2];
+  TwoBest best[kTiles][2];
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    uint2 words = make_uint2(0, 0);
-    if (query[r] < pair.query_count) {
-      words = reinterpret_cast<const uint2*>(
-          pair.query)[static_cast<int64_t>(query[r]) * (kDescriptorWords / 2) + member];
-    }
+  for (int t = 0; t < kTiles; ++t) {
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      a[j / 2][r + 2 * (j % 2)] = ExpandSigned(words.x, j);
-      a[4 + j / 2][r + 2 * (j % 2)] = ExpandSigned(words.y, j);
+    for (int r = 0; r < 2; ++r) {
+      best[t][r] = {kNoPackedNeighbour, kNoPackedNeighbour};
+      const int query = first_query + kTileQueries * t + group + 8 * r;  // rows of the tile
+      uint2 words = make_uint2(0, 0);
+      if (query < pair.query_count) {
+        words = reinterpret_cast<const uint2*>(
+            pair.query)[static_cast<int64_t>(query) * (kDescriptorWords / 2) + member];
+      }
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        a[t][j / 2][r + 2 * (j % 2)] = ExpandQuery(words.x, j);
+        a[t][4 + j / 2][r + 2 * (j % 2)] = ExpandQuery(words.y, j);
+      }
+      int bits = __popc(words.x) + __popc(words.y);
+      bits += __shfl_xor_sync(kFullWarp, bits, 1);
+      bits += __shfl_xor_sync(kFullWarp, bits, 2);
+      query_bits[t][r] = static_cast<uint32_t>(bits) * kOne;
     }
-    int bits = __popc(words.x) + __popc(words.y);
-    bits += __shfl_xor_sync(kFullWarp, bits, 1);
-    bits += __shfl_xor_sync(kFullWarp, bits, 2);
-    query_bits[r] = static_cast<uint32_t>(bits) * kOne;
   }
 
-  TwoBest best[2] = {{kNoPackedNeighbour, kNoPackedNeighbour},
-                     {kNoPackedNeighbour, kNoPackedNeighbour}};
   const auto load = [&](int tile) -> uint2 {
     const int train = tile + group;
     if (train >= last_train) return make_uint2(0, 0);
@@ -218,46 +228,59 @@ __global__ __launch_bounds__(kWarps* kWarpLanes) void MatchTilesKernel(
     const uint2 words = next;
     next = after_next;
     after_next = load(tile + 2 * kStride);
-    // Two chains of products, so that one need not wait for the other.
-    int32_t product[4] = {0, 0, 0, 0};
-    int32_t other[4] = {0, 0, 0, 0};
+    // Two chains of products a tile, so that one need not wait for the other.
+    int32_t product[kTiles][2][4] = {};
 #pragma unroll
     for (int step = 0; step < kSteps / 2; ++step) {
-      MultiplyAdd(a[step], Expand(words.x, 2 * step), Expand(words.x, 2 * step + 1), product);
-      MultiplyAdd(a[4 + step], Expand(words.y, 2 * step), Expand(words.y, 2 * step + 1), other);
+      const uint32_t x[2] = {ExpandTrain(words.x, 2 * step), ExpandTrain(words.x, 2 * step + 1)};
+      const uint32_t y[2] = {ExpandTrain(words.y, 2 * step), ExpandTrain(words.y, 2 * step + 1)};
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+        MultiplyAdd(a[t][step], x[0], x[1], product[t][0]);
+        MultiplyAdd(a[t][4 + step], y[0], y[1], product[t][1]);
+      }
     }
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       const int train = tile + 2 * member + c;
-      const bool exists = train < last_train;
+      // Those that do not exist were read as zeros: their products are 0 and they stay nobody.
+      const uint32_t term =
+          train < last_train ? static_cast<uint32_t>(train) + kBias : kNoPackedNeighbour;
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const uint32_t common = static_cast<uint32_t>(product[2 * r + c] + other[2 * r + c]) * kOne;
-        // |query| is the same for all neighbours of a query: added at the end.
-        const uint32_t neighbour = static_cast<uint32_t>(train) + kBias - common;
-        if (exists) best[r].Add(neighbour);
+      for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          // |query| is the same for all neighbours of a query: added at the end.
+          constexpr uint32_t kScale = kOne >> kProductShift;
+          best[t][r].Add(term - static_cast<uint32_t>(product[t][0][2 * r + c]) * kScale -
+                         static_cast<uint32_t>(product[t][1][2 * r + c]) * kScale);
+        }
       }
     }
   }
 
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
+  for (int t = 0; t < kTiles; ++t) {
 #pragma unroll
-    for (int distance = 1; distance < 4; distance *= 2) {
-      const TwoBest theirs = {__shfl_xor_sync(kFullWarp, best[r].first, distance),
-                              __shfl_xor_sync(kFullWarp, best[r].second, distance)};
-      best[r].Add(theirs);
-    }
-    if (member == 0) {
-      const uint32_t term = query_bits[r] - kBias;
-      if (best[r].first != kNoPackedNeighbour) best[r].first += term;
-      if (best[r].second != kNoPackedNeighbour) best[r].second += term;
-      warp_best[warp][group + 8 * r] = best[r];
+    for (int r = 0; r < 2; ++r) {
+      TwoBest& mine = best[t][r];
+#pragma unroll
+      for (int distance = 1; distance < 4; distance *= 2) {
+        const TwoBest theirs = {__shfl_xor_sync(kFullWarp, mine.first, distance),
+                                __shfl_xor_sync(kFullWarp, mine.second, distance)};
+        mine.Add(theirs);
+      }
+      if (member == 0) {
+        const uint32_t term = query_bits[t][r] - kBias;
+        if (mine.first != kNoPackedNeighbour) mine.first += term;
+        if (mine.second != kNoPackedNeighbour) mine.second += term;
+        warp_best[warp][kTileQueries * t + group + 8 * r] = mine;
+      }
     }
   }
   __syncthreads();  // every warp has put in its best
   const int mine = first_query + thread;
-  if (thread < kTileQueries && mine < pair.query_count) {
+  if (thread < kBlockQueries && mine < pair.query_count) {
     TwoBest all = warp_best[0][thread];
 #pragma unroll
     for (int w = 1; w < kWarps; ++w) all.Add(warp_best[w][thread]);
@@ -270,7 +293,7 @@ __global__ __launch_bounds__(kWarps* kWarpLanes) void MatchTilesKernel(
 
   const int splits = DivUp(pair.train_count, per_block);  // those that have something to do
   if (params.train_splits > 1 && IsLastBlock(pair.tickets + blockIdx.x, splits)) {
-    if (thread < kTileQueries && mine < pair.query_count) {
+    if (thread < kBlockQueries && mine < pair.query_count) {
       const TwoBest* partial = pair.partial + mine;
       TwoBest all = {kNoPackedNeighbour, kNoPackedNeighbour};
 #pragma unroll 8
@@ -358,15 +381,15 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
     SearchKernel<<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
     return CheckLaunch("SearchKernel");
   }
-  const int query_blocks = DivUp(rows, kTileQueries);
-  const int searched = reverse ? Max(queries, trains) : trains;
-  params.train_splits = Clamp(kWantedBlocks / (query_blocks * params.pairs), 1,
+  const int query_blocks = DivUp(rows, (reverse ? kTilesOfTwo : kTilesAlone) * kTileQueries);
+  const int searched = reverse ? rows : trains;
+  params.train_splits = Clamp(kWantedBlocks / (query_blocks * params.pairs * (reverse ? 2 : 1)), 1,
                               Min(DivUp(searched, kLeastTrains), kMostTrainSplits));
   const dim3 grid(query_blocks, params.train_splits, 2 * params.pairs);
   if (reverse) {
-    MatchTilesKernel<kWarpsOfTwo><<<grid, kWarpsOfTwo * kWarpLanes, 0, stream>>>(params);
+    MatchTilesKernel<kTilesOfTwo><<<grid, kThreads, 0, stream>>>(params);
   } else {
-    MatchTilesKernel<kWarpsAlone><<<grid, kWarpsAlone * kWarpLanes, 0, stream>>>(params);
+    MatchTilesKernel<kTilesAlone><<<grid, kThreads, 0, stream>>>(params);
   }
   return CheckLaunch("MatchTilesKernel");
 }
