@@ -103,7 +103,7 @@ int Complain(const absl::Status& status, int code) {
 }
 
 // Waits for a signal to stop. False when a device was lost before one came.
-bool WaitForStop(const Server& server, const sigset_t& signals) {
+bool WaitForStop(Server& server, const sigset_t& signals) {
   for (;;) {
     const timespec second{.tv_sec = 1, .tv_nsec = 0};
     const int signal = sigtimedwait(&signals, nullptr, &second);
@@ -111,7 +111,7 @@ bool WaitForStop(const Server& server, const sigset_t& signals) {
       spdlog::info("event=signal number={}", signal);
       return true;
     }
-    if (server.device_lost()) return false;
+    if (server.CheckDeviceLost()) return false;
   }
 }
 

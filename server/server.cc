@@ -4,12 +4,14 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cpu/cpu_backend.h"
@@ -253,10 +255,11 @@ class Server::Impl {
       server_->Wait();
       server_.reset();
     }
-    // Tasks of the pool refer to batcher and plans: they end first.
+    // Each waits for the threads that are still inside it: those of the pool may be on their way
+    // into the batcher, those of the batcher into the matcher.
     executor_.reset();
-    matcher_.reset();
     batcher_.reset();
+    matcher_.reset();
   }
 
   absl::Status Start() {
@@ -311,6 +314,16 @@ class Server::Impl {
     return is_quiet;
   }
 
+  bool CheckDevice() {
+    if (backend_->state() != BackendState::kLost) return false;
+    if (!device_lost_.exchange(true)) {
+      SetHealth(false);
+      const std::vector<DeviceDescription> devices = backend_->devices();
+      metrics_.DeviceLost(devices.size() == 1 ? devices.front().device : "other");
+    }
+    return true;
+  }
+
   absl::Status Ready() const {
     if (draining_) return MakeError(ErrorReason::kDraining, "draining");
     if (backend_->state() == BackendState::kLost) {
@@ -334,6 +347,7 @@ class Server::Impl {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HttpEndpoint> http_;
   std::atomic<bool> draining_{false};
+  std::atomic<bool> device_lost_{false};
   int port_ = 0;
 
  private:
@@ -384,6 +398,6 @@ int Server::http_port() const { return impl_->http_ == nullptr ? 0 : impl_->http
 const server::Config& Server::config() const { return impl_->config_; }
 std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
-bool Server::device_lost() const { return impl_->backend_->state() == BackendState::kLost; }
+bool Server::CheckDeviceLost() { return impl_->CheckDevice(); }
 
 }  // namespace orbserve

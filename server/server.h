@@ -46,8 +46,9 @@ class Server {
   // when all calls have ended, true, or were cut at the end of the time, false. Blocks; once only.
   bool Drain();
 
-  // Whether a device of the backend was lost: the process should end.
-  bool device_lost() const;
+  // Whether a device of the backend was lost: the process should end. The first time that it is,
+  // health turns NOT_SERVING and the loss is counted. To be asked about once a second.
+  bool CheckDeviceLost();
 
  private:
   class Impl;
