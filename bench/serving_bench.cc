@@ -265,6 +265,7 @@ int Run(int argc, char** argv) {
   auto* const latency = app.add_subcommand("latency", "One client, one request under way");
   app.add_subcommand("fairness", "Three clients beside a greedy one");
   app.require_subcommand(1);
+  app.fallthrough();  // options may follow the subcommand
   CLI11_PARSE(app, argc, argv);
 
   v1::ExtractRequest request;
