@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -25,27 +24,27 @@ class Registry {
 
   void Add(int threads) {
     absl::MutexLock lock(&mutex_);
-    wanted_.insert(threads);
+    wanted_ += threads;
     Apply();
   }
   void Remove(int threads) {
     absl::MutexLock lock(&mutex_);
-    wanted_.erase(wanted_.find(threads));
+    wanted_ -= threads;
     Apply();
   }
 
  private:
   void Apply() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     control_.reset();
-    if (wanted_.empty()) return;
+    if (wanted_ == 0) return;
     const int processors = static_cast<int>(std::thread::hardware_concurrency());
-    const int parallelism = std::max(*wanted_.rbegin() + 1, processors);
+    const int parallelism = std::max(wanted_ + 1, processors);
     control_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
                                                      static_cast<size_t>(parallelism));
   }
 
   absl::Mutex mutex_;
-  std::multiset<int> wanted_ ABSL_GUARDED_BY(mutex_);
+  int wanted_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<tbb::global_control> control_ ABSL_GUARDED_BY(mutex_);
 };
 

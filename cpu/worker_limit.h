@@ -6,10 +6,11 @@
 
 namespace orbserve::cpu {
 
-// Lets oneTBB run `threads` workers for as long as this object lives. TBB's workers belong to the
-// process, by default one fewer than it has processors, as it expects the main thread to work
-// too; here the caller never does. TBB applies the smallest of all limits set, so the process has
-// one, the largest that any living object wants. Thread-safe.
+// Lets oneTBB run `threads` workers more for as long as this object lives. TBB's workers belong to
+// the process, by default one fewer than it has processors, as it expects the main thread to work
+// too; here the caller never does, and a worker that arenas share finds out late that another one
+// waits for it. TBB applies the smallest of all limits set, so the process has one, the sum of what
+// the living objects want. Thread-safe.
 class WorkerLimit {
  public:
   explicit WorkerLimit(int threads);
