@@ -27,11 +27,13 @@ if(ORBSERVE_SANITIZE)
   add_compile_options(-fsanitize=${ORBSERVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${ORBSERVE_SANITIZE})
   if(ORBSERVE_SANITIZE MATCHES "thread")
-    # Before everything else on each link line, so that its functions come before Abseil's own.
+    # Before everything else on each link line, so that its functions come before those of the libraries.
     find_package(absl 20220623 CONFIG REQUIRED)
-    add_library(orbserve_abseil_tsan SHARED ${PROJECT_SOURCE_DIR}/cmake/sanitizers/abseil_tsan.cc)
-    target_link_libraries(orbserve_abseil_tsan PRIVATE absl::synchronization absl::time ${CMAKE_DL_LIBS})
-    link_libraries($<BUILD_INTERFACE:orbserve_abseil_tsan>)
+    add_library(orbserve_tsan SHARED
+      ${PROJECT_SOURCE_DIR}/cmake/sanitizers/abseil_tsan.cc ${PROJECT_SOURCE_DIR}/cmake/sanitizers/tbb_tsan.cc)
+    target_link_libraries(orbserve_tsan PRIVATE absl::synchronization absl::time ${CMAKE_DL_LIBS})
+    link_libraries($<BUILD_INTERFACE:orbserve_tsan>)
+    add_link_options("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-Wl,--push-state,--no-as-needed,$<TARGET_FILE:orbserve_tsan>,--pop-state>")
   endif()
 endif()
 
