@@ -74,7 +74,8 @@ ORBSERVE_HOST_DEVICE inline int RoundToInt(double value) {
 // quarter as fast as they add.
 ORBSERVE_HOST_DEVICE inline int RoundSmallToInt(float value) {
 #if defined(__CUDA_ARCH__)
-  constexpr float kUnitsInPlace = 12582912.0f;  // 1.5 * 2^23: the last bit of such a sum counts ones
+  constexpr float kUnitsInPlace =
+      12582912.0f;  // 1.5 * 2^23: the last bit of such a sum counts ones
   return __float_as_int(__fadd_rn(value, kUnitsInPlace)) - 0x4b400000;
 #else
   return RoundToInt(value);

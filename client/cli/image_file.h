@@ -36,8 +36,8 @@ absl::StatusOr<Picture> LoadPicture(const std::string& path, const PictureLimits
 // The mask in `path`, PNG or PNM: a pixel is kept where any channel is not 0.
 absl::StatusOr<v1::Mask> LoadMask(const std::string& path, const PictureLimits& limits);
 
-// Bytes that a frame takes at most on its way: as it is sent, or decoded to grey. A JPEG is asked for
-// its size and not decoded.
+// Bytes that a frame takes at most on its way: as it is sent, or decoded to grey. A JPEG is asked
+// for its size and not decoded.
 size_t WorkingBytes(const v1::Frame& frame);
 
 // The pixels of a picture as a frame.

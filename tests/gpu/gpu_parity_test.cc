@@ -125,8 +125,8 @@ TEST_F(GpuParityTest, EveryCandidateTestAndArcLength) {
         batch.push_back(
             {MakeImage(static_cast<Content>(kind), 333, 201, &random), {}, {3000, 10 + 7 * kind}});
       }
-      SCOPED_TRACE(::testing::Message() << "arc " << arc_length << " test "
-                                        << static_cast<int>(test));
+      SCOPED_TRACE(::testing::Message()
+                   << "arc " << arc_length << " test " << static_cast<int>(test));
       ExpectSame(plans, batch);
     }
   }
@@ -167,8 +167,8 @@ TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
     }
     pipeline.select.border_px = border + one_of(12);
     SCOPED_TRACE(::testing::Message()
-                 << "seed " << seed << " plan " << p << ": " << pipeline.pyramid.levels << " levels of "
-                 << pipeline.pyramid.scale_factor << ", source "
+                 << "seed " << seed << " plan " << p << ": " << pipeline.pyramid.levels
+                 << " levels of " << pipeline.pyramid.scale_factor << ", source "
                  << static_cast<int>(pipeline.pyramid.source) << ", arc "
                  << pipeline.detect.fast_arc_length << ", test "
                  << static_cast<int>(pipeline.detect.candidate_test) << ", score "
