@@ -75,6 +75,12 @@ void Send(mg_connection* connection, const Response& response, bool with_body) {
   if (with_body) mg_write(connection, response.body.data(), response.body.size());
 }
 
+// civetweb 1.15 takes a pointer to the error code, 1.16 has the code itself in `error`.
+template <typename ErrorData>
+void PointToCode(ErrorData& error, unsigned* code) {
+  if constexpr (std::is_pointer_v<decltype(error.code)>) error.code = code;
+}
+
 }  // namespace
 
 class HttpEndpoint::Impl {
@@ -116,7 +122,10 @@ class HttpEndpoint::Impl {
     mg_init_data init = {&callbacks, this, settings};
     std::array<char, 256> text = {};
     unsigned code = 0;
-    mg_error_data error = {&code, text.data(), text.size()};
+    mg_error_data error = {};
+    PointToCode(error, &code);
+    error.text = text.data();
+    error.text_buffer_size = text.size();
     context_ = mg_start2(&init, &error);
     if (context_ == nullptr) {
       return absl::UnavailableError(
