@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
