@@ -101,8 +101,8 @@ class ServerTest : public ::testing::Test {
 
   // A number on the metrics page: of the line that begins with `series` and a space.
   double Metric(const std::string& series) const {
-    const std::string page = "\n" + server_->RenderMetrics();
-    const size_t at = page.find("\n" + series + " ");
+    const std::string page = absl::StrCat("\n", server_->RenderMetrics());
+    const size_t at = page.find(absl::StrCat("\n", series, " "));
     return at == std::string::npos ? -1 : std::stod(page.substr(at + series.size() + 2));
   }
 
