@@ -353,7 +353,7 @@ int main(int argc, char** argv) {
   app.add_option("--levels", settings.levels, "Levels of the pyramid");
   app.add_option("--scale", settings.scale, "Scale factor of the pyramid");
   app.add_option("--tile-rows", settings.tile_rows, "Rows of a FAST tile")
-      ->check(CLI::Range(1, 32));
+      ->check(CLI::Range(2, orbserve::gpu::kMaxFastTileRows));
   app.add_option("--json", settings.json, "File to write the results to");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = orbserve::gpu::Bench(settings).Run();

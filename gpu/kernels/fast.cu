@@ -370,7 +370,7 @@ __global__ __launch_bounds__(
         }
         const uint32_t response =
             ((middle >> byte) & 0xff) + static_cast<uint32_t>(threshold_grey) - 1;
-        atomicAdd(&counters.histogram[tile.level][response], 1u);
+        atomicAdd(&counters.histogram[tile.level][warp % kHistogramCopies][response], 1u);
         const int place = atomicAdd(&tile_count[warp], 1);
         tile_corners[warp][place] = response << 16 |
                                     static_cast<uint32_t>(y - 1 - tile.y_begin) << 8 |

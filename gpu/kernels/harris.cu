@@ -33,13 +33,17 @@ constexpr int kBinsPerLane = kHistogramBins / kWarpLanes;
 // The lowest score of the best `wanted`: 256 (none) when nothing is wanted, 0 (all) when there are
 // no more. Lanes take eight bins each, lane 0 the highest, so that an inclusive scan over lanes
 // counts from the top. All lanes return the same.
-__device__ int LowestScore(const uint32_t* __restrict__ histogram, int wanted) {
+__device__ int LowestScore(const uint32_t (&histogram)[kHistogramCopies][kHistogramBins],
+                           int wanted) {
   if (wanted <= 0) return kHistogramBins;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int first_bin = kHistogramBins - kBinsPerLane * (lane + 1);
-  uint32_t bin[kBinsPerLane];
+  uint32_t bin[kBinsPerLane] = {};
 #pragma unroll
-  for (int i = 0; i < kBinsPerLane; ++i) bin[i] = histogram[first_bin + i];
+  for (int copy = 0; copy < kHistogramCopies; ++copy) {
+#pragma unroll
+    for (int i = 0; i < kBinsPerLane; ++i) bin[i] += histogram[copy][first_bin + i];
+  }
   uint32_t sum = 0;
 #pragma unroll
   for (int i = 0; i < kBinsPerLane; ++i) sum += bin[i];

@@ -31,6 +31,9 @@ namespace orbserve::gpu {
 inline constexpr int kMaxRanked = 16384;
 
 inline constexpr int kHistogramBins = 256;
+// Copies of each histogram, filled by different warps: additions to one word come one at a time,
+// and on dense images that took longer than finding the corners.
+inline constexpr int kHistogramCopies = 4;
 
 struct LevelLayout {
   int32_t width_px;
@@ -110,7 +113,8 @@ struct FrameCounters {
   int32_t corners[kMaxLevels];
   int32_t survivors[kMaxLevels];
   int32_t kept[kMaxLevels];
-  uint32_t histogram[kMaxLevels][kHistogramBins];  // corners by FAST score
+  // Corners by FAST score; the copies are to be added.
+  uint32_t histogram[kMaxLevels][kHistogramCopies][kHistogramBins];
 };
 
 // Everything a kernel needs to find its data; passed by value. Strides are per frame.
@@ -130,8 +134,8 @@ struct BatchView {
   int32_t frame_count;
   int32_t levels;
   int32_t border_px;
-  int32_t tiles_per_frame;
-  int32_t tile_rows;
+  int32_t tiles_per_frame;  // of FAST, over all levels
+  int32_t tile_rows;        // of each warp of a tile
   LevelLayout level[kMaxLevels];
 
 #if defined(__CUDACC__)
