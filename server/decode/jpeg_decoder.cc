@@ -13,8 +13,10 @@
 #include <cstddef>
 #include <cstdio>
 // jpeglib.h wants size_t and FILE from the headers above.
-#include <jerror.h>
+// In this order: the numbers of the messages depend on the version that jpeglib.h names.
 #include <jpeglib.h>
+
+#include <jerror.h>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
