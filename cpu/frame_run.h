@@ -46,7 +46,6 @@ class FrameRun {
 
   // Given keypoints, see Run().
   absl::Status Describe(const GivenKeypoints& given, Features* features);
-  absl::Status PlaceGiven(const GivenKeypoints& given, Features* features);
   void DescribeNearBorder(int level, const LevelPoint& point, uint8_t* descriptor);
 
   absl::Status Detect(Features* features);

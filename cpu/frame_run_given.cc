@@ -4,25 +4,24 @@
 // The part of FrameRun that describes keypoints given by the caller (docs/determinism.md).
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "cpu/frame_run.h"
 #include "features/algo/pyramid.h"
-#include "features/algo/sincos.h"
 #include "features/errors.h"
+#include "features/given_keypoints.h"
 
 namespace orbserve::cpu {
 
 absl::Status FrameRun::Describe(const GivenKeypoints& given, Features* features) {
-  ORBSERVE_RETURN_IF_ERROR(PlaceGiven(given, features));
+  ORBSERVE_RETURN_IF_ERROR(
+      PlaceGivenKeypoints(given, plan_.spec(), static_cast<int>(plan_.levels().size()), features));
   const size_t count = features->count();
   const int bytes = plan_.descriptor_bytes();
   if (bytes == 0 || count == 0) return absl::OkStatus();
 
   int levels = 0;
-  for (size_t i = 0; i < count; ++i) levels = std::max(levels, workspace_.given[i].level + 1);
+  for (size_t i = 0; i < count; ++i) levels = std::max(levels, features->octave[i] + 1);
 
   // Points by level, in the caller's order inside each. Those whose samples could leave their level
   // are described one by one.
@@ -37,7 +36,7 @@ absl::Status FrameRun::Describe(const GivenKeypoints& given, Features* features)
     const int first = next;
     int last = static_cast<int>(count);  // of those near the border, which fill up from behind
     for (size_t row = 0; row < count; ++row) {
-      if (workspace_.given[row].level != level) continue;
+      if (features->octave[row] != level) continue;
       const LevelPoint point = {
           static_cast<int16_t>(RoundToInt(features->x[row] * l.inverse_scale)),
           static_cast<int16_t>(RoundToInt(features->y[row] * l.inverse_scale)), 0.0f,
@@ -75,63 +74,6 @@ absl::Status FrameRun::Describe(const GivenKeypoints& given, Features* features)
         features->descriptors.data() + static_cast<size_t>(workspace_.given_rows[place]) * bytes,
         workspace_.given_descriptors.data() + static_cast<size_t>(place) * bytes,
         static_cast<size_t>(bytes));
-  }
-  return absl::OkStatus();
-}
-
-// Takes the keypoints over that can be described: as OpenCV, those whose rounded place keeps the
-// border's distance to the edge of level 0, whatever their level.
-absl::Status FrameRun::PlaceGiven(const GivenKeypoints& given, Features* features) {
-  const size_t count = given.count();
-  for (const size_t length : {given.y.size(), given.size.size(), given.angle_deg.size(),
-                              given.response.size(), given.octave.size()}) {
-    if (length != count) {
-      return MakeError(ErrorReason::kBadRequest,
-                       absl::StrCat("columns of given keypoints must be of equal length; got ",
-                                    count, " x and ", length, " of another"));
-    }
-  }
-  const int levels = static_cast<int>(plan_.levels().size());
-  workspace_.given.clear();
-  const PlanSpec& spec = plan_.spec();
-  const float border = static_cast<float>(spec.pipeline.select.border_px);
-  const size_t capacity = static_cast<size_t>(spec.pipeline.select.capacity);
-  for (size_t i = 0; i < count; ++i) {
-    if (given.octave[i] < 0 || given.octave[i] >= levels) {
-      return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("octave of given keypoint ", i, " must be in [0, ", levels - 1,
-                                    "], the levels that exist; got ", given.octave[i]));
-    }
-    if (plan_.descriptor_bytes() > 0 && !(given.angle_deg[i] >= -algo::kMaxAngleDegrees &&
-                                          given.angle_deg[i] <= algo::kMaxAngleDegrees)) {
-      return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("angle of given keypoint ", i,
-                                    " must be in [-720, 720] degrees; got ", given.angle_deg[i]));
-    }
-    // Compared as floats: a coordinate may be anything, NaN too.
-    const float x = std::rint(given.x[i]);
-    const float y = std::rint(given.y[i]);
-    const bool inside = x >= border && x < static_cast<float>(spec.width_px) - border &&
-                        y >= border && y < static_cast<float>(spec.height_px) - border;
-    if (!inside) continue;
-    if (workspace_.given.size() == capacity) {
-      features->truncated = true;
-      break;
-    }
-    workspace_.given.push_back({static_cast<uint32_t>(i), given.octave[i]});
-  }
-  const size_t kept = workspace_.given.size();
-  features->Resize(kept);
-  features->source_index.resize(kept);
-  for (size_t row = 0; row < kept; ++row) {
-    const uint32_t i = workspace_.given[row].source_index;
-    features->source_index[row] = i;
-    features->x[row] = given.x[i];
-    features->y[row] = given.y[i];
-    features->size[row] = given.size[i];
-    features->angle_deg[row] = given.angle_deg[i];
-    features->response[row] = given.response[i];
-    features->octave[row] = given.octave[i];
   }
   return absl::OkStatus();
 }

@@ -26,20 +26,12 @@ struct Workspace {
     int blur_runs = 0;
   };
 
-  // Row of a caller-given keypoint that can be described.
-  struct GivenPoint {
-    uint32_t source_index;
-    int32_t level;
-  };
-
   AlignedBuffer memory;
   AlignedBuffer mask_memory;  // empty until a frame brings a mask
   std::array<Level, kMaxLevels> levels;
   std::atomic<int> pending_levels = 0;
 
-  // Given keypoints, in the caller's order, and by level: where its points begin and which answer
-  // row each belongs to.
-  std::vector<GivenPoint> given;
+  // Given keypoints by level, and which row of the answer each belongs to.
   std::vector<LevelPoint> given_points;
   std::vector<uint32_t> given_rows;
   std::vector<uint8_t> given_descriptors;

@@ -4,75 +4,31 @@
 #include "gpu/frame_batch.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/quota.h"
-#include "features/algo/sincos.h"
 #include "features/errors.h"
+#include "features/given_keypoints.h"
 #include "features/host_device.h"
 
 namespace orbserve::gpu {
 namespace {
 
-// Takes the keypoints over that can be described: as OpenCV, those whose rounded place keeps the
-// border's distance to the edge of level 0, whatever their level.
+// The given keypoints that can be described, in pixels of their levels.
 absl::Status PlaceGiven(const GpuPlan& plan, const GivenKeypoints& given, FrameWork* work) {
-  const size_t count = given.count();
-  for (const size_t length : {given.y.size(), given.size.size(), given.angle_deg.size(),
-                              given.response.size(), given.octave.size()}) {
-    if (length != count) {
-      return MakeError(ErrorReason::kBadRequest,
-                       absl::StrCat("columns of given keypoints must be of equal length; got ",
-                                    count, " x and ", length, " of another"));
-    }
-  }
-  const PlanSpec& spec = plan.spec();
-  const int levels = static_cast<int>(plan.levels().size());
-  const float border = static_cast<float>(spec.pipeline.select.border_px);
-  const size_t capacity = static_cast<size_t>(spec.pipeline.select.capacity);
   Features& features = work->result->features;
-  features.Resize(0);
+  ORBSERVE_RETURN_IF_ERROR(
+      PlaceGivenKeypoints(given, plan.spec(), static_cast<int>(plan.levels().size()), &features));
   work->given.clear();
-  const auto append = [&](auto& column, const auto& from, size_t i) { column.push_back(from[i]); };
-  for (size_t i = 0; i < count; ++i) {
-    if (given.octave[i] < 0 || given.octave[i] >= levels) {
-      return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("octave of given keypoint ", i, " must be in [0, ", levels - 1,
-                                    "], the levels that exist; got ", given.octave[i]));
-    }
-    if (plan.descriptor_bytes() > 0 && !(given.angle_deg[i] >= -algo::kMaxAngleDegrees &&
-                                         given.angle_deg[i] <= algo::kMaxAngleDegrees)) {
-      return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("angle of given keypoint ", i,
-                                    " must be in [-720, 720] degrees; got ", given.angle_deg[i]));
-    }
-    // Compared as floats: a coordinate may be anything, NaN too.
-    const float x = std::rint(given.x[i]);
-    const float y = std::rint(given.y[i]);
-    if (!(x >= border && x < static_cast<float>(spec.width_px) - border && y >= border &&
-          y < static_cast<float>(spec.height_px) - border)) {
-      continue;
-    }
-    if (work->given.size() == capacity) {
-      features.truncated = true;
-      break;
-    }
-    const LevelGeometry& level = plan.levels()[static_cast<size_t>(given.octave[i])];
-    work->given.push_back({static_cast<uint16_t>(RoundToInt(given.x[i] * level.inverse_scale)),
-                           static_cast<uint16_t>(RoundToInt(given.y[i] * level.inverse_scale)),
-                           given.angle_deg[i], given.octave[i]});
-    append(features.x, given.x, i);
-    append(features.y, given.y, i);
-    append(features.size, given.size, i);
-    append(features.angle_deg, given.angle_deg, i);
-    append(features.response, given.response, i);
-    append(features.octave, given.octave, i);
-    features.source_index.push_back(static_cast<uint32_t>(i));
+  for (size_t row = 0; row < features.count(); ++row) {
+    const int32_t octave = features.octave[row];
+    const LevelGeometry& level = plan.levels()[static_cast<size_t>(octave)];
+    work->given.push_back({static_cast<uint16_t>(RoundToInt(features.x[row] * level.inverse_scale)),
+                           static_cast<uint16_t>(RoundToInt(features.y[row] * level.inverse_scale)),
+                           features.angle_deg[row], octave});
   }
-  features.Resize(work->given.size());
   return absl::OkStatus();
 }
 

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/given_keypoints.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "features/algo/sincos.h"
+#include "features/errors.h"
+
+namespace orbserve {
+
+absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const PlanSpec& spec, int levels,
+                                 Features* features) {
+  const size_t count = given.count();
+  for (const size_t length : {given.y.size(), given.size.size(), given.angle_deg.size(),
+                              given.response.size(), given.octave.size()}) {
+    if (length != count) {
+      return MakeError(ErrorReason::kBadRequest,
+                       absl::StrCat("columns of given keypoints must be of equal length; got ",
+                                    count, " x and ", length, " of another"));
+    }
+  }
+  const bool describes = spec.pipeline.describe.descriptor != Descriptor::kNone;
+  const auto border = static_cast<float>(spec.pipeline.select.border_px);
+  const auto capacity = static_cast<size_t>(spec.pipeline.select.capacity);
+  features->source_index.clear();
+  for (size_t i = 0; i < count; ++i) {
+    if (given.octave[i] < 0 || given.octave[i] >= levels) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("octave of given keypoint ", i, " must be in [0, ", levels - 1,
+                                    "], the levels that exist; got ", given.octave[i]));
+    }
+    if (describes && !(given.angle_deg[i] >= -algo::kMaxAngleDegrees &&
+                       given.angle_deg[i] <= algo::kMaxAngleDegrees)) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("angle of given keypoint ", i,
+                                    " must be in [-720, 720] degrees; got ", given.angle_deg[i]));
+    }
+    // Compared as floats: a coordinate may be anything, NaN too.
+    const float x = std::rint(given.x[i]);
+    const float y = std::rint(given.y[i]);
+    const bool inside = x >= border && x < static_cast<float>(spec.width_px) - border &&
+                        y >= border && y < static_cast<float>(spec.height_px) - border;
+    if (!inside) continue;
+    if (features->source_index.size() == capacity) {
+      features->truncated = true;
+      break;
+    }
+    features->source_index.push_back(static_cast<uint32_t>(i));
+  }
+  features->Resize(features->source_index.size());
+  for (size_t row = 0; row < features->source_index.size(); ++row) {
+    const uint32_t i = features->source_index[row];
+    features->x[row] = given.x[i];
+    features->y[row] = given.y[i];
+    features->size[row] = given.size[i];
+    features->angle_deg[row] = given.angle_deg[i];
+    features->response[row] = given.response[i];
+    features->octave[row] = given.octave[i];
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace orbserve

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_FEATURES_GIVEN_KEYPOINTS_H_
+#define ORBSERVE_FEATURES_GIVEN_KEYPOINTS_H_
+
+#include "absl/status/status.h"
+#include "features/backend.h"
+#include "features/types.h"
+
+namespace orbserve {
+
+// Takes the keypoints over that can be described: as OpenCV, those whose rounded place keeps the
+// border's distance to the edge of level 0, whatever their level. `features` gets them in the
+// caller's order, with `source_index`; descriptors are sized, not written. More than the plan's
+// capacity are cut off, and `truncated` says so.
+//
+// BAD_REQUEST where columns differ in length; BAD_OPTIONS where an octave is not in [0, `levels`),
+// the levels that the frame has, or where an angle that is needed is not in [-720, 720] degrees.
+absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const PlanSpec& spec, int levels,
+                                 Features* features);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_GIVEN_KEYPOINTS_H_
