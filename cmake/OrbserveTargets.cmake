@@ -30,7 +30,8 @@ if(ORBSERVE_SANITIZE)
     # Before everything else on each link line, so that its functions come before those of the libraries.
     find_package(absl 20220623 CONFIG REQUIRED)
     add_library(orbserve_tsan SHARED
-      ${PROJECT_SOURCE_DIR}/cmake/sanitizers/abseil_tsan.cc ${PROJECT_SOURCE_DIR}/cmake/sanitizers/tbb_tsan.cc)
+      ${PROJECT_SOURCE_DIR}/cmake/sanitizers/abseil_tsan.cc ${PROJECT_SOURCE_DIR}/cmake/sanitizers/grpc_tsan.cc
+      ${PROJECT_SOURCE_DIR}/cmake/sanitizers/tbb_tsan.cc)
     target_link_libraries(orbserve_tsan PRIVATE absl::synchronization absl::time ${CMAKE_DL_LIBS})
     link_libraries($<BUILD_INTERFACE:orbserve_tsan>)
     add_link_options("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-Wl,--push-state,--no-as-needed,$<TARGET_FILE:orbserve_tsan>,--pop-state>")

@@ -24,6 +24,13 @@ namespace {
 #define ORBSERVE_STRING_INNER(x) #x
 #define ORBSERVE_STRING(x) ORBSERVE_STRING_INNER(x)
 
+// How a mangled name repeats the namespace, for parameters.
+#if ABSL_OPTION_USE_INLINE_NAMESPACE
+#define ORBSERVE_ABSL_AGAIN "NS0_"
+#else
+#define ORBSERVE_ABSL_AGAIN "NS_"
+#endif
+
 // The next definition of absl::`suffix`, a mangled name without its namespaces.
 template <typename Function>
 Function* Real(const char* suffix) {
@@ -118,6 +125,28 @@ bool Mutex::LockWhenWithTimeout(const Condition& cond, Duration timeout) {
 bool Mutex::LockWhenWithDeadline(const Condition& cond, Time deadline) {
   Lock();
   return AwaitWithDeadline(cond, deadline);
+}
+
+// Waiting unlocks and locks inside the library.
+void CondVar::Wait(Mutex* mu) {
+  static auto* const real =
+      Real<void(CondVar*, Mutex*)>("7CondVar4WaitEP" ORBSERVE_ABSL_AGAIN "5MutexE");
+  __tsan_release(mu);
+  real(this, mu);
+  __tsan_acquire(mu);
+}
+
+bool CondVar::WaitWithTimeout(Mutex* mu, Duration timeout) {
+  return WaitWithDeadline(mu, absl::Now() + timeout);
+}
+
+bool CondVar::WaitWithDeadline(Mutex* mu, Time deadline) {
+  static auto* const real = Real<bool(CondVar*, Mutex*, Time)>(
+      "7CondVar16WaitWithDeadlineEP" ORBSERVE_ABSL_AGAIN "5MutexE" ORBSERVE_ABSL_AGAIN "4TimeE");
+  __tsan_release(mu);
+  const bool timed_out = real(this, mu, deadline);
+  __tsan_acquire(mu);
+  return timed_out;
 }
 
 void Notification::Notify() {

@@ -33,8 +33,9 @@ Function* Real(const char* name) {
 class AcquiringTask : public d1::task {
  public:
   static AcquiringTask& For(d1::task& inner) {
-    __tsan_release(&inner);
-    return *new AcquiringTask(inner);
+    auto* const task = new AcquiringTask(inner);
+    __tsan_release(task);
+    return *task;
   }
   d1::task* execute(d1::execution_data& data) override { return Unwrap().execute(data); }
   d1::task* cancel(d1::execution_data& data) override { return Unwrap().cancel(data); }
@@ -42,8 +43,8 @@ class AcquiringTask : public d1::task {
  private:
   explicit AcquiringTask(d1::task& inner) : inner_(inner) {}
   d1::task& Unwrap() {
+    __tsan_acquire(this);
     d1::task& inner = inner_;
-    __tsan_acquire(&inner);
     delete this;
     return inner;
   }
@@ -56,9 +57,10 @@ class OrderedDelegate : public d1::delegate_base {
  public:
   explicit OrderedDelegate(d1::delegate_base& inner) : inner_(inner) {}
   bool operator()() const override {
-    __tsan_acquire(&inner_);
+    void* const ordered = const_cast<OrderedDelegate*>(this);
+    __tsan_acquire(ordered);
     const bool result = inner_();
-    __tsan_release(&inner_);
+    __tsan_release(ordered);
     return result;
   }
 
@@ -112,9 +114,9 @@ void execute(d1::task_arena_base& arena, d1::delegate_base& delegate) {
   static auto* const real = Real<void(d1::task_arena_base&, d1::delegate_base&)>(
       "_ZN3tbb6detail2r17executeERNS0_2d115task_arena_baseERNS2_13delegate_baseE");
   OrderedDelegate ordered(delegate);
-  __tsan_release(&delegate);
+  __tsan_release(&ordered);
   real(arena, ordered);
-  __tsan_acquire(&delegate);
+  __tsan_acquire(&ordered);
 }
 
 void execute_and_wait(d1::task& task, d1::task_group_context& task_context,
