@@ -142,9 +142,10 @@ enum class BackendState {
 };
 
 struct DeviceDescription {
-  std::string device;   // "cpu", "cuda:0"
-  std::string name;     // of the hardware
-  std::string details;  // CPU: SIMD target and threads
+  std::string device;      // "cpu", "cuda:0"
+  std::string name;        // of the hardware
+  std::string details;     // CPU: SIMD target and threads
+  std::string pci_bus_id;  // "0000:1b:00.0"; empty where there is none
 };
 
 // Thread-safe. Destruction waits for the batches in flight.

@@ -57,6 +57,10 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   details_ = absl::StrCat("compute capability ", properties.major, ".", properties.minor, ", ",
                           properties.multiProcessorCount, " multiprocessors, ", total_bytes >> 20,
                           " MiB, limit ", limit >> 20, " MiB, ", options.lanes, " lanes");
+  // A device of CUDA is function 0 of its PCI device.
+  pci_bus_id_ = absl::StrCat(absl::Hex(properties.pciDomainID, absl::kZeroPad4), ":",
+                             absl::Hex(properties.pciBusID, absl::kZeroPad2), ":",
+                             absl::Hex(properties.pciDeviceID, absl::kZeroPad2), ".0");
   context_.device = ordinal;
   context_.device_index = index;
   context_.device_count = count;
@@ -121,7 +125,9 @@ GpuDevice::~GpuDevice() {
   }
 }
 
-DeviceDescription GpuDevice::Describe() const { return {name_, hardware_name_, details_}; }
+DeviceDescription GpuDevice::Describe() const {
+  return {name_, hardware_name_, details_, pci_bus_id_};
+}
 
 absl::Status GpuDevice::Prepare(GpuPlan* plan) {
   std::mutex mutex;

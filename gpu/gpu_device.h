@@ -90,6 +90,7 @@ class GpuDevice {
   std::string name_;
   std::string hardware_name_;
   std::string details_;
+  std::string pci_bus_id_;
   LaneContext context_;
   size_t arena_bytes_ = 0;
   DeviceBuffer tables_;

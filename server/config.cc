@@ -98,6 +98,7 @@ server::Config DefaultConfig() {
   server::Config::Keepalive& keepalive = *config.mutable_keepalive();
   keepalive.set_time_ms(20'000);
   keepalive.set_timeout_ms(10'000);
+  config.mutable_power()->set_source("auto");
   return config;
 }
 
@@ -193,6 +194,7 @@ absl::Status ValidateConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(Range("drain.timeout_ms", config.drain().timeout_ms(), 0, 600'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("keepalive.time_ms", config.keepalive().time_ms(), 1000, 3'600'000));
+  ORBSERVE_RETURN_IF_ERROR(OneOf("power.source", config.power().source(), {"auto", "none"}));
   return Range("keepalive.timeout_ms", config.keepalive().timeout_ms(), 1000, 600'000);
 }
 

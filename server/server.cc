@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -34,6 +36,9 @@
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/http_endpoint.h"
 #include "server/telemetry/metrics.h"
+#include "server/telemetry/power/power_monitor.h"
+#include "server/telemetry/power/power_reader.h"
+#include "server/telemetry/power/power_sampler.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
@@ -52,8 +57,8 @@ double Seconds(std::chrono::nanoseconds time) {
 // Tells telemetry what serving says about itself.
 class MetricsObserver final : public ServingObserver {
  public:
-  MetricsObserver(Metrics* metrics, const FeatureBackend* backend)
-      : metrics_(*metrics), backend_(*backend) {}
+  MetricsObserver(Metrics* metrics, PowerMonitor* power, const FeatureBackend* backend)
+      : metrics_(*metrics), power_(*power), backend_(*backend) {}
 
   void OnFrameReceived(int64_t bytes) override { metrics_.FrameReceived(bytes); }
   void OnFrameFinished(const absl::Status& outcome, size_t features) override {
@@ -67,12 +72,14 @@ class MetricsObserver final : public ServingObserver {
     if (cost.timings.upload_ns > 0) Observe(Stage::kUpload, cost, cost.timings.upload_ns);
     if (cost.timings.download_ns > 0) Observe(Stage::kDownload, cost, cost.timings.download_ns);
   }
-  void OnFrameBatchFinished(int frames, const BatchCost& cost) override {
+  std::optional<double> OnFrameBatchFinished(int frames, const BatchCost& cost) override {
     metrics_.ObserveBatch(backend_.name(), cost.device, frames, cost.busy_begin, cost.busy_end);
+    return power_.AddBatch(cost.device, frames, cost.busy_begin, cost.busy_end);
   }
-  void OnMatchBatchFinished(int, const BatchCost& cost) override {
+  std::optional<double> OnMatchBatchFinished(int, const BatchCost& cost) override {
     Observe(Stage::kMatch, cost, (cost.busy_end - cost.busy_begin).count());
     metrics_.AddBusyInterval(backend_.name(), cost.device, 0, cost.busy_begin, cost.busy_end);
+    return power_.AddBatch(cost.device, 0, cost.busy_begin, cost.busy_end);
   }
 
  private:
@@ -82,6 +89,7 @@ class MetricsObserver final : public ServingObserver {
   }
 
   Metrics& metrics_;
+  PowerMonitor& power_;
   const FeatureBackend& backend_;
 };
 
@@ -126,7 +134,18 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
   return grpc::SslServerCredentials(options);
 }
 
-v1::GetServerInfoResponse MakeInfo(const server::Config& config, const FeatureBackend& backend) {
+std::shared_ptr<PowerMonitor> MakePowerMonitor(const server::Config::Power& config,
+                                               const FeatureBackend& backend) {
+  PowerReaders found;
+  if (config.source() != "none") found = FindPowerReaders(backend.devices());
+  for (const std::string& failure : found.failures) {
+    spdlog::warn("event=power_unreadable reason={}", LogValue(failure));
+  }
+  return std::make_shared<PowerMonitor>(std::move(found.readers));
+}
+
+v1::GetServerInfoResponse MakeInfo(const server::Config& config, const FeatureBackend& backend,
+                                   const PowerMonitor& power) {
   const auto set = [](std::string* out, absl::string_view text) {
     out->assign(text.data(), text.size());
   };
@@ -164,7 +183,7 @@ v1::GetServerInfoResponse MakeInfo(const server::Config& config, const FeatureBa
   limits.set_max_queue_frames_per_client(config.batching().max_queue_frames_per_client());
   limits.set_max_streams(config.limits().max_streams());
   limits.set_max_reference_bytes(config.limits().max_reference_bytes());
-  info.set_power_source("none");
+  set(info.mutable_power_source(), power.source());
   return info;
 }
 
@@ -230,7 +249,9 @@ class Server::Impl {
       : config_(config),
         backend_(std::move(backend)),
         metrics_(MetricsOptionsOf(*backend_)),
-        observer_(&metrics_, backend_.get()),
+        power_(MakePowerMonitor(config.power(), *backend_)),
+        power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
+        observer_(&metrics_, power_.get(), backend_.get()),
         references_({.max_bytes = static_cast<size_t>(config.limits().max_reference_bytes())}),
         executor_(std::make_unique<WorkerPool>(
             config.batching().decode_threads() == 0
@@ -245,7 +266,9 @@ class Server::Impl {
             std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_, MatchQueueOptions{})),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
                 ImageLimitsOf(config.limits())),
-        service_(Services(), MakeInfo(config, *backend_)) {}
+        service_(Services(), MakeInfo(config, *backend_, *power_)) {
+    metrics_.AddCollectable(power_->families());
+  }
 
   ~Impl() {
     http_.reset();
@@ -336,6 +359,8 @@ class Server::Impl {
   SystemClock clock_;
   const std::unique_ptr<FeatureBackend> backend_;
   Metrics metrics_;
+  const std::shared_ptr<PowerMonitor> power_;
+  const std::unique_ptr<PowerSampler> power_sampler_;
   MetricsObserver observer_;
   ReferenceStore references_;
   std::unique_ptr<WorkerPool> executor_;

@@ -60,6 +60,9 @@ void ExecutionToProto(const ExtractOutcome& outcome, absl::string_view backend,
   proto->set_backend(backend.data(), backend.size());
   proto->set_device(outcome.frame.cost.device.data(), outcome.frame.cost.device.size());
   proto->set_lane(static_cast<uint32_t>(outcome.frame.cost.lane));
+  if (outcome.frame.energy_joules.has_value()) {
+    proto->set_energy_joules(*outcome.frame.energy_joules);
+  }
 }
 
 }  // namespace orbserve

@@ -4,6 +4,7 @@
 #include "server/rpc/match_call.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "features/errors.h"
@@ -181,6 +182,8 @@ void MatchCall::OnMatched(MatchOutcome outcome) {
 // Of two images the waiting is the longer one and the work is the sum.
 void MatchCall::FillTimings(const MatchOutcome& outcome) {
   v1::FrameTimings& total = *response_.mutable_timings();
+  // Complete or absent: the extraction of both sides and the matching.
+  std::optional<double> joules = outcome.energy_joules;
   for (const Side* side : {&query_, &train_}) {
     if (!side->is_image) continue;
     v1::FrameTimings one;
@@ -191,6 +194,9 @@ void MatchCall::FillTimings(const MatchOutcome& outcome) {
     total.set_compute_ns(total.compute_ns() + one.compute_ns());
     total.set_download_ns(total.download_ns() + one.download_ns());
     ExecutionToProto(side->outcome, services_.backend->name(), response_.mutable_execution());
+    const std::optional<double>& part = side->outcome.frame.energy_joules;
+    joules = joules.has_value() && part.has_value() ? std::optional<double>(*joules + *part)
+                                                    : std::nullopt;
   }
   v1::Execution& execution = *response_.mutable_execution();
   if (execution.backend().empty()) {  // features only
@@ -198,6 +204,8 @@ void MatchCall::FillTimings(const MatchOutcome& outcome) {
     execution.set_backend(backend.data(), backend.size());
     execution.set_device(outcome.cost.device.data(), outcome.cost.device.size());
   }
+  execution.clear_energy_joules();
+  if (joules.has_value()) execution.set_energy_joules(*joules);
   const std::chrono::nanoseconds match = std::chrono::steady_clock::now() - matching_begin_;
   const std::chrono::nanoseconds all = std::chrono::steady_clock::now() - begin_;
   total.set_match_ns(static_cast<uint64_t>(match.count()));

@@ -341,12 +341,13 @@ void Batcher::OnBatchDone(std::vector<std::unique_ptr<Frame>> frames, FrameBatch
   Pump();
   const SteadyTime now = clock_->Now();
   const int batch_frames = static_cast<int>(frames.size());
-  observer_->OnFrameBatchFinished(batch_frames, answer.cost);
+  const std::optional<double> joules = observer_->OnFrameBatchFinished(batch_frames, answer.cost);
   for (size_t i = 0; i < frames.size(); ++i) {
     FrameOutcome outcome;
     outcome.cost = answer.cost;
     outcome.batch_frames = batch_frames;
     outcome.queued = frames[i]->queued;
+    if (joules.has_value()) outcome.energy_joules = *joules / batch_frames;
     observer_->OnFrameQueued(outcome.queued, answer.cost);
     if (i >= answer.frames.size()) {
       outcome.status = MakeError(ErrorReason::kInternal, "the backend answered too few frames");

@@ -45,6 +45,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -82,6 +83,8 @@ struct FrameOutcome {
   BatchCost cost;
   int batch_frames = 0;
   std::chrono::nanoseconds queued{};  // from Ready() to the launch
+  // Estimate of this frame's share of the batch's energy, where the device's power is known.
+  std::optional<double> energy_joules;
 };
 using FrameDone = absl::AnyInvocable<void(FrameOutcome) &&>;
 

@@ -131,9 +131,12 @@ void MatchQueue::OnDone(std::unique_ptr<Request> request, MatchBatchAnswer answe
     --in_flight_;
   }
   Pump();
-  observer_->OnMatchBatchFinished(static_cast<int>(answer.pairs.size()), answer.cost);
-  std::move(request->done)(
-      {.status = absl::OkStatus(), .pairs = std::move(answer.pairs), .cost = answer.cost});
+  const std::optional<double> joules =
+      observer_->OnMatchBatchFinished(static_cast<int>(answer.pairs.size()), answer.cost);
+  std::move(request->done)({.status = absl::OkStatus(),
+                            .pairs = std::move(answer.pairs),
+                            .cost = answer.cost,
+                            .energy_joules = joules});
   absl::MutexLock lock(&mutex_);
   --busy_;
 }

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct MatchOutcome {
   absl::Status status;  // of the request; OK: `pairs` has one answer per job
   std::vector<MatchAnswer> pairs;
   BatchCost cost;
+  std::optional<double> energy_joules;  // estimate for the whole request, where power is known
 };
 using MatchDone = absl::AnyInvocable<void(MatchOutcome) &&>;
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "features/backend.h"
@@ -27,8 +28,14 @@ class ServingObserver {
   virtual void OnQueueChanged(int /*change*/) {}
   // A frame of a finished batch had waited this long for it.
   virtual void OnFrameQueued(std::chrono::nanoseconds /*queued*/, const BatchCost& /*cost*/) {}
-  virtual void OnFrameBatchFinished(int /*frames*/, const BatchCost& /*cost*/) {}
-  virtual void OnMatchBatchFinished(int /*pairs*/, const BatchCost& /*cost*/) {}
+  // Both return an estimate of the joules that the whole batch took, which goes into the answers;
+  // nothing where the power of its device is not known.
+  virtual std::optional<double> OnFrameBatchFinished(int /*frames*/, const BatchCost& /*cost*/) {
+    return std::nullopt;
+  }
+  virtual std::optional<double> OnMatchBatchFinished(int /*pairs*/, const BatchCost& /*cost*/) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace orbserve

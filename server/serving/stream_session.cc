@@ -162,6 +162,13 @@ void StreamSession::OnMatched(uint64_t index, MatchOutcome outcome) {
     absl::MutexLock lock(&mutex_);
     if (closed_) return;
     Entry& entry = At(index);
+    // The frame's bill has both; half of it would be misleading.
+    std::optional<double>& joules = entry.result.outcome.energy_joules;
+    if (joules.has_value() && outcome.status.ok()) {
+      joules = outcome.energy_joules.has_value()
+                   ? std::optional<double>(*joules + *outcome.energy_joules)
+                   : std::nullopt;
+    }
     for (size_t i = 0; i < entry.targets.size(); ++i) {
       TargetMatches& target = entry.result.matches[entry.targets[i]];
       if (!outcome.status.ok()) {

@@ -21,12 +21,13 @@ namespace orbserve {
 template <const auto& kBounds, int64_t kUnitsPerOne>
 class alignas(64) Histogram {
  public:
-  // A value that is negative or not a number counts as 0.
-  void Observe(double value) {
+  // A value that is negative or not a number counts as 0. `times`: as often as that.
+  void Observe(double value, uint64_t times = 1) {
     if (!(value > 0)) value = 0;
     const size_t bucket = std::lower_bound(kBounds.begin(), kBounds.end(), value) - kBounds.begin();
-    counts_[bucket].fetch_add(1, std::memory_order_relaxed);
-    sum_units_.fetch_add(std::llround(value * static_cast<double>(kUnitsPerOne)),
+    counts_[bucket].fetch_add(times, std::memory_order_relaxed);
+    const double sum = value * static_cast<double>(times);
+    sum_units_.fetch_add(std::llround(sum * static_cast<double>(kUnitsPerOne)),
                          std::memory_order_relaxed);
   }
 

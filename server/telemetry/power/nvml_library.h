@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// NVIDIA's management library, loaded at run time: it comes with the driver, not with the toolkit,
+// and a machine without it must run the same program. The few functions used here are declared
+// from the documented C interface, so that building needs no header of it either.
+
+#ifndef ORBSERVE_SERVER_TELEMETRY_POWER_NVML_LIBRARY_H_
+#define ORBSERVE_SERVER_TELEMETRY_POWER_NVML_LIBRARY_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace orbserve {
+
+// Loaded and initialised. Thread-safe, as NVML is.
+class NvmlLibrary {
+ public:
+  using Device = void*;  // NVML's opaque handle, valid while the library is
+
+  // `path`: a file, or a name that the loader searches. UNIMPLEMENTED when the library is missing,
+  // lacks a function that is needed, or does not initialise.
+  static absl::StatusOr<std::shared_ptr<const NvmlLibrary>> Load(const std::string& path);
+  ~NvmlLibrary();
+  NvmlLibrary(const NvmlLibrary&) = delete;
+  NvmlLibrary& operator=(const NvmlLibrary&) = delete;
+
+  // "580.95.05"; empty when NVML does not tell.
+  std::string DriverVersion() const;
+  // `pci_bus_id`: "0000:1b:00.0", domain, bus, device and function in hexadecimal.
+  absl::StatusOr<Device> DeviceAt(const std::string& pci_bus_id) const;
+  // Since the driver was loaded. Counts in steps; boards before Volta do not have it.
+  absl::StatusOr<double> EnergyJoules(Device device) const;
+  // Mean of the last second on boards from Ampere on but GA100, else the power now.
+  absl::StatusOr<double> PowerWatts(Device device) const;
+
+ private:
+  // NVML's types: an enumeration is an int, memory and energy are unsigned long long.
+  using Result = int;
+  struct Functions {
+    Result (*init)() = nullptr;
+    Result (*shutdown)() = nullptr;
+    Result (*device_by_pci_bus_id)(const char*, Device*) = nullptr;
+    // Not in every version; null then.
+    const char* (*error_string)(Result) = nullptr;
+    Result (*driver_version)(char*, unsigned int) = nullptr;
+    Result (*total_energy)(Device,
+                           unsigned long long*) = nullptr;   // mJ; NOLINT(google-runtime-int)
+    Result (*power_usage)(Device, unsigned int*) = nullptr;  // mW
+  };
+
+  NvmlLibrary() = default;
+  absl::Status Check(Result result, absl::string_view call) const;
+
+  void* handle_ = nullptr;
+  Functions functions_;
+  bool initialised_ = false;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_TELEMETRY_POWER_NVML_LIBRARY_H_

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
+#define ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "features/backend.h"
+#include "server/telemetry/power/power_reader.h"
+
+namespace prometheus {
+class Collectable;
+}  // namespace prometheus
+
+namespace orbserve {
+
+// Power and energy of every rail, and what of it each frame took.
+//
+// Two figures of a frame's energy are kept apart. The one in its answer is an estimate, as the
+// answer does not wait for the sensor (EnergyEstimate). The one in the histogram
+// orbserve_frame_energy_joules is measured: a second later the energy of the device is shared out
+// to the batches that were busy (EnergyShares), and a batch's part in equal parts to its frames.
+//
+// Families: orbserve_power_watts, orbserve_energy_joules_total, orbserve_frame_energy_joules,
+// orbserve_power_read_errors_total, orbserve_power_source_info (docs/metrics.md). A rail that
+// cannot be read loses its series until it can.
+//
+// Thread-safe, but for Poll(), which one thread calls.
+class PowerMonitor {
+ public:
+  using Now = std::function<SteadyTime()>;
+
+  // Reads every rail once, so that there are figures from the start.
+  explicit PowerMonitor(
+      std::vector<std::unique_ptr<PowerReader>> readers,
+      Now now = [] { return std::chrono::steady_clock::now(); });
+  ~PowerMonitor();
+  PowerMonitor(const PowerMonitor&) = delete;
+  PowerMonitor& operator=(const PowerMonitor&) = delete;
+
+  bool has_rails() const;
+  // Of the first rail; "none" without rails.
+  absl::string_view source() const;
+
+  // Reads every rail and shares out what was measured. To be called several times a second.
+  void Poll();
+
+  // A batch of `frames` frames (0 = of matches) has ended. Returns an estimate of the joules that
+  // the whole of it took; nothing when no rail belongs to the device, or none can be read. Takes a
+  // short lock.
+  std::optional<double> AddBatch(absl::string_view device, int frames, SteadyTime begin,
+                                 SteadyTime end);
+
+  // The families, for Metrics::AddCollectable(). May outlive the monitor.
+  std::shared_ptr<prometheus::Collectable> families() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
