@@ -3,7 +3,8 @@
 
 // The whole pipeline on the CUDA backend, beside the CPU backend: latency of one frame from its
 // submission (grey pixels in a pinned slot) to its features on the host, and throughput of batches
-// kept in flight.
+// kept in flight, with the power of the boards meanwhile and what of it a frame took. The whole
+// board counts, also what it takes at rest, which is said too.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,14 +19,18 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
+#include "bench/device_power.h"
 #include "cpu/cpu_backend.h"
 #include "features/backend.h"
 #include "gpu/gpu_backend.h"
+#include "server/telemetry/power/power_reader.h"
 
 namespace orbserve::bench {
 namespace {
@@ -50,7 +55,7 @@ struct Settings {
   int repeats = 1000;
   int cpu_repeats = 15;
   int threshold_grey = 20;
-  double seconds = 1.0;  // of each throughput measurement
+  double seconds = 2.0;  // of each measurement of throughput and of power
   int batch = 32;
   int in_flight = 8;
   bool cpu = false;
@@ -144,16 +149,26 @@ Latency MeasureLatency(FeatureBackend& backend, const std::shared_ptr<FeaturePla
   return latency;
 }
 
-// Frames per second with `in_flight` batches of `batch` frames at any time.
-double MeasureThroughput(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
-                         const Image& image, const FrameParameters& parameters, int batch,
-                         int in_flight, double seconds) {
+struct Throughput {
+  double frames_per_second = 0;  // 0 = failed
+  std::optional<double> watts;   // of all boards together
+
+  std::optional<double> joules_per_frame() const {
+    if (!watts.has_value() || frames_per_second <= 0) return std::nullopt;
+    return *watts / frames_per_second;
+  }
+};
+
+// With `in_flight` batches of `batch` frames at any time.
+Throughput MeasureThroughput(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
+                             const Image& image, const FrameParameters& parameters, int batch,
+                             int in_flight, double seconds, const PowerReaders& power) {
   batch = std::min(batch, plan->max_batch_frames());
   std::vector<std::vector<std::shared_ptr<InputSlot>>> slots(static_cast<size_t>(in_flight));
   for (auto& set : slots) {
     for (int i = 0; i < batch; ++i) {
       set.push_back(SlotWith(backend, image));
-      if (set.back() == nullptr) return 0;
+      if (set.back() == nullptr) return {};
     }
   }
   std::mutex mutex;
@@ -192,13 +207,21 @@ double MeasureThroughput(FeatureBackend& backend, const std::shared_ptr<FeatureP
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // warm-up
   const int64_t first = frames_now();
   const auto begin = Clock::now();
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  Throughput throughput;
+  throughput.watts = MeanWatts(power, std::chrono::duration<double>(seconds));
   const int64_t last = frames_now();
   const double elapsed_s = MicrosecondsSince(begin) * 1e-6;
   std::unique_lock<std::mutex> lock(mutex);
   stop = true;
   idle.wait(lock, [&] { return running == 0; });
-  return failed ? 0 : static_cast<double>(last - first) / elapsed_s;
+  if (failed) return {};
+  throughput.frames_per_second = static_cast<double>(last - first) / elapsed_s;
+  return throughput;
+}
+
+// A figure, or `absent` where there is none.
+std::string Text(const std::optional<double>& value, int decimals, const char* absent) {
+  return value.has_value() ? absl::StrFormat("%.*f", decimals, *value) : absent;
 }
 
 int Run(const Settings& settings) {
@@ -215,8 +238,23 @@ int Run(const Settings& settings) {
   for (const DeviceDescription& device : (*gpu)->devices()) {
     std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(), device.details.c_str());
   }
-  std::printf("%-34s %6s %12s %8s %8s %8s %8s %8s %10s %10s\n", "image", "n", "levels", "median",
-              "p10", "p90", "upload", "compute", "features", "frames/s");
+  const PowerReaders power = FindPowerReaders((*gpu)->devices());
+  const PowerReaders no_power;
+  for (const auto& reader : power.readers) {
+    const PowerRail& rail = reader->rail();
+    std::printf("%s: power of the %s by %s %s, energy is %s\n", rail.rail.c_str(),
+                rail.scope.c_str(), rail.source.c_str(), rail.driver.c_str(),
+                rail.counts_energy ? "counted" : "integrated");
+  }
+  for (const std::string& failure : power.failures) {
+    std::printf("no power: %s\n", failure.c_str());
+  }
+  const std::optional<double> rest_watts =
+      MeanWatts(power, std::chrono::duration<double>(power.readers.empty() ? 0 : settings.seconds));
+  if (rest_watts.has_value()) std::printf("at rest: %.1f W\n", *rest_watts);
+  std::printf("%-34s %6s %12s %8s %8s %8s %8s %8s %10s %10s %8s %9s\n", "image", "n", "levels",
+              "median", "p10", "p90", "upload", "compute", "features", "frames/s", "watts",
+              "mJ/frame");
   std::string json = "[";
   for (const std::string& path : settings.images) {
     const Image image = ReadPgm(path);
@@ -240,26 +278,32 @@ int Run(const Settings& settings) {
         const Latency latency =
             MeasureLatency(*backend, *plan, SlotWith(*backend, image), parameters,
                            is_gpu ? settings.repeats : settings.cpu_repeats);
-        const double rate = MeasureThroughput(*backend, *plan, image, parameters, settings.batch,
-                                              is_gpu ? settings.in_flight : 2, settings.seconds);
+        const Throughput throughput = MeasureThroughput(
+            *backend, *plan, image, parameters, settings.batch, is_gpu ? settings.in_flight : 2,
+            settings.seconds, is_gpu ? power : no_power);
+        const std::optional<double> joules = throughput.joules_per_frame();
+        const std::optional<double> millijoules =
+            joules.has_value() ? std::optional<double>(*joules * 1e3) : std::nullopt;
         const std::string name = std::string(backend->name()) + " " + image.name.substr(0, 28);
-        std::printf("%-34s %6d %5d x %-4.2f %8.1f %8.1f %8.1f %8.1f %8.1f %10zu %10.0f\n",
+        std::printf("%-34s %6d %5d x %-4.2f %8.1f %8.1f %8.1f %8.1f %8.1f %10zu %10.0f %8s %9s\n",
                     name.c_str(), c.max_features, c.levels, static_cast<double>(c.scale),
                     latency.median_us, latency.p10_us, latency.p90_us, latency.upload_us,
-                    latency.compute_us, latency.features, rate);
+                    latency.compute_us, latency.features, throughput.frames_per_second,
+                    Text(throughput.watts, 1, "-").c_str(), Text(millijoules, 3, "-").c_str());
         std::fflush(stdout);
-        char line[512];
-        std::snprintf(
-            line, sizeof(line),
+        absl::StrAppendFormat(
+            &json,
             "%s\n {\"backend\": \"%s\", \"image\": \"%s\", \"width\": %d, \"height\": %d, "
             "\"max_features\": %d, \"levels\": %d, \"scale\": %.2f, \"median_us\": %.2f, "
             "\"p10_us\": %.2f, \"p90_us\": %.2f, \"upload_us\": %.2f, "
-            "\"compute_us\": %.2f, \"features\": %zu, \"frames_per_second\": %.0f}",
-            json.size() > 1 ? "," : "", std::string(backend->name()).c_str(), image.name.c_str(),
-            image.width_px, image.height_px, c.max_features, c.levels, static_cast<double>(c.scale),
+            "\"compute_us\": %.2f, \"features\": %zu, \"frames_per_second\": %.0f, "
+            "\"watts\": %s, \"rest_watts\": %s, \"joules_per_frame\": %s}",
+            json.size() > 1 ? "," : "", backend->name(), image.name, image.width_px,
+            image.height_px, c.max_features, c.levels, static_cast<double>(c.scale),
             latency.median_us, latency.p10_us, latency.p90_us, latency.upload_us,
-            latency.compute_us, latency.features, rate);
-        json += line;
+            latency.compute_us, latency.features, throughput.frames_per_second,
+            Text(throughput.watts, 2, "null"),
+            is_gpu ? Text(rest_watts, 2, "null") : std::string("null"), Text(joules, 7, "null"));
       }
     }
   }
@@ -280,7 +324,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Latency and throughput of the pipeline `orb` on the CUDA backend"};
   app.add_option("images", settings.images, "PGM files")->required();
   app.add_option("--repeats", settings.repeats, "Frames of a latency measurement");
-  app.add_option("--seconds", settings.seconds, "Length of a throughput measurement");
+  app.add_option("--seconds", settings.seconds, "Length of a measurement of throughput and power");
   app.add_option("--batch", settings.batch, "Frames of a batch")->check(CLI::Range(1, 64));
   app.add_option("--in-flight", settings.in_flight, "Batches in flight");
   app.add_option("--lanes", settings.lanes, "Lanes of the device");

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Built three times: whole, without what old drivers lack (FAKE_NVML_OLD), and without a function
+// that is needed (FAKE_NVML_BROKEN).
+
+#include "tests/server/telemetry/power/fake_nvml.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+orbserve::FakeNvmlScript script;
+
+}  // namespace
+
+extern "C" {
+
+orbserve::FakeNvmlScript* fake_nvml_script() { return &script; }
+
+int nvmlInit_v2() {
+  if (script.init_result == orbserve::kNvmlSuccess) ++script.open;
+  return script.init_result;
+}
+
+int nvmlShutdown() {
+  --script.open;
+  return orbserve::kNvmlSuccess;
+}
+
+#ifndef FAKE_NVML_BROKEN
+int nvmlDeviceGetHandleByPciBusId_v2(const char* pci_bus_id, void** device) {
+  for (orbserve::FakeNvmlBoard& board : script.boards) {
+    if (std::strcmp(board.pci_bus_id, pci_bus_id) == 0) {
+      *device = &board;
+      return orbserve::kNvmlSuccess;
+    }
+  }
+  return orbserve::kNvmlNotFound;
+}
+#endif
+
+int nvmlDeviceGetPowerUsage(void* device, unsigned int* milliwatts) {
+  const auto& board = *static_cast<orbserve::FakeNvmlBoard*>(device);
+  *milliwatts = board.power_milliwatts;
+  return board.power_result;
+}
+
+#ifndef FAKE_NVML_OLD
+const char* nvmlErrorString(int result) {
+  return result == orbserve::kNvmlNotSupported ? "Not Supported" : "Some Error";
+}
+
+int nvmlSystemGetDriverVersion(char* version, unsigned int length) {
+  std::snprintf(version, length, "999.1");
+  return orbserve::kNvmlSuccess;
+}
+
+// NOLINTNEXTLINE(google-runtime-int): NVML's type
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+  const auto& board = *static_cast<orbserve::FakeNvmlBoard*>(device);
+  *millijoules = board.energy_millijoules;
+  return board.energy_result;
+}
+#endif
+
+}  // extern "C"
