@@ -28,6 +28,10 @@ class CountingObserver final : public ServingObserver {
     ++(outcome.ok() ? ok : failed);
   }
   void OnQueueChanged(int change) override { queue += change; }
+  std::optional<double> OnFrameBatchFinished(int, const BatchCost&) override {
+    return batch_joules;
+  }
+  std::optional<double> batch_joules;
   std::atomic<int> received{0}, ok{0}, failed{0}, queue{0};
 };
 
@@ -117,6 +121,16 @@ TEST_F(BatcherTest, FramesGatherWhileTheBackendIsBusy) {
   backend_.FinishBatch();
   ExpectBalanced();
   EXPECT_EQ(observer_.queue, 0);
+}
+
+TEST_F(BatcherTest, FramesShareTheEnergyOfTheirBatch) {
+  Make({.max_batch_frames = 4, .max_batches_in_flight = 1});
+  for (int i = 1; i <= 5; ++i) Send(i, "a");
+  backend_.FinishBatch();
+  EXPECT_FALSE(outcomes_[1].energy_joules.has_value());  // nobody knows
+  observer_.batch_joules = 2.0;
+  backend_.FinishBatch();
+  for (int i = 2; i <= 5; ++i) EXPECT_EQ(outcomes_[i].energy_joules, 0.5);
 }
 
 TEST_F(BatcherTest, APlanWithASmallerBatchIsRespected) {

@@ -4,6 +4,7 @@
 #include "server/serving/match_queue.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -12,6 +13,12 @@
 
 namespace orbserve {
 namespace {
+
+class EnergyObserver final : public ServingObserver {
+ public:
+  std::optional<double> OnMatchBatchFinished(int, const BatchCost&) override { return joules; }
+  std::optional<double> joules;
+};
 
 class MatchQueueTest : public ::testing::Test {
  protected:
@@ -32,7 +39,7 @@ class MatchQueueTest : public ::testing::Test {
 
   FakeClock clock_;
   HandBackend backend_;
-  ServingObserver observer_;
+  EnergyObserver observer_;
   std::map<size_t, MatchOutcome> outcomes_;
   std::unique_ptr<MatchQueue> queue_;
 };
@@ -49,6 +56,17 @@ TEST_F(MatchQueueTest, RequestsBeyondTheBoundWaitAndClientsTakeTurns) {
   }
   EXPECT_EQ(order, (std::vector<size_t>{1, 2, 10, 3}));
   EXPECT_EQ(outcomes_[10].pairs[0].matches.distance[0], 10'000u);
+}
+
+TEST_F(MatchQueueTest, AnAnswerHasTheEnergyOfItsBatchWhereItIsKnown) {
+  Make({});
+  Submit(1, "a");
+  Submit(2, "a");
+  backend_.FinishMatches();
+  observer_.joules = 0.25;
+  backend_.FinishMatches();
+  EXPECT_FALSE(outcomes_[1].energy_joules.has_value());
+  EXPECT_EQ(outcomes_[2].energy_joules, 0.25);
 }
 
 TEST_F(MatchQueueTest, LateRequestsAreNotLaunched) {

@@ -3,6 +3,7 @@
 
 #include "server/serving/stream_session.h"
 
+#include <optional>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -15,6 +16,12 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+
+class EnergyObserver final : public ServingObserver {
+ public:
+  std::optional<double> OnMatchBatchFinished(int, const BatchCost&) override { return joules; }
+  std::optional<double> joules;
+};
 
 class StreamSessionTest : public ::testing::Test {
  protected:
@@ -29,8 +36,9 @@ class StreamSessionTest : public ::testing::Test {
     for (int i = 0; i < count; ++i) session_->AddFrame(100 + next_++, {}, kNever);
   }
   // Extraction of frame `index` ended with `features` features.
-  void Extracted(uint64_t index, size_t features) {
+  void Extracted(uint64_t index, size_t features, std::optional<double> joules = {}) {
     FrameOutcome outcome;
+    outcome.energy_joules = joules;
     outcome.features = MakeFeatures(features);
     outcome.state = std::make_shared<HandState>(features);
     session_->FrameDone(index, std::move(outcome));
@@ -48,7 +56,7 @@ class StreamSessionTest : public ::testing::Test {
 
   FakeClock clock_;
   HandBackend backend_;
-  ServingObserver observer_;
+  EnergyObserver observer_;
   ReferenceStore references_{{}};
   std::vector<StreamResult> results_;
   MatchQueue matcher_{&backend_, &clock_, &observer_, {}};
@@ -83,6 +91,20 @@ TEST_F(StreamSessionTest, EachFrameIsMatchedAgainstTheOneBeforeIt) {
   EXPECT_EQ(results_[1].matches[0].matches.distance[0], 11'010u);
   EXPECT_EQ(results_[2].matches[0].previous_sequence, 101u);
   EXPECT_EQ(results_[2].matches[0].matches.distance[0], 12'011u);
+}
+
+TEST_F(StreamSessionTest, AFramesEnergyHasItsMatchesInItOrIsAbsent) {
+  Open({.match_previous = true});
+  Add(3);
+  for (uint64_t i = 0; i < 3; ++i) Extracted(i, 10 + i, 0.5);
+  observer_.joules = 0.25;
+  backend_.FinishMatches();
+  observer_.joules.reset();
+  backend_.FinishMatches();
+  ASSERT_THAT(Order(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(results_[0].outcome.energy_joules, 0.5);  // was not matched
+  EXPECT_EQ(results_[1].outcome.energy_joules, 0.75);
+  EXPECT_FALSE(results_[2].outcome.energy_joules.has_value());
 }
 
 TEST_F(StreamSessionTest, AFailedFrameKeepsItsPlaceAndIsNoTarget) {
