@@ -14,7 +14,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "bench/pgm_frame.h"
 #include "grpcpp/grpcpp.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"
 
@@ -40,23 +40,6 @@ double Percentile(std::vector<double> samples, double share) {
   const size_t rank = static_cast<size_t>(share * static_cast<double>(samples.size() - 1) + 0.5);
   std::nth_element(samples.begin(), samples.begin() + static_cast<ptrdiff_t>(rank), samples.end());
   return samples[rank];
-}
-
-// A binary PGM of 8 bits as a frame. False when it is something else.
-bool ReadPgm(const std::string& path, v1::Frame* frame) {
-  std::ifstream file(path, std::ios::binary);
-  std::string magic;
-  uint32_t width = 0, height = 0, maximum = 0;
-  file >> magic >> width >> height >> maximum;
-  file.get();
-  if (!file || magic != "P5" || maximum != 255 || width == 0 || height == 0) return false;
-  std::string& pixels = *frame->mutable_pixels();
-  pixels.resize(size_t{width} * height);
-  file.read(pixels.data(), static_cast<std::streamsize>(pixels.size()));
-  frame->set_format(v1::PIXEL_FORMAT_GRAY8);
-  frame->set_width_px(width);
-  frame->set_height_px(height);
-  return static_cast<size_t>(file.gcount()) == pixels.size();
 }
 
 struct Sample {
@@ -269,7 +252,7 @@ int Run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   v1::ExtractRequest request;
-  if (!ReadPgm(image, request.mutable_frame())) {
+  if (!ReadPgmFrame(image, request.mutable_frame())) {
     std::fprintf(stderr, "serving_bench: %s is no binary PGM of 8 bits\n", image.c_str());
     return 2;
   }

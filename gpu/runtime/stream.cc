@@ -3,12 +3,24 @@
 
 #include "gpu/runtime/stream.h"
 
+#include <sys/prctl.h>
+
 #include <thread>
 
 #include "features/errors.h"
 #include "gpu/runtime/check.h"
 
 namespace orbserve::gpu {
+namespace {
+
+// Linux lets a sleeping thread wake up 50 us late unless it is told otherwise.
+void SleepPrecisely() {
+  constexpr unsigned long kSlackNs = 1000;
+  thread_local const int told = prctl(PR_SET_TIMERSLACK, kSlackNs);
+  (void)told;
+}
+
+}  // namespace
 
 absl::StatusOr<Stream> Stream::Create() {
   Stream stream;
@@ -38,6 +50,7 @@ absl::Status Event::Record(cudaStream_t stream) const {
 absl::Status Event::Wait(std::chrono::steady_clock::time_point deadline,
                          std::chrono::microseconds spin) const {
   constexpr std::chrono::microseconds kPause{20};
+  SleepPrecisely();
   const auto spin_until = std::chrono::steady_clock::now() + spin;
   while (true) {
     const cudaError_t result = cudaEventQuery(event_);

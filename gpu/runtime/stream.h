@@ -52,7 +52,7 @@ class Event {
   absl::Status Record(cudaStream_t stream) const;
 
   // Waits until everything recorded before the event is done. Asks again and again for
-  // `spin` (a sleeping thread wakes up tens of microseconds late), then between short sleeps.
+  // `spin` (a sleeping thread wakes up some microseconds late), then between short sleeps.
   // UNAVAILABLE (DEVICE_LOST) after `deadline`, or when the device reports an error.
   absl::Status Wait(std::chrono::steady_clock::time_point deadline,
                     std::chrono::microseconds spin) const;

@@ -17,11 +17,6 @@ namespace {
 
 constexpr int kMaxReferencesPerStream = 16;
 
-absl::Status GoingAwayStatus() {
-  return MakeError(ErrorReason::kDraining,
-                   "this server is about to stop; open the next stream elsewhere");
-}
-
 absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
 }
@@ -211,9 +206,9 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
         std::min(source.deadline, entry.arrival + std::chrono::milliseconds(deadline_ms));
   }
   source.pipeline = pipeline_;
-  source.keep_state = true;
+  source.keep_state = session_->matches();
   auto match = FrameMatchFromProto(frame.parameters(), pipeline_->match);
-  source.refusal = match.status();
+  source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
 
   const uint64_t index =
@@ -285,7 +280,7 @@ void StreamCall::OnResult(StreamResult result) {
     FeaturesToProto(*result.outcome.features, proto.mutable_features());
   }
   frame.outcome.frame = std::move(result.outcome);
-  ExecutionToProto(frame.outcome, services_.backend->name(), proto.mutable_execution());
+  ExecutionToProto(frame.outcome, proto.mutable_execution());
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
   proto.mutable_timings()->set_match_ns(static_cast<uint64_t>(result.match_time.count()));
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
@@ -315,7 +310,7 @@ void StreamCall::AnnounceGoingAway() {
   if (finished_ || going_away_) return;
   going_away_ = true;
   Outgoing outgoing{std::make_unique<Response>()};
-  StatusToProto(GoingAwayStatus(), outgoing.message->mutable_going_away()->mutable_status());
+  StatusToProto(gate_.refusal(), outgoing.message->mutable_going_away()->mutable_status());
   outgoing_.push_back(std::move(outgoing));
   Step();
 }
@@ -323,7 +318,7 @@ void StreamCall::AnnounceGoingAway() {
 void StreamCall::Stop() {
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
-  if (end_status_.ok()) end_status_ = GoingAwayStatus();
+  if (end_status_.ok()) end_status_ = gate_.refusal();
   read_ended_ = true;
   Step();
 }

@@ -66,6 +66,9 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   StreamSession(FeatureBackend* backend, Clock* clock, MatchQueue* matcher,
                 ReferenceStore* references, StreamSessionOptions options, Emit emit);
 
+  // Whether a frame's state is of use, to match it or the next one.
+  bool matches() const { return options_.matches(); }
+
   // Takes a place in the order: 0, 1, 2, ... Calls must come from one thread at a time.
   // `sequence`: the client's number of the frame, for those matched against it.
   uint64_t AddFrame(uint64_t sequence, const MatchOptions& match, SteadyTime deadline)

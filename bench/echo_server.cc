@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A gRPC server that takes the frames of StreamFrames and computes nothing: what gRPC itself
+// allows on a machine, for stream_bench to compare orbserve-server with. Messages, interface
+// (callback reactors) and flow control are the server's; an answer carries its frame's sequence
+// and, if asked for, as many bytes as so many features take.
+//
+//   echo_server [--listen 127.0.0.1:50052] [--features N]     until SIGINT or SIGTERM
+
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/grpcpp.h"
+#include "orbserve/v1/orbserve.grpc.pb.h"
+
+namespace orbserve::bench {
+namespace {
+
+// As orbserve-server's defaults.
+constexpr int kMaxInFlight = 8;
+constexpr int kMaxMessageBytes = 96 << 20;
+
+void FillFeatures(int count, v1::FeatureSet* features) {
+  for (int i = 0; i < count; ++i) {
+    features->add_x(1.0f);
+    features->add_y(1.0f);
+    features->add_size(31.0f);
+    features->add_angle(1.0f);
+    features->add_response(1.0f);
+    features->add_octave(0);
+  }
+  features->set_descriptor_bytes(32);
+  features->mutable_descriptors()->resize(size_t{32} * static_cast<size_t>(count));
+}
+
+class EchoStream final
+    : public grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse> {
+ public:
+  explicit EchoStream(int features) : features_(features) {
+    absl::MutexLock lock(&mutex_);
+    MayRead();
+  }
+
+  void OnReadDone(bool ok) override {
+    std::unique_ptr<v1::StreamFramesResponse> response;
+    if (ok) {
+      response = std::make_unique<v1::StreamFramesResponse>();
+      if (request_->has_open()) {
+        response->mutable_opened()->set_max_in_flight(kMaxInFlight);
+      } else {
+        v1::FrameResult& result = *response->mutable_result();
+        result.set_sequence(request_->frame().sequence());
+        if (features_ > 0) FillFeatures(features_, result.mutable_features());
+      }
+    }
+    request_.reset();
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    if (ok) {
+      outgoing_.push_back(std::move(response));
+    } else {
+      read_ended_ = true;
+    }
+    Step();
+  }
+
+  void OnWriteDone(bool ok) override {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    outgoing_.pop_front();
+    if (!ok) {
+      outgoing_.clear();
+      read_ended_ = true;
+    }
+    Step();
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_) return;
+    if (!writing_ && !outgoing_.empty()) {
+      writing_ = true;
+      StartWrite(outgoing_.front().get());
+    }
+    MayRead();
+    if (read_ended_ && !reading_ && outgoing_.empty()) {
+      finished_ = true;
+      Finish(grpc::Status::OK);
+    }
+  }
+
+  void MayRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (reading_ || read_ended_ || outgoing_.size() >= kMaxInFlight) return;
+    reading_ = true;
+    request_ = std::make_unique<v1::StreamFramesRequest>();
+    StartRead(request_.get());
+  }
+
+  const int features_;
+  std::unique_ptr<v1::StreamFramesRequest> request_;  // being read
+  absl::Mutex mutex_;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool read_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<std::unique_ptr<v1::StreamFramesResponse>> outgoing_ ABSL_GUARDED_BY(mutex_);
+};
+
+class EchoService final : public v1::Features::CallbackService {
+ public:
+  explicit EchoService(int features) : features_(features) {}
+
+  grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse>* StreamFrames(
+      grpc::CallbackServerContext*) override {
+    return new EchoStream(features_);
+  }
+
+ private:
+  const int features_;
+};
+
+int Run(int argc, char** argv) {
+  CLI::App app{"Answers the frames of StreamFrames with nothing", "echo_server"};
+  std::string listen = "127.0.0.1:50052";
+  int features = 0;
+  app.add_option("--listen", listen, "HOST:PORT")->capture_default_str();
+  app.add_option("--features", features, "Features of an answer, to give it their size")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  // Before gRPC makes threads, so that only this one gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  EchoService service(features);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    std::fprintf(stderr, "echo_server: cannot serve on %s\n", listen.c_str());
+    return 1;
+  }
+  int signal = 0;
+  sigwait(&signals, &signal);
+  server->Shutdown(std::chrono::system_clock::now());
+  return 0;
+}
+
+}  // namespace
+}  // namespace orbserve::bench
+
+int main(int argc, char** argv) { return orbserve::bench::Run(argc, argv); }

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Reads the /metrics page of a running server.
+
+#ifndef ORBSERVE_BENCH_METRICS_PAGE_H_
+#define ORBSERVE_BENCH_METRICS_PAGE_H_
+
+#include <map>
+#include <string>
+
+namespace orbserve::bench {
+
+// Value of each series, by its name with labels as on the page: `orbserve_streams`,
+// `orbserve_power_watts{rail="gpu",...}`.
+using MetricsPage = std::map<std::string, double>;
+
+// GET http://HOST:PORT/metrics. Empty when it cannot be had.
+MetricsPage FetchMetrics(const std::string& host, const std::string& port);
+
+}  // namespace orbserve::bench
+
+#endif  // ORBSERVE_BENCH_METRICS_PAGE_H_

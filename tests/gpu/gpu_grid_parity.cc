@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Compares the CUDA backend with the CPU backend over real images and a grid of parameters: 500,
+// 1000, 2000, 5000 features; 1, 4, 8 levels of 1.2 and 2.0; Harris and FAST scores; random masks;
+// given keypoints. Every frame is computed alone and again in random batches, many batches in
+// flight at once. Not a unit test: a program with a count of what it compared and an exit code
+// (0 = no byte differs, 1 = some do, 2 = usage, 77 = no image or no device).
+//
+//   gpu_grid_parity [--every N] [--devices 0,1] FOLDER_OR_FILE...
+//
+// --every N takes every N-th setting of the grid for each image, another one for each. That
+// cv::ORB gives the CPU backend's answers is what orb_parity shows, with the same grid.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/image_file.h"
+#include "cpu/cpu_backend.h"
+#include "features/backend.h"
+#include "features/errors.h"
+#include "gpu/gpu_backend.h"
+#include "server/decode/image_decoder.h"
+#include "tests/support/backend_runner.h"
+#include "tests/support/feature_compare.h"
+#include "tests/support/image_makers.h"
+
+namespace orbserve::testing {
+namespace {
+
+constexpr int kSkipped = 77;
+constexpr int kFeatureCounts[] = {500, 1000, 2000, 5000};
+constexpr int kMaskedFeatures = 1000;
+
+struct Settings {
+  int levels;
+  float scale_factor;
+  Score score;
+};
+
+std::vector<Settings> Grid() {
+  std::vector<Settings> grid;
+  for (const int levels : {1, 4, 8}) {
+    for (const float scale_factor : {1.2f, 2.0f}) {
+      for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+        grid.push_back({levels, scale_factor, score});
+      }
+    }
+  }
+  return grid;
+}
+
+struct Totals {
+  int64_t images = 0;
+  int64_t runs = 0;  // frames computed by CUDA
+  int64_t batches = 0;
+  int64_t features = 0;
+  int64_t differing_runs = 0;
+  int64_t differing_bytes = 0;
+};
+
+struct Backends {
+  std::unique_ptr<FeatureBackend> cpu;
+  std::unique_ptr<FeatureBackend> cuda;
+};
+
+// Null when the file is not an image that is read.
+std::unique_ptr<TestImage> LoadGrey(const std::string& path) {
+  const auto frame = cli::LoadFrame(path, {});
+  if (!frame.ok()) return nullptr;
+  EncodedImage encoded;
+  encoded.format =
+      frame->format() == v1::PIXEL_FORMAT_GRAY8 ? PixelFormat::kGray8 : PixelFormat::kJpeg;
+  encoded.width_px = frame->width_px();
+  encoded.height_px = frame->height_px();
+  encoded.bytes = {reinterpret_cast<const uint8_t*>(frame->pixels().data()),
+                   frame->pixels().size()};
+  const auto header = ReadImageHeader(encoded, {});
+  if (!header.ok()) return nullptr;
+  auto image = std::make_unique<TestImage>(header->width_px, header->height_px);
+  return DecodeToGrey(encoded, *header, {}, image->view()).ok() ? std::move(image) : nullptr;
+}
+
+// Keypoints that a caller could give: detected ones and others, some at the edge or outside, angles
+// of -1 among them, octaves mixed.
+std::shared_ptr<const GivenKeypoints> MakeGiven(const Features& detected, int levels,
+                                                const TestImage& image, std::mt19937& random) {
+  auto given = std::make_shared<GivenKeypoints>();
+  given->x = detected.x;
+  given->y = detected.y;
+  given->size = detected.size;
+  given->angle_deg = detected.angle_deg;
+  given->response = detected.response;
+  given->octave = detected.octave;
+  std::uniform_real_distribution<float> unit(0.0f, 1.0f);
+  for (int i = 0; i < 200; ++i) {
+    given->x.push_back(unit(random) * static_cast<float>(image.width_px() + 20) - 10.0f);
+    given->y.push_back(unit(random) * static_cast<float>(image.height_px() + 20) - 10.0f);
+    if (i % 7 == 0) given->x.back() = 30.5f + static_cast<float>(i % 3) * 0.5f;
+    if (i % 11 == 0) given->y.back() = static_cast<float>(image.height_px()) - 31.5f;
+    given->size.push_back(31.0f);
+    given->angle_deg.push_back(i % 5 == 0 ? -1.0f : unit(random) * 360.0f);
+    given->response.push_back(0.5f);
+    given->octave.push_back(static_cast<int32_t>(random() % static_cast<uint32_t>(levels)));
+  }
+  return given;
+}
+
+std::vector<FrameJob> MakeJobs(FeatureBackend& backend, const std::vector<FrameInput>& frames,
+                               const std::vector<size_t>& chosen) {
+  std::vector<FrameJob> jobs;
+  for (const size_t c : chosen) {
+    auto job = MakeJob(backend, frames[c]);
+    if (!job.ok()) {
+      std::printf("FAILED: %s\n", job.status().ToString().c_str());
+      return {};
+    }
+    jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
+void Compare(const std::string& what, const FrameAnswer& expected, const FrameAnswer& actual,
+             Totals* totals) {
+  ++totals->runs;
+  if (!expected.status.ok() || !actual.status.ok()) {
+    std::printf("FAILED %s: CPU %s, CUDA %s\n", what.c_str(), expected.status.ToString().c_str(),
+                actual.status.ToString().c_str());
+    ++totals->differing_runs;
+    return;
+  }
+  totals->features += static_cast<int64_t>(expected.features->count());
+  const std::string difference = FirstDifference(*expected.features, *actual.features);
+  if (difference.empty()) return;
+  ++totals->differing_runs;
+  totals->differing_bytes += std::max<int64_t>(
+      1, static_cast<int64_t>(DifferingBytes(*expected.features, *actual.features)));
+  std::printf("DIFFERS %s: %s\n", what.c_str(), difference.c_str());
+}
+
+// All frames alone and once more in random batches, everything in flight at the same time.
+void CompareFrames(const std::string& what, Backends& backends,
+                   const std::shared_ptr<FeaturePlan>& cuda_plan,
+                   const std::vector<FrameInput>& frames, const std::vector<FrameAnswer>& expected,
+                   std::mt19937& random, Totals* totals) {
+  std::vector<std::vector<size_t>> batches;
+  for (size_t i = 0; i < frames.size(); ++i) batches.push_back({i});
+  std::vector<size_t> order(frames.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::shuffle(order.begin(), order.end(), random);
+  for (size_t next = 0; next < order.size();) {
+    const size_t most =
+        std::min(order.size() - next, static_cast<size_t>(cuda_plan->max_batch_frames()));
+    const size_t count = 1 + random() % most;
+    batches.emplace_back(order.begin() + static_cast<ptrdiff_t>(next),
+                         order.begin() + static_cast<ptrdiff_t>(next + count));
+    next += count;
+  }
+  std::shuffle(batches.begin(), batches.end(), random);
+
+  std::vector<std::promise<FrameBatchAnswer>> answers(batches.size());
+  for (size_t b = 0; b < batches.size(); ++b) {
+    std::vector<FrameJob> jobs = MakeJobs(*backends.cuda, frames, batches[b]);
+    if (jobs.empty()) {
+      ++totals->differing_runs;
+      answers[b].set_value({});
+      continue;
+    }
+    backends.cuda->Submit(cuda_plan, std::move(jobs), [&answers, b](FrameBatchAnswer answer) {
+      answers[b].set_value(std::move(answer));
+    });
+  }
+  for (size_t b = 0; b < batches.size(); ++b) {
+    const FrameBatchAnswer answer = answers[b].get_future().get();
+    ++totals->batches;
+    for (size_t i = 0; i < answer.frames.size(); ++i) {
+      Compare(what + " frame " + std::to_string(batches[b][i]) + " in a batch of " +
+                  std::to_string(batches[b].size()),
+              expected[batches[b][i]], answer.frames[i], totals);
+    }
+  }
+}
+
+// The plan of the last image is kept: images of one size follow each other.
+class Plans {
+ public:
+  explicit Plans(Backends* backends) : backends_(*backends) {}
+
+  struct Pair {
+    std::shared_ptr<FeaturePlan> cpu;
+    std::shared_ptr<FeaturePlan> cuda;
+  };
+  absl::StatusOr<Pair> Get(const PlanSpec& spec) {
+    for (const Pair& pair : pairs_) {
+      if (pair.cpu->spec() == spec) return pair;
+    }
+    if (!pairs_.empty() && (pairs_[0].cpu->spec().width_px != spec.width_px ||
+                            pairs_[0].cpu->spec().height_px != spec.height_px)) {
+      pairs_.clear();
+    }
+    Pair pair;
+    ORBSERVE_ASSIGN_OR_RETURN(pair.cpu, backends_.cpu->MakePlan(spec));
+    ORBSERVE_ASSIGN_OR_RETURN(pair.cuda, backends_.cuda->MakePlan(spec));
+    pairs_.push_back(pair);
+    return pair;
+  }
+
+ private:
+  Backends& backends_;
+  std::vector<Pair> pairs_;
+};
+
+void CompareImage(const std::string& name, const TestImage& image, size_t number, int every,
+                  Backends& backends, Plans& plans, Totals* totals) {
+  ++totals->images;
+  const std::vector<Settings> grid = Grid();
+  for (size_t s = 0; s < grid.size(); ++s) {
+    if ((s + number) % static_cast<size_t>(every) != 0) continue;
+    const Settings& settings = grid[s];
+    const auto seed = static_cast<uint32_t>(number * 1000 + s);
+    std::mt19937 random(seed);
+    PlanSpec spec = {image.width_px(), image.height_px(), {}};
+    spec.pipeline.pyramid.levels = settings.levels;
+    spec.pipeline.pyramid.scale_factor = settings.scale_factor;
+    spec.pipeline.detect.score = settings.score;
+    const std::string what = name + " levels " + std::to_string(settings.levels) + " scale " +
+                             std::to_string(settings.scale_factor) +
+                             (settings.score == Score::kHarris ? " Harris" : " FAST") + " seed " +
+                             std::to_string(seed);
+    const auto pair = plans.Get(spec);
+    if (!pair.ok()) {
+      std::printf("FAILED %s: %s\n", what.c_str(), pair.status().ToString().c_str());
+      ++totals->differing_runs;
+      continue;
+    }
+    std::vector<FrameInput> frames;
+    for (const int count : kFeatureCounts) {
+      frames.push_back({.image = image.view()});
+      frames.back().parameters.max_features = count;
+    }
+    const TestImage mask = RandomMask(image.width_px(), image.height_px(), seed);
+    frames.push_back({.image = image.view(), .mask = mask.view()});
+    frames.back().parameters.max_features = kMaskedFeatures;
+
+    std::vector<size_t> all(frames.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    FrameBatchAnswer expected =
+        RunBatch(*backends.cpu, pair->cpu, MakeJobs(*backends.cpu, frames, all));
+    if (expected.frames.size() != frames.size() || !expected.frames[1].status.ok()) {
+      std::printf("FAILED %s on the CPU\n", what.c_str());
+      ++totals->differing_runs;
+      continue;
+    }
+    // Levels that the image is too small for do not exist, and keypoints there are refused; those
+    // that have features do.
+    const Features& detected = *expected.frames[1].features;
+    const int levels = detected.count() == 0 ? 1 : 1 + detected.octave.back();
+    frames.push_back({.image = image.view()});
+    frames.back().given_keypoints = MakeGiven(detected, levels, image, random);
+    FrameBatchAnswer given =
+        RunBatch(*backends.cpu, pair->cpu, MakeJobs(*backends.cpu, frames, {frames.size() - 1}));
+    expected.frames.push_back(std::move(given.frames[0]));
+    CompareFrames(what, backends, pair->cuda, frames, expected.frames, random, totals);
+  }
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"CUDA backend against CPU backend over real images", "gpu_grid_parity"};
+  std::vector<std::string> paths;
+  int every = 1;
+  gpu::GpuBackendOptions options;
+  app.add_option("images", paths, "Folders or files")->required();
+  app.add_option("--every", every, "Take every N-th setting")->check(CLI::Range(1, 1000));
+  app.add_option("--devices", options.devices, "CUDA ordinals")->delimiter(',');
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+
+  Backends backends;
+  auto cuda = gpu::CreateGpuBackend(options);
+  if (!cuda.ok()) {
+    std::printf("SKIPPED: %s\n", cuda.status().ToString().c_str());
+    return kSkipped;
+  }
+  backends.cuda = *std::move(cuda);
+  auto cpu = cpu::CreateCpuBackend({});
+  if (!cpu.ok()) {
+    std::printf("%s\n", cpu.status().ToString().c_str());
+    return 1;
+  }
+  backends.cpu = *std::move(cpu);
+  for (const FeatureBackend* backend : {backends.cuda.get(), backends.cpu.get()}) {
+    for (const DeviceDescription& device : backend->devices()) {
+      std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(),
+                  device.details.c_str());
+    }
+  }
+
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!std::filesystem::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+      // Hostile files are the decoders' matter.
+      if (entry.path().string().find("odd-jpegs") != std::string::npos) continue;
+      if (entry.is_regular_file()) files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+
+  const auto begin = std::chrono::steady_clock::now();
+  Totals totals;
+  Plans plans(&backends);
+  for (size_t f = 0; f < files.size(); ++f) {
+    const std::unique_ptr<TestImage> image = LoadGrey(files[f]);
+    if (image == nullptr) continue;  // a table or a text beside the images
+    CompareImage(files[f], *image, f, every, backends, plans, &totals);
+    if (totals.differing_runs > 20) break;
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  std::printf(
+      "images %lld, frames %lld in %lld batches, features %lld, differing frames %lld, differing "
+      "bytes %lld; %.0f s\n",
+      static_cast<long long>(totals.images), static_cast<long long>(totals.runs),
+      static_cast<long long>(totals.batches), static_cast<long long>(totals.features),
+      static_cast<long long>(totals.differing_runs), static_cast<long long>(totals.differing_bytes),
+      time.count());
+  if (totals.images == 0) return kSkipped;
+  return totals.differing_runs == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace orbserve::testing
+
+int main(int argc, char** argv) { return orbserve::testing::Main(argc, argv); }
