@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/image_file.h"
 #include "client/cli/pipeline_option.h"
 
@@ -77,6 +78,15 @@ void AddExecution(const v1::FrameTimings& timings, const v1::Execution& executio
   json->Key("backend").String(execution.backend());
   json->Key("device").String(execution.device());
   if (execution.has_energy_joules()) json->Key("energy_joules").Double(execution.energy_joules());
+}
+
+bool HasPowerSource(const v1::GetServerInfoResponse& info) {
+  return !info.power_source().empty() && info.power_source() != "none";
+}
+
+std::string EnergyText(const v1::Execution& execution) {
+  if (!execution.has_energy_joules()) return "-";
+  return absl::StrFormat("%.2f", execution.energy_joules() * 1e3);
 }
 
 void PrintLine(absl::string_view line) {

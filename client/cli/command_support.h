@@ -43,9 +43,16 @@ std::string ErrorText(const absl::Status& status);
 // Adds `"error": {"code", "reason", "message"}`.
 void AddError(const absl::Status& status, JsonWriter* json);
 
-// Adds `"timings_ms": {...}`, `"batch_size"`, `"backend"` and `"device"`.
+// Adds `"timings_ms": {...}`, `"batch_size"`, `"backend"`, `"device"` and, where the answer has it,
+// `"energy_joules"`.
 void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,
                   JsonWriter* json);
+
+// Whether answers of this server say what they took.
+bool HasPowerSource(const v1::GetServerInfoResponse& info);
+
+// Millijoules of an answer for a table; "-" where it has none.
+std::string EnergyText(const v1::Execution& execution);
 
 // Writes a line to standard output.
 void PrintLine(absl::string_view line);

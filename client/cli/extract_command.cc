@@ -44,7 +44,8 @@ struct Plan {
   Listing listing = Listing::kNothing;
   Shard shard;
   std::vector<InputFile> files;
-  size_t name_width = 5;  // of the table
+  size_t name_width = 5;     // of the table
+  bool with_energy = false;  // a column of it; known once there is an engine
 };
 
 // Text that differs whenever outputs may.
@@ -115,10 +116,12 @@ std::string OverlayPath(const ExtractOptions& options, const InputFile& file) {
 
 std::string TableRow(const Plan& plan, const InputFile& file, const v1::ExtractResponse& response) {
   const v1::FeatureSet& features = response.features();
-  return absl::StrFormat(
-      "%-*s  %11s  %8d  %9.2f\n", static_cast<int>(plan.name_width), file.relative,
-      absl::StrCat(features.image_width_px(), "x", features.image_height_px()), features.x_size(),
-      static_cast<double>(response.timings().total_ns()) / 1e6);
+  const std::string row =
+      absl::StrFormat("%-*s  %11s  %8d  %9.2f", static_cast<int>(plan.name_width), file.relative,
+                      absl::StrCat(features.image_width_px(), "x", features.image_height_px()),
+                      features.x_size(), static_cast<double>(response.timings().total_ns()) / 1e6);
+  if (!plan.with_energy) return absl::StrCat(row, "\n");
+  return absl::StrFormat("%s  %9s\n", row, EnergyText(response.execution()));
 }
 
 std::string JsonRow(const InputFile& file, const v1::ExtractResponse& response,
@@ -193,8 +196,8 @@ void ReportFile(const Plan& plan, Console* console, const InputFile& file,
 
 void PrintHeading(const Plan& plan) {
   if (plan.listing == Listing::kTable) {
-    absl::PrintF("%-*s  %11s  %8s  %9s\n", static_cast<int>(plan.name_width), "image", "size",
-                 "features", "time/ms");
+    absl::PrintF("%-*s  %11s  %8s  %9s%s\n", static_cast<int>(plan.name_width), "image", "size",
+                 "features", "time/ms", plan.with_energy ? "  energy/mJ" : "");
   } else if (plan.listing == Listing::kFeatures && plan.format == FeatureFormat::kCsv) {
     const std::string columns = EncodeFeatures(v1::FeatureSet(), plan.format, "");
     std::fwrite(columns.data(), 1, columns.size(), stdout);
@@ -236,6 +239,7 @@ int RunExtract(const ExtractOptions& options) {
     return Fail(&console, preset);
   }
 
+  plan->with_energy = HasPowerSource((*engine)->info());
   PrintHeading(*plan);
   const PictureLimits limits = (*engine)->picture_limits();
   ExtractRun run(

@@ -104,6 +104,9 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
   }
   absl::PrintF("\n%-9s  %.2f ms\n", "time",
                static_cast<double>(response.timings().total_ns()) / 1e6);
+  if (response.execution().has_energy_joules()) {
+    absl::PrintF("%-9s  %s mJ\n", "energy", EnergyText(response.execution()));
+  }
 }
 
 absl::Status Draw(const MatchCommandOptions& options, const v1::MatchResponse& response,

@@ -240,10 +240,11 @@ void PrintResultJson(const std::string& name, const v1::FrameResult& result,
 // Receives, prints and draws the results of one stream.
 class Receiver {
  public:
-  Receiver(const StreamOptions* options, Console* console, int64_t count)
-      : options_(options), console_(console), count_(count) {
+  Receiver(const StreamOptions* options, Console* console, int64_t count, bool with_energy)
+      : options_(options), console_(console), count_(count), with_energy_(with_energy) {
     if (!options_->common.json) {
-      absl::PrintF("%-24s  %8s  %8s  %9s\n", "frame", "features", "matches", "time/ms");
+      absl::PrintF("%-24s  %8s  %8s  %9s%s\n", "frame", "features", "matches", "time/ms",
+                   with_energy_ ? "  energy/mJ" : "");
     }
     if (options_->common.json && count_ > 0) console_->StartProgress(count_, "frames");
   }
@@ -277,8 +278,10 @@ class Receiver {
     } else {
       const std::string matches =
           previous == nullptr ? "-" : absl::StrCat(previous->matches().query_index_size());
-      absl::PrintF("%-24s  %8d  %8s  %9.2f\n", sent.name, result.features().x_size(), matches,
+      absl::PrintF("%-24s  %8d  %8s  %9.2f", sent.name, result.features().x_size(), matches,
                    static_cast<double>(result.timings().total_ns()) / 1e6);
+      if (with_energy_) absl::PrintF("  %9s", EnergyText(result.execution()));
+      absl::PrintF("\n");
     }
     // A stream is watched while it runs.
     std::fflush(stdout);
@@ -301,6 +304,7 @@ class Receiver {
   const StreamOptions* const options_;
   Console* const console_;
   const int64_t count_;
+  const bool with_energy_;
   StreamTotals totals_;
   v1::FeatureSet previous_;  // of the frame answered before
 };
@@ -361,7 +365,7 @@ int RunStream(const StreamOptions& options) {
   if (!stream.ok()) return Fail(&console, stream.status());
 
   const absl::Time start = absl::Now();
-  Receiver receiver(&options, &console, (*source)->count());
+  Receiver receiver(&options, &console, (*source)->count(), HasPowerSource((*engine)->info()));
   absl::Status ended;
   int64_t unreadable = 0;
   {
