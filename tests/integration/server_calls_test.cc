@@ -357,6 +357,24 @@ TEST_F(CallsTest, ServerInfoTellsLimitsAndPresets) {
   EXPECT_EQ(info.presets(0).pipeline().pyramid().levels(), 8u);
 }
 
+// Nothing measures what the CPU backend takes: that is said, and no figure made up.
+TEST_F(CallsTest, WithoutASourceOfPowerNoEnergyIsClaimed) {
+  v1::GetServerInfoResponse info;
+  grpc::ClientContext context;
+  SetLimit(context);
+  ASSERT_TRUE(stub_->GetServerInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.power_source(), "none");
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(320, 240, 3);
+  v1::ExtractResponse response;
+  ASSERT_TRUE(Extract(request, &response).ok());
+  EXPECT_FALSE(response.execution().has_energy_joules());
+  const std::string page = server_->RenderMetrics();
+  EXPECT_NE(page.find("orbserve_power_source_info{source=\"none\"} 1\n"), std::string::npos);
+  EXPECT_EQ(page.find("joules"), std::string::npos);
+  EXPECT_EQ(page.find("watts"), std::string::npos);
+}
+
 TEST_F(CallsTest, AFullQueueSaysWhenToTryAgain) {
   server::Config config;
   config.mutable_batching()->set_max_queue_bytes(1 << 20);

@@ -49,6 +49,12 @@ TEST(ConfigTest, AFileThatIsMissingIsNamed) {
   EXPECT_THAT(MessageOf(config.status()), HasSubstr("/nonexistent/server.textproto"));
 }
 
+TEST(ConfigTest, AFolderIsNotAnEmptyFile) {
+  const auto config = ReadConfigFile(::testing::TempDir());
+  ASSERT_FALSE(config.ok());
+  EXPECT_THAT(MessageOf(config.status()), HasSubstr("Is a directory"));
+}
+
 TEST(ConfigTest, AnOverlayReplacesWhatItSets) {
   server::Config base = DefaultConfig();
   base.mutable_backend()->add_devices(0);
@@ -86,7 +92,9 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"tls { cert_file: \"c\" }", "tls.key_file"},
       {"tls { client_ca_file: \"c\" }", "tls.client_ca_file"},
       {"drain { timeout_ms: 600001 }", "drain.timeout_ms"},
+      {"backend { device_deadline_ms: 0 }", "backend.device_deadline_ms"},
       {"keepalive { time_ms: 1 }", "keepalive.time_ms"},
+      {"power { source: \"guess\" }", "power.source"},
   };
   for (const auto& row : rows) {
     const auto over = ParseConfig(row.text, "x");
