@@ -7,17 +7,17 @@
 // binary encoding), papers 2 (sec. II-D) and 3 (sec. III-A, the 8 KiB bit table), and our own, the
 // extremes of arcs, which are test and score in one. The score is always made of the extremes.
 //
-// One warp walks down a strip of 128 columns: each lane holds 4 columns, the last seven rows stay
-// in registers, a row is loaded once (one coalesced 4-byte load per lane, two rows ahead), its
-// neighbours' bytes come by shuffles. The outer lanes only serve as neighbours, so a strip yields
-// 120 columns. Scores of three rows stay in registers for the suppression. Nothing but the corners
-// leaves the multiprocessor. Shared memory: 15 KiB per block of four warps for the corners of a
-// tile, written out with one atomic per tile. 92 registers.
-//
-// Packed arithmetic: two pixels per register as unsigned 16-bit numbers with the grey level in the
-// upper byte and a neighbour's, which is never looked at, in the lower: minima and maxima of such
-// pairs are decided by the upper byte, so ring pixels need no unpacking. For pixels (1, 3) of a
-// lane the 4 bytes as they lie in memory are such a pair, for (0, 2) those one byte further left.
+// One block per tile of 128 columns, in four steps that each compact what they leave, so that all
+// lanes of the next one have work: of photographs one pixel in twenty to one in four passes step 2,
+// and two in five of those step 3.
+//   1. The tile and what lies round it come to shared memory.
+//   2. Every pixel is looked at roughly, four at a time: a lane takes four columns and four rows.
+//      What may be a corner goes to a queue.
+//   3. A lane takes one of the queue, tests it and makes its score.
+//   4. A lane takes one corner and compares it with its neighbours.
+// A tile yields 124 columns and two rows less than it looks at, as suppression needs neighbours.
+// Nothing but the corners leaves the multiprocessor, with one atomic per tile. Shared memory: up to
+// 20 KiB, 10 KiB with tiles of 14 rows.
 
 #include "gpu/kernels/fast.h"
 
@@ -31,122 +31,212 @@ namespace {
 
 constexpr unsigned kFullWarp = 0xffffffffu;
 constexpr int kWarpLanes = 32;
-constexpr int kWarpsPerBlock = 4;            // no cooperation between them; 15 KiB of shared memory
-constexpr int kBlocksPerMultiprocessor = 5;  // registers allow it; latency wants it
+constexpr int kWarps = 4;
+constexpr int kThreads = kWarps * kWarpLanes;
 constexpr int kColumnsPerLane = 4;
-constexpr int kStripColumns = (kWarpLanes - 2) * kColumnsPerLane;  // that a strip yields: 120
-// No two survivors touch: one of every 2x2 pixels.
-constexpr int kTileCorners = kStripColumns / 2 * kMaxFastTileRows / 2;
-constexpr int kRows = 2 * algo::kFastRadiusPx + 1;
-constexpr uint32_t kBothOnes = 0x00010001u;
+constexpr int kTileColumns = kWarpLanes * kColumnsPerLane;  // that are scored
+constexpr int kYieldColumns = kTileColumns - 4;             // one at either side goes; word steps
+constexpr int kBandRows = 4;                                // scored rows of a lane at a time
+constexpr int kRadius = algo::kFastRadiusPx;
+constexpr int kHaloRows = 2 * kRadius;
+// Of both the image and the scores, in bytes: four rows of eight words meet no bank twice.
+constexpr int kPitch = 160;
+constexpr int kPitchWords = kPitch / 4;
+constexpr int kImageWords = kWarpLanes + 2;  // that are read of a row: one more at either side
+constexpr uint32_t kEachByte = 0x01010101u;
+constexpr uint32_t kHighBits = 0x80 * kEachByte;
+constexpr uint32_t kLowBits = 0x7f * kEachByte;
 
-// Columns x-4 .. x+7 of one row, x being the lane's first column.
-struct RowWords {
-  uint32_t left;
-  uint32_t own;
-  uint32_t right;
+// How much of the tile's columns and rows is scored and yielded; rows and columns of the tile.
+struct Tile {
+  int level;
+  int x_begin;  // of scored column 0, a multiple of 4; may be negative
+  int y_begin;  // of scored row 0; may be negative
+  int yields;   // rows 1 .. yields
 };
 
-// Bytes x+kFrom .. x+kFrom+3 of a row, -4 <= kFrom <= 3.
-template <int kFrom>
-__device__ __forceinline__ uint32_t BytesFrom(const RowWords& row) {
-  if constexpr (kFrom == -4) {
-    return row.left;
-  } else if constexpr (kFrom < 0) {
-    return __byte_perm(row.left, row.own, 0x3210 + 0x1111 * (kFrom + 4));
-  } else if constexpr (kFrom == 0) {
-    return row.own;
-  } else {
-    return __byte_perm(row.own, row.right, 0x3210 + 0x1111 * kFrom);
+constexpr int BandsOf(int tile_rows) { return DivUp(tile_rows + 2, kBandRows); }
+constexpr int ImageRowsOf(int bands) { return bands * kBandRows + kHaloRows; }
+// Image, scores and queue.
+constexpr int SharedBytesOf(int bands) {
+  const int scored_rows = bands * kBandRows;
+  return ImageRowsOf(bands) * kPitch + scored_rows * kPitch +
+         scored_rows * kTileColumns * static_cast<int>(sizeof(uint16_t));
+}
+
+__host__ __device__ constexpr int FirstScoredColumn(int border_px) {
+  return (border_px - 1) & ~(kColumnsPerLane - 1);
+}
+
+__device__ __forceinline__ Tile FindTile(const BatchView& batch, int index, int last_level) {
+  int l = 0;
+  while (l < last_level && index >= batch.level[l + 1].tile_begin) ++l;
+  const LevelLayout& level = batch.level[l];
+  const int local = index - level.tile_begin;
+  const int y = batch.border_px + local / level.tile_columns * batch.tile_rows;
+  Tile tile;
+  tile.level = l;
+  tile.x_begin = FirstScoredColumn(batch.border_px) + local % level.tile_columns * kYieldColumns;
+  tile.y_begin = y - 1;
+  tile.yields = min(batch.tile_rows, level.height_px - batch.border_px - y);
+  return tile;
+}
+
+// Copies the tile's part of the image, with kRadius rows and a word of columns round it. Beyond the
+// image its first and last words and rows are repeated; nothing comes of them.
+__device__ __forceinline__ void LoadTile(const uint8_t* __restrict__ image,
+                                         const LevelLayout& level, const Tile& tile, int rows,
+                                         uint32_t* __restrict__ words) {
+  constexpr int kRowsInFlight = 6;
+  const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
+  const int lane = static_cast<int>(threadIdx.x % kWarpLanes);
+  const int pitch = level.pitch_bytes;
+  const auto load = [&](int row, int word) -> uint32_t {
+    const int x = max(min(tile.x_begin + (word - 1) * kColumnsPerLane, pitch - kColumnsPerLane), 0);
+    const int y = max(min(tile.y_begin - kRadius + row, level.height_px - 1), 0);
+    return *reinterpret_cast<const uint32_t*>(image + static_cast<uint32_t>(y * pitch + x));
+  };
+  // The two words that the lanes of a row leave over.
+  const int last_row = static_cast<int>(threadIdx.x / 2);
+  const int last_word = kWarpLanes + static_cast<int>(threadIdx.x % 2);
+  const uint32_t last = last_row < rows ? load(last_row, last_word) : 0;
+  for (int begin = warp; begin < rows; begin += kRowsInFlight * kWarps) {
+    uint32_t word[kRowsInFlight];
+#pragma unroll
+    for (int i = 0; i < kRowsInFlight; ++i) word[i] = load(begin + i * kWarps, lane);
+#pragma unroll
+    for (int i = 0; i < kRowsInFlight; ++i) {
+      const int row = begin + i * kWarps;
+      if (row < rows) words[row * kPitchWords + lane] = word[i];
+    }
   }
+  if (last_row < rows) words[last_row * kPitchWords + last_word] = last;
 }
 
-// Ring pixels in the upper bytes of pairs; kShift 0: pixels (1, 3), -1: pixels (0, 2).
-template <int kShift>
-__device__ __forceinline__ void LoadRingPairs(const RowWords (&row)[kRows], uint32_t (&ring)[16]) {
-  // The order of features/algo/fast.h: row[3 + y], column x.
-  ring[0] = BytesFrom<0 + kShift>(row[6]);
-  ring[1] = BytesFrom<1 + kShift>(row[6]);
-  ring[2] = BytesFrom<2 + kShift>(row[5]);
-  ring[3] = BytesFrom<3 + kShift>(row[4]);
-  ring[4] = BytesFrom<3 + kShift>(row[3]);
-  ring[5] = BytesFrom<3 + kShift>(row[2]);
-  ring[6] = BytesFrom<2 + kShift>(row[1]);
-  ring[7] = BytesFrom<1 + kShift>(row[0]);
-  ring[8] = BytesFrom<0 + kShift>(row[0]);
-  ring[9] = BytesFrom<-1 + kShift>(row[0]);
-  ring[10] = BytesFrom<-2 + kShift>(row[1]);
-  ring[11] = BytesFrom<-3 + kShift>(row[2]);
-  ring[12] = BytesFrom<-3 + kShift>(row[3]);
-  ring[13] = BytesFrom<-3 + kShift>(row[4]);
-  ring[14] = BytesFrom<-2 + kShift>(row[5]);
-  ring[15] = BytesFrom<-1 + kShift>(row[6]);
+// Grey levels halved, so that sums of two fit a byte.
+__device__ __forceinline__ uint32_t Halved(uint32_t greys) { return (greys >> 1) & kLowBits; }
+
+// The high bit of each byte, all over the byte. (__byte_perm() does not pass on that part of the
+// selector.)
+__device__ __forceinline__ uint32_t SpreadHighBits(uint32_t bytes) {
+  uint32_t spread;
+  asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(spread) : "r"(bytes));
+  return spread;
 }
 
-// Whether a pixel of the pair can be a corner: an arc of 9 or more holds one end of every diameter,
-// so both the horizontal and the vertical one must have an end that is bright (dark) enough.
-template <int kShift>
-__device__ __forceinline__ bool MayHoldCorner(const RowWords (&row)[kRows], uint32_t centre,
-                                              uint32_t threshold_pair) {
-  const uint32_t below = BytesFrom<0 + kShift>(row[6]);
-  const uint32_t above = BytesFrom<0 + kShift>(row[0]);
-  const uint32_t right = BytesFrom<3 + kShift>(row[3]);
-  const uint32_t left = BytesFrom<-3 + kShift>(row[3]);
-  const uint32_t bright = __vminu2(__vmaxu2(below, above), __vmaxu2(left, right));
-  const uint32_t dark = __vmaxu2(__vminu2(below, above), __vminu2(left, right));
-  // Limits with the lower byte such that the comparison is strict in the upper one.
-  const uint32_t brightest = __vminu2(centre + threshold_pair, 0x00ff00ffu) * 256 + 0x00ff00ffu;
-  const uint32_t darkest = (__vmaxu2(centre, threshold_pair) - threshold_pair) * 256;
-  return __vmaxu2(bright, brightest) != brightest || __vminu2(dark, darkest) != darkest;
+// The ends of the horizontal, the vertical and the two diagonal diameters of the rings of four
+// pixels, grey levels halved.
+struct Diameters {
+  uint32_t end[4][2];
+};
+
+// Which of four pixels may be corners, in the high bits of their bytes: an arc of 9 or more holds
+// one end of every diameter, so each of them must have an end that is bright (dark) enough. On
+// halved grey levels, which lets some more pass: p >= c + t + 1 implies p / 2 >= c / 2 +
+// half_threshold, rounded down, for half_threshold = (t + 1) / 2, 1..127, and p <= c - t - 1
+// implies p / 2 <= c / 2 - half_threshold alike.
+__device__ __forceinline__ uint32_t MayBeCorners(uint32_t centre, const Diameters& diameters,
+                                                 uint32_t half_threshold) {
+  // p + from_bright has the high bit where p is bright, p + from_dark where p is not dark:
+  // from_bright = max(128 - half_threshold - centre, 0), from_dark = min(127 + half_threshold -
+  // centre, 128). No sum or difference leaves its byte.
+  const uint32_t bright_sum = (0x100 - half_threshold) * kEachByte - centre;
+  const uint32_t from_bright = bright_sum & SpreadHighBits(bright_sum) & kLowBits;
+  const uint32_t dark_sum = (0x7f + half_threshold) * kEachByte - centre;
+  const uint32_t over = SpreadHighBits(dark_sum);
+  const uint32_t from_dark = (dark_sum & ~over) | (over & kHighBits);
+  uint32_t bright = kHighBits;
+  uint32_t not_dark = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t* end = diameters.end[i];
+    bright &= (end[0] + from_bright) | (end[1] + from_bright);
+    not_dark |= (end[0] + from_dark) & (end[1] + from_dark);
+  }
+  return (bright | ~not_dark) & kHighBits;
 }
 
-// Per pixel of the pair: score - threshold + 1 of a corner, else 0; `centre` has the grey levels as
-// plain 16-bit numbers. Equals algo::FastScore: the largest excess that an arc reaches everywhere
-// is the maximum over arcs of the minimum over the arc, less the centre.
+// Least and greatest of packed or plain signed numbers, one instruction each where the device has
+// it.
+#if __CUDA_ARCH__ >= 900
+// Both polarities at once: the grey level in the lower half, less it in the upper.
+using Extreme = uint32_t;
+__device__ __forceinline__ Extreme Least(Extreme a, Extreme b) { return __vmins2(a, b); }
+__device__ __forceinline__ Extreme Greatest(Extreme a, Extreme b) { return __vmaxs2(a, b); }
+__device__ __forceinline__ Extreme Least(Extreme a, Extreme b, Extreme c) {
+  return __vimin3_s16x2(a, b, c);
+}
+__device__ __forceinline__ Extreme Greatest(Extreme a, Extreme b, Extreme c) {
+  return __vimax3_s16x2(a, b, c);
+}
+#else
+using Extreme = int;
+__device__ __forceinline__ Extreme Least(Extreme a, Extreme b) { return min(a, b); }
+__device__ __forceinline__ Extreme Greatest(Extreme a, Extreme b) { return max(a, b); }
+__device__ __forceinline__ Extreme Least(Extreme a, Extreme b, Extreme c) {
+  return min(min(a, b), c);
+}
+__device__ __forceinline__ Extreme Greatest(Extreme a, Extreme b, Extreme c) {
+  return max(max(a, b), c);
+}
+#endif
+
+// The greatest over arcs of the least on the arc. Two neighbouring arcs share all but their ends:
+// of the two ends the greater one counts, and the shared part is put together from pairs of odd
+// start. For arcs of 9: 36 minima and maxima of up to three inputs.
 template <int kArcLength>
-__device__ __forceinline__ uint32_t ScorePair(const uint32_t (&ring)[16], uint32_t centre,
-                                              uint32_t threshold_pair) {
-  // Two neighbouring arcs share all but their ends: of the two ends the greater one counts, and the
-  // shared part is put together from pairs of odd start. 36 minima and maxima of up to three inputs
-  // per polarity, each one instruction.
-  uint32_t low2[8];  // minimum of ring pixels 2i + 1 and 2i + 2
-  uint32_t high2[8];
+__device__ __forceinline__ Extreme BestArc(const Extreme (&ring)[algo::kFastRingPixels]) {
+  Extreme pair[8];  // ring pixels 2i + 1 and 2i + 2
+#pragma unroll
+  for (int i = 0; i < 8; ++i) pair[i] = Least(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
+  Extreme arc[8];  // of each two arcs
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    low2[i] = __vminu2(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
-    high2[i] = __vmaxu2(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
+    const Extreme end = Greatest(ring[2 * i], ring[(2 * i + kArcLength) % 16]);
+    arc[i] = Least(pair[i], pair[(i + 1) % 8], pair[(i + 2) % 8]);
+    arc[i] = Least(arc[i], pair[(i + 3) % 8], end);  // pixels 2i + 1 .. 2i + 8
+    if constexpr (kArcLength == 10) arc[i] = Least(arc[i], ring[(2 * i + 9) % 16]);
+    if constexpr (kArcLength == 11) arc[i] = Least(arc[i], pair[(i + 4) % 8]);
+    if constexpr (kArcLength == 12) {
+      arc[i] = Least(arc[i], pair[(i + 4) % 8], ring[(2 * i + 11) % 16]);
+    }
   }
-  uint32_t low[8];  // of each two arcs
-  uint32_t high[8];
+  return Greatest(Greatest(arc[0], arc[1], arc[2]), Greatest(arc[3], arc[4], arc[5]),
+                  Greatest(arc[6], arc[7]));
+}
+
+__device__ __forceinline__ void LoadRing(const uint8_t* centre,
+                                         int (&ring)[algo::kFastRingPixels]) {
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const uint32_t first = ring[2 * i];
-    const uint32_t last = ring[(2 * i + kArcLength) % 16];
-    // Pixels 2i + 1 .. 2i + 6, then up to 2i + 8.
-    low[i] = __vimin3_u16x2(low2[i], low2[(i + 1) % 8], low2[(i + 2) % 8]);
-    high[i] = __vimax3_u16x2(high2[i], high2[(i + 1) % 8], high2[(i + 2) % 8]);
-    low[i] = __vimin3_u16x2(low[i], low2[(i + 3) % 8], __vmaxu2(first, last));
-    high[i] = __vimax3_u16x2(high[i], high2[(i + 3) % 8], __vminu2(first, last));
-    if constexpr (kArcLength == 10 || kArcLength == 12) {
-      low[i] = __vminu2(low[i], ring[(2 * i + kArcLength - 1) % 16]);
-      high[i] = __vmaxu2(high[i], ring[(2 * i + kArcLength - 1) % 16]);
-    }
-    if constexpr (kArcLength >= 11) {
-      low[i] = __vminu2(low[i], low2[(i + 4) % 8]);
-      high[i] = __vmaxu2(high[i], high2[(i + 4) % 8]);
-    }
+  for (int i = 0; i < algo::kFastRingPixels; ++i) {
+    ring[i] = centre[algo::FastRingY(i) * kPitch + algo::FastRingX(i)];
   }
-  const uint32_t brightest =
-      __vimax3_u16x2(__vimax3_u16x2(low[0], low[1], low[2]), __vimax3_u16x2(low[3], low[4], low[5]),
-                     __vmaxu2(low[6], low[7]));
-  const uint32_t darkest =
-      __vimin3_u16x2(__vimin3_u16x2(high[0], high[1], high[2]),
-                     __vimin3_u16x2(high[3], high[4], high[5]), __vminu2(high[6], high[7]));
-  // 256 is added so that no half borrows from the other.
-  const uint32_t bright_excess = __byte_perm(brightest, 0, 0x4341) + 256 * kBothOnes - centre;
-  const uint32_t dark_excess = centre + 256 * kBothOnes - __byte_perm(darkest, 0, 0x4341);
-  const uint32_t least = threshold_pair + 256 * kBothOnes;
-  return __vimax3_u16x2(bright_excess, dark_excess, least) - least;
+}
+
+// What the pixel in shared memory exceeds every threshold at which it is a corner by: the score
+// (algo::FastScore) plus 1.
+template <int kArcLength>
+__device__ __forceinline__ int LargestExcess(const uint8_t* centre) {
+  int ring[algo::kFastRingPixels];
+  LoadRing(centre, ring);
+  const int grey = *centre;
+#if __CUDA_ARCH__ >= 900
+  Extreme both[algo::kFastRingPixels];
+#pragma unroll
+  for (int i = 0; i < algo::kFastRingPixels; ++i) {
+    both[i] = static_cast<uint32_t>(ring[i]) * 0xffff0001u;  // grey - 65536 * grey
+  }
+  const Extreme best = BestArc<kArcLength>(both);
+  const int bright = static_cast<int16_t>(best & 0xffff);
+  const int dark = static_cast<int16_t>(best >> 16);
+  return max(bright - grey, dark + grey);
+#else
+  const int bright = BestArc<kArcLength>(ring);
+#pragma unroll
+  for (int i = 0; i < algo::kFastRingPixels; ++i) ring[i] = -ring[i];
+  const int dark = BestArc<kArcLength>(ring);
+  return max(bright - grey, dark + grey);
+#endif
 }
 
 // Whether 16 comparison bits, read as a ring, hold kArcLength neighbouring ones.
@@ -160,258 +250,273 @@ __device__ __forceinline__ bool HoldsArc(uint32_t bits) {
   return (run & 0xffffu) != 0;
 }
 
-// Grey level at column x + kColumn of a row.
-template <int kColumn>
-__device__ __forceinline__ int GreyAt(const RowWords& row) {
-  constexpr int kByte = kColumn + 4;
-  const uint32_t word = kByte < 4 ? row.left : kByte < 8 ? row.own : row.right;
-  return static_cast<int>((word >> (8 * (kByte % 4))) & 0xff);
-}
-
-// The papers' tests, one pixel at a time: 0xff of a corner, else 0.
-template <CornerTest kTest, int kArcLength, int kPixel>
-__device__ __forceinline__ uint32_t TestOne(const RowWords (&row)[kRows], int threshold_grey,
-                                            const uint32_t* __restrict__ bit_table) {
-  const int ring[algo::kFastRingPixels] = {
-      GreyAt<kPixel>(row[6]),     GreyAt<kPixel + 1>(row[6]), GreyAt<kPixel + 2>(row[5]),
-      GreyAt<kPixel + 3>(row[4]), GreyAt<kPixel + 3>(row[3]), GreyAt<kPixel + 3>(row[2]),
-      GreyAt<kPixel + 2>(row[1]), GreyAt<kPixel + 1>(row[0]), GreyAt<kPixel>(row[0]),
-      GreyAt<kPixel - 1>(row[0]), GreyAt<kPixel - 2>(row[1]), GreyAt<kPixel - 3>(row[2]),
-      GreyAt<kPixel - 3>(row[3]), GreyAt<kPixel - 3>(row[4]), GreyAt<kPixel - 2>(row[5]),
-      GreyAt<kPixel - 1>(row[6])};
-  const int centre = GreyAt<kPixel>(row[3]);
-  // Bright in the lower half, dark in the upper.
-  uint32_t encoded = 0;
+// The papers' tests.
+template <CornerTest kTest, int kArcLength>
+__device__ __forceinline__ bool IsCorner(const uint8_t* centre, int threshold_grey,
+                                         const uint32_t* __restrict__ bit_table) {
+  int ring[algo::kFastRingPixels];
+  LoadRing(centre, ring);
+  const int grey = *centre;
+  uint32_t bright = 0;
+  uint32_t dark = 0;
 #pragma unroll
   for (int i = 0; i < algo::kFastRingPixels; ++i) {
-    encoded |= (ring[i] > centre + threshold_grey ? 1u : 0u) << i;
-    encoded |= (ring[i] < centre - threshold_grey ? 1u : 0u) << (algo::kFastRingPixels + i);
+    bright |= (ring[i] > grey + threshold_grey ? 1u : 0u) << i;
+    dark |= (ring[i] < grey - threshold_grey ? 1u : 0u) << i;
   }
-  const uint32_t bright = encoded & 0xffffu;
-  const uint32_t dark = encoded >> 16;
-  bool corner;
   if constexpr (kTest == CornerTest::kBitTable) {
-    corner = (((bit_table[bright / 32] >> (bright % 32)) | (bit_table[dark / 32] >> (dark % 32))) &
-              1) != 0;
+    return (((bit_table[bright / 32] >> (bright % 32)) | (bit_table[dark / 32] >> (dark % 32))) &
+            1) != 0;
   } else {
-    corner = HoldsArc<kArcLength>(bright) || HoldsArc<kArcLength>(dark);
+    return HoldsArc<kArcLength>(bright) || HoldsArc<kArcLength>(dark);
   }
-  return corner ? 0xffu : 0u;
 }
 
-// Of the lane's four pixels: score - threshold + 1, or 0 where there is no corner, a byte each.
-template <CornerTest kTest, int kArcLength>
-__device__ __forceinline__ uint32_t ScoreFour(const RowWords (&row)[kRows], int threshold_grey,
-                                              const uint32_t* __restrict__ bit_table) {
-  const uint32_t threshold_pair = static_cast<uint32_t>(threshold_grey) * kBothOnes;
-  const uint32_t centre_even = row[3].own & 0x00ff00ffu;
-  const uint32_t centre_odd = (row[3].own >> 8) & 0x00ff00ffu;
-  uint32_t corners = 0xffffffffu;
-  if constexpr (kTest == CornerTest::kArcExtremes) {
-    // Where a whole warp sees flat ground the score is skipped.
-    if (!MayHoldCorner<-1>(row, centre_even, threshold_pair) &&
-        !MayHoldCorner<0>(row, centre_odd, threshold_pair)) {
-      return 0;
+// Of `count` entries of the block's queue, those of this warp: every fourth batch of 32.
+__device__ __forceinline__ int EntriesOfWarp(unsigned count) {
+  const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
+  const int in_last_round = static_cast<int>(count % kThreads) - warp * kWarpLanes;
+  return static_cast<int>(count / kThreads * kWarpLanes) + max(min(in_last_round, kWarpLanes), 0);
+}
+// Where the warp's entry number `index` lies.
+__device__ __forceinline__ unsigned PlaceInQueue(unsigned index) {
+  const unsigned warp = threadIdx.x / kWarpLanes;
+  return index / kWarpLanes * kThreads + warp * kWarpLanes + index % kWarpLanes;
+}
+
+// Replaces each of the warp's first `count` entries by what `step` makes of it, and closes up those
+// for which that is negative. Returns how many are left.
+template <typename Step>
+__device__ __forceinline__ int Sift(uint16_t* queue, int count, const Step& step) {
+  const int lane = static_cast<int>(threadIdx.x % kWarpLanes);
+  int kept = 0;
+  for (int begin = 0; begin < count; begin += kWarpLanes) {
+    const int index = begin + lane;
+    int entry = -1;
+    if (index < count) entry = step(static_cast<int>(queue[PlaceInQueue(index)]));
+    const unsigned keeps = __ballot_sync(kFullWarp, entry >= 0);
+    __syncwarp();  // all lanes have read theirs
+    if (entry >= 0) {
+      queue[PlaceInQueue(kept + __popc(keeps & ((1u << lane) - 1)))] = static_cast<uint16_t>(entry);
     }
-  } else {
-    corners = TestOne<kTest, kArcLength, 0>(row, threshold_grey, bit_table) |
-              TestOne<kTest, kArcLength, 1>(row, threshold_grey, bit_table) << 8 |
-              TestOne<kTest, kArcLength, 2>(row, threshold_grey, bit_table) << 16 |
-              TestOne<kTest, kArcLength, 3>(row, threshold_grey, bit_table) << 24;
-    if (corners == 0) return 0;
+    kept += __popc(keeps);
   }
-  uint32_t ring[16];
-  LoadRingPairs<-1>(row, ring);
-  const uint32_t even = ScorePair<kArcLength>(ring, centre_even, threshold_pair);
-  LoadRingPairs<0>(row, ring);
-  const uint32_t odd = ScorePair<kArcLength>(ring, centre_odd, threshold_pair);
-  return (even + odd * 256) & corners;
+  __syncwarp();  // what was put back can be read
+  return kept;
 }
 
-// Scores of one row with those of the neighbouring lanes.
-struct ScoreRow {
-  uint32_t left;   // columns x-1 .. x+2
-  uint32_t own;    // x .. x+3
-  uint32_t right;  // x+1 .. x+4
-};
-
-// All lanes of the warp take part.
-__device__ __forceinline__ ScoreRow WithNeighbours(uint32_t own) {
-  const uint32_t before = __shfl_up_sync(kFullWarp, own, 1);
-  const uint32_t after = __shfl_down_sync(kFullWarp, own, 1);
-  return {__byte_perm(before, own, 0x6543), own, __byte_perm(own, after, 0x4321)};
+// Entries of the queue as step 2 leaves them: bit of the lane's mask, lane and band.
+constexpr int kLaneShift = 5;
+constexpr int kBandShift = 10;
+// As step 3 leaves them: the pixel's place among the scores, in bytes.
+__device__ __forceinline__ int ScorePlace(int entry) {
+  const int row = (entry >> kBandShift) * kBandRows + (entry & 7) - (8 - kBandRows);
+  const int column = (entry >> kLaneShift & 31) * kColumnsPerLane + (entry >> 3 & 3);
+  return row * kPitch + column;
 }
 
-// The greatest of the eight neighbours of each of the four pixels.
-__device__ __forceinline__ uint32_t GreatestNeighbour(const ScoreRow& above, const ScoreRow& middle,
-                                                      const ScoreRow& below) {
-  const uint32_t odd = __vimax3_u16x2(__vimax3_u16x2(above.left, above.own, above.right),
-                                      __vimax3_u16x2(below.left, below.own, below.right),
-                                      __vmaxu2(middle.left, middle.right));
-  const uint32_t even =
-      __vimax3_u16x2(__vimax3_u16x2(above.left << 8, above.own << 8, above.right << 8),
-                     __vimax3_u16x2(below.left << 8, below.own << 8, below.right << 8),
-                     __vmaxu2(middle.left << 8, middle.right << 8));
-  return (odd & 0xff00ff00u) | ((even >> 8) & 0x00ff00ffu);
-}
-
-// Which tile a warp has.
-struct Tile {
-  int level;
-  int x_strip;  // column of lane 0's first pixel, a multiple of 4; may be negative
-  int y_begin;  // rows that it yields: [y_begin, y_end)
-  int y_end;
-};
-
-__device__ __forceinline__ Tile FindTile(const BatchView& batch, int index, int last_level) {
-  int l = 0;
-  while (l < last_level && index >= batch.level[l + 1].tile_begin) ++l;
-  const LevelLayout& level = batch.level[l];
-  const int local = index - level.tile_begin;
-  Tile tile;
-  tile.level = l;
-  tile.x_strip =
-      (batch.border_px & ~3) - kColumnsPerLane + local % level.tile_columns * kStripColumns;
-  tile.y_begin = batch.border_px + local / level.tile_columns * batch.tile_rows;
-  tile.y_end = min(tile.y_begin + batch.tile_rows, level.height_px - batch.border_px);
-  return tile;
-}
-
-template <CornerTest kTest, int kArcLength>
-__global__ __launch_bounds__(
-    kWarpsPerBlock* kWarpLanes,
-    kBlocksPerMultiprocessor) void FastCornersKernel(const __grid_constant__ FastParams params) {
-  __shared__ uint32_t
-      tile_corners[kWarpsPerBlock][kTileCorners];  // score << 16 | row << 8 | column
-  __shared__ int tile_count[kWarpsPerBlock];
-  const BatchView& batch = params.batch;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const int frame_index = static_cast<int>(blockIdx.y);
-  const int tile_end = params.last_level + 1 < batch.levels
-                           ? batch.level[params.last_level + 1].tile_begin
-                           : batch.tiles_per_frame;
-  const int tile_index = batch.level[params.first_level].tile_begin +
-                         static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp;
-  // Whole warps leave; nothing below waits for the block.
-  if (tile_index >= tile_end) return;
-  const FrameParams& frame = batch.params[frame_index];
-  if (frame.mode != FrameMode::kDetect) return;
-
-  const Tile tile = FindTile(batch, tile_index, params.last_level);
-  const LevelLayout& level = batch.level[tile.level];
-  const int width = level.width_px;
-  const int height = level.height_px;
-  const int pitch = level.pitch_bytes;
-  const int x = tile.x_strip + lane * kColumnsPerLane;
-  const uint8_t* __restrict__ image = batch.Image(frame, frame_index, tile.level);
-  // Lanes beyond the row read its last word; nothing comes of them.
-  const uint8_t* __restrict__ column = image + Clamp(x, 0, pitch - kColumnsPerLane);
-  const uint8_t* __restrict__ mask = batch.Mask(frame, frame_index, tile.level);
-  const int threshold_grey = frame.threshold_grey;
-  FrameCounters& counters = batch.counters[frame_index];
-
-  if (lane == 0) tile_count[warp] = 0;
-  __syncwarp();  // the counter is zero before anybody adds to it
-
+// Step 2 for the bands of this warp.
+__device__ __forceinline__ void QueueCandidates(const uint32_t* __restrict__ words, int bands,
+                                                const LevelLayout& level, const Tile& tile,
+                                                int threshold_grey, uint16_t* __restrict__ queue,
+                                                int* queue_count) {
+  const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
+  const int lane = static_cast<int>(threadIdx.x % kWarpLanes);
+  const auto half_threshold = static_cast<uint32_t>(threshold_grey + 1) / 2;
+  const int x = tile.x_begin + lane * kColumnsPerLane;
   uint32_t ring_fits = 0;  // bytes of the columns in which the ring fits into the image
-  uint32_t inside = 0;     // bytes of the columns that this lane yields
 #pragma unroll
   for (int i = 0; i < kColumnsPerLane; ++i) {
-    const uint32_t byte = 0xffu << (8 * i);
-    if (x + i >= algo::kFastRadiusPx && x + i < width - algo::kFastRadiusPx) ring_fits |= byte;
-    if (lane > 0 && lane < kWarpLanes - 1 && x + i >= batch.border_px &&
-        x + i < width - batch.border_px) {
-      inside |= byte;
+    if (x + i >= kRadius && x + i < level.width_px - kRadius) ring_fits |= 0xffu << (8 * i);
+  }
+  // Scored rows in which the ring fits, of those that suppression looks at.
+  const int first_row = Max(kRadius - tile.y_begin, 0);
+  const int end_row = Min(level.height_px - kRadius - tile.y_begin, tile.yields + 2);
+
+  for (int band = warp; band < bands; band += kWarps) {
+    const uint32_t* const own = words + band * kBandRows * kPitchWords + lane + 1;
+    // Halved: the lane's columns, and from two and three columns left and right of them.
+    uint32_t half[kBandRows + kHaloRows];
+    uint32_t left2[kBandRows + kHaloRows];
+    uint32_t left3[kBandRows + kHaloRows];
+    uint32_t right2[kBandRows + kHaloRows];
+    uint32_t right3[kBandRows + kHaloRows];
+#pragma unroll
+    for (int i = 0; i < kBandRows + kHaloRows; ++i) {
+      half[i] = Halved(own[i * kPitchWords]);
+      const uint32_t before = Halved(own[i * kPitchWords - 1]);
+      const uint32_t after = Halved(own[i * kPitchWords + 1]);
+      left2[i] = __byte_perm(before, half[i], 0x5432);
+      left3[i] = __byte_perm(before, half[i], 0x4321);
+      right2[i] = __byte_perm(half[i], after, 0x5432);
+      right3[i] = __byte_perm(half[i], after, 0x6543);
+    }
+    // Row i of the band at bit 8 - kBandRows + i of each pixel's byte.
+    uint32_t candidates = 0;
+#pragma unroll
+    for (int i = 0; i < kBandRows; ++i) {
+      const int y = i + kRadius;
+      const Diameters diameters = {{{left3[y], right3[y]},
+                                    {half[y - 3], half[y + 3]},
+                                    {left2[y - 2], right2[y + 2]},
+                                    {left2[y + 2], right2[y - 2]}}};
+      candidates = candidates >> 1 | MayBeCorners(half[y], diameters, half_threshold);
+    }
+    const int skip = Clamp(first_row - band * kBandRows, 0, kBandRows);
+    const int keep = Clamp(end_row - band * kBandRows, 0, kBandRows);
+    const uint32_t rows = ((1u << keep) - 1) & ~((1u << skip) - 1);
+    candidates &= ring_fits & (rows << (8 - kBandRows)) * kEachByte;
+
+    const int count = __popc(candidates);
+    int end = count;
+#pragma unroll
+    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+      const int other = __shfl_up_sync(kFullWarp, end, distance);
+      if (lane >= distance) end += other;
+    }
+    int begin = 0;
+    if (lane == kWarpLanes - 1 && end > 0) begin = atomicAdd(queue_count, end);
+    begin = __shfl_sync(kFullWarp, begin, kWarpLanes - 1);
+    uint16_t* next = queue + begin + end - count;
+    const int entry = band << kBandShift | lane << kLaneShift;
+    while (candidates != 0) {
+      const int bit = 31 - __clz(static_cast<int>(candidates));
+      candidates ^= 1u << bit;
+      *next++ = static_cast<uint16_t>(entry | bit);
     }
   }
+}
 
-  const auto load_row = [&](int y) -> uint32_t {
-    return *reinterpret_cast<const uint32_t*>(
-        column + static_cast<int64_t>(Clamp(y, 0, height - 1)) * pitch);
-  };
-  const auto widen = [&](uint32_t own) -> RowWords {
-    return {__shfl_up_sync(kFullWarp, own, 1), own, __shfl_down_sync(kFullWarp, own, 1)};
-  };
-
-  // Rows y-3 .. y+3 round the row being scored; the first scored row lies above the tile.
-  RowWords row[kRows];
-  const int y_first = tile.y_begin - 1;
+// Whether a score is greater than its eight neighbours.
+__device__ __forceinline__ bool IsGreatest(const uint8_t* score) {
+  int greatest = Max(score[-1], score[1]);
 #pragma unroll
-  for (int i = 0; i < kRows - 1; ++i) row[i + 1] = widen(load_row(y_first - 3 + i));
-  uint32_t next = load_row(y_first + 3);
-  uint32_t after_next = load_row(y_first + 4);
-  uint32_t above = 0;   // scores of row y - 2
-  uint32_t middle = 0;  // of row y - 1
-  for (int y = y_first; y <= tile.y_end; ++y) {
-#pragma unroll
-    for (int i = 0; i < kRows - 1; ++i) row[i] = row[i + 1];
-    row[kRows - 1] = widen(next);
-    next = after_next;
-    after_next = load_row(y + 5);
-
-    uint32_t below = ScoreFour<kTest, kArcLength>(row, threshold_grey, params.bit_table);
-    below &= ring_fits;
-    if (y < algo::kFastRadiusPx || y >= height - algo::kFastRadiusPx) below = 0;
-
-    // Suppression of row y - 1; most rows of most warps hold no corner.
-    if (y > tile.y_begin && __any_sync(kFullWarp, (middle & inside) != 0)) {
-      const uint32_t greatest =
-          GreatestNeighbour(WithNeighbours(above), WithNeighbours(middle), WithNeighbours(below));
-      // Most rows hold one or two in a whole warp: a loop over them, not over the pixels.
-      uint32_t kept = __vcmpgtu4(middle, greatest) & inside;
-      while (kept != 0) {
-        const int byte = (__ffs(static_cast<int>(kept)) - 1) & ~7;  // times 8
-        kept &= ~(0xffu << byte);
-        const int column_in_lane = byte / 8;
-        if (mask != nullptr &&
-            mask[static_cast<int64_t>(y - 1) * pitch + x + column_in_lane] == 0) {
-          continue;
-        }
-        const uint32_t response =
-            ((middle >> byte) & 0xff) + static_cast<uint32_t>(threshold_grey) - 1;
-        atomicAdd(&counters.histogram[tile.level][warp % kHistogramCopies][response], 1u);
-        const int place = atomicAdd(&tile_count[warp], 1);
-        tile_corners[warp][place] = response << 16 |
-                                    static_cast<uint32_t>(y - 1 - tile.y_begin) << 8 |
-                                    static_cast<uint32_t>(lane * kColumnsPerLane + column_in_lane);
-      }
-    }
-    above = middle;
-    middle = below;
+  for (int dx = -1; dx <= 1; ++dx) {
+    greatest = Max<int>(greatest, score[dx - kPitch]);
+    greatest = Max<int>(greatest, score[dx + kPitch]);
   }
+  return *score > greatest;
+}
 
-  __syncwarp();  // all corners of the tile are in shared memory
-  const int count = tile_count[warp];
-  if (count == 0) return;
-  int begin = 0;
-  if (lane == 0) begin = atomicAdd(&counters.corners[tile.level], count);
-  begin = __shfl_sync(kFullWarp, begin, 0);
-  const int64_t list = frame_index * batch.corner_stride + level.corner_offset + begin;
+template <CornerTest kTest, int kArcLength>
+__global__ __launch_bounds__(kThreads) void FastCornersKernel(
+    const __grid_constant__ FastParams params) {
+  extern __shared__ uint4 tile_memory[];
+  __shared__ int queue_count;
+  __shared__ int kept_count[kWarps];
+  __shared__ int list_begin;
+  const BatchView& batch = params.batch;
+  const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
+  const int lane = static_cast<int>(threadIdx.x % kWarpLanes);
+  const int frame_index = static_cast<int>(blockIdx.y);
+  const FrameParams& frame = batch.params[frame_index];
+  // Read together, ahead of the first use of any.
+  const FrameMode mode = frame.mode;
+  const int threshold_grey = frame.threshold_grey;
+  const uint8_t* const level_zero = batch.input + frame.image_offset;
+  if (mode != FrameMode::kDetect) return;
+
+  const Tile tile =
+      FindTile(batch, batch.level[params.first_level].tile_begin + static_cast<int>(blockIdx.x),
+               params.last_level);
+  const LevelLayout& level = batch.level[tile.level];
+  const int bands = BandsOf(batch.tile_rows);
+  const int score_bytes = bands * kBandRows * kPitch;
+  auto* const image = reinterpret_cast<uint8_t*>(tile_memory);
+  uint8_t* const scores = image + ImageRowsOf(bands) * kPitch;
+  auto* const queue = reinterpret_cast<uint16_t*>(scores + score_bytes);
+
+  LoadTile(tile.level == 0 ? level_zero : batch.Image(frame, frame_index, tile.level), level, tile,
+           ImageRowsOf(bands), reinterpret_cast<uint32_t*>(image));
+  if (threadIdx.x == 0) queue_count = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < score_bytes / 16; i += kThreads) {
+    reinterpret_cast<uint4*>(scores)[i] = {0, 0, 0, 0};
+  }
+  __syncthreads();  // the image is there, no pixel has a score, the queue is empty
+
+  QueueCandidates(reinterpret_cast<const uint32_t*>(image), bands, level, tile, threshold_grey,
+                  queue, &queue_count);
+  __syncthreads();  // the queue is complete
+
+  // The image's pixel at scored row 0 and column 0.
+  const uint8_t* const first_pixel = image + kRadius * kPitch + kColumnsPerLane;
+  int count = EntriesOfWarp(queue_count);
+  if constexpr (kTest != CornerTest::kArcExtremes) {
+    count = Sift(queue, count, [&](int entry) {
+      return IsCorner<kTest, kArcLength>(first_pixel + ScorePlace(entry), threshold_grey,
+                                         params.bit_table)
+                 ? entry
+                 : -1;
+    });
+  }
+  count = Sift(queue, count, [&](int entry) {
+    const int place = ScorePlace(entry);
+    const int score = LargestExcess<kArcLength>(first_pixel + place) - threshold_grey;
+    if (score <= 0) return -1;
+    scores[place] = static_cast<uint8_t>(score);  // of algo::FastScore, less the threshold, plus 1
+    return place;
+  });
+  __syncthreads();  // all scores are there
+
+  const int column_begin = Max(1, batch.border_px - tile.x_begin);
+  const int column_end = Min(1 + kYieldColumns, level.width_px - batch.border_px - tile.x_begin);
+  const uint8_t* __restrict__ mask = batch.Mask(frame, frame_index, tile.level);
+  FrameCounters& counters = batch.counters[frame_index];
+  count = Sift(queue, count, [&](int place) {
+    const int row = static_cast<int>(static_cast<unsigned>(place) / kPitch);
+    const int column = place - row * kPitch;
+    if (row < 1 || row > tile.yields || column < column_begin || column >= column_end ||
+        !IsGreatest(scores + place)) {
+      return -1;
+    }
+    if (mask != nullptr && mask[static_cast<int64_t>(tile.y_begin + row) * level.pitch_bytes +
+                                tile.x_begin + column] == 0) {
+      return -1;
+    }
+    atomicAdd(&counters.histogram[tile.level][warp % kHistogramCopies]
+                                 [scores[place] + threshold_grey - 1],
+              1u);
+    return place;
+  });
+
+  if (lane == 0) kept_count[warp] = count;
+  __syncthreads();  // all counts are there
+  if (threadIdx.x == 0) {
+    int total = 0;
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) total += kept_count[i];
+    list_begin = total > 0 ? atomicAdd(&counters.corners[tile.level], total) : 0;
+  }
+  __syncthreads();  // the tile has its part of the list
+  int64_t list = frame_index * batch.corner_stride + level.corner_offset + list_begin;
+#pragma unroll
+  for (int i = 0; i < kWarps; ++i) {
+    if (i < warp) list += kept_count[i];
+  }
   for (int i = lane; i < count; i += kWarpLanes) {
-    const uint32_t corner = tile_corners[warp][i];
-    const uint32_t corner_y = tile.y_begin + ((corner >> 8) & 0xff);
-    const uint32_t corner_x = tile.x_strip + static_cast<int>(corner & 0xff);
-    batch.corner_position[list + i] = corner_y << 16 | corner_x;
-    batch.corner_score[list + i] = static_cast<uint8_t>(corner >> 16);
+    const unsigned place = queue[PlaceInQueue(i)];
+    const int y = tile.y_begin + static_cast<int>(place / kPitch);
+    const int x = tile.x_begin + static_cast<int>(place % kPitch);
+    batch.corner_position[list + i] = static_cast<uint32_t>(y) << 16 | static_cast<uint32_t>(x);
+    batch.corner_score[list + i] = static_cast<uint8_t>(scores[place] + threshold_grey - 1);
   }
 }
 
 template <CornerTest kTest>
 void LaunchFor(const FastParams& params, dim3 grid, cudaStream_t stream) {
-  constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
+  const int shared_bytes = SharedBytesOf(BandsOf(params.batch.tile_rows));
   switch (params.arc_length) {
     case 9:
-      FastCornersKernel<kTest, 9><<<grid, kThreads, 0, stream>>>(params);
+      FastCornersKernel<kTest, 9><<<grid, kThreads, shared_bytes, stream>>>(params);
       break;
     case 10:
-      FastCornersKernel<kTest, 10><<<grid, kThreads, 0, stream>>>(params);
+      FastCornersKernel<kTest, 10><<<grid, kThreads, shared_bytes, stream>>>(params);
       break;
     case 11:
-      FastCornersKernel<kTest, 11><<<grid, kThreads, 0, stream>>>(params);
+      FastCornersKernel<kTest, 11><<<grid, kThreads, shared_bytes, stream>>>(params);
       break;
     default:
-      FastCornersKernel<kTest, 12><<<grid, kThreads, 0, stream>>>(params);
+      FastCornersKernel<kTest, 12><<<grid, kThreads, shared_bytes, stream>>>(params);
       break;
   }
 }
@@ -433,14 +538,14 @@ void FillFastBitTable(int arc_length, uint32_t* table) {
 
 void LayOutFastTiles(int tile_rows, BatchView* batch) {
   batch->tile_rows = tile_rows;
+  const int first_column = FirstScoredColumn(batch->border_px) + 1;
   int tiles = 0;
   for (int l = 0; l < batch->levels; ++l) {
     LevelLayout& level = batch->level[l];
     level.tile_begin = tiles;
     level.tile_columns = 1;  // a divisor even where there are no tiles
     if (level.detect == 0) continue;
-    const int first_column = batch->border_px & ~(kColumnsPerLane - 1);
-    level.tile_columns = DivUp(level.width_px - batch->border_px - first_column, kStripColumns);
+    level.tile_columns = DivUp(level.width_px - batch->border_px - first_column, kYieldColumns);
     tiles += level.tile_columns * DivUp(level.height_px - 2 * batch->border_px, tile_rows);
   }
   batch->tiles_per_frame = tiles;
@@ -454,7 +559,7 @@ absl::Status LaunchFastCorners(const FastParams& params, cudaStream_t stream) {
                       : batch.tiles_per_frame;
   const int tiles = end - batch.level[params.first_level].tile_begin;
   if (tiles == 0) return absl::OkStatus();
-  const dim3 grid(DivUp(tiles, kWarpsPerBlock), batch.frame_count);
+  const dim3 grid(tiles, batch.frame_count);
   switch (params.test) {
     case CornerTest::kArcExtremes:
       LaunchFor<CornerTest::kArcExtremes>(params, grid, stream);

@@ -23,8 +23,9 @@ enum class CornerTest {
 inline constexpr int kBitTableWords = 2048;
 void FillFastBitTable(int arc_length, uint32_t* table);
 
-// The largest number of rows that a tile may have (BatchView::tile_rows).
-inline constexpr int kMaxFastTileRows = 32;
+// The largest number of rows that a tile may yield (BatchView::tile_rows). A tile looks at two
+// more, in steps of four: 6, 10, 14, ... make the best of it.
+inline constexpr int kMaxFastTileRows = 30;
 // Sets tile_begin and tile_columns of every level and tiles_per_frame for `tile_rows`.
 void LayOutFastTiles(int tile_rows, BatchView* batch);
 

@@ -18,13 +18,12 @@
 
 #include "features/algo/corner.h"
 #include "features/algo/order.h"
+#include "gpu/kernels/level_share.cuh"
 #include "gpu/runtime/check.h"
 
 namespace orbserve::gpu {
 namespace {
 
-constexpr unsigned kFullWarp = 0xffffffffu;
-constexpr int kWarpLanes = 32;
 constexpr int kWarpsPerBlock = 4;
 constexpr int kGroupLanes = 8;  // seven rows of the block, rounded up to a power of two
 constexpr int kGroups = kWarpLanes / kGroupLanes;
@@ -117,28 +116,30 @@ __device__ algo::GradientSums SumGradientRow(const uint8_t* __restrict__ centre,
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
     const __grid_constant__ SurvivorParams params) {
   const BatchView& batch = params.batch;
-  const int l = static_cast<int>(blockIdx.y);
-  const LevelLayout& level = batch.level[l];
-  if (level.detect == 0) return;
-  const int frame_index = static_cast<int>(blockIdx.z);
+  const int frame_index = static_cast<int>(blockIdx.y);
   const FrameParams& frame = batch.params[frame_index];
   FrameCounters& counters = batch.counters[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
-  const int count = counters.corners[l];
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const int first = (static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp) * kWarpLanes;
-  if (first >= count) return;
-  const int lowest = LowestScore(counters.histogram[l], frame.first_cut[l]);
-  if (lowest == kHistogramBins) return;
-
-  const uint8_t* __restrict__ image = batch.Image(frame, frame_index, l);
-  const int64_t list = frame_index * batch.corner_stride + level.corner_offset;
-  const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock * kWarpLanes;
-  for (int begin = first; begin < count; begin += step) {
-    const int mine = begin + lane;
+  // Lane l knows level l.
+  const int corners = lane < batch.levels ? counters.corners[lane] : 0;
+  const LevelShare share = ShareOfLevel(DivUp(corners, kWarpLanes));
+  const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
+  int level_of_lowest = -1;
+  int lowest = 0;
+  for (int i = static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp; i < share.total; i += step) {
+    const int l = LevelOf(share, i);
+    const LevelLayout& level = batch.level[l];
+    const int count = __shfl_sync(kFullWarp, corners, l);
+    const int mine = (i - __shfl_sync(kFullWarp, share.begin, l)) * kWarpLanes + lane;
+    const int64_t list = frame_index * batch.corner_stride + level.corner_offset;
     const int score = mine < count ? batch.corner_score[list + mine] : -1;
     const uint32_t position = mine < count ? batch.corner_position[list + mine] : 0;
+    if (l != level_of_lowest) {
+      lowest = LowestScore(counters.histogram[l], frame.first_cut[l]);
+      level_of_lowest = l;
+    }
     const unsigned survivors = __ballot_sync(kFullWarp, score >= lowest && mine < count);
     if (survivors == 0) continue;
     const int total = __popc(survivors);
@@ -155,6 +156,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
       }
       continue;
     }
+    const uint8_t* __restrict__ image = batch.Image(frame, frame_index, l);
     const int row = lane % kGroupLanes;
     for (int s = 0; s < total; s += kGroups) {
       const int item = s + lane / kGroupLanes;
@@ -188,13 +190,9 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
 absl::Status LaunchSurvivors(const SurvivorParams& params, cudaStream_t stream) {
   const BatchView& batch = params.batch;
   if (batch.frame_count == 0) return absl::OkStatus();
-  // About one corner in twenty pixels on photographs; the loop takes the rest. In a batch fewer
-  // blocks with more rounds each.
-  const int64_t pixels = static_cast<int64_t>(batch.level[0].width_px) * batch.level[0].height_px;
-  const int64_t pixels_per_block =
-      int64_t{20} * kWarpLanes * kWarpsPerBlock * (batch.frame_count >= 4 ? 4 : 1);
-  const int blocks = static_cast<int>(Clamp<int64_t>(pixels / pixels_per_block, 1, 2048));
-  const dim3 grid(blocks, batch.levels, batch.frame_count);
+  // Sixteen warps a multiprocessor of the largest devices, all at once; the loop takes the rest.
+  constexpr int kBlocksForOne = 528;
+  const dim3 grid(Max(kBlocksForOne / batch.frame_count, 33), batch.frame_count);
   SurvivorsKernel<<<grid, kWarpsPerBlock * kWarpLanes, 0, stream>>>(params);
   return CheckLaunch("SurvivorsKernel");
 }

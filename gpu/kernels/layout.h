@@ -135,7 +135,7 @@ struct BatchView {
   int32_t levels;
   int32_t border_px;
   int32_t tiles_per_frame;  // of FAST, over all levels
-  int32_t tile_rows;        // of each warp of a tile
+  int32_t tile_rows;        // that a FAST tile yields
   LevelLayout level[kMaxLevels];
 
 #if defined(__CUDACC__)
