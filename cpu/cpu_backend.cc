@@ -35,6 +35,8 @@ namespace {
 
 constexpr absl::string_view kDevice = "cpu";
 constexpr int kMaxThreads = 1024;
+// Of results that wait to be used again: some hundred of 5,000 features, or ten of the largest.
+constexpr size_t kMaxIdleResultBytes = size_t{64} << 20;
 
 // The functions that a backend computes with.
 struct Implementation {
@@ -160,7 +162,7 @@ class CpuBackend final : public FeatureBackend {
         worker_limit_(threads),
         arena_(threads, /*reserved_for_masters=*/0),
         inputs_(std::make_shared<InputPool>(input_budget_bytes)),
-        results_(std::make_shared<RecyclingPool<FrameResult>>()) {}
+        results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)) {}
 
   ~CpuBackend() override {
     absl::MutexLock lock(&mutex_);
@@ -303,6 +305,7 @@ class CpuBackend final : public FeatureBackend {
   void Finish(Batch* batch) {
     if (batch->jobs.empty()) batch->progress.Start();
     batch->answer.cost = batch->progress.Cost();
+    batch->answer.cost.backend = name();
     auto answer = std::move(batch->answer);
     auto done = std::move(batch->done);
     delete batch;

@@ -105,7 +105,8 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 // What a batch of either kind cost.
 struct BatchCost {
   StageTimings timings;
-  absl::string_view device;  // "cpu", "cuda:0"; lives as long as the backend
+  absl::string_view backend;  // name() of the one that computed; lives as long as it
+  absl::string_view device;   // "cpu", "cuda:0"; alike
   int lane = 0;
   SteadyTime busy_begin;  // when the device began to work for this batch
   SteadyTime busy_end;
@@ -137,7 +138,7 @@ using MatchBatchDone = absl::AnyInvocable<void(MatchBatchAnswer) &&>;
 
 enum class BackendState {
   kOk,
-  kLost,  // a device does not answer any more; nothing submitted from now on is computed, the
+  kLost,  // a device does not answer any more; nothing submitted from now on is computed on it, the
           // process should end
 };
 
@@ -178,7 +179,8 @@ class FeatureBackend {
   // `features` is shared, not copied, on the CPU.
   virtual absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) = 0;
-  // The features of a state of this backend, on the host.
+  // The features of a state of this backend, on the host, also after a device was lost unless they
+  // were there only. INTERNAL for a state of another backend.
   virtual absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) = 0;
 };
 

@@ -49,7 +49,7 @@ class GpuBackend final : public FeatureBackend {
     return absl::OkStatus();
   }
 
-  absl::string_view name() const override { return "cuda"; }
+  absl::string_view name() const override { return kBackendName; }
 
   std::vector<DeviceDescription> devices() const override {
     std::vector<DeviceDescription> descriptions;

@@ -138,7 +138,11 @@ absl::Status GpuDevice::Prepare(GpuPlan* plan) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       lane->tasks.push_back([&](Lane* own) {
-        const absl::Status status = own->Prepare(plan);
+        // A device that hangs would not let go of the memory that a larger arena replaces.
+        const absl::Status status =
+            health_->lost()
+                ? MakeError(ErrorReason::kDeviceLost, "the device does not answer any more")
+                : own->Prepare(plan);
         health_->Note(status);
         const std::lock_guard<std::mutex> done_lock(mutex);
         if (first_error.ok()) first_error = status;
@@ -189,6 +193,7 @@ void GpuDevice::Launch(Lane* lane, FrameBatch* batch) {
   if (!batch->status.ok()) {
     batch->works.resize(batch->jobs.size());
     batch->answer.frames.resize(batch->jobs.size());
+    batch->answer.cost.backend = kBackendName;
     batch->answer.cost.device = name_;
     batch->answer.cost.busy_begin = std::chrono::steady_clock::now();
     return;

@@ -23,6 +23,8 @@
 
 namespace orbserve::gpu {
 
+inline constexpr absl::string_view kBackendName = "cuda";
+
 // What the lanes of a device share. Lives as long as they do.
 struct LaneContext {
   int device = 0;           // CUDA ordinal

@@ -71,6 +71,7 @@ void Matcher::Answer(Batch batch) {
   const TraceRange trace("match batch");
   MatchBatchAnswer answer;
   answer.pairs.resize(batch.jobs.size());
+  answer.cost.backend = kBackendName;
   answer.cost.device = context_.device_name;
   answer.cost.busy_begin = std::chrono::steady_clock::now();
   std::vector<Work> works(batch.jobs.size());

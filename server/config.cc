@@ -70,6 +70,7 @@ server::Config DefaultConfig() {
   backend.set_name("auto");
   backend.set_threads(0);
   backend.set_gpu_memory_limit_bytes(0);
+  backend.set_device_deadline_ms(10'000);
   server::Config::Batching& batching = *config.mutable_batching();
   batching.set_max_batch(16);
   batching.set_max_delay_us(0);
@@ -120,8 +121,12 @@ absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_
 absl::StatusOr<server::Config> ReadConfigFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || file.bad()) {
+  if (file) {
+    errno = 0;
+    text << file.rdbuf();
+  }
+  // A folder can be opened and looks like an empty file (which also sets `fail`) but for errno.
+  if (!file || (text.fail() && errno != 0)) {
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
   }
@@ -142,6 +147,8 @@ absl::Status ValidateConfig(const server::Config& config) {
   for (const uint32_t device : backend.devices()) {
     ORBSERVE_RETURN_IF_ERROR(Range("backend.devices", device, 0, 255));
   }
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("backend.device_deadline_ms", backend.device_deadline_ms(), 1, 600'000));
   ORBSERVE_RETURN_IF_ERROR(OneOf("log_level", config.log_level(),
                                  {"trace", "debug", "info", "warning", "warn", "error", "off"}));
   if (!config.token_file().empty()) {

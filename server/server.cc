@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "cpu/cpu_backend.h"
 #include "features/errors.h"
 #include "features/options.h"
@@ -30,6 +32,7 @@
 #include "server/rpc/service.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
+#include "server/serving/failover_backend.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
@@ -47,6 +50,14 @@ namespace {
 constexpr char kServiceName[] = "orbserve.v1.Features";
 // How long cut calls may take to unwind at the end of a drain.
 constexpr std::chrono::milliseconds kUnwindTime{2000};
+// After a device is lost: how long the CPU backend may answer what was accepted, how long what it
+// could not answer may take to be refused, and how long all that may take to leave.
+constexpr std::chrono::milliseconds kRescueTime{1000};
+constexpr std::chrono::milliseconds kRefusalTime{200};
+constexpr std::chrono::milliseconds kLossUnwindTime{200};
+// How much longer than a batch may take a device is silent before it counts as lost: normally the
+// backend itself finds out, at the end of the batch's time.
+constexpr std::chrono::milliseconds kSilenceMargin{500};
 
 int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
@@ -57,8 +68,7 @@ double Seconds(std::chrono::nanoseconds time) {
 // Tells telemetry what serving says about itself.
 class MetricsObserver final : public ServingObserver {
  public:
-  MetricsObserver(Metrics* metrics, PowerMonitor* power, const FeatureBackend* backend)
-      : metrics_(*metrics), power_(*power), backend_(*backend) {}
+  MetricsObserver(Metrics* metrics, PowerMonitor* power) : metrics_(*metrics), power_(*power) {}
 
   void OnFrameReceived(int64_t bytes) override { metrics_.FrameReceived(bytes); }
   void OnFrameFinished(const absl::Status& outcome, size_t features) override {
@@ -73,40 +83,71 @@ class MetricsObserver final : public ServingObserver {
     if (cost.timings.download_ns > 0) Observe(Stage::kDownload, cost, cost.timings.download_ns);
   }
   std::optional<double> OnFrameBatchFinished(int frames, const BatchCost& cost) override {
-    metrics_.ObserveBatch(backend_.name(), cost.device, frames, cost.busy_begin, cost.busy_end);
+    metrics_.ObserveBatch(cost.backend, cost.device, frames, cost.busy_begin, cost.busy_end);
     return power_.AddBatch(cost.device, frames, cost.busy_begin, cost.busy_end);
   }
   std::optional<double> OnMatchBatchFinished(int, const BatchCost& cost) override {
     Observe(Stage::kMatch, cost, (cost.busy_end - cost.busy_begin).count());
-    metrics_.AddBusyInterval(backend_.name(), cost.device, 0, cost.busy_begin, cost.busy_end);
+    metrics_.AddBusyInterval(cost.backend, cost.device, 0, cost.busy_begin, cost.busy_end);
     return power_.AddBatch(cost.device, 0, cost.busy_begin, cost.busy_end);
   }
 
  private:
   void Observe(Stage stage, const BatchCost& cost, int64_t nanoseconds) {
-    metrics_.ObserveStage(stage, backend_.name(), cost.device,
+    metrics_.ObserveStage(stage, cost.backend, cost.device,
                           Seconds(std::chrono::nanoseconds(nanoseconds)));
   }
 
   Metrics& metrics_;
   PowerMonitor& power_;
-  const FeatureBackend& backend_;
 };
+
+absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeCpuBackend(
+    const server::Config::Backend& config, bool reference) {
+  cpu::CpuBackendOptions options;
+  options.threads = static_cast<int>(config.threads());
+  options.reference = reference;
+  return cpu::CreateCpuBackend(options);
+}
 
 absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeBackend(const server::Config::Backend& config) {
   gpu::GpuBackendOptions gpu_options;
   gpu_options.devices.assign(config.devices().begin(), config.devices().end());
   gpu_options.memory_limit_bytes = static_cast<int64_t>(config.gpu_memory_limit_bytes());
+  gpu_options.deadline_ms = config.device_deadline_ms();
   if (config.name() == "cuda") return gpu::CreateGpuBackend(gpu_options);
   if (config.name() == "auto" && gpu::IsBuiltIn()) {
     auto backend = gpu::CreateGpuBackend(gpu_options);
     if (backend.ok()) return backend;
     spdlog::info("event=no_cuda_device reason={}", LogValue(backend.status().message()));
   }
-  cpu::CpuBackendOptions options;
-  options.threads = static_cast<int>(config.threads());
-  options.reference = config.name() == "cpu-reference";
-  return cpu::CreateCpuBackend(options);
+  return MakeCpuBackend(config, config.name() == "cpu-reference");
+}
+
+// What the server computes with.
+struct Backends {
+  std::unique_ptr<FeatureBackend> primary;
+  std::unique_ptr<FeatureBackend> fallback;  // null: a processor is not lost
+  std::vector<MetricDevice> devices;         // of both
+};
+
+absl::StatusOr<Backends> MakeBackends(const server::Config::Backend& config,
+                                      const ServerHooks& hooks) {
+  Backends backends;
+  ORBSERVE_ASSIGN_OR_RETURN(backends.primary, MakeBackend(config));
+  if (hooks.wrap_backend) {
+    ORBSERVE_ASSIGN_OR_RETURN(backends.primary, hooks.wrap_backend(std::move(backends.primary)));
+  }
+  if (!absl::StartsWith(backends.primary->name(), "cpu")) {
+    ORBSERVE_ASSIGN_OR_RETURN(backends.fallback, MakeCpuBackend(config, /*reference=*/false));
+  }
+  for (const FeatureBackend* backend : {backends.primary.get(), backends.fallback.get()}) {
+    if (backend == nullptr) continue;
+    for (const DeviceDescription& device : backend->devices()) {
+      backends.devices.push_back({std::string(backend->name()), device.device});
+    }
+  }
+  return backends;
 }
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
@@ -206,12 +247,10 @@ ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
   return limits;
 }
 
-MetricsOptions MetricsOptionsOf(const FeatureBackend& backend) {
+MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
   MetricsOptions options;
   options.version = kVersion;
-  for (const DeviceDescription& device : backend.devices()) {
-    options.devices.push_back({std::string(backend.name()), device.device});
-  }
+  options.devices = std::move(devices);
   return options;
 }
 
@@ -245,13 +284,14 @@ void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder
 // Members in the order in which they use each other: destroyed from the last to the first.
 class Server::Impl {
  public:
-  Impl(const server::Config& config, std::unique_ptr<FeatureBackend> backend)
+  Impl(const server::Config& config, Backends backends, std::function<void()> on_device_lost)
       : config_(config),
-        backend_(std::move(backend)),
-        metrics_(MetricsOptionsOf(*backend_)),
+        on_device_lost_(std::move(on_device_lost)),
+        backend_(WithFailover(std::move(backends.primary), std::move(backends.fallback))),
+        metrics_(MetricsOptionsOf(std::move(backends.devices))),
         power_(MakePowerMonitor(config.power(), *backend_)),
         power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
-        observer_(&metrics_, power_.get(), backend_.get()),
+        observer_(&metrics_, power_.get()),
         references_({.max_bytes = static_cast<size_t>(config.limits().max_reference_bytes())}),
         executor_(std::make_unique<WorkerPool>(
             config.batching().decode_threads() == 0
@@ -271,6 +311,10 @@ class Server::Impl {
   }
 
   ~Impl() {
+    {
+      absl::MutexLock lock(&health_mutex_);
+      closing_ = true;
+    }
     http_.reset();
     if (server_ != nullptr) {
       batcher_->BeginDrain();
@@ -295,7 +339,11 @@ class Server::Impl {
     builder.RegisterService(&service_);
     int port = 0;
     if (!config_.listen().empty()) builder.AddListeningPort(config_.listen(), credentials, &port);
-    server_ = builder.BuildAndStart();
+    {
+      // A first call may come, and lose a device, before this returns.
+      absl::MutexLock lock(&health_mutex_);
+      server_ = builder.BuildAndStart();
+    }
     if (server_ == nullptr || (!config_.listen().empty() && port == 0)) {
       return absl::UnavailableError(
           absl::StrCat("cannot serve on ", config_.listen(),
@@ -309,14 +357,19 @@ class Server::Impl {
           http_, HttpEndpoint::Create(
                      options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
     }
-    SetHealth(true);
+    absl::MutexLock lock(&health_mutex_);
+    SetHealth(!device_lost_);
     return absl::OkStatus();
   }
 
   bool Drain() {
     const std::chrono::milliseconds timeout(config_.drain().timeout_ms());
     draining_ = true;
-    SetHealth(false);
+    {
+      absl::MutexLock lock(&health_mutex_);
+      SetHealth(false);
+    }
+    if (device_lost_) return DrainAfterLoss();
     std::this_thread::sleep_for(std::chrono::milliseconds(config_.drain().delay_ms()));
     const SteadyTime begin = clock_.Now();
     const auto left = [&] {
@@ -324,7 +377,7 @@ class Server::Impl {
           std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Now() - begin);
       return std::max(std::chrono::milliseconds(0), timeout - passed);
     };
-    service_.BeginDrain();
+    service_.Close(ErrorReason::kDraining);
     bool is_quiet = service_.WaitUntilQuiet(timeout / 2);
     if (!is_quiet) {
       batcher_->BeginDrain();
@@ -337,25 +390,45 @@ class Server::Impl {
     return is_quiet;
   }
 
-  bool CheckDevice() {
-    if (backend_->state() != BackendState::kLost) return false;
-    if (!device_lost_.exchange(true)) {
-      SetHealth(false);
-      const std::vector<DeviceDescription> devices = backend_->devices();
-      metrics_.DeviceLost(devices.size() == 1 ? devices.front().device : "other");
+  // What waits is answered by the CPU backend, whose time is bounded; clients that try again should
+  // meet the next process soon.
+  bool DrainAfterLoss() {
+    bool is_quiet = service_.WaitUntilQuiet(kRescueTime + kRefusalTime / 2);
+    if (!is_quiet) {
+      // Frames whose plan or memory the device was asked for, and which wait for it for ever.
+      batcher_->FailWaiting(
+          MakeError(ErrorReason::kDeviceLost, "a device was lost before the frame was prepared"));
+      is_quiet = service_.WaitUntilQuiet(kRefusalTime);
     }
-    return true;
+    server_->Shutdown(std::chrono::system_clock::now() + kLossUnwindTime);
+    return is_quiet;
+  }
+
+  void OnDeviceLost(const DeviceLoss& loss) ABSL_LOCKS_EXCLUDED(health_mutex_) {
+    absl::MutexLock lock(&health_mutex_);
+    if (closing_) return;
+    device_lost_ = true;
+    SetHealth(false);
+    service_.Close(ErrorReason::kDeviceLost);
+    service_.StopStreams();
+    metrics_.DeviceLost(loss.device);
+    spdlog::error("event=device_lost device={} message={}", LogValue(loss.device),
+                  LogValue(loss.status.message()));
+    if (on_device_lost_) on_device_lost_();
   }
 
   absl::Status Ready() const {
+    if (device_lost_) return MakeError(ErrorReason::kDeviceLost, "a device was lost");
     if (draining_) return MakeError(ErrorReason::kDraining, "draining");
-    if (backend_->state() == BackendState::kLost) {
-      return MakeError(ErrorReason::kDeviceLost, "a device of the backend was lost");
-    }
     return absl::OkStatus();
   }
 
   const server::Config config_;
+  const std::function<void()> on_device_lost_;
+  absl::Mutex health_mutex_;
+  bool closing_ ABSL_GUARDED_BY(health_mutex_) = false;
+  std::atomic<bool> draining_{false};
+  std::atomic<bool> device_lost_{false};
   SystemClock clock_;
   const std::unique_ptr<FeatureBackend> backend_;
   Metrics metrics_;
@@ -371,11 +444,21 @@ class Server::Impl {
   FeaturesService service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HttpEndpoint> http_;
-  std::atomic<bool> draining_{false};
-  std::atomic<bool> device_lost_{false};
   int port_ = 0;
 
  private:
+  std::unique_ptr<FeatureBackend> WithFailover(std::unique_ptr<FeatureBackend> primary,
+                                               std::unique_ptr<FeatureBackend> fallback) {
+    if (fallback == nullptr) return primary;
+    FailoverOptions options;
+    options.silence =
+        std::chrono::milliseconds(config_.backend().device_deadline_ms()) + kSilenceMargin;
+    options.rescue_time = kRescueTime;
+    options.on_lost = [this](const DeviceLoss& loss) { OnDeviceLost(loss); };
+    return std::make_unique<FailoverBackend>(std::move(primary), std::move(fallback), &clock_,
+                                             std::make_unique<WorkerPool>(1), std::move(options));
+  }
+
   CallServices Services() {
     CallServices services;
     services.backend = backend_.get();
@@ -393,7 +476,8 @@ class Server::Impl {
     return services;
   }
 
-  void SetHealth(bool serving) {
+  void SetHealth(bool serving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(health_mutex_) {
+    if (server_ == nullptr) return;
     if (auto* const health = server_->GetHealthCheckService(); health != nullptr) {
       health->SetServingStatus(kServiceName, serving);
       health->SetServingStatus(serving);  // "" and all that are known
@@ -401,12 +485,13 @@ class Server::Impl {
   }
 };
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& config) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& config,
+                                                       ServerHooks hooks) {
   const server::Config complete = Overlay(DefaultConfig(), config);
   ORBSERVE_RETURN_IF_ERROR(ValidateConfig(complete));
-  ORBSERVE_ASSIGN_OR_RETURN(std::unique_ptr<FeatureBackend> backend,
-                            MakeBackend(complete.backend()));
-  auto impl = std::make_unique<Impl>(complete, std::move(backend));
+  ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete.backend(), hooks));
+  auto impl =
+      std::make_unique<Impl>(complete, std::move(backends), std::move(hooks.on_device_lost));
   ORBSERVE_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
@@ -423,6 +508,15 @@ int Server::http_port() const { return impl_->http_ == nullptr ? 0 : impl_->http
 const server::Config& Server::config() const { return impl_->config_; }
 std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
-bool Server::CheckDeviceLost() { return impl_->CheckDevice(); }
+bool Server::device_lost() const { return impl_->device_lost_; }
+
+FrameCounts Server::frame_counts() const {
+  const Batcher::Counts counts = impl_->batcher_->counts();
+  FrameCounts frames;
+  frames.received = counts.received;
+  frames.ok = counts.ok;
+  for (const int64_t failed : counts.failed) frames.failed += failed;
+  return frames;
+}
 
 }  // namespace orbserve

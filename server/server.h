@@ -8,6 +8,8 @@
 #ifndef ORBSERVE_SERVER_SERVER_H_
 #define ORBSERVE_SERVER_SERVER_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,13 +20,33 @@
 
 namespace orbserve {
 
+class FeatureBackend;
+
+// Where the program that runs the server takes part.
+struct ServerHooks {
+  // What to use in place of the backend that the configuration chose. Called before anything else
+  // knows the backend.
+  std::function<absl::StatusOr<std::unique_ptr<FeatureBackend>>(std::unique_ptr<FeatureBackend>)>
+      wrap_backend;
+  // A device was lost, see device_lost(). Called once, from any thread; must not block.
+  std::function<void()> on_device_lost;
+};
+
+// Frames of the server's whole life. At rest `received` is the sum of the others.
+struct FrameCounts {
+  int64_t received = 0;
+  int64_t ok = 0;
+  int64_t failed = 0;  // answered with a reason
+};
+
 class Server {
  public:
   // Starts to serve. Fields that `config` does not set take their defaults; an empty `listen` opens
   // no port and an empty `http_listen` no HTTP endpoint, so that a server with both empty is
   // reached through InProcessChannel() only. BAD_OPTIONS, UNSUPPORTED: the configuration.
   // UNAVAILABLE: a port cannot be bound, or the backend asked for does not answer.
-  static absl::StatusOr<std::unique_ptr<Server>> Create(const server::Config& config);
+  static absl::StatusOr<std::unique_ptr<Server>> Create(const server::Config& config,
+                                                        ServerHooks hooks = {});
 
   // Ends what is left at once. Call Drain() before to finish it.
   ~Server();
@@ -44,11 +66,15 @@ class Server {
   // calls are refused with DRAINING; open streams get GoingAway, and what they send is answered for
   // half of `drain.timeout_ms`, then they end when their frames in flight are answered. Returns
   // when all calls have ended, true, or were cut at the end of the time, false. Blocks; once only.
+  // After the loss of a device it takes a second and a half at most, whatever `drain` says.
   bool Drain();
 
-  // Whether a device of the backend was lost: the process should end. The first time that it is,
-  // health turns NOT_SERVING and the loss is counted. To be asked about once a second.
-  bool CheckDeviceLost();
+  // Whether a device of the backend was lost: the process should drain and end. When it happens
+  // health turns NOT_SERVING, the loss is counted, new calls and frames are refused with
+  // DEVICE_LOST, and those taken before are answered by the CPU backend; streams end after that.
+  bool device_lost() const;
+
+  FrameCounts frame_counts() const;
 
  private:
   class Impl;

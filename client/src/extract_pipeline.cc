@@ -14,9 +14,8 @@ namespace {
 
 constexpr int kFirstRetryMs = 100;
 
-bool MayTryAgain(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
-         status.error_code() == grpc::StatusCode::UNAVAILABLE;
+bool MayTryAgain(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
 }
 
 }  // namespace
@@ -67,8 +66,13 @@ void ExtractPipeline::Start(Call* call) {
 }
 
 void ExtractPipeline::Finish(Call* call, const grpc::Status& status) {
-  if (MayTryAgain(status) && call->attempts < options_.max_attempts) {
-    const absl::Status error = FromGrpc(status);
+  bool cancelled = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled = cancelled_;
+  }
+  const absl::Status error = FromGrpc(status, cancelled);
+  if (MayTryAgain(error) && call->attempts < options_.max_attempts) {
     int wait_ms = static_cast<int>(WireStatusOf(error).retry_after_ms());
     if (wait_ms == 0) wait_ms = kFirstRetryMs;
     wait_ms *= 1 << std::min(call->attempts - 1, 8);
@@ -80,10 +84,10 @@ void ExtractPipeline::Finish(Call* call, const grpc::Status& status) {
       return;
     }
   }
-  if (status.ok()) {
+  if (error.ok()) {
     call->done(std::move(call->response));
   } else {
-    call->done(FromGrpc(status));
+    call->done(error);
   }
   {
     absl::MutexLock lock(&mutex_);

@@ -79,7 +79,7 @@ absl::Status FrameStream::Finish() {
     v1::StreamFramesResponse rest;
     while (stream_->Read(&rest)) {
     }
-    final_status_ = FromGrpc(stream_->Finish());
+    final_status_ = FromGrpc(stream_->Finish(), cancelled_.load());
   }
   return *final_status_;
 }
@@ -107,6 +107,9 @@ absl::StatusOr<std::optional<v1::FrameResult>> FrameStream::Receive() {
   return std::optional<v1::FrameResult>();
 }
 
-void FrameStream::Cancel() { context_.TryCancel(); }
+void FrameStream::Cancel() {
+  cancelled_.store(true);
+  context_.TryCancel();
+}
 
 }  // namespace orbserve::client

@@ -27,12 +27,16 @@ absl::Status StatusFromWire(const v1::Status& status) {
   return result;
 }
 
-absl::Status FromGrpc(const grpc::Status& status) {
+absl::Status FromGrpc(const grpc::Status& status, bool caller_cancelled) {
   if (status.ok()) return absl::OkStatus();
   v1::Status wire;
   if (!status.error_details().empty() && wire.ParseFromString(status.error_details()) &&
       wire.code() == static_cast<int>(status.error_code())) {
     return StatusFromWire(wire);
+  }
+  if (status.error_code() == grpc::StatusCode::CANCELLED && !caller_cancelled) {
+    return absl::UnavailableError(
+        absl::StrCat("the server is going away: ", status.error_message()));
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }

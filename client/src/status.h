@@ -13,7 +13,11 @@ namespace orbserve::client {
 
 // Code, `REASON: message` and the wire's message as payload. Codes of gRPC and Abseil are the same
 // numbers.
-absl::Status FromGrpc(const grpc::Status& status);
+//
+// gRPC itself ends calls that reach a server while it shuts down, with CANCELLED and no word of the
+// service. Unless the caller did it, `caller_cancelled`, that is UNAVAILABLE, as it is when the
+// server is gone a moment later.
+absl::Status FromGrpc(const grpc::Status& status, bool caller_cancelled = false);
 
 }  // namespace orbserve::client
 

@@ -24,9 +24,26 @@ void CallGate::Leave() {
   left_.notify_all();
 }
 
+void CallGate::Close(ErrorReason reason) {
+  if (reason == ErrorReason::kDeviceLost) {
+    state_.store(State::kDeviceLost, std::memory_order_release);
+    return;
+  }
+  State open = State::kOpen;
+  state_.compare_exchange_strong(open, State::kDraining, std::memory_order_acq_rel);
+}
+
 absl::Status CallGate::refusal() const {
-  if (!closed_.load(std::memory_order_acquire)) return absl::OkStatus();
-  return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
+  if (state_.load(std::memory_order_acquire) == State::kDraining) {
+    return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
+  }
+  return frame_refusal();
+}
+
+absl::Status CallGate::frame_refusal() const {
+  if (state_.load(std::memory_order_acquire) != State::kDeviceLost) return absl::OkStatus();
+  return MakeError(ErrorReason::kDeviceLost,
+                   "a device of this server was lost and the server starts anew; try again");
 }
 
 bool CallGate::WaitUntilQuiet(std::chrono::milliseconds timeout) {

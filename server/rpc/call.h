@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "features/backend.h"
+#include "features/errors.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
@@ -53,18 +54,21 @@ class CallGate {
   void Enter();
   void Leave();
 
-  // From now on refusal() is DRAINING.
-  void Close() { closed_.store(true, std::memory_order_release); }
-  // OK while new work is taken.
+  // From now on refusal() has this reason: kDraining, or, then or later, kDeviceLost.
+  void Close(ErrorReason reason);
+  // OK while new calls are taken.
   absl::Status refusal() const;
+  // Of a frame on a stream that is open already: while the server drains it is still taken.
+  absl::Status frame_refusal() const;
 
   // Waits until no call is open and none came for a tenth of a second; false when `timeout` passed
   // before. gRPC cancels what reaches a server that is shutting down, so those who still come are
-  // told DRAINING until they stay away.
+  // told why until they stay away.
   bool WaitUntilQuiet(std::chrono::milliseconds timeout);
 
  private:
-  std::atomic<bool> closed_{false};
+  enum class State { kOpen, kDraining, kDeviceLost };
+  std::atomic<State> state_{State::kOpen};
   std::mutex mutex_;
   std::condition_variable left_;
   int open_ = 0;

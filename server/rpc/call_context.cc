@@ -53,13 +53,13 @@ void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTi
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count()));
 }
 
-void ExecutionToProto(const ExtractOutcome& outcome, absl::string_view backend,
-                      v1::Execution* proto) {
+void ExecutionToProto(const ExtractOutcome& outcome, v1::Execution* proto) {
   if (outcome.frame.batch_frames == 0) return;  // it never ran
   proto->set_batch_size(static_cast<uint32_t>(outcome.frame.batch_frames));
-  proto->set_backend(backend.data(), backend.size());
-  proto->set_device(outcome.frame.cost.device.data(), outcome.frame.cost.device.size());
-  proto->set_lane(static_cast<uint32_t>(outcome.frame.cost.lane));
+  const BatchCost& cost = outcome.frame.cost;
+  proto->set_backend(cost.backend.data(), cost.backend.size());
+  proto->set_device(cost.device.data(), cost.device.size());
+  proto->set_lane(static_cast<uint32_t>(cost.lane));
   if (outcome.frame.energy_joules.has_value()) {
     proto->set_energy_joules(*outcome.frame.energy_joules);
   }

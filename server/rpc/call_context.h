@@ -27,8 +27,7 @@ SteadyTime DeadlineOf(const grpc::ServerContextBase& context);
 
 // Times and places of an answered frame. `begin`: when its message had arrived.
 void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto);
-void ExecutionToProto(const ExtractOutcome& outcome, absl::string_view backend,
-                      v1::Execution* proto);
+void ExecutionToProto(const ExtractOutcome& outcome, v1::Execution* proto);
 
 }  // namespace orbserve
 

@@ -47,7 +47,7 @@ void ExtractCall::OnExtracted(ExtractOutcome outcome) {
   response_.set_sequence(request_.frame().sequence());
   response_.set_timestamp_ns(request_.frame().timestamp_ns());
   FeaturesToProto(*outcome.frame.features, response_.mutable_features());
-  ExecutionToProto(outcome, services_.backend->name(), response_.mutable_execution());
+  ExecutionToProto(outcome, response_.mutable_execution());
   TimingsToProto(outcome, begin_, response_.mutable_timings());
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObserveStage(Stage::kEncode, encode.count());

@@ -193,15 +193,14 @@ void MatchCall::FillTimings(const MatchOutcome& outcome) {
     total.set_upload_ns(total.upload_ns() + one.upload_ns());
     total.set_compute_ns(total.compute_ns() + one.compute_ns());
     total.set_download_ns(total.download_ns() + one.download_ns());
-    ExecutionToProto(side->outcome, services_.backend->name(), response_.mutable_execution());
+    ExecutionToProto(side->outcome, response_.mutable_execution());
     const std::optional<double>& part = side->outcome.frame.energy_joules;
     joules = joules.has_value() && part.has_value() ? std::optional<double>(*joules + *part)
                                                     : std::nullopt;
   }
   v1::Execution& execution = *response_.mutable_execution();
   if (execution.backend().empty()) {  // features only
-    const absl::string_view backend = services_.backend->name();
-    execution.set_backend(backend.data(), backend.size());
+    execution.set_backend(outcome.cost.backend.data(), outcome.cost.backend.size());
     execution.set_device(outcome.cost.device.data(), outcome.cost.device.size());
   }
   execution.clear_energy_joules();

@@ -81,8 +81,8 @@ FeaturesService::StreamFrames(grpc::CallbackServerContext* context) {
   return StreamCall::Start(services_, gate_, streams_, context);
 }
 
-void FeaturesService::BeginDrain() {
-  gate_.Close();
+void FeaturesService::Close(ErrorReason reason) {
+  gate_.Close(reason);
   streams_.AnnounceGoingAway();
 }
 

@@ -42,8 +42,9 @@ class FeaturesService final : public v1::Features::CallbackService {
   grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse>* StreamFrames(
       grpc::CallbackServerContext* context) override;
 
-  // Refuses new calls (DRAINING) and tells open streams; frames on them are still taken.
-  void BeginDrain();
+  // Refuses new calls and tells open streams. `reason`: kDraining, when frames on them are still
+  // taken, or kDeviceLost.
+  void Close(ErrorReason reason);
   // Ends the streams, each when its frames in flight are answered.
   void StopStreams() { streams_.StopAll(); }
   // Waits until no call is open or comes; false when `timeout` passed before.

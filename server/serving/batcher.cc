@@ -39,6 +39,11 @@ struct Batcher::Launch {
   std::vector<std::unique_ptr<Frame>> frames;
 };
 
+struct Batcher::Work {
+  std::vector<std::unique_ptr<Frame>> expired;
+  std::vector<Launch> launches;
+};
+
 namespace {
 
 absl::Status Late() {
@@ -58,14 +63,12 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
 }
 
 Batcher::~Batcher() {
-  std::vector<std::unique_ptr<Frame>> left;
   {
     absl::MutexLock lock(&mutex_);
     draining_ = true;
     closed_ = true;
-    while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second));
   }
-  for (auto& frame : left) FinishUnlaunched(std::move(frame), Draining());
+  FailWaiting(Draining());
   {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(this, &Batcher::IsIdle));
@@ -130,6 +133,7 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
 }
 
 void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job) {
+  Work work;
   {
     absl::MutexLock lock(&mutex_);
     const auto entry = waiting_.find(ticket);
@@ -146,8 +150,9 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
     frame.ready_at = clock_->Now();
     frame.place = queue->frames.Push(frame.client, &frame);
     frame.age = queue->by_age.insert(queue->by_age.end(), &frame);
+    work = TakeWork();
   }
-  Pump();
+  Do(std::move(work));
 }
 
 void Batcher::Fail(Ticket ticket, absl::Status status) {
@@ -182,6 +187,15 @@ void Batcher::BeginDrain() {
   Pump();
 }
 
+void Batcher::FailWaiting(const absl::Status& status) {
+  std::vector<std::unique_ptr<Frame>> left;
+  {
+    absl::MutexLock lock(&mutex_);
+    while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second));
+  }
+  for (auto& frame : left) FinishUnlaunched(std::move(frame), status);
+}
+
 int Batcher::open_frames() const {
   absl::MutexLock lock(&mutex_);
   return open_frames_;
@@ -200,23 +214,27 @@ void Batcher::Count(const absl::Status& status) {
   }
 }
 
-void Batcher::FinishFrame(std::unique_ptr<Frame> frame, FrameOutcome outcome) {
-  {
-    absl::MutexLock lock(&mutex_);
-    Count(outcome.status);
-    --open_frames_;
-    launched_.erase(frame->ticket);
-    const auto client = clients_.find(frame->client);
-    if (--client->second.open == 0) clients_.erase(client);
-  }
+void Batcher::Close(const Frame& frame, const absl::Status& status) {
+  Count(status);
+  --open_frames_;
+  launched_.erase(frame.ticket);
+  const auto client = clients_.find(frame.client);
+  if (--client->second.open == 0) clients_.erase(client);
+}
+
+void Batcher::Answer(Frame& frame, FrameOutcome outcome) {
   observer_->OnFrameFinished(outcome.status,
                              outcome.features == nullptr ? 0 : outcome.features->count());
-  std::move(frame->done)(std::move(outcome));
+  std::move(frame.done)(std::move(outcome));
 }
 
 void Batcher::FinishUnlaunched(std::unique_ptr<Frame> frame, absl::Status status) {
   observer_->OnQueueChanged(-1);
-  FinishFrame(std::move(frame), {.status = std::move(status)});
+  {
+    absl::MutexLock lock(&mutex_);
+    Close(*frame, status);
+  }
+  Answer(*frame, {.status = std::move(status)});
 }
 
 std::unique_ptr<Batcher::Frame> Batcher::Withdraw(Frame& frame) {
@@ -304,18 +322,29 @@ SteadyTime Batcher::NextAlarm() const {
 void Batcher::OnAlarm() { Pump(); }
 
 void Batcher::Pump() {
-  std::vector<std::unique_ptr<Frame>> expired;
-  std::vector<Launch> launches;
+  Work work;
   {
     absl::MutexLock lock(&mutex_);
-    const SteadyTime now = clock_->Now();
-    ++callers_inside_;
-    expired = TakeExpired(now);
-    launches = FormBatches(now);
-    // Only arms a timer: no callback runs inside, and the order of two pumps' settings is kept.
-    alarm_->Set(NextAlarm());
+    work = TakeWork();
   }
-  for (Launch& launch : launches) {
+  Do(std::move(work));
+}
+
+Batcher::Work Batcher::TakeWork() {
+  Work work;
+  const SteadyTime now = clock_->Now();
+  work.expired = TakeExpired(now);
+  work.launches = FormBatches(now);
+  // Only arms a timer: no callback runs inside, and the order of two pumps' settings is kept.
+  alarm_->Set(NextAlarm());
+  if (!work.expired.empty() || !work.launches.empty()) ++callers_inside_;
+  return work;
+}
+
+void Batcher::Do(Work work) {
+  // Most frames of a busy server only join their queue.
+  if (work.expired.empty() && work.launches.empty()) return;
+  for (Launch& launch : work.launches) {
     std::vector<FrameJob> jobs;
     jobs.reserve(launch.frames.size());
     observer_->OnQueueChanged(-static_cast<int>(launch.frames.size()));
@@ -327,23 +356,26 @@ void Batcher::Pump() {
                        OnBatchDone(std::move(frames), std::move(answer));
                      });
   }
-  for (auto& frame : expired) FinishUnlaunched(std::move(frame), Late());
+  for (auto& frame : work.expired) FinishUnlaunched(std::move(frame), Late());
   absl::MutexLock lock(&mutex_);
   --callers_inside_;
 }
 
 void Batcher::OnBatchDone(std::vector<std::unique_ptr<Frame>> frames, FrameBatchAnswer answer) {
+  Work work;
   {
     absl::MutexLock lock(&mutex_);
     --batches_in_flight_;
     ++callers_inside_;
+    work = TakeWork();
   }
-  Pump();
+  Do(std::move(work));
   const SteadyTime now = clock_->Now();
   const int batch_frames = static_cast<int>(frames.size());
   const std::optional<double> joules = observer_->OnFrameBatchFinished(batch_frames, answer.cost);
+  std::vector<FrameOutcome> outcomes(frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {
-    FrameOutcome outcome;
+    FrameOutcome& outcome = outcomes[i];
     outcome.cost = answer.cost;
     outcome.batch_frames = batch_frames;
     outcome.queued = frames[i]->queued;
@@ -359,8 +391,12 @@ void Batcher::OnBatchDone(std::vector<std::unique_ptr<Frame>> frames, FrameBatch
       outcome.features = std::move(answer.frames[i].features);
       outcome.state = std::move(answer.frames[i].state);
     }
-    FinishFrame(std::move(frames[i]), std::move(outcome));
   }
+  {
+    absl::MutexLock lock(&mutex_);
+    for (size_t i = 0; i < frames.size(); ++i) Close(*frames[i], outcomes[i].status);
+  }
+  for (size_t i = 0; i < frames.size(); ++i) Answer(*frames[i], std::move(outcomes[i]));
   absl::MutexLock lock(&mutex_);
   --callers_inside_;
 }

@@ -129,6 +129,10 @@ class Batcher {
   // Refuses new frames (DRAINING) and launches without delay what is there.
   void BeginDrain() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Answers `status`, which is not OK, to every frame that is not launched, also to those that are
+  // still being prepared.
+  void FailWaiting(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Frames that are owed an answer.
   int open_frames() const ABSL_LOCKS_EXCLUDED(mutex_);
   Counts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -137,8 +141,11 @@ class Batcher {
   struct Frame;
   struct PlanQueue;
   struct Launch;
+  struct Work;  // what a change of state makes possible
 
-  void FinishFrame(std::unique_ptr<Frame> frame, FrameOutcome outcome);
+  // The frame is owed its answer no more: Close(), then, without the lock, Answer().
+  void Close(const Frame& frame, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Answer(Frame& frame, FrameOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void FinishUnlaunched(std::unique_ptr<Frame> frame, absl::Status status);
   void Count(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes a frame that is not launched out of every structure.
@@ -153,7 +160,10 @@ class Batcher {
   std::vector<std::unique_ptr<Frame>> TakeExpired(SteadyTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextAlarm() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Expires, forms and launches; every change of state ends with it.
+  // Every change of state ends with these two: what has expired and what may be launched, and the
+  // alarm for what comes next; then, without the lock, the doing.
+  Work TakeWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Do(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
   void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnBatchDone(std::vector<std::unique_ptr<Frame>> frames, FrameBatchAnswer answer)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -172,7 +182,7 @@ class Batcher {
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_turn_ ABSL_GUARDED_BY(mutex_) = 1;
   int batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // threads in Pump() or OnBatchDone()
+  int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // threads in Do() or OnBatchDone()
   int open_frames_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Counts counts_ ABSL_GUARDED_BY(mutex_);

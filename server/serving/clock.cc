@@ -28,7 +28,8 @@ class SystemClock::SystemAlarm final : public Alarm {
       clock_->armed_.erase({when_, this});
       when_ = when;
       if (when == kNever) return;
-      is_first = clock_->armed_.insert({when, this}).first == clock_->armed_.begin();
+      const auto entry = clock_->armed_.insert({when, this}).first;
+      is_first = entry == clock_->armed_.begin();
     }
     // A later alarm than the one waited for needs no wake-up.
     if (is_first) clock_->changed_.notify_all();

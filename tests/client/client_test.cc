@@ -42,6 +42,7 @@ class FakeService : public v1::Features::Service {
     const int call = ++calls;
     while (hold && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
     --running;
+    if (call <= cancellations) return grpc::Status(grpc::CANCELLED, "shutting down");
     if (call <= refusals) {
       return WireError(grpc::RESOURCE_EXHAUSTED, "QUEUE_FULL", "the queue is full", 1);
     }
@@ -67,6 +68,7 @@ class FakeService : public v1::Features::Service {
     response.Clear();
     response.mutable_going_away()->mutable_status()->set_reason("DRAINING");
     while (stream->Read(&request)) {
+      if (cancellations > 0) return grpc::Status(grpc::CANCELLED, "shutting down");
       if (request.frame().sequence() == 2) stream->Write(response);
       v1::StreamFramesResponse answer;
       answer.mutable_result()->set_sequence(request.frame().sequence());
@@ -79,6 +81,7 @@ class FakeService : public v1::Features::Service {
   std::atomic<int> most_running = 0;
   std::atomic<int> calls = 0;
   std::atomic<int> refusals = 0;
+  std::atomic<int> cancellations = 0;  // as gRPC does it while a server shuts down
   std::atomic<bool> hold = false;
   absl::Mutex mutex;
   std::string client_id ABSL_GUARDED_BY(mutex);
@@ -127,6 +130,31 @@ TEST_F(ClientTest, ErrorOfTheWayHasNoReason) {
   EXPECT_EQ(info.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(WireStatusOf(info.status()).reason(), "");
   EXPECT_EQ(WireStatusOf(info.status()).code(), 14);
+}
+
+TEST_F(ClientTest, ACallThatAServerOnItsWayOutCancelsIsUnavailable) {
+  service_.cancellations = 1;
+  const auto client = Connect();
+  const auto response = client->Extract(Request());
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(response.status().message(), "the server is going away: shutting down");
+  EXPECT_EQ(WireStatusOf(response.status()).reason(), "");
+
+  auto stream = client->OpenStream({});
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  (void)(*stream)->Send({});
+  EXPECT_EQ((*stream)->Receive().status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ClientTest, PipelineTriesAgainWhenTheServerGoesAway) {
+  service_.cancellations = 2;
+  const auto client = Connect();
+  ExtractPipeline pipeline(client.get(), {.max_in_flight = 1, .max_attempts = 3});
+  absl::Status status = absl::UnknownError("no answer");
+  pipeline.Submit(Request(), [&](absl::StatusOr<v1::ExtractResponse> r) { status = r.status(); });
+  pipeline.Drain();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(service_.calls, 3);
 }
 
 TEST_F(ClientTest, CallsCarryTheClientsName) {

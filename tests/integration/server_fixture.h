@@ -46,6 +46,15 @@ inline v1::Frame MakeFrame(int width_px, int height_px, uint32_t seed) {
   return frame;
 }
 
+// Waits for what happens soon in another thread or process; false after ten seconds.
+inline bool WaitUntil(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
 class ServerTest : public ::testing::Test {
  protected:
   void SetUp() override { StartServer({}); }
@@ -90,14 +99,7 @@ class ServerTest : public ::testing::Test {
     return details;
   }
 
-  // Waits for what happens soon in another thread or process; false after ten seconds.
-  static bool Eventually(const std::function<bool()>& condition) {
-    for (int i = 0; i < 1000; ++i) {
-      if (condition()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
+  static bool Eventually(const std::function<bool()>& condition) { return WaitUntil(condition); }
 
   // A number on the metrics page: of the line that begins with `series` and a space.
   double Metric(const std::string& series) const {

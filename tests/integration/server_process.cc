@@ -29,7 +29,7 @@ namespace orbserve {
 namespace {
 
 constexpr std::chrono::seconds kStartLimit(60);  // sanitizers are slow
-constexpr std::chrono::seconds kStopLimit(30);
+constexpr std::chrono::milliseconds kStopLimit(30'000);
 constexpr std::chrono::milliseconds kPoll(20);
 
 // The number after ` name=` in the server's line `event=serving`; 0 when it is not there yet.
@@ -98,22 +98,31 @@ ServerProcess::~ServerProcess() {
   if (!log_path_.empty()) unlink(log_path_.c_str());
 }
 
-int ServerProcess::Stop() {
-  if (pid_ <= 0) return -1;
-  const pid_t pid = pid_;
-  pid_ = -1;
-  kill(pid, SIGTERM);
-  int status = 0;
-  const auto limit = std::chrono::steady_clock::now() + kStopLimit;
-  while (std::chrono::steady_clock::now() < limit) {
-    if (waitpid(pid, &status, WNOHANG) == pid) {
+std::string ServerProcess::Log() const { return ReadText(log_path_); }
+
+int ServerProcess::Wait(std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (pid_ > 0 && std::chrono::steady_clock::now() < end) {
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) == pid_) {
+      pid_ = -1;
       return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     }
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  kill(pid, SIGKILL);
-  waitpid(pid, &status, 0);
   return -1;
+}
+
+int ServerProcess::Stop() {
+  if (pid_ <= 0) return -1;
+  kill(pid_, SIGTERM);
+  const int code = Wait(kStopLimit);
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  return code;
 }
 
 std::string ServerProcess::address() const { return absl::StrCat("127.0.0.1:", port_); }
@@ -145,6 +154,15 @@ std::string ServerProcess::HttpGet(const std::string& path) const {
   }
   close(connection);
   return answer;
+}
+
+int64_t NumberInLog(const std::string& log, const std::string& event, const std::string& key) {
+  const size_t line = log.rfind("event=" + event);
+  if (line == std::string::npos) return -1;
+  const std::string text = log.substr(line, log.find('\n', line) - line);
+  const size_t at = text.find(" " + key + "=");
+  if (at == std::string::npos) return -1;
+  return std::atoll(text.c_str() + at + key.size() + 2);
 }
 
 double SumOfSeries(const std::string& page, const std::string& family) {

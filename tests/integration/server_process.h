@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,6 +36,11 @@ class ServerProcess {
   int64_t ResidentBytes() const;
   // What GET `path` on its HTTP port answers, with the headers; empty when there is no answer.
   std::string HttpGet(const std::string& path) const;
+  // What it has logged so far.
+  std::string Log() const;
+  // Waits for its end and returns the exit code; -1 when it was killed by a signal or is still
+  // there after `limit`.
+  int Wait(std::chrono::milliseconds limit);
   // SIGTERM, then the exit code; -1 when it had to be killed.
   int Stop();
 
@@ -46,6 +52,9 @@ class ServerProcess {
   int http_port_ = 0;
   std::string log_path_;
 };
+
+// The number after ` key=` in the last line of `log` that has `event`; -1 when there is none.
+int64_t NumberInLog(const std::string& log, const std::string& event, const std::string& key);
 
 // Sum of the values of all series of `family` on a page of metrics.
 double SumOfSeries(const std::string& page, const std::string& family);

@@ -6,7 +6,8 @@
 //
 // Errors: every status carries the code of the call and reads `REASON: what was wrong`, with REASON
 // from the wire's table of errors; `WireStatusOf` gives the whole message. An error without a
-// REASON comes from the way to the server and not from the server.
+// REASON comes from the way to the server and not from the server. CANCELLED is what the caller
+// cancelled; a call that a server ends because it shuts down is UNAVAILABLE.
 
 #ifndef ORBSERVE_CLIENT_H_
 #define ORBSERVE_CLIENT_H_
@@ -96,8 +97,8 @@ class Client {
 struct ExtractPipelineOptions {
   int max_in_flight = 32;  // calls under way at once, >= 1
   // Tries of one frame, >= 1, when the server says that a new try makes sense (queue full,
-  // draining) or cannot be reached. Waits as long as the server advises, else 100 ms, twice as
-  // long each time.
+  // draining, device lost), goes away or cannot be reached. Waits as long as the server advises,
+  // else 100 ms, twice as long each time.
   int max_attempts = 6;
 };
 
@@ -181,6 +182,7 @@ class FrameStream {
   v1::StreamOpened opened_;
   std::atomic<bool> going_away_ = false;
   std::atomic<bool> send_closed_ = false;
+  std::atomic<bool> cancelled_ = false;       // by the caller
   std::optional<absl::Status> final_status_;  // receiving thread only
 };
 

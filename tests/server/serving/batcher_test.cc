@@ -325,6 +325,22 @@ TEST_F(BatcherTest, DrainingRefusesNewFramesAndFinishesTheRestWithoutDelay) {
   ExpectBalanced();
 }
 
+TEST_F(BatcherTest, WhatWaitsCanBeFailedAtOnce) {
+  Make({.max_batches_in_flight = 1});
+  Send(1, "a");
+  Send(2, "a");
+  const Batcher::Ticket preparing = Admit(3, "b");
+  batcher_->FailWaiting(MakeError(ErrorReason::kDeviceLost, "gone"));
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDeviceLost);
+  EXPECT_EQ(ReasonFor(3), ErrorReason::kDeviceLost);
+  EXPECT_FALSE(outcomes_.contains(1)) << "it is with the backend";
+  Ready(preparing, 3);
+  backend_.FinishBatch();
+  EXPECT_TRUE(IsOk(1));
+  EXPECT_TRUE(backend_.batches.empty());
+  ExpectBalanced();
+}
+
 TEST_F(BatcherTest, TheDestructorAnswersWhatWaits) {
   Make({});
   const Batcher::Ticket delayed = Admit(1, "a");

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/program.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "orbserve/version.h"
+#include "server/config.h"
+#include "server/log.h"
+#include "server/server.h"
+#include "spdlog/spdlog.h"
+
+namespace orbserve {
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+constexpr int kExitDeviceLost = 3;
+
+// A lost device may hang whoever touches it, so the process is gone after this time, come what may.
+// What Server::Drain() takes at most, and some.
+constexpr std::chrono::milliseconds kLossLimit{1800};
+
+// Wakes the thread that waits for signals when a device was lost.
+int LossSignal() { return SIGRTMIN; }
+
+struct Arguments {
+  std::string config_file;
+  server::Config flags;  // only what was given
+  bool check_config = false;
+};
+
+// Parses `argc`, `argv`; returns an exit code when the program ends here, else -1.
+int ParseArguments(int argc, char** argv, Arguments& arguments) {
+  CLI::App app{"Visual features over gRPC.", "orbserve-server"};
+  app.set_version_flag("--version", std::string("orbserve-server ") + kVersion);
+  std::string listen, http_listen, backend, log_level, cert, key, client_ca, token_file;
+  std::vector<uint32_t> devices;
+  uint64_t gpu_memory_limit = 0;
+  uint32_t threads = 0, max_batch = 0, max_delay_us = 0, drain_timeout_ms = 0;
+  uint32_t device_deadline_ms = 0;
+  app.add_option("--config", arguments.config_file, "Configuration in protobuf text format");
+  auto* const listen_flag = app.add_option("--listen", listen, "HOST:PORT of the service");
+  auto* const http_flag = app.add_option("--http-listen", http_listen,
+                                         "HOST:PORT of /metrics, /healthz, /readyz; \"\" = none");
+  auto* const backend_flag =
+      app.add_option("--backend", backend, "auto, cpu, cpu-reference or cuda");
+  app.add_option("--devices", devices, "CUDA devices, as 0,1")->delimiter(',');
+  auto* const device_deadline_flag = app.add_option("--device-deadline-ms", device_deadline_ms,
+                                                    "A CUDA device that takes longer is lost");
+  auto* const memory_flag =
+      app.add_option("--gpu-memory-limit", gpu_memory_limit, "Bytes per device; 0 = what is free");
+  auto* const threads_flag =
+      app.add_option("--threads", threads, "Threads of the CPU backend; 0 = one per processor");
+  auto* const batch_flag = app.add_option("--max-batch", max_batch, "Frames in a batch");
+  auto* const delay_flag =
+      app.add_option("--max-delay-us", max_delay_us, "Longest wait for a fuller batch");
+  auto* const level_flag =
+      app.add_option("--log-level", log_level, "trace, debug, info, warning, error or off");
+  auto* const drain_flag = app.add_option("--drain-timeout-ms", drain_timeout_ms,
+                                          "After SIGTERM: time until what is left is cut");
+  auto* const cert_flag = app.add_option("--tls-cert", cert, "PEM file: certificate chain");
+  auto* const key_flag = app.add_option("--tls-key", key, "PEM file: private key");
+  auto* const ca_flag =
+      app.add_option("--tls-client-ca", client_ca, "PEM file: clients must be certified by it");
+  auto* const token_flag = app.add_option("--token-file", token_file, "Reserved");
+  app.add_flag("--check-config", arguments.check_config,
+               "Print the resulting configuration and exit");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  server::Config& flags = arguments.flags;
+  if (listen_flag->count() > 0) flags.set_listen(listen);
+  if (http_flag->count() > 0) flags.set_http_listen(http_listen);
+  if (level_flag->count() > 0) flags.set_log_level(log_level);
+  if (token_flag->count() > 0) flags.set_token_file(token_file);
+  if (backend_flag->count() > 0) flags.mutable_backend()->set_name(backend);
+  if (threads_flag->count() > 0) flags.mutable_backend()->set_threads(threads);
+  if (memory_flag->count() > 0) {
+    flags.mutable_backend()->set_gpu_memory_limit_bytes(gpu_memory_limit);
+  }
+  if (device_deadline_flag->count() > 0) {
+    flags.mutable_backend()->set_device_deadline_ms(device_deadline_ms);
+  }
+  for (const uint32_t device : devices) flags.mutable_backend()->add_devices(device);
+  if (batch_flag->count() > 0) flags.mutable_batching()->set_max_batch(max_batch);
+  if (delay_flag->count() > 0) flags.mutable_batching()->set_max_delay_us(max_delay_us);
+  if (drain_flag->count() > 0) flags.mutable_drain()->set_timeout_ms(drain_timeout_ms);
+  if (cert_flag->count() > 0) flags.mutable_tls()->set_cert_file(cert);
+  if (key_flag->count() > 0) flags.mutable_tls()->set_key_file(key);
+  if (ca_flag->count() > 0) flags.mutable_tls()->set_client_ca_file(client_ca);
+  return -1;
+}
+
+int Complain(const absl::Status& status, int code) {
+  const std::string text(status.message());
+  std::fprintf(stderr, "orbserve-server: %s\n", text.c_str());
+  return code;
+}
+
+// The process ends with `code` after `limit`, whatever hangs then (a call, a device).
+void EndAfter(std::chrono::milliseconds limit, int code) {
+  std::thread([limit, code] {
+    std::this_thread::sleep_for(limit);
+    spdlog::error("event=stop_hangs");
+    _exit(code);
+  }).detach();
+}
+
+// Waits for a signal to stop, or until a device is lost.
+void WaitForStop(const Server& server, const sigset_t& signals) {
+  for (;;) {
+    const int signal = sigwaitinfo(&signals, nullptr);
+    if (server.device_lost()) return;
+    if (signal == SIGTERM || signal == SIGINT) {
+      spdlog::info("event=signal number={}", signal);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
+  Arguments arguments;
+  if (const int code = ParseArguments(argc, argv, arguments); code >= 0) return code;
+  server::Config config = DefaultConfig();
+  if (!arguments.config_file.empty()) {
+    const auto file = ReadConfigFile(arguments.config_file);
+    if (!file.ok()) return Complain(file.status(), kExitUsage);
+    config = Overlay(std::move(config), *file);
+  }
+  config = Overlay(std::move(config), arguments.flags);
+  if (const absl::Status status = ValidateConfig(config); !status.ok()) {
+    return Complain(status, kExitUsage);
+  }
+  if (arguments.check_config) {
+    std::fputs(ConfigToText(config).c_str(), stdout);
+    return kExitOk;
+  }
+  if (const absl::Status status = SetUpLog(config.log_level()); !status.ok()) {
+    return Complain(status, kExitUsage);
+  }
+
+  // Blocked before any thread is made, so that only WaitForStop() gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, LossSignal());
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  ServerHooks hooks;
+  hooks.wrap_backend = std::move(wrap_backend);
+  hooks.on_device_lost = [] {
+    EndAfter(kLossLimit, kExitDeviceLost);
+    kill(getpid(), LossSignal());
+  };
+  auto created = Server::Create(config, std::move(hooks));
+  if (!created.ok()) return Complain(created.status(), kExitFailed);
+  Server& server = **created;
+  spdlog::info("event=serving version={} listen={} port={} http_listen={} http_port={}", kVersion,
+               LogValue(config.listen()), server.port(), LogValue(config.http_listen()),
+               server.http_port());
+
+  WaitForStop(server, signals);
+  EndAfter(std::chrono::milliseconds(config.drain().delay_ms()) +
+               std::chrono::milliseconds(config.drain().timeout_ms()) + std::chrono::seconds(5),
+           kExitFailed);
+  const bool complete = server.Drain();
+  const FrameCounts frames = server.frame_counts();
+  spdlog::info("event=stopped complete={} frames_received={} frames_ok={} frames_failed={}",
+               complete, frames.received, frames.ok, frames.failed);
+  spdlog::default_logger()->flush();
+  // A lost device may hang in destructors, and in what the driver does when a process returns.
+  if (server.device_lost()) _exit(kExitDeviceLost);
+  created->reset();
+  return complete ? kExitOk : kExitFailed;
+}
+
+}  // namespace orbserve

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A backend that loses no frame when its device is lost.
+//
+// While all is well everything goes straight to the primary. The primary is lost when it says so
+// (its state, or an answer with DEVICE_LOST), or when it holds work and has answered nothing at all
+// for `silence`: a driver that hangs may block the primary's own threads, so it is not trusted to
+// notice. Once lost, always lost.
+//
+// From then on:
+//  - `on_lost` is called, once, before anything else happens;
+//  - what the primary has not answered, and what is submitted later, is computed by the fallback,
+//    from the same input slots and with the same bits. States of the primary are exported and
+//    imported where a match needs them. What the primary answers too late is dropped;
+//  - `rescue_time` after the loss everything that is still open, and whatever comes later, is
+//    answered DEVICE_LOST: the process is about to end, and clients should know why;
+//  - nothing of the primary is called or freed any more but ExportState(): either may block for
+//    ever. It is leaked.
+//
+// The fallback is made with the primary, as there may be no memory for it when it is needed; its
+// plans are made when the first frame of a plan needs rescue.
+
+#ifndef ORBSERVE_SERVER_SERVING_FAILOVER_BACKEND_H_
+#define ORBSERVE_SERVER_SERVING_FAILOVER_BACKEND_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "features/backend.h"
+#include "server/serving/clock.h"
+#include "server/serving/worker_pool.h"
+
+namespace orbserve {
+
+struct DeviceLoss {
+  std::string device;   // "cuda:0"; empty when the primary has several and did not say which
+  absl::Status status;  // DEVICE_LOST and what the primary said
+};
+
+struct FailoverOptions {
+  std::chrono::milliseconds silence{10'500};
+  std::chrono::milliseconds rescue_time{1'000};
+  // From the thread of the executor. Must not block.
+  std::function<void(const DeviceLoss&)> on_lost;
+};
+
+class FailoverBackend final : public FeatureBackend {
+ public:
+  // `clock` must outlive the backend. `executor`, with one thread at least, is used only after a
+  // loss.
+  FailoverBackend(std::unique_ptr<FeatureBackend> primary, std::unique_ptr<FeatureBackend> fallback,
+                  Clock* clock, std::unique_ptr<Executor> executor, FailoverOptions options);
+  ~FailoverBackend() override;
+
+  // The primary's, also after a loss.
+  absl::string_view name() const override;
+  std::vector<DeviceDescription> devices() const override;
+  BackendState state() const override;
+
+  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override;
+  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
+                                                        bool with_mask) override;
+  void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
+              FrameBatchDone done) override;
+  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override;
+  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
+      std::shared_ptr<const Features> features) override;
+  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override;
+
+ private:
+  class Core;
+  const std::shared_ptr<Core> core_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVING_FAILOVER_BACKEND_H_

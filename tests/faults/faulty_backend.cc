@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/faults/faulty_backend.h"
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "tests/faults/fault_kernels.h"
+
+namespace orbserve::faults {
+namespace {
+
+constexpr std::chrono::seconds kHangTime{30};
+constexpr std::array<const char*, 4> kNames = {"trap", "hang", "error", "silence"};
+
+const char* NameOf(Fault fault) { return kNames[static_cast<size_t>(fault)]; }
+
+absl::Status BreakDevice(Fault fault, const FeatureBackend& backend) {
+  const std::string device = backend.devices().front().device;
+  constexpr absl::string_view kPrefix = "cuda:";
+  int ordinal = 0;
+  if (device.rfind(kPrefix.data(), 0) != 0 ||
+      !absl::SimpleAtoi(device.substr(kPrefix.size()), &ordinal)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this fault needs a CUDA device; got ", device));
+  }
+  return fault == Fault::kTrap ? LaunchTrap(ordinal) : LaunchHang(ordinal, kHangTime);
+}
+
+}  // namespace
+
+absl::StatusOr<Fault> FaultByName(absl::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (name == kNames[i]) return static_cast<Fault>(i);
+  }
+  return absl::InvalidArgumentError("the fault must be trap, hang, error or silence");
+}
+
+FaultyBackend::FaultyBackend(std::unique_ptr<FeatureBackend> backend, Fault fault,
+                             int64_t after_frames, const std::atomic<bool>* requested)
+    : fault_(fault),
+      after_frames_(after_frames),
+      requested_(*requested),
+      // A processor is not lost: a server makes no provision for it. What simulates is no
+      // processor.
+      name_(Simulates() ? absl::StrCat("faulty-", backend->name())
+                        : std::string(backend->name().data(), backend->name().size())),
+      backend_(std::move(backend)) {}
+
+void FaultyBackend::Inject() {
+  if (failed_.exchange(true)) return;
+  const absl::Status status = Simulates() ? absl::OkStatus() : BreakDevice(fault_, *backend_);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  if (status.ok()) {
+    std::fprintf(stderr, "event=fault_injected fault=%s monotonic_ns=%lld\n", NameOf(fault_),
+                 static_cast<long long>(std::chrono::nanoseconds(now).count()));
+  } else {
+    std::fprintf(stderr, "event=fault_failed fault=%s message=\"%s\"\n", NameOf(fault_),
+                 std::string(status.message()).c_str());
+  }
+}
+
+void FaultyBackend::Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
+                           FrameBatchDone done) {
+  const auto count = static_cast<int64_t>(jobs.size());
+  const int64_t frames = frames_.fetch_add(count) + count;
+  if (requested_ || (after_frames_ >= 0 && frames > after_frames_)) Inject();
+  if (!Simulates()) {
+    backend_->Submit(std::move(plan), std::move(jobs), std::move(done));
+    return;
+  }
+  backend_->Submit(std::move(plan), std::move(jobs),
+                   [this, done = std::move(done)](FrameBatchAnswer answer) mutable {
+                     if (failed_ && fault_ == Fault::kSilence) {
+                       absl::MutexLock lock(&mutex_);
+                       unanswered_frames_.push_back(std::move(done));
+                       return;
+                     }
+                     for (FrameAnswer& frame : answer.frames) {
+                       if (!failed_) break;
+                       frame = {};
+                       frame.status = MakeError(ErrorReason::kDeviceLost, "a simulated error");
+                     }
+                     std::move(done)(std::move(answer));
+                   });
+}
+
+void FaultyBackend::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
+  if (!Simulates()) {
+    backend_->SubmitMatches(std::move(jobs), std::move(done));
+    return;
+  }
+  backend_->SubmitMatches(
+      std::move(jobs), [this, done = std::move(done)](MatchBatchAnswer answer) mutable {
+        if (failed_ && fault_ == Fault::kSilence) {
+          absl::MutexLock lock(&mutex_);
+          unanswered_matches_.push_back(std::move(done));
+          return;
+        }
+        for (MatchAnswer& pair : answer.pairs) {
+          if (!failed_) break;
+          pair = {};
+          pair.status = MakeError(ErrorReason::kDeviceLost, "a simulated error");
+        }
+        std::move(done)(std::move(answer));
+      });
+}
+
+}  // namespace orbserve::faults
