@@ -5,6 +5,7 @@
 #define ORBSERVE_CPU_RECYCLING_POOL_H_
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <new>
 #include <utility>
@@ -84,9 +85,16 @@ class BlockAllocator {
 // Objects that return to their pool when the last holder lets go, so that a warm pool allocates
 // nothing. T::OnGiveBack(), where there is one, is called then. The pool lives until its last
 // object is back. Thread-safe. Made by std::make_shared.
+//
+// Idle objects keep what they have grown to. T::HeldBytes(), where there is one, says how much, and
+// an object that would bring the idle ones above `max_idle_bytes` is freed instead: a burst of
+// large ones is not paid for ever after.
 template <typename T>
 class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
  public:
+  explicit RecyclingPool(size_t max_idle_bytes = std::numeric_limits<size_t>::max())
+      : max_idle_bytes_(max_idle_bytes) {}
+
   // An idle object in the state in which it was given back, or what `make()` returns (a
   // std::unique_ptr<T>; null makes Lease() return null).
   template <typename Make>
@@ -97,6 +105,7 @@ class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
       if (!idle_.empty()) {
         object = std::move(idle_.back());
         idle_.pop_back();
+        idle_bytes_ -= HeldBytes(*object);
       }
     }
     if (object == nullptr) {
@@ -120,15 +129,30 @@ class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
   struct GiveBack {
     std::shared_ptr<RecyclingPool> pool;
     void operator()(T* object) const {
+      std::unique_ptr<T> owned(object);  // freed after the lock
       if constexpr (requires { object->OnGiveBack(); }) object->OnGiveBack();
+      const size_t bytes = HeldBytes(*object);
       absl::MutexLock lock(&pool->mutex_);
-      pool->idle_.emplace_back(object);
+      if (bytes > pool->max_idle_bytes_ - pool->idle_bytes_) {
+        --pool->made_;
+        return;
+      }
+      pool->idle_bytes_ += bytes;
+      pool->idle_.push_back(std::move(owned));
     }
   };
 
+  // The same until the object is leased again.
+  static size_t HeldBytes(const T& object) {
+    if constexpr (requires { object.HeldBytes(); }) return object.HeldBytes();
+    return 0;
+  }
+
   const std::shared_ptr<BlockPool> blocks_ = std::make_shared<BlockPool>();
+  const size_t max_idle_bytes_;
   mutable absl::Mutex mutex_;
   std::vector<std::unique_ptr<T>> idle_ ABSL_GUARDED_BY(mutex_);
+  size_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t made_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

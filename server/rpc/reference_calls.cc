@@ -55,7 +55,9 @@ void PutReferenceCall::Start() {
     source.frame = PutReferenceMessages::Share(context_, &request_.frame());
     ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
       if (outcome.frame.status.ok()) {
-        Put(std::move(outcome.frame.features));
+        // A copy of its own size: what the backend answers with may have room for many more
+        // features, lives in the backend's pool, and is not to be kept from it.
+        Put(std::make_shared<const Features>(*outcome.frame.features));
       } else {
         FinishWith(outcome.frame.status);
       }
