@@ -3,7 +3,13 @@
 
 #include "client/cli/frame_source.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <sstream>
 #include <utility>
@@ -14,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/image_file.h"
 #include "client/cli/inputs.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/y4m_reader.h"
 
 namespace orbserve::cli {
@@ -80,14 +87,44 @@ class VideoSource : public FrameSource {
   bool ended_ = false;
 };
 
-// Whether the file begins as a Y4M video does; false also where it cannot be read.
+// Whether the file begins as a Y4M video does; false also where it cannot be read. A pipe is taken
+// for one unseen: what is read of it is gone, and images do not come that way.
 bool IsVideo(const std::string& path) {
+  struct stat kind = {};
+  if (stat(path.c_str(), &kind) != 0) return false;
+  if (S_ISFIFO(kind.st_mode)) return true;
   FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return false;
   char start[16];
   const size_t size = std::fread(start, 1, sizeof(start), file);
   std::fclose(file);
   return Y4mReader::Recognises(absl::string_view(start, size));
+}
+
+// A descriptor whose reads look up from time to time: whoever feeds a pipe may stop to write
+// without closing it, and the command must end all the same when it is interrupted.
+int DescriptorOf(void* cookie) { return static_cast<int>(reinterpret_cast<intptr_t>(cookie)); }
+
+ssize_t ReadUnlessInterrupted(void* cookie, char* buffer, size_t size) {
+  constexpr int kPollMs = 100;
+  while (!Interrupted()) {
+    pollfd input = {.fd = DescriptorOf(cookie), .events = POLLIN, .revents = 0};
+    const int ready = poll(&input, 1, kPollMs);
+    if (ready > 0) return read(input.fd, buffer, size);
+    if (ready < 0 && errno != EINTR) return -1;
+  }
+  return 0;  // as if the video ended here
+}
+
+int CloseDescriptor(void* cookie) { return close(DescriptorOf(cookie)); }
+
+// Takes `fd` over, also when it fails (a null pointer).
+FILE* OpenInterruptible(int fd) {
+  const cookie_io_functions_t functions = {
+      .read = ReadUnlessInterrupted, .write = nullptr, .seek = nullptr, .close = CloseDescriptor};
+  FILE* file = fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(fd)), "rb", functions);
+  if (file == nullptr) close(fd);
+  return file;
 }
 
 }  // namespace
@@ -102,7 +139,8 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& 
         ": cameras are not available in this version; pipe Y4M from another program into -"));
   }
   if (source == "-" || IsVideo(source)) {
-    FILE* file = source == "-" ? stdin : std::fopen(source.c_str(), "rb");
+    const int fd = source == "-" ? dup(STDIN_FILENO) : open(source.c_str(), O_RDONLY | O_CLOEXEC);
+    FILE* file = fd < 0 ? nullptr : OpenInterruptible(fd);
     if (file == nullptr) return absl::ErrnoToStatus(errno, source.c_str());
     absl::StatusOr<std::unique_ptr<Y4mReader>> reader = Y4mReader::Create(file, limits);
     if (!reader.ok()) {

@@ -39,24 +39,48 @@ std::string RelativeNameOf(const std::string& path) {
   return normal.native();
 }
 
-absl::Status AddFolder(const std::string& folder, const std::string& excluded_folder,
-                       std::vector<InputFile>* files) {
+// Whether an entry with a known ending is read. A link that leads nowhere, or to where we may not
+// look, is: opening it tells why, where leaving it out would lose an image without a word.
+bool IsImageEntry(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  switch (entry.status(ignored).type()) {
+    case fs::file_type::regular:
+    case fs::file_type::none:
+    case fs::file_type::not_found:
+    case fs::file_type::unknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Adds the images below `folder`, with names relative to `root`. A folder below it that cannot be
+// read is listed in place of its content, for the same reason.
+std::error_code AddEntries(const fs::path& folder, const fs::path& root,
+                           const std::string& excluded_folder, std::vector<InputFile>* files) {
   std::error_code error;
-  const size_t before = files->size();
-  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
-                                         error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+  std::error_code ignored;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
     const fs::path& path = entry->path();
-    std::error_code ignored;
-    if (absl::StartsWith(path.filename().native(), ".") ||
-        (entry->is_directory(ignored) && !excluded_folder.empty() &&
-         fs::equivalent(path, excluded_folder, ignored))) {
-      entry.disable_recursion_pending();
-    } else if (HasKnownEnding(path) && entry->is_regular_file(ignored)) {
-      files->push_back({path.native(), path.lexically_relative(folder).native()});
+    if (absl::StartsWith(path.filename().native(), ".")) continue;
+    const std::string relative = path.lexically_relative(root).native();
+    if (entry->is_directory(ignored)) {
+      if (entry->is_symlink(ignored)) continue;  // could lead in a circle
+      if (!excluded_folder.empty() && fs::equivalent(path, excluded_folder, ignored)) continue;
+      if (AddEntries(path, root, excluded_folder, files))
+        files->push_back({path.native(), relative});
+    } else if (HasKnownEnding(path) && IsImageEntry(*entry)) {
+      files->push_back({path.native(), relative});
     }
   }
-  if (error) {
+  return error;
+}
+
+absl::Status AddFolder(const std::string& folder, const std::string& excluded_folder,
+                       std::vector<InputFile>* files) {
+  const size_t before = files->size();
+  if (const std::error_code error = AddEntries(folder, folder, excluded_folder, files)) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder, ": the folder cannot be read: ", error.message()));
   }

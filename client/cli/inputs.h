@@ -39,9 +39,10 @@ absl::StatusOr<Shard> ParseShard(absl::string_view text);
 // The files that INPUT arguments stand for, in their order: a file itself, whatever its name; of a
 // folder every file with a known ending (jpg, jpeg, png, pgm, ppm, pnm in any case), recursively in
 // natural order, hidden entries left out; for "-" the names in `names`, one a line. Folders equal
-// to `excluded_folder` (may be empty) are not entered. An input that is not there is listed all the
-// same: opening it tells why.
-// INVALID_ARGUMENT: a folder without any image; two inputs of the same relative path.
+// to `excluded_folder` (may be empty) are not entered, nor are links to folders. An input that is
+// not there, a broken link with a known ending and a folder below that cannot be read are listed
+// all the same: opening them tells why. INVALID_ARGUMENT: a folder without any image; two inputs of
+// the same relative path.
 absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string> inputs,
                                                     std::istream& names,
                                                     const std::string& excluded_folder);

@@ -3,7 +3,9 @@
 
 // The program `orbserve`: reads the command line and runs one command. docs/cli.md describes it.
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -61,6 +63,17 @@ void AddMatchingOptions(CLI::App* app, Options* options) {
       ->type_name("R");
   app->add_option("--max-distance", options->max_distance, "Keep distances up to N bits, 0 to 256")
       ->type_name("N");
+}
+
+// Exit code of a command that ended with `code`: results that could not be written (a full disk)
+// are failures, however well they were computed.
+int FinishOutput(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  // Of an earlier write only the fact is kept.
+  const char* reason = errno != 0 ? std::strerror(errno) : "a write failed";
+  std::fprintf(stderr, "orbserve: standard output is not complete: %s\n", reason);
+  return code == kExitOk ? kExitFailed : code;
 }
 
 int Main(int argc, char** argv) {
@@ -164,4 +177,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace orbserve::cli
 
-int main(int argc, char** argv) { return orbserve::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return orbserve::cli::FinishOutput(orbserve::cli::Main(argc, argv));
+}

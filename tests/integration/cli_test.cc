@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,12 +77,12 @@ class CliTest : public ::testing::Test {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    const std::string out = folder_ / "stdout";
+    const std::string out = stdout_path_.empty() ? folder_ / "stdout" : stdout_path_;
     const std::string err = folder_ / "stderr";
     const std::string in = folder_.Write("stdin", stdin_);
     const pid_t pid = fork();
     if (pid == 0) {
-      if (dup2(open(in.c_str(), O_RDONLY), STDIN_FILENO) < 0 ||
+      if (dup2(stdin_fd_ >= 0 ? stdin_fd_ : open(in.c_str(), O_RDONLY), STDIN_FILENO) < 0 ||
           dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO) < 0 ||
           dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO) < 0) {
         _exit(126);
@@ -139,7 +140,9 @@ class CliTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  std::string stdin_;
+  std::string stdin_;        // what standard input holds
+  int stdin_fd_ = -1;        // instead of it
+  std::string stdout_path_;  // "" = `stdout` in the folder
   std::unique_ptr<ServerProcess> server_;
 };
 
@@ -197,6 +200,31 @@ TEST_F(CliTest, BadInputsAreNamedAndTheRestIsDone) {
   EXPECT_THAT(lines[0], HasSubstr("\"error\""));
   EXPECT_THAT(lines[1], HasSubstr("\"features\":"));
   EXPECT_THAT(lines[3], HasSubstr("\"reason\":\"BAD_IMAGE\""));
+}
+
+TEST_F(CliTest, OutputThatIsLostIsAFailure) {
+  const std::string in = WriteScenes(2);
+  stdout_path_ = "/dev/full";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"extract", in},
+        {"extract", "--format", "csv", in},
+        {"extract", "--json", in},
+        {"stream", "--json", in},
+        {"match", "--json", in + "/0.pgm", in + "/1.pgm"},
+        {"info"}}) {
+    const Outcome run = Run(arguments);
+    EXPECT_EQ(run.code, 1) << arguments[0];
+    EXPECT_THAT(run.err, HasSubstr("orbserve: standard output is not complete")) << arguments[0];
+  }
+}
+
+TEST_F(CliTest, LinksThatLeadNowhereAreNamed) {
+  const std::string in = WriteScenes(1);
+  fs::create_symlink("gone.png", fs::path(in) / "link.png");
+  const Outcome run = Run({"extract", "--json", in});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr("link.png: cannot be opened"));
+  EXPECT_THAT(run.Lines(), SizeIs(2));
 }
 
 TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
@@ -479,6 +507,64 @@ TEST_F(CliTest, StreamIsInterruptedBetweenFrames) {
   EXPECT_EQ(run.code, 130) << run.err;
   EXPECT_GE(run.Lines().size(), 1u);
   EXPECT_LT(run.Lines().size(), 40u);
+}
+
+// The bytes of a video of one frame.
+std::string ShortVideo() {
+  const std::string scene = Scene(0);
+  return absl::StrCat("YUV4MPEG2 W", kWidthPx, " H", kHeightPx, " Cmono\nFRAME\n",
+                      scene.substr(scene.size() - kWidthPx * kHeightPx));
+}
+
+TEST_F(CliTest, StreamWhoseInputStallsIsInterrupted) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  stdin_fd_ = ends[0];
+  const std::string video = ShortVideo();
+  const pid_t pid = Start({"stream", "--json", "-"});
+  for (size_t sent = 0; sent < video.size();) {
+    const ssize_t count = write(ends[1], video.data() + sent, video.size() - sent);
+    ASSERT_GT(count, 0);
+    sent += static_cast<size_t>(count);
+  }
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (TemporaryFolder::Read(folder_ / "stdout").empty() &&
+         std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  kill(pid, SIGTERM);  // and the pipe stays open
+  bool ended = false;
+  while (!ended && std::chrono::steady_clock::now() < give_up) {
+    siginfo_t info = {};
+    ended = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid == pid;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(ended);
+  if (!ended) kill(pid, SIGKILL);
+  close(ends[0]);
+  close(ends[1]);
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 130) << run.err;
+  EXPECT_THAT(run.Lines(), SizeIs(1));
+}
+
+TEST_F(CliTest, StreamOfANamedPipe) {
+  const std::string fifo = folder_ / "video";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const pid_t pid = Start({"stream", "--json", fifo});
+  const int end = open(fifo.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(end, 0);
+  const std::string video = ShortVideo();
+  for (size_t sent = 0; sent < video.size();) {
+    const ssize_t count = write(end, video.data() + sent, video.size() - sent);
+    ASSERT_GT(count, 0);
+    sent += static_cast<size_t>(count);
+  }
+  close(end);
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.Lines(), SizeIs(1));
 }
 
 TEST_F(CliTest, StreamOfRealDrivingAnswersFiftyOneFrames) {
