@@ -4,9 +4,9 @@
 // A gRPC server that takes the frames of StreamFrames and computes nothing: what gRPC itself
 // allows on a machine, for stream_bench to compare orbserve-server with. Messages, interface
 // (callback reactors) and flow control are the server's; an answer carries its frame's sequence
-// and, if asked for, as many bytes as so many features take.
+// and, if asked for, as many bytes as so many features take, or the frame's pixels.
 //
-//   echo_server [--listen 127.0.0.1:50052] [--features N]     until SIGINT or SIGTERM
+//   echo_server [--listen 127.0.0.1:50052] [--features N] [--pixels]     until SIGINT or SIGTERM
 
 #include <signal.h>
 
@@ -43,10 +43,15 @@ void FillFeatures(int count, v1::FeatureSet* features) {
   features->mutable_descriptors()->resize(size_t{32} * static_cast<size_t>(count));
 }
 
+struct Answers {
+  int features = 0;
+  bool pixels = false;
+};
+
 class EchoStream final
     : public grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse> {
  public:
-  explicit EchoStream(int features) : features_(features) {
+  explicit EchoStream(const Answers& answers) : answers_(answers) {
     absl::MutexLock lock(&mutex_);
     MayRead();
   }
@@ -60,7 +65,11 @@ class EchoStream final
       } else {
         v1::FrameResult& result = *response->mutable_result();
         result.set_sequence(request_->frame().sequence());
-        if (features_ > 0) FillFeatures(features_, result.mutable_features());
+        if (answers_.features > 0) FillFeatures(answers_.features, result.mutable_features());
+        if (answers_.pixels) {
+          result.mutable_features()->mutable_descriptors()->swap(
+              *request_->mutable_frame()->mutable_pixels());
+        }
       }
     }
     request_.reset();
@@ -108,7 +117,7 @@ class EchoStream final
     StartRead(request_.get());
   }
 
-  const int features_;
+  const Answers answers_;
   std::unique_ptr<v1::StreamFramesRequest> request_;  // being read
   absl::Mutex mutex_;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
@@ -120,25 +129,26 @@ class EchoStream final
 
 class EchoService final : public v1::Features::CallbackService {
  public:
-  explicit EchoService(int features) : features_(features) {}
+  explicit EchoService(const Answers& answers) : answers_(answers) {}
 
   grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse>* StreamFrames(
       grpc::CallbackServerContext*) override {
-    return new EchoStream(features_);
+    return new EchoStream(answers_);
   }
 
  private:
-  const int features_;
+  const Answers answers_;
 };
 
 int Run(int argc, char** argv) {
   CLI::App app{"Answers the frames of StreamFrames with nothing", "echo_server"};
   std::string listen = "127.0.0.1:50052";
-  int features = 0;
+  Answers answers;
   app.add_option("--listen", listen, "HOST:PORT")->capture_default_str();
-  app.add_option("--features", features, "Features of an answer, to give it their size")
+  app.add_option("--features", answers.features, "Features of an answer, to give it their size")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
+  app.add_flag("--pixels", answers.pixels, "Send the frame's pixels back");
   CLI11_PARSE(app, argc, argv);
 
   // Before gRPC makes threads, so that only this one gets them.
@@ -148,7 +158,7 @@ int Run(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  EchoService service(features);
+  EchoService service(answers);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);

@@ -8,7 +8,7 @@
 //
 //   echo_server & echo_server --listen 127.0.0.1:50053 --features 1000 &
 //   orbserve-server --backend cuda &
-//   stream_bench --image FRAME.pgm --echo 127.0.0.1:50052 --echo-sized 127.0.0.1:50053
+//   stream_bench --image FRAME.pgm --peer empty=127.0.0.1:50052 --peer sized=127.0.0.1:50053
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -39,8 +39,7 @@ using Clock = std::chrono::steady_clock;
 struct Settings {
   std::string server = "127.0.0.1:50051";
   std::string http = "127.0.0.1:9464";
-  std::string echo;
-  std::string echo_sized;
+  std::vector<std::string> peers;  // NAME=HOST:PORT
   std::string image;
   std::string json;
   int streams = 16;
@@ -338,9 +337,7 @@ int Run(int argc, char** argv) {
   app.add_option("--server", settings.server, "HOST:PORT of orbserve-server")
       ->capture_default_str();
   app.add_option("--http", settings.http, "HOST:PORT of its /metrics")->capture_default_str();
-  app.add_option("--echo", settings.echo, "HOST:PORT of an echo_server");
-  app.add_option("--echo-sized", settings.echo_sized,
-                 "HOST:PORT of an echo_server whose answers have the size of ours");
+  app.add_option("--peer", settings.peers, "NAME=HOST:PORT of an echo_server, any number of times");
   app.add_option("--image", settings.image, "Frame to send: a binary PGM of 8 bits")->required();
   app.add_option("--streams", settings.streams, "Robots")
       ->check(CLI::Range(1, 1000))
@@ -366,9 +363,13 @@ int Run(int argc, char** argv) {
   }
   std::vector<Target> targets;
   targets.push_back({"orbserve-server", settings.server, true});
-  if (!settings.echo.empty()) targets.push_back({"echo, empty answers", settings.echo});
-  if (!settings.echo_sized.empty()) {
-    targets.push_back({"echo, answers of our size", settings.echo_sized});
+  for (const std::string& peer : settings.peers) {
+    const size_t equals = peer.find('=');
+    if (equals == std::string::npos) {
+      std::fprintf(stderr, "stream_bench: --peer must be NAME=HOST:PORT; got %s\n", peer.c_str());
+      return 2;
+    }
+    targets.push_back({peer.substr(0, equals), peer.substr(equals + 1)});
   }
   for (int round = 0; round < settings.rounds; ++round) {
     for (size_t i = 0; i < targets.size(); ++i) {

@@ -20,6 +20,7 @@
 #include "server/config.h"
 #include "server/log.h"
 #include "server/server.h"
+#include "server/tuning.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
@@ -153,6 +154,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     std::fputs(ConfigToText(config).c_str(), stdout);
     return kExitOk;
   }
+  TuneProcess();
   if (const absl::Status status = SetUpLog(config.log_level()); !status.ok()) {
     return Complain(status, kExitUsage);
   }

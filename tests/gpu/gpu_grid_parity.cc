@@ -75,21 +75,24 @@ struct Backends {
   std::unique_ptr<FeatureBackend> cuda;
 };
 
-// Null when the file is not an image that is read.
-std::unique_ptr<TestImage> LoadGrey(const std::string& path) {
-  const auto frame = cli::LoadFrame(path, {});
-  if (!frame.ok()) return nullptr;
+absl::StatusOr<TestImage> LoadGrey(const std::string& path) {
+  ORBSERVE_ASSIGN_OR_RETURN(const v1::Frame frame, cli::LoadFrame(path, {}));
   EncodedImage encoded;
   encoded.format =
-      frame->format() == v1::PIXEL_FORMAT_GRAY8 ? PixelFormat::kGray8 : PixelFormat::kJpeg;
-  encoded.width_px = frame->width_px();
-  encoded.height_px = frame->height_px();
-  encoded.bytes = {reinterpret_cast<const uint8_t*>(frame->pixels().data()),
-                   frame->pixels().size()};
-  const auto header = ReadImageHeader(encoded, {});
-  if (!header.ok()) return nullptr;
-  auto image = std::make_unique<TestImage>(header->width_px, header->height_px);
-  return DecodeToGrey(encoded, *header, {}, image->view()).ok() ? std::move(image) : nullptr;
+      frame.format() == v1::PIXEL_FORMAT_GRAY8 ? PixelFormat::kGray8 : PixelFormat::kJpeg;
+  encoded.width_px = frame.width_px();
+  encoded.height_px = frame.height_px();
+  encoded.bytes = {reinterpret_cast<const uint8_t*>(frame.pixels().data()), frame.pixels().size()};
+  ORBSERVE_ASSIGN_OR_RETURN(const ImageHeader header, ReadImageHeader(encoded, {}));
+  TestImage image(header.width_px, header.height_px);
+  ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(encoded, header, {}, image.view()));
+  return image;
+}
+
+bool IsImage(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg" ||
+         extension == ".ppm" || extension == ".pgm";
 }
 
 // Keypoints that a caller could give: detected ones and others, some at the edge or outside, angles
@@ -318,7 +321,7 @@ int Main(int argc, char** argv) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
       // Hostile files are the decoders' matter.
       if (entry.path().string().find("odd-jpegs") != std::string::npos) continue;
-      if (entry.is_regular_file()) files.push_back(entry.path().string());
+      if (entry.is_regular_file() && IsImage(entry.path())) files.push_back(entry.path().string());
     }
   }
   std::sort(files.begin(), files.end());
@@ -327,8 +330,12 @@ int Main(int argc, char** argv) {
   Totals totals;
   Plans plans(&backends);
   for (size_t f = 0; f < files.size(); ++f) {
-    const std::unique_ptr<TestImage> image = LoadGrey(files[f]);
-    if (image == nullptr) continue;  // a table or a text beside the images
+    const auto image = LoadGrey(files[f]);
+    if (!image.ok()) {
+      std::printf("FAILED %s: %s\n", files[f].c_str(), image.status().ToString().c_str());
+      ++totals.differing_runs;
+      continue;
+    }
     CompareImage(files[f], *image, f, every, backends, plans, &totals);
     if (totals.differing_runs > 20) break;
   }

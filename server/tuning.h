@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_TUNING_H_
+#define ORBSERVE_SERVER_TUNING_H_
+
+namespace orbserve {
+
+// Sets what the libraries of a busy server leave at the defaults of an ordinary program: memory of
+// messages that were answered is kept for the next ones, and locks are not searched for cycles.
+// For programs, at their start, before they have a second thread.
+void TuneProcess();
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_TUNING_H_
