@@ -29,10 +29,14 @@ size_t Reserve(size_t bytes, size_t* end) {
 }
 
 void AppendTaps(int source_side, int destination_side, std::vector<ResizeEntry>* table) {
-  for (int i = 0; i < destination_side; ++i) {
-    const algo::ResizeTap tap = algo::ResizeTapOf(source_side, destination_side, i);
-    table->push_back({tap.first, static_cast<uint16_t>(tap.first + 1 < source_side ? 1 : 0),
-                      static_cast<uint16_t>(tap.weight)});
+  for (int i = 0; i < RoundUp(destination_side, kResizeEntryGroup); ++i) {
+    const algo::ResizeTap tap =
+        algo::ResizeTapOf(source_side, destination_side, std::min(i, destination_side - 1));
+    ResizeEntry entry;
+    entry.first = static_cast<uint16_t>(tap.first);
+    entry.weight = static_cast<uint16_t>(tap.weight);
+    entry.next = tap.first + 1 < source_side ? 1 : 0;
+    table->push_back(entry);
   }
 }
 

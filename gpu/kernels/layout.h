@@ -52,10 +52,14 @@ struct LevelLayout {
 
 // One entry of the resize table: algo::ResizeTap, and the right-hand sample clamped to the row.
 struct ResizeEntry {
-  int32_t first;
-  uint16_t next;    // first + next is the second sample: 1, or 0 at the end of the row
-  uint16_t weight;  // of the second sample, of 256
+  uint16_t first;
+  uint16_t weight : 15;  // of the second sample, of 256
+  uint16_t next : 1;     // first + next is the second sample: 1, or 0 at the end of the row
 };
+static_assert(sizeof(ResizeEntry) == 4);
+// Columns and rows of a level begin at a multiple of this many entries and are filled up to one by
+// repeating the last.
+inline constexpr int kResizeEntryGroup = 4;
 
 enum class FrameMode : int32_t { kIdle, kDetect, kDescribeGiven };
 

@@ -8,24 +8,26 @@
 // is kept exactly if fewer than `second_cut` responses are greater: counting gives cut, ties and
 // order at once, in one launch, whatever the order of arrival. The count is quadratic, but the
 // lists are short: 2,000 features of 8 levels have 2.4 million comparisons, half a microsecond of
-// an H200, where a sort of so few keys in shared memory takes ten. A warp has four keys and walks
-// over the list with its lanes, several loads in flight. Beyond kMaxRanked survivors the slow path
-// sorts with CUB.
+// an H200, where a sort of so few keys in shared memory takes ten. A block has 16 keys, four per
+// warp; the list passes through shared memory (16 KiB at a time, nearly always all of it), and each
+// warp walks over it with its lanes. Beyond kMaxRanked survivors the slow path sorts with CUB.
 
 #include "gpu/kernels/rank.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
+#include "features/host_device.h"
+#include "gpu/kernels/level_share.cuh"
 #include "gpu/runtime/check.h"
 
 namespace orbserve::gpu {
 namespace {
 
-constexpr unsigned kFullWarp = 0xffffffffu;
-constexpr int kWarpLanes = 32;
 constexpr int kWarps = 4;
+constexpr int kThreads = kWarps * kWarpLanes;
 constexpr int kKeysPerWarp = 4;
 constexpr int kKeysPerBlock = kWarps * kKeysPerWarp;
+constexpr int kChunkKeys = 2048;
 constexpr int kOrderShift = 32;  // the upper half of a key orders responses
 // Both counts of a key are below 2^16 within a level.
 static_assert(kMaxRanked < 1 << 16);
@@ -43,59 +45,79 @@ __device__ __forceinline__ uint32_t WarpSum(uint32_t value) {
 #endif
 }
 
-__global__ __launch_bounds__(kWarps* kWarpLanes) void RankKernel(
-    const __grid_constant__ RankParams params) {
+// Copies `count` keys, at most kChunkKeys, two per load; of an odd number the last comes with
+// whatever lies behind it. `keys` is aligned to 16 bytes.
+__device__ __forceinline__ void LoadChunk(const uint64_t* __restrict__ keys, int count,
+                                          uint64_t* __restrict__ chunk) {
+  const auto* from = reinterpret_cast<const ulonglong2*>(keys);
+  auto* to = reinterpret_cast<ulonglong2*>(chunk);
+#pragma unroll 8
+  for (int i = static_cast<int>(threadIdx.x); 2 * i < count; i += kThreads) to[i] = from[i];
+}
+
+__global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ RankParams params) {
+  __shared__ alignas(16) uint64_t chunk[kChunkKeys];
   const BatchView& batch = params.batch;
-  const int l = static_cast<int>(blockIdx.y);
-  if (batch.level[l].detect == 0) return;
-  const int frame_index = static_cast<int>(blockIdx.z);
+  const int frame_index = static_cast<int>(blockIdx.y);
   const FrameParams& frame = batch.params[frame_index];
   FrameCounters& counters = batch.counters[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
-  const int count = counters.survivors[l];
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const int first = static_cast<int>(blockIdx.x) * kKeysPerBlock + warp * kKeysPerWarp;
-  // Whole warps leave; nothing below waits for the block.
-  if (first >= count || count > kMaxRanked) return;
-  const auto cut = static_cast<uint32_t>(frame.second_cut[params.all_levels ? 0 : l]);
-
-  const int64_t frame_lists = frame_index * batch.corner_stride;
-  const uint64_t* __restrict__ keys = batch.survivors + frame_lists + batch.level[l].corner_offset;
-  uint64_t* __restrict__ ranked =
-      batch.ranked + (static_cast<int64_t>(frame_index) * kMaxLevels + l) * kMaxRanked;
-  int kept = 0;
-  for (int begin = first; begin < count; begin += static_cast<int>(gridDim.x) * kKeysPerBlock) {
+  // Lane l knows level l.
+  const int survivors = lane < batch.levels ? counters.survivors[lane] : 0;
+  const LevelShare share =
+      ShareOfLevel(survivors > kMaxRanked ? 0 : DivUp(survivors, kKeysPerBlock));
+  const uint64_t* __restrict__ lists = batch.survivors + frame_index * batch.corner_stride;
+  for (int group = static_cast<int>(blockIdx.x); group < share.total;
+       group += static_cast<int>(gridDim.x)) {
+    const int l = LevelOf(share, group);
+    const int count = __shfl_sync(kFullWarp, survivors, l);
+    const int begin =
+        (group - __shfl_sync(kFullWarp, share.begin, l)) * kKeysPerBlock + warp * kKeysPerWarp;
     uint64_t mine[kKeysPerWarp];
-    uint32_t better[kKeysPerWarp] = {};  // responses greater than mine, times kBetterOne ...
 #pragma unroll
-    for (int k = 0; k < kKeysPerWarp; ++k) mine[k] = begin + k < count ? keys[begin + k] : 0;
-      // ... plus keys smaller than mine.
-#pragma unroll 4
-    for (int i = lane; i < count; i += kWarpLanes) {
-      const uint64_t other = keys[i];
-#pragma unroll
-      for (int k = 0; k < kKeysPerWarp; ++k) {
-        better[k] += other < mine[k] ? 1u : 0u;
-        better[k] += (other >> kOrderShift) < (mine[k] >> kOrderShift) ? kBetterOne : 0u;
-      }
+    for (int k = 0; k < kKeysPerWarp; ++k) {
+      mine[k] = begin + k < count ? lists[batch.level[l].corner_offset + begin + k] : 0;
     }
+    uint32_t better[kKeysPerWarp] = {};     // responses greater than mine, times kBetterOne, plus
+                                            // keys smaller than mine
     uint32_t elsewhere[kKeysPerWarp] = {};  // greater responses of other levels
-    if (params.all_levels) {
-      for (int m = 0; m < batch.levels; ++m) {
-        if (m == l) continue;
-        const int others = counters.survivors[m];
-        const uint64_t* __restrict__ list =
-            batch.survivors + frame_lists + batch.level[m].corner_offset;
-        for (int i = lane; i < others; i += kWarpLanes) {
-          const uint64_t order = list[i] >> kOrderShift;
+    const int first_level = params.all_levels ? 0 : l;
+    const int last_level = params.all_levels ? batch.levels - 1 : l;
+    for (int m = first_level; m <= last_level; ++m) {
+      const int others = __shfl_sync(kFullWarp, survivors, m);
+      const uint64_t* __restrict__ list = lists + batch.level[m].corner_offset;
+      for (int chunk_begin = 0; chunk_begin < others; chunk_begin += kChunkKeys) {
+        const int chunk_count = Min(others - chunk_begin, kChunkKeys);
+        __syncthreads();  // nobody needs the last chunk any more
+        LoadChunk(list + chunk_begin, chunk_count, chunk);
+        __syncthreads();  // this one is there
+        if (m == l) {
+#pragma unroll 4
+          for (int i = lane; i < chunk_count; i += kWarpLanes) {
+            const uint64_t other = chunk[i];
 #pragma unroll
-          for (int k = 0; k < kKeysPerWarp; ++k) {
-            elsewhere[k] += order < (mine[k] >> kOrderShift) ? 1u : 0u;
+            for (int k = 0; k < kKeysPerWarp; ++k) {
+              better[k] += other < mine[k] ? 1u : 0u;
+              better[k] += (other >> kOrderShift) < (mine[k] >> kOrderShift) ? kBetterOne : 0u;
+            }
+          }
+        } else {
+          for (int i = lane; i < chunk_count; i += kWarpLanes) {
+            const uint64_t order = chunk[i] >> kOrderShift;
+#pragma unroll
+            for (int k = 0; k < kKeysPerWarp; ++k) {
+              elsewhere[k] += order < (mine[k] >> kOrderShift) ? 1u : 0u;
+            }
           }
         }
       }
     }
+    const auto cut = static_cast<uint32_t>(frame.second_cut[params.all_levels ? 0 : l]);
+    uint64_t* __restrict__ ranked =
+        batch.ranked + (static_cast<int64_t>(frame_index) * kMaxLevels + l) * kMaxRanked;
+    int kept = 0;
 #pragma unroll
     for (int k = 0; k < kKeysPerWarp; ++k) {
       const uint32_t counts = WarpSum(better[k]);
@@ -105,9 +127,9 @@ __global__ __launch_bounds__(kWarps* kWarpLanes) void RankKernel(
         ++kept;
       }
     }
+    // Sums of integers do not depend on their order.
+    if (lane == 0 && kept > 0) atomicAdd(&counters.kept[l], kept);
   }
-  // Sums of integers do not depend on their order.
-  if (lane == 0 && kept > 0) atomicAdd(&counters.kept[l], kept);
 }
 
 // Number of sorted keys whose order is at most `last`.
@@ -172,11 +194,10 @@ __global__ void CutSortedKernel(const __grid_constant__ LargeRankParams params) 
 absl::Status LaunchRank(const RankParams& params, cudaStream_t stream) {
   const BatchView& batch = params.batch;
   if (batch.frame_count == 0) return absl::OkStatus();
-  // Enough for the survivors of a level of some 2,000 features; the loop takes the rest. Blocks
-  // without work cost little, but a batch would have many.
-  const int blocks = batch.frame_count == 1 ? 256 : 32;
-  const dim3 grid(blocks, batch.levels, batch.frame_count);
-  RankKernel<<<grid, kWarps * kWarpLanes, 0, stream>>>(params);
+  // Four blocks a multiprocessor of the largest devices, all at once; the loop takes the rest.
+  constexpr int kBlocksForOne = 528;
+  const dim3 grid(Max(kBlocksForOne / batch.frame_count, 66), batch.frame_count);
+  RankKernel<<<grid, kThreads, 0, stream>>>(params);
   return CheckLaunch("RankKernel");
 }
 
