@@ -121,8 +121,6 @@ class Sender {
       if (!stream_->Send(std::move(frame)).ok()) break;
     }
     (void)stream_->CloseSend();
-    absl::MutexLock lock(&mutex_);
-    ended_ = true;
   }
 
   // Frames of a known rate are stamped by it, so that a run can be repeated; others by the clock.
@@ -141,7 +139,6 @@ class Sender {
   std::deque<Sent> sent_ ABSL_GUARDED_BY(mutex_);
   int64_t unreadable_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: starts when everything else is there
 };
 
