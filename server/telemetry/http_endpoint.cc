@@ -21,7 +21,7 @@ namespace orbserve {
 namespace {
 
 constexpr char kMaxRequestBytes[] = "16384";
-constexpr char kRequestTimeoutMs[] = "10000";
+constexpr char kRequestTimeoutMs[] = "3000";
 constexpr int kMaxThreads = 64;
 
 constexpr char kPlainText[] = "text/plain; charset=utf-8";

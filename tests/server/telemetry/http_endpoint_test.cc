@@ -206,6 +206,17 @@ TEST_F(HttpEndpointTest, SilentPeersDoNotStopTheProbes) {
   EXPECT_THAT(Get(endpoint_->port(), "/healthz"), StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_F(HttpEndpointTest, ManySilentPeersHoldTheProbesUpForAMomentOnly) {
+  std::vector<std::unique_ptr<Connection>> silent;
+  for (int i = 0; i < 20; ++i) {
+    silent.push_back(std::make_unique<Connection>(endpoint_->port()));
+    silent.back()->Send("GET /metr");
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(Get(endpoint_->port(), "/healthz"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+}
+
 TEST(HttpEndpointAddressTest, TakenPortIsAClearError) {
   const auto page = [] { return std::string(); };
   const auto ready = [] { return absl::OkStatus(); };
