@@ -404,6 +404,15 @@ class Server::Impl {
     return is_quiet;
   }
 
+  // The device may yet be lost, or only be slow: what is here waits, what is new goes elsewhere.
+  void OnDeviceStall(bool stalled) ABSL_LOCKS_EXCLUDED(health_mutex_) {
+    absl::MutexLock lock(&health_mutex_);
+    if (closing_ || draining_ || device_lost_) return;
+    device_stalled_ = stalled;
+    SetHealth(!stalled);
+    spdlog::warn("event={}", stalled ? "device_stalls" : "device_answers_again");
+  }
+
   void OnDeviceLost(const DeviceLoss& loss) ABSL_LOCKS_EXCLUDED(health_mutex_) {
     absl::MutexLock lock(&health_mutex_);
     if (closing_) return;
@@ -420,6 +429,9 @@ class Server::Impl {
   absl::Status Ready() const {
     if (device_lost_) return MakeError(ErrorReason::kDeviceLost, "a device was lost");
     if (draining_) return MakeError(ErrorReason::kDraining, "draining");
+    if (device_stalled_) {
+      return MakeError(ErrorReason::kDeviceLost, "a device does not answer at the moment");
+    }
     return absl::OkStatus();
   }
 
@@ -428,6 +440,7 @@ class Server::Impl {
   absl::Mutex health_mutex_;
   bool closing_ ABSL_GUARDED_BY(health_mutex_) = false;
   std::atomic<bool> draining_{false};
+  std::atomic<bool> device_stalled_{false};
   std::atomic<bool> device_lost_{false};
   SystemClock clock_;
   const std::unique_ptr<FeatureBackend> backend_;
@@ -454,6 +467,7 @@ class Server::Impl {
     options.silence =
         std::chrono::milliseconds(config_.backend().device_deadline_ms()) + kSilenceMargin;
     options.rescue_time = kRescueTime;
+    options.on_stall = [this](bool stalled) { OnDeviceStall(stalled); };
     options.on_lost = [this](const DeviceLoss& loss) { OnDeviceLost(loss); };
     return std::make_unique<FailoverBackend>(std::move(primary), std::move(fallback), &clock_,
                                              std::make_unique<WorkerPool>(1), std::move(options));

@@ -16,6 +16,14 @@
 namespace orbserve {
 namespace {
 
+// Answers before stalls are judged: the first ones are slow, as code is loaded when it is first
+// used.
+constexpr int kFirstAnswers = 16;
+// How many times the usual is a stall, and how much of what was usual remains usual at each answer:
+// it is about the slowest of the latest hundred.
+constexpr int kStallFactor = 4;
+constexpr double kUsualDecay = 0.99;
+
 bool IsLoss(const absl::Status& status) {
   return !status.ok() && ReasonOf(status) == ErrorReason::kDeviceLost;
 }
@@ -129,11 +137,13 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
       {
         absl::MutexLock lock(&mutex_);
         WorkBegins();
+        ++plans_in_making_;
       }
       auto plan = primary_->MakePlan(spec);
       {
         absl::MutexLock lock(&mutex_);
         WorkEnds();
+        --plans_in_making_;
       }
       if (plan.ok()) return std::make_shared<FailoverPlan>(*std::move(plan), nullptr, lost_);
       if (!IsLoss(plan.status())) return plan.status();
@@ -256,11 +266,36 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   void WorkBegins() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (working_++ == 0) heard_at_ = clock_->Now();
     // Set once in a while and not once per batch: OnAlarm() looks how old the last answer is.
-    if (!armed_ && !lost()) Arm(heard_at_ + options_.silence);
+    if (!armed_ && !lost()) Arm(NextLook(heard_at_));
   }
   void WorkEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     --working_;
-    if (!closed_) heard_at_ = clock_->Now();
+    if (closed_) return;
+    const SteadyTime now = clock_->Now();
+    // Plans are slow, and so is what waits for them; that is not usual.
+    const bool is_batch = plans_in_making_ == 0;
+    if (is_batch && answers_ < kFirstAnswers) {
+      ++answers_;
+    } else if (is_batch && !stalled_) {
+      usual_ = std::max(now - heard_at_,
+                        std::chrono::duration_cast<SteadyTime::duration>(usual_ * kUsualDecay));
+    }
+    heard_at_ = now;
+    if (stalled_ && !lost()) Stall(false);
+  }
+  SteadyTime::duration StallLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::max<SteadyTime::duration>(options_.stall, kStallFactor * usual_);
+  }
+  // When to look again, with the last answer at `heard`.
+  SteadyTime NextLook(SteadyTime heard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (stalled_) return heard + options_.silence;
+    return heard + std::min<SteadyTime::duration>(StallLimit(), options_.silence);
+  }
+  void Stall(bool stalled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    stalled_ = stalled;
+    Post([stalled](Core& core) {
+      if (core.options_.on_stall && !core.lost()) core.options_.on_stall(stalled);
+    });
   }
   void Arm(SteadyTime when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     armed_ = true;
@@ -268,12 +303,12 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   }
 
   void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_) {
-    bool is_silent = false;
     {
       absl::MutexLock lock(&mutex_);
       armed_ = false;
+      const SteadyTime now = clock_->Now();
       if (lost()) {
-        if (clock_->Now() >= give_up_at_) {
+        if (now >= give_up_at_) {
           Post([](Core& core) { core.GiveUp(); });
         } else {
           Arm(give_up_at_);
@@ -281,14 +316,17 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
         return;
       }
       if (working_ == 0) return;
-      is_silent = clock_->Now() >= heard_at_ + options_.silence;
-      if (!is_silent) Arm(heard_at_ + options_.silence);
+      if (now < heard_at_ + options_.silence) {
+        const bool may_judge = plans_in_making_ == 0 && answers_ == kFirstAnswers;
+        if (!stalled_ && may_judge && now >= heard_at_ + StallLimit()) Stall(true);
+        const SteadyTime next = NextLook(heard_at_);
+        Arm(next > now ? next : std::min(now + StallLimit(), heard_at_ + options_.silence));
+        return;
+      }
     }
-    if (is_silent) {
-      NoteLoss("", MakeError(ErrorReason::kDeviceLost,
-                             absl::StrCat("the device holds work and has answered nothing for ",
-                                          options_.silence.count(), " ms")));
-    }
+    NoteLoss("", MakeError(ErrorReason::kDeviceLost,
+                           absl::StrCat("the device holds work and has answered nothing for ",
+                                        options_.silence.count(), " ms")));
   }
 
   void NoteLoss(absl::string_view device, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -551,6 +589,10 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   int working_ ABSL_GUARDED_BY(mutex_) = 0;      // batches and plans that are with the primary
   SteadyTime heard_at_ ABSL_GUARDED_BY(mutex_);  // when it last gave one back, or got the first
+  SteadyTime::duration usual_ ABSL_GUARDED_BY(mutex_){};  // longest wait for an answer lately
+  int answers_ ABSL_GUARDED_BY(mutex_) = 0;               // up to kFirstAnswers
+  int plans_in_making_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stalled_ ABSL_GUARDED_BY(mutex_) = false;
   bool armed_ ABSL_GUARDED_BY(mutex_) = false;
   SteadyTime give_up_at_ ABSL_GUARDED_BY(mutex_) = kNever;
   bool gave_up_ ABSL_GUARDED_BY(mutex_) = false;

@@ -8,6 +8,12 @@
 // for `silence`: a driver that hangs may block the primary's own threads, so it is not trusted to
 // notice. Once lost, always lost.
 //
+// Before that, it stalls: it holds work and has answered nothing for four times as long as was
+// usual lately, and for `stall` at least. A driver takes its time to report a fault (hundreds of
+// milliseconds were seen), and a hang counts as a loss only after `silence`; meanwhile new work
+// should go elsewhere. A stall ends with the next answer. While a plan is made, which may hold up
+// everything else, and before the first few answers nothing counts as a stall.
+//
 // From then on:
 //  - `on_lost` is called, once, before anything else happens;
 //  - what the primary has not answered, and what is submitted later, is computed by the fallback,
@@ -45,16 +51,19 @@ struct DeviceLoss {
 };
 
 struct FailoverOptions {
+  std::chrono::milliseconds stall{60};
   std::chrono::milliseconds silence{10'500};
   std::chrono::milliseconds rescue_time{1'000};
-  // From the thread of the executor. Must not block.
+  // Both from the thread of the executor, one after the other; must not block. `on_stall` is told
+  // the beginning, true, and the end of each stall, unless it ends in a loss.
+  std::function<void(bool)> on_stall;
   std::function<void(const DeviceLoss&)> on_lost;
 };
 
 class FailoverBackend final : public FeatureBackend {
  public:
-  // `clock` must outlive the backend. `executor`, with one thread at least, is used only after a
-  // loss.
+  // `clock` must outlive the backend. `executor` has one thread, and works only when something is
+  // wrong.
   FailoverBackend(std::unique_ptr<FeatureBackend> primary, std::unique_ptr<FeatureBackend> fallback,
                   Clock* clock, std::unique_ptr<Executor> executor, FailoverOptions options);
   ~FailoverBackend() override;

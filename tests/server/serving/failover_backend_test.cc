@@ -169,8 +169,10 @@ class FailoverBackendTest : public ::testing::Test {
     primary_->destroyed = &primary_destroyed_;
     fallback_->max_batch_frames = 1;
     FailoverOptions options;
+    options.stall = milliseconds(50);
     options.silence = milliseconds(500);
     options.rescue_time = milliseconds(100);
+    options.on_stall = [this](bool stalled) { stalls_.push_back(stalled); };
     options.on_lost = [this](const DeviceLoss& loss) {
       losses_.push_back(loss);
       rescued_before_told_ = !fallback_->batches.empty();
@@ -218,6 +220,15 @@ class FailoverBackendTest : public ::testing::Test {
     fallback_->FinishBatch();
     ASSERT_EQ(backend_->state(), BackendState::kLost);
   }
+  // Batches that each take so long.
+  void Answer(int batches, milliseconds each) {
+    for (int i = 0; i < batches; ++i) {
+      Submit({1});
+      clock_.Advance(each);
+      primary_->FinishBatch();
+      RunTasks();
+    }
+  }
   void ExpectFeatures(const FrameAnswer& answer, size_t count) {
     ASSERT_TRUE(answer.status.ok()) << answer.status;
     EXPECT_EQ(answer.features->count(), count);
@@ -235,6 +246,7 @@ class FailoverBackendTest : public ::testing::Test {
   std::vector<int> counts_;
   std::vector<MatchBatchAnswer> match_answers_;
   std::vector<DeviceLoss> losses_;
+  std::vector<bool> stalls_;
   bool rescued_before_told_ = false;
 };
 
@@ -351,6 +363,68 @@ TEST_F(FailoverBackendTest, EachAnswerIsASignOfLife) {
   RunTasks();
   EXPECT_TRUE(losses_.empty());
   EXPECT_EQ(counts_, (std::vector<int>{1, 1, 1, 1}));
+}
+
+TEST_F(FailoverBackendTest, AStallIsToldAndEndsWithTheNextAnswer) {
+  Answer(20, milliseconds(1));
+  Submit({10});
+  clock_.Advance(milliseconds(49));
+  RunTasks();
+  EXPECT_TRUE(stalls_.empty());
+  clock_.Advance(milliseconds(1));
+  RunTasks();
+  EXPECT_EQ(stalls_, std::vector<bool>{true});
+  EXPECT_EQ(backend_->state(), BackendState::kOk);
+  primary_->FinishBatch();
+  RunTasks();
+  EXPECT_EQ(stalls_, (std::vector<bool>{true, false}));
+  EXPECT_TRUE(losses_.empty());
+}
+
+TEST_F(FailoverBackendTest, AStallThatDoesNotEndIsALoss) {
+  Answer(20, milliseconds(1));
+  Submit({10});
+  clock_.Advance(milliseconds(499));
+  RunTasks();
+  EXPECT_TRUE(losses_.empty());
+  clock_.Advance(milliseconds(1));
+  RunTasks();
+  EXPECT_EQ(stalls_, std::vector<bool>{true});
+  EXPECT_EQ(losses_.size(), 1u);
+  fallback_->FinishBatch();
+}
+
+TEST_F(FailoverBackendTest, WhatIsUsualIsNoStall) {
+  Answer(20, milliseconds(40));
+  Answer(20, milliseconds(100));
+  Submit({10});
+  clock_.Advance(milliseconds(390));
+  RunTasks();
+  EXPECT_TRUE(stalls_.empty());
+  clock_.Advance(milliseconds(10));
+  RunTasks();
+  EXPECT_EQ(stalls_, std::vector<bool>{true});
+  primary_->FinishBatch();
+  RunTasks();
+}
+
+TEST_F(FailoverBackendTest, TheFirstAnswersAndPlansMayTakeLong) {
+  Answer(4, milliseconds(300));
+  EXPECT_TRUE(stalls_.empty());
+  Answer(20, milliseconds(1));
+  Submit({10});
+  primary_->on_make_plan = [this] { clock_.Advance(milliseconds(300)); };
+  ASSERT_TRUE(backend_->MakePlan({320, 240, {}}).ok());
+  primary_->FinishBatch();
+  RunTasks();
+  EXPECT_TRUE(stalls_.empty());
+  // And are not usual afterwards.
+  Submit({10});
+  clock_.Advance(milliseconds(60));
+  RunTasks();
+  EXPECT_EQ(stalls_, std::vector<bool>{true});
+  primary_->FinishBatch();
+  RunTasks();
 }
 
 TEST_F(FailoverBackendTest, APlanThatIsNeverMadeIsALossToo) {
