@@ -41,7 +41,13 @@ __device__ int LowestScore(const uint32_t (&histogram)[kHistogramCopies][kHistog
 #pragma unroll
   for (int copy = 0; copy < kHistogramCopies; ++copy) {
 #pragma unroll
-    for (int i = 0; i < kBinsPerLane; ++i) bin[i] += histogram[copy][first_bin + i];
+    for (int i = 0; i < kBinsPerLane; i += 4) {
+      const uint4 four = *reinterpret_cast<const uint4*>(&histogram[copy][first_bin + i]);
+      bin[i] += four.x;
+      bin[i + 1] += four.y;
+      bin[i + 2] += four.z;
+      bin[i + 3] += four.w;
+    }
   }
   uint32_t sum = 0;
 #pragma unroll

@@ -118,7 +118,7 @@ struct FrameCounters {
   int32_t survivors[kMaxLevels];
   int32_t kept[kMaxLevels];
   // Corners by FAST score; the copies are to be added.
-  uint32_t histogram[kMaxLevels][kHistogramCopies][kHistogramBins];
+  alignas(16) uint32_t histogram[kMaxLevels][kHistogramCopies][kHistogramBins];
 };
 
 // Everything a kernel needs to find its data; passed by value. Strides are per frame.
