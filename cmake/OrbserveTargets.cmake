@@ -29,12 +29,15 @@ if(ORBSERVE_SANITIZE)
   if(ORBSERVE_SANITIZE MATCHES "thread")
     # Before everything else on each link line, so that its functions come before those of the libraries.
     find_package(absl 20220623 CONFIG REQUIRED)
+    set(sanitizers ${PROJECT_SOURCE_DIR}/cmake/sanitizers)
     add_library(orbserve_tsan SHARED
-      ${PROJECT_SOURCE_DIR}/cmake/sanitizers/abseil_tsan.cc ${PROJECT_SOURCE_DIR}/cmake/sanitizers/grpc_tsan.cc
-      ${PROJECT_SOURCE_DIR}/cmake/sanitizers/tbb_tsan.cc)
+      ${sanitizers}/abseil_tsan.cc ${sanitizers}/grpc_tsan.cc ${sanitizers}/string_tsan.cc ${sanitizers}/tbb_tsan.cc)
+    target_compile_options(orbserve_tsan PRIVATE -fno-sanitize=thread)  # tsan.supp names it
     target_link_libraries(orbserve_tsan PRIVATE absl::synchronization absl::time ${CMAKE_DL_LIBS})
     link_libraries($<BUILD_INTERFACE:orbserve_tsan>)
-    add_link_options("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-Wl,--push-state,--no-as-needed,$<TARGET_FILE:orbserve_tsan>,--pop-state>")
+    set(ORBSERVE_TSAN_LINK_OPTIONS
+      -Wl,--push-state,--no-as-needed,$<TARGET_FILE:orbserve_tsan>,--pop-state,--version-script=${sanitizers}/programs.map)
+    add_link_options("$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${ORBSERVE_TSAN_LINK_OPTIONS}>")
   endif()
 endif()
 
