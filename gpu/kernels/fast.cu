@@ -42,7 +42,6 @@ constexpr int kHaloRows = 2 * kRadius;
 // Of both the image and the scores, in bytes: four rows of eight words meet no bank twice.
 constexpr int kPitch = 160;
 constexpr int kPitchWords = kPitch / 4;
-constexpr int kImageWords = kWarpLanes + 2;  // that are read of a row: one more at either side
 constexpr uint32_t kEachByte = 0x01010101u;
 constexpr uint32_t kHighBits = 0x80 * kEachByte;
 constexpr uint32_t kLowBits = 0x7f * kEachByte;
