@@ -14,7 +14,9 @@
 #include <absl/time/time.h>
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -52,6 +54,11 @@ using MutexVoid = void(absl::Mutex*);
 using MutexBool = bool(absl::Mutex*);
 
 constexpr absl::Duration kPoll = absl::Microseconds(100);
+constexpr absl::Duration kSlice = absl::Milliseconds(50);
+
+// Runs the handlers of signals that came meanwhile: the sanitizer does that inside functions of the
+// C library that it knows, of which this is one, and Abseil waits in none of them.
+void DeliverSignals() { usleep(0); }
 
 }  // namespace
 
@@ -127,14 +134,9 @@ bool Mutex::LockWhenWithDeadline(const Condition& cond, Time deadline) {
   return AwaitWithDeadline(cond, deadline);
 }
 
-// Waiting unlocks and locks inside the library.
-void CondVar::Wait(Mutex* mu) {
-  static auto* const real =
-      Real<void(CondVar*, Mutex*)>("7CondVar4WaitEP" ORBSERVE_ABSL_AGAIN "5MutexE");
-  __tsan_release(mu);
-  real(this, mu);
-  __tsan_acquire(mu);
-}
+// Waiting unlocks and locks inside the library. It is cut into slices, after each of which it looks
+// as if somebody had woken the waiter by mistake.
+void CondVar::Wait(Mutex* mu) { WaitWithDeadline(mu, absl::InfiniteFuture()); }
 
 bool CondVar::WaitWithTimeout(Mutex* mu, Duration timeout) {
   return WaitWithDeadline(mu, absl::Now() + timeout);
@@ -143,10 +145,12 @@ bool CondVar::WaitWithTimeout(Mutex* mu, Duration timeout) {
 bool CondVar::WaitWithDeadline(Mutex* mu, Time deadline) {
   static auto* const real = Real<bool(CondVar*, Mutex*, Time)>(
       "7CondVar16WaitWithDeadlineEP" ORBSERVE_ABSL_AGAIN "5MutexE" ORBSERVE_ABSL_AGAIN "4TimeE");
+  const Time slice_end = absl::Now() + kSlice;
   __tsan_release(mu);
-  const bool timed_out = real(this, mu, deadline);
+  const bool timed_out = real(this, mu, std::min(deadline, slice_end));
   __tsan_acquire(mu);
-  return timed_out;
+  DeliverSignals();
+  return timed_out && deadline <= slice_end;
 }
 
 void Notification::Notify() {
