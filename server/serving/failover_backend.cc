@@ -251,7 +251,10 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   }
   template <typename Batch>
   static void Answer(std::unique_ptr<Batch> batch) {
-    std::move(batch->done)(std::move(batch->answer));
+    auto done = std::move(batch->done);
+    auto answer = std::move(batch->answer);
+    batch.reset();  // the slots go back before the next frames ask for some
+    std::move(done)(std::move(answer));
   }
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return frames_.empty() && matches_.empty();
