@@ -99,9 +99,13 @@ absl::StatusOr<Plan> MakePlan(const ExtractOptions& options) {
   absl::StatusOr<std::vector<InputFile>> files =
       ExpandInputs(options.inputs, std::cin, options.draw_folder);
   if (!files.ok()) return files.status();
+  if (to_files || !options.draw_folder.empty()) {
+    if (absl::Status status = CheckOneOutputEach(*files); !status.ok()) return status;
+  }
   plan.files = TakeShard(*std::move(files), plan.shard);
   for (const InputFile& file : plan.files) {
-    plan.name_width = std::max(plan.name_width, file.relative.size());
+    if (!file.problem.ok()) continue;
+    plan.name_width = std::max(plan.name_width, NameOnOneLine(file.relative).size());
   }
   return plan;
 }
@@ -116,10 +120,10 @@ std::string OverlayPath(const ExtractOptions& options, const InputFile& file) {
 
 std::string TableRow(const Plan& plan, const InputFile& file, const v1::ExtractResponse& response) {
   const v1::FeatureSet& features = response.features();
-  const std::string row =
-      absl::StrFormat("%-*s  %11s  %8d  %9.2f", static_cast<int>(plan.name_width), file.relative,
-                      absl::StrCat(features.image_width_px(), "x", features.image_height_px()),
-                      features.x_size(), static_cast<double>(response.timings().total_ns()) / 1e6);
+  const std::string row = absl::StrFormat(
+      "%-*s  %11s  %8d  %9.2f", static_cast<int>(plan.name_width), NameOnOneLine(file.relative),
+      absl::StrCat(features.image_width_px(), "x", features.image_height_px()), features.x_size(),
+      static_cast<double>(response.timings().total_ns()) / 1e6);
   if (!plan.with_energy) return absl::StrCat(row, "\n");
   return absl::StrFormat("%s  %9s\n", row, EnergyText(response.execution()));
 }
@@ -185,7 +189,7 @@ void ReportFile(const Plan& plan, Console* console, const InputFile& file,
     std::fwrite(text->data(), 1, text->size(), stdout);
     return;
   }
-  console->Error(absl::StrCat(file.path, ": ", ErrorText(text.status())));
+  console->Error(absl::StrCat(NameOnOneLine(file.path), ": ", ErrorText(text.status())));
   if (plan.listing != Listing::kJson) return;
   JsonWriter json;
   json.BeginObject().Key("image").String(file.relative);
@@ -221,7 +225,7 @@ int RunExtract(const ExtractOptions& options) {
   size_t skipped = 0;
   if (options.resume) {
     skipped = std::erase_if(plan->files, [&](const InputFile& file) {
-      return log->IsDone(file.path, OutputName(file, plan->format)) &&
+      return file.problem.ok() && log->IsDone(file.path, OutputName(file, plan->format)) &&
              (options.draw_folder.empty() || access(OverlayPath(options, file).c_str(), R_OK) == 0);
     });
     if (skipped > 0) console.Note(absl::StrCat(skipped, " images were done before"));

@@ -117,7 +117,10 @@ bool ExtractRun::TakeNext(size_t* index) {
 
 void ExtractRun::LoadLoop(client::ExtractPipeline* pipeline) {
   for (size_t index = 0; TakeNext(&index);) {
-    absl::StatusOr<v1::Frame> frame = LoadMaskedFrame((*files_)[index].path, *setup_, limits_);
+    const InputFile& file = (*files_)[index];
+    absl::StatusOr<v1::Frame> frame = file.problem.ok()
+                                          ? LoadMaskedFrame(file.path, *setup_, limits_)
+                                          : absl::StatusOr<v1::Frame>(file.problem);
     if (!frame.ok()) {
       Answered({.index = index, .bytes = 0, .response = frame.status()});
       continue;

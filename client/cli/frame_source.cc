@@ -4,7 +4,6 @@
 #include "client/cli/frame_source.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +33,9 @@ class FolderSource : public FrameSource {
   std::optional<Item> Next() override {
     if (next_ == files_.size()) return std::nullopt;
     const InputFile& file = files_[next_++];
-    Item item{.name = file.relative, .frame = LoadFrame(file.path, limits_)};
+    Item item{.name = file.relative,
+              .frame = file.problem.ok() ? LoadFrame(file.path, limits_)
+                                         : absl::StatusOr<v1::Frame>(file.problem)};
     if (keep_pictures_ && item.frame.ok()) {
       absl::StatusOr<Picture> picture = LoadPicture(file.path, limits_);
       if (picture.ok()) {
@@ -58,13 +59,18 @@ class FolderSource : public FrameSource {
 
 class VideoSource : public FrameSource {
  public:
-  VideoSource(std::unique_ptr<Y4mReader> reader, bool keep_pictures)
-      : reader_(std::move(reader)), keep_pictures_(keep_pictures) {}
+  VideoSource(std::string name, std::unique_ptr<Y4mReader> reader, bool keep_pictures)
+      : name_(std::move(name)), reader_(std::move(reader)), keep_pictures_(keep_pictures) {}
 
   std::optional<Item> Next() override {
     if (ended_) return std::nullopt;
     absl::StatusOr<std::optional<Picture>> picture = reader_->Next();
-    if (picture.ok() && !picture->has_value()) return std::nullopt;
+    if (picture.ok() && !picture->has_value()) {
+      ended_ = true;
+      if (next_ > 0 || Interrupted()) return std::nullopt;
+      return Item{.name = name_,
+                  .frame = absl::InvalidArgumentError("the Y4M video has no frames")};
+    }
     Item item{.name = absl::StrFormat("%06d", next_++), .frame = v1::Frame()};
     if (!picture.ok()) {
       // Where the next frame would begin is not known any more.
@@ -81,6 +87,7 @@ class VideoSource : public FrameSource {
   double fps() const override { return reader_->fps(); }
 
  private:
+  const std::string name_;
   const std::unique_ptr<Y4mReader> reader_;
   const bool keep_pictures_;
   int64_t next_ = 0;
@@ -101,18 +108,11 @@ bool IsVideo(const std::string& path) {
   return Y4mReader::Recognises(absl::string_view(start, size));
 }
 
-// A descriptor whose reads look up from time to time: whoever feeds a pipe may stop to write
-// without closing it, and the command must end all the same when it is interrupted.
+// A descriptor whose reads end when the command is interrupted.
 int DescriptorOf(void* cookie) { return static_cast<int>(reinterpret_cast<intptr_t>(cookie)); }
 
 ssize_t ReadUnlessInterrupted(void* cookie, char* buffer, size_t size) {
-  constexpr int kPollMs = 100;
-  while (!Interrupted()) {
-    pollfd input = {.fd = DescriptorOf(cookie), .events = POLLIN, .revents = 0};
-    const int ready = poll(&input, 1, kPollMs);
-    if (ready > 0) return read(input.fd, buffer, size);
-    if (ready < 0 && errno != EINTR) return -1;
-  }
+  if (AwaitReadable(DescriptorOf(cookie))) return read(DescriptorOf(cookie), buffer, size);
   return 0;  // as if the video ended here
 }
 
@@ -142,13 +142,13 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& 
     const int fd = source == "-" ? dup(STDIN_FILENO) : open(source.c_str(), O_RDONLY | O_CLOEXEC);
     FILE* file = fd < 0 ? nullptr : OpenInterruptible(fd);
     if (file == nullptr) return absl::ErrnoToStatus(errno, source.c_str());
+    const std::string name = source == "-" ? "stdin" : source;
     absl::StatusOr<std::unique_ptr<Y4mReader>> reader = Y4mReader::Create(file, limits);
     if (!reader.ok()) {
       return absl::Status(reader.status().code(),
-                          absl::StrCat(source == "-" ? "stdin" : source, ": ",
-                                       std::string(reader.status().message())));
+                          absl::StrCat(name, ": ", std::string(reader.status().message())));
     }
-    return std::make_unique<VideoSource>(*std::move(reader), keep_pictures);
+    return std::make_unique<VideoSource>(name, *std::move(reader), keep_pictures);
   }
   std::istringstream no_names;
   absl::StatusOr<std::vector<InputFile>> files = ExpandInputs({source}, no_names, excluded_folder);

@@ -37,6 +37,7 @@ class FrameSource {
 // The source that `source` names: a folder of images, an image, a Y4M file, or "-" for Y4M on
 // standard input. `keep_pictures`: every item has its picture, to draw on. `excluded_folder`: as
 // ExpandInputs has it.
+// A video without frames gives one item, of its own name, with an error.
 // Errors: as ExpandInputs and Y4mReader; UNIMPLEMENTED for cameras.
 absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& source,
                                                              const PictureLimits& limits,

@@ -19,6 +19,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/picture_size.h"
 #include "client/cli/png_file.h"
 #include "client/cli/pnm_file.h"
@@ -143,7 +144,8 @@ absl::StatusOr<Picture> Decode(ImageType type, std::string bytes, const PictureL
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: a named pipe is opened though nobody writes to it yet; then we wait for them.
+  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return ErrnoStatus("cannot be opened");
   struct stat info = {};
   if (fstat(file.get(), &info) != 0) return ErrnoStatus("cannot be read");
@@ -158,8 +160,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   size_t used = 0;
   for (;;) {
     if (used == bytes.size()) bytes.resize(bytes.size() * 2);
+    if (!S_ISREG(info.st_mode) && !AwaitReadable(file.get())) {
+      return absl::CancelledError("interrupted");
+    }
     const ssize_t count = read(file.get(), bytes.data() + used, bytes.size() - used);
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) return ErrnoStatus("cannot be read");
     if (count == 0) break;
     used += static_cast<size_t>(count);
@@ -237,6 +242,11 @@ absl::StatusOr<v1::Frame> LoadFrame(const std::string& path, const PictureLimits
 }
 
 absl::StatusOr<Picture> LoadPicture(const std::string& path, const PictureLimits& limits) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) {
+    return absl::InvalidArgumentError(
+        "is a pipe or a device, which is read once only; to be drawn on it must be a file");
+  }
   absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return bytes.status();
   const ImageType type = TypeOf(*bytes);

@@ -18,8 +18,9 @@
 
 namespace orbserve::cli {
 
-// Reads a file whole. NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT: a folder, empty, or larger
-// than any image that is accepted.
+// Reads a file, or what comes out of a pipe, whole. NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT:
+// a folder, empty, or larger than any image that is accepted; CANCELLED: interrupted while it
+// waited for a pipe.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Writes `bytes` beside `path` and renames, so that `path` is never half a file. Makes the folders
@@ -30,7 +31,8 @@ absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 // fixed-point formula that the server has for colour.
 absl::StatusOr<v1::Frame> LoadFrame(const std::string& path, const PictureLimits& limits);
 
-// The image in `path`, to draw on; JPEG in colour, EXIF rotation ignored as the server does.
+// The image in `path`, to draw on; JPEG in colour, EXIF rotation ignored as the server does. It has
+// been read before to be sent: INVALID_ARGUMENT for a pipe, which has nothing left.
 absl::StatusOr<Picture> LoadPicture(const std::string& path, const PictureLimits& limits);
 
 // The mask in `path`, PNG or PNM: a pixel is kept where any channel is not 0.

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -69,37 +70,37 @@ std::error_code AddEntries(const fs::path& folder, const fs::path& root,
       if (entry->is_symlink(ignored)) continue;  // could lead in a circle
       if (!excluded_folder.empty() && fs::equivalent(path, excluded_folder, ignored)) continue;
       if (AddEntries(path, root, excluded_folder, files))
-        files->push_back({path.native(), relative});
+        files->push_back({path.native(), relative, absl::OkStatus()});
     } else if (HasKnownEnding(path) && IsImageEntry(*entry)) {
-      files->push_back({path.native(), relative});
+      files->push_back({path.native(), relative, absl::OkStatus()});
     }
   }
   return error;
 }
 
-absl::Status AddFolder(const std::string& folder, const std::string& excluded_folder,
-                       std::vector<InputFile>* files) {
+void AddFolder(const std::string& folder, const std::string& excluded_folder,
+               std::vector<InputFile>* files) {
   const size_t before = files->size();
-  if (const std::error_code error = AddEntries(folder, folder, excluded_folder, files)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, ": the folder cannot be read: ", error.message()));
-  }
-  if (files->size() == before) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, ": no image in this folder (jpg, jpeg, png, pgm, ppm, pnm)"));
+  const std::error_code error = AddEntries(folder, folder, excluded_folder, files);
+  if (error) {
+    files->push_back(
+        {folder, RelativeNameOf(folder),
+         absl::InvalidArgumentError(absl::StrCat("the folder cannot be read: ", error.message()))});
+  } else if (files->size() == before) {
+    files->push_back(
+        {folder, RelativeNameOf(folder),
+         absl::InvalidArgumentError("no image in this folder (jpg, jpeg, png, pgm, ppm, pnm)")});
   }
   std::sort(
       files->begin() + static_cast<std::ptrdiff_t>(before), files->end(),
       [](const InputFile& a, const InputFile& b) { return NaturalLess(a.relative, b.relative); });
-  return absl::OkStatus();
 }
 
-absl::Status AddInput(const std::string& input, const std::string& excluded_folder,
-                      std::vector<InputFile>* files) {
+void AddInput(const std::string& input, const std::string& excluded_folder,
+              std::vector<InputFile>* files) {
   std::error_code error;
   if (fs::is_directory(input, error)) return AddFolder(input, excluded_folder, files);
-  files->push_back({input, RelativeNameOf(input)});
-  return absl::OkStatus();
+  files->push_back({input, RelativeNameOf(input), absl::OkStatus()});
 }
 
 }  // namespace
@@ -155,21 +156,30 @@ absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string
   std::vector<InputFile> files;
   for (const std::string& input : inputs) {
     if (input != "-") {
-      if (absl::Status status = AddInput(input, excluded_folder, &files); !status.ok()) {
-        return status;
-      }
+      AddInput(input, excluded_folder, &files);
       continue;
     }
     for (std::string name; std::getline(names, name);) {
       if (absl::EndsWith(name, "\r")) name.pop_back();
-      if (name.empty()) continue;
-      if (absl::Status status = AddInput(name, excluded_folder, &files); !status.ok()) {
-        return status;
-      }
+      if (!name.empty()) AddInput(name, excluded_folder, &files);
     }
   }
+  const bool has_image = std::any_of(files.begin(), files.end(),
+                                     [](const InputFile& file) { return file.problem.ok(); });
+  if (!has_image && !files.empty()) {
+    std::string text = absl::StrCat(files[0].path, ": ", std::string(files[0].problem.message()));
+    if (files.size() > 1) {
+      absl::StrAppend(&text, "; nothing to do in the other ", files.size() - 1, " folders either");
+    }
+    return absl::InvalidArgumentError(text);
+  }
+  return files;
+}
+
+absl::Status CheckOneOutputEach(absl::Span<const InputFile> files) {
   absl::flat_hash_map<std::string, const std::string*> seen;
   for (const InputFile& file : files) {
+    if (!file.problem.ok()) continue;
     const auto [at, added] = seen.emplace(file.relative, &file.path);
     if (!added) {
       return absl::InvalidArgumentError(absl::StrCat("two inputs would write one output, ",
@@ -177,15 +187,32 @@ absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string
                                                      file.path));
     }
   }
-  return files;
+  return absl::OkStatus();
+}
+
+std::string NameOnOneLine(absl::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\\') {
+      text += "\\\\";
+    } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      absl::StrAppend(&text, "\\x", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    } else {
+      text.push_back(c);
+    }
+  }
+  return text;
 }
 
 std::vector<InputFile> TakeShard(std::vector<InputFile> files, const Shard& shard) {
   if (shard.count == 1) return files;
   std::vector<size_t> order(files.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&files](size_t a, size_t b) { return files[a].relative < files[b].relative; });
+  std::sort(order.begin(), order.end(), [&files](size_t a, size_t b) {
+    return std::tie(files[a].relative, files[a].path) < std::tie(files[b].relative, files[b].path);
+  });
   std::vector<size_t> taken;
   for (size_t i = static_cast<size_t>(shard.index); i < order.size();
        i += static_cast<size_t>(shard.count)) {

@@ -21,6 +21,7 @@ namespace orbserve::cli {
 struct InputFile {
   std::string path;      // to open
   std::string relative;  // names outputs: below its folder, or as given (docs/cli.md)
+  absl::Status problem;  // why there is nothing to open; mostly OK
 };
 
 // The `index`-th of `count` shards; 0 <= index < count.
@@ -41,11 +42,19 @@ absl::StatusOr<Shard> ParseShard(absl::string_view text);
 // natural order, hidden entries left out; for "-" the names in `names`, one a line. Folders equal
 // to `excluded_folder` (may be empty) are not entered, nor are links to folders. An input that is
 // not there, a broken link with a known ending and a folder below that cannot be read are listed
-// all the same: opening them tells why. INVALID_ARGUMENT: a folder without any image; two inputs of
-// the same relative path.
+// all the same: opening them tells why. A folder given that cannot be read or has no image is
+// listed with its problem. INVALID_ARGUMENT: there are only such folders.
 absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string> inputs,
                                                     std::istream& names,
                                                     const std::string& excluded_folder);
+
+// INVALID_ARGUMENT where two of the files have one relative path, so that one output would replace
+// the other.
+absl::Status CheckOneOutputEach(absl::Span<const InputFile> files);
+
+// `name` for people and for files of lines: control characters and backslashes as \n, \\ or \x1b,
+// so that it is on one line, and two names never look alike.
+std::string NameOnOneLine(absl::string_view name);
 
 // Every `count`-th of the files by byte-sorted relative path, from the `index`-th on; kept in their
 // order. The shards of one count part the files between them.

@@ -3,7 +3,10 @@
 
 #include "client/cli/interrupt.h"
 
+#include <poll.h>
+
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 
 namespace orbserve::cli {
@@ -26,5 +29,16 @@ void CatchInterrupts() {
 }
 
 bool Interrupted() { return interrupted.load(std::memory_order_relaxed); }
+
+bool AwaitReadable(int fd) {
+  constexpr int kPollMs = 100;
+  while (!Interrupted()) {
+    pollfd input = {.fd = fd, .events = POLLIN, .revents = 0};
+    const int ready = poll(&input, 1, kPollMs);
+    // What is wrong with the descriptor, the read will tell.
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
+  }
+  return false;
+}
 
 }  // namespace orbserve::cli

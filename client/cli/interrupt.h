@@ -13,6 +13,10 @@ void CatchInterrupts();
 // Whether the command has been asked to stop.
 bool Interrupted();
 
+// Waits until a read of `fd` would not block; false when the command has been asked to stop by then
+// (whoever feeds a pipe may never come, or stop to write without closing it).
+bool AwaitReadable(int fd);
+
 }  // namespace orbserve::cli
 
 #endif  // ORBSERVE_CLIENT_CLI_INTERRUPT_H_

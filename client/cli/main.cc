@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -178,5 +179,8 @@ int Main(int argc, char** argv) {
 }  // namespace orbserve::cli
 
 int main(int argc, char** argv) {
+  // gRPC writes lines of its own to standard error; what matters of them is told by us. Set it to
+  // see them.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   return orbserve::cli::FinishOutput(orbserve::cli::Main(argc, argv));
 }

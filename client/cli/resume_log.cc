@@ -26,12 +26,11 @@ namespace fs = std::filesystem;
 
 constexpr char kFilePrefix[] = ".orbserve-done.";
 
-// "FINGERPRINT BYTES CHANGED_NS OUTPUT"; empty when `input` is not there, or when the output's name
-// cannot stand in a line.
+// "FINGERPRINT BYTES CHANGED_NS OUTPUT"; empty when `input` is not there. `output` is on one line.
 std::string LineOf(const std::string& fingerprint, const std::string& input,
                    const std::string& output) {
   struct stat info = {};
-  if (stat(input.c_str(), &info) != 0 || absl::StrContains(output, "\n")) return "";
+  if (stat(input.c_str(), &info) != 0) return "";
   const int64_t changed_ns =
       static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
   return absl::StrCat(fingerprint, " ", static_cast<int64_t>(info.st_size), " ", changed_ns, " ",
@@ -90,16 +89,18 @@ absl::StatusOr<std::unique_ptr<ResumeLog>> ResumeLog::Open(const std::string& fo
 ResumeLog::~ResumeLog() { (void)Close(); }
 
 bool ResumeLog::IsDone(const std::string& input, const std::string& output) const {
-  const auto found = known_.find(output);
-  return found != known_.end() && found->second == LineOf(fingerprint_, input, output) &&
+  const std::string name = NameOnOneLine(output);
+  const auto found = known_.find(name);
+  return found != known_.end() && found->second == LineOf(fingerprint_, input, name) &&
          access((fs::path(folder_) / output).c_str(), R_OK) == 0;
 }
 
 absl::Status ResumeLog::MarkDone(const std::string& input, const std::string& output) {
-  const std::string line = LineOf(fingerprint_, input, output);
+  const std::string name = NameOnOneLine(output);
+  const std::string line = LineOf(fingerprint_, input, name);
   if (line.empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  own_[output] = line;
+  own_[name] = line;
   // A line of its own first, should the last run have been cut off inside one.
   const std::string text = absl::StrCat("\n", line, "\n");
   if (write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {

@@ -54,9 +54,9 @@ class ResumeLog {
   std::string folder_;
   std::string path_;
   std::string fingerprint_;
-  std::map<std::string, std::string> known_;  // output -> line of any shard
+  std::map<std::string, std::string> known_;  // NameOnOneLine(output) -> line of any shard
   absl::Mutex mutex_;
-  std::map<std::string, std::string> own_ ABSL_GUARDED_BY(mutex_);  // output -> line of this shard
+  std::map<std::string, std::string> own_ ABSL_GUARDED_BY(mutex_);  // the same of this shard
   int fd_ ABSL_GUARDED_BY(mutex_) = -1;
 };
 

@@ -19,6 +19,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/frame_source.h"
 #include "client/cli/image_file.h"
+#include "client/cli/inputs.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/overlay.h"
 #include "client/cli/pipeline_option.h"
@@ -103,7 +104,8 @@ class Sender {
       std::optional<FrameSource::Item> item = source_->Next();
       if (!item.has_value()) break;
       if (!item->frame.ok()) {
-        console_->Error(absl::StrCat(item->name, ": ", ErrorText(item->frame.status())));
+        console_->Error(
+            absl::StrCat(NameOnOneLine(item->name), ": ", ErrorText(item->frame.status())));
         absl::MutexLock lock(&mutex_);
         ++unreadable_;
         continue;
@@ -252,7 +254,7 @@ class Receiver {
     const absl::Status status = client::StatusFromWire(result.status());
     if (!status.ok()) {
       ++totals_.failed;
-      console_->Error(absl::StrCat(sent.name, ": ", ErrorText(status)));
+      console_->Error(absl::StrCat(NameOnOneLine(sent.name), ": ", ErrorText(status)));
       if (options_->common.json) PrintResultJson(sent.name, result, "");
       console_->Progress(totals_.done + totals_.failed, totals_.failed);
       return;
@@ -263,7 +265,7 @@ class Receiver {
       const absl::Status drawn = Draw(sent, result, previous, &overlay);
       if (!drawn.ok()) {
         ++totals_.failed;
-        console_->Error(absl::StrCat(sent.name, ": ", ErrorText(drawn)));
+        console_->Error(absl::StrCat(NameOnOneLine(sent.name), ": ", ErrorText(drawn)));
         previous_ = std::move(*result.mutable_features());
         return;
       }
@@ -275,8 +277,8 @@ class Receiver {
     } else {
       const std::string matches =
           previous == nullptr ? "-" : absl::StrCat(previous->matches().query_index_size());
-      absl::PrintF("%-24s  %8d  %8s  %9.2f", sent.name, result.features().x_size(), matches,
-                   static_cast<double>(result.timings().total_ns()) / 1e6);
+      absl::PrintF("%-24s  %8d  %8s  %9.2f", NameOnOneLine(sent.name), result.features().x_size(),
+                   matches, static_cast<double>(result.timings().total_ns()) / 1e6);
       if (with_energy_) absl::PrintF("  %9s", EnergyText(result.execution()));
       absl::PrintF("\n");
     }

@@ -283,6 +283,12 @@ TEST(LoadMaskTest, AnyChannelThatIsNotZeroKeepsThePixel) {
   EXPECT_FALSE(LoadMask(folder.Write("m.jpg", "\xFF\xD8\xFF"), {}).ok());
 }
 
+TEST(LoadPictureTest, WhatIsReadOnceOnlyIsRefused) {
+  const absl::Status status = LoadPicture("/dev/null", kSmall).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("pipe or a device"));
+}
+
 TEST(WriteFileTest, MakesFoldersReplacesAndLeavesNothingBeside) {
   const TemporaryFolder folder;
   const std::string path = folder / "a/b/c.txt";

@@ -94,14 +94,40 @@ TEST(ExpandInputsTest, DashReadsNamesFromStandardInput) {
 
 TEST(ExpandInputsTest, TwoInputsOfOneOutputAreAnError) {
   const auto files = Expand({"/x/1.jpg", "/y/1.jpg"});
-  ASSERT_FALSE(files.ok());
-  EXPECT_THAT(std::string(files.status().message()), HasSubstr("/x/1.jpg and /y/1.jpg"));
+  ASSERT_TRUE(files.ok()) << files.status();
+  const absl::Status status = CheckOneOutputEach(*files);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/x/1.jpg and /y/1.jpg"));
+  EXPECT_TRUE(CheckOneOutputEach(*Expand({"/x/1.jpg", "y/1.jpg"})).ok());
 }
 
 TEST(ExpandInputsTest, FolderWithoutImagesIsAnError) {
   const TemporaryFolder folder;
   folder.Write("notes.txt", "x");
   EXPECT_FALSE(Expand({folder.path()}).ok());
+}
+
+TEST(ExpandInputsTest, FoldersWithoutImagesAreAProblemOfTheirOwn) {
+  const TemporaryFolder folder;
+  const std::string image = folder.Write("a.png", "x");
+  folder.Write("one/notes.txt", "x");
+  folder.Write("two/notes.txt", "x");
+  const auto files = Expand({folder / "one", image, "-"}, folder / "two");
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(Relatives(*files), ElementsAre("one", "a.png", "two"));
+  EXPECT_THAT(std::string((*files)[0].problem.message()), HasSubstr("no image in this folder"));
+  EXPECT_TRUE((*files)[1].problem.ok());
+  EXPECT_FALSE((*files)[2].problem.ok());
+  // They write nothing, so that their names do not clash.
+  EXPECT_TRUE(CheckOneOutputEach(*Expand({folder / "one", folder / "one", image})).ok());
+  const auto nothing = Expand({folder / "one", folder / "two"});
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_THAT(std::string(nothing.status().message()), HasSubstr("one: no image"));
+}
+
+TEST(NameOnOneLineTest, TellsEveryNameApart) {
+  EXPECT_EQ(NameOnOneLine("a b/\xC3\xBC'\".png"), "a b/\xC3\xBC'\".png");
+  EXPECT_EQ(NameOnOneLine("a\nb\\n\x1b[1m\x7f"), "a\\nb\\\\n\\x1b[1m\\x7f");
 }
 
 TEST(ExpandInputsTest, ExcludedFolderIsNotEntered) {

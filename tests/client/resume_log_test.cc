@@ -34,6 +34,15 @@ TEST_F(ResumeLogTest, WhatIsMarkedIsDoneInTheNextRun) {
   EXPECT_TRUE(Open()->IsDone(input_, "a b.png.npz"));
 }
 
+TEST_F(ResumeLogTest, NamesOfSeveralLinesAreKnownAgain) {
+  for (const std::string name : {"two\nlines.npz", "two\\nlines.npz"}) {
+    folder_.Write("out/" + name, "x");
+    EXPECT_FALSE(Open()->IsDone(input_, name));
+    ASSERT_TRUE(Open()->MarkDone(input_, name).ok());
+    EXPECT_TRUE(Open()->IsDone(input_, name));
+  }
+}
+
 TEST_F(ResumeLogTest, OtherOptionsChangedInputOrMissingOutputAreNotDone) {
   const std::string output = folder_.Write("out/a.npz", "x");
   ASSERT_TRUE(Open()->MarkDone(input_, "a.npz").ok());

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -99,6 +100,21 @@ class CliTest : public ::testing::Test {
     return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
             .out = TemporaryFolder::Read(folder_ / "stdout"),
             .err = TemporaryFolder::Read(folder_ / "stderr")};
+  }
+
+  // Whether the program, asked to stop, does so soon; else it is killed.
+  static bool EndsOrIsKilled(pid_t pid) {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < give_up) {
+      siginfo_t info = {};
+      if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+          info.si_pid == pid) {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    kill(pid, SIGKILL);
+    return false;
   }
 
   Outcome Run(const std::vector<std::string>& arguments) { return Wait(Start(arguments)); }
@@ -218,6 +234,32 @@ TEST_F(CliTest, OutputThatIsLostIsAFailure) {
   }
 }
 
+TEST_F(CliTest, FolderWithoutImagesIsNamedAndTheRestIsDone) {
+  const std::string in = WriteScenes(2);
+  const std::string empty = folder_ / "empty";
+  fs::create_directory(empty);
+  const Outcome run = Run({"extract", "--json", "--out", folder_ / "out", empty, in});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr(absl::StrCat(empty, ": no image in this folder")));
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_THAT(lines, SizeIs(3));
+  EXPECT_THAT(lines[0], HasSubstr("\"error\""));
+  EXPECT_TRUE(fs::exists(folder_ / "out/1.pgm.npz"));
+}
+
+TEST_F(CliTest, NamesOfSeveralLinesKeepTheirRowAndAreResumed) {
+  const std::string in = folder_ / "in";
+  folder_.Write("in/two\nlines.pgm", Scene(0));
+  const Outcome table = Run({"extract", in});
+  EXPECT_EQ(table.code, 0) << table.err;
+  ASSERT_THAT(table.Lines(), SizeIs(2));
+  EXPECT_TRUE(absl::StartsWith(table.Lines()[1], "two\\nlines.pgm "));
+  ASSERT_EQ(Run({"extract", "--out", folder_ / "out", in}).code, 0);
+  const Outcome again = Run({"extract", "--resume", "--out", folder_ / "out", in});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, HasSubstr("1 images were done before"));
+}
+
 TEST_F(CliTest, LinksThatLeadNowhereAreNamed) {
   const std::string in = WriteScenes(1);
   fs::create_symlink("gone.png", fs::path(in) / "link.png");
@@ -229,6 +271,8 @@ TEST_F(CliTest, LinksThatLeadNowhereAreNamed) {
 
 TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
   const std::string image = folder_.Write("a.pgm", Scene(0));
+  const std::string empty = folder_ / "empty";
+  fs::create_directory(empty);
   const std::string unknown_key = folder_.Write("p.textproto", "levels: 3");
   const std::string bad_option = folder_.Write("q.textproto", "pyramid { levels: 77 }");
   for (const std::vector<std::string>& usage : std::vector<std::vector<std::string>>{
@@ -249,7 +293,10 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
            {"extract", "--backend", "tpu", image},
            {"extract", "--server", "127.0.0.1:1", "--threads", "2", image},
            {"extract", "--tls-ca", "x.pem", image},
-           {"extract", image, image},
+           {"extract", "--out", folder_ / "o", image, image},
+           {"extract", "--draw", folder_ / "o", image, image},
+           {"extract", empty},
+           {"extract", empty, empty},
            {"match", image},
            {"match", "--reference", "r", image, image},
            {"match", "--ratio", "7", image, image},
@@ -345,8 +392,12 @@ TEST_F(CliTest, NamesFromStandardInputAndOneOutputTwice) {
   const Outcome run = Run({"extract", "-"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.Lines(), SizeIs(3));
-  const Outcome twice =
-      Run({"extract", folder_.Write("a/1.pgm", Scene(0)), folder_.Write("b/1.pgm", Scene(0))});
+  const std::string first = folder_.Write("a/1.pgm", Scene(0));
+  const std::string second = folder_.Write("b/1.pgm", Scene(9));
+  const Outcome shown = Run({"extract", first, second});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.Lines(), SizeIs(3));
+  const Outcome twice = Run({"extract", "--out", folder_ / "out", first, second});
   EXPECT_EQ(twice.code, 2);
   EXPECT_THAT(twice.err, HasSubstr("two inputs would write one output"));
 }
@@ -533,20 +584,50 @@ TEST_F(CliTest, StreamWhoseInputStallsIsInterrupted) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   kill(pid, SIGTERM);  // and the pipe stays open
-  bool ended = false;
-  while (!ended && std::chrono::steady_clock::now() < give_up) {
-    siginfo_t info = {};
-    ended = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            info.si_pid == pid;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_TRUE(ended);
-  if (!ended) kill(pid, SIGKILL);
+  EXPECT_TRUE(EndsOrIsKilled(pid));
   close(ends[0]);
   close(ends[1]);
   const Outcome run = Wait(pid);
   EXPECT_EQ(run.code, 130) << run.err;
   EXPECT_THAT(run.Lines(), SizeIs(1));
+}
+
+TEST_F(CliTest, StreamOfAVideoWithoutFramesSaysSo) {
+  const std::string video = folder_.Write("v.y4m", "YUV4MPEG2 W320 H240 Cmono\n");
+  const Outcome run = Run({"stream", "--json", video});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr(absl::StrCat(video, ": the Y4M video has no frames")));
+}
+
+TEST_F(CliTest, ExtractOfANamedPipeWaitsForItsImageAndCanBeInterrupted) {
+  const std::string fifo = folder_ / "image";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  pid_t pid = Start({"extract", "--json", fifo});
+  const int end = open(fifo.c_str(), O_WRONLY | O_CLOEXEC);  // waits for the reader
+  ASSERT_GE(end, 0);
+  const std::string scene = Scene(0);
+  for (size_t sent = 0; sent < scene.size();) {
+    const ssize_t count = write(end, scene.data() + sent, scene.size() - sent);
+    if (count < 0 && errno == EAGAIN) continue;
+    ASSERT_GT(count, 0);
+    sent += static_cast<size_t>(count);
+  }
+  close(end);
+  const Outcome read = Wait(pid);
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_THAT(read.Lines(), SizeIs(1));
+
+  // Nobody writes; the image beside it shows that the command is at work.
+  pid = Start({"extract", "--out", folder_ / "out", folder_.Write("a.pgm", scene), fifo});
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!fs::exists(folder_ / "out/a.pgm.npz") && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  kill(pid, SIGTERM);
+  EXPECT_TRUE(EndsOrIsKilled(pid));
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 130) << run.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/a.pgm.npz"));
 }
 
 TEST_F(CliTest, StreamOfANamedPipe) {
