@@ -13,12 +13,19 @@
 namespace orbserve {
 namespace {
 
-template <typename T>
-absl::Status CheckRange(absl::string_view name, T value, T low, T high) {
+absl::Status CheckFloat(absl::string_view name, float value, float low, float high) {
   // Written so that NaN fails.
   if (value >= low && value <= high) return absl::OkStatus();
   return MakeError(ErrorReason::kBadOptions,
                    absl::StrCat(name, " must be in [", low, ", ", high, "]; got ", value));
+}
+
+absl::Status CheckMultiple(absl::string_view name, int value, int unit, const IntRange& range) {
+  ORBSERVE_RETURN_IF_ERROR(CheckRange(name, value, range));
+  if (value % unit == 0) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat(name, " must be a multiple of ", unit, ", in [", range.low, ", ",
+                                range.high, "]; got ", value));
 }
 
 absl::Status Unsupported(absl::string_view what) {
@@ -68,31 +75,39 @@ const std::array<Preset, 8>& PresetTable() {
 
 }  // namespace
 
+absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& range) {
+  if (value >= range.low && value <= range.high) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions, absl::StrCat(name, " must be in [", range.low, ", ",
+                                                          range.high, "]; got ", value));
+}
+
+IntRange BorderRange(const PipelineOptions& options) { return {SmallestBorder(options), 255}; }
+
 absl::Status PipelineOptions::Validate() const {
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("pyramid.levels", pyramid.levels, 1, kMaxLevels));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("pyramid.levels", pyramid.levels, kLevelRange));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckRange("pyramid.scale_factor", pyramid.scale_factor, kMinScaleFactor, kMaxScaleFactor));
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("detect.fast_arc_length", detect.fast_arc_length, 9, 12));
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("detect.quality_level", detect.quality_level, 1e-6f, 1.0f));
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.window_px", suppress.window_px, 3, 9));
+      CheckFloat("pyramid.scale_factor", pyramid.scale_factor, kMinScaleFactor, kMaxScaleFactor));
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckRange("detect.fast_arc_length", detect.fast_arc_length, kFastArcLengthRange));
+  if (!(detect.quality_level > 0.0f && detect.quality_level < 1.0f)) {  // NaN fails, too
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("detect.quality_level must be above 0 and below 1; got ",
+                                  detect.quality_level));
+  }
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.window_px", suppress.window_px, kWindowRange));
   if (suppress.window_px % 2 == 0) {
     return MakeError(
         ErrorReason::kBadOptions,
         absl::StrCat("suppress.window_px must be odd, in [3, 9]; got ", suppress.window_px));
   }
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.cell_width_px", suppress.cell_width_px, 32, 512));
-  if (suppress.cell_width_px % 32 != 0) {
-    return MakeError(
-        ErrorReason::kBadOptions,
-        absl::StrCat("suppress.cell_width_px must be a multiple of 32, in [32, 512]; got ",
-                     suppress.cell_width_px));
-  }
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.cell_height_px", suppress.cell_height_px, 8, 512));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckRange("suppress.minimum_distance_px", suppress.minimum_distance_px, 1, 64));
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("select.capacity", select.capacity, 1, kMaxFeatures));
+      CheckMultiple("suppress.cell_width_px", suppress.cell_width_px, 32, kCellWidthRange));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckRange("select.border_px", select.border_px, SmallestBorder(*this), 255));
+      CheckMultiple("suppress.cell_height_px", suppress.cell_height_px, 8, kCellHeightRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.minimum_distance_px", suppress.minimum_distance_px,
+                                      kMinimumDistanceRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("select.capacity", select.capacity, kFeatureRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("select.border_px", select.border_px, BorderRange(*this)));
   if (describe.descriptor != Descriptor::kNone && describe.orientation == Orientation::kNone &&
       describe.descriptor != Descriptor::kBFrost256) {
     return MakeError(
@@ -122,14 +137,14 @@ absl::Status PipelineOptions::Validate() const {
 }
 
 absl::Status FrameParameters::Validate() const {
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, 1, kMaxFeatures));
-  return CheckRange("fast_threshold", fast_threshold_grey, 1, 254);
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, kFeatureRange));
+  return CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange);
 }
 
 absl::Status MatchOptions::Validate() const {
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("match.k", k, 1, 16));
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("match.ratio", ratio, 0.0f, 1.0f));
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("match.max_distance", max_distance, 0, 256));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("match.k", k, kNeighbourRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckFloat("match.ratio", ratio, 0.0f, 1.0f));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("match.max_distance", max_distance, kMatchDistanceRange));
   if (k > 1 && (cross_check || ratio > 0.0f)) {
     return MakeError(
         ErrorReason::kBadOptions,

@@ -21,6 +21,26 @@ inline constexpr int kMaxFeatures = 100'000;
 inline constexpr float kMinScaleFactor = 1.01f;
 inline constexpr float kMaxScaleFactor = 4.0f;
 
+// Allowed values of an option, both ends included.
+struct IntRange {
+  int low;
+  int high;
+};
+
+inline constexpr IntRange kLevelRange{1, kMaxLevels};
+inline constexpr IntRange kFeatureRange{1, kMaxFeatures};
+inline constexpr IntRange kFastThresholdRange{1, 254};
+inline constexpr IntRange kFastArcLengthRange{9, 12};
+inline constexpr IntRange kWindowRange{3, 9};
+inline constexpr IntRange kCellWidthRange{32, 512};
+inline constexpr IntRange kCellHeightRange{8, 512};
+inline constexpr IntRange kMinimumDistanceRange{1, 64};
+inline constexpr IntRange kNeighbourRange{1, 16};
+inline constexpr IntRange kMatchDistanceRange{0, 256};
+
+// BAD_OPTIONS with name, range and value where `value` is outside.
+absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& range);
+
 enum class PyramidSource { kPreviousLevel, kLevelZero };
 enum class Detector { kFast, kHarris, kShiTomasi };
 enum class CandidateTest { kAutomatic, kBinaryEncoding, kBitTable };
@@ -44,7 +64,7 @@ struct DetectOptions {
   CandidateTest candidate_test =
       CandidateTest::kAutomatic;  // how, never what: the answer is the same
   Score score = Score::kHarris;
-  float quality_level = 0.01f;  // other detectors: share of the best response, (0, 1)
+  float quality_level = 0.01f;  // other detectors: share of the best response, in (0, 1)
 
   bool operator==(const DetectOptions&) const = default;
 };
@@ -53,7 +73,7 @@ struct SuppressOptions {
   Suppression suppression = Suppression::kNeighbourhood;
   int window_px = 3;            // odd, 3..9
   int cell_width_px = 32;       // multiple of 32, 32..512
-  int cell_height_px = 32;      // 8..512
+  int cell_height_px = 32;      // multiple of 8, 8..512
   int minimum_distance_px = 8;  // 1..64
 
   bool operator==(const SuppressOptions&) const = default;
@@ -90,6 +110,9 @@ struct PipelineOptions {
   // UNIMPLEMENTED (UNSUPPORTED) when a valid option is not available in this build.
   absl::Status Validate() const;
 };
+
+// The border's range, which depends on what the other stages read.
+IntRange BorderRange(const PipelineOptions& options);
 
 // May differ between the frames of one batch.
 struct FrameParameters {

@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "features/algo/sincos.h"
 #include "features/errors.h"
 
 namespace orbserve {
@@ -21,8 +22,17 @@ absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
 }
 
-// Wire numbers are unsigned and 32 bits wide, ours are int: what does not fit is out of every range
-// that an option has, and must stay so.
+// Wire numbers are unsigned and 32 bits wide, ours are int. An option that does not fit is refused
+// here, so that the error has the number that was given; Validate() refuses the others.
+absl::Status IntFromProto(absl::string_view name, uint32_t value, const IntRange& range, int& out) {
+  if (value > static_cast<uint32_t>(std::numeric_limits<int>::max())) {
+    return CheckRange(name, value, range);
+  }
+  out = static_cast<int>(value);
+  return absl::OkStatus();
+}
+
+// The largest int for what does not fit.
 int ToInt(uint32_t value) {
   return static_cast<int>(
       std::min<uint32_t>(value, static_cast<uint32_t>(std::numeric_limits<int>::max())));
@@ -122,7 +132,10 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
                                   static_cast<int>(proto.selection())));
   }
   if (proto.selection() == v1::MATCH_SELECTION_K_BEST) {
-    options.k = proto.has_k() ? ToInt(proto.k()) : 2;
+    options.k = 2;
+    if (proto.has_k()) {
+      ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.k", proto.k(), kNeighbourRange, options.k));
+    }
   } else {
     if (proto.has_k() && proto.k() != 1) {
       return MakeError(ErrorReason::kBadOptions,
@@ -133,7 +146,10 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
   }
   if (proto.has_ratio()) options.ratio = proto.ratio();
   if (proto.has_cross_check()) options.cross_check = proto.cross_check();
-  if (proto.has_max_distance()) options.max_distance = ToInt(proto.max_distance());
+  if (proto.has_max_distance()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.max_distance(),
+                                          kMatchDistanceRange, options.max_distance));
+  }
   ORBSERVE_RETURN_IF_ERROR(options.Validate());
   return options;
 }
@@ -149,7 +165,10 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
   out.match = preset->match;
 
   const v1::PyramidOptions& pyramid = proto.pyramid();
-  if (pyramid.has_levels()) out.options.pyramid.levels = ToInt(pyramid.levels());
+  if (pyramid.has_levels()) {
+    ORBSERVE_RETURN_IF_ERROR(
+        IntFromProto("pyramid.levels", pyramid.levels(), kLevelRange, out.options.pyramid.levels));
+  }
   if (pyramid.has_scale_factor()) out.options.pyramid.scale_factor = pyramid.scale_factor();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("pyramid.source", pyramid.source(),
                                          PyramidSource::kLevelZero, out.options.pyramid.source));
@@ -158,10 +177,12 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("detect.detector", detect.detector(), Detector::kShiTomasi,
                                          out.options.detect.detector));
   if (detect.has_fast_threshold()) {
-    out.frame.fast_threshold_grey = ToInt(detect.fast_threshold());
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", detect.fast_threshold(),
+                                          kFastThresholdRange, out.frame.fast_threshold_grey));
   }
   if (detect.has_fast_arc_length()) {
-    out.options.detect.fast_arc_length = ToInt(detect.fast_arc_length());
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("detect.fast_arc_length", detect.fast_arc_length(),
+                                          kFastArcLengthRange, out.options.detect.fast_arc_length));
   }
   // Only a hint, and the plans that differ in nothing else are the same plan.
   if (!v1::CandidateTest_IsValid(detect.candidate_test())) {
@@ -178,23 +199,35 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.suppression", suppress.suppression(),
                                          Suppression::kMinimumDistance,
                                          out.options.suppress.suppression));
-  if (suppress.has_window_px()) out.options.suppress.window_px = ToInt(suppress.window_px());
+  if (suppress.has_window_px()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.window_px", suppress.window_px(), kWindowRange,
+                                          out.options.suppress.window_px));
+  }
   if (suppress.has_cell_width_px()) {
-    out.options.suppress.cell_width_px = ToInt(suppress.cell_width_px());
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_width_px", suppress.cell_width_px(),
+                                          kCellWidthRange, out.options.suppress.cell_width_px));
   }
   if (suppress.has_cell_height_px()) {
-    out.options.suppress.cell_height_px = ToInt(suppress.cell_height_px());
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_height_px", suppress.cell_height_px(),
+                                          kCellHeightRange, out.options.suppress.cell_height_px));
   }
   if (suppress.has_minimum_distance_px()) {
-    out.options.suppress.minimum_distance_px = ToInt(suppress.minimum_distance_px());
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.minimum_distance_px",
+                                          suppress.minimum_distance_px(), kMinimumDistanceRange,
+                                          out.options.suppress.minimum_distance_px));
   }
 
   const v1::SelectOptions& select = proto.select();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("select.selection", select.selection(),
                                          Selection::kQuadtree, out.options.select.selection));
-  if (select.has_max_features()) out.frame.max_features = ToInt(select.max_features());
-  if (select.has_capacity()) out.options.select.capacity = ToInt(select.capacity());
-  if (select.has_border_px()) out.options.select.border_px = ToInt(select.border_px());
+  if (select.has_max_features()) {
+    ORBSERVE_RETURN_IF_ERROR(
+        IntFromProto("max_features", select.max_features(), kFeatureRange, out.frame.max_features));
+  }
+  if (select.has_capacity()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.capacity", select.capacity(), kFeatureRange,
+                                          out.options.select.capacity));
+  }
 
   const v1::DescribeOptions& describe = proto.describe();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.orientation", describe.orientation(),
@@ -202,6 +235,11 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
                                          out.options.describe.orientation));
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.descriptor_type", describe.descriptor_type(),
                                          Descriptor::kBFrost256, out.options.describe.descriptor));
+  // Last: its range depends on the rest.
+  if (select.has_border_px()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.border_px", select.border_px(),
+                                          BorderRange(out.options), out.options.select.border_px));
+  }
 
   ORBSERVE_RETURN_IF_ERROR(out.options.Validate());
   ORBSERVE_RETURN_IF_ERROR(out.frame.Validate());
@@ -247,8 +285,14 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
 absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,
                                                          const FrameParameters& base) {
   FrameParameters out = base;
-  if (proto.has_max_features()) out.max_features = ToInt(proto.max_features());
-  if (proto.has_fast_threshold()) out.fast_threshold_grey = ToInt(proto.fast_threshold());
+  if (proto.has_max_features()) {
+    ORBSERVE_RETURN_IF_ERROR(
+        IntFromProto("max_features", proto.max_features(), kFeatureRange, out.max_features));
+  }
+  if (proto.has_fast_threshold()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", proto.fast_threshold(),
+                                          kFastThresholdRange, out.fast_threshold_grey));
+  }
   ORBSERVE_RETURN_IF_ERROR(out.Validate());
   return out;
 }
@@ -257,7 +301,10 @@ absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& prot
                                                  const MatchOptions& base) {
   MatchOptions out = base;
   if (proto.has_match_ratio()) out.ratio = proto.match_ratio();
-  if (proto.has_match_max_distance()) out.max_distance = ToInt(proto.match_max_distance());
+  if (proto.has_match_max_distance()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.match_max_distance(),
+                                          kMatchDistanceRange, out.max_distance));
+  }
   ORBSERVE_RETURN_IF_ERROR(out.Validate());
   return out;
 }
@@ -284,10 +331,11 @@ absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
                                     "[0, ",
                                     pyramid.levels - 1, "]; got ", proto.octave(i)));
     }
-    if (proto.angle(i) != -1.0f && !(proto.angle(i) >= 0.0f && proto.angle(i) <= 360.0f)) {
+    if (std::abs(proto.angle(i)) > algo::kMaxAngleDegrees) {
       return MakeError(
           ErrorReason::kBadOptions,
-          absl::StrCat("keypoints.angle[", i, "] must be -1 or in [0, 360]; got ", proto.angle(i)));
+          absl::StrCat("keypoints.angle[", i, "] must be in [", -algo::kMaxAngleDegrees, ", ",
+                       algo::kMaxAngleDegrees, "] degrees; got ", proto.angle(i)));
     }
   }
   auto given = std::make_shared<GivenKeypoints>();

@@ -44,7 +44,7 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
 // The pipeline's frame parameters, replaced where the frame says so. BAD_OPTIONS.
 absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,
                                                          const FrameParameters& base);
-// The same for how a stream's frame is matched. BAD_OPTIONS.
+// The same for how a stream's frame is matched; calls that do not match only check it. BAD_OPTIONS.
 absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& proto,
                                                  const MatchOptions& base);
 // A checked copy of keypoints to be described. BAD_REQUEST, BAD_OPTIONS, TOO_LARGE.

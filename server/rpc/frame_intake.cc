@@ -71,6 +71,8 @@ void FrameIntake::Prepare(const std::shared_ptr<Task>& task) {
   const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_ASSIGN_OR_RETURN(task->parameters,
                               FrameParametersFromProto(frame.parameters(), pipeline.frame));
+    // Refused also where nothing is matched: a client that sends them means something.
+    ORBSERVE_RETURN_IF_ERROR(FrameMatchFromProto(frame.parameters(), pipeline.match).status());
     if (frame.has_keypoints()) {
       ORBSERVE_ASSIGN_OR_RETURN(
           task->given_keypoints,

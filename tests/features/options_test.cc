@@ -59,6 +59,8 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
            [](O& o) { o.detect.fast_arc_length = 8; }},
           {"detect.fast_arc_length", [](O& o) { o.detect.fast_arc_length = 13; }},
           {"detect.quality_level", [](O& o) { o.detect.quality_level = 0.0f; }},
+          {"detect.quality_level must be above 0 and below 1; got 1",
+           [](O& o) { o.detect.quality_level = 1.0f; }},
           {"detect.quality_level", [](O& o) { o.detect.quality_level = kNaN; }},
           {"suppress.window_px", [](O& o) { o.suppress.window_px = 2; }},
           {"suppress.window_px must be odd", [](O& o) { o.suppress.window_px = 4; }},
@@ -67,6 +69,8 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
           {"suppress.cell_width_px must be a multiple of 32",
            [](O& o) { o.suppress.cell_width_px = 40; }},
           {"suppress.cell_height_px", [](O& o) { o.suppress.cell_height_px = 7; }},
+          {"suppress.cell_height_px must be a multiple of 8, in [8, 512]; got 11",
+           [](O& o) { o.suppress.cell_height_px = 11; }},
           {"suppress.minimum_distance_px", [](O& o) { o.suppress.minimum_distance_px = 65; }},
           {"select.capacity must be in [1, 100000]; got 0", [](O& o) { o.select.capacity = 0; }},
           {"select.capacity", [](O& o) { o.select.capacity = kMaxFeatures + 1; }},
@@ -94,6 +98,18 @@ TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
           {"describe.descriptor", [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
       },
       ErrorReason::kUnsupported);
+}
+
+TEST(PipelineOptionsTest, TheEndsOfRangesAreAllowed) {
+  PipelineOptions options;
+  options.detect.quality_level = 1e-7f;
+  EXPECT_TRUE(options.Validate().ok());
+  options.detect.quality_level = 0.999f;
+  options.suppress.cell_width_px = 512;
+  options.suppress.cell_height_px = 8;
+  EXPECT_TRUE(options.Validate().ok());
+  options.suppress.cell_height_px = 512;
+  EXPECT_TRUE(options.Validate().ok());
 }
 
 TEST(PipelineOptionsTest, TheSmallestBorderIsWhatTheStagesRead) {

@@ -5,11 +5,15 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace orbserve {
 namespace {
+
+using ::testing::HasSubstr;
 
 ErrorReason ReasonFor(const absl::Status& status) {
   EXPECT_FALSE(status.ok());
@@ -151,8 +155,82 @@ TEST(ConversionTest, GivenKeypointsMayLeaveOutSizeAndResponse) {
   EXPECT_EQ((*given)->size[0], 31.0f * 4);
   EXPECT_EQ((*given)->response[0], 0.0f);
   EXPECT_EQ((*given)->angle_deg[0], -1.0f);
-  proto.set_angle(0, -2);
-  EXPECT_EQ(ReasonFor(GivenKeypointsFromProto(proto, pyramid).status()), ErrorReason::kBadOptions);
+}
+
+TEST(ConversionTest, GivenAnglesAreWithinTwoTurns) {
+  v1::GivenKeypoints proto;
+  proto.add_x(1);
+  proto.add_y(2);
+  proto.add_angle(0);
+  proto.add_octave(0);
+  for (const float angle_deg : {-720.0f, -2.0f, -1.0f, 0.0f, 360.0f, 720.0f}) {
+    proto.set_angle(0, angle_deg);
+    const auto given = GivenKeypointsFromProto(proto, PyramidOptions());
+    ASSERT_TRUE(given.ok()) << given.status();
+    EXPECT_EQ((*given)->angle_deg[0], angle_deg);
+  }
+  for (const float angle_deg : {-720.5f, 720.5f, 1e9f}) {
+    proto.set_angle(0, angle_deg);
+    const absl::Status status = GivenKeypointsFromProto(proto, PyramidOptions()).status();
+    EXPECT_EQ(ReasonFor(status), ErrorReason::kBadOptions);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("[-720, 720]"));
+  }
+}
+
+TEST(ConversionTest, NumbersThatDoNotFitAreToldAsGiven) {
+  constexpr uint32_t kHuge = 4294967295u;
+  using P = v1::Pipeline;
+  const struct {
+    const char* message;
+    void (*change)(P&);
+  } rows[] = {
+      {"pyramid.levels must be in [1, 16]; got ",
+       [](P& p) { p.mutable_pyramid()->set_levels(kHuge); }},
+      {"fast_threshold must be in [1, 254]; got ",
+       [](P& p) { p.mutable_detect()->set_fast_threshold(kHuge); }},
+      {"detect.fast_arc_length must be in [9, 12]; got ",
+       [](P& p) { p.mutable_detect()->set_fast_arc_length(kHuge); }},
+      {"suppress.window_px must be in [3, 9]; got ",
+       [](P& p) { p.mutable_suppress()->set_window_px(kHuge); }},
+      {"suppress.cell_width_px must be in [32, 512]; got ",
+       [](P& p) { p.mutable_suppress()->set_cell_width_px(kHuge); }},
+      {"suppress.cell_height_px must be in [8, 512]; got ",
+       [](P& p) { p.mutable_suppress()->set_cell_height_px(kHuge); }},
+      {"suppress.minimum_distance_px must be in [1, 64]; got ",
+       [](P& p) { p.mutable_suppress()->set_minimum_distance_px(kHuge); }},
+      {"max_features must be in [1, 100000]; got ",
+       [](P& p) { p.mutable_select()->set_max_features(kHuge); }},
+      {"select.capacity must be in [1, 100000]; got ",
+       [](P& p) { p.mutable_select()->set_capacity(kHuge); }},
+      {"select.border_px must be in [22, 255]; got ",
+       [](P& p) { p.mutable_select()->set_border_px(kHuge); }},
+      {"match.max_distance must be in [0, 256]; got ",
+       [](P& p) { p.mutable_match()->set_max_distance(kHuge); }},
+      {"match.k must be in [1, 16]; got ",
+       [](P& p) {
+         p.mutable_match()->set_selection(v1::MATCH_SELECTION_K_BEST);
+         p.mutable_match()->set_k(kHuge);
+       }},
+  };
+  for (const auto& row : rows) {
+    v1::Pipeline proto;
+    row.change(proto);
+    const absl::Status status = PipelineFromProto(proto).status();
+    EXPECT_EQ(ReasonFor(status), ErrorReason::kBadOptions) << row.message;
+    EXPECT_EQ(std::string(status.message()), absl::StrCat(row.message, kHuge));
+  }
+  v1::FrameParameters frame;
+  frame.set_max_features(kHuge);
+  EXPECT_THAT(std::string(FrameParametersFromProto(frame, {}).status().message()),
+              HasSubstr("got 4294967295"));
+  frame.Clear();
+  frame.set_fast_threshold(kHuge);
+  EXPECT_THAT(std::string(FrameParametersFromProto(frame, {}).status().message()),
+              HasSubstr("got 4294967295"));
+  frame.Clear();
+  frame.set_match_max_distance(kHuge);
+  EXPECT_THAT(std::string(FrameMatchFromProto(frame, {}).status().message()),
+              HasSubstr("got 4294967295"));
 }
 
 }  // namespace
