@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "server/config.h"
 #include "server/log.h"
 #include "server/server.h"
+#include "server/start_check.h"
 #include "server/tuning.h"
 #include "spdlog/spdlog.h"
 
@@ -138,6 +140,9 @@ void WaitForStop(const Server& server, const sigset_t& signals) {
 }  // namespace
 
 int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
+  // gRPC writes lines of its own to standard error, not in the form of our log; what matters of
+  // them is told by us. Set it to see them.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   Arguments arguments;
   if (const int code = ParseArguments(argc, argv, arguments); code >= 0) return code;
   server::Config config = DefaultConfig();
@@ -148,6 +153,9 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   }
   config = Overlay(std::move(config), arguments.flags);
   if (const absl::Status status = ValidateConfig(config); !status.ok()) {
+    return Complain(status, kExitUsage);
+  }
+  if (const absl::Status status = CheckStart(config); !status.ok()) {
     return Complain(status, kExitUsage);
   }
   if (arguments.check_config) {

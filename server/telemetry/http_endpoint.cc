@@ -203,6 +203,10 @@ class HttpEndpoint::Impl {
 HttpEndpoint::HttpEndpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpEndpoint::~HttpEndpoint() = default;
 
+absl::Status HttpEndpoint::CheckAddress(const std::string& listen_address) {
+  return ListeningPorts(listen_address).status();
+}
+
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Create(
     const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
     std::function<absl::Status()> ready) {

@@ -34,6 +34,9 @@ class HttpEndpoint {
       const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
       std::function<absl::Status()> ready);
 
+  // Whether `listen_address` can be read. BAD_OPTIONS.
+  static absl::Status CheckAddress(const std::string& listen_address);
+
   // Stops and waits for the requests in progress; takes up to 2 s, in which civetweb notices.
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;

@@ -180,6 +180,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadExtract{"MaxFeaturesOfFrame",
                    [](R& r) { r.mutable_frame()->mutable_parameters()->set_max_features(100001); },
                    "BAD_OPTIONS", kInvalid},
+        BadExtract{
+            "RatioOfFrameIsNoNumber",
+            [](R& r) { r.mutable_frame()->mutable_parameters()->set_match_ratio(std::nanf("")); },
+            "BAD_OPTIONS", kInvalid},
+        BadExtract{
+            "DistanceOfFrame",
+            [](R& r) { r.mutable_frame()->mutable_parameters()->set_match_max_distance(257); },
+            "BAD_OPTIONS", kInvalid},
         BadExtract{"RaggedKeypoints",
                    [](R& r) { r.mutable_frame()->mutable_keypoints()->add_x(1); }, "BAD_REQUEST",
                    kInvalid},

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/start_check.h"
+
+#include <arpa/inet.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "features/errors.h"
+#include "server/telemetry/http_endpoint.h"
+
+namespace orbserve {
+namespace {
+
+bool IsPort(absl::string_view text) {
+  int port = 0;
+  return !text.empty() && text.size() <= 5 &&
+         text.find_first_not_of("0123456789") == absl::string_view::npos &&
+         absl::SimpleAtoi(text, &port) && port <= 65535;
+}
+
+bool IsIpv6(absl::string_view text) {
+  in6_addr address = {};
+  // What follows % is a zone, a name of an interface.
+  return inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &address) == 1;
+}
+
+// An IPv4 address, or a name that a resolver may know.
+bool IsHost(absl::string_view text) {
+  if (text.empty()) return false;
+  if (text.find_first_not_of("0123456789.") == absl::string_view::npos) {
+    in_addr address = {};
+    return inet_pton(AF_INET, std::string(text).c_str(), &address) == 1;
+  }
+  for (const char c : text) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_') {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool IsHostAndPort(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos || !IsPort(address.substr(colon + 1))) return false;
+  absl::string_view host = address.substr(0, colon);
+  if (absl::ConsumePrefix(&host, "[")) return absl::ConsumeSuffix(&host, "]") && IsIpv6(host);
+  return IsHost(host);
+}
+
+// `mark` is in every PEM file of the kind.
+absl::Status CheckPem(absl::string_view name, const std::string& path, absl::string_view mark) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) {
+    errno = 0;
+    text << file.rdbuf();
+  }
+  // A folder can be opened and looks like an empty file but for errno.
+  if (!file || (text.fail() && errno != 0)) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat(name, " ", path, ": cannot be read: ", std::strerror(errno)));
+  }
+  if (absl::StrContains(text.str(), mark)) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat(name, " ", path, ": is not a PEM file with ", mark));
+}
+
+}  // namespace
+
+absl::Status CheckListenAddress(absl::string_view address) {
+  absl::string_view name = address;
+  if (absl::ConsumePrefix(&name, "unix:") || absl::ConsumePrefix(&name, "unix-abstract:")) {
+    constexpr size_t kMaxBytes = sizeof(sockaddr_un::sun_path) - 1;
+    if (!name.empty() && name.size() <= kMaxBytes) return absl::OkStatus();
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("listen: the name of a Unix socket must have 1 to ", kMaxBytes,
+                                  " bytes; got ", name.size()));
+  }
+  if (IsHostAndPort(address)) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("listen must be HOST:PORT or [IPV6]:PORT with a port of 0..65535, "
+                                "unix:PATH or unix-abstract:NAME; got \"",
+                                address, "\""));
+}
+
+absl::Status CheckStart(const server::Config& config) {
+  ORBSERVE_RETURN_IF_ERROR(CheckListenAddress(config.listen()));
+  if (!config.http_listen().empty()) {
+    ORBSERVE_RETURN_IF_ERROR(HttpEndpoint::CheckAddress(config.http_listen()));
+    // An empty host means every interface here.
+    if (!absl::StartsWith(config.http_listen(), ":") && !IsHostAndPort(config.http_listen())) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("http_listen must be HOST:PORT or [IPV6]:PORT with a port of "
+                                    "0..65535, or empty; got \"",
+                                    config.http_listen(), "\""));
+    }
+  }
+  const auto& tls = config.tls();
+  if (!tls.cert_file().empty()) {
+    ORBSERVE_RETURN_IF_ERROR(CheckPem("tls.cert_file", tls.cert_file(), "BEGIN CERTIFICATE"));
+    ORBSERVE_RETURN_IF_ERROR(CheckPem("tls.key_file", tls.key_file(), "PRIVATE KEY"));
+  }
+  if (tls.client_ca_file().empty()) return absl::OkStatus();
+  return CheckPem("tls.client_ca_file", tls.client_ca_file(), "BEGIN CERTIFICATE");
+}
+
+}  // namespace orbserve

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_START_CHECK_H_
+#define ORBSERVE_SERVER_START_CHECK_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/config.pb.h"
+
+namespace orbserve {
+
+// Finds, before the program starts, what would keep it from starting this time and every other:
+// addresses that cannot be read, and certificates and keys that are not there. `config` is complete
+// and valid (ValidateConfig). BAD_OPTIONS. What may be better the next time (an address in use, a
+// name that does not resolve now) is not looked at.
+absl::Status CheckStart(const server::Config& config);
+
+// HOST:PORT or [IPV6]:PORT with a port of 0..65535, unix:PATH or unix-abstract:NAME. BAD_OPTIONS.
+absl::Status CheckListenAddress(absl::string_view address);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_START_CHECK_H_

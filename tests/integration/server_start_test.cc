@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How the server program refuses to start: what would fail again is told by its exit code and found
+// by --check-config, in one line of our own.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/temporary_folder.h"
+
+namespace orbserve {
+namespace {
+
+using ::orbserve::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int code = -1;
+  std::string text;  // standard output and standard error
+};
+
+// Arguments are words without quotes in them.
+Outcome RunServer(const std::vector<std::string>& arguments) {
+  std::string command = absl::StrCat("exec '", ORBSERVE_SERVER_PROGRAM, "'");
+  for (const std::string& word : arguments) absl::StrAppend(&command, " '", word, "'");
+  absl::StrAppend(&command, " 2>&1");
+  FILE* const pipe = popen(command.c_str(), "r");
+  Outcome outcome;
+  std::array<char, 4096> bytes;
+  while (const size_t count = std::fread(bytes.data(), 1, bytes.size(), pipe)) {
+    outcome.text.append(bytes.data(), count);
+  }
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+  return outcome;
+}
+
+void ExpectRefused(std::vector<std::string> arguments, const std::string& what) {
+  for (const bool check_only : {false, true}) {
+    if (check_only) arguments.push_back("--check-config");
+    const Outcome run = RunServer(arguments);
+    EXPECT_EQ(run.code, 2) << what << ": " << run.text;
+    EXPECT_THAT(run.text, HasSubstr(what));
+    EXPECT_THAT(run.text, StartsWith("orbserve-server: "));
+    EXPECT_EQ(std::count(run.text.begin(), run.text.end(), '\n'), 1) << run.text;
+  }
+}
+
+TEST(ServerStartTest, AddressesThatCannotBeReadAreWrongConfiguration) {
+  for (const char* address :
+       {"", "nonsense", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:http", ":50051",
+        "300.1.1.1:50051", "1.2.3:50051", "[::1:50051", "::1:50051", "[::g]:50051", "a b:50051",
+        "http://localhost:50051"}) {
+    ExpectRefused({"--listen", address}, "listen must be");
+  }
+  ExpectRefused({"--listen", "unix:"}, "name of a Unix socket");
+  for (const char* address : {"nonsense", "127.0.0.1:70000", "300.1.1.1:9464", "unix:/tmp/x"}) {
+    ExpectRefused({"--http-listen", address}, address);
+  }
+}
+
+TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
+  for (const char* address : {"127.0.0.1:0", "0.0.0.0:50051", "localhost:50051", "[::]:50051",
+                              "[::1]:1", "[fe80::1%eth0]:1", "robot-7.local:65535",
+                              "unix:/run/orbserve.sock", "unix-abstract:orbserve"}) {
+    const Outcome run = RunServer({"--check-config", "--listen", address});
+    EXPECT_EQ(run.code, 0) << run.text;
+  }
+  for (const char* address : {"", ":9464", "127.0.0.1:0"}) {
+    const Outcome run = RunServer({"--check-config", "--http-listen", address});
+    EXPECT_EQ(run.code, 0) << run.text;
+  }
+}
+
+TEST(ServerStartTest, CertificatesThatCannotBeUsedAreWrongConfiguration) {
+  const TemporaryFolder folder;
+  const std::string cert = folder.Write("cert.pem", "-----BEGIN CERTIFICATE-----\n");
+  const std::string key = folder.Write("key.pem", "-----BEGIN PRIVATE KEY-----\n");
+  const std::string none = folder / "none.pem";
+  ExpectRefused({"--tls-cert", none, "--tls-key", key}, "none.pem: cannot be read: No such file");
+  ExpectRefused({"--tls-cert", cert, "--tls-key", none}, "none.pem: cannot be read: No such file");
+  ExpectRefused({"--tls-cert", cert, "--tls-key", key, "--tls-client-ca", none}, "none.pem");
+  ExpectRefused({"--tls-cert", folder.path(), "--tls-key", key}, "Is a directory");
+  ExpectRefused({"--tls-cert", key, "--tls-key", key}, "key.pem: is not a PEM file");
+  ExpectRefused({"--tls-cert", cert, "--tls-key", cert}, "cert.pem: is not a PEM file");
+  ExpectRefused({"--tls-cert", folder.Write("empty", ""), "--tls-key", key}, "is not a PEM file");
+  const Outcome good = RunServer({"--check-config", "--tls-cert", cert, "--tls-key", key});
+  EXPECT_EQ(good.code, 0) << good.text;
+}
+
+TEST(ServerStartTest, AnAddressInUseMayBeFreeTheNextTime) {
+  const int holder = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(holder, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(holder, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(holder, 1), 0);
+  ASSERT_EQ(getsockname(holder, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string in_use = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  const Outcome run = RunServer(
+      {"--listen", in_use, "--http-listen", "", "--backend", "cpu", "--log-level", "error"});
+  close(holder);
+  EXPECT_EQ(run.code, 1) << run.text;
+  // Nothing of gRPC's own before or behind it.
+  EXPECT_THAT(run.text, StartsWith(absl::StrCat("orbserve-server: cannot serve on ", in_use)));
+  EXPECT_EQ(std::count(run.text.begin(), run.text.end(), '\n'), 1) << run.text;
+}
+
+}  // namespace
+}  // namespace orbserve
