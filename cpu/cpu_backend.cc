@@ -11,6 +11,7 @@
 #include <exception>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,7 @@
 #include "cpu/frame_run.h"
 #include "cpu/frame_state.h"
 #include "cpu/input_pool.h"
+#include "cpu/large_matches.h"
 #include "cpu/matcher.h"
 #include "cpu/plan.h"
 #include "cpu/recycling_pool.h"
@@ -37,6 +39,8 @@ constexpr absl::string_view kDevice = "cpu";
 constexpr int kMaxThreads = 1024;
 // Of results that wait to be used again: some hundred of 5,000 features, or ten of the largest.
 constexpr size_t kMaxIdleResultBytes = size_t{64} << 20;
+// Matches with more distances than 2048 x 2048, some 3 ms of one thread, let other work go first.
+constexpr uint64_t kLargeMatchPairs = uint64_t{1} << 22;
 
 // The functions that a backend computes with.
 struct Implementation {
@@ -161,6 +165,7 @@ class CpuBackend final : public FeatureBackend {
         threads_(threads),
         worker_limit_(threads),
         arena_(threads, /*reserved_for_masters=*/0),
+        large_matches_(&arena_, threads),
         inputs_(std::make_shared<InputPool>(input_budget_bytes)),
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)) {}
 
@@ -207,7 +212,7 @@ class CpuBackend final : public FeatureBackend {
       return;
     }
     for (size_t i = 0; i < count; ++i) {
-      arena_.enqueue([this, batch, i] { RunFrame(batch, i); });
+      EnqueueUrgent([this, batch, i] { RunFrame(batch, i); });
     }
   }
 
@@ -219,8 +224,19 @@ class CpuBackend final : public FeatureBackend {
       arena_.enqueue([this, batch] { Finish(batch); });
       return;
     }
+    // Counted before the first of them can end, and with it the batch.
+    std::vector<bool> large(count);
+    for (size_t i = 0; i < count; ++i) large[i] = IsLarge(batch->jobs[i]);
     for (size_t i = 0; i < count; ++i) {
-      arena_.enqueue([this, batch, i] { RunMatch(batch, i); });
+      if (large[i]) {
+        large_matches_.Submit(
+            [this, batch, i](MatchSlices& slices) { RunMatch(batch, i, slices); });
+      } else {
+        EnqueueUrgent([this, batch, i] {
+          ArenaSlices slices;
+          RunMatch(batch, i, slices);
+        });
+      }
     }
   }
 
@@ -241,6 +257,25 @@ class CpuBackend final : public FeatureBackend {
   }
 
  private:
+  static bool IsLarge(const MatchJob& job) {
+    return job.query != nullptr && job.train != nullptr && job.pair_count() > kLargeMatchPairs;
+  }
+
+  // Large matches make way for it.
+  template <typename Work>
+  void EnqueueUrgent(Work work) {
+    large_matches_.UrgentBegins();
+    arena_.enqueue([this, work] {
+      const SteadyTime begin = Now();
+      // The task may end the last batch, and with it nothing keeps the backend from ending: the
+      // count of open batches holds until this is over.
+      BatchBegins();
+      work();
+      large_matches_.UrgentEnds(Now() - begin);
+      BatchEnds();
+    });
+  }
+
   void RunFrame(FrameBatch* batch, size_t index) {
     batch->progress.Start();
     const FrameJob& job = batch->jobs[index];
@@ -274,15 +309,15 @@ class CpuBackend final : public FeatureBackend {
     return absl::OkStatus();
   }
 
-  void RunMatch(MatchBatch* batch, size_t index) {
+  void RunMatch(MatchBatch* batch, size_t index, MatchSlices& slices) {
     batch->progress.Start();
     const MatchJob& job = batch->jobs[index];
     MatchAnswer& answer = batch->answer.pairs[index];
-    answer.status = Guarded([&] { return ComputeMatch(job, &answer.matches); });
+    answer.status = Guarded([&] { return ComputeMatch(job, slices, &answer.matches); });
     if (batch->progress.End()) Finish(batch);
   }
 
-  absl::Status ComputeMatch(const MatchJob& job, Matches* matches) {
+  absl::Status ComputeMatch(const MatchJob& job, MatchSlices& slices, Matches* matches) {
     ORBSERVE_RETURN_IF_ERROR(job.options.Validate());
     const auto* const query = dynamic_cast<const CpuFrameState*>(job.query.get());
     const auto* const train = dynamic_cast<const CpuFrameState*>(job.train.get());
@@ -295,8 +330,13 @@ class CpuBackend final : public FeatureBackend {
                                     query->descriptor_bytes(), " bytes and ",
                                     train->descriptor_bytes(), " bytes each"));
     }
-    *matches = MatchDescriptors(*implementation_.matcher, query->features(), train->features(),
-                                job.options);
+    std::optional<Matches> found =
+        MatchDescriptors(*implementation_.matcher, query->features(), train->features(),
+                         job.options, job.cancelled.get(), slices);
+    if (!found.has_value()) {
+      return MakeError(ErrorReason::kCancelled, "cancelled before it was matched");
+    }
+    *matches = *std::move(found);
     return absl::OkStatus();
   }
 
@@ -310,13 +350,16 @@ class CpuBackend final : public FeatureBackend {
     auto done = std::move(batch->done);
     delete batch;
     std::move(done)(std::move(answer));
-    absl::MutexLock lock(&mutex_);
-    --batches_in_flight_;
+    BatchEnds();
   }
 
   void BatchBegins() {
     absl::MutexLock lock(&mutex_);
     ++batches_in_flight_;
+  }
+  void BatchEnds() {
+    absl::MutexLock lock(&mutex_);
+    --batches_in_flight_;
   }
 
   const Implementation implementation_;
@@ -324,6 +367,7 @@ class CpuBackend final : public FeatureBackend {
   const int threads_;
   const WorkerLimit worker_limit_;
   tbb::task_arena arena_;
+  LargeMatches large_matches_;
   const std::shared_ptr<InputPool> inputs_;
   const std::shared_ptr<RecyclingPool<FrameResult>> results_;
   absl::Mutex mutex_;

@@ -16,10 +16,30 @@
 namespace orbserve::cpu {
 namespace {
 
-// Queries of one task: some 50 microseconds of work against 1,000 train descriptors, and a multiple
-// of what the kernels take at a time.
-constexpr int kQueriesPerTask = 64;
+// Queries of one slice at most: some 50 microseconds of work against 1,000 train descriptors.
+constexpr int kMostQueriesPerSlice = 64;
+// Distances of one slice: about a millisecond, so that work which is waiting, or a cancellation,
+// waits no longer however large the train set is.
+constexpr int kDistancesPerSlice = 1 << 20;
+// What the kernels take at a time: fewer queries in a slice would read the train set more often.
+constexpr int kQueriesPerStep = 8;
+
+int QueriesPerSlice(int train_count) {
+  const int steps = kDistancesPerSlice / std::max(1, train_count) / kQueriesPerStep;
+  return std::clamp(steps * kQueriesPerStep, kQueriesPerStep, kMostQueriesPerSlice);
+}
+
 constexpr size_t kScratchAlignment = 64;
+
+// How a match is run: where, and whether it still is.
+struct Run {
+  const std::atomic<bool>* cancelled;
+  MatchSlices& slices;
+
+  bool IsCancelled() const {
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  }
+};
 
 // Uninitialised memory at the alignment that prepare_train wants.
 struct AlignedDelete {
@@ -54,18 +74,20 @@ void ReferenceNearest(const uint8_t* query, int query_begin, int query_end, cons
   }
 }
 
-// The k nearest rows of `train` for every row of `query`: [query][k], ascending.
+// The k nearest rows of `train` for every row of `query`: [query][k], ascending. Unspecified when
+// the run was cancelled.
 std::vector<Neighbour> NearestNeighbours(const MatcherKernels& kernels, const uint8_t* query,
                                          int query_count, const uint8_t* train, int train_count,
-                                         int descriptor_bytes, int k) {
+                                         int descriptor_bytes, int k, const Run& run) {
+  if (run.IsCancelled()) return {};
   std::vector<Neighbour> nearest(static_cast<size_t>(query_count) * static_cast<size_t>(k));
   const AlignedBytes scratch = AllocateAligned(MatchScratchBytes(train_count, descriptor_bytes));
   kernels.prepare_train(train, train_count, descriptor_bytes, scratch.get());
-  tbb::parallel_for(tbb::blocked_range<int>(0, query_count, kQueriesPerTask),
-                    [&](const tbb::blocked_range<int>& range) {
-                      kernels.nearest(query, range.begin(), range.end(), train, train_count,
-                                      descriptor_bytes, k, scratch.get(), nearest.data());
-                    });
+  run.slices.ForEach(query_count, QueriesPerSlice(train_count), [&](int begin, int end) {
+    if (run.IsCancelled()) return;
+    kernels.nearest(query, begin, end, train, train_count, descriptor_bytes, k, scratch.get(),
+                    nearest.data());
+  });
   return nearest;
 }
 
@@ -74,7 +96,7 @@ std::vector<Neighbour> NearestNeighbours(const MatcherKernels& kernels, const ui
 // forward search only where nearly every train descriptor is somebody's nearest. `matches` has at
 // most one match per query.
 void KeepMutual(const MatcherKernels& kernels, const Features& query, const Features& train,
-                Matches& matches) {
+                const Run& run, Matches& matches) {
   const int descriptor_bytes = query.descriptor_bytes;
   const auto bytes = static_cast<size_t>(descriptor_bytes);
   std::vector<uint32_t> wanted(matches.train_index);
@@ -87,7 +109,8 @@ void KeepMutual(const MatcherKernels& kernels, const Features& query, const Feat
   }
   const std::vector<Neighbour> nearest = NearestNeighbours(
       kernels, rows.data(), static_cast<int>(wanted.size()), query.descriptors.data(),
-      static_cast<int>(query.count()), descriptor_bytes, /*k=*/1);
+      static_cast<int>(query.count()), descriptor_bytes, /*k=*/1, run);
+  if (run.IsCancelled()) return;
 
   size_t kept = 0;
   for (size_t i = 0; i < matches.count(); ++i) {
@@ -111,8 +134,17 @@ const MatcherKernels& ReferenceMatcher() {
   return kKernels;
 }
 
-Matches MatchDescriptors(const MatcherKernels& kernels, const Features& query,
-                         const Features& train, const MatchOptions& options) {
+void ArenaSlices::ForEach(int count, int size, absl::FunctionRef<void(int, int)> slice) {
+  tbb::parallel_for(
+      tbb::blocked_range<int>(0, count, size),
+      [&](const tbb::blocked_range<int>& range) { slice(range.begin(), range.end()); });
+}
+
+std::optional<Matches> MatchDescriptors(const MatcherKernels& kernels, const Features& query,
+                                        const Features& train, const MatchOptions& options,
+                                        const std::atomic<bool>* cancelled, MatchSlices& slices) {
+  const Run run{cancelled, slices};
+  if (run.IsCancelled()) return std::nullopt;
   Matches matches;
   const bool with_ratio = options.ratio > 0.0f;
   matches.ratio_undefined = with_ratio && train.count() == 1;
@@ -121,7 +153,8 @@ Matches MatchDescriptors(const MatcherKernels& kernels, const Features& query,
   const int k = with_ratio ? 2 : options.k;
   const std::vector<Neighbour> nearest = NearestNeighbours(
       kernels, query.descriptors.data(), static_cast<int>(query.count()), train.descriptors.data(),
-      static_cast<int>(train.count()), query.descriptor_bytes, k);
+      static_cast<int>(train.count()), query.descriptor_bytes, k, run);
+  if (run.IsCancelled()) return std::nullopt;
 
   const size_t most = query.count() * static_cast<size_t>(options.k);
   matches.query_index.reserve(most);
@@ -142,8 +175,17 @@ Matches MatchDescriptors(const MatcherKernels& kernels, const Features& query,
       matches.distance.push_back(DistanceOf(list[i]));
     }
   }
-  if (options.cross_check && matches.count() > 0) KeepMutual(kernels, query, train, matches);
+  if (options.cross_check && matches.count() > 0) {
+    KeepMutual(kernels, query, train, run, matches);
+    if (run.IsCancelled()) return std::nullopt;
+  }
   return matches;
+}
+
+Matches MatchDescriptors(const MatcherKernels& kernels, const Features& query,
+                         const Features& train, const MatchOptions& options) {
+  ArenaSlices slices;
+  return *MatchDescriptors(kernels, query, train, options, /*cancelled=*/nullptr, slices);
 }
 
 }  // namespace orbserve::cpu

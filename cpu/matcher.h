@@ -7,9 +7,12 @@
 #ifndef ORBSERVE_CPU_MATCHER_H_
 #define ORBSERVE_CPU_MATCHER_H_
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "features/options.h"
 #include "features/types.h"
@@ -50,8 +53,30 @@ const MatcherKernels& ReferenceMatcher();
 const MatcherKernels& SimdMatcher();
 std::vector<const MatcherKernels*> AllSimdMatchers();
 
-// Matches the rows of `query` with those of `train` under `options`, using up to the calling
-// arena's threads. Both have the same `descriptor_bytes` > 0.
+// Who runs the parts of a match.
+class MatchSlices {
+ public:
+  virtual ~MatchSlices() = default;
+  // Calls `slice(begin, end)` for ranges that make up [0, count), in any order and from several
+  // threads at a time, and returns when all of them have returned. `size`: what a range should have
+  // at least, and where others wait for the threads also at most.
+  virtual void ForEach(int count, int size, absl::FunctionRef<void(int, int)> slice) = 0;
+};
+
+// The threads of the calling arena.
+class ArenaSlices final : public MatchSlices {
+ public:
+  void ForEach(int count, int size, absl::FunctionRef<void(int, int)> slice) override;
+};
+
+// Matches the rows of `query` with those of `train` under `options`. Both have the same
+// `descriptor_bytes` > 0. nullopt when `cancelled`, which may be null, was seen to be true; it is
+// looked at before each slice.
+std::optional<Matches> MatchDescriptors(const MatcherKernels& kernels, const Features& query,
+                                        const Features& train, const MatchOptions& options,
+                                        const std::atomic<bool>* cancelled, MatchSlices& slices);
+
+// The same in the calling arena, to the end.
 Matches MatchDescriptors(const MatcherKernels& kernels, const Features& query,
                          const Features& train, const MatchOptions& options);
 

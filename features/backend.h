@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -122,6 +123,14 @@ struct MatchJob {
   std::shared_ptr<const FrameState> query;
   std::shared_ptr<const FrameState> train;
   MatchOptions options;
+  // When set and true before the pair is computed, the pair is answered kCancelled and costs
+  // nothing; while it is computed, the backend may stop and answer the same.
+  std::shared_ptr<const std::atomic<bool>> cancelled = nullptr;
+
+  // Distances to measure, without those of a cross-check.
+  uint64_t pair_count() const {
+    return static_cast<uint64_t>(query->feature_count()) * train->feature_count();
+  }
 };
 
 struct MatchAnswer {

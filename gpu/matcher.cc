@@ -105,6 +105,9 @@ void Matcher::Answer(Batch batch) {
 }
 
 absl::Status Matcher::CheckJob(const MatchJob& job, Work* work, Matches* matches) {
+  if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
+    return MakeError(ErrorReason::kCancelled, "cancelled before it was matched");
+  }
   ORBSERVE_RETURN_IF_ERROR(job.options.Validate());
   const auto* const query = dynamic_cast<const GpuFrameState*>(job.query.get());
   const auto* const train = dynamic_cast<const GpuFrameState*>(job.train.get());

@@ -52,6 +52,9 @@ class FairQueue {
   // The client whose turn it is. The queue must not be empty.
   const std::string& front_client() const { return rotation_.front().name; }
 
+  // What Pop() would take. The queue must not be empty.
+  const T& front() const { return rotation_.front().items.front(); }
+
   // Takes the oldest item of the client whose turn it is; its next turn comes after all others. The
   // queue must not be empty.
   T Pop() {

@@ -3,6 +3,7 @@
 
 #include "server/serving/match_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,11 +16,19 @@ absl::Status Draining() {
   return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
 }
 
+absl::Status Late() {
+  return MakeError(ErrorReason::kDeadlineExceeded, "the deadline passed before the matches were");
+}
+
+absl::Status Cancelled() { return MakeError(ErrorReason::kCancelled, "the client cancelled"); }
+
 }  // namespace
 
 MatchQueue::MatchQueue(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
                        const MatchQueueOptions& options)
-    : backend_(backend), clock_(clock), observer_(observer), options_(options) {}
+    : backend_(backend), clock_(clock), observer_(observer), options_(options) {
+  alarm_ = clock_->MakeAlarm([this] { OnAlarm(); });
+}
 
 MatchQueue::~MatchQueue() {
   std::vector<std::unique_ptr<Request>> left;
@@ -29,8 +38,11 @@ MatchQueue::~MatchQueue() {
     while (!waiting_.empty()) left.push_back(Take(*waiting_.begin()->second));
   }
   for (auto& request : left) std::move(request->done)({.status = Draining()});
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &MatchQueue::IsIdle));
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &MatchQueue::IsIdle));
+  }
+  alarm_.reset();
 }
 
 MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime deadline,
@@ -42,6 +54,8 @@ MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime dead
     ticket = next_ticket_++;
     if (closed_) {
       refusal = Draining();
+    } else if (clock_->Now() >= deadline) {
+      refusal = Late();
     } else if (waiting_.size() >= static_cast<size_t>(options_.max_requests)) {
       refusal = MakeError(ErrorReason::kQueueFull,
                           absl::StrCat("the queue for matching is full: ", waiting_.size(),
@@ -60,8 +74,17 @@ MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime dead
       request->deadline = deadline;
       request->jobs = std::move(jobs);
       request->done = std::move(done);
-      request->place = queue_.Push(client, request.get());
+      request->cancelled = std::make_shared<std::atomic<bool>>(false);
+      for (MatchJob& job : request->jobs) {
+        request->pairs += job.pair_count();
+        job.cancelled = request->cancelled;
+      }
+      request->place = ClassOf(*request).queue.Push(client, request.get());
       waiting_.emplace(ticket, std::move(request));
+      if (deadline != kNever) {
+        deadlines_.insert({deadline, ticket});
+        SetAlarm();
+      }
     }
   }
   if (!refusal.ok()) {
@@ -76,15 +99,20 @@ void MatchQueue::Cancel(Ticket ticket) {
   std::unique_ptr<Request> request;
   {
     absl::MutexLock lock(&mutex_);
+    const auto launched = launched_.find(ticket);
+    if (launched != launched_.end()) launched->second->store(true, std::memory_order_relaxed);
     const auto entry = waiting_.find(ticket);
     if (entry == waiting_.end()) return;
     request = Take(*entry->second);
   }
-  std::move(request->done)({.status = MakeError(ErrorReason::kCancelled, "the client cancelled")});
+  // A call whose deadline has passed is cancelled by gRPC, perhaps before the alarm comes.
+  const bool is_late = clock_->Now() >= request->deadline;
+  std::move(request->done)({.status = is_late ? Late() : Cancelled()});
 }
 
 std::unique_ptr<MatchQueue::Request> MatchQueue::Take(Request& request) {
-  queue_.Remove(request.place);
+  ClassOf(request).queue.Remove(request.place);
+  if (request.deadline != kNever) deadlines_.erase({request.deadline, request.ticket});
   return Forget(request);
 }
 
@@ -97,26 +125,61 @@ std::unique_ptr<MatchQueue::Request> MatchQueue::Forget(Request& request) {
   return owned;
 }
 
+bool MatchQueue::HasPlace(const Class& requests, const Request& next) const {
+  if (requests.in_flight >= options_.max_in_flight) return false;
+  return !IsLarge(next) || requests.in_flight == 0 ||
+         requests.pairs_in_flight + next.pairs <= options_.max_large_pairs_in_flight;
+}
+
+std::unique_ptr<MatchQueue::Request> MatchQueue::TakeNext() {
+  if (closed_) return nullptr;
+  for (Class* const requests : {&small_, &large_}) {
+    if (requests->queue.empty() || !HasPlace(*requests, *requests->queue.front())) continue;
+    std::unique_ptr<Request> next = Forget(*requests->queue.Pop());
+    ++requests->in_flight;
+    requests->pairs_in_flight += next->pairs;
+    ++busy_;
+    launched_.emplace(next->ticket, next->cancelled);
+    return next;
+  }
+  return nullptr;
+}
+
+void MatchQueue::SetAlarm() {
+  // Only arms a timer: no callback runs inside.
+  alarm_->Set(deadlines_.empty() ? kNever : deadlines_.begin()->first);
+}
+
+void MatchQueue::OnAlarm() {
+  std::vector<std::unique_ptr<Request>> late;
+  {
+    absl::MutexLock lock(&mutex_);
+    const SteadyTime now = clock_->Now();
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+      const Ticket ticket = deadlines_.begin()->second;
+      if (const auto launched = launched_.find(ticket); launched != launched_.end()) {
+        launched->second->store(true, std::memory_order_relaxed);
+        deadlines_.erase(deadlines_.begin());
+      } else {
+        late.push_back(Take(*waiting_.at(ticket)));
+      }
+    }
+    SetAlarm();
+    ++busy_;
+  }
+  for (auto& request : late) std::move(request->done)({.status = Late()});
+  absl::MutexLock lock(&mutex_);
+  --busy_;
+}
+
 void MatchQueue::Pump() {
   for (;;) {
     std::unique_ptr<Request> request;
-    bool is_late = false;
     {
       absl::MutexLock lock(&mutex_);
-      if (closed_ || queue_.empty() || in_flight_ >= options_.max_in_flight) return;
-      request = Forget(*queue_.Pop());
-      is_late = clock_->Now() >= request->deadline;
-      ++busy_;
-      if (!is_late) ++in_flight_;
+      request = TakeNext();
     }
-    if (is_late) {
-      std::move(request->done)(
-          {.status = MakeError(ErrorReason::kDeadlineExceeded,
-                               "the deadline passed before the matching was begun")});
-      absl::MutexLock lock(&mutex_);
-      --busy_;
-      continue;
-    }
+    if (request == nullptr) return;
     std::vector<MatchJob> jobs = std::move(request->jobs);
     backend_->SubmitMatches(std::move(jobs),
                             [this, request = std::move(request)](MatchBatchAnswer answer) mutable {
@@ -126,17 +189,34 @@ void MatchQueue::Pump() {
 }
 
 void MatchQueue::OnDone(std::unique_ptr<Request> request, MatchBatchAnswer answer) {
+  bool is_late = false;
   {
     absl::MutexLock lock(&mutex_);
-    --in_flight_;
+    Class& requests = ClassOf(*request);
+    --requests.in_flight;
+    requests.pairs_in_flight -= request->pairs;
+    launched_.erase(request->ticket);
+    deadlines_.erase({request->deadline, request->ticket});
+    is_late = clock_->Now() >= request->deadline;
   }
   Pump();
   const std::optional<double> joules =
       observer_->OnMatchBatchFinished(static_cast<int>(answer.pairs.size()), answer.cost);
-  std::move(request->done)({.status = absl::OkStatus(),
-                            .pairs = std::move(answer.pairs),
-                            .cost = answer.cost,
-                            .energy_joules = joules});
+  // One that was cancelled too late has its answer.
+  const bool is_cancelled =
+      request->cancelled->load(std::memory_order_relaxed) &&
+      std::any_of(answer.pairs.begin(), answer.pairs.end(), [](const MatchAnswer& pair) {
+        return !pair.status.ok() && ReasonOf(pair.status) == ErrorReason::kCancelled;
+      });
+  if (is_late || is_cancelled) {
+    std::move(request->done)({.status = is_late ? Late() : Cancelled(), .cost = answer.cost});
+  } else {
+    std::move(request->done)({.status = absl::OkStatus(),
+                              .pairs = std::move(answer.pairs),
+                              .cost = answer.cost,
+                              .energy_joules = joules});
+  }
+  request.reset();
   absl::MutexLock lock(&mutex_);
   --busy_;
 }

@@ -2,21 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The way of matching work to the backend. Two sets of 100,000 descriptors keep a processor busy
-// for seconds, so matching waits in a fair queue as frames do: at most `max_in_flight` requests are
-// with the backend, clients take turns for the next place, and both the whole queue and each
-// client's part of it are bounded.
+// for seconds, so matching waits in a fair queue as frames do: clients take turns for the next
+// place with the backend, and both the whole queue and each client's part of it are bounded.
+//
+// Large requests have a queue and places of their own, so that they hold up neither small ones nor
+// each other without measure: at most `max_in_flight` are with the backend, and more than one only
+// as long as they have `max_large_pairs_in_flight` pairs in sum.
 //
 // A request is answered once, with one answer per job in their order. Up to its launch Cancel()
-// answers CANCELLED at once; one whose deadline has passed is answered DEADLINE_EXCEEDED when its
-// turn comes, and is not launched.
+// answers CANCELLED at once, and its deadline DEADLINE_EXCEEDED. After its launch both stop the
+// backend, and the answer with the same reason comes when it has stopped; one that comes back after
+// its deadline is answered DEADLINE_EXCEEDED in any case.
 
 #ifndef ORBSERVE_SERVER_SERVING_MATCH_QUEUE_H_
 #define ORBSERVE_SERVER_SERVING_MATCH_QUEUE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -32,9 +39,13 @@
 namespace orbserve {
 
 struct MatchQueueOptions {
-  int max_in_flight = 4;              // >= 1
+  int max_in_flight = 4;              // of either size, >= 1
   int max_requests = 1024;            // waiting, of all clients, >= 1
   int max_requests_per_client = 256;  // waiting, >= 1
+  // Pairs of a query and a train descriptor. Requests with more than the first are large; one of
+  // 2048 x 2048 takes some 3 ms of a processor.
+  uint64_t max_small_pairs = uint64_t{1} << 22;
+  uint64_t max_large_pairs_in_flight = uint64_t{1} << 26;
 };
 
 struct MatchOutcome {
@@ -55,10 +66,11 @@ class MatchQueue {
   // Answers DRAINING to what waits and waits for what is in flight.
   ~MatchQueue();
 
-  // `jobs` must not be empty. `done` is called once, never under a lock; possibly inside the call.
+  // `jobs` must not be empty; their `cancelled` is set here. `done` is called once, never under a
+  // lock; possibly inside the call.
   Ticket Submit(const std::string& client, SteadyTime deadline, std::vector<MatchJob> jobs,
                 MatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
-  // No effect on a request that is with the backend or answered.
+  // Nobody waits for the request any more.
   void Cancel(Ticket ticket) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -67,14 +79,33 @@ class MatchQueue {
     std::string client;
     SteadyTime deadline = kNever;
     std::vector<MatchJob> jobs;
+    uint64_t pairs = 0;  // of all jobs
     MatchDone done;
+    std::shared_ptr<std::atomic<bool>> cancelled;
     FairQueue<Request*>::Handle place;
   };
 
+  // Requests of one size.
+  struct Class {
+    FairQueue<Request*> queue;
+    int in_flight = 0;
+    uint64_t pairs_in_flight = 0;
+  };
+
+  bool IsLarge(const Request& request) const { return request.pairs > options_.max_small_pairs; }
+  Class& ClassOf(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return IsLarge(request) ? large_ : small_;
+  }
   // Takes the request out of the queue and of every other structure.
   std::unique_ptr<Request> Take(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same for one that is out of the queue.
+  // Takes one that is out of the queue out of those that wait.
   std::unique_ptr<Request> Forget(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The next request for which there is a place; null when there is none.
+  std::unique_ptr<Request> TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasPlace(const Class& requests, const Request& next) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetAlarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
   void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDone(std::unique_ptr<Request> request, MatchBatchAnswer answer)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -88,11 +119,16 @@ class MatchQueue {
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
-  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  int busy_ ABSL_GUARDED_BY(mutex_) = 0;  // requests with the backend or being answered
-  FairQueue<Request*> queue_ ABSL_GUARDED_BY(mutex_);
+  int busy_ ABSL_GUARDED_BY(mutex_) = 0;  // requests with the backend, threads that answer some
+  Class small_ ABSL_GUARDED_BY(mutex_);
+  Class large_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Ticket, std::unique_ptr<Request>> waiting_ ABSL_GUARDED_BY(mutex_);
+  // With the backend: their cancellation flags.
+  absl::flat_hash_map<Ticket, std::shared_ptr<std::atomic<bool>>> launched_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int> waiting_of_client_ ABSL_GUARDED_BY(mutex_);
+  // Of all that wait or are with the backend.
+  std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Alarm> alarm_;  // last: its callback uses everything above
 };
 
 }  // namespace orbserve

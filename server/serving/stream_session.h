@@ -75,8 +75,8 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Extraction has ended. Once per frame.
   void FrameDone(uint64_t index, FrameOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Nothing is given out after this returns, but for a call that is in progress; waiting matches
-  // are cancelled and the features of the last frame let go.
+  // Nothing is given out after this returns, but for a call that is in progress; its matches are
+  // cancelled and the features of the last frame let go.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -15,10 +15,12 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "cpu/matcher.h"
 #include "cpu/stages.h"
 #include "features/errors.h"
 #include "tests/support/backend_runner.h"
@@ -564,6 +566,75 @@ TEST(CpuMatchTest, StatesWithoutOrWithOtherDescriptorsAreRefused) {
   EXPECT_EQ(matched.pairs[2].status.code(), absl::StatusCode::kInternal);
   EXPECT_EQ(matched.pairs[3].status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(matched.pairs[4].status.ok());
+}
+
+// Random descriptors: no match can be cut short.
+std::shared_ptr<const Features> RandomDescriptors(size_t count, uint32_t seed) {
+  auto features = std::make_shared<Features>();
+  features->descriptor_bytes = 32;
+  features->Resize(count);
+  std::mt19937 random(seed);
+  for (uint8_t& byte : features->descriptors) byte = static_cast<uint8_t>(random());
+  return features;
+}
+
+TEST(CpuMatchTest, LargeMatchesHaveTheSameAnswerBesideFrames) {
+  const auto backend = Backend();
+  const auto query = RandomDescriptors(3000, 1);
+  const auto train = RandomDescriptors(2500, 2);
+  const auto query_state = *backend->ImportState(query);
+  const auto train_state = *backend->ImportState(train);
+  const MatchOptions options = {.k = 1, .cross_check = true};
+  const Matches expected = MatchDescriptors(SimdMatcher(), *query, *train, options);
+  ASSERT_GT(expected.count(), 100u);
+  const TestImage image = SceneImage(320, 240, 31);
+  const auto plan = backend->MakePlan({320, 240, {}});
+  const FrameBatchAnswer alone =
+      RunBatch(*backend, *plan, {*MakeJob(*backend, {.image = image.view()})});
+  std::atomic<bool> stop = false;
+  std::thread frames([&] {
+    while (!stop) {
+      const FrameBatchAnswer answer =
+          RunBatch(*backend, *plan, {*MakeJob(*backend, {.image = image.view()})});
+      EXPECT_EQ(FirstDifference(*answer.frames[0].features, *alone.frames[0].features), "");
+    }
+  });
+  for (int round = 0; round < 5; ++round) {
+    std::vector<MatchJob> jobs(3);
+    for (MatchJob& job : jobs) job = {query_state, train_state, options};
+    const MatchBatchAnswer matched = RunMatches(*backend, std::move(jobs));
+    for (const MatchAnswer& pair : matched.pairs) {
+      ASSERT_TRUE(pair.status.ok());
+      EXPECT_EQ(pair.matches.query_index, expected.query_index);
+      EXPECT_EQ(pair.matches.train_index, expected.train_index);
+      EXPECT_EQ(pair.matches.distance, expected.distance);
+    }
+  }
+  stop = true;
+  frames.join();
+}
+
+TEST(CpuMatchTest, ACancelledMatchStops) {
+  const auto backend = Backend();
+  const auto large = *backend->ImportState(RandomDescriptors(100'000, 3));
+  const auto small = *backend->ImportState(RandomDescriptors(100, 4));
+  const auto flag = std::make_shared<std::atomic<bool>>(false);
+  // Minutes of one processor: the test would time out.
+  std::vector<MatchJob> jobs(20, {large, large, {}, flag});
+  jobs.push_back({small, small, {}, std::make_shared<const std::atomic<bool>>(true)});
+  jobs.push_back({small, small, {}, std::make_shared<const std::atomic<bool>>(false)});
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    *flag = true;
+  });
+  const MatchBatchAnswer matched = RunMatches(*backend, std::move(jobs));
+  canceller.join();
+  for (size_t i = 0; i < 21; ++i) {
+    EXPECT_EQ(ReasonOf(matched.pairs[i].status), ErrorReason::kCancelled) << i;
+    EXPECT_EQ(matched.pairs[i].matches.count(), 0u);
+  }
+  EXPECT_TRUE(matched.pairs[21].status.ok());
+  EXPECT_EQ(matched.pairs[21].matches.count(), 100u);
 }
 
 // ---- Input slots ----

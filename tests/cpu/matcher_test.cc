@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bitset>
 #include <cstdint>
 #include <random>
@@ -380,6 +381,62 @@ TEST_P(MatcherTest, AnyRangeOfQueriesGivesTheSameLists) {
     const std::vector<Neighbour> whole = lists(kQueries);
     for (const int step : {1, 2, 3, 7, 40}) EXPECT_EQ(lists(step), whole) << "step " << step;
   }
+}
+
+// Runs slices of its own choice and raises a flag after some of them.
+class CountedSlices final : public MatchSlices {
+ public:
+  CountedSlices(int size, int cancel_after) : size_(size), cancel_after_(cancel_after) {}
+  void ForEach(int count, int, absl::FunctionRef<void(int, int)> slice) override {
+    for (int begin = 0; begin < count; begin += size_) {
+      if (runs++ == cancel_after_) cancelled = true;
+      slice(begin, std::min(begin + size_, count));
+    }
+  }
+  std::atomic<bool> cancelled{false};
+  int runs = 0;
+
+ private:
+  const int size_;
+  const int cancel_after_;
+};
+
+TEST_P(MatcherTest, AnswerDoesNotDependOnTheSlices) {
+  constexpr uint32_t kSeed = 20260106;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  const Features query = MakeSet(Kind::kRandom, 331, 32, kSeed);
+  const Features train = MakeSet(Kind::kRandom, 300, 32, kSeed + 1);
+  const MatchOptions options = {.k = 1, .cross_check = true};
+  const Matches whole = Match(query, train, options);
+  for (const int size : {1, 5, 8, 64, 1000}) {
+    CountedSlices slices(size, /*cancel_after=*/-1);
+    const auto sliced =
+        MatchDescriptors(kernels(), query, train, options, &slices.cancelled, slices);
+    ASSERT_TRUE(sliced.has_value());
+    EXPECT_EQ(FirstDifference(*sliced, whole), "") << "slices of " << size;
+  }
+}
+
+TEST_P(MatcherTest, ACancelledMatchHasNoAnswerWhereverItWas) {
+  constexpr uint32_t kSeed = 20260107;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  const Features query = MakeSet(Kind::kRandom, 100, 32, kSeed);
+  const MatchOptions options = {.k = 1, .cross_check = true};
+  // A hundred slices forward and as many back: every descriptor is its own nearest.
+  for (const int cancel_after : {0, 50, 99, 100, 199}) {
+    CountedSlices slices(1, cancel_after);
+    EXPECT_FALSE(
+        MatchDescriptors(kernels(), query, query, options, &slices.cancelled, slices).has_value())
+        << cancel_after;
+  }
+  CountedSlices before(1, -1);
+  before.cancelled = true;
+  EXPECT_FALSE(
+      MatchDescriptors(kernels(), query, query, options, &before.cancelled, before).has_value());
+  EXPECT_EQ(before.runs, 0);
+  CountedSlices after(1, 200);
+  EXPECT_TRUE(
+      MatchDescriptors(kernels(), query, query, options, &after.cancelled, after).has_value());
 }
 
 TEST_P(MatcherTest, AnswerDoesNotDependOnTheNumberOfThreads) {

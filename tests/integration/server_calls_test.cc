@@ -3,8 +3,14 @@
 
 // Every unary call of a running server, and how each refuses what it must.
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <string>
+#include <utility>
 
 #include "tests/integration/server_fixture.h"
 
@@ -258,6 +264,88 @@ TEST_F(CallsTest, MatchWorksForEveryPairOfSides) {
   ASSERT_TRUE(stub_->Match(&context, request, &sets).ok());
   EXPECT_EQ(sets.matches().SerializeAsString(), images.matches().SerializeAsString());
   EXPECT_FALSE(sets.has_query_features());
+}
+
+// Random descriptors: no match can be cut short.
+v1::FeatureSet RandomFeatures(int count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::string descriptors(static_cast<size_t>(count) * 32, '\0');
+  for (char& byte : descriptors) byte = static_cast<char>(random());
+  v1::FeatureSet features;
+  features.mutable_x()->Resize(count, 0);
+  features.mutable_y()->Resize(count, 0);
+  features.set_descriptor_bytes(32);
+  features.set_descriptors(descriptors);
+  return features;
+}
+
+TEST_F(CallsTest, LargeMatchesHoldUpNothingAndEndWithTheirCalls) {
+  constexpr int kLarge = 20;
+  v1::MatchRequest large;
+  *large.mutable_query_features() = RandomFeatures(100'000, 1);
+  large.mutable_train_features()->CopyFrom(large.query_features());
+  std::array<grpc::ClientContext, kLarge> contexts;
+  std::array<v1::MatchResponse, kLarge> responses;
+  std::array<grpc::Status, kLarge> statuses;
+  std::atomic<int> ended{0};
+  const auto start = [&](int i) {
+    const auto at = static_cast<size_t>(i);
+    contexts[at].AddMetadata("x-client-id", "greedy");
+    // Half of them end by their deadline, the others because their client goes away.
+    SetLimit(contexts[at], i % 2 == 0 ? 3 : 600);
+    stub_->async()->Match(&contexts[at], &large, &responses[at], [&, at](grpc::Status status) {
+      statuses[at] = std::move(status);
+      ++ended;
+    });
+  };
+  for (int i = 0; i < kLarge; ++i) start(i);
+
+  // In sum they take minutes, without making way any of these would exceed its limit.
+  const auto other = NewStub();
+  v1::MatchRequest small;
+  *small.mutable_query_features() = RandomFeatures(10, 2);
+  *small.mutable_train_features() = small.query_features();
+  v1::ExtractRequest extract;
+  *extract.mutable_frame() = MakeFrame(640, 480, 1);
+  for (int round = 0; round < 20; ++round) {
+    grpc::ClientContext match_context;
+    SetLimit(match_context, 10);
+    v1::MatchResponse matched;
+    ASSERT_TRUE(other->Match(&match_context, small, &matched).ok());
+    EXPECT_EQ(matched.matches().query_index_size(), 10);
+    grpc::ClientContext extract_context;
+    SetLimit(extract_context, 10);
+    v1::ExtractResponse extracted;
+    ASSERT_TRUE(other->Extract(&extract_context, extract, &extracted).ok());
+  }
+  ASSERT_TRUE(Eventually([&] { return ended >= kLarge / 2; }));
+  for (int i = 1; i < kLarge; i += 2) contexts[static_cast<size_t>(i)].TryCancel();
+  ASSERT_TRUE(Eventually([&] { return ended == kLarge; }));
+
+  const auto count_of = [&](const char* code) {
+    const std::string series = absl::StrCat(
+        "orbserve_request_duration_seconds_count{method=\"Match\",code=\"", code, "\"}");
+    return std::max(0.0, Metric(series));  // no series: none
+  };
+  const auto with = [&](grpc::StatusCode code) {
+    return std::count_if(statuses.begin(), statuses.end(),
+                         [&](const grpc::Status& status) { return status.error_code() == code; });
+  };
+  // A fast processor may have finished one or two.
+  const auto ok = with(grpc::StatusCode::OK);
+  EXPECT_LT(ok, kLarge / 2);
+  EXPECT_GT(with(grpc::StatusCode::CANCELLED), 0);
+  // The server stops and counts them too, each once, and has nothing left to do. It may learn that
+  // a client gave up at its deadline before the deadline comes here, and call it cancelled.
+  EXPECT_TRUE(Eventually([&] {
+    return count_of("OK") + count_of("DEADLINE_EXCEEDED") + count_of("CANCELLED") == kLarge + 20;
+  }));
+  EXPECT_GE(count_of("OK"), ok + 20);
+  EXPECT_GT(count_of("CANCELLED"), 0);
+  EXPECT_TRUE(server_->Drain());
+  const FrameCounts frames = server_->frame_counts();
+  EXPECT_EQ(frames.received, 20);
+  EXPECT_EQ(frames.ok, 20);
 }
 
 TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {

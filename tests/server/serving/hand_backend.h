@@ -109,14 +109,19 @@ class HandBackend final : public FeatureBackend {
     std::move(batch.done)(std::move(answer));
   }
 
-  // Answers the oldest matches: one match each, its distance query * 1000 + train.
-  void FinishMatches() {
+  // Answers the oldest matches: one match each, its distance query * 1000 + train. `stops`: those
+  // that were cancelled are not computed any more.
+  void FinishMatches(bool stops = true) {
     MatchBatch batch = std::move(matches.front());
     matches.pop_front();
     MatchBatchAnswer answer;
     answer.cost.device = "hand";
     for (const MatchJob& job : batch.jobs) {
       MatchAnswer pair;
+      if (stops && job.cancelled->load()) {
+        answer.pairs.push_back({.status = MakeError(ErrorReason::kCancelled, "cancelled")});
+        continue;
+      }
       pair.matches.query_index = {0};
       pair.matches.train_index = {0};
       pair.matches.distance = {

@@ -25,15 +25,23 @@ class MatchQueueTest : public ::testing::Test {
   void Make(const MatchQueueOptions& options) {
     queue_ = std::make_unique<MatchQueue>(&backend_, &clock_, &observer_, options);
   }
-  MatchQueue::Ticket Submit(size_t number, const std::string& client,
-                            SteadyTime deadline = kNever) {
+  // Requests are told apart by their number of query descriptors.
+  MatchQueue::Ticket Submit(size_t number, const std::string& client, SteadyTime deadline = kNever,
+                            size_t train_count = 0) {
     std::vector<MatchJob> jobs;
-    jobs.push_back(
-        {std::make_shared<HandState>(number), std::make_shared<HandState>(0), MatchOptions{}});
+    jobs.push_back({std::make_shared<HandState>(number), std::make_shared<HandState>(train_count),
+                    MatchOptions{}});
     return queue_->Submit(client, deadline, std::move(jobs), [this, number](MatchOutcome outcome) {
       EXPECT_FALSE(outcomes_.contains(number));
       outcomes_[number] = std::move(outcome);
     });
+  }
+  std::vector<size_t> Launched() const {
+    std::vector<size_t> numbers;
+    for (const auto& batch : backend_.matches) {
+      numbers.push_back(batch.jobs[0].query->feature_count());
+    }
+    return numbers;
   }
   ErrorReason ReasonFor(size_t number) { return ReasonOf(outcomes_.at(number).status); }
 
@@ -91,8 +99,93 @@ TEST_F(MatchQueueTest, CancellationFreesThePlaceAtOnce) {
   EXPECT_FALSE(outcomes_.contains(3));
   backend_.FinishMatches();
   backend_.FinishMatches();
-  EXPECT_TRUE(outcomes_[1].status.ok());
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kCancelled);
   EXPECT_TRUE(outcomes_[3].status.ok());
+}
+
+TEST_F(MatchQueueTest, WhatWasCancelledTooLateHasItsAnswer) {
+  Make({});
+  queue_->Cancel(Submit(1, "a"));
+  EXPECT_TRUE(backend_.matches[0].jobs[0].cancelled->load());
+  backend_.FinishMatches(/*stops=*/false);
+  EXPECT_TRUE(outcomes_[1].status.ok());
+  EXPECT_EQ(outcomes_[1].pairs[0].matches.count(), 1u);
+}
+
+TEST_F(MatchQueueTest, ADeadlineIsAnsweredAtItsMomentAndStopsWhatIsRunning) {
+  Make({.max_in_flight = 1});
+  const SteadyTime deadline = clock_.Now() + std::chrono::microseconds(5);
+  Submit(1, "a", deadline);
+  Submit(2, "a", deadline);
+  Submit(3, "a", deadline + std::chrono::microseconds(5));
+  const auto running = backend_.matches[0].jobs[0].cancelled;
+  clock_.Advance(std::chrono::microseconds(4));
+  EXPECT_TRUE(outcomes_.empty());
+  EXPECT_FALSE(running->load());
+  clock_.Advance(std::chrono::microseconds(1));
+  EXPECT_EQ(outcomes_.size(), 1u);
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
+  EXPECT_TRUE(running->load());
+  backend_.FinishMatches();
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  // The next one's deadline had its alarm too, and an answer in time is none too late.
+  backend_.FinishMatches();
+  EXPECT_TRUE(outcomes_[3].status.ok());
+  clock_.Advance(std::chrono::microseconds(10));
+  EXPECT_EQ(outcomes_.size(), 3u);
+}
+
+TEST_F(MatchQueueTest, AnAnswerAfterTheDeadlineIsLate) {
+  Make({});
+  Submit(1, "a", clock_.Now() + std::chrono::microseconds(5));
+  clock_.Advance(std::chrono::microseconds(5));
+  backend_.FinishMatches(/*stops=*/false);
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  Submit(2, "a", clock_.Now());
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
+  EXPECT_TRUE(backend_.matches.empty());
+}
+
+TEST_F(MatchQueueTest, ACancellationAfterTheDeadlineIsLate) {
+  // gRPC cancels a call at its deadline, and may be there before the alarm.
+  Make({.max_in_flight = 1});
+  Submit(1, "a");
+  MatchQueue::Ticket late = 0;
+  const auto alarm = clock_.MakeAlarm([&] { queue_->Cancel(late); });
+  const SteadyTime deadline = clock_.Now() + std::chrono::microseconds(5);
+  alarm->Set(deadline);
+  late = Submit(2, "a", deadline);
+  clock_.Advance(std::chrono::microseconds(5));
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
+  backend_.FinishMatches();
+}
+
+TEST_F(MatchQueueTest, LargeRequestsHaveOnePlaceAndSmallOnesPassThem) {
+  Make({.max_in_flight = 2, .max_small_pairs = 1000, .max_large_pairs_in_flight = 1000});
+  Submit(11, "greedy", kNever, 100);
+  Submit(12, "greedy", kNever, 100);
+  Submit(13, "greedy", kNever, 100);
+  Submit(14, "b", kNever, 100);
+  Submit(10, "greedy", kNever, 100);  // as many pairs as a small one may have
+  Submit(1, "b");
+  EXPECT_EQ(Launched(), (std::vector<size_t>{11, 10, 1}));
+  backend_.FinishMatches();
+  EXPECT_EQ(Launched(), (std::vector<size_t>{10, 1, 12}));
+  while (!backend_.matches.empty()) backend_.FinishMatches();
+  EXPECT_EQ(outcomes_.size(), 6u);
+}
+
+TEST_F(MatchQueueTest, LargeRequestsShareTheirPairs) {
+  Make({.max_in_flight = 3, .max_small_pairs = 0, .max_large_pairs_in_flight = 100});
+  Submit(5, "a", kNever, 10);
+  Submit(4, "a", kNever, 10);
+  Submit(2, "a", kNever, 10);
+  Submit(1, "a", kNever, 10);
+  EXPECT_EQ(Launched(), (std::vector<size_t>{5, 4}));  // 90 pairs; 20 more do not fit
+  backend_.FinishMatches();
+  EXPECT_EQ(Launched(), (std::vector<size_t>{4, 2, 1}));
+  while (!backend_.matches.empty()) backend_.FinishMatches();
+  EXPECT_EQ(outcomes_.size(), 4u);
 }
 
 TEST_F(MatchQueueTest, QueueAndClientAreBounded) {
