@@ -92,6 +92,8 @@ server::Config DefaultConfig() {
   limits.set_max_reference_bytes(kGiB);
   limits.set_max_calls_per_connection(256);
   limits.set_max_receive_buffer_bytes(2 * kGiB);
+  limits.set_max_stream_answer_bytes(64 * kMiB);
+  limits.set_max_answer_bytes(kGiB);
   config.mutable_tls();
   server::Config::Drain& drain = *config.mutable_drain();
   drain.set_delay_ms(0);
@@ -188,6 +190,10 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("limits.max_calls_per_connection", limits.max_calls_per_connection(), 1, 100'000));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_receive_buffer_bytes",
                                  limits.max_receive_buffer_bytes(), kMiB, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_stream_answer_bytes", limits.max_stream_answer_bytes(),
+                                 1, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_answer_bytes", limits.max_answer_bytes(), 1, uint64_t{1} << 40));
   const auto& tls = config.tls();
   if (tls.cert_file().empty() != tls.key_file().empty()) {
     return MakeError(ErrorReason::kBadOptions,

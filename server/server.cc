@@ -487,6 +487,8 @@ class Server::Impl {
     services.streams.max_frames_in_flight = static_cast<int>(limits.max_stream_frames_in_flight());
     services.streams.max_bytes_in_flight =
         static_cast<int64_t>(limits.max_stream_bytes_in_flight());
+    services.streams.max_answer_bytes = static_cast<int64_t>(limits.max_stream_answer_bytes());
+    services.streams.max_answer_bytes_of_all = static_cast<int64_t>(limits.max_answer_bytes());
     return services;
   }
 

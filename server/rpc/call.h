@@ -34,6 +34,10 @@ struct StreamLimits {
   int max_streams = 256;                            // open at a time, of all clients
   int max_frames_in_flight = 8;                     // of one stream: read and not yet answered
   int64_t max_bytes_in_flight = int64_t{64} << 20;  // of one stream's messages; one always fits
+  // Of answers, from the moment that their frame is read until they are sent: of one stream, and of
+  // all. The answer to one frame of each stream always fits.
+  int64_t max_answer_bytes = int64_t{64} << 20;
+  int64_t max_answer_bytes_of_all = int64_t{1} << 30;
 };
 
 // The parts of the server that calls use; all outlive every call.

@@ -76,8 +76,8 @@ grpc::ServerUnaryReactor* FeaturesService::GetServerInfo(grpc::CallbackServerCon
   return call;
 }
 
-grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse>*
-FeaturesService::StreamFrames(grpc::CallbackServerContext* context) {
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FeaturesService::StreamFrames(
+    grpc::CallbackServerContext* context) {
   return StreamCall::Start(services_, gate_, streams_, context);
 }
 

@@ -15,8 +15,17 @@
 
 namespace orbserve {
 
+// The methods as reactors. StreamFrames gets the bytes of its messages, so that one that cannot be
+// parsed is told from the end of the stream, and an answer that waits is held once.
+using FeaturesMethods = v1::Features::WithCallbackMethod_Extract<
+    v1::Features::WithCallbackMethod_Match<v1::Features::WithCallbackMethod_PutReference<
+        v1::Features::WithCallbackMethod_DeleteReference<
+            v1::Features::WithCallbackMethod_ListReferences<
+                v1::Features::WithCallbackMethod_GetServerInfo<
+                    v1::Features::WithRawCallbackMethod_StreamFrames<v1::Features::Service>>>>>>>;
+
 // The service of the wire contract: makes the call's object and lets it run.
-class FeaturesService final : public v1::Features::CallbackService {
+class FeaturesService final : public FeaturesMethods {
  public:
   // `info` is what GetServerInfo answers; what `services` points to must outlive the gRPC server.
   FeaturesService(const CallServices& services, v1::GetServerInfoResponse info);
@@ -39,7 +48,7 @@ class FeaturesService final : public v1::Features::CallbackService {
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
                                           const v1::GetServerInfoRequest* request,
                                           v1::GetServerInfoResponse* response) override;
-  grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse>* StreamFrames(
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* StreamFrames(
       grpc::CallbackServerContext* context) override;
 
   // Refuses new calls and tells open streams. `reason`: kDraining, when frames on them are still

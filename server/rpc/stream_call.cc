@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "orbserve/v1/orbserve.grpc.pb.h"  // how gRPC turns messages into bytes
 #include "server/log.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/status.h"
@@ -19,6 +20,24 @@ constexpr int kMaxReferencesPerStream = 16;
 
 absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
+}
+
+// The bytes of `buffer` are let go.
+absl::Status Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* message) {
+  const grpc::Status status =
+      grpc::SerializationTraits<v1::StreamFramesRequest>::Deserialize(&buffer, message);
+  buffer.Clear();
+  if (status.ok()) return absl::OkStatus();
+  return BadRequest("a message of the stream is not a StreamFramesRequest");
+}
+
+grpc::ByteBuffer Serialize(const v1::StreamFramesResponse& message) {
+  grpc::ByteBuffer buffer;
+  bool own = false;
+  // Fails only where a message is larger than protobuf allows; then it is empty.
+  const grpc::Status status =
+      grpc::SerializationTraits<v1::StreamFramesResponse>::Serialize(message, &buffer, &own);
+  return status.ok() ? buffer : grpc::ByteBuffer();
 }
 
 }  // namespace
@@ -94,7 +113,6 @@ void StreamCall::Begin() {
 }
 
 void StreamCall::OnReadDone(bool ok) {
-  std::shared_ptr<Request> message = std::move(request_);
   bool opened = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -111,8 +129,11 @@ void StreamCall::OnReadDone(bool ok) {
     opened = opened_;
   }
 
-  absl::Status status;
-  if (!opened) {
+  auto message = std::make_shared<Request>();
+  absl::Status status = Parse(request_, message.get());
+  if (!status.ok()) {
+    // The stream ends with it: what comes after may have lost its order.
+  } else if (!opened) {
     status = message->has_open() ? Open(message->open())
                                  : BadRequest("the first message of a stream must be `open`");
   } else if (message->has_frame()) {
@@ -163,6 +184,8 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(name));
     options.references.push_back(name);
   }
+  match_targets_ =
+      static_cast<int64_t>(options.references.size()) + (options.match_previous ? 1 : 0);
   if (options.matches() && DescriptorBytes(pipeline.options.describe.descriptor) == 0) {
     return MakeError(ErrorReason::kBadOptions,
                      "matching needs descriptors; describe.descriptor_type is NONE");
@@ -178,15 +201,16 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
                                                  self->OnResult(std::move(result));
                                              });
 
-  Outgoing outgoing{std::make_unique<Response>()};
-  v1::StreamOpened& opened = *outgoing.message->mutable_opened();
+  Response response;
+  v1::StreamOpened& opened = *response.mutable_opened();
   opened.set_stream_id(id_);
   opened.set_max_in_flight(static_cast<uint32_t>(services_.streams.max_frames_in_flight));
   PipelineToProto(*pipeline_, opened.mutable_pipeline());
   absl::MutexLock lock(&mutex_);
   opened_ = true;
+  next_answer_bytes_ = MostAnswerBytes(pipeline_->options.select.capacity, pipeline_->match);
   // In front of a GoingAway that came before it.
-  outgoing_.insert(outgoing_.begin() + (writing_ ? 1 : 0), std::move(outgoing));
+  outgoing_.insert(outgoing_.begin() + (writing_ ? 1 : 0), Outgoing{Serialize(response)});
   return absl::OkStatus();
 }
 
@@ -208,15 +232,20 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.pipeline = pipeline_;
   source.keep_state = session_->matches();
   auto match = FrameMatchFromProto(frame.parameters(), pipeline_->match);
+  entry.match = match.ok() ? *match : pipeline_->match;
+  const int64_t most_features = frame.has_keypoints()
+                                    ? std::min<int64_t>(frame.keypoints().x_size(), kMaxFeatures)
+                                    : pipeline_->options.select.capacity;
   source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
 
-  const uint64_t index =
-      session_->AddFrame(entry.sequence, match.ok() ? *match : pipeline_->match, source.deadline);
+  const uint64_t index = session_->AddFrame(entry.sequence, entry.match, source.deadline);
   {
     absl::MutexLock lock(&mutex_);
     ++in_flight_;
     bytes_in_flight_ += entry.bytes;
+    next_answer_bytes_ = MostAnswerBytes(most_features, entry.match);
+    if (!finished_) CountAnswer(next_answer_bytes_, &entry.answer_bytes);
     frames_.emplace(index, std::move(entry));
   }
   message.reset();  // the frame's own hold ends when its pixels are decoded
@@ -237,8 +266,13 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
 void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
   {
     absl::MutexLock lock(&mutex_);
-    if (const auto frame = frames_.find(index); frame != frames_.end()) {
-      frame->second.outcome.decode_time = outcome.decode_time;
+    if (const auto found = frames_.find(index); found != frames_.end()) {
+      Frame& frame = found->second;
+      frame.outcome.decode_time = outcome.decode_time;
+      const Features* const features = outcome.frame.features.get();
+      const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
+      if (!finished_) CountAnswer(MostAnswerBytes(count, frame.match), &frame.answer_bytes);
+      Step();  // the next frame may fit now
     }
   }
   session_->FrameDone(index, std::move(outcome.frame));
@@ -255,8 +289,8 @@ void StreamCall::OnResult(StreamResult result) {
   }
   LogFailure("StreamFrames.frame", result.outcome.status);
   const auto encode_begin = std::chrono::steady_clock::now();
-  Outgoing outgoing{std::make_unique<Response>(), frame.bytes};
-  v1::FrameResult& proto = *outgoing.message->mutable_result();
+  Response response;
+  v1::FrameResult& proto = *response.mutable_result();
   proto.set_sequence(frame.sequence);
   proto.set_timestamp_ns(frame.timestamp_ns);
   if (!result.outcome.status.ok()) StatusToProto(result.outcome.status, proto.mutable_status());
@@ -283,11 +317,13 @@ void StreamCall::OnResult(StreamResult result) {
   ExecutionToProto(frame.outcome, proto.mutable_execution());
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
   proto.mutable_timings()->set_match_ns(static_cast<uint64_t>(result.match_time.count()));
+  Outgoing outgoing{Serialize(response), frame.bytes, frame.answer_bytes};
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObserveStage(Stage::kEncode, encode.count());
 
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
+  CountAnswer(static_cast<int64_t>(outgoing.message.Length()), &outgoing.answer_bytes);
   outgoing_.push_back(std::move(outgoing));
   Step();
 }
@@ -296,6 +332,7 @@ void StreamCall::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
   const int64_t frame_bytes = outgoing_.front().frame_bytes;
+  if (!finished_) CountAnswer(0, &outgoing_.front().answer_bytes);
   outgoing_.pop_front();
   if (frame_bytes >= 0) {
     --in_flight_;
@@ -309,9 +346,9 @@ void StreamCall::AnnounceGoingAway() {
   absl::MutexLock lock(&mutex_);
   if (finished_ || going_away_) return;
   going_away_ = true;
-  Outgoing outgoing{std::make_unique<Response>()};
-  StatusToProto(gate_.refusal(), outgoing.message->mutable_going_away()->mutable_status());
-  outgoing_.push_back(std::move(outgoing));
+  Response response;
+  StatusToProto(gate_.refusal(), response.mutable_going_away()->mutable_status());
+  outgoing_.push_back(Outgoing{Serialize(response)});
   Step();
 }
 
@@ -323,6 +360,32 @@ void StreamCall::Stop() {
   Step();
 }
 
+int64_t StreamCall::MostAnswerBytes(int64_t features, const MatchOptions& match) const {
+  // On the wire: five floats, the octave, three bytes of a source index and the descriptor; of a
+  // match three bytes for each index and two for the distance.
+  constexpr int64_t kFeatureBytes = 5 * 4 + 1 + 3;
+  constexpr int64_t kMatchBytes = 3 + 3 + 2;
+  constexpr int64_t kOtherBytes = 4096;  // times, places, names
+  int64_t bytes_per_feature = match_targets_ * match.k * kMatchBytes;
+  if (!omit_features_) {
+    bytes_per_feature += kFeatureBytes + DescriptorBytes(pipeline_->options.describe.descriptor);
+  }
+  return kOtherBytes + features * bytes_per_feature;
+}
+
+void StreamCall::CountAnswer(int64_t bytes, int64_t* counted) {
+  const int64_t change = bytes - *counted;
+  *counted = bytes;
+  answer_bytes_ += change;
+  registry_.AddAnswerBytes(change);
+  services_.metrics->AddStreamAnswerBytes(change);
+}
+
+bool StreamCall::NextAnswerFits() const {
+  return answer_bytes_ + next_answer_bytes_ <= services_.streams.max_answer_bytes &&
+         registry_.answer_bytes() + next_answer_bytes_ <= services_.streams.max_answer_bytes_of_all;
+}
+
 void StreamCall::Step() {
   if (finished_) return;
   MayWrite();
@@ -332,16 +395,18 @@ void StreamCall::Step() {
 
 void StreamCall::MayRead() {
   if (reading_ || read_ended_ || in_flight_ >= services_.streams.max_frames_in_flight) return;
-  if (in_flight_ > 0 && bytes_in_flight_ >= services_.streams.max_bytes_in_flight) return;
+  if (in_flight_ > 0 &&
+      (bytes_in_flight_ >= services_.streams.max_bytes_in_flight || !NextAnswerFits())) {
+    return;
+  }
   reading_ = true;
-  request_ = std::make_shared<Request>();
-  StartRead(request_.get());
+  StartRead(&request_);
 }
 
 void StreamCall::MayWrite() {
   if (writing_ || outgoing_.empty() || !opened_) return;
   writing_ = true;
-  StartWrite(outgoing_.front().message.get());
+  StartWrite(&outgoing_.front().message);
 }
 
 void StreamCall::MayFinish() {
@@ -377,6 +442,12 @@ void StreamCall::OnDone() {
   {
     absl::MutexLock lock(&mutex_);
     code = code_;
+    // Frames that are still with the backend may hold the call for a moment longer.
+    outgoing_.clear();
+    frames_.clear();
+    registry_.AddAnswerBytes(-answer_bytes_);
+    services_.metrics->AddStreamAnswerBytes(-answer_bytes_);
+    answer_bytes_ = 0;
   }
   services_.metrics->ObserveRequest("StreamFrames", code, time.count());
   if (id_ != 0) {
@@ -384,7 +455,6 @@ void StreamCall::OnDone() {
     services_.metrics->StreamClosed();
   }
   if (session_ != nullptr) session_->Close();
-  // Frames that are still with the backend may hold the call for a moment longer.
   CallGate& gate = gate_;
   self_.reset();
   gate.Leave();

@@ -9,6 +9,12 @@
 // robot that sends faster than it is answered, or reads its answers slowly, is held back by HTTP/2
 // flow control; what the stream holds in memory is bounded.
 //
+// So are the answers, which may be larger than their frames: what a frame's answer may come to is
+// counted from the moment that the frame is read, what it has come to until it is sent. While this
+// is more than `max_answer_bytes`, or that of all streams more than `max_answer_bytes_of_all`, a
+// stream has one frame in flight at most. It is not stopped altogether, or those who read nothing
+// would stop those who do.
+//
 // Threads: reactions come from gRPC, one read and one write at a time; results from whichever
 // thread completed them. `mutex_` is held while an operation of gRPC is started, so that none is
 // started after Finish(): gRPC never runs a reaction inside such a call (they go to its executor).
@@ -16,6 +22,7 @@
 #ifndef ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 #define ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -27,6 +34,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
@@ -49,17 +57,23 @@ class StreamRegistry {
   // Ends every stream when its frames in flight are answered.
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Bytes of answers that the streams owe or have not sent yet.
+  int64_t answer_bytes() const { return answer_bytes_.load(std::memory_order_relaxed); }
+  void AddAnswerBytes(int64_t change) {
+    answer_bytes_.fetch_add(change, std::memory_order_relaxed);
+  }
+
  private:
   std::vector<std::shared_ptr<StreamCall>> All() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Mutex mutex_;
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, std::weak_ptr<StreamCall>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> answer_bytes_{0};
 };
 
-class StreamCall final
-    : public grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse>,
-      public std::enable_shared_from_this<StreamCall> {
+class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                         public std::enable_shared_from_this<StreamCall> {
  public:
   // The reactor to return to gRPC; it keeps itself until gRPC is done with it.
   static StreamCall* Start(const CallServices& services, CallGate& gate, StreamRegistry& registry,
@@ -86,13 +100,16 @@ class StreamCall final
     uint64_t sequence = 0;
     int64_t timestamp_ns = 0;
     int64_t bytes = 0;
+    MatchOptions match;
+    int64_t answer_bytes = 0;  // at most
     SteadyTime arrival;
     Batcher::Ticket ticket = 0;
     ExtractOutcome outcome;  // its times; the features go through the session
   };
   struct Outgoing {
-    std::unique_ptr<Response> message;
+    grpc::ByteBuffer message;
     int64_t frame_bytes = -1;  // -1 = not the result of a frame
+    int64_t answer_bytes = 0;  // 0 = alike
   };
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -100,6 +117,13 @@ class StreamCall final
   void TakeFrame(std::shared_ptr<Request> message) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The most bytes that the answer with this many features can have.
+  int64_t MostAnswerBytes(int64_t features, const MatchOptions& match) const;
+  // A frame or a message that counted for `*counted` bytes counts for `bytes` from now on. Not once
+  // the call is finished: OnDone() takes back whatever is counted then.
+  void CountAnswer(int64_t bytes, int64_t* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NextAnswerFits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Each starts what the state allows.
   void Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -123,7 +147,8 @@ class StreamCall final
   uint32_t deadline_ms_ = 0;
   SteadyTime call_deadline_ = kNever;
   bool omit_features_ = false;
-  std::shared_ptr<Request> request_;  // being read
+  int64_t match_targets_ = 0;  // of each frame, at most
+  grpc::ByteBuffer request_;   // being read
 
   absl::Mutex mutex_;
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;
@@ -137,6 +162,8 @@ class StreamCall final
   absl::flat_hash_map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);  // by session index
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // of frames_ and outgoing_
+  int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // if the next frame is as the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
 };
 

@@ -195,6 +195,7 @@ class Metrics::Impl : public prometheus::Collectable {
   Cell keypoints;
   Cell queue_frames;
   Cell streams;
+  Cell stream_answer_bytes;
 
  private:
   struct Busy {
@@ -316,6 +317,8 @@ class Metrics::Impl : public prometheus::Collectable {
     single("orbserve_queue_frames", "Frames that wait for a batch.", MetricType::Gauge,
            queue_frames.Read());
     single("orbserve_streams", "Open streams.", MetricType::Gauge, streams.Read());
+    single("orbserve_stream_answer_bytes", "Answers that streams owe or have not sent yet.",
+           MetricType::Gauge, stream_answer_bytes.Read());
   }
 
   const std::string version_;
@@ -390,6 +393,7 @@ void Metrics::SetQueueFrames(int64_t frames) {
 
 void Metrics::StreamOpened() { impl_->streams.Add(1); }
 void Metrics::StreamClosed() { impl_->streams.Add(-1); }
+void Metrics::AddStreamAnswerBytes(int64_t change) { impl_->stream_answer_bytes.Add(change); }
 void Metrics::DeviceLost(absl::string_view device) { impl_->DeviceLost(device); }
 
 const std::vector<MetricDevice>& Metrics::devices() const { return impl_->devices(); }

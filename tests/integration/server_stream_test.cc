@@ -4,8 +4,13 @@
 // Streams of a running server: order, matches, bad frames, backpressure, and what a stream leaves
 // behind however it ends.
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <utility>
+#include <vector>
 
+#include "grpcpp/generic/generic_stub.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
@@ -23,8 +28,8 @@ class StreamTest : public ServerTest {
 
   // Opens with `open` and reads the server's answer to it.
   std::unique_ptr<Stream> Open(grpc::ClientContext& context, const v1::StreamOpen& open,
-                               v1::StreamOpened* opened = nullptr) {
-    SetLimit(context);
+                               v1::StreamOpened* opened = nullptr, int limit_seconds = 20) {
+    SetLimit(context, limit_seconds);
     auto stream = stub_->StreamFrames(&context);
     v1::StreamFramesRequest request;
     *request.mutable_open() = open;
@@ -48,8 +53,10 @@ class StreamTest : public ServerTest {
   }
 
   bool NothingIsLeft() {
-    return Eventually(
-        [this] { return Metric("orbserve_streams") == 0 && Metric("orbserve_queue_frames") == 0; });
+    return Eventually([this] {
+      return Metric("orbserve_streams") == 0 && Metric("orbserve_queue_frames") == 0 &&
+             Metric("orbserve_stream_answer_bytes") == 0;
+    });
   }
 };
 
@@ -203,6 +210,131 @@ TEST_F(StreamTest, ARobotThatReadsNothingIsHeldBack) {
   context.TryCancel();
   sender.join();
   stream->Finish();
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
+  constexpr int kStreams = 6;
+  constexpr uint64_t kFrames = 24;
+  constexpr int kCapacity = 20'000;
+  constexpr int kMostAnswerBytes = kCapacity * 56 + 4096;
+  server::Config config;
+  config.mutable_limits()->set_max_stream_answer_bytes(4 * kMostAnswerBytes);
+  config.mutable_limits()->set_max_answer_bytes(10 * kMostAnswerBytes);
+  StartServer(config);
+  v1::StreamOpen open;
+  open.mutable_pipeline()->mutable_select()->set_capacity(kCapacity);
+  open.mutable_pipeline()->mutable_select()->set_max_features(kCapacity);
+  v1::Frame frame = MakeFrame(1280, 960, 1);
+
+  std::array<grpc::ClientContext, kStreams> contexts;
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<std::thread> senders;
+  std::atomic<int> sent{0};
+  for (grpc::ClientContext& context : contexts) {
+    streams.push_back(Open(context, open, nullptr, 100));
+    senders.emplace_back([&, stream = streams.back().get()] {
+      v1::Frame own = frame;
+      for (uint64_t i = 0; i < kFrames; ++i, ++sent) {
+        own.set_sequence(i);
+        if (!Send(*stream, own)) return;
+      }
+      stream->WritesDone();
+    });
+  }
+  // Nothing moves any more, and what is held is what the limits allow and one answer a stream.
+  double most = 0;
+  double received = -1;
+  EXPECT_TRUE(Eventually([&] {
+    for (int i = 0; i < 50; ++i) {
+      most = std::max(most, Metric("orbserve_stream_answer_bytes"));
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const double before = std::exchange(received, Metric("orbserve_frames_received_total"));
+    return received == before;
+  }));
+  EXPECT_LT(received, kStreams * static_cast<double>(kFrames));
+  EXPECT_GT(most, kMostAnswerBytes);
+  EXPECT_LE(most, (10 + kStreams) * kMostAnswerBytes);
+
+  // Others are served.
+  v1::ExtractResponse extracted;
+  v1::ExtractRequest extract;
+  *extract.mutable_frame() = MakeFrame(320, 240, 1);
+  EXPECT_TRUE(Extract(extract, &extracted).ok());
+  grpc::ClientContext other_context;
+  const auto other = Open(other_context, open);
+  for (uint64_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(Send(*other, MakeFrame(320, 240, 1)));
+    v1::StreamFramesResponse response;
+    ASSERT_TRUE(other->Read(&response));
+    EXPECT_EQ(response.result().status().code(), 0);
+  }
+  other->WritesDone();
+  EXPECT_TRUE(other->Finish().ok());
+
+  // Who reads in the end gets everything in order.
+  int features = 0;
+  for (const auto& stream : streams) {
+    for (uint64_t i = 0; i < kFrames; ++i) {
+      v1::StreamFramesResponse response;
+      ASSERT_TRUE(stream->Read(&response)) << i;
+      EXPECT_EQ(response.result().sequence(), i);
+      EXPECT_EQ(response.result().status().code(), 0) << response.result().status().message();
+      if (features == 0) features = response.result().features().x_size();
+      EXPECT_GT(features, kCapacity / 2);
+      EXPECT_EQ(response.result().features().x_size(), features);
+    }
+    v1::StreamFramesResponse response;
+    EXPECT_FALSE(stream->Read(&response));
+    EXPECT_TRUE(stream->Finish().ok());
+  }
+  for (std::thread& sender : senders) sender.join();
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(StreamTest, BytesThatAreNoMessageEndTheStreamWithAReason) {
+  const auto channel = server_->InProcessChannel();
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  SetLimit(context);
+  grpc::CompletionQueue queue;
+  const auto stream = stub.PrepareCall(&context, "/orbserve.v1.Features/StreamFrames", &queue);
+  const auto wait = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  };
+  const auto write = [&](const std::string& bytes) {
+    const grpc::Slice slice(bytes);
+    stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    return wait();
+  };
+  stream->StartCall(nullptr);
+  ASSERT_TRUE(wait());
+  v1::StreamFramesRequest request;
+  request.mutable_open();
+  ASSERT_TRUE(write(request.SerializeAsString()));
+  *request.mutable_frame() = MakeFrame(320, 240, 1);
+  ASSERT_TRUE(write(request.SerializeAsString()));
+  ASSERT_TRUE(write("\xff\xff\xff"));
+  // What was sent before is answered.
+  for (const bool is_result : {false, true}) {
+    grpc::ByteBuffer buffer;
+    stream->Read(&buffer, nullptr);
+    ASSERT_TRUE(wait());
+    v1::StreamFramesResponse response;
+    ASSERT_TRUE(
+        grpc::SerializationTraits<v1::StreamFramesResponse>::Deserialize(&buffer, &response).ok());
+    EXPECT_EQ(response.has_result(), is_result);
+  }
+  grpc::Status status;
+  stream->Finish(&status, nullptr);
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Details(status).reason(), "BAD_REQUEST");
+  queue.Shutdown();
+  EXPECT_FALSE(wait());
   EXPECT_TRUE(NothingIsLeft());
 }
 

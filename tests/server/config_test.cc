@@ -89,6 +89,8 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"limits { max_message_bytes: 4294967296 }", "limits.max_message_bytes"},
       {"limits { max_streams: 0 }", "limits.max_streams"},
       {"limits { max_stream_frames_in_flight: 257 }", "limits.max_stream_frames_in_flight"},
+      {"limits { max_stream_answer_bytes: 0 }", "limits.max_stream_answer_bytes"},
+      {"limits { max_answer_bytes: 0 }", "limits.max_answer_bytes"},
       {"tls { cert_file: \"c\" }", "tls.key_file"},
       {"tls { client_ca_file: \"c\" }", "tls.client_ca_file"},
       {"drain { timeout_ms: 600001 }", "drain.timeout_ms"},
