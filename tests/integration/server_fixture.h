@@ -46,9 +46,16 @@ inline v1::Frame MakeFrame(int width_px, int height_px, uint32_t seed) {
   return frame;
 }
 
+// How many times slower everything may be: sanitizers cost ten times and more.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kSlower = 20;
+#else
+constexpr int kSlower = 1;
+#endif
+
 // Waits for what happens soon in another thread or process; false after ten seconds.
 inline bool WaitUntil(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 1000 * kSlower; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
