@@ -56,7 +56,7 @@ __device__ __forceinline__ void LoadChunk(const uint64_t* __restrict__ keys, int
 }
 
 __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ RankParams params) {
-  __shared__ alignas(16) uint64_t chunk[kChunkKeys];
+  alignas(16) __shared__ uint64_t chunk[kChunkKeys];
   const BatchView& batch = params.batch;
   const int frame_index = static_cast<int>(blockIdx.y);
   const FrameParams& frame = batch.params[frame_index];
