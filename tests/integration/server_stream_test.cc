@@ -232,7 +232,7 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
   std::vector<std::thread> senders;
   std::atomic<int> sent{0};
   for (grpc::ClientContext& context : contexts) {
-    streams.push_back(Open(context, open, nullptr, 100));
+    streams.push_back(Open(context, open, nullptr, 100 * kSlower));
     senders.emplace_back([&, stream = streams.back().get()] {
       v1::Frame own = frame;
       for (uint64_t i = 0; i < kFrames; ++i, ++sent) {
