@@ -309,12 +309,12 @@ TEST_F(CallsTest, LargeMatchesHoldUpNothingAndEndWithTheirCalls) {
   *extract.mutable_frame() = MakeFrame(640, 480, 1);
   for (int round = 0; round < 20; ++round) {
     grpc::ClientContext match_context;
-    SetLimit(match_context, 10);
+    SetLimit(match_context, 10 * kSlower);
     v1::MatchResponse matched;
     ASSERT_TRUE(other->Match(&match_context, small, &matched).ok());
     EXPECT_EQ(matched.matches().query_index_size(), 10);
     grpc::ClientContext extract_context;
-    SetLimit(extract_context, 10);
+    SetLimit(extract_context, 10 * kSlower);
     v1::ExtractResponse extracted;
     ASSERT_TRUE(other->Extract(&extract_context, extract, &extracted).ok());
   }
