@@ -3,16 +3,13 @@
 
 #include "server/config.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
+#include "server/text_file.h"
 
 namespace orbserve {
 namespace {
@@ -121,18 +118,8 @@ absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_
 }
 
 absl::StatusOr<server::Config> ReadConfigFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) {
-    errno = 0;
-    text << file.rdbuf();
-  }
-  // A folder can be opened and looks like an empty file (which also sets `fail`) but for errno.
-  if (!file || (text.fail() && errno != 0)) {
-    return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
-  }
-  return ParseConfig(text.str(), path);
+  ORBSERVE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  return ParseConfig(text, path);
 }
 
 server::Config Overlay(server::Config base, const server::Config& over) {

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -42,6 +40,7 @@
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
 #include "server/telemetry/power/power_sampler.h"
+#include "server/text_file.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
@@ -150,26 +149,16 @@ absl::StatusOr<Backends> MakeBackends(const server::Config::Backend& config,
   return backends;
 }
 
-absl::StatusOr<std::string> ReadPem(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || text.str().empty()) {
-    return MakeError(ErrorReason::kBadOptions, absl::StrCat(path, ": cannot be read, or is empty"));
-  }
-  return text.str();
-}
-
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
     const server::Config::Tls& config) {
   if (config.cert_file().empty()) return grpc::InsecureServerCredentials();
   grpc::SslServerCredentialsOptions options;
   grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-  ORBSERVE_ASSIGN_OR_RETURN(pair.private_key, ReadPem(config.key_file()));
-  ORBSERVE_ASSIGN_OR_RETURN(pair.cert_chain, ReadPem(config.cert_file()));
+  ORBSERVE_ASSIGN_OR_RETURN(pair.private_key, ReadTextFile(config.key_file()));
+  ORBSERVE_ASSIGN_OR_RETURN(pair.cert_chain, ReadTextFile(config.cert_file()));
   options.pem_key_cert_pairs.push_back(std::move(pair));
   if (!config.client_ca_file().empty()) {
-    ORBSERVE_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem(config.client_ca_file()));
+    ORBSERVE_ASSIGN_OR_RETURN(options.pem_root_certs, ReadTextFile(config.client_ca_file()));
     options.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
   }
   return grpc::SslServerCredentials(options);

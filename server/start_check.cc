@@ -6,10 +6,6 @@
 #include <arpa/inet.h>
 #include <sys/un.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -19,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "features/errors.h"
 #include "server/telemetry/http_endpoint.h"
+#include "server/text_file.h"
 
 namespace orbserve {
 namespace {
@@ -61,18 +58,11 @@ bool IsHostAndPort(absl::string_view address) {
 
 // `mark` is in every PEM file of the kind.
 absl::Status CheckPem(absl::string_view name, const std::string& path, absl::string_view mark) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) {
-    errno = 0;
-    text << file.rdbuf();
+  const absl::StatusOr<std::string> text = ReadTextFile(path);
+  if (!text.ok()) {
+    return MakeError(ErrorReason::kBadOptions, absl::StrCat(name, " ", text.status().message()));
   }
-  // A folder can be opened and looks like an empty file but for errno.
-  if (!file || (text.fail() && errno != 0)) {
-    return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat(name, " ", path, ": cannot be read: ", std::strerror(errno)));
-  }
-  if (absl::StrContains(text.str(), mark)) return absl::OkStatus();
+  if (absl::StrContains(*text, mark)) return absl::OkStatus();
   return MakeError(ErrorReason::kBadOptions,
                    absl::StrCat(name, " ", path, ": is not a PEM file with ", mark));
 }
