@@ -5,6 +5,7 @@
 
 find_package(Threads REQUIRED)
 find_package(Protobuf 3.21 REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)  # gRPC's own
 find_package(gRPC 1.51 CONFIG REQUIRED)
 find_package(absl 20220623 CONFIG REQUIRED)
 find_package(hwy 1.0.3 CONFIG REQUIRED)

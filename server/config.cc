@@ -3,6 +3,7 @@
 
 #include "server/config.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -133,8 +134,14 @@ absl::Status ValidateConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(
       OneOf("backend.name", backend.name(), {"auto", "cpu", "cpu-reference", "cuda"}));
   ORBSERVE_RETURN_IF_ERROR(Range("backend.threads", backend.threads(), 0, 1024));
+  std::set<uint32_t> devices;
   for (const uint32_t device : backend.devices()) {
     ORBSERVE_RETURN_IF_ERROR(Range("backend.devices", device, 0, 255));
+    if (!devices.insert(device).second) {
+      return MakeError(
+          ErrorReason::kBadOptions,
+          absl::StrCat("backend.devices must name each device once; got ", device, " twice"));
+    }
   }
   ORBSERVE_RETURN_IF_ERROR(
       Range("backend.device_deadline_ms", backend.device_deadline_ms(), 1, 600'000));

@@ -40,7 +40,7 @@
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
 #include "server/telemetry/power/power_sampler.h"
-#include "server/text_file.h"
+#include "server/tls_files.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
@@ -152,13 +152,12 @@ absl::StatusOr<Backends> MakeBackends(const server::Config::Backend& config,
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
     const server::Config::Tls& config) {
   if (config.cert_file().empty()) return grpc::InsecureServerCredentials();
+  ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(config));
   grpc::SslServerCredentialsOptions options;
-  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-  ORBSERVE_ASSIGN_OR_RETURN(pair.private_key, ReadTextFile(config.key_file()));
-  ORBSERVE_ASSIGN_OR_RETURN(pair.cert_chain, ReadTextFile(config.cert_file()));
-  options.pem_key_cert_pairs.push_back(std::move(pair));
-  if (!config.client_ca_file().empty()) {
-    ORBSERVE_ASSIGN_OR_RETURN(options.pem_root_certs, ReadTextFile(config.client_ca_file()));
+  options.pem_key_cert_pairs.push_back(
+      {std::move(files.private_key), std::move(files.certificate_chain)});
+  if (!files.client_ca.empty()) {
+    options.pem_root_certs = std::move(files.client_ca);
     options.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
   }
   return grpc::SslServerCredentials(options);
@@ -334,9 +333,9 @@ class Server::Impl {
       server_ = builder.BuildAndStart();
     }
     if (server_ == nullptr || (!config_.listen().empty() && port == 0)) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot serve on ", config_.listen(),
-                       ": the address is wrong or in use, or the certificate is not usable"));
+      return absl::UnavailableError(absl::StrCat("cannot serve on ", config_.listen(),
+                                                 ": the address is not one of this machine, "
+                                                 "unknown or in use"));
     }
     port_ = port;
     if (!config_.http_listen().empty()) {

@@ -15,7 +15,7 @@
 #include "absl/strings/strip.h"
 #include "features/errors.h"
 #include "server/telemetry/http_endpoint.h"
-#include "server/text_file.h"
+#include "server/tls_files.h"
 
 namespace orbserve {
 namespace {
@@ -56,17 +56,6 @@ bool IsHostAndPort(absl::string_view address) {
   return IsHost(host);
 }
 
-// `mark` is in every PEM file of the kind.
-absl::Status CheckPem(absl::string_view name, const std::string& path, absl::string_view mark) {
-  const absl::StatusOr<std::string> text = ReadTextFile(path);
-  if (!text.ok()) {
-    return MakeError(ErrorReason::kBadOptions, absl::StrCat(name, " ", text.status().message()));
-  }
-  if (absl::StrContains(*text, mark)) return absl::OkStatus();
-  return MakeError(ErrorReason::kBadOptions,
-                   absl::StrCat(name, " ", path, ": is not a PEM file with ", mark));
-}
-
 }  // namespace
 
 absl::Status CheckListenAddress(absl::string_view address) {
@@ -97,13 +86,7 @@ absl::Status CheckStart(const server::Config& config) {
                                     config.http_listen(), "\""));
     }
   }
-  const auto& tls = config.tls();
-  if (!tls.cert_file().empty()) {
-    ORBSERVE_RETURN_IF_ERROR(CheckPem("tls.cert_file", tls.cert_file(), "BEGIN CERTIFICATE"));
-    ORBSERVE_RETURN_IF_ERROR(CheckPem("tls.key_file", tls.key_file(), "PRIVATE KEY"));
-  }
-  if (tls.client_ca_file().empty()) return absl::OkStatus();
-  return CheckPem("tls.client_ca_file", tls.client_ca_file(), "BEGIN CERTIFICATE");
+  return ReadTlsFiles(config.tls()).status();
 }
 
 }  // namespace orbserve

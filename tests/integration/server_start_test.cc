@@ -19,10 +19,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/temporary_folder.h"
+#include "tests/support/certificates.h"
 
 namespace orbserve {
 namespace {
 
+using ::orbserve::testing::CertificateAndKey;
+using ::orbserve::testing::MakeCertificate;
 using ::orbserve::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -87,8 +90,10 @@ TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
 
 TEST(ServerStartTest, CertificatesThatCannotBeUsedAreWrongConfiguration) {
   const TemporaryFolder folder;
-  const std::string cert = folder.Write("cert.pem", "-----BEGIN CERTIFICATE-----\n");
-  const std::string key = folder.Write("key.pem", "-----BEGIN PRIVATE KEY-----\n");
+  const CertificateAndKey own = MakeCertificate();
+  const std::string cert = folder.Write("cert.pem", own.certificate);
+  const std::string key = folder.Write("key.pem", own.key);
+  const std::string other_key = folder.Write("other_key.pem", MakeCertificate().key);
   const std::string none = folder / "none.pem";
   ExpectRefused({"--tls-cert", none, "--tls-key", key}, "none.pem: cannot be read: No such file");
   ExpectRefused({"--tls-cert", cert, "--tls-key", none}, "none.pem: cannot be read: No such file");
@@ -97,8 +102,17 @@ TEST(ServerStartTest, CertificatesThatCannotBeUsedAreWrongConfiguration) {
   ExpectRefused({"--tls-cert", key, "--tls-key", key}, "key.pem: is not a PEM file");
   ExpectRefused({"--tls-cert", cert, "--tls-key", cert}, "cert.pem: is not a PEM file");
   ExpectRefused({"--tls-cert", folder.Write("empty", ""), "--tls-key", key}, "is not a PEM file");
+  ExpectRefused({"--tls-cert", cert, "--tls-key", other_key},
+                "other_key.pem: is not the private key of the certificate in tls.cert_file");
   const Outcome good = RunServer({"--check-config", "--tls-cert", cert, "--tls-key", key});
   EXPECT_EQ(good.code, 0) << good.text;
+}
+
+TEST(ServerStartTest, ADeviceNamedTwiceIsWrongConfiguration) {
+  for (const char* backend : {"auto", "cuda", "cpu"}) {
+    ExpectRefused({"--backend", backend, "--devices", "1,0,1"},
+                  "backend.devices must name each device once; got 1 twice");
+  }
 }
 
 TEST(ServerStartTest, AnAddressInUseMayBeFreeTheNextTime) {

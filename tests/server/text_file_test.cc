@@ -54,9 +54,13 @@ TEST(ReadTextFileTest, WhatMayNotBeReadIsRefused) {
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   // The superuser may read everything.
   const bool is_root = geteuid() == 0;
-  if (is_root) ASSERT_EQ(seteuid(65534), 0);
+  if (is_root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
   ExpectRefused(path, "Permission denied");
-  if (is_root) ASSERT_EQ(seteuid(0), 0);
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
 }
 
 TEST(ReadTextFileTest, FoldersPipesAndDevicesAreRefusedWithoutWaiting) {
