@@ -151,14 +151,25 @@ int EnvironmentNumber(const char* name, int otherwise) {
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
+namespace {
+
+absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateBackend(GpuBackendOptions options) {
+  // Tools that watch every access slow a batch down a hundredfold and more.
+  options.deadline_ms =
+      EnvironmentNumber("ORBSERVE_TEST_DEADLINE_MS", static_cast<int>(options.deadline_ms));
+  return CreateGpuBackend(options);
+}
+
+}  // namespace
+
 std::unique_ptr<FeatureBackend> GpuTest::MakeGpu(const GpuBackendOptions& options) {
-  auto backend = CreateGpuBackend(options);
+  auto backend = CreateBackend(options);
   EXPECT_TRUE(backend.ok()) << backend.status();
   return backend.ok() ? *std::move(backend) : nullptr;
 }
 
 void GpuTest::SetUp() {
-  auto gpu = CreateGpuBackend({});
+  auto gpu = CreateBackend({});
   if (!gpu.ok()) {
     if (EnvironmentNumber("ORBSERVE_EXPECT_GPU", 0) != 0) {
       FAIL() << "a GPU is expected here: " << gpu.status();
