@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
@@ -297,6 +298,11 @@ TEST_F(CallsTest, LargeMatchesHoldUpNothingAndEndWithTheirCalls) {
       statuses[at] = std::move(status);
       ++ended;
     });
+  };
+  // Nothing of them may outlive what they write to, also when something below fails.
+  const absl::Cleanup end_calls = [&] {
+    for (grpc::ClientContext& context : contexts) context.TryCancel();
+    Eventually([&] { return ended == kLarge; });
   };
   for (int i = 0; i < kLarge; ++i) start(i);
 
