@@ -56,9 +56,12 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
   uint32_t threads = 0, max_batch = 0, max_delay_us = 0, drain_timeout_ms = 0;
   uint32_t device_deadline_ms = 0;
   app.add_option("--config", arguments.config_file, "Configuration in protobuf text format");
-  auto* const listen_flag = app.add_option("--listen", listen, "HOST:PORT of the service");
+  auto* const listen_flag =
+      app.add_option("--listen", listen,
+                     "HOST:PORT, [IPV6]:PORT, unix:PATH or unix-abstract:NAME of the service; port "
+                     "0 = a free one");
   auto* const http_flag = app.add_option("--http-listen", http_listen,
-                                         "HOST:PORT of /metrics, /healthz, /readyz; \"\" = none");
+                                         "[HOST]:PORT of /metrics, /healthz, /readyz; \"\" = none");
   auto* const backend_flag =
       app.add_option("--backend", backend, "auto, cpu, cpu-reference or cuda");
   app.add_option("--devices", devices, "CUDA devices, as 0,1")->delimiter(',');

@@ -242,7 +242,6 @@ MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
   return options;
 }
 
-// Unix sockets and ports alike; 0 asks for a free one.
 void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder) {
   const auto& limits = config.limits();
   const int message_bytes = static_cast<int>(limits.max_message_bytes());
@@ -337,7 +336,7 @@ class Server::Impl {
                                                  ": the address is not one of this machine, "
                                                  "unknown or in use"));
     }
-    port_ = port;
+    if (!absl::StartsWith(config_.listen(), "unix")) port_ = port;
     if (!config_.http_listen().empty()) {
       HttpEndpointOptions options;
       options.listen_address = config_.http_listen();

@@ -56,7 +56,7 @@ class Server {
   // A channel to this server without a socket. The server must outlive its calls.
   std::shared_ptr<grpc::Channel> InProcessChannel(const grpc::ChannelArguments& arguments = {});
 
-  int port() const;       // 0 = none
+  int port() const;       // 0 = none, or a Unix socket
   int http_port() const;  // 0 = none
   const server::Config& config() const;
   // The page that the HTTP endpoint serves as /metrics.

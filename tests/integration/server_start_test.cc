@@ -18,6 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "orbserve/client.h"
+#include "server/server.h"
 #include "tests/client/temporary_folder.h"
 #include "tests/support/certificates.h"
 
@@ -85,6 +87,56 @@ TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
   for (const char* address : {"", ":9464", "127.0.0.1:0"}) {
     const Outcome run = RunServer({"--check-config", "--http-listen", address});
     EXPECT_EQ(run.code, 0) << run.text;
+  }
+}
+
+// Whether sockets of IPv6 can be had here: containers often have none.
+bool HasIpv6() {
+  const int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 address = {};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  const bool bound =
+      probe >= 0 && bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  if (probe >= 0) close(probe);
+  return bound;
+}
+
+TEST(ServerStartTest, EveryKindOfAddressIsServed) {
+  const TemporaryFolder folder;
+  const struct {
+    std::string listen;
+    std::string connect;  // a port follows where this ends with ':'
+    bool is_ipv6 = false;
+  } rows[] = {
+      {"127.0.0.1:0", "127.0.0.1:"},
+      {"0.0.0.0:0", "127.0.0.1:"},
+      {"localhost:0", "localhost:"},
+      {"[::1]:0", "[::1]:", true},
+      {"[::]:0", "[::1]:", true},
+      {"[::]:0", "127.0.0.1:", true},
+      {absl::StrCat("unix:", folder.path(), "/socket"),
+       absl::StrCat("unix:", folder.path(), "/socket")},
+      {absl::StrCat("unix-abstract:orbserve-test-", getpid()),
+       absl::StrCat("unix-abstract:orbserve-test-", getpid())},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.listen);
+    if (row.is_ipv6 && !HasIpv6()) continue;
+    server::Config config;
+    config.set_listen(row.listen);
+    config.set_http_listen("");
+    config.mutable_backend()->set_name("cpu");
+    const auto server = Server::Create(config);
+    ASSERT_TRUE(server.ok()) << server.status();
+    const bool has_port = row.connect.back() == ':';
+    EXPECT_EQ((*server)->port() > 0, has_port);
+    const auto client = client::Client::Connect(
+        has_port ? absl::StrCat(row.connect, (*server)->port()) : row.connect, {});
+    ASSERT_TRUE(client.ok()) << client.status();
+    const auto health = (*client)->CheckHealth();
+    ASSERT_TRUE(health.ok()) << health.status();
+    EXPECT_EQ(*health, client::Health::kServing);
   }
 }
 
