@@ -4,21 +4,13 @@
 // A backend that loses no frame when its device is lost.
 //
 // While all is well everything goes straight to the primary. The primary is lost when it says so
-// (its state, or an answer with DEVICE_LOST), or when it holds work and has answered nothing at all
-// for `silence`: a driver that hangs may block the primary's own threads, so it is not trusted to
-// notice. Once lost, always lost.
-//
-// Before that, it stalls: it holds work and has answered nothing for four times as long as was
-// usual lately, and for `stall` at least. A driver takes its time to report a fault (hundreds of
-// milliseconds were seen), and a hang counts as a loss only after `silence`; meanwhile new work
-// should go elsewhere. A stall ends with the next answer. While a plan is made, which may hold up
-// everything else, and before the first few answers nothing counts as a stall.
+// (an answer with DEVICE_LOST), or when it is silent (device_watch.h). Once lost, always lost.
+// Before that it may stall, which is told and changes nothing else.
 //
 // From then on:
 //  - `on_lost` is called, once, before anything else happens;
-//  - what the primary has not answered, and what is submitted later, is computed by the fallback,
-//    from the same input slots and with the same bits. States of the primary are exported and
-//    imported where a match needs them. What the primary answers too late is dropped;
+//  - what the primary has not answered, and what is submitted later, is computed by the fallback
+//    (rescue.h). What the primary answers too late is dropped;
 //  - `rescue_time` after the loss everything that is still open, and whatever comes later, is
 //    answered DEVICE_LOST: the process is about to end, and clients should know why;
 //  - nothing of the primary is called or freed any more but ExportState(): either may block for
@@ -51,7 +43,7 @@ struct DeviceLoss {
 };
 
 struct FailoverOptions {
-  std::chrono::milliseconds stall{60};
+  std::chrono::milliseconds stall{60};  // this and the next as in DeviceWatchOptions
   std::chrono::milliseconds silence{10'500};
   std::chrono::milliseconds rescue_time{1'000};
   // Both from the thread of the executor, one after the other; must not block. `on_stall` is told

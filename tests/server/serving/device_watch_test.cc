@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/device_watch.h"
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/server/serving/fake_clock.h"
+
+namespace orbserve {
+namespace {
+
+using std::chrono::milliseconds;
+
+class DeviceWatchTest : public ::testing::Test {
+ protected:
+  // Batches that each take so long, one after the other.
+  void Batches(int count, milliseconds each) {
+    for (int i = 0; i < count; ++i) {
+      watch_.BatchBegins();
+      clock_.Advance(each);
+      watch_.BatchEnds();
+    }
+  }
+
+  FakeClock clock_;
+  std::vector<bool> stalls_;
+  int silences_ = 0;
+  DeviceWatch watch_{&clock_,
+                     {.stall = milliseconds(50),
+                      .silence = milliseconds(500),
+                      .on_stall = [this](bool stalled) { stalls_.push_back(stalled); },
+                      .on_silence = [this] { ++silences_; }}};
+};
+
+TEST_F(DeviceWatchTest, SilenceCountsFromTheLastAnswerWhileThereIsWork) {
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(400));
+  watch_.BatchBegins();  // no answer
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(99));
+  watch_.BatchEnds();
+  clock_.Advance(milliseconds(499));
+  EXPECT_EQ(silences_, 0);
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(silences_, 1);
+}
+
+TEST_F(DeviceWatchTest, WithoutWorkThereIsNoSilence) {
+  clock_.Advance(milliseconds(10'000));
+  Batches(1, milliseconds(1));
+  clock_.Advance(milliseconds(10'000));
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(499));
+  EXPECT_EQ(silences_, 0);
+  EXPECT_TRUE(stalls_.empty());
+}
+
+TEST_F(DeviceWatchTest, AStallIsFourTimesWhatIsUsualAndForgottenSlowly) {
+  Batches(16 + 1, milliseconds(40));  // the first are not judged
+  Batches(1, milliseconds(100));
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(399));
+  EXPECT_TRUE(stalls_.empty());
+  watch_.BatchEnds();
+  EXPECT_TRUE(stalls_.empty());
+  // 399 ms are usual now; after a thousand answers they are no more than the stall's own limit.
+  Batches(1000, milliseconds(1));
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(49));
+  EXPECT_TRUE(stalls_.empty());
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(stalls_, std::vector<bool>{true});
+  watch_.BatchEnds();
+  EXPECT_EQ(stalls_, (std::vector<bool>{true, false}));
+  EXPECT_EQ(silences_, 0);
+}
+
+TEST_F(DeviceWatchTest, WhilePlansAreMadeNothingIsAStallButSilenceIs) {
+  Batches(20, milliseconds(1));
+  watch_.PlanBegins();
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(499));
+  EXPECT_TRUE(stalls_.empty());
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(silences_, 1);
+  watch_.PlanEnds();
+  clock_.Advance(milliseconds(60));
+  watch_.BatchEnds();
+  // What took long because of the plan did not become usual.
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(240));
+  EXPECT_EQ(stalls_, std::vector<bool>{true});
+}
+
+TEST_F(DeviceWatchTest, OnceStoppedItTellsNothing) {
+  Batches(20, milliseconds(1));
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(50));
+  ASSERT_EQ(stalls_, std::vector<bool>{true});
+  watch_.Stop();
+  watch_.BatchEnds();
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(10'000));
+  EXPECT_EQ(stalls_, std::vector<bool>{true});
+  EXPECT_EQ(silences_, 0);
+}
+
+TEST(DeviceWatchLifeTest, OnceClosedItNeedsNoClock) {
+  auto clock = std::make_unique<FakeClock>();
+  DeviceWatch watch(clock.get(),
+                    {.on_stall = [](bool) { ADD_FAILURE(); }, .on_silence = [] { ADD_FAILURE(); }});
+  watch.BatchBegins();
+  watch.Close();
+  clock.reset();
+  watch.BatchEnds();
+  watch.BatchBegins();
+}
+
+}  // namespace
+}  // namespace orbserve
