@@ -18,16 +18,16 @@
 #include "absl/synchronization/mutex.h"
 #include "cpu/cpu_backend.h"
 #include "features/errors.h"
-#include "features/options.h"
 #include "gpu/gpu_backend.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "grpcpp/resource_quota.h"
 #include "orbserve/version.h"
 #include "server/log.h"
+#include "server/part_options.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/service.h"
+#include "server/server_info.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
 #include "server/serving/failover_backend.h"
@@ -173,97 +173,11 @@ std::shared_ptr<PowerMonitor> MakePowerMonitor(const server::Config::Power& conf
   return std::make_shared<PowerMonitor>(std::move(found.readers));
 }
 
-v1::GetServerInfoResponse MakeInfo(const server::Config& config, const FeatureBackend& backend,
-                                   const PowerMonitor& power) {
-  const auto set = [](std::string* out, absl::string_view text) {
-    out->assign(text.data(), text.size());
-  };
-  v1::GetServerInfoResponse info;
-  info.set_version(kVersion);
-  info.add_backends("cpu");
-  info.add_backends("cpu-reference");
-  if (gpu::IsBuiltIn()) info.add_backends("cuda");
-  set(info.mutable_active_backend(), backend.name());
-  for (const DeviceDescription& device : backend.devices()) {
-    v1::DeviceInfo& proto = *info.add_devices();
-    proto.set_device(device.device);
-    proto.set_name(device.name);
-    proto.set_details(device.details);
-  }
-  for (const Preset& preset : Presets()) {
-    v1::PresetInfo& proto = *info.add_presets();
-    set(proto.mutable_name(), preset.name);
-    set(proto.mutable_description(), preset.description);
-    proto.set_available(preset.available);
-    if (preset.available) {
-      PipelineToProto({proto.name(), preset.pipeline, preset.frame, preset.match},
-                      proto.mutable_pipeline());
-    }
-  }
-  v1::ServerLimits& limits = *info.mutable_limits();
-  limits.set_max_side_px(config.limits().max_side_px());
-  limits.set_max_pixels(config.limits().max_pixels());
-  limits.set_max_message_bytes(config.limits().max_message_bytes());
-  limits.set_max_keypoints(kMaxFeatures);
-  limits.set_max_levels(kMaxLevels);
-  limits.set_max_batch(config.batching().max_batch());
-  limits.set_max_delay_us(config.batching().max_delay_us());
-  limits.set_max_queue_frames(config.batching().max_queue_frames());
-  limits.set_max_queue_frames_per_client(config.batching().max_queue_frames_per_client());
-  limits.set_max_streams(config.limits().max_streams());
-  limits.set_max_reference_bytes(config.limits().max_reference_bytes());
-  set(info.mutable_power_source(), power.source());
-  return info;
-}
-
-BatcherOptions BatcherOptionsOf(const server::Config::Batching& config) {
-  BatcherOptions options;
-  options.max_batch_frames = static_cast<int>(config.max_batch());
-  options.max_delay = std::chrono::microseconds(config.max_delay_us());
-  options.max_batches_in_flight = static_cast<int>(config.max_batches_in_flight());
-  options.max_frames = static_cast<int>(config.max_queue_frames());
-  options.max_frames_per_client = static_cast<int>(config.max_queue_frames_per_client());
-  options.max_bytes = static_cast<int64_t>(config.max_queue_bytes());
-  return options;
-}
-
-ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
-  ImageLimits limits;
-  limits.max_side_px = static_cast<int>(config.max_side_px());
-  limits.max_pixels = static_cast<int64_t>(config.max_pixels());
-  limits.max_scans = static_cast<int>(config.max_jpeg_scans());
-  return limits;
-}
-
 MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
   MetricsOptions options;
   options.version = kVersion;
   options.devices = std::move(devices);
   return options;
-}
-
-void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder) {
-  const auto& limits = config.limits();
-  const int message_bytes = static_cast<int>(limits.max_message_bytes());
-  builder.SetMaxReceiveMessageSize(message_bytes);
-  builder.SetMaxSendMessageSize(-1);  // answers are bounded by the keypoints in them
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             static_cast<int>(limits.max_calls_per_connection()));
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-  // A robot that lost its network is noticed after time + timeout; robots may probe us too.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
-                             static_cast<int>(config.keepalive().time_ms()));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                             static_cast<int>(config.keepalive().timeout_ms()));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  // Two servers on one port would share the clients between them unnoticed.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  grpc::ResourceQuota quota("orbserve");
-  quota.Resize(limits.max_receive_buffer_bytes());
-  builder.SetResourceQuota(quota);
 }
 
 }  // namespace
@@ -279,21 +193,19 @@ class Server::Impl {
         power_(MakePowerMonitor(config.power(), *backend_)),
         power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
         observer_(&metrics_, power_.get()),
-        references_({.max_bytes = static_cast<size_t>(config.limits().max_reference_bytes())}),
+        references_(ReferenceStoreOptionsOf(config.limits())),
         executor_(std::make_unique<WorkerPool>(
             config.batching().decode_threads() == 0
                 ? Processors()
                 : static_cast<int>(config.batching().decode_threads()))),
-        plans_(backend_.get(), executor_.get(),
-               {.max_plans = static_cast<int>(config.batching().max_plans()),
-                .max_bytes = static_cast<size_t>(config.batching().max_plan_bytes())}),
+        plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config.batching())),
         batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_,
                                            BatcherOptionsOf(config.batching()))),
         matcher_(
             std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_, MatchQueueOptions{})),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
                 ImageLimitsOf(config.limits())),
-        service_(Services(), MakeInfo(config, *backend_, *power_)) {
+        service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
     metrics_.AddCollectable(power_->families());
   }
 
@@ -469,13 +381,7 @@ class Server::Impl {
     services.matcher = matcher_.get();
     services.references = &references_;
     services.metrics = &metrics_;
-    const auto& limits = config_.limits();
-    services.streams.max_streams = static_cast<int>(limits.max_streams());
-    services.streams.max_frames_in_flight = static_cast<int>(limits.max_stream_frames_in_flight());
-    services.streams.max_bytes_in_flight =
-        static_cast<int64_t>(limits.max_stream_bytes_in_flight());
-    services.streams.max_answer_bytes = static_cast<int64_t>(limits.max_stream_answer_bytes());
-    services.streams.max_answer_bytes_of_all = static_cast<int64_t>(limits.max_answer_bytes());
+    services.streams = StreamLimitsOf(config_.limits());
     return services;
   }
 

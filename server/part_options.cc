@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/part_options.h"
+
+#include <chrono>
+#include <cstdint>
+
+#include "grpcpp/resource_quota.h"
+
+namespace orbserve {
+
+BatcherOptions BatcherOptionsOf(const server::Config::Batching& config) {
+  BatcherOptions options;
+  options.max_batch_frames = static_cast<int>(config.max_batch());
+  options.max_delay = std::chrono::microseconds(config.max_delay_us());
+  options.max_batches_in_flight = static_cast<int>(config.max_batches_in_flight());
+  options.max_frames = static_cast<int>(config.max_queue_frames());
+  options.max_frames_per_client = static_cast<int>(config.max_queue_frames_per_client());
+  options.max_bytes = static_cast<int64_t>(config.max_queue_bytes());
+  return options;
+}
+
+PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config) {
+  PlanCacheOptions options;
+  options.max_plans = static_cast<int>(config.max_plans());
+  options.max_bytes = static_cast<size_t>(config.max_plan_bytes());
+  return options;
+}
+
+ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config) {
+  ReferenceStoreOptions options;
+  options.max_bytes = static_cast<size_t>(config.max_reference_bytes());
+  return options;
+}
+
+ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
+  ImageLimits limits;
+  limits.max_side_px = static_cast<int>(config.max_side_px());
+  limits.max_pixels = static_cast<int64_t>(config.max_pixels());
+  limits.max_scans = static_cast<int>(config.max_jpeg_scans());
+  return limits;
+}
+
+StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
+  StreamLimits limits;
+  limits.max_streams = static_cast<int>(config.max_streams());
+  limits.max_frames_in_flight = static_cast<int>(config.max_stream_frames_in_flight());
+  limits.max_bytes_in_flight = static_cast<int64_t>(config.max_stream_bytes_in_flight());
+  limits.max_answer_bytes = static_cast<int64_t>(config.max_stream_answer_bytes());
+  limits.max_answer_bytes_of_all = static_cast<int64_t>(config.max_answer_bytes());
+  return limits;
+}
+
+void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder) {
+  const auto& limits = config.limits();
+  const int message_bytes = static_cast<int>(limits.max_message_bytes());
+  builder.SetMaxReceiveMessageSize(message_bytes);
+  builder.SetMaxSendMessageSize(-1);  // answers are bounded by the keypoints in them
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             static_cast<int>(limits.max_calls_per_connection()));
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  // A robot that lost its network is noticed after time + timeout; robots may probe us too.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             static_cast<int>(config.keepalive().time_ms()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             static_cast<int>(config.keepalive().timeout_ms()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  // Two servers on one port would share the clients between them unnoticed.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  grpc::ResourceQuota quota("orbserve");
+  quota.Resize(limits.max_receive_buffer_bytes());
+  builder.SetResourceQuota(quota);
+}
+
+}  // namespace orbserve

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a complete and valid configuration (ValidateConfig) means to the parts of the server.
+
+#ifndef ORBSERVE_SERVER_PART_OPTIONS_H_
+#define ORBSERVE_SERVER_PART_OPTIONS_H_
+
+#include "grpcpp/server_builder.h"
+#include "server/config.pb.h"
+#include "server/decode/image_decoder.h"
+#include "server/rpc/call.h"
+#include "server/serving/batcher.h"
+#include "server/serving/plan_cache.h"
+#include "server/serving/reference_store.h"
+
+namespace orbserve {
+
+BatcherOptions BatcherOptionsOf(const server::Config::Batching& config);
+PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
+ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
+ImageLimits ImageLimitsOf(const server::Config::Limits& config);
+StreamLimits StreamLimitsOf(const server::Config::Limits& config);
+
+// Bounds what clients can make gRPC itself hold: messages, calls, buffers, dead connections.
+void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_PART_OPTIONS_H_

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/server_info.h"
+
+#include <string>
+
+#include "features/options.h"
+#include "gpu/gpu_backend.h"
+#include "orbserve/version.h"
+#include "server/rpc/conversion.h"
+
+namespace orbserve {
+
+v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
+                                         const FeatureBackend& backend,
+                                         absl::string_view power_source) {
+  const auto set = [](std::string* out, absl::string_view text) {
+    out->assign(text.data(), text.size());
+  };
+  v1::GetServerInfoResponse info;
+  info.set_version(kVersion);
+  info.add_backends("cpu");
+  info.add_backends("cpu-reference");
+  if (gpu::IsBuiltIn()) info.add_backends("cuda");
+  set(info.mutable_active_backend(), backend.name());
+  for (const DeviceDescription& device : backend.devices()) {
+    v1::DeviceInfo& proto = *info.add_devices();
+    proto.set_device(device.device);
+    proto.set_name(device.name);
+    proto.set_details(device.details);
+  }
+  for (const Preset& preset : Presets()) {
+    v1::PresetInfo& proto = *info.add_presets();
+    set(proto.mutable_name(), preset.name);
+    set(proto.mutable_description(), preset.description);
+    proto.set_available(preset.available);
+    if (preset.available) {
+      PipelineToProto({proto.name(), preset.pipeline, preset.frame, preset.match},
+                      proto.mutable_pipeline());
+    }
+  }
+  v1::ServerLimits& limits = *info.mutable_limits();
+  limits.set_max_side_px(config.limits().max_side_px());
+  limits.set_max_pixels(config.limits().max_pixels());
+  limits.set_max_message_bytes(config.limits().max_message_bytes());
+  limits.set_max_keypoints(kMaxFeatures);
+  limits.set_max_levels(kMaxLevels);
+  limits.set_max_batch(config.batching().max_batch());
+  limits.set_max_delay_us(config.batching().max_delay_us());
+  limits.set_max_queue_frames(config.batching().max_queue_frames());
+  limits.set_max_queue_frames_per_client(config.batching().max_queue_frames_per_client());
+  limits.set_max_streams(config.limits().max_streams());
+  limits.set_max_reference_bytes(config.limits().max_reference_bytes());
+  set(info.mutable_power_source(), power_source);
+  return info;
+}
+
+}  // namespace orbserve

@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_SERVER_INFO_H_
+#define ORBSERVE_SERVER_SERVER_INFO_H_
+
+#include "absl/strings/string_view.h"
+#include "features/backend.h"
+#include "orbserve/v1/orbserve.pb.h"
+#include "server/config.pb.h"
+
+namespace orbserve {
+
+// What GetServerInfo answers: the version, the backends of this build and the one in use, the
+// presets, and the limits of a complete configuration. `power_source` as PowerMonitor::source().
+v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
+                                         const FeatureBackend& backend,
+                                         absl::string_view power_source);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVER_INFO_H_
