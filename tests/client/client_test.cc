@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "grpcpp/server.h"
@@ -251,7 +252,7 @@ TEST_F(ClientTest, StreamGivesResultsInOrderAndEndsWell) {
   ASSERT_TRUE(stream.ok()) << stream.status();
   EXPECT_EQ((*stream)->opened().max_in_flight(), 4u);
   constexpr uint64_t kFrames = 50;
-  std::thread sender([&] {
+  std::jthread sender([&] {
     for (uint64_t i = 0; i < kFrames; ++i) {
       v1::Frame frame;
       frame.set_sequence(i);
@@ -259,6 +260,7 @@ TEST_F(ClientTest, StreamGivesResultsInOrderAndEndsWell) {
     }
     EXPECT_TRUE((*stream)->CloseSend().ok());
   });
+  const absl::Cleanup end_sender = [&] { (*stream)->Cancel(); };  // also when something fails
   for (uint64_t i = 0; i < kFrames; ++i) {
     const auto result = (*stream)->Receive();
     ASSERT_TRUE(result.ok()) << result.status();

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/synchronization/notification.h"
 #include "cpu/matcher.h"
 #include "cpu/stages.h"
@@ -592,13 +593,14 @@ TEST(CpuMatchTest, LargeMatchesHaveTheSameAnswerBesideFrames) {
   const FrameBatchAnswer alone =
       RunBatch(*backend, *plan, {*MakeJob(*backend, {.image = image.view()})});
   std::atomic<bool> stop = false;
-  std::thread frames([&] {
+  std::jthread frames([&] {
     while (!stop) {
       const FrameBatchAnswer answer =
           RunBatch(*backend, *plan, {*MakeJob(*backend, {.image = image.view()})});
       EXPECT_EQ(FirstDifference(*answer.frames[0].features, *alone.frames[0].features), "");
     }
   });
+  const absl::Cleanup end_frames = [&] { stop = true; };  // also when something fails
   for (int round = 0; round < 5; ++round) {
     std::vector<MatchJob> jobs(3);
     for (MatchJob& job : jobs) job = {query_state, train_state, options};

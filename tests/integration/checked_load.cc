@@ -88,6 +88,12 @@ CheckedLoad::CheckedLoad(const ExpectedAnswers* expected, std::string address, i
   }
 }
 
+// A test that has failed may leave the server as it is.
+CheckedLoad::~CheckedLoad() {
+  abandoned_ = true;
+  Join();
+}
+
 void CheckedLoad::Join() {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -107,7 +113,7 @@ void CheckedLoad::Complain(const std::string& what) {
 void CheckedLoad::CallUntilRefused(int number) {
   auto client = client::Client::Connect(address_, {.client_id = absl::StrCat("unary-", number)});
   if (!client.ok()) return Complain(std::string(client.status().message()));
-  for (uint64_t sequence = static_cast<uint64_t>(number);; ++sequence) {
+  for (uint64_t sequence = static_cast<uint64_t>(number); !abandoned_; ++sequence) {
     v1::ExtractRequest request;
     *request.mutable_frame() = expected_.FrameOf(sequence);
     const auto response = (*client)->Extract(request);
@@ -140,7 +146,7 @@ void CheckedLoad::StreamUntilRefused(int number) {
   auto stream = (*client)->OpenStream(open);
   if (!stream.ok()) return Complain(absl::StrCat("stream: ", stream.status().ToString()));
   std::thread sender([&] {
-    for (uint64_t sequence = 0; !(*stream)->going_away(); ++sequence) {
+    for (uint64_t sequence = 0; !(*stream)->going_away() && !abandoned_; ++sequence) {
       if (!(*stream)->Send(expected_.FrameOf(sequence)).ok()) return;
     }
     (void)(*stream)->CloseSend();
@@ -159,7 +165,7 @@ void CheckedLoad::StreamUntilRefused(int number) {
       } else if (!absl::IsUnavailable(result.status()) || reason != refusal_) {
         Complain(absl::StrCat("stream: ", result.status().ToString()));
       }
-    } else if (!(*stream)->going_away()) {
+    } else if (!(*stream)->going_away() && !abandoned_) {
       Complain("a stream ended that was not told to");
     }
     break;

@@ -43,7 +43,8 @@ class ExpectedAnswers {
 };
 
 // Half of the clients call Extract one frame at a time, half have a stream that matches each frame
-// against the one before; each ends when it is told that the server stops or cannot reach it.
+// against the one before; each ends when it is told that the server stops or cannot reach it, or
+// when the load is destroyed.
 class CheckedLoad {
  public:
   struct Counts {
@@ -56,7 +57,7 @@ class CheckedLoad {
   // `refusal`: the reason that a stopping server gives. `expected` must outlive the load.
   CheckedLoad(const ExpectedAnswers* expected, std::string address, int clients,
               std::string refusal);
-  ~CheckedLoad() { Join(); }
+  ~CheckedLoad();
   CheckedLoad(const CheckedLoad&) = delete;
   CheckedLoad& operator=(const CheckedLoad&) = delete;
 
@@ -76,6 +77,7 @@ class CheckedLoad {
   const ExpectedAnswers& expected_;
   const std::string address_;
   const std::string refusal_;
+  std::atomic<bool> abandoned_{false};
   std::atomic<int64_t> ok_{0};
   std::atomic<int64_t> refused_{0};
   std::atomic<int64_t> unreached_{0};

@@ -4,8 +4,10 @@
 // How a server stops: nothing that it took is lost, and it always ends.
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "orbserve/client.h"
 #include "tests/integration/server_fixture.h"
 
@@ -17,7 +19,8 @@ using DrainTest = ServerTest;
 TEST_F(DrainTest, EveryAcceptedCallIsAnsweredUnderLoad) {
   std::atomic<bool> stop{false};
   std::atomic<int> ok{0}, refused{0}, lost{0};
-  std::vector<std::thread> clients;
+  std::vector<std::jthread> clients;
+  const absl::Cleanup end_clients = [&] { stop = true; };  // also when something fails
   for (uint32_t c = 0; c < 4; ++c) {
     clients.emplace_back([&, c] {
       const auto stub = NewStub();
@@ -48,7 +51,7 @@ TEST_F(DrainTest, EveryAcceptedCallIsAnsweredUnderLoad) {
   ASSERT_TRUE(Eventually([&] { return ok > 40; }));
   EXPECT_TRUE(server_->Drain());
   stop = true;
-  for (std::thread& client : clients) client.join();
+  for (std::jthread& client : clients) client.join();
   EXPECT_EQ(lost, 0);
   EXPECT_GT(refused, 0);
   EXPECT_EQ(Metric("orbserve_frames_total{outcome=\"ok\"}"), ok);
@@ -65,7 +68,7 @@ TEST_F(DrainTest, HealthTurnsBeforeAnythingElse) {
   ASSERT_TRUE(client.ok());
   EXPECT_EQ(*(*client)->CheckHealth(), client::Health::kServing);
   EXPECT_EQ(*(*client)->CheckHealth("orbserve.v1.Features"), client::Health::kServing);
-  std::thread drain([this] { server_->Drain(); });
+  std::jthread drain([this] { server_->Drain(); });
   EXPECT_TRUE(Eventually([&] {
     const auto health = (*client)->CheckHealth("orbserve.v1.Features");
     return health.ok() && *health == client::Health::kNotServing;
@@ -88,7 +91,7 @@ TEST_F(DrainTest, AStreamIsToldAndItsFramesAreAnswered) {
   v1::StreamFramesResponse response;
   ASSERT_TRUE(stream->Read(&response));
   std::atomic<bool> complete{false};
-  std::thread drain([&] { complete = server_->Drain(); });
+  std::jthread drain([&] { complete = server_->Drain(); });
   ASSERT_TRUE(stream->Read(&response));
   ASSERT_TRUE(response.has_going_away());
   EXPECT_EQ(response.going_away().status().reason(), "DRAINING");

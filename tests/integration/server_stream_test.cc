@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "tests/integration/server_fixture.h"
 
@@ -69,7 +71,7 @@ TEST_F(StreamTest, ResultsComeInOrderWithMatchesAgainstTheFrameBefore) {
   EXPECT_GT(opened.stream_id(), 0u);
   EXPECT_EQ(opened.pipeline().preset(), "orb");
   constexpr int kFrames = 30;
-  std::thread sender([&] {
+  std::jthread sender([&] {
     for (int i = 0; i < kFrames; ++i) {
       v1::Frame frame = MakeFrame(320 + 64 * (i % 3), 240, 1);
       frame.set_sequence(static_cast<uint64_t>(1000 + i));
@@ -77,6 +79,7 @@ TEST_F(StreamTest, ResultsComeInOrderWithMatchesAgainstTheFrameBefore) {
     }
     stream->WritesDone();
   });
+  const absl::Cleanup end_sender = [&] { context.TryCancel(); };  // also when something fails
   for (int i = 0; i < kFrames; ++i) {
     v1::StreamFramesResponse response;
     ASSERT_TRUE(stream->Read(&response)) << i;
@@ -193,7 +196,7 @@ TEST_F(StreamTest, ARobotThatReadsNothingIsHeldBack) {
   // Answers are far smaller than HTTP/2's window here, so frames are what fills up: ask for large
   // answers instead, many keypoints of a large frame.
   std::atomic<int> sent{0};
-  std::thread sender([&] {
+  std::jthread sender([&] {
     v1::Frame frame = MakeFrame(1280, 960, 1);
     frame.mutable_parameters()->set_max_features(20'000);
     while (sent < 400 && Send(*stream, frame)) ++sent;
@@ -229,13 +232,16 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
 
   std::array<grpc::ClientContext, kStreams> contexts;
   std::vector<std::unique_ptr<Stream>> streams;
-  std::vector<std::thread> senders;
-  std::atomic<int> sent{0};
+  std::vector<std::jthread> senders;
+  // They wait for ever for a server that does not read, also when something below fails.
+  const absl::Cleanup end_senders = [&] {
+    for (grpc::ClientContext& context : contexts) context.TryCancel();
+  };
   for (grpc::ClientContext& context : contexts) {
     streams.push_back(Open(context, open, nullptr, 100 * kSlower));
     senders.emplace_back([&, stream = streams.back().get()] {
       v1::Frame own = frame;
-      for (uint64_t i = 0; i < kFrames; ++i, ++sent) {
+      for (uint64_t i = 0; i < kFrames; ++i) {
         own.set_sequence(i);
         if (!Send(*stream, own)) return;
       }
@@ -289,7 +295,7 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
     EXPECT_FALSE(stream->Read(&response));
     EXPECT_TRUE(stream->Finish().ok());
   }
-  for (std::thread& sender : senders) sender.join();
+  for (std::jthread& sender : senders) sender.join();
   EXPECT_TRUE(NothingIsLeft());
 }
 
