@@ -1,17 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reference outputs of OpenCV 4.6.0, kept as files, against the CPU backend and its stages.
+// Answers of OpenCV 4.6.0, kept as files, against the CPU backend and its stages: those of
+// tests/data/orb-golden/, which are always there, and those of a folder of test images, if any.
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cpu/cpu_backend.h"
 #include "cpu/stages.h"
+#include "tests/cpu/golden_cases.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/golden_files.h"
@@ -26,7 +30,8 @@ using ::orbserve::testing::GoldenCorner;
 using ::orbserve::testing::ReadGreyPng;
 using ::orbserve::testing::TestImage;
 
-const std::string kFolder = std::string(ORBSERVE_TEST_DATA_DIR) + "/orb-golden";
+const std::string kFolder = ORBSERVE_GOLDEN_DIR;
+const std::string kMoreFolder = std::string(ORBSERVE_TEST_DATA_DIR) + "/orb-golden";
 
 // "folder/name.orb1000.csv" -> "folder/name.png"
 std::string ImageOf(const std::string& csv, const std::string& marker) {
@@ -57,9 +62,48 @@ std::vector<const Stages*> EveryStages() {
 }
 
 TEST(GoldenOrbTest, EveryFieldAndEveryBitIsThatOfOpenCv) {
-  const std::vector<std::string> files = FilesEndingIn(kFolder, ".csv");
+  for (const testing::GoldenCase& golden : testing::kGoldenCases) {
+    SCOPED_TRACE(golden.name);
+    const TestImage image = ReadGreyPng(kFolder + "/" + golden.image + ".png");
+    testing::FrameInput input = {.image = image.view()};
+    input.parameters.max_features = golden.max_features;
+    std::optional<TestImage> mask;
+    if (*golden.mask != '\0') {
+      mask = ReadGreyPng(kFolder + "/" + golden.mask + ".png");
+      input.mask = std::as_const(*mask).view();
+    }
+    PipelineOptions pipeline;
+    pipeline.pyramid.levels = golden.levels;
+    pipeline.pyramid.scale_factor = golden.scale_factor;
+    pipeline.detect.score = golden.score;
+    const Features expected =
+        testing::Sorted(testing::ReadFeatureCsv(kFolder + "/" + golden.name + ".csv"));
+    ASSERT_GT(expected.count(), 0u);
+    for (const bool reference : {false, true}) {
+      auto backend = *CreateCpuBackend({.threads = 2, .reference = reference});
+      const auto actual = testing::RunFrame(*backend, pipeline, input);
+      ASSERT_TRUE(actual.ok()) << actual.status();
+      EXPECT_EQ(testing::FirstDifference(expected, **actual), "");
+    }
+  }
+}
+
+TEST(GoldenFastTest, CornersAndScoresAreThoseOfOpenCv) {
+  for (const char* const name : testing::kGoldenFastImages) {
+    const TestImage image = ReadGreyPng(kFolder + "/" + name + ".png");
+    const std::vector<GoldenCorner> expected =
+        testing::ReadCornerCsv(kFolder + "/" + name + ".fast20.csv");
+    ASSERT_GT(expected.size(), 0u) << name;
+    for (const Stages* stages : EveryStages()) {
+      EXPECT_EQ(CornersOf(*stages, image, 9, 20), expected) << name << " " << stages->name;
+    }
+  }
+}
+
+// Photographs: NAME.orbN.csv beside NAME.png, of N features under the defaults.
+TEST(GoldenOrbTest, PhotographsAsWell) {
   int compared = 0;
-  for (const std::string& file : files) {
+  for (const std::string& file : FilesEndingIn(kMoreFolder, ".csv")) {
     const size_t marker = file.rfind(".orb");
     if (marker == std::string::npos) continue;
     const int max_features = std::atoi(file.c_str() + marker + 4);
@@ -74,12 +118,12 @@ TEST(GoldenOrbTest, EveryFieldAndEveryBitIsThatOfOpenCv) {
       ++compared;
     }
   }
-  if (compared == 0) GTEST_SKIP() << "NO GOLDEN FILES in " << kFolder;
+  if (compared == 0) GTEST_SKIP() << "ORBSERVE_TEST_DATA_DIR has no orb-golden/*.orb*.csv";
 }
 
-TEST(GoldenFastTest, CornersAndScoresAreThoseOfOpenCv) {
+TEST(GoldenFastTest, PhotographsAsWell) {
   int compared = 0;
-  for (const std::string& file : FilesEndingIn(kFolder, ".fast20.csv")) {
+  for (const std::string& file : FilesEndingIn(kMoreFolder, ".fast20.csv")) {
     const TestImage image = ReadGreyPng(ImageOf(file, ".fast20"));
     const std::vector<GoldenCorner> expected = testing::ReadCornerCsv(file);
     for (const Stages* stages : EveryStages()) {
@@ -87,7 +131,7 @@ TEST(GoldenFastTest, CornersAndScoresAreThoseOfOpenCv) {
       ++compared;
     }
   }
-  if (compared == 0) GTEST_SKIP() << "NO GOLDEN FILES in " << kFolder;
+  if (compared == 0) GTEST_SKIP() << "ORBSERVE_TEST_DATA_DIR has no orb-golden/*.fast20.csv";
 }
 
 TEST(FastCornersTest, EqualsTheOracleForEveryArcLength) {

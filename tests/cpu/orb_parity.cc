@@ -1,21 +1,24 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares the CPU backend with OpenCV's own cv::ORB, and its own variants with each other, over
-// real images: every field and every descriptor bit, as sets. Not a unit test: a program with a
-// count of what it compared and an exit code (0 = no byte differs).
+// Compares the CPU backend with OpenCV's own cv::ORB, and its own variants with each other: every
+// field and every descriptor bit, as sets. Not a unit test: a program with a count of what it
+// compared and an exit code (0 = no byte differs, 1 = some do, or a file cannot be read, 2 = usage,
+// 77 = there was nothing to compare).
 //
-//   orb_parity [--full] [--variants] [--shard I/N] [--target NAME] [--threads N] FOLDER_OR_FILE...
+//   orb_parity [--synthetic] [--full] [--variants] [--shard I/N] [--target NAME] [--threads N]
+//              [--max-megapixels M] [FOLDER_OR_FILE...]
 //
-// By default every image found is compared under a few of the settings, in turn; --full takes all
-// of them for each image. --variants compares the plain loops with every SIMD target, in random
-// batches, with 1, 2 and 7 threads.
+// Every image found is compared under one of the settings, in turn, or with --full under all of
+// them. --synthetic adds images made by rule, each under all settings (with --variants under every
+// sixth). --variants compares the plain loops with every SIMD target, in random batches, with 1, 2
+// and 7 threads.
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -31,27 +34,22 @@
 #include "cpu/cpu_backend.h"
 #include "cpu/stages.h"
 #include "features/backend.h"
+#include "tests/cpu/opencv_orb.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
+#include "tests/support/image_files.h"
 #include "tests/support/image_makers.h"
 
 namespace orbserve::testing {
 namespace {
 
-struct Settings {
-  int max_features;
-  int levels;
-  float scale_factor;
-  bool harris;
-};
-
-std::vector<Settings> Grid() {
-  std::vector<Settings> grid;
+std::vector<OrbSettings> Grid() {
+  std::vector<OrbSettings> grid;
   for (const int max_features : {500, 1000, 2000, 5000}) {
     for (const int levels : {1, 4, 8}) {
       for (const float scale_factor : {1.2f, 2.0f}) {
-        for (const bool harris : {true, false}) {
-          grid.push_back({max_features, levels, scale_factor, harris});
+        for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+          grid.push_back({max_features, levels, scale_factor, score});
         }
       }
     }
@@ -67,40 +65,6 @@ struct Totals {
   int64_t differing_bytes = 0;
   int64_t differing_runs = 0;
 };
-
-PipelineOptions PipelineOf(const Settings& settings) {
-  PipelineOptions pipeline;
-  pipeline.pyramid.levels = settings.levels;
-  pipeline.pyramid.scale_factor = settings.scale_factor;
-  pipeline.detect.score = settings.harris ? Score::kHarris : Score::kLargestThreshold;
-  return pipeline;
-}
-
-cv::Ptr<cv::ORB> OrbOf(const Settings& settings) {
-  return cv::ORB::create(settings.max_features, settings.scale_factor, settings.levels, 31, 0, 2,
-                         settings.harris ? cv::ORB::HARRIS_SCORE : cv::ORB::FAST_SCORE, 31, 20);
-}
-
-ImageView ViewOf(const cv::Mat& mat) {
-  return {mat.data, mat.cols, mat.rows, static_cast<ptrdiff_t>(mat.step)};
-}
-
-// Rows in OpenCV's order.
-Features FeaturesOf(const std::vector<cv::KeyPoint>& keypoints, const cv::Mat& descriptors) {
-  Features features;
-  features.descriptor_bytes = 32;
-  features.Resize(keypoints.size());
-  for (size_t i = 0; i < keypoints.size(); ++i) {
-    features.x[i] = keypoints[i].pt.x;
-    features.y[i] = keypoints[i].pt.y;
-    features.size[i] = keypoints[i].size;
-    features.angle_deg[i] = keypoints[i].angle;
-    features.response[i] = keypoints[i].response;
-    features.octave[i] = keypoints[i].octave;
-    std::memcpy(features.descriptors.data() + 32 * i, descriptors.ptr(static_cast<int>(i)), 32);
-  }
-  return features;
-}
 
 void Count(const std::string& what, const Features& expected, const Features& actual,
            Totals* totals) {
@@ -171,11 +135,11 @@ Features RegroupedByOctave(const Features& features) {
 }
 
 void CompareWithOpenCv(FeatureBackend& backend, const std::string& name, const cv::Mat& image,
-                       const Settings& settings, bool with_mask_and_given, uint32_t seed,
+                       const OrbSettings& settings, bool with_mask_and_given, uint32_t seed,
                        Totals* totals) {
   const std::string what =
       absl::StrCat(name, " n ", settings.max_features, " levels ", settings.levels, " scale ",
-                   settings.scale_factor, settings.harris ? " Harris" : " FAST");
+                   settings.scale_factor, settings.score == Score::kHarris ? " Harris" : " FAST");
   const PipelineOptions pipeline = PipelineOf(settings);
   FrameInput input = {.image = ViewOf(image)};
   input.parameters.max_features = settings.max_features;
@@ -198,10 +162,8 @@ void CompareWithOpenCv(FeatureBackend& backend, const std::string& name, const c
   if (!with_mask_and_given) return;
 
   const TestImage mask = RandomMask(image.cols, image.rows, seed);
-  const cv::Mat cv_mask(image.rows, image.cols, CV_8UC1, const_cast<uint8_t*>(mask.view().data),
-                        static_cast<size_t>(mask.view().pitch_bytes));
   std::vector<cv::KeyPoint> masked;
-  orb->detectAndCompute(image, cv_mask, masked, descriptors);
+  orb->detectAndCompute(image, MatOf(mask.view()), masked, descriptors);
   input.mask = mask.view();
   const auto ours_masked = RunFrame(backend, pipeline, input);
   input.mask = {};
@@ -258,7 +220,7 @@ std::vector<Variant> MakeVariants() {
 
 // The same frames through every variant: the reference one by one, the others in random batches.
 void CompareVariants(std::vector<Variant>& variants, const std::string& name, const cv::Mat& image,
-                     const Settings& settings, uint32_t seed, Totals* totals) {
+                     const OrbSettings& settings, uint32_t seed, Totals* totals) {
   std::mt19937 random(seed);
   const PipelineOptions pipeline = PipelineOf(settings);
   const TestImage mask = RandomMask(image.cols, image.rows, seed);
@@ -307,13 +269,8 @@ void CompareVariants(std::vector<Variant>& variants, const std::string& name, co
   }
 }
 
-bool IsImage(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
-  return extension == ".png" || extension == ".jpg" || extension == ".ppm" || extension == ".pgm" ||
-         extension == ".jpeg";
-}
-
-int Main(int argc, char** argv) {
+struct Arguments {
+  bool synthetic = false;
   bool full = false;
   bool variants = false;
   int shard = 0;
@@ -322,88 +279,144 @@ int Main(int argc, char** argv) {
   std::string target;
   int threads = 2;
   std::vector<std::string> paths;
+};
+
+bool Parse(int argc, char** argv, Arguments* arguments) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
-    if (argument == "--full") {
-      full = true;
+    if (argument == "--synthetic") {
+      arguments->synthetic = true;
+    } else if (argument == "--full") {
+      arguments->full = true;
     } else if (argument == "--variants") {
-      variants = true;
+      arguments->variants = true;
     } else if (argument == "--shard") {
-      if (std::sscanf(value().c_str(), "%d/%d", &shard, &shards) != 2 || shards < 1) return 2;
+      if (std::sscanf(value().c_str(), "%d/%d", &arguments->shard, &arguments->shards) != 2 ||
+          arguments->shards < 1) {
+        return false;
+      }
     } else if (argument == "--target") {
-      target = value();
+      arguments->target = value();
     } else if (argument == "--threads") {
-      threads = std::atoi(value().c_str());
+      arguments->threads = std::atoi(value().c_str());
     } else if (argument == "--max-megapixels") {
-      max_pixels = static_cast<int64_t>(std::atof(value().c_str()) * 1e6);
+      arguments->max_pixels = static_cast<int64_t>(std::atof(value().c_str()) * 1e6);
+    } else if (argument.rfind("--", 0) == 0) {
+      return false;
     } else {
-      paths.push_back(argument);
+      arguments->paths.push_back(argument);
     }
   }
-  std::vector<std::string> files;
-  for (const std::string& path : paths) {
-    if (std::filesystem::is_regular_file(path)) files.push_back(path);
-    if (!std::filesystem::is_directory(path)) continue;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-      // Hostile files are the decoders' matter.
-      if (entry.path().string().find("odd-jpegs") != std::string::npos) continue;
-      if (entry.is_regular_file() && IsImage(entry.path())) files.push_back(entry.path().string());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  if (files.empty()) {
-    std::printf("SKIPPED: no images found\n");
-    return 77;
-  }
-  cv::setNumThreads(1);
+  return true;
+}
 
-  std::vector<Variant> all_variants;
-  std::unique_ptr<FeatureBackend> backend;
-  if (variants) {
-    all_variants = MakeVariants();
-  } else {
-    auto made = cpu::CreateCpuBackend({.threads = threads, .simd_target = target});
+// Either way of comparing, whichever was asked for.
+class Comparison {
+ public:
+  // Ends the program when there is no such backend.
+  explicit Comparison(const Arguments& arguments) {
+    if (arguments.variants) {
+      variants_ = MakeVariants();
+      return;
+    }
+    auto made =
+        cpu::CreateCpuBackend({.threads = arguments.threads, .simd_target = arguments.target});
     if (!made.ok()) {
       std::printf("%s\n", made.status().ToString().c_str());
-      return 2;
+      std::exit(2);
     }
-    backend = *std::move(made);
-    std::printf("backend: %s\n", backend->devices()[0].details.c_str());
+    backend_ = *std::move(made);
+    std::printf("backend: %s\n", backend_->devices()[0].details.c_str());
   }
 
-  const std::vector<Settings> grid = Grid();
-  Totals totals;
-  for (size_t f = 0; f < files.size(); ++f) {
-    if (static_cast<int>(f % static_cast<size_t>(shards)) != shard) continue;
-    const cv::Mat image =
-        cv::imread(files[f], cv::IMREAD_GRAYSCALE | cv::IMREAD_IGNORE_ORIENTATION);
-    if (image.empty() || static_cast<int64_t>(image.total()) > max_pixels) continue;
-    ++totals.images;
+  // `index` of the image seeds what is random; every `every`-th setting from the `first`-th on.
+  void CompareImage(const std::string& name, const cv::Mat& image, uint32_t index, size_t first,
+                    size_t every, bool always_with_mask_and_given) {
+    ++totals_.images;
     // Odd sizes as well: the same pixels less a few columns and rows.
     const cv::Mat odd = image.cols > 80 && image.rows > 80
                             ? image(cv::Rect(1, 2, image.cols - 6, image.rows - 3)).clone()
                             : image;
-    for (size_t s = 0; s < grid.size(); ++s) {
-      if (!full && s != f * 7 % grid.size()) continue;
-      const uint32_t seed = static_cast<uint32_t>(f * 1000 + s);
+    for (size_t s = first; s < grid_.size(); s += every) {
+      const uint32_t seed = index * 1000 + static_cast<uint32_t>(s);
       const cv::Mat& pixels = s % 4 == 3 ? odd : image;
-      if (variants) {
-        CompareVariants(all_variants, files[f], pixels, grid[s], seed, &totals);
+      if (backend_ == nullptr) {
+        CompareVariants(variants_, name, pixels, grid_[s], seed, &totals_);
       } else {
-        CompareWithOpenCv(*backend, files[f], pixels, grid[s],
-                          !full || grid[s].max_features == 1000, seed, &totals);
+        CompareWithOpenCv(*backend_, name, pixels, grid_[s],
+                          always_with_mask_and_given || grid_[s].max_features == 1000, seed,
+                          &totals_);
       }
     }
     std::fflush(stdout);
   }
+
+  size_t settings() const { return grid_.size(); }
+  bool variants() const { return backend_ == nullptr; }
+  const Totals& totals() const { return totals_; }
+
+ private:
+  const std::vector<OrbSettings> grid_ = Grid();
+  std::vector<Variant> variants_;
+  std::unique_ptr<FeatureBackend> backend_;  // null: variants
+  Totals totals_;
+};
+
+void CompareSynthetic(Comparison* comparison) {
+  const std::pair<const char*, TestImage> images[] = {
+      {"scene 320x240", SceneImage(320, 240, 1)},
+      {"scene 641x479", SceneImage(641, 479, 2)},
+      {"noise 333x250", NoiseImage(333, 250, 3)},
+      {"noise 64x64", NoiseImage(64, 64, 4)},
+      {"lattice 300x200", DotLattice(300, 200, 9)},
+      {"checkerboard 200x150", Checkerboard(200, 150)},
+  };
+  uint32_t index = 0;
+  for (const auto& [name, image] : images) {
+    const size_t every = comparison->variants() ? 6 : 1;
+    comparison->CompareImage(name, MatOf(image.view()), index, index % every, every, true);
+    ++index;
+  }
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  if (!Parse(argc, argv, &arguments)) {
+    std::fprintf(stderr, "orb_parity: wrong usage, see the head of orb_parity.cc\n");
+    return 2;
+  }
+  const std::vector<std::string> files = ImageFilesOf(arguments.paths);
+  if (files.empty() && !arguments.synthetic) {
+    std::printf("SKIPPED: no images found\n");
+    return 77;
+  }
+  cv::setNumThreads(1);
+  Comparison comparison(arguments);
+  if (arguments.synthetic) CompareSynthetic(&comparison);
+  int unreadable = 0;
+  for (size_t f = 0; f < files.size(); ++f) {
+    if (static_cast<int>(f % static_cast<size_t>(arguments.shards)) != arguments.shard) continue;
+    const cv::Mat image =
+        cv::imread(files[f], cv::IMREAD_GRAYSCALE | cv::IMREAD_IGNORE_ORIENTATION);
+    if (image.empty()) {
+      std::printf("UNREADABLE %s\n", files[f].c_str());
+      ++unreadable;
+      continue;
+    }
+    if (static_cast<int64_t>(image.total()) > arguments.max_pixels) continue;
+    comparison.CompareImage(files[f], image, static_cast<uint32_t>(f),
+                            arguments.full ? 0 : f * 7 % comparison.settings(),
+                            arguments.full ? 1 : comparison.settings(), !arguments.full);
+  }
+  const Totals& totals = comparison.totals();
   std::printf(
       "images %ld, runs %ld, features %ld, left out (OpenCV throws) %ld, differing runs "
       "%ld, differing bytes %ld\n",
       static_cast<long>(totals.images), static_cast<long>(totals.runs),
       static_cast<long>(totals.features), static_cast<long>(totals.left_out),
       static_cast<long>(totals.differing_runs), static_cast<long>(totals.differing_bytes));
-  return totals.differing_runs == 0 && totals.runs > 0 ? 0 : 1;
+  return totals.differing_runs == 0 && totals.runs > 0 && unreadable == 0 ? 0 : 1;
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <numeric>
@@ -34,6 +33,7 @@
 #include "server/decode/image_decoder.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
+#include "tests/support/image_files.h"
 #include "tests/support/image_makers.h"
 
 namespace orbserve::testing {
@@ -87,12 +87,6 @@ absl::StatusOr<TestImage> LoadGrey(const std::string& path) {
   TestImage image(header.width_px, header.height_px);
   ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(encoded, header, {}, image.view()));
   return image;
-}
-
-bool IsImage(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
-  return extension == ".png" || extension == ".jpg" || extension == ".jpeg" ||
-         extension == ".ppm" || extension == ".pgm";
 }
 
 // Keypoints that a caller could give: detected ones and others, some at the edge or outside, angles
@@ -283,13 +277,18 @@ int Main(int argc, char** argv) {
   std::vector<std::string> paths;
   int every = 1;
   gpu::GpuBackendOptions options;
-  app.add_option("images", paths, "Folders or files")->required();
+  app.add_option("images", paths, "Folders or files");
   app.add_option("--every", every, "Take every N-th setting")->check(CLI::Range(1, 1000));
   app.add_option("--devices", options.devices, "CUDA ordinals")->delimiter(',');
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  const std::vector<std::string> files = ImageFilesOf(paths);
+  if (files.empty()) {
+    std::printf("SKIPPED: no images found\n");
+    return kSkipped;
   }
 
   Backends backends;
@@ -311,20 +310,6 @@ int Main(int argc, char** argv) {
                   device.details.c_str());
     }
   }
-
-  std::vector<std::string> files;
-  for (const std::string& path : paths) {
-    if (!std::filesystem::is_directory(path)) {
-      files.push_back(path);
-      continue;
-    }
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-      // Hostile files are the decoders' matter.
-      if (entry.path().string().find("odd-jpegs") != std::string::npos) continue;
-      if (entry.is_regular_file() && IsImage(entry.path())) files.push_back(entry.path().string());
-    }
-  }
-  std::sort(files.begin(), files.end());
 
   const auto begin = std::chrono::steady_clock::now();
   Totals totals;
