@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
@@ -71,6 +72,60 @@ PlaneSize ChromaSize(PixelFormat format, int64_t width_px, int64_t height_px,
   return SizeOf(2 * chroma_rows, DivUp<int64_t>(stride_bytes, 2), chroma_width);
 }
 
+// Gives out the rows of an image that may lie in pieces.
+class RowReader {
+ public:
+  // The rows must be within the image.
+  RowReader(const EncodedImage& image, int64_t stride_bytes, int64_t row_bytes)
+      : pieces_(image.pieces),
+        padding_bytes_(static_cast<size_t>(stride_bytes - row_bytes)),
+        row_bytes_(static_cast<size_t>(row_bytes)) {
+    if (pieces_.empty()) piece_ = image.bytes;
+  }
+
+  // The bytes of the next row, valid until the next call: where they lie or, where they begin in
+  // one piece and end in another, a copy.
+  const uint8_t* Next() {
+    Skip(skip_bytes_);
+    skip_bytes_ = padding_bytes_;
+    if (piece_.size() >= row_bytes_) {
+      const uint8_t* const row = piece_.data();
+      piece_.remove_prefix(row_bytes_);
+      return row;
+    }
+    row_.clear();
+    while (row_.size() < row_bytes_) {
+      TakePiece();
+      const BytePiece part = piece_.subspan(0, row_bytes_ - row_.size());
+      row_.insert(row_.end(), part.begin(), part.end());
+      piece_.remove_prefix(part.size());
+    }
+    return row_.data();
+  }
+
+ private:
+  void Skip(size_t bytes) {
+    while (bytes > piece_.size()) {
+      bytes -= piece_.size();
+      piece_ = {};
+      TakePiece();
+    }
+    piece_.remove_prefix(bytes);
+  }
+  void TakePiece() {
+    if (!piece_.empty()) return;
+    piece_ = pieces_.front();
+    pieces_.remove_prefix(1);
+  }
+
+  absl::Span<const BytePiece> pieces_;  // after `piece_`
+  BytePiece piece_;                     // what is left of the present one
+  const size_t padding_bytes_;          // between two rows
+  const size_t row_bytes_;
+  size_t skip_bytes_ = 0;  // before the next row
+  std::vector<uint8_t> row_;
+};
+
 absl::StatusOr<ImageHeader> ReadRawHeader(const EncodedImage& image, const ImageLimits& limits) {
   const absl::string_view name = PixelFormatName(image.format);
   ORBSERVE_RETURN_IF_ERROR(CheckImageSize(image.width_px, image.height_px, limits));
@@ -84,7 +139,7 @@ absl::StatusOr<ImageHeader> ReadRawHeader(const EncodedImage& image, const Image
                                  ", the bytes of ", image.width_px, " pixels; got ",
                                  image.stride_bytes));
   }
-  const int64_t size = static_cast<int64_t>(image.bytes.size());
+  const int64_t size = image.size_bytes();
   const PlaneSize plane = SizeOf(image.height_px, stride_bytes, row_bytes);
   bool fits = plane.Holds(size);
   std::string allowed = absl::StrCat(plane.whole);
@@ -147,6 +202,12 @@ absl::string_view PixelFormatName(PixelFormat format) {
   return "unknown";
 }
 
+int64_t EncodedImage::size_bytes() const {
+  size_t size = bytes.size();
+  for (const BytePiece piece : pieces) size += piece.size();
+  return static_cast<int64_t>(size);
+}
+
 bool LooksLikeJpeg(absl::Span<const uint8_t> bytes) {
   return bytes.size() >= 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
 }
@@ -184,8 +245,9 @@ absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
                                   " for an image of ", header.width_px, "x", header.height_px));
   }
   if (image.format == PixelFormat::kJpeg) return DecodeJpeg(image.bytes, limits, out);
+  RowReader rows(image, header.stride_bytes, RowBytes(image.format, header.width_px));
   for (int y = 0; y < header.height_px; ++y) {
-    const uint8_t* row = image.bytes.data() + y * header.stride_bytes;
+    const uint8_t* const row = rows.Next();
     switch (image.format) {
       case PixelFormat::kJpeg:
         break;

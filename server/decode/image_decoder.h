@@ -48,6 +48,8 @@ enum class PixelFormat {
 // "JPEG", "GRAY8", ...
 absl::string_view PixelFormatName(PixelFormat format);
 
+using BytePiece = absl::Span<const uint8_t>;
+
 // A client's image, borrowed.
 struct EncodedImage {
   PixelFormat format = PixelFormat::kJpeg;
@@ -55,6 +57,10 @@ struct EncodedImage {
   int64_t height_px = 0;     // as width_px
   int64_t stride_bytes = 0;  // bytes between rows; 0 = rows without padding; JPEG: 0
   absl::Span<const uint8_t> bytes;
+  // Instead of `bytes`, raw formats only: the image in the pieces in which it came.
+  absl::Span<const BytePiece> pieces = {};
+
+  int64_t size_bytes() const;
 };
 
 // What an admitted image is.

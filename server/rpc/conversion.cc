@@ -356,17 +356,19 @@ absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
   return given;
 }
 
-absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame) {
+absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame,
+                                            absl::Span<const BytePiece> pieces) {
   if (frame.payload_case() == v1::Frame::kSharedMemory) {
     return MakeError(ErrorReason::kUnsupported,
                      "frame.shared_memory is not available in this version; send frame.pixels");
   }
-  if (frame.payload_case() != v1::Frame::kPixels || frame.pixels().empty()) {
+  if (frame.payload_case() != v1::Frame::kPixels || (frame.pixels().empty() && pieces.empty())) {
     return BadRequest("frame.pixels is empty; it must hold the image");
   }
   EncodedImage image;
   image.bytes = absl::Span<const uint8_t>(reinterpret_cast<const uint8_t*>(frame.pixels().data()),
                                           frame.pixels().size());
+  image.pieces = pieces;
   image.width_px = frame.width_px();
   image.height_px = frame.height_px();
   image.stride_bytes = frame.stride_bytes();

@@ -51,9 +51,10 @@ absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& prot
 absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
     const v1::GivenKeypoints& proto, const PyramidOptions& pyramid);
 
-// The frame's picture, borrowed from the message; a JPEG without a format is recognised.
-// BAD_REQUEST, UNSUPPORTED.
-absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame);
+// The frame's picture, borrowed from the message, or from `pieces` where these hold its raw pixels
+// (server/rpc/frame_splitter.h); a JPEG without a format is recognised. BAD_REQUEST, UNSUPPORTED.
+absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame,
+                                            absl::Span<const BytePiece> pieces = {});
 
 // Whether the mask fits a frame of this size. BAD_IMAGE.
 absl::Status CheckMask(const v1::Mask& mask, int width_px, int height_px);

@@ -11,10 +11,10 @@ namespace orbserve {
 namespace {
 
 // Up to this size raw pixels are converted by the calling thread: at 1 GB/s a millisecond.
-constexpr size_t kInlineBytes = size_t{1} << 20;
+constexpr int64_t kInlineBytes = int64_t{1} << 20;
 
 bool IsQuick(const EncodedImage& image) {
-  return image.format != PixelFormat::kJpeg && image.bytes.size() <= kInlineBytes;
+  return image.format != PixelFormat::kJpeg && image.size_bytes() <= kInlineBytes;
 }
 
 }  // namespace
@@ -28,9 +28,21 @@ struct FrameIntake::Task {
   FrameParameters parameters;
   std::shared_ptr<const GivenKeypoints> given_keypoints;
   EncodedImage image;
+  std::string pixels;  // copied for a later moment
   ImageHeader header;
   std::shared_ptr<FeaturePlan> plan;
   std::atomic<int64_t> decode_ns{0};
+
+  // Copies borrowed pixels, which are about to go.
+  void KeepPixels() {
+    if (image.pieces.empty()) return;
+    pixels.reserve(static_cast<size_t>(image.size_bytes()));
+    for (const BytePiece piece : image.pieces) {
+      pixels.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    }
+    image.pieces = {};
+    image.bytes = {reinterpret_cast<const uint8_t*>(pixels.data()), pixels.size()};
+  }
 };
 
 FrameIntake::FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans,
@@ -48,8 +60,10 @@ Batcher::Ticket FrameIntake::Submit(FrameSource source, ExtractDone done) {
   FrameAdmission admission;
   admission.client = task->source.client;
   admission.deadline = task->source.deadline;
-  admission.message_bytes = static_cast<int64_t>(task->source.frame->pixels().size() +
-                                                 task->source.frame->mask().pixels().size());
+  size_t message_bytes =
+      task->source.frame->pixels().size() + task->source.frame->mask().pixels().size();
+  for (const BytePiece piece : task->source.pixels) message_bytes += piece.size();
+  admission.message_bytes = static_cast<int64_t>(message_bytes);
   admission.done = [task, done = std::move(done)](FrameOutcome outcome) mutable {
     std::move(done)({std::move(outcome), std::chrono::nanoseconds(task->decode_ns.load())});
   };
@@ -64,33 +78,41 @@ Batcher::Ticket FrameIntake::Submit(FrameSource source, ExtractDone done) {
   return *ticket;
 }
 
+absl::Status FrameIntake::Check(Task& task, PlanSpec& spec) {
+  const v1::Frame& frame = *task.source.frame;
+  const ResolvedPipeline& pipeline = *task.source.pipeline;
+  ORBSERVE_ASSIGN_OR_RETURN(task.parameters,
+                            FrameParametersFromProto(frame.parameters(), pipeline.frame));
+  // Refused also where nothing is matched: a client that sends them means something.
+  ORBSERVE_RETURN_IF_ERROR(FrameMatchFromProto(frame.parameters(), pipeline.match).status());
+  if (frame.has_keypoints()) {
+    ORBSERVE_ASSIGN_OR_RETURN(task.given_keypoints,
+                              GivenKeypointsFromProto(frame.keypoints(), pipeline.options.pyramid));
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(task.image, ImageFromProto(frame, task.source.pixels));
+  ORBSERVE_ASSIGN_OR_RETURN(task.header, ReadImageHeader(task.image, limits_));
+  if (frame.has_mask()) {
+    ORBSERVE_RETURN_IF_ERROR(CheckMask(frame.mask(), task.header.width_px, task.header.height_px));
+  }
+  spec = {task.header.width_px, task.header.height_px, pipeline.options};
+  return absl::OkStatus();
+}
+
 void FrameIntake::Prepare(const std::shared_ptr<Task>& task) {
-  const v1::Frame& frame = *task->source.frame;
-  const ResolvedPipeline& pipeline = *task->source.pipeline;
   PlanSpec spec;
-  const absl::Status status = [&]() -> absl::Status {
-    ORBSERVE_ASSIGN_OR_RETURN(task->parameters,
-                              FrameParametersFromProto(frame.parameters(), pipeline.frame));
-    // Refused also where nothing is matched: a client that sends them means something.
-    ORBSERVE_RETURN_IF_ERROR(FrameMatchFromProto(frame.parameters(), pipeline.match).status());
-    if (frame.has_keypoints()) {
-      ORBSERVE_ASSIGN_OR_RETURN(
-          task->given_keypoints,
-          GivenKeypointsFromProto(frame.keypoints(), pipeline.options.pyramid));
-    }
-    ORBSERVE_ASSIGN_OR_RETURN(task->image, ImageFromProto(frame));
-    ORBSERVE_ASSIGN_OR_RETURN(task->header, ReadImageHeader(task->image, limits_));
-    if (frame.has_mask()) {
-      ORBSERVE_RETURN_IF_ERROR(
-          CheckMask(frame.mask(), task->header.width_px, task->header.height_px));
-    }
-    spec = {task->header.width_px, task->header.height_px, pipeline.options};
-    return absl::OkStatus();
-  }();
+  const absl::Status status = Check(*task, spec);
   if (!status.ok()) {
     batcher_->Fail(task->ticket, status);
     return;
   }
+  if (IsQuick(task->image)) {
+    task->plan = plans_->Find(spec);
+    if (task->plan != nullptr) {
+      Decode(task);
+      return;
+    }
+  }
+  task->KeepPixels();
   plans_->Get(spec, task->source.client,
               [this, weak = std::weak_ptr<Task>(task)](PlanCache::PlanOr plan) {
                 if (const auto alive = weak.lock()) OnPlan(alive, std::move(plan));
@@ -135,6 +157,7 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
   // The pixels are in their slot (or of no use): the client's message can go. No one else reads it
   // from here on.
   task->image = {};
+  std::string().swap(task->pixels);
   task->source.frame.reset();
   if (!status.ok()) {
     batcher_->Fail(task->ticket, std::move(status));

@@ -4,9 +4,9 @@
 // The way of a frame from the wire into the batcher: admission, checks, plan, lease, pixels.
 //
 // The frame is admitted first, so that it is counted and bounded before it costs anything. Small
-// raw images are copied into their slot by the calling thread (one copy, tens of microseconds);
-// JPEG files and large images are decoded by the worker pool, clients taking turns, so that gRPC's
-// threads are never held up.
+// raw images are copied into their slot by the calling thread (one copy, tens of microseconds, and
+// from where gRPC received them if the caller left them there); JPEG files and large images are
+// decoded by the worker pool, clients taking turns, so that gRPC's threads are never held up.
 
 #ifndef ORBSERVE_SERVER_RPC_FRAME_INTAKE_H_
 #define ORBSERVE_SERVER_RPC_FRAME_INTAKE_H_
@@ -33,6 +33,8 @@ struct FrameSource {
   SteadyTime deadline = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline;
   std::shared_ptr<const v1::Frame> frame;  // shares the ownership of its message
+  // The frame's pixels where they are not in `frame`, borrowed until Submit() returns.
+  absl::Span<const BytePiece> pixels;
   bool keep_state = false;
   // Not OK: why the call that the frame came with cannot be served. The frame is counted and fails
   // with it; `pipeline` may be null.
@@ -61,6 +63,7 @@ class FrameIntake {
   struct Task;
 
   void Prepare(const std::shared_ptr<Task>& task);
+  absl::Status Check(Task& task, PlanSpec& spec);
   void OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr plan);
   absl::Status FillSlot(Task& task, FrameJob& job);
   void Decode(const std::shared_ptr<Task>& task);

@@ -17,18 +17,11 @@ namespace orbserve {
 namespace {
 
 constexpr int kMaxReferencesPerStream = 16;
+// A stream keeps the memory of an answer of this size for its next one.
+constexpr size_t kMostKeptBytes = 256 << 10;
 
 absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
-}
-
-// The bytes of `buffer` are let go.
-absl::Status Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* message) {
-  const grpc::Status status =
-      grpc::SerializationTraits<v1::StreamFramesRequest>::Deserialize(&buffer, message);
-  buffer.Clear();
-  if (status.ok()) return absl::OkStatus();
-  return BadRequest("a message of the stream is not a StreamFramesRequest");
 }
 
 grpc::ByteBuffer Serialize(const v1::StreamFramesResponse& message) {
@@ -130,9 +123,10 @@ void StreamCall::OnReadDone(bool ok) {
   }
 
   auto message = std::make_shared<Request>();
-  absl::Status status = Parse(request_, message.get());
-  if (!status.ok()) {
+  absl::Status status;
+  if (!splitter_.Parse(request_, message.get())) {
     // The stream ends with it: what comes after may have lost its order.
+    status = BadRequest("a message of the stream is not a StreamFramesRequest");
   } else if (!opened) {
     status = message->has_open() ? Open(message->open())
                                  : BadRequest("the first message of a stream must be `open`");
@@ -142,6 +136,7 @@ void StreamCall::OnReadDone(bool ok) {
     status = BadRequest(message->has_open() ? "a stream is opened once; `open` came again"
                                             : "a message must be `open` or a `frame`");
   }
+  request_.Clear();
 
   absl::MutexLock lock(&mutex_);
   // Not before: a next read that ends on another thread would overtake this frame.
@@ -219,7 +214,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   Frame entry;
   entry.sequence = frame.sequence();
   entry.timestamp_ns = frame.timestamp_ns();
-  entry.bytes = static_cast<int64_t>(message->ByteSizeLong());
+  entry.bytes = static_cast<int64_t>(request_.Length());
   entry.arrival = services_.clock->Now();
   FrameSource source;
   source.client = client_;
@@ -238,6 +233,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
                                     : pipeline_->options.select.capacity;
   source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
+  source.pixels = splitter_.pixels();
 
   const uint64_t index = session_->AddFrame(entry.sequence, entry.match, source.deadline);
   {
@@ -289,8 +285,8 @@ void StreamCall::OnResult(StreamResult result) {
   }
   LogFailure("StreamFrames.frame", result.outcome.status);
   const auto encode_begin = std::chrono::steady_clock::now();
-  Response response;
-  v1::FrameResult& proto = *response.mutable_result();
+  response_.Clear();  // keeps its memory
+  v1::FrameResult& proto = *response_.mutable_result();
   proto.set_sequence(frame.sequence);
   proto.set_timestamp_ns(frame.timestamp_ns);
   if (!result.outcome.status.ok()) StatusToProto(result.outcome.status, proto.mutable_status());
@@ -317,7 +313,8 @@ void StreamCall::OnResult(StreamResult result) {
   ExecutionToProto(frame.outcome, proto.mutable_execution());
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
   proto.mutable_timings()->set_match_ns(static_cast<uint64_t>(result.match_time.count()));
-  Outgoing outgoing{Serialize(response), frame.bytes, frame.answer_bytes};
+  Outgoing outgoing{Serialize(response_), frame.bytes, frame.answer_bytes};
+  if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObserveStage(Stage::kEncode, encode.count());
 

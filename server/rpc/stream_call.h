@@ -39,6 +39,7 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
 #include "server/rpc/conversion.h"
+#include "server/rpc/frame_splitter.h"
 #include "server/serving/stream_session.h"
 
 namespace orbserve {
@@ -148,7 +149,9 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   SteadyTime call_deadline_ = kNever;
   bool omit_features_ = false;
   int64_t match_targets_ = 0;  // of each frame, at most
-  grpc::ByteBuffer request_;   // being read
+  grpc::ByteBuffer request_;   // being read or taken
+  FrameSplitter splitter_;     // of request_
+  Response response_;          // by OnResult(), which has one call at a time
 
   absl::Mutex mutex_;
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;

@@ -11,6 +11,14 @@ namespace orbserve {
 PlanCache::PlanCache(FeatureBackend* backend, Executor* executor, const PlanCacheOptions& options)
     : backend_(backend), executor_(executor), options_(options) {}
 
+std::shared_ptr<FeaturePlan> PlanCache::Find(const PlanSpec& spec) {
+  absl::MutexLock lock(&mutex_);
+  const auto entry = by_spec_.find(spec);
+  if (entry == by_spec_.end()) return nullptr;
+  plans_.splice(plans_.begin(), plans_, entry->second);
+  return entry->second->plan;
+}
+
 void PlanCache::Get(const PlanSpec& spec, absl::string_view client, Callback callback) {
   std::shared_ptr<FeaturePlan> plan;
   {

@@ -39,6 +39,8 @@ class PlanCache {
 
   PlanCache(FeatureBackend* backend, Executor* executor, const PlanCacheOptions& options);
 
+  // The plan when it is there, else null.
+  std::shared_ptr<FeaturePlan> Find(const PlanSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `callback` once with the plan or with why there is none: inside the call when the plan is
   // there, else from the executor. Never under a lock. `client`: whose turn with the executor a
   // new plan takes.

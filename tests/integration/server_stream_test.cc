@@ -124,6 +124,55 @@ TEST_F(StreamTest, ABadFrameFailsItselfAndTheStreamGoesOn) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// Some are decoded from where they were received, some copied first, some by another thread: by
+// format, size, what comes with them, and whether their plan is there.
+TEST_F(StreamTest, FramesOfEveryKindAreAnsweredAsByExtract) {
+  const auto colours = [](int width_px, int height_px) {
+    v1::Frame frame = MakeFrame(3 * width_px, height_px, 4);
+    frame.set_format(v1::PIXEL_FORMAT_RGB8);
+    frame.set_width_px(static_cast<uint32_t>(width_px));
+    return frame;
+  };
+  v1::Frame masked = MakeFrame(320, 240, 5);
+  masked.mutable_mask()->set_width_px(320);
+  masked.mutable_mask()->set_height_px(240);
+  masked.mutable_mask()->set_pixels(std::string(320 * 120, '\xff') + std::string(320 * 120, '\0'));
+  v1::Frame padded = MakeFrame(700, 240, 6);
+  padded.set_width_px(640);
+  padded.set_stride_bytes(700);
+  const std::vector<v1::Frame> frames = {MakeFrame(640, 480, 1),
+                                         MakeFrame(640, 480, 2),
+                                         MakeFrame(2000, 1000, 3),
+                                         colours(320, 240),
+                                         colours(320, 240),
+                                         colours(1280, 720),
+                                         masked,
+                                         padded,
+                                         padded};
+  std::vector<v1::FeatureSet> expected;
+  for (const v1::Frame& frame : frames) {
+    v1::ExtractRequest request;
+    *request.mutable_frame() = frame;
+    v1::ExtractResponse response;
+    ASSERT_TRUE(Extract(request, &response).ok());
+    EXPECT_GT(response.features().x_size(), 50);
+    expected.push_back(response.features());
+  }
+  StartServer({});  // one that has no plans
+  grpc::ClientContext context;
+  const auto stream = Open(context, {});
+  for (size_t i = 0; i < 3 * frames.size(); ++i) {
+    const size_t which = i % frames.size();
+    ASSERT_TRUE(Send(*stream, frames[which]));
+    v1::StreamFramesResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.result().features().SerializeAsString(), expected[which].SerializeAsString())
+        << which << " " << response.result().status().message();
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST_F(StreamTest, ReferencesAreMatchedAndFeaturesMayBeLeftOut) {
   v1::PutReferenceRequest put;
   put.set_name("marker");

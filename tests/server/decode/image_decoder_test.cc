@@ -176,6 +176,58 @@ TEST(RawImageTest, PixelsArriveAndPaddingIsLeftAlone) {
   }
 }
 
+TEST(RawImageTest, PiecesAreAsGoodAsTheWhole) {
+  std::mt19937 random(8);
+  for (const RawFormat& raw : kRawFormats) {
+    SCOPED_TRACE(std::string(PixelFormatName(raw.format)));
+    const int width = 66;
+    const int height = 9;
+    const int row = width * raw.bytes_per_pixel;
+    for (int round = 0; round < 200; ++round) {
+      const int stride = row + static_cast<int>(random() % 3) * 50;
+      const bool trimmed = random() % 2 == 0;
+      const std::vector<uint8_t> bytes =
+          RandomBytes(static_cast<size_t>(stride * (height - 1) + (trimmed ? row : stride)));
+      EncodedImage image = Raw(raw.format, width, height, stride, bytes);
+      const auto header = ReadImageHeader(image, {});
+      ASSERT_TRUE(header.ok()) << header.status();
+      TestSlot whole(width, height, 0xA5);
+      ASSERT_TRUE(DecodeToGrey(image, *header, {}, whole.view()).ok());
+
+      // Up to 20 cuts, some at the same place: pieces of no bytes, and rows in several pieces. Each
+      // in memory of its own, so that a sanitizer sees what is read beyond it.
+      std::vector<size_t> cuts = {0, bytes.size()};
+      for (uint32_t i = random() % 20; i > 0; --i) cuts.push_back(random() % (bytes.size() + 1));
+      std::sort(cuts.begin(), cuts.end());
+      std::vector<std::vector<uint8_t>> parts;
+      for (size_t i = 1; i < cuts.size(); ++i) {
+        parts.emplace_back(bytes.data() + cuts[i - 1], bytes.data() + cuts[i]);
+      }
+      const std::vector<BytePiece> pieces(parts.begin(), parts.end());
+      image.bytes = {};
+      image.pieces = pieces;
+      EXPECT_EQ(image.size_bytes(), static_cast<int64_t>(bytes.size()));
+      ASSERT_TRUE(ReadImageHeader(image, {}).ok());
+      TestSlot slot(width, height, 0xA5);
+      ASSERT_TRUE(DecodeToGrey(image, *header, {}, slot.view()).ok());
+      EXPECT_TRUE(slot.PaddingIs(0xA5));
+      for (int y = 0; y < height; ++y) {
+        ASSERT_TRUE(std::equal(slot.view().Row(y), slot.view().Row(y) + width, whole.view().Row(y)))
+            << y;
+      }
+    }
+  }
+}
+
+TEST(RawImageTest, PiecesOfAnotherSizeAreRefused) {
+  const std::vector<uint8_t> bytes(12 * 9 + 1);
+  const BytePiece pieces[] = {absl::MakeConstSpan(bytes), absl::MakeConstSpan(bytes).subspan(0, 7)};
+  EncodedImage image = Raw(PixelFormat::kGray8, 12, 9, 0, {});
+  image.pieces = pieces;
+  ExpectError(ReadImageHeader(image, {}).status(), ErrorReason::kBadImage,
+              "12x9 pixels in rows of 12 bytes are 108 bytes; got 116");
+}
+
 TEST(DecodeToGreyTest, SlotOfAnotherSizeIsOurMistake) {
   const std::vector<uint8_t> bytes(12 * 9);
   const EncodedImage image = Raw(PixelFormat::kGray8, 12, 9, 0, bytes);

@@ -72,6 +72,21 @@ TEST_F(PlanCacheTest, TheLeastRecentlyUsedPlanGoesFirst) {
   executor_.RunAll();
 }
 
+TEST_F(PlanCacheTest, FindingAPlanIsAUseOfItAndBuildsNone) {
+  PlanCache cache(&backend_, &executor_, {.max_plans = 2});
+  EXPECT_EQ(cache.Find({1, 480, {}}), nullptr);
+  EXPECT_TRUE(executor_.tasks.empty());
+  const auto a = Get(cache, 1);
+  EXPECT_EQ(cache.Find({1, 480, {}}), nullptr) << "is not built yet";
+  Get(cache, 2);
+  executor_.RunAll();
+  EXPECT_EQ(cache.Find({1, 480, {}}), *a);
+  Get(cache, 3);
+  executor_.RunAll();
+  EXPECT_EQ(cache.Find({1, 480, {}}), *a);
+  EXPECT_EQ(cache.Find({2, 480, {}}), nullptr) << "plan 2 should have been forgotten";
+}
+
 TEST_F(PlanCacheTest, BytesBoundTheCacheAndTheLatestPlanStays) {
   PlanCache cache(&backend_, &executor_, {.max_bytes = 500});  // a plan has 1000
   Get(cache, 1);
