@@ -26,120 +26,6 @@ using std::chrono::milliseconds;
 
 absl::Status Lost() { return MakeError(ErrorReason::kDeviceLost, "cudaEventQuery: it trapped"); }
 
-// A state that knows whose it is.
-class OwnedState final : public FrameState {
- public:
-  OwnedState(std::string owner, size_t count) : owner_(std::move(owner)), count_(count) {}
-  size_t feature_count() const override { return count_; }
-  int descriptor_bytes() const override { return 32; }
-  size_t size_bytes() const override { return count_; }
-  const std::string& owner() const { return owner_; }
-
- private:
-  const std::string owner_;
-  const size_t count_;
-};
-
-// Answers by hand, says what it is by name, and knows its own states only.
-class FakeBackend final : public FeatureBackend {
- public:
-  explicit FakeBackend(std::string name) : name_(std::move(name)) {}
-  ~FakeBackend() override {
-    if (destroyed != nullptr) *destroyed = true;
-  }
-
-  absl::string_view name() const override { return name_; }
-  std::vector<DeviceDescription> devices() const override { return {{name_ + ":0"}}; }
-  BackendState state() const override { return BackendState::kOk; }
-
-  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
-    ++plans_made;
-    if (on_make_plan) on_make_plan();
-    if (!status.ok()) return status;
-    return std::make_shared<HandPlan>(spec, max_batch_frames);
-  }
-  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int, int, bool) override {
-    ++leases;
-    if (!status.ok()) return status;
-    return std::make_shared<InputSlot>();
-  }
-  void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
-              FrameBatchDone done) override {
-    batches.push_back({std::move(plan), std::move(jobs), std::move(done)});
-  }
-  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
-    matches.push_back({std::move(jobs), std::move(done)});
-  }
-  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
-      std::shared_ptr<const Features> features) override {
-    ++imports;
-    return std::make_shared<OwnedState>(name_, features->count());
-  }
-  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
-    const auto& owned = dynamic_cast<const OwnedState&>(state);
-    if (owned.owner() != name_ || !exports) {
-      return MakeError(ErrorReason::kInternal, "not a state that can be exported here");
-    }
-    return MakeFeatures(owned.feature_count());
-  }
-
-  BatchCost Cost() const {
-    BatchCost cost;
-    cost.device = device_;
-    return cost;
-  }
-  // Answers the oldest batch with `statuses`, one per frame, OK where there are too few; an OK
-  // frame gets as many features as its max_features says.
-  void FinishBatch(std::vector<absl::Status> statuses = {}) {
-    HandBackend::Batch batch = std::move(batches.front());
-    batches.pop_front();
-    FrameBatchAnswer answer;
-    answer.cost = Cost();
-    statuses.resize(batch.jobs.size());
-    for (size_t i = 0; i < batch.jobs.size(); ++i) {
-      FrameAnswer frame;
-      frame.status = statuses[i];
-      if (frame.status.ok()) {
-        const auto count = static_cast<size_t>(batch.jobs[i].parameters.max_features);
-        frame.features = MakeFeatures(count);
-        frame.state = std::make_shared<OwnedState>(name_, count);
-      }
-      answer.frames.push_back(std::move(frame));
-    }
-    std::move(batch.done)(std::move(answer));
-  }
-  // The oldest matches: `status`, and a distance of query * 1000 + train.
-  void FinishMatches(const absl::Status& each = absl::OkStatus()) {
-    HandBackend::MatchBatch batch = std::move(matches.front());
-    matches.pop_front();
-    MatchBatchAnswer answer;
-    answer.cost = Cost();
-    for (const MatchJob& job : batch.jobs) {
-      MatchAnswer pair;
-      pair.status = each;
-      pair.matches.distance = {
-          static_cast<uint32_t>(job.query->feature_count() * 1000 + job.train->feature_count())};
-      answer.pairs.push_back(std::move(pair));
-    }
-    std::move(batch.done)(std::move(answer));
-  }
-
-  std::deque<HandBackend::Batch> batches;
-  std::deque<HandBackend::MatchBatch> matches;
-  std::function<void()> on_make_plan;
-  absl::Status status;  // of plans and leases
-  bool exports = true;
-  int max_batch_frames = 8;
-  int plans_made = 0;
-  int leases = 0;
-  int imports = 0;
-  bool* destroyed = nullptr;
-
- private:
-  const std::string name_;
-  const std::string device_ = name_ + ":0";
-};
-
 // Tasks run when the test says so.
 class HandExecutor final : public Executor {
  public:
@@ -162,11 +48,12 @@ FrameJob JobNumber(int number) {
 class FailoverBackendTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto primary = std::make_unique<FakeBackend>("gpu");
-    auto fallback = std::make_unique<FakeBackend>("cpu");
+    auto primary = std::make_unique<HandBackend>("gpu");
+    auto fallback = std::make_unique<HandBackend>("cpu");
     primary_ = primary.get();
     fallback_ = fallback.get();
     primary_->destroyed = &primary_destroyed_;
+    primary_->max_batch_frames = 8;
     fallback_->max_batch_frames = 1;
     FailoverOptions options;
     options.stall = milliseconds(50);
@@ -236,8 +123,8 @@ class FailoverBackendTest : public ::testing::Test {
 
   FakeClock clock_;
   std::deque<absl::AnyInvocable<void() &&>> tasks_;
-  FakeBackend* primary_ = nullptr;
-  FakeBackend* fallback_ = nullptr;
+  HandBackend* primary_ = nullptr;
+  HandBackend* fallback_ = nullptr;
   bool primary_destroyed_ = false;
   std::unique_ptr<FailoverBackend> backend_;
   std::shared_ptr<FeaturePlan> plan_;
@@ -460,7 +347,7 @@ TEST_F(FailoverBackendTest, AfterTheLossTheFallbackServes) {
 }
 
 TEST_F(FailoverBackendTest, APlanThatFailsByTheLossIsMadeByTheFallback) {
-  primary_->status = Lost();
+  primary_->plan_status = Lost();
   const auto plan = backend_->MakePlan({320, 240, {}});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ((*plan)->max_batch_frames(), 1);
@@ -469,7 +356,7 @@ TEST_F(FailoverBackendTest, APlanThatFailsByTheLossIsMadeByTheFallback) {
 }
 
 TEST_F(FailoverBackendTest, ALeaseThatFailsByTheLossIsTheFallbacks) {
-  primary_->status = Lost();
+  primary_->lease_status = Lost();
   EXPECT_TRUE(backend_->LeaseInput(320, 240, false).ok());
   EXPECT_EQ(fallback_->leases, 1);
   RunTasks();
@@ -477,7 +364,8 @@ TEST_F(FailoverBackendTest, ALeaseThatFailsByTheLossIsTheFallbacks) {
 }
 
 TEST_F(FailoverBackendTest, OtherErrorsAreNoLoss) {
-  primary_->status = MakeError(ErrorReason::kOutOfMemory, "full");
+  primary_->plan_status = MakeError(ErrorReason::kOutOfMemory, "full");
+  primary_->lease_status = primary_->plan_status;
   EXPECT_EQ(ReasonOf(backend_->MakePlan({320, 240, {}}).status()), ErrorReason::kOutOfMemory);
   EXPECT_EQ(ReasonOf(backend_->LeaseInput(320, 240, false).status()), ErrorReason::kOutOfMemory);
   RunTasks();
@@ -486,8 +374,8 @@ TEST_F(FailoverBackendTest, OtherErrorsAreNoLoss) {
 }
 
 TEST_F(FailoverBackendTest, MatchesTakeTheirStatesAlong) {
-  const auto query = std::make_shared<OwnedState>("gpu", 2);
-  const auto train = std::make_shared<OwnedState>("gpu", 3);
+  const auto query = std::make_shared<HandState>(2, "gpu");
+  const auto train = std::make_shared<HandState>(3, "gpu");
   const size_t match = SubmitMatch(query, train);
   primary_->FinishMatches(Lost());
   RunTasks();
@@ -495,25 +383,25 @@ TEST_F(FailoverBackendTest, MatchesTakeTheirStatesAlong) {
   ASSERT_EQ(fallback_->matches.size(), 1u);
   for (const auto& state :
        {fallback_->matches[0].jobs[0].query, fallback_->matches[0].jobs[0].train}) {
-    EXPECT_EQ(dynamic_cast<const OwnedState&>(*state).owner(), "cpu");
+    EXPECT_EQ(dynamic_cast<const HandState&>(*state).owner(), "cpu");
   }
   fallback_->FinishMatches();
   ASSERT_TRUE(match_answers_[match].pairs[0].status.ok());
   EXPECT_EQ(match_answers_[match].pairs[0].matches.distance, std::vector<uint32_t>{2003});
 
   // Later a state of each kind.
-  const size_t mixed = SubmitMatch(query, std::make_shared<OwnedState>("cpu", 7));
+  const size_t mixed = SubmitMatch(query, std::make_shared<HandState>(7, "cpu"));
   RunTasks();
   fallback_->FinishMatches();
   ASSERT_TRUE(match_answers_[mixed].pairs[0].status.ok());
   EXPECT_EQ(match_answers_[mixed].pairs[0].matches.distance, std::vector<uint32_t>{2007});
   EXPECT_TRUE(backend_->ExportState(*query).ok());
-  EXPECT_TRUE(backend_->ExportState(OwnedState("cpu", 1)).ok());
+  EXPECT_TRUE(backend_->ExportState(HandState(1, "cpu")).ok());
 }
 
 TEST_F(FailoverBackendTest, AStateThatStaysOnTheDeviceIsLost) {
   primary_->exports = false;
-  const auto state = std::make_shared<OwnedState>("gpu", 2);
+  const auto state = std::make_shared<HandState>(2, "gpu");
   const size_t match = SubmitMatch(state, state);
   primary_->FinishMatches(Lost());
   RunTasks();
@@ -523,7 +411,7 @@ TEST_F(FailoverBackendTest, AStateThatStaysOnTheDeviceIsLost) {
 
 TEST_F(FailoverBackendTest, AfterTheRescueTimeTheRestIsToldThatTheDeviceIsLost) {
   const size_t batch = Submit({10, 20});
-  const auto state = std::make_shared<OwnedState>("gpu", 2);
+  const auto state = std::make_shared<HandState>(2, "gpu");
   const size_t match = SubmitMatch(state, state);
   primary_->FinishBatch({Lost(), Lost()});
   RunTasks();
@@ -550,7 +438,7 @@ TEST_F(FailoverBackendTest, AfterTheRescueTimeTheRestIsToldThatTheDeviceIsLost) 
 }
 
 TEST_F(FailoverBackendTest, WithoutMemoryForThePlanTheFramesAreLost) {
-  fallback_->status = MakeError(ErrorReason::kOutOfMemory, "full");
+  fallback_->plan_status = MakeError(ErrorReason::kOutOfMemory, "full");
   const size_t batch = Submit({10});
   primary_->FinishBatch({Lost()});
   RunTasks();
@@ -564,7 +452,7 @@ TEST_F(FailoverBackendTest, AHealthyDeviceIsFreedAndALostOneIsNot) {
   SetUp();
   primary_destroyed_ = false;
   LoseDevice();
-  FakeBackend* const lost = primary_;
+  HandBackend* const lost = primary_;
   backend_.reset();
   plan_.reset();
   EXPECT_FALSE(primary_destroyed_);
@@ -610,7 +498,7 @@ class FailingBackend final : public FeatureBackend {
   }
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override {
-    return std::make_shared<OwnedState>("failing", features->count());
+    return std::make_shared<HandState>(features->count(), "failing");
   }
   absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState&) override {
     return Lost();

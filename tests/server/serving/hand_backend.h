@@ -6,7 +6,9 @@
 #ifndef ORBSERVE_TESTS_SERVER_SERVING_HAND_BACKEND_H_
 #define ORBSERVE_TESTS_SERVER_SERVING_HAND_BACKEND_H_
 
+#include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,16 +31,19 @@ class HandPlan final : public FeaturePlan {
   const int max_batch_;
 };
 
-// Features and states are told apart by their number of keypoints.
+// Features and states are told apart by their number of keypoints, and states by their backend.
 class HandState final : public FrameState {
  public:
-  explicit HandState(size_t count) : count_(count) {}
+  explicit HandState(size_t count, std::string owner = "hand")
+      : count_(count), owner_(std::move(owner)) {}
   size_t feature_count() const override { return count_; }
   int descriptor_bytes() const override { return 32; }
   size_t size_bytes() const override { return count_; }
+  const std::string& owner() const { return owner_; }
 
  private:
   const size_t count_;
+  const std::string owner_;
 };
 
 inline std::shared_ptr<Features> MakeFeatures(size_t count) {
@@ -61,16 +66,25 @@ class HandBackend final : public FeatureBackend {
     MatchBatchDone done;
   };
 
-  absl::string_view name() const override { return "hand"; }
-  std::vector<DeviceDescription> devices() const override { return {}; }
+  // Its only device is "<name>:0"; it knows its own states only.
+  explicit HandBackend(std::string name = "hand") : name_(std::move(name)) {}
+  ~HandBackend() override {
+    if (destroyed != nullptr) *destroyed = true;
+  }
+
+  absl::string_view name() const override { return name_; }
+  std::vector<DeviceDescription> devices() const override { return {{device_}}; }
   BackendState state() const override { return BackendState::kOk; }
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     ++plans_made;
+    if (on_make_plan) on_make_plan();
     if (!plan_status.ok()) return plan_status;
-    return std::make_shared<HandPlan>(spec, 64);
+    return std::make_shared<HandPlan>(spec, max_batch_frames);
   }
   absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int, int, bool) override {
+    ++leases;
+    if (!lease_status.ok()) return lease_status;
     return std::make_shared<InputSlot>();
   }
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
@@ -83,52 +97,64 @@ class HandBackend final : public FeatureBackend {
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override {
     ++imports;
-    return std::make_shared<HandState>(features->count());
+    return std::make_shared<HandState>(features->count(), name_);
   }
   absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
+    if (!exports || dynamic_cast<const HandState&>(state).owner() != name_) {
+      return MakeError(ErrorReason::kInternal, "not a state that can be exported here");
+    }
     return MakeFeatures(state.feature_count());
   }
 
-  // Answers the oldest batch: each frame gets as many features as its max_features says.
-  void FinishBatch() {
+  // Answers the oldest batch with `statuses`, one per frame, OK where there are too few. A frame
+  // that is OK, and was not cancelled, gets as many features as its max_features says.
+  void FinishBatch(std::vector<absl::Status> statuses = {}) {
     Batch batch = std::move(batches.front());
     batches.pop_front();
     FrameBatchAnswer answer;
-    answer.cost.device = "hand";
-    for (const FrameJob& job : batch.jobs) {
+    answer.cost.device = device_;
+    statuses.resize(batch.jobs.size());
+    for (size_t i = 0; i < batch.jobs.size(); ++i) {
+      const FrameJob& job = batch.jobs[i];
       FrameAnswer frame;
-      if (job.cancelled->load()) {
+      frame.status = statuses[i];
+      if (IsCancelled(job.cancelled)) {
         frame.status = MakeError(ErrorReason::kCancelled, "cancelled");
-      } else {
+      } else if (frame.status.ok()) {
         const auto count = static_cast<size_t>(job.parameters.max_features);
         frame.features = MakeFeatures(count);
-        if (job.keep_state) frame.state = std::make_shared<HandState>(count);
+        if (job.keep_state) frame.state = std::make_shared<HandState>(count, name_);
       }
       answer.frames.push_back(std::move(frame));
     }
     std::move(batch.done)(std::move(answer));
   }
 
-  // Answers the oldest matches: one match each, its distance query * 1000 + train. `stops`: those
-  // that were cancelled are not computed any more.
-  void FinishMatches(bool stops = true) {
+  // Answers the oldest matches with `status`: where it is OK one match each, its distance
+  // query * 1000 + train. `stops`: those that were cancelled are not computed any more.
+  void FinishMatches(const absl::Status& status = absl::OkStatus(), bool stops = true) {
     MatchBatch batch = std::move(matches.front());
     matches.pop_front();
     MatchBatchAnswer answer;
-    answer.cost.device = "hand";
+    answer.cost.device = device_;
     for (const MatchJob& job : batch.jobs) {
       MatchAnswer pair;
-      if (stops && job.cancelled->load()) {
-        answer.pairs.push_back({.status = MakeError(ErrorReason::kCancelled, "cancelled")});
-        continue;
+      pair.status = status;
+      if (stops && IsCancelled(job.cancelled)) {
+        pair.status = MakeError(ErrorReason::kCancelled, "cancelled");
       }
-      pair.matches.query_index = {0};
-      pair.matches.train_index = {0};
-      pair.matches.distance = {
-          static_cast<uint32_t>(job.query->feature_count() * 1000 + job.train->feature_count())};
+      if (pair.status.ok()) {
+        pair.matches.query_index = {0};
+        pair.matches.train_index = {0};
+        pair.matches.distance = {
+            static_cast<uint32_t>(job.query->feature_count() * 1000 + job.train->feature_count())};
+      }
       answer.pairs.push_back(std::move(pair));
     }
     std::move(batch.done)(std::move(answer));
+  }
+  void FinishAllMatches() {
+    while (!matches.empty()) FinishMatches();
   }
 
   // What the frames of batch `i` asked for as max_features: tests number their frames by it.
@@ -141,8 +167,22 @@ class HandBackend final : public FeatureBackend {
   std::deque<Batch> batches;
   std::deque<MatchBatch> matches;
   int plans_made = 0;
+  int leases = 0;
   int imports = 0;
   absl::Status plan_status;
+  absl::Status lease_status;
+  bool exports = true;        // its own states
+  int max_batch_frames = 64;  // of the plans that it makes
+  std::function<void()> on_make_plan;
+  bool* destroyed = nullptr;  // becomes true
+
+ private:
+  static bool IsCancelled(const std::shared_ptr<const std::atomic<bool>>& flag) {
+    return flag != nullptr && flag->load();
+  }
+
+  const std::string name_;
+  const std::string device_ = name_ + ":0";
 };
 
 }  // namespace orbserve

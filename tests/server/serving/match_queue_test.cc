@@ -14,6 +14,8 @@
 namespace orbserve {
 namespace {
 
+using std::chrono::microseconds;
+
 class EnergyObserver final : public ServingObserver {
  public:
   std::optional<double> OnMatchBatchFinished(int, const BatchCost&) override { return joules; }
@@ -36,6 +38,7 @@ class MatchQueueTest : public ::testing::Test {
       outcomes_[number] = std::move(outcome);
     });
   }
+  SteadyTime After(microseconds time) const { return clock_.Now() + time; }
   std::vector<size_t> Launched() const {
     std::vector<size_t> numbers;
     for (const auto& batch : backend_.matches) {
@@ -80,8 +83,8 @@ TEST_F(MatchQueueTest, AnAnswerHasTheEnergyOfItsBatchWhereItIsKnown) {
 TEST_F(MatchQueueTest, LateRequestsAreNotLaunched) {
   Make({.max_in_flight = 1});
   Submit(1, "a");
-  Submit(2, "a", clock_.Now() + std::chrono::microseconds(5));
-  clock_.Advance(std::chrono::microseconds(5));
+  Submit(2, "a", After(microseconds(5)));
+  clock_.Advance(microseconds(5));
   backend_.FinishMatches();
   EXPECT_TRUE(backend_.matches.empty());
   EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
@@ -107,22 +110,22 @@ TEST_F(MatchQueueTest, WhatWasCancelledTooLateHasItsAnswer) {
   Make({});
   queue_->Cancel(Submit(1, "a"));
   EXPECT_TRUE(backend_.matches[0].jobs[0].cancelled->load());
-  backend_.FinishMatches(/*stops=*/false);
+  backend_.FinishMatches(absl::OkStatus(), /*stops=*/false);
   EXPECT_TRUE(outcomes_[1].status.ok());
   EXPECT_EQ(outcomes_[1].pairs[0].matches.count(), 1u);
 }
 
 TEST_F(MatchQueueTest, ADeadlineIsAnsweredAtItsMomentAndStopsWhatIsRunning) {
   Make({.max_in_flight = 1});
-  const SteadyTime deadline = clock_.Now() + std::chrono::microseconds(5);
+  const SteadyTime deadline = After(microseconds(5));
   Submit(1, "a", deadline);
   Submit(2, "a", deadline);
-  Submit(3, "a", deadline + std::chrono::microseconds(5));
+  Submit(3, "a", deadline + microseconds(5));
   const auto running = backend_.matches[0].jobs[0].cancelled;
-  clock_.Advance(std::chrono::microseconds(4));
+  clock_.Advance(microseconds(4));
   EXPECT_TRUE(outcomes_.empty());
   EXPECT_FALSE(running->load());
-  clock_.Advance(std::chrono::microseconds(1));
+  clock_.Advance(microseconds(1));
   EXPECT_EQ(outcomes_.size(), 1u);
   EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
   EXPECT_TRUE(running->load());
@@ -131,15 +134,15 @@ TEST_F(MatchQueueTest, ADeadlineIsAnsweredAtItsMomentAndStopsWhatIsRunning) {
   // The next one's deadline had its alarm too, and an answer in time is none too late.
   backend_.FinishMatches();
   EXPECT_TRUE(outcomes_[3].status.ok());
-  clock_.Advance(std::chrono::microseconds(10));
+  clock_.Advance(microseconds(10));
   EXPECT_EQ(outcomes_.size(), 3u);
 }
 
 TEST_F(MatchQueueTest, AnAnswerAfterTheDeadlineIsLate) {
   Make({});
-  Submit(1, "a", clock_.Now() + std::chrono::microseconds(5));
-  clock_.Advance(std::chrono::microseconds(5));
-  backend_.FinishMatches(/*stops=*/false);
+  Submit(1, "a", After(microseconds(5)));
+  clock_.Advance(microseconds(5));
+  backend_.FinishMatches(absl::OkStatus(), /*stops=*/false);
   EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
   Submit(2, "a", clock_.Now());
   EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
@@ -152,10 +155,10 @@ TEST_F(MatchQueueTest, ACancellationAfterTheDeadlineIsLate) {
   Submit(1, "a");
   MatchQueue::Ticket late = 0;
   const auto alarm = clock_.MakeAlarm([&] { queue_->Cancel(late); });
-  const SteadyTime deadline = clock_.Now() + std::chrono::microseconds(5);
+  const SteadyTime deadline = After(microseconds(5));
   alarm->Set(deadline);
   late = Submit(2, "a", deadline);
-  clock_.Advance(std::chrono::microseconds(5));
+  clock_.Advance(microseconds(5));
   EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
   backend_.FinishMatches();
 }
@@ -171,7 +174,7 @@ TEST_F(MatchQueueTest, LargeRequestsHaveOnePlaceAndSmallOnesPassThem) {
   EXPECT_EQ(Launched(), (std::vector<size_t>{11, 10, 1}));
   backend_.FinishMatches();
   EXPECT_EQ(Launched(), (std::vector<size_t>{10, 1, 12}));
-  while (!backend_.matches.empty()) backend_.FinishMatches();
+  backend_.FinishAllMatches();
   EXPECT_EQ(outcomes_.size(), 6u);
 }
 
@@ -184,7 +187,7 @@ TEST_F(MatchQueueTest, LargeRequestsShareTheirPairs) {
   EXPECT_EQ(Launched(), (std::vector<size_t>{5, 4}));  // 90 pairs; 20 more do not fit
   backend_.FinishMatches();
   EXPECT_EQ(Launched(), (std::vector<size_t>{4, 2, 1}));
-  while (!backend_.matches.empty()) backend_.FinishMatches();
+  backend_.FinishAllMatches();
   EXPECT_EQ(outcomes_.size(), 4u);
 }
 
@@ -197,7 +200,7 @@ TEST_F(MatchQueueTest, QueueAndClientAreBounded) {
   Submit(4, "b");
   Submit(5, "c");
   EXPECT_EQ(ReasonFor(5), ErrorReason::kQueueFull);
-  while (!backend_.matches.empty()) backend_.FinishMatches();
+  backend_.FinishAllMatches();
   EXPECT_TRUE(outcomes_[4].status.ok());
 }
 
