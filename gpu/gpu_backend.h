@@ -30,8 +30,8 @@ struct GpuBackendOptions {
 // Whether this build has CUDA at all.
 bool IsBuiltIn();
 
-// UNIMPLEMENTED (UNSUPPORTED) in a build without CUDA; UNAVAILABLE when no device answers;
-// INVALID_ARGUMENT for options out of range.
+// UNIMPLEMENTED (UNSUPPORTED) in a build without CUDA, or without code for one of the devices;
+// UNAVAILABLE when no device answers; INVALID_ARGUMENT for options out of range.
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options);
 
 }  // namespace orbserve::gpu

@@ -11,6 +11,7 @@
 #include "features/errors.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/kernel_image.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -44,6 +45,8 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   ORBSERVE_RETURN_IF_ERROR(guard.status());
   cudaDeviceProp properties;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, ordinal));
+  ORBSERVE_ASSIGN_OR_RETURN(const int architecture,
+                            KernelArchitecture(properties.major, properties.minor));
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
@@ -70,10 +73,10 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   context_.budget = std::make_shared<MemoryBudget>(limit);
   context_.results = std::move(results);
   context_.state_buffers = std::make_shared<DeviceBufferPool>(ordinal, context_.budget);
-  // Packed 3-input minima are one instruction from 9.0 on; before, the bit test is the cheaper way
-  // (docs/gpu.md).
+  // Packed 3-input minima are one instruction from 9.0 on, where they measured faster. That the bit
+  // test is the cheaper way before is an estimate: nothing older was measured.
   context_.tables.default_test =
-      properties.major >= 9 ? CornerTest::kArcExtremes : CornerTest::kBinaryEncoding;
+      architecture >= 90 ? CornerTest::kArcExtremes : CornerTest::kBinaryEncoding;
   // A tenth is left for tables of plans, states and the slow path.
   arena_bytes_ = static_cast<size_t>(std::min(limit / 10 * 9 / options.lanes, kLargestArenaBytes));
   ORBSERVE_RETURN_IF_ERROR(MakeTables());
@@ -86,7 +89,7 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
     lanes_.push_back(std::move(lane));
   }
   ORBSERVE_ASSIGN_OR_RETURN(
-      matcher_, Matcher::Create(context_, properties.major >= 8,
+      matcher_, Matcher::Create(context_, architecture >= 80,
                                 [this](const absl::Status& status) { health_->Note(status); }));
   for (auto& lane : lanes_) {
     lane->thread = std::thread([this, self = lane.get()] { Run(self); });
