@@ -251,8 +251,9 @@ void GpuDevice::Answer(Lane* lane, std::unique_ptr<FrameBatch> batch) {
   FrameBatchAnswer answer = std::move(batch->answer);
   FrameBatchDone done = std::move(batch->done);
   batch.reset();
-  std::move(done)(std::move(answer));
+  // First: `done` may submit the next batch, and this device has room for it now.
   load_.fetch_sub(1, std::memory_order_relaxed);
+  std::move(done)(std::move(answer));
 }
 
 void GpuDevice::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
