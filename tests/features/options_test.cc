@@ -114,23 +114,18 @@ TEST(PipelineOptionsTest, TheEndsOfRangesAreAllowed) {
 
 TEST(PipelineOptionsTest, TheSmallestBorderIsWhatTheStagesRead) {
   PipelineOptions options;
-  options.select.border_px = 22;
-  EXPECT_TRUE(options.Validate().ok());
+  const auto smallest_border_px = [&options] {
+    int& border_px = options.select.border_px;
+    for (border_px = 0; border_px <= 255 && !options.Validate().ok();) ++border_px;
+    return border_px;
+  };
+  EXPECT_EQ(smallest_border_px(), 22);
   options.describe.descriptor = Descriptor::kNone;
-  options.select.border_px = 16;
-  EXPECT_TRUE(options.Validate().ok());
-  options.select.border_px = 15;
-  EXPECT_FALSE(options.Validate().ok());
+  EXPECT_EQ(smallest_border_px(), 16);
   options.describe.orientation = Orientation::kNone;
-  options.select.border_px = 5;
-  EXPECT_TRUE(options.Validate().ok());
-  options.select.border_px = 4;
-  EXPECT_FALSE(options.Validate().ok());
+  EXPECT_EQ(smallest_border_px(), 5);
   options.detect.score = Score::kLargestThreshold;
-  options.select.border_px = 3;
-  EXPECT_TRUE(options.Validate().ok());
-  options.select.border_px = 2;
-  EXPECT_FALSE(options.Validate().ok());
+  EXPECT_EQ(smallest_border_px(), 3);
 }
 
 TEST(FrameParametersTest, WhatIsOutOfRangeIsRefused) {

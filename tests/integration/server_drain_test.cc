@@ -83,21 +83,15 @@ TEST_F(DrainTest, HealthTurnsBeforeAnythingElse) {
 
 TEST_F(DrainTest, AStreamIsToldAndItsFramesAreAnswered) {
   grpc::ClientContext context;
-  SetLimit(context);
-  auto stream = stub_->StreamFrames(&context);
-  v1::StreamFramesRequest request;
-  request.mutable_open();
-  ASSERT_TRUE(stream->Write(request));
-  v1::StreamFramesResponse response;
-  ASSERT_TRUE(stream->Read(&response));
+  const auto stream = Open(context);
   std::atomic<bool> complete{false};
   std::jthread drain([&] { complete = server_->Drain(); });
+  v1::StreamFramesResponse response;
   ASSERT_TRUE(stream->Read(&response));
   ASSERT_TRUE(response.has_going_away());
   EXPECT_EQ(response.going_away().status().reason(), "DRAINING");
   // What was on its way is answered.
-  *request.mutable_frame() = MakeFrame(320, 240, 7);
-  ASSERT_TRUE(stream->Write(request));
+  ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 7)));
   stream->WritesDone();
   ASSERT_TRUE(stream->Read(&response));
   EXPECT_EQ(response.result().sequence(), 7u);
@@ -113,14 +107,9 @@ TEST_F(DrainTest, AStreamThatDoesNotListenIsEndedInTime) {
   config.mutable_drain()->set_timeout_ms(1000);
   StartServer(config);
   grpc::ClientContext context;
-  SetLimit(context);
-  auto stream = stub_->StreamFrames(&context);
-  v1::StreamFramesRequest request;
-  request.mutable_open();
-  ASSERT_TRUE(stream->Write(request));
-  v1::StreamFramesResponse response;
-  ASSERT_TRUE(stream->Read(&response));
+  const auto stream = Open(context);
   EXPECT_TRUE(server_->Drain());
+  v1::StreamFramesResponse response;
   while (stream->Read(&response)) {
   }
   EXPECT_EQ(Details(stream->Finish()).reason(), "DRAINING");
@@ -128,16 +117,10 @@ TEST_F(DrainTest, AStreamThatDoesNotListenIsEndedInTime) {
 
 TEST_F(DrainTest, AServerWithOpenCallsCanBeDestroyed) {
   grpc::ClientContext context;
-  SetLimit(context);
-  auto stream = stub_->StreamFrames(&context);
-  v1::StreamFramesRequest request;
-  request.mutable_open();
-  ASSERT_TRUE(stream->Write(request));
-  v1::StreamFramesResponse response;
-  ASSERT_TRUE(stream->Read(&response));
-  *request.mutable_frame() = MakeFrame(1280, 960, 7);
-  for (int i = 0; i < 4; ++i) stream->Write(request);
+  const auto stream = Open(context);
+  for (int i = 0; i < 4; ++i) Send(*stream, MakeFrame(1280, 960, 7));
   server_.reset();
+  v1::StreamFramesResponse response;
   while (stream->Read(&response)) {
   }
   EXPECT_FALSE(stream->Finish().ok());

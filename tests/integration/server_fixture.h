@@ -64,6 +64,8 @@ inline bool WaitUntil(const std::function<bool()>& condition) {
 
 class ServerTest : public ::testing::Test {
  protected:
+  using Stream = grpc::ClientReaderWriter<v1::StreamFramesRequest, v1::StreamFramesResponse>;
+
   void SetUp() override { StartServer({}); }
 
   void StartServer(server::Config config) {
@@ -89,6 +91,27 @@ class ServerTest : public ::testing::Test {
 
   static void SetLimit(grpc::ClientContext& context, int seconds = 20) {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(seconds));
+  }
+
+  // Opens a stream with `open` and reads the server's answer to it.
+  std::unique_ptr<Stream> Open(grpc::ClientContext& context, const v1::StreamOpen& open = {},
+                               v1::StreamOpened* opened = nullptr, int limit_seconds = 20) {
+    SetLimit(context, limit_seconds);
+    auto stream = stub_->StreamFrames(&context);
+    v1::StreamFramesRequest request;
+    *request.mutable_open() = open;
+    EXPECT_TRUE(stream->Write(request));
+    v1::StreamFramesResponse response;
+    EXPECT_TRUE(stream->Read(&response));
+    EXPECT_TRUE(response.has_opened());
+    if (opened != nullptr) *opened = response.opened();
+    return stream;
+  }
+
+  static bool Send(Stream& stream, const v1::Frame& frame) {
+    v1::StreamFramesRequest request;
+    *request.mutable_frame() = frame;
+    return stream.Write(request);
   }
 
   grpc::Status Extract(const v1::ExtractRequest& request, v1::ExtractResponse* response) {

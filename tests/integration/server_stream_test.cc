@@ -18,31 +18,8 @@
 namespace orbserve {
 namespace {
 
-using Stream = grpc::ClientReaderWriter<v1::StreamFramesRequest, v1::StreamFramesResponse>;
-
 class StreamTest : public ServerTest {
  protected:
-  static bool Send(Stream& stream, const v1::Frame& frame) {
-    v1::StreamFramesRequest request;
-    *request.mutable_frame() = frame;
-    return stream.Write(request);
-  }
-
-  // Opens with `open` and reads the server's answer to it.
-  std::unique_ptr<Stream> Open(grpc::ClientContext& context, const v1::StreamOpen& open,
-                               v1::StreamOpened* opened = nullptr, int limit_seconds = 20) {
-    SetLimit(context, limit_seconds);
-    auto stream = stub_->StreamFrames(&context);
-    v1::StreamFramesRequest request;
-    *request.mutable_open() = open;
-    EXPECT_TRUE(stream->Write(request));
-    v1::StreamFramesResponse response;
-    EXPECT_TRUE(stream->Read(&response));
-    EXPECT_TRUE(response.has_opened());
-    if (opened != nullptr) *opened = response.opened();
-    return stream;
-  }
-
   // The reason with which a stream ends that sends only this.
   std::string RefusalOf(const v1::StreamFramesRequest& request) {
     grpc::ClientContext context;
