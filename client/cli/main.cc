@@ -27,6 +27,9 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_option("--tls-ca", options->tls_ca_file,
                   "PEM certificates to check the server with; without it plain text")
       ->type_name("FILE");
+  app->add_option("--token-file", options->token_file,
+                  "Token to show to the server (not available in this version)")
+      ->type_name("FILE");
   app->add_option("--timeout", options->timeout_s, "Longest time of one call; 0 = no limit")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 86400.0));

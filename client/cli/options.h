@@ -18,15 +18,16 @@ inline constexpr char kDefaultServer[] = "127.0.0.1:50051";
 
 // What every command takes.
 struct CommonOptions {
-  std::string server;       // "" = the embedded engine
-  std::string client_id;    // "" = orbserve@HOSTNAME
-  std::string tls_ca_file;  // "" = plain text
-  double timeout_s = 0;     // of one call; 0 = no limit
-  std::string backend;      // of the embedded engine; "" = auto
-  int threads = 0;          // of the embedded engine; 0 = one a core
-  std::string log_level;    // of the embedded engine; "" = warning
-  bool quiet = false;       // errors only on standard error
-  bool json = false;        // JSON on standard output
+  std::string server;                     // "" = the embedded engine
+  std::string client_id;                  // "" = orbserve@HOSTNAME
+  std::string tls_ca_file;                // "" = plain text
+  std::optional<std::string> token_file;  // reserved: refused until servers take tokens
+  double timeout_s = 0;                   // of one call; 0 = no limit
+  std::string backend;                    // of the embedded engine; "" = auto
+  int threads = 0;                        // of the embedded engine; 0 = one a core
+  std::string log_level;                  // of the embedded engine; "" = warning
+  bool quiet = false;                     // errors only on standard error
+  bool json = false;                      // JSON on standard output
 };
 
 // What every command takes that looks at images.

@@ -322,6 +322,26 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
   }
 }
 
+// A token that is not shown must not go unnoticed, with a server and without.
+TEST_F(CliTest, ATokenFileIsRefusedAndNotIgnored) {
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"extract", image},
+                                             {"match", image, image},
+                                             {"stream", image},
+                                             {"reference", "list"},
+                                             {"info"},
+                                             {"health"},
+                                             {"info", "--server", "127.0.0.1:1"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--token-file", folder_ / "token"});
+    const Outcome run = Run(arguments);
+    EXPECT_EQ(run.code, 2) << command[0] << ": " << run.err;
+    EXPECT_THAT(run.err, HasSubstr("--token-file is not available in this version"));
+    EXPECT_EQ(run.out, "");
+  }
+}
+
 TEST_F(CliTest, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(Run({"--version"}).out, HasSubstr("orbserve "));
   const Outcome help = Run({"extract", "--help"});
