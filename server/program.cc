@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "features/errors.h"
 #include "orbserve/version.h"
 #include "server/config.h"
 #include "server/log.h"
@@ -186,7 +187,11 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     kill(getpid(), LossSignal());
   };
   auto created = Server::Create(config, std::move(hooks));
-  if (!created.ok()) return Complain(created.status(), kExitFailed);
+  if (!created.ok()) {
+    // A backend that this program was not compiled for is not there the next time either.
+    const bool hopeless = ReasonOf(created.status()) == ErrorReason::kUnsupported;
+    return Complain(created.status(), hopeless ? kExitUsage : kExitFailed);
+  }
   Server& server = **created;
   spdlog::info("event=serving version={} listen={} port={} http_listen={} http_port={}", kVersion,
                LogValue(config.listen()), server.port(), LogValue(config.http_listen()),

@@ -118,7 +118,10 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeBackend(const server::Config
   if (config.name() == "auto" && gpu::IsBuiltIn()) {
     auto backend = gpu::CreateGpuBackend(gpu_options);
     if (backend.ok()) return backend;
-    spdlog::info("event=no_cuda_device reason={}", LogValue(backend.status().message()));
+    // A device that this program cannot use is somebody's mistake; a machine without one is not.
+    const bool mistake = ReasonOf(backend.status()) == ErrorReason::kUnsupported;
+    spdlog::log(mistake ? spdlog::level::warn : spdlog::level::info,
+                "event=no_cuda_device reason={}", LogValue(backend.status().message()));
   }
   return MakeCpuBackend(config, config.name() == "cpu-reference");
 }

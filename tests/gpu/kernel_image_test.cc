@@ -16,9 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(KernelImageTest, NoCodeForTheDeviceIsUnsupportedAndNoLoss) {
-  for (const cudaError_t result :
-       {cudaErrorNoKernelImageForDevice, cudaErrorInvalidDeviceFunction,
-        cudaErrorUnsupportedPtxVersion, cudaErrorJitCompilerNotFound}) {
+  for (const cudaError_t result : {cudaErrorNoKernelImageForDevice, cudaErrorInvalidDeviceFunction,
+                                   cudaErrorUnsupportedPtxVersion, cudaErrorJitCompilerNotFound}) {
     const absl::Status status = StatusOfKernelImage(result, 8, 6);
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
     EXPECT_EQ(ReasonOf(status), ErrorReason::kUnsupported);
