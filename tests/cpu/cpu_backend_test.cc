@@ -3,27 +3,21 @@
 
 #include "cpu/cpu_backend.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
-#include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/synchronization/notification.h"
-#include "cpu/matcher.h"
-#include "cpu/stages.h"
 #include "features/errors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cpu/cpu_backend_support.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/image_makers.h"
@@ -40,41 +34,14 @@ using ::orbserve::testing::NoiseImage;
 using ::orbserve::testing::RandomMask;
 using ::orbserve::testing::RunBatch;
 using ::orbserve::testing::RunFrame;
-using ::orbserve::testing::RunMatches;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 using ::testing::HasSubstr;
-
-std::unique_ptr<FeatureBackend> Backend(CpuBackendOptions options = {.threads = 2}) {
-  auto backend = CreateCpuBackend(options);
-  EXPECT_TRUE(backend.ok()) << backend.status();
-  return backend.ok() ? *std::move(backend) : nullptr;
-}
-
-std::shared_ptr<const Features> Compute(FeatureBackend& backend, const TestImage& image,
-                                        const PipelineOptions& pipeline = {},
-                                        const FrameParameters& parameters = {}) {
-  auto features = RunFrame(backend, pipeline, {.image = image.view(), .parameters = parameters});
-  EXPECT_TRUE(features.ok()) << features.status();
-  return features.ok() ? *features : std::make_shared<const Features>();
-}
 
 PipelineOptions WithCapacity(int capacity) {
   PipelineOptions pipeline;
   pipeline.select.capacity = capacity;
   return pipeline;
-}
-
-// All the variants whose answers must be the same.
-std::vector<std::unique_ptr<FeatureBackend>> AllBackends() {
-  std::vector<std::unique_ptr<FeatureBackend>> backends;
-  backends.push_back(Backend({.threads = 1, .reference = true}));
-  for (const Stages* stages : AllSimdStages()) {
-    for (const int threads : {1, 2, 7}) {
-      backends.push_back(Backend({.threads = threads, .simd_target = stages->name}));
-    }
-  }
-  return backends;
 }
 
 TEST(CpuBackendOptionsTest, RefusesWhatIsOutOfRange) {
@@ -379,264 +346,6 @@ TEST(CpuBackendTest, AnswersOutliveTheBackend) {
   }
   EXPECT_GT(features->count(), 0u);
   slot->image.Row(99)[99] = 1;
-}
-
-// ---- Given keypoints ----
-
-GivenKeypoints OneKeypoint(float x, float y, float angle_deg, int octave) {
-  return {{x}, {y}, {31.0f}, {angle_deg}, {0.5f}, {octave}};
-}
-
-absl::StatusOr<std::shared_ptr<const Features>> DescribeGiven(FeatureBackend& backend,
-                                                              const TestImage& image,
-                                                              const GivenKeypoints& given) {
-  return RunFrame(
-      backend, {},
-      {.image = image.view(), .given_keypoints = std::make_shared<const GivenKeypoints>(given)});
-}
-
-TEST(GivenKeypointsTest, DetectedOnesGetTheSameDescriptorsInTheCallersOrder) {
-  const auto backend = Backend();
-  const TestImage image = SceneImage(400, 300, 15);
-  const auto detected = Compute(*backend, image);
-  ASSERT_GT(detected->count(), 200u);
-  std::vector<size_t> order(detected->count());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::mt19937 random(20263);
-  std::shuffle(order.begin(), order.end(), random);
-  GivenKeypoints given;
-  for (const size_t i : order) {
-    given.x.push_back(detected->x[i]);
-    given.y.push_back(detected->y[i]);
-    given.size.push_back(detected->size[i]);
-    given.angle_deg.push_back(detected->angle_deg[i]);
-    given.response.push_back(detected->response[i]);
-    given.octave.push_back(detected->octave[i]);
-  }
-  const auto described = *DescribeGiven(*backend, image, given);
-  ASSERT_EQ(described->count(), order.size());
-  for (size_t row = 0; row < order.size(); ++row) {
-    EXPECT_EQ(described->source_index[row], row);
-    EXPECT_EQ(described->x[row], detected->x[order[row]]);
-    EXPECT_TRUE(std::equal(described->descriptors.begin() + static_cast<ptrdiff_t>(32 * row),
-                           described->descriptors.begin() + static_cast<ptrdiff_t>(32 * (row + 1)),
-                           detected->descriptors.begin() + static_cast<ptrdiff_t>(32 * order[row])))
-        << "row " << row;
-  }
-}
-
-TEST(GivenKeypointsTest, AllVariantsAgreeNearEveryBorderOfEveryLevel) {
-  const TestImage image = SceneImage(231, 187, 16);
-  std::mt19937 random(20264);
-  GivenKeypoints given;
-  for (int i = 0; i < 600; ++i) {
-    given.x.push_back(static_cast<float>(random() % 2310) / 10.0f);
-    given.y.push_back(static_cast<float>(random() % 1870) / 10.0f);
-    given.size.push_back(1.0f);
-    given.angle_deg.push_back(i % 9 == 0 ? -1.0f : static_cast<float>(random() % 36000) / 100.0f);
-    given.response.push_back(static_cast<float>(i));
-    given.octave.push_back(static_cast<int32_t>(random() % 8));
-  }
-  const auto backends = AllBackends();
-  const auto expected = *DescribeGiven(*backends[0], image, given);
-  EXPECT_GT(expected->count(), 200u);
-  EXPECT_LT(expected->count(), 600u);
-  for (size_t b = 1; b < backends.size(); ++b) {
-    EXPECT_EQ(FirstDifference(*expected, **DescribeGiven(*backends[b], image, given)), "")
-        << backends[b]->devices()[0].details;
-  }
-}
-
-TEST(GivenKeypointsTest, ThoseWithinTheBorderAreLeftOut) {
-  const auto backend = Backend();
-  const TestImage image = SceneImage(100, 100, 17);
-  const float kNaN = std::numeric_limits<float>::quiet_NaN();
-  const float kInfinity = std::numeric_limits<float>::infinity();
-  // 30.5 rounds to 30, 30.6 and 31 are inside; the last column inside is 68.
-  const GivenKeypoints given = {{30.5f, 30.6f, 68.4f, 68.6f, kNaN, 50, kInfinity, -1e30f},
-                                {50, 50, 50, 50, 50, kNaN, 50, 50},
-                                {1, 1, 1, 1, 1, 1, 1, 1},
-                                {0, 0, 0, 0, 0, 0, 0, 0},
-                                {1, 2, 3, 4, 5, 6, 7, 8},
-                                {0, 0, 0, 0, 0, 0, 0, 0}};
-  const auto features = *DescribeGiven(*backend, image, given);
-  EXPECT_THAT(features->source_index, ::testing::ElementsAre(1u, 2u));
-  EXPECT_THAT(features->response, ::testing::ElementsAre(2.0f, 3.0f));
-}
-
-TEST(GivenKeypointsTest, MinusOneIsUsedAsMinusOneDegree) {
-  const auto backend = Backend();
-  const TestImage image = NoiseImage(100, 100, 18);
-  const auto minus = *DescribeGiven(*backend, image, OneKeypoint(50, 50, -1.0f, 0));
-  const auto turned = *DescribeGiven(*backend, image, OneKeypoint(50, 50, 359.0f, 0));
-  EXPECT_EQ(minus->descriptors, turned->descriptors);
-  EXPECT_EQ(minus->angle_deg[0], -1.0f);
-}
-
-TEST(GivenKeypointsTest, ALevelThatDoesNotExistIsRefused) {
-  const auto backend = Backend();
-  const TestImage image = SceneImage(100, 100, 19);
-  for (const int octave : {-1, 8, 1000}) {
-    const auto features = DescribeGiven(*backend, image, OneKeypoint(50, 50, 0, octave));
-    ASSERT_FALSE(features.ok());
-    EXPECT_EQ(ReasonOf(features.status()), ErrorReason::kBadOptions);
-    EXPECT_THAT(std::string(features.status().message()), HasSubstr("octave of given keypoint 0"));
-  }
-}
-
-TEST(GivenKeypointsTest, BadAnglesAndUnequalColumnsAreRefused) {
-  const auto backend = Backend();
-  const TestImage image = SceneImage(100, 100, 19);
-  for (const float angle : {std::numeric_limits<float>::quiet_NaN(), 721.0f, -721.0f}) {
-    EXPECT_EQ(ReasonOf(DescribeGiven(*backend, image, OneKeypoint(50, 50, angle, 0)).status()),
-              ErrorReason::kBadOptions);
-  }
-  GivenKeypoints unequal = OneKeypoint(50, 50, 0, 0);
-  unequal.size.push_back(1.0f);
-  EXPECT_EQ(ReasonOf(DescribeGiven(*backend, image, unequal).status()), ErrorReason::kBadRequest);
-}
-
-TEST(GivenKeypointsTest, NoneGiveNone) {
-  EXPECT_EQ((*DescribeGiven(*Backend(), SceneImage(100, 100, 19), {}))->count(), 0u);
-}
-
-// ---- States and matching ----
-
-FrameAnswer ComputeWithState(FeatureBackend& backend, const TestImage& image) {
-  const auto plan = backend.MakePlan({image.width_px(), image.height_px(), {}});
-  std::vector<FrameJob> jobs;
-  jobs.push_back(*MakeJob(backend, {.image = image.view()}));
-  jobs[0].keep_state = true;
-  return RunBatch(backend, *plan, std::move(jobs)).frames[0];
-}
-
-TEST(CpuFrameStateTest, IsTheFeaturesThemselves) {
-  const auto backend = Backend();
-  const FrameAnswer answer = ComputeWithState(*backend, SceneImage(300, 200, 20));
-  ASSERT_NE(answer.state, nullptr);
-  EXPECT_EQ(answer.state->feature_count(), answer.features->count());
-  EXPECT_EQ(answer.state->descriptor_bytes(), 32);
-  EXPECT_EQ(answer.state->size_bytes(), answer.features->count() * (24 + 32));
-  EXPECT_EQ(*backend->ExportState(*answer.state), answer.features);
-  const auto imported = *backend->ImportState(answer.features);
-  EXPECT_EQ(*backend->ExportState(*imported), answer.features);
-  EXPECT_FALSE(backend->ImportState(nullptr).ok());
-}
-
-TEST(CpuFrameStateTest, LivesAsLongAsSomebodyHoldsIt) {
-  const auto backend = Backend();
-  std::shared_ptr<const FrameState> state =
-      ComputeWithState(*backend, SceneImage(300, 200, 20)).state;
-  for (uint32_t i = 0; i < 5; ++i) ComputeWithState(*backend, SceneImage(300, 200, 21 + i));
-  const auto kept = *backend->ExportState(*state);
-  EXPECT_EQ(FirstDifference(*Compute(*backend, SceneImage(300, 200, 20)), *kept), "");
-}
-
-TEST(CpuMatchTest, AFrameMatchesItself) {
-  const auto backend = Backend();
-  const FrameAnswer answer = ComputeWithState(*backend, SceneImage(400, 300, 30));
-  std::vector<MatchJob> jobs(3);
-  for (MatchJob& job : jobs) job = {answer.state, answer.state, {.cross_check = true}};
-  const MatchBatchAnswer matched = RunMatches(*backend, std::move(jobs));
-  ASSERT_EQ(matched.pairs.size(), 3u);
-  for (const MatchAnswer& pair : matched.pairs) {
-    ASSERT_TRUE(pair.status.ok());
-    ASSERT_GT(pair.matches.count(), answer.features->count() * 9 / 10);
-    for (const uint32_t distance : pair.matches.distance) EXPECT_EQ(distance, 0u);
-  }
-}
-
-TEST(CpuMatchTest, StatesWithoutOrWithOtherDescriptorsAreRefused) {
-  const auto backend = Backend();
-  auto bare = std::make_shared<Features>();
-  auto short_ones = std::make_shared<Features>();
-  short_ones->descriptor_bytes = 4;
-  auto full = std::make_shared<Features>();
-  full->descriptor_bytes = 32;
-  const auto bare_state = *backend->ImportState(bare);
-  const auto short_state = *backend->ImportState(short_ones);
-  const auto full_state = *backend->ImportState(full);
-  std::vector<MatchJob> jobs = {{bare_state, bare_state, {}},
-                                {full_state, short_state, {}},
-                                {full_state, nullptr, {}},
-                                {full_state, full_state, {.k = 0}},
-                                {full_state, full_state, {}}};
-  const MatchBatchAnswer matched = RunMatches(*backend, std::move(jobs));
-  EXPECT_EQ(matched.pairs[0].status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(matched.pairs[1].status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(matched.pairs[2].status.code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(matched.pairs[3].status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(matched.pairs[4].status.ok());
-}
-
-// Random descriptors: no match can be cut short.
-std::shared_ptr<const Features> RandomDescriptors(size_t count, uint32_t seed) {
-  auto features = std::make_shared<Features>();
-  features->descriptor_bytes = 32;
-  features->Resize(count);
-  std::mt19937 random(seed);
-  for (uint8_t& byte : features->descriptors) byte = static_cast<uint8_t>(random());
-  return features;
-}
-
-TEST(CpuMatchTest, LargeMatchesHaveTheSameAnswerBesideFrames) {
-  const auto backend = Backend();
-  const auto query = RandomDescriptors(3000, 1);
-  const auto train = RandomDescriptors(2500, 2);
-  const auto query_state = *backend->ImportState(query);
-  const auto train_state = *backend->ImportState(train);
-  const MatchOptions options = {.k = 1, .cross_check = true};
-  const Matches expected = MatchDescriptors(SimdMatcher(), *query, *train, options);
-  ASSERT_GT(expected.count(), 100u);
-  const TestImage image = SceneImage(320, 240, 31);
-  const auto plan = backend->MakePlan({320, 240, {}});
-  const FrameBatchAnswer alone =
-      RunBatch(*backend, *plan, {*MakeJob(*backend, {.image = image.view()})});
-  std::atomic<bool> stop = false;
-  std::jthread frames([&] {
-    while (!stop) {
-      const FrameBatchAnswer answer =
-          RunBatch(*backend, *plan, {*MakeJob(*backend, {.image = image.view()})});
-      EXPECT_EQ(FirstDifference(*answer.frames[0].features, *alone.frames[0].features), "");
-    }
-  });
-  const absl::Cleanup end_frames = [&] { stop = true; };  // also when something fails
-  for (int round = 0; round < 5; ++round) {
-    std::vector<MatchJob> jobs(3);
-    for (MatchJob& job : jobs) job = {query_state, train_state, options};
-    const MatchBatchAnswer matched = RunMatches(*backend, std::move(jobs));
-    for (const MatchAnswer& pair : matched.pairs) {
-      ASSERT_TRUE(pair.status.ok());
-      EXPECT_EQ(pair.matches.query_index, expected.query_index);
-      EXPECT_EQ(pair.matches.train_index, expected.train_index);
-      EXPECT_EQ(pair.matches.distance, expected.distance);
-    }
-  }
-  stop = true;
-  frames.join();
-}
-
-TEST(CpuMatchTest, ACancelledMatchStops) {
-  const auto backend = Backend();
-  const auto large = *backend->ImportState(RandomDescriptors(100'000, 3));
-  const auto small = *backend->ImportState(RandomDescriptors(100, 4));
-  const auto flag = std::make_shared<std::atomic<bool>>(false);
-  // Minutes of one processor: the test would time out.
-  std::vector<MatchJob> jobs(20, {large, large, {}, flag});
-  jobs.push_back({small, small, {}, std::make_shared<const std::atomic<bool>>(true)});
-  jobs.push_back({small, small, {}, std::make_shared<const std::atomic<bool>>(false)});
-  std::thread canceller([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    *flag = true;
-  });
-  const MatchBatchAnswer matched = RunMatches(*backend, std::move(jobs));
-  canceller.join();
-  for (size_t i = 0; i < 21; ++i) {
-    EXPECT_EQ(ReasonOf(matched.pairs[i].status), ErrorReason::kCancelled) << i;
-    EXPECT_EQ(matched.pairs[i].matches.count(), 0u);
-  }
-  EXPECT_TRUE(matched.pairs[21].status.ok());
-  EXPECT_EQ(matched.pairs[21].matches.count(), 100u);
 }
 
 // ---- Input slots ----

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The CPU backend with keypoints that the caller gives.
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "features/errors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cpu/cpu_backend_support.h"
+#include "tests/support/backend_runner.h"
+#include "tests/support/feature_compare.h"
+#include "tests/support/image_makers.h"
+
+namespace orbserve::cpu {
+namespace {
+
+using ::orbserve::testing::FirstDifference;
+using ::orbserve::testing::NoiseImage;
+using ::orbserve::testing::RunFrame;
+using ::orbserve::testing::SceneImage;
+using ::orbserve::testing::TestImage;
+using ::testing::HasSubstr;
+
+GivenKeypoints OneKeypoint(float x, float y, float angle_deg, int octave) {
+  return {{x}, {y}, {31.0f}, {angle_deg}, {0.5f}, {octave}};
+}
+
+absl::StatusOr<std::shared_ptr<const Features>> DescribeGiven(FeatureBackend& backend,
+                                                              const TestImage& image,
+                                                              const GivenKeypoints& given) {
+  return RunFrame(
+      backend, {},
+      {.image = image.view(), .given_keypoints = std::make_shared<const GivenKeypoints>(given)});
+}
+
+TEST(GivenKeypointsTest, DetectedOnesGetTheSameDescriptorsInTheCallersOrder) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(400, 300, 15);
+  const auto detected = Compute(*backend, image);
+  ASSERT_GT(detected->count(), 200u);
+  std::vector<size_t> order(detected->count());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937 random(20263);
+  std::shuffle(order.begin(), order.end(), random);
+  GivenKeypoints given;
+  for (const size_t i : order) {
+    given.x.push_back(detected->x[i]);
+    given.y.push_back(detected->y[i]);
+    given.size.push_back(detected->size[i]);
+    given.angle_deg.push_back(detected->angle_deg[i]);
+    given.response.push_back(detected->response[i]);
+    given.octave.push_back(detected->octave[i]);
+  }
+  const auto described = *DescribeGiven(*backend, image, given);
+  ASSERT_EQ(described->count(), order.size());
+  for (size_t row = 0; row < order.size(); ++row) {
+    EXPECT_EQ(described->source_index[row], row);
+    EXPECT_EQ(described->x[row], detected->x[order[row]]);
+    EXPECT_TRUE(std::equal(described->descriptors.begin() + static_cast<ptrdiff_t>(32 * row),
+                           described->descriptors.begin() + static_cast<ptrdiff_t>(32 * (row + 1)),
+                           detected->descriptors.begin() + static_cast<ptrdiff_t>(32 * order[row])))
+        << "row " << row;
+  }
+}
+
+TEST(GivenKeypointsTest, AllVariantsAgreeNearEveryBorderOfEveryLevel) {
+  const TestImage image = SceneImage(231, 187, 16);
+  std::mt19937 random(20264);
+  GivenKeypoints given;
+  for (int i = 0; i < 600; ++i) {
+    given.x.push_back(static_cast<float>(random() % 2310) / 10.0f);
+    given.y.push_back(static_cast<float>(random() % 1870) / 10.0f);
+    given.size.push_back(1.0f);
+    given.angle_deg.push_back(i % 9 == 0 ? -1.0f : static_cast<float>(random() % 36000) / 100.0f);
+    given.response.push_back(static_cast<float>(i));
+    given.octave.push_back(static_cast<int32_t>(random() % 8));
+  }
+  const auto backends = AllBackends();
+  const auto expected = *DescribeGiven(*backends[0], image, given);
+  EXPECT_GT(expected->count(), 200u);
+  EXPECT_LT(expected->count(), 600u);
+  for (size_t b = 1; b < backends.size(); ++b) {
+    EXPECT_EQ(FirstDifference(*expected, **DescribeGiven(*backends[b], image, given)), "")
+        << backends[b]->devices()[0].details;
+  }
+}
+
+TEST(GivenKeypointsTest, ThoseWithinTheBorderAreLeftOut) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(100, 100, 17);
+  const float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const float kInfinity = std::numeric_limits<float>::infinity();
+  // 30.5 rounds to 30, 30.6 and 31 are inside; the last column inside is 68.
+  const GivenKeypoints given = {{30.5f, 30.6f, 68.4f, 68.6f, kNaN, 50, kInfinity, -1e30f},
+                                {50, 50, 50, 50, 50, kNaN, 50, 50},
+                                {1, 1, 1, 1, 1, 1, 1, 1},
+                                {0, 0, 0, 0, 0, 0, 0, 0},
+                                {1, 2, 3, 4, 5, 6, 7, 8},
+                                {0, 0, 0, 0, 0, 0, 0, 0}};
+  const auto features = *DescribeGiven(*backend, image, given);
+  EXPECT_THAT(features->source_index, ::testing::ElementsAre(1u, 2u));
+  EXPECT_THAT(features->response, ::testing::ElementsAre(2.0f, 3.0f));
+}
+
+TEST(GivenKeypointsTest, MinusOneIsUsedAsMinusOneDegree) {
+  const auto backend = Backend();
+  const TestImage image = NoiseImage(100, 100, 18);
+  const auto minus = *DescribeGiven(*backend, image, OneKeypoint(50, 50, -1.0f, 0));
+  const auto turned = *DescribeGiven(*backend, image, OneKeypoint(50, 50, 359.0f, 0));
+  EXPECT_EQ(minus->descriptors, turned->descriptors);
+  EXPECT_EQ(minus->angle_deg[0], -1.0f);
+}
+
+TEST(GivenKeypointsTest, ALevelThatDoesNotExistIsRefused) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(100, 100, 19);
+  for (const int octave : {-1, 8, 1000}) {
+    const auto features = DescribeGiven(*backend, image, OneKeypoint(50, 50, 0, octave));
+    ASSERT_FALSE(features.ok());
+    EXPECT_EQ(ReasonOf(features.status()), ErrorReason::kBadOptions);
+    EXPECT_THAT(std::string(features.status().message()), HasSubstr("octave of given keypoint 0"));
+  }
+}
+
+TEST(GivenKeypointsTest, BadAnglesAndUnequalColumnsAreRefused) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(100, 100, 19);
+  for (const float angle : {std::numeric_limits<float>::quiet_NaN(), 721.0f, -721.0f}) {
+    EXPECT_EQ(ReasonOf(DescribeGiven(*backend, image, OneKeypoint(50, 50, angle, 0)).status()),
+              ErrorReason::kBadOptions);
+  }
+  GivenKeypoints unequal = OneKeypoint(50, 50, 0, 0);
+  unequal.size.push_back(1.0f);
+  EXPECT_EQ(ReasonOf(DescribeGiven(*backend, image, unequal).status()), ErrorReason::kBadRequest);
+}
+
+TEST(GivenKeypointsTest, NoneGiveNone) {
+  EXPECT_EQ((*DescribeGiven(*Backend(), SceneImage(100, 100, 19), {}))->count(), 0u);
+}
+
+}  // namespace
+}  // namespace orbserve::cpu
