@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `orbserve extract`, with its embedded engine and with a real server.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/cli_fixture.h"
+
+namespace orbserve {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+TEST_F(CliTest, ExtractGivesTheSameFilesAloneFromAServerAndAgain) {
+  const std::string in = WriteScenes(12);
+  ASSERT_EQ(Run({"extract", "--out", folder_ / "a", in}).code, 0);
+  ASSERT_EQ(Run({"extract", "--out", folder_ / "b", "--threads", "1", in}).code, 0);
+  ASSERT_EQ(RunWithServer({"extract", "--out", folder_ / "c", in}).code, 0);
+  const auto files = Files(folder_ / "a");
+  EXPECT_THAT(files, SizeIs(13));  // and the log for --resume
+  EXPECT_GT(files.at("11.pgm.npz").size(), 10'000u);
+  EXPECT_TRUE(files == Files(folder_ / "b"));
+  EXPECT_TRUE(files == Files(folder_ / "c"));
+}
+
+TEST_F(CliTest, TableHasOneRowAnImageInNaturalOrder) {
+  const Outcome run = Run({"extract", WriteScenes(11)});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_THAT(lines, SizeIs(12));
+  EXPECT_TRUE(absl::StartsWith(lines[1], "0.pgm ")) << lines[1];
+  EXPECT_TRUE(absl::StartsWith(lines[3], "2.pgm ")) << lines[3];
+  EXPECT_TRUE(absl::StartsWith(lines[11], "10.pgm ")) << lines[11];
+  EXPECT_THAT(lines[1], HasSubstr("320x240"));
+}
+
+TEST_F(CliTest, TextFormatsGoToFilesOrToStandardOutput) {
+  const std::string in = WriteScenes(3);
+  for (const std::string format : {"jsonl", "csv"}) {
+    const Outcome run = Run({"extract", "--format", format, in});
+    ASSERT_EQ(run.code, 0) << run.err;
+    ASSERT_EQ(Run({"extract", "--format", format, "--out", folder_ / format, in}).code, 0);
+    std::string joined;
+    for (const auto& [name, text] : Files(folder_ / format)) {
+      if (!absl::EndsWith(name, format)) continue;
+      // The column names once.
+      joined += format == "csv" && !joined.empty() ? text.substr(text.find('\n') + 1) : text;
+    }
+    EXPECT_EQ(run.out, joined) << format;
+    EXPECT_FALSE(joined.empty());
+  }
+}
+
+TEST_F(CliTest, BadInputsAreNamedAndTheRestIsDone) {
+  const std::string good = folder_.Write("good.pgm", Scene(0));
+  const std::string bad = folder_.Write("bad.png", "not an image");
+  const std::string cut = folder_.Write("cut.jpg", "\xFF\xD8\xFF\xE0 cut off");
+  const Outcome run = Run({"extract", "--json", bad, good, folder_ / "none.pgm", cut});
+  EXPECT_EQ(run.code, 1);
+  for (const char* name : {"bad.png: ", "none.pgm: ", "cut.jpg: BAD_IMAGE: "}) {
+    EXPECT_THAT(run.err, HasSubstr(name));
+  }
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_THAT(lines, SizeIs(4));
+  EXPECT_THAT(lines[0], HasSubstr("\"error\""));
+  EXPECT_THAT(lines[1], HasSubstr("\"features\":"));
+  EXPECT_THAT(lines[3], HasSubstr("\"reason\":\"BAD_IMAGE\""));
+}
+
+TEST_F(CliTest, FolderWithoutImagesIsNamedAndTheRestIsDone) {
+  const std::string in = WriteScenes(2);
+  const std::string empty = folder_ / "empty";
+  fs::create_directory(empty);
+  const Outcome run = Run({"extract", "--json", "--out", folder_ / "out", empty, in});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr(absl::StrCat(empty, ": no image in this folder")));
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_THAT(lines, SizeIs(3));
+  EXPECT_THAT(lines[0], HasSubstr("\"error\""));
+  EXPECT_TRUE(fs::exists(folder_ / "out/1.pgm.npz"));
+}
+
+TEST_F(CliTest, NamesOfSeveralLinesKeepTheirRowAndAreResumed) {
+  const std::string in = folder_ / "in";
+  folder_.Write("in/two\nlines.pgm", Scene(0));
+  const Outcome table = Run({"extract", in});
+  EXPECT_EQ(table.code, 0) << table.err;
+  ASSERT_THAT(table.Lines(), SizeIs(2));
+  EXPECT_TRUE(absl::StartsWith(table.Lines()[1], "two\\nlines.pgm "));
+  ASSERT_EQ(Run({"extract", "--out", folder_ / "out", in}).code, 0);
+  const Outcome again = Run({"extract", "--resume", "--out", folder_ / "out", in});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, HasSubstr("1 images were done before"));
+}
+
+TEST_F(CliTest, LinksThatLeadNowhereAreNamed) {
+  const std::string in = WriteScenes(1);
+  fs::create_symlink("gone.png", fs::path(in) / "link.png");
+  const Outcome run = Run({"extract", "--json", in});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr("link.png: cannot be opened"));
+  EXPECT_THAT(run.Lines(), SizeIs(2));
+}
+
+TEST_F(CliTest, ShardsPartTheWorkAndTogetherGiveTheWhole) {
+  const std::string in = WriteScenes(10);
+  ASSERT_EQ(Run({"extract", "--out", folder_ / "whole", in}).code, 0);
+  for (const char* shard : {"0/3", "1/3", "2/3"}) {
+    ASSERT_EQ(Run({"extract", "--shard", shard, "--out", folder_ / "parts", in}).code, 0);
+  }
+  auto whole = Files(folder_ / "whole");
+  auto parts = Files(folder_ / "parts");
+  std::erase_if(whole, [](const auto& file) { return absl::StartsWith(file.first, "."); });
+  std::erase_if(parts, [](const auto& file) { return absl::StartsWith(file.first, "."); });
+  EXPECT_THAT(whole, SizeIs(10));
+  EXPECT_TRUE(whole == parts);
+}
+
+TEST_F(CliTest, ResumePassesOverWhatIsDoneWithTheSameOptionsOnly) {
+  const std::string in = WriteScenes(6);
+  const std::string out = folder_ / "out";
+  ASSERT_EQ(Run({"extract", "--out", out, in}).code, 0);
+  fs::remove(out + "/3.pgm.npz");
+  folder_.Write("in/new.pgm", Scene(50));
+  const auto done = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"extract", "--resume", "--json", "--out", out, in};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome run = Run(arguments);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.Lines().size();
+  };
+  EXPECT_EQ(done({}), 2u);
+  EXPECT_EQ(done({}), 0u);
+  EXPECT_EQ(done({"--max-features", "50"}), 7u);
+  EXPECT_EQ(done({"--max-features", "50"}), 0u);
+}
+
+TEST_F(CliTest, InterruptKeepsWhatIsDoneAndResumeFinishes) {
+  const std::string in = WriteScenes(2);
+  for (int i = 0; i < 60; ++i)
+    folder_.Write(absl::StrCat("in/", 100 + i, ".pgm"), Scene(i, 900, 700));
+  const std::string out = folder_ / "out";
+  // The reference loops are slow enough to be caught at work.
+  const std::vector<std::string> command = {"extract", "--backend", "cpu-reference",
+                                            "--out",   out,         in};
+  const pid_t pid = Start(command);
+  EXPECT_TRUE(HappensSoon([&] { return fs::exists(out + "/0.pgm.npz"); }));
+  kill(pid, SIGINT);
+  const Outcome interrupted = Wait(pid);
+  ASSERT_EQ(interrupted.code, 130) << interrupted.err;
+  const auto kept = Files(out);
+  EXPECT_LT(kept.size(), 63u);
+  for (const auto& [name, bytes] : kept) EXPECT_THAT(name, Not(HasSubstr(".part")));
+  ASSERT_EQ(Run({"extract", "--resume", "--out", out, in}).code, 0);
+  ASSERT_EQ(Run({"extract", "--out", folder_ / "whole", in}).code, 0);
+  EXPECT_TRUE(Files(out) == Files(folder_ / "whole"));
+}
+
+TEST_F(CliTest, NamesFromStandardInputAndOneOutputTwice) {
+  stdin_ =
+      absl::StrCat(folder_.Write("x.pgm", Scene(0)), "\n", folder_.Write("y.pgm", Scene(9)), "\n");
+  const Outcome run = Run({"extract", "-"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.Lines(), SizeIs(3));
+  const std::string first = folder_.Write("a/1.pgm", Scene(0));
+  const std::string second = folder_.Write("b/1.pgm", Scene(9));
+  const Outcome shown = Run({"extract", first, second});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.Lines(), SizeIs(3));
+  const Outcome twice = Run({"extract", "--out", folder_ / "out", first, second});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("two inputs would write one output"));
+}
+
+TEST_F(CliTest, MaskKeepsFeaturesOutOfItsBlackHalf) {
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  std::string mask = "P5\n320 240\n255\n";
+  for (int i = 0; i < kWidthPx * kHeightPx; ++i) mask += i % kWidthPx < 160 ? '\xFF' : '\0';
+  const Outcome run =
+      Run({"extract", "--format", "csv", "--mask", folder_.Write("m.pgm", mask), image});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_GT(lines.size(), 10u);
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> fields = absl::StrSplit(lines[i], ',');
+    EXPECT_LT(std::stof(fields[1]), 161.0f) << lines[i];
+  }
+  const Outcome wrong =
+      Run({"extract", "--mask", folder_.Write("n.pgm", "P5\n1 1\n255\nx"), image});
+  EXPECT_EQ(wrong.code, 1) << wrong.err;
+}
+
+TEST_F(CliTest, OverlaysAreWrittenBesideAndSkipped) {
+  const std::string in = WriteScenes(3);
+  const Outcome run = Run({"extract", "--draw", in + "/overlays", in});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(Files(in + "/overlays"), SizeIs(3));
+  EXPECT_THAT(Run({"extract", "--draw", in + "/overlays", in}).Lines(), SizeIs(4));
+}
+
+TEST_F(CliTest, ExtractOfANamedPipeWaitsForItsImageAndCanBeInterrupted) {
+  const std::string fifo = folder_ / "image";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  pid_t pid = Start({"extract", "--json", fifo});
+  const int end = open(fifo.c_str(), O_WRONLY | O_CLOEXEC);  // waits for the reader
+  ASSERT_GE(end, 0);
+  const std::string scene = Scene(0);
+  ASSERT_TRUE(WriteAll(end, scene));
+  close(end);
+  const Outcome read = Wait(pid);
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_THAT(read.Lines(), SizeIs(1));
+
+  // Nobody writes; the image beside it shows that the command is at work.
+  pid = Start({"extract", "--out", folder_ / "out", folder_.Write("a.pgm", scene), fifo});
+  EXPECT_TRUE(HappensSoon([&] { return fs::exists(folder_ / "out/a.pgm.npz"); }));
+  kill(pid, SIGTERM);
+  EXPECT_TRUE(EndsOrIsKilled(pid));
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 130) << run.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/a.pgm.npz"));
+}
+
+}  // namespace
+}  // namespace orbserve

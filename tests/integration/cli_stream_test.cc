@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `orbserve stream`: folders, videos, pipes.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/cli_fixture.h"
+
+namespace orbserve {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// Every line in order, and how many frames have matches with the frame before.
+void ExpectStream(const Outcome& run, size_t frames) {
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_EQ(lines.size(), frames);
+  for (size_t i = 0; i < frames; ++i) {
+    EXPECT_THAT(lines[i], HasSubstr(absl::StrCat("\"sequence\":", i, ",")));
+    if (i == 0) {
+      EXPECT_THAT(lines[i], Not(HasSubstr("\"previous\",\"target_sequence\"")));
+    } else {
+      EXPECT_THAT(lines[i],
+                  HasSubstr(absl::StrCat("\"previous\",\"target_sequence\":", i - 1, ",")));
+      EXPECT_THAT(lines[i], Not(HasSubstr("\"count\":0")));
+    }
+  }
+  EXPECT_THAT(run.err, HasSubstr(absl::StrCat(frames, " frames, ", frames - 1, " with matches")));
+}
+
+// The bytes of a video of one frame.
+std::string ShortVideo() {
+  const std::string scene = Scene(0);
+  return absl::StrCat("YUV4MPEG2 W", kWidthPx, " H", kHeightPx, " Cmono\nFRAME\n",
+                      scene.substr(scene.size() - kWidthPx * kHeightPx));
+}
+
+TEST_F(CliTest, StreamAnswersEveryFrameInOrder) {
+  const std::string in = WriteScenes(25);
+  const Outcome embedded = Run({"stream", "--json", "--draw", folder_ / "d", in});
+  ExpectStream(embedded, 25);
+  EXPECT_THAT(Files(folder_ / "d"), SizeIs(25));
+  ExpectStream(RunWithServer({"stream", "--json", "--fps", "200", in}), 25);
+}
+
+TEST_F(CliTest, StreamOfAVideoOnStandardInput) {
+  stdin_ = absl::StrCat("YUV4MPEG2 W", kWidthPx, " H", kHeightPx, " F10:1 Cmono\n");
+  for (int i = 0; i < 4; ++i) {
+    const std::string scene = Scene(i * 3);
+    stdin_ += "FRAME\n" + scene.substr(scene.size() - kWidthPx * kHeightPx);
+  }
+  const Outcome run = Run({"stream", "--json", "-"});
+  ExpectStream(run, 4);
+  EXPECT_THAT(run.out, HasSubstr("\"sequence\":2,\"timestamp_ns\":200000000,"));
+}
+
+TEST_F(CliTest, StreamLeavesOutWhatItCannotRead) {
+  WriteScenes(3);
+  folder_.Write("in/1b.png", "broken");
+  const Outcome run = Run({"stream", "--json", folder_ / "in"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.Lines(), SizeIs(3));
+  EXPECT_THAT(run.err, HasSubstr("1b.png"));
+}
+
+TEST_F(CliTest, StreamIsInterruptedBetweenFrames) {
+  const pid_t pid = Start({"stream", "--json", "--fps", "2", WriteScenes(40)});
+  EXPECT_TRUE(HappensSoon([this] { return !Output().empty(); }));
+  kill(pid, SIGINT);
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 130) << run.err;
+  EXPECT_GE(run.Lines().size(), 1u);
+  EXPECT_LT(run.Lines().size(), 40u);
+}
+
+TEST_F(CliTest, StreamWhoseInputStallsIsInterrupted) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  stdin_fd_ = ends[0];
+  const std::string video = ShortVideo();
+  const pid_t pid = Start({"stream", "--json", "-"});
+  ASSERT_TRUE(WriteAll(ends[1], video));
+  EXPECT_TRUE(HappensSoon([this] { return !Output().empty(); }));
+  kill(pid, SIGTERM);  // and the pipe stays open
+  EXPECT_TRUE(EndsOrIsKilled(pid));
+  close(ends[0]);
+  close(ends[1]);
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 130) << run.err;
+  EXPECT_THAT(run.Lines(), SizeIs(1));
+}
+
+TEST_F(CliTest, StreamOfAVideoWithoutFramesSaysSo) {
+  const std::string video = folder_.Write("v.y4m", "YUV4MPEG2 W320 H240 Cmono\n");
+  const Outcome run = Run({"stream", "--json", video});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr(absl::StrCat(video, ": the Y4M video has no frames")));
+}
+
+TEST_F(CliTest, StreamOfANamedPipe) {
+  const std::string fifo = folder_ / "video";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const pid_t pid = Start({"stream", "--json", fifo});
+  const int end = open(fifo.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(end, 0);
+  const std::string video = ShortVideo();
+  ASSERT_TRUE(WriteAll(end, video));
+  close(end);
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.Lines(), SizeIs(1));
+}
+
+TEST_F(CliTest, StreamOfRealDrivingAnswersFiftyOneFrames) {
+  const std::string frames = ORBSERVE_TEST_DATA_DIR "/seq-kitti-a/image_0";
+  if (!fs::exists(frames)) GTEST_SKIP() << "NOT RUN: no images at " << frames;
+  ExpectStream(RunWithServer({"stream", "--json", frames}), 51);
+  ExpectStream(Run({"stream", "--json", frames}), 51);
+}
+
+}  // namespace
+}  // namespace orbserve
