@@ -78,7 +78,8 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   context_.tables.default_test =
       architecture >= 90 ? CornerTest::kArcExtremes : CornerTest::kBinaryEncoding;
   // A tenth is left for tables of plans, states and the slow path.
-  arena_bytes_ = static_cast<size_t>(std::min(limit / 10 * 9 / options.lanes, kLargestArenaBytes));
+  context_.arena_bytes =
+      static_cast<size_t>(std::min(limit / 10 * 9 / options.lanes, kLargestArenaBytes));
   ORBSERVE_RETURN_IF_ERROR(MakeTables());
 
   for (int i = 0; i < options.lanes; ++i) {

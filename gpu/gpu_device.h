@@ -56,7 +56,7 @@ class GpuDevice {
   const std::string& name() const { return name_; }
   DeviceDescription Describe() const;
   const std::shared_ptr<MemoryBudget>& budget() const { return context_.budget; }
-  size_t arena_bytes() const { return arena_bytes_; }
+  size_t arena_bytes() const { return context_.arena_bytes; }
   int ordinal() const { return context_.device; }
   // Batches submitted and not yet answered.
   int load() const { return load_.load(std::memory_order_relaxed); }
@@ -92,7 +92,6 @@ class GpuDevice {
   std::string details_;
   std::string pci_bus_id_;
   LaneContext context_;
-  size_t arena_bytes_ = 0;
   DeviceBuffer tables_;
   std::atomic<int> load_{0};
 

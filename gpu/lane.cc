@@ -22,7 +22,6 @@ namespace {
 // processor is worth more to the server than a few microseconds to a batch.
 constexpr std::chrono::microseconds kSpin{400};
 constexpr int kMostSpinFrames = 2;
-constexpr size_t kArenaGranule = size_t{16} << 20;
 
 size_t Reserve(size_t bytes, size_t* end) {
   return std::exchange(*end, *end + RoundUp<size_t>(bytes, 256));
@@ -72,8 +71,8 @@ absl::Status Lane::EnsureArena(size_t bytes) {
   const size_t former = arena_.size_bytes();
   arena_.Reset();
   ++arena_generation_;
-  auto larger =
-      DeviceBuffer::Create(context_.device, RoundUp(bytes, kArenaGranule), context_.budget);
+  auto larger = DeviceBuffer::Create(context_.device, ArenaBytes(bytes, context_.arena_bytes),
+                                     context_.budget);
   if (larger.ok()) {
     arena_ = *std::move(larger);
     // Kernels read padding, whose values never count; once defined, checkers have nothing to say.
@@ -106,10 +105,9 @@ absl::StatusOr<const Graph*> Lane::GraphFor(GpuPlan* plan, const GraphKind& kind
 absl::Status Lane::Prepare(GpuPlan* plan) {
   const DeviceGuard guard(context_.device);
   ORBSERVE_RETURN_IF_ERROR(guard.status());
-  // The largest first: the arena grows once.
-  for (int c = ClassOfFrames(plan->max_batch_frames()); c >= 0; --c) {
-    ORBSERVE_RETURN_IF_ERROR(GraphFor(plan, {c}).status());
-  }
+  const int largest = ClassOfFrames(plan->max_batch_frames());
+  ORBSERVE_RETURN_IF_ERROR(EnsureArena(plan->Layout({largest, /*masks=*/true}).total));
+  for (int c = 0; c <= largest; ++c) ORBSERVE_RETURN_IF_ERROR(GraphFor(plan, {c}).status());
   return absl::OkStatus();
 }
 

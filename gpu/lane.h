@@ -32,6 +32,7 @@ struct LaneContext {
   size_t device_count = 1;
   absl::string_view device_name;  // "cuda:0"
   int max_batch_frames = 1;
+  size_t arena_bytes = 0;  // that one lane may have
   std::chrono::milliseconds deadline{0};
   DeviceTables tables;
   std::shared_ptr<MemoryBudget> budget;
@@ -46,7 +47,8 @@ class Lane {
                                                       size_t graph_index);
 
   // Makes the graphs of `plan` for frames without masks and without given keypoints, and memory for
-  // its largest batch. Milliseconds.
+  // its largest batch, masks included: no launch waits for memory, or fails for the want of it.
+  // Milliseconds.
   absl::Status Prepare(GpuPlan* plan);
 
   // Sends a batch to the device and returns; its failure is in batch->status. Two batches may be

@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kMaxSidePx = std::numeric_limits<int16_t>::max();
 constexpr size_t kAlignment = 256;
+constexpr size_t kArenaGranule = size_t{16} << 20;
 
 size_t Reserve(size_t bytes, size_t* end) {
   return std::exchange(*end, *end + RoundUp(bytes, kAlignment));
@@ -48,6 +49,10 @@ int ClassOfFrames(int frames) {
   return batch_class;
 }
 
+size_t ArenaBytes(size_t needed, size_t limit) {
+  return std::max(needed, std::min(RoundUp(needed, kArenaGranule), limit));
+}
+
 GpuPlan::GpuPlan(const PlanSpec& spec)
     : spec_(spec),
       slot_(SlotLayout::For(spec.width_px, spec.height_px)),
@@ -68,14 +73,17 @@ absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
   std::vector<ResizeEntry> table;
   plan->LayOutLevels(&table);
 
+  // Any frame may come with a mask.
+  const auto needed = [&](int batch_class) {
+    return plan->Layout({batch_class, /*masks=*/true}).total;
+  };
   int batch_class = ClassOfFrames(limits.max_batch_frames);
-  while (batch_class > 0 && plan->Layout({batch_class}).total > limits.arena_bytes) --batch_class;
-  const size_t needed = plan->Layout({batch_class}).total;
-  if (needed > limits.arena_bytes) {
-    return MakeError(
-        ErrorReason::kOutOfMemory,
-        absl::StrCat("a frame of ", spec.width_px, " x ", spec.height_px, " needs ", needed,
-                     " bytes of device memory; a lane may have ", limits.arena_bytes));
+  while (batch_class > 0 && needed(batch_class) > limits.arena_bytes) --batch_class;
+  if (needed(batch_class) > limits.arena_bytes) {
+    return MakeError(ErrorReason::kOutOfMemory,
+                     absl::StrCat("a frame of ", spec.width_px, " x ", spec.height_px,
+                                  " with its mask needs ", needed(batch_class),
+                                  " bytes of device memory; a lane may have ", limits.arena_bytes));
   }
   plan->max_batch_frames_ = std::min(limits.max_batch_frames, FramesOfClass(batch_class));
 

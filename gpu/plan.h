@@ -66,6 +66,10 @@ struct ArenaLayout {
   size_t total = 0;
 };
 
+// What a lane that may have `limit` bytes allocates where a layout takes `needed` of them: more, so
+// that plans of about one size find room in one arena, but not more than it may have.
+size_t ArenaBytes(size_t needed, size_t limit);
+
 struct LevelGeometry {
   int width_px;
   int height_px;
@@ -86,11 +90,12 @@ class GpuPlan final : public FeaturePlan {
   };
 
   // INVALID_ARGUMENT for bad options or sizes, RESOURCE_EXHAUSTED when the workspace of one frame
-  // does not fit into an arena.
+  // with its mask does not fit into an arena.
   static absl::StatusOr<std::shared_ptr<GpuPlan>> Create(const PlanSpec& spec,
                                                          const Limits& limits);
 
   const PlanSpec& spec() const override { return spec_; }
+  // An arena holds them all with their masks.
   int max_batch_frames() const override { return max_batch_frames_; }
   size_t size_bytes() const override;
 
