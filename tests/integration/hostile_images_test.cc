@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Malformed, rare and hostile files through a real server. The environment variable
-// ORBSERVE_SOAK_IMAGES sets how many the last test sends (default 2000; 10000 for a soak).
+// Malformed, rare and hostile files through a real server: those that made_jpegs.h makes, and more
+// of a folder of test images, if any. The environment variable ORBSERVE_SOAK_IMAGES sets how many
+// the last test sends (default 2000; 10000 for a soak).
 
 #include <algorithm>
 #include <atomic>
@@ -16,12 +17,14 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "orbserve/client.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/decode/made_jpegs.h"
 
 namespace orbserve {
 namespace {
@@ -36,7 +39,7 @@ constexpr double kLimitSeconds = 1;
 #endif
 
 const char kFolder[] = ORBSERVE_TEST_DATA_DIR "/odd-jpegs/";
-const char kGoodFile[] = "baseline_420.jpg";
+const char kGoodFile[] = "vga";  // of those that are made here
 
 struct OddFile {
   std::string name;
@@ -47,29 +50,35 @@ struct OddFile {
 class HostileImagesTest : public testing::Test {
  protected:
   void SetUp() override {
+    for (const MadeJpeg& made : MakeJpegs()) {
+      Add(made.name, made.refusal.has_value() ? "error" : "ok",
+          std::string(made.bytes.begin(), made.bytes.end()));
+      if (made.name == kGoodFile) good_ = files_.back().request;
+    }
     std::ifstream index(std::string(kFolder) + "index.csv");
-    if (!index) GTEST_SKIP() << "the odd JPEGs are not here: " << kFolder;
     std::string line;
     std::getline(index, line);
     while (std::getline(index, line)) {
       const std::vector<std::string> fields = absl::StrSplit(line, ',');
       ASSERT_GT(fields.size(), 3u);
-      OddFile file{fields[0], fields[2], {}};
-      std::ifstream bytes(kFolder + file.name, std::ios::binary);
-      v1::Frame& frame = *file.request.mutable_frame();
-      frame.set_format(v1::PIXEL_FORMAT_JPEG);
-      frame.set_pixels(
+      std::ifstream bytes(kFolder + fields[0], std::ios::binary);
+      Add(fields[0], fields[2],
           std::string(std::istreambuf_iterator<char>(bytes), std::istreambuf_iterator<char>()));
-      if (file.name == kGoodFile) good_ = file.request;
-      files_.push_back(std::move(file));
     }
-    ASSERT_GT(files_.size(), 100u);
     auto server = ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {"--backend", "cpu"});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     auto client = client::Client::Connect(server_->address(), {});
     ASSERT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
+  }
+
+  void Add(const std::string& name, const std::string& expected, std::string bytes) {
+    OddFile file{name, expected, {}};
+    v1::Frame& frame = *file.request.mutable_frame();
+    frame.set_format(v1::PIXEL_FORMAT_JPEG);
+    frame.set_pixels(std::move(bytes));
+    files_.push_back(std::move(file));
   }
 
   // What was received has ended in one way or another; waits for the last counter.
