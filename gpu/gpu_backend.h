@@ -15,14 +15,18 @@
 
 namespace orbserve::gpu {
 
+inline constexpr int kMostLanes = 16;
+inline constexpr int kMostFramesInBatch = 64;
+
 struct GpuBackendOptions {
   std::vector<int> devices;        // CUDA ordinals; empty = every device that answers
   int64_t memory_limit_bytes = 0;  // per device; 0 = what is free at start, less a reserve
   // Most bytes that leased input slots may hold in pinned host memory; 0 = a quarter of this
   // machine's memory.
   int64_t input_budget_bytes = 0;
-  int lanes = 4;              // batches in flight per device, 1..16
-  int max_batch_frames = 32;  // 1..64; plans that need much memory allow fewer
+  int lanes = 4;  // batches in flight per device, 1..kMostLanes
+  // 1..kMostFramesInBatch; plans that need much memory allow fewer.
+  int max_batch_frames = 32;
   // A batch that takes longer means that the device is lost.
   int64_t deadline_ms = 10'000;  // 1..600'000
 };

@@ -3,6 +3,7 @@
 
 #include "server/part_options.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -10,14 +11,27 @@
 
 namespace orbserve {
 
-BatcherOptions BatcherOptionsOf(const server::Config::Batching& config) {
+BatcherOptions BatcherOptionsOf(const server::Config::Batching& config, size_t devices) {
   BatcherOptions options;
   options.max_batch_frames = static_cast<int>(config.max_batch());
   options.max_delay = std::chrono::microseconds(config.max_delay_us());
-  options.max_batches_in_flight = static_cast<int>(config.max_batches_in_flight());
+  options.max_batches_in_flight = static_cast<int>(config.max_batches_in_flight() * devices);
   options.max_frames = static_cast<int>(config.max_queue_frames());
   options.max_frames_per_client = static_cast<int>(config.max_queue_frames_per_client());
   options.max_bytes = static_cast<int64_t>(config.max_queue_bytes());
+  return options;
+}
+
+gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
+  gpu::GpuBackendOptions options;
+  const auto& backend = config.backend();
+  options.devices.assign(backend.devices().begin(), backend.devices().end());
+  options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
+  options.deadline_ms = backend.device_deadline_ms();
+  const auto& batching = config.batching();
+  options.lanes = std::min(static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
+  options.max_batch_frames =
+      std::min(static_cast<int>(batching.max_batch()), gpu::kMostFramesInBatch);
   return options;
 }
 

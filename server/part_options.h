@@ -6,6 +6,9 @@
 #ifndef ORBSERVE_SERVER_PART_OPTIONS_H_
 #define ORBSERVE_SERVER_PART_OPTIONS_H_
 
+#include <cstddef>
+
+#include "gpu/gpu_backend.h"
 #include "grpcpp/server_builder.h"
 #include "server/config.pb.h"
 #include "server/decode/image_decoder.h"
@@ -16,7 +19,10 @@
 
 namespace orbserve {
 
-BatcherOptions BatcherOptionsOf(const server::Config::Batching& config);
+// `devices`: those that the backend computes with, 1 or more; each has its own batches in flight.
+BatcherOptions BatcherOptionsOf(const server::Config::Batching& config, size_t devices);
+// The memory limit, deadline and batching of the CUDA backend; it makes batches of 64 at the most.
+gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config);
 PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);

@@ -188,8 +188,10 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   };
   auto created = Server::Create(config, std::move(hooks));
   if (!created.ok()) {
-    // A backend that this program was not compiled for is not there the next time either.
-    const bool hopeless = ReasonOf(created.status()) == ErrorReason::kUnsupported;
+    // A backend that this program was not compiled for, or a device that is not there, is not there
+    // the next time either.
+    const ErrorReason reason = ReasonOf(created.status());
+    const bool hopeless = reason == ErrorReason::kUnsupported || reason == ErrorReason::kBadOptions;
     return Complain(created.status(), hopeless ? kExitUsage : kExitFailed);
   }
   Server& server = **created;

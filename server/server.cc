@@ -109,21 +109,20 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeCpuBackend(
   return cpu::CreateCpuBackend(options);
 }
 
-absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeBackend(const server::Config::Backend& config) {
-  gpu::GpuBackendOptions gpu_options;
-  gpu_options.devices.assign(config.devices().begin(), config.devices().end());
-  gpu_options.memory_limit_bytes = static_cast<int64_t>(config.gpu_memory_limit_bytes());
-  gpu_options.deadline_ms = config.device_deadline_ms();
-  if (config.name() == "cuda") return gpu::CreateGpuBackend(gpu_options);
-  if (config.name() == "auto" && gpu::IsBuiltIn()) {
+absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeBackend(const server::Config& config) {
+  const absl::string_view name = config.backend().name();
+  const gpu::GpuBackendOptions gpu_options = GpuBackendOptionsOf(config);
+  if (name == "cuda") return gpu::CreateGpuBackend(gpu_options);
+  if (name == "auto" && gpu::IsBuiltIn()) {
     auto backend = gpu::CreateGpuBackend(gpu_options);
     if (backend.ok()) return backend;
-    // A device that this program cannot use is somebody's mistake; a machine without one is not.
-    const bool mistake = ReasonOf(backend.status()) == ErrorReason::kUnsupported;
+    // A device that this program cannot use, or that is not there, is somebody's mistake; a machine
+    // without one is not.
+    const bool mistake = backend.status().code() != absl::StatusCode::kUnavailable;
     spdlog::log(mistake ? spdlog::level::warn : spdlog::level::info,
                 "event=no_cuda_device reason={}", LogValue(backend.status().message()));
   }
-  return MakeCpuBackend(config, config.name() == "cpu-reference");
+  return MakeCpuBackend(config.backend(), name == "cpu-reference");
 }
 
 // What the server computes with.
@@ -133,15 +132,15 @@ struct Backends {
   std::vector<MetricDevice> devices;         // of both
 };
 
-absl::StatusOr<Backends> MakeBackends(const server::Config::Backend& config,
-                                      const ServerHooks& hooks) {
+absl::StatusOr<Backends> MakeBackends(const server::Config& config, const ServerHooks& hooks) {
   Backends backends;
   ORBSERVE_ASSIGN_OR_RETURN(backends.primary, MakeBackend(config));
   if (hooks.wrap_backend) {
     ORBSERVE_ASSIGN_OR_RETURN(backends.primary, hooks.wrap_backend(std::move(backends.primary)));
   }
   if (!absl::StartsWith(backends.primary->name(), "cpu")) {
-    ORBSERVE_ASSIGN_OR_RETURN(backends.fallback, MakeCpuBackend(config, /*reference=*/false));
+    ORBSERVE_ASSIGN_OR_RETURN(backends.fallback,
+                              MakeCpuBackend(config.backend(), /*reference=*/false));
   }
   for (const FeatureBackend* backend : {backends.primary.get(), backends.fallback.get()}) {
     if (backend == nullptr) continue;
@@ -202,8 +201,9 @@ class Server::Impl {
                 ? Processors()
                 : static_cast<int>(config.batching().decode_threads()))),
         plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config.batching())),
-        batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_,
-                                           BatcherOptionsOf(config.batching()))),
+        batcher_(std::make_unique<Batcher>(
+            backend_.get(), &clock_, &observer_,
+            BatcherOptionsOf(config.batching(), backend_->devices().size()))),
         matcher_(
             std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_, MatchQueueOptions{})),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
@@ -399,9 +399,15 @@ class Server::Impl {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& config,
                                                        ServerHooks hooks) {
-  const server::Config complete = Overlay(DefaultConfig(), config);
+  server::Config complete = Overlay(DefaultConfig(), config);
   ORBSERVE_RETURN_IF_ERROR(ValidateConfig(complete));
-  ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete.backend(), hooks));
+  ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, hooks));
+  auto& batching = *complete.mutable_batching();
+  if (backends.primary->name() == "cuda" && batching.max_batch() > gpu::kMostFramesInBatch) {
+    spdlog::warn("event=max_batch_capped wanted={} max_batch={}", batching.max_batch(),
+                 gpu::kMostFramesInBatch);
+    batching.set_max_batch(gpu::kMostFramesInBatch);
+  }
   auto impl =
       std::make_unique<Impl>(complete, std::move(backends), std::move(hooks.on_device_lost));
   ORBSERVE_RETURN_IF_ERROR(impl->Start());

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/part_options.h"
+
+#include "gtest/gtest.h"
+#include "server/config.h"
+
+namespace orbserve {
+namespace {
+
+TEST(PartOptionsTest, EveryDeviceHasItsOwnBatchesInFlight) {
+  server::Config config = DefaultConfig();
+  config.mutable_batching()->set_max_batches_in_flight(3);
+  EXPECT_EQ(BatcherOptionsOf(config.batching(), 1).max_batches_in_flight, 3);
+  EXPECT_EQ(BatcherOptionsOf(config.batching(), 4).max_batches_in_flight, 12);
+  EXPECT_EQ(GpuBackendOptionsOf(config).lanes, 3);
+}
+
+TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {
+  server::Config config = DefaultConfig();
+  config.mutable_batching()->set_max_batch(5);
+  config.mutable_backend()->add_devices(2);
+  config.mutable_backend()->set_gpu_memory_limit_bytes(uint64_t{3} << 30);
+  config.mutable_backend()->set_device_deadline_ms(1234);
+  const gpu::GpuBackendOptions options = GpuBackendOptionsOf(config);
+  EXPECT_EQ(options.max_batch_frames, 5);
+  EXPECT_EQ(options.devices, std::vector<int>{2});
+  EXPECT_EQ(options.memory_limit_bytes, int64_t{3} << 30);
+  EXPECT_EQ(options.deadline_ms, 1234);
+}
+
+TEST(PartOptionsTest, TheGpuIsNotAskedForMoreThanItTakes) {
+  server::Config config = DefaultConfig();
+  config.mutable_batching()->set_max_batch(256);
+  config.mutable_batching()->set_max_batches_in_flight(64);
+  ASSERT_TRUE(ValidateConfig(config).ok());
+  const gpu::GpuBackendOptions options = GpuBackendOptionsOf(config);
+  EXPECT_EQ(options.max_batch_frames, gpu::kMostFramesInBatch);
+  EXPECT_EQ(options.lanes, gpu::kMostLanes);
+}
+
+}  // namespace
+}  // namespace orbserve
