@@ -184,13 +184,13 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("detect.fast_arc_length", detect.fast_arc_length(),
                                           kFastArcLengthRange, out.options.detect.fast_arc_length));
   }
-  // Only a hint, and the plans that differ in nothing else are the same plan.
   if (!v1::CandidateTest_IsValid(detect.candidate_test())) {
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat("detect.candidate_test must be one of the values known to this "
                                   "server, 0 to 2; got ",
                                   static_cast<int>(detect.candidate_test())));
   }
+  out.options.detect.candidate_test = static_cast<CandidateTest>(detect.candidate_test());
   ORBSERVE_RETURN_IF_ERROR(
       EnumFromProto("detect.score", detect.score(), Score::kSadArc, out.options.detect.score));
   if (detect.has_quality_level()) out.options.detect.quality_level = detect.quality_level();
@@ -258,6 +258,7 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
   detect.set_detector(EnumToProto<v1::Detector>(options.detect.detector));
   detect.set_fast_threshold(static_cast<uint32_t>(pipeline.frame.fast_threshold_grey));
   detect.set_fast_arc_length(static_cast<uint32_t>(options.detect.fast_arc_length));
+  detect.set_candidate_test(static_cast<v1::CandidateTest>(options.detect.candidate_test));
   detect.set_score(EnumToProto<v1::Score>(options.detect.score));
   detect.set_quality_level(options.detect.quality_level);
   v1::SuppressOptions& suppress = *proto->mutable_suppress();

@@ -63,6 +63,18 @@ TEST(ConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
   EXPECT_EQ(again->match, pipeline->match);
 }
 
+TEST(ConversionTest, TheCandidateTestIsThatOfTheClient) {
+  v1::Pipeline proto;
+  EXPECT_EQ(PipelineFromProto(proto)->options.detect.candidate_test, CandidateTest::kAutomatic);
+  proto.mutable_detect()->set_candidate_test(v1::CANDIDATE_TEST_BINARY_ENCODING);
+  EXPECT_EQ(PipelineFromProto(proto)->options.detect.candidate_test,
+            CandidateTest::kBinaryEncoding);
+  proto.mutable_detect()->set_candidate_test(v1::CANDIDATE_TEST_BIT_TABLE);
+  EXPECT_EQ(PipelineFromProto(proto)->options.detect.candidate_test, CandidateTest::kBitTable);
+  proto.mutable_detect()->set_candidate_test(static_cast<v1::CandidateTest>(3));
+  EXPECT_EQ(ReasonFor(PipelineFromProto(proto).status()), ErrorReason::kBadOptions);
+}
+
 TEST(ConversionTest, KBelongsToKBest) {
   v1::MatchOptions proto;
   proto.set_selection(v1::MATCH_SELECTION_K_BEST);
