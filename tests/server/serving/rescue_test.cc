@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/rescue.h"
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "features/errors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/serving/hand_backend.h"
+
+namespace orbserve {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+absl::Status Lost() { return MakeError(ErrorReason::kDeviceLost, "it trapped"); }
+
+// Batches are told apart by the max_features of their first frame, or the descriptors of their
+// query.
+class RescueTest : public ::testing::Test {
+ protected:
+  uint64_t AddFrames(std::vector<int> numbers) {
+    std::vector<FrameJob> jobs;
+    for (const int number : numbers) {
+      FrameJob job;
+      job.parameters.max_features = number;
+      jobs.push_back(std::move(job));
+    }
+    return rescue_.AddFrames(plan_, std::move(jobs),
+                             [this, number = numbers.front()](FrameBatchAnswer answer) {
+                               order_.push_back(number);
+                               frames_.push_back(std::move(answer));
+                             });
+  }
+  uint64_t AddMatch(int number) {
+    const auto state = std::make_shared<HandState>(static_cast<size_t>(number), "gpu");
+    return rescue_.AddMatches({{state, state, {}}}, [this, number](MatchBatchAnswer answer) {
+      order_.push_back(number);
+      matches_.push_back(std::move(answer));
+    });
+  }
+  static FrameBatchAnswer Answer(const std::vector<absl::Status>& statuses) {
+    FrameBatchAnswer answer;
+    for (const absl::Status& status : statuses) answer.frames.push_back({.status = status});
+    return answer;
+  }
+  static ErrorReason ReasonIn(const FrameBatchAnswer& answer, size_t frame) {
+    return ReasonOf(answer.frames.at(frame).status);
+  }
+
+  HandBackend primary_{"gpu"};
+  HandBackend fallback_{"cpu"};
+  Rescue rescue_{&primary_, &fallback_};
+  const std::shared_ptr<std::atomic<bool>> lost_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<RescuablePlan> plan_ = std::make_shared<RescuablePlan>(
+      std::make_shared<HandPlan>(PlanSpec{640, 480, {}}, 8), nullptr, lost_);
+  std::vector<int> order_;  // of the answers
+  std::vector<FrameBatchAnswer> frames_;
+  std::vector<MatchBatchAnswer> matches_;
+};
+
+TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
+  const uint64_t id = AddFrames({1, 2});
+  const absl::Status full = MakeError(ErrorReason::kOutOfMemory, "full");
+  EXPECT_TRUE(rescue_.FramesDone(id, Answer({absl::OkStatus(), full})).ok());
+  EXPECT_TRUE(rescue_.FramesDone(id, Answer({Lost(), Lost()})).ok());
+  rescue_.RescueFrames(id);
+  rescue_.RescueAll();
+  rescue_.GiveUp();
+  EXPECT_THAT(order_, ElementsAre(1));
+  EXPECT_EQ(ReasonIn(frames_[0], 1), ErrorReason::kOutOfMemory);
+  EXPECT_THAT(fallback_.batches, IsEmpty());
+  rescue_.WaitUntilEmpty();
+}
+
+TEST_F(RescueTest, ALossIsToldAndKeptForTheRescueOfTheFramesThatItHit) {
+  const uint64_t id = AddFrames({1, 2, 3});
+  EXPECT_EQ(rescue_.FramesDone(id, Answer({absl::OkStatus(), Lost(), Lost()})), Lost());
+  EXPECT_THAT(order_, IsEmpty());
+  rescue_.RescueFrames(id);
+  rescue_.RescueFrames(id);
+  ASSERT_EQ(fallback_.batches.size(), 2u);
+  EXPECT_THAT(fallback_.Numbers(0), ElementsAre(2));
+  EXPECT_THAT(fallback_.Numbers(1), ElementsAre(3));
+  EXPECT_TRUE(rescue_.FramesDone(id, Answer({Lost(), Lost(), Lost()})).ok());  // too late
+  fallback_.FinishBatch();
+  EXPECT_THAT(order_, IsEmpty());
+  fallback_.FinishBatch({MakeError(ErrorReason::kOutOfMemory, "full")});
+  ASSERT_THAT(order_, ElementsAre(1));
+  EXPECT_TRUE(frames_[0].frames[0].status.ok());
+  EXPECT_EQ(frames_[0].frames[1].features->count(), 2u);
+  EXPECT_EQ(ReasonIn(frames_[0], 2), ErrorReason::kOutOfMemory);
+  EXPECT_EQ(frames_[0].cost.device, "cpu:0");
+}
+
+TEST_F(RescueTest, EverythingIsRescuedMatchesFirstAndInOrder) {
+  for (const int number : {10, 20, 30}) {
+    AddFrames({number});
+    AddMatch(number + 1);
+  }
+  rescue_.RescueAll();
+  std::vector<size_t> queries;
+  for (const auto& batch : fallback_.matches) {
+    queries.push_back(batch.jobs[0].query->feature_count());
+  }
+  EXPECT_THAT(queries, ElementsAre(11, 21, 31));
+  ASSERT_EQ(fallback_.batches.size(), 3u);
+  EXPECT_THAT(fallback_.Numbers(0), ElementsAre(10));
+  EXPECT_THAT(fallback_.Numbers(2), ElementsAre(30));
+  EXPECT_EQ(fallback_.plans_made, 1);
+  fallback_.FinishAllMatches();
+  while (!fallback_.batches.empty()) fallback_.FinishBatch();
+  EXPECT_THAT(order_, ElementsAre(11, 21, 31, 10, 20, 30));
+  rescue_.WaitUntilEmpty();
+}
+
+TEST_F(RescueTest, WithoutAPlanThereIsNoRescue) {
+  fallback_.plan_status = MakeError(ErrorReason::kOutOfMemory, "full");
+  rescue_.RescueFrames(AddFrames({1}));
+  ASSERT_THAT(order_, ElementsAre(1));
+  EXPECT_EQ(ReasonIn(frames_[0], 0), ErrorReason::kDeviceLost);
+  const uint64_t foreign =
+      rescue_.AddFrames(nullptr, std::vector<FrameJob>(1),
+                        [this](FrameBatchAnswer answer) { frames_.push_back(std::move(answer)); });
+  rescue_.RescueFrames(foreign);
+  ASSERT_EQ(frames_.size(), 2u);
+  EXPECT_EQ(ReasonIn(frames_[1], 0), ErrorReason::kDeviceLost);
+}
+
+TEST_F(RescueTest, AfterItIsGivenUpEverythingIsAnsweredAtOnce) {
+  const uint64_t begun = AddFrames({1, 2});
+  rescue_.RescueFrames(begun);
+  fallback_.FinishBatch();
+  AddFrames({3});
+  AddMatch(4);
+  rescue_.GiveUp();
+  EXPECT_THAT(order_, ::testing::UnorderedElementsAre(1, 3, 4));
+  fallback_.FinishBatch();  // too late
+  rescue_.RescueFrames(AddFrames({5}));
+  rescue_.RescueMatches(AddMatch(6));
+  EXPECT_EQ(order_.size(), 5u);
+  EXPECT_THAT(fallback_.batches, IsEmpty());
+  EXPECT_THAT(fallback_.matches, IsEmpty());
+  for (const FrameBatchAnswer& answer : frames_) {
+    const size_t last = answer.frames.size() - 1;
+    EXPECT_EQ(ReasonIn(answer, last), ErrorReason::kDeviceLost);
+    // What the fallback had computed by then is kept.
+    if (last == 1) {
+      EXPECT_TRUE(answer.frames[0].status.ok());
+    }
+  }
+  for (const MatchBatchAnswer& answer : matches_) {
+    EXPECT_EQ(ReasonOf(answer.pairs.at(0).status), ErrorReason::kDeviceLost);
+  }
+}
+
+// A plan that says when it is freed.
+class ToldPlan final : public FeaturePlan {
+ public:
+  explicit ToldPlan(bool* freed) : freed_(*freed) {}
+  ~ToldPlan() override { freed_ = true; }
+  const PlanSpec& spec() const override { return spec_; }
+  int max_batch_frames() const override { return 1; }
+  size_t size_bytes() const override { return 0; }
+
+ private:
+  const PlanSpec spec_ = {1, 1, {}};
+  bool& freed_;
+};
+
+TEST(RescuablePlanTest, APlanOfALostDeviceIsNotFreed) {
+  static bool freed = false;  // the plan lives for the rest of the process
+  for (const bool is_lost : {false, true}) {
+    freed = false;
+    const auto lost = std::make_shared<std::atomic<bool>>(false);
+    auto plan = std::make_unique<RescuablePlan>(std::make_shared<ToldPlan>(&freed), nullptr, lost);
+    lost->store(is_lost);
+    plan.reset();
+    EXPECT_EQ(freed, !is_lost);
+  }
+}
+
+}  // namespace
+}  // namespace orbserve
