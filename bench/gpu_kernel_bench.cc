@@ -131,10 +131,9 @@ class Bench {
       ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer results,
                                 DeviceBuffer::Create(0, static_cast<size_t>(count) * 64, nullptr));
       ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer scratch,
-                                DeviceBuffer::Create(0, MatchScratchBytes(count, count), nullptr));
-      ORBSERVE_ASSIGN_OR_RETURN(
-          const DeviceBuffer tickets,
-          DeviceBuffer::Create(0, MatchTickets(count, count) * sizeof(uint32_t), nullptr));
+                                DeviceBuffer::Create(0, kMatchScratchBytes, nullptr));
+      ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer tickets,
+                                DeviceBuffer::Create(0, kMatchTicketBytes, nullptr));
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(results.data(), 0xff, results.size_bytes()));
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(tickets.data(), 0, tickets.size_bytes()));
       ORBSERVE_CUDA_RETURN_IF_ERROR(
@@ -145,10 +144,10 @@ class Bench {
       params.descriptor_bytes = 32;
       params.tensor_cores = true;
       auto* const nearest = reinterpret_cast<PackedNeighbour*>(results.data());
-      params.pair[0] = {sets.data(),    sets.data() + bytes,
-                        count,          count,
-                        nearest,        nullptr,
-                        scratch.data(), reinterpret_cast<uint32_t*>(tickets.data())};
+      params.split_trains = true;
+      params.scratch = scratch.data();
+      params.tickets = reinterpret_cast<uint32_t*>(tickets.data());
+      params.pair[0] = {sets.data(), sets.data() + bytes, count, count, nearest, nullptr};
       const std::string size = std::to_string(count) + "x" + std::to_string(count);
       ORBSERVE_RETURN_IF_ERROR(Report("match two best " + size, [&](cudaStream_t stream) {
         return LaunchMatch(params, stream);

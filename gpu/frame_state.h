@@ -18,42 +18,6 @@
 
 namespace orbserve::gpu {
 
-// Device buffers of one size on one device that are used again. Thread-safe.
-class DeviceBufferPool : public std::enable_shared_from_this<DeviceBufferPool> {
- public:
-  DeviceBufferPool(int device, std::shared_ptr<MemoryBudget> budget)
-      : device_(device), budget_(std::move(budget)) {}
-
-  // Null when memory ran out.
-  std::shared_ptr<DeviceBuffer> Lease(size_t bytes) {
-    DeviceBuffer buffer;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (!idle_.empty() && idle_.back().size_bytes() == bytes) {
-        buffer = std::move(idle_.back());
-        idle_.pop_back();
-      }
-    }
-    if (buffer.data() == nullptr) {
-      auto made = DeviceBuffer::Create(device_, bytes, budget_);
-      if (!made.ok()) return nullptr;
-      buffer = *std::move(made);
-    }
-    return std::shared_ptr<DeviceBuffer>(new DeviceBuffer(std::move(buffer)),
-                                         [pool = shared_from_this()](DeviceBuffer* used) {
-                                           absl::MutexLock lock(&pool->mutex_);
-                                           pool->idle_.push_back(std::move(*used));
-                                           delete used;
-                                         });
-  }
-
- private:
-  const int device_;
-  const std::shared_ptr<MemoryBudget> budget_;
-  absl::Mutex mutex_;
-  std::vector<DeviceBuffer> idle_ ABSL_GUARDED_BY(mutex_);
-};
-
 // Features on the host, and their descriptors on each device that has needed them so far.
 class GpuFrameState final : public FrameState {
  public:

@@ -14,8 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "gpu/frame_state.h"
 #include "gpu/gpu_device.h"
+#include "gpu/health.h"
 #include "gpu/input_pool.h"
+#include "gpu/match_request.h"
+#include "gpu/matcher.h"
 #include "gpu/runtime/check.h"
 
 namespace orbserve::gpu {
@@ -115,7 +119,22 @@ class GpuBackend final : public FeatureBackend {
   }
 
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
-    LeastLoaded().SubmitMatches(std::move(jobs), std::move(done));
+    const auto request = std::make_shared<MatchRequest>(std::move(jobs), std::move(done));
+    if (request->size() == 0) {
+      devices_[0]->SubmitMatches(request, {0});
+      return;
+    }
+    std::vector<std::vector<size_t>> pairs(devices_.size());
+    std::vector<int64_t> load;
+    for (const auto& device : devices_) load.push_back(device->load());
+    for (size_t i = 0; i < request->size(); ++i) {
+      const size_t device = DeviceFor(request->job(i), load);
+      load[device] += Matcher::LoadOf(request->job(i));
+      pairs[device].push_back(i);
+    }
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      if (!pairs[device].empty()) devices_[device]->SubmitMatches(request, pairs[device]);
+    }
   }
 
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
@@ -141,6 +160,28 @@ class GpuBackend final : public FeatureBackend {
       if (device->load() < chosen->load()) chosen = device.get();
     }
     return *chosen;
+  }
+
+  // Where both sets are already, else where the query is, else where the train set is; among
+  // equals the one with the least `load`, [device].
+  size_t DeviceFor(const MatchJob& job, const std::vector<int64_t>& load) const {
+    const auto* const query = dynamic_cast<const GpuFrameState*>(job.query.get());
+    const auto* const train = dynamic_cast<const GpuFrameState*>(job.train.get());
+    const auto there = [&](size_t device) {
+      return (query != nullptr && query->OnDevice(device) != nullptr ? 2 : 0) +
+             (train != nullptr && train->OnDevice(device) != nullptr ? 1 : 0);
+    };
+    if (devices_.size() == 1) return 0;
+    size_t chosen = 0;
+    int most = there(0);
+    for (size_t device = 1; device < devices_.size(); ++device) {
+      const int own = there(device);
+      if (own > most || (own == most && load[device] < load[chosen])) {
+        chosen = device;
+        most = own;
+      }
+    }
+    return chosen;
   }
 
   const GpuBackendOptions options_;

@@ -23,13 +23,6 @@ constexpr int64_t kLargestArenaBytes = int64_t{4} << 30;
 
 }  // namespace
 
-void Health::Note(const absl::Status& status) {
-  if (!status.ok() && ReasonOf(status) == ErrorReason::kDeviceLost) {
-    lost_.store(true, std::memory_order_release);
-    LeakFromNowOn();
-  }
-}
-
 absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Create(
     int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
     std::shared_ptr<Recycling<FrameResult>> results, Health* health) {
@@ -90,8 +83,8 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
     lanes_.push_back(std::move(lane));
   }
   ORBSERVE_ASSIGN_OR_RETURN(
-      matcher_, Matcher::Create(context_, architecture >= 80,
-                                [this](const absl::Status& status) { health_->Note(status); }));
+      matcher_, Matcher::Create(context_, {architecture >= 80, properties.multiProcessorCount},
+                                &batches_, health_));
   for (auto& lane : lanes_) {
     lane->thread = std::thread([this, self = lane.get()] { Run(self); });
   }
@@ -162,7 +155,7 @@ absl::Status GpuDevice::Prepare(GpuPlan* plan) {
 }
 
 void GpuDevice::Submit(std::unique_ptr<FrameBatch> batch) {
-  load_.fetch_add(1, std::memory_order_relaxed);
+  batches_.fetch_add(1, std::memory_order_relaxed);
   LaneThread* idle = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -253,12 +246,8 @@ void GpuDevice::Answer(Lane* lane, std::unique_ptr<FrameBatch> batch) {
   FrameBatchDone done = std::move(batch->done);
   batch.reset();
   // First: `done` may submit the next batch, and this device has room for it now.
-  load_.fetch_sub(1, std::memory_order_relaxed);
+  batches_.fetch_sub(1, std::memory_order_relaxed);
   std::move(done)(std::move(answer));
-}
-
-void GpuDevice::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
-  matcher_->Submit(std::move(jobs), std::move(done));
 }
 
 }  // namespace orbserve::gpu

@@ -22,21 +22,12 @@
 #include "features/backend.h"
 #include "gpu/frame_batch.h"
 #include "gpu/gpu_backend.h"
+#include "gpu/health.h"
 #include "gpu/lane.h"
+#include "gpu/match_request.h"
 #include "gpu/matcher.h"
 
 namespace orbserve::gpu {
-
-// Whether every device of the backend still answers. Once lost, always lost.
-class Health {
- public:
-  bool lost() const { return lost_.load(std::memory_order_acquire); }
-  // Takes note when `status` says that a device is lost.
-  void Note(const absl::Status& status);
-
- private:
-  std::atomic<bool> lost_{false};
-};
 
 // Thread-safe.
 //
@@ -58,13 +49,20 @@ class GpuDevice {
   const std::shared_ptr<MemoryBudget>& budget() const { return context_.budget; }
   size_t arena_bytes() const { return context_.arena_bytes; }
   int ordinal() const { return context_.device; }
-  // Batches submitted and not yet answered.
-  int load() const { return load_.load(std::memory_order_relaxed); }
+  // What was submitted and is not yet answered, in the units of Matcher::LoadOf().
+  int64_t load() const {
+    constexpr int64_t kLoadOfBatch = 16;
+    return kLoadOfBatch * batches_.load(std::memory_order_relaxed) + matcher_->load();
+  }
 
   // Makes the plan ready on every lane. Waits for batches in flight.
   absl::Status Prepare(GpuPlan* plan);
   void Submit(std::unique_ptr<FrameBatch> batch);
-  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done);
+  // As Matcher::Submit.
+  void SubmitMatches(const std::shared_ptr<MatchRequest>& request,
+                     const std::vector<size_t>& indexes) {
+    matcher_->Submit(request, indexes);
+  }
 
  private:
   struct LaneThread {
@@ -93,7 +91,7 @@ class GpuDevice {
   std::string pci_bus_id_;
   LaneContext context_;
   DeviceBuffer tables_;
-  std::atomic<int> load_{0};
+  std::atomic<int> batches_{0};  // submitted and not yet answered
 
   std::mutex mutex_;
   bool stopping_ = false;                          // guarded by mutex_

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "gpu/buffer_pool.h"
 #include "gpu/frame_batch.h"
 #include "gpu/frame_state.h"
 #include "gpu/recycling.h"

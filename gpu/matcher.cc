@@ -6,34 +6,37 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "features/algo/hamming.h"
 #include "features/errors.h"
-#include "gpu/runtime/check.h"
-#include "gpu/runtime/device.h"
-#include "gpu/runtime/trace.h"
 
 namespace orbserve::gpu {
 namespace {
 
-constexpr std::chrono::microseconds kSpin{200};
-constexpr size_t kMostRows = size_t{1} << kNeighbourIndexBits;
-
-size_t Reserve(size_t amount, size_t multiple, size_t* end) {
-  return std::exchange(*end, *end + RoundUp(amount, multiple));
-}
+// Lanes of small pairs: while one is on the device, another is prepared or answered.
+constexpr int kSmallLanes = 2;
+// 80 microseconds of an H200, a few milliseconds of the smallest devices.
+constexpr uint64_t kMostSmallDistances = uint64_t{1} << 25;
+// What is computed together. More would gain nothing, and the first would wait for the last.
+constexpr size_t kMostPairsTogether = 4 * kMaxMatchPairs;
+constexpr uint64_t kMostDistancesTogether = uint64_t{1} << 27;
+constexpr int kDistancesPerLoadBits = 22;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Matcher>> Matcher::Create(
-    const LaneContext& context, bool tensor_cores, std::function<void(const absl::Status&)> note) {
-  const DeviceGuard guard(context.device);
-  ORBSERVE_RETURN_IF_ERROR(guard.status());
-  std::unique_ptr<Matcher> matcher(new Matcher(context, tensor_cores, std::move(note)));
-  ORBSERVE_ASSIGN_OR_RETURN(matcher->stream_, Stream::Create());
-  ORBSERVE_ASSIGN_OR_RETURN(matcher->begin_, Event::Create(Event::Timing::kOn));
-  ORBSERVE_ASSIGN_OR_RETURN(matcher->end_, Event::Create(Event::Timing::kOn));
-  matcher->thread_ = std::thread([self = matcher.get()] { self->Run(); });
+absl::StatusOr<std::unique_ptr<Matcher>> Matcher::Create(const LaneContext& context,
+                                                         const MatchLane::Device& device,
+                                                         const std::atomic<int>* frame_batches,
+                                                         Health* health) {
+  std::unique_ptr<Matcher> matcher(new Matcher(context, frame_batches, health));
+  for (int i = 0; i <= kSmallLanes; ++i) {
+    ORBSERVE_ASSIGN_OR_RETURN(auto lane, MatchLane::Create(context, device));
+    matcher->lanes_.push_back(std::move(lane));
+  }
+  for (int i = 0; i <= kSmallLanes; ++i) {
+    matcher->threads_.emplace_back(
+        [self = matcher.get(), is_small = i < kSmallLanes, lane = matcher->lanes_[i].get()] {
+          is_small ? self->RunSmall(lane) : self->RunLarge(lane);
+        });
+  }
   return matcher;
 }
 
@@ -42,208 +45,165 @@ Matcher::~Matcher() {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
   }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  small_wake_.notify_all();
+  large_wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
-void Matcher::Submit(std::vector<MatchJob> jobs, MatchBatchDone done) {
+bool Matcher::IsLarge(const MatchJob& job) {
+  return job.query != nullptr && job.train != nullptr &&
+         (job.pair_count() > kMostSmallDistances ||
+          MatchLane::ResultsOf(job) > MatchLane::kMostResults);
+}
+
+int64_t Matcher::LoadOf(const MatchJob& job) {
+  if (job.query == nullptr || job.train == nullptr) return 1;
+  return 1 + static_cast<int64_t>(job.pair_count() >> kDistancesPerLoadBits);
+}
+
+void Matcher::Submit(const std::shared_ptr<MatchRequest>& request,
+                     const std::vector<size_t>& indexes) {
+  bool wake_small = false;
+  bool wake_large = false;
+  int64_t load = 0;
+  int small = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back({std::move(jobs), std::move(done)});
+    for (const size_t index : indexes) {
+      const bool has_pair = index < request->size();
+      if (has_pair) load += LoadOf(request->job(index));
+      if (has_pair && IsLarge(request->job(index))) {
+        large_.push_back({request, index});
+        wake_large = true;
+      } else {
+        small_.push_back({request, index});
+        wake_small = true;
+        ++small;
+      }
+    }
+    // Before a thread can have answered them.
+    load_.fetch_add(load, std::memory_order_relaxed);
+    small_pairs_.fetch_add(small, std::memory_order_relaxed);
   }
-  wake_.notify_one();
+  if (wake_small) small_wake_.notify_one();
+  if (wake_large) large_wake_.notify_one();
 }
 
-void Matcher::Run() {
+void Matcher::TakeSmall(std::vector<Job>* jobs) {
+  jobs->clear();
+  uint64_t distances = 0;
+  size_t results = 0;
+  while (!small_.empty() && jobs->size() < kMostPairsTogether) {
+    const Job& next = small_.front();
+    if (next.index < next.request->size()) {
+      const MatchJob& pair = next.request->job(next.index);
+      if (pair.query != nullptr && pair.train != nullptr) {
+        distances += pair.pair_count();
+        results += MatchLane::ResultsOf(pair);
+      }
+    }
+    if (!jobs->empty() &&
+        (distances > kMostDistancesTogether || results > MatchLane::kMostResults)) {
+      return;
+    }
+    jobs->push_back(std::move(small_.front()));
+    small_.pop_front();
+  }
+}
+
+void Matcher::RunSmall(MatchLane* lane) {
+  std::vector<Job> jobs;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    wake_.wait(lock, [&] { return !queue_.empty() || stopping_; });
-    if (queue_.empty()) return;
-    Batch batch = std::move(queue_.front());
-    queue_.pop_front();
+    small_wake_.wait(lock, [&] { return !small_.empty() || stopping_; });
+    if (small_.empty()) return;
+    TakeSmall(&jobs);
+    const bool more = !small_.empty();
     lock.unlock();
-    Answer(std::move(batch));
+    if (more) small_wake_.notify_one();
+    AnswerSmall(lane, &jobs);
     lock.lock();
   }
 }
 
-void Matcher::Answer(Batch batch) {
-  const TraceRange trace("match batch");
-  MatchBatchAnswer answer;
-  answer.pairs.resize(batch.jobs.size());
-  answer.cost.backend = kBackendName;
-  answer.cost.device = context_.device_name;
-  answer.cost.busy_begin = std::chrono::steady_clock::now();
-  std::vector<Work> works(batch.jobs.size());
-  const DeviceGuard guard(context_.device);
-  absl::Status status = guard.status();
-  for (size_t i = 0; i < batch.jobs.size(); ++i) {
-    MatchAnswer& pair = answer.pairs[i];
-    pair.status = status.ok() ? CheckJob(batch.jobs[i], &works[i], &pair.matches) : status;
-    if (!pair.status.ok()) {
-      works[i] = {};
-      note_(pair.status);
-    }
+void Matcher::RunLarge(MatchLane* lane) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    large_wake_.wait(lock, [&] { return !large_.empty() || stopping_; });
+    if (large_.empty()) return;
+    const Job job = std::move(large_.front());
+    large_.pop_front();
+    lock.unlock();
+    AnswerLarge(lane, job);
+    lock.lock();
   }
-  if (status.ok()) status = Compute(batch.jobs, &works);
-  if (status.ok()) {
-    const auto elapsed = end_.ElapsedSince(begin_);
-    if (elapsed.ok()) answer.cost.timings.compute_ns = *elapsed;
+}
+
+absl::Status Matcher::Lost() const {
+  return health_.lost() ? MakeError(ErrorReason::kDeviceLost, "the device does not answer any more")
+                        : absl::OkStatus();
+}
+
+void Matcher::AnswerSmall(MatchLane* lane, std::vector<Job>* jobs) {
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  std::vector<MatchWork> works;
+  works.reserve(jobs->size());
+  // A request without pairs.
+  const auto is_empty = [](const Job& job) { return job.request->size() == 0; };
+  for (const Job& job : *jobs) {
+    if (!is_empty(job)) continue;
+    small_pairs_.fetch_sub(1, std::memory_order_relaxed);
+    job.request->Finish(job.index, {context_.device_name, begin, begin});
+  }
+  jobs->erase(std::remove_if(jobs->begin(), jobs->end(), is_empty), jobs->end());
+  for (const Job& job : *jobs) {
+    MatchWork& work = works.emplace_back();
+    work.job = &job.request->job(job.index);
+    work.matches = &job.request->answer(job.index).matches;
+  }
+  auto next = jobs->begin();
+  const auto answered = [&](MatchWork& work) {
+    small_pairs_.fetch_sub(1, std::memory_order_relaxed);
+    Finish(*next, std::move(work.status), begin, work.compute_ns);
+    (next++)->request.reset();
+  };
+  if (const absl::Status lost = Lost(); lost.ok()) {
+    lane->Compute(&works, answered);
   } else {
-    note_(status);
-  }
-  for (size_t i = 0; i < batch.jobs.size(); ++i) {
-    if (works[i].k == 0) continue;  // failed, or nothing to compare
-    if (status.ok()) {
-      Filter(batch.jobs[i], works[i], &answer.pairs[i].matches);
-    } else {
-      answer.pairs[i].status = status;
+    for (MatchWork& work : works) {
+      work.status = lost;
+      answered(work);
     }
   }
-  answer.cost.busy_end = std::chrono::steady_clock::now();
-  std::move(batch.done)(std::move(answer));
 }
 
-absl::Status Matcher::CheckJob(const MatchJob& job, Work* work, Matches* matches) {
-  if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
-    return MakeError(ErrorReason::kCancelled, "cancelled before it was matched");
+void Matcher::AnswerLarge(MatchLane* lane, const Job& job) {
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  MatchWork work;
+  work.job = &job.request->job(job.index);
+  work.matches = &job.request->answer(job.index).matches;
+  work.status = Lost();
+  if (work.status.ok()) {
+    const std::atomic<bool>* const cancelled = work.job->cancelled.get();
+    lane->ComputeInSlices(&work, [&]() -> absl::StatusOr<bool> {
+      health_.NoteProgress();
+      ORBSERVE_RETURN_IF_ERROR(Lost());
+      if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+        return MakeError(ErrorReason::kCancelled, "cancelled while it was matched");
+      }
+      return frame_batches_.load(std::memory_order_relaxed) > 0 ||
+             small_pairs_.load(std::memory_order_relaxed) > 0;
+    });
   }
-  ORBSERVE_RETURN_IF_ERROR(job.options.Validate());
-  const auto* const query = dynamic_cast<const GpuFrameState*>(job.query.get());
-  const auto* const train = dynamic_cast<const GpuFrameState*>(job.train.get());
-  if (query == nullptr || train == nullptr) {
-    return MakeError(ErrorReason::kInternal, "a match without two states of this backend");
-  }
-  if (query->descriptor_bytes() == 0 || query->descriptor_bytes() != train->descriptor_bytes()) {
-    return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat("both sides of a match must have descriptors of one kind; got ",
-                                  query->descriptor_bytes(), " bytes and ",
-                                  train->descriptor_bytes(), " bytes each"));
-  }
-  for (const GpuFrameState* side : {query, train}) {
-    if (side->feature_count() > kMostRows) {
-      return MakeError(ErrorReason::kTooLarge,
-                       absl::StrCat("a side of a match may have ", kMostRows, " descriptors; got ",
-                                    side->feature_count()));
-    }
-  }
-  const bool with_ratio = job.options.ratio > 0.0f;
-  matches->ratio_undefined = with_ratio && train->feature_count() == 1;
-  if (query->feature_count() == 0 || train->feature_count() == 0 || matches->ratio_undefined) {
-    return absl::OkStatus();
-  }
-  ORBSERVE_ASSIGN_OR_RETURN(work->query, OnDevice(*query));
-  ORBSERVE_ASSIGN_OR_RETURN(work->train, OnDevice(*train));
-  work->k = with_ratio ? 2 : job.options.k;
-  return absl::OkStatus();
+  Finish(job, std::move(work.status), begin, work.compute_ns);
 }
 
-absl::StatusOr<std::shared_ptr<const DeviceBuffer>> Matcher::OnDevice(const GpuFrameState& state) {
-  if (auto there = state.OnDevice(context_.device_index)) return there;
-  const std::vector<uint8_t>& descriptors = state.features()->descriptors;
-  ORBSERVE_ASSIGN_OR_RETURN(
-      DeviceBuffer made,
-      DeviceBuffer::Create(context_.device, descriptors.size(), context_.budget));
-  auto buffer = std::make_shared<DeviceBuffer>(std::move(made));
-  // From pageable memory: the call returns when the source has been read.
-  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(buffer->data(), descriptors.data(),
-                                                descriptors.size(), cudaMemcpyHostToDevice,
-                                                stream_.get()));
-  state.SetOnDevice(context_.device_index, buffer);
-  return buffer;
-}
-
-absl::Status Matcher::Compute(const std::vector<MatchJob>& jobs, std::vector<Work>* works) {
-  size_t entries = 0;
-  size_t scratch = 0;
-  size_t tickets = 0;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    Work& work = (*works)[i];
-    if (work.k == 0) continue;
-    const size_t queries = jobs[i].query->feature_count();
-    const size_t trains = jobs[i].train->feature_count();
-    work.nearest = Reserve(queries * static_cast<size_t>(work.k), 64, &entries);
-    if (jobs[i].options.cross_check) work.reverse = Reserve(trains, 64, &entries);
-    work.scratch = Reserve(MatchScratchBytes(static_cast<int>(queries), static_cast<int>(trains)),
-                           256, &scratch);
-    work.tickets =
-        Reserve(MatchTickets(static_cast<int>(queries), static_cast<int>(trains)), 32, &tickets);
-  }
-  if (results_.size_bytes() < entries * sizeof(PackedNeighbour)) {
-    results_.Reset();
-    ORBSERVE_ASSIGN_OR_RETURN(results_,
-                              PinnedBuffer::Create(2 * entries * sizeof(PackedNeighbour), nullptr));
-  }
-  if (scratch_.size_bytes() < scratch) {
-    scratch_.Reset();
-    ORBSERVE_ASSIGN_OR_RETURN(scratch_,
-                              DeviceBuffer::Create(context_.device, 2 * scratch, context_.budget));
-  }
-  if (tickets_.size_bytes() < tickets * sizeof(uint32_t)) {
-    tickets_.Reset();
-    ORBSERVE_ASSIGN_OR_RETURN(
-        tickets_,
-        DeviceBuffer::Create(context_.device, 2 * tickets * sizeof(uint32_t), context_.budget));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(
-        cudaMemsetAsync(tickets_.data(), 0, tickets_.size_bytes(), stream_.get()));
-  }
-  auto* const results = reinterpret_cast<PackedNeighbour*>(results_.data());
-  ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
-  // Pairs with the same number of neighbours and the same kind of descriptor share a launch.
-  for (size_t first = 0; first < jobs.size();) {
-    MatchParams params = {};
-    params.tensor_cores = tensor_cores_;
-    size_t i = first;
-    for (; i < jobs.size() && params.pairs < kMaxMatchPairs; ++i) {
-      const Work& work = (*works)[i];
-      if (work.k == 0) continue;
-      const int bytes = jobs[i].query->descriptor_bytes();
-      if (params.pairs > 0 && (params.k != work.k || params.descriptor_bytes != bytes)) break;
-      params.k = work.k;
-      params.descriptor_bytes = bytes;
-      params.pair[params.pairs++] = {work.query->data(),
-                                     work.train->data(),
-                                     static_cast<int32_t>(jobs[i].query->feature_count()),
-                                     static_cast<int32_t>(jobs[i].train->feature_count()),
-                                     results + work.nearest,
-                                     jobs[i].options.cross_check ? results + work.reverse : nullptr,
-                                     scratch_.data() + work.scratch,
-                                     reinterpret_cast<uint32_t*>(tickets_.data()) + work.tickets};
-    }
-    first = i;
-    ORBSERVE_RETURN_IF_ERROR(LaunchMatch(params, stream_.get()));
-  }
-  ORBSERVE_RETURN_IF_ERROR(end_.Record(stream_.get()));
-  return end_.Wait(std::chrono::steady_clock::now() + context_.deadline, kSpin);
-}
-
-void Matcher::Filter(const MatchJob& job, const Work& work, Matches* matches) const {
-  const auto* const results = reinterpret_cast<const PackedNeighbour*>(results_.data());
-  const MatchOptions& options = job.options;
-  const bool with_ratio = options.ratio > 0.0f;
-  const auto max_distance = static_cast<uint32_t>(options.max_distance);
-  const size_t queries = job.query->feature_count();
-  matches->query_index.reserve(queries * static_cast<size_t>(options.k));
-  matches->train_index.reserve(queries * static_cast<size_t>(options.k));
-  matches->distance.reserve(queries * static_cast<size_t>(options.k));
-  for (size_t q = 0; q < queries; ++q) {
-    const PackedNeighbour* const list = results + work.nearest + q * static_cast<size_t>(work.k);
-    if (with_ratio &&
-        !PassesRatioTest(static_cast<int>(DistanceOfPacked(list[0])),
-                         static_cast<int>(DistanceOfPacked(list[1])), options.ratio)) {
-      continue;
-    }
-    for (int i = 0; i < options.k; ++i) {
-      const uint32_t distance = DistanceOfPacked(list[i]);
-      // Ascending, and kNoPackedNeighbour is farther than any limit.
-      if (distance > max_distance) break;
-      const uint32_t train = IndexOfPacked(list[i]);
-      if (options.cross_check && IndexOfPacked(results[work.reverse + train]) != q) continue;
-      matches->query_index.push_back(static_cast<uint32_t>(q));
-      matches->train_index.push_back(train);
-      matches->distance.push_back(distance);
-    }
-  }
+void Matcher::Finish(const Job& job, absl::Status status, SteadyTime begin, int64_t compute_ns) {
+  health_.Note(status);
+  load_.fetch_sub(LoadOf(job.request->job(job.index)), std::memory_order_relaxed);
+  job.request->answer(job.index).status = std::move(status);
+  job.request->Finish(job.index,
+                      {context_.device_name, begin, std::chrono::steady_clock::now(), compute_ns});
 }
 
 }  // namespace orbserve::gpu

@@ -39,15 +39,15 @@ constexpr int kTileBits = 32;
 constexpr int kSteps = kDescriptorBits / kTileBits;
 constexpr int kWarps = 16;
 constexpr int kThreads = kWarps * kWarpLanes;
-// Tiles of queries of a block: one for a single search of some thousand queries, so that every
-// multiprocessor has a block; two where two searches run side by side.
+// Tiles of queries of a block: two share the work of expanding the train set, a third of all; one
+// for a single search of some thousand queries, so that every multiprocessor has a block.
 constexpr int kTilesAlone = 1;
 constexpr int kTilesOfTwo = 2;
 constexpr int kProductShift = 6;  // products are +-2^6
 
-constexpr int kWantedBlocks = 132;  // multiprocessors of an H200; a block fills most of one
-constexpr int kLeastTrains = 512;   // that a block is worth having for: four tiles a warp
+constexpr int kLeastTrains = 512;  // that a block is worth having for: four tiles a warp
 constexpr int kMostTrainSplits = 128;
+static_assert(kTilesOfTwo * kTileQueries == kMostBlockQueries);
 
 // A distance less |a| lies in [-256, 256]: biased so that it is never negative.
 constexpr uint32_t kOne = 1u << kNeighbourIndexBits;
@@ -137,27 +137,19 @@ struct Direction {
   int train_count;
   int k;
   PackedNeighbour* nearest;
-  TwoBest* partial;   // [splits][query_count]
-  uint32_t* tickets;  // [query blocks]
 };
 
-// False when nothing is to be done. `index`: twice the pair, plus 1 for backwards.
+// False when nothing is to be done. `index`: the pair, and where there are two directions twice the
+// pair, plus 1 for backwards.
 __device__ bool FindDirection(const MatchParams& params, int index, Direction* direction) {
-  const MatchPair& pair = params.pair[index / 2];
-  auto* partial = reinterpret_cast<TwoBest*>(pair.scratch);
-  if (index % 2 == 0) {
-    *direction = {pair.query, pair.train,   pair.query_count, pair.train_count,
-                  params.k,   pair.nearest, partial,          pair.tickets};
+  const bool two = params.directions == 2;
+  const MatchPair& pair = params.pair[two ? index / 2 : index];
+  if (!two || index % 2 == 0) {
+    *direction = {pair.query,       pair.train, pair.query_count,
+                  pair.train_count, params.k,   pair.nearest};
     return true;
   }
-  *direction = {pair.train,
-                pair.query,
-                pair.train_count,
-                pair.query_count,
-                1,
-                pair.reverse,
-                partial + static_cast<int64_t>(kMostTrainSplits) * pair.query_count,
-                pair.tickets + DivUp(pair.query_count, kTileQueries)};
+  *direction = {pair.train, pair.query, pair.train_count, pair.query_count, 1, pair.reverse};
   return pair.reverse != nullptr;
 }
 
@@ -169,7 +161,7 @@ __device__ void StoreNearest(const Direction& pair, int query, const TwoBest& be
   }
 }
 
-// blockIdx.z: pair and direction.
+// blockIdx.x: queries, y: part of the train set, z: pair and direction.
 template <int kTiles>
 __global__ __launch_bounds__(kThreads,
                              1) void MatchTilesKernel(const __grid_constant__ MatchParams params) {
@@ -280,6 +272,11 @@ __global__ __launch_bounds__(kThreads,
   }
   __syncthreads();  // every warp has put in its best
   const int mine = first_query + thread;
+  // The blocks that share these queries, and each other group of blocks, have a ticket and partial
+  // results [split][query of the block].
+  const int shared_queries = static_cast<int>(blockIdx.z * gridDim.x + blockIdx.x);
+  TwoBest* const partial = reinterpret_cast<TwoBest*>(params.scratch) +
+                           shared_queries * params.train_splits * kBlockQueries + thread;
   if (thread < kBlockQueries && mine < pair.query_count) {
     TwoBest all = warp_best[0][thread];
 #pragma unroll
@@ -287,18 +284,17 @@ __global__ __launch_bounds__(kThreads,
     if (params.train_splits == 1) {
       StoreNearest(pair, mine, all);
     } else {
-      pair.partial[static_cast<int64_t>(blockIdx.y) * pair.query_count + mine] = all;
+      partial[static_cast<int>(blockIdx.y) * kBlockQueries] = all;
     }
   }
 
   const int splits = DivUp(pair.train_count, per_block);  // those that have something to do
-  if (params.train_splits > 1 && IsLastBlock(pair.tickets + blockIdx.x, splits)) {
+  if (params.train_splits > 1 && IsLastBlock(params.tickets + shared_queries, splits)) {
     if (thread < kBlockQueries && mine < pair.query_count) {
-      const TwoBest* partial = pair.partial + mine;
       TwoBest all = {kNoPackedNeighbour, kNoPackedNeighbour};
 #pragma unroll 8
       for (int split = 0; split < splits; ++split) {
-        all.Add(partial[static_cast<int64_t>(split) * pair.query_count]);
+        all.Add(partial[split * kBlockQueries]);
       }
       StoreNearest(pair, mine, all);
     }
@@ -357,12 +353,8 @@ __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchKernel(
 
 }  // namespace
 
-size_t MatchScratchBytes(int query_count, int train_count) {
-  return sizeof(TwoBest) * kMostTrainSplits * (static_cast<size_t>(query_count) + train_count);
-}
-
-size_t MatchTickets(int query_count, int train_count) {
-  return static_cast<size_t>(DivUp(query_count, kTileQueries) + DivUp(train_count, kTileQueries));
+bool MatchUsesTensorCores(const MatchParams& params) {
+  return params.tensor_cores && params.k <= 2 && params.descriptor_bytes == kDescriptorBits / 8;
 }
 
 absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
@@ -376,17 +368,24 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
     reverse = reverse || params.pair[i].reverse != nullptr;
   }
   const int rows = reverse ? Max(queries, trains) : queries;
-  if (!params.tensor_cores || params.k > 2 || params.descriptor_bytes != kDescriptorBits / 8) {
+  if (!MatchUsesTensorCores(params)) {
     const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
     SearchKernel<<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
     return CheckLaunch("SearchKernel");
   }
-  const int query_blocks = DivUp(rows, (reverse ? kTilesOfTwo : kTilesAlone) * kTileQueries);
+  params.directions = reverse ? 2 : 1;
+  const bool two_tiles = reverse || !params.split_trains ||
+                         DivUp(rows, kMostBlockQueries) * params.pairs >= kMostSplitBlocks;
+  const int query_blocks = DivUp(rows, (two_tiles ? kTilesOfTwo : kTilesAlone) * kTileQueries);
+  const int searches = params.directions * params.pairs;
   const int searched = reverse ? rows : trains;
-  params.train_splits = Clamp(kWantedBlocks / (query_blocks * params.pairs * (reverse ? 2 : 1)), 1,
-                              Min(DivUp(searched, kLeastTrains), kMostTrainSplits));
-  const dim3 grid(query_blocks, params.train_splits, 2 * params.pairs);
-  if (reverse) {
+  // Where it is more than 1, kMostSplitBlocks bounds the grid, and with it tickets and scratch.
+  params.train_splits = params.split_trains
+                            ? Clamp(kMostSplitBlocks / (query_blocks * searches), 1,
+                                    Min(DivUp(searched, kLeastTrains), kMostTrainSplits))
+                            : 1;
+  const dim3 grid(query_blocks, params.train_splits, searches);
+  if (two_tiles) {
     MatchTilesKernel<kTilesOfTwo><<<grid, kThreads, 0, stream>>>(params);
   } else {
     MatchTilesKernel<kTilesAlone><<<grid, kThreads, 0, stream>>>(params);

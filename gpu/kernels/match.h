@@ -33,26 +33,37 @@ struct MatchPair {
   PackedNeighbour* nearest;
   // Of all train descriptors their nearest query, [train_count]; null = not wanted.
   PackedNeighbour* reverse;
-  // Device memory: MatchScratchBytes(), and MatchTickets() numbers that are 0 before the launch and
-  // after it.
-  uint8_t* scratch;
-  uint32_t* tickets;
 };
 
 inline constexpr int kMaxMatchPairs = 24;  // of one launch; they travel as kernel parameters
+
+// Blocks of a launch that splits train sets, at most: the multiprocessors of an H200; a block fills
+// most of one. Launches of more blocks fill the device unsplit.
+inline constexpr int kMostSplitBlocks = 132;
+inline constexpr int kMostBlockQueries = 32;
+// What splitting takes of device memory, whatever the sizes: two partial neighbours for each query
+// of each block, and a number for each block that is 0 before a launch and after it.
+inline constexpr size_t kMatchScratchBytes =
+    size_t{kMostSplitBlocks} * kMostBlockQueries * 2 * sizeof(PackedNeighbour);
+inline constexpr size_t kMatchTicketBytes = kMostSplitBlocks * sizeof(uint32_t);
 
 struct MatchParams {
   MatchPair pair[kMaxMatchPairs];
   int32_t pairs;
   int32_t k;                 // 1..16
-  int32_t train_splits;      // set by LaunchMatch
   int32_t descriptor_bytes;  // 4 or 32
   bool tensor_cores;         // the device multiplies 8-bit matrices (compute capability >= 8.0)
+  bool split_trains;         // may share a train set out among blocks, to fill the device
+  // Device memory: kMatchScratchBytes and kMatchTicketBytes, of one launch at a time.
+  uint8_t* scratch;
+  uint32_t* tickets;
+  // Set by LaunchMatch.
+  int32_t train_splits;
+  int32_t directions;  // 2 where any pair wants its reverse
 };
 
-// Scratch and tickets that one pair takes.
-size_t MatchTickets(int query_count, int train_count);
-size_t MatchScratchBytes(int query_count, int train_count);
+// Whether pairs are matched on the tensor cores.
+bool MatchUsesTensorCores(const MatchParams& params);
 
 // The k nearest train descriptors of every query, and backwards the nearest query of every train
 // descriptor where wanted.
