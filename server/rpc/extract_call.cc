@@ -25,6 +25,7 @@ void ExtractCall::Start() {
   FrameSource source;
   source.deadline = DeadlineOf(*context_);
   source.frame = ExtractMessages::Share(context_, &request_.frame());
+  source.message_bytes = request_.ByteSizeLong();
   source.refusal = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_ASSIGN_OR_RETURN(source.client, ClientOf(*context_));

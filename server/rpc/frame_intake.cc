@@ -3,6 +3,7 @@
 
 #include "server/rpc/frame_intake.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "features/errors.h"
@@ -60,10 +61,13 @@ Batcher::Ticket FrameIntake::Submit(FrameSource source, ExtractDone done) {
   FrameAdmission admission;
   admission.client = task->source.client;
   admission.deadline = task->source.deadline;
-  size_t message_bytes =
-      task->source.frame->pixels().size() + task->source.frame->mask().pixels().size();
-  for (const BytePiece piece : task->source.pixels) message_bytes += piece.size();
-  admission.message_bytes = static_cast<int64_t>(message_bytes);
+  const v1::Frame& frame = *task->source.frame;
+  size_t pieces_bytes = 0;
+  for (const BytePiece piece : task->source.pixels) pieces_bytes += piece.size();
+  admission.image_bytes =
+      static_cast<int64_t>(frame.pixels().size() + frame.mask().pixels().size() + pieces_bytes);
+  admission.message_bytes = static_cast<int64_t>(
+      std::max(frame.ByteSizeLong() + pieces_bytes, task->source.message_bytes));
   admission.done = [task, done = std::move(done)](FrameOutcome outcome) mutable {
     std::move(done)({std::move(outcome), std::chrono::nanoseconds(task->decode_ns.load())});
   };

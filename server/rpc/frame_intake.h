@@ -35,6 +35,9 @@ struct FrameSource {
   std::shared_ptr<const v1::Frame> frame;  // shares the ownership of its message
   // The frame's pixels where they are not in `frame`, borrowed until Submit() returns.
   absl::Span<const BytePiece> pixels;
+  // Of the message that the frame came with, `pixels` included, where it has more in it than the
+  // frame.
+  size_t message_bytes = 0;
   bool keep_state = false;
   // Not OK: why the call that the frame came with cannot be served. The frame is counted and fails
   // with it; `pipeline` may be null.

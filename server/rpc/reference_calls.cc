@@ -53,6 +53,7 @@ void PutReferenceCall::Start() {
     source.client = client_;
     source.deadline = DeadlineOf(*context_);
     source.frame = PutReferenceMessages::Share(context_, &request_.frame());
+    source.message_bytes = request_.ByteSizeLong();
     ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
       if (outcome.frame.status.ok()) {
         // A copy of its own size: what the backend answers with may have room for many more

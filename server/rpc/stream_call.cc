@@ -234,6 +234,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
   source.pixels = splitter_.pixels();
+  source.message_bytes = request_.Length();
 
   const uint64_t index = session_->AddFrame(entry.sequence, entry.match, source.deadline);
   {

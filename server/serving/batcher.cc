@@ -77,7 +77,7 @@ Batcher::~Batcher() {
 }
 
 absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
-  observer_->OnFrameReceived(admission.message_bytes);
+  observer_->OnFrameReceived(admission.image_bytes);
   absl::Status refusal;
   Ticket ticket = 0;
   bool wake_earlier = false;

@@ -91,6 +91,7 @@ using FrameDone = absl::AnyInvocable<void(FrameOutcome) &&>;
 struct FrameAdmission {
   std::string client;            // whose turn it takes
   SteadyTime deadline = kNever;  // answered no later than this unless launched before
+  int64_t image_bytes = 0;       // its pixels and mask as they were sent
   int64_t message_bytes = 0;     // what it holds in memory until it is launched
   FrameDone done;
 };

@@ -22,7 +22,7 @@ class ServingObserver {
 
   // Every frame is received once and finished once: at rest the number of the former is the sum of
   // the latter over all outcomes.
-  virtual void OnFrameReceived(int64_t /*message_bytes*/) {}
+  virtual void OnFrameReceived(int64_t /*image_bytes*/) {}
   virtual void OnFrameFinished(const absl::Status& /*outcome*/, size_t /*feature_count*/) {}
   // Change of the number of frames that are admitted and not yet handed to the backend.
   virtual void OnQueueChanged(int /*change*/) {}

@@ -497,6 +497,30 @@ TEST_F(CallsTest, AFullQueueSaysWhenToTryAgain) {
             absl::StrCat(details.retry_after_ms()));
 }
 
+TEST_F(CallsTest, TheQueueIsBoundedByWholeMessagesAndImagesAreCounted) {
+  server::Config config;
+  config.mutable_batching()->set_max_queue_bytes(1 << 20);
+  StartServer(config);
+  v1::ExtractRequest request;
+  *request.mutable_frame() = MakeFrame(160, 120, 1);
+  v1::ExtractResponse response;
+  EXPECT_TRUE(Extract(request, &response).ok());
+  EXPECT_EQ(Metric("orbserve_received_bytes_total"), 160 * 120);
+  // What the server does not know is held as well, in the frame or beside it.
+  v1::ExtractRequest unknown = request;
+  unknown.GetReflection()->MutableUnknownFields(&unknown)->AddLengthDelimited(
+      1000, std::string(1 << 20, 'x'));
+  EXPECT_EQ(Details(Extract(unknown, &response)).reason(), "QUEUE_FULL");
+  v1::ExtractRequest given = request;
+  for (int i = 0; i < 100'000; ++i) {
+    given.mutable_frame()->mutable_keypoints()->add_x(40);
+    given.mutable_frame()->mutable_keypoints()->add_y(40);
+    given.mutable_frame()->mutable_keypoints()->add_angle(1);
+  }
+  EXPECT_EQ(Details(Extract(given, &response)).reason(), "QUEUE_FULL");
+  EXPECT_EQ(Metric("orbserve_received_bytes_total"), 3 * 160 * 120);
+}
+
 TEST_F(CallsTest, TheInProcessChannelGivesTheSameAnswer) {
   v1::ExtractRequest request;
   *request.mutable_frame() = MakeFrame(320, 240, 3);
