@@ -38,10 +38,11 @@ int64_t QuarterOfMemory() {
 
 class GpuBackend final : public FeatureBackend {
  public:
-  explicit GpuBackend(const GpuBackendOptions& options)
+  GpuBackend(const GpuBackendOptions& options, int first_device)
       : options_(options),
-        inputs_(std::make_shared<InputPool>(
-            options.input_budget_bytes > 0 ? options.input_budget_bytes : QuarterOfMemory())),
+        inputs_(std::make_shared<InputPool>(first_device, options.input_budget_bytes > 0
+                                                              ? options.input_budget_bytes
+                                                              : QuarterOfMemory())),
         results_(std::make_shared<Recycling<FrameResult>>()) {}
 
   absl::Status Start(const std::vector<int>& ordinals) {
@@ -239,7 +240,7 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBacken
   ORBSERVE_RETURN_IF_ERROR(
       CheckRange<int64_t>("input_budget_bytes", options.input_budget_bytes, 0, kMost));
   ORBSERVE_ASSIGN_OR_RETURN(const std::vector<int> ordinals, ChooseDevices(options.devices));
-  auto backend = std::make_unique<GpuBackend>(options);
+  auto backend = std::make_unique<GpuBackend>(options, ordinals[0]);
   ORBSERVE_RETURN_IF_ERROR(backend->Start(ordinals));
   return backend;
 }

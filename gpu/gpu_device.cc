@@ -34,8 +34,7 @@ absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Create(
 absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
                               const GpuBackendOptions& options,
                               std::shared_ptr<Recycling<FrameResult>> results) {
-  const DeviceGuard guard(ordinal);
-  ORBSERVE_RETURN_IF_ERROR(guard.status());
+  ORBSERVE_RETURN_IF_ERROR(UseDevice(ordinal));
   cudaDeviceProp properties;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, ordinal));
   ORBSERVE_ASSIGN_OR_RETURN(const int architecture,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "features/host_device.h"
+#include "gpu/runtime/device.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -70,6 +71,9 @@ InputPool::Slab* InputPool::FindOrAddSlab(size_t slot_bytes, absl::Status* statu
   size_t wanted = kFirstSlabBytes;
   for (const Slab& slab : slabs) wanted = std::max(wanted, 2 * slab.memory.size_bytes());
   const size_t slots = std::max<size_t>(1, std::min(wanted, kLargestSlabBytes) / slot_bytes);
+  // Slots are leased by threads that have had nothing to do with a device.
+  *status = UseDevice(device_);
+  if (!status->ok()) return nullptr;
   // First as wanted, then after idle slabs of other sizes went, then a single slot.
   auto memory = PinnedBuffer::Create(slots * slot_bytes, budget_);
   if (!memory.ok()) {

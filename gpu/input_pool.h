@@ -41,8 +41,9 @@ class PinnedSlot final : public InputSlot {
 // slot is back.
 class InputPool : public std::enable_shared_from_this<InputPool> {
  public:
-  explicit InputPool(int64_t budget_bytes)
-      : budget_(std::make_shared<MemoryBudget>(budget_bytes)) {}
+  // `device`: the one that memory is pinned through; every device can read it.
+  InputPool(int device, int64_t budget_bytes)
+      : device_(device), budget_(std::make_shared<MemoryBudget>(budget_bytes)) {}
 
   // INVALID_ARGUMENT when the size is no image's; RESOURCE_EXHAUSTED when the slots in use leave no
   // room for another of this size.
@@ -61,6 +62,7 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   void FreeIdleSlabs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveBack(PinnedSlot* slot, Slab* slab);
 
+  const int device_;
   const std::shared_ptr<MemoryBudget> budget_;
   absl::Mutex mutex_;
   std::map<size_t, Slabs> slabs_ ABSL_GUARDED_BY(mutex_);  // by bytes of a slot

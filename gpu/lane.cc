@@ -31,8 +31,7 @@ size_t Reserve(size_t bytes, size_t* end) {
 
 absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(const LaneContext& context, int index,
                                                    size_t graph_index) {
-  const DeviceGuard guard(context.device);
-  ORBSERVE_RETURN_IF_ERROR(guard.status());
+  ORBSERVE_RETURN_IF_ERROR(UseDevice(context.device));
   std::unique_ptr<Lane> lane(new Lane(context, index, graph_index));
   ORBSERVE_ASSIGN_OR_RETURN(lane->stream_, Stream::Create());
   ORBSERVE_ASSIGN_OR_RETURN(lane->side_stream_, Stream::Create());
@@ -103,8 +102,7 @@ absl::StatusOr<const Graph*> Lane::GraphFor(GpuPlan* plan, const GraphKind& kind
 }
 
 absl::Status Lane::Prepare(GpuPlan* plan) {
-  const DeviceGuard guard(context_.device);
-  ORBSERVE_RETURN_IF_ERROR(guard.status());
+  ORBSERVE_RETURN_IF_ERROR(UseDevice(context_.device));
   const int largest = ClassOfFrames(plan->max_batch_frames());
   ORBSERVE_RETURN_IF_ERROR(EnsureArena(plan->Layout({largest, /*masks=*/true}).total));
   for (int c = 0; c <= largest; ++c) ORBSERVE_RETURN_IF_ERROR(GraphFor(plan, {c}).status());
@@ -113,7 +111,6 @@ absl::Status Lane::Prepare(GpuPlan* plan) {
 
 void Lane::Launch(FrameBatch* batch) {
   const TraceRange trace("launch batch");
-  const DeviceGuard guard(context_.device);
   batch->answer.cost.backend = kBackendName;
   batch->answer.cost.device = context_.device_name;
   batch->answer.cost.lane = index_;
@@ -121,7 +118,7 @@ void Lane::Launch(FrameBatch* batch) {
   batch->side = next_side_;
   next_side_ ^= 1;
   Side* const side = &sides_[batch->side];
-  batch->status = guard.status();
+  batch->status = UseDevice(context_.device);
   if (batch->status.ok()) {
     PrepareJobs(batch, side);
     batch->status = LaunchPrepared(batch, side);
@@ -249,10 +246,12 @@ absl::Status Lane::CopyInputs(const FrameBatch& batch, Side* side) {
 void Lane::Wait(FrameBatch* batch) {
   if (batch->status.ok() && batch->frames_on_device > 0) {
     const TraceRange trace("wait for batch");
-    const DeviceGuard guard(context_.device);
     BatchCost& cost = batch->answer.cost;
     const auto spin = batch->frames_on_device <= kMostSpinFrames ? kSpin : kSpin.zero();
-    batch->status = end_.Wait(cost.busy_begin + context_.deadline, spin);
+    batch->status = UseDevice(context_.device);
+    if (batch->status.ok()) {
+      batch->status = end_.Wait(cost.busy_begin + context_.deadline, spin);
+    }
     if (batch->status.ok()) {
       const auto upload = uploaded_.ElapsedSince(begin_);
       const auto compute = end_.ElapsedSince(uploaded_);

@@ -88,8 +88,7 @@ absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
   plan->max_batch_frames_ = std::min(limits.max_batch_frames, FramesOfClass(batch_class));
 
   for (size_t i = 0; i < limits.devices.size(); ++i) {
-    const DeviceGuard guard(limits.devices[i]);
-    ORBSERVE_RETURN_IF_ERROR(guard.status());
+    ORBSERVE_RETURN_IF_ERROR(UseDevice(limits.devices[i]));
     ORBSERVE_ASSIGN_OR_RETURN(
         DeviceBuffer taps, DeviceBuffer::Create(limits.devices[i], table.size() * sizeof(table[0]),
                                                 limits.budgets[i]));

@@ -38,8 +38,7 @@ absl::StatusOr<DeviceBuffer> DeviceBuffer::Create(int device, size_t bytes,
   DeviceBuffer buffer;
   if (bytes == 0) return buffer;
   ORBSERVE_RETURN_IF_ERROR(TakeFrom(budget.get(), bytes));
-  const DeviceGuard guard(device);
-  absl::Status status = guard.status();
+  absl::Status status = UseDevice(device);
   void* data = nullptr;
   if (status.ok()) status = StatusFromCuda(cudaMalloc(&data, bytes), "cudaMalloc");
   if (!status.ok()) {
@@ -66,7 +65,7 @@ DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
 void DeviceBuffer::Reset() noexcept {
   if (data_ == nullptr) return;
   if (!Leaks()) {
-    const DeviceGuard guard(device_);
+    UseDevice(device_).IgnoreError();  // cudaFree has a result of its own
     LogIfFailed(cudaFree(data_), "cudaFree");
   }
   if (budget_ != nullptr) budget_->Return(static_cast<int64_t>(size_bytes_));
@@ -81,8 +80,11 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Create(size_t bytes,
   if (bytes == 0) return buffer;
   ORBSERVE_RETURN_IF_ERROR(TakeFrom(budget.get(), bytes));
   void* data = nullptr;
-  const absl::Status status = StatusFromCuda(
-      cudaHostAlloc(&data, bytes, cudaHostAllocPortable | cudaHostAllocMapped), "cudaHostAlloc");
+  absl::Status status = StatusFromCuda(cudaGetDevice(&buffer.device_), "cudaGetDevice");
+  if (status.ok()) {
+    status = StatusFromCuda(
+        cudaHostAlloc(&data, bytes, cudaHostAllocPortable | cudaHostAllocMapped), "cudaHostAlloc");
+  }
   if (!status.ok()) {
     if (budget != nullptr) budget->Return(static_cast<int64_t>(bytes));
     return status;
@@ -97,6 +99,7 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Create(size_t bytes,
 PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
   if (this == &other) return *this;
   Reset();
+  device_ = other.device_;
   data_ = std::exchange(other.data_, nullptr);
   size_bytes_ = std::exchange(other.size_bytes_, 0);
   budget_ = std::move(other.budget_);
@@ -105,7 +108,10 @@ PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
 
 void PinnedBuffer::Reset() noexcept {
   if (data_ == nullptr) return;
-  if (!Leaks()) LogIfFailed(cudaFreeHost(data_), "cudaFreeHost");
+  if (!Leaks()) {
+    UseDevice(device_).IgnoreError();  // as above
+    LogIfFailed(cudaFreeHost(data_), "cudaFreeHost");
+  }
   if (budget_ != nullptr) budget_->Return(static_cast<int64_t>(size_bytes_));
   data_ = nullptr;
   size_bytes_ = 0;

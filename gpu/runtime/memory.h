@@ -59,6 +59,7 @@ class DeviceBuffer {
 };
 
 // Page-locked host memory that every device of the process can read and write at the same address.
+// Made and freed through the device that is current when it is made.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -73,6 +74,7 @@ class PinnedBuffer {
   void Reset() noexcept;
 
  private:
+  int device_ = 0;
   uint8_t* data_ = nullptr;
   size_t size_bytes_ = 0;
   std::shared_ptr<MemoryBudget> budget_;

@@ -9,6 +9,7 @@
 
 #include "features/errors.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/device.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -20,28 +21,34 @@ void SleepPrecisely() {
   (void)told;
 }
 
+// For destructors: what belongs to a device is destroyed with that device current.
+template <typename Handle>
+void Destroy(int device, Handle handle, cudaError_t (*destroy)(Handle), const char* call) {
+  if (handle == nullptr || Leaks()) return;
+  UseDevice(device).IgnoreError();  // `destroy` has a result of its own
+  LogIfFailed(destroy(handle), call);
+}
+
 }  // namespace
 
 absl::StatusOr<Stream> Stream::Create() {
   Stream stream;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDevice(&stream.device_));
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&stream.stream_, cudaStreamNonBlocking));
   return stream;
 }
 
-Stream::~Stream() {
-  if (stream_ != nullptr && !Leaks()) LogIfFailed(cudaStreamDestroy(stream_), "cudaStreamDestroy");
-}
+Stream::~Stream() { Destroy(device_, stream_, &cudaStreamDestroy, "cudaStreamDestroy"); }
 
 absl::StatusOr<Event> Event::Create(Timing timing) {
   Event event;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDevice(&event.device_));
   const unsigned flags = timing == Timing::kOn ? cudaEventDefault : cudaEventDisableTiming;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&event.event_, flags));
   return event;
 }
 
-Event::~Event() {
-  if (event_ != nullptr && !Leaks()) LogIfFailed(cudaEventDestroy(event_), "cudaEventDestroy");
-}
+Event::~Event() { Destroy(device_, event_, &cudaEventDestroy, "cudaEventDestroy"); }
 
 absl::Status Event::Record(cudaStream_t stream) const {
   return StatusFromCuda(cudaEventRecord(event_, stream), "cudaEventRecord");
@@ -71,11 +78,12 @@ absl::StatusOr<int64_t> Event::ElapsedSince(const Event& begin) const {
 
 absl::StatusOr<Graph> Graph::Capture(cudaStream_t stream,
                                      absl::FunctionRef<absl::Status(cudaStream_t)> enqueue) {
+  Graph graph;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDevice(&graph.device_));
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   const absl::Status enqueued = enqueue(stream);
   cudaGraph_t captured = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
-  Graph graph;
   absl::Status status = enqueued.ok() ? StatusFromCuda(ended, "cudaStreamEndCapture") : enqueued;
   if (status.ok()) {
     status = StatusFromCuda(cudaGraphInstantiate(&graph.executable_, captured, 0),
@@ -86,10 +94,7 @@ absl::StatusOr<Graph> Graph::Capture(cudaStream_t stream,
   return graph;
 }
 
-Graph::~Graph() {
-  if (executable_ != nullptr && !Leaks())
-    LogIfFailed(cudaGraphExecDestroy(executable_), "cudaGraphExecDestroy");
-}
+Graph::~Graph() { Destroy(device_, executable_, &cudaGraphExecDestroy, "cudaGraphExecDestroy"); }
 
 absl::Status Graph::Launch(cudaStream_t stream) const {
   return StatusFromCuda(cudaGraphLaunch(executable_, stream), "cudaGraphLaunch");

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Owners of streams, events and graphs. Each belongs to the device that was current when it was
-// made, and every call is made with that device current.
+// made, and every call is made with that device current; destructors see to it themselves.
 
 #ifndef ORBSERVE_GPU_RUNTIME_STREAM_H_
 #define ORBSERVE_GPU_RUNTIME_STREAM_H_
@@ -24,14 +24,16 @@ class Stream {
   Stream() = default;
   static absl::StatusOr<Stream> Create();
   ~Stream();
-  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  Stream(Stream&& other) noexcept { *this = std::move(other); }
   Stream& operator=(Stream&& other) noexcept {
+    std::swap(device_, other.device_);
     std::swap(stream_, other.stream_);
     return *this;
   }
   cudaStream_t get() const { return stream_; }
 
  private:
+  int device_ = 0;
   cudaStream_t stream_ = nullptr;
 };
 
@@ -42,8 +44,9 @@ class Event {
   Event() = default;
   static absl::StatusOr<Event> Create(Timing timing);
   ~Event();
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event(Event&& other) noexcept { *this = std::move(other); }
   Event& operator=(Event&& other) noexcept {
+    std::swap(device_, other.device_);
     std::swap(event_, other.event_);
     return *this;
   }
@@ -61,6 +64,7 @@ class Event {
   absl::StatusOr<int64_t> ElapsedSince(const Event& begin) const;
 
  private:
+  int device_ = 0;
   cudaEvent_t event_ = nullptr;
 };
 
@@ -72,8 +76,9 @@ class Graph {
   static absl::StatusOr<Graph> Capture(cudaStream_t stream,
                                        absl::FunctionRef<absl::Status(cudaStream_t)> enqueue);
   ~Graph();
-  Graph(Graph&& other) noexcept : executable_(std::exchange(other.executable_, nullptr)) {}
+  Graph(Graph&& other) noexcept { *this = std::move(other); }
   Graph& operator=(Graph&& other) noexcept {
+    std::swap(device_, other.device_);
     std::swap(executable_, other.executable_);
     return *this;
   }
@@ -82,6 +87,7 @@ class Graph {
   absl::Status Launch(cudaStream_t stream) const;
 
  private:
+  int device_ = 0;
   cudaGraphExec_t executable_ = nullptr;
 };
 
