@@ -31,8 +31,8 @@ struct MutableImageView {
 
   ORBSERVE_HOST_DEVICE uint8_t* Row(int y) const { return data + y * pitch_bytes; }
   ORBSERVE_HOST_DEVICE bool empty() const { return data == nullptr; }
-  ORBSERVE_HOST_DEVICE operator ImageView()
-      const {  // NOLINT(google-explicit-constructor): a view of a view
+  // NOLINTNEXTLINE(google-explicit-constructor): a view of a view
+  ORBSERVE_HOST_DEVICE operator ImageView() const {
     return {data, width_px, height_px, pitch_bytes};
   }
 };

@@ -28,7 +28,7 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_byt
   // Without O_NONBLOCK a pipe that nobody writes to would be waited for here.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return Refusal(path, std::strerror(errno));
-  const auto close_file = absl::MakeCleanup([file] { close(file); });
+  const absl::Cleanup close_file = [file] { close(file); };
   struct stat info = {};
   if (fstat(file, &info) != 0) return Refusal(path, std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return Refusal(path, std::strerror(EISDIR));

@@ -273,8 +273,9 @@ bool Rescue::MoveToFallback(std::shared_ptr<const FrameState>* state) {
   auto features = primary_.ExportState(**state);
   if (!features.ok()) return fallback_.ExportState(**state).ok();  // there already
   auto moved = fallback_.ImportState(*std::move(features));
-  if (moved.ok()) *state = *std::move(moved);
-  return moved.ok();
+  if (!moved.ok()) return false;
+  *state = *std::move(moved);
+  return true;
 }
 
 void Rescue::RescueAll() {
