@@ -65,20 +65,25 @@ struct Point {
   float response;
 };
 
-// Copies the patch round (x, y); all of it lies inside the image.
+// Copies the rows y - kRows to y + kRows of the patch round (x, y). They lie inside the image; the
+// columns do when all rows are copied. When fewer are, for an angle alone, keypoints come nearer to
+// the edge than kPatchRadius, and what is read beside it belongs to the rows above and below and is
+// not used.
+template <int kRows>
 __device__ void LoadPatch(const uint8_t* __restrict__ image, int pitch, int x, int y,
                           uint32_t* __restrict__ patch) {
+  constexpr int kFirst = (kPatchRadius - kRows) * kPatchWords;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const auto corner = reinterpret_cast<uintptr_t>(
-      image + static_cast<int64_t>(y - kPatchRadius) * pitch + x - kPatchRadius);
+  const auto corner = reinterpret_cast<uintptr_t>(image + static_cast<int64_t>(y - kRows) * pitch +
+                                                  x - kPatchRadius);
   const auto shift = static_cast<uint32_t>(corner & 3) * 8;
   const auto* aligned = reinterpret_cast<const uint8_t*>(corner & ~uintptr_t{3});
 #pragma unroll 5
-  for (int i = lane; i < kPatchSide * kPatchWords; i += kWarpLanes) {
+  for (int i = lane; i < (2 * kRows + 1) * kPatchWords; i += kWarpLanes) {
     const int row = i / kPatchWords;
     const int word = i % kPatchWords;
     const auto* source = reinterpret_cast<const uint32_t*>(aligned + row * pitch) + word;
-    patch[i] = __funnelshift_r(source[0], source[1], shift);
+    patch[kFirst + i] = __funnelshift_r(source[0], source[1], shift);
   }
 }
 
@@ -320,8 +325,10 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
 
     if (given) {
       LoadPatchMirrored(image, level, point.x, point.y, mine.patch);
-    } else if (params.describe || params.orient) {
-      LoadPatch(image, level.pitch_bytes, point.x, point.y, mine.patch);
+    } else if (params.describe) {
+      LoadPatch<kPatchRadius>(image, level.pitch_bytes, point.x, point.y, mine.patch);
+    } else if (params.orient) {
+      LoadPatch<algo::kCentroidRadiusPx>(image, level.pitch_bytes, point.x, point.y, mine.patch);
     }
     __syncwarp();  // the patch is complete
     if (params.orient && !given) point.angle_deg = Angle(mine.patch);

@@ -62,6 +62,8 @@ absl::Status Event::Wait(std::chrono::steady_clock::time_point deadline,
   while (true) {
     const cudaError_t result = cudaEventQuery(event_);
     if (result != cudaErrorNotReady) return StatusFromCuda(result, "cudaEventQuery");
+    // No failure, and yet some runtimes keep it for the check of the thread's next launch.
+    (void)cudaGetLastError();
     const auto now = std::chrono::steady_clock::now();
     if (now > deadline) {
       return MakeError(ErrorReason::kDeviceLost, "the device did not finish its work in time");
