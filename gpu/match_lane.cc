@@ -93,8 +93,7 @@ void Filter(const MatchOptions& options, int k, int first, int count,
 
 absl::StatusOr<std::unique_ptr<MatchLane>> MatchLane::Create(const LaneContext& context,
                                                              const Device& device) {
-  const DeviceGuard guard(context.device);
-  ORBSERVE_RETURN_IF_ERROR(guard.status());
+  ORBSERVE_RETURN_IF_ERROR(UseDevice(context.device));
   std::unique_ptr<MatchLane> lane(new MatchLane(context, device));
   ORBSERVE_ASSIGN_OR_RETURN(lane->stream_, Stream::Create());
   ORBSERVE_ASSIGN_OR_RETURN(lane->begin_, Event::Create(Event::Timing::kOn));
@@ -261,8 +260,7 @@ void MatchLane::Compute(std::vector<MatchWork>* works,
   const TraceRange trace("match pairs");
   uploads_.clear();
   staged_bytes_ = 0;
-  const DeviceGuard guard(context_.device);
-  absl::Status status = guard.status();
+  absl::Status status = UseDevice(context_.device);
   if (status.ok()) status = begin_.Record(stream_.get());
   double distances = 0.0;
   for (MatchWork& work : *works) {
@@ -286,6 +284,7 @@ void MatchLane::Compute(std::vector<MatchWork>* works,
       work.status = status;
       if (status.ok()) Finish(elapsed_ns / distances, &work);
     }
+    work.LetGo();
     answered(work);
   }
 }
@@ -359,8 +358,7 @@ absl::Status MatchLane::RunSlices(const Pass& pass,
 
 absl::Status MatchLane::Slices(MatchWork* work,
                                absl::FunctionRef<absl::StatusOr<bool>()> before_slice) {
-  const DeviceGuard guard(context_.device);
-  ORBSERVE_RETURN_IF_ERROR(guard.status());
+  ORBSERVE_RETURN_IF_ERROR(UseDevice(context_.device));
   const absl::Status checked = Guarded([&] { return Check(work); });
   if (!uploads_.empty()) {
     const absl::Status waited = Wait(std::chrono::microseconds(0));
@@ -400,6 +398,7 @@ void MatchLane::ComputeInSlices(MatchWork* work,
   staged_bytes_ = 0;
   work->status = Slices(work, before_slice);
   if (!work->status.ok()) *work->matches = {};
+  work->LetGo();
 }
 
 }  // namespace orbserve::gpu

@@ -40,6 +40,12 @@ struct MatchWork {
   int k = 0;           // neighbours to find; 0 = there is nothing to compare
   size_t nearest = 0;  // places in the lane's results
   size_t reverse = 0;
+
+  // Of the memory, which whoever gets the answer may need.
+  void LetGo() {
+    query.reset();
+    train.reset();
+  }
 };
 
 // Not thread-safe: one thread at a time works for a lane. None of its calls throws.

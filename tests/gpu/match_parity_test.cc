@@ -1,0 +1,315 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The CUDA backend's matches are the CPU backend's: every option, any number of pairs, from any
+// thread; and a large pair holds up nothing.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "features/backend.h"
+#include "tests/gpu/gpu_test_support.h"
+
+namespace orbserve::gpu {
+namespace {
+
+using FeatureSet = std::shared_ptr<const Features>;
+
+// Random descriptors; with few `kinds` (0 = any) there are many ties.
+FeatureSet MakeSet(size_t count, int bytes, unsigned kinds, std::mt19937* random) {
+  auto features = std::make_shared<Features>();
+  features->descriptor_bytes = bytes;
+  features->Resize(count);
+  for (size_t i = 0; i < features->descriptors.size(); ++i) {
+    const auto any = static_cast<unsigned>((*random)());
+    features->descriptors[i] = static_cast<uint8_t>(kinds == 0   ? any
+                                                    : i % 32 < 2 ? any % kinds
+                                                                 : 7);
+  }
+  return features;
+}
+
+std::vector<MatchOptions> EveryOption() {
+  return {{1},
+          {2},
+          {3},
+          {16},
+          {1, 0.8f},
+          {1, 1.0f, true},
+          {1, 0.0f, true},
+          {2, 0.0f, false, 100},
+          {1, 0.9f, true, 120}};
+}
+
+struct Pair {
+  FeatureSet query;
+  FeatureSet train;
+  MatchOptions options;
+};
+
+class MatchParityTest : public GpuTest {
+ protected:
+  using Flag = std::shared_ptr<std::atomic<bool>>;
+
+  static std::future<MatchBatchAnswer> Submit(FeatureBackend& backend, std::vector<MatchJob> jobs) {
+    auto promise = std::make_shared<std::promise<MatchBatchAnswer>>();
+    std::future<MatchBatchAnswer> answer = promise->get_future();
+    backend.SubmitMatches(std::move(jobs), [promise](MatchBatchAnswer given) {
+      promise->set_value(std::move(given));
+    });
+    return answer;
+  }
+
+  // As one request, each set imported once.
+  static std::vector<MatchJob> Import(FeatureBackend& backend, const std::vector<Pair>& pairs,
+                                      const Flag& cancelled = nullptr) {
+    std::vector<std::pair<FeatureSet, std::shared_ptr<const FrameState>>> states;
+    const auto state = [&](const FeatureSet& set) {
+      const auto known = std::find_if(states.begin(), states.end(),
+                                      [&](const auto& entry) { return entry.first == set; });
+      if (known != states.end()) return known->second;
+      states.emplace_back(set, *backend.ImportState(set));
+      return states.back().second;
+    };
+    std::vector<MatchJob> jobs;
+    for (const Pair& pair : pairs) {
+      jobs.push_back({state(pair.query), state(pair.train), pair.options, cancelled});
+    }
+    return jobs;
+  }
+
+  static MatchBatchAnswer Match(FeatureBackend& backend, const std::vector<Pair>& pairs) {
+    return Submit(backend, Import(backend, pairs)).get();
+  }
+
+  static void ExpectEqual(const std::vector<Pair>& pairs, const MatchBatchAnswer& expected,
+                          const MatchBatchAnswer& actual) {
+    ASSERT_EQ(actual.pairs.size(), pairs.size());
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const MatchOptions& options = pairs[i].options;
+      SCOPED_TRACE(::testing::Message()
+                   << "pair " << i << " of " << pairs.size() << ": " << pairs[i].query->count()
+                   << " x " << pairs[i].train->count() << " of " << pairs[i].query->descriptor_bytes
+                   << " bytes, k " << options.k << " ratio " << options.ratio
+                   << (options.cross_check ? " cross-check" : "") << " distance "
+                   << options.max_distance);
+      EXPECT_EQ(expected.pairs[i].status, actual.pairs[i].status);
+      EXPECT_TRUE(SameMatches(expected.pairs[i].matches, actual.pairs[i].matches));
+    }
+  }
+
+  void ExpectSame(const std::vector<Pair>& pairs) {
+    ExpectEqual(pairs, Match(*cpu_, pairs), Match(*gpu_, pairs));
+  }
+
+  // Pairs of all sizes up to `largest`, none and one often among them.
+  static std::vector<Pair> RandomPairs(int count, unsigned largest, std::mt19937* random) {
+    const auto one_of = [&](unsigned n) { return static_cast<unsigned>((*random)()) % n; };
+    const std::vector<MatchOptions> options = EveryOption();
+    std::vector<FeatureSet> sets[2];
+    for (unsigned i = 0; i < 24; ++i) {
+      const size_t rows = one_of(4) == 0 ? one_of(3) : one_of(1 + one_of(largest));
+      sets[i % 2].push_back(MakeSet(rows, i % 2 == 0 ? 32 : 4, one_of(2) == 0 ? 0 : 3, random));
+    }
+    std::vector<Pair> pairs;
+    for (int i = 0; i < count; ++i) {
+      const auto& kind = sets[one_of(4) == 0 ? 1 : 0];
+      // Now and then of two kinds, which is an error of that pair.
+      const auto& other = one_of(16) == 0 ? sets[1] : kind;
+      pairs.push_back({kind[one_of(12)], other[one_of(12)], options[one_of(9)]});
+    }
+    return pairs;
+  }
+};
+
+TEST_F(MatchParityTest, EveryOptionAtTheEdgesOfBlocks) {
+  std::mt19937 random(17);
+  for (const auto& [queries, trains] : std::vector<std::pair<int, int>>{{1, 1},
+                                                                        {1, 2},
+                                                                        {5, 1},
+                                                                        {7, 300},
+                                                                        {129, 127},
+                                                                        {2000, 2000},
+                                                                        {513, 1025},
+                                                                        {33, 5000},
+                                                                        {0, 5},
+                                                                        {5, 0}}) {
+    for (const int bytes : {32, 4}) {
+      for (const unsigned kinds : {0u, 3u}) {
+        const auto query = MakeSet(static_cast<size_t>(queries), bytes, kinds, &random);
+        const auto train = MakeSet(static_cast<size_t>(trains), bytes, kinds, &random);
+        std::vector<Pair> pairs;
+        for (const MatchOptions& options : EveryOption()) {
+          pairs.push_back({query, train, options});
+          ExpectSame({pairs.back()});  // alone, which splits train sets
+        }
+        ExpectSame(pairs);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_F(MatchParityTest, ManyPairsOfUnequalSizesInOneRequest) {
+  std::mt19937 random(31);
+  for (const int count : {2, 25, 300}) {
+    ExpectSame(RandomPairs(count, 900, &random));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(MatchParityTest, RequestsOfManyThreadsAtATime) {
+  std::vector<std::future<void>> threads;
+  for (unsigned t = 0; t < 8; ++t) {
+    threads.push_back(std::async(std::launch::async, [this, t] {
+      std::mt19937 random(100 + t);
+      for (int round = 0; round < 3; ++round) {
+        const std::vector<Pair> pairs =
+            RandomPairs(1 + static_cast<int>(random() % 30), 400, &random);
+        const MatchBatchAnswer expected = Match(*cpu_, pairs);
+        // The sets stay on the device, and others bring theirs.
+        const std::vector<MatchJob> jobs = Import(*gpu_, pairs);
+        for (int again = 0; again < 10; ++again) {
+          ExpectEqual(pairs, expected, Submit(*gpu_, jobs).get());
+          if (HasFailure()) return;
+        }
+        // Pair by pair, all at once.
+        std::vector<std::future<MatchBatchAnswer>> answers;
+        for (const MatchJob& job : jobs) answers.push_back(Submit(*gpu_, {job}));
+        MatchBatchAnswer together;
+        for (auto& answer : answers) together.pairs.push_back(answer.get().pairs.at(0));
+        ExpectEqual(pairs, expected, together);
+      }
+    }));
+  }
+  for (auto& thread : threads) thread.get();
+}
+
+TEST_F(MatchParityTest, LargePairsInSlices) {
+  std::mt19937 random(37);
+  const auto rows = static_cast<size_t>(EnvironmentNumber("ORBSERVE_TEST_ROWS", 30'000));
+  const auto large = MakeSet(rows, 32, 0, &random);
+  const auto ties = MakeSet(rows, 32, 3, &random);
+  const auto some = MakeSet(7'001, 32, 3, &random);
+  const auto few = MakeSet(20, 32, 3, &random);
+  const auto huge = MakeSet(100'000, 32, 0, &random);
+  const auto short_large = MakeSet(rows, 4, 0, &random);
+  const auto short_some = MakeSet(7'001, 4, 0, &random);
+  ExpectSame({{large, ties, {1, 0.0f, true}},
+              {ties, some, {1, 0.95f, true}},
+              {some, ties, {2, 0.0f, false, 40}},
+              {large, some, {3}},
+              {short_large, short_some, {1, 0.9f}},
+              {huge, few, {16}},  // few distances, many results
+              {few, huge, {1, 0.0f, true}},
+              {few, some, {1}}});
+}
+
+TEST_F(MatchParityTest, ALargeRequestStopsWhenCancelledAndOthersGoOnMeanwhile) {
+  std::mt19937 random(41);
+  const auto a = MakeSet(100'000, 32, 0, &random);
+  const auto b = MakeSet(100'000, 32, 0, &random);
+  const std::vector<Pair> small = RandomPairs(40, 600, &random);
+  const MatchBatchAnswer expected = Match(*cpu_, small);
+  const auto plan = gpu_->MakePlan({320, 240, {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const TestFrame frame = {MakeImage(Content::kShapes, 320, 240, &random), {}, {500, 20}};
+  const auto expect_others = [&] {
+    ExpectEqual(small, expected, Match(*gpu_, small));
+    EXPECT_TRUE(Compute(*gpu_, *plan, {frame}).frames.at(0).status.ok());
+  };
+  expect_others();  // loads the device's code
+
+  // 1.3e12 distances: seconds of an H200.
+  const auto cancelled = std::make_shared<std::atomic<bool>>(false);
+  const std::vector<Pair> large(64, Pair{a, b, {1, 0.0f, true}});
+  std::future<MatchBatchAnswer> stopped = Submit(*gpu_, Import(*gpu_, large, cancelled));
+  for (int i = 0; i < 4; ++i) expect_others();
+  EXPECT_EQ(stopped.wait_for(std::chrono::seconds(0)), std::future_status::timeout)
+      << "what was asked for meanwhile waited for the large request";
+  cancelled->store(true);
+  const MatchBatchAnswer answer = stopped.get();
+  ASSERT_EQ(answer.pairs.size(), large.size());
+  EXPECT_EQ(answer.pairs.back().status.code(), absl::StatusCode::kCancelled);
+  for (const MatchAnswer& pair : answer.pairs) {
+    if (!pair.status.ok()) {
+      EXPECT_EQ(pair.status.code(), absl::StatusCode::kCancelled);
+    }
+    EXPECT_EQ(pair.matches.count() > 0, pair.status.ok());
+  }
+  expect_others();
+}
+
+TEST_F(MatchParityTest, CancelledBeforeItBeginsAndWithoutPairs) {
+  std::mt19937 random(43);
+  const auto set = MakeSet(50, 32, 0, &random);
+  std::vector<MatchJob> jobs = Import(*gpu_, {{set, set, {1}}, {set, set, {1}}});
+  jobs[0].cancelled = std::make_shared<std::atomic<bool>>(true);
+  const MatchBatchAnswer answer = Submit(*gpu_, std::move(jobs)).get();
+  EXPECT_EQ(answer.pairs.at(0).status.code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(answer.pairs.at(1).status.ok());
+  EXPECT_EQ(answer.pairs.at(1).matches.count(), 50u);
+  EXPECT_TRUE(Submit(*gpu_, {}).get().pairs.empty());
+}
+
+TEST_F(MatchParityTest, APairThatFindsNoMemoryFailsAloneAndIdleMemoryIsUsedAgain) {
+  GpuBackendOptions options;
+  options.devices = {0};
+  options.lanes = 1;
+  options.memory_limit_bytes = int64_t{10} << 20;
+  const auto small = MakeGpu(options);
+  ASSERT_NE(small, nullptr);
+  std::mt19937 random(47);
+  const auto few = MakeSet(100, 32, 0, &random);
+  std::vector<Pair> pairs;
+  // 3.2 MB each: the third does not fit beside the other two.
+  for (int i = 0; i < 3; ++i) pairs.push_back({MakeSet(100'000, 32, 0, &random), few, {1}});
+  const MatchBatchAnswer expected = Match(*cpu_, pairs);
+  MatchBatchAnswer answer = Match(*small, pairs);
+  EXPECT_EQ(answer.pairs.at(2).status.code(), absl::StatusCode::kResourceExhausted)
+      << answer.pairs.at(2).status;
+  answer.pairs[2] = expected.pairs[2];
+  ExpectEqual(pairs, expected, answer);
+  // The first two are gone; now it fits, and others of another size instead of it.
+  const std::vector<Pair> third = {pairs[2]};
+  ExpectEqual(third, Match(*cpu_, third), Match(*small, third));
+  std::vector<Pair> others;
+  for (int i = 0; i < 8; ++i) others.push_back({MakeSet(30'000, 32, 0, &random), few, {1}});
+  ExpectEqual(others, Match(*cpu_, others), Match(*small, others));
+  // Both sides large, backwards too: no more memory than the sets themselves.
+  const std::vector<Pair> both = {{pairs[0].query, few, {2}},
+                                  {pairs[1].query, others[0].query, {1, 0.0f, true, 60}}};
+  ExpectEqual(both, Match(*cpu_, both), Match(*small, both));
+}
+
+TEST_F(MatchParityTest, StatesOfFramesMatchAsTheirFeaturesDo) {
+  std::mt19937 random(19);
+  const PlanSpec spec = {640, 480, {}};
+  const TestImage image = MakeImage(Content::kShapes, 680, 500, &random);
+  std::vector<TestFrame> frames;
+  for (const int shift : {0, 9}) {
+    frames.push_back({Crop(image, shift, shift, 640, 480), {}, {1000, 15}, nullptr, true});
+  }
+  MatchBatchAnswer answers[2];
+  for (int b = 0; b < 2; ++b) {
+    FeatureBackend& backend = b == 0 ? *cpu_ : *gpu_;
+    const auto plan = backend.MakePlan(spec);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const FrameBatchAnswer answer = Compute(backend, *plan, frames);
+    ASSERT_TRUE(answer.frames[0].status.ok()) << answer.frames[0].status;
+    ASSERT_NE(answer.frames[0].state, nullptr);
+    answers[b] =
+        Submit(backend, {{answer.frames[0].state, answer.frames[1].state, {1, 0.8f, true}}}).get();
+  }
+  EXPECT_GT(answers[0].pairs[0].matches.count(), 100u);
+  EXPECT_TRUE(SameMatches(answers[0].pairs[0].matches, answers[1].pairs[0].matches));
+}
+
+}  // namespace
+}  // namespace orbserve::gpu
