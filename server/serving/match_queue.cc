@@ -4,6 +4,8 @@
 #include "server/serving/match_queue.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +29,9 @@ absl::Status Cancelled() { return MakeError(ErrorReason::kCancelled, "the client
 MatchQueue::MatchQueue(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
                        const MatchQueueOptions& options)
     : backend_(backend), clock_(clock), observer_(observer), options_(options) {
+  if (options_.answer_threads > 0) {
+    answer_threads_ = std::make_unique<WorkerPool>(options_.answer_threads);
+  }
   alarm_ = clock_->MakeAlarm([this] { OnAlarm(); });
 }
 
@@ -73,6 +78,7 @@ MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime dead
       request->client = client;
       request->deadline = deadline;
       request->jobs = std::move(jobs);
+      request->job_count = request->jobs.size();
       request->done = std::move(done);
       request->cancelled = std::make_shared<std::atomic<bool>>(false);
       for (MatchJob& job : request->jobs) {
@@ -131,18 +137,32 @@ bool MatchQueue::HasPlace(const Class& requests, const Request& next) const {
          requests.pairs_in_flight + next.pairs <= options_.max_large_pairs_in_flight;
 }
 
-std::unique_ptr<MatchQueue::Request> MatchQueue::TakeNext() {
-  if (closed_) return nullptr;
+MatchQueue::Batch MatchQueue::TakeNext() {
+  Batch batch;
+  if (closed_) return batch;
   for (Class* const requests : {&small_, &large_}) {
-    if (requests->queue.empty() || !HasPlace(*requests, *requests->queue.front())) continue;
-    std::unique_ptr<Request> next = Forget(*requests->queue.Pop());
+    uint64_t pairs = 0;
+    size_t jobs = 0;
+    while (!requests->queue.empty()) {
+      const Request& next = *requests->queue.front();
+      if (batch.empty()) {
+        if (!HasPlace(*requests, next)) break;
+      } else if (IsLarge(next) || pairs + next.pairs > options_.max_batch_pairs ||
+                 jobs + next.job_count > static_cast<size_t>(options_.max_batch_jobs)) {
+        break;
+      }
+      pairs += next.pairs;
+      jobs += next.job_count;
+      batch.push_back(Forget(*requests->queue.Pop()));
+      launched_.emplace(batch.back()->ticket, batch.back()->cancelled);
+    }
+    if (batch.empty()) continue;
     ++requests->in_flight;
-    requests->pairs_in_flight += next->pairs;
+    requests->pairs_in_flight += pairs;
     ++busy_;
-    launched_.emplace(next->ticket, next->cancelled);
-    return next;
+    return batch;
   }
-  return nullptr;
+  return batch;
 }
 
 void MatchQueue::SetAlarm() {
@@ -174,51 +194,104 @@ void MatchQueue::OnAlarm() {
 
 void MatchQueue::Pump() {
   for (;;) {
-    std::unique_ptr<Request> request;
+    Batch batch;
     {
       absl::MutexLock lock(&mutex_);
-      request = TakeNext();
+      batch = TakeNext();
     }
-    if (request == nullptr) return;
-    std::vector<MatchJob> jobs = std::move(request->jobs);
+    if (batch.empty()) return;
+    std::vector<MatchJob> jobs;
+    for (const auto& request : batch) {
+      std::move(request->jobs.begin(), request->jobs.end(), std::back_inserter(jobs));
+      request->jobs.clear();
+    }
     backend_->SubmitMatches(std::move(jobs),
-                            [this, request = std::move(request)](MatchBatchAnswer answer) mutable {
-                              OnDone(std::move(request), std::move(answer));
+                            [this, batch = std::move(batch)](MatchBatchAnswer answer) mutable {
+                              OnDone(std::move(batch), std::move(answer));
                             });
   }
 }
 
-void MatchQueue::OnDone(std::unique_ptr<Request> request, MatchBatchAnswer answer) {
-  bool is_late = false;
+void MatchQueue::OnDone(Batch batch, MatchBatchAnswer answer) {
+  SteadyTime now;
+  size_t jobs = 0;
   {
     absl::MutexLock lock(&mutex_);
-    Class& requests = ClassOf(*request);
+    Class& requests = ClassOf(*batch.front());
     --requests.in_flight;
-    requests.pairs_in_flight -= request->pairs;
-    launched_.erase(request->ticket);
-    deadlines_.erase({request->deadline, request->ticket});
-    is_late = clock_->Now() >= request->deadline;
+    for (const auto& request : batch) {
+      jobs += request->job_count;
+      requests.pairs_in_flight -= request->pairs;
+      launched_.erase(request->ticket);
+      deadlines_.erase({request->deadline, request->ticket});
+    }
+    now = clock_->Now();
   }
   Pump();
   const std::optional<double> joules =
       observer_->OnMatchBatchFinished(static_cast<int>(answer.pairs.size()), answer.cost);
-  // One that was cancelled too late has its answer.
-  const bool is_cancelled =
-      request->cancelled->load(std::memory_order_relaxed) &&
-      std::any_of(answer.pairs.begin(), answer.pairs.end(), [](const MatchAnswer& pair) {
-        return !pair.status.ok() && ReasonOf(pair.status) == ErrorReason::kCancelled;
-      });
-  if (is_late || is_cancelled) {
-    std::move(request->done)({.status = is_late ? Late() : Cancelled(), .cost = answer.cost});
-  } else {
-    std::move(request->done)({.status = absl::OkStatus(),
-                              .pairs = std::move(answer.pairs),
-                              .cost = answer.cost,
-                              .energy_joules = joules});
+  std::vector<Answer> answers;
+  answers.reserve(batch.size());
+  // Of each request, in their order.
+  auto next_pair = answer.pairs.begin();
+  for (const auto& request : batch) {
+    MatchOutcome outcome;
+    outcome.cost = answer.cost;
+    // Too few of them are noticed by who asked.
+    const auto end = next_pair + std::min<ptrdiff_t>(static_cast<ptrdiff_t>(request->job_count),
+                                                     answer.pairs.end() - next_pair);
+    // One that was cancelled too late has its answer.
+    const bool is_cancelled =
+        request->cancelled->load(std::memory_order_relaxed) &&
+        std::any_of(next_pair, end, [](const MatchAnswer& pair) {
+          return !pair.status.ok() && ReasonOf(pair.status) == ErrorReason::kCancelled;
+        });
+    if (now >= request->deadline) {
+      outcome.status = Late();
+    } else if (is_cancelled) {
+      outcome.status = Cancelled();
+    } else {
+      outcome.pairs.assign(std::make_move_iterator(next_pair), std::make_move_iterator(end));
+      if (joules.has_value()) {
+        outcome.energy_joules =
+            *joules * static_cast<double>(request->job_count) / static_cast<double>(jobs);
+      }
+    }
+    next_pair = end;
+    answers.push_back({std::move(request->done), std::move(outcome)});
   }
-  request.reset();
+  batch.clear();
+  GiveAnswers(std::move(answers));
   absl::MutexLock lock(&mutex_);
   --busy_;
+}
+
+void MatchQueue::GiveAnswers(std::vector<Answer> answers) {
+  const auto give = [](std::vector<Answer>& some) {
+    for (Answer& answer : some) std::move(answer.done)(std::move(answer.outcome));
+  };
+  if (answer_threads_ == nullptr || answers.size() == 1) {
+    give(answers);
+    return;
+  }
+  const auto threads = static_cast<size_t>(options_.answer_threads);
+  const size_t each = (answers.size() + threads - 1) / threads;
+  for (size_t first = 0; first < answers.size(); first += each) {
+    const size_t end = std::min(first + each, answers.size());
+    const auto from = std::make_move_iterator(answers.begin());
+    std::vector<Answer> some(from + static_cast<ptrdiff_t>(first),
+                             from + static_cast<ptrdiff_t>(end));
+    {
+      absl::MutexLock lock(&mutex_);
+      ++busy_;
+    }
+    answer_threads_->Run("", [this, give, some = std::move(some)]() mutable {
+      give(some);
+      some.clear();
+      absl::MutexLock lock(&mutex_);
+      --busy_;
+    });
+  }
 }
 
 }  // namespace orbserve

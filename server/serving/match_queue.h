@@ -5,14 +5,24 @@
 // for seconds, so matching waits in a fair queue as frames do: clients take turns for the next
 // place with the backend, and both the whole queue and each client's part of it are bounded.
 //
+// Small requests go to the backend in batches, since a device takes nearly as long for one of them
+// as for many. At most `max_in_flight` batches are with the backend: as long as there are fewer, a
+// request goes at once and alone; what comes meanwhile goes together at the end of a batch, clients
+// taking turns request by request.
+//
 // Large requests have a queue and places of their own, so that they hold up neither small ones nor
-// each other without measure: at most `max_in_flight` are with the backend, and more than one only
-// as long as they have `max_large_pairs_in_flight` pairs in sum.
+// each other without measure: each goes alone, at most `max_in_flight` are with the backend, and
+// more than one only as long as they have `max_large_pairs_in_flight` pairs in sum.
 //
 // A request is answered once, with one answer per job in their order. Up to its launch Cancel()
 // answers CANCELLED at once, and its deadline DEADLINE_EXCEEDED. After its launch both stop the
 // backend, and the answer with the same reason comes when it has stopped; one that comes back after
-// its deadline is answered DEADLINE_EXCEEDED in any case.
+// its deadline is answered DEADLINE_EXCEEDED in any case. Each request has its own deadline and its
+// own cancellation, also in a batch.
+//
+// Threads. Answering takes longer than many a match, so the requests of a batch are answered by
+// threads of the queue, and the backend's thread is free for the next batch. One that went alone is
+// answered by the backend's thread at once.
 
 #ifndef ORBSERVE_SERVER_SERVING_MATCH_QUEUE_H_
 #define ORBSERVE_SERVER_SERVING_MATCH_QUEUE_H_
@@ -35,24 +45,29 @@
 #include "server/serving/clock.h"
 #include "server/serving/fair_queue.h"
 #include "server/serving/observer.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 
 struct MatchQueueOptions {
-  int max_in_flight = 4;              // of either size, >= 1
+  int max_in_flight = 4;              // batches and large requests, each, >= 1
+  int max_batch_jobs = 16;            // >= 1; of one request there may be more
   int max_requests = 1024;            // waiting, of all clients, >= 1
   int max_requests_per_client = 256;  // waiting, >= 1
   // Pairs of a query and a train descriptor. Requests with more than the first are large; one of
   // 2048 x 2048 takes some 3 ms of a processor.
   uint64_t max_small_pairs = uint64_t{1} << 22;
+  uint64_t max_batch_pairs = uint64_t{1} << 24;  // of a batch in sum
   uint64_t max_large_pairs_in_flight = uint64_t{1} << 26;
+  int answer_threads = 4;  // >= 0; 0 = the backend's threads give all answers
 };
 
 struct MatchOutcome {
   absl::Status status;  // of the request; OK: `pairs` has one answer per job
   std::vector<MatchAnswer> pairs;
   BatchCost cost;
-  std::optional<double> energy_joules;  // estimate for the whole request, where power is known
+  // Estimate of the request's share of its batch's energy, where the device's power is known.
+  std::optional<double> energy_joules;
 };
 using MatchDone = absl::AnyInvocable<void(MatchOutcome) &&>;
 
@@ -67,7 +82,7 @@ class MatchQueue {
   ~MatchQueue();
 
   // `jobs` must not be empty; their `cancelled` is set here. `done` is called once, never under a
-  // lock; possibly inside the call.
+  // lock; possibly inside the call. Must not block.
   Ticket Submit(const std::string& client, SteadyTime deadline, std::vector<MatchJob> jobs,
                 MatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nobody waits for the request any more.
@@ -78,17 +93,24 @@ class MatchQueue {
     Ticket ticket = 0;
     std::string client;
     SteadyTime deadline = kNever;
-    std::vector<MatchJob> jobs;
+    std::vector<MatchJob> jobs;  // until the launch
+    size_t job_count = 0;
     uint64_t pairs = 0;  // of all jobs
     MatchDone done;
     std::shared_ptr<std::atomic<bool>> cancelled;
     FairQueue<Request*>::Handle place;
   };
 
+  using Batch = std::vector<std::unique_ptr<Request>>;  // not empty, all of one size
+  struct Answer {
+    MatchDone done;
+    MatchOutcome outcome;
+  };
+
   // Requests of one size.
   struct Class {
     FairQueue<Request*> queue;
-    int in_flight = 0;
+    int in_flight = 0;  // batches
     uint64_t pairs_in_flight = 0;
   };
 
@@ -100,15 +122,16 @@ class MatchQueue {
   std::unique_ptr<Request> Take(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes one that is out of the queue out of those that wait.
   std::unique_ptr<Request> Forget(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The next request for which there is a place; null when there is none.
-  std::unique_ptr<Request> TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The next requests for which there is a place; empty when there are none.
+  Batch TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasPlace(const Class& requests, const Request& next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetAlarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
   void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnDone(std::unique_ptr<Request> request, MatchBatchAnswer answer)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnDone(Batch batch, MatchBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives the answers, which count as busy, on threads of the queue if that is worth it.
+  void GiveAnswers(std::vector<Answer> answers) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return busy_ == 0; }
 
   FeatureBackend* const backend_;
@@ -119,7 +142,8 @@ class MatchQueue {
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
-  int busy_ ABSL_GUARDED_BY(mutex_) = 0;  // requests with the backend, threads that answer some
+  // Batches with the backend, and sets of answers that are being given.
+  int busy_ ABSL_GUARDED_BY(mutex_) = 0;
   Class small_ ABSL_GUARDED_BY(mutex_);
   Class large_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Ticket, std::unique_ptr<Request>> waiting_ ABSL_GUARDED_BY(mutex_);
@@ -128,7 +152,9 @@ class MatchQueue {
   absl::flat_hash_map<std::string, int> waiting_of_client_ ABSL_GUARDED_BY(mutex_);
   // Of all that wait or are with the backend.
   std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Alarm> alarm_;  // last: its callback uses everything above
+  // Last: what they call uses everything above.
+  std::unique_ptr<WorkerPool> answer_threads_;  // null where there are none
+  std::unique_ptr<Alarm> alarm_;
 };
 
 }  // namespace orbserve

@@ -3,9 +3,14 @@
 
 #include "server/serving/match_queue.h"
 
+#include <algorithm>
+#include <chrono>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/server/serving/fake_clock.h"
@@ -24,16 +29,18 @@ class EnergyObserver final : public ServingObserver {
 
 class MatchQueueTest : public ::testing::Test {
  protected:
-  void Make(const MatchQueueOptions& options) {
+  // Answers come inside the backend's.
+  void Make(MatchQueueOptions options) {
+    options.answer_threads = 0;
     queue_ = std::make_unique<MatchQueue>(&backend_, &clock_, &observer_, options);
   }
   // Requests are told apart by their number of query descriptors.
   MatchQueue::Ticket Submit(size_t number, const std::string& client, SteadyTime deadline = kNever,
-                            size_t train_count = 0) {
-    std::vector<MatchJob> jobs;
-    jobs.push_back({std::make_shared<HandState>(number), std::make_shared<HandState>(train_count),
+                            size_t train_count = 0, size_t job_count = 1) {
+    const std::vector<MatchJob> jobs(
+        job_count, {std::make_shared<HandState>(number), std::make_shared<HandState>(train_count),
                     MatchOptions{}});
-    return queue_->Submit(client, deadline, std::move(jobs), [this, number](MatchOutcome outcome) {
+    return queue_->Submit(client, deadline, jobs, [this, number](MatchOutcome outcome) {
       EXPECT_FALSE(outcomes_.contains(number));
       outcomes_[number] = std::move(outcome);
     });
@@ -43,6 +50,14 @@ class MatchQueueTest : public ::testing::Test {
     std::vector<size_t> numbers;
     for (const auto& batch : backend_.matches) {
       numbers.push_back(batch.jobs[0].query->feature_count());
+    }
+    return numbers;
+  }
+  // Of the oldest batch with the backend, one for each job.
+  std::vector<size_t> Together() const {
+    std::vector<size_t> numbers;
+    for (const MatchJob& job : backend_.matches.front().jobs) {
+      numbers.push_back(job.query->feature_count());
     }
     return numbers;
   }
@@ -56,7 +71,7 @@ class MatchQueueTest : public ::testing::Test {
 };
 
 TEST_F(MatchQueueTest, RequestsBeyondTheBoundWaitAndClientsTakeTurns) {
-  Make({.max_in_flight = 1});
+  Make({.max_in_flight = 1, .max_batch_jobs = 1});
   for (const size_t number : {1, 2, 3}) Submit(number, "greedy");
   Submit(10, "b");
   std::vector<size_t> order;
@@ -69,6 +84,113 @@ TEST_F(MatchQueueTest, RequestsBeyondTheBoundWaitAndClientsTakeTurns) {
   EXPECT_EQ(outcomes_[10].pairs[0].matches.distance[0], 10'000u);
 }
 
+TEST_F(MatchQueueTest, WhatComesMeanwhileGoesTogetherAndClientsTakeTurns) {
+  Make({.max_in_flight = 2});
+  Submit(1, "greedy");
+  Submit(2, "b");
+  EXPECT_EQ(Launched(), (std::vector<size_t>{1, 2})) << "at once while there is a place";
+  for (const size_t number : {3, 4, 5}) Submit(number, "greedy");
+  Submit(10, "b");
+  Submit(20, "c", kNever, 0, 2);
+  EXPECT_EQ(backend_.matches.size(), 2u);
+  backend_.FinishMatches();
+  backend_.FinishMatches();
+  ASSERT_EQ(backend_.matches.size(), 1u);
+  EXPECT_EQ(Together(), (std::vector<size_t>{3, 10, 20, 20, 4, 5}));
+  backend_.FinishMatches();
+  for (const size_t number : {1, 2, 3, 4, 5, 10, 20}) {
+    const MatchOutcome& outcome = outcomes_.at(number);
+    EXPECT_TRUE(outcome.status.ok());
+    ASSERT_EQ(outcome.pairs.size(), number == 20 ? 2u : 1u);
+    for (const MatchAnswer& pair : outcome.pairs) {
+      EXPECT_EQ(pair.matches.distance[0], 1000 * number);
+    }
+  }
+}
+
+TEST_F(MatchQueueTest, BatchesAreBoundedInJobsAndPairs) {
+  Make({.max_in_flight = 1, .max_batch_jobs = 3, .max_batch_pairs = 100});
+  Submit(1, "a");
+  Submit(2, "a", kNever, 0, 2);
+  Submit(3, "a");
+  Submit(4, "a", kNever, 0, 5);  // more than a batch may have: alone
+  Submit(5, "a");
+  Submit(6, "a", kNever, 10);
+  Submit(7, "a", kNever, 10);  // 130 pairs with the one before it
+  Submit(8, "a", kNever, 100);
+  std::vector<std::vector<size_t>> batches;
+  while (!backend_.matches.empty()) {
+    batches.push_back(Together());
+    backend_.FinishMatches();
+  }
+  EXPECT_EQ(batches,
+            (std::vector<std::vector<size_t>>{{1}, {2, 2, 3}, {4, 4, 4, 4, 4}, {5, 6}, {7}, {8}}));
+  EXPECT_EQ(outcomes_.size(), 8u);
+}
+
+TEST_F(MatchQueueTest, InABatchEachHasItsDeadlineAndItsCancellation) {
+  Make({.max_in_flight = 1});
+  Submit(1, "a");
+  Submit(2, "a", clock_.Now() + microseconds(5));
+  Submit(3, "b");
+  const auto cancelled = Submit(4, "c", kNever, 0, 2);
+  backend_.FinishMatches();
+  ASSERT_EQ(Together(), (std::vector<size_t>{2, 3, 4, 4}));
+  queue_->Cancel(cancelled);
+  clock_.Advance(microseconds(5));
+  std::vector<bool> stopped;
+  for (const MatchJob& job : backend_.matches.front().jobs) stopped.push_back(*job.cancelled);
+  EXPECT_EQ(stopped, (std::vector<bool>{true, false, true, true}));
+  EXPECT_EQ(outcomes_.size(), 1u);
+  backend_.FinishMatches();
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
+  EXPECT_TRUE(outcomes_.at(3).status.ok());
+  EXPECT_EQ(ReasonFor(4), ErrorReason::kCancelled);
+}
+
+TEST_F(MatchQueueTest, TooFewAnswersOfTheBackendAreNobodyElses) {
+  Make({.max_in_flight = 1});
+  for (const size_t number : {1, 2, 3}) Submit(number, "a");
+  backend_.FinishMatches();
+  ASSERT_EQ(Together(), (std::vector<size_t>{2, 3}));
+  HandBackend::MatchBatch batch = std::move(backend_.matches.front());
+  backend_.matches.clear();
+  MatchBatchAnswer answer;
+  answer.pairs.resize(1);
+  answer.pairs[0].matches.distance = {42};
+  std::move(batch.done)(std::move(answer));
+  ASSERT_EQ(outcomes_.at(2).pairs.size(), 1u);
+  EXPECT_EQ(outcomes_.at(2).pairs[0].matches.distance[0], 42u);
+  EXPECT_TRUE(outcomes_.at(3).pairs.empty());
+}
+
+TEST_F(MatchQueueTest, ThreadsOfTheQueueAnswerABatchAndAreWaitedFor) {
+  constexpr int kTogether = 12;
+  std::mutex mutex;
+  std::vector<std::thread::id> threads;  // of each answer
+  auto queue = std::make_unique<MatchQueue>(
+      &backend_, &clock_, &observer_, MatchQueueOptions{.max_in_flight = 1, .answer_threads = 3});
+  for (int i = 0; i < 1 + kTogether; ++i) {
+    queue->Submit("a", kNever,
+                  {{std::make_shared<HandState>(1), std::make_shared<HandState>(1), {}}},
+                  [&](MatchOutcome outcome) {
+                    EXPECT_TRUE(outcome.status.ok());
+                    EXPECT_EQ(outcome.pairs.size(), 1u);
+                    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                    const std::lock_guard<std::mutex> lock(mutex);
+                    threads.push_back(std::this_thread::get_id());
+                  });
+  }
+  const std::thread::id own = std::this_thread::get_id();
+  backend_.FinishMatches();
+  EXPECT_EQ(threads, std::vector<std::thread::id>{own}) << "one alone is answered at once";
+  backend_.FinishMatches();
+  EXPECT_TRUE(backend_.matches.empty());
+  queue.reset();
+  ASSERT_EQ(threads.size(), size_t{1 + kTogether});
+  EXPECT_EQ(std::count(threads.begin() + 1, threads.end(), own), 0);
+}
+
 TEST_F(MatchQueueTest, AnAnswerHasTheEnergyOfItsBatchWhereItIsKnown) {
   Make({});
   Submit(1, "a");
@@ -78,6 +200,18 @@ TEST_F(MatchQueueTest, AnAnswerHasTheEnergyOfItsBatchWhereItIsKnown) {
   backend_.FinishMatches();
   EXPECT_FALSE(outcomes_[1].energy_joules.has_value());
   EXPECT_EQ(outcomes_[2].energy_joules, 0.25);
+}
+
+TEST_F(MatchQueueTest, TheEnergyOfABatchIsSharedByItsJobs) {
+  Make({.max_in_flight = 1});
+  Submit(1, "a");
+  Submit(2, "a");
+  Submit(3, "a", kNever, 0, 3);
+  backend_.FinishMatches();
+  observer_.joules = 0.5;
+  backend_.FinishMatches();
+  EXPECT_EQ(outcomes_[2].energy_joules, 0.125);
+  EXPECT_EQ(outcomes_[3].energy_joules, 0.375);
 }
 
 TEST_F(MatchQueueTest, LateRequestsAreNotLaunched) {

@@ -59,7 +59,7 @@ class StreamSessionTest : public ::testing::Test {
   EnergyObserver observer_;
   ReferenceStore references_{{}};
   std::vector<StreamResult> results_;
-  MatchQueue matcher_{&backend_, &clock_, &observer_, {}};
+  MatchQueue matcher_{&backend_, &clock_, &observer_, {.answer_threads = 0}};
   std::shared_ptr<StreamSession> session_;
   uint64_t next_ = 0;
 };
