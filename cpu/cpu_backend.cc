@@ -25,10 +25,10 @@
 #include "cpu/large_matches.h"
 #include "cpu/matcher.h"
 #include "cpu/plan.h"
-#include "cpu/recycling_pool.h"
 #include "cpu/stages.h"
 #include "cpu/worker_limit.h"
 #include "features/errors.h"
+#include "features/recycling_pool.h"
 #include "oneapi/tbb/info.h"
 #include "oneapi/tbb/task_arena.h"
 
@@ -37,8 +37,6 @@ namespace {
 
 constexpr absl::string_view kDevice = "cpu";
 constexpr int kMaxThreads = 1024;
-// Of results that wait to be used again: some hundred of 5,000 features, or ten of the largest.
-constexpr size_t kMaxIdleResultBytes = size_t{64} << 20;
 // Matches with more distances than 2048 x 2048, some 3 ms of one thread, let other work go first.
 constexpr uint64_t kLargeMatchPairs = uint64_t{1} << 22;
 

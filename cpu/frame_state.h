@@ -55,14 +55,7 @@ struct FrameResult {
   CpuFrameState state;
 
   void OnGiveBack() { state.Forget(); }
-  size_t HeldBytes() const {
-    const auto bytes = [](const auto& column) {
-      return column.capacity() * sizeof(*column.data());
-    };
-    return bytes(features.x) + bytes(features.y) + bytes(features.size) +
-           bytes(features.angle_deg) + bytes(features.response) + bytes(features.octave) +
-           bytes(features.source_index) + bytes(features.descriptors);
-  }
+  size_t HeldBytes() const { return features.HeldBytes(); }
 };
 
 }  // namespace orbserve::cpu

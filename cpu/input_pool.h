@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "cpu/aligned_buffer.h"
-#include "cpu/recycling_pool.h"
 #include "features/backend.h"
+#include "features/recycling_pool.h"
 
 namespace orbserve::cpu {
 

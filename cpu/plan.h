@@ -15,10 +15,10 @@
 #include "absl/status/statusor.h"
 #include "cpu/aligned_buffer.h"
 #include "cpu/blur_runs.h"
-#include "cpu/recycling_pool.h"
 #include "cpu/stages.h"
 #include "cpu/workspace.h"
 #include "features/backend.h"
+#include "features/recycling_pool.h"
 
 namespace orbserve::cpu {
 

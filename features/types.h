@@ -42,6 +42,15 @@ struct Features {
     octave.resize(count);
     descriptors.resize(count * static_cast<size_t>(descriptor_bytes));
   }
+
+  // Of the memory that the columns have grown to.
+  size_t HeldBytes() const {
+    const auto bytes = [](const auto& column) {
+      return column.capacity() * sizeof(*column.data());
+    };
+    return bytes(x) + bytes(y) + bytes(size) + bytes(angle_deg) + bytes(response) + bytes(octave) +
+           bytes(source_index) + bytes(descriptors);
+  }
 };
 
 // Keypoints that a caller gives, to be described and not detected. Columns of equal length.

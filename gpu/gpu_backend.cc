@@ -43,7 +43,7 @@ class GpuBackend final : public FeatureBackend {
         inputs_(std::make_shared<InputPool>(first_device, options.input_budget_bytes > 0
                                                               ? options.input_budget_bytes
                                                               : QuarterOfMemory())),
-        results_(std::make_shared<Recycling<FrameResult>>()) {}
+        results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)) {}
 
   absl::Status Start(const std::vector<int>& ordinals) {
     for (size_t i = 0; i < ordinals.size(); ++i) {
@@ -188,7 +188,7 @@ class GpuBackend final : public FeatureBackend {
   const GpuBackendOptions options_;
   Health health_;
   const std::shared_ptr<InputPool> inputs_;
-  const std::shared_ptr<Recycling<FrameResult>> results_;
+  const std::shared_ptr<RecyclingPool<FrameResult>> results_;
   std::vector<std::unique_ptr<GpuDevice>> devices_;
 };
 

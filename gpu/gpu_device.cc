@@ -25,7 +25,7 @@ constexpr int64_t kLargestArenaBytes = int64_t{4} << 30;
 
 absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Create(
     int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
-    std::shared_ptr<Recycling<FrameResult>> results, Health* health) {
+    std::shared_ptr<RecyclingPool<FrameResult>> results, Health* health) {
   std::unique_ptr<GpuDevice> device(new GpuDevice(health));
   ORBSERVE_RETURN_IF_ERROR(device->Start(ordinal, index, count, options, std::move(results)));
   return device;
@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Create(
 
 absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
                               const GpuBackendOptions& options,
-                              std::shared_ptr<Recycling<FrameResult>> results) {
+                              std::shared_ptr<RecyclingPool<FrameResult>> results) {
   ORBSERVE_RETURN_IF_ERROR(UseDevice(ordinal));
   cudaDeviceProp properties;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, ordinal));

@@ -40,7 +40,7 @@ class GpuDevice {
   // `ordinal`: CUDA's number; `index`, `count`: among the backend's devices.
   static absl::StatusOr<std::unique_ptr<GpuDevice>> Create(
       int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
-      std::shared_ptr<Recycling<FrameResult>> results, Health* health);
+      std::shared_ptr<RecyclingPool<FrameResult>> results, Health* health);
   // Waits for what is in flight.
   ~GpuDevice();
 
@@ -77,7 +77,7 @@ class GpuDevice {
   GpuDevice(Health* health) : health_(health) {}
 
   absl::Status Start(int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
-                     std::shared_ptr<Recycling<FrameResult>> results);
+                     std::shared_ptr<RecyclingPool<FrameResult>> results);
   absl::Status MakeTables();
   void Run(LaneThread* self);
   // Launches unless the devices are lost already.

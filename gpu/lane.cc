@@ -135,7 +135,7 @@ void Lane::PrepareJobs(FrameBatch* batch, Side* side) {
   for (size_t i = 0; i < batch->jobs.size(); ++i) {
     const FrameJob& job = batch->jobs[i];
     FrameWork& work = batch->works[i];
-    work.result = context_.results->Lease();
+    work.result = context_.results->Lease([] { return std::make_unique<FrameResult>(); });
     FrameParams* const params = &side->params[place];
     batch->answer.frames[i].status = PrepareFrame(*batch->plan, job, &work, params);
     if (!batch->answer.frames[i].status.ok()) continue;

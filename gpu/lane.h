@@ -15,10 +15,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "features/recycling_pool.h"
 #include "gpu/buffer_pool.h"
 #include "gpu/frame_batch.h"
 #include "gpu/frame_state.h"
-#include "gpu/recycling.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
 
@@ -37,7 +37,7 @@ struct LaneContext {
   std::chrono::milliseconds deadline{0};
   DeviceTables tables;
   std::shared_ptr<MemoryBudget> budget;
-  std::shared_ptr<Recycling<FrameResult>> results;
+  std::shared_ptr<RecyclingPool<FrameResult>> results;
   std::shared_ptr<DeviceBufferPool> state_buffers;
 };
 

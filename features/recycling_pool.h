@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_CPU_RECYCLING_POOL_H_
-#define ORBSERVE_CPU_RECYCLING_POOL_H_
+#ifndef ORBSERVE_FEATURES_RECYCLING_POOL_H_
+#define ORBSERVE_FEATURES_RECYCLING_POOL_H_
 
 #include <cstddef>
 #include <limits>
@@ -14,7 +14,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
-namespace orbserve::cpu {
+namespace orbserve {
+
+// What a backend keeps of results that wait to be used again: some hundred of 5,000 features, or
+// ten of the largest.
+inline constexpr size_t kMaxIdleResultBytes = size_t{64} << 20;
 
 // Fixed-size blocks that are given out again and again: the control blocks of the shared pointers
 // of a RecyclingPool. Thread-safe.
@@ -156,6 +160,6 @@ class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
   size_t made_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace orbserve::cpu
+}  // namespace orbserve
 
-#endif  // ORBSERVE_CPU_RECYCLING_POOL_H_
+#endif  // ORBSERVE_FEATURES_RECYCLING_POOL_H_

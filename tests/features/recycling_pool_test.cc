@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cpu/recycling_pool.h"
+#include "features/recycling_pool.h"
 
 #include <cstddef>
 #include <memory>
 #include <vector>
 
-#include "cpu/frame_state.h"
+#include "features/types.h"
 #include "gtest/gtest.h"
 
-namespace orbserve::cpu {
+namespace orbserve {
 namespace {
 
 struct Sized {
@@ -52,15 +52,18 @@ TEST(RecyclingPoolTest, AnObjectAboveTheLimitIsNotKept) {
   EXPECT_EQ(pool->made(), 1u);
 }
 
-TEST(RecyclingPoolTest, AResultHoldsWhatItsColumnsHaveGrownTo) {
-  FrameResult result;
-  EXPECT_EQ(result.HeldBytes(), 0u);
-  result.features.descriptor_bytes = 32;
-  result.features.Resize(1000);
-  result.features.Resize(1);
+TEST(RecyclingPoolTest, FeaturesHoldWhatTheirColumnsHaveGrownTo) {
+  Features features;
+  EXPECT_EQ(features.HeldBytes(), 0u);
+  features.descriptor_bytes = 32;
+  features.Resize(1000);
+  features.Resize(1);
   constexpr size_t kRowBytes = 5 * sizeof(float) + sizeof(int32_t) + 32;
-  EXPECT_GE(result.HeldBytes(), 1000 * kRowBytes);
+  EXPECT_GE(features.HeldBytes(), 1000 * kRowBytes);
+  const size_t without = features.HeldBytes();
+  features.source_index.reserve(10);
+  EXPECT_GE(features.HeldBytes(), without + 10 * sizeof(uint32_t));
 }
 
 }  // namespace
-}  // namespace orbserve::cpu
+}  // namespace orbserve
