@@ -166,6 +166,9 @@ class FeatureBackend {
   virtual absl::string_view name() const = 0;  // "cpu", "cpu-reference", "cuda"
   virtual std::vector<DeviceDescription> devices() const = 0;
   virtual BackendState state() const = 0;
+  // Grows while long work is being done that is not answered yet, so that who waits for the answer
+  // sees that the device works. Always 0 where the backend does not say. Never blocks.
+  virtual uint64_t progress() const { return 0; }
 
   // Compiles a plan: milliseconds, allocates. Not for the batch thread. INVALID_ARGUMENT for bad
   // options, RESOURCE_EXHAUSTED when its workspace does not fit.

@@ -66,6 +66,8 @@ class GpuBackend final : public FeatureBackend {
     return health_.lost() ? BackendState::kLost : BackendState::kOk;
   }
 
+  uint64_t progress() const override { return health_.progress(); }
+
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     if (health_.lost()) {
       return MakeError(ErrorReason::kDeviceLost, "the device does not answer any more");

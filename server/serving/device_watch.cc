@@ -58,7 +58,7 @@ void DeviceWatch::Close() {
 
 void DeviceWatch::WorkBegins() {
   if (stopped_) return;
-  if (working_++ == 0) heard_at_ = clock_->Now();
+  if (working_++ == 0) Hear(clock_->Now());
   // Set once in a while and not once per batch: OnAlarm() looks how old the last answer is.
   if (!armed_) Arm(NextLook(heard_at_));
 }
@@ -75,8 +75,13 @@ void DeviceWatch::WorkEnds() {
     usual_ = std::max(now - heard_at_,
                       std::chrono::duration_cast<SteadyTime::duration>(usual_ * kUsualDecay));
   }
-  heard_at_ = now;
+  Hear(now);
   if (stalled_) SetStalled(false);
+}
+
+void DeviceWatch::Hear(SteadyTime now) {
+  heard_at_ = now;
+  if (options_.progress) progress_ = options_.progress();
 }
 
 SteadyTime::duration DeviceWatch::StallLimit() const {
@@ -84,7 +89,8 @@ SteadyTime::duration DeviceWatch::StallLimit() const {
 }
 
 SteadyTime DeviceWatch::NextLook(SteadyTime heard) const {
-  if (stalled_) return heard + options_.silence;
+  // An answer ends a stall by itself; progress has to be looked for.
+  if (stalled_ && !options_.progress) return heard + options_.silence;
   return heard + std::min<SteadyTime::duration>(StallLimit(), options_.silence);
 }
 
@@ -104,6 +110,10 @@ void DeviceWatch::OnAlarm() {
     armed_ = false;
     if (stopped_ || working_ == 0) return;
     const SteadyTime now = clock_->Now();
+    if (options_.progress && options_.progress() != progress_) {
+      Hear(now);
+      if (stalled_) SetStalled(false);
+    }
     if (now < heard_at_ + options_.silence) {
       const bool may_judge = plans_in_making_ == 0 && answers_ == kFirstAnswers;
       if (!stalled_ && may_judge && now >= heard_at_ + StallLimit()) SetStalled(true);

@@ -10,12 +10,14 @@
 // usual lately, and for `stall` at least. A driver takes its time to report a fault (hundreds of
 // milliseconds were seen), and a hang counts as a loss only after `silence`; meanwhile new work
 // should go elsewhere. A stall ends with the next answer. While a plan is made, which may hold up
-// everything else, and before the first few answers nothing counts as a stall.
+// everything else, and before the first few answers nothing counts as a stall. Progress that the
+// backend tells of counts as an answer: a match may take longer than all of this.
 
 #ifndef ORBSERVE_SERVER_SERVING_DEVICE_WATCH_H_
 #define ORBSERVE_SERVER_SERVING_DEVICE_WATCH_H_
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
@@ -33,6 +35,8 @@ struct DeviceWatchOptions {
   absl::AnyInvocable<void(bool)> on_stall;
   // From the clock's thread. May be called again for as long as the silence lasts, until Stop().
   absl::AnyInvocable<void()> on_silence;
+  // FeatureBackend::progress(); may be empty. Under the watch's lock.
+  absl::AnyInvocable<uint64_t()> progress;
 };
 
 // Thread-safe.
@@ -58,6 +62,8 @@ class DeviceWatch {
  private:
   void WorkBegins() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WorkEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // An answer came, or the first work.
+  void Hear(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime::duration StallLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // When to look again, with the last answer at `heard`.
   SteadyTime NextLook(SteadyTime heard) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -71,6 +77,7 @@ class DeviceWatch {
   absl::Mutex mutex_;
   int working_ ABSL_GUARDED_BY(mutex_) = 0;        // batches and plans that the backend has
   SteadyTime heard_at_ ABSL_GUARDED_BY(mutex_){};  // when it last gave one back, or got the first
+  uint64_t progress_ ABSL_GUARDED_BY(mutex_) = 0;  // of the backend then
   SteadyTime::duration usual_ ABSL_GUARDED_BY(mutex_){};  // longest wait for an answer lately
   int answers_ ABSL_GUARDED_BY(mutex_) = 0;               // up to as many as are not judged
   int plans_in_making_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -29,7 +29,8 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
         watch_(clock, {.stall = options_.stall,
                        .silence = options_.silence,
                        .on_stall = [this](bool stalled) { OnStall(stalled); },
-                       .on_silence = [this] { OnSilence(); }}),
+                       .on_silence = [this] { OnSilence(); },
+                       .progress = [this] { return primary_->progress(); }}),
         end_of_rescue_(
             clock->MakeAlarm([this] { Post([](Core& core) { core.rescue_.GiveUp(); }); })) {
     const std::vector<DeviceDescription> devices = primary_->devices();
@@ -38,13 +39,13 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
 
   // Waits for what is open.
   void Close() {
+    rescue_.WaitUntilEmpty();
+    watch_.Close();  // before the primary goes, which it asks for its progress
     if (lost()) {
       KeepForEver(std::shared_ptr<FeatureBackend>(primary_));
     } else {
       delete primary_;
     }
-    rescue_.WaitUntilEmpty();
-    watch_.Close();
     end_of_rescue_.reset();
     executor_.reset();
     fallback_.reset();

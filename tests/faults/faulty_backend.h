@@ -44,6 +44,7 @@ class FaultyBackend final : public FeatureBackend {
   absl::string_view name() const override { return name_; }
   std::vector<DeviceDescription> devices() const override { return backend_->devices(); }
   BackendState state() const override { return backend_->state(); }
+  uint64_t progress() const override { return backend_->progress(); }
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     return backend_->MakePlan(spec);
   }

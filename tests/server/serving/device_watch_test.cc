@@ -4,6 +4,7 @@
 #include "server/serving/device_watch.h"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -27,13 +28,15 @@ class DeviceWatchTest : public ::testing::Test {
   }
 
   FakeClock clock_;
+  uint64_t progress_ = 0;
   std::vector<bool> stalls_;
   int silences_ = 0;
   DeviceWatch watch_{&clock_,
                      {.stall = milliseconds(50),
                       .silence = milliseconds(500),
                       .on_stall = [this](bool stalled) { stalls_.push_back(stalled); },
-                      .on_silence = [this] { ++silences_; }}};
+                      .on_silence = [this] { ++silences_; },
+                      .progress = [this] { return progress_; }}};
 };
 
 TEST_F(DeviceWatchTest, SilenceCountsFromTheLastAnswerWhileThereIsWork) {
@@ -94,6 +97,31 @@ TEST_F(DeviceWatchTest, WhilePlansAreMadeNothingIsAStallButSilenceIs) {
   watch_.BatchBegins();
   clock_.Advance(milliseconds(240));
   EXPECT_EQ(stalls_, std::vector<bool>{true});
+}
+
+TEST_F(DeviceWatchTest, ProgressCountsAsAnAnswer) {
+  Batches(16, milliseconds(1));
+  progress_ = 7;
+  Batches(1, milliseconds(1));
+  // A match that takes thirty times as long as silence, of which something is done all the time.
+  watch_.BatchBegins();
+  for (int i = 0; i < 750; ++i) {
+    clock_.Advance(milliseconds(20));
+    ++progress_;
+  }
+  EXPECT_EQ(silences_, 0);
+  EXPECT_TRUE(stalls_.empty());
+  // It stands still, goes on, and stands still for good.
+  clock_.Advance(milliseconds(120));
+  EXPECT_EQ(stalls_, (std::vector<bool>{true}));
+  ++progress_;
+  clock_.Advance(milliseconds(60));
+  EXPECT_EQ(stalls_, (std::vector<bool>{true, false}));
+  clock_.Advance(milliseconds(120));
+  EXPECT_EQ(stalls_, (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(silences_, 0);
+  clock_.Advance(milliseconds(500));
+  EXPECT_GE(silences_, 1);
 }
 
 TEST_F(DeviceWatchTest, OnceStoppedItTellsNothing) {

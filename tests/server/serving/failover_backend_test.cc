@@ -235,6 +235,20 @@ TEST_F(FailoverBackendTest, SilenceWithWorkIsALoss) {
   ExpectFeatures(answers_[batch].frames[0], 10);
 }
 
+TEST_F(FailoverBackendTest, ProgressIsASignOfLife) {
+  Submit({10});
+  for (int i = 0; i < 30; ++i) {
+    clock_.Advance(milliseconds(400));
+    ++primary_->progress_made;
+  }
+  RunTasks();
+  EXPECT_TRUE(losses_.empty());
+  clock_.Advance(milliseconds(1'000));
+  RunTasks();
+  EXPECT_EQ(losses_.size(), 1u);
+  fallback_->FinishBatch();
+}
+
 TEST_F(FailoverBackendTest, EachAnswerIsASignOfLife) {
   Submit({10});
   Submit({20});

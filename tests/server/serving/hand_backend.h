@@ -7,6 +7,7 @@
 #define ORBSERVE_TESTS_SERVER_SERVING_HAND_BACKEND_H_
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -75,6 +76,7 @@ class HandBackend final : public FeatureBackend {
   absl::string_view name() const override { return name_; }
   std::vector<DeviceDescription> devices() const override { return {{device_}}; }
   BackendState state() const override { return BackendState::kOk; }
+  uint64_t progress() const override { return progress_made; }
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     ++plans_made;
@@ -167,6 +169,7 @@ class HandBackend final : public FeatureBackend {
   std::deque<Batch> batches;
   std::deque<MatchBatch> matches;
   int plans_made = 0;
+  uint64_t progress_made = 0;
   int leases = 0;
   int imports = 0;
   absl::Status plan_status;
