@@ -150,6 +150,47 @@ TEST_F(StreamTest, FramesOfEveryKindAreAnsweredAsByExtract) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// Their matches go to the backend together; nobody gets those of another.
+TEST_F(StreamTest, MatchesOfManyStreamsAreThoseOfEachAlone) {
+  constexpr size_t kStreams = 8;
+  constexpr size_t kFrames = 16;
+  using Results = std::vector<std::string>;
+  // Each stream has pictures of its own, three in turn.
+  const auto run = [this](size_t number, Results* results) {
+    grpc::ClientContext context;
+    context.AddMetadata("x-client-id", absl::StrCat("robot-", number));
+    v1::StreamOpen open;
+    open.set_match_previous(true);
+    const auto stream = Open(context, open);
+    for (size_t i = 0; i < kFrames; ++i) {
+      v1::Frame frame = MakeFrame(320, 240, static_cast<uint32_t>(10 * number + i % 3));
+      frame.set_sequence(i);
+      EXPECT_TRUE(Send(*stream, frame));
+    }
+    stream->WritesDone();
+    v1::StreamFramesResponse response;
+    while (stream->Read(&response)) {
+      ASSERT_EQ(response.result().matches_size(), results->empty() ? 0 : 1);
+      results->push_back(results->empty() ? "" : response.result().matches(0).SerializeAsString());
+    }
+    EXPECT_TRUE(stream->Finish().ok());
+  };
+  std::vector<Results> alone(kStreams);
+  for (size_t i = 0; i < kStreams; ++i) run(i, &alone[i]);
+  std::vector<Results> together(kStreams);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kStreams; ++i) {
+    threads.emplace_back([&, i] { run(i, &together[i]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < kStreams; ++i) {
+    EXPECT_EQ(alone[i].size(), kFrames);
+    EXPECT_EQ(together[i], alone[i]) << i;
+    EXPECT_TRUE(i == 0 || alone[i] != alone[0]) << i;
+  }
+  EXPECT_TRUE(NothingIsLeft());
+}
+
 TEST_F(StreamTest, ReferencesAreMatchedAndFeaturesMayBeLeftOut) {
   v1::PutReferenceRequest put;
   put.set_name("marker");
