@@ -162,7 +162,51 @@ class Bench {
           Report("match two best, bit counts " + size,
                  [&](cudaStream_t stream) { return LaunchMatch(params, stream); }));
     }
-    return absl::OkStatus();
+    ORBSERVE_RETURN_IF_ERROR(MatchingTogether(kMaxMatchPairs, 1000, 1000));
+    return MatchingTogether(1, kMostSplitBlocks * kMostBlockQueries, 20'000);
+  }
+
+  // Many small pairs in one launch, or a slice of a large one.
+  absl::Status MatchingTogether(int pairs, int queries, int trains) {
+    std::mt19937 random(5);
+    const size_t rows = static_cast<size_t>(queries) + static_cast<size_t>(trains);
+    const auto count = static_cast<size_t>(pairs);
+    std::vector<uint8_t> host(count * rows * 32);
+    for (uint8_t& byte : host) byte = static_cast<uint8_t>(random());
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer sets,
+                              DeviceBuffer::Create(0, host.size(), nullptr));
+    ORBSERVE_ASSIGN_OR_RETURN(
+        const DeviceBuffer results,
+        DeviceBuffer::Create(0, count * static_cast<size_t>(queries) * 2 * sizeof(PackedNeighbour),
+                             nullptr));
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer scratch,
+                              DeviceBuffer::Create(0, kMatchScratchBytes, nullptr));
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer tickets,
+                              DeviceBuffer::Create(0, kMatchTicketBytes, nullptr));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(tickets.data(), 0, tickets.size_bytes()));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaMemcpy(sets.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
+    MatchParams params = {};
+    params.pairs = pairs;
+    params.k = 2;
+    params.descriptor_bytes = 32;
+    params.tensor_cores = true;
+    params.split_trains = true;
+    params.scratch = scratch.data();
+    params.tickets = reinterpret_cast<uint32_t*>(tickets.data());
+    for (size_t i = 0; i < count; ++i) {
+      const uint8_t* const query = sets.data() + i * rows * 32;
+      params.pair[i] = {
+          query,
+          query + static_cast<size_t>(queries) * 32,
+          queries,
+          trains,
+          reinterpret_cast<PackedNeighbour*>(results.data()) + i * static_cast<size_t>(queries) * 2,
+          nullptr};
+    }
+    return Report("match two best, " + std::to_string(pairs) + " x " + std::to_string(queries) +
+                      "x" + std::to_string(trains),
+                  [&](cudaStream_t stream) { return LaunchMatch(params, stream); });
   }
 
   absl::Status Pipeline() {
