@@ -78,6 +78,7 @@ class MatchParityTest : public GpuTest {
       return states.back().second;
     };
     std::vector<MatchJob> jobs;
+    jobs.reserve(pairs.size());
     for (const Pair& pair : pairs) {
       jobs.push_back({state(pair.query), state(pair.train), pair.options, cancelled});
     }
@@ -181,6 +182,7 @@ TEST_F(MatchParityTest, RequestsOfManyThreadsAtATime) {
         }
         // Pair by pair, all at once.
         std::vector<std::future<MatchBatchAnswer>> answers;
+        answers.reserve(jobs.size());
         for (const MatchJob& job : jobs) answers.push_back(Submit(*gpu_, {job}));
         MatchBatchAnswer together;
         for (auto& answer : answers) together.pairs.push_back(answer.get().pairs.at(0));
@@ -268,6 +270,7 @@ TEST_F(MatchParityTest, APairThatFindsNoMemoryFailsAloneAndIdleMemoryIsUsedAgain
   std::mt19937 random(47);
   const auto few = MakeSet(100, 32, 0, &random);
   std::vector<Pair> pairs;
+  pairs.reserve(3);
   // 3.2 MB each: the third does not fit beside the other two.
   for (int i = 0; i < 3; ++i) pairs.push_back({MakeSet(100'000, 32, 0, &random), few, {1}});
   const MatchBatchAnswer expected = Match(*cpu_, pairs);
@@ -280,6 +283,7 @@ TEST_F(MatchParityTest, APairThatFindsNoMemoryFailsAloneAndIdleMemoryIsUsedAgain
   const std::vector<Pair> third = {pairs[2]};
   ExpectEqual(third, Match(*cpu_, third), Match(*small, third));
   std::vector<Pair> others;
+  others.reserve(8);
   for (int i = 0; i < 8; ++i) others.push_back({MakeSet(30'000, 32, 0, &random), few, {1}});
   ExpectEqual(others, Match(*cpu_, others), Match(*small, others));
   // Both sides large, backwards too: no more memory than the sets themselves.
