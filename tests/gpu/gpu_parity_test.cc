@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "features/backend.h"
+#include "gpu/plan.h"
 #include "tests/gpu/gpu_test_support.h"
 
 namespace orbserve::gpu {
@@ -321,6 +322,60 @@ TEST_F(GpuParityTest, SmallMemoryLimitShrinksTheBatchThenRefuses) {
   EXPECT_GE((*fewer)->max_batch_frames(), 1);
   const auto none = small->MakePlan({8192, 8192, {}});
   EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted) << none.status();
+}
+
+TEST_F(GpuParityTest, ALargestBatchOfMaskedFramesFitsIntoTheMemoryLimit) {
+  GpuBackendOptions options;
+  options.lanes = 2;
+  options.memory_limit_bytes = int64_t{256} << 20;
+  const auto small = MakeGpu(options);
+  ASSERT_NE(small, nullptr);
+  const PlanSpec spec = {1280, 960, {}};
+  const auto plan = small->MakePlan(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_LT((*plan)->max_batch_frames(), 32);
+  std::mt19937 random(31);
+  TestFrame frame = {MakeImage(Content::kShapes, 1280, 960, &random),
+                     MakeImage(Content::kShapes, 1280, 960, &random),
+                     {}};
+  for (uint8_t& pixel : frame.mask.pixels) pixel = pixel < 120 ? 0 : 255;
+  const std::vector<TestFrame> frames(static_cast<size_t>((*plan)->max_batch_frames()), frame);
+  const auto on_cpu = cpu_->MakePlan(spec);
+  ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
+  const FrameBatchAnswer expected = Compute(*cpu_, *on_cpu, {frame});
+  ASSERT_TRUE(expected.frames[0].status.ok()) << expected.frames[0].status;
+  // More batches than lanes: each lane has had some.
+  for (int round = 0; round < 4; ++round) {
+    const FrameBatchAnswer answer = Compute(*small, *plan, frames);
+    ASSERT_EQ(answer.frames.size(), frames.size());
+    for (const FrameAnswer& got : answer.frames) {
+      ASSERT_TRUE(got.status.ok()) << got.status;
+      EXPECT_TRUE(SameFeatures(*expected.frames[0].features, *got.features));
+    }
+  }
+}
+
+TEST_F(GpuParityTest, AFrameThatJustFitsIsComputed) {
+  const PlanSpec spec = {1920, 1080, {}};
+  GpuPlan::Limits limits;
+  limits.arena_bytes = size_t{1} << 40;
+  const auto sizes = GpuPlan::Create(spec, limits);
+  ASSERT_TRUE(sizes.ok()) << sizes.status();
+  const auto needed = static_cast<int64_t>((*sizes)->Layout({0, /*masks=*/true}).total);
+  GpuBackendOptions options;
+  options.lanes = 1;
+  options.memory_limit_bytes = (needed / 9 + 1) * 10;  // nine tenths are the lane's
+  const auto small = MakeGpu(options);
+  ASSERT_NE(small, nullptr);
+  const auto plan = small->MakePlan(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ((*plan)->max_batch_frames(), 1);
+  std::mt19937 random(37);
+  const TestFrame frame = {MakeImage(Content::kShapes, 1920, 1080, &random),
+                           MakeImage(Content::kFlat, 1920, 1080, &random),
+                           {}};
+  const FrameBatchAnswer answer = Compute(*small, *plan, {frame});
+  EXPECT_TRUE(answer.frames[0].status.ok()) << answer.frames[0].status;
 }
 
 }  // namespace

@@ -57,7 +57,9 @@ class GpuPowerTest : public GpuTest {
     if (IsSkipped() || HasFatalFailure()) return;
     power_ = FindPowerReaders(gpu_->devices());
     for (const std::string& failure : power_.failures) std::printf("%s\n", failure.c_str());
-    if (power_.readers.empty()) GTEST_SKIP() << "no board of this machine can be asked";
+    if (!power_.readers.empty()) return;
+    if (GpuIsExpected()) FAIL() << "a GPU is expected here, and no board can be asked";
+    GTEST_SKIP() << "no board of this machine can be asked";
   }
 
   PowerReaders power_;

@@ -168,12 +168,12 @@ std::unique_ptr<FeatureBackend> GpuTest::MakeGpu(const GpuBackendOptions& option
   return backend.ok() ? *std::move(backend) : nullptr;
 }
 
+bool GpuIsExpected() { return EnvironmentNumber("ORBSERVE_EXPECT_GPU", 0) != 0; }
+
 void GpuTest::SetUp() {
   auto gpu = CreateBackend({});
   if (!gpu.ok()) {
-    if (EnvironmentNumber("ORBSERVE_EXPECT_GPU", 0) != 0) {
-      FAIL() << "a GPU is expected here: " << gpu.status();
-    }
+    if (GpuIsExpected()) FAIL() << "a GPU is expected here: " << gpu.status();
     GTEST_SKIP() << gpu.status();
   }
   gpu_ = *std::move(gpu);

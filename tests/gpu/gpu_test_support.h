@@ -49,7 +49,10 @@ struct TestFrame {
   bool keep_state = false;
 };
 
-// The backends under test, or a skip. A skip is a failure where ORBSERVE_EXPECT_GPU is set.
+// Whether ORBSERVE_EXPECT_GPU is set, and not to 0: what cannot be tested is a failure then.
+bool GpuIsExpected();
+
+// The backends under test, or a skip; a failure where a GPU is expected.
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override;
