@@ -25,8 +25,7 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kMaxLanes = 16;
-constexpr int kMostBatchFrames = FramesOfClass(kBatchClasses - 1);
+static_assert(kMostFramesInBatch == FramesOfClass(kBatchClasses - 1));
 constexpr int64_t kMaxDeadlineMs = 600'000;
 
 int64_t QuarterOfMemory() {
@@ -231,9 +230,9 @@ absl::StatusOr<std::vector<int>> ChooseDevices(const std::vector<int>& wanted) {
 bool IsBuiltIn() { return true; }
 
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options) {
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, 1, kMaxLanes));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, 1, kMostLanes));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckRange("max_batch_frames", options.max_batch_frames, 1, kMostBatchFrames));
+      CheckRange("max_batch_frames", options.max_batch_frames, 1, kMostFramesInBatch));
   ORBSERVE_RETURN_IF_ERROR(
       CheckRange<int64_t>("deadline_ms", options.deadline_ms, 1, kMaxDeadlineMs));
   constexpr int64_t kMost = int64_t{1} << 50;

@@ -92,8 +92,7 @@ absl::Status Lane::RankLarge(bool all_levels, const BatchView& frame_view,
 
 absl::Status Lane::FinishLarge(FrameBatch* batch, size_t job_index) {
   const TraceRange trace("slow path");
-  const DeviceGuard guard(context_.device);
-  ORBSERVE_RETURN_IF_ERROR(guard.status());
+  ORBSERVE_RETURN_IF_ERROR(UseDevice(context_.device));
   FrameWork& work = batch->works[job_index];
   Side& side = sides_[batch->side];
   FrameParams& params = side.params[work.place];

@@ -27,16 +27,6 @@ inline absl::Status UseDevice(int device) {
   return status;
 }
 
-// The same for owners, whose destructors do not fail: the call that follows has its own result.
-class DeviceGuard {
- public:
-  explicit DeviceGuard(int device) : status_(UseDevice(device)) {}
-  const absl::Status& status() const { return status_; }
-
- private:
-  absl::Status status_;
-};
-
 }  // namespace orbserve::gpu
 
 #endif  // ORBSERVE_GPU_RUNTIME_DEVICE_H_
