@@ -3,8 +3,6 @@
 
 #include "cpu/cpu_backend.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -28,6 +26,7 @@
 #include "cpu/stages.h"
 #include "cpu/worker_limit.h"
 #include "features/errors.h"
+#include "features/input_limits.h"
 #include "features/recycling_pool.h"
 #include "oneapi/tbb/info.h"
 #include "oneapi/tbb/task_arena.h"
@@ -67,13 +66,6 @@ absl::StatusOr<Implementation> ChooseImplementation(const CpuBackendOptions& opt
   return MakeError(ErrorReason::kBadOptions,
                    absl::StrCat("simd_target must be one that this processor has (", known,
                                 "); got \"", options.simd_target, "\""));
-}
-
-int64_t QuarterOfMemory() {
-  const int64_t pages = sysconf(_SC_PHYS_PAGES);
-  const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
-  constexpr int64_t kFallbackBytes = int64_t{1} << 30;
-  return pages > 0 && page_bytes > 0 ? pages * page_bytes / 4 : kFallbackBytes;
 }
 
 std::string ProcessorName() {
@@ -387,8 +379,7 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateCpuBackend(const CpuBacken
   }
   ORBSERVE_ASSIGN_OR_RETURN(const Implementation implementation, ChooseImplementation(options));
   const int threads = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
-  const int64_t budget =
-      options.input_budget_bytes > 0 ? options.input_budget_bytes : QuarterOfMemory();
+  const int64_t budget = InputBudgetBytes(options.input_budget_bytes);
   return std::make_unique<CpuBackend>(implementation, options.reference, threads, budget);
 }
 

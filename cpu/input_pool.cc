@@ -3,12 +3,12 @@
 
 #include "cpu/input_pool.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "features/host_device.h"
+#include "features/input_limits.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -34,12 +34,7 @@ MutableImageView ViewAt(uint8_t* memory, int width_px, int height_px) {
 
 absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int height_px,
                                                             bool with_mask) {
-  constexpr int kMaxSidePx = std::numeric_limits<int16_t>::max();
-  if (width_px < 1 || height_px < 1 || width_px > kMaxSidePx || height_px > kMaxSidePx) {
-    return MakeError(ErrorReason::kBadImage,
-                     absl::StrCat("width and height must be in [1, ", kMaxSidePx, "]; got ",
-                                  width_px, " x ", height_px));
-  }
+  ORBSERVE_RETURN_IF_ERROR(CheckImageSize(width_px, height_px));
   const size_t image_bytes = ImageBytes(width_px, height_px);
   const size_t bytes = with_mask ? 2 * image_bytes : image_bytes;
 

@@ -5,18 +5,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/pyramid.h"
 #include "features/errors.h"
+#include "features/input_limits.h"
 
 namespace orbserve::cpu {
 namespace {
 
-// Coordinates of candidates are 16 bits wide.
-constexpr int kMaxSidePx = std::numeric_limits<int16_t>::max();
 // Corner detection: some 20 to 40 microseconds a task, far above the cost of a task.
 constexpr int kStripPixels = 48 * 1024;
 constexpr int kMinStripRows = 16;
@@ -62,13 +60,7 @@ ResizeAxis MakeAxis(int source_side, int destination_side) {
 absl::StatusOr<std::shared_ptr<CpuPlan>> CpuPlan::Create(const PlanSpec& spec, const Stages& stages,
                                                          int threads) {
   ORBSERVE_RETURN_IF_ERROR(spec.pipeline.Validate());
-  for (const int side : {spec.width_px, spec.height_px}) {
-    if (side < 1 || side > kMaxSidePx) {
-      return MakeError(ErrorReason::kBadImage,
-                       absl::StrCat("width and height must be in [1, ", kMaxSidePx, "]; got ",
-                                    spec.width_px, " x ", spec.height_px));
-    }
-  }
+  ORBSERVE_RETURN_IF_ERROR(CheckImageSize(spec.width_px, spec.height_px));
   std::shared_ptr<CpuPlan> plan(new CpuPlan(spec, stages, threads));
   plan->LayOutLevels();
   plan->LayOutMemory();

@@ -4,8 +4,6 @@
 #include "gpu/gpu_backend.h"
 
 #include <cuda_runtime_api.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -14,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "features/input_limits.h"
 #include "gpu/frame_state.h"
 #include "gpu/gpu_device.h"
 #include "gpu/health.h"
@@ -28,20 +27,12 @@ namespace {
 static_assert(kMostFramesInBatch == FramesOfClass(kBatchClasses - 1));
 constexpr int64_t kMaxDeadlineMs = 600'000;
 
-int64_t QuarterOfMemory() {
-  const int64_t pages = sysconf(_SC_PHYS_PAGES);
-  const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
-  constexpr int64_t kFallbackBytes = int64_t{1} << 30;
-  return pages > 0 && page_bytes > 0 ? pages * page_bytes / 4 : kFallbackBytes;
-}
-
 class GpuBackend final : public FeatureBackend {
  public:
   GpuBackend(const GpuBackendOptions& options, int first_device)
       : options_(options),
-        inputs_(std::make_shared<InputPool>(first_device, options.input_budget_bytes > 0
-                                                              ? options.input_budget_bytes
-                                                              : QuarterOfMemory())),
+        inputs_(std::make_shared<InputPool>(first_device,
+                                            InputBudgetBytes(options.input_budget_bytes))),
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)) {}
 
   absl::Status Start(const std::vector<int>& ordinals) {

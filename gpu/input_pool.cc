@@ -4,12 +4,11 @@
 #include "gpu/input_pool.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "features/host_device.h"
+#include "features/input_limits.h"
 #include "gpu/runtime/device.h"
 
 namespace orbserve::gpu {
@@ -33,12 +32,7 @@ SlotLayout SlotLayout::For(int width_px, int height_px) {
 
 absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int height_px,
                                                             bool with_mask) {
-  constexpr int kMaxSidePx = std::numeric_limits<int16_t>::max();
-  if (width_px < 1 || height_px < 1 || width_px > kMaxSidePx || height_px > kMaxSidePx) {
-    return MakeError(ErrorReason::kBadImage,
-                     absl::StrCat("width and height must be in [1, ", kMaxSidePx, "]; got ",
-                                  width_px, " x ", height_px));
-  }
+  ORBSERVE_RETURN_IF_ERROR(CheckImageSize(width_px, height_px));
   const SlotLayout layout = SlotLayout::For(width_px, height_px);
   auto slot = std::make_unique<PinnedSlot>();
   slot->bytes = with_mask ? 2 * layout.image_bytes : layout.image_bytes;

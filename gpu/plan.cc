@@ -4,12 +4,12 @@
 #include "gpu/plan.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/pyramid.h"
 #include "features/errors.h"
+#include "features/input_limits.h"
 #include "gpu/kernels/describe.h"
 #include "gpu/kernels/harris.h"
 #include "gpu/kernels/pyramid.h"
@@ -21,7 +21,6 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kMaxSidePx = std::numeric_limits<int16_t>::max();
 constexpr size_t kAlignment = 256;
 constexpr size_t kArenaGranule = size_t{16} << 20;
 
@@ -62,13 +61,7 @@ absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
                                                          const Limits& limits) {
   const TraceRange trace("make plan");
   ORBSERVE_RETURN_IF_ERROR(spec.pipeline.Validate());
-  for (const int side : {spec.width_px, spec.height_px}) {
-    if (side < 1 || side > kMaxSidePx) {
-      return MakeError(ErrorReason::kBadImage,
-                       absl::StrCat("width and height must be in [1, ", kMaxSidePx, "]; got ",
-                                    spec.width_px, " x ", spec.height_px));
-    }
-  }
+  ORBSERVE_RETURN_IF_ERROR(CheckImageSize(spec.width_px, spec.height_px));
   std::shared_ptr<GpuPlan> plan(new GpuPlan(spec));
   std::vector<ResizeEntry> table;
   plan->LayOutLevels(&table);

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/input_limits.h"
+
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+
+namespace orbserve {
+
+absl::Status CheckImageSize(int width_px, int height_px) {
+  for (const int side : {width_px, height_px}) {
+    if (side < 1 || side > kMaxSidePx) {
+      return MakeError(ErrorReason::kBadImage,
+                       absl::StrCat("width and height must be in [1, ", kMaxSidePx, "]; got ",
+                                    width_px, " x ", height_px));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t InputBudgetBytes(int64_t asked_bytes) {
+  if (asked_bytes > 0) return asked_bytes;
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
+  constexpr int64_t kFallbackBytes = int64_t{1} << 30;
+  return pages > 0 && page_bytes > 0 ? pages * page_bytes / 4 : kFallbackBytes;
+}
+
+}  // namespace orbserve

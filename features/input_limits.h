@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What every backend allows the images that it is given.
+
+#ifndef ORBSERVE_FEATURES_INPUT_LIMITS_H_
+#define ORBSERVE_FEATURES_INPUT_LIMITS_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/status/status.h"
+
+namespace orbserve {
+
+// Coordinates of corners are 16 bits wide, with a sign.
+inline constexpr int kMaxSidePx = std::numeric_limits<int16_t>::max();
+
+// BAD_IMAGE unless both sides are in [1, kMaxSidePx].
+absl::Status CheckImageSize(int width_px, int height_px);
+
+// Most bytes that leased input slots may hold: what is asked for, or for 0 a quarter of this
+// machine's memory.
+int64_t InputBudgetBytes(int64_t asked_bytes);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_INPUT_LIMITS_H_
