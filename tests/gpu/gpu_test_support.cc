@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <utility>
 
 #include "cpu/cpu_backend.h"
+#include "tests/support/backend_runner.h"
+#include "tests/support/feature_compare.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -31,31 +31,10 @@ TestImage ReadPgm(const std::filesystem::path& path) {
   return in ? image : TestImage{};
 }
 
-void CopyInto(const TestImage& image, const MutableImageView& view) {
-  for (int y = 0; y < image.height_px; ++y) {
-    std::memcpy(view.Row(y), image.pixels.data() + static_cast<size_t>(y) * image.width_px,
-                static_cast<size_t>(image.width_px));
-  }
-}
-
-template <typename T>
-::testing::AssertionResult SameColumn(const char* name, const std::vector<T>& expected,
-                                      const std::vector<T>& actual, const Features& features) {
-  if (expected.size() != actual.size()) {
-    return ::testing::AssertionFailure()
-           << name << ": length " << expected.size() << " expected, " << actual.size() << " found";
-  }
-  const size_t per_row =
-      features.count() > 0 ? std::max<size_t>(expected.size() / features.count(), 1) : 1;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    if (std::memcmp(&expected[i], &actual[i], sizeof(T)) == 0) continue;
-    const size_t row = i / per_row;
-    return ::testing::AssertionFailure()
-           << name << " of feature " << row << " of " << features.count() << " (level "
-           << features.octave[row] << ", x " << features.x[row] << ", y " << features.y[row]
-           << "): " << +expected[i] << " expected, " << +actual[i] << " found";
-  }
-  return ::testing::AssertionSuccess();
+// Empty for an image without pixels.
+ImageView ViewOf(const TestImage& image) {
+  if (image.pixels.empty()) return {};
+  return {image.pixels.data(), image.width_px, image.height_px, image.width_px};
 }
 
 }  // namespace
@@ -186,46 +165,27 @@ FrameBatchAnswer GpuTest::Compute(FeatureBackend& backend, const std::shared_ptr
                                   const std::vector<TestFrame>& frames) {
   std::vector<FrameJob> jobs;
   for (const TestFrame& frame : frames) {
-    FrameJob job;
-    auto slot =
-        backend.LeaseInput(frame.image.width_px, frame.image.height_px, !frame.mask.pixels.empty());
-    EXPECT_TRUE(slot.ok()) << slot.status();
-    if (!slot.ok()) return {};
-    job.input = *std::move(slot);
-    CopyInto(frame.image, job.input->image);
-    if (!frame.mask.pixels.empty()) CopyInto(frame.mask, job.input->mask);
-    job.parameters = frame.parameters;
-    job.given_keypoints = frame.given;
-    job.keep_state = frame.keep_state;
-    jobs.push_back(std::move(job));
+    auto job = testing::MakeJob(
+        backend, {ViewOf(frame.image), ViewOf(frame.mask), frame.parameters, frame.given});
+    EXPECT_TRUE(job.ok()) << job.status();
+    if (!job.ok()) return {};
+    job->keep_state = frame.keep_state;
+    jobs.push_back(*std::move(job));
   }
-  std::promise<FrameBatchAnswer> promise;
-  backend.Submit(plan, std::move(jobs),
-                 [&](FrameBatchAnswer answer) { promise.set_value(std::move(answer)); });
-  return promise.get_future().get();
+  return testing::RunBatch(backend, plan, std::move(jobs));
 }
 
 ::testing::AssertionResult SameFeatures(const Features& expected, const Features& actual) {
-  if (expected.count() != actual.count() || expected.truncated != actual.truncated ||
-      expected.descriptor_bytes != actual.descriptor_bytes ||
-      expected.image_width_px != actual.image_width_px ||
+  if (expected.image_width_px != actual.image_width_px ||
       expected.image_height_px != actual.image_height_px) {
     return ::testing::AssertionFailure()
-           << expected.count() << " features expected (truncated " << expected.truncated << "), "
-           << actual.count() << " found (truncated " << actual.truncated << ")";
+           << "of an image of " << expected.image_width_px << " x " << expected.image_height_px
+           << " expected, of " << actual.image_width_px << " x " << actual.image_height_px
+           << " found";
   }
-  for (const auto& result :
-       {SameColumn("octave", expected.octave, actual.octave, expected),
-        SameColumn("x", expected.x, actual.x, expected),
-        SameColumn("y", expected.y, actual.y, expected),
-        SameColumn("response", expected.response, actual.response, expected),
-        SameColumn("size", expected.size, actual.size, expected),
-        SameColumn("angle", expected.angle_deg, actual.angle_deg, expected),
-        SameColumn("source index", expected.source_index, actual.source_index, expected),
-        SameColumn("descriptor", expected.descriptors, actual.descriptors, expected)}) {
-    if (!result) return result;
-  }
-  return ::testing::AssertionSuccess();
+  const std::string difference = testing::FirstDifference(expected, actual);
+  if (difference.empty()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << difference;
 }
 
 ::testing::AssertionResult SameMatches(const Matches& expected, const Matches& actual) {
