@@ -51,7 +51,8 @@ MatchQueue::~MatchQueue() {
 }
 
 MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime deadline,
-                                      std::vector<MatchJob> jobs, MatchDone done) {
+                                      std::vector<MatchJob> jobs, MatchDone done,
+                                      int64_t held_bytes) {
   absl::Status refusal;
   Ticket ticket = 0;
   {
@@ -61,10 +62,13 @@ MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime dead
       refusal = Draining();
     } else if (clock_->Now() >= deadline) {
       refusal = Late();
-    } else if (waiting_.size() >= static_cast<size_t>(options_.max_requests)) {
-      refusal = MakeError(ErrorReason::kQueueFull,
-                          absl::StrCat("the queue for matching is full: ", waiting_.size(),
-                                       " requests wait; at most ", options_.max_requests, " may"));
+    } else if (waiting_.size() >= static_cast<size_t>(options_.max_requests) ||
+               (!waiting_.empty() && waiting_bytes_ + held_bytes > options_.max_bytes)) {
+      refusal = MakeError(
+          ErrorReason::kQueueFull,
+          absl::StrCat("the queue for matching is full: ", waiting_.size(), " requests with ",
+                       waiting_bytes_, " bytes wait; at most ", options_.max_requests,
+                       " requests and ", options_.max_bytes, " bytes may"));
     } else if (int& count = waiting_of_client_[client]; count >= options_.max_requests_per_client) {
       refusal = MakeError(ErrorReason::kQuotaExceeded,
                           absl::StrCat("this client has ", count,
@@ -79,6 +83,8 @@ MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime dead
       request->deadline = deadline;
       request->jobs = std::move(jobs);
       request->job_count = request->jobs.size();
+      request->held_bytes = held_bytes;
+      waiting_bytes_ += held_bytes;
       request->done = std::move(done);
       request->cancelled = std::make_shared<std::atomic<bool>>(false);
       for (MatchJob& job : request->jobs) {
@@ -123,6 +129,7 @@ std::unique_ptr<MatchQueue::Request> MatchQueue::Take(Request& request) {
 }
 
 std::unique_ptr<MatchQueue::Request> MatchQueue::Forget(Request& request) {
+  waiting_bytes_ -= request.held_bytes;
   const auto count = waiting_of_client_.find(request.client);
   if (--count->second == 0) waiting_of_client_.erase(count);
   const auto entry = waiting_.find(request.ticket);

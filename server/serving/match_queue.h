@@ -50,10 +50,11 @@
 namespace orbserve {
 
 struct MatchQueueOptions {
-  int max_in_flight = 4;              // batches and large requests, each, >= 1
-  int max_batch_jobs = 16;            // >= 1; of one request there may be more
-  int max_requests = 1024;            // waiting, of all clients, >= 1
-  int max_requests_per_client = 256;  // waiting, >= 1
+  int max_in_flight = 4;                 // batches and large requests, each, >= 1
+  int max_batch_jobs = 16;               // >= 1; of one request there may be more
+  int max_requests = 1024;               // waiting, of all clients, >= 1
+  int max_requests_per_client = 256;     // waiting, >= 1
+  int64_t max_bytes = int64_t{1} << 30;  // that those waiting hold
   // Pairs of a query and a train descriptor. Requests with more than the first are large; one of
   // 2048 x 2048 takes some 3 ms of a processor.
   uint64_t max_small_pairs = uint64_t{1} << 22;
@@ -82,9 +83,10 @@ class MatchQueue {
   ~MatchQueue();
 
   // `jobs` must not be empty; their `cancelled` is set here. `done` is called once, never under a
-  // lock; possibly inside the call. Must not block.
+  // lock; possibly inside the call. Must not block. `held_bytes`: memory that is held for this
+  // request alone.
   Ticket Submit(const std::string& client, SteadyTime deadline, std::vector<MatchJob> jobs,
-                MatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
+                MatchDone done, int64_t held_bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nobody waits for the request any more.
   void Cancel(Ticket ticket) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -96,6 +98,7 @@ class MatchQueue {
     std::vector<MatchJob> jobs;  // until the launch
     size_t job_count = 0;
     uint64_t pairs = 0;  // of all jobs
+    int64_t held_bytes = 0;
     MatchDone done;
     std::shared_ptr<std::atomic<bool>> cancelled;
     FairQueue<Request*>::Handle place;
@@ -146,6 +149,7 @@ class MatchQueue {
   int busy_ ABSL_GUARDED_BY(mutex_) = 0;
   Class small_ ABSL_GUARDED_BY(mutex_);
   Class large_ ABSL_GUARDED_BY(mutex_);
+  int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<Ticket, std::unique_ptr<Request>> waiting_ ABSL_GUARDED_BY(mutex_);
   // With the backend: their cancellation flags.
   absl::flat_hash_map<Ticket, std::shared_ptr<std::atomic<bool>>> launched_ ABSL_GUARDED_BY(mutex_);

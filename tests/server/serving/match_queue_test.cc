@@ -36,14 +36,15 @@ class MatchQueueTest : public ::testing::Test {
   }
   // Requests are told apart by their number of query descriptors.
   MatchQueue::Ticket Submit(size_t number, const std::string& client, SteadyTime deadline = kNever,
-                            size_t train_count = 0, size_t job_count = 1) {
+                            size_t train_count = 0, size_t job_count = 1, int64_t held_bytes = 0) {
     const std::vector<MatchJob> jobs(
         job_count, {std::make_shared<HandState>(number), std::make_shared<HandState>(train_count),
                     MatchOptions{}});
-    return queue_->Submit(client, deadline, jobs, [this, number](MatchOutcome outcome) {
+    const auto done = [this, number](MatchOutcome outcome) {
       EXPECT_FALSE(outcomes_.contains(number));
       outcomes_[number] = std::move(outcome);
-    });
+    };
+    return queue_->Submit(client, deadline, jobs, done, held_bytes);
   }
   SteadyTime After(microseconds time) const { return clock_.Now() + time; }
   std::vector<size_t> Launched() const {
@@ -323,6 +324,30 @@ TEST_F(MatchQueueTest, LargeRequestsShareTheirPairs) {
   EXPECT_EQ(Launched(), (std::vector<size_t>{4, 2, 1}));
   backend_.FinishAllMatches();
   EXPECT_EQ(outcomes_.size(), 4u);
+}
+
+TEST_F(MatchQueueTest, WhatWaitingRequestsHoldIsBounded) {
+  Make({.max_in_flight = 1, .max_bytes = 100});
+  const auto hold = [&](size_t number, int64_t bytes) {
+    return Submit(number, "a", kNever, 0, 1, bytes);
+  };
+  hold(1, 90);  // with the backend: waits no more
+  const auto waiting = hold(2, 60);
+  hold(3, 41);
+  EXPECT_EQ(ReasonFor(3), ErrorReason::kQueueFull);
+  hold(4, 40);
+  queue_->Cancel(waiting);
+  hold(5, 60);
+  hold(6, 1);
+  EXPECT_EQ(ReasonFor(6), ErrorReason::kQueueFull);
+  hold(7, 0);
+  backend_.FinishAllMatches();
+  for (const size_t number : {1, 4, 5, 7}) EXPECT_TRUE(outcomes_[number].status.ok());
+  // One alone may hold more.
+  hold(8, 1);
+  hold(9, 1000);
+  backend_.FinishAllMatches();
+  EXPECT_TRUE(outcomes_[9].status.ok());
 }
 
 TEST_F(MatchQueueTest, QueueAndClientAreBounded) {
