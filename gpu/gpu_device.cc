@@ -210,7 +210,7 @@ void GpuDevice::Run(LaneThread* self) {
     while (true) {
       if (current != nullptr) {
         lock.unlock();
-        lane->Wait(current.get());
+        lane->Wait(current.get(), batches_.load(std::memory_order_relaxed) <= 1);
         health_->Note(current->status);
         lock.lock();
       }

@@ -243,11 +243,12 @@ absl::Status Lane::CopyInputs(const FrameBatch& batch, Side* side) {
                         "cudaMemcpyAsync");
 }
 
-void Lane::Wait(FrameBatch* batch) {
+void Lane::Wait(FrameBatch* batch, bool alone) {
   if (batch->status.ok() && batch->frames_on_device > 0) {
     const TraceRange trace("wait for batch");
     BatchCost& cost = batch->answer.cost;
-    const auto spin = batch->frames_on_device <= kMostSpinFrames ? kSpin : kSpin.zero();
+    // Where others wait too, the processor that spinning takes is missing for their frames.
+    const auto spin = alone && batch->frames_on_device <= kMostSpinFrames ? kSpin : kSpin.zero();
     batch->status = UseDevice(context_.device);
     if (batch->status.ok()) {
       batch->status = end_.Wait(cost.busy_begin + context_.deadline, spin);

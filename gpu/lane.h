@@ -55,8 +55,9 @@ class Lane {
   // Sends a batch to the device and returns; its failure is in batch->status. Two batches may be
   // between Launch() and Finish(), the second launched after Wait() for the first.
   void Launch(FrameBatch* batch);
-  // Waits until the device is done with it.
-  void Wait(FrameBatch* batch);
+  // Waits until the device is done with it. `alone`: it has no other batch, so that only latency
+  // counts.
+  void Wait(FrameBatch* batch, bool alone);
   // Fills in the answers.
   void Finish(FrameBatch* batch);
 

@@ -29,7 +29,8 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
   options.deadline_ms = backend.device_deadline_ms();
   const auto& batching = config.batching();
-  options.lanes = std::min(static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
+  // A lane is busy until its batch is answered: while it is, another takes the next batch.
+  options.lanes = std::min(2 * static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
   options.max_batch_frames =
       std::min(static_cast<int>(batching.max_batch()), gpu::kMostFramesInBatch);
   return options;

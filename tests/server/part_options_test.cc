@@ -14,7 +14,7 @@ TEST(PartOptionsTest, EveryDeviceHasItsOwnBatchesInFlight) {
   config.mutable_batching()->set_max_batches_in_flight(3);
   EXPECT_EQ(BatcherOptionsOf(config.batching(), 1).max_batches_in_flight, 3);
   EXPECT_EQ(BatcherOptionsOf(config.batching(), 4).max_batches_in_flight, 12);
-  EXPECT_EQ(GpuBackendOptionsOf(config).lanes, 3);
+  EXPECT_GT(GpuBackendOptionsOf(config).lanes, 3);  // while one answers, another computes
 }
 
 TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {
