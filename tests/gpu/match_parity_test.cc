@@ -264,14 +264,14 @@ TEST_F(MatchParityTest, APairThatFindsNoMemoryFailsAloneAndIdleMemoryIsUsedAgain
   GpuBackendOptions options;
   options.devices = {0};
   options.lanes = 1;
-  options.memory_limit_bytes = int64_t{10} << 20;
+  options.memory_limit_bytes = int64_t{12} << 20;
   const auto small = MakeGpu(options);
   ASSERT_NE(small, nullptr);
   std::mt19937 random(47);
   const auto few = MakeSet(100, 32, 0, &random);
   std::vector<Pair> pairs;
   pairs.reserve(3);
-  // 3.2 MB each: the third does not fit beside the other two.
+  // 4 MiB each, as memory of states is kept in powers of two: the third does not fit beside the other two.
   for (int i = 0; i < 3; ++i) pairs.push_back({MakeSet(100'000, 32, 0, &random), few, {1}});
   const MatchBatchAnswer expected = Match(*cpu_, pairs);
   MatchBatchAnswer answer = Match(*small, pairs);
