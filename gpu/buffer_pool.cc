@@ -41,6 +41,8 @@ std::shared_ptr<DeviceBuffer> DeviceBufferPool::Lease(size_t bytes) {
   if (buffer->data() == nullptr) {
     auto made = DeviceBuffer::Create(device_, class_bytes, budget_);
     if (!made.ok()) {
+      // What another thread is about to free is there when it has done so.
+      absl::MutexLock lock(&reclaim_mutex_);
       FreeIdle();
       made = DeviceBuffer::Create(device_, class_bytes, budget_);
     }

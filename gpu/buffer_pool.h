@@ -38,11 +38,12 @@ class DeviceBufferPool : public std::enable_shared_from_this<DeviceBufferPool> {
   static constexpr size_t kClasses = 64;
 
   void GiveBack(size_t index, DeviceBuffer* used) noexcept;
-  void FreeIdle();
+  void FreeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(reclaim_mutex_);
 
   const int device_;
   const std::shared_ptr<MemoryBudget> budget_;
   const size_t max_idle_bytes_;
+  absl::Mutex reclaim_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);  // one thread frees at a time
   absl::Mutex mutex_;
   std::array<Class, kClasses> classes_ ABSL_GUARDED_BY(mutex_);
   size_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
