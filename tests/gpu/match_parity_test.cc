@@ -271,7 +271,8 @@ TEST_F(MatchParityTest, APairThatFindsNoMemoryFailsAloneAndIdleMemoryIsUsedAgain
   const auto few = MakeSet(100, 32, 0, &random);
   std::vector<Pair> pairs;
   pairs.reserve(3);
-  // 4 MiB each, as memory of states is kept in powers of two: the third does not fit beside the other two.
+  // 4 MiB each, as memory of states is kept in powers of two: the third does not fit beside the
+  // other two.
   for (int i = 0; i < 3; ++i) pairs.push_back({MakeSet(100'000, 32, 0, &random), few, {1}});
   const MatchBatchAnswer expected = Match(*cpu_, pairs);
   MatchBatchAnswer answer = Match(*small, pairs);
