@@ -29,9 +29,9 @@ using ::testing::SizeIs;
 
 TEST_F(CliTest, ExtractGivesTheSameFilesAloneFromAServerAndAgain) {
   const std::string in = WriteScenes(12);
-  ASSERT_EQ(Run({"extract", "--out", folder_ / "a", in}).code, 0);
-  ASSERT_EQ(Run({"extract", "--out", folder_ / "b", "--threads", "1", in}).code, 0);
-  ASSERT_EQ(RunWithServer({"extract", "--out", folder_ / "c", in}).code, 0);
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "a", in})));
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "b", "--threads", "1", in})));
+  ASSERT_TRUE(Succeeded(RunWithServer({"extract", "--out", folder_ / "c", in})));
   const auto files = Files(folder_ / "a");
   EXPECT_THAT(files, SizeIs(13));  // and the log for --resume
   EXPECT_GT(files.at("11.pgm.npz").size(), 10'000u);
@@ -55,7 +55,7 @@ TEST_F(CliTest, TextFormatsGoToFilesOrToStandardOutput) {
   for (const std::string format : {"jsonl", "csv"}) {
     const Outcome run = Run({"extract", "--format", format, in});
     ASSERT_EQ(run.code, 0) << run.err;
-    ASSERT_EQ(Run({"extract", "--format", format, "--out", folder_ / format, in}).code, 0);
+    ASSERT_TRUE(Succeeded(Run({"extract", "--format", format, "--out", folder_ / format, in})));
     std::string joined;
     for (const auto& [name, text] : Files(folder_ / format)) {
       if (!absl::EndsWith(name, format)) continue;
@@ -103,9 +103,9 @@ TEST_F(CliTest, NamesOfSeveralLinesKeepTheirRowAndAreResumed) {
   EXPECT_EQ(table.code, 0) << table.err;
   ASSERT_THAT(table.Lines(), SizeIs(2));
   EXPECT_TRUE(absl::StartsWith(table.Lines()[1], "two\\nlines.pgm "));
-  ASSERT_EQ(Run({"extract", "--out", folder_ / "out", in}).code, 0);
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "out", in})));
   const Outcome again = Run({"extract", "--resume", "--out", folder_ / "out", in});
-  EXPECT_EQ(again.code, 0);
+  EXPECT_TRUE(Succeeded(again));
   EXPECT_THAT(again.err, HasSubstr("1 images were done before"));
 }
 
@@ -120,9 +120,9 @@ TEST_F(CliTest, LinksThatLeadNowhereAreNamed) {
 
 TEST_F(CliTest, ShardsPartTheWorkAndTogetherGiveTheWhole) {
   const std::string in = WriteScenes(10);
-  ASSERT_EQ(Run({"extract", "--out", folder_ / "whole", in}).code, 0);
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "whole", in})));
   for (const char* shard : {"0/3", "1/3", "2/3"}) {
-    ASSERT_EQ(Run({"extract", "--shard", shard, "--out", folder_ / "parts", in}).code, 0);
+    ASSERT_TRUE(Succeeded(Run({"extract", "--shard", shard, "--out", folder_ / "parts", in})));
   }
   auto whole = Files(folder_ / "whole");
   auto parts = Files(folder_ / "parts");
@@ -135,7 +135,7 @@ TEST_F(CliTest, ShardsPartTheWorkAndTogetherGiveTheWhole) {
 TEST_F(CliTest, ResumePassesOverWhatIsDoneWithTheSameOptionsOnly) {
   const std::string in = WriteScenes(6);
   const std::string out = folder_ / "out";
-  ASSERT_EQ(Run({"extract", "--out", out, in}).code, 0);
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", out, in})));
   fs::remove(out + "/3.pgm.npz");
   folder_.Write("in/new.pgm", Scene(50));
   const auto done = [&](const std::vector<std::string>& more) {
@@ -167,8 +167,8 @@ TEST_F(CliTest, InterruptKeepsWhatIsDoneAndResumeFinishes) {
   const auto kept = Files(out);
   EXPECT_LT(kept.size(), 63u);
   for (const auto& [name, bytes] : kept) EXPECT_THAT(name, Not(HasSubstr(".part")));
-  ASSERT_EQ(Run({"extract", "--resume", "--out", out, in}).code, 0);
-  ASSERT_EQ(Run({"extract", "--out", folder_ / "whole", in}).code, 0);
+  ASSERT_TRUE(Succeeded(Run({"extract", "--resume", "--out", out, in})));
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "whole", in})));
   EXPECT_TRUE(Files(out) == Files(folder_ / "whole"));
 }
 

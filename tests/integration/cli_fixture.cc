@@ -54,6 +54,11 @@ std::vector<std::string> Outcome::Lines() const {
   return lines;
 }
 
+::testing::AssertionResult Succeeded(const Outcome& run) {
+  if (run.code == 0) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "exit code " << run.code << ": " << run.err;
+}
+
 bool HappensSoon(const std::function<bool()>& condition) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {

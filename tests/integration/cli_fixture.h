@@ -38,6 +38,9 @@ struct Outcome {
 // Waits for what happens soon in another process; false after a minute.
 bool HappensSoon(const std::function<bool()>& condition);
 
+// Whether the program ended with 0; else what it said.
+::testing::AssertionResult Succeeded(const Outcome& run);
+
 // All bytes, to a pipe that somebody reads; false when that fails.
 bool WriteAll(int pipe, const std::string& bytes);
 

@@ -56,9 +56,9 @@ TEST_F(CliTest, MatchFindsTheShiftAloneAndWithAServer) {
 
 TEST_F(CliTest, ReferencesArePutListedMatchedAndDeleted) {
   const std::string a = folder_.Write("a.pgm", Scene(0));
-  ASSERT_EQ(Run({"extract", "--out", folder_ / "f", a}).code, 0);
-  ASSERT_EQ(RunWithServer({"reference", "put", "tile", a}).code, 0);
-  ASSERT_EQ(RunWithServer({"reference", "put", "file", folder_ / "f/a.pgm.npz"}).code, 0);
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "f", a})));
+  ASSERT_TRUE(Succeeded(RunWithServer({"reference", "put", "tile", a})));
+  ASSERT_TRUE(Succeeded(RunWithServer({"reference", "put", "file", folder_ / "f/a.pgm.npz"})));
   const Outcome list = RunWithServer({"reference", "list", "--json"});
   EXPECT_THAT(list.out, HasSubstr("\"name\":\"file\""));
   EXPECT_THAT(list.out, HasSubstr("\"name\":\"tile\""));
@@ -76,7 +76,7 @@ TEST_F(CliTest, ReferencesArePutListedMatchedAndDeleted) {
   }
   const Outcome stream = RunWithServer({"stream", "--json", "--reference", "tile", a});
   EXPECT_THAT(stream.out, HasSubstr("\"target\":\"reference\",\"reference\":\"tile\""));
-  EXPECT_EQ(RunWithServer({"reference", "delete", "tile"}).code, 0);
+  EXPECT_TRUE(Succeeded(RunWithServer({"reference", "delete", "tile"})));
   EXPECT_EQ(RunWithServer({"reference", "delete", "tile"}).code, 1);
   EXPECT_EQ(RunWithServer({"match", "--reference", "tile", a}).code, 1);
   EXPECT_THAT(RunWithServer({"reference", "list", "--client-id", "somebody else"}).out,
