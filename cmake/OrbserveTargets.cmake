@@ -33,7 +33,7 @@ if(ORBSERVE_SANITIZE)
     add_library(orbserve_tsan SHARED
       ${sanitizers}/abseil_tsan.cc ${sanitizers}/grpc_tsan.cc ${sanitizers}/string_tsan.cc ${sanitizers}/tbb_tsan.cc)
     target_compile_options(orbserve_tsan PRIVATE -fno-sanitize=thread)  # tsan.supp names it
-    target_link_libraries(orbserve_tsan PRIVATE absl::synchronization absl::time ${CMAKE_DL_LIBS})
+    target_link_libraries(orbserve_tsan PRIVATE absl::status absl::synchronization absl::time ${CMAKE_DL_LIBS})
     link_libraries($<BUILD_INTERFACE:orbserve_tsan>)
     set(ORBSERVE_TSAN_LINK_OPTIONS
       -Wl,--push-state,--no-as-needed,$<TARGET_FILE:orbserve_tsan>,--pop-state,--version-script=${sanitizers}/programs.map)

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // For builds with ThreadSanitizer only. The distribution's Abseil is not instrumented, so the
-// sanitizer does not see that absl::Mutex orders anything and reports every use of it. This library
-// stands before Abseil's in the order of symbols; it calls the real functions and tells the
-// sanitizer what they mean: a lock comes after the last unlock. Waiting for a condition becomes
-// polling, so that conditions are evaluated by the waiting thread under the lock.
+// sanitizer does not see that absl::Mutex orders anything and reports every use of it, nor who was
+// the last to let go of an absl::Status. This library stands before Abseil's in the order of
+// symbols; it calls the real functions and tells the sanitizer what they mean: a lock comes after
+// the last unlock. Waiting for a condition becomes polling, so that conditions are evaluated by the
+// waiting thread under the lock.
 
+#include <absl/base/config.h>
 #include <absl/base/options.h>
+#include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/synchronization/notification.h>
 #include <absl/time/clock.h>
@@ -152,6 +155,16 @@ bool CondVar::WaitWithDeadline(Mutex* mu, Time deadline) {
   DeliverSignals();
   return timed_out && deadline <= slice_end;
 }
+
+#if ABSL_LTS_RELEASE_VERSION < 20230802
+// The last to let go deletes what others have read: counted inside the library.
+void Status::UnrefNonInlined(uintptr_t rep) {
+  static auto* const real = Real<void(uintptr_t)>("6Status15UnrefNonInlinedEm");
+  __tsan_release(RepToPointer(rep));
+  __tsan_acquire(RepToPointer(rep));
+  real(rep);
+}
+#endif
 
 void Notification::Notify() {
   static auto* const real = Real<void(Notification*)>("12Notification6NotifyEv");
