@@ -58,9 +58,9 @@ absl::Status LaunchHang(int device, std::chrono::seconds time) {
   absl::Status status =
       Check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
             "cudaDeviceGetAttribute");
-  if (!status.ok()) return status;
-  status = Check(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device),
-                 "cudaDeviceGetAttribute");
+  status.Update(
+      Check(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device),
+            "cudaDeviceGetAttribute"));
   if (!status.ok()) return status;
   const auto time_ns = static_cast<uint64_t>(std::chrono::nanoseconds(time).count());
   HangKernel<<<processors*(threads / kHangThreads), kHangThreads, 0, stream>>>(time_ns);
