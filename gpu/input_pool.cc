@@ -38,13 +38,18 @@ absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int he
   slot->bytes = with_mask ? 2 * layout.image_bytes : layout.image_bytes;
   Slab* slab = nullptr;
   uint8_t* memory = nullptr;
-  {
+  const auto take = [&]() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    absl::Status status;
-    slab = FindOrAddSlab(slot->bytes, &status);
-    if (slab == nullptr) return status;
+    slab = FindFree(slot->bytes);
+    if (slab == nullptr) return false;
     memory = slab->memory.data() + *slab->free.begin();
     slab->free.erase(slab->free.begin());
+    return true;
+  };
+  if (!take()) {
+    absl::MutexLock growing(&grow_mutex_);
+    // Others take slots of the new slab too.
+    while (!take()) ORBSERVE_RETURN_IF_ERROR(AddSlab(slot->bytes));
   }
   slot->memory = memory;
   slot->image = ViewAt(memory, width_px, height_px, layout.pitch_bytes);
@@ -57,41 +62,70 @@ absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int he
                                     });
 }
 
-InputPool::Slab* InputPool::FindOrAddSlab(size_t slot_bytes, absl::Status* status) {
-  Slabs& slabs = slabs_[slot_bytes];
-  for (Slab& slab : slabs) {
-    if (!slab.free.empty()) return &slab;
-  }
-  size_t wanted = kFirstSlabBytes;
-  for (const Slab& slab : slabs) wanted = std::max(wanted, 2 * slab.memory.size_bytes());
-  const size_t slots = std::max<size_t>(1, std::min(wanted, kLargestSlabBytes) / slot_bytes);
-  // Slots are leased by threads that have had nothing to do with a device.
-  *status = UseDevice(device_);
-  if (!status->ok()) return nullptr;
-  // First as wanted, then after idle slabs of other sizes went, then a single slot.
-  auto memory = PinnedBuffer::Create(slots * slot_bytes, budget_);
-  if (!memory.ok()) {
-    FreeIdleSlabs();
-    memory = PinnedBuffer::Create(slots * slot_bytes, budget_);
-  }
-  if (!memory.ok() && slots > 1) memory = PinnedBuffer::Create(slot_bytes, budget_);
-  if (!memory.ok()) {
-    *status = memory.status();
-    return nullptr;
-  }
-  Slab slab;
-  slab.slots = memory->size_bytes() / slot_bytes;
-  slab.memory = *std::move(memory);
-  for (size_t i = 0; i < slab.slots; ++i) slab.free.insert(slab.free.end(), i * slot_bytes);
-  // FreeIdleSlabs() leaves the map's nodes alone, so `slabs` is still there.
-  slabs.push_back(std::move(slab));
-  return &slabs.back();
+void InputPool::Slab::DivideInto(size_t slot_bytes) {
+  slots = memory.size_bytes() / slot_bytes;
+  free.clear();
+  for (size_t i = 0; i < slots; ++i) free.insert(free.end(), i * slot_bytes);
 }
 
-void InputPool::FreeIdleSlabs() {
-  for (auto& [bytes, slabs] : slabs_) {
-    slabs.remove_if([](const Slab& slab) { return slab.free.size() == slab.slots; });
+InputPool::Slab* InputPool::FindFree(size_t slot_bytes) {
+  for (Slab& slab : slabs_[slot_bytes]) {
+    if (!slab.free.empty()) return &slab;
   }
+  return nullptr;
+}
+
+absl::Status InputPool::AddSlab(size_t slot_bytes) {
+  size_t wanted = kFirstSlabBytes;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const Slab& slab : slabs_[slot_bytes]) {
+      wanted = std::max(wanted, 2 * slab.memory.size_bytes());
+    }
+  }
+  const size_t slots = std::max<size_t>(1, std::min(wanted, kLargestSlabBytes) / slot_bytes);
+  // Slots are leased by threads that have had nothing to do with a device.
+  ORBSERVE_RETURN_IF_ERROR(UseDevice(device_));
+  auto memory = PinnedBuffer::Create(slots * slot_bytes, budget_);
+  if (!memory.ok()) {
+    Slabs idle;  // freed after the lock
+    absl::MutexLock lock(&mutex_);
+    if (ConvertIdleSlab(slot_bytes)) return absl::OkStatus();
+    idle = TakeIdleSlabs();
+  }
+  if (!memory.ok()) memory = PinnedBuffer::Create(slots * slot_bytes, budget_);
+  if (!memory.ok() && slots > 1) memory = PinnedBuffer::Create(slot_bytes, budget_);
+  ORBSERVE_RETURN_IF_ERROR(memory.status());
+  Slab slab;
+  slab.memory = *std::move(memory);
+  slab.DivideInto(slot_bytes);
+  absl::MutexLock lock(&mutex_);
+  slabs_[slot_bytes].push_back(std::move(slab));
+  return absl::OkStatus();
+}
+
+bool InputPool::ConvertIdleSlab(size_t slot_bytes) {
+  for (auto& [bytes, slabs] : slabs_) {
+    for (auto slab = slabs.begin(); slab != slabs.end(); ++slab) {
+      if (!slab->idle() || slab->memory.size_bytes() < slot_bytes) continue;
+      slab->DivideInto(slot_bytes);
+      Slabs& same = slabs_[slot_bytes];
+      same.splice(same.end(), slabs, slab);
+      return true;
+    }
+  }
+  return false;
+}
+
+InputPool::Slabs InputPool::TakeIdleSlabs() {
+  Slabs idle;
+  for (auto& [bytes, slabs] : slabs_) {
+    for (auto next = slabs.begin(); next != slabs.end();) {
+      const auto slab = next++;
+      if (slab->idle()) idle.splice(idle.end(), slabs, slab);
+    }
+  }
+  return idle;
 }
 
 void InputPool::GiveBack(PinnedSlot* slot, Slab* slab) {

@@ -54,16 +54,29 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
     PinnedBuffer memory;
     std::set<size_t> free;  // offsets
     size_t slots = 0;
+
+    bool idle() const { return free.size() == slots; }
+    // All of its memory as free slots of this size.
+    void DivideInto(size_t slot_bytes);
   };
   using Slabs = std::list<Slab>;
 
-  Slab* FindOrAddSlab(size_t slot_bytes, absl::Status* status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FreeIdleSlabs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Null when no slab has a free slot of this size.
+  Slab* FindFree(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes a slab with free slots of this size: of new memory, else of an idle slab of other slots,
+  // else of new memory that such slabs made room for.
+  absl::Status AddSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(grow_mutex_)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool ConvertIdleSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those that no slot is leased of.
+  Slabs TakeIdleSlabs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveBack(PinnedSlot* slot, Slab* slab);
 
   const int device_;
   const std::shared_ptr<MemoryBudget> budget_;
+  // CUDA is called under this one alone: freeing waits for what the device is doing, for ever where
+  // it hangs, and meanwhile the slots of frames that are answered come back.
+  absl::Mutex grow_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
   std::map<size_t, Slabs> slabs_ ABSL_GUARDED_BY(mutex_);  // by bytes of a slot
 };
