@@ -66,8 +66,9 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   // Lane l knows level l.
   const int survivors = lane < batch.levels ? counters.survivors[lane] : 0;
-  const LevelShare share =
-      ShareOfLevel(survivors > kMaxRanked ? 0 : DivUp(survivors, kKeysPerBlock));
+  // One list that is too long sends the whole frame to the slow path, which ranks every level.
+  if (__ballot_sync(kFullWarp, survivors > kMaxRanked) != 0) return;
+  const LevelShare share = ShareOfLevel(DivUp(survivors, kKeysPerBlock));
   const uint64_t* __restrict__ lists = batch.survivors + frame_index * batch.corner_stride;
   for (int group = static_cast<int>(blockIdx.x); group < share.total;
        group += static_cast<int>(gridDim.x)) {
