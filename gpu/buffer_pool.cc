@@ -43,7 +43,7 @@ std::shared_ptr<DeviceBuffer> DeviceBufferPool::Lease(size_t bytes) {
     if (!made.ok()) {
       // What another thread is about to free is there when it has done so.
       absl::MutexLock lock(&reclaim_mutex_);
-      FreeIdle();
+      FreeIdleAlone();
       made = DeviceBuffer::Create(device_, class_bytes, budget_);
     }
     if (!made.ok()) {
@@ -69,6 +69,11 @@ void DeviceBufferPool::GiveBack(size_t index, DeviceBuffer* used) noexcept {
 }
 
 void DeviceBufferPool::FreeIdle() {
+  absl::MutexLock lock(&reclaim_mutex_);
+  FreeIdleAlone();
+}
+
+void DeviceBufferPool::FreeIdleAlone() {
   std::vector<DeviceBuffer> freed;  // after the lock
   absl::MutexLock lock(&mutex_);
   for (Class& same : classes_) {

@@ -30,6 +30,9 @@ class DeviceBufferPool : public std::enable_shared_from_this<DeviceBufferPool> {
   // the device with it must be over then. Null when memory ran out.
   std::shared_ptr<DeviceBuffer> Lease(size_t bytes);
 
+  // Gives up what is idle, for others who would not find memory. Waits for the device.
+  void FreeIdle() ABSL_LOCKS_EXCLUDED(reclaim_mutex_);
+
  private:
   struct Class {
     std::vector<DeviceBuffer> idle;
@@ -38,7 +41,7 @@ class DeviceBufferPool : public std::enable_shared_from_this<DeviceBufferPool> {
   static constexpr size_t kClasses = 64;
 
   void GiveBack(size_t index, DeviceBuffer* used) noexcept;
-  void FreeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(reclaim_mutex_);
+  void FreeIdleAlone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(reclaim_mutex_);
 
   const int device_;
   const std::shared_ptr<MemoryBudget> budget_;

@@ -102,9 +102,7 @@ absl::Status GpuDevice::MakeTables() {
                 table.data(), kBitTableWords * 4);
   }
   ORBSERVE_ASSIGN_OR_RETURN(tables_,
-                            DeviceBuffer::Create(context_.device, host.size(), context_.budget));
-  ORBSERVE_CUDA_RETURN_IF_ERROR(
-      cudaMemcpy(tables_.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
+                            DeviceBuffer::CreateCopyOf(context_.device, host, context_.budget));
   context_.tables.pattern = reinterpret_cast<const algo::RBriefPair*>(tables_.data());
   context_.tables.bit_tables = reinterpret_cast<const uint32_t*>(tables_.data() + kPatternBytes);
   return absl::OkStatus();

@@ -23,6 +23,9 @@ namespace {
 constexpr std::chrono::microseconds kSpin{400};
 constexpr int kMostSpinFrames = 2;
 
+// A lane keeps this much for its next frame on the slow path.
+constexpr size_t kMostKeptLargeBytes = size_t{32} << 20;
+
 size_t Reserve(size_t bytes, size_t* end) {
   return std::exchange(*end, *end + RoundUp<size_t>(bytes, 256));
 }
@@ -66,20 +69,24 @@ absl::Status Lane::MakeSide(Side* side) {
 
 absl::Status Lane::EnsureArena(size_t bytes) {
   if (arena_.size_bytes() >= bytes) return absl::OkStatus();
-  // Nothing runs in this lane, so the old one can go first.
-  const size_t former = arena_.size_bytes();
-  arena_.Reset();
-  ++arena_generation_;
-  auto larger = DeviceBuffer::Create(context_.device, ArenaBytes(bytes, context_.arena_bytes),
-                                     context_.budget);
-  if (larger.ok()) {
-    arena_ = *std::move(larger);
-    // Kernels read padding, whose values never count; once defined, checkers have nothing to say.
-    return StatusFromCuda(cudaMemsetAsync(arena_.data(), 0, arena_.size_bytes(), stream_.get()),
-                          "cudaMemsetAsync");
-  }
-  ORBSERVE_ASSIGN_OR_RETURN(arena_, DeviceBuffer::Create(context_.device, former, context_.budget));
-  return larger.status();
+  ++arena_generation_;  // nothing runs in this lane, so the old one can go first
+  ORBSERVE_RETURN_IF_ERROR(Enlarge(&arena_, ArenaBytes(bytes, context_.arena_bytes)));
+  // Kernels read padding, whose values never count; once defined, checkers have nothing to say.
+  return StatusFromCuda(cudaMemsetAsync(arena_.data(), 0, arena_.size_bytes(), stream_.get()),
+                        "cudaMemsetAsync");
+}
+
+absl::Status Lane::Enlarge(DeviceBuffer* buffer, size_t bytes) {
+  const auto enlarge = [&]() -> absl::Status {
+    if (buffer->size_bytes() > 0) return buffer->Enlarge(bytes);
+    ORBSERVE_ASSIGN_OR_RETURN(*buffer,
+                              DeviceBuffer::Create(context_.device, bytes, context_.budget));
+    return absl::OkStatus();
+  };
+  absl::Status status = enlarge();
+  if (ReasonOf(status) != ErrorReason::kOutOfMemory) return status;
+  context_.state_buffers->FreeIdle();
+  return enlarge();
 }
 
 absl::StatusOr<const Graph*> Lane::GraphFor(GpuPlan* plan, const GraphKind& kind) {
@@ -272,8 +279,11 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
                              ? static_cast<int>(given)
                              : std::min(report.total, batch->plan->spec().pipeline.select.capacity);
       if (report.unranked != 0 || wanted > report.written) {
+        const auto begin = std::chrono::steady_clock::now();
         batch->answer.frames[i].status = FinishLarge(batch, i);
         batch->works[i].place = -1;
+        batch->answer.cost.timings.compute_ns +=
+            std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
         const absl::Status& slow = batch->answer.frames[i].status;
         if (!slow.ok() && ReasonOf(slow) == ErrorReason::kDeviceLost) {
           batch->status = batch->answer.frames[i].status;
@@ -281,6 +291,7 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
         }
       }
     }
+    if (batch->status.ok() && large_.size_bytes() > kMostKeptLargeBytes) large_.Reset();
   }
   batch->answer.cost.busy_end = std::chrono::steady_clock::now();
 }

@@ -77,6 +77,8 @@ class Lane {
 
   absl::Status MakeSide(Side* side);
   absl::Status EnsureArena(size_t bytes);
+  // Makes it larger, with memory that is idle elsewhere if need be; the content is lost.
+  absl::Status Enlarge(DeviceBuffer* buffer, size_t bytes);
   absl::StatusOr<const Graph*> GraphFor(GpuPlan* plan, const GraphKind& kind);
   void PrepareJobs(FrameBatch* batch, Side* side);
   absl::Status LaunchPrepared(FrameBatch* batch, Side* side);
@@ -105,7 +107,7 @@ class Lane {
   uint64_t arena_generation_ = 0;
   Side sides_[2];
   int next_side_ = 0;
-  DeviceBuffer large_;  // memory of the slow path, grown as needed
+  DeviceBuffer large_;  // memory of the slow path
 };
 
 }  // namespace orbserve::gpu

@@ -66,9 +66,7 @@ absl::Status Lane::RankLarge(bool all_levels, const BatchView& frame_view,
   }
   const size_t needed = kHeadBytes + sorted_bytes + scratch_bytes;
   if (large_.size_bytes() < needed) {
-    large_.Reset();
-    ORBSERVE_ASSIGN_OR_RETURN(large_,
-                              DeviceBuffer::Create(context_.device, needed, context_.budget));
+    ORBSERVE_RETURN_IF_ERROR(Enlarge(&large_, needed));
   }
   auto* const head = reinterpret_cast<LargeHead*>(large_.data());
   LargeRankParams rank = {};
@@ -105,8 +103,7 @@ absl::Status Lane::FinishLarge(FrameBatch* batch, size_t job_index) {
 
   const BatchView whole = batch->plan->View(batch->kind, context_.device_index, arena_.data());
   if (large_.size_bytes() < kHeadBytes) {
-    ORBSERVE_ASSIGN_OR_RETURN(large_,
-                              DeviceBuffer::Create(context_.device, kHeadBytes, context_.budget));
+    ORBSERVE_RETURN_IF_ERROR(Enlarge(&large_, kHeadBytes));
   }
   BatchView view = OnlyFrame(whole, work.place, nullptr);
   const bool unranked = report.unranked != 0;

@@ -83,12 +83,11 @@ absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
   for (size_t i = 0; i < limits.devices.size(); ++i) {
     ORBSERVE_RETURN_IF_ERROR(UseDevice(limits.devices[i]));
     ORBSERVE_ASSIGN_OR_RETURN(
-        DeviceBuffer taps, DeviceBuffer::Create(limits.devices[i], table.size() * sizeof(table[0]),
-                                                limits.budgets[i]));
-    if (!table.empty()) {
-      ORBSERVE_CUDA_RETURN_IF_ERROR(
-          cudaMemcpy(taps.data(), table.data(), taps.size_bytes(), cudaMemcpyHostToDevice));
-    }
+        DeviceBuffer taps,
+        DeviceBuffer::CreateCopyOf(
+            limits.devices[i],
+            {reinterpret_cast<const uint8_t*>(table.data()), table.size() * sizeof(table[0])},
+            limits.budgets[i]));
     plan->taps_.push_back(std::move(taps));
   }
   plan->lane_graphs_.resize(limits.devices.size() * static_cast<size_t>(limits.lanes_per_device));

@@ -52,6 +52,46 @@ absl::StatusOr<DeviceBuffer> DeviceBuffer::Create(int device, size_t bytes,
   return buffer;
 }
 
+absl::StatusOr<DeviceBuffer> DeviceBuffer::CreateCopyOf(int device, absl::Span<const uint8_t> host,
+                                                        std::shared_ptr<MemoryBudget> budget) {
+  ORBSERVE_ASSIGN_OR_RETURN(DeviceBuffer buffer, Create(device, host.size(), std::move(budget)));
+  if (host.empty()) return buffer;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(
+      cudaMemcpy(buffer.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
+  // A copy from pageable memory may return before the last of it has arrived, and streams that do
+  // not block are not ordered after it.
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
+  return buffer;
+}
+
+absl::Status DeviceBuffer::Enlarge(size_t bytes) {
+  const size_t former = size_bytes_;
+  ORBSERVE_RETURN_IF_ERROR(TakeFrom(budget_.get(), bytes - former));
+  const auto give_back = [&](size_t count) {
+    if (budget_ != nullptr) budget_->Return(static_cast<int64_t>(count));
+  };
+  absl::Status status = UseDevice(device_);
+  if (!status.ok()) {
+    give_back(bytes - former);
+    return status;
+  }
+  LogIfFailed(cudaFree(std::exchange(data_, nullptr)), "cudaFree");
+  void* data = nullptr;
+  size_bytes_ = bytes;
+  status = StatusFromCuda(cudaMalloc(&data, bytes), "cudaMalloc");
+  if (!status.ok()) {
+    give_back(bytes - former);
+    size_bytes_ = former;
+    if (!StatusFromCuda(cudaMalloc(&data, former), "cudaMalloc").ok()) {
+      give_back(former);
+      size_bytes_ = 0;
+      data = nullptr;
+    }
+  }
+  data_ = static_cast<uint8_t*>(data);
+  return status;
+}
+
 DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
   if (this == &other) return *this;
   Reset();

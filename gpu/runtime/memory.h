@@ -13,7 +13,9 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace orbserve::gpu {
 
@@ -43,12 +45,19 @@ class DeviceBuffer {
   // `budget` may be null and must otherwise live longer than the buffer.
   static absl::StatusOr<DeviceBuffer> Create(int device, size_t bytes,
                                              std::shared_ptr<MemoryBudget> budget);
+  // With a copy of `host`, which is there for every stream when this returns.
+  static absl::StatusOr<DeviceBuffer> CreateCopyOf(int device, absl::Span<const uint8_t> host,
+                                                   std::shared_ptr<MemoryBudget> budget);
   ~DeviceBuffer() { Reset(); }
   DeviceBuffer(DeviceBuffer&& other) noexcept { *this = std::move(other); }
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
 
   uint8_t* data() const { return data_; }
   size_t size_bytes() const { return size_bytes_; }
+  // Makes it `bytes` large, more than it is; the content is lost, and the memory moves. What it had
+  // is never up for others meanwhile. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) as above; it is as large
+  // as before then, but empty where the device gave no such memory again.
+  absl::Status Enlarge(size_t bytes);
   void Reset() noexcept;
 
  private:
