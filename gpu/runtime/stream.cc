@@ -60,11 +60,12 @@ absl::Status Event::Wait(std::chrono::steady_clock::time_point deadline,
   SleepPrecisely();
   const auto spin_until = std::chrono::steady_clock::now() + spin;
   while (true) {
+    // Before the query: had this thread been held up in between, the device might be done by now.
+    const auto now = std::chrono::steady_clock::now();
     const cudaError_t result = cudaEventQuery(event_);
     if (result != cudaErrorNotReady) return StatusFromCuda(result, "cudaEventQuery");
     // No failure, and yet some runtimes keep it for the check of the thread's next launch.
     (void)cudaGetLastError();
-    const auto now = std::chrono::steady_clock::now();
     if (now > deadline) {
       return MakeError(ErrorReason::kDeviceLost, "the device did not finish its work in time");
     }
@@ -86,6 +87,8 @@ absl::StatusOr<Graph> Graph::Capture(cudaStream_t stream,
   const absl::Status enqueued = enqueue(stream);
   cudaGraph_t captured = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
+  // Told by `status`; the thread's next launch must not find it.
+  if (ended != cudaSuccess) (void)cudaGetLastError();
   absl::Status status = enqueued.ok() ? StatusFromCuda(ended, "cudaStreamEndCapture") : enqueued;
   if (status.ok()) {
     status = StatusFromCuda(cudaGraphInstantiate(&graph.executable_, captured, 0),

@@ -96,6 +96,7 @@ SteadyTime DeviceWatch::NextLook(SteadyTime heard) const {
 
 void DeviceWatch::Arm(SteadyTime when) {
   armed_ = true;
+  due_ = when;
   alarm_->Set(when);
 }
 
@@ -110,6 +111,9 @@ void DeviceWatch::OnAlarm() {
     armed_ = false;
     if (stopped_ || working_ == 0) return;
     const SteadyTime now = clock_->Now();
+    // An alarm that comes late means that this whole process stood still (a debugger, a freezer of
+    // containers): nothing could be heard in that time, so it does not count.
+    if (now > due_ + options_.stall) heard_at_ = std::min(now, heard_at_ + (now - due_));
     if (options_.progress && options_.progress() != progress_) {
       Hear(now);
       if (stalled_) SetStalled(false);

@@ -83,6 +83,7 @@ class DeviceWatch {
   int plans_in_making_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stalled_ ABSL_GUARDED_BY(mutex_) = false;
   bool armed_ ABSL_GUARDED_BY(mutex_) = false;
+  SteadyTime due_ ABSL_GUARDED_BY(mutex_){};  // of the alarm that was set last
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<Alarm> alarm_;  // last: its callback uses everything above
 };

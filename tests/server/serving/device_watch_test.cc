@@ -52,6 +52,23 @@ TEST_F(DeviceWatchTest, SilenceCountsFromTheLastAnswerWhileThereIsWork) {
   EXPECT_EQ(silences_, 1);
 }
 
+TEST_F(DeviceWatchTest, TimeInWhichTheProcessStoodStillIsNoSilence) {
+  Batches(20, milliseconds(1));
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(10));
+  clock_.StandStill(milliseconds(10'000));
+  clock_.Advance(milliseconds(19));
+  EXPECT_TRUE(stalls_.empty());
+  EXPECT_EQ(silences_, 0);
+  // The time in which it did run counts as ever.
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(stalls_, std::vector<bool>{true});
+  clock_.Advance(milliseconds(449));
+  EXPECT_EQ(silences_, 0);
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(silences_, 1);
+}
+
 TEST_F(DeviceWatchTest, WithoutWorkThereIsNoSilence) {
   clock_.Advance(milliseconds(10'000));
   Batches(1, milliseconds(1));

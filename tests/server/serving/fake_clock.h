@@ -24,6 +24,10 @@ class FakeClock final : public Clock {
     return std::make_unique<FakeAlarm>(this, std::move(callback));
   }
 
+  // Moves on without an alarm, as if the process had stood still: what came due fires late, at the
+  // next Advance().
+  void StandStill(std::chrono::microseconds time) { now_ += time; }
+
   // Moves on and fires, in order and each at its own moment, the alarms that come due.
   void Advance(std::chrono::microseconds time) {
     const SteadyTime end = now_ + time;
