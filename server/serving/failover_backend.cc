@@ -6,8 +6,10 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "features/errors.h"
 #include "server/serving/device_watch.h"
 #include "server/serving/rescue.h"
@@ -47,7 +49,12 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
       delete primary_;
     }
     end_of_rescue_.reset();
-    executor_.reset();
+    std::unique_ptr<Executor> executor;  // runs what is left, after the lock
+    {
+      absl::MutexLock lock(&executor_mutex_);
+      executor = std::move(executor_);
+    }
+    executor.reset();
     fallback_.reset();
   }
 
@@ -118,7 +125,10 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   }
 
  private:
-  void Post(absl::AnyInvocable<void(Core&) &&> task) {
+  // A leaked primary may still report a loss when all is closed: then there is nothing left to do.
+  void Post(absl::AnyInvocable<void(Core&) &&> task) ABSL_LOCKS_EXCLUDED(executor_mutex_) {
+    absl::MutexLock lock(&executor_mutex_);
+    if (executor_ == nullptr) return;
     executor_->Run("", [self = shared_from_this(), task = std::move(task)]() mutable {
       std::move(task)(*self);
     });
@@ -170,7 +180,8 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   Clock* const clock_;
   FeatureBackend* const primary_;  // owned
   std::unique_ptr<FeatureBackend> fallback_;
-  std::unique_ptr<Executor> executor_;
+  absl::Mutex executor_mutex_;
+  std::unique_ptr<Executor> executor_ ABSL_GUARDED_BY(executor_mutex_);
   std::string only_device_;  // of the primary; empty when there are several
   // Shared with the plans, which may outlive the backend.
   const std::shared_ptr<std::atomic<bool>> lost_ = std::make_shared<std::atomic<bool>>(false);
