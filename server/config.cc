@@ -143,6 +143,8 @@ absl::Status ValidateConfig(const server::Config& config) {
           absl::StrCat("backend.devices must name each device once; got ", device, " twice"));
     }
   }
+  ORBSERVE_RETURN_IF_ERROR(Range("backend.gpu_memory_limit_bytes", backend.gpu_memory_limit_bytes(),
+                                 0, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(
       Range("backend.device_deadline_ms", backend.device_deadline_ms(), 1, 600'000));
   ORBSERVE_RETURN_IF_ERROR(OneOf("log_level", config.log_level(),

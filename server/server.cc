@@ -116,8 +116,9 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeBackend(const server::Config
   if (name == "auto" && gpu::IsBuiltIn()) {
     auto backend = gpu::CreateGpuBackend(gpu_options);
     if (backend.ok()) return backend;
-    // A device that this program cannot use, or that is not there, is somebody's mistake; a machine
-    // without one is not.
+    // Devices were named that this machine does not have.
+    if (ReasonOf(backend.status()) == ErrorReason::kBadOptions) return backend.status();
+    // A device that this program cannot use is somebody's mistake; a machine without one is not.
     const bool mistake = backend.status().code() != absl::StatusCode::kUnavailable;
     spdlog::log(mistake ? spdlog::level::warn : spdlog::level::info,
                 "event=no_cuda_device reason={}", LogValue(backend.status().message()));

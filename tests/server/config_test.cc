@@ -82,6 +82,8 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"backend { devices: 256 }", "backend.devices"},
       {"backend { devices: 2 devices: 0 devices: 2 }",
        "backend.devices must name each device once; got 2 twice"},
+      {"backend { gpu_memory_limit_bytes: 18446744073709551615 }",
+       "backend.gpu_memory_limit_bytes"},
       {"batching { max_batch: 0 }", "batching.max_batch"},
       {"batching { max_delay_us: 1000001 }", "batching.max_delay_us"},
       {"batching { max_batches_in_flight: 0 }", "batching.max_batches_in_flight"},
