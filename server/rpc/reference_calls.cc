@@ -54,15 +54,8 @@ void PutReferenceCall::Start() {
     source.deadline = DeadlineOf(*context_);
     source.frame = PutReferenceMessages::Share(context_, &request_.frame());
     source.message_bytes = request_.ByteSizeLong();
-    ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
-      if (outcome.frame.status.ok()) {
-        // A copy of its own size: what the backend answers with may have room for many more
-        // features, lives in the backend's pool, and is not to be kept from it.
-        Put(std::make_shared<const Features>(*outcome.frame.features));
-      } else {
-        FinishWith(outcome.frame.status);
-      }
-    });
+    ticket_ = services_.intake->Submit(std::move(source),
+                                       [this](ExtractOutcome outcome) { OnExtracted(outcome); });
     return;
   }
   if (!source.refusal.ok()) {
@@ -70,22 +63,32 @@ void PutReferenceCall::Start() {
     return;
   }
   auto features = FeaturesFromProto(request_.features());
-  if (features.ok()) {
-    Put(*std::move(features));
-  } else {
-    FinishWith(features.status());
-  }
+  FinishWith(features.ok() ? Put(*std::move(features)) : features.status());
 }
 
 void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
 
-void PutReferenceCall::Put(std::shared_ptr<const Features> features) {
-  auto result = services_.references->Put(client_, request_.name(), std::move(features));
-  if (result.ok()) {
-    ReferenceToProto(*result->reference, response_.mutable_reference());
-    for (std::string& name : result->evicted) response_.add_evicted(std::move(name));
+void PutReferenceCall::OnExtracted(const ExtractOutcome& outcome) {
+  absl::Status status = outcome.frame.status;
+  if (status.ok()) {
+    // A copy of its own size: what the backend answers with may have room for many more features,
+    // lives in the backend's pool, and is not to be kept from it.
+    status = Put(std::make_shared<const Features>(*outcome.frame.features));
   }
-  FinishWith(result.status());
+  if (status.ok()) {
+    ExecutionToProto(outcome, response_.mutable_execution());
+    TimingsToProto(outcome, begin_, response_.mutable_timings());
+  }
+  FinishWith(status);
+}
+
+absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
+  ORBSERVE_ASSIGN_OR_RETURN(
+      ReferenceStore::PutResult result,
+      services_.references->Put(client_, request_.name(), std::move(features)));
+  ReferenceToProto(*result.reference, response_.mutable_reference());
+  for (std::string& name : result.evicted) response_.add_evicted(std::move(name));
+  return absl::OkStatus();
 }
 
 DeleteReferenceCall::DeleteReferenceCall(const CallServices& services, CallGate& gate,

@@ -27,7 +27,9 @@ class PutReferenceCall final : public UnaryCall {
 
  private:
   absl::Status ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline);
-  void Put(std::shared_ptr<const Features> features);
+  void OnExtracted(const ExtractOutcome& outcome);
+  // Stores them and fills in what became of it.
+  absl::Status Put(std::shared_ptr<const Features> features);
 
   const v1::PutReferenceRequest& request_;
   v1::PutReferenceResponse& response_;

@@ -409,6 +409,12 @@ TEST_F(CallsTest, ReferencesAreStoredMatchedListedAndForgotten) {
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
   EXPECT_GE(stored.reference().feature_count(), 300u);
+  EXPECT_EQ(stored.execution().batch_size(), 1u);
+  EXPECT_EQ(stored.execution().backend(), "cpu");
+  EXPECT_EQ(stored.execution().device(), "cpu");
+  EXPECT_GT(stored.timings().decode_ns(), 0u);
+  EXPECT_GT(stored.timings().compute_ns(), 0u);
+  EXPECT_GE(stored.timings().total_ns(), stored.timings().compute_ns());
 
   v1::MatchRequest request;
   *request.mutable_query_frame() = MakeFrame(640, 480, 1);
@@ -422,6 +428,20 @@ TEST_F(CallsTest, ReferencesAreStoredMatchedListedAndForgotten) {
   EXPECT_EQ(response.reference_version(), stored.reference().version());
   EXPECT_EQ(response.matches().query_index_size(),
             static_cast<int>(stored.reference().feature_count()));
+  // Features that come ready-made are stored as they are: no time and place of a batch is claimed.
+  v1::PutReferenceRequest ready;
+  ready.set_name("map tile");
+  *ready.mutable_features() = response.query_features();
+  {
+    grpc::ClientContext context;
+    with_id(context, "robot 1");
+    v1::PutReferenceResponse again;
+    ASSERT_TRUE(stub_->PutReference(&context, ready, &again).ok());
+    EXPECT_GT(again.reference().version(), stored.reference().version());
+    EXPECT_EQ(again.reference().feature_count(), stored.reference().feature_count());
+    EXPECT_FALSE(again.has_timings());
+    EXPECT_FALSE(again.has_execution());
+  }
   {
     grpc::ClientContext context;
     with_id(context, "robot 2");
