@@ -265,6 +265,11 @@ TEST_F(CallsTest, MatchWorksForEveryPairOfSides) {
   ASSERT_TRUE(stub_->Match(&context, request, &sets).ok());
   EXPECT_EQ(sets.matches().SerializeAsString(), images.matches().SerializeAsString());
   EXPECT_FALSE(sets.has_query_features());
+  // No frame was batched, and matching was done somewhere.
+  EXPECT_EQ(sets.execution().batch_size(), 0u);
+  EXPECT_EQ(sets.execution().backend(), "cpu");
+  EXPECT_EQ(sets.timings().compute_ns(), 0u);
+  EXPECT_GT(sets.timings().match_ns(), 0u);
 }
 
 // Random descriptors: no match can be cut short.
