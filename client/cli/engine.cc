@@ -33,6 +33,13 @@ client::ClientOptions ToClientOptions(const CommonOptions& options) {
               options.timeout_s > 0 ? absl::Seconds(options.timeout_s) : absl::InfiniteDuration()};
 }
 
+// UNAVAILABLE is for a server that cannot be reached. A backend that cannot be had in this program,
+// for want of a device, is none.
+absl::Status StartError(const absl::Status& error) {
+  if (!absl::IsUnavailable(error)) return error;
+  return absl::FailedPreconditionError(error.message());
+}
+
 absl::Status CheckOptions(const CommonOptions& options) {
   // Never passed over: whoever gives a token counts on its being shown.
   if (options.token_file.has_value()) {
@@ -60,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Connect(const CommonOptions& opt
   std::unique_ptr<Engine> engine(new Engine());
   if (options.server.empty()) {
     absl::StatusOr<std::unique_ptr<EmbeddedEngine>> embedded = EmbeddedEngine::Start(options);
-    if (!embedded.ok()) return embedded.status();
+    if (!embedded.ok()) return StartError(embedded.status());
     engine->embedded_ = *std::move(embedded);
     engine->client_ =
         std::make_unique<client::Client>(engine->embedded_->Channel(), ToClientOptions(options));

@@ -23,7 +23,8 @@ class Engine {
  public:
   // Connects to `options.server`, or starts the embedded engine when it is empty, and asks for its
   // limits and presets. INVALID_ARGUMENT for options that contradict each other or that the engine
-  // refuses; UNAVAILABLE when the server cannot be reached.
+  // refuses; UNAVAILABLE when the server cannot be reached; FAILED_PRECONDITION when the embedded
+  // engine has no device for its backend.
   static absl::StatusOr<std::unique_ptr<Engine>> Start(const CommonOptions& options);
 
   // The same without asking: for commands that ask something else first.

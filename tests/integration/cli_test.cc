@@ -3,10 +3,12 @@
 
 // The program `orbserve`: what its commands have in common, and what they say of a server.
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -85,6 +87,18 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
     EXPECT_EQ(run.code, 3) << far[0] << ": " << run.err;
     EXPECT_THAT(run.err, HasSubstr("127.0.0.1:1"));
   }
+}
+
+// No server was asked for, so that none can be unreachable; on a machine with devices they are
+// hidden.
+TEST_F(CliTest, ABackendWithoutADeviceIsAFailure) {
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  ASSERT_EQ(setenv("CUDA_VISIBLE_DEVICES", "", /*overwrite=*/1), 0);
+  const Outcome run = Run({"extract", "--backend", "cuda", image});
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  // A program that was built without the backend refuses the option.
+  const bool is_built = absl::StrContains(run.err, "no CUDA device answers");
+  EXPECT_EQ(run.code, is_built ? 1 : 2) << run.err;
 }
 
 // A token that is not shown must not go unnoticed, with a server and without.
