@@ -112,9 +112,8 @@ int Main(int argc, char** argv) {
   match_app->add_option("--reference", match.reference, "Match with this reference of the server")
       ->type_name("NAME");
   match_app->add_option("--draw", match.draw_file, "Picture of the matches")->type_name("FILE.png");
-  match_app->add_option("IMAGE", match.inputs, "Query image, train image")
-      ->required()
-      ->expected(1, 2);
+  match_app->add_option("IMAGE1", match.query, "Query image")->required();
+  match_app->add_option("IMAGE2", match.train, "Train image; left out with --reference");
 
   StreamOptions stream;
   CLI::App* stream_app =

@@ -58,12 +58,12 @@ void PrintJson(const MatchCommandOptions& options, const v1::MatchResponse& resp
   const v1::MatchSet& matches = response.matches();
   JsonWriter json;
   json.BeginObject();
-  AddSide("query", options.inputs[0], response.query_features(), &json);
+  AddSide("query", options.query, response.query_features(), &json);
   if (reference) {
     json.Key("reference").BeginObject().Key("name").String(options.reference);
     json.Key("version").UInt(response.reference_version()).EndObject();
   } else {
-    AddSide("train", options.inputs[1], response.train_features(), &json);
+    AddSide("train", options.train, response.train_features(), &json);
   }
   json.Key("matches").Int(matches.query_index_size());
   json.Key("ratio_undefined").Bool(matches.ratio_undefined());
@@ -87,9 +87,9 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
                              const v1::FeatureSet& features) {
     absl::PrintF("%-9s  %s  %s  %d features\n", side, name, SizeText(features), features.x_size());
   };
-  print_side("query", options.inputs[0], response.query_features());
+  print_side("query", options.query, response.query_features());
   if (options.reference.empty()) {
-    print_side("train", options.inputs[1], response.train_features());
+    print_side("train", options.train, response.train_features());
   } else {
     absl::PrintF("%-9s  %s  version %d\n", "reference", options.reference,
                  response.reference_version());
@@ -111,11 +111,11 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
 
 absl::Status Draw(const MatchCommandOptions& options, const v1::MatchResponse& response,
                   const PictureLimits& limits) {
-  const absl::StatusOr<Picture> query = LoadPicture(options.inputs[0], limits);
+  const absl::StatusOr<Picture> query = LoadPicture(options.query, limits);
   if (!query.ok()) return query.status();
   Picture overlay;
   if (options.reference.empty()) {
-    const absl::StatusOr<Picture> train = LoadPicture(options.inputs[1], limits);
+    const absl::StatusOr<Picture> train = LoadPicture(options.train, limits);
     if (!train.ok()) return train.status();
     overlay = DrawMatches(*query, response.query_features(), *train, response.train_features(),
                           response.matches());
@@ -135,15 +135,25 @@ absl::StatusOr<v1::MatchRequest> MakeRequest(const MatchCommandOptions& options,
   if (options.cross_check) match->set_cross_check(true);
   if (options.ratio.has_value()) match->set_ratio(*options.ratio);
   if (options.max_distance.has_value()) match->set_max_distance(*options.max_distance);
-  for (size_t i = 0; i < options.inputs.size(); ++i) {
-    absl::StatusOr<v1::Frame> frame = LoadMaskedFrame(options.inputs[i], setup, limits);
+  const auto load = [&](const std::string& path, v1::Frame* to) {
+    absl::StatusOr<v1::Frame> frame = LoadMaskedFrame(path, setup, limits);
     if (!frame.ok()) {
       return absl::Status(frame.status().code(),
-                          absl::StrCat(options.inputs[i], ": ", ErrorText(frame.status())));
+                          absl::StrCat(path, ": ", ErrorText(frame.status())));
     }
-    *(i == 0 ? request.mutable_query_frame() : request.mutable_train_frame()) = *std::move(frame);
+    *to = *std::move(frame);
+    return absl::OkStatus();
+  };
+  if (const absl::Status query = load(options.query, request.mutable_query_frame()); !query.ok()) {
+    return query;
   }
-  if (!options.reference.empty()) request.set_train_reference(options.reference);
+  if (!options.reference.empty()) {
+    request.set_train_reference(options.reference);
+    return request;
+  }
+  if (const absl::Status train = load(options.train, request.mutable_train_frame()); !train.ok()) {
+    return train;
+  }
   return request;
 }
 
@@ -152,10 +162,10 @@ absl::StatusOr<v1::MatchRequest> MakeRequest(const MatchCommandOptions& options,
 int RunMatch(const MatchCommandOptions& given) {
   MatchCommandOptions options = given;
   Console console(options.common.quiet);
-  const size_t wanted = options.reference.empty() ? 2 : 1;
-  if (options.inputs.size() != wanted) {
-    console.Error(wanted == 2 ? "match needs two images, or --reference NAME and one image"
-                              : "match --reference needs one image");
+  if (options.train.empty() == options.reference.empty()) {
+    console.Error(options.train.empty()
+                      ? "match needs two images, or --reference NAME and one image"
+                      : "match --reference needs one image");
     return kExitUsage;
   }
   // References live in a server.

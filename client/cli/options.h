@@ -51,8 +51,9 @@ struct ExtractOptions {
 struct MatchCommandOptions {
   CommonOptions common;
   ImageOptions image;
-  std::vector<std::string> inputs;  // two images, or one with `reference`
-  std::string reference;
+  std::string query;
+  std::string train;      // "" with `reference`
+  std::string reference;  // "" with `train`
   bool cross_check = false;
   std::optional<float> ratio;
   std::optional<uint32_t> max_distance;

@@ -65,6 +65,7 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
            {"extract", empty},
            {"extract", empty, empty},
            {"match", image},
+           {"match", image, image, image},
            {"match", "--reference", "r", image, image},
            {"match", "--ratio", "7", image, image},
            {"stream", "--track", image},
@@ -126,6 +127,7 @@ TEST_F(CliTest, HelpAndVersionGoToStandardOutput) {
   const Outcome help = Run({"extract", "--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.out, HasSubstr("--resume"));
+  EXPECT_THAT(Run({"match", "--help"}).out, HasSubstr(" IMAGE1 [IMAGE2]\n"));
 }
 
 TEST_F(CliTest, InfoAndHealthOfAServer) {
