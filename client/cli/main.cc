@@ -80,6 +80,11 @@ int FinishOutput(int code) {
   return code == kExitOk ? kExitFailed : code;
 }
 
+int RefuseBench() {
+  std::fprintf(stderr, "orbserve: bench is not available in this version\n");
+  return kExitUsage;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Visual features: keypoints, descriptors and matches of images.", "orbserve");
   app.set_version_flag("--version", std::string("orbserve ") + kVersion);
@@ -156,6 +161,11 @@ int Main(int argc, char** argv) {
   CLI::App* info_app = app.add_subcommand("info", "Version, backends, presets and limits");
   AddCommonOptions(info_app, &info);
 
+  CLI::App* bench_app =
+      app.add_subcommand("bench", "Measure a server's speed (not available in this version)");
+  // Whatever is given with it: the answer is the same.
+  bench_app->allow_extras();
+
   CommonOptions health;
   CLI::App* health_app =
       app.add_subcommand("health", "Exit 0 when the server is serving; default 127.0.0.1:50051");
@@ -174,6 +184,7 @@ int Main(int argc, char** argv) {
   if (list_app->parsed()) return RunReferenceList(reference);
   if (delete_app->parsed()) return RunReferenceDelete(reference);
   if (info_app->parsed()) return RunInfo(info);
+  if (bench_app->parsed()) return RefuseBench();
   return RunHealth(health);
 }
 

@@ -130,6 +130,15 @@ TEST_F(CliTest, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(Run({"match", "--help"}).out, HasSubstr(" IMAGE1 [IMAGE2]\n"));
 }
 
+TEST_F(CliTest, BenchIsNamedAndNotAvailable) {
+  for (const std::vector<std::string>& usage : std::vector<std::vector<std::string>>{
+           {"bench"}, {"bench", "--server", "127.0.0.1:1", "x"}}) {
+    const Outcome run = Run(usage);
+    EXPECT_EQ(run.code, 2);
+    EXPECT_EQ(run.err, "orbserve: bench is not available in this version\n");
+  }
+}
+
 TEST_F(CliTest, InfoAndHealthOfAServer) {
   const Outcome info = RunWithServer({"info", "--json"});
   ASSERT_EQ(info.code, 0) << info.err;
