@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/image_file.h"
+#include "client/cli/picture_size.h"
 #include "client/cli/pipeline_option.h"
 
 namespace orbserve::cli {
@@ -29,7 +30,7 @@ absl::StatusOr<ImageSetup> SetUpImages(const ImageOptions& options) {
     setup.pipeline.mutable_select()->set_max_features(*options.max_features);
   }
   if (!options.mask_file.empty()) {
-    absl::StatusOr<v1::Mask> mask = LoadMask(options.mask_file, PictureLimits());
+    absl::StatusOr<v1::Mask> mask = LoadMask(options.mask_file, kWidestPictureLimits);
     if (!mask.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--mask ", options.mask_file, ": ", std::string(mask.status().message())));
@@ -37,6 +38,17 @@ absl::StatusOr<ImageSetup> SetUpImages(const ImageOptions& options) {
     setup.mask = *std::move(mask);
   }
   return setup;
+}
+
+absl::Status CheckSetup(const ImageSetup& setup, Engine* engine) {
+  if (absl::Status preset = CheckPreset(setup.pipeline, engine->info()); !preset.ok()) {
+    return preset;
+  }
+  if (!setup.mask.has_value()) return absl::OkStatus();
+  const absl::Status size =
+      CheckPictureSize(setup.mask->width_px(), setup.mask->height_px(), engine->picture_limits());
+  if (size.ok()) return size;
+  return absl::InvalidArgumentError(absl::StrCat("--mask: ", std::string(size.message())));
 }
 
 absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSetup& setup,

@@ -26,9 +26,13 @@ struct ImageSetup {
   std::optional<v1::Mask> mask;
 };
 
-// Errors: as ParsePipeline and LoadMask; the mask is read with the server's default limits, and
-// checked against each frame by the server.
+// Errors: as ParsePipeline and LoadMask. What the engine says of them, CheckSetup tells: they are
+// known before there is one.
 absl::StatusOr<ImageSetup> SetUpImages(const ImageOptions& options);
+
+// Whether the engine takes what SetUpImages read. INVALID_ARGUMENT, UNIMPLEMENTED: CheckPreset, and
+// a mask larger than any image it takes. That a mask fits its image, the engine looks itself.
+absl::Status CheckSetup(const ImageSetup& setup, Engine* engine);
 
 // LoadFrame with the mask put in.
 absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSetup& setup,

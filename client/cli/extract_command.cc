@@ -23,7 +23,6 @@
 #include "client/cli/inputs.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/overlay.h"
-#include "client/cli/pipeline_option.h"
 #include "client/cli/png_file.h"
 #include "client/cli/resume_log.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -238,10 +237,8 @@ int RunExtract(const ExtractOptions& options) {
   CatchInterrupts();
   absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
   if (!engine.ok()) return Fail(&console, engine.status());
-  if (const absl::Status preset = CheckPreset(plan->setup.pipeline, (*engine)->info());
-      !preset.ok()) {
-    return Fail(&console, preset);
-  }
+  const absl::Status taken = CheckSetup(plan->setup, engine->get());
+  if (!taken.ok()) return Fail(&console, taken);
 
   plan->with_energy = HasPowerSource((*engine)->info());
   PrintHeading(*plan);

@@ -14,7 +14,6 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/image_file.h"
 #include "client/cli/overlay.h"
-#include "client/cli/pipeline_option.h"
 #include "client/cli/png_file.h"
 
 namespace orbserve::cli {
@@ -176,8 +175,8 @@ int RunMatch(const MatchCommandOptions& given) {
   if (!setup.ok()) return Fail(&console, setup.status());
   const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
   if (!engine.ok()) return Fail(&console, engine.status());
-  const absl::Status preset = CheckPreset(setup->pipeline, (*engine)->info());
-  if (!preset.ok()) return Fail(&console, preset);
+  const absl::Status taken = CheckSetup(*setup, engine->get());
+  if (!taken.ok()) return Fail(&console, taken);
 
   const PictureLimits limits = (*engine)->picture_limits();
   const absl::StatusOr<v1::MatchRequest> request = MakeRequest(options, *setup, limits);

@@ -18,6 +18,10 @@ struct PictureLimits {
   int64_t max_pixels = 67'108'864;
 };
 
+// The most that a server can be configured to take.
+inline constexpr PictureLimits kWidestPictureLimits = {.max_side_px = 32'768,
+                                                       .max_pixels = 1'073'741'824};
+
 // 8-bit picture without padding: `height_px` rows of `width_px * channels` bytes.
 struct Picture {
   int width_px = 0;

@@ -14,7 +14,6 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/feature_files.h"
 #include "client/cli/image_file.h"
-#include "client/cli/pipeline_option.h"
 
 namespace orbserve::cli {
 namespace {
@@ -64,8 +63,8 @@ int RunReferencePut(const ReferenceOptions& options) {
   if (!setup.ok()) return Fail(&console, setup.status());
   const absl::StatusOr<std::unique_ptr<Engine>> engine = StartWithServer(options.common);
   if (!engine.ok()) return Fail(&console, engine.status());
-  const absl::Status preset = CheckPreset(setup->pipeline, (*engine)->info());
-  if (!preset.ok()) return Fail(&console, preset);
+  const absl::Status taken = CheckSetup(*setup, engine->get());
+  if (!taken.ok()) return Fail(&console, taken);
   v1::PutReferenceRequest request;
   request.set_name(options.name);
   if (const absl::Status status =

@@ -22,7 +22,6 @@
 #include "client/cli/inputs.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/overlay.h"
-#include "client/cli/pipeline_option.h"
 #include "client/cli/png_file.h"
 
 namespace orbserve::cli {
@@ -350,15 +349,16 @@ int RunStream(const StreamOptions& options) {
   if (!setup.ok()) return Fail(&console, setup.status());
   const absl::StatusOr<v1::StreamOpen> open = MakeOpen(options, *setup);
   if (!open.ok()) return Fail(&console, open.status());
-  const absl::StatusOr<std::unique_ptr<FrameSource>> source = OpenFrameSource(
-      options.source, PictureLimits(), !options.draw_folder.empty(), options.draw_folder);
+  const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
+  if (!engine.ok()) return Fail(&console, engine.status());
+  const absl::Status taken = CheckSetup(*setup, engine->get());
+  if (!taken.ok()) return Fail(&console, taken);
+  const absl::StatusOr<std::unique_ptr<FrameSource>> source =
+      OpenFrameSource(options.source, (*engine)->picture_limits(), !options.draw_folder.empty(),
+                      options.draw_folder);
   if (!source.ok()) return Fail(&console, source.status());
 
   CatchInterrupts();
-  const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
-  if (!engine.ok()) return Fail(&console, engine.status());
-  const absl::Status preset = CheckPreset(open->pipeline(), (*engine)->info());
-  if (!preset.ok()) return Fail(&console, preset);
   const absl::StatusOr<std::unique_ptr<client::FrameStream>> stream =
       (*engine)->client()->OpenStream(*open);
   if (!stream.ok()) return Fail(&console, stream.status());

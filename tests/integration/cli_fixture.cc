@@ -124,15 +124,17 @@ Outcome CliTest::RunWithServer(std::vector<std::string> arguments) {
 }
 
 ServerProcess& CliTest::Server() {
-  if (server_ == nullptr) {
-    auto started = ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {});
-    if (!started.ok()) {
-      ADD_FAILURE() << started.status();
-      std::abort();
-    }
-    server_ = *std::move(started);
-  }
+  if (server_ == nullptr) StartServer({});
   return *server_;
+}
+
+void CliTest::StartServer(const std::vector<std::string>& arguments) {
+  auto started = ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, arguments);
+  if (!started.ok()) {
+    ADD_FAILURE() << started.status();
+    std::abort();
+  }
+  server_ = *std::move(started);
 }
 
 std::string CliTest::WriteScenes(int count) {

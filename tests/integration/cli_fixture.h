@@ -55,6 +55,8 @@ class CliTest : public ::testing::Test {
   // The same with `--server` of a server that the test starts with its first call.
   Outcome RunWithServer(std::vector<std::string> arguments);
   ServerProcess& Server();
+  // Starts that server with these arguments, before the first call.
+  void StartServer(const std::vector<std::string>& arguments);
 
   // What the program has written to standard output so far.
   std::string Output() const { return testing::TemporaryFolder::Read(folder_ / "stdout"); }

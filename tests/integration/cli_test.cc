@@ -90,6 +90,30 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
   }
 }
 
+// An image and a mask that the program's own engine does not take, and this server does.
+TEST_F(CliTest, TheLimitsAreThoseOfTheServer) {
+  StartServer({"--config", folder_.Write("c.textproto", "limits { max_side_px: 20000 }")});
+  constexpr int kLongPx = 9000;
+  const std::string image = folder_.Write("a.pgm", Scene(0, kLongPx, 100));
+  const std::string mask = folder_.Write(
+      "m.pgm", absl::StrCat("P5\n", kLongPx, " 100\n255\n", std::string(kLongPx * 100, '\xFF')));
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"extract", image},
+                                             {"match", image, image},
+                                             {"stream", image},
+                                             {"reference", "put", "a", image}}) {
+    EXPECT_TRUE(Succeeded(RunWithServer(command))) << command[0];
+    std::vector<std::string> masked = command;
+    masked.insert(masked.end(), {"--mask", mask});
+    EXPECT_TRUE(Succeeded(RunWithServer(masked))) << command[0];
+  }
+  EXPECT_EQ(Run({"stream", image}).code, 1);
+  const std::string small = folder_.Write("s.pgm", Scene(0));
+  const Outcome refused = Run({"extract", "--mask", mask, small});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--mask: image too large: 9000 x 100; allowed are 8192"));
+}
+
 // No server was asked for, so that none can be unreachable; on a machine with devices they are
 // hidden.
 TEST_F(CliTest, ABackendWithoutADeviceIsAFailure) {
