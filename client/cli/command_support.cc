@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/image_file.h"
 #include "client/cli/picture_size.h"
 #include "client/cli/pipeline_option.h"
@@ -16,6 +17,27 @@ namespace orbserve::cli {
 namespace {
 
 double Milliseconds(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+constexpr uint32_t kDescriptorBytes = 32;
+
+// Whether `pipeline` has more than a preset, of which CheckPreset knows without asking.
+bool HasOptions(v1::Pipeline pipeline) {
+  pipeline.clear_preset();
+  return pipeline.ByteSizeLong() > 0;
+}
+
+// Asks the engine whether it takes `pipeline`, by a match of nothing with nothing: what is refused
+// then are the options, and never an image, of which the same may be said (UNSUPPORTED). Anything
+// else that goes wrong is for the calls with the images to tell.
+absl::Status AskForPipeline(const v1::Pipeline& pipeline, client::Client* client) {
+  v1::MatchRequest request;
+  *request.mutable_pipeline() = pipeline;
+  request.mutable_query_features()->set_descriptor_bytes(kDescriptorBytes);
+  request.mutable_train_features()->set_descriptor_bytes(kDescriptorBytes);
+  const absl::Status status = client->Match(request).status();
+  const std::string reason = client::WireStatusOf(status).reason();
+  return reason == "BAD_OPTIONS" || reason == "UNSUPPORTED" ? status : absl::OkStatus();
+}
 
 }  // namespace
 
@@ -44,6 +66,10 @@ absl::Status CheckSetup(const ImageSetup& setup, Engine* engine) {
   if (absl::Status preset = CheckPreset(setup.pipeline, engine->info()); !preset.ok()) {
     return preset;
   }
+  if (HasOptions(setup.pipeline)) {
+    absl::Status pipeline = AskForPipeline(setup.pipeline, engine->client());
+    if (!pipeline.ok()) return pipeline;
+  }
   if (!setup.mask.has_value()) return absl::OkStatus();
   const absl::Status size =
       CheckPictureSize(setup.mask->width_px(), setup.mask->height_px(), engine->picture_limits());
@@ -66,6 +92,12 @@ std::string ErrorText(const absl::Status& status) {
 int Fail(Console* console, const absl::Status& status) {
   console->Error(ErrorText(status));
   return ExitCodeOf(status);
+}
+
+int FailCall(Console* console, const absl::Status& status) {
+  console->Error(ErrorText(status));
+  if (client::WireStatusOf(status).reason() == "BAD_OPTIONS") return kExitUsage;
+  return absl::IsUnavailable(status) ? kExitUnreachable : kExitFailed;
 }
 
 void AddError(const absl::Status& status, JsonWriter* json) {

@@ -30,16 +30,21 @@ struct ImageSetup {
 // known before there is one.
 absl::StatusOr<ImageSetup> SetUpImages(const ImageOptions& options);
 
-// Whether the engine takes what SetUpImages read. INVALID_ARGUMENT, UNIMPLEMENTED: CheckPreset, and
-// a mask larger than any image it takes. That a mask fits its image, the engine looks itself.
+// Whether the engine takes what SetUpImages read, before any image is sent. INVALID_ARGUMENT,
+// UNIMPLEMENTED: preset or pipeline is refused, or the mask is larger than any image it takes. That
+// a mask fits its image, the engine looks itself.
 absl::Status CheckSetup(const ImageSetup& setup, Engine* engine);
 
 // LoadFrame with the mask put in.
 absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSetup& setup,
                                           const PictureLimits& limits);
 
-// Prints the error and gives the exit code for it.
+// Prints the error and gives the exit code for it. `status`: not of a call about an image or a
+// reference, in which INVALID_ARGUMENT and UNIMPLEMENTED may be said of that.
 int Fail(Console* console, const absl::Status& status);
+
+// The same for such a call; options are what the reason says is one.
+int FailCall(Console* console, const absl::Status& status);
 
 // "REASON: message" of a status, without a code.
 std::string ErrorText(const absl::Status& status);

@@ -75,7 +75,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Connect(const CommonOptions& opt
   }
   absl::StatusOr<std::unique_ptr<client::Client>> client =
       client::Client::Connect(options.server, ToClientOptions(options));
-  if (!client.ok()) return client.status();
+  // Nothing has been asked yet: a certificate file cannot be used.
+  if (!client.ok()) return absl::InvalidArgumentError(client.status().message());
   engine->client_ = *std::move(client);
   return engine;
 }

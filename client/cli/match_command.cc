@@ -185,13 +185,7 @@ int RunMatch(const MatchCommandOptions& given) {
     return kExitFailed;
   }
   const absl::StatusOr<v1::MatchResponse> response = (*engine)->client()->Match(*request);
-  if (!response.ok()) {
-    console.Error(ErrorText(response.status()));
-    const std::string reason = client::WireStatusOf(response.status()).reason();
-    if (reason == "BAD_OPTIONS") return kExitUsage;
-    return response.status().code() == absl::StatusCode::kUnavailable ? kExitUnreachable
-                                                                      : kExitFailed;
-  }
+  if (!response.ok()) return FailCall(&console, response.status());
   if (!options.draw_file.empty()) {
     if (const absl::Status status = Draw(options, *response, limits); !status.ok()) {
       console.Error(ErrorText(status));

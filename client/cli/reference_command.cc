@@ -24,11 +24,6 @@ absl::StatusOr<std::unique_ptr<Engine>> StartWithServer(CommonOptions options) {
   return Engine::Start(options);
 }
 
-int FailedCall(Console* console, const absl::Status& status) {
-  console->Error(ErrorText(status));
-  return status.code() == absl::StatusCode::kUnavailable ? kExitUnreachable : kExitFailed;
-}
-
 void AddReference(const v1::ReferenceInfo& info, JsonWriter* json) {
   json->BeginObject().Key("name").String(info.name());
   json->Key("version").UInt(info.version());
@@ -75,7 +70,7 @@ int RunReferencePut(const ReferenceOptions& options) {
   }
   const absl::StatusOr<v1::PutReferenceResponse> response =
       (*engine)->client()->PutReference(request);
-  if (!response.ok()) return FailedCall(&console, response.status());
+  if (!response.ok()) return FailCall(&console, response.status());
   for (const std::string& name : response->evicted()) {
     console.Note(absl::StrCat("to make room the server forgot the reference ", name));
   }
@@ -100,7 +95,7 @@ int RunReferenceList(const ReferenceOptions& options) {
   const absl::StatusOr<std::unique_ptr<Engine>> engine = StartWithServer(options.common);
   if (!engine.ok()) return Fail(&console, engine.status());
   const absl::StatusOr<v1::ListReferencesResponse> response = (*engine)->client()->ListReferences();
-  if (!response.ok()) return FailedCall(&console, response.status());
+  if (!response.ok()) return FailCall(&console, response.status());
   if (options.common.json) {
     JsonWriter json;
     json.BeginObject().Key("references").BeginArray();
@@ -129,7 +124,7 @@ int RunReferenceDelete(const ReferenceOptions& options) {
   if (!engine.ok()) return Fail(&console, engine.status());
   if (const absl::Status status = (*engine)->client()->DeleteReference(options.name);
       !status.ok()) {
-    return FailedCall(&console, status);
+    return FailCall(&console, status);
   }
   if (options.common.json) {
     JsonWriter json;

@@ -13,12 +13,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/cli_fixture.h"
+#include "tests/server/decode/made_jpegs.h"
+#include "tests/support/certificates.h"
 
 namespace orbserve {
 namespace {
 
 namespace fs = std::filesystem;
+using ::orbserve::testing::MakeCertificate;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(CliTest, OutputThatIsLostIsAFailure) {
   const std::string in = WriteScenes(2);
@@ -87,6 +92,64 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
     const Outcome run = Run(arguments);
     EXPECT_EQ(run.code, 3) << far[0] << ": " << run.err;
     EXPECT_THAT(run.err, HasSubstr("127.0.0.1:1"));
+  }
+}
+
+// What a server refuses is wrong usage where it is the options, in every command, and said once.
+TEST_F(CliTest, OptionsThatTheServerRefusesAreWrongUsage) {
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  const std::string mask = folder_.Write("m.pgm", Scene(0));
+  const std::string border = folder_.Write("b.textproto", "select { border_px: 3 }");
+  const std::string none = folder_.Write("n.textproto", "describe { descriptor_type: 1 }");
+  const std::string harris = folder_.Write("h.textproto", "detect { detector: DETECTOR_HARRIS }");
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"extract", image, mask},
+                                             {"extract", image, mask, "--mask", mask},
+                                             {"match", image, image},
+                                             {"stream", image},
+                                             {"reference", "put", "a", image}}) {
+    for (const std::string& pipeline : {border, harris, none}) {
+      if (pipeline == none && command[0] == "extract") continue;  // wants no descriptors
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), {"--pipeline", pipeline});
+      const Outcome run = RunWithServer(arguments);
+      EXPECT_EQ(run.code, 2) << command[0] << " " << pipeline << ": " << run.err;
+      EXPECT_EQ(run.out, "");
+      const char* reason = pipeline == harris ? "UNSUPPORTED: " : "BAD_OPTIONS: ";
+      EXPECT_THAT(run.err, AllOf(HasSubstr(reason), Not(HasSubstr("a.pgm")))) << command[0];
+    }
+  }
+}
+
+// The same words of an image are no wrong usage: the others are done.
+TEST_F(CliTest, AnImageThatTheServerDoesNotSupportIsAFailedInput) {
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  std::string cmyk;
+  for (const MadeJpeg& made : MakeJpegs()) {
+    if (made.name == "cmyk") cmyk.assign(made.bytes.begin(), made.bytes.end());
+  }
+  ASSERT_FALSE(cmyk.empty());
+  const std::string odd = folder_.Write("cmyk.jpg", cmyk);
+  const Outcome extract = RunWithServer({"extract", "--json", "--max-features", "50", odd, image});
+  EXPECT_EQ(extract.code, 1);
+  EXPECT_THAT(extract.err, HasSubstr("cmyk.jpg: UNSUPPORTED: "));
+  EXPECT_EQ(extract.Lines().size(), 2u);
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"match", odd, image}, {"stream", odd}, {"reference", "put", "a", odd}}) {
+    const Outcome run = RunWithServer(command);
+    EXPECT_EQ(run.code, 1) << command[0];
+    EXPECT_THAT(run.err, HasSubstr("UNSUPPORTED: ")) << command[0];
+  }
+}
+
+TEST_F(CliTest, CertificateFilesThatCannotBeUsedAreWrongUsage) {
+  const std::string no_certificate = folder_.Write("key.pem", MakeCertificate().key);
+  for (const std::string& file : {folder_ / "none.pem", no_certificate}) {
+    for (const char* command : {"info", "health"}) {
+      const Outcome run = Run({command, "--server", "127.0.0.1:1", "--tls-ca", file});
+      EXPECT_EQ(run.code, 2) << run.err;
+      EXPECT_THAT(run.err, HasSubstr(file));
+    }
   }
 }
 
