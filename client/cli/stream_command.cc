@@ -3,10 +3,12 @@
 
 // orbserve stream: one thread reads and sends frames, the calling thread receives results.
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -34,11 +36,13 @@ constexpr absl::Duration kPoll = absl::Milliseconds(50);
 // How long an interrupted stream waits for the results of what it has sent.
 constexpr absl::Duration kInterruptGrace = absl::Seconds(3);
 constexpr double kNsPerSecond = 1e9;
+constexpr int kCountColumns = 8;  // of the table
 
 struct StreamTotals {
   int64_t done = 0;
   int64_t failed = 0;
-  int64_t matched = 0;  // frames with matches to the frame before
+  int64_t matched = 0;    // frames with matches to the frame before
+  int64_t unmatched = 0;  // frames that are done, but a match of theirs failed
 };
 
 // Sends the frames of a source at their pace, on a thread of its own.
@@ -173,13 +177,36 @@ class InterruptGuard {
   std::thread thread_;
 };
 
-const v1::FrameMatches* PreviousMatches(const v1::FrameResult& result) {
+// Matches with the frame before, or what became of them; null when none were to be had.
+const v1::FrameMatches* WithPrevious(const v1::FrameResult& result) {
   for (const v1::FrameMatches& matches : result.matches()) {
-    if (matches.target() == v1::MATCH_TARGET_PREVIOUS && matches.status().code() == 0) {
+    if (matches.target() == v1::MATCH_TARGET_PREVIOUS) return &matches;
+  }
+  return nullptr;
+}
+
+// The same with a reference.
+const v1::FrameMatches* WithReference(const v1::FrameResult& result, const std::string& name) {
+  for (const v1::FrameMatches& matches : result.matches()) {
+    if (matches.target() == v1::MATCH_TARGET_REFERENCE && matches.reference() == name) {
       return &matches;
     }
   }
   return nullptr;
+}
+
+bool Failed(const v1::FrameMatches& matches) { return matches.status().code() != 0; }
+
+// Their number for a table.
+std::string CountText(const v1::FrameMatches* matches) {
+  if (matches == nullptr) return "-";
+  if (Failed(*matches)) return "failed";
+  return absl::StrCat(matches->matches().query_index_size());
+}
+
+// Of the column of a reference, which has its name at the head.
+int ColumnWidth(const std::string& reference) {
+  return std::max(kCountColumns, static_cast<int>(NameOnOneLine(reference).size()));
 }
 
 const char* TargetName(v1::MatchTarget target) {
@@ -240,10 +267,7 @@ class Receiver {
  public:
   Receiver(const StreamOptions* options, Console* console, int64_t count, bool with_energy)
       : options_(options), console_(console), count_(count), with_energy_(with_energy) {
-    if (!options_->common.json) {
-      absl::PrintF("%-24s  %8s  %8s  %9s%s\n", "frame", "features", "matches", "time/ms",
-                   with_energy_ ? "  energy/mJ" : "");
-    }
+    if (!options_->common.json) PrintHeading();
     if (options_->common.json && count_ > 0) console_->StartProgress(count_, "frames");
   }
 
@@ -258,7 +282,9 @@ class Receiver {
       console_->Progress(totals_.done + totals_.failed, totals_.failed);
       return;
     }
-    const v1::FrameMatches* previous = PreviousMatches(result);
+    ReportFailedMatches(sent, result);
+    const v1::FrameMatches* previous = WithPrevious(result);
+    if (previous != nullptr && Failed(*previous)) previous = nullptr;
     std::string overlay;
     if (sent.picture.has_value()) {
       const absl::Status drawn = Draw(sent, result, previous, &overlay);
@@ -274,12 +300,7 @@ class Receiver {
     if (options_->common.json) {
       PrintResultJson(sent.name, result, overlay);
     } else {
-      const std::string matches =
-          previous == nullptr ? "-" : absl::StrCat(previous->matches().query_index_size());
-      absl::PrintF("%-24s  %8d  %8s  %9.2f", NameOnOneLine(sent.name), result.features().x_size(),
-                   matches, static_cast<double>(result.timings().total_ns()) / 1e6);
-      if (with_energy_) absl::PrintF("  %9s", EnergyText(result.execution()));
-      absl::PrintF("\n");
+      PrintRow(sent, result);
     }
     // A stream is watched while it runs.
     std::fflush(stdout);
@@ -288,6 +309,42 @@ class Receiver {
   }
 
  private:
+  void PrintHeading() const {
+    absl::PrintF("%-24s  %8s  %*s", "frame", "features", kCountColumns, "matches");
+    for (const std::string& name : options_->references) {
+      absl::PrintF("  %*s", ColumnWidth(name), NameOnOneLine(name));
+    }
+    absl::PrintF("  %9s%s\n", "time/ms", with_energy_ ? "  energy/mJ" : "");
+  }
+
+  void PrintRow(const Sender::Sent& sent, const v1::FrameResult& result) const {
+    absl::PrintF("%-24s  %8d  %*s", NameOnOneLine(sent.name), result.features().x_size(),
+                 kCountColumns, CountText(WithPrevious(result)));
+    for (const std::string& name : options_->references) {
+      absl::PrintF("  %*s", ColumnWidth(name), CountText(WithReference(result, name)));
+    }
+    absl::PrintF("  %9.2f", static_cast<double>(result.timings().total_ns()) / 1e6);
+    if (with_energy_) absl::PrintF("  %9s", EnergyText(result.execution()));
+    absl::PrintF("\n");
+  }
+
+  // Says why matches failed, of every target the first time only: a reference that is not there is
+  // missing for every frame.
+  void ReportFailedMatches(const Sender::Sent& sent, const v1::FrameResult& result) {
+    bool any = false;
+    for (const v1::FrameMatches& matches : result.matches()) {
+      if (!Failed(matches)) continue;
+      any = true;
+      const std::string target = matches.target() == v1::MATCH_TARGET_REFERENCE
+                                     ? absl::StrCat("reference ", matches.reference())
+                                     : std::string("the frame before");
+      if (!reported_.insert(target).second) continue;
+      console_->Error(absl::StrCat(NameOnOneLine(sent.name), ": no matches with ", target, ": ",
+                                   ErrorText(client::StatusFromWire(matches.status()))));
+    }
+    if (any) ++totals_.unmatched;
+  }
+
   absl::Status Draw(const Sender::Sent& sent, const v1::FrameResult& result,
                     const v1::FrameMatches* previous, std::string* overlay) {
     const Picture picture = previous == nullptr ? DrawFeatures(*sent.picture, result.features())
@@ -304,7 +361,8 @@ class Receiver {
   const int64_t count_;
   const bool with_energy_;
   StreamTotals totals_;
-  v1::FeatureSet previous_;  // of the frame answered before
+  std::set<std::string> reported_;  // whose matches have failed
+  v1::FeatureSet previous_;         // of the frame answered before
 };
 
 absl::StatusOr<v1::StreamOpen> MakeOpen(const StreamOptions& options, const ImageSetup& setup) {
@@ -338,13 +396,18 @@ int ExitCodeFor(Console* console, const absl::Status& ended, const StreamTotals&
     console->Error(absl::StrCat("the stream has ended early: ", ErrorText(ended)));
     return ended.code() == absl::StatusCode::kUnavailable ? kExitUnreachable : kExitFailed;
   }
-  return totals.failed + unreadable > 0 ? kExitFailed : kExitOk;
+  return totals.failed + totals.unmatched + unreadable > 0 ? kExitFailed : kExitOk;
 }
 
 }  // namespace
 
-int RunStream(const StreamOptions& options) {
+int RunStream(const StreamOptions& given) {
+  StreamOptions options = given;
   Console console(options.common.quiet);
+  // References live in a server.
+  if (!options.references.empty() && options.common.server.empty()) {
+    options.common.server = kDefaultServer;
+  }
   const absl::StatusOr<ImageSetup> setup = SetUpImages(options.image);
   if (!setup.ok()) return Fail(&console, setup.status());
   const absl::StatusOr<v1::StreamOpen> open = MakeOpen(options, *setup);
@@ -388,10 +451,12 @@ int RunStream(const StreamOptions& options) {
   console.EndProgress();
   const StreamTotals& totals = receiver.totals();
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  const std::string unmatched =
+      totals.unmatched > 0 ? absl::StrCat(", ", totals.unmatched, " with failed matches") : "";
   console.Note(
-      absl::StrFormat("%d frames, %d with matches to the frame before, %d failed, %.2f s, "
+      absl::StrFormat("%d frames, %d with matches to the frame before%s, %d failed, %.2f s, "
                       "%.1f frames a second",
-                      totals.done, totals.matched, totals.failed + unreadable, seconds,
+                      totals.done, totals.matched, unmatched, totals.failed + unreadable, seconds,
                       static_cast<double>(totals.done) / std::max(seconds, 1e-9)));
   return ExitCodeFor(&console, ended, totals, unreadable);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/cli_fixture.h"
@@ -22,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -76,6 +78,42 @@ TEST_F(CliTest, StreamLeavesOutWhatItCannotRead) {
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.Lines(), SizeIs(3));
   EXPECT_THAT(run.err, HasSubstr("1b.png"));
+}
+
+TEST_F(CliTest, StreamSaysWhichReferencesItCouldNotMatchWith) {
+  const std::string in = WriteScenes(3);
+  ASSERT_TRUE(Succeeded(RunWithServer({"reference", "put", "tile", in + "/0.pgm"})));
+  const Outcome good = RunWithServer({"stream", "--reference", "tile", in});
+  ASSERT_TRUE(Succeeded(good));
+  const std::vector<std::string> table = good.Lines();
+  ASSERT_THAT(table, SizeIs(4));
+  EXPECT_THAT(table[0], MatchesRegex("frame +features +matches +tile +time/ms.*"));
+  EXPECT_THAT(table[1], MatchesRegex("0.pgm +[0-9]+ +- +[1-9][0-9]* .*"));
+  EXPECT_THAT(table[2], MatchesRegex("1.pgm +[0-9]+ +[1-9][0-9]* +[1-9][0-9]* .*"));
+
+  for (const std::string format : {"table", "json"}) {
+    std::vector<std::string> arguments = {"stream",      "--reference", "tile",
+                                          "--reference", "a name",      in};
+    if (format == "json") arguments.emplace_back("--json");
+    const Outcome bad = RunWithServer(arguments);
+    EXPECT_EQ(bad.code, 1) << format;
+    const std::string message =
+        "orbserve: 0.pgm: no matches with reference a name: REFERENCE_NOT_FOUND: ";
+    const std::vector<std::string> pieces = absl::StrSplit(bad.err, message);
+    EXPECT_THAT(pieces, SizeIs(2)) << bad.err;  // said once
+    EXPECT_THAT(bad.err, HasSubstr("3 frames, 2 with matches to the frame before, 3 with failed"));
+    EXPECT_THAT(bad.out, HasSubstr(format == "json" ? "\"error\":" : "    a name  "));
+    if (format == "json") continue;
+    EXPECT_THAT(bad.Lines()[3], MatchesRegex("2.pgm +[0-9]+ +[1-9][0-9]* +[1-9][0-9]* +failed .*"));
+  }
+}
+
+// As `match` has it: options of the embedded engine are refused, where there is a server by
+// default.
+TEST_F(CliTest, StreamWithAReferenceNeedsAServer) {
+  const Outcome run = Run({"stream", "--reference", "tile", "--threads", "1", WriteScenes(1)});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("with --server they cannot be given"));
 }
 
 TEST_F(CliTest, StreamIsInterruptedBetweenFrames) {
