@@ -29,6 +29,8 @@ std::string DefaultClientId() {
 client::ClientOptions ToClientOptions(const CommonOptions& options) {
   return {.client_id = options.client_id.empty() ? DefaultClientId() : options.client_id,
           .tls_ca_file = options.tls_ca_file,
+          .tls_cert_file = options.tls_cert_file,
+          .tls_key_file = options.tls_key_file,
           .timeout =
               options.timeout_s > 0 ? absl::Seconds(options.timeout_s) : absl::InfiniteDuration()};
 }
@@ -45,6 +47,12 @@ absl::Status CheckOptions(const CommonOptions& options) {
   if (options.token_file.has_value()) {
     return absl::UnimplementedError(
         "--token-file is not available in this version: no server takes tokens yet; leave it out");
+  }
+  if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");
+  }
+  if (options.tls_ca_file.empty() && !options.tls_cert_file.empty()) {
+    return absl::InvalidArgumentError("--tls-cert needs --tls-ca");
   }
   if (options.server.empty() && !options.tls_ca_file.empty()) {
     return absl::InvalidArgumentError("--tls-ca needs --server");
@@ -75,7 +83,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Connect(const CommonOptions& opt
   }
   absl::StatusOr<std::unique_ptr<client::Client>> client =
       client::Client::Connect(options.server, ToClientOptions(options));
-  // Nothing has been asked yet: a certificate file cannot be used.
+  // Nothing has been asked yet: a file of certificates or keys cannot be used.
   if (!client.ok()) return absl::InvalidArgumentError(client.status().message());
   engine->client_ = *std::move(client);
   return engine;

@@ -27,6 +27,12 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_option("--tls-ca", options->tls_ca_file,
                   "PEM certificates to check the server with; without it plain text")
       ->type_name("FILE");
+  app->add_option("--tls-cert", options->tls_cert_file,
+                  "PEM certificate to show to the server; with --tls-ca and --tls-key")
+      ->type_name("FILE");
+  app->add_option("--tls-key", options->tls_key_file,
+                  "PEM private key of --tls-cert, without a pass phrase")
+      ->type_name("FILE");
   app->add_option("--token-file", options->token_file,
                   "Token to show to the server (not available in this version)")
       ->type_name("FILE");

@@ -21,6 +21,8 @@ struct CommonOptions {
   std::string server;                     // "" = the embedded engine
   std::string client_id;                  // "" = orbserve@HOSTNAME
   std::string tls_ca_file;                // "" = plain text
+  std::string tls_cert_file;              // the client's own; "" = none
+  std::string tls_key_file;               // of `tls_cert_file`
   std::optional<std::string> token_file;  // reserved: refused until servers take tokens
   double timeout_s = 0;                   // of one call; 0 = no limit
   std::string backend;                    // of the embedded engine; "" = auto

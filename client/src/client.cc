@@ -4,13 +4,12 @@
 #include "orbserve/client.h"
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/src/status.h"
+#include "client/src/tls_files.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -23,17 +22,6 @@ namespace {
 // A robot behind Wi-Fi learns within this time that its server is gone.
 constexpr int kKeepaliveTimeMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
-
-absl::StatusOr<std::string> ReadCertificates(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("certificate file cannot be read: ", path));
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("certificate file holds no PEM certificate: ", path));
-  }
-  return text;
-}
 
 // grpc.health.v1 is two tiny messages: {string service = 1} and {ServingStatus status = 1}.
 grpc::ByteBuffer HealthRequest(const std::string& service) {
@@ -73,10 +61,11 @@ absl::StatusOr<Health> ParseHealthResponse(const grpc::ByteBuffer& buffer) {
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ClientOptions& options) {
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
-  if (!options.tls_ca_file.empty()) {
-    absl::StatusOr<std::string> certificates = ReadCertificates(options.tls_ca_file);
-    if (!certificates.ok()) return certificates.status();
-    credentials = grpc::SslCredentials({.pem_root_certs = *std::move(certificates)});
+  if (!options.tls_ca_file.empty() || !options.tls_cert_file.empty() ||
+      !options.tls_key_file.empty()) {
+    const absl::StatusOr<grpc::SslCredentialsOptions> tls = ReadTlsFiles(options);
+    if (!tls.ok()) return tls.status();
+    credentials = grpc::SslCredentials(*tls);
   }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);

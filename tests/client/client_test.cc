@@ -7,14 +7,19 @@
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "tests/client/temporary_folder.h"
+#include "tests/support/certificates.h"
 
 namespace orbserve::client {
 namespace {
+
+namespace testing = ::orbserve::testing;
 
 grpc::Status WireError(grpc::StatusCode code, const std::string& reason, const std::string& message,
                        uint32_t retry_after_ms = 0) {
@@ -170,11 +175,52 @@ TEST_F(ClientTest, CallEndsAtItsTimeout) {
   EXPECT_EQ(response.status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(ClientTest, CertificateFilesThatCannotBeUsedAreNamed) {
-  EXPECT_EQ(Client::Connect("localhost:1", {.tls_ca_file = "/not/there.pem"}).status().code(),
-            absl::StatusCode::kNotFound);
-  EXPECT_EQ(Client::Connect("localhost:1", {.tls_ca_file = "/dev/null"}).status().code(),
-            absl::StatusCode::kInvalidArgument);
+// Before anything is sent: gRPC would say that the server cannot be reached.
+TEST(ClientTlsTest, FilesThatCannotBeUsedAreNamed) {
+  const testing::TemporaryFolder folder;
+  const testing::CertificateAndKey own = testing::MakeCertificate();
+  const testing::CertificateAndKey locked = testing::MakeCertificate("secret");
+  const std::string good = folder.Write("cert.pem", own.certificate);
+  const std::string key = folder.Write("key.pem", own.key);
+  const std::string broken = folder.Write(
+      "broken.pem",
+      own.certificate + "-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n");
+  const std::string none = folder / "none.pem";
+  const std::string other = folder.Write("other.pem", testing::MakeCertificate().key);
+  const std::string locked_cert = folder.Write("locked.pem", locked.certificate);
+  const std::string locked_key = folder.Write("locked-key.pem", locked.key);
+  struct Row {
+    std::string ca;
+    std::string cert;
+    std::string key;
+    absl::StatusCode code;
+    std::string message;
+  };
+  constexpr auto kBad = absl::StatusCode::kInvalidArgument;
+  constexpr auto kMissing = absl::StatusCode::kNotFound;
+  for (const Row& row : std::vector<Row>{
+           {good, "", "", absl::StatusCode::kOk, ""},
+           {good, good, key, absl::StatusCode::kOk, ""},
+           {none, "", "", kMissing, "certificate file cannot be read: " + none},
+           {"/dev/null", "", "", kBad, "certificate file holds no PEM certificate: /dev/null"},
+           {broken, "", "", kBad,
+            "certificate file holds a certificate that cannot be read: " + broken},
+           {good, good, "", kBad, "must be given together"},
+           {good, "", key, kBad, "must be given together"},
+           {"", good, key, kBad, "needs certificates to check the server with"},
+           {good, none, key, kMissing, "certificate file cannot be read: " + none},
+           {good, key, key, kBad, "certificate file holds no PEM certificate: " + key},
+           {good, good, none, kMissing, "key file cannot be read: " + none},
+           {good, good, good, kBad, "key file holds no private key"},
+           {good, locked_cert, locked_key, kBad, "without a pass phrase: " + locked_key},
+           {good, good, other, kBad, "key file is not that of the certificate in " + good}}) {
+    const absl::Status status =
+        Client::Connect("localhost:1",
+                        {.tls_ca_file = row.ca, .tls_cert_file = row.cert, .tls_key_file = row.key})
+            .status();
+    EXPECT_EQ(status.code(), row.code) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), row.message)) << status;
+  }
 }
 
 TEST_F(ClientTest, PipelineKeepsNoMoreThanItsWindowUnderWayAndAnswersAll) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -143,14 +144,41 @@ TEST_F(CliTest, AnImageThatTheServerDoesNotSupportIsAFailedInput) {
 }
 
 TEST_F(CliTest, CertificateFilesThatCannotBeUsedAreWrongUsage) {
-  const std::string no_certificate = folder_.Write("key.pem", MakeCertificate().key);
-  for (const std::string& file : {folder_ / "none.pem", no_certificate}) {
-    for (const char* command : {"info", "health"}) {
-      const Outcome run = Run({command, "--server", "127.0.0.1:1", "--tls-ca", file});
+  const std::string none = folder_ / "none.pem";
+  const std::string good = folder_.Write("cert.pem", MakeCertificate().certificate);
+  const std::string other = folder_.Write("key.pem", MakeCertificate().key);
+  for (const char* command : {"info", "health"}) {
+    for (const auto& [options, message] :
+         std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"--tls-ca", none}, none},
+             {{"--tls-ca", other}, other},
+             {{"--tls-ca", good, "--tls-cert", good}, "--tls-cert and --tls-key must be"},
+             {{"--tls-ca", good, "--tls-key", other}, "--tls-cert and --tls-key must be"},
+             {{"--tls-cert", good, "--tls-key", other}, "--tls-cert needs --tls-ca"},
+             {{"--tls-ca", good, "--tls-cert", none, "--tls-key", other}, none},
+             {{"--tls-ca", good, "--tls-cert", good, "--tls-key", none}, none},
+             {{"--tls-ca", good, "--tls-cert", good, "--tls-key", other}, "is not that of"}}) {
+      std::vector<std::string> arguments = {command, "--server", "127.0.0.1:1"};
+      arguments.insert(arguments.end(), options.begin(), options.end());
+      const Outcome run = Run(arguments);
       EXPECT_EQ(run.code, 2) << run.err;
-      EXPECT_THAT(run.err, HasSubstr(file));
+      EXPECT_THAT(run.err, HasSubstr(message));
     }
   }
+}
+
+TEST_F(CliTest, AServerThatAsksForCertificatesIsShownOne) {
+  const auto own = MakeCertificate();
+  const auto robot = MakeCertificate();
+  const std::string ca = folder_.Write("own.pem", own.certificate);
+  const std::string certificate = folder_.Write("robot.pem", robot.certificate);
+  const std::string key = folder_.Write("robot-key.pem", robot.key);
+  StartServer({"--tls-cert", ca, "--tls-key", folder_.Write("own-key.pem", own.key),
+               "--tls-client-ca", certificate});
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  EXPECT_TRUE(Succeeded(RunWithServer(
+      {"extract", image, "--tls-ca", ca, "--tls-cert", certificate, "--tls-key", key})));
+  EXPECT_EQ(RunWithServer({"extract", image, "--tls-ca", ca}).code, 3);
 }
 
 // An image and a mask that the program's own engine does not take, and this server does.

@@ -76,5 +76,22 @@ TEST_F(ServerTlsTest, WithAnAuthorityOnlyItsClientsAreServed) {
   EXPECT_EQ(Ask(as({})).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
+TEST_F(ServerTlsTest, TheClientLibraryShowsItsCertificate) {
+  const CertificateAndKey robot = MakeCertificate();
+  const CertificateAndKey stranger = MakeCertificate();
+  ASSERT_NO_FATAL_FAILURE(
+      Start({"--tls-client-ca", folder_.Write("clients.pem", robot.certificate)}));
+  const auto ask = [this](const CertificateAndKey& as) {
+    auto client = client::Client::Connect(server_->address(),
+                                          {.tls_ca_file = folder_ / "cert.pem",
+                                           .tls_cert_file = folder_.Write("c.pem", as.certificate),
+                                           .tls_key_file = folder_.Write("k.pem", as.key),
+                                           .timeout = absl::Seconds(20)});
+    return client.ok() ? (*client)->GetServerInfo().status() : client.status();
+  };
+  EXPECT_TRUE(ask(robot).ok()) << ask(robot);
+  EXPECT_EQ(ask(stranger).code(), absl::StatusCode::kUnavailable);
+}
+
 }  // namespace
 }  // namespace orbserve

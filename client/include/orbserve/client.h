@@ -38,6 +38,11 @@ struct ClientOptions {
   std::string client_id;
   // File of PEM certificates to check the server with. Empty: plain text, without TLS.
   std::string tls_ca_file;
+  // Files of PEM text to show to a server that asks who is calling: the client's own certificate,
+  // first in its file, and the key of that, without a pass phrase. Both or neither; only with
+  // `tls_ca_file`. Empty: none is shown.
+  std::string tls_cert_file;
+  std::string tls_key_file;
   // Longest time of one call; of a stream, of its opening. Infinite: no limit.
   absl::Duration timeout = absl::InfiniteDuration();
 };
@@ -58,12 +63,12 @@ class Client {
  public:
   // Prepares a connection to `address`, a gRPC target such as "127.0.0.1:50051" or
   // "dns:///features:50051". Nothing is sent before the first call. INVALID_ARGUMENT or NOT_FOUND
-  // for a certificate file that cannot be used.
+  // for files of certificates and keys that cannot be used.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options);
 
   // Calls through a channel made elsewhere, for example a server's in-process channel.
-  // `options.tls_ca_file` is not used.
+  // The files of `options` are not used.
   Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options);
 
   Client(const Client&) = delete;
