@@ -139,7 +139,7 @@ int Main(int argc, char** argv) {
   stream_app->add_flag("--track", stream.track, "Keep tracks (not available in this version)");
   stream_app
       ->add_option("--reference", stream.references,
-                   "Match every frame with this reference too; up to 16 times")
+                   "Match every frame with this reference of the server too; up to 16 times")
       ->allow_extra_args(false)
       ->type_name("NAME");
   stream_app->add_option("--draw", stream.draw_folder, "Folder for overlay pictures")

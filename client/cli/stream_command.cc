@@ -42,7 +42,7 @@ struct StreamTotals {
   int64_t done = 0;
   int64_t failed = 0;
   int64_t matched = 0;    // frames with matches to the frame before
-  int64_t unmatched = 0;  // frames that are done, but a match of theirs failed
+  int64_t unmatched = 0;  // frames with features of which a match failed
 };
 
 // Sends the frames of a source at their pace, on a thread of its own.
