@@ -73,7 +73,7 @@ absl::Status CheckSetup(const ImageSetup& setup, Engine* engine) {
   if (!setup.mask.has_value()) return absl::OkStatus();
   const absl::Status size =
       CheckPictureSize(setup.mask->width_px(), setup.mask->height_px(), engine->picture_limits());
-  if (size.ok()) return size;
+  if (size.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--mask: ", std::string(size.message())));
 }
 
