@@ -7,9 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -47,6 +48,8 @@ class FolderSource : public FrameSource {
     return item;
   }
 
+  void Stop() override {}  // its files do not keep us waiting
+
   int64_t count() const override { return static_cast<int64_t>(files_.size()); }
   double fps() const override { return 0; }
 
@@ -57,17 +60,29 @@ class FolderSource : public FrameSource {
   size_t next_ = 0;
 };
 
+// Set when no more is to be read; shared with the file that is read from.
+using StopFlag = std::shared_ptr<std::atomic<bool>>;
+
 class VideoSource : public FrameSource {
  public:
-  VideoSource(std::string name, std::unique_ptr<Y4mReader> reader, bool keep_pictures)
-      : name_(std::move(name)), reader_(std::move(reader)), keep_pictures_(keep_pictures) {}
+  VideoSource(std::string name, std::unique_ptr<Y4mReader> reader, StopFlag stop,
+              bool keep_pictures)
+      : name_(std::move(name)),
+        reader_(std::move(reader)),
+        stop_(std::move(stop)),
+        keep_pictures_(keep_pictures) {}
 
   std::optional<Item> Next() override {
     if (ended_) return std::nullopt;
     absl::StatusOr<std::optional<Picture>> picture = reader_->Next();
+    // A frame that we cut off ourselves is no damage.
+    if (*stop_ || Interrupted()) {
+      ended_ = true;
+      return std::nullopt;
+    }
     if (picture.ok() && !picture->has_value()) {
       ended_ = true;
-      if (next_ > 0 || Interrupted()) return std::nullopt;
+      if (next_ > 0) return std::nullopt;
       return Item{.name = name_,
                   .frame = absl::InvalidArgumentError("the Y4M video has no frames")};
     }
@@ -83,12 +98,15 @@ class VideoSource : public FrameSource {
     return item;
   }
 
+  void Stop() override { *stop_ = true; }
+
   int64_t count() const override { return 0; }
   double fps() const override { return reader_->fps(); }
 
  private:
   const std::string name_;
   const std::unique_ptr<Y4mReader> reader_;
+  const StopFlag stop_;
   const bool keep_pictures_;
   int64_t next_ = 0;
   bool ended_ = false;
@@ -108,22 +126,34 @@ bool IsVideo(const std::string& path) {
   return Y4mReader::Recognises(absl::string_view(start, size));
 }
 
-// A descriptor whose reads end when the command is interrupted.
-int DescriptorOf(void* cookie) { return static_cast<int>(reinterpret_cast<intptr_t>(cookie)); }
+// A descriptor whose reads end when the command is interrupted or `stop` is set.
+struct Descriptor {
+  int fd;
+  StopFlag stop;
+};
 
-ssize_t ReadUnlessInterrupted(void* cookie, char* buffer, size_t size) {
-  if (AwaitReadable(DescriptorOf(cookie))) return read(DescriptorOf(cookie), buffer, size);
+ssize_t ReadUnlessStopped(void* cookie, char* buffer, size_t size) {
+  const auto* from = static_cast<const Descriptor*>(cookie);
+  if (AwaitReadable(from->fd, from->stop.get())) return read(from->fd, buffer, size);
   return 0;  // as if the video ended here
 }
 
-int CloseDescriptor(void* cookie) { return close(DescriptorOf(cookie)); }
+int CloseDescriptor(void* cookie) {
+  const std::unique_ptr<Descriptor> from(static_cast<Descriptor*>(cookie));
+  return close(from->fd);
+}
 
 // Takes `fd` over, also when it fails (a null pointer).
-FILE* OpenInterruptible(int fd) {
+FILE* OpenInterruptible(int fd, StopFlag stop) {
   const cookie_io_functions_t functions = {
-      .read = ReadUnlessInterrupted, .write = nullptr, .seek = nullptr, .close = CloseDescriptor};
-  FILE* file = fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(fd)), "rb", functions);
-  if (file == nullptr) close(fd);
+      .read = ReadUnlessStopped, .write = nullptr, .seek = nullptr, .close = CloseDescriptor};
+  auto from = std::make_unique<Descriptor>(Descriptor{fd, std::move(stop)});
+  FILE* file = fopencookie(from.get(), "rb", functions);
+  if (file == nullptr) {
+    close(fd);
+  } else {
+    (void)from.release();  // the file's now
+  }
   return file;
 }
 
@@ -140,7 +170,8 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& 
   }
   if (source == "-" || IsVideo(source)) {
     const int fd = source == "-" ? dup(STDIN_FILENO) : open(source.c_str(), O_RDONLY | O_CLOEXEC);
-    FILE* file = fd < 0 ? nullptr : OpenInterruptible(fd);
+    auto stop = std::make_shared<std::atomic<bool>>(false);
+    FILE* file = fd < 0 ? nullptr : OpenInterruptible(fd, stop);
     if (file == nullptr) return absl::ErrnoToStatus(errno, source.c_str());
     const std::string name = source == "-" ? "stdin" : source;
     absl::StatusOr<std::unique_ptr<Y4mReader>> reader = Y4mReader::Create(file, limits);
@@ -148,7 +179,7 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& 
       return absl::Status(reader.status().code(),
                           absl::StrCat(name, ": ", std::string(reader.status().message())));
     }
-    return std::make_unique<VideoSource>(name, *std::move(reader), keep_pictures);
+    return std::make_unique<VideoSource>(name, *std::move(reader), std::move(stop), keep_pictures);
   }
   std::istringstream no_names;
   absl::StatusOr<std::vector<InputFile>> files = ExpandInputs({source}, no_names, excluded_folder);

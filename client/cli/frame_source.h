@@ -28,6 +28,9 @@ class FrameSource {
   // The next frame; no value at the end. A frame that cannot be read has its error as `frame`.
   virtual std::optional<Item> Next() = 0;
 
+  // Ends a video here, also while Next waits for more of a pipe. From any thread.
+  virtual void Stop() = 0;
+
   // Number of frames, 0 when it is not known.
   virtual int64_t count() const = 0;
   // Frames a second that the source itself has, 0 when it has none.

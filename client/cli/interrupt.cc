@@ -5,7 +5,6 @@
 
 #include <poll.h>
 
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 
@@ -30,9 +29,9 @@ void CatchInterrupts() {
 
 bool Interrupted() { return interrupted.load(std::memory_order_relaxed); }
 
-bool AwaitReadable(int fd) {
+bool AwaitReadable(int fd, const std::atomic<bool>* stop) {
   constexpr int kPollMs = 100;
-  while (!Interrupted()) {
+  while (!Interrupted() && (stop == nullptr || !stop->load(std::memory_order_relaxed))) {
     pollfd input = {.fd = fd, .events = POLLIN, .revents = 0};
     const int ready = poll(&input, 1, kPollMs);
     // What is wrong with the descriptor, the read will tell.

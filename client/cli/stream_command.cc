@@ -66,6 +66,7 @@ class Sender {
 
   // Ends sending first, so that the thread ends; a stream that holds it back must be cancelled.
   ~Sender() {
+    source_->Stop();
     {
       absl::MutexLock lock(&mutex_);
       stop_ = true;

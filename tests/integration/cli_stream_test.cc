@@ -143,6 +143,29 @@ TEST_F(CliTest, StreamWhoseInputStallsIsInterrupted) {
   EXPECT_THAT(run.Lines(), SizeIs(1));
 }
 
+// A pipe may be quiet between two frames, or inside one.
+TEST_F(CliTest, StreamWhoseServerDiesEndsThoughItsInputStalls) {
+  for (const char* begun : {"", "FRAME\nxyz"}) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    stdin_fd_ = ends[0];
+    fs::remove(folder_ / "stdout");  // of the run before
+    StartServer({});
+    const pid_t pid = Start({"stream", "--json", "--server", Server().address(), "-"});
+    ASSERT_TRUE(WriteAll(ends[1], ShortVideo() + begun));
+    EXPECT_TRUE(HappensSoon([this] { return !Output().empty(); }));
+    kill(Server().pid(), SIGKILL);  // and the pipe stays open
+    EXPECT_TRUE(EndsOrIsKilled(pid));
+    close(ends[0]);
+    close(ends[1]);
+    const Outcome run = Wait(pid);
+    EXPECT_EQ(run.code, 3) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("the stream has ended early: "));
+    EXPECT_THAT(run.err, HasSubstr(" 0 failed"));
+    EXPECT_THAT(run.Lines(), SizeIs(1));
+  }
+}
+
 TEST_F(CliTest, StreamOfAVideoWithoutFramesSaysSo) {
   const std::string video = folder_.Write("v.y4m", "YUV4MPEG2 W320 H240 Cmono\n");
   const Outcome run = Run({"stream", "--json", video});
