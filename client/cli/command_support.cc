@@ -78,8 +78,9 @@ absl::Status CheckSetup(const ImageSetup& setup, Engine* engine) {
 }
 
 absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSetup& setup,
-                                          const PictureLimits& limits) {
-  absl::StatusOr<v1::Frame> frame = LoadFrame(path, limits);
+                                          const PictureLimits& limits,
+                                          const std::atomic<bool>* stop) {
+  absl::StatusOr<v1::Frame> frame = LoadFrame(path, limits, stop);
   if (frame.ok() && setup.mask.has_value()) *frame->mutable_mask() = *setup.mask;
   return frame;
 }

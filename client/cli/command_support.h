@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_CLIENT_CLI_COMMAND_SUPPORT_H_
 #define ORBSERVE_CLIENT_CLI_COMMAND_SUPPORT_H_
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +38,8 @@ absl::Status CheckSetup(const ImageSetup& setup, Engine* engine);
 
 // LoadFrame with the mask put in.
 absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSetup& setup,
-                                          const PictureLimits& limits);
+                                          const PictureLimits& limits,
+                                          const std::atomic<bool>* stop = nullptr);
 
 // Prints the error and gives the exit code for it. `status`: not of a call about an image or a
 // reference, in which INVALID_ARGUMENT and UNIMPLEMENTED may be said of that.

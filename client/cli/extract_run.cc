@@ -118,9 +118,9 @@ bool ExtractRun::TakeNext(size_t* index) {
 void ExtractRun::LoadLoop(client::ExtractPipeline* pipeline) {
   for (size_t index = 0; TakeNext(&index);) {
     const InputFile& file = (*files_)[index];
-    absl::StatusOr<v1::Frame> frame = file.problem.ok()
-                                          ? LoadMaskedFrame(file.path, *setup_, limits_)
-                                          : absl::StatusOr<v1::Frame>(file.problem);
+    absl::StatusOr<v1::Frame> frame =
+        file.problem.ok() ? LoadMaskedFrame(file.path, *setup_, limits_, &stop_loading_)
+                          : absl::StatusOr<v1::Frame>(file.problem);
     if (!frame.ok()) {
       Answered({.index = index, .bytes = 0, .response = frame.status()});
       continue;
@@ -173,6 +173,7 @@ void ExtractRun::WriteLoop() {
         if (!skip && EndsTheRun(error, setup_->mask.has_value())) {
           skip = true;
           stop_ = true;
+          stop_loading_ = true;
           if (totals_.lost.ok()) totals_.lost = error;
         }
         if (skip) --unanswered_;

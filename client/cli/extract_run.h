@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_CLIENT_CLI_EXTRACT_RUN_H_
 #define ORBSERVE_CLIENT_CLI_EXTRACT_RUN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -76,6 +77,7 @@ class ExtractRun {
   const PictureLimits limits_;
   const int max_in_flight_;
   const std::vector<InputFile>* files_ = nullptr;
+  std::atomic<bool> stop_loading_ = false;  // with `stop_`, for a loader that waits for a pipe
 
   mutable absl::Mutex mutex_;
   size_t next_ ABSL_GUARDED_BY(mutex_) = 0;      // first file that no loader has taken

@@ -143,7 +143,7 @@ absl::StatusOr<Picture> Decode(ImageType type, std::string bytes, const PictureL
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+absl::StatusOr<std::string> ReadFile(const std::string& path, const std::atomic<bool>* stop) {
   // O_NONBLOCK: a named pipe is opened though nobody writes to it yet; then we wait for them.
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return ErrnoStatus("cannot be opened");
@@ -160,7 +160,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   size_t used = 0;
   for (;;) {
     if (used == bytes.size()) bytes.resize(bytes.size() * 2);
-    if (!S_ISREG(info.st_mode) && !AwaitReadable(file.get())) {
+    if (!S_ISREG(info.st_mode) && !AwaitReadable(file.get(), stop)) {
       return absl::CancelledError("interrupted");
     }
     const ssize_t count = read(file.get(), bytes.data() + used, bytes.size() - used);
@@ -225,8 +225,9 @@ size_t WorkingBytes(const v1::Frame& frame) {
   return std::max(frame.pixels().size(), pixels) + frame.mask().pixels().size();
 }
 
-absl::StatusOr<v1::Frame> LoadFrame(const std::string& path, const PictureLimits& limits) {
-  absl::StatusOr<std::string> bytes = ReadFile(path);
+absl::StatusOr<v1::Frame> LoadFrame(const std::string& path, const PictureLimits& limits,
+                                    const std::atomic<bool>* stop) {
+  absl::StatusOr<std::string> bytes = ReadFile(path, stop);
   if (!bytes.ok()) return bytes.status();
   const ImageType type = TypeOf(*bytes);
   if (type == ImageType::kJpeg) {

@@ -7,6 +7,7 @@
 #ifndef ORBSERVE_CLIENT_CLI_IMAGE_FILE_H_
 #define ORBSERVE_CLIENT_CLI_IMAGE_FILE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 
@@ -19,17 +20,19 @@
 namespace orbserve::cli {
 
 // Reads a file, or what comes out of a pipe, whole. NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT:
-// a folder, empty, or larger than any image that is accepted; CANCELLED: interrupted while it
-// waited for a pipe.
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// a folder, empty, or larger than any image that is accepted; CANCELLED: interrupted, or `stop`
+// (may be null) set, while it waited for a pipe.
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     const std::atomic<bool>* stop = nullptr);
 
 // Writes `bytes` beside `path` and renames, so that `path` is never half a file. Makes the folders
 // it is in.
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 
 // The image in `path`, for sending: a JPEG as it is, PNG and PNM decoded to grey, by the
-// fixed-point formula that the server has for colour.
-absl::StatusOr<v1::Frame> LoadFrame(const std::string& path, const PictureLimits& limits);
+// fixed-point formula that the server has for colour. `stop`: as ReadFile.
+absl::StatusOr<v1::Frame> LoadFrame(const std::string& path, const PictureLimits& limits,
+                                    const std::atomic<bool>* stop = nullptr);
 
 // The image in `path`, to draw on; JPEG in colour, EXIF rotation ignored as the server does. It has
 // been read before to be sent: INVALID_ARGUMENT for a pipe, which has nothing left.

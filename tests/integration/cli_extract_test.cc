@@ -237,5 +237,25 @@ TEST_F(CliTest, ExtractOfANamedPipeWaitsForItsImageAndCanBeInterrupted) {
   EXPECT_TRUE(fs::exists(folder_ / "out/a.pgm.npz"));
 }
 
+TEST_F(CliTest, ExtractWhoseServerDiesEndsThoughAPipeStalls) {
+  const std::string quiet = folder_ / "quiet";
+  const std::string late = folder_ / "late";
+  ASSERT_EQ(mkfifo(quiet.c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(late.c_str(), 0600), 0);
+  const std::string scene = Scene(0);
+  const pid_t pid = Start({"extract", "--server", Server().address(), "--out", folder_ / "out",
+                           folder_.Write("a.pgm", scene), quiet, late});
+  EXPECT_TRUE(HappensSoon([&] { return fs::exists(folder_ / "out/a.pgm.npz"); }));
+  kill(Server().pid(), SIGKILL);
+  const int end = open(late.c_str(), O_WRONLY | O_CLOEXEC);  // waits for the reader
+  ASSERT_GE(end, 0);
+  ASSERT_TRUE(WriteAll(end, scene));
+  close(end);
+  EXPECT_TRUE(EndsOrIsKilled(pid));  // and nobody writes to the other pipe
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 3) << run.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/a.pgm.npz"));
+}
+
 }  // namespace
 }  // namespace orbserve
