@@ -162,12 +162,11 @@ absl::StatusOr<std::string> WriteOutputs(const ExtractOptions& options, const Pl
   if (!options.out_folder.empty()) {
     const std::string name = OutputName(file, plan.format);
     output = (fs::path(options.out_folder) / name).native();
-    if (absl::Status status =
-            WriteFile(output, EncodeFeatures(features, plan.format, file.relative));
-        !status.ok()) {
+    const std::string bytes = EncodeFeatures(features, plan.format, file.relative);
+    if (absl::Status status = WriteFile(output, bytes); !status.ok()) return status;
+    if (absl::Status status = log->MarkDone(file.path, name, bytes.size()); !status.ok()) {
       return status;
     }
-    if (absl::Status status = log->MarkDone(file.path, name); !status.ok()) return status;
   }
   switch (plan.listing) {
     case Listing::kNothing:
@@ -225,7 +224,7 @@ int RunExtract(const ExtractOptions& options) {
   if (options.resume) {
     skipped = std::erase_if(plan->files, [&](const InputFile& file) {
       return file.problem.ok() && log->IsDone(file.path, OutputName(file, plan->format)) &&
-             (options.draw_folder.empty() || access(OverlayPath(options, file).c_str(), R_OK) == 0);
+             (options.draw_folder.empty() || IsWholePng(OverlayPath(options, file)));
     });
     if (skipped > 0) console.Note(absl::StrCat(skipped, " images were done before"));
   }

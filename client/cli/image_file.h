@@ -25,8 +25,9 @@ namespace orbserve::cli {
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      const std::atomic<bool>* stop = nullptr);
 
-// Writes `bytes` beside `path` and renames, so that `path` is never half a file. Makes the folders
-// it is in.
+// Writes `bytes` beside `path` and renames, so that `path` is never half a file, but after a power
+// failure: to wait for the disk would take longer than to make many an output (ResumeLog knows its
+// length). Makes the folders it is in.
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 
 // The image in `path`, for sending: a JPEG as it is, PNG and PNM decoded to grey, by the

@@ -7,6 +7,7 @@
 
 #include <csetjmp>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -168,6 +169,19 @@ absl::StatusOr<std::string> EncodePng(const Picture& picture) {
     return absl::InternalError(absl::StrCat("PNG cannot be written: ", state.error));
   }
   return bytes;
+}
+
+bool IsWholePng(const std::string& path) {
+  constexpr absl::string_view kStart("\x89PNG\r\n\x1A\n", 8);
+  // The chunk IEND: no bytes, its name, the sum of that. Source: W3C PNG, section 11.2.5.
+  constexpr absl::string_view kEnd("\0\0\0\0IEND\xAE\x42\x60\x82", 12);
+  std::ifstream file(path, std::ios::binary);
+  std::string start(kStart.size(), '\0');
+  std::string end(kEnd.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  file.seekg(-static_cast<std::streamoff>(end.size()), std::ios::end);
+  file.read(end.data(), static_cast<std::streamsize>(end.size()));
+  return file.good() && start == kStart && end == kEnd;
 }
 
 }  // namespace orbserve::cli

@@ -21,6 +21,10 @@ absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& 
 // Encodes a picture as PNG; the same picture gives the same bytes. INTERNAL when libpng refuses.
 absl::StatusOr<std::string> EncodePng(const Picture& picture);
 
+// Whether the file at `path` begins and ends as a PNG does, and so was not cut off. What is between
+// is not looked at.
+bool IsWholePng(const std::string& path);
+
 }  // namespace orbserve::cli
 
 #endif  // ORBSERVE_CLIENT_CLI_PNG_FILE_H_

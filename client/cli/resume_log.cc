@@ -26,15 +26,16 @@ namespace fs = std::filesystem;
 
 constexpr char kFilePrefix[] = ".orbserve-done.";
 
-// "FINGERPRINT BYTES CHANGED_NS OUTPUT"; empty when `input` is not there. `output` is on one line.
-std::string LineOf(const std::string& fingerprint, const std::string& input,
+// "FINGERPRINT BYTES CHANGED_NS OUTPUT_BYTES OUTPUT"; empty when `input` is not there. `output` is
+// on one line.
+std::string LineOf(const std::string& fingerprint, const std::string& input, size_t output_bytes,
                    const std::string& output) {
   struct stat info = {};
   if (stat(input.c_str(), &info) != 0) return "";
   const int64_t changed_ns =
       static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
   return absl::StrCat(fingerprint, " ", static_cast<int64_t>(info.st_size), " ", changed_ns, " ",
-                      output);
+                      output_bytes, " ", output);
 }
 
 // The lines of a log by output; a last line without its end was cut off and does not count.
@@ -42,8 +43,8 @@ void ReadLines(const std::string& text, std::map<std::string, std::string>* line
   std::vector<std::string> all = absl::StrSplit(text, '\n');
   all.pop_back();
   for (std::string& line : all) {
-    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(' ', 3));
-    if (fields.size() == 4) (*lines)[fields[3]] = std::move(line);
+    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(' ', 4));
+    if (fields.size() == 5) (*lines)[fields[4]] = std::move(line);
   }
 }
 
@@ -91,13 +92,17 @@ ResumeLog::~ResumeLog() { (void)Close(); }
 bool ResumeLog::IsDone(const std::string& input, const std::string& output) const {
   const std::string name = NameOnOneLine(output);
   const auto found = known_.find(name);
-  return found != known_.end() && found->second == LineOf(fingerprint_, input, name) &&
-         access((fs::path(folder_) / output).c_str(), R_OK) == 0;
+  if (found == known_.end()) return false;
+  const std::string path = fs::path(folder_) / output;
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0) return false;
+  return found->second == LineOf(fingerprint_, input, static_cast<size_t>(info.st_size), name);
 }
 
-absl::Status ResumeLog::MarkDone(const std::string& input, const std::string& output) {
+absl::Status ResumeLog::MarkDone(const std::string& input, const std::string& output,
+                                 size_t output_bytes) {
   const std::string name = NameOnOneLine(output);
-  const std::string line = LineOf(fingerprint_, input, name);
+  const std::string line = LineOf(fingerprint_, input, output_bytes, name);
   if (line.empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
   own_[name] = line;

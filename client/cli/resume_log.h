@@ -8,6 +8,7 @@
 #ifndef ORBSERVE_CLIENT_CLI_RESUME_LOG_H_
 #define ORBSERVE_CLIENT_CLI_RESUME_LOG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,12 +39,12 @@ class ResumeLog {
   ResumeLog& operator=(const ResumeLog&) = delete;
 
   // Whether `output`, relative to the folder, was written from `input` as it is now (size and time
-  // of change), with the same options, and is still there.
+  // of change), with the same options, and is still there and as long as it was.
   bool IsDone(const std::string& input, const std::string& output) const;
 
-  // `output` has been written from `input`. On disk when it returns, so that a run that is killed
-  // loses nothing that is done.
-  absl::Status MarkDone(const std::string& input, const std::string& output);
+  // `output`, of `output_bytes`, has been written from `input`. In the file when it returns, so
+  // that a run that is killed loses nothing that is done.
+  absl::Status MarkDone(const std::string& input, const std::string& output, size_t output_bytes);
 
   // Sorts the shard's file, so that equal runs leave equal folders.
   absl::Status Close();

@@ -152,6 +152,19 @@ std::string ClaimingPng(uint32_t width_px, uint32_t height_px) {
   return bytes;
 }
 
+TEST(PngTest, WhatWasCutOffIsNotWhole) {
+  const TemporaryFolder folder;
+  const auto png = EncodePng({.width_px = 3, .height_px = 2, .channels = 1, .pixels = "abcdef"});
+  ASSERT_TRUE(png.ok()) << png.status();
+  EXPECT_TRUE(IsWholePng(folder.Write("whole.png", *png)));
+  for (size_t size = 0; size < png->size(); ++size) {
+    EXPECT_FALSE(IsWholePng(folder.Write("cut.png", png->substr(0, size)))) << size;
+  }
+  EXPECT_FALSE(IsWholePng(folder.Write("other.png", std::string(png->size(), '\0'))));
+  EXPECT_FALSE(IsWholePng(folder / "none.png"));
+  EXPECT_FALSE(IsWholePng(folder.path()));
+}
+
 TEST(PngTest, ClaimedSizeIsCheckedBeforeMemoryIsTaken) {
   EXPECT_THAT(std::string(DecodePng(ClaimingPng(101, 1), kSmall).status().message()),
               HasSubstr("too large: 101 x 1"));

@@ -151,6 +151,23 @@ TEST_F(CliTest, ResumePassesOverWhatIsDoneWithTheSameOptionsOnly) {
   EXPECT_EQ(done({"--max-features", "50"}), 0u);
 }
 
+TEST_F(CliTest, ResumeMakesAgainWhatWasCutOff) {
+  const std::string in = WriteScenes(4);
+  const std::vector<std::string> command = {"extract",       "--resume", "--json",      "--out",
+                                            folder_ / "out", "--draw",   folder_ / "d", in};
+  ASSERT_TRUE(Succeeded(Run(command)));
+  const auto outputs = Files(folder_ / "out");
+  const auto pictures = Files(folder_ / "d");
+  fs::resize_file(folder_ / "out/0.pgm.npz", 0);
+  fs::resize_file(folder_ / "out/1.pgm.npz", fs::file_size(folder_ / "out/1.pgm.npz") / 2);
+  fs::resize_file(folder_ / "d/2.pgm.png", fs::file_size(folder_ / "d/2.pgm.png") / 2);
+  const Outcome again = Run(command);
+  EXPECT_TRUE(Succeeded(again));
+  EXPECT_THAT(again.Lines(), SizeIs(3));
+  EXPECT_TRUE(Files(folder_ / "out") == outputs);
+  EXPECT_TRUE(Files(folder_ / "d") == pictures);
+}
+
 TEST_F(CliTest, InterruptKeepsWhatIsDoneAndResumeFinishes) {
   const std::string in = WriteScenes(2);
   for (int i = 0; i < 60; ++i)
