@@ -66,6 +66,29 @@ std::string DescribeOptions(const Plan& plan) {
   return bytes;
 }
 
+std::string OutputName(const InputFile& file, FeatureFormat format) {
+  return absl::StrCat(file.relative, ".", std::string(FormatName(format)));
+}
+
+// Whether every output is of one image, and none takes the place of what is read.
+absl::Status CheckOutputs(const ExtractOptions& options, FeatureFormat format,
+                          const std::vector<InputFile>& files) {
+  const bool to_files = !options.out_folder.empty();
+  const bool draws = !options.draw_folder.empty();
+  if (!to_files && !draws) return absl::OkStatus();
+  if (absl::Status status = CheckOneOutputEach(files); !status.ok()) return status;
+  std::vector<std::string> inputs = {options.image.mask_file};
+  std::vector<std::string> outputs;
+  for (const InputFile& file : files) {
+    inputs.push_back(file.path);
+    if (draws) outputs.push_back(PicturePath(options.draw_folder, file.relative));
+    if (to_files) {
+      outputs.push_back((fs::path(options.out_folder) / OutputName(file, format)).native());
+    }
+  }
+  return CheckNoInputReplaced(inputs, outputs);
+}
+
 absl::StatusOr<Plan> MakePlan(const ExtractOptions& options) {
   Plan plan;
   absl::StatusOr<ImageSetup> setup = SetUpImages(options.image);
@@ -98,8 +121,8 @@ absl::StatusOr<Plan> MakePlan(const ExtractOptions& options) {
   absl::StatusOr<std::vector<InputFile>> files =
       ExpandInputs(options.inputs, std::cin, options.draw_folder);
   if (!files.ok()) return files.status();
-  if (to_files || !options.draw_folder.empty()) {
-    if (absl::Status status = CheckOneOutputEach(*files); !status.ok()) return status;
+  if (absl::Status status = CheckOutputs(options, plan.format, *files); !status.ok()) {
+    return status;
   }
   plan.files = TakeShard(*std::move(files), plan.shard);
   for (const InputFile& file : plan.files) {
@@ -107,14 +130,6 @@ absl::StatusOr<Plan> MakePlan(const ExtractOptions& options) {
     plan.name_width = std::max(plan.name_width, NameOnOneLine(file.relative).size());
   }
   return plan;
-}
-
-std::string OutputName(const InputFile& file, FeatureFormat format) {
-  return absl::StrCat(file.relative, ".", std::string(FormatName(format)));
-}
-
-std::string OverlayPath(const ExtractOptions& options, const InputFile& file) {
-  return (fs::path(options.draw_folder) / absl::StrCat(file.relative, ".png")).native();
 }
 
 std::string TableRow(const Plan& plan, const InputFile& file, const v1::ExtractResponse& response) {
@@ -155,7 +170,7 @@ absl::StatusOr<std::string> WriteOutputs(const ExtractOptions& options, const Pl
     if (!picture.ok()) return picture.status();
     const absl::StatusOr<std::string> png = EncodePng(DrawFeatures(*picture, features));
     if (!png.ok()) return png.status();
-    overlay = OverlayPath(options, file);
+    overlay = PicturePath(options.draw_folder, file.relative);
     if (absl::Status status = WriteFile(overlay, *png); !status.ok()) return status;
   }
   std::string output;
@@ -224,7 +239,8 @@ int RunExtract(const ExtractOptions& options) {
   if (options.resume) {
     skipped = std::erase_if(plan->files, [&](const InputFile& file) {
       return file.problem.ok() && log->IsDone(file.path, OutputName(file, plan->format)) &&
-             (options.draw_folder.empty() || IsWholePng(OverlayPath(options, file)));
+             (options.draw_folder.empty() ||
+              IsWholePng(PicturePath(options.draw_folder, file.relative)));
     });
     if (skipped > 0) console.Note(absl::StrCat(skipped, " images were done before"));
   }

@@ -162,7 +162,7 @@ FILE* OpenInterruptible(int fd, StopFlag stop) {
 absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& source,
                                                              const PictureLimits& limits,
                                                              bool keep_pictures,
-                                                             const std::string& excluded_folder) {
+                                                             const std::string& picture_folder) {
   if (absl::StartsWith(source, "/dev/video")) {
     return absl::UnimplementedError(absl::StrCat(
         source,
@@ -182,8 +182,18 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& 
     return std::make_unique<VideoSource>(name, *std::move(reader), std::move(stop), keep_pictures);
   }
   std::istringstream no_names;
-  absl::StatusOr<std::vector<InputFile>> files = ExpandInputs({source}, no_names, excluded_folder);
+  absl::StatusOr<std::vector<InputFile>> files = ExpandInputs({source}, no_names, picture_folder);
   if (!files.ok()) return files.status();
+  if (!picture_folder.empty()) {
+    std::vector<std::string> inputs;
+    std::vector<std::string> pictures;
+    for (const InputFile& file : *files) {
+      inputs.push_back(file.path);
+      pictures.push_back(PicturePath(picture_folder, file.relative));
+    }
+    absl::Status kept = CheckNoInputReplaced(inputs, pictures);
+    if (!kept.ok()) return kept;
+  }
   return std::make_unique<FolderSource>(*std::move(files), limits, keep_pictures);
 }
 

@@ -38,14 +38,14 @@ class FrameSource {
 };
 
 // The source that `source` names: a folder of images, an image, a Y4M file, or "-" for Y4M on
-// standard input. `keep_pictures`: every item has its picture, to draw on. `excluded_folder`: as
+// standard input. `keep_pictures`: every item has its picture, to draw on. `picture_folder`: as
 // ExpandInputs has it.
 // A video without frames gives one item, of its own name, with an error.
-// Errors: as ExpandInputs and Y4mReader; UNIMPLEMENTED for cameras.
+// Errors: as ExpandInputs, CheckNoInputReplaced and Y4mReader; UNIMPLEMENTED for cameras.
 absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& source,
                                                              const PictureLimits& limits,
                                                              bool keep_pictures,
-                                                             const std::string& excluded_folder);
+                                                             const std::string& picture_folder);
 
 }  // namespace orbserve::cli
 

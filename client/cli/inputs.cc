@@ -3,6 +3,8 @@
 
 #include "client/cli/inputs.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -58,7 +60,7 @@ bool IsImageEntry(const fs::directory_entry& entry) {
 // Adds the images below `folder`, with names relative to `root`. A folder below it that cannot be
 // read is listed in place of its content, for the same reason.
 std::error_code AddEntries(const fs::path& folder, const fs::path& root,
-                           const std::string& excluded_folder, std::vector<InputFile>* files) {
+                           const std::string& picture_folder, std::vector<InputFile>* files) {
   std::error_code error;
   std::error_code ignored;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
@@ -68,9 +70,10 @@ std::error_code AddEntries(const fs::path& folder, const fs::path& root,
     const std::string relative = path.lexically_relative(root).native();
     if (entry->is_directory(ignored)) {
       if (entry->is_symlink(ignored)) continue;  // could lead in a circle
-      if (!excluded_folder.empty() && fs::equivalent(path, excluded_folder, ignored)) continue;
-      if (AddEntries(path, root, excluded_folder, files))
+      if (!picture_folder.empty() && fs::equivalent(path, picture_folder, ignored)) continue;
+      if (AddEntries(path, root, picture_folder, files)) {
         files->push_back({path.native(), relative, absl::OkStatus()});
+      }
     } else if (HasKnownEnding(path) && IsImageEntry(*entry)) {
       files->push_back({path.native(), relative, absl::OkStatus()});
     }
@@ -78,10 +81,10 @@ std::error_code AddEntries(const fs::path& folder, const fs::path& root,
   return error;
 }
 
-void AddFolder(const std::string& folder, const std::string& excluded_folder,
+void AddFolder(const std::string& folder, const std::string& picture_folder,
                std::vector<InputFile>* files) {
   const size_t before = files->size();
-  const std::error_code error = AddEntries(folder, folder, excluded_folder, files);
+  const std::error_code error = AddEntries(folder, folder, picture_folder, files);
   if (error) {
     files->push_back(
         {folder, RelativeNameOf(folder),
@@ -96,12 +99,26 @@ void AddFolder(const std::string& folder, const std::string& excluded_folder,
       [](const InputFile& a, const InputFile& b) { return NaturalLess(a.relative, b.relative); });
 }
 
-void AddInput(const std::string& input, const std::string& excluded_folder,
-              std::vector<InputFile>* files) {
+absl::Status AddInput(const std::string& input, const std::string& picture_folder,
+                      std::vector<InputFile>* files) {
   std::error_code error;
-  if (fs::is_directory(input, error)) return AddFolder(input, excluded_folder, files);
-  files->push_back({input, RelativeNameOf(input), absl::OkStatus()});
+  if (!fs::is_directory(input, error)) {
+    files->push_back({input, RelativeNameOf(input), absl::OkStatus()});
+    return absl::OkStatus();
+  }
+  if (!picture_folder.empty() && fs::equivalent(input, picture_folder, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--draw ", picture_folder, " is the folder ", input,
+                     " that images are read from; draw into another, or into one below it"));
+  }
+  AddFolder(input, picture_folder, files);
+  return absl::OkStatus();
 }
+
+// What tells a file from every other.
+using FileId = std::pair<dev_t, ino_t>;
+
+FileId IdOf(const struct stat& info) { return {info.st_dev, info.st_ino}; }
 
 }  // namespace
 
@@ -152,16 +169,17 @@ absl::StatusOr<Shard> ParseShard(absl::string_view text) {
 
 absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string> inputs,
                                                     std::istream& names,
-                                                    const std::string& excluded_folder) {
+                                                    const std::string& picture_folder) {
   std::vector<InputFile> files;
   for (const std::string& input : inputs) {
     if (input != "-") {
-      AddInput(input, excluded_folder, &files);
+      if (absl::Status added = AddInput(input, picture_folder, &files); !added.ok()) return added;
       continue;
     }
     for (std::string name; std::getline(names, name);) {
       if (absl::EndsWith(name, "\r")) name.pop_back();
-      if (!name.empty()) AddInput(name, excluded_folder, &files);
+      if (name.empty()) continue;
+      if (absl::Status added = AddInput(name, picture_folder, &files); !added.ok()) return added;
     }
   }
   const bool has_image = std::any_of(files.begin(), files.end(),
@@ -188,6 +206,31 @@ absl::Status CheckOneOutputEach(absl::Span<const InputFile> files) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckNoInputReplaced(absl::Span<const std::string> inputs,
+                                  absl::Span<const std::string> outputs) {
+  // A link in the place of an output is replaced itself, and what it leads to stays.
+  absl::flat_hash_map<FileId, const std::string*> replaced;
+  struct stat info = {};
+  for (const std::string& output : outputs) {
+    if (lstat(output.c_str(), &info) == 0) replaced.emplace(IdOf(info), &output);
+  }
+  if (replaced.empty()) return absl::OkStatus();
+  for (const std::string& input : inputs) {
+    for (const auto look : {&lstat, &stat}) {
+      if (look(input.c_str(), &info) != 0) continue;
+      const auto found = replaced.find(IdOf(info));
+      if (found == replaced.end()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input ", input, " would be replaced by the output ", *found->second));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string PicturePath(const std::string& picture_folder, const std::string& relative) {
+  return (fs::path(picture_folder) / absl::StrCat(relative, ".png")).native();
 }
 
 std::string NameOnOneLine(absl::string_view name) {

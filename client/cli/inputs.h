@@ -40,17 +40,26 @@ absl::StatusOr<Shard> ParseShard(absl::string_view text);
 // The files that INPUT arguments stand for, in their order: a file itself, whatever its name; of a
 // folder every file with a known ending (jpg, jpeg, png, pgm, ppm, pnm in any case), recursively in
 // natural order, hidden entries left out; for "-" the names in `names`, one a line. Folders equal
-// to `excluded_folder` (may be empty) are not entered, nor are links to folders. An input that is
-// not there, a broken link with a known ending and a folder below that cannot be read are listed
-// all the same: opening them tells why. A folder given that cannot be read or has no image is
-// listed with its problem. INVALID_ARGUMENT: there are only such folders.
+// to `picture_folder` (where pictures are drawn into; may be empty) are not entered, nor are links
+// to folders. An input that is not there, a broken link with a known ending and a folder below that
+// cannot be read are listed all the same: opening them tells why. A folder given that cannot be
+// read or has no image is listed with its problem. INVALID_ARGUMENT: there are only such folders,
+// or `picture_folder` is given itself, whose pictures the next run would take for images.
 absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string> inputs,
                                                     std::istream& names,
-                                                    const std::string& excluded_folder);
+                                                    const std::string& picture_folder);
 
 // INVALID_ARGUMENT where two of the files have one relative path, so that one output would replace
 // the other.
 absl::Status CheckOneOutputEach(absl::Span<const InputFile> files);
+
+// INVALID_ARGUMENT where one of the files to be written, `outputs`, is one of those that are read,
+// which would be lost.
+absl::Status CheckNoInputReplaced(absl::Span<const std::string> inputs,
+                                  absl::Span<const std::string> outputs);
+
+// The picture of the input called `relative`.
+std::string PicturePath(const std::string& picture_folder, const std::string& relative);
 
 // `name` for people and for files of lines: control characters and backslashes as \n, \\ or \x1b,
 // so that it is on one line, and two names never look alike.

@@ -13,6 +13,7 @@
 #include "client/cli/command_support.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/image_file.h"
+#include "client/cli/inputs.h"
 #include "client/cli/overlay.h"
 #include "client/cli/png_file.h"
 
@@ -166,6 +167,11 @@ int RunMatch(const MatchCommandOptions& given) {
                       ? "match needs two images, or --reference NAME and one image"
                       : "match --reference needs one image");
     return kExitUsage;
+  }
+  if (!options.draw_file.empty()) {
+    const absl::Status kept = CheckNoInputReplaced(
+        {options.query, options.train, options.image.mask_file}, {options.draw_file});
+    if (!kept.ok()) return Fail(&console, kept);
   }
   // References live in a server.
   if (!options.reference.empty() && options.common.server.empty()) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <filesystem>
 #include <memory>
 #include <set>
 #include <thread>
@@ -28,8 +27,6 @@
 
 namespace orbserve::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kMaxReferences = 16;
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
@@ -353,7 +350,7 @@ class Receiver {
                                                              previous_, previous->matches());
     const absl::StatusOr<std::string> png = EncodePng(picture);
     if (!png.ok()) return png.status();
-    *overlay = (fs::path(options_->draw_folder) / absl::StrCat(sent.name, ".png")).native();
+    *overlay = PicturePath(options_->draw_folder, sent.name);
     return WriteFile(*overlay, *png);
   }
 

@@ -4,6 +4,7 @@
 #include "client/cli/inputs.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
 #include <set>
 #include <sstream>
@@ -15,6 +16,7 @@
 namespace orbserve::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using ::orbserve::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -137,6 +139,38 @@ TEST(ExpandInputsTest, ExcludedFolderIsNotEntered) {
   const auto files = Expand({folder.path()}, "", folder / "overlays");
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_THAT(Relatives(*files), ElementsAre("a.png"));
+}
+
+TEST(ExpandInputsTest, PicturesAreNotDrawnIntoAFolderOfInputs) {
+  const TemporaryFolder folder;
+  folder.Write("in/a.png", "x");
+  fs::create_directory_symlink("in", folder / "link");
+  for (const std::string& pictures : {folder / "in", folder / "in/.", folder / "link"}) {
+    for (const auto& files :
+         {Expand({folder / "in"}, "", pictures), Expand({"-"}, folder / "in", pictures)}) {
+      EXPECT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument) << pictures;
+      EXPECT_THAT(std::string(files.status().message()), HasSubstr("--draw " + pictures));
+    }
+  }
+}
+
+TEST(CheckNoInputReplacedTest, KnowsAFileByEveryName) {
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("in/a.png", "x");
+  const std::string other = folder.Write("in/b.png", "x");
+  const std::string link = folder / "in/link.png";
+  fs::create_symlink("a.png", link);
+  fs::create_directory_symlink("in", folder / "again");
+  const auto replaced = [](const std::string& input, const std::string& output) {
+    return !CheckNoInputReplaced({"", "/not/there.png", input}, {"/not/there", output}).ok();
+  };
+  EXPECT_TRUE(replaced(file, file));
+  EXPECT_TRUE(replaced(file, folder / "in/../again/a.png"));
+  EXPECT_TRUE(replaced(link, file));
+  EXPECT_TRUE(replaced(link, link));
+  EXPECT_FALSE(replaced(file, link));  // only the link would be gone
+  EXPECT_FALSE(replaced(file, other));
+  EXPECT_FALSE(replaced(file, folder / "in/c.png"));
 }
 
 TEST(ParseShardTest, TakesOnlyIndexBelowCount) {

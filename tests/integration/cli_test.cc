@@ -96,6 +96,29 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
   }
 }
 
+// Nothing is written where something is read from.
+TEST_F(CliTest, OutputsThatWouldReplaceInputsAreWrongUsage) {
+  const std::string in = folder_ / "in";
+  const std::string image = folder_.Write("in/a.pgm", Scene(0));
+  const std::string picture = folder_.Write("in/a.pgm.png", Scene(2));
+  const std::string features = folder_.Write("in/a.pgm.npz", Scene(4));
+  const auto before = Files(in);
+  for (const std::vector<std::string>& usage :
+       std::vector<std::vector<std::string>>{{"extract", "--draw", in, in},
+                                             {"extract", "--draw", in, image, picture},
+                                             {"extract", "--draw", in, "--mask", picture, image},
+                                             {"extract", "--out", in, image, features},
+                                             {"stream", "--draw", in, in},
+                                             {"match", "--draw", picture, image, picture},
+                                             {"match", "--draw", picture, picture, image}}) {
+    const Outcome run = Run(usage);
+    EXPECT_EQ(run.code, 2) << usage[0] << ": " << run.err;
+    EXPECT_THAT(run.err, HasSubstr(in));
+    EXPECT_TRUE(Files(in) == before) << usage[0];
+  }
+  EXPECT_TRUE(Succeeded(Run({"extract", "--out", in, "--draw", folder_ / "d", image, picture})));
+}
+
 // What a server refuses is wrong usage where it is the options, in every command, and said once.
 TEST_F(CliTest, OptionsThatTheServerRefusesAreWrongUsage) {
   const std::string image = folder_.Write("a.pgm", Scene(0));
