@@ -85,6 +85,17 @@ absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSe
   return frame;
 }
 
+absl::Status CheckMessageSize(const google::protobuf::MessageLite& message,
+                              const v1::ServerLimits& limits) {
+  const size_t bytes = message.ByteSizeLong();
+  if (limits.max_message_bytes() == 0 || bytes <= limits.max_message_bytes()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("too large for a message to the server: ", bytes,
+                                                 " bytes as it is sent; allowed are ",
+                                                 limits.max_message_bytes()));
+}
+
 std::string ErrorText(const absl::Status& status) {
   if (!status.message().empty()) return std::string(status.message());
   return absl::StatusCodeToString(status.code());

@@ -41,6 +41,11 @@ absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSe
                                           const PictureLimits& limits,
                                           const std::atomic<bool>* stop = nullptr);
 
+// Whether `message` can be sent: larger ones the server does not read to their end.
+// INVALID_ARGUMENT.
+absl::Status CheckMessageSize(const google::protobuf::MessageLite& message,
+                              const v1::ServerLimits& limits);
+
 // Prints the error and gives the exit code for it. `status`: not of a call about an image or a
 // reference, in which INVALID_ARGUMENT and UNIMPLEMENTED may be said of that.
 int Fail(Console* console, const absl::Status& status);

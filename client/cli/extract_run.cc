@@ -126,13 +126,18 @@ void ExtractRun::LoadLoop(client::ExtractPipeline* pipeline) {
       continue;
     }
     const size_t bytes = WorkingBytes(*frame);
+    v1::ExtractRequest request;
+    *request.mutable_pipeline() = setup_->pipeline;
+    *request.mutable_frame() = *std::move(frame);
+    const absl::Status size = CheckMessageSize(request, engine_->info().limits());
+    if (!size.ok()) {
+      Answered({.index = index, .bytes = 0, .response = size});
+      continue;
+    }
     {
       absl::MutexLock lock(&mutex_);
       bytes_in_flight_ += bytes;
     }
-    v1::ExtractRequest request;
-    *request.mutable_pipeline() = setup_->pipeline;
-    *request.mutable_frame() = *std::move(frame);
     pipeline->Submit(std::move(request),
                      [this, index, bytes](absl::StatusOr<v1::ExtractResponse> response) {
                        Answered({.index = index, .bytes = bytes, .response = std::move(response)});

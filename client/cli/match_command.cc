@@ -190,6 +190,11 @@ int RunMatch(const MatchCommandOptions& given) {
     console.Error(ErrorText(request.status()));
     return kExitFailed;
   }
+  const absl::Status size = CheckMessageSize(*request, (*engine)->info().limits());
+  if (!size.ok()) {
+    console.Error(absl::StrCat("the images are ", ErrorText(size)));
+    return kExitFailed;
+  }
   const absl::StatusOr<v1::MatchResponse> response = (*engine)->client()->Match(*request);
   if (!response.ok()) return FailCall(&console, response.status());
   if (!options.draw_file.empty()) {

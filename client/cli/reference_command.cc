@@ -62,9 +62,9 @@ int RunReferencePut(const ReferenceOptions& options) {
   if (!taken.ok()) return Fail(&console, taken);
   v1::PutReferenceRequest request;
   request.set_name(options.name);
-  if (const absl::Status status =
-          FillContent(options, *setup, (*engine)->picture_limits(), &request);
-      !status.ok()) {
+  absl::Status status = FillContent(options, *setup, (*engine)->picture_limits(), &request);
+  if (status.ok()) status = CheckMessageSize(request, (*engine)->info().limits());
+  if (!status.ok()) {
     console.Error(absl::StrCat(options.source, ": ", ErrorText(status)));
     return kExitFailed;
   }

@@ -51,12 +51,14 @@ class Sender {
     std::optional<Picture> picture;
   };
 
-  // Everything outlives the sender. `fps` 0: as fast as the stream takes them.
-  Sender(FrameSource* source, client::FrameStream* stream, const ImageSetup* setup, double fps,
-         Console* console)
+  // Everything outlives the sender. `fps` 0: as fast as the stream takes them. A frame over
+  // `limits` fails alone, where gRPC would end the stream.
+  Sender(FrameSource* source, client::FrameStream* stream, const ImageSetup* setup,
+         const v1::ServerLimits* limits, double fps, Console* console)
       : source_(source),
         stream_(stream),
         setup_(setup),
+        limits_(limits),
         fps_(fps),
         console_(console),
         thread_([this] { Loop(); }) {}
@@ -80,7 +82,7 @@ class Sender {
     return oldest;
   }
 
-  // Frames that could not be read.
+  // Frames that could not be read, or not be sent.
   int64_t unreadable() {
     absl::MutexLock lock(&mutex_);
     return unreadable_;
@@ -105,18 +107,22 @@ class Sender {
       std::optional<FrameSource::Item> item = source_->Next();
       if (!item.has_value()) break;
       if (!item->frame.ok()) {
-        console_->Error(
-            absl::StrCat(NameOnOneLine(item->name), ": ", ErrorText(item->frame.status())));
-        absl::MutexLock lock(&mutex_);
-        ++unreadable_;
+        LeaveOut(item->name, item->frame.status());
         continue;
       }
       const double seconds = fps_ > 0 ? static_cast<double>(index) / fps_ : 0;
       if (!WaitForTurn(start + absl::Seconds(seconds))) break;
-      v1::Frame frame = *std::move(item->frame);
-      frame.set_sequence(sequence++);
+      v1::StreamFramesRequest request;
+      v1::Frame& frame = *request.mutable_frame();
+      frame = *std::move(item->frame);
+      frame.set_sequence(sequence);
       frame.set_timestamp_ns(TimestampNs(index));
       if (setup_->mask.has_value()) *frame.mutable_mask() = *setup_->mask;
+      if (const absl::Status size = CheckMessageSize(request, *limits_); !size.ok()) {
+        LeaveOut(item->name, size);
+        continue;
+      }
+      ++sequence;
       {
         absl::MutexLock lock(&mutex_);
         sent_.push_back({.name = item->name, .picture = std::move(item->picture)});
@@ -124,6 +130,12 @@ class Sender {
       if (!stream_->Send(std::move(frame)).ok()) break;
     }
     (void)stream_->CloseSend();
+  }
+
+  void LeaveOut(const std::string& name, const absl::Status& why) {
+    console_->Error(absl::StrCat(NameOnOneLine(name), ": ", ErrorText(why)));
+    absl::MutexLock lock(&mutex_);
+    ++unreadable_;
   }
 
   // Frames of a known rate are stamped by it, so that a run can be repeated; others by the clock.
@@ -136,6 +148,7 @@ class Sender {
   FrameSource* const source_;
   client::FrameStream* const stream_;
   const ImageSetup* const setup_;
+  const v1::ServerLimits* const limits_;
   const double fps_;
   Console* const console_;
   absl::Mutex mutex_;
@@ -430,7 +443,8 @@ int RunStream(const StreamOptions& given) {
   int64_t unreadable = 0;
   {
     const InterruptGuard guard(stream->get());
-    Sender sender(source->get(), stream->get(), &*setup, options.fps, &console);
+    Sender sender(source->get(), stream->get(), &*setup, &(*engine)->info().limits(), options.fps,
+                  &console);
     for (;;) {
       absl::StatusOr<std::optional<v1::FrameResult>> result = (*stream)->Receive();
       if (!result.ok()) ended = result.status();

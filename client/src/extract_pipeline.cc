@@ -14,8 +14,10 @@ namespace {
 
 constexpr int kFirstRetryMs = 100;
 
+// RESOURCE_EXHAUSTED without a reason is gRPC's own: the message is larger than the server takes.
 bool MayTryAgain(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
+  if (absl::IsResourceExhausted(status)) return !WireStatusOf(status).reason().empty();
+  return absl::IsUnavailable(status);
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ class FakeService : public v1::Features::Service {
     while (hold && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
     --running;
     if (call <= cancellations) return grpc::Status(grpc::CANCELLED, "shutting down");
+    if (call <= too_large) {
+      return grpc::Status(grpc::RESOURCE_EXHAUSTED, "Received message larger than max");
+    }
     if (call <= refusals) {
       return WireError(grpc::RESOURCE_EXHAUSTED, "QUEUE_FULL", "the queue is full", 1);
     }
@@ -87,6 +90,7 @@ class FakeService : public v1::Features::Service {
   std::atomic<int> most_running = 0;
   std::atomic<int> calls = 0;
   std::atomic<int> refusals = 0;
+  std::atomic<int> too_large = 0;      // as gRPC says it
   std::atomic<int> cancellations = 0;  // as gRPC does it while a server shuts down
   std::atomic<bool> hold = false;
   absl::Mutex mutex;
@@ -272,6 +276,17 @@ TEST_F(ClientTest, PipelineGivesUpAfterItsTriesAndNeverRepeatsWhatIsWrong) {
   pipeline.Drain();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(service_.calls, 4);
+}
+
+TEST_F(ClientTest, PipelineSendsAMessageThatIsTooLargeOnce) {
+  service_.too_large = 1000;
+  const auto client = Connect();
+  ExtractPipeline pipeline(client.get(), {.max_in_flight = 1, .max_attempts = 3});
+  absl::Status status;
+  pipeline.Submit(Request(), [&](absl::StatusOr<v1::ExtractResponse> r) { status = r.status(); });
+  pipeline.Drain();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(service_.calls, 1);
 }
 
 TEST_F(ClientTest, CancelledPipelineAnswersWhatIsUnderWayAndWaiting) {

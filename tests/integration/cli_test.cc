@@ -228,6 +228,40 @@ TEST_F(CliTest, TheLimitsAreThoseOfTheServer) {
   EXPECT_THAT(refused.err, HasSubstr("--mask: image too large: 9000 x 100; allowed are 8192"));
 }
 
+// An image of 75 KiB, alone or with another or its mask, where messages may have 64 KiB or 90 KiB.
+TEST_F(CliTest, WhatIsTooLargeForAMessageIsAFailedInput) {
+  const std::string small = folder_.Write("in/0.pgm", Scene(0, 160, 120));
+  const std::string large = folder_.Write("in/1.pgm", Scene(0));
+  folder_.Write("in/2.pgm", Scene(2, 160, 120));
+  const std::string mask = folder_.Write(
+      "m.pgm", absl::StrCat("P5\n320 240\n255\n", std::string(kWidthPx * kHeightPx, '\xFF')));
+  const std::string config = folder_ / "c.textproto";
+  folder_.Write("c.textproto", "limits { max_message_bytes: 65536 }");
+  StartServer({"--config", config});
+  const std::string allowed = " bytes as it is sent; allowed are ";
+  for (const char* command : {"extract", "stream"}) {
+    const Outcome run = RunWithServer({command, "--json", folder_ / "in"});
+    EXPECT_EQ(run.code, 1) << command << ": " << run.err;
+    EXPECT_THAT(run.err, HasSubstr("1.pgm: too large for a message to the server: 768"));
+    EXPECT_THAT(run.err, HasSubstr(allowed + "65536"));
+    EXPECT_THAT(run.out, HasSubstr("\"0.pgm\""));
+    EXPECT_THAT(run.out, HasSubstr("\"2.pgm\"")) << command;
+  }
+  folder_.Write("c.textproto", "limits { max_message_bytes: 92160 }");
+  StartServer({"--config", config});
+  EXPECT_TRUE(Succeeded(RunWithServer({"extract", large})));
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"extract", "--mask", mask, large},
+                                             {"stream", "--mask", mask, large},
+                                             {"match", small, large, "--mask", mask},
+                                             {"match", large, large},
+                                             {"reference", "put", "a", large, "--mask", mask}}) {
+    const Outcome run = RunWithServer(command);
+    EXPECT_EQ(run.code, 1) << command[0];
+    EXPECT_THAT(run.err, HasSubstr(allowed + "92160")) << command[0];
+  }
+}
+
 // No server was asked for, so that none can be unreachable; on a machine with devices they are
 // hidden.
 TEST_F(CliTest, ABackendWithoutADeviceIsAFailure) {
