@@ -75,6 +75,20 @@ void AddMatchingOptions(CLI::App* app, Options* options) {
       ->type_name("N");
 }
 
+// An empty value, mostly that of a shell variable which is not set, would mean the same as no
+// option at all: another engine than the server that was meant, a check left out.
+void RefuseEmptyValues(CLI::App* app) {
+  for (CLI::Option* option : app->get_options()) {
+    if (option->get_items_expected_max() == 0) continue;  // a flag
+    option->check([](const std::string& value) {
+      return value.empty() ? std::string("the value is empty") : std::string();
+    });
+  }
+  for (CLI::App* command : app->get_subcommands([](CLI::App*) { return true; })) {
+    RefuseEmptyValues(command);
+  }
+}
+
 // Exit code of a command that ended with `code`: results that could not be written (a full disk)
 // are failures, however well they were computed.
 int FinishOutput(int code) {
@@ -177,6 +191,7 @@ int Main(int argc, char** argv) {
       app.add_subcommand("health", "Exit 0 when the server is serving; default 127.0.0.1:50051");
   AddCommonOptions(health_app, &health);
 
+  RefuseEmptyValues(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -76,6 +76,16 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
            {"match", "--ratio", "7", image, image},
            {"stream", "--track", image},
            {"stream", "/dev/video0"},
+           {"info", "--server", ""},
+           {"info", "--server="},
+           {"health", "--server", ""},
+           {"extract", "--mask", "", image},
+           {"extract", "--shard", "", image},
+           {"extract", "--out", "", image},
+           {"extract", ""},
+           {"match", image, ""},
+           {"stream", "--reference", "", image},
+           {"reference", "delete", ""},
            {"reference"}}) {
     const Outcome run = Run(usage);
     EXPECT_EQ(run.code, 2) << absl::StrCat(usage.size()) << ": " << run.err;
