@@ -50,8 +50,16 @@ absl::Status Late() {
   return MakeError(ErrorReason::kDeadlineExceeded, "the frame's deadline passed before its answer");
 }
 
+absl::Status Cancelled() { return MakeError(ErrorReason::kCancelled, "the client cancelled"); }
+
 absl::Status Draining() {
   return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
+}
+
+// Whether a frame that came back with this status, but after its deadline, is late: one that failed
+// by itself would have failed in time too.
+bool MayBeLate(const absl::Status& status) {
+  return status.ok() || ReasonOf(status) == ErrorReason::kCancelled;
 }
 
 }  // namespace
@@ -176,7 +184,9 @@ void Batcher::Cancel(Ticket ticket) {
     if (entry == waiting_.end()) return;
     frame = Withdraw(*entry->second);
   }
-  FinishUnlaunched(std::move(frame), MakeError(ErrorReason::kCancelled, "the client cancelled"));
+  // A call whose deadline has passed is cancelled by gRPC, perhaps before the alarm comes.
+  const bool is_late = clock_->Now() >= frame->deadline;
+  FinishUnlaunched(std::move(frame), is_late ? Late() : Cancelled());
 }
 
 void Batcher::BeginDrain() {
@@ -383,10 +393,10 @@ void Batcher::OnBatchDone(std::vector<std::unique_ptr<Frame>> frames, FrameBatch
     observer_->OnFrameQueued(outcome.queued, answer.cost);
     if (i >= answer.frames.size()) {
       outcome.status = MakeError(ErrorReason::kInternal, "the backend answered too few frames");
+    } else if (now >= frames[i]->deadline && MayBeLate(answer.frames[i].status)) {
+      outcome.status = Late();
     } else if (!answer.frames[i].status.ok()) {
       outcome.status = std::move(answer.frames[i].status);
-    } else if (now >= frames[i]->deadline) {
-      outcome.status = Late();
     } else {
       outcome.features = std::move(answer.frames[i].features);
       outcome.state = std::move(answer.frames[i].state);

@@ -27,7 +27,8 @@
 // Deadlines and cancellation. Up to its launch a frame is answered DEADLINE_EXCEEDED at the moment
 // of its deadline, busy backend or not, and CANCELLED inside Cancel(); both free its place at once.
 // A frame whose deadline has passed is never launched. After its launch Cancel() only raises the
-// job's flag, and a frame that comes back after its deadline is answered DEADLINE_EXCEEDED.
+// job's flag, and a frame that comes back after its deadline is answered DEADLINE_EXCEEDED. So is
+// one that is cancelled after its deadline: gRPC cancels calls then, perhaps before the alarm.
 //
 // Accounting. Received = OK + each rejection, at every moment when no frame is open, also after
 // shutdown; see counts().

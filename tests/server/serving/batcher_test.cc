@@ -274,6 +274,22 @@ TEST_F(BatcherTest, CancellationAfterTheLaunchRaisesTheFlag) {
   ExpectBalanced();
 }
 
+// gRPC cancels a call whose deadline has passed, and may do so before the alarm comes.
+TEST_F(BatcherTest, ACancellationAfterTheDeadlineIsLate) {
+  Make({.max_batches_in_flight = 1});
+  const SteadyTime deadline = clock_.Now() + microseconds(10);
+  const Batcher::Ticket launched = Send(1, "a", deadline);
+  const Batcher::Ticket waiting = Send(2, "a", deadline);
+  const Batcher::Ticket in_time = Send(3, "a", clock_.Now() + microseconds(11));
+  clock_.StandStill(microseconds(10));
+  for (const Batcher::Ticket ticket : {launched, waiting, in_time}) batcher_->Cancel(ticket);
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDeadlineExceeded);
+  EXPECT_EQ(ReasonFor(3), ErrorReason::kCancelled);
+  backend_.FinishBatch();  // which saw the flag of the first
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  ExpectBalanced();
+}
+
 TEST_F(BatcherTest, QueueAndClientAreBounded) {
   Make({.max_batches_in_flight = 1, .max_frames = 4, .max_frames_per_client = 3});
   for (int i = 1; i <= 3; ++i) EXPECT_NE(Admit(i, "a"), 0u);
