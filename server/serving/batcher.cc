@@ -97,7 +97,8 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
     } else if (clock_->Now() >= admission.deadline) {
       refusal = Late();
     } else if (waiting_.size() >= static_cast<size_t>(options_.max_frames) ||
-               waiting_bytes_ + admission.message_bytes > options_.max_bytes) {
+               (!waiting_.empty() &&
+                waiting_bytes_ + admission.message_bytes > options_.max_bytes)) {
       refusal = MakeError(ErrorReason::kQueueFull,
                           absl::StrCat("the queue is full: ", waiting_.size(), " frames with ",
                                        waiting_bytes_, " bytes wait; at most ", options_.max_frames,

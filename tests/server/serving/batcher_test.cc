@@ -311,6 +311,20 @@ TEST_F(BatcherTest, BytesThatWaitAreBounded) {
   backend_.FinishBatch();
 }
 
+// It would be told to try again for ever.
+TEST_F(BatcherTest, AFrameLargerThanTheBoundIsTakenWhileNoneWaits) {
+  Make({.max_batches_in_flight = 1, .max_bytes = 100});
+  const Batcher::Ticket large = Admit(1, "a", kNever, 101);
+  EXPECT_NE(large, 0u);
+  EXPECT_EQ(Admit(2, "b", kNever, 1), 0u);
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kQueueFull);
+  Ready(large, 1);
+  EXPECT_NE(Admit(3, "b", kNever, 1), 0u);
+  EXPECT_EQ(Admit(4, "a", kNever, 101), 0u);
+  backend_.FinishBatch();
+  ExpectBalanced();
+}
+
 TEST_F(BatcherTest, APlaceInTheQueueIsFreedByEveryEnd) {
   Make({.max_batches_in_flight = 1, .max_frames = 1});
   Send(1, "a");  // launched
