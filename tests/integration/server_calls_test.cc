@@ -240,6 +240,35 @@ TEST_F(CallsTest, AClientIdMustBePrintable) {
   EXPECT_EQ(Details(status).reason(), "BAD_REQUEST");
 }
 
+// gRPC would inflate them before it looks at their size.
+TEST_F(CallsTest, CompressedMessagesAreRefused) {
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    grpc::ClientContext context;
+    SetLimit(context);
+    context.set_compression_algorithm(algorithm);
+    v1::ExtractRequest request;
+    *request.mutable_frame() = MakeFrame(640, 480, 1);
+    request.mutable_frame()->mutable_pixels()->assign(640 * 480, '\0');
+    v1::ExtractResponse response;
+    const grpc::Status status = stub_->Extract(&context, request, &response);
+    EXPECT_EQ(status.error_code(), kUnimplemented) << status.error_message();
+    EXPECT_NE(status.error_message().find("ompression algorithm"), std::string::npos)
+        << status.error_message();
+
+    grpc::ClientContext stream_context;
+    SetLimit(stream_context);
+    stream_context.set_compression_algorithm(algorithm);
+    const auto stream = stub_->StreamFrames(&stream_context);
+    v1::StreamFramesRequest open;
+    open.mutable_open()->add_references(std::string(1 << 16, 'x'));
+    stream->Write(open);
+    v1::StreamFramesResponse opened;
+    EXPECT_FALSE(stream->Read(&opened));
+    EXPECT_EQ(stream->Finish().error_code(), kUnimplemented);
+  }
+  EXPECT_EQ(Metric("orbserve_frames_received_total"), 0);
+}
+
 TEST_F(CallsTest, MatchWorksForEveryPairOfSides) {
   v1::MatchRequest request;
   *request.mutable_query_frame() = MakeFrame(640, 480, 1);
