@@ -67,6 +67,12 @@ StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
   return limits;
 }
 
+UnaryLimits UnaryLimitsOf(const server::Config::Limits& config) {
+  UnaryLimits limits;
+  limits.max_answer_bytes = static_cast<int64_t>(config.max_answer_bytes());
+  return limits;
+}
+
 void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder) {
   const auto& limits = config.limits();
   const int message_bytes = static_cast<int>(limits.max_message_bytes());

@@ -27,6 +27,7 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config);
+UnaryLimits UnaryLimitsOf(const server::Config::Limits& config);
 
 // Bounds what clients can make gRPC itself hold: messages, calls, buffers, dead connections.
 void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder);

@@ -386,6 +386,7 @@ class Server::Impl {
     services.references = &references_;
     services.metrics = &metrics_;
     services.streams = StreamLimitsOf(config_.limits());
+    services.unary = UnaryLimitsOf(config_.limits());
     return services;
   }
 

@@ -1,15 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Request and response of a unary call on one protobuf arena, which lives as long as anybody holds
-// a part of it. gRPC frees a request when its call ends; a frame that is being decoded at that
-// moment must not lose its pixels.
+// Request and response of a unary call on protobuf arenas. The request's lives as long as anybody
+// holds a part of it: neither is it kept until the answer is sent, nor does a frame that is being
+// decoded when its call ends lose its pixels.
 
 #ifndef ORBSERVE_SERVER_RPC_ARENA_MESSAGES_H_
 #define ORBSERVE_SERVER_RPC_ARENA_MESSAGES_H_
 
 #include <memory>
-#include <utility>
 
 #include "google/protobuf/arena.h"
 #include "grpcpp/server_context.h"
@@ -21,32 +20,33 @@ template <typename Request, typename Response>
 class ArenaMessages final : public grpc::MessageHolder<Request, Response> {
  public:
   ArenaMessages() {
-    this->set_request(google::protobuf::Arena::CreateMessage<Request>(&arena_));
-    this->set_response(google::protobuf::Arena::CreateMessage<Response>(&arena_));
+    this->set_request(google::protobuf::Arena::CreateMessage<Request>(request_arena_.get()));
+    this->set_response(google::protobuf::Arena::CreateMessage<Response>(&response_arena_));
   }
 
-  // A part of the messages of the call with this context, keeping all of them alive.
+  // A part of the request of the call with this context, keeping all of it alive.
   template <typename Part>
   static std::shared_ptr<const Part> Share(grpc::CallbackServerContext* context, const Part* part) {
     auto* const messages = static_cast<ArenaMessages*>(context->GetRpcAllocatorState());
-    return std::shared_ptr<const Part>(messages->self_, part);
+    return std::shared_ptr<const Part>(messages->request_arena_, part);
   }
 
-  // gRPC's hold ends with the call.
-  void Release() override { const std::shared_ptr<ArenaMessages> self = std::move(self_); }
+  // The call reads its request no more.
+  void FreeRequest() override { request_arena_.reset(); }
+  // The call has ended.
+  void Release() override { delete this; }
 
   class Allocator final : public grpc::MessageAllocator<Request, Response> {
    public:
     grpc::MessageHolder<Request, Response>* AllocateMessages() override {
-      auto messages = std::make_shared<ArenaMessages>();
-      messages->self_ = messages;
-      return messages.get();
+      return new ArenaMessages;
     }
   };
 
  private:
-  google::protobuf::Arena arena_;
-  std::shared_ptr<ArenaMessages> self_;
+  std::shared_ptr<google::protobuf::Arena> request_arena_ =
+      std::make_shared<google::protobuf::Arena>();
+  google::protobuf::Arena response_arena_;
 };
 
 }  // namespace orbserve

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/log.h"
 #include "server/rpc/status.h"
@@ -46,6 +47,16 @@ absl::Status CallGate::frame_refusal() const {
                    "a device of this server was lost and the server starts anew; try again");
 }
 
+bool CallGate::ChangeAnswer(int64_t from, int64_t to, int64_t max_bytes) {
+  int64_t bytes = answer_bytes_.load(std::memory_order_relaxed);
+  do {
+    const int64_t others = bytes - from;
+    if (to > from && others > 0 && others + to > max_bytes) return false;
+  } while (
+      !answer_bytes_.compare_exchange_weak(bytes, bytes - from + to, std::memory_order_relaxed));
+  return true;
+}
+
 bool CallGate::WaitUntilQuiet(std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds kQuiet{100};
   const auto end = std::chrono::steady_clock::now() + timeout;
@@ -71,13 +82,38 @@ UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
   gate_.Enter();
 }
 
-void UnaryCall::FinishWith(const absl::Status& status) {
-  code_ = status.code();
-  LogFailure(method_, status);
-  Finish(StatusToGrpc(status, context_));
+absl::Status UnaryCall::ExpectAnswer(int64_t wire_bytes) {
+  constexpr int64_t kForms = 2;  // gRPC keeps the message beside its bytes
+  const int64_t bytes = kForms * wire_bytes;
+  if (!gate_.ChangeAnswer(answer_bytes_, bytes, services_.unary.max_answer_bytes)) {
+    return MakeError(ErrorReason::kQueueFull,
+                     absl::StrCat("answers that are not sent yet hold too much: this one's ", bytes,
+                                  " bytes do not fit into the ", services_.unary.max_answer_bytes,
+                                  " that all may have"));
+  }
+  services_.metrics->AddCallAnswerBytes(bytes - answer_bytes_);
+  answer_bytes_ = bytes;
+  return absl::OkStatus();
+}
+
+void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
+  FreeRequest();
+  absl::Status sent = status;
+  if (sent.ok()) sent = ExpectAnswer(static_cast<int64_t>(wire_bytes));
+  if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
+  code_ = sent.code();
+  LogFailure(method_, sent);
+  Finish(StatusToGrpc(sent, context_));
+}
+
+void UnaryCall::FreeRequest() {
+  if (auto* const messages = context_->GetRpcAllocatorState(); messages != nullptr) {
+    messages->FreeRequest();
+  }
 }
 
 void UnaryCall::OnDone() {
+  ExpectAnswer(0).IgnoreError();  // never refused
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   services_.metrics->ObserveRequest(method_, code_, time.count());
   Drop();

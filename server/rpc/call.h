@@ -40,6 +40,11 @@ struct StreamLimits {
   int64_t max_answer_bytes_of_all = int64_t{1} << 30;
 };
 
+struct UnaryLimits {
+  // Of answers, from the admission of their calls until they are sent. One always fits.
+  int64_t max_answer_bytes = int64_t{1} << 30;
+};
+
 // The parts of the server that calls use; all outlive every call.
 struct CallServices {
   FeatureBackend* backend = nullptr;
@@ -50,9 +55,10 @@ struct CallServices {
   ReferenceStore* references = nullptr;
   Metrics* metrics = nullptr;
   StreamLimits streams;
+  UnaryLimits unary;
 };
 
-// Open calls, and whether new ones are taken. Thread-safe.
+// Open calls, what the answers of the unary ones hold, and whether new ones are taken. Thread-safe.
 class CallGate {
  public:
   void Enter();
@@ -65,6 +71,10 @@ class CallGate {
   // Of a frame on a stream that is open already: while the server drains it is still taken.
   absl::Status frame_refusal() const;
 
+  // An answer that counted for `from` bytes counts for `to`. False, and nothing changes, where all
+  // would come to more than `max_bytes` by it; the answer of one call alone always fits.
+  bool ChangeAnswer(int64_t from, int64_t to, int64_t max_bytes);
+
   // Waits until no call is open and none came for a tenth of a second; false when `timeout` passed
   // before. gRPC cancels what reaches a server that is shutting down, so those who still come are
   // told why until they stay away.
@@ -73,6 +83,7 @@ class CallGate {
  private:
   enum class State { kOpen, kDraining, kDeviceLost };
   std::atomic<State> state_{State::kOpen};
+  std::atomic<int64_t> answer_bytes_{0};
   std::mutex mutex_;
   std::condition_variable left_;
   int open_ = 0;
@@ -93,8 +104,14 @@ class UnaryCall : public grpc::ServerUnaryReactor {
  protected:
   ~UnaryCall() override = default;
 
-  // OK sends the response. From here on the call may be gone, unless it is held.
-  void FinishWith(const absl::Status& status);
+  // Counts what the answer is expected to have on the wire, until it is sent. QUEUE_FULL when those
+  // of all calls hold too much: clients do not read them, or ask for more than they can take.
+  absl::Status ExpectAnswer(int64_t wire_bytes);
+  // OK sends the response, which has `wire_bytes`, if there is room for it until it is sent. Frees
+  // the request. From here on the call may be gone, unless it is held.
+  void FinishWith(const absl::Status& status, size_t wire_bytes = 0);
+  // The request is not read any more, but by those who share a part of it.
+  void FreeRequest();
   // Keeps the object while a thread works in it that is not one of gRPC's reactions.
   void Hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
   void Drop();
@@ -107,6 +124,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
  private:
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
+  int64_t answer_bytes_ = 0;   // counted
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
 };
 

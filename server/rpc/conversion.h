@@ -64,6 +64,14 @@ void CopyMask(const v1::Mask& mask, const MutableImageView& out);
 // A checked copy. BAD_REQUEST, TOO_LARGE.
 absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::FeatureSet& proto);
 void FeaturesToProto(const Features& features, v1::FeatureSet* proto);
+// The most bytes on the wire that so many features have.
+int64_t MostWireBytes(int64_t features, Descriptor descriptor);
+// How many features this frame is expected to have at most; ties may bring more.
+int64_t ExpectedFeatures(const v1::Frame& frame, const ResolvedPipeline& pipeline);
+// The most bytes on the wire that a match has: three for each index and two for the distance.
+inline constexpr int64_t kMatchWireBytes = 3 + 3 + 2;
+// The most that the rest of an answer has: times, places, names.
+inline constexpr int64_t kOtherWireBytes = 4096;
 void MatchesToProto(const Matches& matches, v1::MatchSet* proto);
 
 // 1..128 bytes of printable ASCII. BAD_REQUEST.

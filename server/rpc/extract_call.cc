@@ -30,9 +30,15 @@ void ExtractCall::Start() {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_ASSIGN_OR_RETURN(source.client, ClientOf(*context_));
     ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
+    ORBSERVE_RETURN_IF_ERROR(
+        ExpectAnswer(kOtherWireBytes + MostWireBytes(ExpectedFeatures(request_.frame(), pipeline),
+                                                     pipeline.options.describe.descriptor)));
     source.pipeline = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
     return absl::OkStatus();
   }();
+  sequence_ = request_.frame().sequence();
+  timestamp_ns_ = request_.frame().timestamp_ns();
+  FreeRequest();  // the intake shares it until the pixels are decoded
   ticket_ = services_.intake->Submit(
       std::move(source), [this](ExtractOutcome outcome) { OnExtracted(std::move(outcome)); });
 }
@@ -45,14 +51,14 @@ void ExtractCall::OnExtracted(ExtractOutcome outcome) {
     return;
   }
   const auto encode_begin = std::chrono::steady_clock::now();
-  response_.set_sequence(request_.frame().sequence());
-  response_.set_timestamp_ns(request_.frame().timestamp_ns());
+  response_.set_sequence(sequence_);
+  response_.set_timestamp_ns(timestamp_ns_);
   FeaturesToProto(*outcome.frame.features, response_.mutable_features());
   ExecutionToProto(outcome, response_.mutable_execution());
   TimingsToProto(outcome, begin_, response_.mutable_timings());
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObserveStage(Stage::kEncode, encode.count());
-  FinishWith(absl::OkStatus());
+  FinishWith(absl::OkStatus(), response_.ByteSizeLong());
 }
 
 }  // namespace orbserve

@@ -4,6 +4,8 @@
 #ifndef ORBSERVE_SERVER_RPC_EXTRACT_CALL_H_
 #define ORBSERVE_SERVER_RPC_EXTRACT_CALL_H_
 
+#include <cstdint>
+
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/arena_messages.h"
 #include "server/rpc/call.h"
@@ -26,6 +28,8 @@ class ExtractCall final : public UnaryCall {
 
   const v1::ExtractRequest& request_;
   v1::ExtractResponse& response_;
+  uint64_t sequence_ = 0;
+  int64_t timestamp_ns_ = 0;
   Batcher::Ticket ticket_ = 0;  // set inside Start(), so before OnCancel()
 };
 

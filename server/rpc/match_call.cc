@@ -44,7 +44,23 @@ absl::Status MatchCall::ReadOptions() {
       break;
   }
   pipeline_ = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
-  return absl::OkStatus();
+  return ExpectAnswer(ExpectedWireBytes());
+}
+
+int64_t MatchCall::ExpectedWireBytes() const {
+  const auto of_image = [this](int64_t features) {
+    return MostWireBytes(features, pipeline_->options.describe.descriptor);
+  };
+  int64_t queries = std::min<int64_t>(request_.query_features().x_size(), kMaxFeatures);
+  int64_t bytes = kOtherWireBytes;
+  if (request_.has_query_frame()) {
+    queries = ExpectedFeatures(request_.query_frame(), *pipeline_);
+    bytes += of_image(queries);
+  }
+  if (request_.has_train_frame()) {
+    bytes += of_image(ExpectedFeatures(request_.train_frame(), *pipeline_));
+  }
+  return bytes + queries * options_.k * kMatchWireBytes;
 }
 
 void MatchCall::Start() {
@@ -122,7 +138,7 @@ void MatchCall::OnePrepared() {
   if (preparing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   for (const Side* side : {&query_, &train_}) {
     if (!side->status.ok()) {
-      FinishWith(side->status);
+      End(side->status);
       return;
     }
   }
@@ -170,7 +186,7 @@ void MatchCall::OnMatched(MatchOutcome outcome) {
                  : outcome.pairs.front().status;
   }
   if (!status.ok()) {
-    FinishWith(status);
+    End(status);
     return;
   }
   MatchesToProto(outcome.pairs.front().matches, response_.mutable_matches());
@@ -181,7 +197,18 @@ void MatchCall::OnMatched(MatchOutcome outcome) {
     FeaturesToProto(*train_.outcome.frame.features, response_.mutable_train_features());
   }
   FillTimings(outcome);
-  FinishWith(absl::OkStatus());
+  outcome.pairs.clear();
+  End(absl::OkStatus());
+}
+
+void MatchCall::End(const absl::Status& status) {
+  // An answer that is not read for long holds nothing else.
+  const absl::Status own = status;  // which may be that of a side
+  for (Side* side : {&query_, &train_}) {
+    side->state.reset();
+    side->outcome = {};
+  }
+  FinishWith(own, own.ok() ? response_.ByteSizeLong() : 0);
 }
 
 // Of two images the waiting is the longer one and the work is the sum.

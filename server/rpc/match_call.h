@@ -38,6 +38,7 @@ class MatchCall final : public UnaryCall {
   };
 
   absl::Status ReadOptions();
+  int64_t ExpectedWireBytes() const;
   void PrepareQuery();
   void PrepareTrain();
   void SetFeatures(Side& side, const v1::FeatureSet& features);
@@ -46,6 +47,7 @@ class MatchCall final : public UnaryCall {
   // One of the things that matching waits for is there.
   void OnePrepared();
   void OnMatched(MatchOutcome outcome);
+  void End(const absl::Status& status);
   void FillTimings(const MatchOutcome& outcome);
 
   const v1::MatchRequest& request_;

@@ -109,7 +109,7 @@ ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& g
     : UnaryCall(services, gate, context, "ListReferences") {}
 
 void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
-  FinishWith([&]() -> absl::Status {
+  const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_ASSIGN_OR_RETURN(const std::string client, ClientOf(*context_));
     for (const auto& reference : services_.references->List(client)) {
@@ -118,7 +118,8 @@ void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
     response->set_used_bytes(services_.references->used_bytes());
     response->set_capacity_bytes(services_.references->capacity_bytes());
     return absl::OkStatus();
-  }());
+  }();
+  FinishWith(status, response->ByteSizeLong());
 }
 
 }  // namespace orbserve

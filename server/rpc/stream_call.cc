@@ -359,16 +359,11 @@ void StreamCall::Stop() {
 }
 
 int64_t StreamCall::MostAnswerBytes(int64_t features, const MatchOptions& match) const {
-  // On the wire: five floats, the octave, three bytes of a source index and the descriptor; of a
-  // match three bytes for each index and two for the distance.
-  constexpr int64_t kFeatureBytes = 5 * 4 + 1 + 3;
-  constexpr int64_t kMatchBytes = 3 + 3 + 2;
-  constexpr int64_t kOtherBytes = 4096;  // times, places, names
-  int64_t bytes_per_feature = match_targets_ * match.k * kMatchBytes;
+  int64_t bytes = kOtherWireBytes + features * match_targets_ * match.k * kMatchWireBytes;
   if (!omit_features_) {
-    bytes_per_feature += kFeatureBytes + DescriptorBytes(pipeline_->options.describe.descriptor);
+    bytes += MostWireBytes(features, pipeline_->options.describe.descriptor);
   }
-  return kOtherBytes + features * bytes_per_feature;
+  return bytes;
 }
 
 void StreamCall::CountAnswer(int64_t bytes, int64_t* counted) {

@@ -196,6 +196,7 @@ class Metrics::Impl : public prometheus::Collectable {
   Cell queue_frames;
   Cell streams;
   Cell stream_answer_bytes;
+  Cell call_answer_bytes;
 
  private:
   struct Busy {
@@ -319,6 +320,9 @@ class Metrics::Impl : public prometheus::Collectable {
     single("orbserve_streams", "Open streams.", MetricType::Gauge, streams.Read());
     single("orbserve_stream_answer_bytes", "Answers that streams owe or have not sent yet.",
            MetricType::Gauge, stream_answer_bytes.Read());
+    single("orbserve_call_answer_bytes",
+           "Answers that other calls owe or have not sent yet, as messages and as bytes.",
+           MetricType::Gauge, call_answer_bytes.Read());
   }
 
   const std::string version_;
@@ -394,6 +398,7 @@ void Metrics::SetQueueFrames(int64_t frames) {
 void Metrics::StreamOpened() { impl_->streams.Add(1); }
 void Metrics::StreamClosed() { impl_->streams.Add(-1); }
 void Metrics::AddStreamAnswerBytes(int64_t change) { impl_->stream_answer_bytes.Add(change); }
+void Metrics::AddCallAnswerBytes(int64_t change) { impl_->call_answer_bytes.Add(change); }
 void Metrics::DeviceLost(absl::string_view device) { impl_->DeviceLost(device); }
 
 const std::vector<MetricDevice>& Metrics::devices() const { return impl_->devices(); }

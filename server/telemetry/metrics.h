@@ -103,6 +103,8 @@ class Metrics {
   void StreamClosed();
   // Bytes of answers that streams owe or have not sent yet.
   void AddStreamAnswerBytes(int64_t change);
+  // The same of unary calls.
+  void AddCallAnswerBytes(int64_t change);
   void DeviceLost(absl::string_view device);
 
   // The devices given, then {"other", "other"}.

@@ -8,11 +8,14 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
@@ -312,6 +315,101 @@ v1::FeatureSet RandomFeatures(int count, uint32_t seed) {
   features.set_descriptor_bytes(32);
   features.set_descriptors(descriptors);
   return features;
+}
+
+// Sends a request and reads nothing: but for the first 64 KiB the answer stays with the server.
+class UnreadCall {
+ public:
+  UnreadCall(grpc::GenericStub& stub, const std::string& method,
+             const google::protobuf::MessageLite& request) {
+    call_ = stub.PrepareCall(&context_, "/orbserve.v1.Features/" + method, &queue_);
+    call_->StartCall(nullptr);
+    Wait();
+    const grpc::Slice slice(request.SerializeAsString());
+    call_->WriteLast(grpc::ByteBuffer(&slice, 1), {}, nullptr);
+    Wait();
+  }
+  ~UnreadCall() {
+    context_.TryCancel();
+    if (!finished_) Finish();
+  }
+  // Reads the answer in the end.
+  grpc::Status Read() {
+    grpc::ByteBuffer answer;
+    call_->Read(&answer, nullptr);
+    Wait();
+    return Finish();
+  }
+
+ private:
+  grpc::Status Finish() {
+    finished_ = true;
+    grpc::Status status;
+    call_->Finish(&status, nullptr);
+    Wait();
+    return status;
+  }
+  void Wait() {
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue_.Next(&tag, &ok));
+  }
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  bool finished_ = false;
+};
+
+TEST_F(CallsTest, AnswersThatNobodyReadsAreBounded) {
+  constexpr int kKeypoints = 10'000;
+  constexpr int64_t kMostBytes = 2 * (kKeypoints * 56 + 4096);
+  server::Config config;
+  config.mutable_limits()->set_max_answer_bytes(7 * kMostBytes / 2);
+  StartServer(config);
+  v1::ExtractRequest extract;
+  *extract.mutable_frame() = MakeFrame(640, 480, 1);
+  v1::GivenKeypoints& given = *extract.mutable_frame()->mutable_keypoints();
+  for (int i = 0; i < kKeypoints; ++i) {
+    given.add_x(static_cast<float>(100 + i % 400));
+    given.add_y(static_cast<float>(100 + i / 50));
+    given.add_angle(0);
+    given.add_octave(0);
+  }
+  v1::MatchRequest match;
+  *match.mutable_query_frame() = extract.frame();
+  *match.mutable_train_features() = RandomFeatures(1, 1);
+  const auto answer_bytes = [this] { return Metric("orbserve_call_answer_bytes"); };
+  {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window would grow
+    grpc::GenericStub silent(grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                                       grpc::InsecureChannelCredentials(),
+                                                       arguments));
+    UnreadCall first(silent, "Extract", extract);
+    UnreadCall second(silent, "Match", match);
+    std::optional<UnreadCall> third;
+    third.emplace(silent, "Extract", extract);
+    ASSERT_TRUE(Eventually([&] {
+      return Metric("orbserve_frames_total{outcome=\"ok\"}") == 3 &&
+             answer_bytes() > 2 * kMostBytes;
+    }));
+    // What is more is refused before it costs anything, and may be tried again.
+    v1::ExtractResponse extracted;
+    const grpc::Status status = Extract(extract, &extracted);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(Details(status).reason(), "QUEUE_FULL") << status.error_message();
+    EXPECT_GT(Details(status).retry_after_ms(), 0u);
+    EXPECT_EQ(Metric("orbserve_frames_total{outcome=\"QUEUE_FULL\"}"), 1);
+    EXPECT_LE(answer_bytes(), 7 * kMostBytes / 2);
+    third.reset();
+    EXPECT_TRUE(Eventually([&] { return Extract(extract, &extracted).ok(); }));
+    EXPECT_EQ(extracted.features().x_size(), kKeypoints);
+    EXPECT_TRUE(first.Read().ok());
+    EXPECT_TRUE(second.Read().ok());
+  }
+  EXPECT_TRUE(Eventually([&] { return answer_bytes() == 0; }));
 }
 
 TEST_F(CallsTest, LargeMatchesHoldUpNothingAndEndWithTheirCalls) {
