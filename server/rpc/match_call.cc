@@ -143,18 +143,14 @@ void MatchCall::OnePrepared() {
     }
   }
   matching_begin_ = std::chrono::steady_clock::now();
-  // The message lives as long as the call, and sets that came in it are there a second time.
-  size_t held_bytes = request_.ByteSizeLong();
-  if (request_.has_query_features()) held_bytes += query_.state->size_bytes();
-  if (request_.has_train_features()) held_bytes += train_.state->size_bytes();
+  FreeRequest();  // what waits are the states, which the queue counts
   std::vector<MatchJob> jobs;
   jobs.push_back({query_.state, train_.state, options_});
   // The answer may come before Submit() returns, and with it the end of the call.
   Hold();
-  const MatchQueue::Ticket ticket = services_.matcher->Submit(
-      client_, deadline_, std::move(jobs),
-      [this](MatchOutcome outcome) { OnMatched(std::move(outcome)); },
-      static_cast<int64_t>(held_bytes));
+  const MatchQueue::Ticket ticket =
+      services_.matcher->Submit(client_, deadline_, std::move(jobs),
+                                [this](MatchOutcome outcome) { OnMatched(std::move(outcome)); });
   bool cancel = false;
   {
     absl::MutexLock lock(&mutex_);

@@ -360,7 +360,8 @@ void StreamCall::Stop() {
 
 int64_t StreamCall::MostAnswerBytes(int64_t features, const MatchOptions& match) const {
   int64_t bytes = kOtherWireBytes + features * match_targets_ * match.k * kMatchWireBytes;
-  if (!omit_features_) {
+  // Features that are not sent are held while they are matched.
+  if (!omit_features_ || match_targets_ > 0) {
     bytes += MostWireBytes(features, pipeline_->options.describe.descriptor);
   }
   return bytes;

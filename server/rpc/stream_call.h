@@ -119,7 +119,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The most bytes that the answer with this many features can have.
+  // The most bytes that the answer with this many features, or what it waits for, can have.
   int64_t MostAnswerBytes(int64_t features, const MatchOptions& match) const;
   // A frame or a message that counted for `*counted` bytes counts for `bytes` from now on. Not once
   // the call is finished: OnDone() takes back whatever is counted then.

@@ -51,23 +51,24 @@ MatchQueue::~MatchQueue() {
 }
 
 MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime deadline,
-                                      std::vector<MatchJob> jobs, MatchDone done,
-                                      int64_t held_bytes) {
+                                      std::vector<MatchJob> jobs, MatchDone done) {
   absl::Status refusal;
   Ticket ticket = 0;
   {
     absl::MutexLock lock(&mutex_);
     ticket = next_ticket_++;
+    const int64_t bytes_before = waiting_bytes_;
+    HoldStates(jobs);
     if (closed_) {
       refusal = Draining();
     } else if (clock_->Now() >= deadline) {
       refusal = Late();
     } else if (waiting_.size() >= static_cast<size_t>(options_.max_requests) ||
-               (!waiting_.empty() && waiting_bytes_ + held_bytes > options_.max_bytes)) {
+               (!waiting_.empty() && waiting_bytes_ > options_.max_bytes)) {
       refusal = MakeError(
           ErrorReason::kQueueFull,
           absl::StrCat("the queue for matching is full: ", waiting_.size(), " requests with ",
-                       waiting_bytes_, " bytes wait; at most ", options_.max_requests,
+                       bytes_before, " bytes wait; at most ", options_.max_requests,
                        " requests and ", options_.max_bytes, " bytes may"));
     } else if (int& count = waiting_of_client_[client]; count >= options_.max_requests_per_client) {
       refusal = MakeError(ErrorReason::kQuotaExceeded,
@@ -83,8 +84,6 @@ MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime dead
       request->deadline = deadline;
       request->jobs = std::move(jobs);
       request->job_count = request->jobs.size();
-      request->held_bytes = held_bytes;
-      waiting_bytes_ += held_bytes;
       request->done = std::move(done);
       request->cancelled = std::make_shared<std::atomic<bool>>(false);
       for (MatchJob& job : request->jobs) {
@@ -98,6 +97,7 @@ MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime dead
         SetAlarm();
       }
     }
+    if (!refusal.ok()) LetGoStates(jobs);
   }
   if (!refusal.ok()) {
     std::move(done)({.status = std::move(refusal)});
@@ -122,6 +122,28 @@ void MatchQueue::Cancel(Ticket ticket) {
   std::move(request->done)({.status = is_late ? Late() : Cancelled()});
 }
 
+void MatchQueue::HoldStates(const std::vector<MatchJob>& jobs) {
+  for (const MatchJob& job : jobs) {
+    for (const FrameState* const state : {job.query.get(), job.train.get()}) {
+      HeldState& held = held_states_[state];
+      if (held.uses++ > 0) continue;
+      held.bytes = static_cast<int64_t>(state->size_bytes());
+      waiting_bytes_ += held.bytes;
+    }
+  }
+}
+
+void MatchQueue::LetGoStates(const std::vector<MatchJob>& jobs) {
+  for (const MatchJob& job : jobs) {
+    for (const FrameState* const state : {job.query.get(), job.train.get()}) {
+      const auto held = held_states_.find(state);
+      if (--held->second.uses > 0) continue;
+      waiting_bytes_ -= held->second.bytes;
+      held_states_.erase(held);
+    }
+  }
+}
+
 std::unique_ptr<MatchQueue::Request> MatchQueue::Take(Request& request) {
   ClassOf(request).queue.Remove(request.place);
   if (request.deadline != kNever) deadlines_.erase({request.deadline, request.ticket});
@@ -129,7 +151,7 @@ std::unique_ptr<MatchQueue::Request> MatchQueue::Take(Request& request) {
 }
 
 std::unique_ptr<MatchQueue::Request> MatchQueue::Forget(Request& request) {
-  waiting_bytes_ -= request.held_bytes;
+  LetGoStates(request.jobs);
   const auto count = waiting_of_client_.find(request.client);
   if (--count->second == 0) waiting_of_client_.erase(count);
   const auto entry = waiting_.find(request.ticket);

@@ -50,11 +50,12 @@
 namespace orbserve {
 
 struct MatchQueueOptions {
-  int max_in_flight = 4;                 // batches and large requests, each, >= 1
-  int max_batch_jobs = 16;               // >= 1; of one request there may be more
-  int max_requests = 1024;               // waiting, of all clients, >= 1
-  int max_requests_per_client = 256;     // waiting, >= 1
-  int64_t max_bytes = int64_t{1} << 30;  // that those waiting hold
+  int max_in_flight = 4;              // batches and large requests, each, >= 1
+  int max_batch_jobs = 16;            // >= 1; of one request there may be more
+  int max_requests = 1024;            // waiting, of all clients, >= 1
+  int max_requests_per_client = 256;  // waiting, >= 1
+  // Of the states of both sides that those waiting hold, each once; one request always fits.
+  int64_t max_bytes = int64_t{1} << 30;
   // Pairs of a query and a train descriptor. Requests with more than the first are large; one of
   // 2048 x 2048 takes some 3 ms of a processor.
   uint64_t max_small_pairs = uint64_t{1} << 22;
@@ -83,10 +84,9 @@ class MatchQueue {
   ~MatchQueue();
 
   // `jobs` must not be empty; their `cancelled` is set here. `done` is called once, never under a
-  // lock; possibly inside the call. Must not block. `held_bytes`: memory that is held for this
-  // request alone.
+  // lock; possibly inside the call. Must not block.
   Ticket Submit(const std::string& client, SteadyTime deadline, std::vector<MatchJob> jobs,
-                MatchDone done, int64_t held_bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
+                MatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nobody waits for the request any more.
   void Cancel(Ticket ticket) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -98,10 +98,15 @@ class MatchQueue {
     std::vector<MatchJob> jobs;  // until the launch
     size_t job_count = 0;
     uint64_t pairs = 0;  // of all jobs
-    int64_t held_bytes = 0;
     MatchDone done;
     std::shared_ptr<std::atomic<bool>> cancelled;
     FairQueue<Request*>::Handle place;
+  };
+
+  // A state that requests wait with.
+  struct HeldState {
+    int uses = 0;  // in their jobs
+    int64_t bytes = 0;
   };
 
   using Batch = std::vector<std::unique_ptr<Request>>;  // not empty, all of one size
@@ -121,6 +126,9 @@ class MatchQueue {
   Class& ClassOf(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return IsLarge(request) ? large_ : small_;
   }
+  // Counts the states of jobs that wait from now on, and no more.
+  void HoldStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LetGoStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the request out of the queue and of every other structure.
   std::unique_ptr<Request> Take(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes one that is out of the queue out of those that wait.
@@ -149,7 +157,8 @@ class MatchQueue {
   int busy_ ABSL_GUARDED_BY(mutex_) = 0;
   Class small_ ABSL_GUARDED_BY(mutex_);
   Class large_ ABSL_GUARDED_BY(mutex_);
-  int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of held_states_
+  absl::flat_hash_map<const FrameState*, HeldState> held_states_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Ticket, std::unique_ptr<Request>> waiting_ ABSL_GUARDED_BY(mutex_);
   // With the backend: their cancellation flags.
   absl::flat_hash_map<Ticket, std::shared_ptr<std::atomic<bool>>> launched_ ABSL_GUARDED_BY(mutex_);

@@ -366,6 +366,26 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
   EXPECT_TRUE(NothingIsLeft());
 }
 
+TEST_F(StreamTest, FeaturesThatAreMatchedAndNotSentCountAsAnswers) {
+  constexpr int kCapacity = 20'000;
+  server::Config config;
+  config.mutable_batching()->set_max_delay_us(1'000'000);  // the frame waits to be seen
+  StartServer(config);
+  v1::StreamOpen open;
+  open.set_omit_features(true);
+  open.mutable_pipeline()->mutable_select()->set_capacity(kCapacity);
+  for (const bool match : {false, true}) {
+    open.set_match_previous(match);
+    grpc::ClientContext context;
+    const auto stream = Open(context, open);
+    ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
+    ASSERT_TRUE(Eventually([&] { return Metric("orbserve_queue_frames") == 1; }));
+    EXPECT_EQ(Metric("orbserve_stream_answer_bytes") > 56 * kCapacity, match);
+    context.TryCancel();
+    EXPECT_TRUE(NothingIsLeft());
+  }
+}
+
 TEST_F(StreamTest, BytesThatAreNoMessageEndTheStreamWithAReason) {
   const auto channel = server_->InProcessChannel();
   grpc::GenericStub stub(channel);

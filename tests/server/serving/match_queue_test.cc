@@ -36,7 +36,7 @@ class MatchQueueTest : public ::testing::Test {
   }
   // Requests are told apart by their number of query descriptors.
   MatchQueue::Ticket Submit(size_t number, const std::string& client, SteadyTime deadline = kNever,
-                            size_t train_count = 0, size_t job_count = 1, int64_t held_bytes = 0) {
+                            size_t train_count = 0, size_t job_count = 1) {
     const std::vector<MatchJob> jobs(
         job_count, {std::make_shared<HandState>(number), std::make_shared<HandState>(train_count),
                     MatchOptions{}});
@@ -44,7 +44,7 @@ class MatchQueueTest : public ::testing::Test {
       EXPECT_FALSE(outcomes_.contains(number));
       outcomes_[number] = std::move(outcome);
     };
-    return queue_->Submit(client, deadline, jobs, done, held_bytes);
+    return queue_->Submit(client, deadline, jobs, done);
   }
   SteadyTime After(microseconds time) const { return clock_.Now() + time; }
   std::vector<size_t> Launched() const {
@@ -328,8 +328,9 @@ TEST_F(MatchQueueTest, LargeRequestsShareTheirPairs) {
 
 TEST_F(MatchQueueTest, WhatWaitingRequestsHoldIsBounded) {
   Make({.max_in_flight = 1, .max_bytes = 100});
-  const auto hold = [&](size_t number, int64_t bytes) {
-    return Submit(number, "a", kNever, 0, 1, bytes);
+  // Both sides count.
+  const auto hold = [&](size_t number, size_t bytes) {
+    return Submit(number, "a", kNever, bytes - number);
   };
   hold(1, 90);  // with the backend: waits no more
   const auto waiting = hold(2, 60);
@@ -338,16 +339,40 @@ TEST_F(MatchQueueTest, WhatWaitingRequestsHoldIsBounded) {
   hold(4, 40);
   queue_->Cancel(waiting);
   hold(5, 60);
-  hold(6, 1);
+  hold(6, 6);
   EXPECT_EQ(ReasonFor(6), ErrorReason::kQueueFull);
-  hold(7, 0);
   backend_.FinishAllMatches();
-  for (const size_t number : {1, 4, 5, 7}) EXPECT_TRUE(outcomes_[number].status.ok());
+  for (const size_t number : {1, 4, 5}) EXPECT_TRUE(outcomes_[number].status.ok());
   // One alone may hold more.
-  hold(8, 1);
+  hold(8, 8);
   hold(9, 1000);
   backend_.FinishAllMatches();
   EXPECT_TRUE(outcomes_[9].status.ok());
+}
+
+TEST_F(MatchQueueTest, AStateThatManyWaitForIsHeldOnce) {
+  Make({.max_in_flight = 1, .max_bytes = 100});
+  const auto reference = std::make_shared<HandState>(60);
+  const auto match = [&](size_t number) {
+    return queue_->Submit(
+        "a", kNever, {{std::make_shared<HandState>(number), reference, MatchOptions{}}},
+        [this, number](MatchOutcome outcome) { outcomes_[number] = std::move(outcome); });
+  };
+  Submit(1, "a");
+  const auto first = match(10);
+  match(11);
+  match(20);  // 101
+  EXPECT_EQ(ReasonFor(20), ErrorReason::kQueueFull);
+  match(12);
+  queue_->Cancel(first);
+  match(8);  // the reference is still held
+  match(13);
+  EXPECT_EQ(ReasonFor(13), ErrorReason::kQueueFull);
+  backend_.FinishAllMatches();
+  match(21);
+  match(39);
+  backend_.FinishAllMatches();
+  for (const size_t number : {11, 12, 8, 21, 39}) EXPECT_TRUE(outcomes_[number].status.ok());
 }
 
 TEST_F(MatchQueueTest, QueueAndClientAreBounded) {
