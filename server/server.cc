@@ -35,6 +35,7 @@
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/worker_pool.h"
+#include "server/socket_lock.h"
 #include "server/telemetry/http_endpoint.h"
 #include "server/telemetry/metrics.h"
 #include "server/telemetry/power/power_monitor.h"
@@ -237,6 +238,7 @@ class Server::Impl {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     ORBSERVE_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(config_.tls()));
+    ORBSERVE_ASSIGN_OR_RETURN(socket_lock_, SocketLock::Create(config_.listen()));
     grpc::ServerBuilder builder;
     SetChannelLimits(config_, builder);
     builder.RegisterService(&service_);
@@ -358,6 +360,7 @@ class Server::Impl {
   std::unique_ptr<MatchQueue> matcher_;
   FrameIntake intake_;
   FeaturesService service_;
+  std::unique_ptr<SocketLock> socket_lock_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HttpEndpoint> http_;
   int port_ = 0;

@@ -7,12 +7,14 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -195,6 +197,48 @@ TEST(ServerStartTest, AnAddressInUseMayBeFreeTheNextTime) {
   // Nothing of gRPC's own before or behind it.
   EXPECT_THAT(run.text, StartsWith(absl::StrCat("orbserve-server: cannot serve on ", in_use)));
   EXPECT_EQ(std::count(run.text.begin(), run.text.end(), '\n'), 1) << run.text;
+}
+
+TEST(ServerStartTest, AUnixSocketIsServedByOneServer) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "socket";
+  const auto start = [](const std::string& listen) {
+    server::Config config;
+    config.set_listen(listen);
+    config.set_http_listen("");
+    config.mutable_backend()->set_name("cpu");
+    return Server::Create(config);
+  };
+  const auto serves = [](const std::string& address) {
+    const auto client = client::Client::Connect(address, {});
+    return client.ok() && (*client)->CheckHealth().ok();
+  };
+  // A socket and a lock that a process left behind when it was killed.
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(dead, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  close(dead);
+  folder.Write("socket.lock", "");
+
+  for (const std::string& listen :
+       {absl::StrCat("unix:", path), absl::StrCat("unix-abstract:", path)}) {
+    SCOPED_TRACE(listen);
+    auto first = start(listen);
+    ASSERT_TRUE(first.ok()) << first.status();
+    const auto second = start(listen);
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(second.status().message()),
+                StartsWith(absl::StrCat("cannot serve on ", listen)));
+    EXPECT_TRUE(serves(listen));
+    first->reset();
+    const auto next = start(listen);
+    ASSERT_TRUE(next.ok()) << next.status();
+    EXPECT_TRUE(serves(listen));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace
