@@ -11,8 +11,12 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "google/protobuf/stubs/common.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
+#if GOOGLE_PROTOBUF_VERSION < 4022000  // later ones log by Abseil
+#include "google/protobuf/stubs/logging.h"
+#endif
 
 namespace orbserve {
 namespace {
@@ -48,6 +52,17 @@ class RateLimit {
   int64_t left_out_ = 0;
 };
 
+#if GOOGLE_PROTOBUF_VERSION < 4022000
+// What protobuf would write to standard error by itself: what is wrong with a client's message,
+// which its call is told, or with ours.
+void LogOfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
+                   const std::string& message) {
+  const bool is_fatal = level == google::protobuf::LOGLEVEL_FATAL;
+  spdlog::log(is_fatal ? spdlog::level::critical : spdlog::level::debug,
+              "event=protobuf place={}:{} message={}", file, line, LogValue(message));
+}
+#endif
+
 }  // namespace
 
 absl::Status SetUpLog(absl::string_view level) {
@@ -66,6 +81,9 @@ absl::Status SetUpLog(absl::string_view level) {
   logger->set_level(parsed);
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
+#if GOOGLE_PROTOBUF_VERSION < 4022000
+  google::protobuf::SetLogHandler(&LogOfProtobuf);
+#endif
   return absl::OkStatus();
 }
 

@@ -15,7 +15,8 @@
 
 namespace orbserve {
 
-// `level`: trace, debug, info, warning, error or off. INVALID_ARGUMENT otherwise.
+// `level`: trace, debug, info, warning, error or off. INVALID_ARGUMENT otherwise. Protobuf's own
+// lines go the same way, at level debug.
 absl::Status SetUpLog(absl::string_view level);
 
 // `text` as the value of a key: quoted where it is not one word, on one line.

@@ -6,6 +6,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -15,15 +16,22 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "orbserve/client.h"
+#include "orbserve/v1/orbserve.pb.h"
 #include "server/server.h"
 #include "tests/client/temporary_folder.h"
+#include "tests/integration/server_process.h"
 #include "tests/support/certificates.h"
 
 namespace orbserve {
@@ -32,6 +40,7 @@ namespace {
 using ::orbserve::testing::CertificateAndKey;
 using ::orbserve::testing::MakeCertificate;
 using ::orbserve::testing::TemporaryFolder;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -239,6 +248,34 @@ TEST(ServerStartTest, AUnixSocketIsServedByOneServer) {
     EXPECT_TRUE(serves(listen));
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(ServerStartTest, EveryLineOfTheLogHasItsForm) {
+  const auto server =
+      ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {"--backend", "cpu", "--log-level", "debug"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  // Text that is not UTF-8: protobuf has something to say.
+  v1::ExtractRequest request;
+  request.mutable_frame();
+  request.mutable_pipeline()->set_preset("@@@@");
+  std::string bytes = request.SerializeAsString();
+  std::replace(bytes.begin(), bytes.end(), '@', '\xff');
+  grpc::GenericStub stub(
+      grpc::CreateChannel((*server)->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  const grpc::Slice slice(bytes);
+  const grpc::ByteBuffer message(&slice, 1);
+  grpc::ByteBuffer answer;
+  std::promise<grpc::Status> status;
+  stub.UnaryCall(&context, "/orbserve.v1.Features/Extract", {}, &message, &answer,
+                 [&](grpc::Status ended) { status.set_value(std::move(ended)); });
+  EXPECT_FALSE(status.get_future().get().ok());
+  const std::string log = (*server)->Log();
+  kill((*server)->pid(), SIGKILL);  // it has said all
+  EXPECT_THAT(log, HasSubstr("event=protobuf"));
+  for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipEmpty())) {
+    EXPECT_THAT(std::string(line), AllOf(StartsWith("20"), HasSubstr(" event=")));
+  }
 }
 
 }  // namespace
