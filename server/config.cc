@@ -92,6 +92,7 @@ server::Config DefaultConfig() {
   limits.set_max_receive_buffer_bytes(2 * kGiB);
   limits.set_max_stream_answer_bytes(64 * kMiB);
   limits.set_max_answer_bytes(kGiB);
+  limits.set_stream_open_timeout_ms(10'000);
   config.mutable_tls();
   server::Config::Drain& drain = *config.mutable_drain();
   drain.set_delay_ms(0);
@@ -190,6 +191,8 @@ absl::Status ValidateConfig(const server::Config& config) {
                                  1, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_answer_bytes", limits.max_answer_bytes(), 1, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.stream_open_timeout_ms", limits.stream_open_timeout_ms(), 1, 600'000));
   const auto& tls = config.tls();
   if (tls.cert_file().empty() != tls.key_file().empty()) {
     return MakeError(ErrorReason::kBadOptions,

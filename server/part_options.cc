@@ -60,6 +60,7 @@ ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
 StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
   StreamLimits limits;
   limits.max_streams = static_cast<int>(config.max_streams());
+  limits.open_timeout = std::chrono::milliseconds(config.stream_open_timeout_ms());
   limits.max_frames_in_flight = static_cast<int>(config.max_stream_frames_in_flight());
   limits.max_bytes_in_flight = static_cast<int64_t>(config.max_stream_bytes_in_flight());
   limits.max_answer_bytes = static_cast<int64_t>(config.max_stream_answer_bytes());

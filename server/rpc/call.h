@@ -32,6 +32,7 @@ namespace orbserve {
 
 struct StreamLimits {
   int max_streams = 256;                            // open at a time, of all clients
+  std::chrono::milliseconds open_timeout{10'000};   // for the opening message
   int max_frames_in_flight = 8;                     // of one stream: read and not yet answered
   int64_t max_bytes_in_flight = int64_t{64} << 20;  // of one stream's messages; one always fits
   // Of answers, from the moment that their frame is read until they are sent: of one stream, and of

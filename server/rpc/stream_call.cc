@@ -95,6 +95,10 @@ void StreamCall::Begin() {
     if (id.ok()) {
       id_ = *id;
       services_.metrics->StreamOpened();
+      open_alarm_ = services_.clock->MakeAlarm([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->OnOpenTimeout();
+      });
+      open_alarm_->Set(services_.clock->Now() + services_.streams.open_timeout);
     }
   }
   absl::MutexLock lock(&mutex_);
@@ -201,6 +205,7 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   opened.set_stream_id(id_);
   opened.set_max_in_flight(static_cast<uint32_t>(services_.streams.max_frames_in_flight));
   PipelineToProto(*pipeline_, opened.mutable_pipeline());
+  open_alarm_->Set(kNever);
   absl::MutexLock lock(&mutex_);
   opened_ = true;
   next_answer_bytes_ = MostAnswerBytes(pipeline_->options.select.capacity, pipeline_->match);
@@ -358,6 +363,16 @@ void StreamCall::Stop() {
   Step();
 }
 
+void StreamCall::OnOpenTimeout() {
+  absl::MutexLock lock(&mutex_);
+  if (opened_ || read_ended_ || finished_) return;
+  end_status_ = MakeError(ErrorReason::kDeadlineExceeded,
+                          absl::StrCat("the stream was not opened within ",
+                                       services_.streams.open_timeout.count(), " ms"));
+  read_ended_ = true;
+  Step();
+}
+
 int64_t StreamCall::MostAnswerBytes(int64_t features, const MatchOptions& match) const {
   int64_t bytes = kOtherWireBytes + features * match_targets_ * match.k * kMatchWireBytes;
   // Features that are not sent are held while they are matched.
@@ -432,6 +447,7 @@ void StreamCall::OnCancel() {
 
 void StreamCall::OnDone() {
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  open_alarm_.reset();
   absl::StatusCode code;
   {
     absl::MutexLock lock(&mutex_);

@@ -15,6 +15,9 @@
 // stream has one frame in flight at most. It is not stopped altogether, or those who read nothing
 // would stop those who do.
 //
+// A stream that sends nothing keeps its place from others only for a while: one that has no opening
+// message within `open_timeout` ends with DEADLINE_EXCEEDED.
+//
 // Threads: reactions come from gRPC, one read and one write at a time; results from whichever
 // thread completed them. `mutex_` is held while an operation of gRPC is started, so that none is
 // started after Finish(): gRPC never runs a reaction inside such a call (they go to its executor).
@@ -118,6 +121,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void TakeFrame(std::shared_ptr<Request> message) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The time for the opening message has passed.
+  void OnOpenTimeout() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The most bytes that the answer with this many features, or what it waits for, can have.
   int64_t MostAnswerBytes(int64_t features, const MatchOptions& match) const;
@@ -168,6 +173,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // of frames_ and outgoing_
   int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // if the next frame is as the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
+  std::unique_ptr<Alarm> open_alarm_;                      // null when the stream was refused
 };
 
 }  // namespace orbserve

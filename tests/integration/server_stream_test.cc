@@ -242,6 +242,31 @@ TEST_F(StreamTest, OpeningsThatCannotBeServedAreRefused) {
   EXPECT_TRUE(NothingIsLeft());
 }
 
+TEST_F(StreamTest, AStreamThatIsNotOpenedDoesNotKeepItsPlace) {
+  server::Config config;
+  config.mutable_limits()->set_max_streams(1);
+  config.mutable_limits()->set_stream_open_timeout_ms(200 * kSlower);
+  StartServer(config);
+  grpc::ClientContext silent_context;
+  SetLimit(silent_context);
+  const auto silent = stub_->StreamFrames(&silent_context);
+  ASSERT_TRUE(Eventually([&] { return Metric("orbserve_streams") == 1; }));
+  v1::StreamFramesResponse response;
+  EXPECT_FALSE(silent->Read(&response));
+  const grpc::Status status = silent->Finish();
+  EXPECT_EQ(Details(status).reason(), "DEADLINE_EXCEEDED");
+  EXPECT_NE(status.error_message().find("not opened within"), std::string::npos);
+  EXPECT_TRUE(NothingIsLeft());
+  // One that is opened may send nothing for longer.
+  grpc::ClientContext context;
+  const auto stream = Open(context);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300 * kSlower));
+  ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
+  EXPECT_TRUE(stream->Read(&response));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST_F(StreamTest, ASecondOpeningEndsTheStreamAfterItsFramesAreAnswered) {
   grpc::ClientContext context;
   const auto stream = Open(context, {});

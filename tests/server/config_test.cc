@@ -96,6 +96,7 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"limits { max_stream_frames_in_flight: 257 }", "limits.max_stream_frames_in_flight"},
       {"limits { max_stream_answer_bytes: 0 }", "limits.max_stream_answer_bytes"},
       {"limits { max_answer_bytes: 0 }", "limits.max_answer_bytes"},
+      {"limits { stream_open_timeout_ms: 0 }", "limits.stream_open_timeout_ms"},
       {"tls { cert_file: \"c\" }", "tls.key_file"},
       {"tls { client_ca_file: \"c\" }", "tls.client_ca_file"},
       {"drain { timeout_ms: 600001 }", "drain.timeout_ms"},
