@@ -16,7 +16,7 @@ namespace orbserve {
 struct HttpEndpointOptions {
   // HOST:PORT or [IPV6]:PORT, numeric; port 0 = a free one; an empty host = every interface.
   std::string listen_address = "127.0.0.1:9464";
-  int threads = 16;  // connections served at a time, 1..64
+  int threads = 32;  // connections served at a time, 1..64
 };
 
 // The operator's HTTP port: GET and HEAD of

@@ -208,7 +208,7 @@ TEST_F(HttpEndpointTest, SilentPeersDoNotStopTheProbes) {
 
 TEST_F(HttpEndpointTest, ManySilentPeersHoldTheProbesUpForAMomentOnly) {
   std::vector<std::unique_ptr<Connection>> silent;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < HttpEndpointOptions().threads + 4; ++i) {
     silent.push_back(std::make_unique<Connection>(endpoint_->port()));
     silent.back()->Send("GET /metr");
   }
