@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -129,10 +130,26 @@ void EndAfter(std::chrono::milliseconds limit, int code) {
   }).detach();
 }
 
+// Gives memory back to the system after a burst: once after each, while no frame is open.
+class Trimmer {
+ public:
+  void Look(const Server& server) {
+    const FrameCounts frames = server.frame_counts();
+    if (frames.received == trimmed_at_ || frames.received > frames.ok + frames.failed) return;
+    if (TrimMemory()) trimmed_at_ = frames.received;
+  }
+
+ private:
+  int64_t trimmed_at_ = 0;
+};
+
 // Waits for a signal to stop, or until a device is lost.
 void WaitForStop(const Server& server, const sigset_t& signals) {
+  constexpr timespec kTrimPeriod = {30, 0};
+  Trimmer trimmer;
   for (;;) {
-    const int signal = sigwaitinfo(&signals, nullptr);
+    const int signal = sigtimedwait(&signals, nullptr, &kTrimPeriod);
+    if (signal < 0 && errno == EAGAIN) trimmer.Look(server);
     if (server.device_lost()) return;
     if (signal == SIGTERM || signal == SIGINT) {
       spdlog::info("event=signal number={}", signal);

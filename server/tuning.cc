@@ -4,11 +4,15 @@
 #include "server/tuning.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>  // defines __GLIBC__ where there is one
 #include <thread>
 
 #ifdef __GLIBC__
 #include <malloc.h>
+#if __GLIBC_PREREQ(2, 33)  // mallinfo() of earlier ones counts to 2 GiB only
+#define ORBSERVE_HAS_MALLINFO2
+#endif
 #endif
 
 #include "absl/synchronization/mutex.h"
@@ -20,8 +24,8 @@ void TuneProcess() {
   // By default glibc gives the memory of a large message back to the system when it is freed, and
   // takes it page by page for the next one: with 300 KB frames a fifth of the server's time went
   // there. Frames up to the largest of glibc's own heaps come from it, and some of what is free
-  // stays: so much in a heap, and as many heaps as there are processors instead of eight times as
-  // many, so that a small machine has its memory back after a burst.
+  // stays: so much at the end of a heap, and as many heaps as there are processors instead of eight
+  // times as many. What is free in the middle of them goes back by TrimMemory().
   constexpr int kLargestHeapBlock = 32 << 20;
   constexpr int kKeptBytes = 16 << 20;
   mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock);
@@ -32,6 +36,17 @@ void TuneProcess() {
   // Debian's Abseil is compiled with its assertions, which keep a graph of all locks under one
   // lock of their own.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
+}
+
+bool TrimMemory() {
+#ifdef ORBSERVE_HAS_MALLINFO2
+  constexpr size_t kMuch = 256 << 20;
+  if (mallinfo2().fordblks < kMuch) return false;
+  malloc_trim(0);
+  return true;
+#else
+  return false;
 #endif
 }
 

@@ -11,6 +11,11 @@ namespace orbserve {
 // For programs, at their start, before they have a second thread.
 void TuneProcess();
 
+// Gives the memory that is free inside glibc's heaps back to the system, where there is much of it:
+// a heap shrinks by itself only from its end. Takes up to a second, in which other threads wait for
+// memory. Whether it did.
+bool TrimMemory();
+
 }  // namespace orbserve
 
 #endif  // ORBSERVE_SERVER_TUNING_H_
