@@ -11,9 +11,9 @@
 // after that has no effect.
 //
 // Admission. At most `max_frames` frames and `max_bytes` of their messages are admitted and not yet
-// launched, over all clients (QUEUE_FULL beyond; a message larger than `max_bytes` is taken while no
-// frame waits), and at most `max_frames_per_client` of one client (QUOTA_EXCEEDED beyond). Frames
-// being prepared count, as they hold memory too.
+// launched, over all clients (QUEUE_FULL beyond; a message larger than `max_bytes` is taken while
+// no frame waits), and at most `max_frames_per_client` of one client (QUOTA_EXCEEDED beyond).
+// Frames being prepared count, as they hold memory too.
 //
 // When a batch is launched. Never more than `max_batches_in_flight` batches are with the backend;
 // while it is that busy, frames gather, and this is what makes batches form under load. A plan may

@@ -634,15 +634,34 @@ TEST_F(CallsTest, WithoutASourceOfPowerNoEnergyIsClaimed) {
   EXPECT_EQ(page.find("watts"), std::string::npos);
 }
 
-TEST_F(CallsTest, AFullQueueSaysWhenToTryAgain) {
-  server::Config config;
-  config.mutable_batching()->set_max_queue_bytes(1 << 20);
-  StartServer(config);
+// A queue of a MiB in which a frame of 160 x 120 waits for a second: alone, any would be taken.
+class QueueTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    server::Config config;
+    config.mutable_batching()->set_max_queue_bytes(1 << 20);
+    config.mutable_batching()->set_max_delay_us(1'000'000);
+    StartServer(config);
+  }
+  void LetOneWait() {
+    waiting_ = Open(context_);
+    ASSERT_TRUE(Send(*waiting_, MakeFrame(160, 120, 1)));
+    ASSERT_TRUE(Eventually([this] { return Metric("orbserve_queue_frames") == 1; }));
+  }
+  void TearDown() override { context_.TryCancel(); }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<Stream> waiting_;
+};
+
+TEST_F(QueueTest, OneThatIsFullSaysWhenToTryAgain) {
   v1::ExtractRequest request;
   *request.mutable_frame() = MakeFrame(1200, 1000, 1);  // 1.2 MB: more than may wait
   v1::ExtractResponse response;
   grpc::ClientContext context;
   SetLimit(context);
+  LetOneWait();
   const grpc::Status status = stub_->Extract(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   const v1::Status details = Details(status);
@@ -654,26 +673,23 @@ TEST_F(CallsTest, AFullQueueSaysWhenToTryAgain) {
             absl::StrCat(details.retry_after_ms()));
 }
 
-TEST_F(CallsTest, TheQueueIsBoundedByWholeMessagesAndImagesAreCounted) {
-  server::Config config;
-  config.mutable_batching()->set_max_queue_bytes(1 << 20);
-  StartServer(config);
+TEST_F(QueueTest, IsBoundedByWholeMessagesAndImagesAreCounted) {
   v1::ExtractRequest request;
   *request.mutable_frame() = MakeFrame(160, 120, 1);
   v1::ExtractResponse response;
-  EXPECT_TRUE(Extract(request, &response).ok());
-  EXPECT_EQ(Metric("orbserve_received_bytes_total"), 160 * 120);
   // What the server does not know is held as well, in the frame or beside it.
   v1::ExtractRequest unknown = request;
   unknown.GetReflection()->MutableUnknownFields(&unknown)->AddLengthDelimited(
       1000, std::string(1 << 20, 'x'));
-  EXPECT_EQ(Details(Extract(unknown, &response)).reason(), "QUEUE_FULL");
   v1::ExtractRequest given = request;
   for (int i = 0; i < 100'000; ++i) {
     given.mutable_frame()->mutable_keypoints()->add_x(40);
     given.mutable_frame()->mutable_keypoints()->add_y(40);
     given.mutable_frame()->mutable_keypoints()->add_angle(1);
   }
+  LetOneWait();
+  EXPECT_EQ(Metric("orbserve_received_bytes_total"), 160 * 120);
+  EXPECT_EQ(Details(Extract(unknown, &response)).reason(), "QUEUE_FULL");
   EXPECT_EQ(Details(Extract(given, &response)).reason(), "QUEUE_FULL");
   EXPECT_EQ(Metric("orbserve_received_bytes_total"), 3 * 160 * 120);
 }
