@@ -321,7 +321,7 @@ class Metrics::Impl : public prometheus::Collectable {
     single("orbserve_stream_answer_bytes", "Answers that streams owe or have not sent yet.",
            MetricType::Gauge, stream_answer_bytes.Read());
     single("orbserve_call_answer_bytes",
-           "Answers that other calls owe or have not sent yet, as messages and as bytes.",
+           "Answers that unary calls owe or have not sent yet, as messages and as bytes.",
            MetricType::Gauge, call_answer_bytes.Read());
   }
 
