@@ -19,6 +19,7 @@
 
 #include "CLI/CLI.hpp"
 #include "features/errors.h"
+#include "grpc/grpc.h"
 #include "orbserve/version.h"
 #include "server/config.h"
 #include "server/log.h"
@@ -197,6 +198,9 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 
+  // gRPC ends with its last user and waits for its threads then, one of which may sleep for ten
+  // seconds when a large message was sent. A process that ends does not need that.
+  grpc_init();
   ServerHooks hooks;
   hooks.wrap_backend = std::move(wrap_backend);
   hooks.on_device_lost = [] {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/embedded_engine.h"
 #include "client/cli/exit_code.h"
+#include "grpc/grpc.h"
 
 namespace orbserve::cli {
 namespace {
@@ -81,6 +82,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Connect(const CommonOptions& opt
         std::make_unique<client::Client>(engine->embedded_->Channel(), ToClientOptions(options));
     return engine;
   }
+  // gRPC ends with its last user and waits for its threads then, one of which may sleep for ten
+  // seconds when a large message was sent. A process that ends does not need that.
+  grpc_init();
   absl::StatusOr<std::unique_ptr<client::Client>> client =
       client::Client::Connect(options.server, ToClientOptions(options));
   // Nothing has been asked yet: a file of certificates or keys cannot be used.

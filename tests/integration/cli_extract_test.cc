@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -64,6 +65,16 @@ TEST_F(CliTest, TextFormatsGoToFilesOrToStandardOutput) {
     }
     EXPECT_EQ(run.out, joined) << format;
     EXPECT_FALSE(joined.empty());
+  }
+}
+
+// gRPC, when it ends, may wait for ten seconds after a large message.
+TEST_F(CliTest, ExtractOfALargeImageEndsWhenItIsDone) {
+  folder_.Write("large.pgm", Scene(0, 2048, 2048));
+  for (int i = 0; i < 4; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(Succeeded(RunWithServer({"extract", "--format", "csv", folder_ / "large.pgm"})));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
   }
 }
 

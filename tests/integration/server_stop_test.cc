@@ -5,10 +5,13 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "gtest/gtest.h"
+#include "orbserve/client.h"
 #include "tests/integration/checked_load.h"
 #include "tests/integration/server_fixture.h"
 #include "tests/integration/server_process.h"
@@ -43,6 +46,44 @@ TEST(ServerStopTest, EveryFrameThatWasAcceptedIsAnsweredBeforeTheProcessEnds) {
     EXPECT_EQ(NumberInLog(log, "stopped", "frames_failed"), counts.refused);
     EXPECT_EQ(NumberInLog(log, "stopped", "frames_received"), counts.ok + counts.refused);
     RecordProperty("seconds_to_stop", std::to_string(time.count()));
+  }
+}
+
+// gRPC, when it ends, may wait for ten seconds after a large message.
+TEST(ServerStopTest, AProcessThatSentLargeAnswersEndsAtOnce) {
+  constexpr int kSidePx = 128;
+  constexpr int kKeypoints = 100'000;  // answers of 5 MB
+  v1::ExtractRequest request;
+  v1::Frame& frame = *request.mutable_frame();
+  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
+  frame.set_width_px(kSidePx);
+  frame.set_height_px(kSidePx);
+  frame.set_pixels(std::string(kSidePx * kSidePx, '\x7f'));
+  for (int i = 0; i < kKeypoints; ++i) {
+    frame.mutable_keypoints()->add_x(kSidePx / 2);
+    frame.mutable_keypoints()->add_y(kSidePx / 2);
+    frame.mutable_keypoints()->add_angle(0);
+    frame.mutable_keypoints()->add_octave(0);
+  }
+  for (int round = 0; round < 2; ++round) {
+    auto server = ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {"--backend", "cpu"});
+    ASSERT_TRUE(server.ok()) << server.status();
+    {
+      auto client = client::Client::Connect((*server)->address(), {});
+      ASSERT_TRUE(client.ok()) << client.status();
+      client::ExtractPipeline pipeline(client->get(), {.max_in_flight = 8});
+      std::atomic<int> answers{0};
+      for (int i = 0; i < 16; ++i) {
+        pipeline.Submit(request, [&](const absl::StatusOr<v1::ExtractResponse>& answer) {
+          if (answer.ok() && answer->features().x_size() == kKeypoints) ++answers;
+        });
+      }
+      pipeline.Drain();
+      ASSERT_EQ(answers, 16);
+    }
+    const auto begin = Clock::now();
+    EXPECT_EQ((*server)->Stop(), 0) << (*server)->Log();
+    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
   }
 }
 
