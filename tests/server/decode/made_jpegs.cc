@@ -38,7 +38,8 @@ struct Recipe {
 
 // Blocks of grey over a gradient with a little noise: edges and corners in every component.
 uint8_t Sample(int x, int y, int component) {
-  uint32_t hash = static_cast<uint32_t>((x * 73856093) ^ (y * 19349663) ^ (component * 83492791));
+  const auto times = [](int value, uint32_t prime) { return static_cast<uint32_t>(value) * prime; };
+  uint32_t hash = times(x, 73856093) ^ times(y, 19349663) ^ times(component, 83492791);
   hash = (hash ^ (hash >> 13)) * 0x5BD1E995u;
   const uint32_t block = static_cast<uint32_t>((x / 13 + 5 * component) * 31 + (y / 11) * 57);
   return static_cast<uint8_t>(std::min<uint32_t>(
