@@ -89,7 +89,7 @@ class ServerTest : public ::testing::Test {
                                   grpc::InsecureChannelCredentials(), arguments));
   }
 
-  static void SetLimit(grpc::ClientContext& context, int seconds = 20) {
+  static void SetLimit(grpc::ClientContext& context, int seconds = 20 * kSlower) {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(seconds));
   }
 
