@@ -28,6 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "features/image_view.h"
 #include "features/options.h"
+#include "features/pipeline/stage.h"
 #include "features/types.h"
 
 namespace orbserve {
@@ -99,13 +100,17 @@ struct FrameAnswer {
   absl::Status status;
   std::shared_ptr<const Features> features;  // when OK
   std::shared_ptr<const FrameState> state;   // when OK and wanted
+  // Time of each stage, when OK and timed. On the CPU: processor time of this frame's tasks, summed
+  // over threads. On CUDA: elapsed time of the whole batch, for one batch in
+  // GpuBackendOptions::stage_sampling.
+  StageTimes stages;
 };
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 // What a batch of either kind cost.
 struct BatchCost {
-  StageTimings timings;
+  BatchTimings timings;
   absl::string_view backend;  // name() of the one that computed; lives as long as it
   absl::string_view device;   // "cpu", "cuda:0"; alike
   int lane = 0;
@@ -158,6 +163,13 @@ struct DeviceDescription {
   std::string pci_bus_id;  // "0000:1b:00.0"; empty where there is none
 };
 
+// Memory that a backend holds for one purpose on one device.
+struct MemoryUse {
+  absl::string_view kind;  // "arenas", "plans", "pinned", "states", "inputs"
+  std::string device;      // "cpu", "cuda:0"; "host" for host memory of a CUDA backend
+  int64_t bytes = 0;
+};
+
 // Thread-safe. Destruction waits for the batches in flight.
 class FeatureBackend {
  public:
@@ -169,6 +181,9 @@ class FeatureBackend {
   // Grows while long work is being done that is not answered yet, so that who waits for the answer
   // sees that the device works. Always 0 where the backend does not say. Never blocks.
   virtual uint64_t progress() const { return 0; }
+  // Memory that the backend holds now, one entry for each kind and device; always the same entries
+  // in the same order. Never blocks for long: a scrape of metrics calls it.
+  virtual std::vector<MemoryUse> memory() const { return {}; }
 
   // Compiles a plan: milliseconds, allocates. Not for the batch thread. INVALID_ARGUMENT for bad
   // options, RESOURCE_EXHAUSTED when its workspace does not fit.

@@ -76,11 +76,11 @@ struct Matches {
   size_t count() const { return query_index.size(); }
 };
 
-// Where a batch's time went, in nanoseconds; 0 = did not happen.
-struct StageTimings {
-  int64_t upload_ns = 0;
-  int64_t compute_ns = 0;
-  int64_t download_ns = 0;
+// Durations of a whole batch in nanoseconds; 0 = did not happen.
+struct BatchTimings {
+  int64_t upload_ns = 0;    // host to device
+  int64_t compute_ns = 0;   // all stages of the pipeline
+  int64_t download_ns = 0;  // device to host
 };
 
 }  // namespace orbserve

@@ -74,26 +74,32 @@ class MetricsObserver final : public ServingObserver {
   void OnFrameFinished(const absl::Status& outcome, size_t features) override {
     metrics_.FrameFinished(outcome, static_cast<int64_t>(features));
   }
-  void OnQueueChanged(int change) override { metrics_.AddQueueFrames(change); }
-  void OnFrameQueued(std::chrono::nanoseconds queued, const BatchCost& cost) override {
-    Observe(Stage::kQueue, cost, queued.count());
-    Observe(Stage::kCompute, cost, cost.timings.compute_ns);
+  void OnQueueChanged(WorkKind kind, int change) override {
+    if (kind == WorkKind::kFrames) metrics_.AddQueueFrames(change);
+  }
+  void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
+                      const StageTimes&) override {
+    if (kind != WorkKind::kFrames) return;
+    Observe(MetricStage::kQueue, cost, queued.count());
+    Observe(MetricStage::kCompute, cost, cost.timings.compute_ns);
     // A stage that did not happen has no duration.
-    if (cost.timings.upload_ns > 0) Observe(Stage::kUpload, cost, cost.timings.upload_ns);
-    if (cost.timings.download_ns > 0) Observe(Stage::kDownload, cost, cost.timings.download_ns);
+    if (cost.timings.upload_ns > 0) Observe(MetricStage::kUpload, cost, cost.timings.upload_ns);
+    if (cost.timings.download_ns > 0) {
+      Observe(MetricStage::kDownload, cost, cost.timings.download_ns);
+    }
   }
-  std::optional<double> OnFrameBatchFinished(int frames, const BatchCost& cost) override {
-    metrics_.ObserveBatch(cost.backend, cost.device, frames, cost.busy_begin, cost.busy_end);
-    return power_.AddBatch(cost.device, frames, cost.busy_begin, cost.busy_end);
-  }
-  std::optional<double> OnMatchBatchFinished(int, const BatchCost& cost) override {
-    Observe(Stage::kMatch, cost, (cost.busy_end - cost.busy_begin).count());
+  std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost& cost) override {
+    if (kind == WorkKind::kFrames) {
+      metrics_.ObserveBatch(cost.backend, cost.device, items, cost.busy_begin, cost.busy_end);
+      return power_.AddBatch(cost.device, items, cost.busy_begin, cost.busy_end);
+    }
+    Observe(MetricStage::kMatch, cost, (cost.busy_end - cost.busy_begin).count());
     metrics_.AddBusyInterval(cost.backend, cost.device, 0, cost.busy_begin, cost.busy_end);
     return power_.AddBatch(cost.device, 0, cost.busy_begin, cost.busy_end);
   }
 
  private:
-  void Observe(Stage stage, const BatchCost& cost, int64_t nanoseconds) {
+  void Observe(MetricStage stage, const BatchCost& cost, int64_t nanoseconds) {
     metrics_.ObserveStage(stage, cost.backend, cost.device,
                           Seconds(std::chrono::nanoseconds(nanoseconds)));
   }

@@ -43,7 +43,7 @@ SteadyTime DeadlineOf(const grpc::ServerContextBase& context) {
 }
 
 void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto) {
-  const StageTimings& stages = outcome.frame.cost.timings;
+  const BatchTimings& stages = outcome.frame.cost.timings;
   proto->set_queue_ns(static_cast<uint64_t>(outcome.frame.queued.count()));
   proto->set_decode_ns(static_cast<uint64_t>(outcome.decode_time.count()));
   proto->set_upload_ns(static_cast<uint64_t>(stages.upload_ns));

@@ -57,7 +57,7 @@ void ExtractCall::OnExtracted(ExtractOutcome outcome) {
   ExecutionToProto(outcome, response_.mutable_execution());
   TimingsToProto(outcome, begin_, response_.mutable_timings());
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
-  services_.metrics->ObserveStage(Stage::kEncode, encode.count());
+  services_.metrics->ObserveStage(MetricStage::kEncode, encode.count());
   FinishWith(absl::OkStatus(), response_.ByteSizeLong());
 }
 

@@ -322,7 +322,7 @@ void StreamCall::OnResult(StreamResult result) {
   Outgoing outgoing{Serialize(response_), frame.bytes, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
-  services_.metrics->ObserveStage(Stage::kEncode, encode.count());
+  services_.metrics->ObserveStage(MetricStage::kEncode, encode.count());
 
   absl::MutexLock lock(&mutex_);
   if (finished_) return;

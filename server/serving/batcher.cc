@@ -136,7 +136,7 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
     std::move(admission.done)({.status = refusal});
     return refusal;
   }
-  observer_->OnQueueChanged(1);
+  observer_->OnQueueChanged(WorkKind::kFrames, 1);
   if (wake_earlier) Pump();
   return ticket;
 }
@@ -240,7 +240,7 @@ void Batcher::Answer(Frame& frame, FrameOutcome outcome) {
 }
 
 void Batcher::FinishUnlaunched(std::unique_ptr<Frame> frame, absl::Status status) {
-  observer_->OnQueueChanged(-1);
+  observer_->OnQueueChanged(WorkKind::kFrames, -1);
   {
     absl::MutexLock lock(&mutex_);
     Close(*frame, status);
@@ -358,7 +358,7 @@ void Batcher::Do(Work work) {
   for (Launch& launch : work.launches) {
     std::vector<FrameJob> jobs;
     jobs.reserve(launch.frames.size());
-    observer_->OnQueueChanged(-static_cast<int>(launch.frames.size()));
+    observer_->OnQueueChanged(WorkKind::kFrames, -static_cast<int>(launch.frames.size()));
     for (const auto& frame : launch.frames) {
       jobs.push_back(std::move(frame->job));
     }
@@ -383,7 +383,8 @@ void Batcher::OnBatchDone(std::vector<std::unique_ptr<Frame>> frames, FrameBatch
   Do(std::move(work));
   const SteadyTime now = clock_->Now();
   const int batch_frames = static_cast<int>(frames.size());
-  const std::optional<double> joules = observer_->OnFrameBatchFinished(batch_frames, answer.cost);
+  const std::optional<double> joules =
+      observer_->OnBatchFinished(WorkKind::kFrames, batch_frames, answer.cost);
   std::vector<FrameOutcome> outcomes(frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {
     FrameOutcome& outcome = outcomes[i];
@@ -391,7 +392,8 @@ void Batcher::OnBatchDone(std::vector<std::unique_ptr<Frame>> frames, FrameBatch
     outcome.batch_frames = batch_frames;
     outcome.queued = frames[i]->queued;
     if (joules.has_value()) outcome.energy_joules = *joules / batch_frames;
-    observer_->OnFrameQueued(outcome.queued, answer.cost);
+    if (i < answer.frames.size()) outcome.stages = answer.frames[i].stages;
+    observer_->OnItemComputed(WorkKind::kFrames, outcome.queued, answer.cost, outcome.stages);
     if (i >= answer.frames.size()) {
       outcome.status = MakeError(ErrorReason::kInternal, "the backend answered too few frames");
     } else if (now >= frames[i]->deadline && MayBeLate(answer.frames[i].status)) {

@@ -85,6 +85,7 @@ struct FrameOutcome {
   BatchCost cost;
   int batch_frames = 0;
   std::chrono::nanoseconds queued{};  // from Ready() to the launch
+  StageTimes stages;                  // as in FrameAnswer
   // Estimate of this frame's share of the batch's energy, where the device's power is known.
   std::optional<double> energy_joules;
 };

@@ -257,8 +257,8 @@ void MatchQueue::OnDone(Batch batch, MatchBatchAnswer answer) {
     now = clock_->Now();
   }
   Pump();
-  const std::optional<double> joules =
-      observer_->OnMatchBatchFinished(static_cast<int>(answer.pairs.size()), answer.cost);
+  const std::optional<double> joules = observer_->OnBatchFinished(
+      WorkKind::kMatches, static_cast<int>(answer.pairs.size()), answer.cost);
   std::vector<Answer> answers;
   answers.reserve(batch.size());
   // Of each request, in their order.

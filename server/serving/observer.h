@@ -14,8 +14,13 @@
 
 namespace orbserve {
 
-// What the serving layer tells about itself; telemetry listens. Called from any thread, many at a
-// time, never under a lock of the serving layer; must not block.
+// Kinds of work that the serving layer queues and batches.
+enum class WorkKind { kFrames, kMatches };
+inline constexpr int kWorkKindCount = 2;
+
+// Receives the events of the serving layer; telemetry implements it. Every method may be called
+// from any thread, from many at a time, never under a lock of the serving layer, and must not
+// block.
 class ServingObserver {
  public:
   virtual ~ServingObserver() = default;
@@ -24,16 +29,17 @@ class ServingObserver {
   // the latter over all outcomes.
   virtual void OnFrameReceived(int64_t /*image_bytes*/) {}
   virtual void OnFrameFinished(const absl::Status& /*outcome*/, size_t /*feature_count*/) {}
-  // Change of the number of frames that are admitted and not yet handed to the backend.
-  virtual void OnQueueChanged(int /*change*/) {}
-  // A frame of a finished batch had waited this long for it.
-  virtual void OnFrameQueued(std::chrono::nanoseconds /*queued*/, const BatchCost& /*cost*/) {}
-  // Both return an estimate of the joules that the whole batch took, which goes into the answers;
-  // nothing where the power of its device is not known.
-  virtual std::optional<double> OnFrameBatchFinished(int /*frames*/, const BatchCost& /*cost*/) {
-    return std::nullopt;
-  }
-  virtual std::optional<double> OnMatchBatchFinished(int /*pairs*/, const BatchCost& /*cost*/) {
+  // The number of items (frames, match requests) that are admitted and not yet handed to the
+  // backend changed.
+  virtual void OnQueueChanged(WorkKind /*kind*/, int /*change*/) {}
+  // An item of a finished batch had waited this long for its launch. `stages`: of the item, empty
+  // where they were not timed.
+  virtual void OnItemComputed(WorkKind /*kind*/, std::chrono::nanoseconds /*queued*/,
+                              const BatchCost& /*cost*/, const StageTimes& /*stages*/) {}
+  // A batch of `items` frames or pairs ended. Returns an estimate of the joules that it took, which
+  // goes into the answers; nothing where the power of its device is not known.
+  virtual std::optional<double> OnBatchFinished(WorkKind /*kind*/, int /*items*/,
+                                                const BatchCost& /*cost*/) {
     return std::nullopt;
   }
 };

@@ -55,7 +55,7 @@ constexpr size_t kCodeCount = 17;  // gRPC's status codes, 0..16
 
 constexpr std::array<absl::string_view, 7> kStages = {"decode",   "queue", "upload", "compute",
                                                       "download", "match", "encode"};
-static_assert(kStages.size() == static_cast<size_t>(Stage::kEncode) + 1);
+static_assert(kStages.size() == static_cast<size_t>(MetricStage::kEncode) + 1);
 
 // Outcome of a frame: "ok", then the reasons in the order of their table.
 constexpr size_t kOutcomeCount = 1 + kErrorReasons.size();
@@ -121,12 +121,12 @@ class Metrics::Impl : public prometheus::Collectable {
     requests_[MethodIndex(method) * kCodeCount + CodeIndex(code)].Observe(seconds);
   }
 
-  void ObserveStage(Stage stage, absl::string_view backend, absl::string_view device,
+  void ObserveStage(MetricStage stage, absl::string_view backend, absl::string_view device,
                     double seconds) {
     StageOf(DeviceIndex(backend, device), stage).Observe(seconds);
   }
 
-  void ObserveHostStage(Stage stage, double seconds) {
+  void ObserveHostStage(MetricStage stage, double seconds) {
     StageOf(host_index(), stage).Observe(seconds);
   }
 
@@ -215,7 +215,7 @@ class Metrics::Impl : public prometheus::Collectable {
     return found == devices_.end() ? devices_.size() - 1 : found - devices_.begin();
   }
 
-  SecondsHistogram& StageOf(size_t device, Stage stage) {
+  SecondsHistogram& StageOf(size_t device, MetricStage stage) {
     return stages_[device * kStages.size() + static_cast<size_t>(stage)];
   }
 
@@ -349,12 +349,14 @@ void Metrics::ObserveRequest(absl::string_view method, absl::StatusCode code, do
   impl_->ObserveRequest(method, code, seconds);
 }
 
-void Metrics::ObserveStage(Stage stage, absl::string_view backend, absl::string_view device,
+void Metrics::ObserveStage(MetricStage stage, absl::string_view backend, absl::string_view device,
                            double seconds) {
   impl_->ObserveStage(stage, backend, device, seconds);
 }
 
-void Metrics::ObserveStage(Stage stage, double seconds) { impl_->ObserveHostStage(stage, seconds); }
+void Metrics::ObserveStage(MetricStage stage, double seconds) {
+  impl_->ObserveHostStage(stage, seconds);
+}
 
 void Metrics::ObserveBatch(absl::string_view backend, absl::string_view device, int frames,
                            SteadyTime busy_begin, SteadyTime busy_end) {

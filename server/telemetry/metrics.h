@@ -26,7 +26,7 @@ namespace orbserve {
 
 // Where a frame's time goes. `kQueue`, `kUpload`, `kCompute`, `kDownload` and `kMatch` belong to a
 // device, `kDecode` and `kEncode` to the host.
-enum class Stage {
+enum class MetricStage {
   kDecode,    // client's bytes to grey pixels
   kQueue,     // from accepted to handed to the backend
   kUpload,    // host to device
@@ -71,9 +71,9 @@ class Metrics {
   void ObserveRequest(absl::string_view method, absl::StatusCode code, double seconds);
 
   // One frame passed one stage. The short form is for stages of the host.
-  void ObserveStage(Stage stage, absl::string_view backend, absl::string_view device,
+  void ObserveStage(MetricStage stage, absl::string_view backend, absl::string_view device,
                     double seconds);
-  void ObserveStage(Stage stage, double seconds);
+  void ObserveStage(MetricStage stage, double seconds);
 
   // A batch of `frames` >= 1 frames was computed in this busy interval of the device, which is
   // recorded too.

@@ -27,8 +27,8 @@ class CountingObserver final : public ServingObserver {
   void OnFrameFinished(const absl::Status& outcome, size_t) override {
     ++(outcome.ok() ? ok : failed);
   }
-  void OnQueueChanged(int change) override { queue += change; }
-  std::optional<double> OnFrameBatchFinished(int, const BatchCost&) override {
+  void OnQueueChanged(WorkKind, int change) override { queue += change; }
+  std::optional<double> OnBatchFinished(WorkKind, int, const BatchCost&) override {
     return batch_joules;
   }
   std::optional<double> batch_joules;

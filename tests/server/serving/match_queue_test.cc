@@ -23,7 +23,7 @@ using std::chrono::microseconds;
 
 class EnergyObserver final : public ServingObserver {
  public:
-  std::optional<double> OnMatchBatchFinished(int, const BatchCost&) override { return joules; }
+  std::optional<double> OnBatchFinished(WorkKind, int, const BatchCost&) override { return joules; }
   std::optional<double> joules;
 };
 

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 class EnergyObserver final : public ServingObserver {
  public:
-  std::optional<double> OnMatchBatchFinished(int, const BatchCost&) override { return joules; }
+  std::optional<double> OnBatchFinished(WorkKind, int, const BatchCost&) override { return joules; }
   std::optional<double> joules;
 };
 

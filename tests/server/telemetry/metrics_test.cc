@@ -124,10 +124,10 @@ TEST(MetricsTest, FailuresAreObservedUnderTheirCode) {
 
 TEST(MetricsTest, StagesBelongToADeviceOrToTheHost) {
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}, {"cpu", "cpu"}}});
-  metrics.ObserveStage(Stage::kDecode, 0.002);
-  metrics.ObserveStage(Stage::kCompute, "cuda", "cuda:0", 0.003);
-  metrics.ObserveStage(Stage::kCompute, "cpu", "cpu", 0.004);
-  metrics.ObserveStage(Stage::kCompute, "cpu", "cuda:7", 0.005);
+  metrics.ObserveStage(MetricStage::kDecode, 0.002);
+  metrics.ObserveStage(MetricStage::kCompute, "cuda", "cuda:0", 0.003);
+  metrics.ObserveStage(MetricStage::kCompute, "cpu", "cpu", 0.004);
+  metrics.ObserveStage(MetricStage::kCompute, "cpu", "cuda:7", 0.005);
   const std::string page = metrics.Render();
   const auto sum = [&](const char* labels) {
     return ValueOf(page, absl::StrCat("orbserve_stage_duration_seconds_sum", labels));
@@ -222,7 +222,7 @@ TEST(MetricsTest, NothingIsLostBetweenThreadsAndScrapes) {
     threads.emplace_back([&] {
       for (int i = 0; i < kFrames; ++i) {
         metrics.FrameReceived(10);
-        metrics.ObserveStage(Stage::kQueue, "cpu", "cpu", 1e-3);
+        metrics.ObserveStage(MetricStage::kQueue, "cpu", "cpu", 1e-3);
         metrics.ObserveBatch("cpu", "cpu", 2, At(i), At(i + 1));
         metrics.FrameOk(3);
       }
@@ -262,8 +262,8 @@ TEST(MetricsTest, ProcessFiguresArePlausible) {
 TEST(MetricsTest, PromtoolFindsNothingToSay) {
   Metrics metrics(OneCpu());
   metrics.ObserveRequest("Extract", absl::StatusCode::kOk, 0.01);
-  metrics.ObserveStage(Stage::kCompute, "cpu", "cpu", 0.01);
-  metrics.ObserveStage(Stage::kDecode, 0.01);
+  metrics.ObserveStage(MetricStage::kCompute, "cpu", "cpu", 0.01);
+  metrics.ObserveStage(MetricStage::kDecode, 0.01);
   metrics.ObserveBatch("cpu", "cpu", 3, At(0), At(10));
   metrics.FrameReceived(10);
   metrics.FrameOk(10);
