@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "features/pipeline/reach.h"
 
 namespace orbserve {
 namespace {
@@ -31,15 +32,6 @@ absl::Status CheckMultiple(absl::string_view name, int value, int unit, const In
 absl::Status Unsupported(absl::string_view what) {
   return MakeError(ErrorReason::kUnsupported,
                    absl::StrCat(what, " is not available in this version"));
-}
-
-// The smallest border at which no stage reads outside its level.
-int SmallestBorder(const PipelineOptions& options) {
-  if (options.describe.descriptor != Descriptor::kNone)
-    return 22;  // farthest sample 18.4 rounded to 18 or 19, blur 3
-  if (options.describe.orientation == Orientation::kIntensityCentroid) return 16;
-  if (options.detect.score == Score::kHarris) return 5;
-  return 3;
 }
 
 constexpr PipelineOptions OrbPipeline() { return {}; }
@@ -81,7 +73,9 @@ absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& r
                                                           range.high, "]; got ", value));
 }
 
-IntRange BorderRange(const PipelineOptions& options) { return {SmallestBorder(options), 255}; }
+IntRange BorderRange(const PipelineOptions& options) {
+  return {Reach::Of(options).SmallestBorder(), 255};
+}
 
 absl::Status PipelineOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("pyramid.levels", pyramid.levels, kLevelRange));

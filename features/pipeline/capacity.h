@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Bounds of what the steps of a pipeline can leave, from which backends size their memory.
+
+#ifndef ORBSERVE_FEATURES_PIPELINE_CAPACITY_H_
+#define ORBSERVE_FEATURES_PIPELINE_CAPACITY_H_
+
+#include <cstdint>
+
+#include "features/pipeline/geometry.h"
+
+namespace orbserve {
+
+// Most corners that strict suppression in a window of 3x3 pixels or more leaves inside `region`:
+// no two of them are neighbours.
+constexpr int64_t MaxCorners(const Region& region) {
+  if (region.empty()) return 0;
+  return static_cast<int64_t>((region.width() + 1) / 2) * ((region.height() + 1) / 2);
+}
+
+// Memory per frame follows the class of the wanted `max_features`: the smallest power of two that
+// holds it, kSmallestFeatureClass at least. Frames that want or find more than
+// kLargestFeatureClass take a backend's slow path.
+inline constexpr int kSmallestFeatureClass = 256;
+inline constexpr int kLargestFeatureClass = 8192;
+constexpr int FeatureClassOf(int max_features) {
+  int features = kSmallestFeatureClass;
+  while (features < max_features && features < kLargestFeatureClass) features *= 2;
+  return features;
+}
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_PIPELINE_CAPACITY_H_

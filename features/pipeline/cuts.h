@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Cuts: how many corners and keypoints of each level go on, as the parameters of one frame ask.
+
+#ifndef ORBSERVE_FEATURES_PIPELINE_CUTS_H_
+#define ORBSERVE_FEATURES_PIPELINE_CUTS_H_
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "features/options.h"
+
+namespace orbserve {
+
+struct Cuts {
+  static constexpr int32_t kNoCut = std::numeric_limits<int32_t>::max();
+
+  // Corners of each level that are kept by detection score, before their responses are computed.
+  std::array<int32_t, kMaxLevels> by_score{};
+  // Keypoints of each level that are kept by response. With `all_levels` the first entry counts
+  // for all levels together.
+  std::array<int32_t, kMaxLevels> by_response{};
+  bool all_levels = false;
+
+  // Cuts of a pipeline with valid options for a frame with valid parameters.
+  static Cuts For(const PipelineOptions& options, const FrameParameters& parameters);
+};
+
+// True where the second cut compares the keypoints of all levels with each other.
+bool CutsAllLevels(const PipelineOptions& options);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_PIPELINE_CUTS_H_

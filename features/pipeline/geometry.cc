@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/pipeline/geometry.h"
+
+#include <utility>
+
+namespace orbserve {
+namespace {
+
+// Diameter of the patch that cv::ORB reports at level 0.
+constexpr float kPatchSizePx = 31.0f;
+
+std::vector<algo::ResizeTap> TapsOf(int source_side, int destination_side) {
+  std::vector<algo::ResizeTap> taps;
+  taps.reserve(static_cast<size_t>(destination_side));
+  for (int i = 0; i < destination_side; ++i) {
+    taps.push_back(algo::ResizeTapOf(source_side, destination_side, i));
+  }
+  return taps;
+}
+
+}  // namespace
+
+PyramidGeometry PyramidGeometry::For(const PlanSpec& spec) {
+  const PipelineOptions& pipeline = spec.pipeline;
+  const int border = pipeline.select.border_px;
+  PyramidGeometry pyramid;
+  for (int l = 0; l < pipeline.pyramid.levels; ++l) {
+    LevelGeometry level;
+    level.scale = algo::LevelScale(pipeline.pyramid.scale_factor, l);
+    level.inverse_scale = 1.0f / level.scale;
+    level.patch_size_px = kPatchSizePx * level.scale;
+    level.width_px = algo::LevelSide(spec.width_px, level.scale);
+    level.height_px = algo::LevelSide(spec.height_px, level.scale);
+    if (level.width_px == 0 || level.height_px == 0) break;
+    if (l > 0) {
+      level.source_level = pipeline.pyramid.source == PyramidSource::kLevelZero ? 0 : l - 1;
+      const LevelGeometry& source = pyramid.levels[static_cast<size_t>(level.source_level)];
+      level.x_taps = TapsOf(source.width_px, level.width_px);
+      level.y_taps = TapsOf(source.height_px, level.height_px);
+    }
+    if (level.width_px > 2 * border && level.height_px > 2 * border) {
+      level.region = {border, border, level.width_px - border, level.height_px - border};
+      pyramid.detecting_levels = l + 1;
+    }
+    pyramid.levels.push_back(std::move(level));
+  }
+  return pyramid;
+}
+
+}  // namespace orbserve

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Geometry of the levels of a pyramid: sides, scales, taps of the resampling, and where keypoints
+// may lie. Pure functions of size and options, computed on the host, equal for all backends.
+
+#ifndef ORBSERVE_FEATURES_PIPELINE_GEOMETRY_H_
+#define ORBSERVE_FEATURES_PIPELINE_GEOMETRY_H_
+
+#include <vector>
+
+#include "features/algo/pyramid.h"
+#include "features/backend.h"
+#include "features/host_device.h"
+
+namespace orbserve {
+
+// Rectangle of pixels: x in [x_begin, x_end), y in [y_begin, y_end).
+struct Region {
+  int x_begin = 0;
+  int y_begin = 0;
+  int x_end = 0;
+  int y_end = 0;
+
+  constexpr int width() const { return x_end - x_begin; }
+  constexpr int height() const { return y_end - y_begin; }
+  constexpr bool empty() const { return x_end <= x_begin || y_end <= y_begin; }
+};
+
+struct LevelGeometry {
+  int width_px = 0;            // >= 1
+  int height_px = 0;           // >= 1
+  float scale = 1.0f;          // pixels of this level to pixels of level 0
+  float inverse_scale = 1.0f;  // 1 / scale
+  float patch_size_px = 0.0f;  // Features::size of its keypoints, level-0 pixels
+  int source_level = 0;        // level that this one is resampled from; of level 0 itself: 0
+  // One tap per column and per row of this level; empty for level 0.
+  std::vector<algo::ResizeTap> x_taps;
+  std::vector<algo::ResizeTap> y_taps;
+  // Pixels that may be keypoints; empty where the level is too small for any.
+  Region region;
+
+  // Coordinate of this level's pixel grid that lies nearest to a level-0 coordinate.
+  int FromLevelZero(float coordinate) const { return RoundToInt(coordinate * inverse_scale); }
+};
+
+struct PyramidGeometry {
+  // Levels that exist: neither side rounds to 0. Never empty.
+  std::vector<LevelGeometry> levels;
+  // Number of leading levels up to the last whose region is not empty. A level among them may be
+  // too small when only one side of a later one is.
+  int detecting_levels = 0;
+
+  // `spec` must be valid: both sides >= 1, options that pass Validate().
+  static PyramidGeometry For(const PlanSpec& spec);
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_PIPELINE_GEOMETRY_H_

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Number of pixels that each stage reads beyond the pixel or keypoint it works on, in each
+// direction. Borders, halos of tiles and mirrored margins follow from these.
+
+#ifndef ORBSERVE_FEATURES_PIPELINE_REACH_H_
+#define ORBSERVE_FEATURES_PIPELINE_REACH_H_
+
+#include "features/algo/corner.h"
+#include "features/algo/fast.h"
+#include "features/algo/gaussian.h"
+#include "features/algo/orientation.h"
+#include "features/algo/rbrief.h"
+#include "features/options.h"
+
+namespace orbserve {
+
+// Pixels of the smoothed level that rBRIEF-256 reads: turned points of its pattern.
+inline constexpr int kRBriefSampleReachPx = algo::kRBriefRadiusPx;
+// Pixels of the level itself: the samples and the filter that smooths them.
+inline constexpr int kRBriefReachPx = kRBriefSampleReachPx + algo::kGaussianRadiusPx;
+// Keypoints of a detection that are described keep one pixel more to the border than that. The
+// wire contract names it as the smallest border.
+inline constexpr int kRBriefBorderPx = kRBriefReachPx + 1;
+
+// Pixels of one level that the stages of a pipeline read; 0 for a stage that does not run.
+struct Reach {
+  int detect_px = 0;    // test at each pixel
+  int score_px = 0;     // response of a corner
+  int orient_px = 0;    // angle of a keypoint
+  int describe_px = 0;  // descriptor of a keypoint, smoothing included
+
+  static Reach Of(const PipelineOptions& options);
+
+  // Smallest border at which no stage reads outside its level. Stages that run on keypoints have
+  // one pixel to spare: wide loads round up.
+  int SmallestBorder() const;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_PIPELINE_REACH_H_
