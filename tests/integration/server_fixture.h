@@ -134,6 +134,14 @@ class ServerTest : public ::testing::Test {
     return entry;
   }
 
+  static void ExpectMatchIsTheLastStage(const v1::FrameTimings& timings) {
+    ASSERT_FALSE(timings.stages().empty());
+    const v1::StageTime& last = *timings.stages().rbegin();
+    EXPECT_EQ(last.stage(), "match");
+    EXPECT_EQ(last.duration_ns(), timings.match_ns());
+    EXPECT_FALSE(last.sampled());
+  }
+
   static bool Eventually(const std::function<bool()>& condition) { return WaitUntil(condition); }
 
   // A number on the metrics page: of the line that begins with `series` and a space.
