@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "features/errors.h"
+#include "server/rpc/conversion/frame.h"
 
 namespace orbserve {
 namespace {

@@ -20,7 +20,7 @@
 #include "features/backend.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/decode/image_decoder.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/pipeline.h"
 #include "server/serving/batcher.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/worker_pool.h"

@@ -10,8 +10,11 @@
 #include "features/errors.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"  // how gRPC turns messages into bytes
 #include "server/log.h"
+#include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
+#include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/timings.h"
+#include "server/rpc/reference_name.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {

@@ -41,7 +41,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/frame_splitter.h"
 #include "server/serving/stream_session.h"
 

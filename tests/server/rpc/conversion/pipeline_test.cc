@@ -1,37 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/pipeline.h"
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "features/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/server/rpc/reason_of_failure.h"
 
 namespace orbserve {
 namespace {
 
 using ::testing::HasSubstr;
 
-ErrorReason ReasonFor(const absl::Status& status) {
-  EXPECT_FALSE(status.ok());
-  return ReasonOf(status);
-}
-
-v1::FeatureSet TwoFeatures() {
-  v1::FeatureSet set;
-  for (int i = 0; i < 2; ++i) {
-    set.add_x(static_cast<float>(i));
-    set.add_y(static_cast<float>(10 + i));
-  }
-  set.set_descriptor_bytes(32);
-  set.set_descriptors(std::string(64, 'd'));
-  return set;
-}
-
-TEST(ConversionTest, AnEmptyPipelineIsThePresetOrb) {
+TEST(PipelineConversionTest, AnEmptyPipelineIsThePresetOrb) {
   const auto pipeline = PipelineFromProto({});
   ASSERT_TRUE(pipeline.ok());
   EXPECT_EQ(pipeline->preset, "orb");
@@ -40,7 +24,7 @@ TEST(ConversionTest, AnEmptyPipelineIsThePresetOrb) {
   EXPECT_EQ(pipeline->match, MatchOptions());
 }
 
-TEST(ConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
+TEST(PipelineConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
   v1::Pipeline proto;
   proto.mutable_pyramid()->set_levels(4);
   proto.mutable_pyramid()->set_scale_factor(2.0f);
@@ -63,7 +47,7 @@ TEST(ConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
   EXPECT_EQ(again->match, pipeline->match);
 }
 
-TEST(ConversionTest, TheCandidateTestIsThatOfTheClient) {
+TEST(PipelineConversionTest, TheCandidateTestIsThatOfTheClient) {
   v1::Pipeline proto;
   EXPECT_EQ(PipelineFromProto(proto)->options.detect.candidate_test, CandidateTest::kAutomatic);
   proto.mutable_detect()->set_candidate_test(v1::CANDIDATE_TEST_BINARY_ENCODING);
@@ -72,10 +56,10 @@ TEST(ConversionTest, TheCandidateTestIsThatOfTheClient) {
   proto.mutable_detect()->set_candidate_test(v1::CANDIDATE_TEST_BIT_TABLE);
   EXPECT_EQ(PipelineFromProto(proto)->options.detect.candidate_test, CandidateTest::kBitTable);
   proto.mutable_detect()->set_candidate_test(static_cast<v1::CandidateTest>(3));
-  EXPECT_EQ(ReasonFor(PipelineFromProto(proto).status()), ErrorReason::kBadOptions);
+  EXPECT_EQ(ReasonOfFailure(PipelineFromProto(proto).status()), ErrorReason::kBadOptions);
 }
 
-TEST(ConversionTest, TheQualityLevelIsThePipelinesUnlessTheFrameHasOne) {
+TEST(PipelineConversionTest, TheQualityLevelIsThePipelinesUnlessTheFrameHasOne) {
   v1::Pipeline proto;
   proto.mutable_detect()->set_quality_level(0.25f);
   const auto pipeline = PipelineFromProto(proto);
@@ -93,129 +77,26 @@ TEST(ConversionTest, TheQualityLevelIsThePipelinesUnlessTheFrameHasOne) {
 
   for (const float bad : {0.0f, 1.0f, -1.0f, std::nanf("")}) {
     proto.mutable_detect()->set_quality_level(bad);
-    EXPECT_EQ(ReasonFor(PipelineFromProto(proto).status()), ErrorReason::kBadOptions) << bad;
+    EXPECT_EQ(ReasonOfFailure(PipelineFromProto(proto).status()), ErrorReason::kBadOptions) << bad;
     frame.set_quality_level(bad);
     const absl::Status status = FrameParametersFromProto(frame, {}).status();
-    EXPECT_EQ(ReasonFor(status), ErrorReason::kBadOptions) << bad;
+    EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions) << bad;
     EXPECT_THAT(std::string(status.message()), HasSubstr("quality_level must be above 0"));
   }
 }
 
-TEST(ConversionTest, KBelongsToKBest) {
+TEST(PipelineConversionTest, KBelongsToKBest) {
   v1::MatchOptions proto;
   proto.set_selection(v1::MATCH_SELECTION_K_BEST);
   EXPECT_EQ(MatchOptionsFromProto(proto, {})->k, 2);
   proto.set_selection(v1::MATCH_SELECTION_BEST);
   proto.set_k(2);
-  EXPECT_EQ(ReasonFor(MatchOptionsFromProto(proto, {}).status()), ErrorReason::kBadOptions);
+  EXPECT_EQ(ReasonOfFailure(MatchOptionsFromProto(proto, {}).status()), ErrorReason::kBadOptions);
   proto.set_selection(static_cast<v1::MatchSelection>(9));
-  EXPECT_EQ(ReasonFor(MatchOptionsFromProto(proto, {}).status()), ErrorReason::kBadOptions);
+  EXPECT_EQ(ReasonOfFailure(MatchOptionsFromProto(proto, {}).status()), ErrorReason::kBadOptions);
 }
 
-TEST(ConversionTest, FeaturesSurviveTheWayToTheWireAndBack) {
-  Features features;
-  features.descriptor_bytes = 4;
-  features.Resize(3);
-  for (size_t i = 0; i < 3; ++i) {
-    const auto value = static_cast<float>(i);
-    features.x[i] = value + 0.25f;
-    features.y[i] = -value;
-    features.size[i] = 31;
-    features.angle_deg[i] = 359.5f;
-    features.response[i] = 1e-9f * value;
-    features.octave[i] = static_cast<int32_t>(i);
-    features.descriptors[4 * i] = static_cast<uint8_t>(200 + i);
-  }
-  features.source_index = {7, 8, 9};
-  features.truncated = true;
-  features.image_width_px = 640;
-  features.image_height_px = 480;
-  v1::FeatureSet proto;
-  FeaturesToProto(features, &proto);
-  const auto again = FeaturesFromProto(proto);
-  ASSERT_TRUE(again.ok()) << again.status();
-  v1::FeatureSet proto_again;
-  FeaturesToProto(**again, &proto_again);
-  EXPECT_EQ(proto_again.SerializeAsString(), proto.SerializeAsString());
-}
-
-TEST(ConversionTest, FeatureSetsMustBeWhole) {
-  EXPECT_TRUE(FeaturesFromProto(TwoFeatures()).ok());
-  v1::FeatureSet set = TwoFeatures();
-  set.add_y(1);
-  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
-  set = TwoFeatures();
-  set.add_angle(1);
-  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
-  set = TwoFeatures();
-  set.mutable_descriptors()->pop_back();
-  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
-  set = TwoFeatures();
-  set.set_descriptor_bytes(0x80000020u);
-  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
-  set = TwoFeatures();
-  set.set_x(0, std::nanf(""));
-  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
-  set = TwoFeatures();
-  for (int i = 0; i < 100'000; ++i) set.add_x(0);
-  EXPECT_EQ(ReasonFor(FeaturesFromProto(set).status()), ErrorReason::kTooLarge);
-}
-
-TEST(ConversionTest, MasksAreCheckedInWideArithmetic) {
-  v1::Mask mask;
-  mask.set_width_px(3);
-  mask.set_height_px(2);
-  mask.set_stride_bytes(4);
-  mask.set_pixels("abcdefg");  // the last row ends after its pixels
-  EXPECT_TRUE(CheckMask(mask, 3, 2).ok());
-  uint8_t pixels[6];
-  CopyMask(mask, {pixels, 3, 2, 3});
-  EXPECT_EQ(std::string(pixels, pixels + 6), "abcefg");
-  mask.set_pixels("abcdef");
-  EXPECT_EQ(ReasonFor(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
-  mask.set_pixels("abcdefghi");
-  EXPECT_EQ(ReasonFor(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
-  mask.set_stride_bytes(2);
-  EXPECT_EQ(ReasonFor(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
-  EXPECT_EQ(ReasonFor(CheckMask(mask, 2, 2)), ErrorReason::kBadImage);
-}
-
-TEST(ConversionTest, GivenKeypointsMayLeaveOutSizeAndResponse) {
-  v1::GivenKeypoints proto;
-  proto.add_x(1);
-  proto.add_y(2);
-  proto.add_angle(-1);
-  proto.add_octave(2);
-  PyramidOptions pyramid;
-  pyramid.scale_factor = 2.0f;
-  const auto given = GivenKeypointsFromProto(proto, pyramid);
-  ASSERT_TRUE(given.ok()) << given.status();
-  EXPECT_EQ((*given)->size[0], 31.0f * 4);
-  EXPECT_EQ((*given)->response[0], 0.0f);
-  EXPECT_EQ((*given)->angle_deg[0], -1.0f);
-}
-
-TEST(ConversionTest, GivenAnglesAreWithinTwoTurns) {
-  v1::GivenKeypoints proto;
-  proto.add_x(1);
-  proto.add_y(2);
-  proto.add_angle(0);
-  proto.add_octave(0);
-  for (const float angle_deg : {-720.0f, -2.0f, -1.0f, 0.0f, 360.0f, 720.0f}) {
-    proto.set_angle(0, angle_deg);
-    const auto given = GivenKeypointsFromProto(proto, PyramidOptions());
-    ASSERT_TRUE(given.ok()) << given.status();
-    EXPECT_EQ((*given)->angle_deg[0], angle_deg);
-  }
-  for (const float angle_deg : {-720.5f, 720.5f, 1e9f}) {
-    proto.set_angle(0, angle_deg);
-    const absl::Status status = GivenKeypointsFromProto(proto, PyramidOptions()).status();
-    EXPECT_EQ(ReasonFor(status), ErrorReason::kBadOptions);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("[-720, 720]"));
-  }
-}
-
-TEST(ConversionTest, NumbersThatDoNotFitAreToldAsGiven) {
+TEST(PipelineConversionTest, NumbersThatDoNotFitAreToldAsGiven) {
   constexpr uint32_t kHuge = 4294967295u;
   using P = v1::Pipeline;
   const struct {
@@ -254,7 +135,7 @@ TEST(ConversionTest, NumbersThatDoNotFitAreToldAsGiven) {
     v1::Pipeline proto;
     row.change(proto);
     const absl::Status status = PipelineFromProto(proto).status();
-    EXPECT_EQ(ReasonFor(status), ErrorReason::kBadOptions) << row.message;
+    EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions) << row.message;
     EXPECT_EQ(std::string(status.message()), absl::StrCat(row.message, kHuge));
   }
   v1::FrameParameters frame;
