@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A call's outcome as the library reports it.
+// Turns the outcome of a call into the status that the library reports.
 
 #ifndef ORBSERVE_CLIENT_SRC_STATUS_H_
 #define ORBSERVE_CLIENT_SRC_STATUS_H_

@@ -34,8 +34,8 @@ SteadyTime DeadlineOf(const grpc::ServerContextBase& context) {
   using std::chrono::system_clock;
   const system_clock::time_point deadline = context.deadline();
   if (deadline == system_clock::time_point::max()) return kNever;
-  // The wire carries a time left, so the detour over the wall clock cancels out unless it is set
-  // between here and gRPC's own conversion. Far deadlines would overflow the sum.
+  // The wire carries the time left. gRPC adds the wall clock and this subtracts it again, which is
+  // wrong only if the clock is set in between. Far deadlines would overflow the sum.
   const auto left = deadline - system_clock::now();
   if (left > std::chrono::hours(24 * 365)) return kNever;
   return std::chrono::steady_clock::now() +

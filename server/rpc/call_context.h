@@ -16,8 +16,8 @@
 
 namespace orbserve {
 
-// Who calls: the metadata `x-client-id` (1 to 128 bytes of printable ASCII), else the connection.
-// The two never collide. BAD_REQUEST for a bad or repeated id.
+// Name of the caller: the metadata `x-client-id` (1 to 128 bytes of printable ASCII), else the
+// connection's. Prefixes keep the two kinds apart. BAD_REQUEST for a bad or repeated id.
 absl::StatusOr<std::string> ClientOf(const grpc::ServerContextBase& context);
 
 // The call's deadline on the steady clock; kNever when it has none.

@@ -70,7 +70,7 @@ int64_t MatchCall::ExpectedWireBytes() const {
 void MatchCall::Start() {
   deadline_ = DeadlineOf(*context_);
   const absl::Status status = ReadOptions();
-  // A frame is counted also when its call cannot be served.
+  // Frames are submitted even if the call was refused, so that they are counted.
   query_.status = status;
   train_.status = status;
   PrepareQuery();
@@ -130,7 +130,7 @@ void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   source.keep_state = true;
   source.refusal = side.status;
   side.ticket = services_.intake->Submit(std::move(source), [this, &side](ExtractOutcome outcome) {
-    // Written before the count goes down, read after it is zero.
+    // Written before OnePrepared() lowers the count, read after the count is zero.
     side.status = outcome.frame.status;
     side.state = std::move(outcome.frame.state);
     side.outcome = std::move(outcome);
@@ -147,7 +147,7 @@ void MatchCall::OnePrepared() {
     }
   }
   matching_begin_ = std::chrono::steady_clock::now();
-  FreeRequest();  // what waits are the states, which the queue counts
+  FreeRequest();  // only the states wait, and the queue counts them
   std::vector<MatchJob> jobs;
   jobs.push_back({query_.state, train_.state, options_});
   // The answer may come before Submit() returns, and with it the end of the call.
@@ -202,8 +202,8 @@ void MatchCall::OnMatched(MatchOutcome outcome) {
 }
 
 void MatchCall::End(const absl::Status& status) {
-  // An answer that is not read for long holds nothing else.
-  const absl::Status own = status;  // which may be that of a side
+  // Both sides are freed now, as the client may take long to read the answer.
+  const absl::Status own = status;  // a copy: `status` may belong to a side
   for (Side* side : {&query_, &train_}) {
     side->state.reset();
     side->outcome = {};
@@ -213,7 +213,7 @@ void MatchCall::End(const absl::Status& status) {
 
 void MatchCall::FillTimings(const MatchOutcome& outcome) {
   v1::FrameTimings& timings = *response_.mutable_timings();
-  // Complete or absent: the extraction of both sides and the matching.
+  // Energy of the matching and of every extraction; absent if one of them is unknown.
   std::optional<double> joules = outcome.energy_joules;
   int images = 0;
   for (const Side* side : {&query_, &train_}) {
@@ -227,7 +227,7 @@ void MatchCall::FillTimings(const MatchOutcome& outcome) {
                                                     : std::nullopt;
   }
   v1::Execution& execution = *response_.mutable_execution();
-  if (execution.backend().empty()) {  // features only
+  if (execution.backend().empty()) {  // no side was an image
     execution.set_backend(outcome.cost.backend.data(), outcome.cost.backend.size());
     execution.set_device(outcome.cost.device.data(), outcome.cost.device.size());
   }

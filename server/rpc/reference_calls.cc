@@ -74,8 +74,8 @@ void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
 void PutReferenceCall::OnExtracted(const ExtractOutcome& outcome) {
   absl::Status status = outcome.frame.status;
   if (status.ok()) {
-    // A copy of its own size: what the backend answers with may have room for many more features,
-    // lives in the backend's pool, and is not to be kept from it.
+    // The store gets a copy of the exact size. The backend's own object belongs to its pool and may
+    // have room for many more features.
     status = Put(std::make_shared<const Features>(*outcome.frame.features));
   }
   if (status.ok()) {

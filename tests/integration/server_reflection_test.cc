@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a client learns by server reflection. gRPC's reflection messages have no installed header;
-// the reflection library registers their descriptors, from which the tests make them.
+// Answers of server reflection. gRPC installs no header for their messages. Its reflection library
+// registers the descriptors, from which the tests make the messages.
 
 #include <set>
 
