@@ -21,7 +21,7 @@ void CallGate::Enter() {
 void CallGate::Leave() {
   const std::scoped_lock lock(mutex_);
   --open_;
-  // Under the lock: whoever waits may destroy the gate as soon as it is released.
+  // Notified under the lock: the waiting thread may destroy the gate once the lock is released.
   left_.notify_all();
 }
 
@@ -123,7 +123,7 @@ void UnaryCall::Drop() {
   if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   CallGate& gate = gate_;
   delete this;
-  gate.Leave();  // last: from here on the server may go
+  gate.Leave();  // last, because the server may be destroyed from here on
 }
 
 }  // namespace orbserve

@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "features/errors.h"
+#include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/features.h"
+#include "server/rpc/conversion/pipeline.h"
+#include "server/rpc/conversion/timings.h"
 
 namespace orbserve {
 

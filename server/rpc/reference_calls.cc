@@ -7,7 +7,10 @@
 
 #include "features/errors.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/features.h"
+#include "server/rpc/conversion/pipeline.h"
+#include "server/rpc/conversion/timings.h"
+#include "server/rpc/reference_name.h"
 
 namespace orbserve {
 namespace {
@@ -71,8 +74,8 @@ void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
 void PutReferenceCall::OnExtracted(const ExtractOutcome& outcome) {
   absl::Status status = outcome.frame.status;
   if (status.ok()) {
-    // A copy of its own size: what the backend answers with may have room for many more features,
-    // lives in the backend's pool, and is not to be kept from it.
+    // The store gets a copy of the exact size. The backend's own object belongs to its pool and may
+    // have room for many more features.
     status = Put(std::make_shared<const Features>(*outcome.frame.features));
   }
   if (status.ok()) {
