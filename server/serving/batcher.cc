@@ -217,6 +217,14 @@ Batcher::Counts Batcher::counts() const {
   return counts_;
 }
 
+QueueUse Batcher::use() const {
+  absl::MutexLock lock(&mutex_);
+  return {.items = static_cast<int64_t>(waiting_.size()),
+          .bytes = waiting_bytes_,
+          .max_items = options_.max_frames,
+          .max_bytes = options_.max_bytes};
+}
+
 void Batcher::Count(const absl::Status& status) {
   if (status.ok()) {
     ++counts_.ok;

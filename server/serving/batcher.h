@@ -64,6 +64,7 @@
 #include "server/serving/clock.h"
 #include "server/serving/fair_queue.h"
 #include "server/serving/observer.h"
+#include "server/serving/queue_use.h"
 
 namespace orbserve {
 
@@ -140,6 +141,8 @@ class Batcher {
   // Frames that are owed an answer.
   int open_frames() const ABSL_LOCKS_EXCLUDED(mutex_);
   Counts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Frames that are admitted and not launched, and the bytes of their messages.
+  QueueUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Frame;

@@ -37,6 +37,7 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
             clock->MakeAlarm([this] { Post([](Core& core) { core.rescue_.GiveUp(); }); })) {
     const std::vector<DeviceDescription> devices = primary_->devices();
     if (devices.size() == 1) only_device_ = devices.front().device;
+    primary_memory_ = primary_->memory();
   }
 
   // Waits for what is open.
@@ -60,6 +61,22 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
 
   bool lost() const { return lost_->load(std::memory_order_acquire); }
   const FeatureBackend& primary() const { return *primary_; }
+
+  std::vector<MemoryUse> Memory() ABSL_LOCKS_EXCLUDED(memory_mutex_) {
+    std::vector<MemoryUse> memory;
+    if (!lost()) memory = primary_->memory();
+    {
+      absl::MutexLock lock(&memory_mutex_);
+      if (memory.empty()) {
+        memory = primary_memory_;
+      } else {
+        primary_memory_ = memory;
+      }
+    }
+    const std::vector<MemoryUse> fallback = fallback_->memory();
+    memory.insert(memory.end(), fallback.begin(), fallback.end());
+    return memory;
+  }
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) {
     if (!lost()) {
@@ -183,6 +200,8 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   absl::Mutex executor_mutex_;
   std::unique_ptr<Executor> executor_ ABSL_GUARDED_BY(executor_mutex_);
   std::string only_device_;  // of the primary; empty when there are several
+  absl::Mutex memory_mutex_;
+  std::vector<MemoryUse> primary_memory_ ABSL_GUARDED_BY(memory_mutex_);  // as last read
   // Shared with the plans, which may outlive the backend.
   const std::shared_ptr<std::atomic<bool>> lost_ = std::make_shared<std::atomic<bool>>(false);
   Rescue rescue_;
@@ -207,6 +226,8 @@ std::vector<DeviceDescription> FailoverBackend::devices() const {
 BackendState FailoverBackend::state() const {
   return core_->lost() ? BackendState::kLost : core_->primary().state();
 }
+
+std::vector<MemoryUse> FailoverBackend::memory() const { return core_->Memory(); }
 
 absl::StatusOr<std::shared_ptr<FeaturePlan>> FailoverBackend::MakePlan(const PlanSpec& spec) {
   return core_->MakePlan(spec);

@@ -64,6 +64,9 @@ class FailoverBackend final : public FeatureBackend {
   absl::string_view name() const override;
   std::vector<DeviceDescription> devices() const override;
   BackendState state() const override;
+  // The entries of the primary, then those of the fallback. After a loss the entries of the primary
+  // stay as they were last read: its memory is leaked, not freed.
+  std::vector<MemoryUse> memory() const override;
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override;
   absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,

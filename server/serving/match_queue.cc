@@ -122,6 +122,14 @@ void MatchQueue::Cancel(Ticket ticket) {
   std::move(request->done)({.status = is_late ? Late() : Cancelled()});
 }
 
+QueueUse MatchQueue::use() const {
+  absl::MutexLock lock(&mutex_);
+  return {.items = static_cast<int64_t>(waiting_.size()),
+          .bytes = waiting_bytes_,
+          .max_items = options_.max_requests,
+          .max_bytes = options_.max_bytes};
+}
+
 void MatchQueue::HoldStates(const std::vector<MatchJob>& jobs) {
   for (const MatchJob& job : jobs) {
     for (const FrameState* const state : {job.query.get(), job.train.get()}) {

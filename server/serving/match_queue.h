@@ -45,6 +45,7 @@
 #include "server/serving/clock.h"
 #include "server/serving/fair_queue.h"
 #include "server/serving/observer.h"
+#include "server/serving/queue_use.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {
@@ -89,6 +90,8 @@ class MatchQueue {
                 MatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nobody waits for the request any more.
   void Cancel(Ticket ticket) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Requests that wait, and the bytes of the states that they hold, each state once.
+  QueueUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Request {
@@ -150,7 +153,7 @@ class MatchQueue {
   ServingObserver* const observer_;
   const MatchQueueOptions options_;
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
   // Batches with the backend, and sets of answers that are being given.

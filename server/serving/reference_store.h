@@ -61,6 +61,13 @@ struct ReferenceStoreOptions {
   int max_references = 100'000;        // >= 1
 };
 
+// Use of a ReferenceStore at one moment.
+struct ReferenceStoreUse {
+  int64_t references = 0;
+  int64_t bytes = 0;
+  int64_t max_bytes = 0;
+};
+
 // Thread-safe.
 class ReferenceStore {
  public:
@@ -86,8 +93,7 @@ class ReferenceStore {
   std::vector<std::shared_ptr<const Reference>> List(const std::string& client) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  size_t used_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
-  size_t capacity_bytes() const { return options_.max_bytes; }
+  ReferenceStoreUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {

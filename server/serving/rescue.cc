@@ -87,6 +87,7 @@ RescuablePlan::RescuablePlan(std::shared_ptr<FeaturePlan> primary,
                              std::shared_ptr<FeaturePlan> fallback,
                              std::shared_ptr<const std::atomic<bool>> lost)
     : spec_(primary != nullptr ? primary->spec() : fallback->spec()),
+      max_batch_frames_((primary != nullptr ? primary : fallback)->max_batch_frames()),
       lost_(std::move(lost)),
       primary_(std::move(primary)),
       fallback_(std::move(fallback)) {}
@@ -98,17 +99,25 @@ RescuablePlan::~RescuablePlan() {
 }
 
 absl::StatusOr<std::shared_ptr<FeaturePlan>> RescuablePlan::Fallback(FeatureBackend& backend) {
-  absl::MutexLock lock(&mutex_);
-  if (fallback_ == nullptr) {
-    ORBSERVE_ASSIGN_OR_RETURN(fallback_, backend.MakePlan(spec_));
+  {
+    absl::MutexLock lock(&mutex_);
+    if (fallback_ != nullptr) return fallback_;
   }
+  // Outside the lock, which size_bytes() takes. If two threads make one, the first to end wins.
+  ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<FeaturePlan> made, backend.MakePlan(spec_));
+  absl::MutexLock lock(&mutex_);
+  if (fallback_ == nullptr) fallback_ = std::move(made);
   return fallback_;
 }
 
-std::shared_ptr<FeaturePlan> RescuablePlan::AnyPlan() const {
-  if (primary_ != nullptr) return primary_;
+size_t RescuablePlan::size_bytes() const {
+  size_t bytes = 0;
+  if (primary_ != nullptr && !lost_->load(std::memory_order_acquire)) {
+    bytes += primary_->size_bytes();
+  }
   absl::MutexLock lock(&mutex_);
-  return fallback_;
+  if (fallback_ != nullptr) bytes += fallback_->size_bytes();
+  return bytes;
 }
 
 Rescue::Rescue(FeatureBackend* primary, FeatureBackend* fallback)

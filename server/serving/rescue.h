@@ -30,29 +30,31 @@ bool IsDeviceLoss(const absl::Status& status);
 // freeing what belongs to a lost device would wait for it for ever.
 void KeepForEver(std::shared_ptr<const void> object);
 
-// A plan of the primary and, from the first rescue on, of the fallback; made after the loss, of the
-// fallback alone. Thread-safe.
+// Wraps the primary's plan and creates the fallback's on first use. A plan that is made after the
+// loss has only the fallback's. Thread-safe.
 class RescuablePlan final : public FeaturePlan {
  public:
-  // One of the plans is not null. `lost` says, when this is destroyed, whether the primary is lost.
+  // At least one of the plans is not null. `lost` becomes true when the primary is lost; from then
+  // on the primary's plan is neither called nor freed.
   RescuablePlan(std::shared_ptr<FeaturePlan> primary, std::shared_ptr<FeaturePlan> fallback,
                 std::shared_ptr<const std::atomic<bool>> lost);
   ~RescuablePlan() override;
 
   const PlanSpec& spec() const override { return spec_; }
-  int max_batch_frames() const override { return AnyPlan()->max_batch_frames(); }
-  size_t size_bytes() const override { return AnyPlan()->size_bytes(); }
+  int max_batch_frames() const override { return max_batch_frames_; }
+  // Bytes of the primary's plan until the loss, and of the fallback's plan when there is one. What
+  // a lost device holds cannot be freed and is not counted.
+  size_t size_bytes() const override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Null when there is none.
   const std::shared_ptr<FeaturePlan>& primary() const { return primary_; }
-  // Made by `backend` at the first call.
+  // Returns the fallback's plan. The first call has `backend` make it, and waits for that.
   absl::StatusOr<std::shared_ptr<FeaturePlan>> Fallback(FeatureBackend& backend)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  std::shared_ptr<FeaturePlan> AnyPlan() const ABSL_LOCKS_EXCLUDED(mutex_);
-
   const PlanSpec spec_;
+  const int max_batch_frames_;
   const std::shared_ptr<const std::atomic<bool>> lost_;
   std::shared_ptr<FeaturePlan> primary_;
   mutable absl::Mutex mutex_;

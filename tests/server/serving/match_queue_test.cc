@@ -375,6 +375,25 @@ TEST_F(MatchQueueTest, AStateThatManyWaitForIsHeldOnce) {
   for (const size_t number : {11, 12, 8, 21, 39}) EXPECT_TRUE(outcomes_[number].status.ok());
 }
 
+TEST_F(MatchQueueTest, ItsUseIsWhatWaits) {
+  Make({.max_in_flight = 1, .max_requests = 7, .max_bytes = 1000});
+  EXPECT_EQ(queue_->use().max_items, 7);
+  EXPECT_EQ(queue_->use().max_bytes, 1000);
+  Submit(1, "a", kNever, 50);
+  EXPECT_EQ(queue_->use().items, 0) << "it is with the backend";
+  EXPECT_EQ(queue_->use().bytes, 0);
+  const auto waiting = Submit(2, "a", kNever, 50);
+  Submit(3, "b", kNever, 50);
+  EXPECT_EQ(queue_->use().items, 2);
+  EXPECT_EQ(queue_->use().bytes, 105);
+  queue_->Cancel(waiting);
+  EXPECT_EQ(queue_->use().items, 1);
+  EXPECT_EQ(queue_->use().bytes, 53);
+  backend_.FinishAllMatches();
+  EXPECT_EQ(queue_->use().items, 0);
+  EXPECT_EQ(queue_->use().bytes, 0);
+}
+
 TEST_F(MatchQueueTest, QueueAndClientAreBounded) {
   Make({.max_in_flight = 1, .max_requests = 2, .max_requests_per_client = 1});
   Submit(1, "a");

@@ -160,6 +160,24 @@ TEST_F(RescueTest, AfterItIsGivenUpEverythingIsAnsweredAtOnce) {
   }
 }
 
+TEST(RescuablePlanTest, ItsSizeIsThatOfThePlansThatCanStillBeFreed) {
+  const auto lost = std::make_shared<std::atomic<bool>>(false);
+  const auto primary = std::make_shared<HandPlan>(PlanSpec{640, 480, {}}, 8);
+  HandBackend fallback("cpu");
+  RescuablePlan plan(primary, nullptr, lost);
+  EXPECT_EQ(plan.size_bytes(), 1000u);
+  EXPECT_EQ(plan.max_batch_frames(), 8);
+  primary->bytes = 1234;
+  EXPECT_EQ(plan.size_bytes(), 1234u);
+  const auto made = plan.Fallback(fallback);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(plan.size_bytes(), 2234u);
+  EXPECT_EQ(*plan.Fallback(fallback), *made);
+  EXPECT_EQ(fallback.plans_made, 1);
+  lost->store(true);
+  EXPECT_EQ(plan.size_bytes(), 1000u);
+}
+
 // A plan that says when it is freed.
 class ToldPlan final : public FeaturePlan {
  public:
