@@ -118,8 +118,9 @@ void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
     for (const auto& reference : services_.references->List(client)) {
       ReferenceToProto(*reference, response->add_references());
     }
-    response->set_used_bytes(services_.references->used_bytes());
-    response->set_capacity_bytes(services_.references->capacity_bytes());
+    const ReferenceStoreUse use = services_.references->use();
+    response->set_used_bytes(static_cast<uint64_t>(use.bytes));
+    response->set_capacity_bytes(static_cast<uint64_t>(use.max_bytes));
     return absl::OkStatus();
   }();
   FinishWith(status, response->ByteSizeLong());

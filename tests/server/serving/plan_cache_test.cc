@@ -137,7 +137,7 @@ TEST_F(PlanCacheTest, TheLeastRecentlyUsedPlanGoesFirst) {
   Get(cache, 1);
   Get(cache, 3);
   executor_.RunAll();
-  EXPECT_EQ(cache.plan_count(), 2);
+  EXPECT_EQ(cache.use().plans, 2);
   EXPECT_EQ(*Get(cache, 1), *a);
   Get(cache, 2);
   EXPECT_EQ(executor_.tasks.size(), 1u) << "plan 2 should have been forgotten";
@@ -163,12 +163,107 @@ TEST_F(PlanCacheTest, BytesBoundTheCacheAndTheLatestPlanStays) {
   PlanCache cache(&backend_, &executor_, {.max_bytes = 500});  // a plan has 1000
   Get(cache, 1);
   executor_.RunAll();
-  EXPECT_EQ(cache.plan_count(), 1);
+  EXPECT_EQ(cache.use().plans, 1);
   Get(cache, 2);
   executor_.RunAll();
-  EXPECT_EQ(cache.plan_count(), 1);
+  EXPECT_EQ(cache.use().plans, 1);
   Get(cache, 2);
   EXPECT_TRUE(executor_.tasks.empty());
+}
+
+TEST_F(PlanCacheTest, APlanThatGrowsPushesOutOthersAtItsNextUse) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 3000});  // three new plans
+  for (const int width_px : {1, 2, 3}) Get(cache, width_px);
+  executor_.RunAll();
+  EXPECT_EQ(cache.use().plans, 3);
+  const auto grown = cache.Find({1, 480, {}});
+  static_cast<HandPlan&>(*grown).bytes = 1500;
+  EXPECT_EQ(cache.use().bytes, 3500);
+  EXPECT_EQ(cache.use().plans, 3) << "nobody has used a plan since";
+  EXPECT_EQ(cache.Find({1, 480, {}}), grown);
+  EXPECT_EQ(cache.use().plans, 2);
+  EXPECT_EQ(cache.use().bytes, 2500);
+  EXPECT_EQ(cache.use().evictions, 1);
+  EXPECT_EQ(executor_.tasks.size(), 1u) << "the executor should free the plan";
+  executor_.RunAll();
+  EXPECT_EQ(cache.Find({2, 480, {}}), nullptr) << "plan 2 was used least recently";
+  // A plan that alone exceeds the bound stays while it is the latest. Get() checks, too.
+  static_cast<HandPlan&>(*grown).bytes = 9000;
+  EXPECT_EQ(*Get(cache, 1), grown);
+  EXPECT_EQ(cache.use().plans, 1);
+  EXPECT_EQ(cache.use().bytes, 9000);
+  executor_.RunAll();
+  // One that shrinks makes room again.
+  static_cast<HandPlan&>(*grown).bytes = 1000;
+  Get(cache, 2);
+  executor_.RunAll();
+  EXPECT_EQ(cache.use().plans, 2);
+}
+
+TEST_F(PlanCacheTest, GrowthAfterThePlansLastUseIsFoundByTheHitsOfOthers) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 2000});
+  const auto first = Get(cache, 1);
+  Get(cache, 2);
+  executor_.RunAll();
+  static_cast<HandPlan&>(**first).bytes = 1001;
+  for (int i = 0; i < PlanCache::kHitsPerSizeCheck; ++i) {
+    EXPECT_NE(cache.Find({2, 480, {}}), nullptr);
+  }
+  EXPECT_EQ(cache.use().plans, 1);
+  EXPECT_EQ(cache.use().bytes, 1000);
+  executor_.RunAll();
+}
+
+TEST_F(PlanCacheTest, GrowthIsFoundByTheNextBuild) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 3000});
+  const auto first = Get(cache, 1);
+  Get(cache, 2);
+  executor_.RunAll();
+  static_cast<HandPlan&>(**first).bytes = 1001;
+  Get(cache, 3);
+  executor_.RunAll();
+  EXPECT_EQ(cache.use().plans, 2);
+  EXPECT_EQ(cache.Find({1, 480, {}}), nullptr);
+}
+
+TEST_F(PlanCacheTest, AnEvictedPlanIsFreedByTheExecutor) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 2000});
+  Get(cache, 1);
+  Get(cache, 2);
+  executor_.RunAll();
+  std::weak_ptr<FeaturePlan> evicted = cache.Find({1, 480, {}});
+  static_cast<HandPlan&>(*cache.Find({2, 480, {}})).bytes = 1001;
+  cache.Find({2, 480, {}});
+  EXPECT_EQ(cache.use().plans, 1);
+  EXPECT_FALSE(evicted.expired()) << "freed by the caller";
+  executor_.RunAll();
+  EXPECT_TRUE(evicted.expired());
+}
+
+TEST_F(PlanCacheTest, ItsUseIsKnownAtEveryMoment) {
+  PlanCache cache(&backend_, &executor_, {.max_plans = 2, .max_bytes = 10'000});
+  EXPECT_EQ(cache.use().max_plans, 2);
+  EXPECT_EQ(cache.use().max_bytes, 10'000);
+  EXPECT_EQ(cache.Find({1, 480, {}}), nullptr);
+  EXPECT_EQ(cache.use().misses, 0) << "the frame goes on to Get()";
+  Get(cache, 1);
+  Get(cache, 1);
+  Get(cache, 2);
+  EXPECT_EQ(cache.use().misses, 3);
+  EXPECT_EQ(cache.use().building, 2);
+  EXPECT_EQ(cache.use().plans, 0);
+  executor_.RunAll();
+  Get(cache, 1);
+  cache.Find({2, 480, {}});
+  Get(cache, 3);
+  executor_.RunAll();
+  const PlanCacheUse use = cache.use();
+  EXPECT_EQ(use.plans, 2);
+  EXPECT_EQ(use.bytes, 2000);
+  EXPECT_EQ(use.hits, 2);
+  EXPECT_EQ(use.misses, 4);
+  EXPECT_EQ(use.evictions, 1);
+  EXPECT_EQ(use.building, 0);
 }
 
 TEST_F(PlanCacheTest, AFailureIsToldToAllAndNotKept) {
