@@ -17,8 +17,12 @@
 
 #include "bench/harness.h"
 #include "bench/photographs.h"
-#include "cpu/stages.h"
+#include "cpu/corner.h"
+#include "cpu/kernel_target.h"
+#include "cpu/steps/fast.h"
 #include "features/host_device.h"
+#include "features/pipeline/capacity.h"
+#include "features/pipeline/geometry.h"
 
 namespace orbserve::bench {
 namespace {
@@ -59,9 +63,9 @@ int RunCase(Harness& harness, const std::vector<cv::Mat>& photographs, cv::Size 
   const std::vector<cv::Mat> frames = FramesOf(photographs, size);
   std::vector<PaddedFrame> padded;
   for (const cv::Mat& frame : frames) padded.emplace_back(frame);
-  const cpu::Region region = {0, 0, size.width, size.height};
+  const Region region = {0, 0, size.width, size.height};
   const AlignedBytes scratch = AllocateAligned(cpu::FastScratchBytes(region));
-  std::vector<cpu::Candidate> corners(static_cast<size_t>(cpu::MaxCandidates(region)) + 64);
+  std::vector<cpu::Corner> corners(static_cast<size_t>(MaxCorners(region) + cpu::kCornerSlack));
 
   std::vector<cv::KeyPoint> keypoints;
   std::vector<Variant> variants = {{"cv::FAST", [&] {
@@ -69,17 +73,18 @@ int RunCase(Harness& harness, const std::vector<cv::Mat>& photographs, cv::Size 
                                         cv::FAST(frame, keypoints, threshold, true);
                                       }
                                     }}};
-  for (const cpu::Stages* stages : cpu::AllSimdStages()) {
-    variants.push_back({"orbserve " + std::string(stages->name), [&, stages] {
+  for (const cpu::KernelTarget& target : cpu::SimdTargets()) {
+    const cpu::FastKernel find_corners = cpu::FastKernelFor(target);
+    variants.push_back({"orbserve " + std::string(target.name), [&, find_corners] {
                           for (const PaddedFrame& frame : padded) {
-                            stages->fast_corners(frame.view, region, kArcLength, threshold,
-                                                 scratch.get(), corners.data());
+                            find_corners(frame.view, region, kArcLength, threshold, scratch.get(),
+                                         corners.data());
                           }
                         }});
     // A benchmark of something else than the same answer would be worth nothing.
     for (size_t i = 0; i < frames.size(); ++i) {
-      const int count = stages->fast_corners(padded[i].view, region, kArcLength, threshold,
-                                             scratch.get(), corners.data());
+      const int count = find_corners(padded[i].view, region, kArcLength, threshold, scratch.get(),
+                                     corners.data());
       cv::FAST(frames[i], keypoints, threshold, true);
       bool same = static_cast<size_t>(count) == keypoints.size();
       for (size_t k = 0; same && k < keypoints.size(); ++k) {

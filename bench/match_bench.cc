@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/harness.h"
-#include "cpu/matcher.h"
+#include "cpu/match_descriptors.h"
 #if ORBSERVE_BENCH_HAS_OPENCV
 #include <opencv2/core.hpp>
 #include <opencv2/features2d.hpp>
@@ -85,10 +85,10 @@ void RunCase(Harness& harness, int query_count, int train_count, const Task& tas
   cv::setNumThreads(threads);
   variants.push_back({"cv::BFMatcher", [&] { RunPeer(query_mat, train_mat, task.options); }});
 #endif
-  std::vector<const cpu::MatcherKernels*> matchers = cpu::AllSimdMatchers();
+  std::vector<const cpu::MatchKernels*> matchers = cpu::AllSimdMatchKernels();
   if (threads > 1) matchers.resize(1);
-  if (threads == 1) matchers.push_back(&cpu::ReferenceMatcher());
-  for (const cpu::MatcherKernels* matcher : matchers) {
+  if (threads == 1) matchers.push_back(&cpu::ReferenceMatchKernels());
+  for (const cpu::MatchKernels* matcher : matchers) {
     variants.push_back({"orbserve " + std::string(matcher->name), [&, matcher] {
                           arena.execute(
                               [&] { cpu::MatchDescriptors(*matcher, query, train, task.options); });
@@ -100,7 +100,7 @@ void RunCase(Harness& harness, int query_count, int train_count, const Task& tas
 int Main(int argc, char** argv) {
   Harness harness("match_bench", "Brute-force Hamming matching of 256-bit descriptors");
   if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
-  harness.AddInfo("simd_target", std::string(cpu::SimdMatcher().name));
+  harness.AddInfo("simd_target", std::string(cpu::SimdMatchKernels().name));
   harness.AddInfo("highway", std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." +
                                  std::to_string(HWY_PATCH));
   harness.AddInfo("onetbb", TBB_VERSION_STRING);

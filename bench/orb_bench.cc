@@ -6,7 +6,7 @@
 //
 //   latency      one frame in flight: submitted when the one before is answered
 //   throughput   two frames in flight
-// With --stages, each stage of the pipeline by itself over all levels, for every target.
+// With --kernels, each kernel of the pipeline by itself over all levels, for every target.
 
 #include <hwy/highway.h>
 #include <tbb/version.h>
@@ -27,10 +27,20 @@
 
 #include "bench/harness.h"
 #include "bench/photographs.h"
+#include "cpu/corner.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/stages.h"
+#include "cpu/kernel_target.h"
+#include "cpu/level_point.h"
+#include "cpu/steps/fast.h"
+#include "cpu/steps/gaussian.h"
+#include "cpu/steps/harris.h"
+#include "cpu/steps/intensity_centroid.h"
+#include "cpu/steps/pyramid.h"
+#include "cpu/steps/rbrief256.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"
+#include "features/pipeline/capacity.h"
+#include "features/pipeline/geometry.h"
 
 namespace orbserve::bench {
 namespace {
@@ -122,12 +132,11 @@ void RunPipelineCase(Harness& harness, const std::vector<cv::Mat>& photographs, 
   std::vector<std::unique_ptr<Engine>> engines;
   std::vector<Variant> one_in_flight = {peer};
   std::vector<Variant> two_in_flight = {peer};
-  std::vector<const cpu::Stages*> targets = cpu::AllSimdStages();
-  for (const cpu::Stages* target : targets) {
+  for (const cpu::KernelTarget& target : cpu::SimdTargets()) {
     engines.push_back(std::make_unique<Engine>(
-        cpu::CpuBackendOptions{.threads = threads, .simd_target = target->name}, frames, features));
+        cpu::CpuBackendOptions{.threads = threads, .simd_target = target.name}, frames, features));
     Engine* const engine = engines.back().get();
-    const std::string name = "orbserve " + std::string(target->name);
+    const std::string name = "orbserve " + std::string(target.name);
     one_in_flight.push_back({name, [engine] { engine->Run(1); }});
     two_in_flight.push_back({name, [engine] { engine->Run(2); }});
   }
@@ -147,7 +156,7 @@ void RunPipelineCase(Harness& harness, const std::vector<cv::Mat>& photographs, 
   harness.Compare(throughput, two_in_flight, peer.name);
 }
 
-// ---- Stages by themselves ----
+// ---- Kernels by themselves ----
 
 template <typename T>
 class AlignedArray {
@@ -166,43 +175,41 @@ class AlignedArray {
   std::unique_ptr<T, Free> data_;
 };
 
-// One level of one frame, with what the stages make of it.
+// One level of one frame, with what the kernels make of it.
 struct Level {
   Level(int width, int height)
       : pitch(RoundUp(width, kRowAlignmentBytes)),
         pixels(2 * kImagePaddingBytes + static_cast<int64_t>(pitch) * height),
         smooth_pixels(2 * kImagePaddingBytes + static_cast<int64_t>(pitch) * height),
         image{pixels.data() + kImagePaddingBytes, width, height, pitch},
-        blurred{smooth_pixels.data() + kImagePaddingBytes, width, height, pitch},
+        smoothed{smooth_pixels.data() + kImagePaddingBytes, width, height, pitch},
         region{0, 0, width, height} {}
 
   int pitch;
   AlignedArray<uint8_t> pixels;
   AlignedArray<uint8_t> smooth_pixels;
   MutableImageView image;
-  MutableImageView blurred;
-  cpu::Region region;
+  MutableImageView smoothed;
+  Region region;
+  std::vector<algo::ResizeTap> x_taps;
+  std::vector<algo::ResizeTap> y_taps;
   cpu::ResizeAxis x_axis;
-  cpu::ResizeAxis y_axis;
-  std::vector<cpu::Candidate> candidates;
-  std::vector<cpu::Candidate> inner;  // those that the later stages accept
+  std::vector<cpu::Corner> corners;
+  std::vector<cpu::Corner> inner;  // those that the later kernels accept
   std::vector<cpu::LevelPoint> points;
 };
 
-cpu::ResizeAxis MakeAxis(int source, int destination) {
-  cpu::ResizeAxis axis;
+std::vector<algo::ResizeTap> TapsOf(int source, int destination) {
+  std::vector<algo::ResizeTap> taps;
   for (int i = 0; i < destination; ++i) {
-    const algo::ResizeTap tap = algo::ResizeTapOf(source, destination, i);
-    axis.first.push_back(tap.first);
-    axis.weight.push_back(static_cast<uint16_t>(tap.weight));
+    taps.push_back(algo::ResizeTapOf(source, destination, i));
   }
-  cpu::FinishResizeAxis(&axis);
-  return axis;
+  return taps;
 }
 
 // The pyramid of a frame, its corners, and `features` of them, the same share of every level.
 std::vector<std::unique_ptr<Level>> MakeLevels(const cv::Mat& frame, int features) {
-  const cpu::Stages& stages = cpu::SimdStages();
+  const cpu::KernelTarget target = cpu::FastestTarget();
   std::vector<std::unique_ptr<Level>> levels;
   AlignedArray<uint16_t> resize_scratch(2 * RoundUp(frame.cols, 64) + 64);
   size_t all = 0;
@@ -217,18 +224,19 @@ std::vector<std::unique_ptr<Level>> MakeLevels(const cv::Mat& frame, int feature
       }
     } else {
       const MutableImageView& source = levels.back()->image;
-      level->x_axis = MakeAxis(source.width_px, image.width_px);
-      level->y_axis = MakeAxis(source.height_px, image.height_px);
-      stages.resize_rows(source, image, level->x_axis, level->y_axis, 0, image.height_px,
-                         resize_scratch.data());
+      level->x_taps = TapsOf(source.width_px, image.width_px);
+      level->y_taps = TapsOf(source.height_px, image.height_px);
+      level->x_axis = cpu::ResizeAxis::Of(level->x_taps);
+      cpu::ResizeKernelFor(target)(source, image, level->x_axis, level->y_taps, 0, image.height_px,
+                                   resize_scratch.data());
     }
-    level->candidates.resize(static_cast<size_t>(cpu::MaxCandidates(level->region)) + 64);
+    level->corners.resize(static_cast<size_t>(MaxCorners(level->region) + cpu::kCornerSlack));
     AlignedArray<uint8_t> scratch(cpu::FastScratchBytes(level->region));
-    const int count =
-        stages.fast_corners(image, level->region, 9, 20, scratch.data(), level->candidates.data());
+    const int count = cpu::FastKernelFor(target)(image, level->region, 9, 20, scratch.data(),
+                                                 level->corners.data());
     constexpr int kBorder = 31;
     for (int i = 0; i < count; ++i) {
-      const cpu::Candidate& c = level->candidates[static_cast<size_t>(i)];
+      const cpu::Corner& c = level->corners[static_cast<size_t>(i)];
       if (c.x >= kBorder && c.x < image.width_px - kBorder && c.y >= kBorder &&
           c.y < image.height_px - kBorder) {
         level->inner.push_back(c);
@@ -241,11 +249,11 @@ std::vector<std::unique_ptr<Level>> MakeLevels(const cv::Mat& frame, int feature
   const size_t step = std::max<size_t>(1, all / std::max<size_t>(1, wanted));
   for (auto& level : levels) {
     for (size_t i = 0; i < level->inner.size(); i += step) {
-      const cpu::Candidate& c = level->inner[i];
+      const cpu::Corner& c = level->inner[i];
       level->points.push_back({c.x, c.y, 0.0f, 0.0f});
     }
     // Twice the wanted number is scored.
-    std::vector<cpu::Candidate> scored;
+    std::vector<cpu::Corner> scored;
     for (size_t i = 0; i < level->inner.size(); i += std::max<size_t>(1, step / 2)) {
       scored.push_back(level->inner[i]);
     }
@@ -254,81 +262,82 @@ std::vector<std::unique_ptr<Level>> MakeLevels(const cv::Mat& frame, int feature
   return levels;
 }
 
-void RunStageCases(Harness& harness, const std::vector<cv::Mat>& photographs, cv::Size size,
-                   int features) {
-  const std::string prefix = CaseName(size, features, 1, "stage ");
+void RunKernelCases(Harness& harness, const std::vector<cv::Mat>& photographs, cv::Size size,
+                    int features) {
+  const std::string prefix = CaseName(size, features, 1, "kernel ");
   std::vector<std::unique_ptr<Level>> levels;  // of all frames
   for (const cv::Mat& frame : FramesOf(photographs, size)) {
     for (auto& level : MakeLevels(frame, features)) levels.push_back(std::move(level));
   }
-  const cpu::Region whole = {0, 0, size.width, size.height};
+  const Region whole = {0, 0, size.width, size.height};
   AlignedArray<uint16_t> resize_scratch(2 * RoundUp(size.width, 64) + 64);
   AlignedArray<uint8_t> fast_scratch(cpu::FastScratchBytes(whole));
-  AlignedArray<float> blur_scratch(cpu::BlurScratchFloats(whole));
-  std::vector<float> responses(static_cast<size_t>(cpu::MaxCandidates(whole)));
+  AlignedArray<float> gaussian_scratch(cpu::GaussianScratchFloats(whole));
+  std::vector<float> responses(static_cast<size_t>(MaxCorners(whole)));
   std::vector<uint8_t> descriptors(responses.size() * 32);
 
-  std::vector<const cpu::Stages*> all = cpu::AllSimdStages();
-  all.insert(all.begin(), &cpu::ReferenceStages());
-  const auto compare = [&](const char* stage, auto run) {
+  std::vector<cpu::KernelTarget> all = cpu::SimdTargets();
+  all.insert(all.begin(), cpu::ReferenceTarget());
+  // `kernel_for` chooses the kernel of a target, `run` applies it to a level.
+  const auto compare = [&](const char* name, auto kernel_for, auto run) {
     std::vector<Variant> variants;
-    for (const cpu::Stages* stages : all) {
-      variants.push_back({std::string(stages->name), [&levels, stages, run] {
-                            for (size_t i = 0; i < levels.size(); ++i) run(*stages, i);
+    for (const cpu::KernelTarget& target : all) {
+      const auto kernel = kernel_for(target);
+      variants.push_back({std::string(target.name), [&levels, kernel, run] {
+                            for (size_t i = 0; i < levels.size(); ++i) run(kernel, i);
                           }});
     }
-    harness.Compare(prefix + stage, variants, "reference");
+    harness.Compare(prefix + name, variants, "reference");
   };
-  compare("resize", [&](const cpu::Stages& stages, size_t i) {
+  compare("pyramid", cpu::ResizeKernelFor, [&](cpu::ResizeKernel resize, size_t i) {
     if (i % kLevels == 0) return;
     Level& l = *levels[i];
-    stages.resize_rows(levels[i - 1]->image, l.image, l.x_axis, l.y_axis, 0, l.image.height_px,
-                       resize_scratch.data());
+    resize(levels[i - 1]->image, l.image, l.x_axis, l.y_taps, 0, l.image.height_px,
+           resize_scratch.data());
   });
-  compare("corners", [&](const cpu::Stages& stages, size_t i) {
+  compare("fast", cpu::FastKernelFor, [&](cpu::FastKernel find_corners, size_t i) {
     Level& l = *levels[i];
-    stages.fast_corners(l.image, l.region, 9, 20, fast_scratch.data(), l.candidates.data());
+    find_corners(l.image, l.region, 9, 20, fast_scratch.data(), l.corners.data());
   });
-  compare("harris", [&](const cpu::Stages& stages, size_t i) {
+  compare("harris", cpu::HarrisKernelFor, [&](cpu::HarrisKernel respond, size_t i) {
     Level& l = *levels[i];
-    stages.harris_responses(l.image, l.inner.data(), static_cast<int>(l.inner.size()),
-                            responses.data());
+    respond(l.image, l.inner.data(), static_cast<int>(l.inner.size()), responses.data());
   });
-  compare("angles", [&](const cpu::Stages& stages, size_t i) {
+  compare("intensity_centroid", cpu::IntensityCentroidKernelFor,
+          [&](cpu::IntensityCentroidKernel orient, size_t i) {
+            Level& l = *levels[i];
+            orient(l.image, l.points.data(), static_cast<int>(l.points.size()));
+          });
+  compare("gaussian", cpu::GaussianKernelFor, [&](cpu::GaussianKernel smooth, size_t i) {
     Level& l = *levels[i];
-    stages.intensity_centroid_angles(l.image, l.points.data(), static_cast<int>(l.points.size()));
+    smooth(l.image, l.smoothed, l.region, gaussian_scratch.data());
   });
-  compare("blur", [&](const cpu::Stages& stages, size_t i) {
+  compare("rbrief256", cpu::RBrief256KernelFor, [&](cpu::RBrief256Kernel describe, size_t i) {
     Level& l = *levels[i];
-    stages.blur(l.image, l.blurred, l.region, blur_scratch.data());
-  });
-  compare("describe", [&](const cpu::Stages& stages, size_t i) {
-    Level& l = *levels[i];
-    stages.describe_rbrief256(l.blurred, l.points.data(), static_cast<int>(l.points.size()),
-                              descriptors.data());
+    describe(l.smoothed, l.points.data(), static_cast<int>(l.points.size()), descriptors.data());
   });
 }
 
 int Main(int argc, char** argv) {
-  Harness harness("orb_bench", "The pipeline orb beside cv::ORB, or its stages one by one");
+  Harness harness("orb_bench", "The pipeline orb beside cv::ORB, or its kernels one by one");
   std::vector<std::string> files;
-  bool stages = false;
+  bool kernels = false;
   harness.app().add_option("photographs", files, "Images to make frames of")->required();
-  harness.app().add_flag("--stages", stages, "Each stage by itself instead of the pipeline");
+  harness.app().add_flag("--kernels", kernels, "Each kernel by itself instead of the pipeline");
   if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
   const std::vector<cv::Mat> photographs = LoadGrey(files);
   if (photographs.empty()) return 1;
 
   harness.AddInfo("photographs", std::to_string(photographs.size()));
-  harness.AddInfo("simd_target", std::string(cpu::SimdStages().name));
+  harness.AddInfo("simd_target", std::string(cpu::FastestTarget().name));
   harness.AddInfo("highway", std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." +
                                  std::to_string(HWY_PATCH));
   harness.AddInfo("onetbb", TBB_VERSION_STRING);
   harness.AddInfo("opencv", CV_VERSION);
   for (const cv::Size size : kSizes) {
     for (const int features : kFeatureCounts) {
-      if (stages) {
-        RunStageCases(harness, photographs, size, features);
+      if (kernels) {
+        RunKernelCases(harness, photographs, size, features);
         continue;
       }
       for (const int threads : harness.threads()) {

@@ -20,13 +20,15 @@
 #include "cpu/frame_run.h"
 #include "cpu/frame_state.h"
 #include "cpu/input_pool.h"
+#include "cpu/kernel_target.h"
 #include "cpu/large_matches.h"
-#include "cpu/matcher.h"
+#include "cpu/match_descriptors.h"
+#include "cpu/memory_count.h"
 #include "cpu/plan.h"
-#include "cpu/stages.h"
 #include "cpu/worker_limit.h"
 #include "features/errors.h"
 #include "features/input_limits.h"
+#include "features/match_sides.h"
 #include "features/recycling_pool.h"
 #include "oneapi/tbb/info.h"
 #include "oneapi/tbb/task_arena.h"
@@ -41,28 +43,23 @@ constexpr uint64_t kLargeMatchPairs = uint64_t{1} << 22;
 
 // The functions that a backend computes with.
 struct Implementation {
-  const Stages* stages;
-  const MatcherKernels* matcher;
+  KernelTarget target;
+  const MatchKernels* match;
 };
 
-template <typename T>
-const T* FindByName(const std::vector<const T*>& all, absl::string_view name) {
-  for (const T* one : all) {
-    if (one->name == name) return one;
-  }
-  return nullptr;
-}
-
 absl::StatusOr<Implementation> ChooseImplementation(const CpuBackendOptions& options) {
-  if (options.reference) return Implementation{&ReferenceStages(), &ReferenceMatcher()};
-  if (options.simd_target.empty()) return Implementation{&SimdStages(), &SimdMatcher()};
-  const auto all = AllSimdStages();
-  const Implementation chosen = {FindByName(all, options.simd_target),
-                                 FindByName(AllSimdMatchers(), options.simd_target)};
-  if (chosen.stages != nullptr && chosen.matcher != nullptr) return chosen;
-  const std::string known = absl::StrJoin(all, ", ", [](std::string* out, const Stages* stages) {
-    absl::StrAppend(out, stages->name);
-  });
+  if (options.reference) return Implementation{ReferenceTarget(), &ReferenceMatchKernels()};
+  if (options.simd_target.empty()) return Implementation{FastestTarget(), &SimdMatchKernels()};
+  const std::vector<KernelTarget> targets = SimdTargets();
+  const std::vector<const MatchKernels*> matches = AllSimdMatchKernels();
+  const auto named = [&options](const auto& one) { return one.name == options.simd_target; };
+  const auto target = std::find_if(targets.begin(), targets.end(), named);
+  const auto match = std::find_if(matches.begin(), matches.end(),
+                                  [&named](const MatchKernels* one) { return named(*one); });
+  if (target != targets.end() && match != matches.end()) return Implementation{*target, *match};
+  const std::string known = absl::StrJoin(
+      targets, ", ",
+      [](std::string* out, const KernelTarget& one) { absl::StrAppend(out, one.name); });
   return MakeError(ErrorReason::kBadOptions,
                    absl::StrCat("simd_target must be one that this processor has (", known,
                                 "); got \"", options.simd_target, "\""));
@@ -157,7 +154,9 @@ class CpuBackend final : public FeatureBackend {
         arena_(threads, /*reserved_for_masters=*/0),
         large_matches_(&arena_, threads),
         inputs_(std::make_shared<InputPool>(input_budget_bytes)),
-        results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)) {}
+        results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)),
+        plan_memory_(std::make_shared<MemoryCount>()),
+        state_memory_(std::make_shared<MemoryCount>()) {}
 
   ~CpuBackend() override {
     absl::MutexLock lock(&mutex_);
@@ -169,15 +168,22 @@ class CpuBackend final : public FeatureBackend {
 
   std::vector<DeviceDescription> devices() const override {
     return {{std::string(kDevice), ProcessorName(),
-             absl::StrCat(implementation_.stages->name, ", ", threads_,
+             absl::StrCat(implementation_.target.name, ", ", threads_,
                           threads_ == 1 ? " thread" : " threads")}};
   }
 
   BackendState state() const override { return BackendState::kOk; }
 
+  std::vector<MemoryUse> memory() const override {
+    const std::string device(kDevice);
+    return {{"plans", device, plan_memory_->bytes()},
+            {"states", device, state_memory_->bytes()},
+            {"inputs", device, inputs_->held_bytes()}};
+  }
+
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     try {
-      return CpuPlan::Create(spec, *implementation_.stages, threads_);
+      return CpuPlan::Create(spec, implementation_.target, threads_, plan_memory_);
     } catch (const std::bad_alloc&) {
       return MakeError(ErrorReason::kOutOfMemory, "no memory for the tables of the plan");
     }
@@ -289,8 +295,10 @@ class CpuBackend final : public FeatureBackend {
       return MakeError(ErrorReason::kOutOfMemory, "no memory for the workspace of a frame");
     }
     std::shared_ptr<FrameResult> result =
-        results_->Lease([] { return std::make_unique<FrameResult>(); });
-    ORBSERVE_RETURN_IF_ERROR(FrameRun(*plan, *workspace, job).Run(&result->features));
+        results_->Lease([this] { return std::make_unique<FrameResult>(state_memory_); });
+    ORBSERVE_RETURN_IF_ERROR(
+        FrameRun(*plan, *workspace, job).Run(&result->features, &answer->stages));
+    result->CountBytes();
     answer->features = std::shared_ptr<const Features>(result, &result->features);
     if (job.keep_state) {
       result->state.Refer(&result->features, result);
@@ -314,15 +322,10 @@ class CpuBackend final : public FeatureBackend {
     if (query == nullptr || train == nullptr) {
       return MakeError(ErrorReason::kInternal, "a match without two states of this backend");
     }
-    if (query->descriptor_bytes() == 0 || query->descriptor_bytes() != train->descriptor_bytes()) {
-      return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("both sides of a match must have descriptors of one kind; got ",
-                                    query->descriptor_bytes(), " bytes and ",
-                                    train->descriptor_bytes(), " bytes each"));
-    }
+    ORBSERVE_RETURN_IF_ERROR(CheckMatchSides(*query, *train));
     std::optional<Matches> found =
-        MatchDescriptors(*implementation_.matcher, query->features(), train->features(),
-                         job.options, job.cancelled.get(), slices);
+        MatchDescriptors(*implementation_.match, query->features(), train->features(), job.options,
+                         job.cancelled.get(), slices);
     if (!found.has_value()) {
       return MakeError(ErrorReason::kCancelled, "cancelled before it was matched");
     }
@@ -360,6 +363,8 @@ class CpuBackend final : public FeatureBackend {
   LargeMatches large_matches_;
   const std::shared_ptr<InputPool> inputs_;
   const std::shared_ptr<RecyclingPool<FrameResult>> results_;
+  const std::shared_ptr<MemoryCount> plan_memory_;   // of plans that live
+  const std::shared_ptr<MemoryCount> state_memory_;  // of answers, held by callers or idle
   absl::Mutex mutex_;
   int64_t batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -5,19 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
-#include "cpu/selection.h"
-#include "features/algo/order.h"
-#include "features/algo/pyramid.h"
-#include "features/algo/quota.h"
-#include "features/algo/rbrief.h"
-#include "features/algo/sincos.h"
+#include "cpu/given_points.h"
 #include "features/errors.h"
+#include "features/given_keypoints.h"
 #include "oneapi/tbb/blocked_range.h"
 #include "oneapi/tbb/parallel_for.h"
 #include "oneapi/tbb/task_arena.h"
@@ -25,394 +21,225 @@
 namespace orbserve::cpu {
 namespace {
 
-// Points of one task: some 10 to 30 microseconds of work each.
-constexpr int kScoreChunk = 192;
-constexpr int kOrientChunk = 192;
-constexpr int kBlurTilesPerTask = 48;
-// Responses scored at a time, on the stack.
-constexpr int kScoreBlock = 128;
-// Resizing is short beside what can be done meanwhile on the levels that exist; it is divided only
-// where many threads wait for it.
-constexpr int kResizeDivideThreads = 4;
-constexpr int kResizePixelsPerTask = 32 * 1024;
-
-}  // namespace
-
-FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job)
-    : plan_(plan),
-      stages_(plan.stages()),
-      workspace_(workspace),
-      job_(job),
-      serial_(plan.threads() == 1) {}
-
-absl::Status FrameRun::Run(Features* features) {
-  ORBSERVE_RETURN_IF_ERROR(job_.parameters.Validate());
-  const PlanSpec& spec = plan_.spec();
-  const ImageView image = job_.input->image;
-  if (image.width_px != spec.width_px || image.height_px != spec.height_px) {
-    return MakeError(ErrorReason::kInternal,
-                     absl::StrCat("a frame of ", image.width_px, " x ", image.height_px,
-                                  " in a batch of ", spec.width_px, " x ", spec.height_px));
-  }
-  features->descriptor_bytes = plan_.descriptor_bytes();
-  features->image_width_px = spec.width_px;
-  features->image_height_px = spec.height_px;
-  features->truncated = false;
-  features->source_index.clear();
-
-  if (serial_) {
-    return job_.given_keypoints != nullptr ? Describe(*job_.given_keypoints, features)
-                                           : Detect(features);
-  }
-  tbb::task_group tasks;
-  tasks_ = &tasks;
-  return job_.given_keypoints != nullptr ? Describe(*job_.given_keypoints, features)
-                                         : Detect(features);
-}
-
-absl::Status FrameRun::Detect(Features* features) {
-  const int levels = plan_.detecting_levels();
-  if (plan_.selects_by_level()) {
-    algo::LevelQuotas(job_.parameters.max_features, plan_.spec().pipeline.pyramid.scale_factor,
-                      plan_.spec().pipeline.pyramid.levels, quotas_);
-  }
-  const bool masked = !job_.input->mask.empty();
-  if (masked && workspace_.mask_memory.size() == 0 &&
-      !workspace_.mask_memory.Allocate(plan_.mask_bytes())) {
-    return MakeError(ErrorReason::kOutOfMemory, "no memory for the pyramid of the mask");
-  }
-  workspace_.pending_levels.store(levels, std::memory_order_relaxed);
-  for (int level = 0; level < levels; ++level) {
-    if (level > 0) {
-      MakeLevel(level);
-      if (masked) MakeMask(level);
-    }
-    StartCorners(level);
-  }
-  if (!serial_) tasks_->wait();
-  Gather(features);
-  return absl::OkStatus();
-}
-
-void FrameRun::MakeLevel(int level) {
-  const LevelPlan& l = plan_.levels()[level];
-  const ImageView source = Image(plan_.source_of(level));
-  const MutableImageView image = WritableImage(level);
-  const auto resize = [&](int begin, int end) {
-    stages_.resize_rows(source, image, l.x_axis, l.y_axis, begin, end,
-                        reinterpret_cast<uint16_t*>(Scratch()));
-  };
-  const int rows_per_task = std::max(1, kResizePixelsPerTask / l.width_px);
-  if (plan_.threads() < kResizeDivideThreads || l.height_px <= rows_per_task) {
-    resize(0, l.height_px);
-    return;
-  }
-  // Isolated: while it waits here, this thread must not begin other work that the next level would
-  // have to wait for.
-  tbb::this_task_arena::isolate([&] {
-    tbb::parallel_for(
-        tbb::blocked_range<int>(0, l.height_px, rows_per_task),
-        [&](const tbb::blocked_range<int>& rows) { resize(rows.begin(), rows.end()); },
-        tbb::simple_partitioner());
-  });
-}
-
-void FrameRun::MakeMask(int level) {
-  const LevelPlan& l = plan_.levels()[level];
-  const int source = plan_.source_of(level);
-  const MutableImageView mask = Mask(level);
-  stages_.resize_rows(source == 0 ? job_.input->mask : Mask(source), mask, l.x_axis, l.y_axis, 0,
-                      l.height_px, reinterpret_cast<uint16_t*>(Scratch()));
-  for (int y = 0; y < l.height_px; ++y) {
-    uint8_t* row = mask.Row(y);
-    for (int x = 0; x < l.width_px; ++x) row[x] = algo::LevelMask(row[x]);
-  }
-}
-
-void FrameRun::StartCorners(int level) {
-  const LevelPlan& l = plan_.levels()[level];
-  Workspace::Level& state = workspace_.levels[level];
-  state.candidates = 0;
-  state.points = 0;
-  if (l.strips == 0) {  // levels above may be large enough still when only one side is small
-    CutLevel(level);
-    return;
-  }
-  state.pending.store(l.strips, std::memory_order_relaxed);
-  for (int strip = 0; strip < l.strips; ++strip) {
-    Fork([this, level, strip] { FindCorners(level, strip); });
-  }
-}
-
-void FrameRun::FindCorners(int level, int strip) {
-  const LevelPlan& l = plan_.levels()[level];
-  Region region = l.region;
-  region.y_begin += strip * l.strip_rows;
-  region.y_end = std::min(region.y_begin + l.strip_rows, l.region.y_end);
-  Candidate* candidates = At<Candidate>(l.candidates) + strip * l.strip_candidates;
-  int count =
-      stages_.fast_corners(Image(level), region, plan_.spec().pipeline.detect.fast_arc_length,
-                           job_.parameters.fast_threshold_grey, Scratch(), candidates);
-  if (!job_.input->mask.empty()) {
-    count = KeepUnmasked(level == 0 ? job_.input->mask : Mask(level), candidates, count);
-  }
-  At<int32_t>(l.strip_counts)[strip] = count;
-  if (workspace_.levels[level].pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    CutCandidates(level);
-  }
-}
-
-void FrameRun::CutCandidates(int level) {
-  const LevelPlan& l = plan_.levels()[level];
-  Workspace::Level& state = workspace_.levels[level];
-  Candidate* const candidates = At<Candidate>(l.candidates);
-  const int32_t* const counts = At<int32_t>(l.strip_counts);
-
-  int lowest_score = 0;
-  if (plan_.selects_by_level()) {
-    ScoreHistogram histogram;
-    histogram.Clear();
-    for (int strip = 0; strip < l.strips; ++strip) {
-      histogram.Add(candidates + strip * l.strip_candidates, counts[strip]);
-    }
-    // Harris responses choose the quota from twice as many.
-    lowest_score = histogram.CutFor(plan_.scores_harris() ? 2 * quotas_[level] : quotas_[level]);
-  }
-  int count = 0;
-  for (int strip = 0; strip < l.strips; ++strip) {
-    count += KeepScores(candidates + strip * l.strip_candidates, counts[strip], lowest_score,
-                        candidates + count);
-  }
-  state.candidates = count;
-
-  if (count == 0) {
-    CutLevel(level);
-    return;
-  }
-  state.pending.store(Chunks(count, kScoreChunk), std::memory_order_relaxed);
-  ForkChunks(count, kScoreChunk, [this, level](int begin, int end) {
-    ScoreCandidates(level, begin, end);
-    if (workspace_.levels[level].pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      CutLevel(level);
-    }
-  });
-}
-
-void FrameRun::ScoreCandidates(int level, int begin, int end) {
-  const LevelPlan& l = plan_.levels()[level];
-  const Candidate* const candidates = At<Candidate>(l.candidates);
-  uint64_t* const keys = At<uint64_t>(l.keys);
-  if (!plan_.scores_harris()) {
-    for (int i = begin; i < end; ++i) {
-      keys[i] = algo::RankKey(candidates[i].score, candidates[i].x, candidates[i].y);
-    }
-    return;
-  }
-  float responses[kScoreBlock];
-  for (int block = begin; block < end; block += kScoreBlock) {
-    const int count = std::min(kScoreBlock, end - block);
-    stages_.harris_responses(Image(level), candidates + block, count, responses);
-    for (int i = 0; i < count; ++i) {
-      const Candidate& candidate = candidates[block + i];
-      keys[block + i] = algo::RankKey(responses[i], candidate.x, candidate.y);
-    }
-  }
-}
-
-void FrameRun::CutLevel(int level) {
-  const LevelPlan& l = plan_.levels()[level];
-  Workspace::Level& state = workspace_.levels[level];
-  if (plan_.selects_by_level()) {
-    state.points = KeepBestKeys(At<uint64_t>(l.keys), state.candidates, quotas_[level]);
-    StartPoints(level);
-    return;
-  }
-  if (workspace_.pending_levels.fetch_sub(1, std::memory_order_acq_rel) == 1) CutAllLevels();
-}
-
-void FrameRun::CutAllLevels() {
-  const int levels = plan_.detecting_levels();
-  std::array<absl::Span<const uint64_t>, kMaxLevels> runs;
-  int64_t total = 0;
-  for (int level = 0; level < levels; ++level) {
-    const int count = workspace_.levels[level].candidates;
-    runs[level] = absl::MakeConstSpan(At<uint64_t>(plan_.levels()[level].keys), count);
-    total += count;
-  }
-  const int64_t wanted = job_.parameters.max_features;
-  uint32_t last = ~0u;
-  if (total > wanted) last = LastKeptOrder(absl::MakeConstSpan(runs.data(), levels), wanted);
-  for (int level = 0; level < levels; ++level) {
-    Workspace::Level& state = workspace_.levels[level];
-    state.points = KeepUpTo(At<uint64_t>(plan_.levels()[level].keys), state.candidates, last);
-    StartPoints(level);
-  }
-}
-
-void FrameRun::StartPoints(int level) {
-  const LevelPlan& l = plan_.levels()[level];
-  Workspace::Level& state = workspace_.levels[level];
-  if (state.points == 0) return;
-  uint64_t* const keys = At<uint64_t>(l.keys);
-  std::sort(keys, keys + state.points);
-  state.candidates = state.points;  // Gather() counts what the capacity cut away
-  state.points = std::min(state.points, l.max_points);
-  LevelPoint* const points = At<LevelPoint>(l.points);
-  for (int i = 0; i < state.points; ++i) {
-    points[i] = {static_cast<int16_t>(algo::RankKeyX(keys[i])),
-                 static_cast<int16_t>(algo::RankKeyY(keys[i])), algo::RankKeyResponse(keys[i]),
-                 -1.0f};
+// Adds the time until its end to a step's total.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::atomic<int64_t>* total_ns) : total_ns_(total_ns) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() {
+    total_ns_->fetch_add(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin_).count(),
+        std::memory_order_relaxed);
   }
 
-  int orient_tasks = 0;
-  if (plan_.orients()) orient_tasks = Chunks(state.points, kOrientChunk);
-  int smooth_tasks = 0;
-  if (plan_.descriptor_bytes() > 0) {
-    std::memset(At<uint8_t>(l.tile_marks), 0, static_cast<size_t>(l.tile_columns) * l.tile_rows);
-    for (int i = 0; i < state.points; ++i) MarkTiles(level, points[i].x, points[i].y);
-    smooth_tasks = CollectBlurRuns(level);
-  }
-  if (orient_tasks + smooth_tasks == 0) return;
-  state.pending.store(orient_tasks + smooth_tasks, std::memory_order_relaxed);
-  const auto end_of_task = [this, level] {
-    if (workspace_.levels[level].pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      StartDescriptors(level);
-    }
-  };
-  if (smooth_tasks > 0) {
-    const int runs = state.blur_runs;
-    for (int i = 0; i < smooth_tasks; ++i) {
-      const int begin = static_cast<int>(static_cast<int64_t>(runs) * i / smooth_tasks);
-      const int end = static_cast<int>(static_cast<int64_t>(runs) * (i + 1) / smooth_tasks);
-      Fork([this, level, begin, end, end_of_task] {
-        Smooth(level, begin, end);
-        end_of_task();
-      });
-    }
-  }
-  if (orient_tasks > 0) {
-    ForkChunks(state.points, kOrientChunk, [this, level, end_of_task](int begin, int end) {
-      Orient(level, begin, end);
-      end_of_task();
-    });
-  }
-}
+ private:
+  std::atomic<int64_t>* const total_ns_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
-void FrameRun::Orient(int level, int begin, int end) {
-  stages_.intensity_centroid_angles(
-      Image(level), At<LevelPoint>(plan_.levels()[level].points) + begin, end - begin);
-}
-
-void FrameRun::MarkTiles(int level, int x, int y) {
-  const LevelPlan& l = plan_.levels()[level];
-  uint8_t* const marks = At<uint8_t>(l.tile_marks);
-  constexpr int kReach = algo::kRBriefRadiusPx;
-  const int column_begin = std::max(x - kReach, 0) / kBlurTileWidthPx;
-  const int column_end = std::min(x + kReach, l.width_px - 1) / kBlurTileWidthPx;
-  const int row_begin = std::max(y - kReach, 0) / kBlurTileHeightPx;
-  const int row_end = std::min(y + kReach, l.height_px - 1) / kBlurTileHeightPx;
-  for (int column = column_begin; column <= column_end; ++column) {
-    std::memset(marks + static_cast<ptrdiff_t>(column) * l.tile_rows + row_begin, 1,
-                static_cast<size_t>(row_end - row_begin + 1));
-  }
-}
-
-int FrameRun::CollectBlurRuns(int level) {
-  const LevelPlan& l = plan_.levels()[level];
-  BlurRun* const runs = At<BlurRun>(l.blur_runs);
-  const int count = MakeBlurRuns(At<uint8_t>(l.tile_marks), l.tile_columns, l.tile_rows, runs);
-  workspace_.levels[level].blur_runs = count;
-  if (count == 0 || serial_) return std::min(count, 1);
-  int64_t tiles = 0;
-  for (int i = 0; i < count; ++i) tiles += runs[i].Tiles();
-  return static_cast<int>(std::clamp<int64_t>(DivUp<int64_t>(tiles, kBlurTilesPerTask), 1, count));
-}
-
-void FrameRun::Smooth(int level, int run_begin, int run_end) {
-  const LevelPlan& l = plan_.levels()[level];
-  const BlurRun* const runs = At<BlurRun>(l.blur_runs);
-  float* const scratch = reinterpret_cast<float*>(Scratch());
-  for (int i = run_begin; i < run_end; ++i) {
-    const Region region = {runs[i].column_begin * kBlurTileWidthPx,
-                           runs[i].row_begin * kBlurTileHeightPx,
-                           std::min(runs[i].column_end * kBlurTileWidthPx, l.width_px),
-                           std::min(runs[i].row_end * kBlurTileHeightPx, l.height_px)};
-    stages_.blur(Image(level), Blurred(level), region, scratch);
-  }
-}
-
-void FrameRun::StartDescriptors(int level) {
-  if (plan_.descriptor_bytes() == 0) return;
-  ForkChunks(workspace_.levels[level].points, kDescribeChunk,
-             [this, level](int begin, int end) { DescribePoints(level, begin, end); });
-}
-
-void FrameRun::DescribePoints(int level, int begin, int end) {
-  const LevelPlan& l = plan_.levels()[level];
-  stages_.describe_rbrief256(
-      Blurred(level), At<LevelPoint>(l.points) + begin, end - begin,
-      At<uint8_t>(l.descriptors) + static_cast<ptrdiff_t>(begin) * plan_.descriptor_bytes());
-}
-
-void FrameRun::Gather(Features* features) {
-  const int levels = plan_.detecting_levels();
-  const size_t capacity = static_cast<size_t>(plan_.spec().pipeline.select.capacity);
-  size_t found = 0;
-  for (int level = 0; level < levels; ++level) {
-    const Workspace::Level& state = workspace_.levels[level];
-    if (state.points > 0) found += static_cast<size_t>(state.candidates);
-  }
-  features->truncated = found > capacity;
-  features->Resize(std::min(found, capacity));
+// The levels in order make the answer, cut at the plan's capacity.
+void Gather(const FrameContext& frame, int levels, Features* features) {
+  const auto capacity = static_cast<size_t>(frame.pipeline.spec.pipeline.select.capacity);
+  const auto bytes = static_cast<size_t>(frame.pipeline.descriptor_bytes);
+  size_t ranked = 0;
+  for (int l = 0; l < levels; ++l) ranked += static_cast<size_t>(frame.level(l).ranked);
+  features->truncated = ranked > capacity;
+  features->Resize(std::min(ranked, capacity));
   size_t row = 0;
-  for (int level = 0; level < levels && row < features->count(); ++level) {
-    const LevelPlan& l = plan_.levels()[level];
-    const LevelPoint* const points = At<LevelPoint>(l.points);
-    const size_t count = std::min<size_t>(static_cast<size_t>(workspace_.levels[level].points),
-                                          features->count() - row);
+  for (int l = 0; l < levels && row < features->count(); ++l) {
+    const LevelGeometry& level = frame.pipeline.level(l);
+    const absl::Span<const LevelPoint> points = frame.level(l).points;
+    const size_t count = std::min(points.size(), features->count() - row);
     for (size_t i = 0; i < count; ++i) {
-      features->x[row + i] = static_cast<float>(points[i].x) * l.scale;
-      features->y[row + i] = static_cast<float>(points[i].y) * l.scale;
-      features->size[row + i] = l.patch_size_px;
+      features->x[row + i] = static_cast<float>(points[i].x) * level.scale;
+      features->y[row + i] = static_cast<float>(points[i].y) * level.scale;
+      features->size[row + i] = level.patch_size_px;
       features->angle_deg[row + i] = points[i].angle_deg;
       features->response[row + i] = points[i].response;
-      features->octave[row + i] = level;
+      features->octave[row + i] = l;
     }
-    if (plan_.descriptor_bytes() > 0 && count > 0) {
-      const size_t bytes = static_cast<size_t>(plan_.descriptor_bytes());
-      std::memcpy(features->descriptors.data() + row * bytes, At<uint8_t>(l.descriptors),
+    if (bytes > 0 && count > 0) {
+      std::memcpy(features->descriptors.data() + row * bytes, frame.level(l).descriptors,
                   count * bytes);
     }
     row += count;
   }
 }
 
-int FrameRun::Chunks(int count, int chunk) const {
-  if (serial_) return std::min(count, 1);
-  return DivUp(count, chunk);
+}  // namespace
+
+FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job)
+    : plan_(plan),
+      steps_(plan.steps().steps),
+      workspace_(workspace),
+      frame_(plan.ContextOf(workspace, job)),
+      serial_(plan.threads() == 1) {}
+
+absl::Status FrameRun::Run(Features* features, StageTimes* times) {
+  ORBSERVE_RETURN_IF_ERROR(BeginFrame(plan_.pipeline(), frame_.job, features));
+  frame_.cuts = plan_.pipeline().CutsFor(frame_.job.parameters);
+  for (std::atomic<int64_t>& total : workspace_.step_ns) {
+    total.store(0, std::memory_order_relaxed);
+  }
+  const GivenKeypoints* const given = frame_.job.given_keypoints.get();
+  ORBSERVE_RETURN_IF_ERROR(given != nullptr ? Describe(*given, features) : Detect(features));
+  if (phases_ == nullptr) return absl::OkStatus();
+  const auto add = [&](int step) {
+    times->Add(steps_[static_cast<size_t>(step)]->stages(),
+               workspace_.step_ns[static_cast<size_t>(step)].load(std::memory_order_relaxed));
+  };
+  add(plan_.steps().pyramid);
+  for (const Phase& phase : *phases_) {
+    for (const int step : phase.steps) add(step);
+  }
+  return absl::OkStatus();
 }
 
-ImageView FrameRun::Image(int level) const {
-  return level == 0 ? ImageView(job_.input->image) : ImageView(WritableImage(level));
+absl::Status FrameRun::Detect(Features* features) {
+  if (frame_.masked() && !plan_.AddMaskMemory(&workspace_)) {
+    return MakeError(ErrorReason::kOutOfMemory, "no memory for the pyramid of the mask");
+  }
+  const int levels = plan_.pipeline().pyramid.detecting_levels;
+  for (int l = 0; l < levels; ++l) {
+    Workspace::Level& level = frame_.level(l);
+    level.survivors = 0;
+    level.ranked = 0;
+    level.points = {};
+    level.descriptors = frame_.At(frame_.lists.descriptors, l);
+  }
+  RunPhases(plan_.steps().detection, levels);
+  Gather(frame_, levels, features);
+  return absl::OkStatus();
 }
 
-MutableImageView FrameRun::WritableImage(int level) const {
-  const LevelPlan& l = plan_.levels()[level];
-  return {At<uint8_t>(l.image), l.width_px, l.height_px, l.pitch_bytes};
+absl::Status FrameRun::Describe(const GivenKeypoints& given, Features* features) {
+  const CompiledPipeline& pipeline = plan_.pipeline();
+  ORBSERVE_RETURN_IF_ERROR(
+      PlaceGivenKeypoints(given, pipeline.spec, pipeline.level_count(), features));
+  if (plan_.steps().description.empty() || features->count() == 0) return absl::OkStatus();
+  const int levels = PlaceGivenPoints(frame_, *features);
+  RunPhases(plan_.steps().description, levels);
+  GatherGivenDescriptors(frame_, features);
+  return absl::OkStatus();
 }
 
-MutableImageView FrameRun::Mask(int level) const {
-  const LevelPlan& l = plan_.levels()[level];
-  return {workspace_.mask_memory.data() + l.mask, l.width_px, l.height_px, l.pitch_bytes};
+void FrameRun::RunPhases(const std::vector<Phase>& phases, int levels) {
+  phases_ = &phases;
+  levels_ = levels;
+  workspace_.pending_levels.store(levels, std::memory_order_relaxed);
+  if (serial_) {
+    for (int level = 0; level < levels; ++level) {
+      if (level > 0) MakeLevel(level);
+      Advance(level, 0);
+    }
+    return;
+  }
+  tbb::task_group tasks;
+  tasks_ = &tasks;
+  for (int level = 0; level < levels; ++level) {
+    if (level > 0) MakeLevel(level);
+    Advance(level, 0, /*fork_all=*/true);
+  }
+  tasks.wait();
 }
 
-MutableImageView FrameRun::Blurred(int level) const {
-  const LevelPlan& l = plan_.levels()[level];
-  return {At<uint8_t>(l.blurred), l.width_px, l.height_px, l.pitch_bytes};
+void FrameRun::MakeLevel(int level) {
+  const int pyramid = plan_.steps().pyramid;
+  const int tasks = Begin(pyramid, level);
+  if (serial_ || tasks == 1) {
+    for (int task = 0; task < tasks; ++task) RunTask(pyramid, level, task);
+    return;
+  }
+  // Isolated: while it waits here, this thread must not begin other work that the next level would
+  // have to wait for.
+  tbb::this_task_arena::isolate([&] {
+    tbb::parallel_for(
+        tbb::blocked_range<int>(0, tasks, 1),
+        [&](const tbb::blocked_range<int>& range) {
+          for (int task = range.begin(); task < range.end(); ++task) RunTask(pyramid, level, task);
+        },
+        tbb::simple_partitioner());
+  });
 }
 
-uint8_t* FrameRun::Scratch() const {
-  return plan_.Scratch(tbb::this_task_arena::current_thread_index());
+void FrameRun::Advance(int level, size_t phase, bool fork_all) {
+  const StepScope scope = level == kAllLevels ? StepScope::kFrame : StepScope::kLevel;
+  for (; phase < phases_->size(); ++phase, fork_all = false) {
+    if (ScopeOf(phase) != scope) {
+      if (scope == StepScope::kLevel) {
+        Join(phase);
+      } else {
+        Spread(phase);
+      }
+      return;
+    }
+    const std::vector<int>& steps = (*phases_)[phase].steps;
+    std::array<int, kMaxPhaseSteps> tasks{};
+    int total = 0;
+    for (size_t i = 0; i < steps.size(); ++i) total += tasks[i] = Begin(steps[i], level);
+    if (total == 0) continue;
+    if (serial_ || (total == 1 && !fork_all)) {
+      for (size_t i = 0; i < steps.size(); ++i) {
+        for (int task = 0; task < tasks[i]; ++task) RunTask(steps[i], level, task);
+      }
+      continue;
+    }
+    // This thread keeps the last task for itself, which saves a way through the scheduler.
+    Pending(level).store(total, std::memory_order_relaxed);
+    int left = fork_all ? total : total - 1;
+    int own_step = 0;
+    int own_task = 0;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      for (int task = 0; task < tasks[i]; ++task) {
+        const int step = steps[i];
+        if (left-- == 0) {
+          own_step = step;
+          own_task = task;
+          break;
+        }
+        tasks_->run([this, step, level, task, phase] {
+          RunTask(step, level, task);
+          if (EndTask(level)) Advance(level, phase + 1);
+        });
+      }
+    }
+    if (fork_all) return;
+    RunTask(own_step, level, own_task);
+    if (!EndTask(level)) return;
+  }
+}
+
+void FrameRun::Join(size_t phase) {
+  if (workspace_.pending_levels.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  workspace_.pending_levels.store(levels_, std::memory_order_relaxed);  // for a later phase
+  Advance(kAllLevels, phase);
+}
+
+void FrameRun::Spread(size_t phase) {
+  for (int level = 0; level < levels_; ++level) {
+    if (serial_ || level + 1 == levels_) {
+      Advance(level, phase);
+    } else {
+      tasks_->run([this, level, phase] { Advance(level, phase); });
+    }
+  }
+}
+
+bool FrameRun::EndTask(int level) {
+  return Pending(level).fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+int FrameRun::Begin(int step, int level) {
+  const auto i = static_cast<size_t>(step);
+  const Stopwatch stopwatch(&workspace_.step_ns[i]);
+  return steps_[i]->Begin(frame_, level);
+}
+
+void FrameRun::RunTask(int step, int level, int task) {
+  const auto i = static_cast<size_t>(step);
+  const Stopwatch stopwatch(&workspace_.step_ns[i]);
+  steps_[i]->Run(frame_, level, task);
 }
 
 }  // namespace orbserve::cpu

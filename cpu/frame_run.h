@@ -1,31 +1,36 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One frame's way through the stages, divided into tasks.
+// One frame's way through the steps of its plan.
 //
-//   level 0 ──┬─▶ corners, strips of rows ─▶ first cut ─▶ scores, chunks ─▶ cut ─┬─▶ angles, chunks
-//   ─┬─▶ descriptors
-//     resize  │                                                                  └─▶ smooth, tiles
-//     ──┘     in chunks
-//   level 1 ──┼─▶ ...   each level on its own, as soon as its pixels exist
-//     resize  │
-//   level 2 ──┴─▶ ...                                       at the end: gather the levels in order
+//   level 0 ─┬─▶ fast, strips ─▶ survivors ─▶ harris, chunks ─▶ rank ─┬─▶ angles, chunks ─┬─▶
+//   rbrief256
+//            │                                                        └─▶ gaussian, tiles ┘
+//     pyramid, on the frame's thread
+//            │
+//   level 1 ─┼─▶ ...   each level by itself, as soon as its pixels exist
+//            │
+//   level 2 ─┴─▶ ...                               at the end: the levels in order make the answer
 //
-// The last task of a step begins the next, so levels never wait for each other (but for the one
-// cut of Selection::kBest, which compares them). Tasks of one frame fill all threads; with several
-// frames a thread takes whole frames first and helps others when there are no more.
+// The steps of a plan are divided into phases (cpu/compile.h). The last task of a phase begins the
+// next one, so levels never wait for each other, except before a phase whose scope is the frame.
+// Tasks of one frame fill all threads; with several frames a thread takes whole frames first and
+// helps others when there are no more.
 
 #ifndef ORBSERVE_CPU_FRAME_RUN_H_
 #define ORBSERVE_CPU_FRAME_RUN_H_
 
-#include <cstdint>
-#include <utility>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "cpu/frame_context.h"
 #include "cpu/plan.h"
 #include "cpu/workspace.h"
 #include "features/backend.h"
-#include "features/image_view.h"
+#include "features/pipeline/stage.h"
 #include "features/types.h"
 #include "oneapi/tbb/task_group.h"
 
@@ -36,86 +41,46 @@ class FrameRun {
   // All must outlive the run. The calling thread is in the arena of the plan's threads.
   FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job);
 
-  // Fills `features`, which keeps its capacity. INVALID_ARGUMENT for parameters or keypoints out of
-  // range.
-  absl::Status Run(Features* features);
+  // Fills `features`, which keeps its capacity, and `times` with the processor time of each stage.
+  // INVALID_ARGUMENT for parameters or keypoints out of range.
+  absl::Status Run(Features* features, StageTimes* times);
 
  private:
-  // Points that one task describes: some 15 microseconds of work.
-  static constexpr int kDescribeChunk = 96;
-
-  // Given keypoints, see Run().
-  absl::Status Describe(const GivenKeypoints& given, Features* features);
-  void DescribeNearBorder(int level, const LevelPoint& point, uint8_t* descriptor);
-
   absl::Status Detect(Features* features);
+  absl::Status Describe(const GivenKeypoints& given, Features* features);
 
-  // The steps of a level. Each that says "last" is begun by the last task of the step before.
-  void MakeLevel(int level);               // resize from the level it is made of
-  void MakeMask(int level);                //
-  void StartCorners(int level);            // forks FindCorners
-  void FindCorners(int level, int strip);  // FAST, suppression, mask
-  void CutCandidates(int level);           // last: first cut; forks ScoreCandidates
-  void ScoreCandidates(int level, int begin, int end);
-  void CutLevel(int level);     // last: cut to the quota
-  void CutAllLevels();          // or, of the last level: over all levels
-  void StartPoints(int level);  // orders; forks Orient and Smooth
-  void Orient(int level, int begin, int end);
-  void Smooth(int level, int run_begin, int run_end);
-  void StartDescriptors(int level);  // last: forks
-  void DescribePoints(int level, int begin, int end);
-  void Gather(Features* features);  // all levels, in order
+  // Runs the pyramid and `phases` over the first `levels` levels, and waits for the end.
+  void RunPhases(const std::vector<Phase>& phases, int levels);
+  void MakeLevel(int level);
 
-  void MarkTiles(int level, int x, int y);
-  // Makes runs of the marked tiles; returns how many tasks they are to be divided into.
-  int CollectBlurRuns(int level);
+  // Goes through the phases of a level (or of the frame, for kAllLevels) from `phase` on, as far as
+  // this thread gets: it stops where other threads have tasks left, and before a phase of the other
+  // scope. With `fork_all` the thread runs no task of `phase` itself.
+  void Advance(int level, size_t phase, bool fork_all = false);
+  // Counts a level that has come to `phase`, one of the frame; the last begins it.
+  void Join(size_t phase);
+  // Begins `phase` on all levels after a phase of the frame.
+  void Spread(size_t phase);
+  // Ends the phase if that was its last task.
+  bool EndTask(int level);
 
-  // Runs `task` on any thread of the arena, at once when there is only one.
-  template <typename Task>
-  void Fork(Task&& task);
-  // Forks task(begin, end) for chunks of [0, count), `chunk` each; in one piece for one thread.
-  template <typename Task>
-  void ForkChunks(int count, int chunk, const Task& task);
-  int Chunks(int count, int chunk) const;
+  int Begin(int step, int level);
+  void RunTask(int step, int level, int task);
 
-  ImageView Image(int level) const;
-  MutableImageView WritableImage(int level) const;
-  MutableImageView Mask(int level) const;
-  MutableImageView Blurred(int level) const;
-  template <typename T>
-  T* At(size_t offset) const {
-    return reinterpret_cast<T*>(workspace_.memory.data() + offset);
+  StepScope ScopeOf(size_t phase) const { return (*phases_)[phase].scope; }
+  std::atomic<int>& Pending(int level) {
+    return level == kAllLevels ? workspace_.pending_tasks : frame_.level(level).pending;
   }
-  uint8_t* Scratch() const;
 
   const CpuPlan& plan_;
-  const Stages& stages_;
+  const std::vector<std::unique_ptr<Step>>& steps_;
   Workspace& workspace_;
-  const FrameJob& job_;
+  FrameContext frame_;
   const bool serial_;
+  const std::vector<Phase>* phases_ = nullptr;
+  int levels_ = 0;
   tbb::task_group* tasks_ = nullptr;  // null when serial
-  int32_t quotas_[kMaxLevels] = {};
 };
-
-template <typename Task>
-void FrameRun::Fork(Task&& task) {
-  if (serial_) {
-    task();
-  } else {
-    tasks_->run(std::forward<Task>(task));
-  }
-}
-
-template <typename Task>
-void FrameRun::ForkChunks(int count, int chunk, const Task& task) {
-  const int chunks = Chunks(count, chunk);
-  for (int i = 0; i < chunks; ++i) {
-    // Even chunks: no short one at the end.
-    const int begin = static_cast<int>(static_cast<int64_t>(count) * i / chunks);
-    const int end = static_cast<int>(static_cast<int64_t>(count) * (i + 1) / chunks);
-    Fork([task, begin, end] { task(begin, end); });
-  }
-}
 
 }  // namespace orbserve::cpu
 

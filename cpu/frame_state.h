@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "cpu/memory_count.h"
 #include "features/backend.h"
 #include "features/types.h"
 
@@ -40,7 +41,8 @@ class CpuFrameState final : public FrameState {
     features_ = features;
     owner_ = std::move(owner);
   }
-  // Lets go of the owner, whose control block keeps the pool alive in which this then lies.
+  // Drops the reference to the owner, whose control block would keep the pool alive in which this
+  // state then lies.
   void Forget() { owner_.reset(); }
 
  private:
@@ -49,11 +51,16 @@ class CpuFrameState final : public FrameState {
   std::weak_ptr<const void> owner_;
 };
 
-// What a frame's answer points to, used again for a later frame.
+// The object that owns a frame's answer, used again for a later frame.
 struct FrameResult {
+  explicit FrameResult(std::shared_ptr<MemoryCount> count) : counted(std::move(count)) {}
+
   Features features;
   CpuFrameState state;
+  CountedBytes counted;
 
+  // Brings the count of memory up to date, after `features` have grown.
+  void CountBytes() { counted.Set(HeldBytes()); }
   void OnGiveBack() { state.Forget(); }
   size_t HeldBytes() const { return features.HeldBytes(); }
 };

@@ -28,6 +28,12 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   // room for another of this size.
   absl::StatusOr<std::shared_ptr<InputSlot>> Lease(int width_px, int height_px, bool with_mask);
 
+  // Bytes of all slots, idle or leased.
+  int64_t held_bytes() const {
+    absl::MutexLock lock(&mutex_);
+    return held_bytes_;
+  }
+
  private:
   struct Slot final : InputSlot {
     AlignedBuffer memory;
@@ -38,7 +44,7 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
 
   const int64_t budget_bytes_;
   const std::shared_ptr<BlockPool> blocks_ = std::make_shared<BlockPool>();
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   Slots idle_ ABSL_GUARDED_BY(mutex_);   // least recently used first
   Slots nodes_ ABSL_GUARDED_BY(mutex_);  // empty list nodes of slots in use, so that giving back
                                          // does not allocate

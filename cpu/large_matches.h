@@ -26,7 +26,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
-#include "cpu/matcher.h"
+#include "cpu/match_descriptors.h"
 #include "oneapi/tbb/task_arena.h"
 
 namespace orbserve::cpu {

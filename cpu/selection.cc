@@ -16,8 +16,8 @@ constexpr uint32_t OrderOf(uint64_t key) { return static_cast<uint32_t>(key >> 3
 
 void ScoreHistogram::Clear() { std::memset(count, 0, sizeof(count)); }
 
-void ScoreHistogram::Add(const Candidate* candidates, int number) {
-  for (int i = 0; i < number; ++i) ++count[candidates[i].score & 255];
+void ScoreHistogram::Add(const Corner* corners, int number) {
+  for (int i = 0; i < number; ++i) ++count[corners[i].score & 255];
 }
 
 int64_t ScoreHistogram::Total() const {
@@ -36,22 +36,22 @@ int ScoreHistogram::CutFor(int wanted) const {
   return 0;
 }
 
-int KeepScores(const Candidate* candidates, int number, int lowest_score, Candidate* kept) {
+int KeepScores(const Corner* corners, int number, int lowest_score, Corner* kept) {
   int count = 0;
   for (int i = 0; i < number; ++i) {
-    const Candidate candidate = candidates[i];
-    kept[count] = candidate;
-    count += candidate.score >= lowest_score ? 1 : 0;
+    const Corner corner = corners[i];
+    kept[count] = corner;
+    count += corner.score >= lowest_score ? 1 : 0;
   }
   return count;
 }
 
-int KeepUnmasked(const ImageView& mask, Candidate* candidates, int number) {
+int KeepUnmasked(const ImageView& mask, Corner* corners, int number) {
   int count = 0;
   for (int i = 0; i < number; ++i) {
-    const Candidate candidate = candidates[i];
-    candidates[count] = candidate;
-    count += mask.Row(candidate.y)[candidate.x] != 0 ? 1 : 0;
+    const Corner corner = corners[i];
+    corners[count] = corner;
+    count += mask.Row(corner.y)[corner.x] != 0 ? 1 : 0;
   }
   return count;
 }

@@ -10,7 +10,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "cpu/stages.h"
+#include "cpu/corner.h"
+#include "features/image_view.h"
 
 namespace orbserve::cpu {
 
@@ -19,19 +20,19 @@ struct ScoreHistogram {
   int32_t count[256];
 
   void Clear();
-  void Add(const Candidate* candidates, int number);
+  void Add(const Corner* corners, int number);
   int64_t Total() const;
-  // The lowest score of the best `wanted` candidates: keep those with at least this score. 256
+  // The lowest score of the best `wanted` corners: keep those with at least this score. 256
   // (none) when `wanted` is 0, 0 (all) when there are no more than `wanted`.
   int CutFor(int wanted) const;
 };
 
-// Keeps the candidates with at least `lowest_score`, in their order. Returns their number.
-// `kept` may be `candidates` or lie before it.
-int KeepScores(const Candidate* candidates, int number, int lowest_score, Candidate* kept);
+// Keeps the corners with at least `lowest_score`, in their order. Returns their number.
+// `kept` may be `corners` or lie before it.
+int KeepScores(const Corner* corners, int number, int lowest_score, Corner* kept);
 
-// Keeps the candidates whose pixel of `mask` is not 0, in place, in their order.
-int KeepUnmasked(const ImageView& mask, Candidate* candidates, int number);
+// Keeps the corners whose pixel of `mask` is not 0, in place, in their order.
+int KeepUnmasked(const ImageView& mask, Corner* corners, int number);
 
 // Moves the best `wanted` of `keys` (features/algo/order.h: ascending = better first) and those
 // whose response equals the last one's to the front; returns their number.

@@ -29,6 +29,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cpu/steps/fast.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {
 namespace HWY_NAMESPACE {
@@ -258,9 +260,9 @@ HWY_INLINE void ScoreRow(const uint8_t* centre, const RingOffsets& offsets, int 
 }
 
 // Sweep 3: survivors of columns [begin, end) of the row between `above` and `below`.
-HWY_INLINE Candidate* Suppress(const uint8_t* above, const uint8_t* scores, const uint8_t* below,
-                               const uint8_t* corners, int begin, int end, int x_offset, int y,
-                               Candidate* out) {
+HWY_INLINE Corner* Suppress(const uint8_t* above, const uint8_t* scores, const uint8_t* below,
+                            const uint8_t* corners, int begin, int end, int x_offset, int y,
+                            Corner* out) {
   const D8 d;
   for (int i = 0; i < end; i += kLanes) {
     uint64_t bits = LoadBits(corners, i) & LowBits(std::min(end - i, kLanes)) & ~LowBits(begin - i);
@@ -289,7 +291,7 @@ HWY_INLINE Candidate* Suppress(const uint8_t* above, const uint8_t* scores, cons
 
 template <int kArcLength>
 int FastCornersOf(const ImageView& image, const Region& region, int threshold_grey,
-                  uint8_t* scratch, Candidate* out) {
+                  uint8_t* scratch, Corner* out) {
   // Pixels whose ring fits and which lie in the region or touch it.
   const int x_begin = std::max(3, region.x_begin - 1);
   const int x_end = std::min(image.width_px - 3, region.x_end + 1);
@@ -313,7 +315,7 @@ int FastCornersOf(const ImageView& image, const Region& region, int threshold_gr
   uint8_t* corners_below = corners_here + bit_bytes;
   std::memset(brighter, 0, 4 * bit_bytes);
 
-  Candidate* const out_begin = out;
+  Corner* const out_begin = out;
   for (int y = y_begin; y <= y_end; ++y) {
     // Row y is scored, row y - 1 suppressed. Row y_end does not exist: its scores are 0.
     std::memset(below, 0, static_cast<size_t>(count));
@@ -338,7 +340,7 @@ int FastCornersOf(const ImageView& image, const Region& region, int threshold_gr
 }
 
 int FastCorners(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
-                uint8_t* scratch, Candidate* out) {
+                uint8_t* scratch, Corner* out) {
   switch (arc_length) {
     case 9:
       return FastCornersOf<9>(image, region, threshold_grey, scratch, out);
@@ -360,8 +362,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-decltype(Stages::fast_corners) SimdFastCorners(int64_t target) {
-  ORBSERVE_SIMD_SELECT(FastCorners, target)
+FastKernel FastKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(FastCorners, ReferenceFast, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "cpu/simd/ops-inl.h"
+#include "cpu/steps/harris.h"
 #include "features/algo/corner.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -102,14 +103,14 @@ HWY_INLINE void SumGradients(const uint8_t* const* corner, ptrdiff_t pitch,
   }
 }
 
-void HarrisResponses(const ImageView& image, const Candidate* points, int count, float* responses) {
+void HarrisResponses(const ImageView& image, const Corner* corners, int count, float* responses) {
   for (int i = 0; i < count; i += kBlocks) {
     const uint8_t* corner[kBlocks];
     for (int k = 0; k < kBlocks; ++k) {
-      const Candidate& next = points[std::min(i + k + kPrefetchPoints, count - 1)];
+      const Corner& next = corners[std::min(i + k + kPrefetchPoints, count - 1)];
       PrefetchSquare(image, next.x, next.y, algo::kHarrisRadiusPx);
-      const Candidate& point = points[std::min(i + k, count - 1)];
-      corner[k] = image.Row(point.y - algo::kHarrisRadiusPx) + point.x - algo::kHarrisRadiusPx;
+      const Corner& at = corners[std::min(i + k, count - 1)];
+      corner[k] = image.Row(at.y - algo::kHarrisRadiusPx) + at.x - algo::kHarrisRadiusPx;
     }
     algo::GradientSums sums[kBlocks];
     SumGradients(corner, image.pitch_bytes, sums);
@@ -128,8 +129,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-decltype(Stages::harris_responses) SimdHarrisResponses(int64_t target) {
-  ORBSERVE_SIMD_SELECT(HarrisResponses, target)
+HarrisKernel HarrisKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(HarrisResponses, ReferenceHarris, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

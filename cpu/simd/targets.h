@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which Highway targets the stages are compiled for. Included before any Highway header. Targets
-// without a real fused multiply-add are left out, since the Gaussian needs it
+// Highway targets that the kernels of cpu/simd/ are compiled for. Included before any Highway
+// header. Targets without a real fused multiply-add are left out, since the Gaussian needs it
 // (docs/determinism.md); processors below AVX2 get the plain loops.
 
 #ifndef ORBSERVE_CPU_SIMD_TARGETS_H_
@@ -18,9 +18,6 @@
 #define HWY_DISABLED_TARGETS (~(HWY_AVX3_DL | HWY_AVX3 | HWY_AVX2 | HWY_SCALAR | HWY_EMU128))
 #endif
 
-#include <cstdint>
-
-#include "cpu/stages.h"
 #include "hwy/detect_targets.h"
 
 // Targets that have vectors of at least 16 bytes: all but Highway's fallbacks.
@@ -29,8 +26,8 @@
 // Whether the target being compiled is one of them.
 #define ORBSERVE_SIMD_TARGET_HAS_VECTORS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
-// Body of a function of `target` that returns the address of `function` as compiled for it, null
-// when it was not.
+// Body of a function that returns the address of `function` as compiled for `target`, the number of
+// a Highway target, or of `reference` where there is no such twin.
 #if HWY_TARGETS & HWY_AVX3_DL
 #define ORBSERVE_SIMD_CASE_AVX3_DL(function) \
   case HWY_AVX3_DL:                          \
@@ -73,28 +70,16 @@
 #else
 #define ORBSERVE_SIMD_CASE_NEON_BF16(function)
 #endif
-#define ORBSERVE_SIMD_SELECT(function, target)    \
-  switch (target) {                               \
-    ORBSERVE_SIMD_CASE_AVX3_DL(function)          \
-    ORBSERVE_SIMD_CASE_AVX3(function)             \
-    ORBSERVE_SIMD_CASE_AVX2(function)             \
-    ORBSERVE_SIMD_CASE_NEON(function)             \
-    ORBSERVE_SIMD_CASE_NEON_WITHOUT_AES(function) \
-    ORBSERVE_SIMD_CASE_NEON_BF16(function)        \
-    default:                                      \
-      return nullptr;                             \
+#define ORBSERVE_SIMD_SELECT(function, reference, target) \
+  switch (target) {                                       \
+    ORBSERVE_SIMD_CASE_AVX3_DL(function)                  \
+    ORBSERVE_SIMD_CASE_AVX3(function)                     \
+    ORBSERVE_SIMD_CASE_AVX2(function)                     \
+    ORBSERVE_SIMD_CASE_NEON(function)                     \
+    ORBSERVE_SIMD_CASE_NEON_WITHOUT_AES(function)         \
+    ORBSERVE_SIMD_CASE_NEON_BF16(function)                \
+    default:                                              \
+      return &reference;                                  \
   }
-
-namespace orbserve::cpu {
-
-// Each stage as compiled for `target` (HWY_AVX2, ...), null when it was not.
-decltype(Stages::resize_rows) SimdResizeRows(int64_t target);
-decltype(Stages::fast_corners) SimdFastCorners(int64_t target);
-decltype(Stages::harris_responses) SimdHarrisResponses(int64_t target);
-decltype(Stages::intensity_centroid_angles) SimdIntensityCentroidAngles(int64_t target);
-decltype(Stages::blur) SimdBlur(int64_t target);
-decltype(Stages::describe_rbrief256) SimdDescribeRBrief256(int64_t target);
-
-}  // namespace orbserve::cpu
 
 #endif  // ORBSERVE_CPU_SIMD_TARGETS_H_

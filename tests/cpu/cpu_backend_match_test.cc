@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "cpu/matcher.h"
+#include "cpu/match_descriptors.h"
 #include "features/errors.h"
 #include "gtest/gtest.h"
 #include "tests/cpu/cpu_backend_support.h"
@@ -114,7 +114,7 @@ TEST(CpuMatchTest, LargeMatchesHaveTheSameAnswerBesideFrames) {
   const auto query_state = *backend->ImportState(query);
   const auto train_state = *backend->ImportState(train);
   const MatchOptions options = {.k = 1, .cross_check = true};
-  const Matches expected = MatchDescriptors(SimdMatcher(), *query, *train, options);
+  const Matches expected = MatchDescriptors(SimdMatchKernels(), *query, *train, options);
   ASSERT_GT(expected.count(), 100u);
   const TestImage image = SceneImage(320, 240, 31);
   const auto plan = backend->MakePlan({320, 240, {}});

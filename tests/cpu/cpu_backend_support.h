@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cpu/cpu_backend.h"
-#include "cpu/stages.h"
+#include "cpu/kernel_target.h"
 #include "gtest/gtest.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/image_makers.h"
@@ -40,9 +40,9 @@ inline std::shared_ptr<const Features> Compute(FeatureBackend& backend,
 inline std::vector<std::unique_ptr<FeatureBackend>> AllBackends() {
   std::vector<std::unique_ptr<FeatureBackend>> backends;
   backends.push_back(Backend({.threads = 1, .reference = true}));
-  for (const Stages* stages : AllSimdStages()) {
+  for (const KernelTarget& target : SimdTargets()) {
     for (const int threads : {1, 2, 7}) {
-      backends.push_back(Backend({.threads = threads, .simd_target = stages->name}));
+      backends.push_back(Backend({.threads = threads, .simd_target = target.name}));
     }
   }
   return backends;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Answers of OpenCV 4.6.0, kept as files, against the CPU backend and its stages: those of
+// Answers of OpenCV 4.6.0, kept as files, against the CPU backend and its FAST kernels: those of
 // tests/data/orb-golden/, which are always there, and those of a folder of test images, if any.
 
 #include <gtest/gtest.h>
@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "cpu/cpu_backend.h"
-#include "cpu/stages.h"
+#include "cpu/kernel_target.h"
+#include "cpu/steps/fast.h"
+#include "features/pipeline/capacity.h"
 #include "tests/cpu/golden_cases.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
@@ -38,26 +40,26 @@ std::string ImageOf(const std::string& csv, const std::string& marker) {
   return csv.substr(0, csv.rfind(marker)) + ".png";
 }
 
-std::vector<GoldenCorner> CornersOf(const Stages& stages, const TestImage& image, int arc_length,
-                                    int threshold) {
+std::vector<GoldenCorner> CornersOf(const KernelTarget& target, const TestImage& image,
+                                    int arc_length, int threshold) {
   const Region region = {3, 3, image.width_px() - 3, image.height_px() - 3};
   std::vector<uint8_t> scratch(static_cast<size_t>(FastScratchBytes(region)) + 64);
   uint8_t* const aligned = reinterpret_cast<uint8_t*>(
       RoundUp<uintptr_t>(reinterpret_cast<uintptr_t>(scratch.data()), 64));
-  std::vector<Candidate> candidates(static_cast<size_t>(MaxCandidates(region)) + 64);
+  std::vector<Corner> found(static_cast<size_t>(MaxCorners(region) + kCornerSlack));
   const int count =
-      stages.fast_corners(image.view(), region, arc_length, threshold, aligned, candidates.data());
+      FastKernelFor(target)(image.view(), region, arc_length, threshold, aligned, found.data());
   std::vector<GoldenCorner> corners;
   for (int i = 0; i < count; ++i) {
-    const Candidate& c = candidates[static_cast<size_t>(i)];
+    const Corner& c = found[static_cast<size_t>(i)];
     corners.push_back({c.x, c.y, c.score});
   }
   return corners;
 }
 
-std::vector<const Stages*> EveryStages() {
-  std::vector<const Stages*> all = AllSimdStages();
-  all.push_back(&ReferenceStages());
+std::vector<KernelTarget> EveryTarget() {
+  std::vector<KernelTarget> all = SimdTargets();
+  all.push_back(ReferenceTarget());
   return all;
 }
 
@@ -94,8 +96,8 @@ TEST(GoldenFastTest, CornersAndScoresAreThoseOfOpenCv) {
     const std::vector<GoldenCorner> expected =
         testing::ReadCornerCsv(kFolder + "/" + name + ".fast20.csv");
     ASSERT_GT(expected.size(), 0u) << name;
-    for (const Stages* stages : EveryStages()) {
-      EXPECT_EQ(CornersOf(*stages, image, 9, 20), expected) << name << " " << stages->name;
+    for (const KernelTarget& target : EveryTarget()) {
+      EXPECT_EQ(CornersOf(target, image, 9, 20), expected) << name << " " << target.name;
     }
   }
 }
@@ -126,8 +128,8 @@ TEST(GoldenFastTest, PhotographsAsWell) {
   for (const std::string& file : FilesEndingIn(kMoreFolder, ".fast20.csv")) {
     const TestImage image = ReadGreyPng(ImageOf(file, ".fast20"));
     const std::vector<GoldenCorner> expected = testing::ReadCornerCsv(file);
-    for (const Stages* stages : EveryStages()) {
-      EXPECT_EQ(CornersOf(*stages, image, 9, 20), expected) << file << " " << stages->name;
+    for (const KernelTarget& target : EveryTarget()) {
+      EXPECT_EQ(CornersOf(target, image, 9, 20), expected) << file << " " << target.name;
       ++compared;
     }
   }
@@ -142,9 +144,9 @@ TEST(FastCornersTest, EqualsTheOracleForEveryArcLength) {
       for (const int threshold : {1, 20, 90}) {
         const std::vector<GoldenCorner> expected =
             testing::OracleCorners(image.view(), arc_length, threshold);
-        for (const Stages* stages : EveryStages()) {
-          EXPECT_EQ(CornersOf(*stages, image, arc_length, threshold), expected)
-              << stages->name << " arc " << arc_length << " threshold " << threshold;
+        for (const KernelTarget& target : EveryTarget()) {
+          EXPECT_EQ(CornersOf(target, image, arc_length, threshold), expected)
+              << target.name << " arc " << arc_length << " threshold " << threshold;
         }
       }
     }

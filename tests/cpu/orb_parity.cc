@@ -32,7 +32,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/stages.h"
+#include "cpu/kernel_target.h"
 #include "features/backend.h"
 #include "tests/cpu/opencv_orb.h"
 #include "tests/support/backend_runner.h"
@@ -210,9 +210,9 @@ std::vector<Variant> MakeVariants() {
     variants.push_back({absl::StrCat(name, " x ", options.threads), *std::move(backend)});
   };
   add({.threads = 1, .reference = true}, "reference");
-  for (const cpu::Stages* stages : cpu::AllSimdStages()) {
+  for (const cpu::KernelTarget& target : cpu::SimdTargets()) {
     for (const int threads : {1, 2, 7}) {
-      add({.threads = threads, .simd_target = stages->name}, std::string(stages->name));
+      add({.threads = threads, .simd_target = target.name}, std::string(target.name));
     }
   }
   return variants;

@@ -19,19 +19,19 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<Candidate> Scored(const std::vector<int>& scores) {
-  std::vector<Candidate> candidates;
+std::vector<Corner> Scored(const std::vector<int>& scores) {
+  std::vector<Corner> corners;
   for (const int score : scores) {
-    candidates.push_back({static_cast<int16_t>(candidates.size()), 0, static_cast<int16_t>(score)});
+    corners.push_back({static_cast<int16_t>(corners.size()), 0, static_cast<int16_t>(score)});
   }
-  return candidates;
+  return corners;
 }
 
 int CutOf(const std::vector<int>& scores, int wanted) {
-  const std::vector<Candidate> candidates = Scored(scores);
+  const std::vector<Corner> corners = Scored(scores);
   ScoreHistogram histogram;
   histogram.Clear();
-  histogram.Add(candidates.data(), static_cast<int>(candidates.size()));
+  histogram.Add(corners.data(), static_cast<int>(corners.size()));
   return histogram.CutFor(wanted);
 }
 
@@ -46,11 +46,11 @@ TEST(ScoreHistogramTest, KeepsNoneWhenNoneIsWanted) { EXPECT_EQ(CutOf({10, 254},
 TEST(ScoreHistogramTest, EmptyKeepsAll) { EXPECT_EQ(CutOf({}, 5), 0); }
 
 TEST(KeepScoresTest, KeepsTiesAndOrder) {
-  std::vector<Candidate> candidates = Scored({10, 30, 20, 30, 5, 20});
-  const int kept = KeepScores(candidates.data(), 6, 20, candidates.data());
+  std::vector<Corner> corners = Scored({10, 30, 20, 30, 5, 20});
+  const int kept = KeepScores(corners.data(), 6, 20, corners.data());
   ASSERT_EQ(kept, 4);
   std::vector<int> columns;
-  for (int i = 0; i < kept; ++i) columns.push_back(candidates[static_cast<size_t>(i)].x);
+  for (int i = 0; i < kept; ++i) columns.push_back(corners[static_cast<size_t>(i)].x);
   EXPECT_THAT(columns, ElementsAre(1, 2, 3, 5));
 }
 
@@ -58,10 +58,10 @@ TEST(KeepUnmaskedTest, AnyValueButZeroKeeps) {
   testing::TestImage mask(4, 1);
   mask.At(1, 0) = 1;
   mask.At(3, 0) = 255;
-  std::vector<Candidate> candidates = Scored({9, 9, 9, 9});
-  ASSERT_EQ(KeepUnmasked(mask.view(), candidates.data(), 4), 2);
-  EXPECT_EQ(candidates[0].x, 1);
-  EXPECT_EQ(candidates[1].x, 3);
+  std::vector<Corner> corners = Scored({9, 9, 9, 9});
+  ASSERT_EQ(KeepUnmasked(mask.view(), corners.data(), 4), 2);
+  EXPECT_EQ(corners[0].x, 1);
+  EXPECT_EQ(corners[1].x, 3);
 }
 
 // Oracle: sort everything, walk over the ties.

@@ -10,7 +10,7 @@
 // strip narrow enough for the first-level cache.
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/simd/blur_simd.cc"
+#define HWY_TARGET_INCLUDE "cpu/simd/gaussian_simd.cc"
 #include "cpu/simd/targets.h"
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
@@ -22,6 +22,7 @@
 #include <cstring>
 
 #include "cpu/simd/ops-inl.h"
+#include "cpu/steps/gaussian.h"
 #include "features/algo/gaussian.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"
@@ -52,7 +53,7 @@ constexpr int kPlanePx = kStripPx / kPlanes + kLanes;
 constexpr int kPrefetchRows = 6;  // ahead: rows of a strip lie on different pages, which hardware
                                   // does not foresee
 
-struct Workspace {
+struct StripRows {
   alignas(64) float planes[kPlanes][kPlanePx];
   alignas(64) float rows[kRingRows][kStripPx];  // by block, plane, lane
 };
@@ -60,7 +61,7 @@ struct Workspace {
 // Pixels [x - kLeadPx, ...) of a row into planes, blocks + 1 blocks of them; mirrored at the
 // image's ends where a tap will look there.
 HWY_INLINE void SplitRow(const uint8_t* row, int width, int x, int end, int blocks,
-                         Workspace* work) {
+                         StripRows* work) {
   const DF df;
   const DI32 di;
   const DU32 du;
@@ -91,7 +92,7 @@ HWY_INLINE void SplitRow(const uint8_t* row, int width, int x, int end, int bloc
 }
 
 // Row results of `blocks` blocks from the planes.
-HWY_INLINE void FilterRow(const Workspace& work, int blocks, float* out) {
+HWY_INLINE void FilterRow(const StripRows& work, int blocks, float* out) {
   const DF d;
   const VF tap[kRadius + 1] = {hn::Set(d, algo::GaussianTap(0)), hn::Set(d, algo::GaussianTap(1)),
                                hn::Set(d, algo::GaussianTap(2)), hn::Set(d, algo::GaussianTap(3))};
@@ -117,7 +118,7 @@ HWY_INLINE void FilterRow(const Workspace& work, int blocks, float* out) {
 }
 
 // Grey levels of one block from seven rows of results. No result leaves [0, 255]: all operations
-// are monotonous, and seven rows of 255 give 255 (tests/cpu/simd_stages_test.cc).
+// are monotonous, and seven rows of 255 give 255 (tests/cpu/simd_kernels_test.cc).
 HWY_INLINE hn::Vec<D8> FilterColumn(const float* const (&row)[kTaps], int block) {
   const DF d;
   const VF tap[kRadius + 1] = {hn::Set(d, algo::GaussianTap(0)), hn::Set(d, algo::GaussianTap(1)),
@@ -150,8 +151,8 @@ HWY_INLINE void PrefetchRows(const ImageView& src, const MutableImageView& dst, 
   }
 }
 
-void BlurStrip(const ImageView& src, const MutableImageView& dst, int x, int end, int y_begin,
-               int y_end, Workspace* work) {
+void SmoothStrip(const ImageView& src, const MutableImageView& dst, int x, int end, int y_begin,
+                 int y_end, StripRows* work) {
   const D8 d8;
   const int blocks = DivUp(end - x, kBlockPx);
   const int whole_blocks = (end - x) / kBlockPx;
@@ -178,12 +179,12 @@ void BlurStrip(const ImageView& src, const MutableImageView& dst, int x, int end
   }
 }
 
-void Blur(const ImageView& src, const MutableImageView& dst, const Region& region,
-          float* /*scratch*/) {
-  Workspace work;
+void Smooth(const ImageView& src, const MutableImageView& dst, const Region& region,
+            float* /*scratch*/) {
+  StripRows work;
   for (int x = region.x_begin; x < region.x_end; x += kStripPx) {
-    BlurStrip(src, dst, x, std::min(x + kStripPx, region.x_end), region.y_begin, region.y_end,
-              &work);
+    SmoothStrip(src, dst, x, std::min(x + kStripPx, region.x_end), region.y_begin, region.y_end,
+                &work);
   }
 }
 
@@ -196,7 +197,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-decltype(Stages::blur) SimdBlur(int64_t target) { ORBSERVE_SIMD_SELECT(Blur, target) }
+GaussianKernel GaussianKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(Smooth, ReferenceGaussian, target.simd_target)
+}
 
 }  // namespace orbserve::cpu
 #endif  // HWY_ONCE

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The SIMD stages of every target against the plain loops: equality of bits. Images are allocated
+// The SIMD kernels of every target against the plain loops: equality of bits. Images are allocated
 // with no more around their pixels than the contract allows to be read, so that a sanitizer sees
 // any access beyond.
 
@@ -15,20 +15,27 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cpu/stages.h"
+#include "cpu/corner.h"
+#include "cpu/kernel_target.h"
+#include "cpu/level_point.h"
+#include "cpu/steps/fast.h"
+#include "cpu/steps/gaussian.h"
+#include "cpu/steps/harris.h"
+#include "cpu/steps/intensity_centroid.h"
+#include "cpu/steps/pyramid.h"
+#include "cpu/steps/rbrief256.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
+#include "features/pipeline/capacity.h"
+#include "features/pipeline/geometry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::cpu {
 
-void PrintTo(const Candidate& c, std::ostream* os) {
+void PrintTo(const Corner& c, std::ostream* os) {
   *os << "(" << c.x << ", " << c.y << "; " << c.score << ")";
-}
-bool operator==(const Candidate& a, const Candidate& b) {
-  return a.x == b.x && a.y == b.y && a.score == b.score;
 }
 
 namespace {
@@ -153,37 +160,33 @@ std::string Difference(const ImageView& expected, const ImageView& actual, const
   return "";
 }
 
-class SimdStagesTest : public testing::TestWithParam<const Stages*> {
+class SimdKernelsTest : public testing::TestWithParam<KernelTarget> {
  protected:
-  const Stages& simd() const { return *GetParam(); }
-  const Stages& reference() const { return ReferenceStages(); }
+  const KernelTarget& simd() const { return GetParam(); }
 };
 
-ResizeAxis MakeAxis(int source, int destination) {
-  ResizeAxis axis;
+std::vector<algo::ResizeTap> TapsOf(int source, int destination) {
+  std::vector<algo::ResizeTap> taps;
   for (int i = 0; i < destination; ++i) {
-    const algo::ResizeTap tap = algo::ResizeTapOf(source, destination, i);
-    axis.first.push_back(tap.first);
-    axis.weight.push_back(static_cast<uint16_t>(tap.weight));
+    taps.push_back(algo::ResizeTapOf(source, destination, i));
   }
-  FinishResizeAxis(&axis);
-  return axis;
+  return taps;
 }
 
-std::vector<uint8_t> Resize(const Stages& stages, const ImageView& src, Size to, int row_begin,
+std::vector<uint8_t> Resize(ResizeKernel kernel, const ImageView& src, Size to, int row_begin,
                             int row_end) {
-  const ResizeAxis x_axis = MakeAxis(src.width_px, to.width);
-  const ResizeAxis y_axis = MakeAxis(src.height_px, to.height);
+  const std::vector<algo::ResizeTap> x_taps = TapsOf(src.width_px, to.width);
+  const std::vector<algo::ResizeTap> y_taps = TapsOf(src.height_px, to.height);
   TestImage dst(to.width, to.height);
-  Scratch<uint16_t> scratch(2 * RoundUp(to.width, 64) + 64);
-  stages.resize_rows(src, dst.view(), x_axis, y_axis, row_begin, row_end, scratch.data());
+  Scratch<uint16_t> scratch(static_cast<int64_t>(ResizeScratchBytes(to.width) / sizeof(uint16_t)));
+  kernel(src, dst.view(), ResizeAxis::Of(x_taps), y_taps, row_begin, row_end, scratch.data());
   // Padding and rows outside the range are part of the comparison: they must not be written.
   const uint8_t* begin = dst.view().data - kImagePaddingBytes;
   const uint8_t* end = dst.view().Row(to.height - 1) + to.width + kImagePaddingBytes;
   return {begin, end};
 }
 
-TEST_P(SimdStagesTest, ResizedRowsEqualTheReference) {
+TEST_P(SimdKernelsTest, ResizedRowsEqualTheReference) {
   for (const Size size : kSizes) {
     TestImage src(size.width, size.height);
     for (const Content content : kContents) {
@@ -194,8 +197,8 @@ TEST_P(SimdStagesTest, ResizedRowsEqualTheReference) {
         const int middle = to.height / 2;
         for (const auto& [begin, end] :
              {std::pair(0, to.height), std::pair(middle, to.height), std::pair(0, middle)}) {
-          ASSERT_EQ(Resize(reference(), src.view(), to, begin, end),
-                    Resize(simd(), src.view(), to, begin, end))
+          ASSERT_EQ(Resize(ReferenceResize, src.view(), to, begin, end),
+                    Resize(ResizeKernelFor(simd()), src.view(), to, begin, end))
               << size.width << "x" << size.height << " to " << to.width << "x" << to.height
               << ", content " << static_cast<int>(content) << ", rows " << begin << ".." << end;
         }
@@ -204,17 +207,16 @@ TEST_P(SimdStagesTest, ResizedRowsEqualTheReference) {
   }
 }
 
-std::vector<Candidate> Corners(const Stages& stages, const ImageView& image, const Region& region,
-                               int arc_length, int threshold) {
-  std::vector<Candidate> out(static_cast<size_t>(MaxCandidates(region)) + 64);
+std::vector<Corner> Corners(FastKernel kernel, const ImageView& image, const Region& region,
+                            int arc_length, int threshold) {
+  std::vector<Corner> out(static_cast<size_t>(MaxCorners(region) + kCornerSlack));
   Scratch<uint8_t> scratch(FastScratchBytes(region));
-  const int count =
-      stages.fast_corners(image, region, arc_length, threshold, scratch.data(), out.data());
+  const int count = kernel(image, region, arc_length, threshold, scratch.data(), out.data());
   out.resize(static_cast<size_t>(count));
   return out;
 }
 
-TEST_P(SimdStagesTest, CornersEqualTheReferenceInOrderAndScore) {
+TEST_P(SimdKernelsTest, CornersEqualTheReferenceInOrderAndScore) {
   size_t corners = 0;
   for (const Size size : kSizes) {
     TestImage image(size.width, size.height);
@@ -223,9 +225,11 @@ TEST_P(SimdStagesTest, CornersEqualTheReferenceInOrderAndScore) {
       for (const Region& region : RegionsOf(size)) {
         for (const int arc_length : {9, 10, 11, 12}) {
           for (const int threshold : {1, 7, 20, 100, 253, 254}) {
-            const auto expected = Corners(reference(), image.view(), region, arc_length, threshold);
+            const auto expected =
+                Corners(ReferenceFast, image.view(), region, arc_length, threshold);
             corners += expected.size();
-            ASSERT_EQ(expected, Corners(simd(), image.view(), region, arc_length, threshold))
+            ASSERT_EQ(expected,
+                      Corners(FastKernelFor(simd()), image.view(), region, arc_length, threshold))
                 << size.width << "x" << size.height << ", content " << static_cast<int>(content)
                 << ", arc " << arc_length << ", threshold " << threshold << ", region "
                 << region.x_begin << "," << region.y_begin << ".." << region.x_end << ","
@@ -238,16 +242,18 @@ TEST_P(SimdStagesTest, CornersEqualTheReferenceInOrderAndScore) {
   EXPECT_GT(corners, 10'000u);  // the contents do have corners to disagree on
 }
 
-TEST_P(SimdStagesTest, CornersOfPartsAreThoseOfTheWhole) {
+TEST_P(SimdKernelsTest, CornersOfPartsAreThoseOfTheWhole) {
   TestImage image(300, 200);
   Fill(Content::kSmooth, kSeed, image.view());
-  const std::vector<Candidate> whole = Corners(simd(), image.view(), {0, 0, 300, 200}, 9, 5);
+  const std::vector<Corner> whole =
+      Corners(FastKernelFor(simd()), image.view(), {0, 0, 300, 200}, 9, 5);
   ASSERT_FALSE(whole.empty());
-  std::vector<Candidate> parts;
+  std::vector<Corner> parts;
   for (int y = 0; y < 200; y += 23) {
     for (int x = 0; x < 300; x += 77) {
       const Region region = {x, y, std::min(x + 77, 300), std::min(y + 23, 200)};
-      for (const Candidate& c : Corners(simd(), image.view(), region, 9, 5)) parts.push_back(c);
+      for (const Corner& c : Corners(FastKernelFor(simd()), image.view(), region, 9, 5))
+        parts.push_back(c);
     }
   }
   EXPECT_THAT(parts, testing::UnorderedElementsAreArray(whole));
@@ -278,20 +284,20 @@ std::vector<LevelPoint> PointsOf(const ImageView& image, int border) {
   return points;
 }
 
-TEST_P(SimdStagesTest, HarrisResponsesEqualTheReference) {
+TEST_P(SimdKernelsTest, HarrisResponsesEqualTheReference) {
   for (const Size size : {Size{11, 11}, {40, 12}, {65, 30}, {300, 200}}) {
     TestImage image(size.width, size.height);
     for (const Content content : kContents) {
       Fill(content, kSeed + 2, image.view());
-      std::vector<Candidate> points;
+      std::vector<Corner> points;
       for (const LevelPoint& p : PointsOf(image.view(), 5)) points.push_back({p.x, p.y, 1});
       ASSERT_FALSE(points.empty());
       for (int count : {1, 2, 3, 4, 5, static_cast<int>(points.size())}) {
         count = std::min(count, static_cast<int>(points.size()));
         std::vector<float> expected(static_cast<size_t>(count));
         std::vector<float> actual(expected.size());
-        reference().harris_responses(image.view(), points.data(), count, expected.data());
-        simd().harris_responses(image.view(), points.data(), count, actual.data());
+        ReferenceHarris(image.view(), points.data(), count, expected.data());
+        HarrisKernelFor(simd())(image.view(), points.data(), count, actual.data());
         ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
             << "content " << static_cast<int>(content) << ", " << count << " points";
       }
@@ -299,7 +305,7 @@ TEST_P(SimdStagesTest, HarrisResponsesEqualTheReference) {
   }
 }
 
-TEST_P(SimdStagesTest, AnglesEqualTheReference) {
+TEST_P(SimdKernelsTest, AnglesEqualTheReference) {
   for (const Size size : {Size{33, 33}, {65, 40}, {300, 200}}) {
     TestImage image(size.width, size.height);
     for (const Content content : kContents) {
@@ -308,8 +314,8 @@ TEST_P(SimdStagesTest, AnglesEqualTheReference) {
       std::vector<LevelPoint> actual = expected;
       const int count = static_cast<int>(expected.size());
       ASSERT_GT(count, 0);
-      reference().intensity_centroid_angles(image.view(), expected.data(), count);
-      simd().intensity_centroid_angles(image.view(), actual.data(), count);
+      ReferenceIntensityCentroid(image.view(), expected.data(), count);
+      IntensityCentroidKernelFor(simd())(image.view(), actual.data(), count);
       ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(LevelPoint)),
                 0)
           << size.width << "x" << size.height << ", content " << static_cast<int>(content);
@@ -317,7 +323,7 @@ TEST_P(SimdStagesTest, AnglesEqualTheReference) {
   }
 }
 
-TEST_P(SimdStagesTest, BlurredPixelsEqualTheReferenceAndNothingElseIsWritten) {
+TEST_P(SimdKernelsTest, SmoothedPixelsEqualTheReferenceAndNothingElseIsWritten) {
   for (const Size size : kSizes) {
     TestImage image(size.width, size.height);
     for (const Content content : kContents) {
@@ -325,9 +331,9 @@ TEST_P(SimdStagesTest, BlurredPixelsEqualTheReferenceAndNothingElseIsWritten) {
       for (const Region& region : RegionsOf(size)) {
         TestImage expected(size.width, size.height);
         TestImage actual(size.width, size.height);
-        Scratch<float> scratch(BlurScratchFloats(region));
-        reference().blur(image.view(), expected.view(), region, scratch.data());
-        simd().blur(image.view(), actual.view(), region, scratch.data());
+        Scratch<float> scratch(GaussianScratchFloats(region));
+        ReferenceGaussian(image.view(), expected.view(), region, scratch.data());
+        GaussianKernelFor(simd())(image.view(), actual.view(), region, scratch.data());
         ASSERT_EQ(Difference(expected.view(), actual.view(), {0, 0, size.width, size.height}), "")
             << size.width << "x" << size.height << ", content " << static_cast<int>(content)
             << ", region " << region.x_begin << "," << region.y_begin << ".." << region.x_end << ","
@@ -337,20 +343,20 @@ TEST_P(SimdStagesTest, BlurredPixelsEqualTheReferenceAndNothingElseIsWritten) {
   }
 }
 
-TEST_P(SimdStagesTest, BlurredStripsWiderThanTheCacheStripEqualTheReference) {
+TEST_P(SimdKernelsTest, SmoothedStripsWiderThanTheCacheStripEqualTheReference) {
   TestImage image(1100, 20);
   Fill(Content::kNoise, kSeed + 5, image.view());
   for (const Region region : {Region{0, 0, 1100, 20}, Region{3, 2, 1097, 19}}) {
     TestImage expected(1100, 20);
     TestImage actual(1100, 20);
-    Scratch<float> scratch(BlurScratchFloats(region));
-    reference().blur(image.view(), expected.view(), region, scratch.data());
-    simd().blur(image.view(), actual.view(), region, scratch.data());
+    Scratch<float> scratch(GaussianScratchFloats(region));
+    ReferenceGaussian(image.view(), expected.view(), region, scratch.data());
+    GaussianKernelFor(simd())(image.view(), actual.view(), region, scratch.data());
     EXPECT_EQ(Difference(expected.view(), actual.view(), {0, 0, 1100, 20}), "");
   }
 }
 
-TEST_P(SimdStagesTest, DescriptorsEqualTheReference) {
+TEST_P(SimdKernelsTest, DescriptorsEqualTheReference) {
   for (const Size size : {Size{45, 45}, {64, 50}, {300, 200}}) {
     TestImage image(size.width, size.height);
     for (const Content content : kContents) {
@@ -360,32 +366,45 @@ TEST_P(SimdStagesTest, DescriptorsEqualTheReference) {
       ASSERT_GT(count, 0);
       std::vector<uint8_t> expected(points.size() * 32);
       std::vector<uint8_t> actual(expected.size());
-      reference().describe_rbrief256(image.view(), points.data(), count, expected.data());
-      simd().describe_rbrief256(image.view(), points.data(), count, actual.data());
+      ReferenceRBrief256(image.view(), points.data(), count, expected.data());
+      RBrief256KernelFor(simd())(image.view(), points.data(), count, actual.data());
       ASSERT_EQ(expected, actual) << size.width << "x" << size.height << ", content "
                                   << static_cast<int>(content);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTargets, SimdStagesTest, testing::ValuesIn(AllSimdStages()),
-                         [](const testing::TestParamInfo<const Stages*>& target) {
-                           return std::string(target.param->name);
+INSTANTIATE_TEST_SUITE_P(AllTargets, SimdKernelsTest, testing::ValuesIn(SimdTargets()),
+                         [](const testing::TestParamInfo<KernelTarget>& target) {
+                           return std::string(target.param.name);
                          });
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SimdStagesTest);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SimdKernelsTest);
 
-TEST(SimdStagesTableTest, TheFirstTableIsTheOneUsedAndAllAreComplete) {
-  const std::vector<const Stages*> all = AllSimdStages();
-  EXPECT_EQ(&SimdStages(), all.empty() ? &ReferenceStages() : all.front());
-  for (const Stages* stages : all) {
-    SCOPED_TRACE(std::string(stages->name));
-    EXPECT_NE(stages->resize_rows, nullptr);
-    EXPECT_NE(stages->fast_corners, nullptr);
-    EXPECT_NE(stages->harris_responses, nullptr);
-    EXPECT_NE(stages->intensity_centroid_angles, nullptr);
-    EXPECT_NE(stages->blur, nullptr);
-    EXPECT_NE(stages->describe_rbrief256, nullptr);
+TEST(KernelTargetTest, TheFirstSimdTargetIsTheFastest) {
+  const std::vector<KernelTarget> all = SimdTargets();
+  EXPECT_EQ(FastestTarget(), all.empty() ? ReferenceTarget() : all.front());
+}
+
+TEST(KernelTargetTest, EveryTargetHasATwinOfEachKernel) {
+  for (const KernelTarget& target : SimdTargets()) {
+    SCOPED_TRACE(std::string(target.name));
+    EXPECT_NE(ResizeKernelFor(target), &ReferenceResize);
+    EXPECT_NE(FastKernelFor(target), &ReferenceFast);
+    EXPECT_NE(HarrisKernelFor(target), &ReferenceHarris);
+    EXPECT_NE(IntensityCentroidKernelFor(target), &ReferenceIntensityCentroid);
+    EXPECT_NE(GaussianKernelFor(target), &ReferenceGaussian);
+    EXPECT_NE(RBrief256KernelFor(target), &ReferenceRBrief256);
   }
+}
+
+TEST(KernelTargetTest, TheReferenceIsThePlainLoops) {
+  EXPECT_EQ(ReferenceTarget().name, "reference");
+  EXPECT_EQ(ResizeKernelFor(ReferenceTarget()), &ReferenceResize);
+  EXPECT_EQ(FastKernelFor(ReferenceTarget()), &ReferenceFast);
+  EXPECT_EQ(HarrisKernelFor(ReferenceTarget()), &ReferenceHarris);
+  EXPECT_EQ(IntensityCentroidKernelFor(ReferenceTarget()), &ReferenceIntensityCentroid);
+  EXPECT_EQ(GaussianKernelFor(ReferenceTarget()), &ReferenceGaussian);
+  EXPECT_EQ(RBrief256KernelFor(ReferenceTarget()), &ReferenceRBrief256);
 }
 
 }  // namespace

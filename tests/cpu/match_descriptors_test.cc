@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cpu/matcher.h"
+#include "cpu/match_descriptors.h"
 
 #include <tbb/task_arena.h>
 
@@ -84,7 +84,7 @@ Features MakeSet(Kind kind, int count, int descriptor_bytes, uint32_t seed) {
   return FeaturesOf(rows, descriptor_bytes);
 }
 
-// The oracle: every distance by bitset, then a stable sort. Shares no code with the matcher.
+// The oracle: every distance by bitset, then a stable sort. Shares no code with the kernels.
 namespace oracle {
 
 int Distance(const Features& a, size_t i, const Features& b, size_t j) {
@@ -156,33 +156,33 @@ std::string FirstDifference(const Matches& actual, const Matches& expected) {
 }
 
 // Every case runs with the reference and with each SIMD target of this processor.
-class MatcherTest : public ::testing::TestWithParam<const MatcherKernels*> {
+class MatchDescriptorsTest : public ::testing::TestWithParam<const MatchKernels*> {
  protected:
-  const MatcherKernels& kernels() const { return *GetParam(); }
+  const MatchKernels& kernels() const { return *GetParam(); }
   Matches Match(const Features& query, const Features& train, const MatchOptions& options) const {
     return MatchDescriptors(kernels(), query, train, options);
   }
 };
 
-std::vector<const MatcherKernels*> AllMatchers() {
-  std::vector<const MatcherKernels*> matchers = AllSimdMatchers();
-  matchers.push_back(&ReferenceMatcher());
-  return matchers;
+std::vector<const MatchKernels*> AllMatchKernels() {
+  std::vector<const MatchKernels*> all = AllSimdMatchKernels();
+  all.push_back(&ReferenceMatchKernels());
+  return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, MatcherTest, ::testing::ValuesIn(AllMatchers()),
+INSTANTIATE_TEST_SUITE_P(Targets, MatchDescriptorsTest, ::testing::ValuesIn(AllMatchKernels()),
                          [](const auto& test) { return std::string(test.param->name); });
 
-TEST(SimdMatcherTest, IsTheFirstOfAllTargets) {
-  const std::vector<const MatcherKernels*> all = AllSimdMatchers();
+TEST(SimdMatchKernelsTest, IsTheFirstOfAllTargets) {
+  const std::vector<const MatchKernels*> all = AllSimdMatchKernels();
   ASSERT_FALSE(all.empty());
-  EXPECT_EQ(&SimdMatcher(), all.front());
+  EXPECT_EQ(&SimdMatchKernels(), all.front());
   for (size_t i = 0; i < all.size(); ++i) {
     for (size_t j = 0; j < i; ++j) EXPECT_NE(all[i]->name, all[j]->name);
   }
 }
 
-TEST_P(MatcherTest, EqualsTheOracleForEverySize) {
+TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
   constexpr uint32_t kSeed = 20260101;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   const std::array<MatchOptions, 6> all_options = {{{.k = 1},
@@ -211,7 +211,7 @@ TEST_P(MatcherTest, EqualsTheOracleForEverySize) {
   }
 }
 
-TEST_P(MatcherTest, EqualsTheReferenceOnLargeSets) {
+TEST_P(MatchDescriptorsTest, EqualsTheReferenceOnLargeSets) {
   constexpr uint32_t kSeed = 20260102;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   for (const int descriptor_bytes : {4, 32}) {
@@ -222,9 +222,10 @@ TEST_P(MatcherTest, EqualsTheReferenceOnLargeSets) {
         for (const MatchOptions& options :
              {MatchOptions{.k = 1}, MatchOptions{.k = 2}, MatchOptions{.k = 16},
               MatchOptions{.k = 1, .ratio = 0.8f, .cross_check = true}}) {
-          ASSERT_EQ(FirstDifference(Match(query, train, options),
-                                    MatchDescriptors(ReferenceMatcher(), query, train, options)),
-                    "")
+          ASSERT_EQ(
+              FirstDifference(Match(query, train, options),
+                              MatchDescriptors(ReferenceMatchKernels(), query, train, options)),
+              "")
               << "bytes " << descriptor_bytes << " kind " << static_cast<int>(kind) << " train "
               << train_count << " k " << options.k;
         }
@@ -233,7 +234,7 @@ TEST_P(MatcherTest, EqualsTheReferenceOnLargeSets) {
   }
 }
 
-TEST_P(MatcherTest, EqualDistancesTakeTheLowestTrainIndex) {
+TEST_P(MatchDescriptorsTest, EqualDistancesTakeTheLowestTrainIndex) {
   // Distance 1 at 3, 70 and 600: in one vector, in another vector, and in another block.
   std::vector<Row> train(700, Ones(9));
   train[3] = train[70] = train[600] = Ones(1);
@@ -245,7 +246,7 @@ TEST_P(MatcherTest, EqualDistancesTakeTheLowestTrainIndex) {
   EXPECT_THAT(four.distance, ElementsAre(1, 1, 1, 9));
 }
 
-TEST_P(MatcherTest, DistancesAroundTheLargestByteStayExact) {
+TEST_P(MatchDescriptorsTest, DistancesAroundTheLargestByteStayExact) {
   // All 256 bits differ, or all but one or two: more than fits into a byte.
   const Features query = FeaturesOf({Ones(0)}, 32);
   const Features train =
@@ -259,7 +260,7 @@ TEST_P(MatcherTest, DistancesAroundTheLargestByteStayExact) {
   EXPECT_THAT(opposite.distance, ElementsAre(256));
 }
 
-TEST_P(MatcherTest, FewerTrainDescriptorsThanNeighboursGiveThemAll) {
+TEST_P(MatchDescriptorsTest, FewerTrainDescriptorsThanNeighboursGiveThemAll) {
   const Features query = FeaturesOf({Ones(4), Ones(0)}, 32);
   const Features train = FeaturesOf({Ones(8), Ones(1), Ones(5)}, 32);
   const Matches matches = Match(query, train, {.k = 16});
@@ -268,7 +269,7 @@ TEST_P(MatcherTest, FewerTrainDescriptorsThanNeighboursGiveThemAll) {
   EXPECT_THAT(matches.distance, ElementsAre(1, 3, 4, 1, 5, 8));
 }
 
-TEST_P(MatcherTest, MaxDistanceIsInclusive) {
+TEST_P(MatchDescriptorsTest, MaxDistanceIsInclusive) {
   const Features query = FeaturesOf({Ones(0)}, 32);
   const Features train = FeaturesOf({Ones(31), Ones(30), Ones(29)}, 32);
   EXPECT_THAT(Match(query, train, {.k = 3, .max_distance = 30}).train_index, ElementsAre(2, 1));
@@ -276,7 +277,7 @@ TEST_P(MatcherTest, MaxDistanceIsInclusive) {
   EXPECT_THAT(Match(query, query, {.k = 1, .max_distance = 0}).train_index, ElementsAre(0));
 }
 
-TEST_P(MatcherTest, RatioIsStrictAtEquality) {
+TEST_P(MatchDescriptorsTest, RatioIsStrictAtEquality) {
   const Features query = FeaturesOf({Ones(0)}, 32);
   EXPECT_THAT(
       Match(query, FeaturesOf({Ones(40), Ones(50)}, 32), {.k = 1, .ratio = 0.8f}).train_index,
@@ -289,14 +290,14 @@ TEST_P(MatcherTest, RatioIsStrictAtEquality) {
               IsEmpty());
 }
 
-TEST_P(MatcherTest, RatioComparesWithTheSecondBestBeyondTheDistanceLimit) {
+TEST_P(MatchDescriptorsTest, RatioComparesWithTheSecondBestBeyondTheDistanceLimit) {
   const Features query = FeaturesOf({Ones(0)}, 32);
   const Features train = FeaturesOf({Ones(20), Ones(100)}, 32);
   EXPECT_THAT(Match(query, train, {.k = 1, .ratio = 0.5f, .max_distance = 20}).train_index,
               ElementsAre(0));
 }
 
-TEST_P(MatcherTest, RatioWithOneTrainDescriptorPassesNothingAndSaysSo) {
+TEST_P(MatchDescriptorsTest, RatioWithOneTrainDescriptorPassesNothingAndSaysSo) {
   const Features query = FeaturesOf({Ones(0), Ones(7)}, 32);
   const Features train = FeaturesOf({Ones(1)}, 32);
   const Matches with_ratio = Match(query, train, {.k = 1, .ratio = 0.8f});
@@ -307,7 +308,7 @@ TEST_P(MatcherTest, RatioWithOneTrainDescriptorPassesNothingAndSaysSo) {
   EXPECT_FALSE(without.ratio_undefined);
 }
 
-TEST_P(MatcherTest, CrossCheckKeepsMutualNearestOnly) {
+TEST_P(MatchDescriptorsTest, CrossCheckKeepsMutualNearestOnly) {
   // Train 0 is nearest to queries 0 and 1, and nearer to query 1.
   const Features query = FeaturesOf({Ones(10), Ones(12), Ones(100)}, 32);
   const Features train = FeaturesOf({Ones(13), Ones(98), Ones(200)}, 32);
@@ -317,7 +318,7 @@ TEST_P(MatcherTest, CrossCheckKeepsMutualNearestOnly) {
   EXPECT_THAT(matches.distance, ElementsAre(1, 2));
 }
 
-TEST_P(MatcherTest, CrossCheckBreaksTiesByTheLowestIndexOnBothSides) {
+TEST_P(MatchDescriptorsTest, CrossCheckBreaksTiesByTheLowestIndexOnBothSides) {
   const Features query = FeaturesOf({Ones(5), Ones(5), Ones(5)}, 32);
   const Features train = FeaturesOf({Ones(5), Ones(5)}, 32);
   const Matches matches = Match(query, train, {.k = 1, .cross_check = true});
@@ -325,7 +326,7 @@ TEST_P(MatcherTest, CrossCheckBreaksTiesByTheLowestIndexOnBothSides) {
   EXPECT_THAT(matches.train_index, ElementsAre(0));
 }
 
-TEST_P(MatcherTest, CrossCheckIsSymmetric) {
+TEST_P(MatchDescriptorsTest, CrossCheckIsSymmetric) {
   constexpr uint32_t kSeed = 20260103;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   for (const Kind kind : kKinds) {
@@ -346,7 +347,7 @@ TEST_P(MatcherTest, CrossCheckIsSymmetric) {
   }
 }
 
-TEST_P(MatcherTest, EmptySetsGiveNoMatches) {
+TEST_P(MatchDescriptorsTest, EmptySetsGiveNoMatches) {
   const Features none = FeaturesOf({}, 32);
   const Features some = FeaturesOf({Ones(1), Ones(2)}, 32);
   for (const MatchOptions& options :
@@ -357,7 +358,7 @@ TEST_P(MatcherTest, EmptySetsGiveNoMatches) {
   }
 }
 
-TEST_P(MatcherTest, AnyRangeOfQueriesGivesTheSameLists) {
+TEST_P(MatchDescriptorsTest, AnyRangeOfQueriesGivesTheSameLists) {
   constexpr uint32_t kSeed = 20260104;
   constexpr int kQueries = 41;
   constexpr int kNeighbours = 3;
@@ -401,7 +402,7 @@ class CountedSlices final : public MatchSlices {
   const int cancel_after_;
 };
 
-TEST_P(MatcherTest, AnswerDoesNotDependOnTheSlices) {
+TEST_P(MatchDescriptorsTest, AnswerDoesNotDependOnTheSlices) {
   constexpr uint32_t kSeed = 20260106;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   const Features query = MakeSet(Kind::kRandom, 331, 32, kSeed);
@@ -417,7 +418,7 @@ TEST_P(MatcherTest, AnswerDoesNotDependOnTheSlices) {
   }
 }
 
-TEST_P(MatcherTest, ACancelledMatchHasNoAnswerWhereverItWas) {
+TEST_P(MatchDescriptorsTest, ACancelledMatchHasNoAnswerWhereverItWas) {
   constexpr uint32_t kSeed = 20260107;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   const Features query = MakeSet(Kind::kRandom, 100, 32, kSeed);
@@ -439,7 +440,7 @@ TEST_P(MatcherTest, ACancelledMatchHasNoAnswerWhereverItWas) {
       MatchDescriptors(kernels(), query, query, options, &after.cancelled, after).has_value());
 }
 
-TEST_P(MatcherTest, AnswerDoesNotDependOnTheNumberOfThreads) {
+TEST_P(MatchDescriptorsTest, AnswerDoesNotDependOnTheNumberOfThreads) {
   constexpr uint32_t kSeed = 20260105;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   const Features query = MakeSet(Kind::kRandom, 400, 32, kSeed);

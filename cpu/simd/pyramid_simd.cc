@@ -12,7 +12,7 @@
 // into int16, and pairs times (256 - v, v) are summed in int32.
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/simd/resize_simd.cc"
+#define HWY_TARGET_INCLUDE "cpu/simd/pyramid_simd.cc"
 #include "cpu/simd/targets.h"
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
@@ -24,6 +24,7 @@
 #include <cstring>
 
 #include "cpu/simd/ops-inl.h"
+#include "cpu/steps/pyramid.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"
 
@@ -41,8 +42,9 @@ constexpr uint16_t kBias = 0x8000;  // taken off row results so that they fit in
 HWY_INLINE void ResizePixels(const uint8_t* src, const ResizeAxis& axis, int begin, int end,
                              uint16_t* out) {
   for (int i = begin; i < end; ++i) {
-    const uint8_t* at = src + axis.first[i];
-    out[i] = static_cast<uint16_t>(algo::ResizeRow(at[0], at[1], axis.weight[i]) - kBias);
+    const uint8_t* at = src + axis.taps[i].first;
+    out[i] = static_cast<uint16_t>(
+        algo::ResizeRow(at[0], at[1], static_cast<uint32_t>(axis.taps[i].weight)) - kBias);
   }
 }
 
@@ -55,12 +57,12 @@ void ResizeRow(const uint8_t* src, ptrdiff_t pitch, const ResizeAxis& axis, int 
   const __m512i one = _mm512_set1_epi16(1);
   const __m512i bias = _mm512_set1_epi16(static_cast<int16_t>(kBias));
   for (int i = 0; i < width; i += 32) {
-    hwy::Prefetch(src + axis.first[i] + kPrefetchRows * pitch);
+    hwy::Prefetch(src + axis.taps[i].first + kPrefetchRows * pitch);
     if (axis.offset_in_32[i + 31] > 62) {
       ResizePixels(src, axis, i, std::min(i + 32, width), out);
       continue;
     }
-    const __m512i window = _mm512_loadu_si512(src + axis.first[i]);
+    const __m512i window = _mm512_loadu_si512(src + axis.taps[i].first);
     const __m512i index = _mm512_loadu_si512(axis.offset_in_32.data() + i);
     const __m512i weight = _mm512_loadu_si512(axis.padded_weight.data() + i);
     const __m512i a = _mm512_maskz_permutexvar_epi8(kLowBytes, index, window);
@@ -83,11 +85,11 @@ HWY_INLINE hn::Vec<D8> LoadWindows(const uint8_t* src, const ResizeAxis& axis, i
 #if HWY_TARGET <= HWY_AVX2
   const hn::Half<D8> dh;
   const int upper = std::min(i + 8, width - 1);
-  return hn::Combine(D8(), hn::LoadU(dh, src + axis.first[upper]),
-                     hn::LoadU(dh, src + axis.first[i]));
+  return hn::Combine(D8(), hn::LoadU(dh, src + axis.taps[upper].first),
+                     hn::LoadU(dh, src + axis.taps[i].first));
 #else
   (void)width;
-  return hn::LoadU(D8(), src + axis.first[i]);
+  return hn::LoadU(D8(), src + axis.taps[i].first);
 #endif
 }
 
@@ -100,7 +102,7 @@ void ResizeRow(const uint8_t* src, ptrdiff_t pitch, const ResizeAxis& axis, int 
   const auto one = hn::Set(d16, uint16_t{1});
   const auto bias = hn::Set(d16, kBias);
   for (int i = 0; i < width; i += kRowLanes) {
-    hwy::Prefetch(src + axis.first[i] + kPrefetchRows * pitch);
+    hwy::Prefetch(src + axis.taps[i].first + kPrefetchRows * pitch);
     if (std::max(axis.offset_in_8[i + 7], axis.offset_in_8[i + kRowLanes - 1]) > 14) {
       ResizePixels(src, axis, i, std::min(i + kRowLanes, width), out);
       continue;
@@ -142,7 +144,8 @@ HWY_INLINE void ResizeColumns(const int16_t* top, const int16_t* bottom, hn::Vec
 }
 
 void ResizeRows(const ImageView& src, const MutableImageView& dst, const ResizeAxis& x_axis,
-                const ResizeAxis& y_axis, int row_begin, int row_end, uint16_t* scratch) {
+                absl::Span<const algo::ResizeTap> y_taps, int row_begin, int row_end,
+                uint16_t* scratch) {
   const DS16 d16;
   const DS32 d32;
   const int width = dst.width_px;
@@ -151,7 +154,7 @@ void ResizeRows(const ImageView& src, const MutableImageView& dst, const ResizeA
   int top_row = -1;  // source rows that the two hold
   int bottom_row = -1;
   for (int y = row_begin; y < row_end; ++y) {
-    const int first = y_axis.first[y];
+    const int first = y_taps[static_cast<size_t>(y)].first;
     const int second = std::min(first + 1, src.height_px - 1);
     if (top_row != first) {
       std::swap(top, bottom);
@@ -165,7 +168,7 @@ void ResizeRows(const ImageView& src, const MutableImageView& dst, const ResizeA
       ResizeRow(src.Row(second), src.pitch_bytes, x_axis, width, bottom);
       bottom_row = second;
     }
-    const uint32_t weight = y_axis.weight[y];
+    const auto weight = static_cast<uint32_t>(y_taps[static_cast<size_t>(y)].weight);
     const auto weights =
         hn::BitCast(d16, hn::Set(d32, static_cast<int32_t>(256 - weight + (weight << 16))));
     const int16_t* a = reinterpret_cast<const int16_t*>(top);
@@ -195,24 +198,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-decltype(Stages::resize_rows) SimdResizeRows(int64_t target) {
-  ORBSERVE_SIMD_SELECT(ResizeRows, target)
-}
-
-void FinishResizeAxis(ResizeAxis* axis) {
-  const size_t count = axis->first.size();
-  const size_t padded = RoundUp(count, size_t{64});
-  axis->padded_weight.resize(padded);
-  axis->offset_in_8.resize(padded);
-  axis->offset_in_32.resize(padded);
-  for (size_t i = 0; i < padded; ++i) {
-    // Beyond the end the last tap is repeated; groups there begin at the last tap too.
-    const size_t last = count - 1;
-    const int32_t first = axis->first[std::min(i, last)];
-    axis->padded_weight[i] = axis->weight[std::min(i, last)];
-    axis->offset_in_8[i] = static_cast<uint16_t>(first - axis->first[std::min(i / 8 * 8, last)]);
-    axis->offset_in_32[i] = static_cast<uint16_t>(first - axis->first[std::min(i / 32 * 32, last)]);
-  }
+ResizeKernel ResizeKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(ResizeRows, ReferenceResize, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

@@ -5,7 +5,7 @@
 // time, their grey levels gathered, and a comparison of vectors is the bits in their order.
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/simd/rbrief_simd.cc"
+#define HWY_TARGET_INCLUDE "cpu/simd/rbrief256_simd.cc"
 #include "cpu/simd/targets.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "cpu/simd/ops-inl.h"
+#include "cpu/steps/rbrief256.h"
 #include "features/algo/rbrief.h"
 
 #ifndef ORBSERVE_CPU_SIMD_RBRIEF_COLUMNS_
@@ -114,17 +115,17 @@ HWY_INLINE void DescribePoint(const uint8_t* centre, const Turn& turn, uint8_t* 
 
 #endif  // HWY_ARCH_X86
 
-void DescribeRBrief256(const ImageView& blurred, const LevelPoint* points, int count,
+void DescribeRBrief256(const ImageView& smoothed, const LevelPoint* points, int count,
                        uint8_t* descriptors) {
   const DF df;
   const DI di;
-  const auto pitch = hn::Set(di, static_cast<int32_t>(blurred.pitch_bytes));
+  const auto pitch = hn::Set(di, static_cast<int32_t>(smoothed.pitch_bytes));
   for (int i = 0; i < count; ++i) {
-    if (i + 1 < count) PrefetchSquare(blurred, points[i + 1].x, points[i + 1].y, kReachPx);
+    if (i + 1 < count) PrefetchSquare(smoothed, points[i + 1].x, points[i + 1].y, kReachPx);
     const LevelPoint& point = points[i];
     const algo::SinCos angle = algo::SinCosOf(algo::RadiansOfDegrees(point.angle_deg));
     const Turn turn = {hn::Set(df, angle.cosine), hn::Set(df, angle.sine), pitch};
-    DescribePoint(blurred.Row(point.y) + point.x, turn,
+    DescribePoint(smoothed.Row(point.y) + point.x, turn,
                   descriptors + static_cast<ptrdiff_t>(i) * algo::kRBriefBytes);
   }
 }
@@ -138,8 +139,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-decltype(Stages::describe_rbrief256) SimdDescribeRBrief256(int64_t target) {
-  ORBSERVE_SIMD_SELECT(DescribeRBrief256, target)
+RBrief256Kernel RBrief256KernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(DescribeRBrief256, ReferenceRBrief256, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

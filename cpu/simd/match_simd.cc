@@ -27,10 +27,10 @@
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_SSSE3)
 #endif
 
-#include "cpu/matcher.h"
+#include "cpu/match_descriptors.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/simd/matcher_simd.cc"
+#define HWY_TARGET_INCLUDE "cpu/simd/match_simd.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h.
 #include "hwy/highway.h"
@@ -40,8 +40,8 @@
 #include <cstdint>
 #include <cstring>
 
-#ifndef ORBSERVE_CPU_SIMD_MATCHER_SIMD_ONCE_
-#define ORBSERVE_CPU_SIMD_MATCHER_SIMD_ONCE_
+#ifndef ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
+#define ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
 
 namespace orbserve::cpu {
 namespace {
@@ -49,7 +49,7 @@ namespace {
 // Highway target of a set of kernels, and the kernels.
 struct TargetKernels {
   int64_t target;
-  MatcherKernels kernels;
+  MatchKernels kernels;
 };
 
 // Puts `candidate` in its place; the last of the k entries drops out.
@@ -62,7 +62,7 @@ inline void Insert(Neighbour candidate, int k, Neighbour* list) {
 }  // namespace
 }  // namespace orbserve::cpu
 
-#endif  // ORBSERVE_CPU_SIMD_MATCHER_SIMD_ONCE_
+#endif  // ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {
@@ -547,29 +547,28 @@ HWY_AFTER_NAMESPACE();
 
 namespace orbserve::cpu {
 
-std::vector<const MatcherKernels*> AllSimdMatchers() {
+std::vector<const MatchKernels*> AllSimdMatchKernels() {
   // Every target of this binary, the fastest first; null where one was not compiled.
   using KernelsFunction = const TargetKernels& (*)();
   static constexpr KernelsFunction kTargets[] = {HWY_CHOOSE_TARGET_LIST(Kernels),
                                                  HWY_CHOOSE_FALLBACK(Kernels)};
   const int64_t supported = hwy::SupportedTargets();
-  std::vector<const MatcherKernels*> matchers;
+  std::vector<const MatchKernels*> all;
   for (const KernelsFunction function : kTargets) {
     if (function == nullptr) continue;
     const TargetKernels& target = function();
     // Without a portable fallback the last entry is the baseline, which is in the list already.
-    const bool listed =
-        std::find(matchers.begin(), matchers.end(), &target.kernels) != matchers.end();
+    const bool listed = std::find(all.begin(), all.end(), &target.kernels) != all.end();
     const bool portable = (target.target & (HWY_SCALAR | HWY_EMU128)) != 0;
     if (!listed && (portable || (target.target & supported) != 0)) {
-      matchers.push_back(&target.kernels);
+      all.push_back(&target.kernels);
     }
   }
-  return matchers;
+  return all;
 }
 
-const MatcherKernels& SimdMatcher() {
-  static const MatcherKernels& fastest = *AllSimdMatchers().front();
+const MatchKernels& SimdMatchKernels() {
+  static const MatchKernels& fastest = *AllSimdMatchKernels().front();
   return fastest;
 }
 

@@ -4,8 +4,8 @@
 // Brute-force Hamming matching on the host. Two implementations with the same bits, as in
 // cpu/stages.h.
 
-#ifndef ORBSERVE_CPU_MATCHER_H_
-#define ORBSERVE_CPU_MATCHER_H_
+#ifndef ORBSERVE_CPU_MATCH_DESCRIPTORS_H_
+#define ORBSERVE_CPU_MATCH_DESCRIPTORS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -29,7 +29,7 @@ constexpr Neighbour MakeNeighbour(uint32_t distance, uint32_t train_index) {
 constexpr uint32_t DistanceOf(Neighbour n) { return static_cast<uint32_t>(n >> 32); }
 constexpr uint32_t TrainIndexOf(Neighbour n) { return static_cast<uint32_t>(n); }
 
-struct MatcherKernels {
+struct MatchKernels {
   absl::string_view name;
   // For queries [query_begin, query_end): the k nearest of `train_count` descriptors, ascending,
   // into `nearest[query * k + i]`, kNoNeighbour where there are fewer. `query`, `train`: rows of
@@ -49,9 +49,9 @@ constexpr int64_t MatchScratchBytes(int train_count, int descriptor_bytes) {
   return (static_cast<int64_t>(train_count) + 511) / 512 * 512 * descriptor_bytes * 2;
 }
 
-const MatcherKernels& ReferenceMatcher();
-const MatcherKernels& SimdMatcher();
-std::vector<const MatcherKernels*> AllSimdMatchers();
+const MatchKernels& ReferenceMatchKernels();
+const MatchKernels& SimdMatchKernels();
+std::vector<const MatchKernels*> AllSimdMatchKernels();
 
 // Who runs the parts of a match.
 class MatchSlices {
@@ -72,14 +72,14 @@ class ArenaSlices final : public MatchSlices {
 // Matches the rows of `query` with those of `train` under `options`. Both have the same
 // `descriptor_bytes` > 0. nullopt when `cancelled`, which may be null, was seen to be true; it is
 // looked at before each slice.
-std::optional<Matches> MatchDescriptors(const MatcherKernels& kernels, const Features& query,
+std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Features& query,
                                         const Features& train, const MatchOptions& options,
                                         const std::atomic<bool>* cancelled, MatchSlices& slices);
 
 // The same in the calling arena, to the end.
-Matches MatchDescriptors(const MatcherKernels& kernels, const Features& query,
-                         const Features& train, const MatchOptions& options);
+Matches MatchDescriptors(const MatchKernels& kernels, const Features& query, const Features& train,
+                         const MatchOptions& options);
 
 }  // namespace orbserve::cpu
 
-#endif  // ORBSERVE_CPU_MATCHER_H_
+#endif  // ORBSERVE_CPU_MATCH_DESCRIPTORS_H_

@@ -7,7 +7,7 @@
 // disc have weight 0, so every row is 32 bytes wide.
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/simd/orientation_simd.cc"
+#define HWY_TARGET_INCLUDE "cpu/simd/intensity_centroid_simd.cc"
 #include "cpu/simd/targets.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "cpu/simd/ops-inl.h"
+#include "cpu/steps/intensity_centroid.h"
 #include "features/algo/orientation.h"
 #include "features/host_device.h"
 
@@ -146,8 +147,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-decltype(Stages::intensity_centroid_angles) SimdIntensityCentroidAngles(int64_t target) {
-  ORBSERVE_SIMD_SELECT(IntensityCentroidAngles, target)
+IntensityCentroidKernel IntensityCentroidKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(IntensityCentroidAngles, ReferenceIntensityCentroid, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

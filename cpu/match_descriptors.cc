@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cpu/matcher.h"
+#include "cpu/match_descriptors.h"
 
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
@@ -76,7 +76,7 @@ void ReferenceNearest(const uint8_t* query, int query_begin, int query_end, cons
 
 // The k nearest rows of `train` for every row of `query`: [query][k], ascending. Unspecified when
 // the run was cancelled.
-std::vector<Neighbour> NearestNeighbours(const MatcherKernels& kernels, const uint8_t* query,
+std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const uint8_t* query,
                                          int query_count, const uint8_t* train, int train_count,
                                          int descriptor_bytes, int k, const Run& run) {
   if (run.IsCancelled()) return {};
@@ -95,7 +95,7 @@ std::vector<Neighbour> NearestNeighbours(const MatcherKernels& kernels, const ui
 // Only train descriptors that take part in a match are looked at, so this costs as much as the
 // forward search only where nearly every train descriptor is somebody's nearest. `matches` has at
 // most one match per query.
-void KeepMutual(const MatcherKernels& kernels, const Features& query, const Features& train,
+void KeepMutual(const MatchKernels& kernels, const Features& query, const Features& train,
                 const Run& run, Matches& matches) {
   const int descriptor_bytes = query.descriptor_bytes;
   const auto bytes = static_cast<size_t>(descriptor_bytes);
@@ -129,8 +129,8 @@ void KeepMutual(const MatcherKernels& kernels, const Features& query, const Feat
 
 }  // namespace
 
-const MatcherKernels& ReferenceMatcher() {
-  static constexpr MatcherKernels kKernels = {"reference", ReferencePrepareTrain, ReferenceNearest};
+const MatchKernels& ReferenceMatchKernels() {
+  static constexpr MatchKernels kKernels = {"reference", ReferencePrepareTrain, ReferenceNearest};
   return kKernels;
 }
 
@@ -140,7 +140,7 @@ void ArenaSlices::ForEach(int count, int size, absl::FunctionRef<void(int, int)>
       [&](const tbb::blocked_range<int>& range) { slice(range.begin(), range.end()); });
 }
 
-std::optional<Matches> MatchDescriptors(const MatcherKernels& kernels, const Features& query,
+std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Features& query,
                                         const Features& train, const MatchOptions& options,
                                         const std::atomic<bool>* cancelled, MatchSlices& slices) {
   const Run run{cancelled, slices};
@@ -182,8 +182,8 @@ std::optional<Matches> MatchDescriptors(const MatcherKernels& kernels, const Fea
   return matches;
 }
 
-Matches MatchDescriptors(const MatcherKernels& kernels, const Features& query,
-                         const Features& train, const MatchOptions& options) {
+Matches MatchDescriptors(const MatchKernels& kernels, const Features& query, const Features& train,
+                         const MatchOptions& options) {
   ArenaSlices slices;
   return *MatchDescriptors(kernels, query, train, options, /*cancelled=*/nullptr, slices);
 }

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cpu/frame_lists.h"
+
+#include <algorithm>
+
+#include "features/host_device.h"
+#include "features/pipeline/capacity.h"
+
+namespace orbserve::cpu {
+namespace {
+
+// Detection takes some 20 to 40 microseconds for as many pixels, far above the cost of a task.
+constexpr int kStripPixels = 48 * 1024;
+constexpr int kMinStripRows = 16;
+
+Strips DivideIntoStrips(const Region& region, int threads) {
+  Strips strips;
+  if (region.empty()) return strips;
+  const int rows = region.height();
+  // Each strip scores a row more on either side, so a single thread has one.
+  strips.rows =
+      threads == 1 ? rows
+                   : std::clamp(kStripPixels / region.width(), std::min(kMinStripRows, rows), rows);
+  strips.count = DivUp(rows, strips.rows);
+  strips.capacity = MaxCorners({0, 0, region.width(), strips.rows}) + kCornerSlack;
+  return strips;
+}
+
+}  // namespace
+
+Region Strips::Of(const Region& region, int strip) const {
+  Region part = region;
+  part.y_begin += strip * rows;
+  part.y_end = std::min(part.y_begin + rows, region.y_end);
+  return part;
+}
+
+FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
+                               WorkspaceLayout* layout) {
+  FrameLists lists;
+  for (int l = 0; l < pipeline.level_count(); ++l) {
+    const LevelGeometry& level = pipeline.level(l);
+    if (l > 0) {
+      layout->AddImage(l, level.width_px, level.height_px, &lists.images);
+      layout->AddMask(l, level.width_px, level.height_px, &lists.masks);
+    }
+    if (pipeline.descriptor_bytes > 0) {
+      layout->AddImage(l, level.width_px, level.height_px, &lists.smoothed);
+    }
+    const auto i = static_cast<size_t>(l);
+    const Strips strips = DivideIntoStrips(level.region, threads);
+    lists.strips[i] = strips;
+    if (strips.count == 0) continue;
+    const size_t corners = static_cast<size_t>(strips.capacity) * static_cast<size_t>(strips.count);
+    lists.max_points[i] = static_cast<int>(
+        std::min<int64_t>(pipeline.spec.pipeline.select.capacity, MaxCorners(level.region)));
+    const auto points = static_cast<size_t>(lists.max_points[i]);
+    layout->Add(l, static_cast<size_t>(strips.count), &lists.strip_corners);
+    layout->Add(l, corners, &lists.corners);
+    layout->Add(l, corners, &lists.keys);
+    layout->Add(l, points, &lists.points);
+    layout->Add(l, points * static_cast<size_t>(pipeline.descriptor_bytes), &lists.descriptors);
+  }
+  return lists;
+}
+
+}  // namespace orbserve::cpu

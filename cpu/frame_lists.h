@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The data that steps hand to each other: images of the levels, and for each level lists of
+// corners, of rank keys, of keypoints and of their descriptors. Buffers that one step alone uses
+// are declared by that step.
+
+#ifndef ORBSERVE_CPU_FRAME_LISTS_H_
+#define ORBSERVE_CPU_FRAME_LISTS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "cpu/corner.h"
+#include "cpu/level_point.h"
+#include "cpu/workspace_layout.h"
+#include "features/pipeline/compiled.h"
+#include "features/pipeline/geometry.h"
+
+namespace orbserve::cpu {
+
+// Division of a level's region into strips of rows, in which corners are detected. The corners of
+// a strip follow each other by rows, then by columns.
+struct Strips {
+  int count = 0;         // 0 where the region is empty
+  int rows = 0;          // of each strip but the last, which may have fewer
+  int64_t capacity = 0;  // corners reserved for each
+
+  // The part of `region` in strip `strip`.
+  Region Of(const Region& region, int strip) const;
+};
+
+struct FrameLists {
+  // Level 0 of both is the input itself.
+  LevelImages images;
+  LevelImages masks;
+  // Smoothed levels, where they are described: defined around described keypoints only.
+  LevelImages smoothed;
+
+  std::array<Strips, kMaxLevels> strips;
+  LevelBuffer<int32_t> strip_corners;  // [strip], number of corners
+  // [strip][Strips::capacity]. After the first cut: the survivors, without gaps.
+  LevelBuffer<Corner> corners;
+  LevelBuffer<uint64_t> keys;        // [survivor], features/algo/order.h; in order once ranked
+  LevelBuffer<LevelPoint> points;    // [max_points]
+  LevelBuffer<uint8_t> descriptors;  // [max_points][descriptor bytes]
+  std::array<int, kMaxLevels> max_points{};  // most keypoints that are kept of each level
+
+  // Declares all lists that frames of `pipeline` need when `threads` compute them.
+  static FrameLists Declare(const CompiledPipeline& pipeline, int threads, WorkspaceLayout* layout);
+};
+
+}  // namespace orbserve::cpu
+
+#endif  // ORBSERVE_CPU_FRAME_LISTS_H_

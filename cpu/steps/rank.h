@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Rank: the second cut, by response, and the order of what it keeps. The cut is made on each level
+// by itself, or, where the pipeline selects the best of the frame, over all levels together.
+
+#ifndef ORBSERVE_CPU_STEPS_RANK_H_
+#define ORBSERVE_CPU_STEPS_RANK_H_
+
+#include <memory>
+
+#include "cpu/steps/step.h"
+
+namespace orbserve::cpu {
+
+std::unique_ptr<Step> MakeRank(const StepSetup& setup);
+
+}  // namespace orbserve::cpu
+
+#endif  // ORBSERVE_CPU_STEPS_RANK_H_
