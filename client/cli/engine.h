@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/cli/images/picture.h"
 #include "client/cli/options.h"
-#include "client/cli/picture.h"
 #include "orbserve/client.h"
 
 namespace orbserve::cli {
