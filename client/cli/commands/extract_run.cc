@@ -16,15 +16,15 @@ namespace {
 constexpr size_t kMaxBytesInFlight = 192u << 20;
 constexpr int kMinInFlight = 8;
 constexpr int kMaxInFlight = 256;
-// Files that may be read ahead of the slowest one that is not reported yet, in windows of calls.
+// Files that may be read ahead of the oldest file that is not reported, in windows of calls.
 constexpr size_t kReorderWindows = 8;
 constexpr int kMaxLoaders = 4;
-// How long an interrupted run waits for the answers to what it has sent.
+// Time that an interrupted run waits for the answers to the requests it has sent.
 constexpr absl::Duration kInterruptGrace = absl::Seconds(3);
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
 
-// Two batches: one that is computed, one that fills. Never more than the server queues for a
-// client.
+// Calls under way: two batches, one that is computed and one that fills, but never more than the
+// server queues for a client.
 int InFlightFor(const v1::ServerLimits& limits) {
   const int wanted =
       std::clamp(static_cast<int>(limits.max_batch()) * 2, kMinInFlight, kMaxInFlight);
@@ -38,13 +38,13 @@ bool EndsTheRun(const absl::Status& status, bool with_mask) {
       status.code() == absl::StatusCode::kUnauthenticated) {
     return true;
   }
-  // Refused options are refused for every image; only a mask can fit one and not another.
+  // The server refuses these options for every image. A mask, however, may fit only some images.
   return !with_mask && client::WireStatusOf(status).reason() == "BAD_OPTIONS";
 }
 
 }  // namespace
 
-ExtractRun::ExtractRun(Engine* engine, Console* console, const ImageSetup* setup, Write write,
+ExtractRun::ExtractRun(Engine* engine, Console* console, const RequestSetup* setup, Write write,
                        Report report)
     : engine_(engine),
       console_(console),
@@ -93,7 +93,7 @@ ExtractTotals ExtractRun::Run(const std::vector<InputFile>& files) {
   for (std::thread& thread : loaders) thread.join();
   for (std::thread& thread : writers) thread.join();
   absl::MutexLock lock(&mutex_);
-  // What lies behind a file that was given up.
+  // Files behind one without an answer.
   for (const auto& [index, text] : ready_) report_(files[index], text);
   totals_.interrupted = Interrupted();
   return totals_;
@@ -106,7 +106,7 @@ bool ExtractRun::TakeNext(size_t* index) {
            (bytes_in_flight_ < kMaxBytesInFlight &&
             next_ - reported_ < kReorderWindows * static_cast<size_t>(max_in_flight_));
   };
-  // An interrupt wakes nobody, so that the wait looks up now and then.
+  // An interrupt does not wake this thread: the wait checks for it periodically.
   while (!mutex_.AwaitWithTimeout(absl::Condition(&may_take), kPoll)) {
   }
   if (Stopping() || next_ == files_->size()) return false;
@@ -173,7 +173,7 @@ void ExtractRun::WriteLoop() {
       bool skip = false;
       {
         absl::MutexLock lock(&mutex_);
-        // A call that we cancelled ourselves is no failure of its image.
+        // A call that this run cancelled is not a failure of its image.
         skip = Stopping() && error.code() == absl::StatusCode::kCancelled;
         if (!skip && EndsTheRun(error, setup_->mask.has_value())) {
           skip = true;
@@ -200,10 +200,10 @@ void ExtractRun::Deliver(size_t index, absl::StatusOr<std::string> text, int64_t
   }
   console_->Progress(totals_.done + totals_.failed, totals_.failed);
   ready_.emplace(index, std::move(text));
-  // One thread reports at a time; the others leave what they have to it.
+  // One thread reports at a time, also the texts that other threads have stored.
   if (!reporting_) {
     reporting_ = true;
-    // An ending run reports what it has, over the gaps of what it gave up.
+    // A run that ends early reports every text, and skips the files that have none.
     while (!ready_.empty() && (ready_.begin()->first == reported_ || stop_)) {
       auto first = ready_.extract(ready_.begin());
       mutex_.Unlock();

@@ -10,29 +10,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/commands/command_support.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/failure.h"
+#include "client/cli/commands/request_setup.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/file_io.h"
 #include "client/cli/images/image_file.h"
-#include "client/cli/images/inputs.h"
 #include "client/cli/images/png_file.h"
+#include "client/cli/output/answer_json.h"
+#include "client/cli/output/output_names.h"
 #include "client/cli/output/overlay.h"
+#include "client/cli/output/standard_output.h"
+#include "client/cli/output/table_cells.h"
 
 namespace orbserve::cli {
 namespace {
 
-std::string SizeText(const v1::FeatureSet& features) {
-  return absl::StrCat(features.image_width_px(), "x", features.image_height_px());
-}
-
 void AddSide(const char* key, const std::string& name, const v1::FeatureSet& features,
              JsonWriter* json) {
   json->Key(key).BeginObject().Key("image").String(name);
-  json->Key("image_size").BeginArray();
-  json->UInt(features.image_width_px()).UInt(features.image_height_px()).EndArray();
+  AddImageSize(features, json);
   json->Key("features").Int(features.x_size()).EndObject();
 }
 
-// Coordinates of the rows in `index`, as [[x, y], ...].
+// Adds the coordinates of the rows in `index`, as [[x, y], ...].
 void AddPoints(const char* key, const google::protobuf::RepeatedField<uint32_t>& index,
                const v1::FeatureSet& features, JsonWriter* json) {
   json->Key(key).BeginArray();
@@ -85,7 +86,7 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
   std::sort(distances.begin(), distances.end());
   const auto print_side = [](const char* side, const std::string& name,
                              const v1::FeatureSet& features) {
-    absl::PrintF("%-9s  %s  %s  %d features\n", side, name, SizeText(features), features.x_size());
+    absl::PrintF("%-9s  %s  %s  %d features\n", side, name, SizeCell(features), features.x_size());
   };
   print_side("query", options.query, response.query_features());
   if (options.reference.empty()) {
@@ -102,10 +103,9 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
   if (matches.ratio_undefined()) {
     absl::PrintF("  a ratio test needs two train descriptors or more");
   }
-  absl::PrintF("\n%-9s  %.2f ms\n", "time",
-               static_cast<double>(response.timings().total_ns()) / 1e6);
+  absl::PrintF("\n%-9s  %s ms\n", "time", MillisecondsCell(response.timings().total_ns()));
   if (response.execution().has_energy_joules()) {
-    absl::PrintF("%-9s  %s mJ\n", "energy", EnergyText(response.execution()));
+    absl::PrintF("%-9s  %s mJ\n", "energy", EnergyCell(response.execution()));
   }
 }
 
@@ -128,13 +128,11 @@ absl::Status Draw(const MatchCommandOptions& options, const v1::MatchResponse& r
 }
 
 absl::StatusOr<v1::MatchRequest> MakeRequest(const MatchCommandOptions& options,
-                                             const ImageSetup& setup, const PictureLimits& limits) {
+                                             const RequestSetup& setup,
+                                             const PictureLimits& limits) {
   v1::MatchRequest request;
   *request.mutable_pipeline() = setup.pipeline;
-  v1::MatchOptions* match = request.mutable_options();
-  if (options.cross_check) match->set_cross_check(true);
-  if (options.ratio.has_value()) match->set_ratio(*options.ratio);
-  if (options.max_distance.has_value()) match->set_max_distance(*options.max_distance);
+  ApplyMatching(options.matching, request.mutable_options());
   const auto load = [&](const std::string& path, v1::Frame* to) {
     absl::StatusOr<v1::Frame> frame = LoadMaskedFrame(path, setup, limits);
     if (!frame.ok()) {
@@ -173,16 +171,16 @@ int RunMatch(const MatchCommandOptions& given) {
         {options.query, options.train, options.image.mask_file}, {options.draw_file});
     if (!kept.ok()) return Fail(&console, kept);
   }
-  // References live in a server.
+  // References are kept by servers only.
   if (!options.reference.empty() && options.common.server.empty()) {
     options.common.server = kDefaultServer;
   }
-  const absl::StatusOr<ImageSetup> setup = SetUpImages(options.image);
+  const absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
   if (!setup.ok()) return Fail(&console, setup.status());
   const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
   if (!engine.ok()) return Fail(&console, engine.status());
-  const absl::Status taken = CheckSetup(*setup, engine->get());
-  if (!taken.ok()) return Fail(&console, taken);
+  const absl::Status accepted = CheckRequestSetup(*setup, engine->get());
+  if (!accepted.ok()) return Fail(&console, accepted);
 
   const PictureLimits limits = (*engine)->picture_limits();
   const absl::StatusOr<v1::MatchRequest> request = MakeRequest(options, *setup, limits);

@@ -10,15 +10,19 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/commands/command_support.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/failure.h"
+#include "client/cli/commands/request_setup.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/images/image_file.h"
+#include "client/cli/file_io.h"
 #include "client/cli/output/feature_files.h"
+#include "client/cli/output/json_writer.h"
+#include "client/cli/output/standard_output.h"
 
 namespace orbserve::cli {
 namespace {
 
-// Connects to a server: what the embedded engine is told is forgotten when the command ends.
+// Connects to a server. The embedded engine would forget a reference when the command ends.
 absl::StatusOr<std::unique_ptr<Engine>> StartWithServer(CommonOptions options) {
   if (options.server.empty()) options.server = kDefaultServer;
   return Engine::Start(options);
@@ -32,8 +36,8 @@ void AddReference(const v1::ReferenceInfo& info, JsonWriter* json) {
   json->Key("bytes").UInt(info.size_bytes()).EndObject();
 }
 
-// Features of an NPZ file, or the image for the server to find them in.
-absl::Status FillContent(const ReferenceOptions& options, const ImageSetup& setup,
+// Fills `request` with the features of an NPZ file, or with an image to extract them from.
+absl::Status FillContent(const ReferenceOptions& options, const RequestSetup& setup,
                          const PictureLimits& limits, v1::PutReferenceRequest* request) {
   const absl::StatusOr<std::string> bytes = ReadFile(options.source);
   if (!bytes.ok()) return bytes.status();
@@ -54,12 +58,12 @@ absl::Status FillContent(const ReferenceOptions& options, const ImageSetup& setu
 
 int RunReferencePut(const ReferenceOptions& options) {
   Console console(options.common.quiet);
-  const absl::StatusOr<ImageSetup> setup = SetUpImages(options.image);
+  const absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
   if (!setup.ok()) return Fail(&console, setup.status());
   const absl::StatusOr<std::unique_ptr<Engine>> engine = StartWithServer(options.common);
   if (!engine.ok()) return Fail(&console, engine.status());
-  const absl::Status taken = CheckSetup(*setup, engine->get());
-  if (!taken.ok()) return Fail(&console, taken);
+  const absl::Status accepted = CheckRequestSetup(*setup, engine->get());
+  if (!accepted.ok()) return Fail(&console, accepted);
   v1::PutReferenceRequest request;
   request.set_name(options.name);
   absl::Status status = FillContent(options, *setup, (*engine)->picture_limits(), &request);
@@ -72,7 +76,7 @@ int RunReferencePut(const ReferenceOptions& options) {
       (*engine)->client()->PutReference(request);
   if (!response.ok()) return FailCall(&console, response.status());
   for (const std::string& name : response->evicted()) {
-    console.Note(absl::StrCat("to make room the server forgot the reference ", name));
+    console.Note(absl::StrCat("the server removed this reference to make room: ", name));
   }
   const v1::ReferenceInfo& info = response->reference();
   if (options.common.json) {

@@ -48,9 +48,9 @@ class FolderSource : public FrameSource {
     return item;
   }
 
-  void Stop() override {}  // its files do not keep us waiting
+  void Stop() override {}  // reading a file does not wait
 
-  int64_t count() const override { return static_cast<int64_t>(files_.size()); }
+  absl::Span<const InputFile> files() const override { return files_; }
   double fps() const override { return 0; }
 
  private:
@@ -60,7 +60,7 @@ class FolderSource : public FrameSource {
   size_t next_ = 0;
 };
 
-// Set when no more is to be read; shared with the file that is read from.
+// Set when reading shall end; shared with the file that is being read.
 using StopFlag = std::shared_ptr<std::atomic<bool>>;
 
 class VideoSource : public FrameSource {
@@ -75,7 +75,7 @@ class VideoSource : public FrameSource {
   std::optional<Item> Next() override {
     if (ended_) return std::nullopt;
     absl::StatusOr<std::optional<Picture>> picture = reader_->Next();
-    // A frame that we cut off ourselves is no damage.
+    // Stopping cuts the current frame off, which is not an error of the video.
     if (*stop_ || Interrupted()) {
       ended_ = true;
       return std::nullopt;
@@ -88,7 +88,7 @@ class VideoSource : public FrameSource {
     }
     Item item{.name = absl::StrFormat("%06d", next_++), .frame = v1::Frame()};
     if (!picture.ok()) {
-      // Where the next frame would begin is not known any more.
+      // The beginning of the next frame is unknown.
       ended_ = true;
       item.frame = picture.status();
       return item;
@@ -100,7 +100,7 @@ class VideoSource : public FrameSource {
 
   void Stop() override { *stop_ = true; }
 
-  int64_t count() const override { return 0; }
+  absl::Span<const InputFile> files() const override { return {}; }
   double fps() const override { return reader_->fps(); }
 
  private:
@@ -112,8 +112,8 @@ class VideoSource : public FrameSource {
   bool ended_ = false;
 };
 
-// Whether the file begins as a Y4M video does; false also where it cannot be read. A pipe is taken
-// for one unseen: what is read of it is gone, and images do not come that way.
+// True if the file begins like a Y4M video; false if it cannot be read. A pipe counts as a video
+// without a look at it: bytes read from a pipe are gone, and images do not come through pipes here.
 bool IsVideo(const std::string& path) {
   struct stat kind = {};
   if (stat(path.c_str(), &kind) != 0) return false;
@@ -126,7 +126,7 @@ bool IsVideo(const std::string& path) {
   return Y4mReader::Recognises(absl::string_view(start, size));
 }
 
-// A descriptor whose reads end when the command is interrupted or `stop` is set.
+// A file descriptor whose reads end when the command is interrupted or `stop` is set.
 struct Descriptor {
   int fd;
   StopFlag stop;
@@ -135,7 +135,7 @@ struct Descriptor {
 ssize_t ReadUnlessStopped(void* cookie, char* buffer, size_t size) {
   const auto* from = static_cast<const Descriptor*>(cookie);
   if (AwaitReadable(from->fd, from->stop.get())) return read(from->fd, buffer, size);
-  return 0;  // as if the video ended here
+  return 0;  // end of file
 }
 
 int CloseDescriptor(void* cookie) {
@@ -143,7 +143,7 @@ int CloseDescriptor(void* cookie) {
   return close(from->fd);
 }
 
-// Takes `fd` over, also when it fails (a null pointer).
+// Takes ownership of `fd`, even if it fails and returns a null pointer.
 FILE* OpenInterruptible(int fd, StopFlag stop) {
   const cookie_io_functions_t functions = {
       .read = ReadUnlessStopped, .write = nullptr, .seek = nullptr, .close = CloseDescriptor};
@@ -152,7 +152,7 @@ FILE* OpenInterruptible(int fd, StopFlag stop) {
   if (file == nullptr) {
     close(fd);
   } else {
-    (void)from.release();  // the file's now
+    (void)from.release();  // the file owns it now
   }
   return file;
 }
@@ -161,13 +161,13 @@ FILE* OpenInterruptible(int fd, StopFlag stop) {
 
 absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& source,
                                                              const PictureLimits& limits,
-                                                             bool keep_pictures,
                                                              const std::string& picture_folder) {
   if (absl::StartsWith(source, "/dev/video")) {
     return absl::UnimplementedError(absl::StrCat(
         source,
         ": cameras are not available in this version; pipe Y4M from another program into -"));
   }
+  const bool keep_pictures = !picture_folder.empty();
   if (source == "-" || IsVideo(source)) {
     const int fd = source == "-" ? dup(STDIN_FILENO) : open(source.c_str(), O_RDONLY | O_CLOEXEC);
     auto stop = std::make_shared<std::atomic<bool>>(false);
@@ -184,16 +184,6 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& 
   std::istringstream no_names;
   absl::StatusOr<std::vector<InputFile>> files = ExpandInputs({source}, no_names, picture_folder);
   if (!files.ok()) return files.status();
-  if (!picture_folder.empty()) {
-    std::vector<std::string> inputs;
-    std::vector<std::string> pictures;
-    for (const InputFile& file : *files) {
-      inputs.push_back(file.path);
-      pictures.push_back(PicturePath(picture_folder, file.relative));
-    }
-    absl::Status kept = CheckNoInputReplaced(inputs, pictures);
-    if (!kept.ok()) return kept;
-  }
   return std::make_unique<FolderSource>(*std::move(files), limits, keep_pictures);
 }
 

@@ -9,42 +9,46 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/cli/images/inputs.h"
 #include "client/cli/images/picture.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {
 
-// Where the frames of `orbserve stream` come from.
+// Source of the frames of `orbserve stream`.
 class FrameSource {
  public:
   struct Item {
     std::string name;  // relative path, or "000007" in a video
     absl::StatusOr<v1::Frame> frame;
-    std::optional<Picture> picture;  // when pictures are kept
+    std::optional<Picture> picture;  // if the source keeps pictures
   };
 
   virtual ~FrameSource() = default;
 
-  // The next frame; no value at the end. A frame that cannot be read has its error as `frame`.
+  // Returns the next frame; no value at the end. A frame that cannot be read has its error as
+  // `frame`.
   virtual std::optional<Item> Next() = 0;
 
-  // Ends a video here, also while Next waits for more of a pipe. From any thread.
+  // Ends a video early, even while Next waits for a pipe. Callable from any thread.
   virtual void Stop() = 0;
 
-  // Number of frames, 0 when it is not known.
-  virtual int64_t count() const = 0;
-  // Frames a second that the source itself has, 0 when it has none.
+  // The files that the frames come from, one per frame. Empty for a video, whose number of frames
+  // is not known.
+  virtual absl::Span<const InputFile> files() const = 0;
+
+  // Frame rate of the source in frames per second; 0 if it has none.
   virtual double fps() const = 0;
 };
 
-// The source that `source` names: a folder of images, an image, a Y4M file, or "-" for Y4M on
-// standard input. `keep_pictures`: every item has its picture, to draw on. `picture_folder`: as
-// ExpandInputs has it.
-// A video without frames gives one item, of its own name, with an error.
-// Errors: as ExpandInputs, CheckNoInputReplaced and Y4mReader; UNIMPLEMENTED for cameras.
+// Opens the source called `source`: a folder of images, an image, a Y4M file, or "-" for Y4M on
+// standard input. `picture_folder`: destination of drawn pictures, as for ExpandInputs. If it is
+// not empty, every item carries its picture to draw on.
+// A video without frames gives one item, named after the video, with an error.
+// Errors: as ExpandInputs and Y4mReader; UNIMPLEMENTED for cameras.
 absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& source,
                                                              const PictureLimits& limits,
-                                                             bool keep_pictures,
                                                              const std::string& picture_folder);
 
 }  // namespace orbserve::cli

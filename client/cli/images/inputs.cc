@@ -3,20 +3,14 @@
 
 #include "client/cli/images/inputs.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <string>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace orbserve::cli {
@@ -32,8 +26,8 @@ bool HasKnownEnding(const fs::path& path) {
          ending == ".ppm" || ending == ".pnm";
 }
 
-// The name under which outputs of an explicitly given file are kept: the path as given when it
-// stays below the working folder, else the file's name.
+// Relative path of a file that is given by itself: the path as given if it stays below the working
+// folder, else the name of the file.
 std::string RelativeNameOf(const std::string& path) {
   const fs::path normal = fs::path(path).lexically_normal();
   if (normal.is_absolute() || (normal.begin() != normal.end() && *normal.begin() == "..")) {
@@ -42,8 +36,9 @@ std::string RelativeNameOf(const std::string& path) {
   return normal.native();
 }
 
-// Whether an entry with a known ending is read. A link that leads nowhere, or to where we may not
-// look, is: opening it tells why, where leaving it out would lose an image without a word.
+// True if an entry with a known ending is listed. A broken link, or one to a place that cannot be
+// read, is listed too: opening it reports the error, while leaving it out would lose an image
+// without a message.
 bool IsImageEntry(const fs::directory_entry& entry) {
   std::error_code ignored;
   switch (entry.status(ignored).type()) {
@@ -58,7 +53,7 @@ bool IsImageEntry(const fs::directory_entry& entry) {
 }
 
 // Adds the images below `folder`, with names relative to `root`. A folder below it that cannot be
-// read is listed in place of its content, for the same reason.
+// read is listed instead of its content, for the reason given above.
 std::error_code AddEntries(const fs::path& folder, const fs::path& root,
                            const std::string& picture_folder, std::vector<InputFile>* files) {
   std::error_code error;
@@ -69,7 +64,7 @@ std::error_code AddEntries(const fs::path& folder, const fs::path& root,
     if (absl::StartsWith(path.filename().native(), ".")) continue;
     const std::string relative = path.lexically_relative(root).native();
     if (entry->is_directory(ignored)) {
-      if (entry->is_symlink(ignored)) continue;  // could lead in a circle
+      if (entry->is_symlink(ignored)) continue;  // may form a cycle
       if (!picture_folder.empty() && fs::equivalent(path, picture_folder, ignored)) continue;
       if (AddEntries(path, root, picture_folder, files)) {
         files->push_back({path.native(), relative, absl::OkStatus()});
@@ -115,11 +110,6 @@ absl::Status AddInput(const std::string& input, const std::string& picture_folde
   return absl::OkStatus();
 }
 
-// What tells a file from every other.
-using FileId = std::pair<dev_t, ino_t>;
-
-FileId IdOf(const struct stat& info) { return {info.st_dev, info.st_ino}; }
-
 }  // namespace
 
 bool NaturalLess(absl::string_view a, absl::string_view b) {
@@ -144,7 +134,7 @@ bool NaturalLess(absl::string_view a, absl::string_view b) {
       continue;
     }
     if (a[0] != b[0]) {
-      // A folder's content stays together: the separator comes before every other byte.
+      // The separator sorts before every other byte, which keeps the content of a folder together.
       if (a[0] == '/' || b[0] == '/') return a[0] == '/';
       return static_cast<uint8_t>(a[0]) < static_cast<uint8_t>(b[0]);
     }
@@ -152,19 +142,7 @@ bool NaturalLess(absl::string_view a, absl::string_view b) {
     b.remove_prefix(1);
   }
   if (a.empty() != b.empty()) return a.empty();
-  return whole_a < whole_b;  // equal but for leading zeros
-}
-
-absl::StatusOr<Shard> ParseShard(absl::string_view text) {
-  Shard shard;
-  const size_t slash = text.find('/');
-  if (slash == absl::string_view::npos || !absl::SimpleAtoi(text.substr(0, slash), &shard.index) ||
-      !absl::SimpleAtoi(text.substr(slash + 1), &shard.count) || shard.count < 1 ||
-      shard.index < 0 || shard.index >= shard.count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--shard must be I/N with 0 <= I < N; got ", std::string(text)));
-  }
-  return shard;
+  return whole_a < whole_b;  // equal except for leading zeros
 }
 
 absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string> inputs,
@@ -187,85 +165,11 @@ absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string
   if (!has_image && !files.empty()) {
     std::string text = absl::StrCat(files[0].path, ": ", std::string(files[0].problem.message()));
     if (files.size() > 1) {
-      absl::StrAppend(&text, "; nothing to do in the other ", files.size() - 1, " folders either");
+      absl::StrAppend(&text, "; no image in the other ", files.size() - 1, " folders either");
     }
     return absl::InvalidArgumentError(text);
   }
   return files;
-}
-
-absl::Status CheckOneOutputEach(absl::Span<const InputFile> files) {
-  absl::flat_hash_map<std::string, const std::string*> seen;
-  for (const InputFile& file : files) {
-    if (!file.problem.ok()) continue;
-    const auto [at, added] = seen.emplace(file.relative, &file.path);
-    if (!added) {
-      return absl::InvalidArgumentError(absl::StrCat("two inputs would write one output, ",
-                                                     file.relative, ": ", *at->second, " and ",
-                                                     file.path));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckNoInputReplaced(absl::Span<const std::string> inputs,
-                                  absl::Span<const std::string> outputs) {
-  // A link in the place of an output is replaced itself, and what it leads to stays.
-  absl::flat_hash_map<FileId, const std::string*> replaced;
-  struct stat info = {};
-  for (const std::string& output : outputs) {
-    if (lstat(output.c_str(), &info) == 0) replaced.emplace(IdOf(info), &output);
-  }
-  if (replaced.empty()) return absl::OkStatus();
-  for (const std::string& input : inputs) {
-    for (const auto look : {&lstat, &stat}) {
-      if (look(input.c_str(), &info) != 0) continue;
-      const auto found = replaced.find(IdOf(info));
-      if (found == replaced.end()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("the input ", input, " would be replaced by the output ", *found->second));
-    }
-  }
-  return absl::OkStatus();
-}
-
-std::string PicturePath(const std::string& picture_folder, const std::string& relative) {
-  return (fs::path(picture_folder) / absl::StrCat(relative, ".png")).native();
-}
-
-std::string NameOnOneLine(absl::string_view name) {
-  std::string text;
-  for (const char c : name) {
-    if (c == '\n') {
-      text += "\\n";
-    } else if (c == '\\') {
-      text += "\\\\";
-    } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
-      absl::StrAppend(&text, "\\x", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
-    } else {
-      text.push_back(c);
-    }
-  }
-  return text;
-}
-
-std::vector<InputFile> TakeShard(std::vector<InputFile> files, const Shard& shard) {
-  if (shard.count == 1) return files;
-  std::vector<size_t> order(files.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&files](size_t a, size_t b) {
-    return std::tie(files[a].relative, files[a].path) < std::tie(files[b].relative, files[b].path);
-  });
-  std::vector<size_t> taken;
-  for (size_t i = static_cast<size_t>(shard.index); i < order.size();
-       i += static_cast<size_t>(shard.count)) {
-    taken.push_back(order[i]);
-  }
-  std::sort(taken.begin(), taken.end());
-  std::vector<InputFile> result;
-  result.reserve(taken.size());
-  for (const size_t i : taken) result.push_back(std::move(files[i]));
-  return result;
 }
 
 }  // namespace orbserve::cli

@@ -11,8 +11,8 @@
 
 namespace orbserve::cli {
 
-// Whether a picture of this size may be decoded. INVALID_ARGUMENT: a side under 1, or over
-// `limits`.
+// Checks the size of a picture before it is decoded. INVALID_ARGUMENT: a side is below 1, or a side
+// or the number of pixels is above `limits`.
 absl::Status CheckPictureSize(int64_t width_px, int64_t height_px, const PictureLimits& limits);
 
 }  // namespace orbserve::cli

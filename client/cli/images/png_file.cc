@@ -17,14 +17,14 @@
 namespace orbserve::cli {
 namespace {
 
-// zlib's level for overlays: they are looked at once, so speed counts more than the last percent.
+// zlib's level for overlays. They are temporary: speed counts more than the last percent of size.
 constexpr int kCompressionLevel = 4;
 
-// Most bytes that libpng may take for one ancillary chunk.
+// Most bytes that libpng may allocate for one ancillary chunk.
 constexpr png_alloc_size_t kMaxChunkBytes = 8 << 20;
 
-// What libpng's callbacks need. Its errors leave by longjmp, so that nothing with a destructor may
-// live in a function between setjmp and the call that fails.
+// State of libpng's callbacks. libpng reports errors by longjmp: a function that calls setjmp must
+// not own objects with destructors.
 struct PngState {
   absl::string_view input;
   std::string* output = nullptr;
@@ -53,14 +53,14 @@ void WriteBytes(png_structp png, png_bytep data, size_t size) {
 
 void FlushBytes(png_structp) {}
 
-// False: libpng found an error, `state` says which.
+// Returns false after an error of libpng, which is in PngState::error.
 bool ReadHeader(png_structp png, png_infop info) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_read_info(png, info);
   return true;
 }
 
-// Asks for 8-bit grey or RGB and tells which, as channels; 0 after an error.
+// Sets libpng up for 8-bit grey or RGB. Returns the number of channels; 0 after an error.
 int SetUpTransforms(png_structp png, png_infop info) {
   if (setjmp(png_jmpbuf(png))) return 0;
   const int colour = png_get_color_type(png, info);
@@ -76,7 +76,7 @@ int SetUpTransforms(png_structp png, png_infop info) {
 bool ReadRows(png_structp png, png_bytep* rows) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_read_image(png, rows);
-  // To the end, so that a cut or damaged file is noticed even where every row was there.
+  // Reading to the end reveals damage behind the last row.
   png_read_end(png, nullptr);
   return true;
 }
@@ -95,7 +95,7 @@ bool WriteRows(png_structp png, png_infop info, const Picture* picture) {
   return true;
 }
 
-// Frees libpng's structures, whichever of them there are.
+// Frees libpng's structures, as far as they were created.
 struct PngReader {
   explicit PngReader(PngState* state)
       : png(png_create_read_struct(PNG_LIBPNG_VER_STRING, state, OnError, OnWarning)),
@@ -125,7 +125,7 @@ absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& 
   PngReader reader(&state);
   if (reader.info == nullptr) return absl::ResourceExhaustedError("libpng cannot start");
   png_set_read_fn(reader.png, &state, ReadBytes);
-  // CheckPictureSize has the say; libpng's own limit is lower and its message does not tell.
+  // CheckPictureSize checks the size. libpng's own limit is lower, and its message has no numbers.
   png_set_user_limits(reader.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_chunk_malloc_max(reader.png, kMaxChunkBytes);
   png_set_crc_action(reader.png, PNG_CRC_ERROR_QUIT, PNG_CRC_QUIET_USE);
@@ -143,9 +143,9 @@ absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& 
   if (picture.channels == 0) return Damaged(state);
   if ((picture.channels != 1 && picture.channels != 3) ||
       png_get_rowbytes(reader.png, reader.info) != picture.row_bytes()) {
-    return absl::InternalError("libpng gives pixels of an unexpected kind");
+    return absl::InternalError("libpng returned pixels of an unexpected kind");
   }
-  // Deflate packs at most 1032 : 1, so that a file which claims far more cannot be whole.
+  // Deflate compresses by 1032 : 1 at most. A file that claims far more pixels is not complete.
   constexpr int64_t kBestRatio = 1032;
   if (width_px * height_px / 8 > static_cast<int64_t>(bytes.size()) * kBestRatio) {
     return absl::InvalidArgumentError(absl::StrCat("the PNG file is damaged: ", bytes.size(),
@@ -173,7 +173,7 @@ absl::StatusOr<std::string> EncodePng(const Picture& picture) {
 
 bool IsWholePng(const std::string& path) {
   constexpr absl::string_view kStart("\x89PNG\r\n\x1A\n", 8);
-  // The chunk IEND: no bytes, its name, the sum of that. Source: W3C PNG, section 11.2.5.
+  // The chunk IEND: length 0, name, checksum. Source: W3C PNG, section 11.2.5.
   constexpr absl::string_view kEnd("\0\0\0\0IEND\xAE\x42\x60\x82", 12);
   std::ifstream file(path, std::ios::binary);
   std::string start(kStart.size(), '\0');

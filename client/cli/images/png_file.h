@@ -12,17 +12,16 @@
 
 namespace orbserve::cli {
 
-// Decodes every kind of PNG to 8 bits: grey stays grey, colour and palette become RGB, of 16 bits
-// the upper 8 are kept, transparency is left away, gamma is not applied. Damage of any kind is an
-// error; the size is checked before memory is taken.
-// Errors: INVALID_ARGUMENT.
+// Decodes every kind of PNG to 8 bits: grey stays grey, colour and palette become RGB, 16-bit
+// values keep their upper 8 bits, transparency is removed, gamma is not applied. Any damage is an
+// error; the size is checked before memory is allocated. Errors: INVALID_ARGUMENT.
 absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& limits);
 
-// Encodes a picture as PNG; the same picture gives the same bytes. INTERNAL when libpng refuses.
+// Encodes a picture as PNG; the same picture gives the same bytes. INTERNAL: libpng refuses.
 absl::StatusOr<std::string> EncodePng(const Picture& picture);
 
-// Whether the file at `path` begins and ends as a PNG does, and so was not cut off. What is between
-// is not looked at.
+// True if the file at `path` begins and ends like a PNG, which a truncated file does not. The bytes
+// between are not checked.
 bool IsWholePng(const std::string& path);
 
 }  // namespace orbserve::cli

@@ -21,14 +21,15 @@ bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
 }
 
-// Reads the decimal numbers of header and plain formats; `#` begins a comment up to the line's end.
+// Reads the decimal numbers of header and plain formats. `#` begins a comment that ends with its
+// line.
 class Tokens {
  public:
   Tokens(const std::string& bytes, size_t position) : bytes_(bytes), position_(position) {}
 
   size_t position() const { return position_; }
 
-  // Next number, or -1 when there is none or it is absurdly large.
+  // Returns the next number; -1 if there is none or it is above kLargestNumber.
   int64_t Next() {
     SkipSpace();
     int64_t value = -1;
@@ -39,7 +40,7 @@ class Tokens {
     return value;
   }
 
-  // The one white space between header and binary pixels. False when it is missing.
+  // Skips the single white space between header and binary pixels; false if it is missing.
   bool SkipOneSpace() {
     return position_ < bytes_.size() && IsSpace(bytes_[position_]) && (++position_, true);
   }
@@ -61,7 +62,7 @@ class Tokens {
   size_t position_;
 };
 
-// Stretches values 0..`largest` to 0..255. False when a value is above `largest`.
+// Scales values 0..`largest` to 0..255; false if a value is above `largest`.
 bool Stretch(int largest, std::string* pixels) {
   std::array<uint8_t, 256> table{};
   for (int value = 0; value <= largest; ++value) {
@@ -121,7 +122,7 @@ absl::StatusOr<Picture> DecodePnm(std::string bytes, const PictureLimits& limits
           absl::StrCat("the PNM file ends early: ", width_px, " x ", height_px, " needs ", size,
                        " bytes of pixels, ", bytes.size() - tokens.position(), " are there"));
     }
-    // Pixels move to the front of the memory that they are in.
+    // The pixels move to the front of their own buffer.
     bytes.erase(0, tokens.position());
     bytes.resize(size);
     picture.pixels = std::move(bytes);
@@ -132,7 +133,7 @@ absl::StatusOr<Picture> DecodePnm(std::string bytes, const PictureLimits& limits
     return picture;
   }
 
-  // Each value takes a digit and a separator at least, the last one the digit alone.
+  // Each value has at least a digit and a separator, the last one only the digit.
   if (bytes.size() - tokens.position() < size * 2) {
     return absl::InvalidArgumentError("the PNM file ends early");
   }

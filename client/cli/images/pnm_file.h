@@ -11,9 +11,9 @@
 
 namespace orbserve::cli {
 
-// Reads PGM (P5, P2; grey) or PPM (P6, P3; RGB) with a largest value of 1..255; smaller ones than
-// 255 are stretched to it, rounding to nearest. The picture reuses the memory of `bytes`. What
-// follows the first picture is ignored.
+// Decodes PGM (P5, P2; grey) or PPM (P6, P3; RGB) with a largest value of 1..255. Values are scaled
+// to 0..255, rounding to nearest. The picture reuses the memory of `bytes`. Bytes behind the first
+// picture are ignored.
 // Errors: INVALID_ARGUMENT (malformed, too short, too large), UNIMPLEMENTED (bitmaps, 16 bits).
 absl::StatusOr<Picture> DecodePnm(std::string bytes, const PictureLimits& limits);
 

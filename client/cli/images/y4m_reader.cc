@@ -22,7 +22,8 @@ constexpr absl::string_view kMagic = "YUV4MPEG2";
 constexpr absl::string_view kFrameMagic = "FRAME";
 constexpr size_t kMaxLineBytes = 4096;
 
-// A line without its end; no value at the end of the file or when it is absurdly long.
+// Reads a line without its end; no value at the end of the file, or if the line is longer than
+// kMaxLineBytes.
 std::optional<std::string> ReadLine(FILE* file) {
   std::string line;
   for (int c = std::getc(file); c != EOF; c = std::getc(file)) {
@@ -33,7 +34,7 @@ std::optional<std::string> ReadLine(FILE* file) {
   return std::nullopt;
 }
 
-// Reads over `size` bytes: a pipe cannot seek.
+// Skips `size` bytes by reading them, as a pipe cannot seek.
 bool Skip(FILE* file, size_t size) {
   std::array<char, 1 << 16> sink;
   while (size > 0) {
@@ -76,10 +77,10 @@ absl::Status Y4mReader::ParseHeader(absl::string_view line, const PictureLimits&
     const absl::string_view value = field.substr(1);
     switch (field[0]) {
       case 'W':
-        if (!absl::SimpleAtoi(value, &width_px)) return Damaged("its width is no number");
+        if (!absl::SimpleAtoi(value, &width_px)) return Damaged("its width is not a number");
         break;
       case 'H':
-        if (!absl::SimpleAtoi(value, &height_px)) return Damaged("its height is no number");
+        if (!absl::SimpleAtoi(value, &height_px)) return Damaged("its height is not a number");
         break;
       case 'C':
         space = std::string(value);

@@ -17,26 +17,26 @@
 
 namespace orbserve::cli {
 
-// YUV4MPEG2, the raw video of mjpegtools that many programs write into pipes: of each frame the
-// luma plane is read. 8 bits; 4:2:0, 4:1:1, 4:2:2, 4:4:4 and mono.
+// Reads the luma planes of YUV4MPEG2, the raw video format of mjpegtools that many programs write
+// into pipes. 8 bits; 4:2:0, 4:1:1, 4:2:2, 4:4:4 and mono.
 class Y4mReader {
  public:
-  // Reads the header from `file`, which the reader then owns; standard input is not closed.
+  // Reads the header from `file` and takes ownership of it; standard input is not closed.
   // INVALID_ARGUMENT; UNIMPLEMENTED for more than 8 bits and other colour spaces.
   static absl::StatusOr<std::unique_ptr<Y4mReader>> Create(FILE* file, const PictureLimits& limits);
 
-  // Whether `bytes` begin as such a file does.
+  // True if `bytes` begin like such a file.
   static bool Recognises(absl::string_view bytes);
 
   ~Y4mReader();
   Y4mReader(const Y4mReader&) = delete;
   Y4mReader& operator=(const Y4mReader&) = delete;
 
-  // Frames a second as the header has it, 0 when it does not say.
+  // Frames per second according to the header; 0 if it has no rate.
   double fps() const { return fps_; }
 
-  // The next frame as grey picture; no value at the end. INVALID_ARGUMENT: damaged, or cut inside a
-  // frame.
+  // Returns the next frame as a grey picture; no value at the end. INVALID_ARGUMENT: damaged, or
+  // the video ends inside a frame.
   absl::StatusOr<std::optional<Picture>> Next();
 
  private:

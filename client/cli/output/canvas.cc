@@ -11,7 +11,8 @@
 namespace orbserve::cli {
 namespace {
 
-// Share of a pixel that a shape covers whose edge is `inside_px` away (positive: within the shape).
+// Share of a pixel that a shape covers. `inside_px`: distance to the edge, positive inside the
+// shape.
 float Coverage(float inside_px) { return std::clamp(inside_px + 0.5f, 0.0f, 1.0f); }
 
 // First and last pixel of [low, high] on an axis of `size` pixels.
@@ -92,8 +93,8 @@ void Canvas::Line(float x0, float y0, float x1, float y1, float line_px, Colour 
     const float inside = std::min(half - across, std::min(along, length - along) + half);
     Blend(x, y, colour, opacity * Coverage(inside));
   };
-  // Along the longer axis, the few pixels across it: no pixel of the bounding box is visited twice
-  // or in vain.
+  // The outer loop follows the longer axis, the inner one visits the few pixels across the line
+  // instead of the whole bounding box.
   const bool steep = std::abs(dy) > std::abs(dx);
   const float slope = steep ? dx / dy : dy / dx;
   const float reach = (half + 1.0f) * std::sqrt(1.0f + slope * slope) + 1.0f;
@@ -125,7 +126,7 @@ void Canvas::Circle(float x, float y, float radius_px, float line_px, Colour col
     for (int column = FirstPixel(x - outer_dx); column <= last; ++column) {
       const float dx = static_cast<float>(column) - x;
       if (std::abs(dx) < inner_dx - 1.0f) {
-        // Over the hole in one step.
+        // Skip the inside of the ring.
         column = std::max(column, static_cast<int>(std::floor(x + inner_dx)) - 2);
         continue;
       }

@@ -18,13 +18,13 @@ struct Colour {
   bool operator==(const Colour&) const = default;
 };
 
-// Draws smooth lines and circles on an RGB picture. Coordinates are pixels, (0, 0) the centre of
-// the top-left one; whatever lies outside is cut. `opacity` in [0, 1].
+// Draws smooth lines and circles on an RGB picture. Coordinates are pixels; (0, 0) is the centre of
+// the top-left pixel. Shapes are clipped at the borders. `opacity` in [0, 1].
 class Canvas {
  public:
-  // A black canvas.
+  // Creates a black canvas.
   Canvas(int width_px, int height_px);
-  // On a copy of `picture`, in its colours, or grey.
+  // Creates a canvas with a copy of `picture`. A grey picture becomes RGB.
   explicit Canvas(const Picture& picture);
 
   int width_px() const { return picture_.width_px; }
@@ -33,12 +33,12 @@ class Canvas {
 
   // Copies `picture` so that its top-left pixel lies at (x, y).
   void Paste(const Picture& picture, int x, int y);
-  // Makes every pixel `share` in [0, 1] as bright.
+  // Multiplies every channel by `share` in [0, 1].
   void Dim(float share);
   void Line(float x0, float y0, float x1, float y1, float line_px, Colour colour, float opacity);
-  // Outline of a circle.
+  // Draws the outline of a circle.
   void Circle(float x, float y, float radius_px, float line_px, Colour colour, float opacity);
-  // Filled circle.
+  // Draws a filled circle.
   void Disc(float x, float y, float radius_px, Colour colour, float opacity);
 
  private:
@@ -47,10 +47,10 @@ class Canvas {
   Picture picture_;
 };
 
-// A colour between green (0) through yellow to red (1); `t` is cut to [0, 1].
+// Returns a colour from green (0) through yellow to red (1); `t` is clamped to [0, 1].
 Colour Heat(float t);
 
-// Well distinguishable colours for small numbers such as pyramid levels; repeats.
+// Returns a colour for a small number such as a pyramid level. Eight distinct colours repeat.
 Colour LevelColour(int level);
 
 }  // namespace orbserve::cli

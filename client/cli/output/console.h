@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What people read on standard error: messages, and a progress line that gives way to them.
+// Messages and progress on standard error.
 
 #ifndef ORBSERVE_CLIENT_CLI_OUTPUT_CONSOLE_H_
 #define ORBSERVE_CLIENT_CLI_OUTPUT_CONSOLE_H_
@@ -19,8 +19,8 @@ namespace orbserve::cli {
 // Thread-safe.
 class Console {
  public:
-  // `quiet`: errors only. A progress bar needs a terminal on standard error; colours, that NO_COLOR
-  // is not set and TERM is not "dumb".
+  // `quiet`: errors only. The progress bar is shown if standard error is a terminal. Colours are
+  // used there unless NO_COLOR is set or TERM is "dumb".
   explicit Console(bool quiet);
   ~Console();
 
@@ -29,15 +29,15 @@ class Console {
 
   bool quiet() const { return quiet_; }
 
-  // "orbserve: `text`".
+  // Prints "orbserve: `text`".
   void Error(absl::string_view text);
-  // The same, unless quiet.
+  // Prints "orbserve: `text`" unless quiet.
   void Note(absl::string_view text);
 
-  // Begins to show progress towards `total` of `unit` ("images"). Bar with rate and time left on a
-  // terminal, a plain line every ten seconds elsewhere.
+  // Begins to show progress towards `total` of `unit` ("images"): a bar with rate and time left on
+  // a terminal, a plain line every ten seconds elsewhere.
   void StartProgress(int64_t total, absl::string_view unit);
-  // `done` of the total are done, `failed` of them badly.
+  // Reports that `done` of the total have ended, `failed` of them with an error.
   void Progress(int64_t done, int64_t failed);
   // Removes the bar.
   void EndProgress();
@@ -60,7 +60,7 @@ class Console {
   absl::Time last_drawn_ ABSL_GUARDED_BY(mutex_);
 };
 
-// "0:07", "12:40", "3:05:00".
+// Duration as "0:07", "12:40" or "3:05:00".
 std::string ClockText(absl::Duration duration);
 
 }  // namespace orbserve::cli

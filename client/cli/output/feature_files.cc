@@ -93,7 +93,7 @@ std::string EncodeJsonLine(const v1::FeatureSet& features, absl::string_view ima
   return absl::StrCat(json.text(), "\n");
 }
 
-// Quoted as RFC 4180 says when it must be.
+// Quotes a field if RFC 4180 requires it.
 std::string CsvField(absl::string_view text) {
   if (text.find_first_of(",\"\r\n") == absl::string_view::npos) return std::string(text);
   std::string quoted = "\"";
@@ -132,7 +132,7 @@ const NpzArray* Find(const std::vector<NpzArray>& arrays, absl::string_view name
   return found == arrays.end() ? nullptr : &*found;
 }
 
-// Copies a column of `count` rows; a column that is not there is filled with `missing`.
+// Copies a column of `count` rows. A missing column is filled with `missing`.
 template <typename T>
 absl::Status ReadColumn(const std::vector<NpzArray>& arrays, const char* name, const char* type,
                         int64_t count, T missing, google::protobuf::RepeatedField<T>* column) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Features as files: NPZ, JSON lines, CSV. Arrays, keys and columns are described in
-// docs/formats.md. The same features give the same bytes.
+// docs/formats.md. Equal features give equal bytes.
 
 #ifndef ORBSERVE_CLIENT_CLI_OUTPUT_FEATURE_FILES_H_
 #define ORBSERVE_CLIENT_CLI_OUTPUT_FEATURE_FILES_H_
@@ -17,20 +17,20 @@ namespace orbserve::cli {
 
 enum class FeatureFormat { kNpz, kJsonLines, kCsv };
 
-// "npz", "jsonl", "csv": the name of the format and the ending of its files.
+// Name of a format and ending of its files: "npz", "jsonl" or "csv".
 absl::string_view FormatName(FeatureFormat format);
 
-// The format called `name`. INVALID_ARGUMENT naming those that there are; UNIMPLEMENTED for those
-// that are known and not available.
+// Returns the format called `name`. INVALID_ARGUMENT: unknown, with the available formats in the
+// message; UNIMPLEMENTED: known, but not available.
 absl::StatusOr<FeatureFormat> ParseFormat(absl::string_view name);
 
-// The bytes of a feature file. `image` is the image's relative path, which the text formats carry.
-// CSV with its line of column names when `csv_header`.
+// Returns the bytes of a feature file. `image`: relative path of the image, which the text formats
+// carry. `csv_header`: CSV begins with a line of column names.
 std::string EncodeFeatures(const v1::FeatureSet& features, FeatureFormat format,
                            absl::string_view image, bool csv_header = true);
 
-// The features in an NPZ file of our own, or of another program that has at least `xy` and
-// `descriptors`. INVALID_ARGUMENT.
+// Returns the features in an NPZ file, of this or of another program, that has at least the arrays
+// `xy` and `descriptors`. INVALID_ARGUMENT.
 absl::StatusOr<v1::FeatureSet> DecodeFeatures(absl::string_view npz);
 
 }  // namespace orbserve::cli

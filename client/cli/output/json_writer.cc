@@ -12,7 +12,7 @@
 namespace orbserve::cli {
 namespace {
 
-// Length of the UTF-8 character at the front of `text`, 0 when there is none.
+// Length of the UTF-8 character at the front of `text`; 0 if the bytes are not UTF-8.
 size_t Utf8Length(absl::string_view text) {
   const auto first = static_cast<uint8_t>(text[0]);
   if (first < 0x80) return 1;
@@ -24,7 +24,7 @@ size_t Utf8Length(absl::string_view text) {
     if ((next & 0xC0) != 0x80) return 0;
     code = code << 6 | (next & 0x3F);
   }
-  // Overlong forms, surrogates and what lies beyond Unicode.
+  // Overlong forms, surrogates and codes beyond Unicode are not UTF-8.
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   if (code < kLeast[length] || (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) return 0;
   return length;

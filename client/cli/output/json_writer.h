@@ -11,17 +11,17 @@
 
 namespace orbserve::cli {
 
-// Appends a string literal; bytes that are not UTF-8 become U+FFFD, so that the text stays JSON.
+// Appends a string literal. Bytes that are not UTF-8 become U+FFFD, because JSON text is UTF-8.
 void AppendJsonString(absl::string_view text, std::string* out);
 
-// Appends the shortest decimal that reads back as the same float, JSON's null where there is no
-// such number.
+// Appends the shortest decimal that reads back as the same float; null for infinity and NaN.
 void AppendFloat(float value, std::string* out);
 
-// Lower-case hexadecimal, two digits a byte.
+// Appends lower-case hexadecimal, two digits per byte.
 void AppendHex(absl::string_view bytes, std::string* out);
 
-// Builds one line of JSON. Keys and values alternate inside an object; commas are set by itself.
+// Builds one line of JSON and sets the commas. The caller alternates keys and values inside an
+// object.
 class JsonWriter {
  public:
   JsonWriter& BeginObject();

@@ -26,12 +26,12 @@ struct NpzArray {
   std::string data;            // product of shape times size of type
 };
 
-// The bytes of an archive with these arrays in this order: stored, with fixed dates, so that the
-// same arrays give the same bytes. The whole is less than 4 GiB.
+// Returns an archive with these arrays in this order. Members are stored with fixed dates: equal
+// arrays give equal bytes. The archive must be smaller than 4 GiB.
 std::string EncodeNpz(absl::Span<const NpzArray> arrays);
 
-// The arrays of an archive: stored or deflated, NPY formats 1 to 3, any numeric type. Checksums are
-// checked. At most `max_bytes` of array data are unpacked.
+// Returns the arrays of an archive: stored or deflated, NPY formats 1 to 3, any numeric type. The
+// checksums are verified. At most `max_bytes` of array data are unpacked.
 // Errors: INVALID_ARGUMENT.
 absl::StatusOr<std::vector<NpzArray>> DecodeNpz(absl::string_view bytes, size_t max_bytes);
 

@@ -40,7 +40,7 @@ absl::Status Malformed(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("not a readable NPZ file: ", what));
 }
 
-// One member of the archive, as the central directory has it.
+// Entry of the central directory: one member of the archive.
 struct Member {
   std::string name;
   uint16_t method = 0;
@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<Member>> ReadDirectory(absl::string_view bytes) {
 absl::StatusOr<std::string> Inflate(absl::string_view packed, size_t unpacked_bytes) {
   std::string data(unpacked_bytes, '\0');
   z_stream stream = {};
-  // Negative window bits: raw deflate, as ZIP has it.
+  // Negative window bits select raw deflate, the form that ZIP uses.
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return Malformed("zlib cannot start");
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
   stream.avail_in = static_cast<uInt>(packed.size());
@@ -126,7 +126,7 @@ absl::StatusOr<std::string> ReadMember(absl::string_view bytes, const Member& me
   return data;
 }
 
-// What follows `'key':` in the header's dictionary, up to the end of the value.
+// Returns the value of `'key':` in the header's dictionary.
 absl::StatusOr<absl::string_view> ValueOf(absl::string_view dictionary, absl::string_view key) {
   const size_t at = dictionary.find(absl::StrCat("'", key, "'"));
   if (at == absl::string_view::npos) return Malformed(absl::StrCat("an array without ", key));

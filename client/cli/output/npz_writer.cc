@@ -11,15 +11,16 @@
 namespace orbserve::cli {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "NPY data are written as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "NPY data are written in the byte order of the host");
 
-constexpr uint16_t kZipVersion = 20;     // 2.0: the least that readers ask for
+constexpr uint16_t kZipVersion = 20;     // 2.0: lowest version that readers accept
 constexpr uint16_t kFixedTime = 0;       // 00:00:00
-constexpr uint16_t kFixedDate = 0x0021;  // 1980-01-01, the first day that ZIP knows
+constexpr uint16_t kFixedDate = 0x0021;  // 1980-01-01, the first date of the ZIP format
 constexpr size_t kLocalHeaderBytes = 30;
 constexpr size_t kCentralHeaderBytes = 46;
 constexpr size_t kEndBytes = 22;
-constexpr size_t kNpyAlignment = 64;  // of the data in an NPY file, by the format
+constexpr size_t kNpyAlignment = 64;  // of the data in an NPY file, required by the format
 
 void Append16(uint16_t value, std::string* out) {
   out->push_back(static_cast<char>(value & 0xFF));
@@ -34,7 +35,7 @@ void Append32(uint32_t value, std::string* out) {
 std::string NpyHeader(const NpzArray& array) {
   std::string shape;
   for (const int64_t length : array.shape) absl::StrAppend(&shape, length, ", ");
-  // A tuple of one keeps its comma, a longer one ends without.
+  // A tuple of one element keeps its comma; a longer one has none at its end.
   shape.resize(shape.size() - (array.shape.size() == 1 ? 1 : 2));
   std::string text = absl::StrCat("{'descr': '", array.type,
                                   "', 'fortran_order': False, 'shape': (", shape, "), }");
@@ -48,7 +49,7 @@ std::string NpyHeader(const NpzArray& array) {
   return header;
 }
 
-// The fields that local and central headers share, from the version on.
+// Appends the fields that local and central headers share, beginning with the version.
 void AppendCommon(uint32_t crc, uint32_t size, size_t name_size, std::string* out) {
   Append16(kZipVersion, out);
   Append16(0, out);  // flags

@@ -17,12 +17,13 @@ namespace {
 constexpr Colour kFaint{150, 170, 200};
 constexpr int kGapPx = 8;  // between two pictures
 
-// Width of lines that looks the same on a small and on a large picture.
+// Width of lines in pixels, proportional to the picture.
 float LineWidth(int width_px, int height_px) {
   return std::max(1.2f, static_cast<float>(std::max(width_px, height_px)) / 900.0f);
 }
 
-// Matches whose rows exist on both sides, the nearest last, so that they are drawn on top.
+// Indices of the matches whose rows exist on both sides. The smallest distances come last, which
+// draws them on top.
 std::vector<int> DrawingOrder(const v1::MatchSet& matches, int query_count, int train_count) {
   std::vector<int> order;
   for (int i = 0; i < matches.query_index_size(); ++i) {
@@ -53,7 +54,7 @@ Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features) {
   Canvas canvas(picture);
   canvas.Dim(0.8f);
   const float width = LineWidth(picture.width_px, picture.height_px);
-  // Coarse levels first: small circles stay visible on large ones.
+  // Coarse levels come first: small circles stay visible on large ones.
   for (int i = features.x_size() - 1; i >= 0; --i) {
     const Colour colour = LevelColour(features.octave(i));
     const float x = features.x(i);
@@ -81,7 +82,7 @@ Picture DrawMatches(const Picture& query_picture, const v1::FeatureSet& query,
   canvas.Dim(0.75f);
   const float width = LineWidth(canvas.width_px() / 2, canvas.height_px());
   const std::vector<int> order = DrawingOrder(matches, query.x_size(), train.x_size());
-  // A thousand opaque lines would hide what they join.
+  // A thousand opaque lines would hide the pictures.
   const float opacity = std::clamp(60.0f / static_cast<float>(order.size() + 1), 0.35f, 0.9f);
   for (const int i : order) {
     const int q = static_cast<int>(matches.query_index(i));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pictures for people: what was found, drawn over what was looked at.
+// Overlays: features and matches drawn over their images.
 
 #ifndef ORBSERVE_CLIENT_CLI_OUTPUT_OVERLAY_H_
 #define ORBSERVE_CLIENT_CLI_OUTPUT_OVERLAY_H_
@@ -11,27 +11,29 @@
 
 namespace orbserve::cli {
 
-// Every keypoint as a circle of its size with a line for its angle, coloured by pyramid level.
+// Draws every keypoint as a circle of its size with a line for its angle, coloured by pyramid
+// level.
 Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features);
 
-// Two pictures side by side; every match is a line from its keypoint on the left (query) to that on
-// the right (train), from green (distance 0) to red (kFarDistance bits and more), near ones on top.
+// Draws two pictures side by side. Every match is a line from its keypoint on the left (query) to
+// the one on the right (train), coloured from green (distance 0) to red (kFarDistance bits and
+// more), with the smallest distances on top.
 Picture DrawMatches(const Picture& query_picture, const v1::FeatureSet& query,
                     const Picture& train_picture, const v1::FeatureSet& train,
                     const v1::MatchSet& matches);
 
-// One picture; keypoints that have a match (to something without a picture) as circles coloured by
-// distance, the others as faint dots.
+// Draws the keypoints of one picture that have a match as circles coloured by distance, the others
+// as faint dots. For matches with a reference, which has no picture.
 Picture DrawMatched(const Picture& picture, const v1::FeatureSet& features,
                     const v1::MatchSet& matches);
 
-// A frame of a stream; every match to the frame before is a line from where the keypoint was to
-// where it is, coloured by distance, the other keypoints are faint dots.
+// Draws a frame of a stream. Every match with the frame before is a line from the previous to the
+// current place of the keypoint, coloured by distance; the other keypoints are faint dots.
 Picture DrawMotion(const Picture& picture, const v1::FeatureSet& features,
                    const v1::FeatureSet& previous, const v1::MatchSet& matches);
 
-// Distance in bits that is drawn in the last colour: of 256-bit descriptors, few good matches are
-// farther apart.
+// Distance in bits that has the last colour. Few good matches of 256-bit descriptors are farther
+// apart.
 inline constexpr float kFarDistance = 80.0f;
 
 }  // namespace orbserve::cli

@@ -17,7 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/images/image_file.h"
+#include "client/cli/file_io.h"
+#include "client/cli/output/output_names.h"
 
 namespace orbserve::cli {
 namespace {
@@ -26,8 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr char kFilePrefix[] = ".orbserve-done.";
 
-// "FINGERPRINT BYTES CHANGED_NS OUTPUT_BYTES OUTPUT"; empty when `input` is not there. `output` is
-// on one line.
+// Returns the record "FINGERPRINT BYTES CHANGED_NS OUTPUT_BYTES OUTPUT"; "" if `input` does not
+// exist. `output` is one line.
 std::string LineOf(const std::string& fingerprint, const std::string& input, size_t output_bytes,
                    const std::string& output) {
   struct stat info = {};
@@ -38,7 +39,7 @@ std::string LineOf(const std::string& fingerprint, const std::string& input, siz
                       output_bytes, " ", output);
 }
 
-// The lines of a log by output; a last line without its end was cut off and does not count.
+// Adds the records of a log, by output. A last line without its end was truncated and is ignored.
 void ReadLines(const std::string& text, std::map<std::string, std::string>* lines) {
   std::vector<std::string> all = absl::StrSplit(text, '\n');
   all.pop_back();
@@ -51,7 +52,7 @@ void ReadLines(const std::string& text, std::map<std::string, std::string>* line
 }  // namespace
 
 std::string OptionsFingerprint(absl::string_view options) {
-  // FNV-1a, 64 bits.
+  // FNV-1a with 64 bits.
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : options) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
   return absl::StrFormat("%016x", hash);
@@ -70,7 +71,7 @@ absl::StatusOr<std::unique_ptr<ResumeLog>> ResumeLog::Open(const std::string& fo
   fs::create_directories(folder, error);
   if (error) {
     return absl::InvalidArgumentError(
-        absl::StrCat(folder, ": the folder cannot be made: ", error.message()));
+        absl::StrCat(folder, ": the folder cannot be created: ", error.message()));
   }
   absl::MutexLock lock(&log->mutex_);
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
@@ -78,7 +79,7 @@ absl::StatusOr<std::unique_ptr<ResumeLog>> ResumeLog::Open(const std::string& fo
     const std::string file_name = entry->path().filename().native();
     if (!absl::StartsWith(file_name, kFilePrefix)) continue;
     const absl::StatusOr<std::string> text = ReadFile(entry->path().native());
-    if (!text.ok()) continue;  // empty, or being replaced by another shard
+    if (!text.ok()) continue;  // empty, or another shard is replacing it
     ReadLines(*text, &log->known_);
     if (file_name == name) ReadLines(*text, &log->own_);
   }
@@ -106,7 +107,7 @@ absl::Status ResumeLog::MarkDone(const std::string& input, const std::string& ou
   if (line.empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
   own_[name] = line;
-  // A line of its own first, should the last run have been cut off inside one.
+  // The leading line break ends a truncated record of an earlier run.
   const std::string text = absl::StrCat("\n", line, "\n");
   if (write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return absl::ErrnoToStatus(errno, path_.c_str());

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What has been written into an output folder, from which images and with which options, so that
-// `--resume` can pass it over. One file a shard, `.orbserve-done.I-of-N`, so that the shards of a
-// run may share the folder; all of them are read.
+// Record of the files in an output folder: which image and which options each was made from.
+// `--resume` skips what is recorded. Each shard writes a file of its own, `.orbserve-done.I-of-N`,
+// and reads those of all shards. The shards of a run may share the folder.
 
 #ifndef ORBSERVE_CLIENT_CLI_OUTPUT_RESUME_LOG_H_
 #define ORBSERVE_CLIENT_CLI_OUTPUT_RESUME_LOG_H_
@@ -19,17 +19,17 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cli/images/inputs.h"
+#include "client/cli/images/shard.h"
 
 namespace orbserve::cli {
 
-// A number for everything that decides the bytes of an output; equal for equal `options` text.
+// Hash of `options`, a text of everything that decides the bytes of an output.
 std::string OptionsFingerprint(absl::string_view options);
 
 // Thread-safe.
 class ResumeLog {
  public:
-  // Reads what the folder has; a folder that is not there yet is empty.
+  // Reads the records of `folder`, which is created if it does not exist.
   static absl::StatusOr<std::unique_ptr<ResumeLog>> Open(const std::string& folder,
                                                          const Shard& shard,
                                                          const std::string& fingerprint);
@@ -38,15 +38,15 @@ class ResumeLog {
   ResumeLog(const ResumeLog&) = delete;
   ResumeLog& operator=(const ResumeLog&) = delete;
 
-  // Whether `output`, relative to the folder, was written from `input` as it is now (size and time
-  // of change), with the same options, and is still there and as long as it was.
+  // True if `output`, relative to the folder, exists with its recorded length and was written with
+  // the same options from `input`, whose size and time of change are still the same.
   bool IsDone(const std::string& input, const std::string& output) const;
 
-  // `output`, of `output_bytes`, has been written from `input`. In the file when it returns, so
-  // that a run that is killed loses nothing that is done.
+  // Records that `output`, of `output_bytes`, was written from `input`. The record is in the file
+  // when the function returns: a run that is killed later keeps it.
   absl::Status MarkDone(const std::string& input, const std::string& output, size_t output_bytes);
 
-  // Sorts the shard's file, so that equal runs leave equal folders.
+  // Sorts the records of this shard: equal runs leave equal folders.
   absl::Status Close();
 
  private:
@@ -55,9 +55,9 @@ class ResumeLog {
   std::string folder_;
   std::string path_;
   std::string fingerprint_;
-  std::map<std::string, std::string> known_;  // NameOnOneLine(output) -> line of any shard
+  std::map<std::string, std::string> known_;  // NameOnOneLine(output) -> record of any shard
   absl::Mutex mutex_;
-  std::map<std::string, std::string> own_ ABSL_GUARDED_BY(mutex_);  // the same of this shard
+  std::map<std::string, std::string> own_ ABSL_GUARDED_BY(mutex_);  // records of this shard
   int fd_ ABSL_GUARDED_BY(mutex_) = -1;
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <random>
-#include <set>
 #include <sstream>
 
 #include "gmock/gmock.h"
@@ -94,15 +93,6 @@ TEST(ExpandInputsTest, DashReadsNamesFromStandardInput) {
   EXPECT_THAT(Relatives(*files), ElementsAre("a.jpg", "b c.png"));
 }
 
-TEST(ExpandInputsTest, TwoInputsOfOneOutputAreAnError) {
-  const auto files = Expand({"/x/1.jpg", "/y/1.jpg"});
-  ASSERT_TRUE(files.ok()) << files.status();
-  const absl::Status status = CheckOneOutputEach(*files);
-  ASSERT_FALSE(status.ok());
-  EXPECT_THAT(std::string(status.message()), HasSubstr("/x/1.jpg and /y/1.jpg"));
-  EXPECT_TRUE(CheckOneOutputEach(*Expand({"/x/1.jpg", "y/1.jpg"})).ok());
-}
-
 TEST(ExpandInputsTest, FolderWithoutImagesIsAnError) {
   const TemporaryFolder folder;
   folder.Write("notes.txt", "x");
@@ -120,16 +110,9 @@ TEST(ExpandInputsTest, FoldersWithoutImagesAreAProblemOfTheirOwn) {
   EXPECT_THAT(std::string((*files)[0].problem.message()), HasSubstr("no image in this folder"));
   EXPECT_TRUE((*files)[1].problem.ok());
   EXPECT_FALSE((*files)[2].problem.ok());
-  // They write nothing, so that their names do not clash.
-  EXPECT_TRUE(CheckOneOutputEach(*Expand({folder / "one", folder / "one", image})).ok());
   const auto nothing = Expand({folder / "one", folder / "two"});
   ASSERT_FALSE(nothing.ok());
   EXPECT_THAT(std::string(nothing.status().message()), HasSubstr("one: no image"));
-}
-
-TEST(NameOnOneLineTest, TellsEveryNameApart) {
-  EXPECT_EQ(NameOnOneLine("a b/\xC3\xBC'\".png"), "a b/\xC3\xBC'\".png");
-  EXPECT_EQ(NameOnOneLine("a\nb\\n\x1b[1m\x7f"), "a\\nb\\\\n\\x1b[1m\\x7f");
 }
 
 TEST(ExpandInputsTest, ExcludedFolderIsNotEntered) {
@@ -152,68 +135,6 @@ TEST(ExpandInputsTest, PicturesAreNotDrawnIntoAFolderOfInputs) {
       EXPECT_THAT(std::string(files.status().message()), HasSubstr("--draw " + pictures));
     }
   }
-}
-
-TEST(CheckNoInputReplacedTest, KnowsAFileByEveryName) {
-  const TemporaryFolder folder;
-  const std::string file = folder.Write("in/a.png", "x");
-  const std::string other = folder.Write("in/b.png", "x");
-  const std::string link = folder / "in/link.png";
-  fs::create_symlink("a.png", link);
-  fs::create_directory_symlink("in", folder / "again");
-  const auto replaced = [](const std::string& input, const std::string& output) {
-    return !CheckNoInputReplaced({"", "/not/there.png", input}, {"/not/there", output}).ok();
-  };
-  EXPECT_TRUE(replaced(file, file));
-  EXPECT_TRUE(replaced(file, folder / "in/../again/a.png"));
-  EXPECT_TRUE(replaced(link, file));
-  EXPECT_TRUE(replaced(link, link));
-  EXPECT_FALSE(replaced(file, link));  // only the link would be gone
-  EXPECT_FALSE(replaced(file, other));
-  EXPECT_FALSE(replaced(file, folder / "in/c.png"));
-}
-
-TEST(ParseShardTest, TakesOnlyIndexBelowCount) {
-  const auto shard = ParseShard("2/7");
-  ASSERT_TRUE(shard.ok());
-  EXPECT_EQ(shard->index, 2);
-  EXPECT_EQ(shard->count, 7);
-  for (const char* bad : {"", "/", "1", "7/7", "-1/3", "0/0", "1/-2", "a/b", "1/2/3", "1/"}) {
-    EXPECT_FALSE(ParseShard(bad).ok()) << bad;
-  }
-}
-
-TEST(TakeShardTest, ShardsPartTheFilesEvenlyByByteSortedPath) {
-  std::vector<InputFile> files;
-  for (int i = 0; i < 103; ++i) {
-    files.push_back({"/in/" + std::to_string(i) + ".png", std::to_string(i) + ".png"});
-  }
-  std::vector<std::string> sorted = Relatives(files);
-  std::sort(sorted.begin(), sorted.end());
-  for (const int64_t count : {1, 2, 7, 103, 200}) {
-    std::set<std::string> seen;
-    for (int64_t index = 0; index < count; ++index) {
-      std::vector<std::string> part = Relatives(TakeShard(files, {index, count}));
-      EXPECT_LE(part.size(), 103u / static_cast<size_t>(count) + 1);
-      if (!part.empty()) {
-        std::sort(part.begin(), part.end());
-        EXPECT_EQ(part[0], sorted[static_cast<size_t>(index)]);
-      }
-      for (const std::string& name : part) EXPECT_TRUE(seen.insert(name).second) << name;
-    }
-    EXPECT_EQ(seen.size(), 103u) << count;
-  }
-}
-
-TEST(TakeShardTest, PartDoesNotDependOnTheOrderOfTheInputs) {
-  std::vector<InputFile> files;
-  for (int i = 0; i < 20; ++i) files.push_back({"", std::to_string(i)});
-  std::vector<InputFile> reversed(files.rbegin(), files.rend());
-  std::vector<std::string> a = Relatives(TakeShard(files, {1, 3}));
-  std::vector<std::string> b = Relatives(TakeShard(reversed, {1, 3}));
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  EXPECT_EQ(a, b);
 }
 
 }  // namespace

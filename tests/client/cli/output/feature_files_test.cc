@@ -3,10 +3,6 @@
 
 #include "client/cli/output/feature_files.h"
 
-#include <cstdlib>
-#include <limits>
-
-#include "client/cli/output/json_writer.h"
 #include "client/cli/output/npz_file.h"
 #include "gtest/gtest.h"
 
@@ -88,30 +84,6 @@ TEST(FeatureFilesTest, ColumnsOfAnotherShapeOrTypeAreRefused) {
     EXPECT_FALSE(DecodeFeatures(EncodeNpz(bad)).ok()) << bad[i].name;
   }
   EXPECT_FALSE(DecodeFeatures(EncodeNpz({arrays[1]})).ok());
-}
-
-TEST(JsonTest, TextThatIsNotUtf8StaysJson) {
-  const auto quoted = [](absl::string_view text) {
-    std::string out;
-    AppendJsonString(text, &out);
-    return out;
-  };
-  EXPECT_EQ(quoted("a\tb\\\n"), "\"a\\u0009b\\\\\\u000a\"");
-  EXPECT_EQ(quoted("gr\xC3\xBC\xC3\x9F"), "\"gr\xC3\xBC\xC3\x9F\"");
-  EXPECT_EQ(quoted("\xF0\x9F\x98\x80"), "\"\xF0\x9F\x98\x80\"");
-  EXPECT_EQ(quoted("\xC3(\xFF"), "\"\xEF\xBF\xBD(\xEF\xBF\xBD\"");
-  EXPECT_EQ(quoted("\xED\xA0\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
-}
-
-TEST(JsonTest, FloatsReadBackExactlyAndWhatIsNoNumberIsNull) {
-  for (const float value : {0.1f, 1.0f / 3, 1e-38f, 3.4028235e38f, -0.0f, 16777216.0f}) {
-    std::string text;
-    AppendFloat(value, &text);
-    EXPECT_EQ(std::strtof(text.c_str(), nullptr), value) << text;
-  }
-  std::string text;
-  AppendFloat(std::numeric_limits<float>::quiet_NaN(), &text);
-  EXPECT_EQ(text, "null");
 }
 
 }  // namespace

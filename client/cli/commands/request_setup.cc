@@ -1,14 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/commands/command_support.h"
+#include "client/cli/commands/request_setup.h"
 
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/picture_size.h"
 #include "client/cli/pipeline_option.h"
@@ -16,19 +13,17 @@
 namespace orbserve::cli {
 namespace {
 
-double Milliseconds(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
-
 constexpr uint32_t kDescriptorBytes = 32;
 
-// Whether `pipeline` has more than a preset, of which CheckPreset knows without asking.
+// True if `pipeline` has more than a preset. CheckPreset knows the presets without a call.
 bool HasOptions(v1::Pipeline pipeline) {
   pipeline.clear_preset();
   return pipeline.ByteSizeLong() > 0;
 }
 
-// Asks the engine whether it takes `pipeline`, by a match of nothing with nothing: what is refused
-// then are the options, and never an image, of which the same may be said (UNSUPPORTED). Anything
-// else that goes wrong is for the calls with the images to tell.
+// Asks the engine whether it accepts `pipeline`, by matching two empty sets of features: an error
+// then refers to the options, never to an image, for which UNSUPPORTED is possible too. Other
+// errors are left to the calls with images.
 absl::Status AskForPipeline(const v1::Pipeline& pipeline, client::Client* client) {
   v1::MatchRequest request;
   *request.mutable_pipeline() = pipeline;
@@ -41,8 +36,8 @@ absl::Status AskForPipeline(const v1::Pipeline& pipeline, client::Client* client
 
 }  // namespace
 
-absl::StatusOr<ImageSetup> SetUpImages(const ImageOptions& options) {
-  ImageSetup setup;
+absl::StatusOr<RequestSetup> ReadRequestSetup(const ImageOptions& options) {
+  RequestSetup setup;
   if (!options.pipeline.empty()) {
     absl::StatusOr<v1::Pipeline> pipeline = ParsePipeline(options.pipeline);
     if (!pipeline.ok()) return pipeline.status();
@@ -62,7 +57,7 @@ absl::StatusOr<ImageSetup> SetUpImages(const ImageOptions& options) {
   return setup;
 }
 
-absl::Status CheckSetup(const ImageSetup& setup, Engine* engine) {
+absl::Status CheckRequestSetup(const RequestSetup& setup, Engine* engine) {
   if (absl::Status preset = CheckPreset(setup.pipeline, engine->info()); !preset.ok()) {
     return preset;
   }
@@ -77,7 +72,13 @@ absl::Status CheckSetup(const ImageSetup& setup, Engine* engine) {
   return absl::InvalidArgumentError(absl::StrCat("--mask: ", std::string(size.message())));
 }
 
-absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const ImageSetup& setup,
+void ApplyMatching(const MatchingOptions& options, v1::MatchOptions* match) {
+  if (options.cross_check) match->set_cross_check(true);
+  if (options.ratio.has_value()) match->set_ratio(*options.ratio);
+  if (options.max_distance.has_value()) match->set_max_distance(*options.max_distance);
+}
+
+absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const RequestSetup& setup,
                                           const PictureLimits& limits,
                                           const std::atomic<bool>* stop) {
   absl::StatusOr<v1::Frame> frame = LoadFrame(path, limits, stop);
@@ -94,60 +95,6 @@ absl::Status CheckMessageSize(const google::protobuf::MessageLite& message,
   return absl::InvalidArgumentError(absl::StrCat("too large for a message to the server: ", bytes,
                                                  " bytes as it is sent; allowed are ",
                                                  limits.max_message_bytes()));
-}
-
-std::string ErrorText(const absl::Status& status) {
-  if (!status.message().empty()) return std::string(status.message());
-  return absl::StatusCodeToString(status.code());
-}
-
-int Fail(Console* console, const absl::Status& status) {
-  console->Error(ErrorText(status));
-  return ExitCodeOf(status);
-}
-
-int FailCall(Console* console, const absl::Status& status) {
-  console->Error(ErrorText(status));
-  if (client::WireStatusOf(status).reason() == "BAD_OPTIONS") return kExitUsage;
-  return absl::IsUnavailable(status) ? kExitUnreachable : kExitFailed;
-}
-
-void AddError(const absl::Status& status, JsonWriter* json) {
-  const v1::Status wire = client::WireStatusOf(status);
-  json->Key("error").BeginObject();
-  json->Key("code").String(absl::StatusCodeToString(status.code()));
-  json->Key("reason").String(wire.reason());
-  json->Key("message").String(wire.message()).EndObject();
-}
-
-void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,
-                  JsonWriter* json) {
-  json->Key("timings_ms").BeginObject();
-  json->Key("queue").Double(Milliseconds(timings.queue_ns()));
-  json->Key("decode").Double(Milliseconds(timings.decode_ns()));
-  json->Key("upload").Double(Milliseconds(timings.upload_ns()));
-  json->Key("compute").Double(Milliseconds(timings.compute_ns()));
-  json->Key("download").Double(Milliseconds(timings.download_ns()));
-  json->Key("match").Double(Milliseconds(timings.match_ns()));
-  json->Key("total").Double(Milliseconds(timings.total_ns())).EndObject();
-  json->Key("batch_size").UInt(execution.batch_size());
-  json->Key("backend").String(execution.backend());
-  json->Key("device").String(execution.device());
-  if (execution.has_energy_joules()) json->Key("energy_joules").Double(execution.energy_joules());
-}
-
-bool HasPowerSource(const v1::GetServerInfoResponse& info) {
-  return !info.power_source().empty() && info.power_source() != "none";
-}
-
-std::string EnergyText(const v1::Execution& execution) {
-  if (!execution.has_energy_joules()) return "-";
-  return absl::StrFormat("%.2f", execution.energy_joules() * 1e3);
-}
-
-void PrintLine(absl::string_view line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
 }
 
 }  // namespace orbserve::cli
