@@ -42,27 +42,4 @@ SteadyTime DeadlineOf(const grpc::ServerContextBase& context) {
          std::chrono::duration_cast<std::chrono::steady_clock::duration>(left);
 }
 
-void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto) {
-  const BatchTimings& stages = outcome.frame.cost.timings;
-  proto->set_queue_ns(static_cast<uint64_t>(outcome.frame.queued.count()));
-  proto->set_decode_ns(static_cast<uint64_t>(outcome.decode_time.count()));
-  proto->set_upload_ns(static_cast<uint64_t>(stages.upload_ns));
-  proto->set_compute_ns(static_cast<uint64_t>(stages.compute_ns));
-  proto->set_download_ns(static_cast<uint64_t>(stages.download_ns));
-  proto->set_total_ns(static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count()));
-}
-
-void ExecutionToProto(const ExtractOutcome& outcome, v1::Execution* proto) {
-  if (outcome.frame.batch_frames == 0) return;  // it never ran
-  proto->set_batch_size(static_cast<uint32_t>(outcome.frame.batch_frames));
-  const BatchCost& cost = outcome.frame.cost;
-  proto->set_backend(cost.backend.data(), cost.backend.size());
-  proto->set_device(cost.device.data(), cost.device.size());
-  proto->set_lane(static_cast<uint32_t>(cost.lane));
-  if (outcome.frame.energy_joules.has_value()) {
-    proto->set_energy_joules(*outcome.frame.energy_joules);
-  }
-}
-
 }  // namespace orbserve

@@ -193,7 +193,7 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
   out.options.detect.candidate_test = static_cast<CandidateTest>(detect.candidate_test());
   ORBSERVE_RETURN_IF_ERROR(
       EnumFromProto("detect.score", detect.score(), Score::kSadArc, out.options.detect.score));
-  if (detect.has_quality_level()) out.options.detect.quality_level = detect.quality_level();
+  if (detect.has_quality_level()) out.frame.quality_level = detect.quality_level();
 
   const v1::SuppressOptions& suppress = proto.suppress();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.suppression", suppress.suppression(),
@@ -260,7 +260,7 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
   detect.set_fast_arc_length(static_cast<uint32_t>(options.detect.fast_arc_length));
   detect.set_candidate_test(static_cast<v1::CandidateTest>(options.detect.candidate_test));
   detect.set_score(EnumToProto<v1::Score>(options.detect.score));
-  detect.set_quality_level(options.detect.quality_level);
+  detect.set_quality_level(pipeline.frame.quality_level);
   v1::SuppressOptions& suppress = *proto->mutable_suppress();
   suppress.set_suppression(EnumToProto<v1::Suppression>(options.suppress.suppression));
   suppress.set_window_px(static_cast<uint32_t>(options.suppress.window_px));
@@ -294,6 +294,7 @@ absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParamete
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", proto.fast_threshold(),
                                           kFastThresholdRange, out.fast_threshold_grey));
   }
+  if (proto.has_quality_level()) out.quality_level = proto.quality_level();
   ORBSERVE_RETURN_IF_ERROR(out.Validate());
   return out;
 }

@@ -9,6 +9,7 @@
 #include "features/errors.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/conversion.h"
+#include "server/rpc/conversion/timings.h"
 
 namespace orbserve {
 

@@ -10,6 +10,7 @@
 #include "features/errors.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/conversion.h"
+#include "server/rpc/conversion/timings.h"
 
 namespace orbserve {
 
@@ -207,20 +208,16 @@ void MatchCall::End(const absl::Status& status) {
   FinishWith(own, own.ok() ? response_.ByteSizeLong() : 0);
 }
 
-// Of two images the waiting is the longer one and the work is the sum.
 void MatchCall::FillTimings(const MatchOutcome& outcome) {
-  v1::FrameTimings& total = *response_.mutable_timings();
+  v1::FrameTimings& timings = *response_.mutable_timings();
   // Complete or absent: the extraction of both sides and the matching.
   std::optional<double> joules = outcome.energy_joules;
+  int images = 0;
   for (const Side* side : {&query_, &train_}) {
     if (!side->is_image) continue;
     v1::FrameTimings one;
     TimingsToProto(side->outcome, begin_, &one);
-    total.set_queue_ns(std::max(total.queue_ns(), one.queue_ns()));
-    total.set_decode_ns(total.decode_ns() + one.decode_ns());
-    total.set_upload_ns(total.upload_ns() + one.upload_ns());
-    total.set_compute_ns(total.compute_ns() + one.compute_ns());
-    total.set_download_ns(total.download_ns() + one.download_ns());
+    timings = ++images == 1 ? one : SumOfTimings(timings, one);
     ExecutionToProto(side->outcome, response_.mutable_execution());
     const std::optional<double>& part = side->outcome.frame.energy_joules;
     joules = joules.has_value() && part.has_value() ? std::optional<double>(*joules + *part)
@@ -233,10 +230,9 @@ void MatchCall::FillTimings(const MatchOutcome& outcome) {
   }
   execution.clear_energy_joules();
   if (joules.has_value()) execution.set_energy_joules(*joules);
-  const std::chrono::nanoseconds match = std::chrono::steady_clock::now() - matching_begin_;
-  const std::chrono::nanoseconds all = std::chrono::steady_clock::now() - begin_;
-  total.set_match_ns(static_cast<uint64_t>(match.count()));
-  total.set_total_ns(static_cast<uint64_t>(all.count()));
+  const SteadyTime now = std::chrono::steady_clock::now();
+  AddMatchTime(now - matching_begin_, &timings);
+  timings.set_total_ns(static_cast<uint64_t>(std::chrono::nanoseconds(now - begin_).count()));
 }
 
 }  // namespace orbserve

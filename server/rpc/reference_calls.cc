@@ -8,6 +8,7 @@
 #include "features/errors.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/conversion.h"
+#include "server/rpc/conversion/timings.h"
 
 namespace orbserve {
 namespace {

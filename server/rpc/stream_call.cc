@@ -11,6 +11,7 @@
 #include "orbserve/v1/orbserve.grpc.pb.h"  // how gRPC turns messages into bytes
 #include "server/log.h"
 #include "server/rpc/call_context.h"
+#include "server/rpc/conversion/timings.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {
@@ -318,7 +319,7 @@ void StreamCall::OnResult(StreamResult result) {
   frame.outcome.frame = std::move(result.outcome);
   ExecutionToProto(frame.outcome, proto.mutable_execution());
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
-  proto.mutable_timings()->set_match_ns(static_cast<uint64_t>(result.match_time.count()));
+  AddMatchTime(result.match_time, proto.mutable_timings());
   Outgoing outgoing{Serialize(response_), frame.bytes, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;

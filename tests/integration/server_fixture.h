@@ -122,11 +122,24 @@ class ServerTest : public ::testing::Test {
 
   // The table entry that a failed call carries.
   static v1::Status Details(const grpc::Status& status) {
-    v1::Status details;
-    EXPECT_TRUE(details.ParseFromString(status.error_details()));
-    EXPECT_EQ(details.code(), static_cast<int>(status.error_code()));
-    EXPECT_EQ(details.message(), status.error_message());
-    return details;
+    v1::CallStatus call;
+    EXPECT_TRUE(call.ParseFromString(status.error_details()));
+    EXPECT_EQ(call.code(), static_cast<int>(status.error_code()));
+    EXPECT_EQ(call.message(), status.error_message());
+    v1::Status entry;
+    EXPECT_EQ(call.details_size(), 1);
+    EXPECT_TRUE(call.details_size() == 1 && call.details(0).UnpackTo(&entry));
+    EXPECT_EQ(entry.code(), static_cast<int>(status.error_code()));
+    EXPECT_EQ(entry.message(), status.error_message());
+    return entry;
+  }
+
+  static void ExpectMatchIsTheLastStage(const v1::FrameTimings& timings) {
+    ASSERT_FALSE(timings.stages().empty());
+    const v1::StageTime& last = *timings.stages().rbegin();
+    EXPECT_EQ(last.stage(), "match");
+    EXPECT_EQ(last.duration_ns(), timings.match_ns());
+    EXPECT_FALSE(last.sampled());
   }
 
   static bool Eventually(const std::function<bool()>& condition) { return WaitUntil(condition); }

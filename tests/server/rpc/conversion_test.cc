@@ -75,6 +75,32 @@ TEST(ConversionTest, TheCandidateTestIsThatOfTheClient) {
   EXPECT_EQ(ReasonFor(PipelineFromProto(proto).status()), ErrorReason::kBadOptions);
 }
 
+TEST(ConversionTest, TheQualityLevelIsThePipelinesUnlessTheFrameHasOne) {
+  v1::Pipeline proto;
+  proto.mutable_detect()->set_quality_level(0.25f);
+  const auto pipeline = PipelineFromProto(proto);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  EXPECT_EQ(pipeline->frame.quality_level, 0.25f);
+  EXPECT_EQ(pipeline->options, PipelineOptions()) << "it must not part plans";
+  v1::Pipeline resolved;
+  PipelineToProto(*pipeline, &resolved);
+  EXPECT_EQ(resolved.detect().quality_level(), 0.25f);
+
+  v1::FrameParameters frame;
+  EXPECT_EQ(FrameParametersFromProto(frame, pipeline->frame)->quality_level, 0.25f);
+  frame.set_quality_level(0.5f);
+  EXPECT_EQ(FrameParametersFromProto(frame, pipeline->frame)->quality_level, 0.5f);
+
+  for (const float bad : {0.0f, 1.0f, -1.0f, std::nanf("")}) {
+    proto.mutable_detect()->set_quality_level(bad);
+    EXPECT_EQ(ReasonFor(PipelineFromProto(proto).status()), ErrorReason::kBadOptions) << bad;
+    frame.set_quality_level(bad);
+    const absl::Status status = FrameParametersFromProto(frame, {}).status();
+    EXPECT_EQ(ReasonFor(status), ErrorReason::kBadOptions) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("quality_level must be above 0"));
+  }
+}
+
 TEST(ConversionTest, KBelongsToKBest) {
   v1::MatchOptions proto;
   proto.set_selection(v1::MATCH_SELECTION_K_BEST);

@@ -6,6 +6,8 @@
 #include <deque>
 
 #include "gtest/gtest.h"
+#include "server/serving/batcher.h"
+#include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
 
 namespace orbserve {
@@ -55,6 +57,76 @@ TEST_F(PlanCacheTest, APlanIsBuiltByTheExecutorAndOnceForAllWhoAsk) {
   EXPECT_EQ(*first, *second);
   const auto third = Get(cache, 640);  // inside the call
   EXPECT_EQ(*third, *first);
+}
+
+PlanSpec SpecWithTest(CandidateTest test) {
+  PlanSpec spec{640, 480, {}};
+  spec.pipeline.detect.candidate_test = test;
+  return spec;
+}
+
+TEST_F(PlanCacheTest, ClientsWithDifferentCandidateTestsShareAPlan) {
+  PlanCache cache(&backend_, &executor_, {});
+  std::vector<std::shared_ptr<FeaturePlan>> plans;
+  for (const CandidateTest test :
+       {CandidateTest::kBitTable, CandidateTest::kAutomatic, CandidateTest::kBinaryEncoding}) {
+    cache.Get(SpecWithTest(test), "a", [&plans](PlanCache::PlanOr plan) {
+      ASSERT_TRUE(plan.ok());
+      plans.push_back(*plan);
+    });
+  }
+  executor_.RunAll();
+  EXPECT_EQ(backend_.plans_made, 1);
+  ASSERT_EQ(plans.size(), 3u);
+  EXPECT_EQ(plans[1], plans[0]);
+  EXPECT_EQ(plans[2], plans[0]);
+  EXPECT_EQ(plans[0]->spec().pipeline.detect.candidate_test, CandidateTest::kBitTable)
+      << "the plan has the test of the request that made it";
+  EXPECT_EQ(cache.Find(SpecWithTest(CandidateTest::kBinaryEncoding)), plans[0]);
+}
+
+TEST_F(PlanCacheTest, AnyOtherOptionPartsPlans) {
+  const PlanSpec spec{640, 480, {}};
+  PlanSpec other = spec;
+  other.pipeline.detect.fast_arc_length = 12;
+  EXPECT_FALSE(spec == other);
+  other = spec;
+  other.pipeline.select.capacity = 7;
+  EXPECT_FALSE(spec == other);
+  other = spec;
+  other.height_px = 481;
+  EXPECT_FALSE(spec == other);
+}
+
+TEST_F(PlanCacheTest, FramesOfClientsWithDifferentCandidateTestsShareABatch) {
+  PlanCache cache(&backend_, &executor_, {});
+  FakeClock clock;
+  ServingObserver observer;
+  Batcher batcher(&backend_, &clock, &observer, {.max_batches_in_flight = 1});
+  int answered = 0;
+  const auto send = [&](const std::string& client, CandidateTest test) {
+    FrameAdmission admission;
+    admission.client = client;
+    admission.done = [&answered](FrameOutcome outcome) {
+      EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+      ++answered;
+    };
+    const auto ticket = batcher.Admit(std::move(admission));
+    ASSERT_TRUE(ticket.ok());
+    cache.Get(SpecWithTest(test), client, [&batcher, ticket](PlanCache::PlanOr plan) {
+      batcher.Ready(*ticket, *std::move(plan), FrameJob());
+    });
+    executor_.RunAll();
+  };
+  send("a", CandidateTest::kBitTable);  // goes at once; the others wait for its end
+  send("a", CandidateTest::kAutomatic);
+  send("b", CandidateTest::kBinaryEncoding);
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  backend_.FinishBatch();
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  EXPECT_EQ(backend_.batches[0].jobs.size(), 2u);
+  backend_.FinishBatch();
+  EXPECT_EQ(answered, 3);
 }
 
 TEST_F(PlanCacheTest, TheLeastRecentlyUsedPlanGoesFirst) {
