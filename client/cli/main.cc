@@ -124,6 +124,8 @@ int Main(int argc, char** argv) {
       ->type_name("I/N");
   extract_app->add_flag("--resume", extract.resume,
                         "Skip images whose output in --out was made with the same options");
+  extract_app->add_flag("--timings", extract.timings,
+                        "Print the time of every stage, over all images, on standard output");
   extract_app
       ->add_option("INPUT", extract.inputs, "Images, folders of images, or - for names on stdin")
       ->required();

@@ -39,7 +39,7 @@ struct ImageOptions {
   std::string mask_file;  // "" = none
 };
 
-// Options of every command that matches features. What is not set, the pipeline decides.
+// Options of every command that matches features. The pipeline decides those that are not set.
 struct MatchingOptions {
   bool cross_check = false;
   std::optional<float> ratio;
@@ -55,6 +55,7 @@ struct ExtractOptions {
   std::string draw_folder;  // "" = none
   std::string shard;        // "" = everything
   bool resume = false;
+  bool timings = false;  // a summary of the times of every stage
 };
 
 struct MatchCommandOptions {

@@ -29,6 +29,7 @@
 #include "client/cli/output/resume_log.h"
 #include "client/cli/output/standard_output.h"
 #include "client/cli/output/table_cells.h"
+#include "client/cli/output/timing_summary.h"
 
 namespace orbserve::cli {
 namespace {
@@ -108,6 +109,7 @@ int RunExtract(const ExtractOptions& options) {
                                HasPowerSource((*engine)->info()));
   PrintText(listing.Heading());
   const PictureLimits limits = (*engine)->picture_limits();
+  TimingSummary timings;
   const auto write = [&](const InputFile& file,
                          const v1::ExtractResponse& response) -> absl::StatusOr<std::string> {
     const absl::StatusOr<std::string> overlay =
@@ -116,6 +118,7 @@ int RunExtract(const ExtractOptions& options) {
     const absl::StatusOr<std::string> output =
         WriteFeatureFile(options, plan->format, log.get(), file, response.features());
     if (!output.ok()) return output.status();
+    if (options.timings) timings.Add(response.timings());
     return listing.Row(file, response, *output, *overlay);
   };
   const auto report = [&](const InputFile& file, const absl::StatusOr<std::string>& text) {
@@ -132,6 +135,7 @@ int RunExtract(const ExtractOptions& options) {
   }
   const ExtractTotals totals = run.Run(plan->files);
   console.EndProgress();
+  if (options.timings) PrintText(listing.TimingRows(timings));
   std::fflush(stdout);
   if (log != nullptr) {
     if (const absl::Status status = log->Close(); !status.ok()) return Fail(&console, status);

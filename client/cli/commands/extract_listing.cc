@@ -76,6 +76,12 @@ std::string ExtractListing::Row(const InputFile& file, const v1::ExtractResponse
   return std::string();
 }
 
+std::string ExtractListing::TimingRows(const TimingSummary& timings) const {
+  if (kind_ == Kind::kJson) return absl::StrCat(TimingJson(timings.Rows()), "\n");
+  // An empty line separates two tables.
+  return absl::StrCat(kind_ == Kind::kTable ? "\n" : "", TimingTable(timings.Rows()));
+}
+
 std::string ExtractListing::ErrorRow(const InputFile& file, const absl::Status& error) const {
   if (kind_ != Kind::kJson) return std::string();
   JsonWriter json;

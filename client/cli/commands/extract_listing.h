@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "client/cli/images/inputs.h"
 #include "client/cli/output/feature_files.h"
+#include "client/cli/output/timing_summary.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {
@@ -33,6 +34,9 @@ class ExtractListing {
   // Text for one image. `output`, `overlay`: files written for it, may be empty.
   std::string Row(const InputFile& file, const v1::ExtractResponse& response,
                   const std::string& output, const std::string& overlay) const;
+
+  // Text for the summary of all images, to follow the last row.
+  std::string TimingRows(const TimingSummary& timings) const;
 
   // Text for an image that failed; empty except in JSON.
   std::string ErrorRow(const InputFile& file, const absl::Status& error) const;

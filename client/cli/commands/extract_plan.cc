@@ -64,6 +64,10 @@ absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options) {
     plan.listing =
         options.format.empty() ? ExtractListing::Kind::kTable : ExtractListing::Kind::kFeatures;
   }
+  if (options.timings && plan.listing == ExtractListing::Kind::kFeatures) {
+    return absl::InvalidArgumentError(
+        "--timings and --format without --out both write to standard output; give --out DIR, too");
+  }
   if (!options.shard.empty()) {
     const absl::StatusOr<Shard> shard = ParseShard(options.shard);
     if (!shard.ok()) return shard.status();

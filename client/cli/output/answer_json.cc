@@ -34,7 +34,14 @@ void AddExecution(const v1::FrameTimings& timings, const v1::Execution& executio
   json->Key("compute").Double(Milliseconds(timings.compute_ns()));
   json->Key("download").Double(Milliseconds(timings.download_ns()));
   json->Key("match").Double(Milliseconds(timings.match_ns()));
-  json->Key("total").Double(Milliseconds(timings.total_ns())).EndObject();
+  json->Key("total").Double(Milliseconds(timings.total_ns()));
+  json->Key("stages").BeginArray();
+  for (const v1::StageTime& stage : timings.stages()) {
+    json->BeginObject().Key("stage").String(stage.stage());
+    json->Key("duration").Double(Milliseconds(stage.duration_ns()));
+    json->Key("sampled").Bool(stage.sampled()).EndObject();
+  }
+  json->EndArray().EndObject();
   json->Key("batch_size").UInt(execution.batch_size());
   json->Key("backend").String(execution.backend());
   json->Key("device").String(execution.device());

@@ -51,7 +51,7 @@ TEST(LoadFrameTest, MissingEmptyAndFolderAreErrors) {
 TEST(WorkingBytesTest, JpegCountsAsWhatItDecodesTo) {
   v1::Frame frame;
   frame.set_format(v1::PIXEL_FORMAT_JPEG);
-  // Comment, fill bytes, frame header of 4660 x 22136.
+  // The bytes are a comment, fill bytes and a frame header of 4660 x 22136.
   const std::string header("\xFF\xD8\xFF\xFE\x00\x03x\xFF\xFF\xC2\x00\x0B\x08\x56\x78\x12\x34\x01",
                            18);
   frame.set_pixels(header);

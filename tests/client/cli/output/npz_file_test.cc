@@ -37,7 +37,7 @@ void ExpectEqual(const std::vector<NpzArray>& a, const std::vector<NpzArray>& b)
   }
 }
 
-// Runs Python with numpy on `script`; its exit code, or -1 when there is no numpy.
+// Runs a Python script that uses numpy. Returns its exit code; -1 if numpy is missing.
 int RunPython(const std::string& script) {
   const std::string python = "/usr/bin/python3";
   if (std::system((python + " -c 'import numpy' 2>/dev/null").c_str()) != 0) return -1;

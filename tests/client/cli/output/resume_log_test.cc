@@ -56,7 +56,7 @@ TEST_F(ResumeLogTest, OtherOptionsChangedInputOrMissingOutputAreNotDone) {
   EXPECT_FALSE(Open()->IsDone(input_, "a.npz"));
 }
 
-// A machine that lost its power, or a full disk, leaves such files.
+// A power failure or a full disk leaves such files.
 TEST_F(ResumeLogTest, AnOutputThatIsNotAsLongAsItWasIsNotDone) {
   folder_.Write("out/a.npz", "features");
   ASSERT_TRUE(Open()->MarkDone(input_, "a.npz", 8).ok());
@@ -90,13 +90,13 @@ TEST_F(ResumeLogTest, LineThatWasCutOffDoesNotCountAndHarmsNoOther) {
   ASSERT_TRUE(Open()->MarkDone(input_, "a.npz", 1).ok());
   const std::string path = folder_ / "out/.orbserve-done.0-of-1";
   const std::string line = TemporaryFolder::Read(path);
-  // Killed while the line of b.npz was being written.
+  // A kill interrupted the record of b.npz.
   folder_.Write("out/.orbserve-done.0-of-1", line + line.substr(0, line.size() / 2));
   auto log = Open();
   EXPECT_TRUE(log->IsDone(input_, "a.npz"));
   folder_.Write("out/c.npz", "x");
   ASSERT_TRUE(log->MarkDone(input_, "c.npz", 1).ok());
-  // Killed again, without Close: what the log says now is what the next run reads.
+  // A second kill prevents Close: the next run reads the log as it is now.
   EXPECT_TRUE(Open()->IsDone(input_, "c.npz"));
   EXPECT_TRUE(Open()->IsDone(input_, "a.npz"));
 }
