@@ -80,8 +80,7 @@ TEST_F(CliTest, TimingsFollowTheTableAndHaveARowForEveryPart) {
   EXPECT_THAT(table.back(), MatchesRegex("total +3 +[0-9.]+ +[0-9.]+ +- +no"));
 }
 
-// Disabled until the CPU backend times its stages.
-TEST_F(CliTest, DISABLED_TimingsHaveARowForEveryStageOfThePipeline) {
+TEST_F(CliTest, TimingsHaveARowForEveryStageOfThePipeline) {
   const std::string in = WriteScenes(3);
   const Outcome run = Run({"extract", "--timings", "--backend", "cpu", in});
   ASSERT_EQ(run.code, 0) << run.err;
