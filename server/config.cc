@@ -10,7 +10,7 @@
 #include "features/errors.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
-#include "server/text_file.h"
+#include "server/files/text_file.h"
 
 namespace orbserve {
 namespace {

@@ -23,6 +23,8 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
+#include "server/files/socket_lock.h"
+#include "server/files/tls_files.h"
 #include "server/log.h"
 #include "server/part_options.h"
 #include "server/rpc/frame_intake.h"
@@ -35,13 +37,11 @@
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/worker_pool.h"
-#include "server/socket_lock.h"
 #include "server/telemetry/http_endpoint.h"
 #include "server/telemetry/metrics.h"
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
 #include "server/telemetry/power/power_sampler.h"
-#include "server/tls_files.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {

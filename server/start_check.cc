@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "features/errors.h"
+#include "server/files/tls_files.h"
 #include "server/telemetry/http_endpoint.h"
-#include "server/tls_files.h"
 
 namespace orbserve {
 namespace {

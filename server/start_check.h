@@ -11,7 +11,7 @@
 namespace orbserve {
 
 // Finds, before the program starts, what would keep it from starting this time and every other:
-// addresses that cannot be read, and certificates and keys that cannot be used (tls_files.h).
+// addresses that cannot be read, and certificates and keys that cannot be used (files/tls_files.h).
 // `config` is complete and valid (ValidateConfig). BAD_OPTIONS. What may be better the next time
 // (an address in use, a name that does not resolve now) is not looked at.
 absl::Status CheckStart(const server::Config& config);

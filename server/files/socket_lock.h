@@ -5,8 +5,8 @@
 // on, whoever serves there, and again when it stops; so who serves holds a lock on a file beside
 // it.
 
-#ifndef ORBSERVE_SERVER_SOCKET_LOCK_H_
-#define ORBSERVE_SERVER_SOCKET_LOCK_H_
+#ifndef ORBSERVE_SERVER_FILES_SOCKET_LOCK_H_
+#define ORBSERVE_SERVER_FILES_SOCKET_LOCK_H_
 
 #include <memory>
 #include <string>
@@ -39,4 +39,4 @@ class SocketLock {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_SOCKET_LOCK_H_
+#endif  // ORBSERVE_SERVER_FILES_SOCKET_LOCK_H_

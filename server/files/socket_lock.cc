@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/socket_lock.h"
+#include "server/files/socket_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

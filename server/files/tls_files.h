@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_SERVER_TLS_FILES_H_
-#define ORBSERVE_SERVER_TLS_FILES_H_
+#ifndef ORBSERVE_SERVER_FILES_TLS_FILES_H_
+#define ORBSERVE_SERVER_FILES_TLS_FILES_H_
 
 #include <string>
 
@@ -27,4 +27,4 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const server::Config::Tls& config);
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_TLS_FILES_H_
+#endif  // ORBSERVE_SERVER_FILES_TLS_FILES_H_

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/tls_files.h"
+#include "server/files/tls_files.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
-#include "server/text_file.h"
+#include "server/files/text_file.h"
 
 namespace orbserve {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_SERVER_TEXT_FILE_H_
-#define ORBSERVE_SERVER_TEXT_FILE_H_
+#ifndef ORBSERVE_SERVER_FILES_TEXT_FILE_H_
+#define ORBSERVE_SERVER_FILES_TEXT_FILE_H_
 
 #include <cstddef>
 #include <string>
@@ -23,4 +23,4 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path,
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_TEXT_FILE_H_
+#endif  // ORBSERVE_SERVER_FILES_TEXT_FILE_H_
