@@ -28,6 +28,7 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   options.devices.assign(backend.devices().begin(), backend.devices().end());
   options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
   options.deadline_ms = backend.device_deadline_ms();
+  options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
   const auto& batching = config.batching();
   // A lane is busy until its batch is answered: while it is, another takes the next batch.
   options.lanes = std::min(2 * static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
