@@ -111,6 +111,8 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   // OK sends the response, which has `wire_bytes`, if there is room for it until it is sent. Frees
   // the request. From here on the call may be gone, unless it is held.
   void FinishWith(const absl::Status& status, size_t wire_bytes = 0);
+  // The request has one frame more, whose duration is recorded when the call finishes.
+  void CountFrame() { ++frames_; }
   // The request is not read any more, but by those who share a part of it.
   void FreeRequest();
   // Keeps the object while a thread works in it that is not one of gRPC's reactions.
@@ -126,6 +128,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
   int64_t answer_bytes_ = 0;   // counted
+  int frames_ = 0;             // counted by CountFrame()
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
 };
 

@@ -157,7 +157,7 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
   absl::Status status = FillSlot(*task, job);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
   task->decode_ns = time.count();
-  metrics_->ObserveStage(MetricStage::kDecode, std::chrono::duration<double>(time).count());
+  metrics_->ObservePhase(FramePhase::kDecode, std::chrono::duration<double>(time).count());
   // The pixels are in their slot (or of no use): the client's message can go. No one else reads it
   // from here on.
   task->image = {};

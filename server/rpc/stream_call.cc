@@ -322,7 +322,8 @@ void StreamCall::OnResult(StreamResult result) {
   Outgoing outgoing{Serialize(response_), frame.bytes, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
-  services_.metrics->ObserveStage(MetricStage::kEncode, encode.count());
+  services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
+  ObserveFrame(frame);
 
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
@@ -431,6 +432,16 @@ void StreamCall::FinishNow(const absl::Status& status) {
   Finish(StatusToGrpc(status, context_));
 }
 
+void StreamCall::ObserveFrame(const Frame& frame) {
+  const std::chrono::duration<double> time = services_.clock->Now() - frame.arrival;
+  services_.metrics->ObserveFrame("StreamFrames", time.count());
+}
+
+void StreamCall::ForgetFrames() {
+  for (const auto& [index, frame] : frames_) ObserveFrame(frame);
+  frames_.clear();
+}
+
 void StreamCall::OnCancel() {
   std::vector<Batcher::Ticket> tickets;
   std::shared_ptr<StreamSession> session;
@@ -438,7 +449,7 @@ void StreamCall::OnCancel() {
     absl::MutexLock lock(&mutex_);
     if (!finished_) FinishNow(MakeError(ErrorReason::kCancelled, "the client went away"));
     for (const auto& [index, frame] : frames_) tickets.push_back(frame.ticket);
-    frames_.clear();
+    ForgetFrames();
     if (opened_) session = session_;
   }
   if (session != nullptr) session->Close();
@@ -454,7 +465,7 @@ void StreamCall::OnDone() {
     code = code_;
     // Frames that are still with the backend may hold the call for a moment longer.
     outgoing_.clear();
-    frames_.clear();
+    ForgetFrames();
     registry_.AddAnswerBytes(-answer_bytes_);
     services_.metrics->AddStreamAnswerBytes(-answer_bytes_);
     answer_bytes_ = 0;
