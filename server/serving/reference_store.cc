@@ -11,7 +11,7 @@
 namespace orbserve {
 namespace {
 
-// What a reference costs beside its columns: names, list and map nodes, control blocks.
+// Bytes of a reference beside its columns: names, list and map nodes, control blocks.
 constexpr size_t kOverheadBytes = 512;
 
 template <typename T>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threads for the work that must neither hold up gRPC's threads nor the backend's: decoding and
+// Threads for work that must delay neither gRPC's threads nor the backend's: decoding images and
 // building plans.
 
 #ifndef ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
@@ -19,7 +19,7 @@
 
 namespace orbserve {
 
-// Runs tasks somewhere else, some time soon. Thread-safe.
+// Runs tasks on other threads, soon. Thread-safe.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -34,9 +34,9 @@ struct WorkerPoolUse {
   int64_t waiting = 0;  // tasks that no thread has begun
 };
 
-// A fixed number of threads over one fair queue. Callers bound the number of tasks (each belongs to
-// an admitted frame) and keep them light: a task refers to what it needs weakly, so that a frame
-// which was answered in the meantime holds no memory here.
+// A fixed number of threads over one fair queue. Callers bound the number of tasks, since each
+// belongs to an admitted frame. Callers keep tasks light: a task holds weak pointers only, and then
+// a frame that was answered in the meantime holds no memory here.
 class WorkerPool final : public Executor {
  public:
   // `threads` >= 1.

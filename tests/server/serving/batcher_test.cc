@@ -82,7 +82,7 @@ class BatcherTest : public ::testing::Test {
   void ExpectBalanced() const {
     const Batcher::Counts counts = batcher_->counts();
     const int64_t failed = std::accumulate(counts.failed.begin(), counts.failed.end(), int64_t{0});
-    EXPECT_EQ(counts.received, counts.ok + failed + batcher_->open_frames());
+    EXPECT_EQ(counts.received, counts.ok + failed + batcher_->open_items());
     EXPECT_EQ(counts.received, observer_.received);
     EXPECT_EQ(counts.ok, observer_.ok);
     EXPECT_EQ(failed, observer_.failed);

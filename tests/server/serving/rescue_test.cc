@@ -32,18 +32,19 @@ class RescueTest : public ::testing::Test {
       job.parameters.max_features = number;
       jobs.push_back(std::move(job));
     }
-    return rescue_.AddFrames(plan_, std::move(jobs),
-                             [this, number = numbers.front()](FrameBatchAnswer answer) {
-                               order_.push_back(number);
-                               frames_.push_back(std::move(answer));
-                             });
+    return rescue_.Add<FrameRescue>(plan_, std::move(jobs),
+                                    [this, number = numbers.front()](FrameBatchAnswer answer) {
+                                      order_.push_back(number);
+                                      frames_.push_back(std::move(answer));
+                                    });
   }
   uint64_t AddMatch(int number) {
     const auto state = std::make_shared<HandState>(static_cast<size_t>(number), "gpu");
-    return rescue_.AddMatches({{state, state, {}}}, [this, number](MatchBatchAnswer answer) {
-      order_.push_back(number);
-      matches_.push_back(std::move(answer));
-    });
+    return rescue_.Add<MatchRescue>({}, {{state, state, {}}},
+                                    [this, number](MatchBatchAnswer answer) {
+                                      order_.push_back(number);
+                                      matches_.push_back(std::move(answer));
+                                    });
   }
   static FrameBatchAnswer Answer(const std::vector<absl::Status>& statuses) {
     FrameBatchAnswer answer;
@@ -68,9 +69,9 @@ class RescueTest : public ::testing::Test {
 TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
   const uint64_t id = AddFrames({1, 2});
   const absl::Status full = MakeError(ErrorReason::kOutOfMemory, "full");
-  EXPECT_TRUE(rescue_.FramesDone(id, Answer({absl::OkStatus(), full})).ok());
-  EXPECT_TRUE(rescue_.FramesDone(id, Answer({Lost(), Lost()})).ok());
-  rescue_.RescueFrames(id);
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), full})).ok());
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({Lost(), Lost()})).ok());
+  rescue_.RescueBatch<FrameRescue>(id);
   rescue_.RescueAll();
   rescue_.GiveUp();
   EXPECT_THAT(order_, ElementsAre(1));
@@ -81,14 +82,14 @@ TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
 
 TEST_F(RescueTest, ALossIsToldAndKeptForTheRescueOfTheFramesThatItHit) {
   const uint64_t id = AddFrames({1, 2, 3});
-  EXPECT_EQ(rescue_.FramesDone(id, Answer({absl::OkStatus(), Lost(), Lost()})), Lost());
+  EXPECT_EQ(rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), Lost(), Lost()})), Lost());
   EXPECT_THAT(order_, IsEmpty());
-  rescue_.RescueFrames(id);
-  rescue_.RescueFrames(id);
+  rescue_.RescueBatch<FrameRescue>(id);
+  rescue_.RescueBatch<FrameRescue>(id);
   ASSERT_EQ(fallback_.batches.size(), 2u);
   EXPECT_THAT(fallback_.Numbers(0), ElementsAre(2));
   EXPECT_THAT(fallback_.Numbers(1), ElementsAre(3));
-  EXPECT_TRUE(rescue_.FramesDone(id, Answer({Lost(), Lost(), Lost()})).ok());  // too late
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({Lost(), Lost(), Lost()})).ok());  // too late
   fallback_.FinishBatch();
   EXPECT_THAT(order_, IsEmpty());
   fallback_.FinishBatch({MakeError(ErrorReason::kOutOfMemory, "full")});
@@ -122,28 +123,28 @@ TEST_F(RescueTest, EverythingIsRescuedMatchesFirstAndInOrder) {
 
 TEST_F(RescueTest, WithoutAPlanThereIsNoRescue) {
   fallback_.plan_status = MakeError(ErrorReason::kOutOfMemory, "full");
-  rescue_.RescueFrames(AddFrames({1}));
+  rescue_.RescueBatch<FrameRescue>(AddFrames({1}));
   ASSERT_THAT(order_, ElementsAre(1));
   EXPECT_EQ(ReasonIn(frames_[0], 0), ErrorReason::kDeviceLost);
-  const uint64_t foreign =
-      rescue_.AddFrames(nullptr, std::vector<FrameJob>(1),
-                        [this](FrameBatchAnswer answer) { frames_.push_back(std::move(answer)); });
-  rescue_.RescueFrames(foreign);
+  const uint64_t foreign = rescue_.Add<FrameRescue>(
+      nullptr, std::vector<FrameJob>(1),
+      [this](FrameBatchAnswer answer) { frames_.push_back(std::move(answer)); });
+  rescue_.RescueBatch<FrameRescue>(foreign);
   ASSERT_EQ(frames_.size(), 2u);
   EXPECT_EQ(ReasonIn(frames_[1], 0), ErrorReason::kDeviceLost);
 }
 
 TEST_F(RescueTest, AfterItIsGivenUpEverythingIsAnsweredAtOnce) {
   const uint64_t begun = AddFrames({1, 2});
-  rescue_.RescueFrames(begun);
+  rescue_.RescueBatch<FrameRescue>(begun);
   fallback_.FinishBatch();
   AddFrames({3});
   AddMatch(4);
   rescue_.GiveUp();
   EXPECT_THAT(order_, ::testing::UnorderedElementsAre(1, 3, 4));
   fallback_.FinishBatch();  // too late
-  rescue_.RescueFrames(AddFrames({5}));
-  rescue_.RescueMatches(AddMatch(6));
+  rescue_.RescueBatch<FrameRescue>(AddFrames({5}));
+  rescue_.RescueBatch<MatchRescue>(AddMatch(6));
   EXPECT_EQ(order_.size(), 5u);
   EXPECT_THAT(fallback_.batches, IsEmpty());
   EXPECT_THAT(fallback_.matches, IsEmpty());
