@@ -13,6 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "server/files/text_file.h"
 #include "tests/integration/server_fixture.h"
 #include "tests/server/telemetry/metrics_page.h"
 #include "tests/server/telemetry/promtool.h"
@@ -140,6 +142,7 @@ TEST_F(MetricsPageTest, TimesOfStagesComeFromTheBackend) {
   ASSERT_TRUE(MatchTwoImages().ok());
   EXPECT_EQ(StageValue("count", "match"), 1);
   EXPECT_EQ(StageValue("count", "pyramid"), 5);
+  EXPECT_EQ(Metric("orbserve_match_queue_wait_seconds_count{backend=\"cpu\",device=\"cpu\"}"), 1);
 }
 
 TEST_F(MetricsPageTest, EveryFrameIsTimedOnceAndUnderItsMethod) {
@@ -299,6 +302,25 @@ TEST_F(MetricsPageTest, FramesThatWaitAreOnThePage) {
   EXPECT_EQ(Memory("queue", "host"), 0);
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(MetricsPageTest, EveryFamilyIsExplainedInTheDocumentation) {
+  const auto docs = ReadTextFile(ORBSERVE_METRICS_DOCUMENTATION);
+  ASSERT_TRUE(docs.ok()) << docs.status();
+  int families = 0;
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(server_->RenderMetrics(), '\n'))) {
+    if (!absl::StartsWith(line, "# TYPE orbserve_")) continue;
+    const std::string name = std::vector<std::string>(absl::StrSplit(line, ' '))[2];
+    ++families;
+    if (absl::StrContains(*docs, absl::StrCat("`", name, "`"))) continue;
+    // Gauges of use share a row with their limits, without their prefixes.
+    absl::string_view shared = name;
+    absl::ConsumePrefix(&shared, "orbserve_");
+    absl::ConsumePrefix(&shared, "limit_");
+    EXPECT_TRUE(absl::StrContains(*docs, absl::StrCat("| `", shared, "` |"))) << name;
+  }
+  EXPECT_GE(families, 40);
 }
 
 TEST_F(MetricsPageTest, NoSeriesComesTwiceAndPromtoolFindsNothingToSay) {
