@@ -29,7 +29,7 @@ bool IsPort(absl::string_view text) {
 
 bool IsIpv6(absl::string_view text) {
   in6_addr address = {};
-  // What follows % is a zone, a name of an interface.
+  // The part behind % is a zone, the name of an interface.
   return inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &address) == 1;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps a second server off a Unix socket. gRPC removes the file of a socket that it is to serve
-// on, whoever serves there, and again when it stops; so who serves holds a lock on a file beside
-// it.
+// Keeps a second server off a Unix socket. gRPC removes the file of a socket before it serves
+// there, even when another server uses it, and again when it stops. Therefore the server that uses
+// a socket holds a lock on a file beside it.
 
 #ifndef ORBSERVE_SERVER_FILES_SOCKET_LOCK_H_
 #define ORBSERVE_SERVER_FILES_SOCKET_LOCK_H_
@@ -17,13 +17,13 @@
 
 namespace orbserve {
 
-// The lock of this process on PATH.lock, until it is destroyed; the file goes with it. One that a
-// dead process has left behind is no obstacle, nor is its socket.
+// The lock of this process on PATH.lock, until it is destroyed, which removes the file. A file or
+// socket that a dead process has left behind is no obstacle.
 class SocketLock {
  public:
-  // `listen`: an address of CheckListenAddress(). Null where it is not unix:PATH: the system itself
-  // gives other addresses once only. UNAVAILABLE when another server serves there, or when the file
-  // cannot be made.
+  // `listen`: an address that CheckListenAddress() accepts. Null where it is not unix:PATH: the
+  // system itself gives other addresses to one server only. UNAVAILABLE when another server serves
+  // there, or when the file cannot be made.
   static absl::StatusOr<std::unique_ptr<SocketLock>> Create(absl::string_view listen);
 
   ~SocketLock();

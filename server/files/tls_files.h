@@ -11,18 +11,18 @@
 
 namespace orbserve {
 
-// What the files of server::Config::Tls hold, as PEM text; empty where none is named.
+// Contents of the files of server::Config::Tls, as PEM text; empty where no file is named.
 struct TlsFiles {
-  std::string certificate_chain;  // the server's own first
-  std::string private_key;        // of the server's own certificate
+  std::string certificate_chain;  // the server's own certificate first
+  std::string private_key;        // belongs to the server's own certificate
   std::string client_ca;
 };
 
-// Reads the files of a valid configuration, and looks whether OpenSSL, and so gRPC, can serve with
-// them: gRPC itself only says that it could not start. BAD_OPTIONS, with the field, the file and
-// why: a file cannot be read, holds no certificate or key that can be used (a key with a pass
-// phrase cannot), or the key is that of another certificate. Whether a certificate is valid today,
-// and for this host, is the client's to judge.
+// Reads the files of a valid configuration, and checks that OpenSSL, and therefore gRPC, can serve
+// with them: gRPC itself only reports that it could not start. BAD_OPTIONS, with the field, the
+// file and the reason: a file cannot be read, holds no usable certificate or key (a key with a pass
+// phrase is not usable), or the key belongs to another certificate. The client judges whether a
+// certificate is valid today and for this host.
 absl::StatusOr<TlsFiles> ReadTlsFiles(const server::Config::Tls& config);
 
 }  // namespace orbserve
