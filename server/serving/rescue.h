@@ -8,7 +8,7 @@
 //
 // A kind of work is one struct (FrameRescue, MatchRescue) that says what a batch consists of and
 // how the fallback computes it. Rescue and FailoverBackend know nothing else of it. A further kind
-// is one more such struct and its place in Rescue::Kinds.
+// is one more such struct, its place in Rescue::Kinds and its three lines at the end of rescue.cc.
 
 #ifndef ORBSERVE_SERVER_SERVING_RESCUE_H_
 #define ORBSERVE_SERVER_SERVING_RESCUE_H_

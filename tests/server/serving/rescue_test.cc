@@ -134,6 +134,38 @@ TEST_F(RescueTest, WithoutAPlanThereIsNoRescue) {
   EXPECT_EQ(ReasonIn(frames_[1], 0), ErrorReason::kDeviceLost);
 }
 
+TEST_F(RescueTest, AMatchWhoseStateCannotMoveIsLostAndTheOthersAreNot) {
+  const auto state = [](size_t count, const char* owner) {
+    return std::make_shared<HandState>(count, owner);
+  };
+  std::vector<MatchJob> jobs = {{state(1, "gpu"), state(2, "cpu"), {}},
+                                {state(3, "gpu"), state(4, "elsewhere"), {}},
+                                {state(5, "gpu"), state(6, "gpu"), {}}};
+  const uint64_t id = rescue_.Add<MatchRescue>(
+      {}, std::move(jobs),
+      [this](MatchBatchAnswer answer) { matches_.push_back(std::move(answer)); });
+  rescue_.RescueBatch<MatchRescue>(id);
+  ASSERT_EQ(fallback_.matches.size(), 1u);
+  EXPECT_EQ(fallback_.matches[0].jobs.size(), 2u);
+  fallback_.FinishMatches();
+  ASSERT_EQ(matches_.size(), 1u);
+  ASSERT_EQ(matches_[0].pairs.size(), 3u);
+  EXPECT_THAT(matches_[0].pairs[0].matches.distance, ElementsAre(1002));
+  EXPECT_EQ(ReasonOf(matches_[0].pairs[1].status), ErrorReason::kDeviceLost);
+  EXPECT_THAT(matches_[0].pairs[2].matches.distance, ElementsAre(5006));
+  EXPECT_EQ(matches_[0].cost.device, "cpu:0");
+  rescue_.WaitUntilEmpty();
+}
+
+TEST_F(RescueTest, ABatchThatIsGivenUpWhileItsPlanIsMadeIsAnsweredOnce) {
+  fallback_.on_make_plan = [this] { rescue_.GiveUp(); };
+  rescue_.RescueBatch<FrameRescue>(AddFrames({1, 2}));
+  EXPECT_THAT(order_, ElementsAre(1));
+  EXPECT_EQ(ReasonIn(frames_[0], 1), ErrorReason::kDeviceLost);
+  EXPECT_THAT(fallback_.batches, IsEmpty());
+  rescue_.WaitUntilEmpty();
+}
+
 TEST_F(RescueTest, AfterItIsGivenUpEverythingIsAnsweredAtOnce) {
   const uint64_t begun = AddFrames({1, 2});
   rescue_.RescueBatch<FrameRescue>(begun);
