@@ -29,6 +29,9 @@ struct GpuBackendOptions {
   int max_batch_frames = 32;
   // A batch that takes longer means that the device is lost.
   int64_t deadline_ms = 10'000;  // 1..600'000
+  // One batch in so many is launched with timed stages (FrameAnswer::stages), 0..1'000'000; 0 =
+  // none.
+  int stage_sampling = 64;
 };
 
 // Whether this build has CUDA at all.

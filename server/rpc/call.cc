@@ -103,6 +103,8 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
   code_ = sent.code();
   LogFailure(method_, sent);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  for (int i = 0; i < frames_; ++i) services_.metrics->ObserveFrame(method_, time.count());
   Finish(StatusToGrpc(sent, context_));
 }
 

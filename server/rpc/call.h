@@ -114,6 +114,8 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   // ExpectAnswer() does. Frees the request. The call may be deleted before this returns, unless it
   // is held.
   void FinishWith(const absl::Status& status, size_t wire_bytes = 0);
+  // Counts one frame more of the request; its duration is recorded when the call finishes.
+  void CountFrame() { ++frames_; }
   // Drops the call's own hold on its request. Parts that are shared stay alive.
   void FreeRequest();
   // Keeps the object alive until Drop(), for threads other than gRPC's reactions.
@@ -129,6 +131,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
   int64_t answer_bytes_ = 0;   // reserved at the gate
+  int frames_ = 0;             // counted by CountFrame()
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
 };
 

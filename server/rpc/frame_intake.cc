@@ -158,7 +158,7 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
   absl::Status status = FillSlot(*task, job);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
   task->decode_ns = time.count();
-  metrics_->ObserveStage(MetricStage::kDecode, std::chrono::duration<double>(time).count());
+  metrics_->ObservePhase(FramePhase::kDecode, std::chrono::duration<double>(time).count());
   // The pixels are in their slot or unusable, and nothing else reads the client's message.
   task->image = {};
   std::string().swap(task->pixels);

@@ -122,6 +122,7 @@ void MatchCall::SetReference() {
 
 void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   side.is_image = true;
+  CountFrame();
   FrameSource source;
   source.client = client_;
   source.deadline = deadline_;

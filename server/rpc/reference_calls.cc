@@ -53,6 +53,7 @@ void PutReferenceCall::Start() {
   FrameSource source;
   source.refusal = ReadOptions(source.pipeline);
   if (request_.has_frame()) {
+    CountFrame();
     source.client = client_;
     source.deadline = DeadlineOf(*context_);
     source.frame = PutReferenceMessages::Share(context_, &request_.frame());

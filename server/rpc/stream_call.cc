@@ -326,7 +326,8 @@ void StreamCall::OnResult(StreamResult result) {
   Outgoing outgoing{Serialize(response_), frame.bytes, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
-  services_.metrics->ObserveStage(MetricStage::kEncode, encode.count());
+  services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
+  ObserveFrame(frame);
 
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
@@ -435,6 +436,16 @@ void StreamCall::FinishNow(const absl::Status& status) {
   Finish(StatusToGrpc(status, context_));
 }
 
+void StreamCall::ObserveFrame(const Frame& frame) {
+  const std::chrono::duration<double> time = services_.clock->Now() - frame.arrival;
+  services_.metrics->ObserveFrame("StreamFrames", time.count());
+}
+
+void StreamCall::ForgetFrames() {
+  for (const auto& [index, frame] : frames_) ObserveFrame(frame);
+  frames_.clear();
+}
+
 void StreamCall::OnCancel() {
   std::vector<Batcher::Ticket> tickets;
   std::shared_ptr<StreamSession> session;
@@ -442,7 +453,7 @@ void StreamCall::OnCancel() {
     absl::MutexLock lock(&mutex_);
     if (!finished_) FinishNow(MakeError(ErrorReason::kCancelled, "the client went away"));
     for (const auto& [index, frame] : frames_) tickets.push_back(frame.ticket);
-    frames_.clear();
+    ForgetFrames();
     if (opened_) session = session_;
   }
   if (session != nullptr) session->Close();
@@ -458,7 +469,7 @@ void StreamCall::OnDone() {
     code = code_;
     // Freed here, because frames that the backend still computes hold the call a little longer.
     outgoing_.clear();
-    frames_.clear();
+    ForgetFrames();
     registry_.AddAnswerBytes(-answer_bytes_);
     services_.metrics->AddStreamAnswerBytes(-answer_bytes_);
     answer_bytes_ = 0;

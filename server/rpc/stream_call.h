@@ -121,6 +121,10 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void TakeFrame(std::shared_ptr<Request> message) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Records the time from the frame's arrival until now.
+  void ObserveFrame(const Frame& frame);
+  // Records and drops the frames of a call that is over, whose results nobody reads.
+  void ForgetFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the stream if it has no opening message yet.
   void OnOpenTimeout() ABSL_LOCKS_EXCLUDED(mutex_);
 

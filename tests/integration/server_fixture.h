@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
@@ -68,12 +69,12 @@ class ServerTest : public ::testing::Test {
 
   void SetUp() override { StartServer({}); }
 
-  void StartServer(server::Config config) {
+  void StartServer(server::Config config, ServerHooks hooks = {}) {
     stub_.reset();
     server_.reset();
     config.set_listen("127.0.0.1:0");
     config.set_http_listen("");
-    auto created = Server::Create(config);
+    auto created = Server::Create(config, std::move(hooks));
     ASSERT_TRUE(created.ok()) << created.status();
     server_ = *std::move(created);
     stub_ = NewStub();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/text_file.h"
+#include "server/files/text_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

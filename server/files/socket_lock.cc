@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/socket_lock.h"
+#include "server/files/socket_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,7 +17,7 @@
 namespace orbserve {
 namespace {
 
-// Whether the name still leads to the open file: its last holder may have removed it meanwhile.
+// True when the name still leads to the open file; its last holder may have removed it meanwhile.
 bool IsNameOf(const std::string& path, int file) {
   struct stat by_name = {};
   struct stat open_file = {};

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/tls_files.h"
+#include "server/files/tls_files.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
-#include "server/text_file.h"
+#include "server/files/text_file.h"
 
 namespace orbserve {
 namespace {
@@ -32,10 +32,10 @@ using ContextPtr = std::unique_ptr<SSL_CTX, Freed<SSL_CTX, SSL_CTX_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY, EVP_PKEY_free>>;
 using CertificatePtr = std::unique_ptr<X509, Freed<X509, X509_free>>;
 
-// The pass phrase of every key: none. Without it OpenSSL would ask for one at the terminal.
+// Gives no pass phrase for any key. Without this function OpenSSL would ask at the terminal.
 char kNoPassPhrase[] = "";
 
-// A field of the configuration, the file it names, and what that holds.
+// A field of the configuration, the file that it names, and the contents of the file.
 struct NamedText {
   absl::string_view field;
   const std::string& path;
@@ -46,7 +46,7 @@ absl::Status Refusal(const NamedText& file, absl::string_view why) {
   return MakeError(ErrorReason::kBadOptions, absl::StrCat(file.field, " ", file.path, ": ", why));
 }
 
-// The same with OpenSSL's reason, which this takes from its queue.
+// As above, with OpenSSL's reason, which this takes from OpenSSL's queue.
 absl::Status OpensslRefusal(const NamedText& file, absl::string_view why) {
   const char* const reason = ERR_reason_error_string(ERR_peek_error());
   ERR_clear_error();
@@ -73,7 +73,7 @@ CertificatePtr NextCertificate(BIO* reader) {
   return CertificatePtr(PEM_read_bio_X509_AUX(reader, nullptr, nullptr, kNoPassPhrase));
 }
 
-// Whether the certificate that was not read is none, rather than a bad one.
+// True when there was no certificate to read, false when there was a bad one.
 bool IsAtEnd() { return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE; }
 
 absl::Status UseCertificateChain(const NamedText& file, SSL_CTX* context) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/text_file.h"
+#include "server/files/text_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ absl::Status Refusal(const std::string& path, absl::string_view why) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_bytes) {
-  // Without O_NONBLOCK a pipe that nobody writes to would be waited for here.
+  // Without O_NONBLOCK this would wait for a pipe that nobody writes to.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return Refusal(path, std::strerror(errno));
   const absl::Cleanup close_file = [file] { close(file); };
@@ -33,7 +33,8 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_byt
   if (fstat(file, &info) != 0) return Refusal(path, std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return Refusal(path, std::strerror(EISDIR));
   if (!S_ISREG(info.st_mode)) return Refusal(path, "Not a regular file");
-  // Not by its size: it may grow meanwhile, and files of /proc say that they are empty.
+  // The size of the file is not trusted: it may grow meanwhile, and files of /proc claim to be
+  // empty.
   std::string text;
   char bytes[1 << 14];
   for (;;) {

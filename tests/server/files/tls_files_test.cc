@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/tls_files.h"
+#include "server/files/tls_files.h"
 
 #include <string>
 
