@@ -80,7 +80,7 @@ StepList CompileSteps(const StepSetup& setup) {
   StepList& list = compile.list();
   list.pyramid = pyramid;
   list.detection =
-      compile.Phases({{detect}, {survive}, {score}, {rank}, {orient, smooth}, {describe}});
+      compile.Phases({{detect}, {survive}, {score}, {rank}, {smooth, orient}, {describe}});
   list.description = compile.Phases({{smooth}, {describe}});
   return std::move(list);
 }

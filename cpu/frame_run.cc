@@ -21,23 +21,6 @@
 namespace orbserve::cpu {
 namespace {
 
-// Adds the time until its end to a step's total.
-class Stopwatch {
- public:
-  explicit Stopwatch(std::atomic<int64_t>* total_ns) : total_ns_(total_ns) {}
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-  ~Stopwatch() {
-    total_ns_->fetch_add(
-        std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin_).count(),
-        std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<int64_t>* const total_ns_;
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
 // The levels in order make the answer, cut at the plan's capacity.
 void Gather(const FrameContext& frame, int levels, Features* features) {
   const auto capacity = static_cast<size_t>(frame.pipeline.spec.pipeline.select.capacity);
@@ -69,6 +52,29 @@ void Gather(const FrameContext& frame, int levels, Features* features) {
 
 }  // namespace
 
+// Made where a thread begins with a task and read where it ends with a step, so that a step costs
+// one reading for what follows another on the same thread.
+class FrameRun::Clock {
+ public:
+  explicit Clock(Workspace& workspace) : times_(workspace.times[ArenaSlotOfThisThread()]) {}
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+
+  // The time since the last reading was spent on `step`.
+  void Add(int step) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    times_.step_ns[static_cast<size_t>(step)] +=
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
+    last_ = now;
+  }
+  // The time since the last reading was spent on nothing.
+  void Skip() { last_ = std::chrono::steady_clock::now(); }
+
+ private:
+  Workspace::ThreadTimes& times_;
+  SteadyTime last_ = std::chrono::steady_clock::now();
+};
+
 FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job)
     : plan_(plan),
       steps_(plan.steps().steps),
@@ -79,20 +85,10 @@ FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& jo
 absl::Status FrameRun::Run(Features* features, StageTimes* times) {
   ORBSERVE_RETURN_IF_ERROR(BeginFrame(plan_.pipeline(), frame_.job, features));
   frame_.cuts = plan_.pipeline().CutsFor(frame_.job.parameters);
-  for (std::atomic<int64_t>& total : workspace_.step_ns) {
-    total.store(0, std::memory_order_relaxed);
-  }
+  std::fill(workspace_.times.begin(), workspace_.times.end(), Workspace::ThreadTimes());
   const GivenKeypoints* const given = frame_.job.given_keypoints.get();
   ORBSERVE_RETURN_IF_ERROR(given != nullptr ? Describe(*given, features) : Detect(features));
-  if (phases_ == nullptr) return absl::OkStatus();
-  const auto add = [&](int step) {
-    times->Add(steps_[static_cast<size_t>(step)]->stages(),
-               workspace_.step_ns[static_cast<size_t>(step)].load(std::memory_order_relaxed));
-  };
-  add(plan_.steps().pyramid);
-  for (const Phase& phase : *phases_) {
-    for (const int step : phase.steps) add(step);
-  }
+  if (phases_ != nullptr) ReportTimes(times);
   return absl::OkStatus();
 }
 
@@ -128,27 +124,28 @@ void FrameRun::RunPhases(const std::vector<Phase>& phases, int levels) {
   phases_ = &phases;
   levels_ = levels;
   workspace_.pending_levels.store(levels, std::memory_order_relaxed);
+  Clock clock(workspace_);
   if (serial_) {
     for (int level = 0; level < levels; ++level) {
-      if (level > 0) MakeLevel(level);
-      Advance(level, 0);
+      if (level > 0) MakeLevel(level, clock);
+      Advance(level, 0, clock);
     }
     return;
   }
   tbb::task_group tasks;
   tasks_ = &tasks;
   for (int level = 0; level < levels; ++level) {
-    if (level > 0) MakeLevel(level);
-    Advance(level, 0, /*fork_all=*/true);
+    if (level > 0) MakeLevel(level, clock);
+    Advance(level, 0, clock, /*fork_all=*/true);
   }
   tasks.wait();
 }
 
-void FrameRun::MakeLevel(int level) {
+void FrameRun::MakeLevel(int level, Clock& clock) {
   const int pyramid = plan_.steps().pyramid;
-  const int tasks = Begin(pyramid, level);
+  const int tasks = Begin(pyramid, level, clock);
   if (serial_ || tasks == 1) {
-    for (int task = 0; task < tasks; ++task) RunTask(pyramid, level, task);
+    for (int task = 0; task < tasks; ++task) RunTask(pyramid, level, task, clock);
     return;
   }
   // Isolated: while it waits here, this thread must not begin other work that the next level would
@@ -157,71 +154,77 @@ void FrameRun::MakeLevel(int level) {
     tbb::parallel_for(
         tbb::blocked_range<int>(0, tasks, 1),
         [&](const tbb::blocked_range<int>& range) {
-          for (int task = range.begin(); task < range.end(); ++task) RunTask(pyramid, level, task);
+          Clock own(workspace_);
+          for (int task = range.begin(); task < range.end(); ++task) {
+            RunTask(pyramid, level, task, own);
+          }
         },
         tbb::simple_partitioner());
   });
+  clock.Skip();
 }
 
-void FrameRun::Advance(int level, size_t phase, bool fork_all) {
+void FrameRun::Advance(int level, size_t phase, Clock& clock, bool fork_all) {
   const StepScope scope = level == kAllLevels ? StepScope::kFrame : StepScope::kLevel;
   for (; phase < phases_->size(); ++phase, fork_all = false) {
     if (ScopeOf(phase) != scope) {
       if (scope == StepScope::kLevel) {
-        Join(phase);
+        Join(phase, clock);
       } else {
-        Spread(phase);
+        Spread(phase, clock);
       }
       return;
     }
     const std::vector<int>& steps = (*phases_)[phase].steps;
     std::array<int, kMaxPhaseSteps> tasks{};
     int total = 0;
-    for (size_t i = 0; i < steps.size(); ++i) total += tasks[i] = Begin(steps[i], level);
+    for (size_t i = 0; i < steps.size(); ++i) total += tasks[i] = Begin(steps[i], level, clock);
     if (total == 0) continue;
     if (serial_ || (total == 1 && !fork_all)) {
       for (size_t i = 0; i < steps.size(); ++i) {
-        for (int task = 0; task < tasks[i]; ++task) RunTask(steps[i], level, task);
+        for (int task = 0; task < tasks[i]; ++task) RunTask(steps[i], level, task, clock);
       }
       continue;
     }
     // This thread keeps the last task for itself, which saves a way through the scheduler.
     Pending(level).store(total, std::memory_order_relaxed);
-    int left = fork_all ? total : total - 1;
-    int own_step = 0;
-    int own_task = 0;
+    int to_fork = fork_all ? total : total - 1;
     for (size_t i = 0; i < steps.size(); ++i) {
-      for (int task = 0; task < tasks[i]; ++task) {
-        const int step = steps[i];
-        if (left-- == 0) {
-          own_step = step;
-          own_task = task;
-          break;
-        }
-        tasks_->run([this, step, level, task, phase] {
-          RunTask(step, level, task);
-          if (EndTask(level)) Advance(level, phase + 1);
-        });
+      for (int task = 0; task < tasks[i] && to_fork > 0; ++task, --to_fork) {
+        Fork(steps[i], level, task, phase);
       }
     }
     if (fork_all) return;
-    RunTask(own_step, level, own_task);
+    size_t last = steps.size() - 1;
+    while (tasks[last] == 0) --last;
+    RunTask(steps[last], level, tasks[last] - 1, clock);
     if (!EndTask(level)) return;
   }
 }
 
-void FrameRun::Join(size_t phase) {
-  if (workspace_.pending_levels.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  workspace_.pending_levels.store(levels_, std::memory_order_relaxed);  // for a later phase
-  Advance(kAllLevels, phase);
+void FrameRun::Fork(int step, int level, int task, size_t phase) {
+  tasks_->run([this, step, level, task, phase] {
+    Clock clock(workspace_);
+    RunTask(step, level, task, clock);
+    if (EndTask(level)) Advance(level, phase + 1, clock);
+  });
 }
 
-void FrameRun::Spread(size_t phase) {
+void FrameRun::Join(size_t phase, Clock& clock) {
+  if (workspace_.pending_levels.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  workspace_.pending_levels.store(levels_, std::memory_order_relaxed);  // for a later phase
+  Advance(kAllLevels, phase, clock);
+}
+
+void FrameRun::Spread(size_t phase, Clock& clock) {
   for (int level = 0; level < levels_; ++level) {
     if (serial_ || level + 1 == levels_) {
-      Advance(level, phase);
+      Advance(level, phase, clock);
     } else {
-      tasks_->run([this, level, phase] { Advance(level, phase); });
+      tasks_->run([this, level, phase] {
+        Clock own(workspace_);
+        Advance(level, phase, own);
+      });
     }
   }
 }
@@ -230,16 +233,30 @@ bool FrameRun::EndTask(int level) {
   return Pending(level).fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
-int FrameRun::Begin(int step, int level) {
-  const auto i = static_cast<size_t>(step);
-  const Stopwatch stopwatch(&workspace_.step_ns[i]);
-  return steps_[i]->Begin(frame_, level);
+int FrameRun::Begin(int step, int level, Clock& clock) {
+  const int tasks = steps_[static_cast<size_t>(step)]->Begin(frame_, level);
+  clock.Add(step);
+  return tasks;
 }
 
-void FrameRun::RunTask(int step, int level, int task) {
-  const auto i = static_cast<size_t>(step);
-  const Stopwatch stopwatch(&workspace_.step_ns[i]);
-  steps_[i]->Run(frame_, level, task);
+void FrameRun::RunTask(int step, int level, int task, Clock& clock) {
+  steps_[static_cast<size_t>(step)]->Run(frame_, level, task);
+  clock.Add(step);
+}
+
+// In the order in which the steps were compiled, whatever phase they are in.
+void FrameRun::ReportTimes(StageTimes* times) const {
+  std::array<bool, kMaxSteps> ran{};
+  ran[static_cast<size_t>(plan_.steps().pyramid)] = true;
+  for (const Phase& phase : *phases_) {
+    for (const int step : phase.steps) ran[static_cast<size_t>(step)] = true;
+  }
+  for (size_t step = 0; step < steps_.size(); ++step) {
+    if (!ran[step]) continue;
+    int64_t sum_ns = 0;
+    for (const Workspace::ThreadTimes& thread : workspace_.times) sum_ns += thread.step_ns[step];
+    times->Add(steps_[step]->stages(), sum_ns);
+  }
 }
 
 }  // namespace orbserve::cpu

@@ -46,26 +46,32 @@ class FrameRun {
   absl::Status Run(Features* features, StageTimes* times);
 
  private:
+  // Time of one thread on its way through steps.
+  class Clock;
+
   absl::Status Detect(Features* features);
   absl::Status Describe(const GivenKeypoints& given, Features* features);
 
   // Runs the pyramid and `phases` over the first `levels` levels, and waits for the end.
   void RunPhases(const std::vector<Phase>& phases, int levels);
-  void MakeLevel(int level);
+  void MakeLevel(int level, Clock& clock);
 
   // Goes through the phases of a level (or of the frame, for kAllLevels) from `phase` on, as far as
   // this thread gets: it stops where other threads have tasks left, and before a phase of the other
   // scope. With `fork_all` the thread runs no task of `phase` itself.
-  void Advance(int level, size_t phase, bool fork_all = false);
+  void Advance(int level, size_t phase, Clock& clock, bool fork_all = false);
   // Counts a level that has come to `phase`, one of the frame; the last begins it.
-  void Join(size_t phase);
+  void Join(size_t phase, Clock& clock);
   // Begins `phase` on all levels after a phase of the frame.
-  void Spread(size_t phase);
-  // Ends the phase if that was its last task.
+  void Spread(size_t phase, Clock& clock);
+  // Hands a task to any thread, which then goes on with the next phase if it was the last.
+  void Fork(int step, int level, int task, size_t phase);
+  // True for the last task of the running phase of `level`.
   bool EndTask(int level);
 
-  int Begin(int step, int level);
-  void RunTask(int step, int level, int task);
+  int Begin(int step, int level, Clock& clock);
+  void RunTask(int step, int level, int task, Clock& clock);
+  void ReportTimes(StageTimes* times) const;
 
   StepScope ScopeOf(size_t phase) const { return (*phases_)[phase].scope; }
   std::atomic<int>& Pending(int level) {

@@ -52,7 +52,7 @@ size_t CpuPlan::TableBytes() const {
 
 std::shared_ptr<Workspace> CpuPlan::LeaseWorkspace() const {
   return workspaces_->Lease([this]() -> std::unique_ptr<Workspace> {
-    auto workspace = std::make_unique<Workspace>(memory_);
+    auto workspace = std::make_unique<Workspace>(ArenaSlots(threads_), memory_);
     if (!workspace->memory.Allocate(std::max<size_t>(layout_.bytes(), 1))) return nullptr;
     workspace->CountBytes();
     return workspace;

@@ -14,6 +14,15 @@
 
 namespace orbserve::cpu {
 
+// Threads that can run tasks in an arena made for `threads`: oneTBB gives it two slots at least. In
+// one of a single thread, the worker that takes enqueued tasks has index 1.
+constexpr int ArenaSlots(int threads) { return std::max(threads, 2); }
+
+// Index of the calling thread, which runs in the arena: [0, ArenaSlots()).
+inline size_t ArenaSlotOfThisThread() {
+  return static_cast<size_t>(tbb::this_task_arena::current_thread_index());
+}
+
 // Scratch memory of each thread of the arena, shared by all frames of a plan, as a kernel never
 // waits.
 class ThreadScratch {
@@ -22,16 +31,11 @@ class ThreadScratch {
   [[nodiscard]] bool Allocate(size_t bytes, int threads) {
     // A line more, so that threads never share one.
     stride_ = RoundUp<size_t>(bytes, AlignedBuffer::kAlignment) + AlignedBuffer::kAlignment;
-    // oneTBB gives an arena two slots at least: in one of a single thread, the worker that takes
-    // enqueued tasks has index 1.
-    return memory_.Allocate(stride_ * static_cast<size_t>(std::max(threads, 2)));
+    return memory_.Allocate(stride_ * static_cast<size_t>(ArenaSlots(threads)));
   }
 
   // Of the calling thread, which runs in the arena. 64-byte aligned.
-  uint8_t* OfThisThread() const {
-    return memory_.data() +
-           stride_ * static_cast<size_t>(tbb::this_task_arena::current_thread_index());
-  }
+  uint8_t* OfThisThread() const { return memory_.data() + stride_ * ArenaSlotOfThisThread(); }
 
   size_t size() const { return memory_.size(); }
 

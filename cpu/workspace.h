@@ -35,14 +35,21 @@ struct Workspace {
     uint8_t* descriptors = nullptr;  // one for each of `points`
   };
 
-  explicit Workspace(std::shared_ptr<MemoryCount> count) : counted_(std::move(count)) {}
+  // Time that one thread spent on each step of the frame. Threads share no cache line.
+  struct alignas(AlignedBuffer::kAlignment) ThreadTimes {
+    std::array<int64_t, kMaxSteps> step_ns{};
+  };
+
+  // `threads`: slots of the arena.
+  Workspace(int threads, std::shared_ptr<MemoryCount> count)
+      : times(static_cast<size_t>(threads)), counted_(std::move(count)) {}
 
   AlignedBuffer memory;
   AlignedBuffer mask_memory;  // empty until a frame brings a mask
   std::array<Level, kMaxLevels> levels;
   std::atomic<int> pending_levels = 0;  // levels that have not reached the next phase of the frame
   std::atomic<int> pending_tasks = 0;   // tasks of that phase that are not done
-  std::array<std::atomic<int64_t>, kMaxSteps> step_ns = {};  // processor time of each step's tasks
+  std::vector<ThreadTimes> times;       // [thread of the arena]
 
   // Given keypoints by level, the row of the answer that each belongs to, and their descriptors.
   // They grow with the frames that bring keypoints.
@@ -51,8 +58,9 @@ struct Workspace {
   std::vector<uint8_t> given_descriptors;
 
   size_t HeldBytes() const {
-    return memory.size() + mask_memory.size() + given_points.capacity() * sizeof(LevelPoint) +
-           given_rows.capacity() * sizeof(uint32_t) + given_descriptors.capacity();
+    return memory.size() + mask_memory.size() + times.capacity() * sizeof(ThreadTimes) +
+           given_points.capacity() * sizeof(LevelPoint) + given_rows.capacity() * sizeof(uint32_t) +
+           given_descriptors.capacity();
   }
   // Brings the plan's count of memory up to date, after the workspace has grown.
   void CountBytes() { counted_.Set(HeldBytes()); }
