@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The steps that pipelines are made of. Step NAME is the file pair cpu/steps/NAME.{h,cc} of the CPU backend and
+# gpu/steps/NAME.{h,cu} of the CUDA backend. cpu/compile.cc and gpu/compile.cc say which steps a pipeline runs, and in
+# which order.
+
+# Steps of both backends.
+set(ORBSERVE_STEPS
+  pyramid
+  fast
+  survivors
+  rank
+  rbrief256)
+
+# Steps of the CPU backend alone. On the GPU, rbrief256 also orients and smooths.
+set(ORBSERVE_CPU_ONLY_STEPS
+  gaussian
+  intensity_centroid)
+
+# Steps of the CUDA backend alone.
+set(ORBSERVE_GPU_ONLY_STEPS)
