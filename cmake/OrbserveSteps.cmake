@@ -19,4 +19,5 @@ set(ORBSERVE_CPU_ONLY_STEPS
   intensity_centroid)
 
 # Steps of the CUDA backend alone.
-set(ORBSERVE_GPU_ONLY_STEPS)
+set(ORBSERVE_GPU_ONLY_STEPS
+  clear_counters)
