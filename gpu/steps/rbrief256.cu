@@ -17,13 +17,15 @@
 // rows meet no bank twice. Shared memory: 10.4 KiB per warp, 41.5 KiB per block of four warps: five
 // blocks, 20 warps a multiprocessor.
 
-#include "gpu/kernels/describe.h"
+#include "gpu/steps/rbrief256.h"
 
 #include "features/algo/gaussian.h"
 #include "features/algo/order.h"
 #include "features/algo/orientation.h"
 #include "features/algo/pyramid.h"
 #include "features/algo/rbrief.h"
+#include "features/host_device.h"
+#include "features/pipeline/reach.h"
 #include "gpu/runtime/check.h"
 
 namespace orbserve::gpu {
@@ -33,9 +35,9 @@ constexpr unsigned kFullWarp = 0xffffffffu;
 constexpr int kWarpLanes = 32;
 constexpr int kWarpsPerBlock = 4;  // independent of each other
 
-constexpr int kSampleRadius = 18;             // 13 * sqrt(2) = 18.4, rounded to the grid
+constexpr int kSampleRadius = kRBriefSampleReachPx;
 constexpr int kSide = 2 * kSampleRadius + 1;  // smoothed: 37
-constexpr int kPatchRadius = kSampleRadius + algo::kGaussianRadiusPx;
+constexpr int kPatchRadius = kRBriefReachPx;
 constexpr int kPatchSide = 2 * kPatchRadius + 1;   // read: 43
 constexpr int kPatchWords = (kPatchSide + 3) / 4;  // row pitch: 11, odd
 constexpr int kTaps = 2 * algo::kGaussianRadiusPx + 1;
@@ -56,7 +58,7 @@ struct WarpMemory {
   uint8_t smooth[kColumnRuns * kColumnRun * kSmoothPitch];
 };
 
-// A keypoint on its way.
+// A keypoint while it is described.
 struct Point {
   int x;
   int y;
@@ -65,10 +67,10 @@ struct Point {
   float response;
 };
 
-// Copies the rows y - kRows to y + kRows of the patch round (x, y). They lie inside the image; the
-// columns do when all rows are copied. When fewer are, for an angle alone, keypoints come nearer to
-// the edge than kPatchRadius, and what is read beside it belongs to the rows above and below and is
-// not used.
+// Copies the rows y - kRows to y + kRows of the patch at (x, y). They lie inside the image. The
+// columns do when all rows are copied. When fewer rows are, for an angle alone, keypoints come
+// nearer to the edge than kPatchRadius; columns beyond it are read from the rows above and below
+// and are not used.
 template <int kRows>
 __device__ void LoadPatch(const uint8_t* __restrict__ image, int pitch, int x, int y,
                           uint32_t* __restrict__ patch) {
@@ -87,9 +89,9 @@ __device__ void LoadPatch(const uint8_t* __restrict__ image, int pitch, int x, i
   }
 }
 
-// The same where the patch may leave the image, which is mirrored.
-__device__ void LoadPatchMirrored(const uint8_t* __restrict__ image, const LevelLayout& level,
-                                  int x, int y, uint32_t* __restrict__ patch) {
+// Copies a patch that may leave the image, which is mirrored.
+__device__ void LoadPatchMirrored(const uint8_t* __restrict__ image, const LevelImage& level, int x,
+                                  int y, uint32_t* __restrict__ patch) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   for (int i = lane; i < kPatchSide * kPatchWords; i += kWarpLanes) {
     const int row = algo::Reflect101(y - kPatchRadius + i / kPatchWords, level.height_px);
@@ -147,8 +149,8 @@ __device__ __forceinline__ float GreyOf(uint32_t word, int byte) {
   return __uint_as_float(__byte_perm(word, kTwoTo23, 0x7440 + byte)) - 8388608.0f;
 }
 
-// patch -> filtered: kPatchSide rows of kSide values; those beyond are made of whatever lies there
-// and never used.
+// patch -> filtered: kPatchSide rows of kSide values. Values beyond them are unspecified and never
+// used.
 __device__ void FilterRows(const uint32_t* __restrict__ patch, float* __restrict__ filtered) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   for (int unit = lane; unit < kPatchSide * kRowRunsPerRow; unit += kWarpLanes) {
@@ -173,8 +175,8 @@ __device__ void FilterRows(const uint32_t* __restrict__ patch, float* __restrict
   }
 }
 
-// filtered -> smooth: kSide rows of kSide grey levels. Rows beyond are made of whatever lies there
-// and never read.
+// filtered -> smooth: kSide rows of kSide grey levels. Rows beyond them are unspecified and never
+// read.
 __device__ void FilterColumns(const float* __restrict__ filtered, uint8_t* __restrict__ smooth) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   for (int unit = lane; unit < kSide * kColumnRuns; unit += kWarpLanes) {
@@ -195,9 +197,8 @@ __device__ void FilterColumns(const float* __restrict__ filtered, uint8_t* __res
   }
 }
 
-// Pixels outside the image stay as they are: OpenCV mirrors a level before it smooths what is
-// inside.
-__device__ void KeepOutside(const uint32_t* __restrict__ patch, const LevelLayout& level, int x,
+// Pixels outside the image stay as they are: OpenCV mirrors a level, then smooths its inside only.
+__device__ void KeepOutside(const uint32_t* __restrict__ patch, const LevelImage& level, int x,
                             int y, uint8_t* __restrict__ smooth) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const auto* plain = reinterpret_cast<const uint8_t*>(patch);
@@ -241,25 +242,28 @@ __device__ uint32_t DescriptorByte(const uint8_t* __restrict__ smooth, float ang
   return bits;
 }
 
-// What the frame's features are: lane l knows level l.
+// Features of a frame: lane l knows level l.
 struct FrameList {
   int kept;   // of the lane's level
   int begin;  // first feature of the lane's level in the frame
+  int list;   // where the level's ranked list begins in FrameParams::ranked
   int total;
-  unsigned unranked;  // levels that the fast path could not rank
+  unsigned unranked;  // levels with a list that found no room
 };
 
-__device__ FrameList FindFeatures(const DescribeParams& params, const FrameParams& frame,
+__device__ FrameList FindFeatures(int levels, const FrameParams& frame,
                                   const FrameCounters& counters) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  FrameList list = {0, 0, 0, 0};
-  const bool has_level = lane < params.batch.levels;
-  if (frame.mode == FrameMode::kDetect && has_level) {
-    list.kept = params.large_kept != nullptr ? params.large_kept[lane] : counters.kept[lane];
+  FrameList list = {0, 0, 0, 0, 0};
+  bool overflowed = false;
+  if (frame.mode == FrameMode::kDetect && lane < levels) {
+    list.kept = counters.kept[lane];
+    const ListRoom ranked = frame.ranked_room[lane];
+    list.list = ranked.begin;
+    overflowed =
+        counters.survivors[lane] > frame.survivor_room[lane].count || list.kept > ranked.count;
   }
-  list.unranked = __ballot_sync(kFullWarp, has_level && params.large_kept == nullptr &&
-                                               frame.mode == FrameMode::kDetect &&
-                                               counters.survivors[lane] > kMaxRanked);
+  list.unranked = __ballot_sync(kFullWarp, overflowed);
   int end = list.kept;
 #pragma unroll
   for (int distance = 1; distance < kMaxLevels; distance *= 2) {
@@ -276,21 +280,21 @@ __device__ FrameList FindFeatures(const DescribeParams& params, const FrameParam
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
     const __grid_constant__ DescribeParams params) {
   __shared__ WarpMemory memory[kWarpsPerBlock];
-  const BatchView& batch = params.batch;
-  const int frame_index = static_cast<int>(blockIdx.y);
-  const FrameParams& frame = batch.params[frame_index];
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode == FrameMode::kIdle) return;
-  const FrameCounters& counters = batch.counters[frame_index];
+  const FrameCounters& counters = params.frames.counters[frame_index];
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const FrameList list = FindFeatures(params, frame, counters);
+  const FrameList list = FindFeatures(params.levels, frame, counters);
+  const uint64_t* const __restrict__ ranked = frame.ranked;
   const int count =
       list.unranked != 0 ? 0 : Clamp(list.total - frame.first_record, 0, frame.record_capacity);
 
   if (blockIdx.x == 0 && warp == 0) {
     if (lane < kMaxLevels) {
       frame.report->kept[lane] = list.kept;
-      frame.report->survivors[lane] = lane < batch.levels ? counters.survivors[lane] : 0;
+      frame.report->survivors[lane] = lane < params.levels ? counters.survivors[lane] : 0;
     }
     if (lane == 0) {
       frame.report->total = list.total;
@@ -313,15 +317,11 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
       const unsigned begun = __ballot_sync(kFullWarp, list.kept > 0 && list.begin <= feature);
       const int l = 31 - __clz(static_cast<int>(begun));
       const int rank = feature - __shfl_sync(kFullWarp, list.begin, l);
-      const uint64_t key =
-          params.large_ranked != nullptr
-              ? params.large_ranked[l][rank]
-              : batch.ranked[(static_cast<int64_t>(frame_index) * kMaxLevels + l) * kMaxRanked +
-                             rank];
+      const uint64_t key = ranked[__shfl_sync(kFullWarp, list.list, l) + rank];
       point = {algo::RankKeyX(key), algo::RankKeyY(key), l, -1.0f, algo::RankKeyResponse(key)};
     }
-    const LevelLayout& level = batch.level[point.level];
-    const uint8_t* image = batch.Image(frame, frame_index, point.level);
+    const LevelImage& level = params.images.level[point.level];
+    const uint8_t* image = params.images.Image(frame, frame_index, point.level);
 
     if (given) {
       LoadPatchMirrored(image, level, point.x, point.y, mine.patch);
@@ -345,16 +345,16 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
       __syncwarp();  // the smoothed patch is complete
       if (given) {
         KeepOutside(mine.patch, level, point.x, point.y, mine.smooth);
-        __syncwarp();  // as is its part outside the image
+        __syncwarp();  // and so is its part outside the image
       }
       const uint32_t byte = DescriptorByte(mine.smooth, point.angle_deg, params.pattern);
       frame.descriptors[static_cast<int64_t>(i) * algo::kRBriefBytes + lane] =
           static_cast<uint8_t>(byte);
-      if (frame.state_descriptors != nullptr) {
+      if (i < frame.state_capacity) {
         frame.state_descriptors[static_cast<int64_t>(i) * algo::kRBriefBytes + lane] =
             static_cast<uint8_t>(byte);
       }
-      __syncwarp();  // everybody has sampled before the next patch comes
+      __syncwarp();  // all lanes have sampled before the next patch comes
     }
   }
 }
@@ -362,14 +362,34 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
 }  // namespace
 
 absl::Status LaunchDescribe(const DescribeParams& params, cudaStream_t stream) {
-  const int frames = params.batch.frame_count;
+  const int frames = params.frames.count;
   if (frames == 0) return absl::OkStatus();
-  // One warp per keypoint of 2,112 (132 multiprocessors x 16 warps) when alone; loops take the
-  // rest.
-  constexpr int kBlocksForOne = 528;
-  const dim3 grid(Max(kBlocksForOne / frames, 66), frames);
+  // A single frame gets a warp per keypoint for 16 keypoints a multiprocessor; loops take the rest.
+  // Frames of a large batch get at least half a block per multiprocessor.
+  const int blocks = Max(4 * params.multiprocessors / frames, DivUp(params.multiprocessors, 2));
+  const dim3 grid(blocks, frames);
   DescribeKernel<<<grid, kWarpsPerBlock * kWarpLanes, 0, stream>>>(params);
   return CheckLaunch("DescribeKernel");
+}
+
+StageSet RBrief256Step::stages() const {
+  if (orient_ && describe_) return {Stage::kOrient, Stage::kDescribe};
+  if (orient_) return Stage::kOrient;
+  return describe_ ? Stage::kDescribe : Stage::kSelect;
+}
+
+DescribeParams RBrief256Step::ParamsFor(const StepContext& context) const {
+  return {context.frames,
+          images_.At(context),
+          context.tables->pattern,
+          levels_,
+          context.tables->multiprocessors,
+          orient_,
+          describe_};
+}
+
+absl::Status RBrief256Step::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  return LaunchDescribe(ParamsFor(context), stream);
 }
 
 }  // namespace orbserve::gpu

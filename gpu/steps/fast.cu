@@ -5,23 +5,21 @@
 // compacted in any order, their count and their histogram by score.
 // Segment test and score: features/algo/fast.h. Candidate tests: paper 1 (sec. 5.1, the 32-bit
 // binary encoding), papers 2 (sec. II-D) and 3 (sec. III-A, the 8 KiB bit table), and our own, the
-// extremes of arcs, which are test and score in one. The score is always made of the extremes.
+// extremes of arcs, which are test and score in one. The score always comes from the extremes.
 //
-// One block per tile of 128 columns, in four steps that each compact what they leave, so that all
-// lanes of the next one have work: of photographs one pixel in twenty to one in four passes step 2,
-// and two in five of those step 3.
-//   1. The tile and what lies round it come to shared memory.
-//   2. Every pixel is looked at roughly, four at a time: a lane takes four columns and four rows.
-//      What may be a corner goes to a queue.
-//   3. A lane takes one of the queue, tests it and makes its score.
+// One block takes a tile of 128 columns through four phases. Each phase compacts its output, which
+// gives all lanes of the next one work: in photographs one pixel in twenty to one in four passes
+// phase 2, and two in five of those pass phase 3.
+//   1. The tile and a margin of pixels come to shared memory.
+//   2. A rough test looks at every pixel, four at a time: a lane takes four columns and four rows.
+//      Candidates go to a queue.
+//   3. A lane takes one candidate, tests it and computes its score.
 //   4. A lane takes one corner and compares it with its neighbours.
 // A tile yields 124 columns and two rows less than it looks at, as suppression needs neighbours.
-// Nothing but the corners leaves the multiprocessor, with one atomic per tile. Shared memory: up to
-// 20 KiB, 10 KiB with tiles of 14 rows.
+// Only corners leave the multiprocessor, with one atomic per tile. Shared memory: up to 20 KiB,
+// 10 KiB with tiles of 14 rows.
 
-#include "gpu/kernels/fast.h"
-
-#include <algorithm>
+#include "gpu/steps/fast.h"
 
 #include "features/algo/fast.h"
 #include "gpu/runtime/check.h"
@@ -67,25 +65,24 @@ __host__ __device__ constexpr int FirstScoredColumn(int border_px) {
   return (border_px - 1) & ~(kColumnsPerLane - 1);
 }
 
-__device__ __forceinline__ Tile FindTile(const BatchView& batch, int index, int last_level) {
+__device__ __forceinline__ Tile FindTile(const FastTiles& tiles, const LevelImages& images,
+                                         int index, int last_level) {
   int l = 0;
-  while (l < last_level && index >= batch.level[l + 1].tile_begin) ++l;
-  const LevelLayout& level = batch.level[l];
-  const int local = index - level.tile_begin;
-  const int y = batch.border_px + local / level.tile_columns * batch.tile_rows;
+  while (l < last_level && index >= tiles.begin[l + 1]) ++l;
+  const int local = index - tiles.begin[l];
+  const int y = tiles.border_px + local / tiles.columns[l] * tiles.rows;
   Tile tile;
   tile.level = l;
-  tile.x_begin = FirstScoredColumn(batch.border_px) + local % level.tile_columns * kYieldColumns;
+  tile.x_begin = FirstScoredColumn(tiles.border_px) + local % tiles.columns[l] * kYieldColumns;
   tile.y_begin = y - 1;
-  tile.yields = min(batch.tile_rows, level.height_px - batch.border_px - y);
+  tile.yields = min(tiles.rows, images.level[l].height_px - tiles.border_px - y);
   return tile;
 }
 
-// Copies the tile's part of the image, with kRadius rows and a word of columns round it. Beyond the
-// image its first and last words and rows are repeated; nothing comes of them.
-__device__ __forceinline__ void LoadTile(const uint8_t* __restrict__ image,
-                                         const LevelLayout& level, const Tile& tile, int rows,
-                                         uint32_t* __restrict__ words) {
+// Copies the tile's part of the image, with a margin of kRadius rows and a word of columns. Beyond
+// the image its first and last words and rows are repeated; no result depends on them.
+__device__ __forceinline__ void LoadTile(const uint8_t* __restrict__ image, const LevelImage& level,
+                                         const Tile& tile, int rows, uint32_t* __restrict__ words) {
   constexpr int kRowsInFlight = 6;
   const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
   const int lane = static_cast<int>(threadIdx.x % kWarpLanes);
@@ -155,54 +152,20 @@ __device__ __forceinline__ uint32_t MayBeCorners(uint32_t centre, const Diameter
   return (bright | ~not_dark) & kHighBits;
 }
 
-// Least and greatest of packed or plain signed numbers, one instruction each where the device has
-// it.
 #if __CUDA_ARCH__ >= 900
-// Both polarities at once: the grey level in the lower half, less it in the upper.
-using Extreme = uint32_t;
-__device__ __forceinline__ Extreme Least(Extreme a, Extreme b) { return __vmins2(a, b); }
-__device__ __forceinline__ Extreme Greatest(Extreme a, Extreme b) { return __vmaxs2(a, b); }
-__device__ __forceinline__ Extreme Least(Extreme a, Extreme b, Extreme c) {
-  return __vimin3_s16x2(a, b, c);
-}
-__device__ __forceinline__ Extreme Greatest(Extreme a, Extreme b, Extreme c) {
-  return __vimax3_s16x2(a, b, c);
-}
-#else
-using Extreme = int;
-__device__ __forceinline__ Extreme Least(Extreme a, Extreme b) { return min(a, b); }
-__device__ __forceinline__ Extreme Greatest(Extreme a, Extreme b) { return max(a, b); }
-__device__ __forceinline__ Extreme Least(Extreme a, Extreme b, Extreme c) {
-  return min(min(a, b), c);
-}
-__device__ __forceinline__ Extreme Greatest(Extreme a, Extreme b, Extreme c) {
-  return max(max(a, b), c);
-}
-#endif
-
-// The greatest over arcs of the least on the arc. Two neighbouring arcs share all but their ends:
-// of the two ends the greater one counts, and the shared part is put together from pairs of odd
-// start. For arcs of 9: 36 minima and maxima of up to three inputs.
-template <int kArcLength>
-__device__ __forceinline__ Extreme BestArc(const Extreme (&ring)[algo::kFastRingPixels]) {
-  Extreme pair[8];  // ring pixels 2i + 1 and 2i + 2
-#pragma unroll
-  for (int i = 0; i < 8; ++i) pair[i] = Least(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
-  Extreme arc[8];  // of each two arcs
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const Extreme end = Greatest(ring[2 * i], ring[(2 * i + kArcLength) % 16]);
-    arc[i] = Least(pair[i], pair[(i + 1) % 8], pair[(i + 2) % 8]);
-    arc[i] = Least(arc[i], pair[(i + 3) % 8], end);  // pixels 2i + 1 .. 2i + 8
-    if constexpr (kArcLength == 10) arc[i] = Least(arc[i], ring[(2 * i + 9) % 16]);
-    if constexpr (kArcLength == 11) arc[i] = Least(arc[i], pair[(i + 4) % 8]);
-    if constexpr (kArcLength == 12) {
-      arc[i] = Least(arc[i], pair[(i + 4) % 8], ring[(2 * i + 11) % 16]);
-    }
+// Order of packed numbers: both polarities at once, the grey level in the lower half, its negative
+// in the upper. Minima and maxima of three numbers are one instruction.
+struct PackedOrder {
+  __device__ static uint32_t Least(uint32_t a, uint32_t b) { return __vmins2(a, b); }
+  __device__ static uint32_t Least(uint32_t a, uint32_t b, uint32_t c) {
+    return __vimin3_s16x2(a, b, c);
   }
-  return Greatest(Greatest(arc[0], arc[1], arc[2]), Greatest(arc[3], arc[4], arc[5]),
-                  Greatest(arc[6], arc[7]));
-}
+  __device__ static uint32_t Greatest(uint32_t a, uint32_t b) { return __vmaxs2(a, b); }
+  __device__ static uint32_t Greatest(uint32_t a, uint32_t b, uint32_t c) {
+    return __vimax3_s16x2(a, b, c);
+  }
+};
+#endif
 
 __device__ __forceinline__ void LoadRing(const uint8_t* centre,
                                          int (&ring)[algo::kFastRingPixels]) {
@@ -212,41 +175,25 @@ __device__ __forceinline__ void LoadRing(const uint8_t* centre,
   }
 }
 
-// What the pixel in shared memory exceeds every threshold at which it is a corner by: the score
-// (algo::FastScore) plus 1.
+// FAST score (algo::FastScore) of the pixel in shared memory, plus one.
 template <int kArcLength>
-__device__ __forceinline__ int LargestExcess(const uint8_t* centre) {
+__device__ __forceinline__ int ScorePlusOne(const uint8_t* centre) {
   int ring[algo::kFastRingPixels];
   LoadRing(centre, ring);
   const int grey = *centre;
 #if __CUDA_ARCH__ >= 900
-  Extreme both[algo::kFastRingPixels];
+  uint32_t both[algo::kFastRingPixels];
 #pragma unroll
   for (int i = 0; i < algo::kFastRingPixels; ++i) {
     both[i] = static_cast<uint32_t>(ring[i]) * 0xffff0001u;  // grey - 65536 * grey
   }
-  const Extreme best = BestArc<kArcLength>(both);
+  const uint32_t best = algo::BestArc<kArcLength, PackedOrder>(both);
   const int bright = static_cast<int16_t>(best & 0xffff);
   const int dark = static_cast<int16_t>(best >> 16);
   return max(bright - grey, dark + grey);
 #else
-  const int bright = BestArc<kArcLength>(ring);
-#pragma unroll
-  for (int i = 0; i < algo::kFastRingPixels; ++i) ring[i] = -ring[i];
-  const int dark = BestArc<kArcLength>(ring);
-  return max(bright - grey, dark + grey);
+  return algo::FastScore<kArcLength>(ring, grey) + 1;
 #endif
-}
-
-// Whether 16 comparison bits, read as a ring, hold kArcLength neighbouring ones.
-template <int kArcLength>
-__device__ __forceinline__ bool HoldsArc(uint32_t bits) {
-  uint32_t run = bits | (bits << 16);
-  run &= run >> 1;
-  run &= run >> 2;
-  run &= run >> 4;  // bit i: ring pixels i .. i + 7
-  run &= run >> (kArcLength - 8);
-  return (run & 0xffffu) != 0;
 }
 
 // The papers' tests.
@@ -267,32 +214,32 @@ __device__ __forceinline__ bool IsCorner(const uint8_t* centre, int threshold_gr
     return (((bit_table[bright / 32] >> (bright % 32)) | (bit_table[dark / 32] >> (dark % 32))) &
             1) != 0;
   } else {
-    return HoldsArc<kArcLength>(bright) || HoldsArc<kArcLength>(dark);
+    return algo::HoldsArc<kArcLength>(bright) || algo::HoldsArc<kArcLength>(dark);
   }
 }
 
-// Of `count` entries of the block's queue, those of this warp: every fourth batch of 32.
+// Number of the warp's entries in the block's queue of `count`: every fourth batch of 32.
 __device__ __forceinline__ int EntriesOfWarp(unsigned count) {
   const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
   const int in_last_round = static_cast<int>(count % kThreads) - warp * kWarpLanes;
   return static_cast<int>(count / kThreads * kWarpLanes) + max(min(in_last_round, kWarpLanes), 0);
 }
-// Where the warp's entry number `index` lies.
+// Place of the warp's entry number `index` in the queue.
 __device__ __forceinline__ unsigned PlaceInQueue(unsigned index) {
   const unsigned warp = threadIdx.x / kWarpLanes;
   return index / kWarpLanes * kThreads + warp * kWarpLanes + index % kWarpLanes;
 }
 
-// Replaces each of the warp's first `count` entries by what `step` makes of it, and closes up those
-// for which that is negative. Returns how many are left.
-template <typename Step>
-__device__ __forceinline__ int Sift(uint16_t* queue, int count, const Step& step) {
+// Replaces each of the warp's first `count` entries by what `phase` returns for it, and removes
+// those for which that is negative. Returns the number of entries that are left.
+template <typename Phase>
+__device__ __forceinline__ int Sift(uint16_t* queue, int count, const Phase& phase) {
   const int lane = static_cast<int>(threadIdx.x % kWarpLanes);
   int kept = 0;
   for (int begin = 0; begin < count; begin += kWarpLanes) {
     const int index = begin + lane;
     int entry = -1;
-    if (index < count) entry = step(static_cast<int>(queue[PlaceInQueue(index)]));
+    if (index < count) entry = phase(static_cast<int>(queue[PlaceInQueue(index)]));
     const unsigned keeps = __ballot_sync(kFullWarp, entry >= 0);
     __syncwarp();  // all lanes have read theirs
     if (entry >= 0) {
@@ -304,19 +251,19 @@ __device__ __forceinline__ int Sift(uint16_t* queue, int count, const Step& step
   return kept;
 }
 
-// Entries of the queue as step 2 leaves them: bit of the lane's mask, lane and band.
+// Entries of the queue as phase 2 leaves them: bit of the lane's mask, lane and band.
 constexpr int kLaneShift = 5;
 constexpr int kBandShift = 10;
-// As step 3 leaves them: the pixel's place among the scores, in bytes.
+// As phase 3 leaves them: the pixel's place among the scores, in bytes.
 __device__ __forceinline__ int ScorePlace(int entry) {
   const int row = (entry >> kBandShift) * kBandRows + (entry & 7) - (8 - kBandRows);
   const int column = (entry >> kLaneShift & 31) * kColumnsPerLane + (entry >> 3 & 3);
   return row * kPitch + column;
 }
 
-// Step 2 for the bands of this warp.
+// Phase 2 for the bands of this warp.
 __device__ __forceinline__ void QueueCandidates(const uint32_t* __restrict__ words, int bands,
-                                                const LevelLayout& level, const Tile& tile,
+                                                const LevelImage& level, const Tile& tile,
                                                 int threshold_grey, uint16_t* __restrict__ queue,
                                                 int* queue_count) {
   const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
@@ -386,7 +333,7 @@ __device__ __forceinline__ void QueueCandidates(const uint32_t* __restrict__ wor
   }
 }
 
-// Whether a score is greater than its eight neighbours.
+// True where a score is greater than its eight neighbours.
 __device__ __forceinline__ bool IsGreatest(const uint8_t* score) {
   int greatest = Max(score[-1], score[1]);
 #pragma unroll
@@ -404,28 +351,29 @@ __global__ __launch_bounds__(kThreads) void FastCornersKernel(
   __shared__ int queue_count;
   __shared__ int kept_count[kWarps];
   __shared__ int list_begin;
-  const BatchView& batch = params.batch;
+  const LevelImages& images = params.images;
+  const FastTiles& tiles = params.tiles;
   const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
   const int lane = static_cast<int>(threadIdx.x % kWarpLanes);
-  const int frame_index = static_cast<int>(blockIdx.y);
-  const FrameParams& frame = batch.params[frame_index];
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
   // Read together, ahead of the first use of any.
   const FrameMode mode = frame.mode;
   const int threshold_grey = frame.threshold_grey;
-  const uint8_t* const level_zero = batch.input + frame.image_offset;
+  const uint8_t* const level_zero = images.input + frame.image_offset;
   if (mode != FrameMode::kDetect) return;
 
   const Tile tile =
-      FindTile(batch, batch.level[params.first_level].tile_begin + static_cast<int>(blockIdx.x),
+      FindTile(tiles, images, tiles.begin[params.first_level] + static_cast<int>(blockIdx.x),
                params.last_level);
-  const LevelLayout& level = batch.level[tile.level];
-  const int bands = BandsOf(batch.tile_rows);
+  const LevelImage& level = images.level[tile.level];
+  const int bands = BandsOf(tiles.rows);
   const int score_bytes = bands * kBandRows * kPitch;
   auto* const image = reinterpret_cast<uint8_t*>(tile_memory);
   uint8_t* const scores = image + ImageRowsOf(bands) * kPitch;
   auto* const queue = reinterpret_cast<uint16_t*>(scores + score_bytes);
 
-  LoadTile(tile.level == 0 ? level_zero : batch.Image(frame, frame_index, tile.level), level, tile,
+  LoadTile(tile.level == 0 ? level_zero : images.Image(frame, frame_index, tile.level), level, tile,
            ImageRowsOf(bands), reinterpret_cast<uint32_t*>(image));
   if (threadIdx.x == 0) queue_count = 0;
   for (int i = static_cast<int>(threadIdx.x); i < score_bytes / 16; i += kThreads) {
@@ -450,17 +398,17 @@ __global__ __launch_bounds__(kThreads) void FastCornersKernel(
   }
   count = Sift(queue, count, [&](int entry) {
     const int place = ScorePlace(entry);
-    const int score = LargestExcess<kArcLength>(first_pixel + place) - threshold_grey;
+    const int score = ScorePlusOne<kArcLength>(first_pixel + place) - threshold_grey;
     if (score <= 0) return -1;
-    scores[place] = static_cast<uint8_t>(score);  // of algo::FastScore, less the threshold, plus 1
+    scores[place] = static_cast<uint8_t>(score);  // FAST score less the threshold, plus one
     return place;
   });
   __syncthreads();  // all scores are there
 
-  const int column_begin = Max(1, batch.border_px - tile.x_begin);
-  const int column_end = Min(1 + kYieldColumns, level.width_px - batch.border_px - tile.x_begin);
-  const uint8_t* __restrict__ mask = batch.Mask(frame, frame_index, tile.level);
-  FrameCounters& counters = batch.counters[frame_index];
+  const int column_begin = Max(1, tiles.border_px - tile.x_begin);
+  const int column_end = Min(1 + kYieldColumns, level.width_px - tiles.border_px - tile.x_begin);
+  const uint8_t* __restrict__ mask = images.Mask(frame, frame_index, tile.level);
+  FrameCounters& counters = params.frames.counters[frame_index];
   count = Sift(queue, count, [&](int place) {
     const int row = static_cast<int>(static_cast<unsigned>(place) / kPitch);
     const int column = place - row * kPitch;
@@ -487,7 +435,8 @@ __global__ __launch_bounds__(kThreads) void FastCornersKernel(
     list_begin = total > 0 ? atomicAdd(&counters.corners[tile.level], total) : 0;
   }
   __syncthreads();  // the tile has its part of the list
-  int64_t list = frame_index * batch.corner_stride + level.corner_offset + list_begin;
+  const FastCornerLists& corners = params.corners;
+  int64_t list = frame_index * corners.stride + corners.offset[tile.level] + list_begin;
 #pragma unroll
   for (int i = 0; i < kWarps; ++i) {
     if (i < warp) list += kept_count[i];
@@ -496,14 +445,14 @@ __global__ __launch_bounds__(kThreads) void FastCornersKernel(
     const unsigned place = queue[PlaceInQueue(i)];
     const int y = tile.y_begin + static_cast<int>(place / kPitch);
     const int x = tile.x_begin + static_cast<int>(place % kPitch);
-    batch.corner_position[list + i] = static_cast<uint32_t>(y) << 16 | static_cast<uint32_t>(x);
-    batch.corner_score[list + i] = static_cast<uint8_t>(scores[place] + threshold_grey - 1);
+    corners.position[list + i] = static_cast<uint32_t>(y) << 16 | static_cast<uint32_t>(x);
+    corners.score[list + i] = static_cast<uint8_t>(scores[place] + threshold_grey - 1);
   }
 }
 
 template <CornerTest kTest>
 void LaunchFor(const FastParams& params, dim3 grid, cudaStream_t stream) {
-  const int shared_bytes = SharedBytesOf(BandsOf(params.batch.tile_rows));
+  const int shared_bytes = SharedBytesOf(BandsOf(params.tiles.rows));
   switch (params.arc_length) {
     case 9:
       FastCornersKernel<kTest, 9><<<grid, kThreads, shared_bytes, stream>>>(params);
@@ -522,43 +471,43 @@ void LaunchFor(const FastParams& params, dim3 grid, cudaStream_t stream) {
 
 }  // namespace
 
-void FillFastBitTable(int arc_length, uint32_t* table) {
-  std::fill(table, table + kBitTableWords, 0u);
-  for (uint32_t bits = 0; bits < 1u << algo::kFastRingPixels; ++bits) {
-    for (int start = 0; start < algo::kFastRingPixels; ++start) {
-      bool arc = true;
-      for (int i = 0; i < arc_length && arc; ++i) {
-        arc = ((bits >> ((start + i) % algo::kFastRingPixels)) & 1) != 0;
-      }
-      if (arc) table[bits / 32] |= 1u << (bits % 32);
-    }
+FastTiles FastTiles::With(int rows, const CompiledPipeline& pipeline) {
+  const int border = pipeline.spec.pipeline.select.border_px;
+  const int first_column = FirstScoredColumn(border) + 1;
+  FastTiles tiles = {};
+  tiles.border_px = border;
+  tiles.rows = rows;
+  tiles.levels = pipeline.pyramid.detecting_levels;
+  for (int l = 0; l < tiles.levels; ++l) {
+    const LevelGeometry& level = pipeline.level(l);
+    tiles.begin[l] = tiles.count;
+    tiles.columns[l] = 1;  // a divisor even where there are no tiles
+    if (level.region.empty()) continue;
+    tiles.columns[l] = DivUp(level.region.x_end - first_column, kYieldColumns);
+    tiles.count += tiles.columns[l] * DivUp(level.region.height(), rows);
   }
+  return tiles;
 }
 
-void LayOutFastTiles(int tile_rows, BatchView* batch) {
-  batch->tile_rows = tile_rows;
-  const int first_column = FirstScoredColumn(batch->border_px) + 1;
-  int tiles = 0;
-  for (int l = 0; l < batch->levels; ++l) {
-    LevelLayout& level = batch->level[l];
-    level.tile_begin = tiles;
-    level.tile_columns = 1;  // a divisor even where there are no tiles
-    if (level.detect == 0) continue;
-    level.tile_columns = DivUp(level.width_px - batch->border_px - first_column, kYieldColumns);
-    tiles += level.tile_columns * DivUp(level.height_px - 2 * batch->border_px, tile_rows);
+FastTiles FastTiles::For(int frames, int multiprocessors, const CompiledPipeline& pipeline) {
+  constexpr int64_t kTilesPerMultiprocessor = 8;
+  constexpr int kFewestRows = 6;
+  constexpr int kRowStep = 8;
+  for (int rows = kMostRows; rows > kFewestRows; rows -= kRowStep) {
+    const FastTiles tiles = With(rows, pipeline);
+    if (int64_t{tiles.count} * frames >= kTilesPerMultiprocessor * multiprocessors) return tiles;
   }
-  batch->tiles_per_frame = tiles;
+  return With(kFewestRows, pipeline);
 }
 
 absl::Status LaunchFastCorners(const FastParams& params, cudaStream_t stream) {
-  const BatchView& batch = params.batch;
-  if (batch.frame_count == 0 || params.first_level > params.last_level) return absl::OkStatus();
-  const int end = params.last_level + 1 < batch.levels
-                      ? batch.level[params.last_level + 1].tile_begin
-                      : batch.tiles_per_frame;
-  const int tiles = end - batch.level[params.first_level].tile_begin;
-  if (tiles == 0) return absl::OkStatus();
-  const dim3 grid(tiles, batch.frame_count);
+  const FastTiles& tiles = params.tiles;
+  if (params.frames.count == 0 || params.first_level > params.last_level) return absl::OkStatus();
+  const int end =
+      params.last_level + 1 < tiles.levels ? tiles.begin[params.last_level + 1] : tiles.count;
+  const int count = end - tiles.begin[params.first_level];
+  if (count == 0) return absl::OkStatus();
+  const dim3 grid(count, params.frames.count);
   switch (params.test) {
     case CornerTest::kArcExtremes:
       LaunchFor<CornerTest::kArcExtremes>(params, grid, stream);
@@ -571,6 +520,36 @@ absl::Status LaunchFastCorners(const FastParams& params, cudaStream_t stream) {
       break;
   }
   return CheckLaunch("FastCornersKernel");
+}
+
+FastParams FastStep::ParamsFor(const StepContext& context) const {
+  const DetectOptions& detect = pipeline_.spec.pipeline.detect;
+  FastParams params = {};
+  params.frames = context.frames;
+  params.images = images_.At(context);
+  params.corners = corners_.At(context);
+  params.tiles = FastTiles::For(context.kind.frames(), context.tables->multiprocessors, pipeline_);
+  params.arc_length = detect.fast_arc_length;
+  switch (detect.candidate_test) {
+    case CandidateTest::kAutomatic:
+      params.test = context.tables->default_test;
+      break;
+    case CandidateTest::kBinaryEncoding:
+      params.test = CornerTest::kBinaryEncoding;
+      break;
+    case CandidateTest::kBitTable:
+      params.test = CornerTest::kBitTable;
+      break;
+  }
+  params.bit_table =
+      context.tables->bit_tables + (params.arc_length - 9) * algo::kFastBitTableWords;
+  params.first_level = first_level_;
+  params.last_level = last_level_;
+  return params;
+}
+
+absl::Status FastStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  return LaunchFastCorners(ParamsFor(context), stream);
 }
 
 }  // namespace orbserve::gpu

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// In: one level of each frame, [frame] height x pitch bytes. Out: one or more other levels alike.
+// In: one level of each frame, [frame] height x pitch bytes. Out: one or more other levels.
 // Exact-linear resampling in fixed point (features/algo/pyramid.h; OpenCV's INTER_LINEAR_EXACT).
 //
 // A thread makes 4 x 2 neighbouring pixels: the taps of its columns are read once, and the four
 // bytes of a row leave in one store. A row's samples are read as three words up to scales of two,
 // else one by one. No shared memory.
 
-#include "gpu/kernels/pyramid.h"
+#include "gpu/steps/pyramid.h"
+
+#include <algorithm>
 
 #include "features/algo/pyramid.h"
 #include "gpu/runtime/check.h"
@@ -45,8 +47,8 @@ __device__ __forceinline__ void FarSums(const ResizeEntry (&column)[kColumnsPerT
   }
 }
 
-// The same where all samples lie in eight bytes, as they do at scales up to two: read as three
-// aligned words, picked by one permutation and summed by one dot product each.
+// Row sums where all samples lie in eight bytes, as they do at scales up to two. The samples are
+// read as three aligned words; one permutation picks them and one dot product sums them.
 class ColumnTaps {
  public:
   __device__ __forceinline__ explicit ColumnTaps(const ResizeEntry (&column)[kColumnsPerThread])
@@ -89,34 +91,34 @@ class ColumnTaps {
 template <bool kMasks>
 __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
     const __grid_constant__ ResizeParams params) {
-  const BatchView& batch = params.batch;
+  const LevelImages& images = params.images;
   const int levels = params.last_level - params.first_level + 1;
-  const int frame_index = static_cast<int>(blockIdx.z) / levels;
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.z) / levels;
   const int level_index = params.first_level + static_cast<int>(blockIdx.z) % levels;
-  const LevelLayout& level = batch.level[level_index];
+  const LevelImage& level = images.level[level_index];
   const int x0 = static_cast<int>(blockIdx.x * kBlockWidth + threadIdx.x) * kColumnsPerThread;
   const int y0 = static_cast<int>(blockIdx.y * kBlockHeight + threadIdx.y) * kRowsPerThread;
   if (x0 >= level.width_px || y0 >= level.height_px) return;
-  const FrameParams& frame = batch.params[frame_index];
+  const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode == FrameMode::kIdle) return;
 
   const uint8_t* source;
   uint8_t* destination;
   if constexpr (kMasks) {
-    source = batch.Mask(frame, frame_index, params.source_level);
+    source = images.Mask(frame, frame_index, params.source_level);
     if (source == nullptr) return;
-    destination = batch.mask_pyramid + frame_index * batch.pyramid_stride + level.image_offset;
+    destination = images.mask_pyramid + frame_index * images.stride + level.offset;
   } else {
-    source = batch.Image(frame, frame_index, params.source_level);
-    destination = batch.pyramid + frame_index * batch.pyramid_stride + level.image_offset;
+    source = images.Image(frame, frame_index, params.source_level);
+    destination = images.pyramid + frame_index * images.stride + level.offset;
   }
-  const int source_pitch = batch.level[params.source_level].pitch_bytes;
+  const int source_pitch = images.level[params.source_level].pitch_bytes;
 
   // Columns beyond the last repeat it; their pixels fall into the row's padding.
   ResizeEntry column[kColumnsPerThread];
-  LoadTaps(batch.taps + level.x_taps + x0, column);
+  LoadTaps(params.taps + params.level_taps[level_index].x + x0, column);
   ResizeEntry rows[kRowsPerThread];
-  LoadTaps(batch.taps + level.y_taps + y0, rows);
+  LoadTaps(params.taps + params.level_taps[level_index].y + y0, rows);
   const ColumnTaps taps(column);
 #pragma unroll
   for (int row = 0; row < kRowsPerThread; ++row) {
@@ -146,23 +148,97 @@ __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
   }
 }
 
+void AppendTaps(const std::vector<algo::ResizeTap>& taps, int source_side,
+                std::vector<ResizeEntry>* table) {
+  const int count = static_cast<int>(taps.size());
+  for (int i = 0; i < RoundUp(count, kResizeEntryGroup); ++i) {
+    const algo::ResizeTap& tap = taps[static_cast<size_t>(std::min(i, count - 1))];
+    ResizeEntry entry;
+    entry.first = static_cast<uint16_t>(tap.first);
+    entry.weight = static_cast<uint16_t>(tap.weight);
+    entry.next = tap.first + 1 < source_side ? 1 : 0;
+    table->push_back(entry);
+  }
+}
+
 }  // namespace
 
 absl::Status LaunchResize(const ResizeParams& params, cudaStream_t stream) {
   const int levels = params.last_level - params.first_level + 1;
-  if (levels <= 0 || params.batch.frame_count == 0) return absl::OkStatus();
+  if (levels <= 0 || params.frames.count == 0) return absl::OkStatus();
   // The first destination is the largest.
-  const LevelLayout& largest = params.batch.level[params.first_level];
+  const LevelImage& largest = params.images.level[params.first_level];
   const dim3 block(kBlockWidth, kBlockHeight);
   const dim3 grid(DivUp(largest.width_px, kBlockWidth * kColumnsPerThread),
                   DivUp(largest.height_px, kBlockHeight * kRowsPerThread),
-                  params.batch.frame_count * levels);
+                  params.frames.count * levels);
   if (params.masks) {
     ResizeKernel<true><<<grid, block, 0, stream>>>(params);
   } else {
     ResizeKernel<false><<<grid, block, 0, stream>>>(params);
   }
   return CheckLaunch("ResizeKernel");
+}
+
+PyramidStep::PyramidStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images)
+    : images_(images),
+      from_level_zero_(pipeline.spec.pipeline.pyramid.source == PyramidSource::kLevelZero),
+      existing_levels_(pipeline.level_count()),
+      detecting_levels_(pipeline.pyramid.detecting_levels) {
+  for (int l = 1; l < existing_levels_; ++l) {
+    const LevelGeometry& level = pipeline.level(l);
+    const LevelGeometry& source = pipeline.level(level.source_level);
+    level_taps_[l].x = static_cast<int32_t>(table_.size());
+    AppendTaps(level.x_taps, source.width_px, &table_);
+    level_taps_[l].y = static_cast<int32_t>(table_.size());
+    AppendTaps(level.y_taps, source.height_px, &table_);
+  }
+}
+
+absl::Status PyramidStep::AddDevice(int device, const std::shared_ptr<MemoryBudget>& budget) {
+  ORBSERVE_ASSIGN_OR_RETURN(
+      DeviceBuffer table,
+      DeviceBuffer::CreateCopyOf(
+          device,
+          {reinterpret_cast<const uint8_t*>(table_.data()), table_.size() * sizeof(table_[0])},
+          budget));
+  device_tables_.push_back(std::move(table));
+  return absl::OkStatus();
+}
+
+size_t PyramidStep::device_bytes() const {
+  size_t bytes = 0;
+  for (const DeviceBuffer& table : device_tables_) bytes += table.size_bytes();
+  return bytes;
+}
+
+ResizeParams PyramidStep::ParamsFor(const StepContext& context, int level) const {
+  ResizeParams params = {};
+  params.frames = context.frames;
+  params.images = images_.At(context);
+  params.taps = reinterpret_cast<const ResizeEntry*>(device_tables_[context.device_index].data());
+  std::copy_n(level_taps_, kMaxLevels, params.level_taps);
+  params.source_level = from_level_zero_ ? 0 : level - 1;
+  params.first_level = level;
+  params.last_level = level;
+  return params;
+}
+
+absl::Status PyramidStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  // Given keypoints may lie on levels that are too small for a detection.
+  const int last_level = (context.kind.given ? existing_levels_ : detecting_levels_) - 1;
+  for (const bool masks : {false, true}) {
+    if (masks && !context.kind.masks) break;
+    for (int l = 1; l <= last_level; ++l) {
+      ResizeParams params = ParamsFor(context, l);
+      params.masks = masks;
+      // One launch makes all levels where they have one source.
+      if (from_level_zero_) params.last_level = last_level;
+      ORBSERVE_RETURN_IF_ERROR(LaunchResize(params, stream));
+      l = params.last_level;
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace orbserve::gpu

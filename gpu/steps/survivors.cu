@@ -5,21 +5,24 @@
 // `first_cut` of them, and those that equal the last, a rank key (features/algo/order.h) with the
 // Harris response (features/algo/corner.h; paper 1, sec. 5.2), in any order.
 //
-// The cut is read off the histogram by each warp for itself: eight bins a lane and one scan, which
-// saves a launch. A warp then looks at 32 corners at a time; survivors, a few in a hundred on dense
-// images and all of them on others, are handed out to groups of eight lanes. Lanes 0..6 of a group
+// Each warp reads the cut off the histogram for itself: eight bins a lane and one scan, which saves
+// a launch. A warp then looks at 32 corners at a time and hands the survivors, a few in a hundred
+// on dense images and all of them on others, out to groups of eight lanes. Lanes 0..6 of a group
 // take one row of the 7x7 block each: three image rows in nine 4-byte loads, vertical sums and
 // differences in registers, gradients from those (the separable Sobel of the paper, across columns
-// instead of down rows, since the points lie apart). Sums are integers, so that the order of the
-// reduction does not matter; their bound, 49 * 1020^2, fits 32 bits. 40 registers, no shared
-// memory.
+// instead of down rows, since the points lie apart). Sums are integers, so the order of the
+// reduction does not matter; their bound, 49 * 1020^2, fits 32 bits. No shared memory.
 
-#include "gpu/kernels/harris.h"
+#include "gpu/steps/survivors.h"
+
+#include <algorithm>
+#include <cstddef>
 
 #include "features/algo/corner.h"
 #include "features/algo/order.h"
-#include "gpu/kernels/level_share.cuh"
+#include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/steps/level_share.cuh"
 
 namespace orbserve::gpu {
 namespace {
@@ -121,27 +124,32 @@ __device__ algo::GradientSums SumGradientRow(const uint8_t* __restrict__ centre,
 
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
     const __grid_constant__ SurvivorParams params) {
-  const BatchView& batch = params.batch;
-  const int frame_index = static_cast<int>(blockIdx.y);
-  const FrameParams& frame = batch.params[frame_index];
-  FrameCounters& counters = batch.counters[frame_index];
+  const LevelImages& images = params.images;
+  const FastCornerLists& all_corners = params.corners;
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
+  FrameCounters& counters = params.frames.counters[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   // Lane l knows level l.
-  const int corners = lane < batch.levels ? counters.corners[lane] : 0;
+  const bool has_level = lane < all_corners.levels;
+  const int corners = has_level ? counters.corners[lane] : 0;
+  const int room_begin = has_level ? frame.survivor_room[lane].begin : 0;
+  const int room_count = has_level ? frame.survivor_room[lane].count : 0;
+  uint64_t* const __restrict__ lists = frame.survivors;
   const LevelShare share = ShareOfLevel(DivUp(corners, kWarpLanes));
   const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
   int level_of_lowest = -1;
   int lowest = 0;
   for (int i = static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp; i < share.total; i += step) {
     const int l = LevelOf(share, i);
-    const LevelLayout& level = batch.level[l];
+    const LevelImage& level = images.level[l];
     const int count = __shfl_sync(kFullWarp, corners, l);
     const int mine = (i - __shfl_sync(kFullWarp, share.begin, l)) * kWarpLanes + lane;
-    const int64_t list = frame_index * batch.corner_stride + level.corner_offset;
-    const int score = mine < count ? batch.corner_score[list + mine] : -1;
-    const uint32_t position = mine < count ? batch.corner_position[list + mine] : 0;
+    const int64_t list = frame_index * all_corners.stride + all_corners.offset[l];
+    const int score = mine < count ? all_corners.score[list + mine] : -1;
+    const uint32_t position = mine < count ? all_corners.position[list + mine] : 0;
     if (l != level_of_lowest) {
       lowest = LowestScore(counters.histogram[l], frame.first_cut[l]);
       level_of_lowest = l;
@@ -152,17 +160,21 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
     int output = 0;
     if (lane == 0) output = atomicAdd(&counters.survivors[l], total);
     output = __shfl_sync(kFullWarp, output, 0);
+    uint64_t* const __restrict__ keys = lists + __shfl_sync(kFullWarp, room_begin, l);
+    const int room = __shfl_sync(kFullWarp, room_count, l);
 
     if (!params.harris) {
       if ((survivors >> lane & 1) != 0) {
         const int place = output + __popc(survivors & ((1u << lane) - 1));
-        batch.survivors[list + place] =
-            algo::RankKey(static_cast<float>(score), static_cast<int>(position & 0xffff),
-                          static_cast<int>(position >> 16));
+        if (place < room) {
+          keys[place] =
+              algo::RankKey(static_cast<float>(score), static_cast<int>(position & 0xffff),
+                            static_cast<int>(position >> 16));
+        }
       }
       continue;
     }
-    const uint8_t* __restrict__ image = batch.Image(frame, frame_index, l);
+    const uint8_t* __restrict__ image = images.Image(frame, frame_index, l);
     const int row = lane % kGroupLanes;
     for (int s = 0; s < total; s += kGroups) {
       const int item = s + lane / kGroupLanes;
@@ -182,8 +194,8 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
         sums.yy += __shfl_xor_sync(kFullWarp, sums.yy, distance);
         sums.xy += __shfl_xor_sync(kFullWarp, sums.xy, distance);
       }
-      if (item < total && row == 0) {
-        batch.survivors[list + output + item] =
+      if (item < total && row == 0 && output + item < room) {
+        keys[output + item] =
             algo::RankKey(algo::HarrisResponse(sums), static_cast<int>(place & 0xffff),
                           static_cast<int>(place >> 16));
       }
@@ -194,13 +206,47 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
 }  // namespace
 
 absl::Status LaunchSurvivors(const SurvivorParams& params, cudaStream_t stream) {
-  const BatchView& batch = params.batch;
-  if (batch.frame_count == 0) return absl::OkStatus();
-  // Sixteen warps a multiprocessor of the largest devices, all at once; the loop takes the rest.
-  constexpr int kBlocksForOne = 528;
-  const dim3 grid(Max(kBlocksForOne / batch.frame_count, 33), batch.frame_count);
+  const int frames = params.frames.count;
+  if (frames == 0) return absl::OkStatus();
+  // Sixteen warps a multiprocessor, all at once; the loop takes the rest. Frames of a large batch
+  // get at least a quarter of a block per multiprocessor.
+  const int blocks = Max(4 * params.multiprocessors / frames, DivUp(params.multiprocessors, 4));
+  const dim3 grid(blocks, frames);
   SurvivorsKernel<<<grid, kWarpsPerBlock * kWarpLanes, 0, stream>>>(params);
   return CheckLaunch("SurvivorsKernel");
+}
+
+SurvivorParams SurvivorsStep::ParamsFor(const StepContext& context) const {
+  return {context.frames, images_.At(context), corners_.At(context),
+          context.tables->multiprocessors, harris_};
+}
+
+absl::Status SurvivorsStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  return LaunchSurvivors(ParamsFor(context), stream);
+}
+
+absl::Status SurvivorsStep::FinishLarge(const StepContext& context, LargeFrame* frame) const {
+  FrameParams& params = *frame->params;
+  bool overflowed = false;
+  int64_t entries = 0;
+  for (int l = 0; l < kMaxLevels; ++l) {
+    overflowed = overflowed || frame->report.survivors[l] > params.survivor_room[l].count;
+    entries += RoundUp(frame->report.survivors[l], kListAlignment);
+  }
+  if (!overflowed) return absl::OkStatus();
+  ORBSERVE_ASSIGN_OR_RETURN(uint8_t* const lists,
+                            frame->scratch->Take(static_cast<size_t>(entries) * sizeof(uint64_t)));
+  params.survivors = reinterpret_cast<uint64_t*>(lists);
+  int begin = 0;
+  for (int l = 0; l < kMaxLevels; ++l) {
+    params.survivor_room[l] = {begin, frame->report.survivors[l]};
+    begin += RoundUp(frame->report.survivors[l], kListAlignment);
+  }
+  ORBSERVE_RETURN_IF_ERROR(frame->Upload());
+  int32_t* const counts = context.frames.counters[context.frames.first].survivors;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(
+      cudaMemsetAsync(counts, 0, kMaxLevels * sizeof(int32_t), frame->stream));
+  return Enqueue(context, frame->stream);
 }
 
 }  // namespace orbserve::gpu
