@@ -32,6 +32,7 @@ constexpr int kFirstDescriptorBytes = 32;
 Lane::Lane(const LaneContext& context, int index)
     : context_(context),
       index_(index),
+      graphs_(context.graph_meter),
       batches_until_timed_(context.stage_sampling),
       scratch_(context.device, context.arena_budget,
                [pool = context.state_buffers] { pool->FreeIdle(); }) {}
