@@ -321,8 +321,8 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
         batch->status = answer.status;
         break;
       }
+      scratch_.Recycle();
     }
-    if (batch->status.ok()) scratch_.Recycle();
   }
   batch->answer.cost.busy_end = std::chrono::steady_clock::now();
 }

@@ -250,6 +250,7 @@ TEST_F(GpuStagesTest, MemoryHasAnEntryForEachKindAndDevice) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_GT(bytes_of("arenas", "cuda:0"), arenas);
   EXPECT_GT(bytes_of("plans", "cuda:0"), tables);
+  EXPECT_GT(bytes_of("plans", "host"), 0);
   // Its graphs are counted.
   EXPECT_GT((*plan)->size_bytes(), size_t{100'000});
 
