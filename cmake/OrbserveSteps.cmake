@@ -21,7 +21,8 @@ set(ORBSERVE_CPU_ONLY_STEPS
   intensity_centroid)
 
 # Steps of the CUDA backend alone.
-set(ORBSERVE_GPU_ONLY_STEPS)
+set(ORBSERVE_GPU_ONLY_STEPS
+  clear_counters)
 
 # Steps of the CPU backend whose kernel has a SIMD twin, cpu/simd/NAME_simd.cc.
 set(ORBSERVE_CPU_SIMD_STEPS

@@ -33,13 +33,21 @@
 
 namespace orbserve {
 
-// What a plan is compiled for.
+// Size and options that a plan is compiled for.
+//
+// Specs are equal when their plans give equal answers: `candidate_test` is left out, because it
+// says how corners are tested and never changes an answer. Frames that differ in it alone share a
+// plan and its batches; all of them get the test of the frame whose request made the plan.
 struct PlanSpec {
   int width_px = 0;   // >= 1
   int height_px = 0;  // >= 1
   PipelineOptions pipeline;
 
-  bool operator==(const PlanSpec&) const = default;
+  friend bool operator==(const PlanSpec& a, const PlanSpec& b) {
+    PipelineOptions pipeline = a.pipeline;
+    pipeline.detect.candidate_test = b.pipeline.detect.candidate_test;
+    return a.width_px == b.width_px && a.height_px == b.height_px && pipeline == b.pipeline;
+  }
   template <typename H>
   friend H AbslHashValue(H h, const PlanSpec& s) {
     const PipelineOptions& p = s.pipeline;

@@ -16,6 +16,13 @@
 #define ORBSERVE_HOST_DEVICE
 #endif
 
+// Before a loop whose arrays live in registers once a device unrolls it.
+#if defined(__CUDA_ARCH__)
+#define ORBSERVE_UNROLL _Pragma("unroll")
+#else
+#define ORBSERVE_UNROLL
+#endif
+
 namespace orbserve {
 
 // Quotient rounded up. `divisor` > 0, `value` >= 0.

@@ -83,11 +83,6 @@ absl::Status PipelineOptions::Validate() const {
       CheckFloat("pyramid.scale_factor", pyramid.scale_factor, kMinScaleFactor, kMaxScaleFactor));
   ORBSERVE_RETURN_IF_ERROR(
       CheckRange("detect.fast_arc_length", detect.fast_arc_length, kFastArcLengthRange));
-  if (!(detect.quality_level > 0.0f && detect.quality_level < 1.0f)) {  // NaN fails, too
-    return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat("detect.quality_level must be above 0 and below 1; got ",
-                                  detect.quality_level));
-  }
   ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.window_px", suppress.window_px, kWindowRange));
   if (suppress.window_px % 2 == 0) {
     return MakeError(
@@ -132,7 +127,13 @@ absl::Status PipelineOptions::Validate() const {
 
 absl::Status FrameParameters::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, kFeatureRange));
-  return CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange);
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange));
+  if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("quality_level must be above 0 and below 1; got ", quality_level));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status MatchOptions::Validate() const {

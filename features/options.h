@@ -61,10 +61,9 @@ struct PyramidOptions {
 struct DetectOptions {
   Detector detector = Detector::kFast;
   int fast_arc_length = 9;  // contiguous ring pixels, 9..12
-  CandidateTest candidate_test =
-      CandidateTest::kAutomatic;  // how, never what: the answer is the same
+  // How corners are tested, never the answer: a hint that does not part plans (PlanSpec).
+  CandidateTest candidate_test = CandidateTest::kAutomatic;
   Score score = Score::kHarris;
-  float quality_level = 0.01f;  // other detectors: share of the best response, in (0, 1)
 
   bool operator==(const DetectOptions&) const = default;
 };
@@ -119,6 +118,7 @@ struct FrameParameters {
   int max_features =
       500;  // wanted number, 1..kMaxFeatures; equal responses at the cut are all kept
   int fast_threshold_grey = 20;  // 1..254, strict
+  float quality_level = 0.01f;   // detectors but FAST: share of the best response, in (0, 1)
 
   bool operator==(const FrameParameters&) const = default;
   absl::Status Validate() const;

@@ -5,84 +5,55 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
-#include "absl/strings/str_cat.h"
-#include "features/algo/quota.h"
 #include "features/errors.h"
 #include "features/given_keypoints.h"
-#include "features/host_device.h"
 
 namespace orbserve::gpu {
 namespace {
 
 // The given keypoints that can be described, in pixels of their levels.
-absl::Status PlaceGiven(const GpuPlan& plan, const GivenKeypoints& given, FrameWork* work) {
+absl::Status PlaceGiven(const CompiledPipeline& pipeline, const GivenKeypoints& given,
+                        FrameWork* work) {
   Features& features = work->result->features;
   ORBSERVE_RETURN_IF_ERROR(
-      PlaceGivenKeypoints(given, plan.spec(), static_cast<int>(plan.levels().size()), &features));
+      PlaceGivenKeypoints(given, pipeline.spec, pipeline.level_count(), &features));
   work->given.clear();
   for (size_t row = 0; row < features.count(); ++row) {
-    const int32_t octave = features.octave[row];
-    const LevelGeometry& level = plan.levels()[static_cast<size_t>(octave)];
-    work->given.push_back({static_cast<uint16_t>(RoundToInt(features.x[row] * level.inverse_scale)),
-                           static_cast<uint16_t>(RoundToInt(features.y[row] * level.inverse_scale)),
-                           features.angle_deg[row], octave});
+    const PlacedKeypoint keypoint = PlacedKeypointAt(pipeline, features, row);
+    work->given.push_back({static_cast<uint16_t>(keypoint.x), static_cast<uint16_t>(keypoint.y),
+                           keypoint.angle_deg, keypoint.level});
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status PrepareFrame(const GpuPlan& plan, const FrameJob& job, FrameWork* work,
+absl::Status PrepareFrame(const CompiledPipeline& pipeline, const FrameJob& job, FrameWork* work,
                           FrameParams* params) {
   if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
     return MakeError(ErrorReason::kCancelled, "cancelled before it was computed");
   }
-  if (job.input == nullptr) return MakeError(ErrorReason::kInternal, "a frame without an input");
-  ORBSERVE_RETURN_IF_ERROR(job.parameters.Validate());
-  const PlanSpec& spec = plan.spec();
-  const ImageView image = job.input->image;
-  if (image.width_px != spec.width_px || image.height_px != spec.height_px) {
-    return MakeError(ErrorReason::kInternal,
-                     absl::StrCat("a frame of ", image.width_px, " x ", image.height_px,
-                                  " in a batch of ", spec.width_px, " x ", spec.height_px));
-  }
-  Features& features = work->result->features;
-  features.descriptor_bytes = plan.descriptor_bytes();
-  features.image_width_px = spec.width_px;
-  features.image_height_px = spec.height_px;
-  features.truncated = false;
-  features.source_index.clear();
-
+  ORBSERVE_RETURN_IF_ERROR(BeginFrame(pipeline, job, &work->result->features));
   *params = {};
   params->mask_offset = -1;
   params->threshold_grey = job.parameters.fast_threshold_grey;
   if (job.given_keypoints != nullptr) {
     params->mode = FrameMode::kDescribeGiven;
-    return PlaceGiven(plan, *job.given_keypoints, work);
+    ORBSERVE_RETURN_IF_ERROR(PlaceGiven(pipeline, *job.given_keypoints, work));
+    work->room = FrameRoom::ForGiven(static_cast<int>(work->given.size()));
+    return absl::OkStatus();
   }
   params->mode = FrameMode::kDetect;
-  if (plan.selects_by_level()) {
-    int32_t quotas[kMaxLevels] = {};
-    algo::LevelQuotas(job.parameters.max_features, spec.pipeline.pyramid.scale_factor,
-                      spec.pipeline.pyramid.levels, quotas);
-    for (int l = 0; l < kMaxLevels; ++l) {
-      params->first_cut[l] = plan.harris() ? 2 * quotas[l] : quotas[l];
-      params->second_cut[l] = quotas[l];
-    }
-  } else {
-    // One cut by response over all levels, none before it.
-    for (int l = 0; l < kMaxLevels; ++l) {
-      params->first_cut[l] = std::numeric_limits<int32_t>::max();
-      params->second_cut[l] = job.parameters.max_features;
-    }
-  }
+  const Cuts cuts = pipeline.CutsFor(job.parameters);
+  std::copy(cuts.by_score.begin(), cuts.by_score.end(), params->first_cut);
+  std::copy(cuts.by_response.begin(), cuts.by_response.end(), params->second_cut);
+  work->room = FrameRoom::ForDetection(pipeline, job.parameters, cuts);
   return absl::OkStatus();
 }
 
-void CopyRecords(const GpuPlan& plan, const FeatureRecord* records, const uint8_t* descriptors,
-                 int first, int count, Features* features) {
+void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,
+                 const uint8_t* descriptors, int first, int count, Features* features) {
   const auto begin = static_cast<size_t>(first);
   float* const x = features->x.data() + begin;
   float* const y = features->y.data() + begin;
@@ -92,7 +63,7 @@ void CopyRecords(const GpuPlan& plan, const FeatureRecord* records, const uint8_
   int32_t* const octave = features->octave.data() + begin;
   for (int i = 0; i < count; ++i) {
     const FeatureRecord& record = records[i];
-    const LevelGeometry& level = plan.levels()[static_cast<size_t>(record.level)];
+    const LevelGeometry& level = pipeline.level(record.level);
     x[i] = static_cast<float>(record.x) * level.scale;
     y[i] = static_cast<float>(record.y) * level.scale;
     size[i] = level.patch_size_px;
@@ -100,7 +71,7 @@ void CopyRecords(const GpuPlan& plan, const FeatureRecord* records, const uint8_
     response[i] = record.response;
     octave[i] = record.level;
   }
-  const auto bytes = static_cast<size_t>(plan.descriptor_bytes());
+  const auto bytes = static_cast<size_t>(pipeline.descriptor_bytes);
   if (bytes > 0 && count > 0) {
     std::memcpy(features->descriptors.data() + begin * bytes, descriptors,
                 static_cast<size_t>(count) * bytes);

@@ -10,13 +10,15 @@
 #include "absl/status/status.h"
 #include "features/backend.h"
 #include "features/types.h"
-#include "gpu/kernels/layout.h"
+#include "gpu/frame_room.h"
+#include "gpu/graph_kind.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/memory.h"
+#include "gpu/steps/frame_params.h"
 
 namespace orbserve::gpu {
 
-// The features of an answer; used again when nobody holds them any more.
+// The features of an answer; used again once nobody holds them.
 struct FrameResult {
   Features features;
   size_t HeldBytes() const { return features.HeldBytes(); }
@@ -25,6 +27,7 @@ struct FrameResult {
 // A job of a batch on its way through a lane.
 struct FrameWork {
   int place = -1;  // in the batch on the device; -1: not sent there
+  FrameRoom room;
   std::shared_ptr<FrameResult> result;
   std::vector<GivenEntry> given;                    // kept keypoints, level pixels
   std::shared_ptr<DeviceBuffer> state_descriptors;  // when the state is wanted
@@ -38,19 +41,20 @@ struct FrameBatch {
   FrameBatchAnswer answer;
   std::vector<FrameWork> works;
   GraphKind kind;
+  size_t list_bytes = 0;  // of all frames on the device
   int frames_on_device = 0;
   int side = 0;         // of the lane's two sets of pinned memory
   absl::Status status;  // of the launch, then of the wait
 };
 
-// Checks one job and fills in what the device is told about it and what the host already knows of
-// the answer. Statuses are those of the CPU backend.
-absl::Status PrepareFrame(const GpuPlan& plan, const FrameJob& job, FrameWork* work,
+// Checks one job and fills in its room, the parameters that depend on nothing else, and the part of
+// the answer that the host knows. Statuses are those of the CPU backend.
+absl::Status PrepareFrame(const CompiledPipeline& pipeline, const FrameJob& job, FrameWork* work,
                           FrameParams* params);
 
 // Appends `count` records and their descriptors to the answer's columns, from row `first`.
-void CopyRecords(const GpuPlan& plan, const FeatureRecord* records, const uint8_t* descriptors,
-                 int first, int count, Features* features);
+void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,
+                 const uint8_t* descriptors, int first, int count, Features* features);
 
 }  // namespace orbserve::gpu
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "features/input_limits.h"
+#include "features/options.h"
 #include "gpu/frame_state.h"
 #include "gpu/gpu_device.h"
 #include "gpu/health.h"
@@ -25,7 +26,8 @@ namespace orbserve::gpu {
 namespace {
 
 static_assert(kMostFramesInBatch == FramesOfClass(kBatchClasses - 1));
-constexpr int64_t kMaxDeadlineMs = 600'000;
+constexpr int kMaxDeadlineMs = 600'000;
+constexpr int kMostStageSampling = 1 << 20;
 
 class GpuBackend final : public FeatureBackend {
  public:
@@ -37,8 +39,9 @@ class GpuBackend final : public FeatureBackend {
 
   absl::Status Start(const std::vector<int>& ordinals) {
     for (size_t i = 0; i < ordinals.size(); ++i) {
-      ORBSERVE_ASSIGN_OR_RETURN(auto device, GpuDevice::Create(ordinals[i], i, ordinals.size(),
-                                                               options_, results_, &health_));
+      ORBSERVE_ASSIGN_OR_RETURN(
+          auto device, GpuDevice::Create(ordinals[i], i, ordinals.size(), options_, results_,
+                                         pinned_, &health_));
       devices_.push_back(std::move(device));
     }
     return absl::OkStatus();
@@ -58,18 +61,25 @@ class GpuBackend final : public FeatureBackend {
 
   uint64_t progress() const override { return health_.progress(); }
 
+  std::vector<MemoryUse> memory() const override {
+    std::vector<MemoryUse> uses;
+    for (const auto& device : devices_) device->AppendMemory(&uses);
+    uses.push_back({"pinned", "host", pinned_->used_bytes()});
+    uses.push_back({"inputs", "host", inputs_->used_bytes()});
+    return uses;
+  }
+
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     if (health_.lost()) {
       return MakeError(ErrorReason::kDeviceLost, "the device does not answer any more");
     }
     try {
       GpuPlan::Limits limits;
-      limits.lanes_per_device = options_.lanes;
       limits.max_batch_frames = options_.max_batch_frames;
       limits.arena_bytes = devices_[0]->arena_bytes();
       for (const auto& device : devices_) {
         limits.devices.push_back(device->ordinal());
-        limits.budgets.push_back(device->budget());
+        limits.budgets.push_back(device->table_budget());
         limits.arena_bytes = std::min(limits.arena_bytes, device->arena_bytes());
       }
       while (true) {
@@ -80,7 +90,7 @@ class GpuBackend final : public FeatureBackend {
         }
         absl::Status status;
         for (const auto& device : devices_) {
-          if (status.ok()) status = device->Prepare(plan->get());
+          if (status.ok()) status = device->Prepare(*plan);
         }
         if (status.ok()) return std::shared_ptr<FeaturePlan>(*std::move(plan));
         // Memory that others hold: a smaller batch may do.
@@ -180,15 +190,17 @@ class GpuBackend final : public FeatureBackend {
   const GpuBackendOptions options_;
   Health health_;
   const std::shared_ptr<InputPool> inputs_;
+  const std::shared_ptr<MemoryBudget> pinned_ = MemoryBudget::Unlimited();
   const std::shared_ptr<RecyclingPool<FrameResult>> results_;
   std::vector<std::unique_ptr<GpuDevice>> devices_;
 };
 
-template <typename T>
-absl::Status CheckRange(absl::string_view name, T value, T low, T high) {
-  if (value >= low && value <= high) return absl::OkStatus();
+// IntRange is too narrow for bytes.
+absl::Status CheckBytes(absl::string_view name, int64_t bytes) {
+  constexpr int64_t kMost = int64_t{1} << 50;
+  if (bytes >= 0 && bytes <= kMost) return absl::OkStatus();
   return MakeError(ErrorReason::kBadOptions,
-                   absl::StrCat(name, " must be in [", low, ", ", high, "]; got ", value));
+                   absl::StrCat(name, " must be in [0, ", kMost, "]; got ", bytes));
 }
 
 absl::StatusOr<std::vector<int>> ChooseDevices(const std::vector<int>& wanted) {
@@ -207,7 +219,7 @@ absl::StatusOr<std::vector<int>> ChooseDevices(const std::vector<int>& wanted) {
   }
   std::set<int> seen;
   for (const int ordinal : ordinals) {
-    ORBSERVE_RETURN_IF_ERROR(CheckRange("devices", ordinal, 0, count - 1));
+    ORBSERVE_RETURN_IF_ERROR(CheckRange("devices", ordinal, {0, count - 1}));
     if (!seen.insert(ordinal).second) {
       return MakeError(ErrorReason::kBadOptions,
                        absl::StrCat("devices must name each device once; got ", ordinal, " twice"));
@@ -221,16 +233,14 @@ absl::StatusOr<std::vector<int>> ChooseDevices(const std::vector<int>& wanted) {
 bool IsBuiltIn() { return true; }
 
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options) {
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, 1, kMostLanes));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, {1, kMostLanes}));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckRange("max_batch_frames", options.max_batch_frames, 1, kMostFramesInBatch));
+      CheckRange("max_batch_frames", options.max_batch_frames, {1, kMostFramesInBatch}));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("deadline_ms", options.deadline_ms, {1, kMaxDeadlineMs}));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckRange<int64_t>("deadline_ms", options.deadline_ms, 1, kMaxDeadlineMs));
-  constexpr int64_t kMost = int64_t{1} << 50;
-  ORBSERVE_RETURN_IF_ERROR(
-      CheckRange<int64_t>("memory_limit_bytes", options.memory_limit_bytes, 0, kMost));
-  ORBSERVE_RETURN_IF_ERROR(
-      CheckRange<int64_t>("input_budget_bytes", options.input_budget_bytes, 0, kMost));
+      CheckRange("stage_sampling", options.stage_sampling, {0, kMostStageSampling}));
+  ORBSERVE_RETURN_IF_ERROR(CheckBytes("memory_limit_bytes", options.memory_limit_bytes));
+  ORBSERVE_RETURN_IF_ERROR(CheckBytes("input_budget_bytes", options.input_budget_bytes));
   ORBSERVE_ASSIGN_OR_RETURN(const std::vector<int> ordinals, ChooseDevices(options.devices));
   auto backend = std::make_unique<GpuBackend>(options, ordinals[0]);
   ORBSERVE_RETURN_IF_ERROR(backend->Start(ordinals));

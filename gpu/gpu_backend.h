@@ -29,9 +29,12 @@ struct GpuBackendOptions {
   int max_batch_frames = 32;
   // A batch that takes longer means that the device is lost.
   int64_t deadline_ms = 10'000;  // 1..600'000
+  // Each lane times one batch in this many stage by stage (FrameAnswer::stages), 0..1'000'000; 0 =
+  // none.
+  int stage_sampling = 64;
 };
 
-// Whether this build has CUDA at all.
+// True in a build that has CUDA.
 bool IsBuiltIn();
 
 // UNIMPLEMENTED (UNSUPPORTED) in a build without CUDA, or without code for one of the devices;

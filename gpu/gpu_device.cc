@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "features/algo/fast.h"
+#include "features/algo/rbrief_pattern.h"
 #include "features/errors.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
@@ -16,7 +18,7 @@
 namespace orbserve::gpu {
 namespace {
 
-// Of what is free at start: left for the driver, for other programs, for buffers of the slow path.
+// Memory that is free at start and is left to the driver and to other programs.
 constexpr int64_t kReserveBytes = int64_t{512} << 20;
 // A lane's arena: more would not make batches faster.
 constexpr int64_t kLargestArenaBytes = int64_t{4} << 30;
@@ -25,15 +27,18 @@ constexpr int64_t kLargestArenaBytes = int64_t{4} << 30;
 
 absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Create(
     int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
-    std::shared_ptr<RecyclingPool<FrameResult>> results, Health* health) {
+    std::shared_ptr<RecyclingPool<FrameResult>> results,
+    std::shared_ptr<MemoryBudget> pinned_budget, Health* health) {
   std::unique_ptr<GpuDevice> device(new GpuDevice(health));
-  ORBSERVE_RETURN_IF_ERROR(device->Start(ordinal, index, count, options, std::move(results)));
+  ORBSERVE_RETURN_IF_ERROR(
+      device->Start(ordinal, index, count, options, std::move(results), std::move(pinned_budget)));
   return device;
 }
 
 absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
                               const GpuBackendOptions& options,
-                              std::shared_ptr<RecyclingPool<FrameResult>> results) {
+                              std::shared_ptr<RecyclingPool<FrameResult>> results,
+                              std::shared_ptr<MemoryBudget> pinned_budget) {
   ORBSERVE_RETURN_IF_ERROR(UseDevice(ordinal));
   cudaDeviceProp properties;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, ordinal));
@@ -62,9 +67,15 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   context_.device_name = name_;
   context_.max_batch_frames = options.max_batch_frames;
   context_.deadline = std::chrono::milliseconds(options.deadline_ms);
+  context_.stage_sampling = options.stage_sampling;
   context_.budget = std::make_shared<MemoryBudget>(limit);
+  context_.arena_budget = MemoryBudget::PartOf(context_.budget);
+  context_.pinned_budget = std::move(pinned_budget);
+  table_budget_ = MemoryBudget::PartOf(context_.budget);
+  state_budget_ = MemoryBudget::PartOf(context_.budget);
   context_.results = std::move(results);
-  context_.state_buffers = std::make_shared<DeviceBufferPool>(ordinal, context_.budget);
+  context_.state_buffers = std::make_shared<DeviceBufferPool>(ordinal, state_budget_);
+  context_.tables.multiprocessors = properties.multiProcessorCount;
   // Packed 3-input minima are one instruction from 9.0 on, where they measured faster. That the bit
   // test is the cheaper way before is an estimate: nothing older was measured.
   context_.tables.default_test =
@@ -76,9 +87,7 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
 
   for (int i = 0; i < options.lanes; ++i) {
     auto lane = std::make_unique<LaneThread>();
-    ORBSERVE_ASSIGN_OR_RETURN(lane->lane, Lane::Create(context_, i,
-                                                       index * static_cast<size_t>(options.lanes) +
-                                                           static_cast<size_t>(i)));
+    ORBSERVE_ASSIGN_OR_RETURN(lane->lane, Lane::Create(context_, i));
     lanes_.push_back(std::move(lane));
   }
   ORBSERVE_ASSIGN_OR_RETURN(
@@ -91,21 +100,30 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
 }
 
 absl::Status GpuDevice::MakeTables() {
-  constexpr size_t kPatternBytes = sizeof(algo::kRBriefPattern);
-  constexpr int kArcLengths = 4;  // 9..12
-  std::vector<uint8_t> host(kPatternBytes + kArcLengths * kBitTableWords * sizeof(uint32_t));
-  std::memcpy(host.data(), algo::kRBriefPattern, kPatternBytes);
-  std::vector<uint32_t> table(kBitTableWords);
-  for (int i = 0; i < kArcLengths; ++i) {
-    FillFastBitTable(9 + i, table.data());
-    std::memcpy(host.data() + kPatternBytes + static_cast<size_t>(i) * kBitTableWords * 4,
-                table.data(), kBitTableWords * 4);
-  }
-  ORBSERVE_ASSIGN_OR_RETURN(tables_,
-                            DeviceBuffer::CreateCopyOf(context_.device, host, context_.budget));
-  context_.tables.pattern = reinterpret_cast<const algo::RBriefPair*>(tables_.data());
-  context_.tables.bit_tables = reinterpret_cast<const uint32_t*>(tables_.data() + kPatternBytes);
+  struct Tables {
+    algo::RBriefPair pattern[algo::kRBriefPairs];
+    uint32_t bits[4][algo::kFastBitTableWords];  // of arc lengths 9..12
+  };
+  const auto host = std::make_unique<Tables>();
+  std::memcpy(host->pattern, algo::kRBriefPattern, sizeof(host->pattern));
+  algo::FillFastBitTable<9>(host->bits[0]);
+  algo::FillFastBitTable<10>(host->bits[1]);
+  algo::FillFastBitTable<11>(host->bits[2]);
+  algo::FillFastBitTable<12>(host->bits[3]);
+  ORBSERVE_ASSIGN_OR_RETURN(
+      tables_, DeviceBuffer::CreateCopyOf(
+                   context_.device, {reinterpret_cast<const uint8_t*>(host.get()), sizeof(Tables)},
+                   table_budget_));
+  const auto* const there = reinterpret_cast<const Tables*>(tables_.data());
+  context_.tables.pattern = there->pattern;
+  context_.tables.bit_tables = there->bits[0];
   return absl::OkStatus();
+}
+
+void GpuDevice::AppendMemory(std::vector<MemoryUse>* uses) const {
+  uses->push_back({"arenas", name_, context_.arena_budget->used_bytes()});
+  uses->push_back({"plans", name_, table_budget_->used_bytes()});
+  uses->push_back({"states", name_, state_budget_->used_bytes()});
 }
 
 GpuDevice::~GpuDevice() {
@@ -123,7 +141,7 @@ DeviceDescription GpuDevice::Describe() const {
   return {name_, hardware_name_, details_, pci_bus_id_};
 }
 
-absl::Status GpuDevice::Prepare(GpuPlan* plan) {
+absl::Status GpuDevice::Prepare(const std::shared_ptr<GpuPlan>& plan) {
   std::mutex mutex;
   std::condition_variable done;
   size_t remaining = lanes_.size();
@@ -132,7 +150,7 @@ absl::Status GpuDevice::Prepare(GpuPlan* plan) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       lane->tasks.push_back([&](Lane* own) {
-        // A device that hangs would not let go of the memory that a larger arena replaces.
+        // On a device that hangs, freeing the memory that a larger arena replaces never returns.
         const absl::Status status =
             health_->lost()
                 ? MakeError(ErrorReason::kDeviceLost, "the device does not answer any more")
@@ -140,7 +158,7 @@ absl::Status GpuDevice::Prepare(GpuPlan* plan) {
         health_->Note(status);
         const std::lock_guard<std::mutex> done_lock(mutex);
         if (first_error.ok()) first_error = status;
-        // Under the lock: the waiting thread's variables are gone once it has seen 0.
+        // Under the lock: the waiting thread's variables end once it has seen 0.
         if (--remaining == 0) done.notify_one();
       });
     }

@@ -40,23 +40,27 @@ class GpuDevice {
   // `ordinal`: CUDA's number; `index`, `count`: among the backend's devices.
   static absl::StatusOr<std::unique_ptr<GpuDevice>> Create(
       int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
-      std::shared_ptr<RecyclingPool<FrameResult>> results, Health* health);
+      std::shared_ptr<RecyclingPool<FrameResult>> results,
+      std::shared_ptr<MemoryBudget> pinned_budget, Health* health);
   // Waits for what is in flight.
   ~GpuDevice();
 
   const std::string& name() const { return name_; }
   DeviceDescription Describe() const;
-  const std::shared_ptr<MemoryBudget>& budget() const { return context_.budget; }
+  // Part of the device's memory for tables.
+  const std::shared_ptr<MemoryBudget>& table_budget() const { return table_budget_; }
+  // Appends the memory that the device's lanes, plans and states hold there.
+  void AppendMemory(std::vector<MemoryUse>* uses) const;
   size_t arena_bytes() const { return context_.arena_bytes; }
   int ordinal() const { return context_.device; }
-  // What was submitted and is not yet answered, in the units of Matcher::LoadOf().
+  // Work that was submitted and is not yet answered, in the units of Matcher::LoadOf().
   int64_t load() const {
     constexpr int64_t kLoadOfBatch = 16;
     return kLoadOfBatch * batches_.load(std::memory_order_relaxed) + matcher_->load();
   }
 
   // Makes the plan ready on every lane. Waits for batches in flight.
-  absl::Status Prepare(GpuPlan* plan);
+  absl::Status Prepare(const std::shared_ptr<GpuPlan>& plan);
   void Submit(std::unique_ptr<FrameBatch> batch);
   // As Matcher::Submit.
   void SubmitMatches(const std::shared_ptr<MatchRequest>& request,
@@ -77,7 +81,8 @@ class GpuDevice {
   GpuDevice(Health* health) : health_(health) {}
 
   absl::Status Start(int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
-                     std::shared_ptr<RecyclingPool<FrameResult>> results);
+                     std::shared_ptr<RecyclingPool<FrameResult>> results,
+                     std::shared_ptr<MemoryBudget> pinned_budget);
   absl::Status MakeTables();
   void Run(LaneThread* self);
   // Launches unless the devices are lost already.
@@ -90,6 +95,8 @@ class GpuDevice {
   std::string details_;
   std::string pci_bus_id_;
   LaneContext context_;
+  std::shared_ptr<MemoryBudget> table_budget_;
+  std::shared_ptr<MemoryBudget> state_budget_;
   DeviceBuffer tables_;
   std::atomic<int> batches_{0};  // submitted and not yet answered
 

@@ -22,7 +22,7 @@
 
 namespace orbserve::gpu {
 
-// How an image lies in its slot: padding, rows, padding. A mask follows its image alike.
+// How an image lies in its slot: padding, rows, padding. A mask follows its image in the same way.
 struct SlotLayout {
   int pitch_bytes;
   size_t image_bytes;  // padding included; a multiple of 64
@@ -49,6 +49,9 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   // room for another of this size.
   absl::StatusOr<std::shared_ptr<InputSlot>> Lease(int width_px, int height_px, bool with_mask);
 
+  // Pinned memory of all slots, leased or not.
+  int64_t used_bytes() const { return budget_->used_bytes(); }
+
  private:
   struct Slab {
     PinnedBuffer memory;
@@ -68,14 +71,14 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   absl::Status AddSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(grow_mutex_)
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool ConvertIdleSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those that no slot is leased of.
+  // Slabs without a leased slot.
   Slabs TakeIdleSlabs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveBack(PinnedSlot* slot, Slab* slab);
 
   const int device_;
   const std::shared_ptr<MemoryBudget> budget_;
-  // CUDA is called under this one alone: freeing waits for what the device is doing, for ever where
-  // it hangs, and meanwhile the slots of frames that are answered come back.
+  // CUDA is called under this one alone: freeing waits for the work of the device, and never
+  // returns where it hangs, while slots of answered frames must still come back.
   absl::Mutex grow_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
   std::map<size_t, Slabs> slabs_ ABSL_GUARDED_BY(mutex_);  // by bytes of a slot

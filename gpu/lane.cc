@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "features/algo/rbrief.h"
 #include "features/errors.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
@@ -23,95 +22,94 @@ namespace {
 constexpr std::chrono::microseconds kSpin{400};
 constexpr int kMostSpinFrames = 2;
 
-// A lane keeps this much for its next frame on the slow path.
-constexpr size_t kMostKeptLargeBytes = size_t{32} << 20;
-
-size_t Reserve(size_t bytes, size_t* end) {
-  return std::exchange(*end, *end + RoundUp<size_t>(bytes, 256));
-}
+// Rows of records and descriptors that a side has from the start, for each frame of the largest
+// batch: the default number of features and some ties.
+constexpr int kFirstRows = 640;
+constexpr int kFirstDescriptorBytes = 32;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(const LaneContext& context, int index,
-                                                   size_t graph_index) {
+Lane::Lane(const LaneContext& context, int index)
+    : context_(context),
+      index_(index),
+      batches_until_timed_(context.stage_sampling),
+      scratch_(context.device, context.arena_budget,
+               [pool = context.state_buffers] { pool->FreeIdle(); }) {}
+
+absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(const LaneContext& context, int index) {
   ORBSERVE_RETURN_IF_ERROR(UseDevice(context.device));
-  std::unique_ptr<Lane> lane(new Lane(context, index, graph_index));
+  std::unique_ptr<Lane> lane(new Lane(context, index));
   ORBSERVE_ASSIGN_OR_RETURN(lane->stream_, Stream::Create());
   ORBSERVE_ASSIGN_OR_RETURN(lane->side_stream_, Stream::Create());
-  ORBSERVE_ASSIGN_OR_RETURN(lane->forked_, Event::Create(Event::Timing::kOff));
-  ORBSERVE_ASSIGN_OR_RETURN(lane->cleared_, Event::Create(Event::Timing::kOff));
-  ORBSERVE_ASSIGN_OR_RETURN(lane->joined_, Event::Create(Event::Timing::kOff));
+  for (Event& event : lane->order_) {
+    ORBSERVE_ASSIGN_OR_RETURN(event, Event::Create(Event::Timing::kOff));
+  }
+  for (Event& event : lane->stage_end_) {
+    ORBSERVE_ASSIGN_OR_RETURN(event, Event::Create(Event::Timing::kOn));
+  }
   ORBSERVE_ASSIGN_OR_RETURN(lane->begin_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->uploaded_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->end_, Event::Create(Event::Timing::kOn));
-  for (Side& side : lane->sides_) ORBSERVE_RETURN_IF_ERROR(lane->MakeSide(&side));
+  const int frames = FramesOfClass(ClassOfFrames(context.max_batch_frames));
+  const size_t row_bytes =
+      static_cast<size_t>(frames) * PinnedSide::RowBytes(kFirstRows, kFirstDescriptorBytes, false);
+  for (PinnedSide& side : lane->sides_) {
+    ORBSERVE_RETURN_IF_ERROR(side.Create(frames, row_bytes, context.pinned_budget));
+  }
   return lane;
-}
-
-absl::Status Lane::MakeSide(Side* side) {
-  const auto frames = static_cast<size_t>(FramesOfClass(ClassOfFrames(context_.max_batch_frames)));
-  const size_t rows = frames * kNormalRecords;
-  size_t end = 0;
-  const size_t params = Reserve(frames * sizeof(FrameParams), &end);
-  const size_t reports = Reserve(frames * sizeof(FrameReport), &end);
-  const size_t records = Reserve(rows * sizeof(FeatureRecord), &end);
-  const size_t descriptors = Reserve(rows * algo::kRBriefBytes, &end);
-  const size_t given = Reserve(rows * sizeof(GivenEntry), &end);
-  ORBSERVE_ASSIGN_OR_RETURN(side->memory, PinnedBuffer::Create(end, nullptr));
-  uint8_t* const base = side->memory.data();
-  side->params = reinterpret_cast<FrameParams*>(base + params);
-  side->reports = reinterpret_cast<FrameReport*>(base + reports);
-  side->records = reinterpret_cast<FeatureRecord*>(base + records);
-  side->descriptors = base + descriptors;
-  side->given = reinterpret_cast<GivenEntry*>(base + given);
-  return absl::OkStatus();
 }
 
 absl::Status Lane::EnsureArena(size_t bytes) {
   if (arena_.size_bytes() >= bytes) return absl::OkStatus();
-  ++arena_generation_;  // nothing runs in this lane, so the old one can go first
-  ORBSERVE_RETURN_IF_ERROR(Enlarge(&arena_, ArenaBytes(bytes, context_.arena_bytes)));
-  // Kernels read padding, whose values never count; once defined, checkers have nothing to say.
-  return StatusFromCuda(cudaMemsetAsync(arena_.data(), 0, arena_.size_bytes(), stream_.get()),
-                        "cudaMemsetAsync");
-}
-
-absl::Status Lane::Enlarge(DeviceBuffer* buffer, size_t bytes) {
+  // Nothing runs in this lane, so the old arena can go first.
+  graphs_.Clear();
   const auto enlarge = [&]() -> absl::Status {
-    if (buffer->size_bytes() > 0) return buffer->Enlarge(bytes);
-    ORBSERVE_ASSIGN_OR_RETURN(*buffer,
-                              DeviceBuffer::Create(context_.device, bytes, context_.budget));
+    const size_t wanted = ArenaBytes(bytes, context_.arena_bytes);
+    if (arena_.size_bytes() > 0) return arena_.Enlarge(wanted);
+    ORBSERVE_ASSIGN_OR_RETURN(arena_,
+                              DeviceBuffer::Create(context_.device, wanted, context_.arena_budget));
     return absl::OkStatus();
   };
   absl::Status status = enlarge();
-  if (ReasonOf(status) != ErrorReason::kOutOfMemory) return status;
-  context_.state_buffers->FreeIdle();
-  return enlarge();
+  if (ReasonOf(status) == ErrorReason::kOutOfMemory) {
+    context_.state_buffers->FreeIdle();
+    status = enlarge();
+  }
+  if (arena_.size_bytes() > 0) {
+    // Kernels load padding bytes but never use them. Zeroing them keeps compute-sanitizer's
+    // initcheck quiet.
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaMemsetAsync(arena_.data(), 0, arena_.size_bytes(), stream_.get()));
+  }
+  return status;
 }
 
-absl::StatusOr<const Graph*> Lane::GraphFor(GpuPlan* plan, const GraphKind& kind) {
-  ORBSERVE_RETURN_IF_ERROR(EnsureArena(plan->Layout(kind).total));
-  GpuPlan::LaneGraphs& made = plan->graphs(graph_index_);
-  if (made.arena_generation != arena_generation_) {
-    for (Graph& graph : made.graphs) graph = Graph();
-    made.arena_generation = arena_generation_;
-  }
-  Graph& graph = made.graphs[kind.index()];
-  if (graph.empty()) {
-    ORBSERVE_ASSIGN_OR_RETURN(
-        graph, Graph::Capture(stream_.get(), [&](cudaStream_t stream) {
-          return plan->Enqueue(
-              kind, context_.device_index, context_.tables, arena_.data(),
-              {stream, side_stream_.get(), forked_.get(), cleared_.get(), joined_.get()});
-        }));
-  }
-  return &graph;
+BranchStreams Lane::Branches() const {
+  BranchStreams branches;
+  branches.main = stream_.get();
+  branches.side = side_stream_.get();
+  for (int i = 0; i < kMostBranchEvents; ++i) branches.order[i] = order_[i].get();
+  for (int i = 0; i < StageTimes::kMaxEntries; ++i) branches.stage_end[i] = stage_end_[i].get();
+  return branches;
 }
 
-absl::Status Lane::Prepare(GpuPlan* plan) {
+absl::StatusOr<const Graph*> Lane::GraphFor(const std::shared_ptr<GpuPlan>& plan,
+                                            const GraphKind& kind) {
+  return graphs_.Get(plan, kind, [&] {
+    return Graph::Capture(stream_.get(), [&](cudaStream_t) {
+      return plan->steps().Enqueue(
+          plan->ContextFor(kind, context_.device_index, context_.tables, arena_.data()),
+          Branches());
+    });
+  });
+}
+
+absl::Status Lane::Prepare(const std::shared_ptr<GpuPlan>& plan) {
   ORBSERVE_RETURN_IF_ERROR(UseDevice(context_.device));
+  graphs_.DropExpired();
   const int largest = ClassOfFrames(plan->max_batch_frames());
-  ORBSERVE_RETURN_IF_ERROR(EnsureArena(plan->Layout({largest, /*masks=*/true}).total));
+  ORBSERVE_RETURN_IF_ERROR(EnsureArena(
+      plan->ArenaBytesWanting({largest, /*masks=*/true}, FrameParameters{}.max_features)));
   for (int c = 0; c <= largest; ++c) ORBSERVE_RETURN_IF_ERROR(GraphFor(plan, {c}).status());
   return absl::OkStatus();
 }
@@ -124,7 +122,7 @@ void Lane::Launch(FrameBatch* batch) {
   batch->answer.cost.busy_begin = std::chrono::steady_clock::now();
   batch->side = next_side_;
   next_side_ ^= 1;
-  Side* const side = &sides_[batch->side];
+  PinnedSide* const side = &sides_[batch->side];
   batch->status = UseDevice(context_.device);
   if (batch->status.ok()) {
     PrepareJobs(batch, side);
@@ -133,59 +131,93 @@ void Lane::Launch(FrameBatch* batch) {
 }
 
 // Gives the jobs that can be computed their places on the device, without gaps.
-void Lane::PrepareJobs(FrameBatch* batch, Side* side) {
+void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
   batch->works.resize(batch->jobs.size());
   batch->answer.frames.resize(batch->jobs.size());
-  bool masks = false;
-  bool given = false;
+  const CompiledPipeline& pipeline = batch->plan->pipeline();
   int place = 0;
   for (size_t i = 0; i < batch->jobs.size(); ++i) {
     const FrameJob& job = batch->jobs[i];
     FrameWork& work = batch->works[i];
     work.result = context_.results->Lease([] { return std::make_unique<FrameResult>(); });
-    FrameParams* const params = &side->params[place];
-    batch->answer.frames[i].status = PrepareFrame(*batch->plan, job, &work, params);
+    FrameParams* const params = &side->params()[place];
+    batch->answer.frames[i].status = PrepareFrame(pipeline, job, &work, params);
     if (!batch->answer.frames[i].status.ok()) continue;
     const bool describes = params->mode == FrameMode::kDescribeGiven;
     // Without a descriptor to make, given keypoints are their own answer.
-    if (describes && (batch->plan->descriptor_bytes() == 0 || work.given.empty())) continue;
+    if (describes && (pipeline.descriptor_bytes == 0 || work.given.empty())) continue;
 
-    const size_t rows = static_cast<size_t>(place) * kNormalRecords;
-    params->records = side->records + rows;
-    params->descriptors = side->descriptors + rows * algo::kRBriefBytes;
-    params->report = &side->reports[place];
-    params->record_capacity =
-        std::min(kNormalRecords, batch->plan->spec().pipeline.select.capacity);
-    if (describes) {
-      given = true;
-      params->given = side->given + rows;
-      params->given_count =
-          static_cast<int32_t>(std::min<size_t>(work.given.size(), kNormalRecords));
-      std::memcpy(side->given + rows, work.given.data(),
-                  static_cast<size_t>(params->given_count) * sizeof(GivenEntry));
-    } else if (!job.input->mask.empty()) {
-      masks = true;
-    }
-    if (job.keep_state && batch->plan->descriptor_bytes() > 0) {
-      work.state_descriptors =
-          context_.state_buffers->Lease(size_t{kNormalRecords} * algo::kRBriefBytes);
+    batch->kind.given = batch->kind.given || describes;
+    batch->kind.masks = batch->kind.masks || (!describes && !job.input->mask.empty());
+    if (job.keep_state && pipeline.descriptor_bytes > 0) {
+      const auto descriptor_bytes = static_cast<size_t>(pipeline.descriptor_bytes);
+      work.state_descriptors = context_.state_buffers->Lease(
+          static_cast<size_t>(work.room.state_rows) * descriptor_bytes);
       if (work.state_descriptors != nullptr) {
         params->state_descriptors = work.state_descriptors->data();
+        params->state_capacity =
+            static_cast<int32_t>(work.state_descriptors->size_bytes() / descriptor_bytes);
       }
     }
     work.place = place++;
   }
   batch->frames_on_device = place;
-  batch->kind = {ClassOfFrames(std::max(place, 1)), masks, given};
-  for (; place < FramesOfClass(batch->kind.batch_class); ++place) {
-    side->params[place] = {};
-    side->params[place].mode = FrameMode::kIdle;
+  batch->kind.batch_class = ClassOfFrames(std::max(place, 1));
+  for (; place < batch->kind.frames(); ++place) {
+    side->params()[place] = {};
+    side->params()[place].mode = FrameMode::kIdle;
   }
 }
 
-absl::Status Lane::LaunchPrepared(FrameBatch* batch, Side* side) {
+absl::Status Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
+  GpuPlan& plan = *batch->plan;
+  const int descriptor_bytes = plan.pipeline().descriptor_bytes;
+  size_t row_bytes = 0;
+  size_t list_bytes = 0;
+  for (const FrameWork& work : batch->works) {
+    if (work.place < 0) continue;
+    row_bytes += PinnedSide::RowBytes(work.room.rows, descriptor_bytes, !work.given.empty());
+    list_bytes += work.room.list_bytes();
+  }
+  ORBSERVE_RETURN_IF_ERROR(side->BeginBatch(row_bytes));
+  absl::Status status = EnsureArena(plan.ArenaBytesFor(batch->kind, list_bytes));
+  if (ReasonOf(status) == ErrorReason::kOutOfMemory) {
+    // Others hold the memory for lists: the slow path has its own.
+    for (FrameWork& work : batch->works) work.room.DropLists();
+    status = EnsureArena(plan.ArenaBytesFor(batch->kind, 0));
+  }
+  ORBSERVE_RETURN_IF_ERROR(status);
+
+  uint8_t* lists = arena_.data() + plan.ListsOffset(batch->kind);
+  for (FrameWork& work : batch->works) {
+    if (work.place < 0) continue;
+    FrameParams& params = side->params()[work.place];
+    const FrameRoom& room = work.room;
+    params.survivors = reinterpret_cast<uint64_t*>(lists);
+    params.ranked = params.survivors + room.survivor_entries;
+    lists += room.list_bytes();
+    std::copy(room.survivors.begin(), room.survivors.end(), params.survivor_room);
+    std::copy(room.ranked.begin(), room.ranked.end(), params.ranked_room);
+    params.record_capacity = room.rows;
+    GivenEntry* const given =
+        side->PlaceRows(work.place, room.rows, descriptor_bytes, !work.given.empty());
+    if (given != nullptr) {
+      params.given_count =
+          std::min(static_cast<int32_t>(work.given.size()), params.record_capacity);
+      std::copy_n(work.given.begin(), params.given_count, given);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Lane::LaunchPrepared(FrameBatch* batch, PinnedSide* side) {
   if (batch->frames_on_device == 0) return absl::OkStatus();
-  ORBSERVE_ASSIGN_OR_RETURN(const Graph* graph, GraphFor(batch->plan.get(), batch->kind));
+  ORBSERVE_RETURN_IF_ERROR(PlaceFrames(batch, side));
+  if (context_.stage_sampling > 0 && --batches_until_timed_ == 0) {
+    batches_until_timed_ = context_.stage_sampling;
+    batch->kind.timed = true;
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(const Graph* graph, GraphFor(batch->plan, batch->kind));
   ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
   ORBSERVE_RETURN_IF_ERROR(CopyInputs(*batch, side));
   ORBSERVE_RETURN_IF_ERROR(uploaded_.Record(stream_.get()));
@@ -194,10 +226,9 @@ absl::Status Lane::LaunchPrepared(FrameBatch* batch, Side* side) {
 }
 
 // Neighbouring slots go up in one copy. Fills in where the images come to lie.
-absl::Status Lane::CopyInputs(const FrameBatch& batch, Side* side) {
-  const ArenaLayout layout = batch.plan->Layout(batch.kind);
+absl::Status Lane::CopyInputs(const FrameBatch& batch, PinnedSide* side) {
   const SlotLayout& slot = batch.plan->slot();
-  uint8_t* const input = arena_.data() + layout.input;
+  uint8_t* const input = arena_.data() + batch.plan->InputOffset(batch.kind);
   const uint8_t* run = nullptr;  // host memory of the copy being gathered
   size_t run_bytes = 0;
   size_t run_begin = 0;
@@ -212,7 +243,7 @@ absl::Status Lane::CopyInputs(const FrameBatch& batch, Side* side) {
   for (size_t i = 0; i < batch.jobs.size(); ++i) {
     if (batch.works[i].place < 0) continue;
     const InputSlot& in = *batch.jobs[i].input;
-    FrameParams& params = side->params[batch.works[i].place];
+    FrameParams& params = side->params()[batch.works[i].place];
     const bool masked = params.mode == FrameMode::kDetect && !in.mask.empty();
     params.image_offset = static_cast<int64_t>(end) + kImagePaddingBytes;
     if (masked) params.mask_offset = params.image_offset + static_cast<int64_t>(slot.image_bytes);
@@ -243,11 +274,11 @@ absl::Status Lane::CopyInputs(const FrameBatch& batch, Side* side) {
   }
   ORBSERVE_RETURN_IF_ERROR(flush());
   // Last, as the offsets are known only now.
-  return StatusFromCuda(cudaMemcpyAsync(arena_.data() + layout.params, side->params,
-                                        static_cast<size_t>(FramesOfClass(batch.kind.batch_class)) *
-                                            sizeof(FrameParams),
-                                        cudaMemcpyHostToDevice, stream_.get()),
-                        "cudaMemcpyAsync");
+  return StatusFromCuda(
+      cudaMemcpyAsync(arena_.data() + batch.plan->ParamsOffset(batch.kind), side->params(),
+                      static_cast<size_t>(batch.kind.frames()) * sizeof(FrameParams),
+                      cudaMemcpyHostToDevice, stream_.get()),
+      "cudaMemcpyAsync");
 }
 
 void Lane::Wait(FrameBatch* batch, bool alone) {
@@ -268,32 +299,48 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
       // Results are written to the host by the last kernel: part of `compute`.
     }
   }
+  if (batch->status.ok() && batch->kind.timed) {
+    const StageTimes times = TimesOf(*batch);
+    for (size_t i = 0; i < batch->jobs.size(); ++i) {
+      if (batch->works[i].place >= 0) batch->answer.frames[i].stages = times;
+    }
+  }
   // The slow path needs the lane's arena, which the next batch will overwrite.
   if (batch->status.ok()) {
     for (size_t i = 0; i < batch->jobs.size(); ++i) {
-      const FrameWork& work = batch->works[i];
-      if (work.place < 0) continue;
-      const FrameReport& report = sides_[batch->side].reports[work.place];
-      const size_t given = work.given.size();
-      const int wanted = given > 0
-                             ? static_cast<int>(given)
-                             : std::min(report.total, batch->plan->spec().pipeline.select.capacity);
-      if (report.unranked != 0 || wanted > report.written) {
-        const auto begin = std::chrono::steady_clock::now();
-        batch->answer.frames[i].status = FinishLarge(batch, i);
-        batch->works[i].place = -1;
-        batch->answer.cost.timings.compute_ns +=
-            std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
-        const absl::Status& slow = batch->answer.frames[i].status;
-        if (!slow.ok() && ReasonOf(slow) == ErrorReason::kDeviceLost) {
-          batch->status = batch->answer.frames[i].status;
-          break;
-        }
+      if (batch->works[i].place < 0 || !NeedsSlowPath(*batch, i)) continue;
+      const auto begin = std::chrono::steady_clock::now();
+      FrameAnswer& answer = batch->answer.frames[i];
+      answer.status = FinishLarge(batch, i);
+      answer.stages = {};  // the slow path does not tell its stages apart
+      batch->works[i].place = -1;
+      batch->answer.cost.timings.compute_ns +=
+          std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+      if (ReasonOf(answer.status) == ErrorReason::kDeviceLost) {
+        batch->status = answer.status;
+        break;
       }
     }
-    if (batch->status.ok() && large_.size_bytes() > kMostKeptLargeBytes) large_.Reset();
+    if (batch->status.ok()) scratch_.Recycle();
   }
   batch->answer.cost.busy_end = std::chrono::steady_clock::now();
+}
+
+// The first stage begins when the input has arrived, the last one ends with the batch: together
+// they are the compute time.
+StageTimes Lane::TimesOf(const FrameBatch& batch) const {
+  StageTimes times;
+  times.sampled = context_.stage_sampling > 1;
+  const std::vector<StageSet>& stages = batch.plan->steps().timed_stages();
+  const Event* begin = &uploaded_;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const Event* const end = i + 1 < stages.size() ? &stage_end_[i] : &end_;
+    const auto elapsed = end->ElapsedSince(*begin);
+    if (!elapsed.ok()) return {};
+    times.Add(stages[i], *elapsed);
+    begin = end;
+  }
+  return times;
 }
 
 void Lane::Finish(FrameBatch* batch) {
@@ -309,25 +356,26 @@ void Lane::Finish(FrameBatch* batch) {
 absl::Status Lane::FinishFrame(FrameBatch* batch, size_t job_index) {
   FrameWork& work = batch->works[job_index];
   Features& features = work.result->features;
-  const int capacity = batch->plan->spec().pipeline.select.capacity;
+  const CompiledPipeline& pipeline = batch->plan->pipeline();
+  bool state_is_complete = false;
   if (work.place >= 0) {
-    const Side& side = sides_[batch->side];
-    const FrameReport& report = side.reports[work.place];
-    const size_t rows = static_cast<size_t>(work.place) * kNormalRecords;
-    const uint8_t* const descriptors = side.descriptors + rows * algo::kRBriefBytes;
+    const FrameParams& params = sides_[batch->side].params()[work.place];
+    const FrameReport& report = *params.report;
+    state_is_complete = report.written <= params.state_capacity;
     if (batch->jobs[job_index].given_keypoints == nullptr) {
-      features.truncated = report.total > capacity;
+      features.truncated = report.total > pipeline.spec.pipeline.select.capacity;
       features.Resize(static_cast<size_t>(report.written));
-      CopyRecords(*batch->plan, side.records + rows, descriptors, 0, report.written, &features);
+      CopyRecords(pipeline, params.records, params.descriptors, 0, report.written, &features);
     } else {
-      std::memcpy(features.descriptors.data(), descriptors, features.descriptors.size());
+      std::memcpy(features.descriptors.data(), params.descriptors, features.descriptors.size());
     }
   }
   FrameAnswer& answer = batch->answer.frames[job_index];
   answer.features = std::shared_ptr<const Features>(work.result, &features);
   if (batch->jobs[job_index].keep_state) {
     auto state = std::make_shared<GpuFrameState>(answer.features, context_.device_count);
-    if (work.state_descriptors != nullptr && work.place >= 0) {
+    // Else the descriptors go up when a match first needs them.
+    if (work.state_descriptors != nullptr && state_is_complete) {
       state->SetOnDevice(context_.device_index, std::move(work.state_descriptors));
     }
     answer.state = std::move(state);

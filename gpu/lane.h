@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One lane of a device: a stream and the memory that one batch at a time is computed in. Batches of
-// several lanes overlap: while one computes, another goes up.
+// One lane of a device: a pair of streams and the memory in which one batch at a time is computed.
+// Batches of several lanes overlap: while one computes, another goes up.
 
 #ifndef ORBSERVE_GPU_LANE_H_
 #define ORBSERVE_GPU_LANE_H_
@@ -19,24 +19,31 @@
 #include "gpu/buffer_pool.h"
 #include "gpu/frame_batch.h"
 #include "gpu/frame_state.h"
+#include "gpu/pinned_side.h"
+#include "gpu/plan_graphs.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
+#include "gpu/scratch_memory.h"
+#include "gpu/step_list.h"
 
 namespace orbserve::gpu {
 
 inline constexpr absl::string_view kBackendName = "cuda";
 
-// What the lanes of a device share. Lives as long as they do.
+// Everything that the lanes of a device share. Lives as long as they do.
 struct LaneContext {
   int device = 0;           // CUDA ordinal
   size_t device_index = 0;  // of the backend's devices
   size_t device_count = 1;
   absl::string_view device_name;  // "cuda:0"
   int max_batch_frames = 1;
+  int stage_sampling = 0;  // one batch in this many of a lane is timed; 0 = none
   size_t arena_bytes = 0;  // that one lane may have
   std::chrono::milliseconds deadline{0};
   DeviceTables tables;
-  std::shared_ptr<MemoryBudget> budget;
+  std::shared_ptr<MemoryBudget> budget;         // of the device
+  std::shared_ptr<MemoryBudget> arena_budget;   // part of it: arenas and scratch
+  std::shared_ptr<MemoryBudget> pinned_budget;  // counts pinned memory other than inputs
   std::shared_ptr<RecyclingPool<FrameResult>> results;
   std::shared_ptr<DeviceBufferPool> state_buffers;
 };
@@ -44,70 +51,58 @@ struct LaneContext {
 // Not thread-safe: one thread at a time works for a lane.
 class Lane {
  public:
-  static absl::StatusOr<std::unique_ptr<Lane>> Create(const LaneContext& context, int index,
-                                                      size_t graph_index);
+  static absl::StatusOr<std::unique_ptr<Lane>> Create(const LaneContext& context, int index);
 
   // Makes the graphs of `plan` for frames without masks and without given keypoints, and memory for
-  // its largest batch, masks included: no launch waits for memory, or fails for the want of it.
-  // Milliseconds.
-  absl::Status Prepare(GpuPlan* plan);
+  // its largest batch of frames that want the default number of features, masks included. A batch
+  // that needs more memory takes it when it is launched. Milliseconds.
+  absl::Status Prepare(const std::shared_ptr<GpuPlan>& plan);
 
   // Sends a batch to the device and returns; its failure is in batch->status. Two batches may be
   // between Launch() and Finish(), the second launched after Wait() for the first.
   void Launch(FrameBatch* batch);
-  // Waits until the device is done with it. `alone`: it has no other batch, so that only latency
-  // counts.
+  // Waits until the device is done with the batch. `alone`: the device has no other batch, so that
+  // only latency counts.
   void Wait(FrameBatch* batch, bool alone);
   // Fills in the answers.
   void Finish(FrameBatch* batch);
 
  private:
-  // Pinned memory of one batch.
-  struct Side {
-    PinnedBuffer memory;
-    FrameParams* params = nullptr;     // [max_batch_frames rounded up to a class]
-    FrameReport* reports = nullptr;    // alike
-    FeatureRecord* records = nullptr;  // [frames][kNormalRecords]
-    uint8_t* descriptors = nullptr;    // [frames][kNormalRecords][32]
-    GivenEntry* given = nullptr;       // [frames][kNormalRecords]
-  };
+  Lane(const LaneContext& context, int index);
 
-  Lane(const LaneContext& context, int index, size_t graph_index)
-      : context_(context), index_(index), graph_index_(graph_index) {}
-
-  absl::Status MakeSide(Side* side);
   absl::Status EnsureArena(size_t bytes);
-  // Makes it larger, with memory that is idle elsewhere if need be; the content is lost.
-  absl::Status Enlarge(DeviceBuffer* buffer, size_t bytes);
-  absl::StatusOr<const Graph*> GraphFor(GpuPlan* plan, const GraphKind& kind);
-  void PrepareJobs(FrameBatch* batch, Side* side);
-  absl::Status LaunchPrepared(FrameBatch* batch, Side* side);
-  absl::Status CopyInputs(const FrameBatch& batch, Side* side);
+  absl::StatusOr<const Graph*> GraphFor(const std::shared_ptr<GpuPlan>& plan,
+                                        const GraphKind& kind);
+  BranchStreams Branches() const;
+  void PrepareJobs(FrameBatch* batch, PinnedSide* side);
+  // Memory of the batch on the host and on the device, and where its frames' share lies.
+  absl::Status PlaceFrames(FrameBatch* batch, PinnedSide* side);
+  absl::Status LaunchPrepared(FrameBatch* batch, PinnedSide* side);
+  absl::Status CopyInputs(const FrameBatch& batch, PinnedSide* side);
+  // Times of the stages of a timed batch that is done.
+  StageTimes TimesOf(const FrameBatch& batch) const;
   absl::Status FinishFrame(FrameBatch* batch, size_t job_index);
 
-  // The slow path: frames with more features than fit into a side's records, and levels with more
-  // survivors than LaunchRank takes.
+  // The slow path of a frame that found no room on the fast one (slow_path.cc).
+  bool NeedsSlowPath(const FrameBatch& batch, size_t job_index) const;
   absl::Status FinishLarge(FrameBatch* batch, size_t job_index);
-  absl::Status RankLarge(bool all_levels, const BatchView& frame_view, const FrameParams& params,
-                         const FrameReport& report);
   absl::Status WaitForStream();
 
   const LaneContext& context_;
   const int index_;
-  const size_t graph_index_;  // among the lanes of all devices
   Stream stream_;
   Stream side_stream_;
-  Event forked_;
-  Event cleared_;
-  Event joined_;
+  Event order_[kMostBranchEvents];
+  Event stage_end_[StageTimes::kMaxEntries];
   Event begin_;  // before the upload
   Event uploaded_;
   Event end_;
   DeviceBuffer arena_;
-  uint64_t arena_generation_ = 0;
-  Side sides_[2];
+  PlanGraphs graphs_;  // made for arena_
+  PinnedSide sides_[2];
   int next_side_ = 0;
-  DeviceBuffer large_;  // memory of the slow path
+  int batches_until_timed_;
+  ScratchMemory scratch_;  // of the slow path
 };
 
 }  // namespace orbserve::gpu

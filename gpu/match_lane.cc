@@ -13,6 +13,7 @@
 #include "features/algo/hamming.h"
 #include "features/errors.h"
 #include "features/host_device.h"
+#include "features/match_sides.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/trace.h"
@@ -99,16 +100,19 @@ absl::StatusOr<std::unique_ptr<MatchLane>> MatchLane::Create(const LaneContext& 
   ORBSERVE_ASSIGN_OR_RETURN(lane->begin_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->end_, Event::Create(Event::Timing::kOn));
   constexpr size_t kResultBytes = kMostResults * sizeof(PackedNeighbour);
-  ORBSERVE_ASSIGN_OR_RETURN(lane->memory_,
-                            PinnedBuffer::Create(kResultBytes + kStagingBytes, nullptr));
+  ORBSERVE_ASSIGN_OR_RETURN(
+      lane->memory_, PinnedBuffer::Create(kResultBytes + kStagingBytes, context.pinned_budget));
   lane->results_ = reinterpret_cast<PackedNeighbour*>(lane->memory_.data());
   lane->staging_ = lane->memory_.data() + kResultBytes;
   ORBSERVE_ASSIGN_OR_RETURN(
-      lane->scratch_, DeviceBuffer::Create(context.device, kMatchScratchBytes, context.budget));
+      lane->scratch_,
+      DeviceBuffer::Create(context.device, MatchScratchBytes(device.multiprocessors),
+                           context.arena_budget));
   ORBSERVE_ASSIGN_OR_RETURN(
-      lane->tickets_, DeviceBuffer::Create(context.device, kMatchTicketBytes, context.budget));
+      lane->tickets_, DeviceBuffer::Create(context.device, MatchTicketBytes(device.multiprocessors),
+                                           context.arena_budget));
   ORBSERVE_CUDA_RETURN_IF_ERROR(
-      cudaMemsetAsync(lane->tickets_.data(), 0, kMatchTicketBytes, lane->stream_.get()));
+      cudaMemsetAsync(lane->tickets_.data(), 0, lane->tickets_.size_bytes(), lane->stream_.get()));
   return lane;
 }
 
@@ -130,12 +134,7 @@ absl::Status MatchLane::Check(MatchWork* work) {
   if (query == nullptr || train == nullptr) {
     return MakeError(ErrorReason::kInternal, "a match without two states of this backend");
   }
-  if (query->descriptor_bytes() == 0 || query->descriptor_bytes() != train->descriptor_bytes()) {
-    return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat("both sides of a match must have descriptors of one kind; got ",
-                                  query->descriptor_bytes(), " bytes and ",
-                                  train->descriptor_bytes(), " bytes each"));
-  }
+  ORBSERVE_RETURN_IF_ERROR(CheckMatchSides(*query, *train));
   for (const GpuFrameState* side : {query, train}) {
     if (side->feature_count() > kMostRows) {
       return MakeError(ErrorReason::kTooLarge,
@@ -200,6 +199,7 @@ void MatchLane::PublishUploads() {
 MatchParams MatchLane::Params() const {
   MatchParams params = {};
   params.tensor_cores = device_.tensor_cores;
+  params.multiprocessors = device_.multiprocessors;
   params.scratch = scratch_.data();
   params.tickets = reinterpret_cast<uint32_t*>(tickets_.data());
   return params;

@@ -10,7 +10,7 @@
 #include "features/errors.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
-#include "server/text_file.h"
+#include "server/files/text_file.h"
 
 namespace orbserve {
 namespace {
@@ -101,6 +101,7 @@ server::Config DefaultConfig() {
   keepalive.set_time_ms(20'000);
   keepalive.set_timeout_ms(10'000);
   config.mutable_power()->set_source("auto");
+  config.mutable_telemetry()->set_stage_sampling(64);
   return config;
 }
 
@@ -206,6 +207,8 @@ absl::Status ValidateConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(Range("drain.timeout_ms", config.drain().timeout_ms(), 0, 600'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("keepalive.time_ms", config.keepalive().time_ms(), 1000, 3'600'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("telemetry.stage_sampling", config.telemetry().stage_sampling(), 0, 1'000'000));
   ORBSERVE_RETURN_IF_ERROR(OneOf("power.source", config.power().source(), {"auto", "none"}));
   return Range("keepalive.timeout_ms", config.keepalive().timeout_ms(), 1000, 600'000);
 }

@@ -15,7 +15,7 @@
 
 namespace orbserve {
 
-// Every field set to its default.
+// A configuration with every field set to its default.
 server::Config DefaultConfig();
 
 // Reads protobuf text. An unknown key, a value of the wrong type or a key given twice is an error
@@ -26,10 +26,10 @@ absl::StatusOr<server::Config> ReadConfigFile(const std::string& path);
 // `base` with every field that `over` sets replaced; lists are replaced as a whole.
 server::Config Overlay(server::Config base, const server::Config& over);
 
-// Whether every field of a complete configuration is in its range. BAD_OPTIONS, UNSUPPORTED.
+// OK when every field of a complete configuration is in its range. BAD_OPTIONS, UNSUPPORTED.
 absl::Status ValidateConfig(const server::Config& config);
 
-// Protobuf text of the whole configuration.
+// The whole configuration as protobuf text.
 std::string ConfigToText(const server::Config& config);
 
 }  // namespace orbserve

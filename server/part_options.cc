@@ -28,8 +28,9 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   options.devices.assign(backend.devices().begin(), backend.devices().end());
   options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
   options.deadline_ms = backend.device_deadline_ms();
+  options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
   const auto& batching = config.batching();
-  // A lane is busy until its batch is answered: while it is, another takes the next batch.
+  // A lane is busy until its batch is answered; meanwhile another lane takes the next batch.
   options.lanes = std::min(2 * static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
   options.max_batch_frames =
       std::min(static_cast<int>(batching.max_batch()), gpu::kMostFramesInBatch);
@@ -78,9 +79,9 @@ void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder
   const auto& limits = config.limits();
   const int message_bytes = static_cast<int>(limits.max_message_bytes());
   builder.SetMaxReceiveMessageSize(message_bytes);
-  builder.SetMaxSendMessageSize(-1);  // answers are bounded by the keypoints in them
-  // gRPC inflates a message before it looks at its size, and counts it in no quota: a megabyte of
-  // zeros would take a gigabyte. Images do not get smaller anyway.
+  builder.SetMaxSendMessageSize(-1);  // the number of keypoints bounds answers
+  // gRPC inflates a message before it looks at its size, and counts the memory in no quota: a
+  // megabyte could become a gigabyte of zeros. Compression does not make images smaller anyway.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
@@ -88,7 +89,7 @@ void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder
                              static_cast<int>(limits.max_calls_per_connection()));
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-  // A robot that lost its network is noticed after time + timeout; robots may probe us too.
+  // A robot that lost its network is noticed after time + timeout. Robots may probe the server too.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              static_cast<int>(config.keepalive().time_ms()));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
@@ -96,7 +97,7 @@ void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  // Two servers on one port would share the clients between them unnoticed.
+  // Otherwise two servers on one port would share the clients, and nobody would notice.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   grpc::ResourceQuota quota("orbserve");
   quota.Resize(limits.max_receive_buffer_bytes());

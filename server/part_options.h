@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a complete and valid configuration (ValidateConfig) means to the parts of the server.
+// Turns a complete and valid configuration (ValidateConfig) into the options of the server's parts.
 
 #ifndef ORBSERVE_SERVER_PART_OPTIONS_H_
 #define ORBSERVE_SERVER_PART_OPTIONS_H_
@@ -19,9 +19,11 @@
 
 namespace orbserve {
 
-// `devices`: those that the backend computes with, 1 or more; each has its own batches in flight.
+// `devices`: number of devices that the backend computes with, >= 1; each has its own batches in
+// flight.
 BatcherOptions BatcherOptionsOf(const server::Config::Batching& config, size_t devices);
-// The memory limit, deadline and batching of the CUDA backend; it makes batches of 64 at the most.
+// Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
+// kMostFramesInBatch frames at most.
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config);
 PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
@@ -29,7 +31,7 @@ ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config);
 UnaryLimits UnaryLimitsOf(const server::Config::Limits& config);
 
-// Bounds what clients can make gRPC itself hold: messages, calls, buffers, dead connections.
+// Bounds the messages, calls, buffers and dead connections that clients can make gRPC itself hold.
 void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder);
 
 }  // namespace orbserve

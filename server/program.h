@@ -6,17 +6,9 @@
 #ifndef ORBSERVE_SERVER_PROGRAM_H_
 #define ORBSERVE_SERVER_PROGRAM_H_
 
-#include <functional>
-#include <memory>
-
-#include "absl/status/statusor.h"
-#include "features/backend.h"
+#include "server/backend_wrapper.h"
 
 namespace orbserve {
-
-// As ServerHooks::wrap_backend. The program itself has none; a test puts its own backend in front.
-using BackendWrapper =
-    std::function<absl::StatusOr<std::unique_ptr<FeatureBackend>>(std::unique_ptr<FeatureBackend>)>;
 
 // Serves until SIGTERM, SIGINT or the loss of a device, and returns or ends with the exit code: 0
 // stopped as asked, with every accepted request answered; 1 could not start, or requests were cut

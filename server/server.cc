@@ -4,10 +4,8 @@
 #include "server/server.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,16 +13,21 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "cpu/cpu_backend.h"
 #include "features/errors.h"
 #include "gpu/gpu_backend.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
+#include "server/backends.h"
+#include "server/drain.h"
+#include "server/files/socket_lock.h"
+#include "server/files/tls_files.h"
+#include "server/health.h"
 #include "server/log.h"
+#include "server/metrics_observer.h"
 #include "server/part_options.h"
+#include "server/resource_metrics.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/service.h"
 #include "server/server_info.h"
@@ -35,129 +38,21 @@
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/worker_pool.h"
-#include "server/socket_lock.h"
 #include "server/telemetry/http_endpoint.h"
 #include "server/telemetry/metrics.h"
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
 #include "server/telemetry/power/power_sampler.h"
-#include "server/tls_files.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
 namespace {
 
-constexpr char kServiceName[] = "orbserve.v1.Features";
-// How long cut calls may take to unwind at the end of a drain.
-constexpr std::chrono::milliseconds kUnwindTime{2000};
-// After a device is lost: how long the CPU backend may answer what was accepted, how long what it
-// could not answer may take to be refused, and how long all that may take to leave.
-constexpr std::chrono::milliseconds kRescueTime{1000};
-constexpr std::chrono::milliseconds kRefusalTime{200};
-constexpr std::chrono::milliseconds kLossUnwindTime{200};
-// How much longer than a batch may take a device is silent before it counts as lost: normally the
+// A device that is silent for this much longer than a batch may take counts as lost. Normally the
 // backend itself finds out, at the end of the batch's time.
 constexpr std::chrono::milliseconds kSilenceMargin{500};
 
 int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
-double Seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
-// Tells telemetry what serving says about itself.
-class MetricsObserver final : public ServingObserver {
- public:
-  MetricsObserver(Metrics* metrics, PowerMonitor* power) : metrics_(*metrics), power_(*power) {}
-
-  void OnFrameReceived(int64_t bytes) override { metrics_.FrameReceived(bytes); }
-  void OnFrameFinished(const absl::Status& outcome, size_t features) override {
-    metrics_.FrameFinished(outcome, static_cast<int64_t>(features));
-  }
-  void OnQueueChanged(WorkKind kind, int change) override {
-    if (kind == WorkKind::kFrames) metrics_.AddQueueFrames(change);
-  }
-  void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
-                      const StageTimes&) override {
-    if (kind != WorkKind::kFrames) return;
-    Observe(MetricStage::kQueue, cost, queued.count());
-    Observe(MetricStage::kCompute, cost, cost.timings.compute_ns);
-    // A stage that did not happen has no duration.
-    if (cost.timings.upload_ns > 0) Observe(MetricStage::kUpload, cost, cost.timings.upload_ns);
-    if (cost.timings.download_ns > 0) {
-      Observe(MetricStage::kDownload, cost, cost.timings.download_ns);
-    }
-  }
-  std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost& cost) override {
-    if (kind == WorkKind::kFrames) {
-      metrics_.ObserveBatch(cost.backend, cost.device, items, cost.busy_begin, cost.busy_end);
-      return power_.AddBatch(cost.device, items, cost.busy_begin, cost.busy_end);
-    }
-    Observe(MetricStage::kMatch, cost, (cost.busy_end - cost.busy_begin).count());
-    metrics_.AddBusyInterval(cost.backend, cost.device, 0, cost.busy_begin, cost.busy_end);
-    return power_.AddBatch(cost.device, 0, cost.busy_begin, cost.busy_end);
-  }
-
- private:
-  void Observe(MetricStage stage, const BatchCost& cost, int64_t nanoseconds) {
-    metrics_.ObserveStage(stage, cost.backend, cost.device,
-                          Seconds(std::chrono::nanoseconds(nanoseconds)));
-  }
-
-  Metrics& metrics_;
-  PowerMonitor& power_;
-};
-
-absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeCpuBackend(
-    const server::Config::Backend& config, bool reference) {
-  cpu::CpuBackendOptions options;
-  options.threads = static_cast<int>(config.threads());
-  options.reference = reference;
-  return cpu::CreateCpuBackend(options);
-}
-
-absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeBackend(const server::Config& config) {
-  const absl::string_view name = config.backend().name();
-  const gpu::GpuBackendOptions gpu_options = GpuBackendOptionsOf(config);
-  if (name == "cuda") return gpu::CreateGpuBackend(gpu_options);
-  if (name == "auto" && gpu::IsBuiltIn()) {
-    auto backend = gpu::CreateGpuBackend(gpu_options);
-    if (backend.ok()) return backend;
-    // Devices were named that this machine does not have.
-    if (ReasonOf(backend.status()) == ErrorReason::kBadOptions) return backend.status();
-    // A device that this program cannot use is somebody's mistake; a machine without one is not.
-    const bool mistake = backend.status().code() != absl::StatusCode::kUnavailable;
-    spdlog::log(mistake ? spdlog::level::warn : spdlog::level::info,
-                "event=no_cuda_device reason={}", LogValue(backend.status().message()));
-  }
-  return MakeCpuBackend(config.backend(), name == "cpu-reference");
-}
-
-// What the server computes with.
-struct Backends {
-  std::unique_ptr<FeatureBackend> primary;
-  std::unique_ptr<FeatureBackend> fallback;  // null: a processor is not lost
-  std::vector<MetricDevice> devices;         // of both
-};
-
-absl::StatusOr<Backends> MakeBackends(const server::Config& config, const ServerHooks& hooks) {
-  Backends backends;
-  ORBSERVE_ASSIGN_OR_RETURN(backends.primary, MakeBackend(config));
-  if (hooks.wrap_backend) {
-    ORBSERVE_ASSIGN_OR_RETURN(backends.primary, hooks.wrap_backend(std::move(backends.primary)));
-  }
-  if (!absl::StartsWith(backends.primary->name(), "cpu")) {
-    ORBSERVE_ASSIGN_OR_RETURN(backends.fallback,
-                              MakeCpuBackend(config.backend(), /*reference=*/false));
-  }
-  for (const FeatureBackend* backend : {backends.primary.get(), backends.fallback.get()}) {
-    if (backend == nullptr) continue;
-    for (const DeviceDescription& device : backend->devices()) {
-      backends.devices.push_back({std::string(backend->name()), device.device});
-    }
-  }
-  return backends;
-}
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
     const server::Config::Tls& config) {
@@ -218,13 +113,11 @@ class Server::Impl {
                 ImageLimitsOf(config.limits())),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
     metrics_.AddCollectable(power_->families());
+    metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
   }
 
   ~Impl() {
-    {
-      absl::MutexLock lock(&health_mutex_);
-      closing_ = true;
-    }
+    health_.Close();
     http_.reset();
     if (server_ != nullptr) {
       batcher_->BeginDrain();
@@ -232,8 +125,8 @@ class Server::Impl {
       server_->Wait();
       server_.reset();
     }
-    // Each waits for the threads that are still inside it: those of the pool may be on their way
-    // into the batcher, those of the batcher into the matcher.
+    // Each waits for the threads that are still inside it: threads of the pool may be on their way
+    // into the batcher, threads of the batcher into the matcher.
     executor_.reset();
     batcher_.reset();
     matcher_.reset();
@@ -250,109 +143,35 @@ class Server::Impl {
     builder.RegisterService(&service_);
     int port = 0;
     if (!config_.listen().empty()) builder.AddListeningPort(config_.listen(), credentials, &port);
-    {
-      // A first call may come, and lose a device, before this returns.
-      absl::MutexLock lock(&health_mutex_);
-      server_ = builder.BuildAndStart();
-    }
+    // A first call may come, and lose a device, before this returns.
+    server_ = builder.BuildAndStart();
     if (server_ == nullptr || (!config_.listen().empty() && port == 0)) {
       return absl::UnavailableError(absl::StrCat("cannot serve on ", config_.listen(),
                                                  ": the address is not one of this machine, "
                                                  "unknown or in use"));
     }
+    health_.Attach(server_->GetHealthCheckService());
     if (!absl::StartsWith(config_.listen(), "unix")) port_ = port;
     if (!config_.http_listen().empty()) {
       HttpEndpointOptions options;
       options.listen_address = config_.http_listen();
-      ORBSERVE_ASSIGN_OR_RETURN(
-          http_, HttpEndpoint::Create(
-                     options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
+      ORBSERVE_ASSIGN_OR_RETURN(http_, HttpEndpoint::Create(
+                                           options, [this] { return metrics_.Render(); },
+                                           [this] { return health_.Ready(); }));
     }
-    absl::MutexLock lock(&health_mutex_);
-    SetHealth(!device_lost_);
+    health_.Start();
     return absl::OkStatus();
   }
 
   bool Drain() {
-    const std::chrono::milliseconds timeout(config_.drain().timeout_ms());
-    draining_ = true;
-    {
-      absl::MutexLock lock(&health_mutex_);
-      SetHealth(false);
-    }
-    if (device_lost_) return DrainAfterLoss();
-    std::this_thread::sleep_for(std::chrono::milliseconds(config_.drain().delay_ms()));
-    const SteadyTime begin = clock_.Now();
-    const auto left = [&] {
-      const auto passed =
-          std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Now() - begin);
-      return std::max(std::chrono::milliseconds(0), timeout - passed);
-    };
-    service_.Close(ErrorReason::kDraining);
-    bool is_quiet = service_.WaitUntilQuiet(timeout / 2);
-    if (!is_quiet) {
-      batcher_->BeginDrain();
-      service_.StopStreams();
-      is_quiet = service_.WaitUntilQuiet(left());
-    }
-    // Answers are on their way when their calls have ended; Shutdown() sends them and cuts the
-    // rest.
-    server_->Shutdown(std::chrono::system_clock::now() + (is_quiet ? kUnwindTime : left()));
-    return is_quiet;
-  }
-
-  // What waits is answered by the CPU backend, whose time is bounded; clients that try again should
-  // meet the next process soon.
-  bool DrainAfterLoss() {
-    bool is_quiet = service_.WaitUntilQuiet(kRescueTime + kRefusalTime / 2);
-    if (!is_quiet) {
-      // Frames whose plan or memory the device was asked for, and which wait for it for ever.
-      batcher_->FailWaiting(
-          MakeError(ErrorReason::kDeviceLost, "a device was lost before the frame was prepared"));
-      is_quiet = service_.WaitUntilQuiet(kRefusalTime);
-    }
-    server_->Shutdown(std::chrono::system_clock::now() + kLossUnwindTime);
-    return is_quiet;
-  }
-
-  // The device may yet be lost, or only be slow: what is here waits, what is new goes elsewhere.
-  void OnDeviceStall(bool stalled) ABSL_LOCKS_EXCLUDED(health_mutex_) {
-    absl::MutexLock lock(&health_mutex_);
-    if (closing_ || draining_ || device_lost_) return;
-    device_stalled_ = stalled;
-    SetHealth(!stalled);
-    spdlog::warn("event={}", stalled ? "device_stalls" : "device_answers_again");
-  }
-
-  void OnDeviceLost(const DeviceLoss& loss) ABSL_LOCKS_EXCLUDED(health_mutex_) {
-    absl::MutexLock lock(&health_mutex_);
-    if (closing_) return;
-    device_lost_ = true;
-    SetHealth(false);
-    service_.Close(ErrorReason::kDeviceLost);
-    service_.StopStreams();
-    metrics_.DeviceLost(loss.device);
-    spdlog::error("event=device_lost device={} message={}", LogValue(loss.device),
-                  LogValue(loss.status.message()));
-    if (on_device_lost_) on_device_lost_();
-  }
-
-  absl::Status Ready() const {
-    if (device_lost_) return MakeError(ErrorReason::kDeviceLost, "a device was lost");
-    if (draining_) return MakeError(ErrorReason::kDraining, "draining");
-    if (device_stalled_) {
-      return MakeError(ErrorReason::kDeviceLost, "a device does not answer at the moment");
-    }
-    return absl::OkStatus();
+    health_.BeginDrain();
+    const DrainParts parts = {&clock_, &service_, batcher_.get(), server_.get()};
+    return health_.device_lost() ? DrainAfterLoss(parts) : DrainServer(parts, config_.drain());
   }
 
   const server::Config config_;
   const std::function<void()> on_device_lost_;
-  absl::Mutex health_mutex_;
-  bool closing_ ABSL_GUARDED_BY(health_mutex_) = false;
-  std::atomic<bool> draining_{false};
-  std::atomic<bool> device_stalled_{false};
-  std::atomic<bool> device_lost_{false};
+  Health health_;
   SystemClock clock_;
   const std::unique_ptr<FeatureBackend> backend_;
   Metrics metrics_;
@@ -385,6 +204,23 @@ class Server::Impl {
                                              std::make_unique<WorkerPool>(1), std::move(options));
   }
 
+  // The device may be lost, or only slow: accepted requests wait, new ones go to another server.
+  void OnDeviceStall(bool stalled) {
+    if (!health_.SetStalled(stalled)) return;
+    spdlog::warn("event={}", stalled ? "device_stalls" : "device_answers_again");
+  }
+
+  void OnDeviceLost(const DeviceLoss& loss) {
+    health_.SetLost([&] {
+      service_.Close(ErrorReason::kDeviceLost);
+      service_.StopStreams();
+      metrics_.DeviceLost(loss.device);
+      spdlog::error("event=device_lost device={} message={}", LogValue(loss.device),
+                    LogValue(loss.status.message()));
+      if (on_device_lost_) on_device_lost_();
+    });
+  }
+
   CallServices Services() {
     CallServices services;
     services.backend = backend_.get();
@@ -399,12 +235,17 @@ class Server::Impl {
     return services;
   }
 
-  void SetHealth(bool serving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(health_mutex_) {
-    if (server_ == nullptr) return;
-    if (auto* const health = server_->GetHealthCheckService(); health != nullptr) {
-      health->SetServingStatus(kServiceName, serving);
-      health->SetServingStatus(serving);  // "" and all that are known
-    }
+  ResourceSources Resources() const {
+    ResourceSources sources;
+    sources.config = &config_;
+    sources.backend = backend_.get();
+    sources.metrics = &metrics_;
+    sources.batcher = batcher_.get();
+    sources.matcher = matcher_.get();
+    sources.decode_pool = executor_.get();
+    sources.plans = &plans_;
+    sources.references = &references_;
+    return sources;
   }
 };
 
@@ -412,7 +253,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& con
                                                        ServerHooks hooks) {
   server::Config complete = Overlay(DefaultConfig(), config);
   ORBSERVE_RETURN_IF_ERROR(ValidateConfig(complete));
-  ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, hooks));
+  ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, hooks.wrap_backend));
   auto& batching = *complete.mutable_batching();
   if (backends.primary->name() == "cuda" && batching.max_batch() > gpu::kMostFramesInBatch) {
     spdlog::warn("event=max_batch_capped wanted={} max_batch={}", batching.max_batch(),
@@ -437,7 +278,7 @@ int Server::http_port() const { return impl_->http_ == nullptr ? 0 : impl_->http
 const server::Config& Server::config() const { return impl_->config_; }
 std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
-bool Server::device_lost() const { return impl_->device_lost_; }
+bool Server::device_lost() const { return impl_->health_.device_lost(); }
 
 FrameCounts Server::frame_counts() const {
   const Batcher::Counts counts = impl_->batcher_->counts();

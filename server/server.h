@@ -16,23 +16,20 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "server/backend_wrapper.h"
 #include "server/config.h"
 
 namespace orbserve {
 
-class FeatureBackend;
-
 // Where the program that runs the server takes part.
 struct ServerHooks {
-  // What to use in place of the backend that the configuration chose. Called before anything else
-  // knows the backend.
-  std::function<absl::StatusOr<std::unique_ptr<FeatureBackend>>(std::unique_ptr<FeatureBackend>)>
-      wrap_backend;
+  // Applied to the backend that the configuration chose, before anything else knows the backend.
+  BackendWrapper wrap_backend;
   // A device was lost, see device_lost(). Called once, from any thread; must not block.
   std::function<void()> on_device_lost;
 };
 
-// Frames of the server's whole life. At rest `received` is the sum of the others.
+// Frames of the server's whole life. At rest `received` is the sum of `ok` and `failed`.
 struct FrameCounts {
   int64_t received = 0;
   int64_t ok = 0;
@@ -48,7 +45,7 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Create(const server::Config& config,
                                                         ServerHooks hooks = {});
 
-  // Ends what is left at once. Call Drain() before to finish it.
+  // Cuts the calls that are open. Call Drain() before, to finish them.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -63,15 +60,15 @@ class Server {
   std::string RenderMetrics() const;
 
   // Stops in an order that loses nothing: health says NOT_SERVING and, after `drain.delay_ms`, new
-  // calls are refused with DRAINING; open streams get GoingAway, and what they send is answered for
-  // half of `drain.timeout_ms`, then they end when their frames in flight are answered. Returns
-  // when all calls have ended, true, or were cut at the end of the time, false. Blocks; once only.
-  // After the loss of a device it takes a second and a half at most, whatever `drain` says.
+  // calls are refused with DRAINING; open streams get GoingAway, their frames are answered for half
+  // of `drain.timeout_ms`, then they end when their frames in flight are answered. Returns true
+  // when all calls have ended, false when the time was over and the rest was cut. Blocks; once
+  // only. After the loss of a device it takes a second and a half at most, whatever `drain` says.
   bool Drain();
 
-  // Whether a device of the backend was lost: the process should drain and end. When it happens
+  // True when a device of the backend was lost: the process should drain and end. At the loss
   // health turns NOT_SERVING, the loss is counted, new calls and frames are refused with
-  // DEVICE_LOST, and those taken before are answered by the CPU backend; streams end after that.
+  // DEVICE_LOST, and the CPU backend answers the frames that were accepted; streams end after that.
   bool device_lost() const;
 
   FrameCounts frame_counts() const;

@@ -8,7 +8,7 @@
 #include "features/options.h"
 #include "gpu/gpu_backend.h"
 #include "orbserve/version.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/pipeline.h"
 
 namespace orbserve {
 

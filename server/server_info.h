@@ -11,8 +11,9 @@
 
 namespace orbserve {
 
-// What GetServerInfo answers: the version, the backends of this build and the one in use, the
-// presets, and the limits of a complete configuration. `power_source` as PowerMonitor::source().
+// Makes the answer to GetServerInfo: the version, the backends of this build and the one in use,
+// the presets, and the limits of a complete configuration. `power_source`: see
+// PowerMonitor::source().
 v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
                                          const FeatureBackend& backend,
                                          absl::string_view power_source);

@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "features/errors.h"
+#include "server/files/tls_files.h"
 #include "server/telemetry/http_endpoint.h"
-#include "server/tls_files.h"
 
 namespace orbserve {
 namespace {
@@ -29,7 +29,7 @@ bool IsPort(absl::string_view text) {
 
 bool IsIpv6(absl::string_view text) {
   in6_addr address = {};
-  // What follows % is a zone, a name of an interface.
+  // The part behind % is a zone, the name of an interface.
   return inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &address) == 1;
 }
 

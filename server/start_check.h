@@ -10,10 +10,10 @@
 
 namespace orbserve {
 
-// Finds, before the program starts, what would keep it from starting this time and every other:
-// addresses that cannot be read, and certificates and keys that cannot be used (tls_files.h).
-// `config` is complete and valid (ValidateConfig). BAD_OPTIONS. What may be better the next time
-// (an address in use, a name that does not resolve now) is not looked at.
+// Finds the mistakes that would keep the program from starting this time and every other time:
+// addresses that cannot be read, and certificates and keys that cannot be used (files/tls_files.h).
+// `config` is complete and valid (ValidateConfig). BAD_OPTIONS. Obstacles that may be gone the next
+// time (an address in use, a name that does not resolve now) are not checked.
 absl::Status CheckStart(const server::Config& config);
 
 // HOST:PORT or [IPV6]:PORT with a port of 0..65535, unix:PATH or unix-abstract:NAME. BAD_OPTIONS.

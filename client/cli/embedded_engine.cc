@@ -13,7 +13,7 @@
 namespace orbserve::cli {
 namespace {
 
-// Only what is worth a look beside the command's own messages.
+// The command prints its own messages; the engine adds warnings and errors.
 constexpr char kDefaultLogLevel[] = "warning";
 
 class ServerInProcess : public EmbeddedEngine {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The serving library inside this process, called through gRPC's in-process channel: the same code
-// and the same answers as a server, without a socket.
+// The serving library inside this process, called through gRPC's in-process channel. Code and
+// answers are those of a server; no socket is opened.
 
 #ifndef ORBSERVE_CLIENT_CLI_EMBEDDED_ENGINE_H_
 #define ORBSERVE_CLIENT_CLI_EMBEDDED_ENGINE_H_
@@ -17,8 +17,8 @@ namespace orbserve::cli {
 
 class EmbeddedEngine {
  public:
-  // Starts with `backend`, `threads` and `log_level`. INVALID_ARGUMENT when one is not known;
-  // UNIMPLEMENTED or UNAVAILABLE when the backend cannot be had.
+  // Starts with the `backend`, `threads` and `log_level` of `options`. INVALID_ARGUMENT: a value is
+  // unknown. UNIMPLEMENTED, UNAVAILABLE: this build has no such backend, or its device is missing.
   static absl::StatusOr<std::unique_ptr<EmbeddedEngine>> Start(const CommonOptions& options);
 
   virtual ~EmbeddedEngine() = default;

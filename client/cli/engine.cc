@@ -10,17 +10,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/embedded_engine.h"
-#include "client/cli/exit_code.h"
 #include "grpc/grpc.h"
 
 namespace orbserve::cli {
 namespace {
 
-// How long the first question to a server may take: whoever waits longer is told that it is not
-// there.
+// Time limit of the first question to a server. After it the server counts as unreachable.
 constexpr absl::Duration kFirstAnswer = absl::Seconds(10);
 
-// References and quotas belong to this name, so that it must be the same in every run.
+// References and quotas belong to this name: it must be the same in every run.
 std::string DefaultClientId() {
   char host[256] = "";
   if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
@@ -36,15 +34,15 @@ client::ClientOptions ToClientOptions(const CommonOptions& options) {
               options.timeout_s > 0 ? absl::Seconds(options.timeout_s) : absl::InfiniteDuration()};
 }
 
-// UNAVAILABLE is for a server that cannot be reached. A backend that cannot be had in this program,
-// for want of a device, is none.
+// Replaces UNAVAILABLE, which means a server that cannot be reached: the embedded engine returns it
+// when the device of its backend is missing.
 absl::Status StartError(const absl::Status& error) {
   if (!absl::IsUnavailable(error)) return error;
   return absl::FailedPreconditionError(error.message());
 }
 
 absl::Status CheckOptions(const CommonOptions& options) {
-  // Never passed over: whoever gives a token counts on its being shown.
+  // An ignored token would leave the caller without the protection that it stands for.
   if (options.token_file.has_value()) {
     return absl::UnimplementedError(
         "--token-file is not available in this version: no server takes tokens yet; leave it out");
@@ -82,12 +80,12 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Connect(const CommonOptions& opt
         std::make_unique<client::Client>(engine->embedded_->Channel(), ToClientOptions(options));
     return engine;
   }
-  // gRPC ends with its last user and waits for its threads then, one of which may sleep for ten
-  // seconds when a large message was sent. A process that ends does not need that.
+  // Keeps gRPC running until the process ends. Otherwise its last user would wait for gRPC's
+  // threads, one of which may sleep for ten seconds after a large message.
   grpc_init();
   absl::StatusOr<std::unique_ptr<client::Client>> client =
       client::Client::Connect(options.server, ToClientOptions(options));
-  // Nothing has been asked yet: a file of certificates or keys cannot be used.
+  // No call was made yet: the error is about a file of certificates or keys.
   if (!client.ok()) return absl::InvalidArgumentError(client.status().message());
   engine->client_ = *std::move(client);
   return engine;
@@ -125,20 +123,6 @@ PictureLimits Engine::picture_limits() const {
     limits.max_pixels = static_cast<int64_t>(info_.limits().max_pixels());
   }
   return limits;
-}
-
-int ExitCodeOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return kExitOk;
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kUnimplemented:
-      return kExitUsage;
-    case absl::StatusCode::kUnavailable:
-      return kExitUnreachable;
-    default:
-      return kExitFailed;
-  }
 }
 
 }  // namespace orbserve::cli

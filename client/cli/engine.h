@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What answers a command: a server elsewhere, or the serving library in this process.
+// The engine that answers a command: a server, or the serving library in this process.
 
 #ifndef ORBSERVE_CLIENT_CLI_ENGINE_H_
 #define ORBSERVE_CLIENT_CLI_ENGINE_H_
@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/cli/images/picture.h"
 #include "client/cli/options.h"
-#include "client/cli/picture.h"
 #include "orbserve/client.h"
 
 namespace orbserve::cli {
@@ -27,7 +27,7 @@ class Engine {
   // engine has no device for its backend.
   static absl::StatusOr<std::unique_ptr<Engine>> Start(const CommonOptions& options);
 
-  // The same without asking: for commands that ask something else first.
+  // Start without the first question, for commands that ask something else.
   static absl::StatusOr<std::unique_ptr<Engine>> Connect(const CommonOptions& options);
 
   ~Engine();
@@ -35,9 +35,9 @@ class Engine {
   client::Client* client() { return client_.get(); }
   bool embedded() const { return embedded_ != nullptr; }
 
-  // Answer to the question that Start asked.
+  // Limits and presets, as Start received them.
   const v1::GetServerInfoResponse& info() const { return info_; }
-  // What the server takes, for images decoded here.
+  // Limits of the server for images that this program decodes.
   PictureLimits picture_limits() const;
 
  private:
@@ -47,9 +47,6 @@ class Engine {
   std::unique_ptr<client::Client> client_;
   v1::GetServerInfoResponse info_;
 };
-
-// The exit code that belongs to an error that ends a command.
-int ExitCodeOf(const absl::Status& status);
 
 }  // namespace orbserve::cli
 

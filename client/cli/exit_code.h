@@ -6,13 +6,13 @@
 
 namespace orbserve::cli {
 
-// What the program tells its caller.
+// Exit codes of the program.
 enum ExitCode : int {
-  kExitOk = 0,            // all done
-  kExitFailed = 1,        // some input failed; the rest is done and kept. `health`: not serving
-  kExitUsage = 2,         // wrong usage; nothing was done
+  kExitOk = 0,            // everything is done
+  kExitFailed = 1,        // some input failed, the others are done; `health`: not serving
+  kExitUsage = 2,         // wrong usage; no image was sent
   kExitUnreachable = 3,   // the server cannot be reached
-  kExitInterrupted = 130  // SIGINT; what was done is kept
+  kExitInterrupted = 130  // SIGINT or SIGTERM; finished outputs are kept
 };
 
 }  // namespace orbserve::cli

@@ -34,7 +34,7 @@ bool AwaitReadable(int fd, const std::atomic<bool>* stop) {
   while (!Interrupted() && (stop == nullptr || !stop->load(std::memory_order_relaxed))) {
     pollfd input = {.fd = fd, .events = POLLIN, .revents = 0};
     const int ready = poll(&input, 1, kPollMs);
-    // What is wrong with the descriptor, the read will tell.
+    // An error of the descriptor is reported by the read.
     if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
   }
   return false;

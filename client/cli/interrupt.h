@@ -8,16 +8,16 @@
 
 namespace orbserve::cli {
 
-// From now on SIGINT and SIGTERM ask the command to stop and keep what is done; a second one ends
-// the process at once.
+// Makes SIGINT and SIGTERM ask the command to stop and to keep its finished outputs. The second
+// signal ends the process immediately.
 void CatchInterrupts();
 
-// Whether the command has been asked to stop.
+// True after a signal has asked the command to stop.
 bool Interrupted();
 
-// Waits until a read of `fd` would not block; false when the command has been asked to stop by
-// then, or `stop` (may be null) is set: whoever feeds a pipe may never come, or stop to write
-// without closing it.
+// Waits until a read of `fd` would not block. Returns false if the command was asked to stop
+// before, or if `stop` (may be null) is set. Needed for pipes, whose writer may never come, or may
+// stop writing without closing the pipe.
 bool AwaitReadable(int fd, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace orbserve::cli

@@ -3,15 +3,15 @@
 
 // The program `orbserve`: reads the command line and runs one command. docs/cli.md describes it.
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "client/cli/commands/commands.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/options.h"
+#include "client/cli/output/standard_output.h"
 #include "orbserve/version.h"
 
 namespace orbserve::cli {
@@ -19,13 +19,13 @@ namespace {
 
 void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_option("--server", options->server,
-                  "HOST:PORT of a server; without it the engine in this program answers")
+                  "Server that answers; default the engine in this program")
       ->type_name("HOST:PORT");
   app->add_option("--client-id", options->client_id,
-                  "Whom references and quotas belong to; default orbserve@HOSTNAME")
+                  "Owner of references and quotas; default orbserve@HOSTNAME")
       ->type_name("NAME");
   app->add_option("--tls-ca", options->tls_ca_file,
-                  "PEM certificates to check the server with; without it plain text")
+                  "PEM certificates to check the server with; default plain text")
       ->type_name("FILE");
   app->add_option("--tls-cert", options->tls_cert_file,
                   "PEM certificate to show to the server; with --tls-ca and --tls-key")
@@ -36,50 +36,50 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_option("--token-file", options->token_file,
                   "Token to show to the server (not available in this version)")
       ->type_name("FILE");
-  app->add_option("--timeout", options->timeout_s, "Longest time of one call; 0 = no limit")
+  app->add_option("--timeout", options->timeout_s, "Time limit of one call; 0 = no limit")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 86400.0));
   app->add_option("--backend", options->backend,
                   "Backend of the embedded engine: auto, cpu, cpu-reference, cuda")
       ->type_name("NAME");
   app->add_option("--threads", options->threads,
-                  "CPU threads of the embedded engine; default one a core")
+                  "CPU threads of the embedded engine; default one per core")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app->add_option("--log-level", options->log_level,
                   "Log of the embedded engine: trace, debug, info, warning, error, off")
       ->type_name("LEVEL");
-  app->add_flag("--quiet,-q", options->quiet, "Only errors on standard error");
-  app->add_flag("--json", options->json, "JSON on standard output, one object a line");
+  app->add_flag("--quiet,-q", options->quiet, "Print only errors on standard error");
+  app->add_flag("--json", options->json, "Print JSON on standard output, one object per line");
 }
 
 void AddImageOptions(CLI::App* app, ImageOptions* options) {
   app->add_option("--pipeline", options->pipeline,
                   "Preset, or a file with orbserve.v1.Pipeline in text format")
       ->type_name("PRESET|FILE.textproto");
-  app->add_option("--max-features", options->max_features, "Wanted number of features an image")
+  app->add_option("--max-features", options->max_features, "Wanted number of features per image")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
   app->add_option("--mask", options->mask_file,
-                  "PNG, PGM or PPM of the images' size: features only where it is not black")
+                  "PNG, PGM or PPM of the images' size; no features where it is black")
       ->type_name("FILE");
 }
 
-template <typename Options>
-void AddMatchingOptions(CLI::App* app, Options* options) {
-  app->add_flag("--cross-check", options->cross_check, "Keep mutual nearest neighbours only");
+void AddMatchingOptions(CLI::App* app, MatchingOptions* options) {
+  app->add_flag("--cross-check", options->cross_check, "Keep only mutual nearest neighbours");
   app->add_option("--ratio", options->ratio,
-                  "Keep where the best distance is below R times the second best, in (0, 1]")
+                  "Keep a match if its distance is below R times the second best, in (0, 1]")
       ->type_name("R");
-  app->add_option("--max-distance", options->max_distance, "Keep distances up to N bits, 0 to 256")
+  app->add_option("--max-distance", options->max_distance,
+                  "Keep matches with distances up to N bits, 0 to 256")
       ->type_name("N");
 }
 
-// An empty value, mostly that of a shell variable which is not set, would mean the same as no
-// option at all: another engine than the server that was meant, a check left out.
+// Refuses empty values, which mostly come from unset shell variables. They would act like a missing
+// option: the embedded engine would answer instead of a server, or a check would be skipped.
 void RefuseEmptyValues(CLI::App* app) {
   for (CLI::Option* option : app->get_options()) {
-    if (option->get_items_expected_max() == 0) continue;  // a flag
+    if (option->get_items_expected_max() == 0) continue;  // flags have no value
     option->check([](const std::string& value) {
       return value.empty() ? std::string("the value is empty") : std::string();
     });
@@ -89,14 +89,12 @@ void RefuseEmptyValues(CLI::App* app) {
   }
 }
 
-// Exit code of a command that ended with `code`: results that could not be written (a full disk)
-// are failures, however well they were computed.
+// Flushes standard output and returns the exit code of a command that ended with `code`. A command
+// whose results could not be written, for example because a disk is full, has failed.
 int FinishOutput(int code) {
-  errno = 0;
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  // Of an earlier write only the fact is kept.
-  const char* reason = errno != 0 ? std::strerror(errno) : "a write failed";
-  std::fprintf(stderr, "orbserve: standard output is not complete: %s\n", reason);
+  const absl::Status written = FlushStandardOutput();
+  if (written.ok()) return code;
+  std::fprintf(stderr, "orbserve: %s\n", std::string(written.message()).c_str());
   return code == kExitOk ? kExitFailed : code;
 }
 
@@ -115,87 +113,92 @@ int Main(int argc, char** argv) {
   CLI::App* extract_app = app.add_subcommand("extract", "Find features in images");
   AddCommonOptions(extract_app, &extract.common);
   AddImageOptions(extract_app, &extract.image);
-  extract_app->add_option("--out", extract.out_folder, "Folder for feature files")
+  extract_app->add_option("--out", extract.out_folder, "Write feature files into this folder")
       ->type_name("DIR");
-  extract_app->add_option("--format", extract.format, "npz (default), jsonl, csv")
+  extract_app->add_option("--format", extract.format, "npz (default), jsonl or csv")
       ->type_name("FORMAT");
-  extract_app->add_option("--draw", extract.draw_folder, "Folder for overlay pictures")
+  extract_app->add_option("--draw", extract.draw_folder, "Write overlay pictures into this folder")
       ->type_name("DIR");
-  extract_app->add_option("--shard", extract.shard, "Only every N-th image, from the I-th on")
+  extract_app
+      ->add_option("--shard", extract.shard, "Process every N-th image, beginning with number I")
       ->type_name("I/N");
   extract_app->add_flag("--resume", extract.resume,
-                        "Pass over what is in --out, made with the same options");
+                        "Skip images whose output in --out was made with the same options");
+  extract_app->add_flag("--timings", extract.timings,
+                        "Print the time of every stage, over all images, on standard output");
   extract_app
       ->add_option("INPUT", extract.inputs, "Images, folders of images, or - for names on stdin")
       ->required();
 
   MatchCommandOptions match;
-  CLI::App* match_app = app.add_subcommand("match", "Match two images, or one with a reference");
+  CLI::App* match_app =
+      app.add_subcommand("match", "Match two images, or an image with a reference");
   AddCommonOptions(match_app, &match.common);
   AddImageOptions(match_app, &match.image);
-  AddMatchingOptions(match_app, &match);
+  AddMatchingOptions(match_app, &match.matching);
   match_app->add_option("--reference", match.reference, "Match with this reference of the server")
       ->type_name("NAME");
-  match_app->add_option("--draw", match.draw_file, "Picture of the matches")->type_name("FILE.png");
+  match_app->add_option("--draw", match.draw_file, "Write a picture of the matches")
+      ->type_name("FILE.png");
   match_app->add_option("IMAGE1", match.query, "Query image")->required();
-  match_app->add_option("IMAGE2", match.train, "Train image; left out with --reference");
+  match_app->add_option("IMAGE2", match.train, "Train image; not with --reference");
 
   StreamOptions stream;
   CLI::App* stream_app =
-      app.add_subcommand("stream", "Stream frames: features, and matches to the frame before");
+      app.add_subcommand("stream", "Stream frames: features, and matches with the frame before");
   AddCommonOptions(stream_app, &stream.common);
   AddImageOptions(stream_app, &stream.image);
-  AddMatchingOptions(stream_app, &stream);
+  AddMatchingOptions(stream_app, &stream.matching);
   stream_app
-      ->add_option("--fps", stream.fps, "Frames a second to send; default as fast as possible")
+      ->add_option("--fps", stream.fps, "Frames to send per second; default as fast as possible")
       ->type_name("F")
       ->check(CLI::Range(0.0, 10000.0));
   stream_app->add_flag("--track", stream.track, "Keep tracks (not available in this version)");
   stream_app
       ->add_option("--reference", stream.references,
-                   "Match every frame with this reference of the server too; up to 16 times")
+                   "Match every frame with this reference of the server, too; up to 16 times")
       ->allow_extra_args(false)
       ->type_name("NAME");
-  stream_app->add_option("--draw", stream.draw_folder, "Folder for overlay pictures")
+  stream_app->add_option("--draw", stream.draw_folder, "Write overlay pictures into this folder")
       ->type_name("DIR");
   stream_app
-      ->add_option("SOURCE", stream.source, "Folder of frames, Y4M file, or - for Y4M on stdin")
+      ->add_option("SOURCE", stream.source, "Folder of images, Y4M file, or - for Y4M on stdin")
       ->required();
 
   ReferenceOptions reference;
   CLI::App* reference_app =
-      app.add_subcommand("reference", "Features kept on a server to match with");
+      app.add_subcommand("reference", "Manage the references on a server, to match with");
   reference_app->require_subcommand(1);
   CLI::App* put_app = reference_app->add_subcommand("put", "Store a reference");
   AddCommonOptions(put_app, &reference.common);
   AddImageOptions(put_app, &reference.image);
-  put_app->add_option("NAME", reference.name, "Its name")->required();
+  put_app->add_option("NAME", reference.name, "Name of the reference")->required();
   put_app->add_option("SOURCE", reference.source, "Image, or FEATURES.npz")->required();
   CLI::App* list_app = reference_app->add_subcommand("list", "List this client's references");
   AddCommonOptions(list_app, &reference.common);
-  CLI::App* delete_app = reference_app->add_subcommand("delete", "Forget a reference");
+  CLI::App* delete_app = reference_app->add_subcommand("delete", "Delete a reference");
   AddCommonOptions(delete_app, &reference.common);
-  delete_app->add_option("NAME", reference.name, "Its name")->required();
+  delete_app->add_option("NAME", reference.name, "Name of the reference")->required();
 
   CommonOptions info;
-  CLI::App* info_app = app.add_subcommand("info", "Version, backends, presets and limits");
+  CLI::App* info_app = app.add_subcommand("info", "Show version, backends, presets and limits");
   AddCommonOptions(info_app, &info);
 
   CLI::App* bench_app =
       app.add_subcommand("bench", "Measure a server's speed (not available in this version)");
-  // Whatever is given with it: the answer is the same.
+  // Any further argument leads to the same message.
   bench_app->allow_extras();
 
   CommonOptions health;
   CLI::App* health_app =
-      app.add_subcommand("health", "Exit 0 when the server is serving; default 127.0.0.1:50051");
+      app.add_subcommand("health", "Exit 0 if the server is serving; default 127.0.0.1:50051");
   AddCommonOptions(health_app, &health);
 
   RefuseEmptyValues(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // Help and version are "errors" of code 0; every other one is wrong usage.
+    // CLI11 reports --help and --version as errors of code 0. All other errors are wrong usage.
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (extract_app->parsed()) return RunExtract(extract);
@@ -213,8 +216,8 @@ int Main(int argc, char** argv) {
 }  // namespace orbserve::cli
 
 int main(int argc, char** argv) {
-  // gRPC writes lines of its own to standard error; what matters of them is told by us. Set it to
-  // see them.
+  // Hides gRPC's own lines on standard error, which repeat errors that the program reports. Setting
+  // the variable shows them.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   return orbserve::cli::FinishOutput(orbserve::cli::Main(argc, argv));
 }

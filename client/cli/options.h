@@ -13,30 +13,37 @@
 
 namespace orbserve::cli {
 
-// Where commands that only make sense with a server look for one.
+// Address that commands which need a server use when none is given.
 inline constexpr char kDefaultServer[] = "127.0.0.1:50051";
 
-// What every command takes.
+// Options that every command takes.
 struct CommonOptions {
   std::string server;                     // "" = the embedded engine
   std::string client_id;                  // "" = orbserve@HOSTNAME
   std::string tls_ca_file;                // "" = plain text
-  std::string tls_cert_file;              // the client's own; "" = none
-  std::string tls_key_file;               // of `tls_cert_file`
+  std::string tls_cert_file;              // the client's own certificate; "" = none
+  std::string tls_key_file;               // key of `tls_cert_file`
   std::optional<std::string> token_file;  // reserved: refused until servers take tokens
   double timeout_s = 0;                   // of one call; 0 = no limit
   std::string backend;                    // of the embedded engine; "" = auto
-  int threads = 0;                        // of the embedded engine; 0 = one a core
+  int threads = 0;                        // of the embedded engine; 0 = one per core
   std::string log_level;                  // of the embedded engine; "" = warning
-  bool quiet = false;                     // errors only on standard error
+  bool quiet = false;                     // only errors on standard error
   bool json = false;                      // JSON on standard output
 };
 
-// What every command takes that looks at images.
+// Options of every command that reads images.
 struct ImageOptions {
   std::string pipeline;  // preset or file; "" = the server's default
   std::optional<uint32_t> max_features;
   std::string mask_file;  // "" = none
+};
+
+// Options of every command that matches features. The pipeline decides those that are not set.
+struct MatchingOptions {
+  bool cross_check = false;
+  std::optional<float> ratio;
+  std::optional<uint32_t> max_distance;  // bits
 };
 
 struct ExtractOptions {
@@ -48,31 +55,28 @@ struct ExtractOptions {
   std::string draw_folder;  // "" = none
   std::string shard;        // "" = everything
   bool resume = false;
+  bool timings = false;  // a summary of the times of every stage
 };
 
 struct MatchCommandOptions {
   CommonOptions common;
   ImageOptions image;
+  MatchingOptions matching;
   std::string query;
   std::string train;      // "" with `reference`
   std::string reference;  // "" with `train`
-  bool cross_check = false;
-  std::optional<float> ratio;
-  std::optional<uint32_t> max_distance;
-  std::string draw_file;
+  std::string draw_file;  // "" = none
 };
 
 struct StreamOptions {
   CommonOptions common;
   ImageOptions image;
+  MatchingOptions matching;
   std::string source;
   double fps = 0;  // 0 = as fast as answers come
   bool track = false;
-  bool cross_check = false;
-  std::optional<float> ratio;
-  std::optional<uint32_t> max_distance;
   std::vector<std::string> references;
-  std::string draw_folder;
+  std::string draw_folder;  // "" = none
 };
 
 struct ReferenceOptions {
@@ -81,16 +85,6 @@ struct ReferenceOptions {
   std::string name;
   std::string source;  // image or NPZ file
 };
-
-// Each runs a command and returns its exit code.
-int RunExtract(const ExtractOptions& options);
-int RunMatch(const MatchCommandOptions& options);
-int RunStream(const StreamOptions& options);
-int RunReferencePut(const ReferenceOptions& options);
-int RunReferenceList(const ReferenceOptions& options);
-int RunReferenceDelete(const ReferenceOptions& options);
-int RunInfo(const CommonOptions& options);
-int RunHealth(const CommonOptions& options);
 
 }  // namespace orbserve::cli
 

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/image_file.h"
+#include "client/cli/file_io.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 
@@ -74,11 +74,11 @@ absl::Status CheckPreset(const v1::Pipeline& pipeline, const v1::GetServerInfoRe
     if (preset.available()) return absl::OkStatus();
     return absl::UnimplementedError(absl::StrCat(
         "preset \"", preset.name(),
-        "\" is not available in this version; there are: ", absl::StrJoin(available, ", ")));
+        "\" is not available in this version; available are: ", absl::StrJoin(available, ", ")));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no preset is called \"", pipeline.preset(),
-                   "\"; there are: ", absl::StrJoin(available, ", ")));
+                   "\"; available are: ", absl::StrJoin(available, ", ")));
 }
 
 }  // namespace orbserve::cli

@@ -13,17 +13,18 @@
 
 namespace orbserve::cli {
 
-// The pipeline that `--pipeline VALUE` means: the name of a preset, or, where VALUE ends in
-// ".textproto" or has a '/', a file with an orbserve.v1.Pipeline in protobuf's text format.
-// INVALID_ARGUMENT with file, line and column; unknown keys are errors.
+// Returns the pipeline of `--pipeline VALUE`. VALUE is the name of a preset. If it ends in
+// ".textproto" or contains '/', it is a file with an orbserve.v1.Pipeline in protobuf's text
+// format. INVALID_ARGUMENT with file, line and column; unknown keys are errors.
 absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& value);
 
-// Reads text format. `file_name` is for error messages.
+// Parses protobuf's text format. `file_name` appears in error messages.
 absl::StatusOr<v1::Pipeline> ParsePipelineText(const std::string& text,
                                                const std::string& file_name);
 
-// Whether the server has the preset that `pipeline` names. INVALID_ARGUMENT naming those that it
-// has; UNIMPLEMENTED when it knows the name only.
+// Checks that the server has the preset of `pipeline`. INVALID_ARGUMENT: the server does not know
+// the name; UNIMPLEMENTED: it knows the name, but the preset is not available. Both messages list
+// the available presets.
 absl::Status CheckPreset(const v1::Pipeline& pipeline, const v1::GetServerInfoResponse& server);
 
 }  // namespace orbserve::cli

@@ -19,11 +19,12 @@
 namespace orbserve::client {
 namespace {
 
-// A robot behind Wi-Fi learns within this time that its server is gone.
+// With these a robot behind Wi-Fi learns within 30 seconds that its server is gone.
 constexpr int kKeepaliveTimeMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 
-// grpc.health.v1 is two tiny messages: {string service = 1} and {ServingStatus status = 1}.
+// Messages of grpc.health.v1: {string service = 1} and {ServingStatus status = 1}. They are written
+// by hand, because a program may hold one definition of them only, and may have its own.
 grpc::ByteBuffer HealthRequest(const std::string& service) {
   std::string bytes;
   if (!service.empty()) {

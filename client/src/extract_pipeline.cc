@@ -22,7 +22,7 @@ bool MayTryAgain(const absl::Status& status) {
 
 }  // namespace
 
-// Owned by itself: deleted by Finish, after the last callback.
+// A frame under way. Finish() deletes it after the last callback.
 struct ExtractPipeline::Call {
   v1::ExtractRequest request;
   Done done;
@@ -94,7 +94,7 @@ void ExtractPipeline::Finish(Call* call, const grpc::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
     calls_.erase(call);
-    // Not after the lock: a waiting destructor may run as soon as the set is empty.
+    // Deleted under the lock, as a waiting destructor may run once the set is empty.
     delete call;
   }
 }
@@ -106,7 +106,7 @@ void ExtractPipeline::Drain() {
 }
 
 void ExtractPipeline::Cancel() {
-  // Cancelled outside the lock, which a callback that ends at once would want.
+  // Cancelled outside the lock, because TryCancel() may run a callback that takes the lock.
   std::vector<std::shared_ptr<grpc::ClientContext>> contexts;
   std::vector<std::shared_ptr<grpc::Alarm>> alarms;
   {

@@ -13,7 +13,7 @@ absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::Stream
   std::unique_ptr<FrameStream> result(new FrameStream());
   if (!options_.client_id.empty()) result->context_.AddMetadata("x-client-id", options_.client_id);
 
-  // The time limit is the opening's: a deadline of the call would end a healthy stream.
+  // An alarm limits the opening only. A deadline of the call would end a healthy stream.
   grpc::Alarm alarm;
   std::atomic<bool> timed_out = false;
   absl::Mutex alarm_mutex;
@@ -75,7 +75,7 @@ FrameStream::~FrameStream() {
 
 absl::Status FrameStream::Finish() {
   if (!final_status_.has_value()) {
-    // gRPC wants the incoming side read to its end before it tells the outcome.
+    // gRPC reports the outcome only after the incoming messages were read to their end.
     v1::StreamFramesResponse rest;
     while (stream_->Read(&rest)) {
     }

@@ -3,6 +3,7 @@
 
 #include "client/src/status.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/cord.h"
@@ -12,8 +13,28 @@
 namespace orbserve::client {
 namespace {
 
-// Where a status keeps the serialised orbserve.v1.Status it was made from.
+// Payload of a status: the serialised orbserve.v1.Status that it was made from.
 constexpr absl::string_view kWirePayload = "orbserve.v1.Status";
+
+// The server's table entry in the details of a failed call. Absent where there is none, or where
+// its code differs from the call's: then it is about something else.
+std::optional<v1::Status> EntryIn(const grpc::Status& status) {
+  const int code = static_cast<int>(status.error_code());
+  v1::CallStatus call;
+  v1::Status entry;
+  if (call.ParseFromString(status.error_details())) {
+    for (const auto& detail : call.details()) {
+      if (detail.Is<v1::Status>() && detail.UnpackTo(&entry) && entry.code() == code) return entry;
+    }
+  }
+  // Servers before 0.1.0 sent the entry bare. A CallStatus of any other service parses as one, too,
+  // but never with the call's text as the message of an entry.
+  if (entry.ParseFromString(status.error_details()) && entry.code() == code &&
+      !entry.reason().empty() && entry.message() == status.error_message()) {
+    return entry;
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -29,11 +50,7 @@ absl::Status StatusFromWire(const v1::Status& status) {
 
 absl::Status FromGrpc(const grpc::Status& status, bool caller_cancelled) {
   if (status.ok()) return absl::OkStatus();
-  v1::Status wire;
-  if (!status.error_details().empty() && wire.ParseFromString(status.error_details()) &&
-      wire.code() == static_cast<int>(status.error_code())) {
-    return StatusFromWire(wire);
-  }
+  if (const auto entry = EntryIn(status); entry.has_value()) return StatusFromWire(*entry);
   if (status.error_code() == grpc::StatusCode::CANCELLED && !caller_cancelled) {
     return absl::UnavailableError(
         absl::StrCat("the server is going away: ", status.error_message()));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A call's outcome as the library reports it.
+// Turns the outcome of a call into the status that the library reports.
 
 #ifndef ORBSERVE_CLIENT_SRC_STATUS_H_
 #define ORBSERVE_CLIENT_SRC_STATUS_H_
@@ -11,12 +11,13 @@
 
 namespace orbserve::client {
 
-// Code, `REASON: message` and the wire's message as payload. Codes of gRPC and Abseil are the same
-// numbers.
+// The call's status with its code, the text `REASON: message`, and the server's table entry as
+// payload. Codes of gRPC and Abseil are the same numbers. The entry is read from a v1::CallStatus
+// and, as servers before 0.1.0 sent it, from a bare v1::Status.
 //
-// gRPC itself ends calls that reach a server while it shuts down, with CANCELLED and no word of the
-// service. Unless the caller did it, `caller_cancelled`, that is UNAVAILABLE, as it is when the
-// server is gone a moment later.
+// While a server shuts down, gRPC itself ends the calls that reach it with CANCELLED, without an
+// entry. That becomes UNAVAILABLE, as when the server is gone a moment later, unless the caller
+// cancelled the call (`caller_cancelled`).
 absl::Status FromGrpc(const grpc::Status& status, bool caller_cancelled = false);
 
 }  // namespace orbserve::client

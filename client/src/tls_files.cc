@@ -30,7 +30,7 @@ using BioPtr = std::unique_ptr<BIO, Freed>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freed>;
 using CertificatePtr = std::unique_ptr<X509, Freed>;
 
-// The pass phrase of every key: none. Without it OpenSSL would ask for one at the terminal.
+// Gives OpenSSL an empty pass phrase for every key. Otherwise it would ask at the terminal.
 char kNoPassPhrase[] = "";
 
 absl::Status Refusal(absl::string_view what, const std::string& path) {
@@ -49,7 +49,7 @@ BioPtr Reader(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// The first certificate of `text`, when all of them can be read.
+// First certificate of `text`; null unless all of them can be read.
 absl::StatusOr<CertificatePtr> FirstCertificate(const std::string& text, const std::string& path) {
   if (!absl::StrContains(text, "-----BEGIN CERTIFICATE-----")) {
     return Refusal("certificate file holds no PEM certificate", path);

@@ -10,10 +10,11 @@
 
 namespace orbserve::client {
 
-// What the files of `options` hold, as PEM text; `tls_ca_file` is not empty. Looks whether OpenSSL,
-// and so gRPC, can use them: gRPC itself only says that the server cannot be reached. NOT_FOUND: a
-// file cannot be read. INVALID_ARGUMENT: it holds no certificate, or no key (one with a pass phrase
-// cannot be used), or the key is that of another certificate, or only one of the two is given.
+// Reads the PEM files of `options`, whose `tls_ca_file` must not be empty, and checks that OpenSSL
+// and therefore gRPC can use them: gRPC itself would only say that the server cannot be reached.
+// NOT_FOUND when a file cannot be read. INVALID_ARGUMENT when it holds no certificate or no key
+// (keys with a pass phrase cannot be used), when the key belongs to another certificate, or when
+// only one of the two is given.
 absl::StatusOr<grpc::SslCredentialsOptions> ReadTlsFiles(const ClientOptions& options);
 
 }  // namespace orbserve::client

@@ -45,23 +45,97 @@ ORBSERVE_HOST_DEVICE inline void LoadFastRing(const uint8_t* centre, ptrdiff_t p
   }
 }
 
-// Largest threshold t at which `arc_length` neighbouring ring pixels are all brighter than
+// Order of plain numbers, for BestArc(). A device that compares several packed numbers at once
+// brings an order of its own.
+struct PlainOrder {
+  ORBSERVE_HOST_DEVICE static int Least(int a, int b) { return Min(a, b); }
+  ORBSERVE_HOST_DEVICE static int Least(int a, int b, int c) { return Min(Min(a, b), c); }
+  ORBSERVE_HOST_DEVICE static int Greatest(int a, int b) { return Max(a, b); }
+  ORBSERVE_HOST_DEVICE static int Greatest(int a, int b, int c) { return Max(Max(a, b), c); }
+};
+
+// The greatest, over all arcs of `kArcLength` (9..12) ring pixels, of the least number on the arc.
+// Two neighbouring arcs share all but their ends. Of the two ends the greater one counts, and the
+// shared part is composed of pairs that begin at odd pixels. Arcs of 9 take 36 minima and maxima of
+// up to three numbers.
+template <int kArcLength, typename Order, typename Number>
+ORBSERVE_HOST_DEVICE inline Number BestArc(const Number (&ring)[kFastRingPixels]) {
+  static_assert(kArcLength >= 9 && kArcLength <= 12);
+  constexpr int kPairs = kFastRingPixels / 2;
+  Number pair[kPairs];  // ring pixels 2i + 1 and 2i + 2
+  ORBSERVE_UNROLL
+  for (int i = 0; i < kPairs; ++i) {
+    pair[i] = Order::Least(ring[2 * i + 1], ring[(2 * i + 2) % kFastRingPixels]);
+  }
+  Number arc[kPairs];  // the better one of the arcs that begin at pixels 2i and 2i + 1
+  ORBSERVE_UNROLL
+  for (int i = 0; i < kPairs; ++i) {
+    const Number end = Order::Greatest(ring[2 * i], ring[(2 * i + kArcLength) % kFastRingPixels]);
+    arc[i] = Order::Least(pair[i], pair[(i + 1) % kPairs], pair[(i + 2) % kPairs]);
+    arc[i] = Order::Least(arc[i], pair[(i + 3) % kPairs], end);  // pixels 2i + 1 .. 2i + 8
+    if constexpr (kArcLength == 10) {
+      arc[i] = Order::Least(arc[i], ring[(2 * i + 9) % kFastRingPixels]);
+    }
+    if constexpr (kArcLength == 11) arc[i] = Order::Least(arc[i], pair[(i + 4) % kPairs]);
+    if constexpr (kArcLength == 12) {
+      arc[i] = Order::Least(arc[i], pair[(i + 4) % kPairs], ring[(2 * i + 11) % kFastRingPixels]);
+    }
+  }
+  return Order::Greatest(Order::Greatest(arc[0], arc[1], arc[2]),
+                         Order::Greatest(arc[3], arc[4], arc[5]), Order::Greatest(arc[6], arc[7]));
+}
+
+// Largest threshold t at which `kArcLength` neighbouring ring pixels are all brighter than
 // centre + t or all darker than centre - t; negative when there is none. -256..254.
-// `arc_length`: 9..12.
+template <int kArcLength>
+ORBSERVE_HOST_DEVICE inline int FastScore(const int (&ring)[kFastRingPixels], int centre_grey) {
+  int negative[kFastRingPixels];
+  ORBSERVE_UNROLL
+  for (int i = 0; i < kFastRingPixels; ++i) negative[i] = -ring[i];
+  const int bright = BestArc<kArcLength, PlainOrder>(ring);
+  const int dark = BestArc<kArcLength, PlainOrder>(negative);
+  return Max(bright - centre_grey, dark + centre_grey) - 1;
+}
+
+// FastScore() for an `arc_length`, 9..12, that is not known when it is compiled.
 ORBSERVE_HOST_DEVICE inline int FastScore(const uint8_t (&ring)[kFastRingPixels], int centre_grey,
                                           int arc_length) {
-  int best = -255;
-  for (int start = 0; start < kFastRingPixels; ++start) {
-    int brighter = 255;  // smallest excess on this arc
-    int darker = 255;
-    for (int i = 0; i < arc_length; ++i) {
-      const int difference = ring[(start + i) % kFastRingPixels] - centre_grey;
-      brighter = Min(brighter, difference);
-      darker = Min(darker, -difference);
-    }
-    best = Max(best, Max(brighter, darker));
+  int numbers[kFastRingPixels];
+  for (int i = 0; i < kFastRingPixels; ++i) numbers[i] = ring[i];
+  switch (arc_length) {
+    case 9:
+      return FastScore<9>(numbers, centre_grey);
+    case 10:
+      return FastScore<10>(numbers, centre_grey);
+    case 11:
+      return FastScore<11>(numbers, centre_grey);
+    default:
+      return FastScore<12>(numbers, centre_grey);
   }
-  return best - 1;
+}
+
+// True where 16 comparison bits, one per ring pixel, hold `kArcLength` neighbouring ones.
+template <int kArcLength>
+ORBSERVE_HOST_DEVICE constexpr bool HoldsArc(uint32_t bits) {
+  static_assert(kArcLength >= 9 && kArcLength <= 12);
+  uint32_t run = bits | (bits << kFastRingPixels);
+  run &= run >> 1;
+  run &= run >> 2;
+  run &= run >> 4;  // bit i: ring pixels i .. i + 7
+  run &= run >> (kArcLength - 8);
+  return (run & 0xffffu) != 0;
+}
+
+// HoldsArc() of all comparison bits as a table: bit i % 32 of word i / 32 belongs to the bits i.
+inline constexpr int kFastBitTableWords = 2048;
+template <int kArcLength>
+void FillFastBitTable(uint32_t (&table)[kFastBitTableWords]) {
+  for (uint32_t word = 0; word < kFastBitTableWords; ++word) {
+    table[word] = 0;
+    for (uint32_t bit = 0; bit < 32; ++bit) {
+      table[word] |= (HoldsArc<kArcLength>(32 * word + bit) ? 1u : 0u) << bit;
+    }
+  }
 }
 
 // Response of the segment test at one pixel: its score, or 0 when it is not a corner at

@@ -375,13 +375,14 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
   }
   params.directions = reverse ? 2 : 1;
   const bool two_tiles = reverse || !params.split_trains ||
-                         DivUp(rows, kMostBlockQueries) * params.pairs >= kMostSplitBlocks;
+                         DivUp(rows, kMostBlockQueries) * params.pairs >= params.multiprocessors;
   const int query_blocks = DivUp(rows, (two_tiles ? kTilesOfTwo : kTilesAlone) * kTileQueries);
   const int searches = params.directions * params.pairs;
   const int searched = reverse ? rows : trains;
-  // Where it is more than 1, kMostSplitBlocks bounds the grid, and with it tickets and scratch.
+  // Where it is more than 1, the number of multiprocessors bounds the grid, and with it tickets and
+  // scratch.
   params.train_splits = params.split_trains
-                            ? Clamp(kMostSplitBlocks / (query_blocks * searches), 1,
+                            ? Clamp(params.multiprocessors / (query_blocks * searches), 1,
                                     Min(DivUp(searched, kLeastTrains), kMostTrainSplits))
                             : 1;
   const dim3 grid(query_blocks, params.train_splits, searches);

@@ -37,15 +37,17 @@ struct MatchPair {
 
 inline constexpr int kMaxMatchPairs = 24;  // of one launch; they travel as kernel parameters
 
-// Blocks of a launch that splits train sets, at most: the multiprocessors of an H200; a block fills
-// most of one. Launches of more blocks fill the device unsplit.
-inline constexpr int kMostSplitBlocks = 132;
 inline constexpr int kMostBlockQueries = 32;
-// What splitting takes of device memory, whatever the sizes: two partial neighbours for each query
-// of each block, and a number for each block that is 0 before a launch and after it.
-inline constexpr size_t kMatchScratchBytes =
-    size_t{kMostSplitBlocks} * kMostBlockQueries * 2 * sizeof(PackedNeighbour);
-inline constexpr size_t kMatchTicketBytes = kMostSplitBlocks * sizeof(uint32_t);
+// Memory for splitting train sets among blocks, for any size of the sets: two partial neighbours
+// for each query of each block, and a number for each block that is 0 before a launch and after it.
+// A launch that splits has at most one block per multiprocessor, since a block fills most of one;
+// launches of more blocks fill the device unsplit.
+constexpr size_t MatchScratchBytes(int multiprocessors) {
+  return static_cast<size_t>(multiprocessors) * kMostBlockQueries * 2 * sizeof(PackedNeighbour);
+}
+constexpr size_t MatchTicketBytes(int multiprocessors) {
+  return static_cast<size_t>(multiprocessors) * sizeof(uint32_t);
+}
 
 struct MatchParams {
   MatchPair pair[kMaxMatchPairs];
@@ -54,7 +56,8 @@ struct MatchParams {
   int32_t descriptor_bytes;  // 4 or 32
   bool tensor_cores;         // the device multiplies 8-bit matrices (compute capability >= 8.0)
   bool split_trains;         // may share a train set out among blocks, to fill the device
-  // Device memory: kMatchScratchBytes and kMatchTicketBytes, of one launch at a time.
+  int32_t multiprocessors;   // of the device
+  // Device memory: MatchScratchBytes() and MatchTicketBytes(), of one launch at a time.
   uint8_t* scratch;
   uint32_t* tickets;
   // Set by LaunchMatch.

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstring>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
@@ -17,20 +18,38 @@ namespace {
 
 absl::Status TakeFrom(MemoryBudget* budget, size_t bytes) {
   if (budget == nullptr || budget->TryTake(static_cast<int64_t>(bytes))) return absl::OkStatus();
-  return MakeError(
-      ErrorReason::kOutOfMemory,
-      absl::StrCat("the memory limit of the device leaves ",
-                   budget->limit_bytes() - budget->used_bytes(), " bytes; needed ", bytes));
+  return MakeError(ErrorReason::kOutOfMemory,
+                   absl::StrCat("the memory limit of the device leaves ", budget->left_bytes(),
+                                " bytes; needed ", bytes));
 }
 
 }  // namespace
 
+std::shared_ptr<MemoryBudget> MemoryBudget::PartOf(std::shared_ptr<MemoryBudget> whole) {
+  auto part = std::make_shared<MemoryBudget>(whole->limit_bytes());
+  part->whole_ = std::move(whole);
+  return part;
+}
+
+std::shared_ptr<MemoryBudget> MemoryBudget::Unlimited() {
+  return std::make_shared<MemoryBudget>(std::numeric_limits<int64_t>::max());
+}
+
 bool MemoryBudget::TryTake(int64_t bytes) {
+  if (whole_ != nullptr && !whole_->TryTake(bytes)) return false;
   int64_t used = used_bytes_.load(std::memory_order_relaxed);
   do {
-    if (bytes > limit_bytes_ - used) return false;
+    if (bytes > limit_bytes_ - used) {
+      if (whole_ != nullptr) whole_->Return(bytes);
+      return false;
+    }
   } while (!used_bytes_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   return true;
+}
+
+void MemoryBudget::Return(int64_t bytes) {
+  used_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (whole_ != nullptr) whole_->Return(bytes);
 }
 
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Create(int device, size_t bytes,

@@ -7,6 +7,7 @@
 #ifndef ORBSERVE_GPU_RUNTIME_MEMORY_H_
 #define ORBSERVE_GPU_RUNTIME_MEMORY_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,20 +20,31 @@
 
 namespace orbserve::gpu {
 
-// Bytes that may be held at a time. Thread-safe.
+// Bytes that may be held at a time. A part of a budget counts the bytes of one purpose and takes
+// them from the whole, too. Thread-safe.
 class MemoryBudget {
  public:
   explicit MemoryBudget(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  // A part of `whole`, with its limit.
+  static std::shared_ptr<MemoryBudget> PartOf(std::shared_ptr<MemoryBudget> whole);
+  // Counts without a limit.
+  static std::shared_ptr<MemoryBudget> Unlimited();
 
   // Takes `bytes`, or takes nothing and returns false.
   bool TryTake(int64_t bytes);
-  void Return(int64_t bytes) { used_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void Return(int64_t bytes);
 
   int64_t limit_bytes() const { return limit_bytes_; }
   int64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
+  // Bytes that can be taken.
+  int64_t left_bytes() const {
+    const int64_t left = limit_bytes_ - used_bytes();
+    return whole_ == nullptr ? left : std::min(left, whole_->left_bytes());
+  }
 
  private:
   const int64_t limit_bytes_;
+  std::shared_ptr<MemoryBudget> whole_;  // null unless this is a part
   std::atomic<int64_t> used_bytes_{0};
 };
 
@@ -54,9 +66,9 @@ class DeviceBuffer {
 
   uint8_t* data() const { return data_; }
   size_t size_bytes() const { return size_bytes_; }
-  // Makes it `bytes` large, more than it is; the content is lost, and the memory moves. What it had
-  // is never up for others meanwhile. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) as above; it is as large
-  // as before then, but empty where the device gave no such memory again.
+  // Makes it `bytes` large, more than it is; the content is lost, and the memory moves. The budget
+  // keeps the old block reserved until the new one exists. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) as
+  // above; the buffer then has its old size, or none if the device did not give that back.
   absl::Status Enlarge(size_t bytes);
   void Reset() noexcept;
 

@@ -91,6 +91,10 @@ absl::StatusOr<Graph> Graph::Capture(cudaStream_t stream,
   if (ended != cudaSuccess) (void)cudaGetLastError();
   absl::Status status = enqueued.ok() ? StatusFromCuda(ended, "cudaStreamEndCapture") : enqueued;
   if (status.ok()) {
+    status =
+        StatusFromCuda(cudaGraphGetNodes(captured, nullptr, &graph.nodes_), "cudaGraphGetNodes");
+  }
+  if (status.ok()) {
     status = StatusFromCuda(cudaGraphInstantiate(&graph.executable_, captured, 0),
                             "cudaGraphInstantiate");
   }

@@ -10,6 +10,8 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -80,15 +82,18 @@ class Graph {
   Graph& operator=(Graph&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(executable_, other.executable_);
+    std::swap(nodes_, other.nodes_);
     return *this;
   }
   bool empty() const { return executable_ == nullptr; }
+  size_t nodes() const { return nodes_; }
 
   absl::Status Launch(cudaStream_t stream) const;
 
  private:
   int device_ = 0;
   cudaGraphExec_t executable_ = nullptr;
+  size_t nodes_ = 0;
 };
 
 }  // namespace orbserve::gpu

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Request and response of a unary call on protobuf arenas. The request's lives as long as anybody
-// holds a part of it: neither is it kept until the answer is sent, nor does a frame that is being
-// decoded when its call ends lose its pixels.
+// Request and response of a unary call, each on a protobuf arena. The request's arena lives as long
+// as somebody holds a part of the request. It is freed before the answer is sent, and a frame that
+// is still being decoded when its call ends keeps its pixels.
 
 #ifndef ORBSERVE_SERVER_RPC_ARENA_MESSAGES_H_
 #define ORBSERVE_SERVER_RPC_ARENA_MESSAGES_H_
@@ -24,16 +24,16 @@ class ArenaMessages final : public grpc::MessageHolder<Request, Response> {
     this->set_response(google::protobuf::Arena::CreateMessage<Response>(&response_arena_));
   }
 
-  // A part of the request of the call with this context, keeping all of it alive.
+  // Shares a part of the request of the call with this context. The part keeps all of it alive.
   template <typename Part>
   static std::shared_ptr<const Part> Share(grpc::CallbackServerContext* context, const Part* part) {
     auto* const messages = static_cast<ArenaMessages*>(context->GetRpcAllocatorState());
     return std::shared_ptr<const Part>(messages->request_arena_, part);
   }
 
-  // The call reads its request no more.
+  // Called when the call does not read its request any more.
   void FreeRequest() override { request_arena_.reset(); }
-  // The call has ended.
+  // Called when the call has ended.
   void Release() override { delete this; }
 
   class Allocator final : public grpc::MessageAllocator<Request, Response> {

@@ -21,7 +21,7 @@ void CallGate::Enter() {
 void CallGate::Leave() {
   const std::scoped_lock lock(mutex_);
   --open_;
-  // Under the lock: whoever waits may destroy the gate as soon as it is released.
+  // Notified under the lock: the waiting thread may destroy the gate once the lock is released.
   left_.notify_all();
 }
 
@@ -103,6 +103,8 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
   code_ = sent.code();
   LogFailure(method_, sent);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  for (int i = 0; i < frames_; ++i) services_.metrics->ObserveFrame(method_, time.count());
   Finish(StatusToGrpc(sent, context_));
 }
 
@@ -123,7 +125,7 @@ void UnaryCall::Drop() {
   if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   CallGate& gate = gate_;
   delete this;
-  gate.Leave();  // last: from here on the server may go
+  gate.Leave();  // last, because the server may be destroyed from here on
 }
 
 }  // namespace orbserve

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What all calls share: the parts of the server they use, the count of open calls, and the base of
-// a unary call.
+// Parts that all calls share: the services that they use, the gate that counts them, and the base
+// of a unary call.
 
 #ifndef ORBSERVE_SERVER_RPC_CALL_H_
 #define ORBSERVE_SERVER_RPC_CALL_H_
@@ -35,14 +35,14 @@ struct StreamLimits {
   std::chrono::milliseconds open_timeout{10'000};   // for the opening message
   int max_frames_in_flight = 8;                     // of one stream: read and not yet answered
   int64_t max_bytes_in_flight = int64_t{64} << 20;  // of one stream's messages; one always fits
-  // Of answers, from the moment that their frame is read until they are sent: of one stream, and of
-  // all. The answer to one frame of each stream always fits.
+  // Bytes of the answers of one stream, and of all streams. An answer counts from the moment that
+  // its frame is read until it is sent. The answer to one frame of each stream always fits.
   int64_t max_answer_bytes = int64_t{64} << 20;
   int64_t max_answer_bytes_of_all = int64_t{1} << 30;
 };
 
 struct UnaryLimits {
-  // Of answers, from the admission of their calls until they are sent. One always fits.
+  // Bytes of all answers, from the admission of their calls until they are sent. One always fits.
   int64_t max_answer_bytes = int64_t{1} << 30;
 };
 
@@ -59,26 +59,28 @@ struct CallServices {
   UnaryLimits unary;
 };
 
-// Open calls, what the answers of the unary ones hold, and whether new ones are taken. Thread-safe.
+// Counts open calls and the bytes of unary answers, and refuses new calls once it is closed.
+// Thread-safe.
 class CallGate {
  public:
   void Enter();
   void Leave();
 
-  // From now on refusal() has this reason: kDraining, or, then or later, kDeviceLost.
+  // Makes refusal() answer `reason` from now on: kDraining or kDeviceLost. kDeviceLost may follow
+  // kDraining, not the other way round.
   void Close(ErrorReason reason);
-  // OK while new calls are taken.
+  // OK while new calls are taken, else the reason of Close().
   absl::Status refusal() const;
-  // Of a frame on a stream that is open already: while the server drains it is still taken.
+  // As refusal(), for a frame on an open stream. A server that drains still takes it.
   absl::Status frame_refusal() const;
 
-  // An answer that counted for `from` bytes counts for `to`. False, and nothing changes, where all
-  // would come to more than `max_bytes` by it; the answer of one call alone always fits.
+  // Changes the bytes of an answer from `from` to `to`. Returns false and changes nothing where the
+  // sum of all answers would then exceed `max_bytes`. The answer of a lone call always fits.
   bool ChangeAnswer(int64_t from, int64_t to, int64_t max_bytes);
 
-  // Waits until no call is open and none came for a tenth of a second; false when `timeout` passed
-  // before. gRPC cancels what reaches a server that is shutting down, so those who still come are
-  // told why until they stay away.
+  // Waits until no call is open and none came for a tenth of a second. False when `timeout` passed
+  // before. gRPC cancels calls that reach a server while it shuts down. Waiting first gives late
+  // calls a status with a reason.
   bool WaitUntilQuiet(std::chrono::milliseconds timeout);
 
  private:
@@ -91,10 +93,10 @@ class CallGate {
   int64_t entered_ = 0;
 };
 
-// Finishes exactly once, whatever happens; counts itself; deletes itself when gRPC and all holders
-// are done with it. A call's Start() runs inside the service method, where the reactor is not bound
-// yet: neither OnCancel() nor OnDone() can come before it returns, even when the call was finished
-// inside.
+// Base of a unary call. The call finishes exactly once, counts itself at the gate, and deletes
+// itself when gRPC and all holders are done with it. Its Start() runs inside the service method,
+// where the reactor is not bound yet: neither OnCancel() nor OnDone() comes before Start() returns,
+// even when the call was finished inside.
 class UnaryCall : public grpc::ServerUnaryReactor {
  public:
   UnaryCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context,
@@ -105,27 +107,31 @@ class UnaryCall : public grpc::ServerUnaryReactor {
  protected:
   ~UnaryCall() override = default;
 
-  // Counts what the answer is expected to have on the wire, until it is sent. QUEUE_FULL when those
-  // of all calls hold too much: clients do not read them, or ask for more than they can take.
+  // Reserves memory for an answer of `wire_bytes`, until it is sent. QUEUE_FULL when the answers of
+  // all calls hold too much, because clients do not read them or ask for too much at a time.
   absl::Status ExpectAnswer(int64_t wire_bytes);
-  // OK sends the response, which has `wire_bytes`, if there is room for it until it is sent. Frees
-  // the request. From here on the call may be gone, unless it is held.
+  // Ends the call. If `status` is OK, sends the response of `wire_bytes`, or fails as
+  // ExpectAnswer() does. Frees the request. The call may be deleted before this returns, unless it
+  // is held.
   void FinishWith(const absl::Status& status, size_t wire_bytes = 0);
-  // The request is not read any more, but by those who share a part of it.
+  // Counts one frame more of the request; its duration is recorded when the call finishes.
+  void CountFrame() { ++frames_; }
+  // Drops the call's own hold on its request. Parts that are shared stay alive.
   void FreeRequest();
-  // Keeps the object while a thread works in it that is not one of gRPC's reactions.
+  // Keeps the object alive until Drop(), for threads other than gRPC's reactions.
   void Hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
   void Drop();
 
   const CallServices& services_;
   CallGate& gate_;
   grpc::CallbackServerContext* const context_;
-  const SteadyTime begin_;  // the request had arrived
+  const SteadyTime begin_;  // when the request had arrived
 
  private:
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
-  int64_t answer_bytes_ = 0;   // counted
+  int64_t answer_bytes_ = 0;   // reserved at the gate
+  int frames_ = 0;             // counted by CountFrame()
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
 };
 

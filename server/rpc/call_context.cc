@@ -34,35 +34,12 @@ SteadyTime DeadlineOf(const grpc::ServerContextBase& context) {
   using std::chrono::system_clock;
   const system_clock::time_point deadline = context.deadline();
   if (deadline == system_clock::time_point::max()) return kNever;
-  // The wire carries a time left, so the detour over the wall clock cancels out unless it is set
-  // between here and gRPC's own conversion. Far deadlines would overflow the sum.
+  // The wire carries the time left. gRPC adds the wall clock and this subtracts it again, which is
+  // wrong only if the clock is set in between. Far deadlines would overflow the sum.
   const auto left = deadline - system_clock::now();
   if (left > std::chrono::hours(24 * 365)) return kNever;
   return std::chrono::steady_clock::now() +
          std::chrono::duration_cast<std::chrono::steady_clock::duration>(left);
-}
-
-void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto) {
-  const BatchTimings& stages = outcome.frame.cost.timings;
-  proto->set_queue_ns(static_cast<uint64_t>(outcome.frame.queued.count()));
-  proto->set_decode_ns(static_cast<uint64_t>(outcome.decode_time.count()));
-  proto->set_upload_ns(static_cast<uint64_t>(stages.upload_ns));
-  proto->set_compute_ns(static_cast<uint64_t>(stages.compute_ns));
-  proto->set_download_ns(static_cast<uint64_t>(stages.download_ns));
-  proto->set_total_ns(static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count()));
-}
-
-void ExecutionToProto(const ExtractOutcome& outcome, v1::Execution* proto) {
-  if (outcome.frame.batch_frames == 0) return;  // it never ran
-  proto->set_batch_size(static_cast<uint32_t>(outcome.frame.batch_frames));
-  const BatchCost& cost = outcome.frame.cost;
-  proto->set_backend(cost.backend.data(), cost.backend.size());
-  proto->set_device(cost.device.data(), cost.device.size());
-  proto->set_lane(static_cast<uint32_t>(cost.lane));
-  if (outcome.frame.energy_joules.has_value()) {
-    proto->set_energy_joules(*outcome.frame.energy_joules);
-  }
 }
 
 }  // namespace orbserve

@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "features/errors.h"
+#include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/features.h"
+#include "server/rpc/conversion/pipeline.h"
+#include "server/rpc/conversion/timings.h"
 
 namespace orbserve {
 
@@ -38,6 +41,7 @@ void ExtractCall::Start() {
   }();
   sequence_ = request_.frame().sequence();
   timestamp_ns_ = request_.frame().timestamp_ns();
+  CountFrame();
   FreeRequest();  // the intake shares it until the pixels are decoded
   ticket_ = services_.intake->Submit(
       std::move(source), [this](ExtractOutcome outcome) { OnExtracted(std::move(outcome)); });
@@ -57,7 +61,7 @@ void ExtractCall::OnExtracted(ExtractOutcome outcome) {
   ExecutionToProto(outcome, response_.mutable_execution());
   TimingsToProto(outcome, begin_, response_.mutable_timings());
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
-  services_.metrics->ObserveStage(MetricStage::kEncode, encode.count());
+  services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
   FinishWith(absl::OkStatus(), response_.ByteSizeLong());
 }
 

@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "features/errors.h"
+#include "server/rpc/conversion/frame.h"
 
 namespace orbserve {
 namespace {
 
-// Up to this size raw pixels are converted by the calling thread: at 1 GB/s a millisecond.
+// Largest raw image that the calling thread converts: a millisecond at 1 GB/s.
 constexpr int64_t kInlineBytes = int64_t{1} << 20;
 
 bool IsQuick(const EncodedImage& image) {
@@ -20,21 +21,21 @@ bool IsQuick(const EncodedImage& image) {
 
 }  // namespace
 
-// Owned by the batcher's callback: when the frame is answered early (deadline, cancellation), the
-// task and the client's message with it are gone at once, and whatever still waits in a queue for
-// it finds its weak pointer expired.
+// A frame on its way. The batcher's callback owns it: when the frame is answered early (deadline,
+// cancellation), the task and the client's message are freed at once, and queued work for it finds
+// an expired weak pointer.
 struct FrameIntake::Task {
   FrameSource source;
   Batcher::Ticket ticket = 0;
   FrameParameters parameters;
   std::shared_ptr<const GivenKeypoints> given_keypoints;
   EncodedImage image;
-  std::string pixels;  // copied for a later moment
+  std::string pixels;  // copy made by KeepPixels()
   ImageHeader header;
   std::shared_ptr<FeaturePlan> plan;
   std::atomic<int64_t> decode_ns{0};
 
-  // Copies borrowed pixels, which are about to go.
+  // Copies borrowed pixels, before Submit() returns and they become invalid.
   void KeepPixels() {
     if (image.pieces.empty()) return;
     pixels.reserve(static_cast<size_t>(image.size_bytes()));
@@ -87,7 +88,7 @@ absl::Status FrameIntake::Check(Task& task, PlanSpec& spec) {
   const ResolvedPipeline& pipeline = *task.source.pipeline;
   ORBSERVE_ASSIGN_OR_RETURN(task.parameters,
                             FrameParametersFromProto(frame.parameters(), pipeline.frame));
-  // Refused also where nothing is matched: a client that sends them means something.
+  // Checked even where nothing is matched, so that a client's mistake does not go unnoticed.
   ORBSERVE_RETURN_IF_ERROR(FrameMatchFromProto(frame.parameters(), pipeline.match).status());
   if (frame.has_keypoints()) {
     ORBSERVE_ASSIGN_OR_RETURN(task.given_keypoints,
@@ -157,9 +158,8 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
   absl::Status status = FillSlot(*task, job);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
   task->decode_ns = time.count();
-  metrics_->ObserveStage(MetricStage::kDecode, std::chrono::duration<double>(time).count());
-  // The pixels are in their slot (or of no use): the client's message can go. No one else reads it
-  // from here on.
+  metrics_->ObservePhase(FramePhase::kDecode, std::chrono::duration<double>(time).count());
+  // The pixels are in their slot or unusable, and nothing else reads the client's message.
   task->image = {};
   std::string().swap(task->pixels);
   task->source.frame.reset();

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The way of a frame from the wire into the batcher: admission, checks, plan, lease, pixels.
+// Brings a frame from the wire into the batcher: admission, checks, plan, lease, pixels.
 //
-// The frame is admitted first, so that it is counted and bounded before it costs anything. Small
-// raw images are copied into their slot by the calling thread (one copy, tens of microseconds, and
-// from where gRPC received them if the caller left them there); JPEG files and large images are
-// decoded by the worker pool, clients taking turns, so that gRPC's threads are never held up.
+// A frame is admitted first, so that it is counted and bounded before it costs anything. The
+// calling thread copies small raw images into their slot: one copy of tens of microseconds,
+// straight from gRPC's buffer if the caller left the pixels there. The worker pool decodes JPEG
+// files and large images, clients taking turns, so that gRPC's threads are never held up.
 
 #ifndef ORBSERVE_SERVER_RPC_FRAME_INTAKE_H_
 #define ORBSERVE_SERVER_RPC_FRAME_INTAKE_H_
@@ -20,7 +20,7 @@
 #include "features/backend.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/decode/image_decoder.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/pipeline.h"
 #include "server/serving/batcher.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/worker_pool.h"
@@ -33,18 +33,17 @@ struct FrameSource {
   SteadyTime deadline = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline;
   std::shared_ptr<const v1::Frame> frame;  // shares the ownership of its message
-  // The frame's pixels where they are not in `frame`, borrowed until Submit() returns.
+  // Pixels of the frame if they are not in `frame`. Borrowed until Submit() returns.
   absl::Span<const BytePiece> pixels;
-  // Of the message that the frame came with, `pixels` included, where it has more in it than the
-  // frame.
+  // Size of the enclosing message with `pixels`, if the frame is only part of it.
   size_t message_bytes = 0;
   bool keep_state = false;
-  // Not OK: why the call that the frame came with cannot be served. The frame is counted and fails
-  // with it; `pipeline` may be null.
+  // Reason why the frame's call cannot be served, if not OK. The frame is then counted and fails
+  // with it, and `pipeline` may be null.
   absl::Status refusal;
 };
 
-// What became of a frame, with the part that the batcher does not know.
+// Outcome of a frame: the batcher's, and the time of decoding.
 struct ExtractOutcome {
   FrameOutcome frame;
   std::chrono::nanoseconds decode_time{};
@@ -57,9 +56,9 @@ class FrameIntake {
   FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans, Executor* executor,
               Metrics* metrics, const ImageLimits& limits);
 
-  // `done` is called exactly once, possibly inside the call, never under a lock. The frame's
-  // message is held until its pixels are in their slot or the frame is answered, whichever is
-  // first. Returns the ticket for Batcher::Cancel(), 0 when the frame was refused.
+  // Calls `done` exactly once, possibly inside the call, never under a lock. Holds the frame's
+  // message until its pixels are in their slot or the frame is answered. Returns the ticket for
+  // Batcher::Cancel(), 0 when the frame was refused.
   Batcher::Ticket Submit(FrameSource source, ExtractDone done);
 
  private:

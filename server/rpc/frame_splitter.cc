@@ -13,17 +13,17 @@
 namespace orbserve {
 namespace {
 
-// Pixels of fewer bytes are parsed as usual, and messages with more bytes besides them.
+// Splitting gains nothing below this size of the pixels, or above this size of the rest.
 constexpr size_t kLeastPixelBytes = 4096;
 constexpr size_t kMostRestBytes = 4096;
-// So are messages in pieces that are smaller in the mean: a piece costs as much as some bytes.
+// Smallest mean size of a message's pieces: each piece has a cost of its own.
 constexpr size_t kLeastPieceBytes = 512;
 
-// Of the wire format: https://protobuf.dev/programming-guides/encoding
+// Wire format: https://protobuf.dev/programming-guides/encoding
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 constexpr int kWireTypeBits = 3;
 constexpr int kMostVarintBytes = 10;
-constexpr int kMostShortVarintBytes = 5;  // of a tag and of a length
+constexpr int kMostShortVarintBytes = 5;  // tags and lengths
 
 constexpr uint32_t LengthDelimitedTag(int field) {
   return static_cast<uint32_t>(field) << kWireTypeBits | kLengthDelimited;
@@ -31,8 +31,8 @@ constexpr uint32_t LengthDelimitedTag(int field) {
 constexpr uint32_t kFrameTag = LengthDelimitedTag(v1::StreamFramesRequest::kFrameFieldNumber);
 constexpr uint32_t kPixelsTag = LengthDelimitedTag(v1::Frame::kPixelsFieldNumber);
 
-// Goes forward through bytes that lie in pieces. A function that returns false has come to their
-// end, and the cursor is of no use any more.
+// Walks forward through bytes in pieces. A function returns false at their end; the cursor must not
+// be used after that.
 class Cursor {
  public:
   explicit Cursor(absl::Span<const BytePiece> pieces) : pieces_(pieces) {}
@@ -66,7 +66,7 @@ class Cursor {
     });
   }
 
-  // False also when it does not end within `most_bytes`.
+  // False also for a varint that is longer than `most_bytes`.
   bool ReadVarint(int most_bytes, uint64_t* value) {
     *value = 0;
     for (int i = 0; i < most_bytes; ++i) {
@@ -79,20 +79,20 @@ class Cursor {
   }
 
  private:
-  absl::Span<const BytePiece> pieces_;  // what is left
-  size_t in_piece_ = 0;                 // of the first
+  absl::Span<const BytePiece> pieces_;  // not yet walked through
+  size_t in_piece_ = 0;                 // bytes of the first piece that are behind the cursor
   size_t position_ = 0;
 };
 
-// Where a field with a length lies.
+// Position of a field with a length, in bytes of the message.
 struct Place {
   size_t length_at = 0;
   size_t begin = 0;
   size_t end = 0;
 };
 
-// Finds the field with this tag among those from `cursor` to `end`. False unless there is exactly
-// one, and everything beside it is whole and no group.
+// Finds the field with the tag `wanted` between `cursor` and `end`. False unless there is exactly
+// one, every other field is complete, and none is a group.
 bool FindOnly(Cursor cursor, size_t end, uint32_t wanted, Place* place) {
   bool found = false;
   while (cursor.position() < end) {
@@ -173,7 +173,7 @@ bool FrameSplitter::Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* mes
   }
   if (!message->ParseFromString(rest_)) return false;
   if (message->frame().payload_case() != v1::Frame::kPixels) {
-    pixels_.clear();  // a field after them took their place
+    pixels_.clear();  // a later field of the oneof replaced them
   } else if (!IsRaw(message->frame().format())) {
     std::string& joined = *message->mutable_frame()->mutable_pixels();
     for (const BytePiece piece : pixels_) {
@@ -202,7 +202,7 @@ bool FrameSplitter::Split() {
       size - (pixels.end - pixels.begin) > kMostRestBytes) {
     return false;
   }
-  // The same message but for the two lengths and the pixels.
+  // A copy of the message with empty pixels and the two lengths adjusted.
   Cursor cursor = begin;
   rest_.clear();
   cursor.AppendTo(&rest_, frame.length_at);

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Parses the messages of a stream without a copy of their pixels, which are nearly all of a frame:
-// the generated parser copies a `bytes` field into a string, and decoding would copy it once more.
+// Parses the messages of a stream without a copy of their pixels, which are nearly all of a frame.
+// The generated parser copies a `bytes` field into a string, and decoding would copy it once more.
 //
-// The bytes of the field are left where gRPC received them; the message without them is parsed by
-// the generated code, which stays the judge of everything. What is not laid out plainly (the frame
-// or its pixels more than once, groups, anything malformed) and what is not worth it (JPEG files,
-// small images, much besides the pixels, crumbs) is parsed as usual.
+// The splitter leaves the bytes of that field in gRPC's buffer. Generated code parses the rest of
+// the message and decides whether it is valid. Messages with an unusual layout (the frame or its
+// pixels more than once, groups, malformed bytes) and those that gain nothing (JPEG files, small
+// images, much besides the pixels, many tiny pieces) are parsed as usual.
 
 #ifndef ORBSERVE_SERVER_RPC_FRAME_SPLITTER_H_
 #define ORBSERVE_SERVER_RPC_FRAME_SPLITTER_H_
@@ -26,20 +26,20 @@ namespace orbserve {
 // Keeps its memory from one message to the next. Not thread-safe.
 class FrameSplitter {
  public:
-  // Parses `buffer`, which keeps its bytes; false when they are no StreamFramesRequest.
+  // Parses `buffer`, which keeps its bytes. False when they are not a StreamFramesRequest.
   bool Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* message);
 
-  // The pixels of the message parsed last where they were left in its buffer, which must be alive:
-  // `frame.pixels` is set and empty then, and the format a raw one. Else empty.
+  // Pixels of the last message if they were left in its buffer, which must be alive. `frame.pixels`
+  // is then set and empty, and the format is a raw one. Empty if the message was parsed as usual.
   absl::Span<const BytePiece> pixels() const { return pixels_; }
 
  private:
-  // Takes the message in `pieces_` apart; false when it is to be parsed as usual.
+  // Splits the message in `pieces_`. False when it must be parsed as usual.
   bool Split();
 
-  std::vector<BytePiece> pieces_;  // the message
+  std::vector<BytePiece> pieces_;  // of the whole message
   std::vector<BytePiece> pixels_;
-  std::string rest_;  // the message with pixels of no length
+  std::string rest_;  // the message with an empty `pixels` field
 };
 
 }  // namespace orbserve

@@ -8,8 +8,12 @@
 #include <utility>
 
 #include "features/errors.h"
+#include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/features.h"
+#include "server/rpc/conversion/pipeline.h"
+#include "server/rpc/conversion/timings.h"
+#include "server/rpc/reference_name.h"
 
 namespace orbserve {
 
@@ -66,7 +70,7 @@ int64_t MatchCall::ExpectedWireBytes() const {
 void MatchCall::Start() {
   deadline_ = DeadlineOf(*context_);
   const absl::Status status = ReadOptions();
-  // A frame is counted also when its call cannot be served.
+  // Frames are submitted even if the call was refused, so that they are counted.
   query_.status = status;
   train_.status = status;
   PrepareQuery();
@@ -118,6 +122,7 @@ void MatchCall::SetReference() {
 
 void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   side.is_image = true;
+  CountFrame();
   FrameSource source;
   source.client = client_;
   source.deadline = deadline_;
@@ -126,7 +131,7 @@ void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   source.keep_state = true;
   source.refusal = side.status;
   side.ticket = services_.intake->Submit(std::move(source), [this, &side](ExtractOutcome outcome) {
-    // Written before the count goes down, read after it is zero.
+    // Written before OnePrepared() lowers the count, read after the count is zero.
     side.status = outcome.frame.status;
     side.state = std::move(outcome.frame.state);
     side.outcome = std::move(outcome);
@@ -143,7 +148,7 @@ void MatchCall::OnePrepared() {
     }
   }
   matching_begin_ = std::chrono::steady_clock::now();
-  FreeRequest();  // what waits are the states, which the queue counts
+  FreeRequest();  // only the states wait, and the queue counts them
   std::vector<MatchJob> jobs;
   jobs.push_back({query_.state, train_.state, options_});
   // The answer may come before Submit() returns, and with it the end of the call.
@@ -198,8 +203,8 @@ void MatchCall::OnMatched(MatchOutcome outcome) {
 }
 
 void MatchCall::End(const absl::Status& status) {
-  // An answer that is not read for long holds nothing else.
-  const absl::Status own = status;  // which may be that of a side
+  // Both sides are freed now, as the client may take long to read the answer.
+  const absl::Status own = status;  // a copy: `status` may belong to a side
   for (Side* side : {&query_, &train_}) {
     side->state.reset();
     side->outcome = {};
@@ -207,36 +212,31 @@ void MatchCall::End(const absl::Status& status) {
   FinishWith(own, own.ok() ? response_.ByteSizeLong() : 0);
 }
 
-// Of two images the waiting is the longer one and the work is the sum.
 void MatchCall::FillTimings(const MatchOutcome& outcome) {
-  v1::FrameTimings& total = *response_.mutable_timings();
-  // Complete or absent: the extraction of both sides and the matching.
+  v1::FrameTimings& timings = *response_.mutable_timings();
+  // Energy of the matching and of every extraction; absent if one of them is unknown.
   std::optional<double> joules = outcome.energy_joules;
+  int images = 0;
   for (const Side* side : {&query_, &train_}) {
     if (!side->is_image) continue;
     v1::FrameTimings one;
     TimingsToProto(side->outcome, begin_, &one);
-    total.set_queue_ns(std::max(total.queue_ns(), one.queue_ns()));
-    total.set_decode_ns(total.decode_ns() + one.decode_ns());
-    total.set_upload_ns(total.upload_ns() + one.upload_ns());
-    total.set_compute_ns(total.compute_ns() + one.compute_ns());
-    total.set_download_ns(total.download_ns() + one.download_ns());
+    timings = ++images == 1 ? one : SumOfTimings(timings, one);
     ExecutionToProto(side->outcome, response_.mutable_execution());
     const std::optional<double>& part = side->outcome.frame.energy_joules;
     joules = joules.has_value() && part.has_value() ? std::optional<double>(*joules + *part)
                                                     : std::nullopt;
   }
   v1::Execution& execution = *response_.mutable_execution();
-  if (execution.backend().empty()) {  // features only
+  if (execution.backend().empty()) {  // no side was an image
     execution.set_backend(outcome.cost.backend.data(), outcome.cost.backend.size());
     execution.set_device(outcome.cost.device.data(), outcome.cost.device.size());
   }
   execution.clear_energy_joules();
   if (joules.has_value()) execution.set_energy_joules(*joules);
-  const std::chrono::nanoseconds match = std::chrono::steady_clock::now() - matching_begin_;
-  const std::chrono::nanoseconds all = std::chrono::steady_clock::now() - begin_;
-  total.set_match_ns(static_cast<uint64_t>(match.count()));
-  total.set_total_ns(static_cast<uint64_t>(all.count()));
+  const SteadyTime now = std::chrono::steady_clock::now();
+  AddMatchTime(now - matching_begin_, &timings);
+  timings.set_total_ns(static_cast<uint64_t>(std::chrono::nanoseconds(now - begin_).count()));
 }
 
 }  // namespace orbserve

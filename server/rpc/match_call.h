@@ -32,7 +32,7 @@ class MatchCall final : public UnaryCall {
   struct Side {
     absl::Status status;
     std::shared_ptr<const FrameState> state;
-    ExtractOutcome outcome;  // of an image
+    ExtractOutcome outcome;  // set for an image
     bool is_image = false;
     Batcher::Ticket ticket = 0;
   };
@@ -44,7 +44,7 @@ class MatchCall final : public UnaryCall {
   void SetFeatures(Side& side, const v1::FeatureSet& features);
   void SetReference();
   void ExtractSide(Side& side, const v1::Frame& frame);
-  // One of the things that matching waits for is there.
+  // Called when a side is prepared, and at the end of Start(). The last call submits the match.
   void OnePrepared();
   void OnMatched(MatchOutcome outcome);
   void End(const absl::Status& status);

@@ -7,7 +7,10 @@
 
 #include "features/errors.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/features.h"
+#include "server/rpc/conversion/pipeline.h"
+#include "server/rpc/conversion/timings.h"
+#include "server/rpc/reference_name.h"
 
 namespace orbserve {
 namespace {
@@ -50,6 +53,7 @@ void PutReferenceCall::Start() {
   FrameSource source;
   source.refusal = ReadOptions(source.pipeline);
   if (request_.has_frame()) {
+    CountFrame();
     source.client = client_;
     source.deadline = DeadlineOf(*context_);
     source.frame = PutReferenceMessages::Share(context_, &request_.frame());
@@ -71,8 +75,8 @@ void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
 void PutReferenceCall::OnExtracted(const ExtractOutcome& outcome) {
   absl::Status status = outcome.frame.status;
   if (status.ok()) {
-    // A copy of its own size: what the backend answers with may have room for many more features,
-    // lives in the backend's pool, and is not to be kept from it.
+    // The store gets a copy of the exact size. The backend's own object belongs to its pool and may
+    // have room for many more features.
     status = Put(std::make_shared<const Features>(*outcome.frame.features));
   }
   if (status.ok()) {
@@ -115,8 +119,9 @@ void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
     for (const auto& reference : services_.references->List(client)) {
       ReferenceToProto(*reference, response->add_references());
     }
-    response->set_used_bytes(services_.references->used_bytes());
-    response->set_capacity_bytes(services_.references->capacity_bytes());
+    const ReferenceStoreUse use = services_.references->use();
+    response->set_used_bytes(static_cast<uint64_t>(use.bytes));
+    response->set_capacity_bytes(static_cast<uint64_t>(use.max_bytes));
     return absl::OkStatus();
   }();
   FinishWith(status, response->ByteSizeLong());

@@ -15,7 +15,7 @@ namespace orbserve {
 
 using PutReferenceMessages = ArenaMessages<v1::PutReferenceRequest, v1::PutReferenceResponse>;
 
-// Stores features, or those of an image, under a name.
+// Stores features, sent as such or extracted from an image, under a name.
 class PutReferenceCall final : public UnaryCall {
  public:
   PutReferenceCall(const CallServices& services, CallGate& gate,
@@ -28,7 +28,7 @@ class PutReferenceCall final : public UnaryCall {
  private:
   absl::Status ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline);
   void OnExtracted(const ExtractOutcome& outcome);
-  // Stores them and fills in what became of it.
+  // Stores the features and fills in the response.
   absl::Status Put(std::shared_ptr<const Features> features);
 
   const v1::PutReferenceRequest& request_;

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "server/rpc/health_descriptor.h"
+
 namespace orbserve {
 namespace {
 
@@ -20,6 +22,7 @@ class GetServerInfoCall final : public UnaryCall {
 
 FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfoResponse info)
     : services_(services), info_(std::move(info)) {
+  AddHealthDescriptor();
   SetMessageAllocatorFor_Extract(&extract_messages_);
   SetMessageAllocatorFor_Match(&match_messages_);
   SetMessageAllocatorFor_PutReference(&put_reference_messages_);

@@ -15,8 +15,9 @@
 
 namespace orbserve {
 
-// The methods as reactors. StreamFrames gets the bytes of its messages, so that one that cannot be
-// parsed is told from the end of the stream, and an answer that waits is held once.
+// Base class with all methods as reactors. StreamFrames reads and writes bytes instead of messages:
+// a message that cannot be parsed then differs from the end of the stream, and a waiting answer is
+// held in one form only.
 using FeaturesMethods = v1::Features::WithCallbackMethod_Extract<
     v1::Features::WithCallbackMethod_Match<v1::Features::WithCallbackMethod_PutReference<
         v1::Features::WithCallbackMethod_DeleteReference<
@@ -24,10 +25,11 @@ using FeaturesMethods = v1::Features::WithCallbackMethod_Extract<
                 v1::Features::WithCallbackMethod_GetServerInfo<
                     v1::Features::WithRawCallbackMethod_StreamFrames<v1::Features::Service>>>>>>>;
 
-// The service of the wire contract: makes the call's object and lets it run.
+// The service of the wire contract. Each method makes the object of its call and starts it.
 class FeaturesService final : public FeaturesMethods {
  public:
-  // `info` is what GetServerInfo answers; what `services` points to must outlive the gRPC server.
+  // `info`: answer of GetServerInfo. The parts that `services` points to must outlive the gRPC
+  // server.
   FeaturesService(const CallServices& services, v1::GetServerInfoResponse info);
 
   grpc::ServerUnaryReactor* Extract(grpc::CallbackServerContext* context,
@@ -51,8 +53,8 @@ class FeaturesService final : public FeaturesMethods {
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* StreamFrames(
       grpc::CallbackServerContext* context) override;
 
-  // Refuses new calls and tells open streams. `reason`: kDraining, when frames on them are still
-  // taken, or kDeviceLost.
+  // Refuses new calls and tells open streams. `reason`: kDraining (open streams may still send
+  // frames) or kDeviceLost.
   void Close(ErrorReason reason);
   // Ends the streams, each when its frames in flight are answered.
   void StopStreams() { streams_.StopAll(); }

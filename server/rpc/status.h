@@ -14,12 +14,13 @@
 namespace orbserve {
 
 // Fills the wire's table entry for `status`: code, reason, text and advice to retry. Texts are cut
-// to 1 KiB, unprintable bytes become '?', and errors of our own (INTERNAL) say no more than that,
-// because their texts may name files; they belong into the log.
+// to 1 KiB, and unprintable bytes become '?'. The text of an INTERNAL error is replaced by a fixed
+// one, because it may name files; it belongs into the log.
 void StatusToProto(const absl::Status& status, v1::Status* proto);
 
-// The status of a call, with the wire's message as its details. Adds `grpc-retry-pushback-ms` to
-// the trailing metadata where a new try makes sense; `context` may be null.
+// The status of a call. Its details are a serialised v1::CallStatus with the table entry. Adds
+// `grpc-retry-pushback-ms` to the trailing metadata where a new try makes sense; `context` may be
+// null.
 grpc::Status StatusToGrpc(const absl::Status& status, grpc::ServerContextBase* context);
 
 }  // namespace orbserve

@@ -10,14 +10,18 @@
 #include "features/errors.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"  // how gRPC turns messages into bytes
 #include "server/log.h"
+#include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
+#include "server/rpc/conversion/features.h"
+#include "server/rpc/conversion/timings.h"
+#include "server/rpc/reference_name.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {
 namespace {
 
 constexpr int kMaxReferencesPerStream = 16;
-// A stream keeps the memory of an answer of this size for its next one.
+// Largest answer whose memory a stream keeps for the next one.
 constexpr size_t kMostKeptBytes = 256 << 10;
 
 absl::Status BadRequest(absl::string_view message) {
@@ -27,7 +31,7 @@ absl::Status BadRequest(absl::string_view message) {
 grpc::ByteBuffer Serialize(const v1::StreamFramesResponse& message) {
   grpc::ByteBuffer buffer;
   bool own = false;
-  // Fails only where a message is larger than protobuf allows; then it is empty.
+  // Fails only for messages larger than protobuf allows. The buffer is then empty.
   const grpc::Status status =
       grpc::SerializationTraits<v1::StreamFramesResponse>::Serialize(message, &buffer, &own);
   return status.ok() ? buffer : grpc::ByteBuffer();
@@ -129,7 +133,7 @@ void StreamCall::OnReadDone(bool ok) {
   auto message = std::make_shared<Request>();
   absl::Status status;
   if (!splitter_.Parse(request_, message.get())) {
-    // The stream ends with it: what comes after may have lost its order.
+    // The stream ends here, because the place of later messages in it is unknown.
     status = BadRequest("a message of the stream is not a StreamFramesRequest");
   } else if (!opened) {
     status = message->has_open() ? Open(message->open())
@@ -143,9 +147,9 @@ void StreamCall::OnReadDone(bool ok) {
   request_.Clear();
 
   absl::MutexLock lock(&mutex_);
-  // Not before: a next read that ends on another thread would overtake this frame.
+  // Only now: a next read that ends on another thread would otherwise overtake this frame.
   reading_ = false;
-  if (!status.ok()) {  // what was taken before is answered, then the stream ends with the status
+  if (!status.ok()) {  // earlier frames are answered, then the stream ends with the status
     end_status_ = status;
     read_ended_ = true;
   }
@@ -209,7 +213,7 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   absl::MutexLock lock(&mutex_);
   opened_ = true;
   next_answer_bytes_ = MostAnswerBytes(pipeline_->options.select.capacity, pipeline_->match);
-  // In front of a GoingAway that came before it.
+  // `opened` goes in front of a GoingAway that is already queued.
   outgoing_.insert(outgoing_.begin() + (writing_ ? 1 : 0), Outgoing{Serialize(response)});
   return absl::OkStatus();
 }
@@ -250,7 +254,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
     if (!finished_) CountAnswer(next_answer_bytes_, &entry.answer_bytes);
     frames_.emplace(index, std::move(entry));
   }
-  message.reset();  // the frame's own hold ends when its pixels are decoded
+  message.reset();  // `source.frame` holds the message until its pixels are decoded
   const Batcher::Ticket ticket = services_.intake->Submit(
       std::move(source), [self = shared_from_this(), index](ExtractOutcome outcome) {
         self->OnExtracted(index, std::move(outcome));
@@ -274,7 +278,7 @@ void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
       const Features* const features = outcome.frame.features.get();
       const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
       if (!finished_) CountAnswer(MostAnswerBytes(count, frame.match), &frame.answer_bytes);
-      Step();  // the next frame may fit now
+      Step();  // the reservation shrank, so that the next frame may fit
     }
   }
   session_->FrameDone(index, std::move(outcome.frame));
@@ -318,11 +322,12 @@ void StreamCall::OnResult(StreamResult result) {
   frame.outcome.frame = std::move(result.outcome);
   ExecutionToProto(frame.outcome, proto.mutable_execution());
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
-  proto.mutable_timings()->set_match_ns(static_cast<uint64_t>(result.match_time.count()));
+  AddMatchTime(result.match_time, proto.mutable_timings());
   Outgoing outgoing{Serialize(response_), frame.bytes, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
-  services_.metrics->ObserveStage(MetricStage::kEncode, encode.count());
+  services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
+  ObserveFrame(frame);
 
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
@@ -431,6 +436,16 @@ void StreamCall::FinishNow(const absl::Status& status) {
   Finish(StatusToGrpc(status, context_));
 }
 
+void StreamCall::ObserveFrame(const Frame& frame) {
+  const std::chrono::duration<double> time = services_.clock->Now() - frame.arrival;
+  services_.metrics->ObserveFrame("StreamFrames", time.count());
+}
+
+void StreamCall::ForgetFrames() {
+  for (const auto& [index, frame] : frames_) ObserveFrame(frame);
+  frames_.clear();
+}
+
 void StreamCall::OnCancel() {
   std::vector<Batcher::Ticket> tickets;
   std::shared_ptr<StreamSession> session;
@@ -438,7 +453,7 @@ void StreamCall::OnCancel() {
     absl::MutexLock lock(&mutex_);
     if (!finished_) FinishNow(MakeError(ErrorReason::kCancelled, "the client went away"));
     for (const auto& [index, frame] : frames_) tickets.push_back(frame.ticket);
-    frames_.clear();
+    ForgetFrames();
     if (opened_) session = session_;
   }
   if (session != nullptr) session->Close();
@@ -452,9 +467,9 @@ void StreamCall::OnDone() {
   {
     absl::MutexLock lock(&mutex_);
     code = code_;
-    // Frames that are still with the backend may hold the call for a moment longer.
+    // Freed here, because frames that the backend still computes hold the call a little longer.
     outgoing_.clear();
-    frames_.clear();
+    ForgetFrames();
     registry_.AddAnswerBytes(-answer_bytes_);
     services_.metrics->AddStreamAnswerBytes(-answer_bytes_);
     answer_bytes_ = 0;

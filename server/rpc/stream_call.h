@@ -1,26 +1,26 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One robot's stream. The call reads and writes messages; the order of the results and their
-// matches are the session's.
+// Stream of one robot. The call reads and writes messages; the session orders the results and makes
+// their matches.
 //
 // Backpressure: a message is read only while fewer than `max_frames_in_flight` frames of the stream
-// are in flight, from read to written, and their messages hold less than `max_bytes_in_flight`. A
-// robot that sends faster than it is answered, or reads its answers slowly, is held back by HTTP/2
-// flow control; what the stream holds in memory is bounded.
+// are in flight, from read to written, and their messages hold less than `max_bytes_in_flight`.
+// HTTP/2 flow control holds back a robot that sends faster than it is answered or reads its answers
+// slowly.
 //
-// So are the answers, which may be larger than their frames: what a frame's answer may come to is
-// counted from the moment that the frame is read, what it has come to until it is sent. While this
-// is more than `max_answer_bytes`, or that of all streams more than `max_answer_bytes_of_all`, a
-// stream has one frame in flight at most. It is not stopped altogether, or those who read nothing
-// would stop those who do.
+// Answers may be larger than their frames, so their memory is bounded, too. A frame reserves its
+// largest possible answer when it is read. The reservation shrinks to the real size when the answer
+// exists and ends when it is sent. While the reservations of a stream exceed `max_answer_bytes`, or
+// those of all streams `max_answer_bytes_of_all`, a stream has at most one frame in flight. It is
+// not stopped altogether: robots that read nothing would otherwise stop those that do.
 //
-// A stream that sends nothing keeps its place from others only for a while: one that has no opening
-// message within `open_timeout` ends with DEADLINE_EXCEEDED.
+// A stream without an opening message ends with DEADLINE_EXCEEDED after `open_timeout`, because it
+// takes one of `max_streams` places.
 //
-// Threads: reactions come from gRPC, one read and one write at a time; results from whichever
-// thread completed them. `mutex_` is held while an operation of gRPC is started, so that none is
-// started after Finish(): gRPC never runs a reaction inside such a call (they go to its executor).
+// Threads: gRPC runs the reactions, one read and one write at a time. Results come from the threads
+// that completed them. `mutex_` is held while an operation of gRPC is started, so that none starts
+// after Finish(). gRPC never runs a reaction inside such a call: reactions go to its executor.
 
 #ifndef ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 #define ORBSERVE_SERVER_RPC_STREAM_CALL_H_
@@ -41,7 +41,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
-#include "server/rpc/conversion.h"
+#include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/frame_splitter.h"
 #include "server/serving/stream_session.h"
 
@@ -61,7 +61,7 @@ class StreamRegistry {
   // Ends every stream when its frames in flight are answered.
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Bytes of answers that the streams owe or have not sent yet.
+  // Bytes that all streams have reserved for answers.
   int64_t answer_bytes() const { return answer_bytes_.load(std::memory_order_relaxed); }
   void AddAnswerBytes(int64_t change) {
     answer_bytes_.fetch_add(change, std::memory_order_relaxed);
@@ -79,7 +79,7 @@ class StreamRegistry {
 class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                          public std::enable_shared_from_this<StreamCall> {
  public:
-  // The reactor to return to gRPC; it keeps itself until gRPC is done with it.
+  // Makes the reactor to return to gRPC. It holds itself until gRPC is done with it.
   static StreamCall* Start(const CallServices& services, CallGate& gate, StreamRegistry& registry,
                            grpc::CallbackServerContext* context);
 
@@ -91,7 +91,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void OnCancel() override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDone() override;
 
-  // Both after the gate was closed, whose refusal they pass on.
+  // Send the gate's refusal to the client. Called after the gate was closed.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -105,15 +105,15 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     int64_t timestamp_ns = 0;
     int64_t bytes = 0;
     MatchOptions match;
-    int64_t answer_bytes = 0;  // at most
+    int64_t answer_bytes = 0;  // reserved
     SteadyTime arrival;
     Batcher::Ticket ticket = 0;
-    ExtractOutcome outcome;  // its times; the features go through the session
+    ExtractOutcome outcome;  // times only; the features go through the session
   };
   struct Outgoing {
     grpc::ByteBuffer message;
     int64_t frame_bytes = -1;  // -1 = not the result of a frame
-    int64_t answer_bytes = 0;  // 0 = alike
+    int64_t answer_bytes = 0;  // reserved; 0 = not the result of a frame
   };
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -121,17 +121,21 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void TakeFrame(std::shared_ptr<Request> message) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The time for the opening message has passed.
+  // Records the time from the frame's arrival until now.
+  void ObserveFrame(const Frame& frame);
+  // Records and drops the frames of a call that is over, whose results nobody reads.
+  void ForgetFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the stream if it has no opening message yet.
   void OnOpenTimeout() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The most bytes that the answer with this many features, or what it waits for, can have.
+  // Most bytes that an answer with this many features can hold, also while it waits for matches.
   int64_t MostAnswerBytes(int64_t features, const MatchOptions& match) const;
-  // A frame or a message that counted for `*counted` bytes counts for `bytes` from now on. Not once
-  // the call is finished: OnDone() takes back whatever is counted then.
+  // Changes a reservation from `*counted` to `bytes`. Must not be called once the call is finished,
+  // as OnDone() ends all reservations.
   void CountAnswer(int64_t bytes, int64_t* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NextAnswerFits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Each starts what the state allows.
+  // Each starts the operations that the state allows.
   void Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MayRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MayWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -143,7 +147,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   StreamRegistry& registry_;
   grpc::CallbackServerContext* const context_;
   const SteadyTime begin_;
-  std::shared_ptr<StreamCall> self_;  // gRPC's hold
+  std::shared_ptr<StreamCall> self_;  // held for gRPC until OnDone()
   uint64_t id_ = 0;                   // 0 = refused
 
   // Written by the opening message, read by the reactions after it.
@@ -153,10 +157,10 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   uint32_t deadline_ms_ = 0;
   SteadyTime call_deadline_ = kNever;
   bool omit_features_ = false;
-  int64_t match_targets_ = 0;  // of each frame, at most
-  grpc::ByteBuffer request_;   // being read or taken
-  FrameSplitter splitter_;     // of request_
-  Response response_;          // by OnResult(), which has one call at a time
+  int64_t match_targets_ = 0;  // most targets that a frame is matched against
+  grpc::ByteBuffer request_;   // message that is being read or taken
+  FrameSplitter splitter_;     // parses request_
+  Response response_;          // used by OnResult(), which has one call at a time
 
   absl::Mutex mutex_;
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;
@@ -170,8 +174,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   absl::flat_hash_map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);  // by session index
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // of frames_ and outgoing_
-  int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // if the next frame is as the last one
+  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // reserved by frames_ and outgoing_
+  int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
   std::unique_ptr<Alarm> open_alarm_;                      // null when the stream was refused
 };

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Time as the serving layer sees it. Everything that waits for a moment does so through an Alarm,
-// so that tests own the clock and need no sleeps.
+// Time as the serving layer sees it. All waiting for a moment goes through an Alarm, so tests own
+// the clock and need no sleeps.
 
 #ifndef ORBSERVE_SERVER_SERVING_CLOCK_H_
 #define ORBSERVE_SERVER_SERVING_CLOCK_H_
@@ -19,11 +19,11 @@
 
 namespace orbserve {
 
-// "Never", for deadlines and alarms.
+// Stands for "never" in deadlines and alarms.
 inline constexpr SteadyTime kNever = SteadyTime::max();
 
-// Calls its callback once each time the moment it was set to has come. Thread-safe. The destructor
-// returns when no callback runs any more, unless it is called from the callback itself.
+// Calls its callback once each time its moment has come. Thread-safe. The destructor returns when
+// no callback runs any more, unless it is called from the callback itself.
 class Alarm {
  public:
   virtual ~Alarm() = default;

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Notices that a backend does not answer, from the outside: a driver that hangs may block the
-// backend's own threads, so it is not trusted to notice.
+// Notices from the outside that a backend does not answer. The backend cannot be trusted to notice,
+// because a driver that hangs may block the backend's own threads.
 //
-// A backend is silent when it holds work and has answered nothing at all for `silence`.
+// A backend is silent when it holds work and has given no answer for `silence`.
 //
-// Before that, it stalls: it holds work and has answered nothing for four times as long as was
-// usual lately, and for `stall` at least. A driver takes its time to report a fault (hundreds of
-// milliseconds were seen), and a hang counts as a loss only after `silence`; meanwhile new work
-// should go elsewhere. A stall ends with the next answer. While a plan is made, which may hold up
-// everything else, and before the first few answers nothing counts as a stall. Progress that the
-// backend tells of counts as an answer: a match may take longer than all of this.
+// Before that, it stalls: it holds work and has given no answer for four times the time that was
+// usual lately, and for `stall` at least. A driver may take hundreds of milliseconds to report a
+// fault, and a hang counts as a loss only after `silence`; meanwhile new work should go elsewhere.
+// A stall ends with the next answer. Nothing counts as a stall while a plan is made, which may
+// delay all other work, nor before the first few answers. Progress that the backend reports counts
+// as an answer, because a match may take longer than all of these times.
 
 #ifndef ORBSERVE_SERVER_SERVING_DEVICE_WATCH_H_
 #define ORBSERVE_SERVER_SERVING_DEVICE_WATCH_H_
@@ -30,12 +30,13 @@ namespace orbserve {
 struct DeviceWatchOptions {
   std::chrono::milliseconds stall{60};
   std::chrono::milliseconds silence{10'500};
-  // The beginning, true, and the end of each stall, in order; under the watch's lock, so it must
-  // not call the watch. From any thread; neither callback may block.
+  // Called with true at the beginning of a stall and with false at its end, in order, from any
+  // thread. Called under the watch's lock, so it must not call the watch. Neither callback may
+  // block.
   absl::AnyInvocable<void(bool)> on_stall;
-  // From the clock's thread. May be called again for as long as the silence lasts, until Stop().
+  // Called from the clock's thread, and again while the silence lasts, until Stop().
   absl::AnyInvocable<void()> on_silence;
-  // FeatureBackend::progress(); may be empty. Under the watch's lock.
+  // Returns FeatureBackend::progress(); may be empty. Called under the watch's lock.
   absl::AnyInvocable<uint64_t()> progress;
 };
 
@@ -47,13 +48,15 @@ class DeviceWatch {
   DeviceWatch(const DeviceWatch&) = delete;
   DeviceWatch& operator=(const DeviceWatch&) = delete;
 
-  // Around the backend's work: a batch from its submission to its answer, a plan while it is made.
+  // The caller reports the backend's work: a batch from its submission to its answer, and a plan
+  // while it is made.
   void BatchBegins();
   void BatchEnds();
   void PlanBegins();
   void PlanEnds();
 
-  // Nothing is told after this, but for calls that have begun. What begins and ends is ignored.
+  // No callback is called after this, except calls that have begun. Work that is reported later is
+  // ignored.
   void Stop();
   // Stop(), and waits for calls that have begun; the clock is not used any more. Not to be called
   // from a callback.

@@ -16,8 +16,8 @@
 
 namespace orbserve {
 
-// Held by every callback of the primary, so that those of one that was leaked find it, and nothing
-// to do in it, whenever they come.
+// The state behind a FailoverBackend. Every callback of the primary holds it: a leaked primary may
+// call back after the backend is destroyed, and then finds nothing left to do.
 class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
  public:
   Core(std::unique_ptr<FeatureBackend> primary, std::unique_ptr<FeatureBackend> fallback,
@@ -37,19 +37,21 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
             clock->MakeAlarm([this] { Post([](Core& core) { core.rescue_.GiveUp(); }); })) {
     const std::vector<DeviceDescription> devices = primary_->devices();
     if (devices.size() == 1) only_device_ = devices.front().device;
+    primary_memory_ = primary_->memory();
   }
 
-  // Waits for what is open.
+  // Waits for the open batches.
   void Close() {
     rescue_.WaitUntilEmpty();
-    watch_.Close();  // before the primary goes, which it asks for its progress
+    watch_.Close();  // first, because it asks the primary for its progress
     if (lost()) {
-      KeepForEver(std::shared_ptr<FeatureBackend>(primary_));
+      KeepUntilExit(std::shared_ptr<FeatureBackend>(primary_));
     } else {
       delete primary_;
     }
     end_of_rescue_.reset();
-    std::unique_ptr<Executor> executor;  // runs what is left, after the lock
+    std::unique_ptr<Executor>
+        executor;  // its destructor runs the tasks that are left, after the lock
     {
       absl::MutexLock lock(&executor_mutex_);
       executor = std::move(executor_);
@@ -60,6 +62,22 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
 
   bool lost() const { return lost_->load(std::memory_order_acquire); }
   const FeatureBackend& primary() const { return *primary_; }
+
+  std::vector<MemoryUse> Memory() ABSL_LOCKS_EXCLUDED(memory_mutex_) {
+    std::vector<MemoryUse> memory;
+    if (!lost()) memory = primary_->memory();
+    {
+      absl::MutexLock lock(&memory_mutex_);
+      if (memory.empty()) {
+        memory = primary_memory_;
+      } else {
+        primary_memory_ = memory;
+      }
+    }
+    const std::vector<MemoryUse> fallback = fallback_->memory();
+    memory.insert(memory.end(), fallback.begin(), fallback.end());
+    return memory;
+  }
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) {
     if (!lost()) {
@@ -84,33 +102,21 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
     return fallback_->LeaseInput(width_px, height_px, with_mask);
   }
 
-  void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs, FrameBatchDone done) {
-    const auto own = std::dynamic_pointer_cast<RescuablePlan>(std::move(plan));
-    const uint64_t id = rescue_.AddFrames(own, jobs, std::move(done));
-    // Looked at when the batch is open: a loss from now on finds it.
+  // `Kind`: FrameRescue and so on.
+  template <typename Kind>
+  void Submit(typename Kind::Common common, std::vector<typename Kind::Job> jobs,
+              typename Kind::Done done) {
+    const uint64_t id = rescue_.Add<Kind>(common, jobs, std::move(done));
+    // Read when the batch is open: a loss from now on finds the batch.
     if (lost()) {
-      Post([id](Core& core) { core.rescue_.RescueFrames(id); });
+      Post([id](Core& core) { core.rescue_.RescueBatch<Kind>(id); });
       return;
     }
     watch_.BatchBegins();
-    // A plan of the fallback alone exists only after the loss.
-    primary_->Submit(own == nullptr ? nullptr : own->primary(), std::move(jobs),
-                     [self = shared_from_this(), id](FrameBatchAnswer answer) {
-                       self->OnFrames(id, std::move(answer));
-                     });
-  }
-
-  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
-    const uint64_t id = rescue_.AddMatches(jobs, std::move(done));
-    if (lost()) {
-      Post([id](Core& core) { core.rescue_.RescueMatches(id); });
-      return;
-    }
-    watch_.BatchBegins();
-    primary_->SubmitMatches(std::move(jobs),
-                            [self = shared_from_this(), id](MatchBatchAnswer answer) {
-                              self->OnMatches(id, std::move(answer));
-                            });
+    Kind::SubmitToPrimary(*primary_, common, std::move(jobs),
+                          [self = shared_from_this(), id](typename Kind::Answer answer) {
+                            self->OnAnswer<Kind>(id, std::move(answer));
+                          });
   }
 
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
@@ -118,14 +124,15 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
     return (lost() ? *fallback_ : *primary_).ImportState(std::move(features));
   }
 
-  // After a loss states of both backends are about.
+  // After a loss there are states of both backends.
   absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) {
     auto features = primary_->ExportState(state);
     return features.ok() || !lost() ? features : fallback_->ExportState(state);
   }
 
  private:
-  // A leaked primary may still report a loss when all is closed: then there is nothing left to do.
+  // Runs `task` on the executor. Does nothing after Close(): a leaked primary may still report a
+  // loss then.
   void Post(absl::AnyInvocable<void(Core&) &&> task) ABSL_LOCKS_EXCLUDED(executor_mutex_) {
     absl::MutexLock lock(&executor_mutex_);
     if (executor_ == nullptr) return;
@@ -146,22 +153,14 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
                                         options_.silence.count(), " ms")));
   }
 
-  void OnFrames(uint64_t id, FrameBatchAnswer answer) {
+  template <typename Kind>
+  void OnAnswer(uint64_t id, typename Kind::Answer answer) {
     watch_.BatchEnds();
     const absl::string_view device = answer.cost.device;
-    const absl::Status loss = rescue_.FramesDone(id, std::move(answer));
+    const absl::Status loss = rescue_.Done<Kind>(id, std::move(answer));
     if (loss.ok()) return;
     NoteLoss(device, loss);
-    Post([id](Core& core) { core.rescue_.RescueFrames(id); });
-  }
-
-  void OnMatches(uint64_t id, MatchBatchAnswer answer) {
-    watch_.BatchEnds();
-    const absl::string_view device = answer.cost.device;
-    const absl::Status loss = rescue_.MatchesDone(id, std::move(answer));
-    if (loss.ok()) return;
-    NoteLoss(device, loss);
-    Post([id](Core& core) { core.rescue_.RescueMatches(id); });
+    Post([id](Core& core) { core.rescue_.RescueBatch<Kind>(id); });
   }
 
   void NoteLoss(absl::string_view device, const absl::Status& status) {
@@ -183,6 +182,8 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   absl::Mutex executor_mutex_;
   std::unique_ptr<Executor> executor_ ABSL_GUARDED_BY(executor_mutex_);
   std::string only_device_;  // of the primary; empty when there are several
+  absl::Mutex memory_mutex_;
+  std::vector<MemoryUse> primary_memory_ ABSL_GUARDED_BY(memory_mutex_);  // as last read
   // Shared with the plans, which may outlive the backend.
   const std::shared_ptr<std::atomic<bool>> lost_ = std::make_shared<std::atomic<bool>>(false);
   Rescue rescue_;
@@ -208,6 +209,8 @@ BackendState FailoverBackend::state() const {
   return core_->lost() ? BackendState::kLost : core_->primary().state();
 }
 
+std::vector<MemoryUse> FailoverBackend::memory() const { return core_->Memory(); }
+
 absl::StatusOr<std::shared_ptr<FeaturePlan>> FailoverBackend::MakePlan(const PlanSpec& spec) {
   return core_->MakePlan(spec);
 }
@@ -219,11 +222,12 @@ absl::StatusOr<std::shared_ptr<InputSlot>> FailoverBackend::LeaseInput(int width
 
 void FailoverBackend::Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
                              FrameBatchDone done) {
-  core_->Submit(std::move(plan), std::move(jobs), std::move(done));
+  core_->Submit<FrameRescue>(std::dynamic_pointer_cast<RescuablePlan>(std::move(plan)),
+                             std::move(jobs), std::move(done));
 }
 
 void FailoverBackend::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
-  core_->SubmitMatches(std::move(jobs), std::move(done));
+  core_->Submit<MatchRescue>({}, std::move(jobs), std::move(done));
 }
 
 absl::StatusOr<std::shared_ptr<const FrameState>> FailoverBackend::ImportState(

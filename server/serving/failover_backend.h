@@ -1,23 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A backend that loses no frame when its device is lost.
+// A backend that loses no work when its device is lost.
 //
-// While all is well everything goes straight to the primary. The primary is lost when it says so
-// (an answer with DEVICE_LOST), or when it is silent (device_watch.h). Once lost, always lost.
-// Before that it may stall, which is told and changes nothing else.
+// While the device answers, all work goes straight to the primary. The primary is lost when it says
+// so (an answer with DEVICE_LOST), or when it is silent (device_watch.h). A lost primary stays
+// lost. Before that it may stall, which is reported and changes nothing else.
 //
-// From then on:
+// After the loss:
 //  - `on_lost` is called, once, before anything else happens;
-//  - what the primary has not answered, and what is submitted later, is computed by the fallback
-//    (rescue.h). What the primary answers too late is dropped;
-//  - `rescue_time` after the loss everything that is still open, and whatever comes later, is
-//    answered DEVICE_LOST: the process is about to end, and clients should know why;
-//  - nothing of the primary is called or freed any more but ExportState(): either may block for
-//    ever. It is leaked.
+//  - the fallback computes all batches that the primary has not answered and all later ones
+//    (rescue.h). Late answers of the primary are dropped;
+//  - `rescue_time` after the loss all open batches and all later ones are answered DEVICE_LOST: the
+//    process is about to end, and clients should know why;
+//  - the primary is leaked. Of its functions only ExportState() and the constant ones (name(),
+//    devices()) are called, because any other call, and freeing it, may never return.
 //
-// The fallback is made with the primary, as there may be no memory for it when it is needed; its
-// plans are made when the first frame of a plan needs rescue.
+// The fallback is made with the primary, because there may be no memory for it when it is needed.
+// Its plans are made when the first frame of a plan needs rescue.
 
 #ifndef ORBSERVE_SERVER_SERVING_FAILOVER_BACKEND_H_
 #define ORBSERVE_SERVER_SERVING_FAILOVER_BACKEND_H_
@@ -46,16 +46,17 @@ struct FailoverOptions {
   std::chrono::milliseconds stall{60};  // this and the next as in DeviceWatchOptions
   std::chrono::milliseconds silence{10'500};
   std::chrono::milliseconds rescue_time{1'000};
-  // Both from the thread of the executor, one after the other; must not block. `on_stall` is told
-  // the beginning, true, and the end of each stall, unless it ends in a loss.
+  // The executor's thread calls both, one after the other. They must not block. `on_stall` is
+  // called with true at the beginning of a stall and with false at its end, unless it ends in a
+  // loss.
   std::function<void(bool)> on_stall;
   std::function<void(const DeviceLoss&)> on_lost;
 };
 
 class FailoverBackend final : public FeatureBackend {
  public:
-  // `clock` must outlive the backend. `executor` has one thread, and works only when something is
-  // wrong.
+  // `clock` must outlive the backend. `executor` has one thread, which works only when the device
+  // stalls or is lost.
   FailoverBackend(std::unique_ptr<FeatureBackend> primary, std::unique_ptr<FeatureBackend> fallback,
                   Clock* clock, std::unique_ptr<Executor> executor, FailoverOptions options);
   ~FailoverBackend() override;
@@ -64,6 +65,9 @@ class FailoverBackend final : public FeatureBackend {
   absl::string_view name() const override;
   std::vector<DeviceDescription> devices() const override;
   BackendState state() const override;
+  // The entries of the primary, then those of the fallback. After a loss the entries of the primary
+  // stay as they were last read: its memory is leaked, not freed.
+  std::vector<MemoryUse> memory() const override;
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override;
   absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,

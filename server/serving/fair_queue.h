@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A queue that is first in, first out for each client and takes turns between clients, so that
-// whoever waits longest behind N clients waits for N items, however many items one of them has.
+// A queue that is first in, first out for each client and takes turns between clients. The oldest
+// item of a client behind N other clients waits for N items, however many items one of them has.
 
 #ifndef ORBSERVE_SERVER_SERVING_FAIR_QUEUE_H_
 #define ORBSERVE_SERVER_SERVING_FAIR_QUEUE_H_
@@ -52,7 +52,7 @@ class FairQueue {
   // The client whose turn it is. The queue must not be empty.
   const std::string& front_client() const { return rotation_.front().name; }
 
-  // What Pop() would take. The queue must not be empty.
+  // The item that Pop() would take. The queue must not be empty.
   const T& front() const { return rotation_.front().items.front(); }
 
   // Takes the oldest item of the client whose turn it is; its next turn comes after all others. The

@@ -1,173 +1,159 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The way of matching work to the backend. Two sets of 100,000 descriptors keep a processor busy
-// for seconds, so matching waits in a fair queue as frames do: clients take turns for the next
-// place with the backend, and both the whole queue and each client's part of it are bounded.
+// Brings match requests to the backend. Two sets of 100,000 descriptors keep a processor busy for
+// seconds, so matching waits in a fair queue, as frames do. Tickets, bounds, deadlines,
+// cancellation, draining and accounting are those of every queue of work (work_queue.h). This page
+// is about what only matching has.
 //
-// Small requests go to the backend in batches, since a device takes nearly as long for one of them
-// as for many. At most `max_in_flight` batches are with the backend: as long as there are fewer, a
-// request goes at once and alone; what comes meanwhile goes together at the end of a batch, clients
-// taking turns request by request.
+// Small requests go to the backend in batches, because a device takes nearly as long for one of
+// them as for many. The backend never has more than `max_in_flight` of these batches. While it has
+// fewer, a request goes at once and alone. Requests that come meanwhile go together at the end of a
+// batch; clients take turns request by request.
 //
-// Large requests have a queue and places of their own, so that they hold up neither small ones nor
-// each other without measure: each goes alone, at most `max_in_flight` are with the backend, and
-// more than one only as long as they have `max_large_pairs_in_flight` pairs in sum.
+// Large requests have a queue and places of their own, so that they delay neither small requests
+// nor each other without bound. Each goes alone. The backend has at most `max_in_flight` of them,
+// and more than one only while they have `max_large_pairs_in_flight` pairs in sum.
 //
-// A request is answered once, with one answer per job in their order. Up to its launch Cancel()
-// answers CANCELLED at once, and its deadline DEADLINE_EXCEEDED. After its launch both stop the
-// backend, and the answer with the same reason comes when it has stopped; one that comes back after
-// its deadline is answered DEADLINE_EXCEEDED in any case. Each request has its own deadline and its
-// own cancellation, also in a batch.
+// A request holds the states of its jobs while it waits. A state that several requests hold counts
+// once towards `max_bytes`.
 //
-// Threads. Answering takes longer than many a match, so the requests of a batch are answered by
-// threads of the queue, and the backend's thread is free for the next batch. One that went alone is
-// answered by the backend's thread at once.
+// A request is answered once, with one answer per job in their order. After its launch Cancel() and
+// the deadline stop the backend, and the answer with that reason comes when the backend has
+// stopped. An answer that comes back after the deadline is DEADLINE_EXCEEDED in any case. Each
+// request of a batch has its own deadline and its own cancellation.
+//
+// Threads. Answering takes longer than many a match, so threads of the queue answer the requests of
+// a batch, and the backend's thread is free for the next batch. The backend's thread answers a
+// request that went alone.
 
 #ifndef ORBSERVE_SERVER_SERVING_MATCH_QUEUE_H_
 #define ORBSERVE_SERVER_SERVING_MATCH_QUEUE_H_
 
-#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "features/backend.h"
 #include "server/serving/clock.h"
 #include "server/serving/fair_queue.h"
 #include "server/serving/observer.h"
+#include "server/serving/work_queue.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {
 
 struct MatchQueueOptions {
-  int max_in_flight = 4;              // batches and large requests, each, >= 1
-  int max_batch_jobs = 16;            // >= 1; of one request there may be more
+  int max_in_flight = 4;              // batches, and large requests, each >= 1
+  int max_batch_jobs = 16;            // >= 1; one request may have more
   int max_requests = 1024;            // waiting, of all clients, >= 1
   int max_requests_per_client = 256;  // waiting, >= 1
-  // Of the states of both sides that those waiting hold, each once; one request always fits.
+  // Sum of the states that waiting requests hold, of both sides, each once. One request always
+  // fits.
   int64_t max_bytes = int64_t{1} << 30;
-  // Pairs of a query and a train descriptor. Requests with more than the first are large; one of
-  // 2048 x 2048 takes some 3 ms of a processor.
+  // Pairs of a query and a train descriptor. A request with more than `max_small_pairs` is large;
+  // one of 2048 x 2048 takes some 3 ms of a processor.
   uint64_t max_small_pairs = uint64_t{1} << 22;
-  uint64_t max_batch_pairs = uint64_t{1} << 24;  // of a batch in sum
+  uint64_t max_batch_pairs = uint64_t{1} << 24;  // sum of a batch
   uint64_t max_large_pairs_in_flight = uint64_t{1} << 26;
   int answer_threads = 4;  // >= 0; 0 = the backend's threads give all answers
 };
 
+// Answer to a request.
 struct MatchOutcome {
-  absl::Status status;  // of the request; OK: `pairs` has one answer per job
+  absl::Status status;  // of the request; when OK, `pairs` has one answer per job
   std::vector<MatchAnswer> pairs;
   BatchCost cost;
+  std::chrono::nanoseconds queued{};  // from Submit() to the launch
   // Estimate of the request's share of its batch's energy, where the device's power is known.
   std::optional<double> energy_joules;
 };
 using MatchDone = absl::AnyInvocable<void(MatchOutcome) &&>;
 
-class MatchQueue {
- public:
-  using Ticket = uint64_t;  // never 0
+// A request from its admission to its answer. Internal to the queue.
+struct QueuedMatch final : WorkItem {
+  std::vector<MatchJob> jobs;  // until the launch
+  size_t job_count = 0;
+  uint64_t pairs = 0;  // sum over the jobs
+  MatchDone done;
+  FairQueue<QueuedMatch*>::Handle place;
+};
 
+struct QueuedMatchBatch {
+  std::vector<std::unique_ptr<QueuedMatch>> items;  // all small, or one large
+};
+
+class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
+ public:
   // All three must outlive the queue.
   MatchQueue(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
              const MatchQueueOptions& options);
-  // Answers DRAINING to what waits and waits for what is in flight.
-  ~MatchQueue();
+  // Answers DRAINING to the requests that wait, and waits for those in flight.
+  ~MatchQueue() override;
 
-  // `jobs` must not be empty; their `cancelled` is set here. `done` is called once, never under a
-  // lock; possibly inside the call. Must not block.
+  // `jobs` must not be empty; the queue sets their `cancelled`. `done` is called once, never under
+  // a lock, possibly inside the call. Never blocks.
   Ticket Submit(const std::string& client, SteadyTime deadline, std::vector<MatchJob> jobs,
                 MatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Nobody waits for the request any more.
-  void Cancel(Ticket ticket) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Request {
-    Ticket ticket = 0;
-    std::string client;
-    SteadyTime deadline = kNever;
-    std::vector<MatchJob> jobs;  // until the launch
-    size_t job_count = 0;
-    uint64_t pairs = 0;  // of all jobs
-    MatchDone done;
-    std::shared_ptr<std::atomic<bool>> cancelled;
-    FairQueue<Request*>::Handle place;
-  };
-
-  // A state that requests wait with.
+  // A state that waiting requests hold.
   struct HeldState {
     int uses = 0;  // in their jobs
     int64_t bytes = 0;
   };
 
-  using Batch = std::vector<std::unique_ptr<Request>>;  // not empty, all of one size
   struct Answer {
     MatchDone done;
     MatchOutcome outcome;
   };
 
-  // Requests of one size.
+  // Requests of one size: small or large.
   struct Class {
-    FairQueue<Request*> queue;
+    FairQueue<QueuedMatch*> queue;
     int in_flight = 0;  // batches
     uint64_t pairs_in_flight = 0;
   };
 
-  bool IsLarge(const Request& request) const { return request.pairs > options_.max_small_pairs; }
-  Class& ClassOf(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Dequeue(QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t ReleaseBytes(const QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<QueuedMatchBatch> NextBatch(SteadyTime now) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FreePlace(const QueuedMatchBatch& batch) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Send(QueuedMatchBatch batch) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void AnswerUnlaunched(QueuedMatch& request, const absl::Status& status) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  bool IsLarge(const QueuedMatch& request) const {
+    return request.pairs > options_.max_small_pairs;
+  }
+  Class& ClassOf(const QueuedMatch& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return IsLarge(request) ? large_ : small_;
   }
-  // Counts the states of jobs that wait from now on, and no more.
-  void HoldStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LetGoStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the request out of the queue and of every other structure.
-  std::unique_ptr<Request> Take(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes one that is out of the queue out of those that wait.
-  std::unique_ptr<Request> Forget(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The next requests for which there is a place; empty when there are none.
-  Batch TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool HasPlace(const Class& requests, const Request& next) const
+  bool HasPlace(const Class& requests, const QueuedMatch& next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SetAlarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnDone(Batch batch, MatchBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives the answers, which count as busy, on threads of the queue if that is worth it.
+  // Counts the states of jobs that wait from now on, and no more. Both return the bytes by which
+  // the sum of all held states changes.
+  int64_t HoldStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t ReleaseStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives the answers, on threads of the queue if that is worth it.
   void GiveAnswers(std::vector<Answer> answers) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return busy_ == 0; }
 
   FeatureBackend* const backend_;
-  Clock* const clock_;
-  ServingObserver* const observer_;
   const MatchQueueOptions options_;
-
-  absl::Mutex mutex_;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
-  // Batches with the backend, and sets of answers that are being given.
-  int busy_ ABSL_GUARDED_BY(mutex_) = 0;
   Class small_ ABSL_GUARDED_BY(mutex_);
   Class large_ ABSL_GUARDED_BY(mutex_);
-  int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of held_states_
   absl::flat_hash_map<const FrameState*, HeldState> held_states_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<Ticket, std::unique_ptr<Request>> waiting_ ABSL_GUARDED_BY(mutex_);
-  // With the backend: their cancellation flags.
-  absl::flat_hash_map<Ticket, std::shared_ptr<std::atomic<bool>>> launched_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, int> waiting_of_client_ ABSL_GUARDED_BY(mutex_);
-  // Of all that wait or are with the backend.
-  std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
-  // Last: what they call uses everything above.
   std::unique_ptr<WorkerPool> answer_threads_;  // null where there are none
-  std::unique_ptr<Alarm> alarm_;
 };
 
 }  // namespace orbserve

@@ -3,7 +3,7 @@
 
 #include "server/serving/plan_cache.h"
 
-#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace orbserve {
@@ -12,27 +12,30 @@ PlanCache::PlanCache(FeatureBackend* backend, Executor* executor, const PlanCach
     : backend_(backend), executor_(executor), options_(options) {}
 
 std::shared_ptr<FeaturePlan> PlanCache::Find(const PlanSpec& spec) {
-  absl::MutexLock lock(&mutex_);
-  const auto entry = by_spec_.find(spec);
-  if (entry == by_spec_.end()) return nullptr;
-  plans_.splice(plans_.begin(), plans_, entry->second);
-  return entry->second->plan;
+  std::shared_ptr<FeaturePlan> plan;
+  Plans surplus;
+  {
+    absl::MutexLock lock(&mutex_);
+    plan = Hit(spec, &surplus);
+  }
+  Free(std::move(surplus));
+  return plan;
 }
 
 void PlanCache::Get(const PlanSpec& spec, absl::string_view client, Callback callback) {
   std::shared_ptr<FeaturePlan> plan;
+  Plans surplus;
   {
     absl::MutexLock lock(&mutex_);
-    const auto entry = by_spec_.find(spec);
-    if (entry != by_spec_.end()) {
-      plans_.splice(plans_.begin(), plans_, entry->second);
-      plan = entry->second->plan;
-    } else {
+    plan = Hit(spec, &surplus);
+    if (plan == nullptr) {
+      ++misses_;
       std::vector<Callback>& waiting = building_[spec];
       waiting.push_back(std::move(callback));
       if (waiting.size() > 1) return;  // is being built
     }
   }
+  Free(std::move(surplus));
   if (plan != nullptr) {
     std::move(callback)(std::move(plan));
     return;
@@ -40,15 +43,23 @@ void PlanCache::Get(const PlanSpec& spec, absl::string_view client, Callback cal
   executor_->Run(client, [this, spec] { Build(spec); });
 }
 
-int PlanCache::plan_count() const {
+PlanCacheUse PlanCache::use() const {
   absl::MutexLock lock(&mutex_);
-  return static_cast<int>(plans_.size());
+  PlanCacheUse use = {.plans = static_cast<int64_t>(plans_.size()),
+                      .max_plans = options_.max_plans,
+                      .max_bytes = static_cast<int64_t>(options_.max_bytes),
+                      .hits = hits_,
+                      .misses = misses_,
+                      .evictions = evictions_,
+                      .building = static_cast<int64_t>(building_.size())};
+  for (const Plan& plan : plans_) use.bytes += static_cast<int64_t>(plan.plan->size_bytes());
+  return use;
 }
 
 void PlanCache::Build(const PlanSpec& spec) {
   PlanOr plan = backend_->MakePlan(spec);
   std::vector<Callback> waiting;
-  std::list<Plan> surplus;
+  Plans surplus;  // freed by this thread, which is the executor's
   {
     absl::MutexLock lock(&mutex_);
     const auto entry = building_.find(spec);
@@ -57,25 +68,50 @@ void PlanCache::Build(const PlanSpec& spec) {
     if (plan.ok()) {
       plans_.push_front({spec, *plan});
       by_spec_.emplace(spec, plans_.begin());
-      surplus = TakeSurplus();
+      MeasureAll();
+      TakeSurplus(&surplus);
     }
   }
   for (Callback& callback : waiting) std::move(callback)(plan);
 }
 
-std::list<PlanCache::Plan> PlanCache::TakeSurplus() {
-  std::list<Plan> surplus;
-  // A plan's size changes while it works, so it is asked for each time.
-  size_t bytes = 0;
-  for (const Plan& plan : plans_) bytes += plan.plan->size_bytes();
-  while (plans_.size() > 1 &&
-         (plans_.size() > static_cast<size_t>(options_.max_plans) || bytes > options_.max_bytes)) {
-    const Plan& oldest = plans_.back();
-    bytes -= std::min(bytes, oldest.plan->size_bytes());
-    by_spec_.erase(oldest.spec);
-    surplus.splice(surplus.begin(), plans_, std::prev(plans_.end()));
+std::shared_ptr<FeaturePlan> PlanCache::Hit(const PlanSpec& spec, Plans* surplus) {
+  const auto entry = by_spec_.find(spec);
+  if (entry == by_spec_.end()) return nullptr;
+  plans_.splice(plans_.begin(), plans_, entry->second);
+  if (++hits_ % kHitsPerSizeCheck == 0) {
+    MeasureAll();
+  } else {
+    Measure(plans_.front());
   }
-  return surplus;
+  TakeSurplus(surplus);
+  return plans_.front().plan;
+}
+
+void PlanCache::Measure(Plan& plan) {
+  const size_t bytes = plan.plan->size_bytes();
+  bytes_ += bytes - plan.bytes;  // unsigned: a plan may shrink, too
+  plan.bytes = bytes;
+}
+
+void PlanCache::MeasureAll() {
+  for (Plan& plan : plans_) Measure(plan);
+}
+
+void PlanCache::TakeSurplus(Plans* surplus) {
+  while (plans_.size() > 1 &&
+         (plans_.size() > static_cast<size_t>(options_.max_plans) || bytes_ > options_.max_bytes)) {
+    const Plan& oldest = plans_.back();
+    bytes_ -= oldest.bytes;
+    by_spec_.erase(oldest.spec);
+    surplus->splice(surplus->begin(), plans_, std::prev(plans_.end()));
+    ++evictions_;
+  }
+}
+
+void PlanCache::Free(Plans surplus) {
+  if (surplus.empty()) return;
+  executor_->Run("", [surplus = std::move(surplus)]() mutable { surplus.clear(); });
 }
 
 }  // namespace orbserve

@@ -1,16 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Plans by what they are for, least recently used first out.
+// Keeps compiled plans and finds them by their spec. The least recently used plan goes first.
 //
-// A plan takes milliseconds and memory to build, so it is built by the executor, once however many
-// frames ask for it meanwhile, and kept while it is among the latest `max_plans` used and within
-// `max_bytes`. A plan that is forgotten lives on until its last batch is done. Failures are not
-// kept: the next frame tries again.
+// Building a plan takes milliseconds and memory. The executor builds it, once for all frames that
+// ask for it meanwhile. The cache keeps the `max_plans` most recently used plans, and of those only
+// as many as fit into `max_bytes`. An evicted plan lives until its last batch is done. A failure is
+// not kept: the next frame tries again.
+//
+// A plan may grow while it works (workspace, graphs), so the cache asks for its size again at every
+// hit. Every kHitsPerSizeCheck hits it asks all plans, which finds those that grew after their last
+// hit. Plans that no longer fit are evicted at once, except the plan that was just hit or built.
 
 #ifndef ORBSERVE_SERVER_SERVING_PLAN_CACHE_H_
 #define ORBSERVE_SERVER_SERVING_PLAN_CACHE_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <vector>
@@ -30,6 +36,18 @@ struct PlanCacheOptions {
   size_t max_bytes = size_t{2} << 30;  // of FeaturePlan::size_bytes(); the latest plan always stays
 };
 
+// Use of a PlanCache at one moment, beside its bounds, and its events since it was made.
+struct PlanCacheUse {
+  int64_t plans = 0;
+  int64_t bytes = 0;  // sum of FeaturePlan::size_bytes() now
+  int64_t max_plans = 0;
+  int64_t max_bytes = 0;
+  int64_t hits = 0;       // calls of Find() and Get() that found a plan
+  int64_t misses = 0;     // calls of Get() that had to wait for one
+  int64_t evictions = 0;  // plans taken out because they did not fit
+  int64_t building = 0;   // plans that the executor builds or will build
+};
+
 // Thread-safe. Backend and executor must outlive it, and the executor must have run its tasks
 // before it is destroyed.
 class PlanCache {
@@ -39,33 +57,52 @@ class PlanCache {
 
   PlanCache(FeatureBackend* backend, Executor* executor, const PlanCacheOptions& options);
 
-  // The plan when it is there, else null.
+  // All plans are asked for their size once in this number of hits.
+  static constexpr int kHitsPerSizeCheck = 64;
+
+  // Returns the plan, or null when there is none yet.
   std::shared_ptr<FeaturePlan> Find(const PlanSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `callback` once with the plan or with why there is none: inside the call when the plan is
-  // there, else from the executor. Never under a lock. `client`: whose turn with the executor a
-  // new plan takes.
+  // Calls `callback` once with the plan, or with the status of a failed build: inside the call when
+  // the plan exists, otherwise from the executor. Never under a lock. A new plan is built in the
+  // executor's turn of `client`.
   void Get(const PlanSpec& spec, absl::string_view client, Callback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  int plan_count() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Asks all plans for their size.
+  PlanCacheUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Plan {
     PlanSpec spec;
     std::shared_ptr<FeaturePlan> plan;
+    size_t bytes = 0;  // its size when it was last asked for
   };
+  using Plans = std::list<Plan>;
 
   void Build(const PlanSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes out what is beyond the bounds, so that it is freed outside the lock.
-  std::list<Plan> TakeSurplus() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the plan of `spec`, or null, and moves plans that it no longer leaves room for to
+  // `surplus`, which the caller frees outside the lock.
+  std::shared_ptr<FeaturePlan> Hit(const PlanSpec& spec, Plans* surplus)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Asks the plan for its size.
+  void Measure(Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MeasureAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves the least recently used plans to `surplus` until the rest is within the bounds.
+  void TakeSurplus(Plans* surplus) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Frees plans on the executor: freeing device memory may take longer than a caller has time.
+  void Free(Plans surplus);
 
   FeatureBackend* const backend_;
   Executor* const executor_;
   const PlanCacheOptions options_;
 
   mutable absl::Mutex mutex_;
-  std::list<Plan> plans_ ABSL_GUARDED_BY(mutex_);  // most recently used first
-  absl::flat_hash_map<PlanSpec, std::list<Plan>::iterator> by_spec_ ABSL_GUARDED_BY(mutex_);
+  Plans plans_ ABSL_GUARDED_BY(mutex_);       // most recently used first
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // sum of Plan::bytes
+  int64_t hits_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t misses_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<PlanSpec, Plans::iterator> by_spec_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<PlanSpec, std::vector<Callback>> building_ ABSL_GUARDED_BY(mutex_);
 };
 

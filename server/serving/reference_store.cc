@@ -11,7 +11,7 @@
 namespace orbserve {
 namespace {
 
-// What a reference costs beside its columns: names, list and map nodes, control blocks.
+// Bytes of a reference beside its columns: names, list and map nodes, control blocks.
 constexpr size_t kOverheadBytes = 512;
 
 template <typename T>
@@ -130,9 +130,11 @@ std::vector<std::shared_ptr<const Reference>> ReferenceStore::List(
   return list;
 }
 
-size_t ReferenceStore::used_bytes() const {
+ReferenceStoreUse ReferenceStore::use() const {
   absl::MutexLock lock(&mutex_);
-  return used_bytes_;
+  return {.references = count_,
+          .bytes = static_cast<int64_t>(used_bytes_),
+          .max_bytes = static_cast<int64_t>(options_.max_bytes)};
 }
 
 std::shared_ptr<const Reference> ReferenceStore::Remove(Client& client, const std::string& name) {

@@ -3,14 +3,14 @@
 
 // Named sets of features that clients keep on the server to match against.
 //
-// Names belong to a client: two clients may use the same one for different things and neither sees
-// the other's. A reference never changes; putting one under a name that exists makes a new version,
-// and whoever holds the old one goes on with it. Versions only grow, also over a deletion.
+// A name belongs to a client: two clients may use the same name for different references, and
+// neither sees the other's. A reference never changes. Putting one under a name that exists makes a
+// new version, and holders of the old version keep it. Versions only grow, also over a deletion.
 //
-// The store holds at most `max_bytes` and `max_references`. When a new reference does not fit, room
-// is made at the cost of the client that holds the most bytes, counting the newcomer with its new
-// one; of that client's references the least recently used goes first. So a client that fills the
-// store forgets its own first, and cannot push out one that keeps little.
+// The store holds at most `max_bytes` and `max_references`. When a new reference does not fit, the
+// client with the most bytes makes room; the new reference counts as held already. That client
+// loses its least recently used reference first. A client that fills the store therefore loses its
+// own references first, and cannot push out those of a client that keeps little.
 
 #ifndef ORBSERVE_SERVER_SERVING_REFERENCE_STORE_H_
 #define ORBSERVE_SERVER_SERVING_REFERENCE_STORE_H_
@@ -31,8 +31,8 @@
 
 namespace orbserve {
 
-// One version of a reference. Immutable but for the backend's form of it, which is made when it is
-// first matched against. Thread-safe.
+// One version of a reference. Immutable except for the backend's form of it, which is made when a
+// match first needs it. Thread-safe.
 class Reference {
  public:
   Reference(std::string name, uint64_t version, std::shared_ptr<const Features> features);
@@ -42,8 +42,8 @@ class Reference {
   const Features& features() const { return *features_; }
   size_t size_bytes() const { return size_bytes_; }
 
-  // The reference where `backend` can match against it; imports it at the first call. A reference
-  // is used with one backend only.
+  // Returns the form in which `backend` can match against the reference. The first call imports it.
+  // A reference is used with one backend only.
   absl::StatusOr<std::shared_ptr<const FrameState>> State(FeatureBackend& backend) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -59,6 +59,13 @@ class Reference {
 struct ReferenceStoreOptions {
   size_t max_bytes = size_t{1} << 30;  // >= 1
   int max_references = 100'000;        // >= 1
+};
+
+// Use of a ReferenceStore at one moment.
+struct ReferenceStoreUse {
+  int64_t references = 0;
+  int64_t bytes = 0;
+  int64_t max_bytes = 0;
 };
 
 // Thread-safe.
@@ -82,12 +89,11 @@ class ReferenceStore {
   // REFERENCE_NOT_FOUND.
   absl::Status Delete(const std::string& client, const std::string& name)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Those of the client, sorted by name.
+  // References of the client, sorted by name.
   std::vector<std::shared_ptr<const Reference>> List(const std::string& client) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  size_t used_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
-  size_t capacity_bytes() const { return options_.max_bytes; }
+  ReferenceStoreUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {

@@ -18,7 +18,7 @@ absl::Status TooLate() {
                    "the processor; the server starts anew");
 }
 
-// Why the items of an answer say that the device is lost; OK when they do not.
+// Returns the loss that an item of an answer reports, or OK when none does.
 template <typename Items>
 absl::Status LossIn(const Items& items) {
   for (const auto& item : items) {
@@ -27,7 +27,8 @@ absl::Status LossIn(const Items& items) {
   return absl::OkStatus();
 }
 
-// Marks what the primary has not computed, and returns where it is.
+// Gives the items that the primary has not computed a status of their own, and returns their
+// places.
 template <typename Items>
 std::vector<size_t> MarkMissing(size_t count, Items* items) {
   std::vector<size_t> missing;
@@ -41,25 +42,8 @@ std::vector<size_t> MarkMissing(size_t count, Items* items) {
   return missing;
 }
 
-template <typename Table>
-typename Table::mapped_type Take(uint64_t id, Table* table) {
-  const auto entry = table->find(id);
-  if (entry == table->end()) return nullptr;
-  auto batch = std::move(entry->second);
-  table->erase(entry);
-  return batch;
-}
-
-template <typename Batch>
-void Answer(std::unique_ptr<Batch> batch) {
-  auto done = std::move(batch->done);
-  auto answer = std::move(batch->answer);
-  batch.reset();  // the slots go back before the next frames ask for some
-  std::move(done)(std::move(answer));
-}
-
-// The cost of a batch, `all`, with that of one more of its rescued frames; the first replaces what
-// the primary said.
+// Adds the cost of one more rescued part to the cost of its batch, `all`. The first part's cost
+// replaces the primary's.
 void Extend(const BatchCost& cost, bool is_first, BatchCost* all) {
   if (is_first) {
     *all = cost;
@@ -70,13 +54,25 @@ void Extend(const BatchCost& cost, bool is_first, BatchCost* all) {
   all->timings.compute_ns = std::chrono::nanoseconds(all->busy_end - all->busy_begin).count();
 }
 
+// Makes a state matchable by the fallback. Returns false when the primary cannot export it.
+bool MoveToFallback(FeatureBackend& primary, FeatureBackend& fallback,
+                    std::shared_ptr<const FrameState>* state) {
+  if (*state == nullptr) return false;
+  auto features = primary.ExportState(**state);
+  if (!features.ok()) return fallback.ExportState(**state).ok();  // it is a state of the fallback
+  auto moved = fallback.ImportState(*std::move(features));
+  if (!moved.ok()) return false;
+  *state = *std::move(moved);
+  return true;
+}
+
 }  // namespace
 
 bool IsDeviceLoss(const absl::Status& status) {
   return !status.ok() && ReasonOf(status) == ErrorReason::kDeviceLost;
 }
 
-void KeepForEver(std::shared_ptr<const void> object) {
+void KeepUntilExit(std::shared_ptr<const void> object) {
   static absl::Mutex* const mutex = new absl::Mutex;
   static auto* const kept = new std::vector<std::shared_ptr<const void>>;
   absl::MutexLock lock(mutex);
@@ -87,233 +83,246 @@ RescuablePlan::RescuablePlan(std::shared_ptr<FeaturePlan> primary,
                              std::shared_ptr<FeaturePlan> fallback,
                              std::shared_ptr<const std::atomic<bool>> lost)
     : spec_(primary != nullptr ? primary->spec() : fallback->spec()),
+      max_batch_frames_((primary != nullptr ? primary : fallback)->max_batch_frames()),
       lost_(std::move(lost)),
       primary_(std::move(primary)),
       fallback_(std::move(fallback)) {}
 
 RescuablePlan::~RescuablePlan() {
   if (primary_ != nullptr && lost_->load(std::memory_order_acquire)) {
-    KeepForEver(std::move(primary_));
+    KeepUntilExit(std::move(primary_));
   }
 }
 
 absl::StatusOr<std::shared_ptr<FeaturePlan>> RescuablePlan::Fallback(FeatureBackend& backend) {
-  absl::MutexLock lock(&mutex_);
-  if (fallback_ == nullptr) {
-    ORBSERVE_ASSIGN_OR_RETURN(fallback_, backend.MakePlan(spec_));
+  {
+    absl::MutexLock lock(&mutex_);
+    if (fallback_ != nullptr) return fallback_;
   }
+  // Outside the lock, which size_bytes() takes. If two threads make one, the first to end wins.
+  ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<FeaturePlan> made, backend.MakePlan(spec_));
+  absl::MutexLock lock(&mutex_);
+  if (fallback_ == nullptr) fallback_ = std::move(made);
   return fallback_;
 }
 
-std::shared_ptr<FeaturePlan> RescuablePlan::AnyPlan() const {
-  if (primary_ != nullptr) return primary_;
+size_t RescuablePlan::size_bytes() const {
+  size_t bytes = 0;
+  if (primary_ != nullptr && !lost_->load(std::memory_order_acquire)) {
+    bytes += primary_->size_bytes();
+  }
   absl::MutexLock lock(&mutex_);
-  return fallback_;
+  if (fallback_ != nullptr) bytes += fallback_->size_bytes();
+  return bytes;
+}
+
+std::vector<RescuePart<FrameJob>> FrameRescue::Divide(FeatureBackend&, FeatureBackend& fallback,
+                                                      const Common& plan, std::vector<Job> jobs,
+                                                      const std::vector<size_t>& missing) {
+  std::vector<RescuePart<Job>> parts;
+  if (plan == nullptr || !plan->Fallback(fallback).ok()) return parts;
+  parts.resize(missing.size());
+  for (size_t i = 0; i < missing.size(); ++i) {
+    parts[i].places.push_back(missing[i]);
+    parts[i].jobs.push_back(std::move(jobs[missing[i]]));
+  }
+  return parts;
+}
+
+void FrameRescue::SubmitToPrimary(FeatureBackend& primary, const Common& plan,
+                                  std::vector<Job> jobs, Done done) {
+  // A plan of the fallback alone exists only after the loss.
+  primary.Submit(plan == nullptr ? nullptr : plan->primary(), std::move(jobs), std::move(done));
+}
+
+void FrameRescue::SubmitToFallback(FeatureBackend& fallback, const Common& plan,
+                                   std::vector<Job> jobs, Done done) {
+  fallback.Submit(*plan->Fallback(fallback), std::move(jobs), std::move(done));  // Divide() made it
+}
+
+std::vector<RescuePart<MatchJob>> MatchRescue::Divide(FeatureBackend& primary,
+                                                      FeatureBackend& fallback, const Common&,
+                                                      std::vector<Job> jobs,
+                                                      const std::vector<size_t>& missing) {
+  RescuePart<Job> part;
+  for (const size_t index : missing) {
+    Job& job = jobs[index];
+    if (!MoveToFallback(primary, fallback, &job.query)) continue;
+    if (!MoveToFallback(primary, fallback, &job.train)) continue;
+    part.jobs.push_back(std::move(job));
+    part.places.push_back(index);
+  }
+  std::vector<RescuePart<Job>> parts;
+  if (!part.jobs.empty()) parts.push_back(std::move(part));
+  return parts;
 }
 
 Rescue::Rescue(FeatureBackend* primary, FeatureBackend* fallback)
     : primary_(*primary), fallback_(*fallback) {}
 
-template <typename Batch>
-uint64_t Rescue::Add(std::unique_ptr<Batch> batch, Table<Batch>* table) {
+template <typename Kind>
+uint64_t Rescue::Add(typename Kind::Common common, std::vector<typename Kind::Job> jobs,
+                     typename Kind::Done done) {
+  auto batch = std::make_unique<Batch<Kind>>();
+  batch->common = std::move(common);
+  batch->jobs = std::move(jobs);
+  batch->done = std::move(done);
   absl::MutexLock lock(&mutex_);
   const uint64_t id = ++last_id_;
-  table->emplace(id, std::move(batch));
+  TableOf<Kind>().emplace(id, std::move(batch));
   return id;
 }
 
-uint64_t Rescue::AddFrames(std::shared_ptr<RescuablePlan> plan, std::vector<FrameJob> jobs,
-                           FrameBatchDone done) {
-  auto batch = std::make_unique<FrameBatch>();
-  batch->plan = std::move(plan);
-  batch->jobs = std::move(jobs);
-  batch->done = std::move(done);
-  return Add(std::move(batch), &frames_);
+template <typename Kind>
+std::unique_ptr<Rescue::Batch<Kind>> Rescue::Take(uint64_t id) {
+  Table<Kind>& table = TableOf<Kind>();
+  const auto entry = table.find(id);
+  if (entry == table.end()) return nullptr;
+  std::unique_ptr<Batch<Kind>> batch = std::move(entry->second);
+  table.erase(entry);
+  return batch;
 }
 
-uint64_t Rescue::AddMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
-  auto batch = std::make_unique<MatchBatch>();
-  batch->jobs = std::move(jobs);
-  batch->done = std::move(done);
-  return Add(std::move(batch), &matches_);
+template <typename Kind>
+void Rescue::AnswerBatch(std::unique_ptr<Batch<Kind>> batch) {
+  if (batch == nullptr) return;
+  auto done = std::move(batch->done);
+  auto answer = std::move(batch->answer);
+  batch.reset();  // the slots go back before the next frames ask for some
+  std::move(done)(std::move(answer));
 }
 
-template <typename Batch, typename BatchAnswer>
-absl::Status Rescue::Done(uint64_t id, const absl::Status& loss, BatchAnswer answer,
-                          Table<Batch>* table) {
-  std::unique_ptr<Batch> complete;
+template <typename Kind>
+absl::Status Rescue::Done(uint64_t id, typename Kind::Answer answer) {
+  const absl::Status loss = LossIn(Kind::Items(answer));
+  std::unique_ptr<Batch<Kind>> complete;
   {
     absl::MutexLock lock(&mutex_);
-    const auto entry = table->find(id);
-    if (entry == table->end() || entry->second->rescued) return absl::OkStatus();
+    Table<Kind>& table = TableOf<Kind>();
+    const auto entry = table.find(id);
+    if (entry == table.end() || entry->second->is_rescued) return absl::OkStatus();
     entry->second->answer = std::move(answer);
     if (!loss.ok()) return loss;
-    complete = Take(id, table);
+    complete = Take<Kind>(id);
   }
-  Answer(std::move(complete));
+  AnswerBatch(std::move(complete));
   return absl::OkStatus();
 }
 
-absl::Status Rescue::FramesDone(uint64_t id, FrameBatchAnswer answer) {
-  const absl::Status loss = LossIn(answer.frames);
-  return Done(id, loss, std::move(answer), &frames_);
-}
-
-absl::Status Rescue::MatchesDone(uint64_t id, MatchBatchAnswer answer) {
-  const absl::Status loss = LossIn(answer.pairs);
-  return Done(id, loss, std::move(answer), &matches_);
-}
-
-template <typename Batch>
-void Rescue::AnswerOpen(uint64_t id, Table<Batch>* table) {
-  std::unique_ptr<Batch> batch;
-  {
-    absl::MutexLock lock(&mutex_);
-    batch = Take(id, table);
-  }
-  if (batch != nullptr) Answer(std::move(batch));
-}
-
-void Rescue::RescueFrames(uint64_t id) {
-  std::shared_ptr<RescuablePlan> plan;
-  std::vector<FrameJob> jobs;
+template <typename Kind>
+void Rescue::RescueBatch(uint64_t id) {
+  typename Kind::Common common;
+  std::vector<typename Kind::Job> jobs;
   std::vector<size_t> missing;
   {
     absl::MutexLock lock(&mutex_);
-    const auto entry = frames_.find(id);
-    if (entry == frames_.end() || entry->second->rescued) return;
-    FrameBatch& batch = *entry->second;
-    batch.rescued = true;
-    missing = MarkMissing(batch.jobs.size(), &batch.answer.frames);
-    batch.missing = missing.size();
-    if (!gave_up_) plan = batch.plan;
+    Table<Kind>& table = TableOf<Kind>();
+    const auto entry = table.find(id);
+    if (entry == table.end() || entry->second->is_rescued) return;
+    Batch<Kind>& batch = *entry->second;
+    batch.is_rescued = true;
+    missing = MarkMissing(batch.jobs.size(), &Kind::Items(batch.answer));
+    if (has_given_up_) missing.clear();
+    common = batch.common;
     jobs = batch.jobs;
   }
-  std::shared_ptr<FeaturePlan> fallback_plan;
-  if (plan != nullptr) {
-    if (auto made = plan->Fallback(fallback_); made.ok()) fallback_plan = *std::move(made);
+  std::vector<RescuePart<typename Kind::Job>> parts;
+  if (!missing.empty()) {
+    parts = Kind::Divide(primary_, fallback_, common, std::move(jobs), missing);
   }
-  if (fallback_plan == nullptr) {
-    AnswerOpen(id, &frames_);
-    return;
-  }
-  // One by one: a plan of the fallback may allow smaller batches than the primary's.
-  for (const size_t index : missing) {
-    std::vector<FrameJob> one;
-    one.push_back(std::move(jobs[index]));
-    fallback_.Submit(fallback_plan, std::move(one), [this, id, index](FrameBatchAnswer answer) {
-      FrameRescued(id, index, std::move(answer));
-    });
-  }
-}
-
-void Rescue::FrameRescued(uint64_t id, size_t index, FrameBatchAnswer answer) {
-  std::unique_ptr<FrameBatch> complete;
+  std::unique_ptr<Batch<Kind>> complete;
   {
     absl::MutexLock lock(&mutex_);
-    const auto entry = frames_.find(id);
-    if (entry == frames_.end()) return;  // given up
-    FrameBatch& batch = *entry->second;
-    if (!answer.frames.empty()) batch.answer.frames[index] = std::move(answer.frames.front());
-    Extend(answer.cost, !std::exchange(batch.rescue_begun, true), &batch.answer.cost);
-    if (--batch.missing == 0) complete = Take(id, &frames_);
+    Table<Kind>& table = TableOf<Kind>();
+    const auto entry = table.find(id);
+    if (entry == table.end()) return;  // given up
+    entry->second->parts_missing = parts.size();
+    if (parts.empty()) complete = Take<Kind>(id);
   }
-  if (complete != nullptr) Answer(std::move(complete));
+  AnswerBatch(std::move(complete));
+  for (auto& part : parts) {
+    Kind::SubmitToFallback(
+        fallback_, common, std::move(part.jobs),
+        [this, id, places = std::move(part.places)](typename Kind::Answer answer) {
+          PartRescued<Kind>(id, places, std::move(answer));
+        });
+  }
 }
 
-void Rescue::RescueMatches(uint64_t id) {
-  std::vector<MatchJob> jobs;
-  std::vector<size_t> missing;
-  bool give_up = false;
+template <typename Kind>
+void Rescue::PartRescued(uint64_t id, const std::vector<size_t>& places,
+                         typename Kind::Answer answer) {
+  std::unique_ptr<Batch<Kind>> complete;
   {
     absl::MutexLock lock(&mutex_);
-    const auto entry = matches_.find(id);
-    if (entry == matches_.end() || entry->second->rescued) return;
-    MatchBatch& batch = *entry->second;
-    batch.rescued = true;
-    missing = MarkMissing(batch.jobs.size(), &batch.answer.pairs);
-    give_up = gave_up_;
-    jobs = batch.jobs;
+    Table<Kind>& table = TableOf<Kind>();
+    const auto entry = table.find(id);
+    if (entry == table.end()) return;  // given up
+    Batch<Kind>& batch = *entry->second;
+    auto& from = Kind::Items(answer);
+    auto& to = Kind::Items(batch.answer);
+    for (size_t i = 0; i < std::min(places.size(), from.size()); ++i) {
+      to[places[i]] = std::move(from[i]);
+    }
+    Extend(answer.cost, !std::exchange(batch.is_cost_known, true), &batch.answer.cost);
+    if (--batch.parts_missing == 0) complete = Take<Kind>(id);
   }
-  std::vector<MatchJob> movable;
-  std::vector<size_t> places;
-  for (const size_t index : missing) {
-    MatchJob& job = jobs[index];
-    if (give_up || !MoveToFallback(&job.query) || !MoveToFallback(&job.train)) continue;
-    movable.push_back(std::move(job));
-    places.push_back(index);
-  }
-  if (movable.empty()) {
-    AnswerOpen(id, &matches_);
-    return;
-  }
-  fallback_.SubmitMatches(std::move(movable),
-                          [this, id, places = std::move(places)](MatchBatchAnswer answer) {
-                            MatchesRescued(id, places, std::move(answer));
-                          });
+  AnswerBatch(std::move(complete));
 }
 
-void Rescue::MatchesRescued(uint64_t id, const std::vector<size_t>& places,
-                            MatchBatchAnswer answer) {
-  std::unique_ptr<MatchBatch> batch;
+template <typename Kind>
+void Rescue::RescueAllOf() {
+  std::vector<uint64_t> ids;
   {
     absl::MutexLock lock(&mutex_);
-    batch = Take(id, &matches_);
+    for (const auto& [id, batch] : TableOf<Kind>()) ids.push_back(id);
   }
-  if (batch == nullptr) return;  // given up
-  for (size_t i = 0; i < std::min(places.size(), answer.pairs.size()); ++i) {
-    batch->answer.pairs[places[i]] = std::move(answer.pairs[i]);
-  }
-  batch->answer.cost = answer.cost;
-  Answer(std::move(batch));
+  std::sort(ids.begin(), ids.end());
+  for (const uint64_t id : ids) RescueBatch<Kind>(id);
 }
 
-bool Rescue::MoveToFallback(std::shared_ptr<const FrameState>* state) {
-  if (*state == nullptr) return false;
-  auto features = primary_.ExportState(**state);
-  if (!features.ok()) return fallback_.ExportState(**state).ok();  // there already
-  auto moved = fallback_.ImportState(*std::move(features));
-  if (!moved.ok()) return false;
-  *state = *std::move(moved);
-  return true;
+template <typename Kind>
+void Rescue::GiveUpAll(Table<Kind>& batches) {
+  for (auto& [id, batch] : batches) {
+    if (!batch->is_rescued) MarkMissing(batch->jobs.size(), &Kind::Items(batch->answer));
+    AnswerBatch(std::move(batch));
+  }
 }
 
 void Rescue::RescueAll() {
-  std::vector<uint64_t> frames;
-  std::vector<uint64_t> matches;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [id, batch] : frames_) frames.push_back(id);
-    for (const auto& [id, batch] : matches_) matches.push_back(id);
-  }
-  std::sort(frames.begin(), frames.end());
-  std::sort(matches.begin(), matches.end());
-  for (const uint64_t id : matches) RescueMatches(id);
-  for (const uint64_t id : frames) RescueFrames(id);
+  const auto rescue_each = [this]<typename... Kind>(TablesOf<Kind...>*) {
+    (RescueAllOf<Kind>(), ...);
+  };
+  rescue_each(static_cast<Kinds*>(nullptr));
 }
 
 void Rescue::GiveUp() {
-  Table<FrameBatch> frames;
-  Table<MatchBatch> matches;
+  Kinds tables;
   {
     absl::MutexLock lock(&mutex_);
-    gave_up_ = true;
-    frames.swap(frames_);
-    matches.swap(matches_);
+    has_given_up_ = true;
+    tables.swap(tables_);
   }
-  for (auto& [id, batch] : frames) {
-    if (!batch->rescued) MarkMissing(batch->jobs.size(), &batch->answer.frames);
-    Answer(std::move(batch));
-  }
-  for (auto& [id, batch] : matches) {
-    if (!batch->rescued) MarkMissing(batch->jobs.size(), &batch->answer.pairs);
-    Answer(std::move(batch));
-  }
+  std::apply([](auto&... table) { (GiveUpAll(table), ...); }, tables);
+}
+
+bool Rescue::IsEmpty() const {
+  return std::apply([](const auto&... table) { return (table.empty() && ...); }, tables_);
 }
 
 void Rescue::WaitUntilEmpty() {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &Rescue::IsEmpty));
 }
+
+// Every kind, for FailoverBackend.
+template uint64_t Rescue::Add<FrameRescue>(FrameRescue::Common, std::vector<FrameJob>,
+                                           FrameBatchDone);
+template uint64_t Rescue::Add<MatchRescue>(MatchRescue::Common, std::vector<MatchJob>,
+                                           MatchBatchDone);
+template absl::Status Rescue::Done<FrameRescue>(uint64_t, FrameBatchAnswer);
+template absl::Status Rescue::Done<MatchRescue>(uint64_t, MatchBatchAnswer);
+template void Rescue::RescueBatch<FrameRescue>(uint64_t);
+template void Rescue::RescueBatch<MatchRescue>(uint64_t);
 
 }  // namespace orbserve

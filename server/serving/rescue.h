@@ -1,9 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What was submitted to a backend that may be lost, kept until it is answered; and how it is
-// answered once the backend, the primary, is lost: by the fallback, from the same input slots and
-// with the same bits. States of the primary are exported and imported where a match needs them.
+// Keeps every batch that was submitted to a backend that may be lost, the primary, until the batch
+// is answered. Once the primary is lost, the fallback computes these batches from the same input
+// slots and with the same bits. States that a match needs are exported from the primary and
+// imported into the fallback.
+//
+// A kind of work is one struct (FrameRescue, MatchRescue) that says what a batch consists of and
+// how the fallback computes it. Rescue and FailoverBackend know nothing else of it. A further kind
+// is one more such struct, its place in Rescue::Kinds and its three lines at the end of rescue.cc.
 
 #ifndef ORBSERVE_SERVER_SERVING_RESCUE_H_
 #define ORBSERVE_SERVER_SERVING_RESCUE_H_
@@ -12,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -23,120 +30,172 @@
 
 namespace orbserve {
 
-// Whether an answer says that its device is lost.
+// Returns true for an answer that says that its device is lost.
 bool IsDeviceLoss(const absl::Status& status);
 
-// Holds `object` for the rest of the process' life, where checkers of leaks see that it is held:
-// freeing what belongs to a lost device would wait for it for ever.
-void KeepForEver(std::shared_ptr<const void> object);
+// Holds `object` for the rest of the process' life, where leak checkers see that it is held.
+// Freeing an object of a lost device could wait for the device without end.
+void KeepUntilExit(std::shared_ptr<const void> object);
 
-// A plan of the primary and, from the first rescue on, of the fallback; made after the loss, of the
-// fallback alone. Thread-safe.
+// Wraps the primary's plan and creates the fallback's on first use. A plan that is made after the
+// loss has only the fallback's. Thread-safe.
 class RescuablePlan final : public FeaturePlan {
  public:
-  // One of the plans is not null. `lost` says, when this is destroyed, whether the primary is lost.
+  // At least one of the plans is not null. `lost` becomes true when the primary is lost; from then
+  // on the primary's plan is neither called nor freed.
   RescuablePlan(std::shared_ptr<FeaturePlan> primary, std::shared_ptr<FeaturePlan> fallback,
                 std::shared_ptr<const std::atomic<bool>> lost);
   ~RescuablePlan() override;
 
   const PlanSpec& spec() const override { return spec_; }
-  int max_batch_frames() const override { return AnyPlan()->max_batch_frames(); }
-  size_t size_bytes() const override { return AnyPlan()->size_bytes(); }
+  int max_batch_frames() const override { return max_batch_frames_; }
+  // Bytes of the primary's plan until the loss, and of the fallback's plan when there is one. What
+  // a lost device holds cannot be freed and is not counted.
+  size_t size_bytes() const override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Null when there is none.
   const std::shared_ptr<FeaturePlan>& primary() const { return primary_; }
-  // Made by `backend` at the first call.
+  // Returns the fallback's plan. The first call has `backend` make it, and waits for that.
   absl::StatusOr<std::shared_ptr<FeaturePlan>> Fallback(FeatureBackend& backend)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  std::shared_ptr<FeaturePlan> AnyPlan() const ABSL_LOCKS_EXCLUDED(mutex_);
-
   const PlanSpec spec_;
+  const int max_batch_frames_;
   const std::shared_ptr<const std::atomic<bool>> lost_;
   std::shared_ptr<FeaturePlan> primary_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<FeaturePlan> fallback_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A batch is open from Add() to its answer and has one of two owners: the primary, or, once it is
-// rescued, the fallback. Whoever takes it out of its table answers it, exactly once. Thread-safe.
+// A part of a batch that goes to the fallback as one batch.
+template <typename Job>
+struct RescuePart {
+  std::vector<size_t> places;  // of the jobs in the whole batch
+  std::vector<Job> jobs;
+};
+
+// Frames. Each frame goes to the fallback alone, because the fallback's plan may allow smaller
+// batches than the primary's.
+struct FrameRescue {
+  using Job = FrameJob;
+  using Answer = FrameBatchAnswer;
+  using Done = FrameBatchDone;
+  // Everything that the jobs of a batch share. Null: not a plan of this backend, and no rescue.
+  using Common = std::shared_ptr<RescuablePlan>;
+
+  static std::vector<FrameAnswer>& Items(Answer& answer) { return answer.frames; }
+  // Makes the jobs at `missing` fit for the fallback. Jobs that the fallback cannot compute are in
+  // no part. May make a plan, and wait for that.
+  static std::vector<RescuePart<Job>> Divide(FeatureBackend& primary, FeatureBackend& fallback,
+                                             const Common& plan, std::vector<Job> jobs,
+                                             const std::vector<size_t>& missing);
+  static void SubmitToPrimary(FeatureBackend& primary, const Common& plan, std::vector<Job> jobs,
+                              Done done);
+  static void SubmitToFallback(FeatureBackend& fallback, const Common& plan, std::vector<Job> jobs,
+                               Done done);
+};
+
+// Matches. Their states move to the fallback, and all jobs of a batch stay together.
+struct MatchRescue {
+  using Job = MatchJob;
+  using Answer = MatchBatchAnswer;
+  using Done = MatchBatchDone;
+  struct Common {};  // nothing
+
+  static std::vector<MatchAnswer>& Items(Answer& answer) { return answer.pairs; }
+  static std::vector<RescuePart<Job>> Divide(FeatureBackend& primary, FeatureBackend& fallback,
+                                             const Common&, std::vector<Job> jobs,
+                                             const std::vector<size_t>& missing);
+  static void SubmitToPrimary(FeatureBackend& primary, const Common&, std::vector<Job> jobs,
+                              Done done) {
+    primary.SubmitMatches(std::move(jobs), std::move(done));
+  }
+  static void SubmitToFallback(FeatureBackend& fallback, const Common&, std::vector<Job> jobs,
+                               Done done) {
+    fallback.SubmitMatches(std::move(jobs), std::move(done));
+  }
+};
+
+// A batch is open from Add() to its answer. It has one of two owners: the primary, or, once it is
+// rescued, the fallback. The thread that takes it out of its table answers it, exactly once and
+// never under a lock. Thread-safe.
 class Rescue {
  public:
-  // Neither backend is owned; both must live until the last batch is answered, and the rescue until
+  // Neither backend is owned. Both must live until the last batch is answered, and the rescue until
   // the fallback has called back for the last time. Of the primary only ExportState() is called.
   Rescue(FeatureBackend* primary, FeatureBackend* fallback);
   Rescue(const Rescue&) = delete;
   Rescue& operator=(const Rescue&) = delete;
 
-  // Opens a batch that is about to be submitted, and returns its number. `plan` may be null: a
-  // batch without one cannot be rescued.
-  uint64_t AddFrames(std::shared_ptr<RescuablePlan> plan, std::vector<FrameJob> jobs,
-                     FrameBatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
-  uint64_t AddMatches(std::vector<MatchJob> jobs, MatchBatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Opens a batch that is about to be submitted, and returns its number.
+  template <typename Kind>
+  uint64_t Add(typename Kind::Common common, std::vector<typename Kind::Job> jobs,
+               typename Kind::Done done) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The primary's answer to a batch. Passes it on and returns OK, unless it says that the device is
-  // lost: then what it has is kept for the rescue, and the loss is returned. Dropped, and OK, when
-  // the batch is answered or in rescue already.
-  absl::Status FramesDone(uint64_t id, FrameBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status MatchesDone(uint64_t id, MatchBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes the primary's answer to a batch. Passes it on and returns OK, unless it says that the
+  // device is lost: then the answers that it does contain are kept for the rescue, and the loss is
+  // returned. An answer to a batch that is answered or in rescue already is dropped, which is OK.
+  template <typename Kind>
+  absl::Status Done(uint64_t id, typename Kind::Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Has the fallback compute what of a batch the primary has not answered. Nothing happens when
-  // that has begun, or the batch is not open any more. May make a plan, and wait for that.
-  void RescueFrames(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  void RescueMatches(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // All that are open, matches first, else in the order of their opening.
+  // Has the fallback compute the items of a batch that the primary has not answered. Does nothing
+  // when that has begun, or when the batch is not open any more. May wait for a plan to be made.
+  template <typename Kind>
+  void RescueBatch(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Rescues all open batches, kind by kind as in Kinds, otherwise in the order of their opening.
   void RescueAll() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Answers everything that is open, with DEVICE_LOST where there is no answer yet, and from now on
-  // whatever is rescued.
+  // Answers all open batches, with DEVICE_LOST for items that have no answer yet. Batches that are
+  // rescued later are answered in this way at once.
   void GiveUp() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits until no batch is open.
   void WaitUntilEmpty() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct FrameBatch {
-    std::shared_ptr<RescuablePlan> plan;  // null: not one of this backend
-    std::vector<FrameJob> jobs;
-    FrameBatchDone done;
-    FrameBatchAnswer answer;    // as far as it is known: empty, the primary's, the rescued one
-    bool rescued = false;       // with the fallback
-    bool rescue_begun = false;  // the fallback has answered a frame
-    size_t missing = 0;         // frames that it has not answered yet
+  template <typename Kind>
+  struct Batch {
+    typename Kind::Common common;
+    std::vector<typename Kind::Job> jobs;
+    typename Kind::Done done;
+    typename Kind::Answer answer;  // as far as it is known
+    bool is_rescued = false;       // the fallback owns it
+    bool is_cost_known = false;    // the fallback has answered a part
+    size_t parts_missing = 0;      // parts that it has not answered yet
   };
-  struct MatchBatch {
-    std::vector<MatchJob> jobs;
-    MatchBatchDone done;
-    MatchBatchAnswer answer;
-    bool rescued = false;
-  };
-  template <typename Batch>
-  using Table = absl::flat_hash_map<uint64_t, std::unique_ptr<Batch>>;
+  template <typename Kind>
+  using Table = absl::flat_hash_map<uint64_t, std::unique_ptr<Batch<Kind>>>;
+  template <typename... Kinds>
+  using TablesOf = std::tuple<Table<Kinds>...>;
 
-  template <typename Batch>
-  uint64_t Add(std::unique_ptr<Batch> batch, Table<Batch>* table) ABSL_LOCKS_EXCLUDED(mutex_);
-  template <typename Batch, typename BatchAnswer>
-  absl::Status Done(uint64_t id, const absl::Status& loss, BatchAnswer answer, Table<Batch>* table)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  template <typename Batch>
-  void AnswerOpen(uint64_t id, Table<Batch>* table) ABSL_LOCKS_EXCLUDED(mutex_);
-  void FrameRescued(uint64_t id, size_t index, FrameBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  void MatchesRescued(uint64_t id, const std::vector<size_t>& places, MatchBatchAnswer answer)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes a state matchable by the fallback; false when the primary cannot give it out.
-  bool MoveToFallback(std::shared_ptr<const FrameState>* state);
-  bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return frames_.empty() && matches_.empty();
+  // Matches are rescued first: they are short, and frames may have to wait for a plan.
+  using Kinds = TablesOf<MatchRescue, FrameRescue>;
+
+  template <typename Kind>
+  Table<Kind>& TableOf() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::get<Table<Kind>>(tables_);
   }
+  // Takes a batch out of its table; null when it is not open any more.
+  template <typename Kind>
+  std::unique_ptr<Batch<Kind>> Take(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename Kind>
+  static void AnswerBatch(std::unique_ptr<Batch<Kind>> batch);
+  template <typename Kind>
+  void PartRescued(uint64_t id, const std::vector<size_t>& places, typename Kind::Answer answer)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  template <typename Kind>
+  void RescueAllOf() ABSL_LOCKS_EXCLUDED(mutex_);
+  template <typename Kind>
+  static void GiveUpAll(Table<Kind>& batches);
+  bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   FeatureBackend& primary_;
   FeatureBackend& fallback_;
 
   absl::Mutex mutex_;
-  Table<FrameBatch> frames_ ABSL_GUARDED_BY(mutex_);
-  Table<MatchBatch> matches_ ABSL_GUARDED_BY(mutex_);
+  Kinds tables_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool gave_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_given_up_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace orbserve

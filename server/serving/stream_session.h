@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the server keeps about one robot's stream: which frames are open, in which order, and the
-// features of the last one answered.
+// State of one robot's stream: its open frames in their order, and the features of the last
+// answered frame.
 //
-// The frames of a stream are extracted in any order, in batches with frames of others. The session
-// puts them back in order: as soon as the extraction of a frame and of all frames before it is
-// known, the frame is matched (against the last earlier frame that has features, and against the
-// references as they are at that moment), and its result is given out once its matches and all
-// results before it are. Frames that failed take their place in the order and are no target.
+// The frames of a stream are extracted in any order, in batches with frames of other streams. The
+// session puts them back in order. A frame is matched as soon as it and all frames before it are
+// extracted: against the last earlier frame that has features, and against the references as they
+// are at that moment. Its result is given out after its matches and all earlier results. A frame
+// that failed keeps its place in the order and is no target of matches.
 
 #ifndef ORBSERVE_SERVER_SERVING_STREAM_SESSION_H_
 #define ORBSERVE_SERVER_SERVING_STREAM_SESSION_H_
@@ -55,28 +55,28 @@ struct StreamResult {
   std::chrono::nanoseconds match_time{};
 };
 
-// Thread-safe. Held by everybody who may still call it.
+// Thread-safe. Every caller holds it.
 class StreamSession : public std::enable_shared_from_this<StreamSession> {
  public:
-  // Called for each frame in order, one call at a time, from the thread that completed it; no lock
-  // is held.
+  // Called for each frame in order, one call at a time, from the thread that completed it and
+  // without a lock.
   using Emit = absl::AnyInvocable<void(StreamResult)>;
 
   // All but `options` and `emit` must outlive the session.
   StreamSession(FeatureBackend* backend, Clock* clock, MatchQueue* matcher,
                 ReferenceStore* references, StreamSessionOptions options, Emit emit);
 
-  // Whether a frame's state is of use, to match it or the next one.
+  // Says whether a frame's state is needed, to match this frame or the next one.
   bool matches() const { return options_.matches(); }
 
   // Takes a place in the order: 0, 1, 2, ... Calls must come from one thread at a time.
-  // `sequence`: the client's number of the frame, for those matched against it.
+  // `sequence`: the client's number of the frame, which matches against it report.
   uint64_t AddFrame(uint64_t sequence, const MatchOptions& match, SteadyTime deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Extraction has ended. Once per frame.
+  // The extraction of the frame has ended. Called once per frame.
   void FrameDone(uint64_t index, FrameOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Nothing is given out after this returns, but for a call that is in progress; its matches are
-  // cancelled and the features of the last frame let go.
+  // No result is given out after this returns, except by a call that is in progress. Open matches
+  // are cancelled, and the features of the last frame are released.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

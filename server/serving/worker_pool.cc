@@ -25,14 +25,23 @@ void WorkerPool::Run(absl::string_view client, absl::AnyInvocable<void() &&> tas
   tasks_.Push(client, std::move(task));
 }
 
+WorkerPoolUse WorkerPool::use() const {
+  absl::MutexLock lock(&mutex_);
+  return {.threads = static_cast<int64_t>(threads_.size()),
+          .busy = busy_,
+          .waiting = static_cast<int64_t>(tasks_.size())};
+}
+
 void WorkerPool::Work() {
-  for (;;) {
+  for (bool has_run_one = false;; has_run_one = true) {
     absl::AnyInvocable<void() &&> task;
     {
       absl::MutexLock lock(&mutex_);
+      if (has_run_one) --busy_;
       mutex_.Await(absl::Condition(this, &WorkerPool::HasWorkOrStops));
       if (tasks_.empty()) return;
       task = tasks_.Pop();
+      ++busy_;
     }
     std::move(task)();
   }

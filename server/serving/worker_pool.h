@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threads for the work that must neither hold up gRPC's threads nor the backend's: decoding and
+// Threads for work that must delay neither gRPC's threads nor the backend's: decoding images and
 // building plans.
 
 #ifndef ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
 #define ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
 
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -18,7 +19,7 @@
 
 namespace orbserve {
 
-// Runs tasks somewhere else, some time soon. Thread-safe.
+// Runs tasks on other threads, soon. Thread-safe.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -26,9 +27,16 @@ class Executor {
   virtual void Run(absl::string_view client, absl::AnyInvocable<void() &&> task) = 0;
 };
 
-// A fixed number of threads over one fair queue. Callers bound the number of tasks (each belongs to
-// an admitted frame) and keep them light: a task refers to what it needs weakly, so that a frame
-// which was answered in the meantime holds no memory here.
+// Use of a WorkerPool at one moment.
+struct WorkerPoolUse {
+  int64_t threads = 0;
+  int64_t busy = 0;     // threads that run a task
+  int64_t waiting = 0;  // tasks that no thread has begun
+};
+
+// A fixed number of threads over one fair queue. Callers bound the number of tasks, since each
+// belongs to an admitted frame. Callers keep tasks light: a task holds weak pointers only, and then
+// a frame that was answered in the meantime holds no memory here.
 class WorkerPool final : public Executor {
  public:
   // `threads` >= 1.
@@ -39,15 +47,18 @@ class WorkerPool final : public Executor {
   void Run(absl::string_view client, absl::AnyInvocable<void() &&> task) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  WorkerPoolUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !tasks_.empty() || stopping_;
   }
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   FairQueue<absl::AnyInvocable<void() &&>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  int busy_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that run a task
   std::vector<std::thread> threads_;
 };
 

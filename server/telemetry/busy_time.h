@@ -10,19 +10,27 @@
 
 namespace orbserve {
 
-// Measure of the union of time intervals that arrive one by one, roughly in order: batches of one
-// device overlap, and the time in which it worked for several counts once. Not thread-safe.
+// A stretch of time in which a device worked for one batch.
+struct BusyInterval {
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+  int device_index = 0;  // into MetricDevices::all()
+  int frames = 0;        // 0 = a batch of matches
+};
+
+// Measures the union of time intervals that arrive one by one, roughly in order. Batches of one
+// device overlap; time in which the device works for several of them counts once. Not thread-safe.
 class BusyTime {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
   BusyTime() { covered_.reserve(kMaxStretches + 1); }
 
-  // Adds [begin, end) and returns how much of it was not covered yet. Never allocates.
+  // Adds [begin, end) and returns the part that was not covered before. Never allocates.
   std::chrono::nanoseconds Add(TimePoint begin, TimePoint end);
 
  private:
-  // Stretches remembered; an interval older than all of them counts as covered.
+  // Number of stretches kept; an interval older than all of them counts as covered.
   static constexpr size_t kMaxStretches = 64;
 
   struct Stretch {

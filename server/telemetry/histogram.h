@@ -15,13 +15,13 @@
 
 namespace orbserve {
 
-// A histogram that costs its writer two relaxed additions and no lock. Thread-safe. `Bounds`: the
-// upper bounds, inclusive and ascending, an array with static storage; `kUnitsPerOne`: resolution
-// of the sum, which is kept as an integer so that it is exact in any order of addition.
+// A histogram whose writer makes two relaxed additions and takes no lock. Thread-safe. `kBounds`:
+// inclusive upper bounds in ascending order, an array with static storage. `kUnitsPerOne`:
+// resolution of the sum, which is an integer and therefore exact in any order of addition.
 template <const auto& kBounds, int64_t kUnitsPerOne>
 class alignas(64) Histogram {
  public:
-  // A value that is negative or not a number counts as 0. `times`: as often as that.
+  // A value that is negative or not a number counts as 0. `times`: number of equal observations.
   void Observe(double value, uint64_t times = 1) {
     if (!(value > 0)) value = 0;
     const size_t bucket = std::lower_bound(kBounds.begin(), kBounds.end(), value) - kBounds.begin();
@@ -31,7 +31,7 @@ class alignas(64) Histogram {
                          std::memory_order_relaxed);
   }
 
-  // The count is the sum of the buckets as they were read, so the two always agree.
+  // The count is the sum of the buckets that were read, so that the two always agree.
   prometheus::ClientMetric::Histogram Read() const {
     prometheus::ClientMetric::Histogram histogram;
     histogram.bucket.reserve(kBounds.size());
@@ -46,7 +46,8 @@ class alignas(64) Histogram {
   }
 
  private:
-  std::array<std::atomic<uint64_t>, kBounds.size() + 1> counts_ = {};  // the last: above all bounds
+  std::array<std::atomic<uint64_t>, kBounds.size() + 1> counts_ =
+      {};  // the last is for values above all bounds
   std::atomic<int64_t> sum_units_ = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The server's Prometheus families (docs/metrics.md). Recording is lock-free and allocates nothing:
-// every series exists from the start, in tables of atomics. A scrape reads them and never holds
-// anybody up.
+// The server's Prometheus families (docs/metrics.md). Recording takes no lock (except for busy
+// intervals, once a batch) and allocates nothing, apart from the first observation of a set of
+// pipeline stages. A scrape reads the counters and never holds anybody up.
 
 #ifndef ORBSERVE_SERVER_TELEMETRY_METRICS_H_
 #define ORBSERVE_SERVER_TELEMETRY_METRICS_H_
@@ -17,6 +17,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
+#include "features/pipeline/stage.h"
+#include "server/telemetry/busy_time.h"
+#include "server/telemetry/frame_phase.h"
+#include "server/telemetry/metric_devices.h"
 
 namespace prometheus {
 class Collectable;
@@ -24,41 +28,13 @@ class Collectable;
 
 namespace orbserve {
 
-// Where a frame's time goes. `kQueue`, `kUpload`, `kCompute`, `kDownload` and `kMatch` belong to a
-// device, `kDecode` and `kEncode` to the host.
-enum class MetricStage {
-  kDecode,    // client's bytes to grey pixels
-  kQueue,     // from accepted to handed to the backend
-  kUpload,    // host to device
-  kCompute,   // all stages of the pipeline
-  kDownload,  // device to host
-  kMatch,
-  kEncode,  // features to an answer's bytes
-};
-
-// A device of a backend: a pair of label values.
-struct MetricDevice {
-  std::string backend;  // "cpu"
-  std::string device;   // "cpu", "cuda:0"
-
-  bool operator==(const MetricDevice&) const = default;
-};
-
-// One stretch of time in which a device worked for one batch.
-struct BusyInterval {
-  std::chrono::steady_clock::time_point begin;
-  std::chrono::steady_clock::time_point end;
-  int device_index = 0;  // into Metrics::devices()
-  int frames = 0;        // 0 = a batch of matches
-};
-
 struct MetricsOptions {
   std::string version;                // for orbserve_build_info
   std::vector<MetricDevice> devices;  // every device that batches may run on
-  size_t busy_intervals = 4096;       // how many of the latest are kept, >= 1
+  size_t busy_intervals = 4096;       // number of the latest intervals that are kept, >= 1
 };
 
-// Thread-safe. Labels of a device or method that is not known go to the series "other".
+// Thread-safe. An unknown device or method is recorded in the series "other".
 class Metrics {
  public:
   explicit Metrics(MetricsOptions options);
@@ -66,48 +42,57 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // A call ended. `method`: "Extract", "StreamFrames", ... without package and service. `code`: of
-  // the call's status; failures count as successes do.
+  // A call ended with `code`; failures are recorded as successes are. `method`: "Extract",
+  // "StreamFrames", ... without package and service.
   void ObserveRequest(absl::string_view method, absl::StatusCode code, double seconds);
 
-  // One frame passed one stage. The short form is for stages of the host.
-  void ObserveStage(MetricStage stage, absl::string_view backend, absl::string_view device,
-                    double seconds);
-  void ObserveStage(MetricStage stage, double seconds);
+  // The answer to one frame of a call of `method` is ready to be sent, `seconds` after its whole
+  // request (stream: its message) had arrived. Also for frames that failed.
+  void ObserveFrame(absl::string_view method, double seconds);
 
-  // A batch of `frames` >= 1 frames was computed in this busy interval of the device, which is
-  // recorded too.
+  // One frame passed a phase of its way. The short form is for phases of the host.
+  void ObservePhase(FramePhase phase, absl::string_view backend, absl::string_view device,
+                    double seconds);
+  void ObservePhase(FramePhase phase, double seconds);
+  // One frame passed these stages of the pipeline, which one step carried out together. An empty
+  // set is not recorded.
+  void ObserveStages(StageSet stages, absl::string_view backend, absl::string_view device,
+                     double seconds);
+
+  // A match request waited this long until it was handed to the backend.
+  void ObserveMatchWait(absl::string_view backend, absl::string_view device, double seconds);
+
+  // The device computed a batch of `frames` >= 1 frames in this busy interval, which is recorded
+  // too.
   void ObserveBatch(absl::string_view backend, absl::string_view device, int frames,
                     std::chrono::steady_clock::time_point busy_begin,
                     std::chrono::steady_clock::time_point busy_end);
 
-  // Only the interval: a batch of matches, with `frames` = 0. Once a batch and not once a frame, so
-  // a short lock is taken.
+  // Records a busy interval alone. A batch of matches has `frames` = 0. Takes a short lock, once a
+  // batch.
   void AddBusyInterval(absl::string_view backend, absl::string_view device, int frames,
                        std::chrono::steady_clock::time_point begin,
                        std::chrono::steady_clock::time_point end);
 
-  // Exact accounting: each frame that arrived is counted once here, and once when it ended, by
-  // FrameOk() or FrameFailed(). `bytes`: of its payload.
+  // Exact accounting: each frame that arrives is counted once by FrameReceived(), and once at its
+  // end by FrameOk() or FrameFailed(). `bytes`: size of its payload.
   void FrameReceived(int64_t bytes);
   void FrameOk(int64_t keypoints);
   void FrameFailed(ErrorReason reason);
-  // FrameOk() or FrameFailed(), by `status`.
+  // Calls FrameOk() or FrameFailed(), depending on `status`.
   void FrameFinished(const absl::Status& status, int64_t keypoints = 0);
-
-  // Frames that wait for a batch.
-  void AddQueueFrames(int64_t change);
-  void SetQueueFrames(int64_t frames);
 
   void StreamOpened();
   void StreamClosed();
   // Bytes of answers that streams owe or have not sent yet.
   void AddStreamAnswerBytes(int64_t change);
-  // The same of unary calls.
+  int64_t stream_answer_bytes() const;
+  // Bytes of answers that unary calls owe or have not sent yet.
   void AddCallAnswerBytes(int64_t change);
+  int64_t call_answer_bytes() const;
   void DeviceLost(absl::string_view device);
 
-  // The devices given, then {"other", "other"}.
+  // The known devices, then {"other", "other"}.
   const std::vector<MetricDevice>& devices() const;
   // The latest busy intervals in order of recording, the oldest first.
   std::vector<BusyInterval> BusyIntervals() const;

@@ -13,26 +13,14 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "server/telemetry/family_builder.h"
 
 namespace orbserve {
 namespace {
-
-using prometheus::MetricFamily;
-using prometheus::MetricType;
-
-MetricFamily Single(std::string name, std::string help, MetricType type, double value) {
-  prometheus::ClientMetric metric;
-  if (type == MetricType::Counter) {
-    metric.counter.value = value;
-  } else {
-    metric.gauge.value = value;
-  }
-  return {std::move(name), std::move(help), type, {std::move(metric)}};
-}
 
 // From proc(5), /proc/PID/stat.
 struct ProcessStat {
@@ -65,7 +53,7 @@ std::optional<ProcessStat> ReadProcessStat() {
   return stat;
 }
 
-// Seconds since 1970 at which the machine started.
+// Time when the machine started, in seconds since 1970.
 std::optional<double> ReadBootTime() {
   std::ifstream file("/proc/stat");
   std::string key;
@@ -93,32 +81,31 @@ std::optional<double> CountOpenFiles() {
 
 }  // namespace
 
-std::vector<MetricFamily> ProcessMetrics::Collect() const {
-  std::vector<MetricFamily> families;
-  const auto add = [&](std::string name, std::string help, MetricType type, double value) {
-    families.push_back(Single(std::move(name), std::move(help), type, value));
-  };
+std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
+  std::vector<prometheus::MetricFamily> families;
   const double ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
   if (const std::optional<ProcessStat> stat = ReadProcessStat(); stat.has_value()) {
-    add("process_cpu_seconds_total", "User and system CPU time of the process, in seconds.",
-        MetricType::Counter,
-        static_cast<double>(stat->user_ticks + stat->system_ticks) / ticks_per_second);
-    add("process_resident_memory_bytes", "Resident memory of the process.", MetricType::Gauge,
+    AddCounterFamily(families, "process_cpu_seconds_total",
+                     "User and system CPU time of the process, in seconds.",
+                     static_cast<double>(stat->user_ticks + stat->system_ticks) / ticks_per_second);
+    AddGaugeFamily(
+        families, "process_resident_memory_bytes", "Resident memory of the process.",
         static_cast<double>(stat->resident_pages) * static_cast<double>(sysconf(_SC_PAGESIZE)));
-    add("process_virtual_memory_bytes", "Virtual memory of the process.", MetricType::Gauge,
-        static_cast<double>(stat->virtual_bytes));
+    AddGaugeFamily(families, "process_virtual_memory_bytes", "Virtual memory of the process.",
+                   static_cast<double>(stat->virtual_bytes));
     if (const std::optional<double> boot = ReadBootTime(); boot.has_value()) {
-      add("process_start_time_seconds", "Start of the process, in seconds since 1970 (UTC).",
-          MetricType::Gauge, *boot + static_cast<double>(stat->start_ticks) / ticks_per_second);
+      AddGaugeFamily(families, "process_start_time_seconds",
+                     "Start of the process, in seconds since 1970 (UTC).",
+                     *boot + static_cast<double>(stat->start_ticks) / ticks_per_second);
     }
   }
   if (const std::optional<double> files = CountOpenFiles(); files.has_value()) {
-    add("process_open_fds", "Open file descriptors of the process.", MetricType::Gauge, *files);
+    AddGaugeFamily(families, "process_open_fds", "Open file descriptors of the process.", *files);
   }
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    add("process_max_fds", "Greatest allowed number of open file descriptors.", MetricType::Gauge,
-        static_cast<double>(limit.rlim_cur));
+    AddGaugeFamily(families, "process_max_fds", "Greatest allowed number of open file descriptors.",
+                   static_cast<double>(limit.rlim_cur));
   }
   return families;
 }

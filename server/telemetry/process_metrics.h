@@ -11,8 +11,8 @@
 
 namespace orbserve {
 
-// The families process_* that Prometheus' client libraries agree on, from /proc. What cannot be
-// read is left out. Thread-safe.
+// The families process_* that Prometheus' client libraries agree on, read from /proc. A family that
+// cannot be read is absent. Thread-safe.
 class ProcessMetrics : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

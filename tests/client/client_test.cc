@@ -23,12 +23,16 @@ namespace testing = ::orbserve::testing;
 
 grpc::Status WireError(grpc::StatusCode code, const std::string& reason, const std::string& message,
                        uint32_t retry_after_ms = 0) {
-  v1::Status wire;
-  wire.set_code(code);
-  wire.set_reason(reason);
-  wire.set_message(message);
-  wire.set_retry_after_ms(retry_after_ms);
-  return grpc::Status(code, message, wire.SerializeAsString());
+  v1::Status entry;
+  entry.set_code(code);
+  entry.set_reason(reason);
+  entry.set_message(message);
+  entry.set_retry_after_ms(retry_after_ms);
+  v1::CallStatus call;
+  call.set_code(code);
+  call.set_message(message);
+  call.add_details()->PackFrom(entry);
+  return grpc::Status(code, message, call.SerializeAsString());
 }
 
 // A service whose answers the test decides.

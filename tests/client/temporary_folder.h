@@ -12,7 +12,7 @@
 
 namespace orbserve::testing {
 
-// An empty folder that is gone, with what is in it, when the test ends.
+// An empty folder. The destructor deletes it with its content.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -29,7 +29,7 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
-  // Writes a file, in folders made as needed. Returns its path.
+  // Writes a file and creates missing folders. Returns the path.
   std::string Write(const std::string& name, const std::string& bytes) const {
     const std::filesystem::path file = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(file.parent_path());
@@ -37,7 +37,7 @@ class TemporaryFolder {
     return file.native();
   }
 
-  // The bytes of a file; empty when there is none.
+  // Returns the bytes of a file; empty if it does not exist.
   static std::string Read(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());

@@ -58,10 +58,6 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
           {"detect.fast_arc_length must be in [9, 12]; got 8",
            [](O& o) { o.detect.fast_arc_length = 8; }},
           {"detect.fast_arc_length", [](O& o) { o.detect.fast_arc_length = 13; }},
-          {"detect.quality_level", [](O& o) { o.detect.quality_level = 0.0f; }},
-          {"detect.quality_level must be above 0 and below 1; got 1",
-           [](O& o) { o.detect.quality_level = 1.0f; }},
-          {"detect.quality_level", [](O& o) { o.detect.quality_level = kNaN; }},
           {"suppress.window_px", [](O& o) { o.suppress.window_px = 2; }},
           {"suppress.window_px must be odd", [](O& o) { o.suppress.window_px = 4; }},
           {"suppress.window_px", [](O& o) { o.suppress.window_px = 11; }},
@@ -102,9 +98,6 @@ TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
 
 TEST(PipelineOptionsTest, TheEndsOfRangesAreAllowed) {
   PipelineOptions options;
-  options.detect.quality_level = 1e-7f;
-  EXPECT_TRUE(options.Validate().ok());
-  options.detect.quality_level = 0.999f;
   options.suppress.cell_width_px = 512;
   options.suppress.cell_height_px = 8;
   EXPECT_TRUE(options.Validate().ok());
@@ -134,8 +127,19 @@ TEST(FrameParametersTest, WhatIsOutOfRangeIsRefused) {
       {{"max_features must be in [1, 100000]; got 0", [](O& o) { o.max_features = 0; }},
        {"max_features", [](O& o) { o.max_features = kMaxFeatures + 1; }},
        {"fast_threshold must be in [1, 254]; got 0", [](O& o) { o.fast_threshold_grey = 0; }},
-       {"fast_threshold", [](O& o) { o.fast_threshold_grey = 255; }}},
+       {"fast_threshold", [](O& o) { o.fast_threshold_grey = 255; }},
+       {"quality_level must be above 0 and below 1; got 0", [](O& o) { o.quality_level = 0.0f; }},
+       {"quality_level must be above 0 and below 1; got 1", [](O& o) { o.quality_level = 1.0f; }},
+       {"quality_level", [](O& o) { o.quality_level = kNaN; }}},
       ErrorReason::kBadOptions);
+}
+
+TEST(FrameParametersTest, TheEndsOfRangesAreAllowed) {
+  for (const float quality_level : {1e-7f, 0.999f}) {
+    FrameParameters parameters;
+    parameters.quality_level = quality_level;
+    EXPECT_TRUE(parameters.Validate().ok()) << quality_level;
+  }
 }
 
 TEST(MatchOptionsTest, WhatIsOutOfRangeOrContradictsIsRefused) {

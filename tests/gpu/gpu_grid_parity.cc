@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/image_file.h"
+#include "client/cli/images/image_file.h"
 #include "cpu/cpu_backend.h"
 #include "features/backend.h"
 #include "features/errors.h"

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
@@ -24,7 +25,10 @@ namespace orbserve {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -51,6 +55,86 @@ TEST_F(CliTest, TableHasOneRowAnImageInNaturalOrder) {
   EXPECT_THAT(lines[1], HasSubstr("320x240"));
 }
 
+// Returns the first column of a table.
+std::vector<std::string> FirstWords(const std::vector<std::string>& lines) {
+  std::vector<std::string> words;
+  for (const std::string& line : lines) words.push_back(line.substr(0, line.find(' ')));
+  return words;
+}
+
+TEST_F(CliTest, TimingsFollowTheTableAndHaveARowForEveryPart) {
+  const Outcome run = Run({"extract", "--timings", WriteScenes(3)});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_GE(lines.size(), 12u);
+  EXPECT_TRUE(absl::StartsWith(lines[3], "2.pgm ")) << lines[3];
+  EXPECT_EQ(lines[4], "");
+  const std::vector<std::string> table(lines.begin() + 5, lines.end());
+  EXPECT_THAT(table[0], MatchesRegex("stage +frames +median/ms +p90/ms +share/% +sampled"));
+  std::vector<std::string> parts = FirstWords(table);
+  EXPECT_THAT(parts, IsSupersetOf({"decode", "queue", "upload", "compute", "download", "total"}));
+  EXPECT_EQ(parts[4], "compute");
+  EXPECT_EQ(parts.back(), "total");
+  EXPECT_THAT(table[1], MatchesRegex("decode +3 +[0-9.]+ +[0-9.]+ +- +no"));
+  EXPECT_THAT(table[4], MatchesRegex("compute +3 +[0-9.]+ +[0-9.]+ +- +no"));
+  EXPECT_THAT(table.back(), MatchesRegex("total +3 +[0-9.]+ +[0-9.]+ +- +no"));
+}
+
+TEST_F(CliTest, TimingsHaveARowForEveryStageOfThePipeline) {
+  const std::string in = WriteScenes(3);
+  const Outcome run = Run({"extract", "--timings", "--backend", "cpu", in});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::vector<std::string> lines = run.Lines();
+  double shares = 0;
+  std::string stages;
+  for (const std::string& line : lines) {
+    const std::vector<std::string> cells = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    double share = 0;
+    if (cells.size() != 6 || !absl::SimpleAtod(cells[4], &share)) continue;
+    EXPECT_EQ(cells[1], "3") << line;
+    EXPECT_EQ(cells[5], "no") << line;
+    shares += share;
+    stages += cells[0] + "+";
+  }
+  EXPECT_NEAR(shares, 100, 0.5) << run.out;
+  for (const char* stage : {"pyramid", "detect", "suppress", "select", "orient", "describe"}) {
+    EXPECT_THAT(stages, HasSubstr(absl::StrCat(stage, "+")));
+  }
+  EXPECT_THAT(Run({"extract", "--json", "--backend", "cpu", in}).out,
+              HasSubstr("\"stages\":[{\"stage\":\"pyramid"));
+}
+
+TEST_F(CliTest, TimingsInJsonAreOneMoreLine) {
+  const Outcome run = Run({"extract", "--timings", "--json", WriteScenes(2)});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_THAT(lines, SizeIs(3));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(lines[i], AllOf(HasSubstr("\"timings_ms\":{"), HasSubstr("\"stages\":[")));
+  }
+  EXPECT_TRUE(
+      absl::StartsWith(lines[2], "{\"timing_summary\":[{\"stage\":\"decode\",\"frames\":2,"))
+      << lines[2];
+  EXPECT_THAT(lines[2], HasSubstr("{\"stage\":\"total\",\"frames\":2,"));
+}
+
+TEST_F(CliTest, TimingsLeaveTheOutputsAloneAndArePrintedWhenQuiet) {
+  const std::string in = WriteScenes(2);
+  folder_.Write("in/bad.png", "broken");
+  EXPECT_EQ(Run({"extract", "--out", folder_ / "a", in}).code, 1);
+  const Outcome timed = Run({"extract", "--timings", "--quiet", "--out", folder_ / "b", in});
+  EXPECT_EQ(timed.code, 1) << timed.err;
+  EXPECT_TRUE(Files(folder_ / "a") == Files(folder_ / "b"));
+  ASSERT_FALSE(timed.Lines().empty());
+  EXPECT_TRUE(absl::StartsWith(timed.Lines()[0], "stage ")) << timed.Lines()[0];
+  // The image that failed has no times.
+  EXPECT_THAT(timed.Lines().back(), MatchesRegex("total +2 .*"));
+
+  const Outcome both = Run({"extract", "--timings", "--format", "csv", in});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--timings and --format"));
+}
+
 TEST_F(CliTest, TextFormatsGoToFilesOrToStandardOutput) {
   const std::string in = WriteScenes(3);
   for (const std::string format : {"jsonl", "csv"}) {
@@ -60,7 +144,7 @@ TEST_F(CliTest, TextFormatsGoToFilesOrToStandardOutput) {
     std::string joined;
     for (const auto& [name, text] : Files(folder_ / format)) {
       if (!absl::EndsWith(name, format)) continue;
-      // The column names once.
+      // Column names come once.
       joined += format == "csv" && !joined.empty() ? text.substr(text.find('\n') + 1) : text;
     }
     EXPECT_EQ(run.out, joined) << format;
@@ -68,7 +152,7 @@ TEST_F(CliTest, TextFormatsGoToFilesOrToStandardOutput) {
   }
 }
 
-// gRPC, when it ends, may wait for ten seconds after a large message.
+// gRPC may wait for ten seconds before it ends, after a large message.
 TEST_F(CliTest, ExtractOfALargeImageEndsWhenItIsDone) {
   folder_.Write("large.pgm", Scene(0, 2048, 2048));
   for (int i = 0; i < 4; ++i) {
@@ -184,7 +268,7 @@ TEST_F(CliTest, InterruptKeepsWhatIsDoneAndResumeFinishes) {
   for (int i = 0; i < 60; ++i)
     folder_.Write(absl::StrCat("in/", 100 + i, ".pgm"), Scene(i, 900, 700));
   const std::string out = folder_ / "out";
-  // The reference loops are slow enough to be caught at work.
+  // The reference loops are slow enough to be interrupted.
   const std::vector<std::string> command = {"extract", "--backend", "cpu-reference",
                                             "--out",   out,         in};
   const pid_t pid = Start(command);
@@ -255,7 +339,7 @@ TEST_F(CliTest, ExtractOfANamedPipeWaitsForItsImageAndCanBeInterrupted) {
   EXPECT_EQ(read.code, 0) << read.err;
   EXPECT_THAT(read.Lines(), SizeIs(1));
 
-  // Nobody writes; the image beside it shows that the command is at work.
+  // Nobody writes to the pipe. The output of the other image shows that the command is at work.
   pid = Start({"extract", "--out", folder_ / "out", folder_.Write("a.pgm", scene), fifo});
   EXPECT_TRUE(HappensSoon([&] { return fs::exists(folder_ / "out/a.pgm.npz"); }));
   kill(pid, SIGTERM);

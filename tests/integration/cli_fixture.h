@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The program `orbserve` as people run it, and images for it.
+// Runs the program `orbserve` as a process, and makes images for it.
 
 #ifndef ORBSERVE_TESTS_INTEGRATION_CLI_FIXTURE_H_
 #define ORBSERVE_TESTS_INTEGRATION_CLI_FIXTURE_H_
@@ -23,8 +23,8 @@ namespace orbserve {
 constexpr int kWidthPx = 320;
 constexpr int kHeightPx = 240;
 
-// A PGM of overlapping rectangles: corners at all scales. Neighbouring `shift`s are like frames of
-// a moving camera.
+// Returns a PGM of overlapping rectangles, with corners at all scales. Neighbouring values of
+// `shift` look like frames of a moving camera.
 std::string Scene(int shift, int width_px = kWidthPx, int height_px = kHeightPx);
 
 struct Outcome {
@@ -35,13 +35,13 @@ struct Outcome {
   std::vector<std::string> Lines() const;  // of `out`
 };
 
-// Waits for what happens soon in another process; false after a minute.
+// Waits until `condition` holds, which another process brings about; false after a minute.
 bool HappensSoon(const std::function<bool()>& condition);
 
-// Whether the program ended with 0; else what it said.
+// Success if the exit code is 0; otherwise the failure carries the program's messages.
 ::testing::AssertionResult Succeeded(const Outcome& run);
 
-// All bytes, to a pipe that somebody reads; false when that fails.
+// Writes all bytes to a pipe that another process reads; false if that fails.
 bool WriteAll(int pipe, const std::string& bytes);
 
 class CliTest : public ::testing::Test {
@@ -49,25 +49,25 @@ class CliTest : public ::testing::Test {
   // Starts the program; its output goes to files.
   pid_t Start(const std::vector<std::string>& arguments);
   Outcome Wait(pid_t pid);
-  // Whether the program, asked to stop, does so soon; else it is killed.
+  // True if the program, which was asked to stop, ends within a minute; otherwise kills it.
   static bool EndsOrIsKilled(pid_t pid);
   Outcome Run(const std::vector<std::string>& arguments) { return Wait(Start(arguments)); }
-  // The same with `--server` of a server that the test starts with its first call.
+  // Runs the program with `--server`. The first call starts the server.
   Outcome RunWithServer(std::vector<std::string> arguments);
   ServerProcess& Server();
-  // Starts that server with these arguments, before the first call.
+  // Starts the server with these arguments.
   void StartServer(const std::vector<std::string>& arguments);
 
-  // What the program has written to standard output so far.
+  // Standard output of the program so far.
   std::string Output() const { return testing::TemporaryFolder::Read(folder_ / "stdout"); }
   // Writes `count` frames below `in/`, and returns that folder.
   std::string WriteScenes(int count);
-  // Every file below a folder, by relative path.
+  // Content of every file below a folder, by relative path.
   static std::map<std::string, std::string> Files(const std::string& folder);
 
   testing::TemporaryFolder folder_;
-  std::string stdin_;        // what standard input holds
-  int stdin_fd_ = -1;        // instead of it
+  std::string stdin_;        // content of standard input
+  int stdin_fd_ = -1;        // >= 0: standard input instead of `stdin_`
   std::string stdout_path_;  // "" = `stdout` in the folder
   std::unique_ptr<ServerProcess> server_;
 };

@@ -27,7 +27,7 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Every line in order, and how many frames have matches with the frame before.
+// Checks that every frame has its line, in order, and matches with the frame before.
 void ExpectStream(const Outcome& run, size_t frames) {
   ASSERT_EQ(run.code, 0) << run.err;
   const std::vector<std::string> lines = run.Lines();
@@ -45,7 +45,7 @@ void ExpectStream(const Outcome& run, size_t frames) {
   EXPECT_THAT(run.err, HasSubstr(absl::StrCat(frames, " frames, ", frames - 1, " with matches")));
 }
 
-// The bytes of a video of one frame.
+// Returns a video of one frame.
 std::string ShortVideo() {
   const std::string scene = Scene(0);
   return absl::StrCat("YUV4MPEG2 W", kWidthPx, " H", kHeightPx, " Cmono\nFRAME\n",
@@ -100,7 +100,7 @@ TEST_F(CliTest, StreamSaysWhichReferencesItCouldNotMatchWith) {
     const std::string message =
         "orbserve: 0.pgm: no matches with reference a name: REFERENCE_NOT_FOUND: ";
     const std::vector<std::string> pieces = absl::StrSplit(bad.err, message);
-    EXPECT_THAT(pieces, SizeIs(2)) << bad.err;  // said once
+    EXPECT_THAT(pieces, SizeIs(2)) << bad.err;  // reported once
     EXPECT_THAT(bad.err, HasSubstr("3 frames, 2 with matches to the frame before, 3 with failed"));
     EXPECT_THAT(bad.out, HasSubstr(format == "json" ? "\"error\":" : "    a name  "));
     if (format == "json") continue;
@@ -108,8 +108,7 @@ TEST_F(CliTest, StreamSaysWhichReferencesItCouldNotMatchWith) {
   }
 }
 
-// As `match` has it: options of the embedded engine are refused, where there is a server by
-// default.
+// A reference implies the default server, which refuses options of the embedded engine.
 TEST_F(CliTest, StreamWithAReferenceNeedsAServer) {
   const Outcome run = Run({"stream", "--reference", "tile", "--threads", "1", WriteScenes(1)});
   EXPECT_EQ(run.code, 2);
@@ -149,7 +148,7 @@ TEST_F(CliTest, StreamWhoseServerDiesEndsThoughItsInputStalls) {
     int ends[2];
     ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
     stdin_fd_ = ends[0];
-    fs::remove(folder_ / "stdout");  // of the run before
+    fs::remove(folder_ / "stdout");  // of the previous run
     StartServer({});
     const pid_t pid = Start({"stream", "--json", "--server", Server().address(), "-"});
     ASSERT_TRUE(WriteAll(ends[1], ShortVideo() + begun));

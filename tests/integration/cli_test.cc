@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The program `orbserve`: what its commands have in common, and what they say of a server.
+// The program `orbserve`: behaviour that its commands share, and commands about a server.
 
 #include <cstdlib>
 #include <filesystem>
@@ -106,7 +106,7 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
   }
 }
 
-// Nothing is written where something is read from.
+// No output replaces an input.
 TEST_F(CliTest, OutputsThatWouldReplaceInputsAreWrongUsage) {
   const std::string in = folder_ / "in";
   const std::string image = folder_.Write("in/a.pgm", Scene(0));
@@ -129,7 +129,7 @@ TEST_F(CliTest, OutputsThatWouldReplaceInputsAreWrongUsage) {
   EXPECT_TRUE(Succeeded(Run({"extract", "--out", in, "--draw", folder_ / "d", image, picture})));
 }
 
-// What a server refuses is wrong usage where it is the options, in every command, and said once.
+// Options that a server refuses are wrong usage in every command, and reported once.
 TEST_F(CliTest, OptionsThatTheServerRefusesAreWrongUsage) {
   const std::string image = folder_.Write("a.pgm", Scene(0));
   const std::string mask = folder_.Write("m.pgm", Scene(0));
@@ -155,7 +155,7 @@ TEST_F(CliTest, OptionsThatTheServerRefusesAreWrongUsage) {
   }
 }
 
-// The same words of an image are no wrong usage: the others are done.
+// An image that a server refuses is not wrong usage: the other images are done.
 TEST_F(CliTest, AnImageThatTheServerDoesNotSupportIsAFailedInput) {
   const std::string image = folder_.Write("a.pgm", Scene(0));
   std::string cmyk;
@@ -214,7 +214,7 @@ TEST_F(CliTest, AServerThatAsksForCertificatesIsShownOne) {
   EXPECT_EQ(RunWithServer({"extract", image, "--tls-ca", ca}).code, 3);
 }
 
-// An image and a mask that the program's own engine does not take, and this server does.
+// An image and a mask that the embedded engine refuses and this server accepts.
 TEST_F(CliTest, TheLimitsAreThoseOfTheServer) {
   StartServer({"--config", folder_.Write("c.textproto", "limits { max_side_px: 20000 }")});
   constexpr int kLongPx = 9000;
@@ -238,7 +238,8 @@ TEST_F(CliTest, TheLimitsAreThoseOfTheServer) {
   EXPECT_THAT(refused.err, HasSubstr("--mask: image too large: 9000 x 100; allowed are 8192"));
 }
 
-// An image of 75 KiB, alone or with another or its mask, where messages may have 64 KiB or 90 KiB.
+// Sends an image of 75 KiB, alone, with another or with a mask, to servers with messages of up to
+// 64 KiB and 90 KiB.
 TEST_F(CliTest, WhatIsTooLargeForAMessageIsAFailedInput) {
   const std::string small = folder_.Write("in/0.pgm", Scene(0, 160, 120));
   const std::string large = folder_.Write("in/1.pgm", Scene(0));
@@ -272,8 +273,8 @@ TEST_F(CliTest, WhatIsTooLargeForAMessageIsAFailedInput) {
   }
 }
 
-// No server was asked for, so that none can be unreachable; on a machine with devices they are
-// hidden.
+// The missing device of the embedded engine is not an unreachable server. The test hides the
+// devices of the machine.
 TEST_F(CliTest, ABackendWithoutADeviceIsAFailure) {
   const std::string image = folder_.Write("a.pgm", Scene(0));
   ASSERT_EQ(setenv("CUDA_VISIBLE_DEVICES", "", /*overwrite=*/1), 0);
@@ -284,7 +285,7 @@ TEST_F(CliTest, ABackendWithoutADeviceIsAFailure) {
   EXPECT_EQ(run.code, is_built ? 1 : 2) << run.err;
 }
 
-// A token that is not shown must not go unnoticed, with a server and without.
+// A token that is not sent must not go unnoticed, with a server and without.
 TEST_F(CliTest, ATokenFileIsRefusedAndNotIgnored) {
   const std::string image = folder_.Write("a.pgm", Scene(0));
   for (const std::vector<std::string>& command :

@@ -250,6 +250,7 @@ TEST_F(CallsTest, MatchWorksForEveryPairOfSides) {
   for (const uint32_t distance : images.matches().distance()) EXPECT_EQ(distance, 0u);
   EXPECT_EQ(images.query_features().descriptors(), images.train_features().descriptors());
   EXPECT_GT(images.timings().match_ns(), 0u);
+  ExpectMatchIsTheLastStage(images.timings());
 
   *request.mutable_query_features() = images.query_features();
   *request.mutable_train_features() = images.train_features();
@@ -264,6 +265,8 @@ TEST_F(CallsTest, MatchWorksForEveryPairOfSides) {
   EXPECT_EQ(sets.execution().backend(), "cpu");
   EXPECT_EQ(sets.timings().compute_ns(), 0u);
   EXPECT_GT(sets.timings().match_ns(), 0u);
+  EXPECT_EQ(sets.timings().stages_size(), 1);
+  ExpectMatchIsTheLastStage(sets.timings());
 }
 
 TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
@@ -68,12 +69,12 @@ class ServerTest : public ::testing::Test {
 
   void SetUp() override { StartServer({}); }
 
-  void StartServer(server::Config config) {
+  void StartServer(server::Config config, ServerHooks hooks = {}) {
     stub_.reset();
     server_.reset();
     config.set_listen("127.0.0.1:0");
     config.set_http_listen("");
-    auto created = Server::Create(config);
+    auto created = Server::Create(config, std::move(hooks));
     ASSERT_TRUE(created.ok()) << created.status();
     server_ = *std::move(created);
     stub_ = NewStub();
@@ -122,11 +123,24 @@ class ServerTest : public ::testing::Test {
 
   // The table entry that a failed call carries.
   static v1::Status Details(const grpc::Status& status) {
-    v1::Status details;
-    EXPECT_TRUE(details.ParseFromString(status.error_details()));
-    EXPECT_EQ(details.code(), static_cast<int>(status.error_code()));
-    EXPECT_EQ(details.message(), status.error_message());
-    return details;
+    v1::CallStatus call;
+    EXPECT_TRUE(call.ParseFromString(status.error_details()));
+    EXPECT_EQ(call.code(), static_cast<int>(status.error_code()));
+    EXPECT_EQ(call.message(), status.error_message());
+    v1::Status entry;
+    EXPECT_EQ(call.details_size(), 1);
+    EXPECT_TRUE(call.details_size() == 1 && call.details(0).UnpackTo(&entry));
+    EXPECT_EQ(entry.code(), static_cast<int>(status.error_code()));
+    EXPECT_EQ(entry.message(), status.error_message());
+    return entry;
+  }
+
+  static void ExpectMatchIsTheLastStage(const v1::FrameTimings& timings) {
+    ASSERT_FALSE(timings.stages().empty());
+    const v1::StageTime& last = *timings.stages().rbegin();
+    EXPECT_EQ(last.stage(), "match");
+    EXPECT_EQ(last.duration_ns(), timings.match_ns());
+    EXPECT_FALSE(last.sampled());
   }
 
   static bool Eventually(const std::function<bool()>& condition) { return WaitUntil(condition); }

@@ -69,6 +69,7 @@ TEST_F(StreamTest, ResultsComeInOrderWithMatchesAgainstTheFrameBefore) {
       EXPECT_EQ(result.matches(0).target(), v1::MATCH_TARGET_PREVIOUS);
       EXPECT_EQ(result.matches(0).target_sequence(), static_cast<uint64_t>(1000 + i - 1));
       EXPECT_EQ(result.matches(0).matches().query_index_size(), result.features().x_size());
+      ExpectMatchIsTheLastStage(result.timings());
     }
   }
   v1::StreamFramesResponse response;

@@ -103,6 +103,7 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"backend { device_deadline_ms: 0 }", "backend.device_deadline_ms"},
       {"keepalive { time_ms: 1 }", "keepalive.time_ms"},
       {"power { source: \"guess\" }", "power.source"},
+      {"telemetry { stage_sampling: 1000001 }", "telemetry.stage_sampling"},
   };
   for (const auto& row : rows) {
     const auto over = ParseConfig(row.text, "x");

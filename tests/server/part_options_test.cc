@@ -23,11 +23,13 @@ TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {
   config.mutable_backend()->add_devices(2);
   config.mutable_backend()->set_gpu_memory_limit_bytes(uint64_t{3} << 30);
   config.mutable_backend()->set_device_deadline_ms(1234);
+  config.mutable_telemetry()->set_stage_sampling(7);
   const gpu::GpuBackendOptions options = GpuBackendOptionsOf(config);
   EXPECT_EQ(options.max_batch_frames, 5);
   EXPECT_EQ(options.devices, std::vector<int>{2});
   EXPECT_EQ(options.memory_limit_bytes, int64_t{3} << 30);
   EXPECT_EQ(options.deadline_ms, 1234);
+  EXPECT_EQ(options.stage_sampling, 7);
 }
 
 TEST(PartOptionsTest, TheGpuIsNotAskedForMoreThanItTakes) {

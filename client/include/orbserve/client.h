@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The client library: calls an orbserve server, alone, many at once, or as a stream of frames.
-// Messages are those of orbserve/v1/orbserve.proto; their comments give units, ranges and defaults.
+// Client library: calls an orbserve server with single calls, many calls at once, or a stream of
+// frames. Messages are those of orbserve/v1/orbserve.proto, whose comments give units, ranges and
+// defaults.
 //
-// Errors: every status carries the code of the call and reads `REASON: what was wrong`, with REASON
-// from the wire's table of errors; `WireStatusOf` gives the whole message. An error without a
-// REASON comes from the way to the server and not from the server. CANCELLED is what the caller
-// cancelled; a call that a server ends because it shuts down is UNAVAILABLE.
+// Errors: every status has the code of the call and the text `REASON: message`, with REASON from
+// the wire's table of errors. `WireStatusOf` returns the whole entry of that table. An error
+// without a REASON comes from the connection and not from the server. CANCELLED means that the
+// caller cancelled the call; a call that a server ends because it shuts down is UNAVAILABLE.
 
 #ifndef ORBSERVE_CLIENT_H_
 #define ORBSERVE_CLIENT_H_
@@ -34,31 +35,31 @@
 namespace orbserve::client {
 
 struct ClientOptions {
-  // Who is calling: quotas and references belong to this name. Empty: to the connection.
+  // Name of the caller, which owns quotas and references. Empty: the connection owns them.
   std::string client_id;
   // File of PEM certificates to check the server with. Empty: plain text, without TLS.
   std::string tls_ca_file;
-  // Files of PEM text to show to a server that asks who is calling: the client's own certificate,
-  // first in its file, and the key of that, without a pass phrase. Both or neither; only with
-  // `tls_ca_file`. Empty: none is shown.
+  // PEM files with the client's certificate, first in its file, and its key without a pass phrase,
+  // for servers that ask for a certificate. Both or neither; only with `tls_ca_file`. Empty: the
+  // client has no certificate.
   std::string tls_cert_file;
   std::string tls_key_file;
-  // Longest time of one call; of a stream, of its opening. Infinite: no limit.
+  // Longest time of one call, or of the opening of a stream. Infinite: no limit.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
-// The wire's message for an error of this library; for an error that came without one, only code
+// The server's table entry for an error of this library. For an error without an entry only code
 // and message are set.
 v1::Status WireStatusOf(const absl::Status& status);
 
-// An absl status for the status of a frame inside a stream. OK for code 0.
+// Status for the table entry of a frame inside a stream. OK for code 0.
 absl::Status StatusFromWire(const v1::Status& status);
 
 enum class Health { kServing, kNotServing };
 
 class FrameStream;
 
-// A connection to one server. Thread-safe; outlives every pipeline and stream made from it.
+// A connection to one server. Thread-safe. Must outlive every pipeline and stream made from it.
 class Client {
  public:
   // Prepares a connection to `address`, a gRPC target such as "127.0.0.1:50051" or
@@ -67,8 +68,8 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options);
 
-  // Calls through a channel made elsewhere, for example a server's in-process channel.
-  // The files of `options` are not used.
+  // Uses a channel made elsewhere, for example a server's in-process channel. Ignores the files of
+  // `options`.
   Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options);
 
   Client(const Client&) = delete;
@@ -81,7 +82,7 @@ class Client {
   absl::StatusOr<v1::ListReferencesResponse> ListReferences();
   absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo();
 
-  // Asks grpc.health.v1.Health for `service`; "" is the whole server.
+  // Asks grpc.health.v1.Health for the health of `service`; "" is the whole server.
   absl::StatusOr<Health> CheckHealth(const std::string& service = "");
 
   // Opens a stream and waits for the server's answer to `open`.
@@ -91,7 +92,7 @@ class Client {
   friend class ExtractPipeline;
   friend class FrameStream;
 
-  // Sets identity and deadline of one call.
+  // Sets name of the caller and deadline of one call.
   void Prepare(grpc::ClientContext* context) const;
 
   std::shared_ptr<grpc::Channel> channel_;
@@ -101,9 +102,9 @@ class Client {
 
 struct ExtractPipelineOptions {
   int max_in_flight = 32;  // calls under way at once, >= 1
-  // Tries of one frame, >= 1, when the server says that a new try makes sense (queue full,
-  // draining, device lost), goes away or cannot be reached. Waits as long as the server advises,
-  // else 100 ms, twice as long each time.
+  // Most tries of one frame, >= 1. A frame is tried again when the server says that a new try makes
+  // sense (queue full, draining, device lost), goes away or cannot be reached. The pipeline waits
+  // as long as the server advises, else 100 ms, and twice as long each time.
   int max_attempts = 6;
 };
 
@@ -111,24 +112,26 @@ struct ExtractPipelineOptions {
 // order. Thread-safe.
 class ExtractPipeline {
  public:
-  // Called once per submitted frame, on a thread of gRPC: short, and never waiting for a Submit.
+  // Called once per submitted frame, on a thread of gRPC. Must be short, and must not wait for
+  // Submit().
   using Done = std::function<void(absl::StatusOr<v1::ExtractResponse> response)>;
 
-  // `client` outlives the pipeline.
+  // `client` must outlive the pipeline.
   ExtractPipeline(Client* client, const ExtractPipelineOptions& options);
-  // Cancels what is under way and waits for the last `Done`.
+  // Cancels the calls under way and waits for the last `Done`.
   ~ExtractPipeline();
 
   ExtractPipeline(const ExtractPipeline&) = delete;
   ExtractPipeline& operator=(const ExtractPipeline&) = delete;
 
-  // Starts a call; waits while `max_in_flight` are under way. After Cancel, `done` gets CANCELLED.
+  // Starts a call. Waits while `max_in_flight` are under way. After Cancel(), `done` gets
+  // CANCELLED.
   void Submit(v1::ExtractRequest request, Done done);
 
-  // Waits until nothing is under way.
+  // Waits until no call is under way.
   void Drain();
 
-  // Gives up what is under way, and everything submitted from now on.
+  // Cancels the calls under way, and all that are submitted later.
   void Cancel();
 
  private:
@@ -144,34 +147,35 @@ class ExtractPipeline {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// One robot's frames: results come back in the order of the frames. One thread sends, one receives
-// (they may be the same as long as no more than `max_in_flight` frames are unanswered).
+// Stream of one robot's frames. Results come in the order of the frames. One thread sends and one
+// receives; one thread may do both if it leaves at most `max_in_flight` frames unanswered.
 class FrameStream {
  public:
-  // Cancels a stream that was not received to its end.
+  // Cancels the stream unless it was received to its end.
   ~FrameStream();
 
   FrameStream(const FrameStream&) = delete;
   FrameStream& operator=(const FrameStream&) = delete;
 
-  // The server's answer to the opening: the pipeline in force and the frames it takes at once.
+  // The server's answer to the opening: the pipeline in force and the frames that it takes at once.
   const v1::StreamOpened& opened() const { return opened_; }
 
-  // Sends a frame; waits while the server holds the stream back. An error means that the stream has
-  // ended: Receive tells why.
+  // Sends a frame. Waits while the server holds the stream back. An error means that the stream has
+  // ended; Receive() returns the reason.
   absl::Status Send(v1::Frame frame);
 
-  // No more frames will be sent.
+  // Tells the server that no more frames follow.
   absl::Status CloseSend();
 
-  // Waits for the next result. No value: the stream has ended well after CloseSend. A failed frame
-  // has its `status` set and does not end the stream.
+  // Waits for the next result. No value means that the stream ended well after CloseSend(). A
+  // failed frame has its `status` set and does not end the stream.
   absl::StatusOr<std::optional<v1::FrameResult>> Receive();
 
-  // True once the server has said that it is about to stop; frames sent so far are answered.
+  // True once the server has said that it is about to stop. It still answers the frames sent so
+  // far.
   bool going_away() const { return going_away_.load(std::memory_order_relaxed); }
 
-  // Gives up, from any thread; Send and Receive return.
+  // Ends the stream from any thread. Send() and Receive() return.
   void Cancel();
 
  private:

@@ -27,12 +27,11 @@ class CountingObserver final : public ServingObserver {
   void OnFrameFinished(const absl::Status& outcome, size_t) override {
     ++(outcome.ok() ? ok : failed);
   }
-  void OnQueueChanged(WorkKind, int change) override { queue += change; }
   std::optional<double> OnBatchFinished(WorkKind, int, const BatchCost&) override {
     return batch_joules;
   }
   std::optional<double> batch_joules;
-  std::atomic<int> received{0}, ok{0}, failed{0}, queue{0};
+  std::atomic<int> received{0}, ok{0}, failed{0};
 };
 
 class BatcherTest : public ::testing::Test {
@@ -82,7 +81,7 @@ class BatcherTest : public ::testing::Test {
   void ExpectBalanced() const {
     const Batcher::Counts counts = batcher_->counts();
     const int64_t failed = std::accumulate(counts.failed.begin(), counts.failed.end(), int64_t{0});
-    EXPECT_EQ(counts.received, counts.ok + failed + batcher_->open_frames());
+    EXPECT_EQ(counts.received, counts.ok + failed + batcher_->open_items());
     EXPECT_EQ(counts.received, observer_.received);
     EXPECT_EQ(counts.ok, observer_.ok);
     EXPECT_EQ(failed, observer_.failed);
@@ -120,7 +119,7 @@ TEST_F(BatcherTest, FramesGatherWhileTheBackendIsBusy) {
   EXPECT_THAT(backend_.Numbers(0), ElementsAre(6));
   backend_.FinishBatch();
   ExpectBalanced();
-  EXPECT_EQ(observer_.queue, 0);
+  EXPECT_EQ(batcher_->use().items, 0);
 }
 
 TEST_F(BatcherTest, FramesShareTheEnergyOfTheirBatch) {
@@ -311,7 +310,30 @@ TEST_F(BatcherTest, BytesThatWaitAreBounded) {
   backend_.FinishBatch();
 }
 
-// It would be told to try again for ever.
+TEST_F(BatcherTest, ItsUseIsWhatIsAdmittedAndNotLaunched) {
+  Make({.max_batches_in_flight = 1, .max_frames = 7, .max_bytes = 1000});
+  EXPECT_EQ(batcher_->use().max_items, 7);
+  EXPECT_EQ(batcher_->use().max_bytes, 1000);
+  const Batcher::Ticket launched = Admit(1, "a", kNever, 60);
+  EXPECT_EQ(batcher_->use().items, 1) << "a frame that is being prepared";
+  EXPECT_EQ(batcher_->use().bytes, 60);
+  Ready(launched, 1);
+  EXPECT_EQ(batcher_->use().items, 0);
+  EXPECT_EQ(batcher_->use().bytes, 0);
+  const Batcher::Ticket waiting = Admit(2, "b", kNever, 30);
+  Ready(waiting, 2);
+  Admit(3, "b", clock_.Now() + microseconds(5), 12);
+  EXPECT_EQ(batcher_->use().items, 2);
+  EXPECT_EQ(batcher_->use().bytes, 42);
+  batcher_->Cancel(waiting);
+  EXPECT_EQ(batcher_->use().bytes, 12);
+  clock_.Advance(microseconds(5));
+  EXPECT_EQ(batcher_->use().items, 0);
+  EXPECT_EQ(batcher_->use().bytes, 0);
+  backend_.FinishBatch();
+}
+
+// A client would be told to try again without end.
 TEST_F(BatcherTest, AFrameLargerThanTheBoundIsTakenWhileNoneWaits) {
   Make({.max_batches_in_flight = 1, .max_bytes = 100});
   const Batcher::Ticket large = Admit(1, "a", kNever, 101);

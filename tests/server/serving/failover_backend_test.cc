@@ -137,6 +137,30 @@ class FailoverBackendTest : public ::testing::Test {
   bool rescued_before_told_ = false;
 };
 
+TEST_F(FailoverBackendTest, MemoryIsThatOfBothBackendsAndALostDeviceIsNotAsked) {
+  primary_->memory_held = {{"arenas", "gpu:0", 100}, {"pinned", "host", 10}};
+  fallback_->memory_held = {{"inputs", "cpu", 1}};
+  const auto bytes = [this] {
+    std::vector<std::string> kinds;
+    std::vector<int64_t> values;
+    for (const MemoryUse& use : backend_->memory()) {
+      kinds.emplace_back(use.kind);
+      values.push_back(use.bytes);
+    }
+    EXPECT_EQ(kinds, (std::vector<std::string>{"arenas", "pinned", "inputs"}));
+    return values;
+  };
+  EXPECT_EQ(bytes(), (std::vector<int64_t>{100, 10, 1}));
+  primary_->memory_held[0].bytes = 200;
+  EXPECT_EQ(bytes(), (std::vector<int64_t>{200, 10, 1}));
+  LoseDevice();
+  const int calls = primary_->memory_calls;
+  primary_->memory_held[0].bytes = 300;
+  fallback_->memory_held[0].bytes = 2;
+  EXPECT_EQ(bytes(), (std::vector<int64_t>{200, 10, 2}));
+  EXPECT_EQ(primary_->memory_calls, calls);
+}
+
 TEST_F(FailoverBackendTest, WhileTheDeviceAnswersNothingElseIsUsed) {
   EXPECT_EQ(backend_->name(), "gpu");
   EXPECT_EQ(plan_->max_batch_frames(), 8);

@@ -25,7 +25,9 @@ class HandPlan final : public FeaturePlan {
   HandPlan(const PlanSpec& spec, int max_batch) : spec_(spec), max_batch_(max_batch) {}
   const PlanSpec& spec() const override { return spec_; }
   int max_batch_frames() const override { return max_batch_; }
-  size_t size_bytes() const override { return 1000; }
+  size_t size_bytes() const override { return bytes; }
+
+  size_t bytes = 1000;  // a test makes a plan grow
 
  private:
   const PlanSpec spec_;
@@ -77,6 +79,10 @@ class HandBackend final : public FeatureBackend {
   std::vector<DeviceDescription> devices() const override { return {{device_}}; }
   BackendState state() const override { return BackendState::kOk; }
   uint64_t progress() const override { return progress_made; }
+  std::vector<MemoryUse> memory() const override {
+    ++memory_calls;
+    return memory_held;
+  }
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     ++plans_made;
@@ -170,6 +176,8 @@ class HandBackend final : public FeatureBackend {
   std::deque<MatchBatch> matches;
   int plans_made = 0;
   uint64_t progress_made = 0;
+  std::vector<MemoryUse> memory_held;
+  mutable int memory_calls = 0;
   int leases = 0;
   int imports = 0;
   absl::Status plan_status;

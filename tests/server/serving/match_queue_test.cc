@@ -21,9 +21,18 @@ namespace {
 
 using std::chrono::microseconds;
 
-class EnergyObserver final : public ServingObserver {
+class FakeObserver final : public ServingObserver {
  public:
+  void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
+                      const StageTimes&) override {
+    EXPECT_EQ(kind, WorkKind::kMatches);
+    device = std::string(cost.device);
+    waits.push_back(queued);
+  }
   std::optional<double> OnBatchFinished(WorkKind, int, const BatchCost&) override { return joules; }
+
+  std::vector<std::chrono::nanoseconds> waits;  // one for each computed request
+  std::string device;                           // of the request that was computed last
   std::optional<double> joules;
 };
 
@@ -66,7 +75,7 @@ class MatchQueueTest : public ::testing::Test {
 
   FakeClock clock_;
   HandBackend backend_;
-  EnergyObserver observer_;
+  FakeObserver observer_;
   std::map<size_t, MatchOutcome> outcomes_;
   std::unique_ptr<MatchQueue> queue_;
 };
@@ -373,6 +382,86 @@ TEST_F(MatchQueueTest, AStateThatManyWaitForIsHeldOnce) {
   match(39);
   backend_.FinishAllMatches();
   for (const size_t number : {11, 12, 8, 21, 39}) EXPECT_TRUE(outcomes_[number].status.ok());
+}
+
+TEST_F(MatchQueueTest, ItsUseIsWhatWaits) {
+  Make({.max_in_flight = 1, .max_requests = 7, .max_bytes = 1000});
+  EXPECT_EQ(queue_->use().max_items, 7);
+  EXPECT_EQ(queue_->use().max_bytes, 1000);
+  Submit(1, "a", kNever, 50);
+  EXPECT_EQ(queue_->use().items, 0) << "it is with the backend";
+  EXPECT_EQ(queue_->use().bytes, 0);
+  const auto waiting = Submit(2, "a", kNever, 50);
+  Submit(3, "b", kNever, 50);
+  EXPECT_EQ(queue_->use().items, 2);
+  EXPECT_EQ(queue_->use().bytes, 105);
+  queue_->Cancel(waiting);
+  EXPECT_EQ(queue_->use().items, 1);
+  EXPECT_EQ(queue_->use().bytes, 53);
+  backend_.FinishAllMatches();
+  EXPECT_EQ(queue_->use().items, 0);
+  EXPECT_EQ(queue_->use().bytes, 0);
+}
+
+TEST_F(MatchQueueTest, DepthAndWaitAreObserved) {
+  Make({.max_in_flight = 1});
+  Submit(1, "a");
+  EXPECT_EQ(queue_->use().items, 0) << "it went at once";
+  Submit(2, "a");
+  clock_.Advance(microseconds(10));
+  Submit(3, "b");
+  const auto cancelled = Submit(4, "b");
+  Submit(5, "c", After(microseconds(10)));
+  EXPECT_EQ(queue_->use().items, 4);
+  queue_->Cancel(cancelled);
+  EXPECT_EQ(queue_->use().items, 3);
+  clock_.Advance(microseconds(20));
+  EXPECT_EQ(queue_->use().items, 2) << "a deadline passed";
+  EXPECT_TRUE(observer_.waits.empty()) << "none is computed";
+  backend_.FinishMatches();
+  EXPECT_EQ(queue_->use().items, 0);
+  EXPECT_EQ(observer_.waits, (std::vector<std::chrono::nanoseconds>{microseconds(0)}));
+  EXPECT_EQ(observer_.device, "hand:0");
+  clock_.Advance(microseconds(100));  // with the backend
+  backend_.FinishMatches();
+  EXPECT_EQ(observer_.waits, (std::vector<std::chrono::nanoseconds>{
+                                 microseconds(0), microseconds(30), microseconds(20)}));
+  EXPECT_EQ(outcomes_.at(1).queued, microseconds(0));
+  EXPECT_EQ(outcomes_.at(2).queued, microseconds(30));
+  EXPECT_EQ(outcomes_.at(3).queued, microseconds(20));
+  // A refused request never waits.
+  Submit(6, "a", clock_.Now());
+}
+
+TEST_F(MatchQueueTest, EveryRequestIsCounted) {
+  Make({.max_in_flight = 1, .max_requests = 2});
+  Submit(1, "a");
+  const auto cancelled = Submit(2, "a");
+  Submit(3, "a");
+  Submit(4, "a");  // no room
+  EXPECT_EQ(queue_->open_items(), 3);
+  queue_->Cancel(cancelled);
+  backend_.FinishAllMatches();
+  const MatchQueue::Counts counts = queue_->counts();
+  EXPECT_EQ(counts.received, 4);
+  EXPECT_EQ(counts.ok, 2);
+  EXPECT_EQ(counts.failed[static_cast<size_t>(ErrorReason::kCancelled)], 1);
+  EXPECT_EQ(counts.failed[static_cast<size_t>(ErrorReason::kQueueFull)], 1);
+  EXPECT_EQ(queue_->open_items(), 0);
+}
+
+TEST_F(MatchQueueTest, TheDestructorAnswersWhatWaits) {
+  Make({.max_in_flight = 1});
+  Submit(1, "a");
+  Submit(2, "a");
+  std::thread backend([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    backend_.FinishMatches();
+  });
+  queue_.reset();
+  backend.join();
+  EXPECT_TRUE(outcomes_.at(1).status.ok());
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kDraining);
 }
 
 TEST_F(MatchQueueTest, QueueAndClientAreBounded) {

@@ -6,6 +6,8 @@
 #include <deque>
 
 #include "gtest/gtest.h"
+#include "server/serving/batcher.h"
+#include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
 
 namespace orbserve {
@@ -57,6 +59,76 @@ TEST_F(PlanCacheTest, APlanIsBuiltByTheExecutorAndOnceForAllWhoAsk) {
   EXPECT_EQ(*third, *first);
 }
 
+PlanSpec SpecWithTest(CandidateTest test) {
+  PlanSpec spec{640, 480, {}};
+  spec.pipeline.detect.candidate_test = test;
+  return spec;
+}
+
+TEST_F(PlanCacheTest, ClientsWithDifferentCandidateTestsShareAPlan) {
+  PlanCache cache(&backend_, &executor_, {});
+  std::vector<std::shared_ptr<FeaturePlan>> plans;
+  for (const CandidateTest test :
+       {CandidateTest::kBitTable, CandidateTest::kAutomatic, CandidateTest::kBinaryEncoding}) {
+    cache.Get(SpecWithTest(test), "a", [&plans](PlanCache::PlanOr plan) {
+      ASSERT_TRUE(plan.ok());
+      plans.push_back(*plan);
+    });
+  }
+  executor_.RunAll();
+  EXPECT_EQ(backend_.plans_made, 1);
+  ASSERT_EQ(plans.size(), 3u);
+  EXPECT_EQ(plans[1], plans[0]);
+  EXPECT_EQ(plans[2], plans[0]);
+  EXPECT_EQ(plans[0]->spec().pipeline.detect.candidate_test, CandidateTest::kBitTable)
+      << "the plan has the test of the request that made it";
+  EXPECT_EQ(cache.Find(SpecWithTest(CandidateTest::kBinaryEncoding)), plans[0]);
+}
+
+TEST_F(PlanCacheTest, AnyOtherOptionPartsPlans) {
+  const PlanSpec spec{640, 480, {}};
+  PlanSpec other = spec;
+  other.pipeline.detect.fast_arc_length = 12;
+  EXPECT_FALSE(spec == other);
+  other = spec;
+  other.pipeline.select.capacity = 7;
+  EXPECT_FALSE(spec == other);
+  other = spec;
+  other.height_px = 481;
+  EXPECT_FALSE(spec == other);
+}
+
+TEST_F(PlanCacheTest, FramesOfClientsWithDifferentCandidateTestsShareABatch) {
+  PlanCache cache(&backend_, &executor_, {});
+  FakeClock clock;
+  ServingObserver observer;
+  Batcher batcher(&backend_, &clock, &observer, {.max_batches_in_flight = 1});
+  int answered = 0;
+  const auto send = [&](const std::string& client, CandidateTest test) {
+    FrameAdmission admission;
+    admission.client = client;
+    admission.done = [&answered](FrameOutcome outcome) {
+      EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+      ++answered;
+    };
+    const auto ticket = batcher.Admit(std::move(admission));
+    ASSERT_TRUE(ticket.ok());
+    cache.Get(SpecWithTest(test), client, [&batcher, ticket](PlanCache::PlanOr plan) {
+      batcher.Ready(*ticket, *std::move(plan), FrameJob());
+    });
+    executor_.RunAll();
+  };
+  send("a", CandidateTest::kBitTable);  // goes at once; the others wait for its end
+  send("a", CandidateTest::kAutomatic);
+  send("b", CandidateTest::kBinaryEncoding);
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  backend_.FinishBatch();
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  EXPECT_EQ(backend_.batches[0].jobs.size(), 2u);
+  backend_.FinishBatch();
+  EXPECT_EQ(answered, 3);
+}
+
 TEST_F(PlanCacheTest, TheLeastRecentlyUsedPlanGoesFirst) {
   PlanCache cache(&backend_, &executor_, {.max_plans = 2});
   const auto a = Get(cache, 1);
@@ -65,7 +137,7 @@ TEST_F(PlanCacheTest, TheLeastRecentlyUsedPlanGoesFirst) {
   Get(cache, 1);
   Get(cache, 3);
   executor_.RunAll();
-  EXPECT_EQ(cache.plan_count(), 2);
+  EXPECT_EQ(cache.use().plans, 2);
   EXPECT_EQ(*Get(cache, 1), *a);
   Get(cache, 2);
   EXPECT_EQ(executor_.tasks.size(), 1u) << "plan 2 should have been forgotten";
@@ -91,12 +163,107 @@ TEST_F(PlanCacheTest, BytesBoundTheCacheAndTheLatestPlanStays) {
   PlanCache cache(&backend_, &executor_, {.max_bytes = 500});  // a plan has 1000
   Get(cache, 1);
   executor_.RunAll();
-  EXPECT_EQ(cache.plan_count(), 1);
+  EXPECT_EQ(cache.use().plans, 1);
   Get(cache, 2);
   executor_.RunAll();
-  EXPECT_EQ(cache.plan_count(), 1);
+  EXPECT_EQ(cache.use().plans, 1);
   Get(cache, 2);
   EXPECT_TRUE(executor_.tasks.empty());
+}
+
+TEST_F(PlanCacheTest, APlanThatGrowsPushesOutOthersAtItsNextUse) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 3000});  // three new plans
+  for (const int width_px : {1, 2, 3}) Get(cache, width_px);
+  executor_.RunAll();
+  EXPECT_EQ(cache.use().plans, 3);
+  const auto grown = cache.Find({1, 480, {}});
+  static_cast<HandPlan&>(*grown).bytes = 1500;
+  EXPECT_EQ(cache.use().bytes, 3500);
+  EXPECT_EQ(cache.use().plans, 3) << "nobody has used a plan since";
+  EXPECT_EQ(cache.Find({1, 480, {}}), grown);
+  EXPECT_EQ(cache.use().plans, 2);
+  EXPECT_EQ(cache.use().bytes, 2500);
+  EXPECT_EQ(cache.use().evictions, 1);
+  EXPECT_EQ(executor_.tasks.size(), 1u) << "the executor should free the plan";
+  executor_.RunAll();
+  EXPECT_EQ(cache.Find({2, 480, {}}), nullptr) << "plan 2 was used least recently";
+  // A plan that alone exceeds the bound stays while it is the latest. Get() checks, too.
+  static_cast<HandPlan&>(*grown).bytes = 9000;
+  EXPECT_EQ(*Get(cache, 1), grown);
+  EXPECT_EQ(cache.use().plans, 1);
+  EXPECT_EQ(cache.use().bytes, 9000);
+  executor_.RunAll();
+  // One that shrinks makes room again.
+  static_cast<HandPlan&>(*grown).bytes = 1000;
+  Get(cache, 2);
+  executor_.RunAll();
+  EXPECT_EQ(cache.use().plans, 2);
+}
+
+TEST_F(PlanCacheTest, GrowthAfterThePlansLastUseIsFoundByTheHitsOfOthers) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 2000});
+  const auto first = Get(cache, 1);
+  Get(cache, 2);
+  executor_.RunAll();
+  static_cast<HandPlan&>(**first).bytes = 1001;
+  for (int i = 0; i < PlanCache::kHitsPerSizeCheck; ++i) {
+    EXPECT_NE(cache.Find({2, 480, {}}), nullptr);
+  }
+  EXPECT_EQ(cache.use().plans, 1);
+  EXPECT_EQ(cache.use().bytes, 1000);
+  executor_.RunAll();
+}
+
+TEST_F(PlanCacheTest, GrowthIsFoundByTheNextBuild) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 3000});
+  const auto first = Get(cache, 1);
+  Get(cache, 2);
+  executor_.RunAll();
+  static_cast<HandPlan&>(**first).bytes = 1001;
+  Get(cache, 3);
+  executor_.RunAll();
+  EXPECT_EQ(cache.use().plans, 2);
+  EXPECT_EQ(cache.Find({1, 480, {}}), nullptr);
+}
+
+TEST_F(PlanCacheTest, AnEvictedPlanIsFreedByTheExecutor) {
+  PlanCache cache(&backend_, &executor_, {.max_bytes = 2000});
+  Get(cache, 1);
+  Get(cache, 2);
+  executor_.RunAll();
+  std::weak_ptr<FeaturePlan> evicted = cache.Find({1, 480, {}});
+  static_cast<HandPlan&>(*cache.Find({2, 480, {}})).bytes = 1001;
+  cache.Find({2, 480, {}});
+  EXPECT_EQ(cache.use().plans, 1);
+  EXPECT_FALSE(evicted.expired()) << "freed by the caller";
+  executor_.RunAll();
+  EXPECT_TRUE(evicted.expired());
+}
+
+TEST_F(PlanCacheTest, ItsUseIsKnownAtEveryMoment) {
+  PlanCache cache(&backend_, &executor_, {.max_plans = 2, .max_bytes = 10'000});
+  EXPECT_EQ(cache.use().max_plans, 2);
+  EXPECT_EQ(cache.use().max_bytes, 10'000);
+  EXPECT_EQ(cache.Find({1, 480, {}}), nullptr);
+  EXPECT_EQ(cache.use().misses, 0) << "the frame goes on to Get()";
+  Get(cache, 1);
+  Get(cache, 1);
+  Get(cache, 2);
+  EXPECT_EQ(cache.use().misses, 3);
+  EXPECT_EQ(cache.use().building, 2);
+  EXPECT_EQ(cache.use().plans, 0);
+  executor_.RunAll();
+  Get(cache, 1);
+  cache.Find({2, 480, {}});
+  Get(cache, 3);
+  executor_.RunAll();
+  const PlanCacheUse use = cache.use();
+  EXPECT_EQ(use.plans, 2);
+  EXPECT_EQ(use.bytes, 2000);
+  EXPECT_EQ(use.hits, 2);
+  EXPECT_EQ(use.misses, 4);
+  EXPECT_EQ(use.evictions, 1);
+  EXPECT_EQ(use.building, 0);
 }
 
 TEST_F(PlanCacheTest, AFailureIsToldToAllAndNotKept) {

@@ -40,9 +40,11 @@ TEST(ReferenceStoreTest, AReplacedReferenceIsANewVersionAndTheOldOneLivesOn) {
   const auto second = store.Put("a", "map", MakeFeatures(2))->reference;
   EXPECT_GT(second->version(), first->version());
   EXPECT_EQ(first->features().count(), 1u);
-  EXPECT_EQ(store.used_bytes(), second->size_bytes());
+  EXPECT_EQ(store.use().references, 1);
+  EXPECT_EQ(store.use().bytes, static_cast<int64_t>(second->size_bytes()));
   ASSERT_TRUE(store.Delete("a", "map").ok());
-  EXPECT_EQ(store.used_bytes(), 0u);
+  EXPECT_EQ(store.use().references, 0);
+  EXPECT_EQ(store.use().bytes, 0);
   EXPECT_GT(store.Put("a", "map", MakeFeatures(1))->reference->version(), second->version());
 }
 
@@ -83,7 +85,8 @@ TEST(ReferenceStoreTest, ALargeReferenceOfAClientWithNothingElseTakesTheRoomOfOt
   ASSERT_TRUE(store.Put("b", "q", MakeFeatures(100)).ok());
   ASSERT_TRUE(store.Put("c", "r", MakeFeatures(250)).ok());
   EXPECT_THAT(Names(store, "c"), ElementsAre("r"));
-  EXPECT_LE(store.used_bytes(), store.capacity_bytes());
+  EXPECT_EQ(store.use().max_bytes, static_cast<int64_t>(3 * OneReference()));
+  EXPECT_LE(store.use().bytes, store.use().max_bytes);
 }
 
 TEST(ReferenceStoreTest, AReferenceLargerThanTheStoreIsRefusedAndNothingIsForgotten) {

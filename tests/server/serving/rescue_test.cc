@@ -32,18 +32,19 @@ class RescueTest : public ::testing::Test {
       job.parameters.max_features = number;
       jobs.push_back(std::move(job));
     }
-    return rescue_.AddFrames(plan_, std::move(jobs),
-                             [this, number = numbers.front()](FrameBatchAnswer answer) {
-                               order_.push_back(number);
-                               frames_.push_back(std::move(answer));
-                             });
+    return rescue_.Add<FrameRescue>(plan_, std::move(jobs),
+                                    [this, number = numbers.front()](FrameBatchAnswer answer) {
+                                      order_.push_back(number);
+                                      frames_.push_back(std::move(answer));
+                                    });
   }
   uint64_t AddMatch(int number) {
     const auto state = std::make_shared<HandState>(static_cast<size_t>(number), "gpu");
-    return rescue_.AddMatches({{state, state, {}}}, [this, number](MatchBatchAnswer answer) {
-      order_.push_back(number);
-      matches_.push_back(std::move(answer));
-    });
+    return rescue_.Add<MatchRescue>({}, {{state, state, {}}},
+                                    [this, number](MatchBatchAnswer answer) {
+                                      order_.push_back(number);
+                                      matches_.push_back(std::move(answer));
+                                    });
   }
   static FrameBatchAnswer Answer(const std::vector<absl::Status>& statuses) {
     FrameBatchAnswer answer;
@@ -68,9 +69,9 @@ class RescueTest : public ::testing::Test {
 TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
   const uint64_t id = AddFrames({1, 2});
   const absl::Status full = MakeError(ErrorReason::kOutOfMemory, "full");
-  EXPECT_TRUE(rescue_.FramesDone(id, Answer({absl::OkStatus(), full})).ok());
-  EXPECT_TRUE(rescue_.FramesDone(id, Answer({Lost(), Lost()})).ok());
-  rescue_.RescueFrames(id);
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), full})).ok());
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({Lost(), Lost()})).ok());
+  rescue_.RescueBatch<FrameRescue>(id);
   rescue_.RescueAll();
   rescue_.GiveUp();
   EXPECT_THAT(order_, ElementsAre(1));
@@ -81,14 +82,14 @@ TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
 
 TEST_F(RescueTest, ALossIsToldAndKeptForTheRescueOfTheFramesThatItHit) {
   const uint64_t id = AddFrames({1, 2, 3});
-  EXPECT_EQ(rescue_.FramesDone(id, Answer({absl::OkStatus(), Lost(), Lost()})), Lost());
+  EXPECT_EQ(rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), Lost(), Lost()})), Lost());
   EXPECT_THAT(order_, IsEmpty());
-  rescue_.RescueFrames(id);
-  rescue_.RescueFrames(id);
+  rescue_.RescueBatch<FrameRescue>(id);
+  rescue_.RescueBatch<FrameRescue>(id);
   ASSERT_EQ(fallback_.batches.size(), 2u);
   EXPECT_THAT(fallback_.Numbers(0), ElementsAre(2));
   EXPECT_THAT(fallback_.Numbers(1), ElementsAre(3));
-  EXPECT_TRUE(rescue_.FramesDone(id, Answer({Lost(), Lost(), Lost()})).ok());  // too late
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({Lost(), Lost(), Lost()})).ok());  // too late
   fallback_.FinishBatch();
   EXPECT_THAT(order_, IsEmpty());
   fallback_.FinishBatch({MakeError(ErrorReason::kOutOfMemory, "full")});
@@ -122,28 +123,60 @@ TEST_F(RescueTest, EverythingIsRescuedMatchesFirstAndInOrder) {
 
 TEST_F(RescueTest, WithoutAPlanThereIsNoRescue) {
   fallback_.plan_status = MakeError(ErrorReason::kOutOfMemory, "full");
-  rescue_.RescueFrames(AddFrames({1}));
+  rescue_.RescueBatch<FrameRescue>(AddFrames({1}));
   ASSERT_THAT(order_, ElementsAre(1));
   EXPECT_EQ(ReasonIn(frames_[0], 0), ErrorReason::kDeviceLost);
-  const uint64_t foreign =
-      rescue_.AddFrames(nullptr, std::vector<FrameJob>(1),
-                        [this](FrameBatchAnswer answer) { frames_.push_back(std::move(answer)); });
-  rescue_.RescueFrames(foreign);
+  const uint64_t foreign = rescue_.Add<FrameRescue>(
+      nullptr, std::vector<FrameJob>(1),
+      [this](FrameBatchAnswer answer) { frames_.push_back(std::move(answer)); });
+  rescue_.RescueBatch<FrameRescue>(foreign);
   ASSERT_EQ(frames_.size(), 2u);
   EXPECT_EQ(ReasonIn(frames_[1], 0), ErrorReason::kDeviceLost);
 }
 
+TEST_F(RescueTest, AMatchWhoseStateCannotMoveIsLostAndTheOthersAreNot) {
+  const auto state = [](size_t count, const char* owner) {
+    return std::make_shared<HandState>(count, owner);
+  };
+  std::vector<MatchJob> jobs = {{state(1, "gpu"), state(2, "cpu"), {}},
+                                {state(3, "gpu"), state(4, "elsewhere"), {}},
+                                {state(5, "gpu"), state(6, "gpu"), {}}};
+  const uint64_t id = rescue_.Add<MatchRescue>(
+      {}, std::move(jobs),
+      [this](MatchBatchAnswer answer) { matches_.push_back(std::move(answer)); });
+  rescue_.RescueBatch<MatchRescue>(id);
+  ASSERT_EQ(fallback_.matches.size(), 1u);
+  EXPECT_EQ(fallback_.matches[0].jobs.size(), 2u);
+  fallback_.FinishMatches();
+  ASSERT_EQ(matches_.size(), 1u);
+  ASSERT_EQ(matches_[0].pairs.size(), 3u);
+  EXPECT_THAT(matches_[0].pairs[0].matches.distance, ElementsAre(1002));
+  EXPECT_EQ(ReasonOf(matches_[0].pairs[1].status), ErrorReason::kDeviceLost);
+  EXPECT_THAT(matches_[0].pairs[2].matches.distance, ElementsAre(5006));
+  EXPECT_EQ(matches_[0].cost.device, "cpu:0");
+  rescue_.WaitUntilEmpty();
+}
+
+TEST_F(RescueTest, ABatchThatIsGivenUpWhileItsPlanIsMadeIsAnsweredOnce) {
+  fallback_.on_make_plan = [this] { rescue_.GiveUp(); };
+  rescue_.RescueBatch<FrameRescue>(AddFrames({1, 2}));
+  EXPECT_THAT(order_, ElementsAre(1));
+  EXPECT_EQ(ReasonIn(frames_[0], 1), ErrorReason::kDeviceLost);
+  EXPECT_THAT(fallback_.batches, IsEmpty());
+  rescue_.WaitUntilEmpty();
+}
+
 TEST_F(RescueTest, AfterItIsGivenUpEverythingIsAnsweredAtOnce) {
   const uint64_t begun = AddFrames({1, 2});
-  rescue_.RescueFrames(begun);
+  rescue_.RescueBatch<FrameRescue>(begun);
   fallback_.FinishBatch();
   AddFrames({3});
   AddMatch(4);
   rescue_.GiveUp();
   EXPECT_THAT(order_, ::testing::UnorderedElementsAre(1, 3, 4));
   fallback_.FinishBatch();  // too late
-  rescue_.RescueFrames(AddFrames({5}));
-  rescue_.RescueMatches(AddMatch(6));
+  rescue_.RescueBatch<FrameRescue>(AddFrames({5}));
+  rescue_.RescueBatch<MatchRescue>(AddMatch(6));
   EXPECT_EQ(order_.size(), 5u);
   EXPECT_THAT(fallback_.batches, IsEmpty());
   EXPECT_THAT(fallback_.matches, IsEmpty());
@@ -158,6 +191,24 @@ TEST_F(RescueTest, AfterItIsGivenUpEverythingIsAnsweredAtOnce) {
   for (const MatchBatchAnswer& answer : matches_) {
     EXPECT_EQ(ReasonOf(answer.pairs.at(0).status), ErrorReason::kDeviceLost);
   }
+}
+
+TEST(RescuablePlanTest, ItsSizeIsThatOfThePlansThatCanStillBeFreed) {
+  const auto lost = std::make_shared<std::atomic<bool>>(false);
+  const auto primary = std::make_shared<HandPlan>(PlanSpec{640, 480, {}}, 8);
+  HandBackend fallback("cpu");
+  RescuablePlan plan(primary, nullptr, lost);
+  EXPECT_EQ(plan.size_bytes(), 1000u);
+  EXPECT_EQ(plan.max_batch_frames(), 8);
+  primary->bytes = 1234;
+  EXPECT_EQ(plan.size_bytes(), 1234u);
+  const auto made = plan.Fallback(fallback);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(plan.size_bytes(), 2234u);
+  EXPECT_EQ(*plan.Fallback(fallback), *made);
+  EXPECT_EQ(fallback.plans_made, 1);
+  lost->store(true);
+  EXPECT_EQ(plan.size_bytes(), 1000u);
 }
 
 // A plan that says when it is freed.

@@ -4,6 +4,7 @@
 #include "server/telemetry/metrics.h"
 
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <set>
@@ -11,13 +12,11 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/telemetry/busy_time.h"
+#include "tests/server/telemetry/metrics_page.h"
 #include "tests/server/telemetry/promtool.h"
 
 namespace orbserve {
@@ -33,28 +32,28 @@ SteadyTime At(int64_t ms) { return SteadyTime(milliseconds(ms)); }
 
 MetricsOptions OneCpu() { return {.version = "1.2.3", .devices = {{"cpu", "cpu"}}}; }
 
-// Value of the line that begins with `series` and a space; NaN when the page has none.
-double ValueOf(const std::string& page, const std::string& series) {
-  for (const std::string& line : std::vector<std::string>(absl::StrSplit(page, '\n'))) {
-    double value = 0;
-    if (absl::StartsWith(line, series + " ") &&
-        absl::SimpleAtod(line.substr(series.size() + 1), &value)) {
-      return value;
-    }
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 TEST(MetricsTest, EveryFamilyIsThereFromTheStart) {
   const std::string page = Metrics(OneCpu()).Render();
-  for (const char* family :
-       {"orbserve_request_duration_seconds", "orbserve_batch_size_frames", "orbserve_queue_frames",
-        "orbserve_frames_received_total", "orbserve_frames_total", "orbserve_received_bytes_total",
-        "orbserve_keypoints_total", "orbserve_streams", "orbserve_stream_answer_bytes",
-        "orbserve_call_answer_bytes", "orbserve_device_lost_total",
-        "orbserve_device_busy_seconds_total", "orbserve_build_info", "process_cpu_seconds_total",
-        "process_resident_memory_bytes", "process_virtual_memory_bytes",
-        "process_start_time_seconds", "process_open_fds", "process_max_fds"}) {
+  for (const char* family : {"orbserve_request_duration_seconds",
+                             "orbserve_frame_duration_seconds",
+                             "orbserve_match_queue_wait_seconds",
+                             "orbserve_batch_size_frames",
+                             "orbserve_frames_received_total",
+                             "orbserve_frames_total",
+                             "orbserve_received_bytes_total",
+                             "orbserve_keypoints_total",
+                             "orbserve_streams",
+                             "orbserve_stream_answer_bytes",
+                             "orbserve_call_answer_bytes",
+                             "orbserve_device_lost_total",
+                             "orbserve_device_busy_seconds_total",
+                             "orbserve_build_info",
+                             "process_cpu_seconds_total",
+                             "process_resident_memory_bytes",
+                             "process_virtual_memory_bytes",
+                             "process_start_time_seconds",
+                             "process_open_fds",
+                             "process_max_fds"}) {
     EXPECT_THAT(page, HasSubstr(absl::StrCat("# HELP ", family, " ")));
     EXPECT_THAT(page, HasSubstr(absl::StrCat("# TYPE ", family, " ")));
   }
@@ -122,12 +121,48 @@ TEST(MetricsTest, FailuresAreObservedUnderTheirCode) {
   }
 }
 
-TEST(MetricsTest, StagesBelongToADeviceOrToTheHost) {
+TEST(MetricsTest, FramesAreTimedByTheMethodThatBroughtThem) {
+  Metrics metrics(OneCpu());
+  metrics.ObserveFrame("StreamFrames", 0.02);
+  metrics.ObserveFrame("StreamFrames", 7);
+  metrics.ObserveFrame("Extract", 0.01);
+  const std::string page = metrics.Render();
+  const auto value = [&](const char* suffix) {
+    return ValueOf(page, absl::StrCat("orbserve_frame_duration_seconds_", suffix));
+  };
+  EXPECT_EQ(value("count{method=\"StreamFrames\"}"), 2);
+  EXPECT_NEAR(value("sum{method=\"StreamFrames\"}"), 7.02, 1e-9);
+  EXPECT_EQ(value("bucket{method=\"StreamFrames\",le=\"6.3\"}"), 1);
+  EXPECT_EQ(value("bucket{method=\"StreamFrames\",le=\"10\"}"), 2);
+  EXPECT_EQ(value("count{method=\"Extract\"}"), 1);
+  EXPECT_EQ(value("count{method=\"Match\"}"), 0);  // there from the start
+  EXPECT_EQ(value("count{method=\"PutReference\"}"), 0);
+  // These methods bring no frames.
+  for (const char* method : {"DeleteReference", "ListReferences", "GetServerInfo", "other"}) {
+    EXPECT_TRUE(std::isnan(value(absl::StrCat("count{method=\"", method, "\"}").c_str())));
+  }
+}
+
+TEST(MetricsTest, WaitsOfMatchRequestsBelongToTheirDevice) {
+  Metrics metrics(OneCpu());
+  const std::string of_cpu =
+      "orbserve_match_queue_wait_seconds_count{backend=\"cpu\",device=\"cpu\"}";
+  EXPECT_EQ(ValueOf(metrics.Render(), of_cpu), 0);
+  metrics.ObserveMatchWait("cpu", "cpu", 0.25);
+  const std::string page = metrics.Render();
+  EXPECT_EQ(ValueOf(page, of_cpu), 1);
+  EXPECT_EQ(ValueOf(page, "orbserve_match_queue_wait_seconds_sum{backend=\"cpu\",device=\"cpu\"}"),
+            0.25);
+}
+
+TEST(MetricsTest, PhasesAndStagesBelongToADeviceOrToTheHost) {
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}, {"cpu", "cpu"}}});
-  metrics.ObserveStage(MetricStage::kDecode, 0.002);
-  metrics.ObserveStage(MetricStage::kCompute, "cuda", "cuda:0", 0.003);
-  metrics.ObserveStage(MetricStage::kCompute, "cpu", "cpu", 0.004);
-  metrics.ObserveStage(MetricStage::kCompute, "cpu", "cuda:7", 0.005);
+  metrics.ObservePhase(FramePhase::kDecode, 0.002);
+  metrics.ObservePhase(FramePhase::kCompute, "cuda", "cuda:0", 0.003);
+  metrics.ObservePhase(FramePhase::kCompute, "cpu", "cpu", 0.004);
+  metrics.ObservePhase(FramePhase::kCompute, "cpu", "cuda:7", 0.005);
+  metrics.ObserveStages({Stage::kDetect, Stage::kSuppress}, "cuda", "cuda:0", 0.001);
+  metrics.ObserveStages(Stage::kDetect, "cpu", "cpu", 0.006);
   const std::string page = metrics.Render();
   const auto sum = [&](const char* labels) {
     return ValueOf(page, absl::StrCat("orbserve_stage_duration_seconds_sum", labels));
@@ -136,6 +171,8 @@ TEST(MetricsTest, StagesBelongToADeviceOrToTheHost) {
   EXPECT_EQ(sum("{stage=\"compute\",backend=\"cuda\",device=\"cuda:0\"}"), 0.003);
   EXPECT_EQ(sum("{stage=\"compute\",backend=\"cpu\",device=\"cpu\"}"), 0.004);
   EXPECT_EQ(sum("{stage=\"compute\",backend=\"other\",device=\"other\"}"), 0.005);
+  EXPECT_EQ(sum("{stage=\"detect+suppress\",backend=\"cuda\",device=\"cuda:0\"}"), 0.001);
+  EXPECT_EQ(sum("{stage=\"detect\",backend=\"cpu\",device=\"cpu\"}"), 0.006);
 }
 
 TEST(MetricsTest, FramesAreAccountedForExactly) {
@@ -165,19 +202,16 @@ TEST(MetricsTest, GaugesGoUpAndDown) {
   metrics.AddStreamAnswerBytes(-30);
   metrics.AddCallAnswerBytes(9);
   metrics.AddCallAnswerBytes(-2);
-  metrics.AddQueueFrames(5);
-  metrics.AddQueueFrames(-2);
   metrics.DeviceLost("cpu");
   metrics.DeviceLost("cuda:3");
   const std::string page = metrics.Render();
   EXPECT_EQ(ValueOf(page, "orbserve_streams"), 1);
   EXPECT_EQ(ValueOf(page, "orbserve_stream_answer_bytes"), 40);
   EXPECT_EQ(ValueOf(page, "orbserve_call_answer_bytes"), 7);
-  EXPECT_EQ(ValueOf(page, "orbserve_queue_frames"), 3);
+  EXPECT_EQ(metrics.stream_answer_bytes(), 40);
+  EXPECT_EQ(metrics.call_answer_bytes(), 7);
   EXPECT_EQ(ValueOf(page, "orbserve_device_lost_total{device=\"cpu\"}"), 1);
   EXPECT_EQ(ValueOf(page, "orbserve_device_lost_total{device=\"other\"}"), 1);
-  metrics.SetQueueFrames(0);
-  EXPECT_EQ(ValueOf(metrics.Render(), "orbserve_queue_frames"), 0);
 }
 
 TEST(MetricsTest, BatchesLeaveTheirSizeAndTheirBusyInterval) {
@@ -222,7 +256,7 @@ TEST(MetricsTest, NothingIsLostBetweenThreadsAndScrapes) {
     threads.emplace_back([&] {
       for (int i = 0; i < kFrames; ++i) {
         metrics.FrameReceived(10);
-        metrics.ObserveStage(MetricStage::kQueue, "cpu", "cpu", 1e-3);
+        metrics.ObservePhase(FramePhase::kQueue, "cpu", "cpu", 1e-3);
         metrics.ObserveBatch("cpu", "cpu", 2, At(i), At(i + 1));
         metrics.FrameOk(3);
       }
@@ -262,8 +296,11 @@ TEST(MetricsTest, ProcessFiguresArePlausible) {
 TEST(MetricsTest, PromtoolFindsNothingToSay) {
   Metrics metrics(OneCpu());
   metrics.ObserveRequest("Extract", absl::StatusCode::kOk, 0.01);
-  metrics.ObserveStage(MetricStage::kCompute, "cpu", "cpu", 0.01);
-  metrics.ObserveStage(MetricStage::kDecode, 0.01);
+  metrics.ObserveFrame("Extract", 0.01);
+  metrics.ObserveMatchWait("cpu", "cpu", 0.01);
+  metrics.ObservePhase(FramePhase::kCompute, "cpu", "cpu", 0.01);
+  metrics.ObservePhase(FramePhase::kDecode, 0.01);
+  metrics.ObserveStages({Stage::kOrient, Stage::kDescribe}, "cpu", "cpu", 0.01);
   metrics.ObserveBatch("cpu", "cpu", 3, At(0), At(10));
   metrics.FrameReceived(10);
   metrics.FrameOk(10);

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// orbserve extract
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/extract_listing.h"
+#include "client/cli/commands/extract_plan.h"
+#include "client/cli/commands/extract_run.h"
+#include "client/cli/commands/failure.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/file_io.h"
+#include "client/cli/images/image_file.h"
+#include "client/cli/images/png_file.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/output/output_names.h"
+#include "client/cli/output/overlay.h"
+#include "client/cli/output/resume_log.h"
+#include "client/cli/output/standard_output.h"
+#include "client/cli/output/table_cells.h"
+#include "client/cli/output/timing_summary.h"
+
+namespace orbserve::cli {
+namespace {
+
+// Writes the picture of one image, if wanted. Returns its path, or "".
+absl::StatusOr<std::string> WriteOverlay(const ExtractOptions& options, const PictureLimits& limits,
+                                         const InputFile& file, const v1::FeatureSet& features) {
+  if (options.draw_folder.empty()) return std::string();
+  const absl::StatusOr<Picture> picture = LoadPicture(file.path, limits);
+  if (!picture.ok()) return picture.status();
+  const absl::StatusOr<std::string> png = EncodePng(DrawFeatures(*picture, features));
+  if (!png.ok()) return png.status();
+  const std::string path = PicturePath(options.draw_folder, file.relative);
+  if (absl::Status status = WriteFile(path, *png); !status.ok()) return status;
+  return path;
+}
+
+// Writes the feature file of one image, if wanted. Returns its path, or "".
+absl::StatusOr<std::string> WriteFeatureFile(const ExtractOptions& options, FeatureFormat format,
+                                             ResumeLog* log, const InputFile& file,
+                                             const v1::FeatureSet& features) {
+  if (options.out_folder.empty()) return std::string();
+  const std::string name = FeatureFileName(file, format);
+  const std::string path = (std::filesystem::path(options.out_folder) / name).native();
+  const std::string bytes = EncodeFeatures(features, format, file.relative);
+  if (absl::Status status = WriteFile(path, bytes); !status.ok()) return status;
+  if (absl::Status status = log->MarkDone(file.path, name, bytes.size()); !status.ok()) {
+    return status;
+  }
+  return path;
+}
+
+// Removes the images that an earlier run finished. Returns their number.
+size_t SkipFinished(const ExtractOptions& options, const ResumeLog& log, ExtractPlan* plan) {
+  return std::erase_if(plan->files, [&](const InputFile& file) {
+    return file.problem.ok() && log.IsDone(file.path, FeatureFileName(file, plan->format)) &&
+           (options.draw_folder.empty() ||
+            IsWholePng(PicturePath(options.draw_folder, file.relative)));
+  });
+}
+
+std::string Summary(const ExtractTotals& totals, absl::Duration duration) {
+  const double seconds = absl::ToDoubleSeconds(duration);
+  return absl::StrFormat("%d images, %d features, %d failed, %.2f s, %.1f images a second",
+                         totals.done, totals.features, totals.failed, seconds,
+                         static_cast<double>(totals.done) / std::max(seconds, 1e-9));
+}
+
+}  // namespace
+
+int RunExtract(const ExtractOptions& options) {
+  Console console(options.common.quiet);
+  absl::StatusOr<ExtractPlan> plan = MakeExtractPlan(options);
+  if (!plan.ok()) return Fail(&console, plan.status());
+
+  std::unique_ptr<ResumeLog> log;
+  if (!options.out_folder.empty()) {
+    absl::StatusOr<std::unique_ptr<ResumeLog>> opened =
+        ResumeLog::Open(options.out_folder, plan->shard, PlanFingerprint(*plan));
+    if (!opened.ok()) return Fail(&console, opened.status());
+    log = *std::move(opened);
+  }
+  const size_t skipped = options.resume ? SkipFinished(options, *log, &*plan) : 0;
+  if (skipped > 0) console.Note(absl::StrCat(skipped, " images were done before"));
+  if (plan->files.empty()) {
+    if (skipped == 0) console.Note("nothing to do: this shard has no images");
+    return kExitOk;
+  }
+
+  CatchInterrupts();
+  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
+  if (!engine.ok()) return Fail(&console, engine.status());
+  const absl::Status accepted = CheckRequestSetup(plan->setup, engine->get());
+  if (!accepted.ok()) return Fail(&console, accepted);
+
+  const ExtractListing listing(plan->listing, plan->format, plan->files,
+                               HasPowerSource((*engine)->info()));
+  PrintText(listing.Heading());
+  const PictureLimits limits = (*engine)->picture_limits();
+  TimingSummary timings;
+  const auto write = [&](const InputFile& file,
+                         const v1::ExtractResponse& response) -> absl::StatusOr<std::string> {
+    const absl::StatusOr<std::string> overlay =
+        WriteOverlay(options, limits, file, response.features());
+    if (!overlay.ok()) return overlay.status();
+    const absl::StatusOr<std::string> output =
+        WriteFeatureFile(options, plan->format, log.get(), file, response.features());
+    if (!output.ok()) return output.status();
+    if (options.timings) timings.Add(response.timings());
+    return listing.Row(file, response, *output, *overlay);
+  };
+  const auto report = [&](const InputFile& file, const absl::StatusOr<std::string>& text) {
+    if (!text.ok()) {
+      console.Error(absl::StrCat(NameOnOneLine(file.path), ": ", ErrorText(text.status())));
+    }
+    PrintText(text.ok() ? *text : listing.ErrorRow(file, text.status()));
+  };
+  ExtractRun run(engine->get(), &console, &plan->setup, write, report);
+  const absl::Time start = absl::Now();
+  // Rows that appear on the same terminal show the progress already.
+  if (plan->listing == ExtractListing::Kind::kNothing || isatty(STDOUT_FILENO) != 1) {
+    console.StartProgress(static_cast<int64_t>(plan->files.size()), "images");
+  }
+  const ExtractTotals totals = run.Run(plan->files);
+  console.EndProgress();
+  if (options.timings) PrintText(listing.TimingRows(timings));
+  std::fflush(stdout);
+  if (log != nullptr) {
+    if (const absl::Status status = log->Close(); !status.ok()) return Fail(&console, status);
+  }
+
+  console.Note(Summary(totals, absl::Now() - start));
+  if (!totals.lost.ok()) return Fail(&console, totals.lost);
+  if (totals.interrupted) {
+    console.Error(absl::StrCat("interrupted; finished outputs are kept",
+                               log != nullptr ? ", --resume continues from there" : ""));
+    return kExitInterrupted;
+  }
+  return totals.failed > 0 ? kExitFailed : kExitOk;
+}
+
+}  // namespace orbserve::cli

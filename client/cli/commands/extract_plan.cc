@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/commands/extract_plan.h"
+
+#include <zlib.h>
+
+#include <filesystem>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/output/output_names.h"
+#include "client/cli/output/resume_log.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+
+namespace orbserve::cli {
+namespace {
+
+absl::Status CheckOutputs(const ExtractOptions& options, FeatureFormat format,
+                          const std::vector<InputFile>& files) {
+  const bool to_files = !options.out_folder.empty();
+  const bool draws = !options.draw_folder.empty();
+  if (!to_files && !draws) return absl::OkStatus();
+  if (absl::Status status = CheckOneOutputEach(files); !status.ok()) return status;
+  std::vector<std::string> inputs = {options.image.mask_file};
+  std::vector<std::string> outputs;
+  for (const InputFile& file : files) {
+    inputs.push_back(file.path);
+    if (draws) outputs.push_back(PicturePath(options.draw_folder, file.relative));
+    if (to_files) {
+      outputs.push_back(
+          (std::filesystem::path(options.out_folder) / FeatureFileName(file, format)).native());
+    }
+  }
+  return CheckNoInputReplaced(inputs, outputs);
+}
+
+}  // namespace
+
+absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options) {
+  ExtractPlan plan;
+  absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
+  if (!setup.ok()) return setup.status();
+  plan.setup = *std::move(setup);
+  const bool to_files = !options.out_folder.empty();
+  if (!options.format.empty()) {
+    const absl::StatusOr<FeatureFormat> format = ParseFormat(options.format);
+    if (!format.ok()) return format.status();
+    plan.format = *format;
+    if (!to_files && plan.format == FeatureFormat::kNpz) {
+      return absl::InvalidArgumentError("--format npz needs --out DIR");
+    }
+  }
+  if (options.resume && !to_files) return absl::InvalidArgumentError("--resume needs --out DIR");
+  if (options.common.json) {
+    if (!to_files && !options.format.empty()) {
+      return absl::InvalidArgumentError(
+          "--json and --format without --out both write to standard output; give only one of them");
+    }
+    plan.listing = ExtractListing::Kind::kJson;
+  } else if (!to_files) {
+    plan.listing =
+        options.format.empty() ? ExtractListing::Kind::kTable : ExtractListing::Kind::kFeatures;
+  }
+  if (options.timings && plan.listing == ExtractListing::Kind::kFeatures) {
+    return absl::InvalidArgumentError(
+        "--timings and --format without --out both write to standard output; give --out DIR, too");
+  }
+  if (!options.shard.empty()) {
+    const absl::StatusOr<Shard> shard = ParseShard(options.shard);
+    if (!shard.ok()) return shard.status();
+    plan.shard = *shard;
+  }
+  absl::StatusOr<std::vector<InputFile>> files =
+      ExpandInputs(options.inputs, std::cin, options.draw_folder);
+  if (!files.ok()) return files.status();
+  if (absl::Status status = CheckOutputs(options, plan.format, *files); !status.ok()) {
+    return status;
+  }
+  plan.files = TakeShard(*std::move(files), plan.shard);
+  return plan;
+}
+
+std::string FeatureFileName(const InputFile& file, FeatureFormat format) {
+  return absl::StrCat(file.relative, ".", std::string(FormatName(format)));
+}
+
+std::string PlanFingerprint(const ExtractPlan& plan) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream sink(&bytes);
+    google::protobuf::io::CodedOutputStream out(&sink);
+    out.SetSerializationDeterministic(true);
+    plan.setup.pipeline.SerializeToCodedStream(&out);
+  }
+  if (plan.setup.mask.has_value()) {
+    const std::string& pixels = plan.setup.mask->pixels();
+    absl::StrAppend(&bytes, "|mask ", plan.setup.mask->width_px(), "x",
+                    plan.setup.mask->height_px(), " ",
+                    crc32_z(0, reinterpret_cast<const Bytef*>(pixels.data()), pixels.size()));
+  }
+  absl::StrAppend(&bytes, "|format ", std::string(FormatName(plan.format)));
+  return OptionsFingerprint(bytes);
+}
+
+}  // namespace orbserve::cli

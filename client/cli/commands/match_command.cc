@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// orbserve match
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/failure.h"
+#include "client/cli/commands/request_setup.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/file_io.h"
+#include "client/cli/images/image_file.h"
+#include "client/cli/images/png_file.h"
+#include "client/cli/output/answer_json.h"
+#include "client/cli/output/output_names.h"
+#include "client/cli/output/overlay.h"
+#include "client/cli/output/standard_output.h"
+#include "client/cli/output/table_cells.h"
+
+namespace orbserve::cli {
+namespace {
+
+void AddSide(const char* key, const std::string& name, const v1::FeatureSet& features,
+             JsonWriter* json) {
+  json->Key(key).BeginObject().Key("image").String(name);
+  AddImageSize(features, json);
+  json->Key("features").Int(features.x_size()).EndObject();
+}
+
+// Adds the coordinates of the rows in `index`, as [[x, y], ...].
+void AddPoints(const char* key, const google::protobuf::RepeatedField<uint32_t>& index,
+               const v1::FeatureSet& features, JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const uint32_t row : index) {
+    json->BeginArray();
+    if (row < static_cast<uint32_t>(features.x_size())) {
+      json->Float(features.x(static_cast<int>(row))).Float(features.y(static_cast<int>(row)));
+    }
+    json->EndArray();
+  }
+  json->EndArray();
+}
+
+void AddNumbers(const char* key, const google::protobuf::RepeatedField<uint32_t>& numbers,
+                JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const uint32_t number : numbers) json->UInt(number);
+  json->EndArray();
+}
+
+void PrintJson(const MatchCommandOptions& options, const v1::MatchResponse& response) {
+  const bool reference = !options.reference.empty();
+  const v1::MatchSet& matches = response.matches();
+  JsonWriter json;
+  json.BeginObject();
+  AddSide("query", options.query, response.query_features(), &json);
+  if (reference) {
+    json.Key("reference").BeginObject().Key("name").String(options.reference);
+    json.Key("version").UInt(response.reference_version()).EndObject();
+  } else {
+    AddSide("train", options.train, response.train_features(), &json);
+  }
+  json.Key("matches").Int(matches.query_index_size());
+  json.Key("ratio_undefined").Bool(matches.ratio_undefined());
+  AddNumbers("query_index", matches.query_index(), &json);
+  AddNumbers("train_index", matches.train_index(), &json);
+  AddNumbers("distance", matches.distance(), &json);
+  AddPoints("query_xy", matches.query_index(), response.query_features(), &json);
+  if (!reference) {
+    AddPoints("train_xy", matches.train_index(), response.train_features(), &json);
+  }
+  AddExecution(response.timings(), response.execution(), &json);
+  json.EndObject();
+  PrintLine(json.text());
+}
+
+void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& response) {
+  const v1::MatchSet& matches = response.matches();
+  std::vector<uint32_t> distances(matches.distance().begin(), matches.distance().end());
+  std::sort(distances.begin(), distances.end());
+  const auto print_side = [](const char* side, const std::string& name,
+                             const v1::FeatureSet& features) {
+    absl::PrintF("%-9s  %s  %s  %d features\n", side, name, SizeCell(features), features.x_size());
+  };
+  print_side("query", options.query, response.query_features());
+  if (options.reference.empty()) {
+    print_side("train", options.train, response.train_features());
+  } else {
+    absl::PrintF("%-9s  %s  version %d\n", "reference", options.reference,
+                 response.reference_version());
+  }
+  absl::PrintF("%-9s  %d", "matches", distances.size());
+  if (!distances.empty()) {
+    absl::PrintF("  distance %d to %d bits, median %d", distances.front(), distances.back(),
+                 distances[distances.size() / 2]);
+  }
+  if (matches.ratio_undefined()) {
+    absl::PrintF("  a ratio test needs two train descriptors or more");
+  }
+  absl::PrintF("\n%-9s  %s ms\n", "time", MillisecondsCell(response.timings().total_ns()));
+  if (response.execution().has_energy_joules()) {
+    absl::PrintF("%-9s  %s mJ\n", "energy", EnergyCell(response.execution()));
+  }
+}
+
+absl::Status Draw(const MatchCommandOptions& options, const v1::MatchResponse& response,
+                  const PictureLimits& limits) {
+  const absl::StatusOr<Picture> query = LoadPicture(options.query, limits);
+  if (!query.ok()) return query.status();
+  Picture overlay;
+  if (options.reference.empty()) {
+    const absl::StatusOr<Picture> train = LoadPicture(options.train, limits);
+    if (!train.ok()) return train.status();
+    overlay = DrawMatches(*query, response.query_features(), *train, response.train_features(),
+                          response.matches());
+  } else {
+    overlay = DrawMatched(*query, response.query_features(), response.matches());
+  }
+  const absl::StatusOr<std::string> png = EncodePng(overlay);
+  if (!png.ok()) return png.status();
+  return WriteFile(options.draw_file, *png);
+}
+
+absl::StatusOr<v1::MatchRequest> MakeRequest(const MatchCommandOptions& options,
+                                             const RequestSetup& setup,
+                                             const PictureLimits& limits) {
+  v1::MatchRequest request;
+  *request.mutable_pipeline() = setup.pipeline;
+  ApplyMatching(options.matching, request.mutable_options());
+  const auto load = [&](const std::string& path, v1::Frame* to) {
+    absl::StatusOr<v1::Frame> frame = LoadMaskedFrame(path, setup, limits);
+    if (!frame.ok()) {
+      return absl::Status(frame.status().code(),
+                          absl::StrCat(path, ": ", ErrorText(frame.status())));
+    }
+    *to = *std::move(frame);
+    return absl::OkStatus();
+  };
+  if (const absl::Status query = load(options.query, request.mutable_query_frame()); !query.ok()) {
+    return query;
+  }
+  if (!options.reference.empty()) {
+    request.set_train_reference(options.reference);
+    return request;
+  }
+  if (const absl::Status train = load(options.train, request.mutable_train_frame()); !train.ok()) {
+    return train;
+  }
+  return request;
+}
+
+}  // namespace
+
+int RunMatch(const MatchCommandOptions& given) {
+  MatchCommandOptions options = given;
+  Console console(options.common.quiet);
+  if (options.train.empty() == options.reference.empty()) {
+    console.Error(options.train.empty()
+                      ? "match needs two images, or --reference NAME and one image"
+                      : "match --reference needs one image");
+    return kExitUsage;
+  }
+  if (!options.draw_file.empty()) {
+    const absl::Status kept = CheckNoInputReplaced(
+        {options.query, options.train, options.image.mask_file}, {options.draw_file});
+    if (!kept.ok()) return Fail(&console, kept);
+  }
+  // References are kept by servers only.
+  if (!options.reference.empty() && options.common.server.empty()) {
+    options.common.server = kDefaultServer;
+  }
+  const absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
+  if (!setup.ok()) return Fail(&console, setup.status());
+  const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
+  if (!engine.ok()) return Fail(&console, engine.status());
+  const absl::Status accepted = CheckRequestSetup(*setup, engine->get());
+  if (!accepted.ok()) return Fail(&console, accepted);
+
+  const PictureLimits limits = (*engine)->picture_limits();
+  const absl::StatusOr<v1::MatchRequest> request = MakeRequest(options, *setup, limits);
+  if (!request.ok()) {
+    console.Error(ErrorText(request.status()));
+    return kExitFailed;
+  }
+  const absl::Status size = CheckMessageSize(*request, (*engine)->info().limits());
+  if (!size.ok()) {
+    console.Error(absl::StrCat("the images are ", ErrorText(size)));
+    return kExitFailed;
+  }
+  const absl::StatusOr<v1::MatchResponse> response = (*engine)->client()->Match(*request);
+  if (!response.ok()) return FailCall(&console, response.status());
+  if (!options.draw_file.empty()) {
+    if (const absl::Status status = Draw(options, *response, limits); !status.ok()) {
+      console.Error(ErrorText(status));
+      return kExitFailed;
+    }
+  }
+  options.common.json ? PrintJson(options, *response) : PrintSummary(options, *response);
+  return kExitOk;
+}
+
+}  // namespace orbserve::cli

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Messages and progress on standard error.
+
+#ifndef ORBSERVE_CLIENT_CLI_OUTPUT_CONSOLE_H_
+#define ORBSERVE_CLIENT_CLI_OUTPUT_CONSOLE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace orbserve::cli {
+
+// Thread-safe.
+class Console {
+ public:
+  // `quiet`: errors only. The progress bar is shown if standard error is a terminal. Colours are
+  // used there unless NO_COLOR is set or TERM is "dumb".
+  explicit Console(bool quiet);
+  ~Console();
+
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  bool quiet() const { return quiet_; }
+
+  // Prints "orbserve: `text`".
+  void Error(absl::string_view text);
+  // Prints "orbserve: `text`" unless quiet.
+  void Note(absl::string_view text);
+
+  // Begins to show progress towards `total` of `unit` ("images"): a bar with rate and time left on
+  // a terminal, a plain line every ten seconds elsewhere.
+  void StartProgress(int64_t total, absl::string_view unit);
+  // Reports that `done` of the total have ended, `failed` of them with an error.
+  void Progress(int64_t done, int64_t failed);
+  // Removes the bar.
+  void EndProgress();
+
+ private:
+  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const bool quiet_;
+  const bool terminal_;
+  const bool colours_;
+  absl::Mutex mutex_;
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  bool drawn_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string unit_ ABSL_GUARDED_BY(mutex_);
+  int64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time started_ ABSL_GUARDED_BY(mutex_);
+  absl::Time last_drawn_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Duration as "0:07", "12:40" or "3:05:00".
+std::string ClockText(absl::Duration duration);
+
+}  // namespace orbserve::cli
+
+#endif  // ORBSERVE_CLIENT_CLI_OUTPUT_CONSOLE_H_

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/output/output_names.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace orbserve::cli {
+namespace {
+
+// Device and inode: two paths with the same pair are the same file.
+using FileId = std::pair<dev_t, ino_t>;
+
+FileId IdOf(const struct stat& info) { return {info.st_dev, info.st_ino}; }
+
+}  // namespace
+
+std::string PicturePath(const std::string& picture_folder, const std::string& relative) {
+  return (std::filesystem::path(picture_folder) / absl::StrCat(relative, ".png")).native();
+}
+
+absl::Status CheckOneOutputEach(absl::Span<const InputFile> files) {
+  absl::flat_hash_map<std::string, const std::string*> seen;
+  for (const InputFile& file : files) {
+    if (!file.problem.ok()) continue;
+    const auto [at, added] = seen.emplace(file.relative, &file.path);
+    if (!added) {
+      return absl::InvalidArgumentError(absl::StrCat("two inputs would write one output, ",
+                                                     file.relative, ": ", *at->second, " and ",
+                                                     file.path));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNoInputReplaced(absl::Span<const std::string> inputs,
+                                  absl::Span<const std::string> outputs) {
+  // An output that is a link is replaced as a link; the file that it points to is kept.
+  absl::flat_hash_map<FileId, const std::string*> replaced;
+  struct stat info = {};
+  for (const std::string& output : outputs) {
+    if (lstat(output.c_str(), &info) == 0) replaced.emplace(IdOf(info), &output);
+  }
+  if (replaced.empty()) return absl::OkStatus();
+  for (const std::string& input : inputs) {
+    for (const auto look : {&lstat, &stat}) {
+      if (look(input.c_str(), &info) != 0) continue;
+      const auto found = replaced.find(IdOf(info));
+      if (found == replaced.end()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input ", input, " would be replaced by the output ", *found->second));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNoInputDrawnOver(absl::Span<const InputFile> files,
+                                   const std::string& picture_folder) {
+  std::vector<std::string> inputs;
+  std::vector<std::string> pictures;
+  for (const InputFile& file : files) {
+    inputs.push_back(file.path);
+    pictures.push_back(PicturePath(picture_folder, file.relative));
+  }
+  return CheckNoInputReplaced(inputs, pictures);
+}
+
+std::string NameOnOneLine(absl::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\\') {
+      text += "\\\\";
+    } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      absl::StrAppend(&text, "\\x", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    } else {
+      text.push_back(c);
+    }
+  }
+  return text;
+}
+
+}  // namespace orbserve::cli

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/output/overlay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "client/cli/output/canvas.h"
+
+namespace orbserve::cli {
+namespace {
+
+constexpr Colour kFaint{150, 170, 200};
+constexpr int kGapPx = 8;  // between two pictures
+
+// Width of lines in pixels, proportional to the picture.
+float LineWidth(int width_px, int height_px) {
+  return std::max(1.2f, static_cast<float>(std::max(width_px, height_px)) / 900.0f);
+}
+
+// Indices of the matches whose rows exist on both sides. The smallest distances come last, which
+// draws them on top.
+std::vector<int> DrawingOrder(const v1::MatchSet& matches, int query_count, int train_count) {
+  std::vector<int> order;
+  for (int i = 0; i < matches.query_index_size(); ++i) {
+    if (i < matches.train_index_size() && i < matches.distance_size() &&
+        matches.query_index(i) < static_cast<uint32_t>(query_count) &&
+        matches.train_index(i) < static_cast<uint32_t>(train_count)) {
+      order.push_back(i);
+    }
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&matches](int a, int b) { return matches.distance(a) > matches.distance(b); });
+  return order;
+}
+
+Colour ColourOf(const v1::MatchSet& matches, int i) {
+  return Heat(static_cast<float>(matches.distance(i)) / kFarDistance);
+}
+
+void DrawFaintDots(const v1::FeatureSet& features, float width, Canvas* canvas) {
+  for (int i = 0; i < features.x_size(); ++i) {
+    canvas->Disc(features.x(i), features.y(i), width, kFaint, 0.55f);
+  }
+}
+
+}  // namespace
+
+Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features) {
+  Canvas canvas(picture);
+  canvas.Dim(0.8f);
+  const float width = LineWidth(picture.width_px, picture.height_px);
+  // Coarse levels come first: small circles stay visible on large ones.
+  for (int i = features.x_size() - 1; i >= 0; --i) {
+    const Colour colour = LevelColour(features.octave(i));
+    const float x = features.x(i);
+    const float y = features.y(i);
+    const float radius = std::max(features.size(i) / 2, 1.0f);
+    canvas.Circle(x, y, radius, width, colour, 0.8f);
+    canvas.Disc(x, y, width * 1.2f, colour, 1.0f);
+    if (features.angle(i) >= 0) {
+      const float angle = features.angle(i) * std::numbers::pi_v<float> / 180.0f;
+      canvas.Line(x, y, x + radius * std::cos(angle), y + radius * std::sin(angle), width, colour,
+                  1.0f);
+    }
+  }
+  return canvas.picture();
+}
+
+Picture DrawMatches(const Picture& query_picture, const v1::FeatureSet& query,
+                    const Picture& train_picture, const v1::FeatureSet& train,
+                    const v1::MatchSet& matches) {
+  const int train_x = query_picture.width_px + kGapPx;
+  Canvas canvas(train_x + train_picture.width_px,
+                std::max(query_picture.height_px, train_picture.height_px));
+  canvas.Paste(query_picture, 0, 0);
+  canvas.Paste(train_picture, train_x, 0);
+  canvas.Dim(0.75f);
+  const float width = LineWidth(canvas.width_px() / 2, canvas.height_px());
+  const std::vector<int> order = DrawingOrder(matches, query.x_size(), train.x_size());
+  // A thousand opaque lines would hide the pictures.
+  const float opacity = std::clamp(60.0f / static_cast<float>(order.size() + 1), 0.35f, 0.9f);
+  for (const int i : order) {
+    const int q = static_cast<int>(matches.query_index(i));
+    const int t = static_cast<int>(matches.train_index(i));
+    canvas.Line(query.x(q), query.y(q), static_cast<float>(train_x) + train.x(t), train.y(t), width,
+                ColourOf(matches, i), opacity);
+  }
+  for (const int i : order) {
+    const int q = static_cast<int>(matches.query_index(i));
+    const int t = static_cast<int>(matches.train_index(i));
+    canvas.Circle(query.x(q), query.y(q), width * 2.5f, width, ColourOf(matches, i), 1.0f);
+    canvas.Circle(static_cast<float>(train_x) + train.x(t), train.y(t), width * 2.5f, width,
+                  ColourOf(matches, i), 1.0f);
+  }
+  return canvas.picture();
+}
+
+Picture DrawMatched(const Picture& picture, const v1::FeatureSet& features,
+                    const v1::MatchSet& matches) {
+  Canvas canvas(picture);
+  canvas.Dim(0.75f);
+  const float width = LineWidth(picture.width_px, picture.height_px);
+  DrawFaintDots(features, width, &canvas);
+  for (const int i : DrawingOrder(matches, features.x_size(), std::numeric_limits<int>::max())) {
+    const int q = static_cast<int>(matches.query_index(i));
+    canvas.Circle(features.x(q), features.y(q), std::max(features.size(q) / 2, 1.0f), width,
+                  ColourOf(matches, i), 0.9f);
+    canvas.Disc(features.x(q), features.y(q), width * 1.5f, ColourOf(matches, i), 1.0f);
+  }
+  return canvas.picture();
+}
+
+Picture DrawMotion(const Picture& picture, const v1::FeatureSet& features,
+                   const v1::FeatureSet& previous, const v1::MatchSet& matches) {
+  Canvas canvas(picture);
+  canvas.Dim(0.8f);
+  const float width = LineWidth(picture.width_px, picture.height_px);
+  DrawFaintDots(features, width, &canvas);
+  for (const int i : DrawingOrder(matches, features.x_size(), previous.x_size())) {
+    const int q = static_cast<int>(matches.query_index(i));
+    const int t = static_cast<int>(matches.train_index(i));
+    canvas.Line(previous.x(t), previous.y(t), features.x(q), features.y(q), width,
+                ColourOf(matches, i), 0.8f);
+    canvas.Disc(features.x(q), features.y(q), width * 1.6f, ColourOf(matches, i), 1.0f);
+  }
+  return canvas.picture();
+}
+
+}  // namespace orbserve::cli

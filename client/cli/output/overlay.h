@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Overlays: features and matches drawn over their images.
+
+#ifndef ORBSERVE_CLIENT_CLI_OUTPUT_OVERLAY_H_
+#define ORBSERVE_CLIENT_CLI_OUTPUT_OVERLAY_H_
+
+#include "client/cli/images/picture.h"
+#include "orbserve/v1/orbserve.pb.h"
+
+namespace orbserve::cli {
+
+// Draws every keypoint as a circle of its size with a line for its angle, coloured by pyramid
+// level.
+Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features);
+
+// Draws two pictures side by side. Every match is a line from its keypoint on the left (query) to
+// the one on the right (train), coloured from green (distance 0) to red (kFarDistance bits and
+// more), with the smallest distances on top.
+Picture DrawMatches(const Picture& query_picture, const v1::FeatureSet& query,
+                    const Picture& train_picture, const v1::FeatureSet& train,
+                    const v1::MatchSet& matches);
+
+// Draws the keypoints of one picture that have a match as circles coloured by distance, the others
+// as faint dots. For matches with a reference, which has no picture.
+Picture DrawMatched(const Picture& picture, const v1::FeatureSet& features,
+                    const v1::MatchSet& matches);
+
+// Draws a frame of a stream. Every match with the frame before is a line from the previous to the
+// current place of the keypoint, coloured by distance; the other keypoints are faint dots.
+Picture DrawMotion(const Picture& picture, const v1::FeatureSet& features,
+                   const v1::FeatureSet& previous, const v1::MatchSet& matches);
+
+// Distance in bits that has the last colour. Few good matches of 256-bit descriptors are farther
+// apart.
+inline constexpr float kFarDistance = 80.0f;
+
+}  // namespace orbserve::cli
+
+#endif  // ORBSERVE_CLIENT_CLI_OUTPUT_OVERLAY_H_

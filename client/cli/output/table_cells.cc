@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/output/table_cells.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace orbserve::cli {
+
+std::string SizeCell(const v1::FeatureSet& features) {
+  return absl::StrCat(features.image_width_px(), "x", features.image_height_px());
+}
+
+std::string MillisecondsCell(uint64_t duration_ns) {
+  return absl::StrFormat("%.2f", static_cast<double>(duration_ns) / 1e6);
+}
+
+std::string EnergyCell(const v1::Execution& execution) {
+  if (!execution.has_energy_joules()) return "-";
+  return absl::StrFormat("%.2f", execution.energy_joules() * 1e3);
+}
+
+bool HasPowerSource(const v1::GetServerInfoResponse& info) {
+  return !info.power_source().empty() && info.power_source() != "none";
+}
+
+}  // namespace orbserve::cli

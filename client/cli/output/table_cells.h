@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Values of answers as text: cells of tables.
+
+#ifndef ORBSERVE_CLIENT_CLI_OUTPUT_TABLE_CELLS_H_
+#define ORBSERVE_CLIENT_CLI_OUTPUT_TABLE_CELLS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "orbserve/v1/orbserve.pb.h"
+
+namespace orbserve::cli {
+
+// Size of the image, "640x480".
+std::string SizeCell(const v1::FeatureSet& features);
+
+// Milliseconds with two decimals, "1.25".
+std::string MillisecondsCell(uint64_t duration_ns);
+
+// Millijoules of an answer with two decimals; "-" if the answer has no energy.
+std::string EnergyCell(const v1::Execution& execution);
+
+// True if answers of this server carry their energy.
+bool HasPowerSource(const v1::GetServerInfoResponse& info);
+
+}  // namespace orbserve::cli
+
+#endif  // ORBSERVE_CLIENT_CLI_OUTPUT_TABLE_CELLS_H_

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Corner lists: per frame and level the corners that detection and suppression leave, in any order.
+// FrameCounters holds their number and the histogram of their scores. A list has room for every
+// corner that suppression can leave.
+
+#ifndef ORBSERVE_GPU_STEPS_CORNER_LISTS_H_
+#define ORBSERVE_GPU_STEPS_CORNER_LISTS_H_
+
+#include <cstdint>
+
+#include "features/options.h"
+#include "features/pipeline/compiled.h"
+#include "gpu/arena_layout.h"
+#include "gpu/steps/step.h"
+
+namespace orbserve::gpu {
+
+// For kernels. `Score`: as wide as the detector declares.
+template <typename Score>
+struct CornerLists {
+  uint32_t* position;  // y << 16 | x
+  Score* score;
+  int64_t stride;              // entries of a frame
+  int64_t offset[kMaxLevels];  // of a level in a frame's entries
+  int32_t levels;              // levels that can hold a keypoint, up to the last one
+};
+
+// Their buffers in a plan's arena.
+template <typename Score>
+class CornerListBuffers {
+ public:
+  CornerListBuffers(const CompiledPipeline& pipeline, ArenaLayout* layout);
+
+  CornerLists<Score> At(const StepContext& context) const {
+    CornerLists<Score> lists = lists_;
+    lists.position = reinterpret_cast<uint32_t*>(context.At(position_));
+    lists.score = reinterpret_cast<Score*>(context.At(score_));
+    return lists;
+  }
+
+ private:
+  CornerLists<Score> lists_{};  // without pointers
+  BufferId position_;
+  BufferId score_;
+};
+
+// FAST's largest threshold fits a byte.
+using FastCornerLists = CornerLists<uint8_t>;
+using FastCornerListBuffers = CornerListBuffers<uint8_t>;
+extern template class CornerListBuffers<uint8_t>;
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_STEPS_CORNER_LISTS_H_

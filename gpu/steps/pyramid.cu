@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// In: one level of each frame, [frame] height x pitch bytes. Out: one or more other levels.
+// Exact-linear resampling in fixed point (features/algo/pyramid.h; OpenCV's INTER_LINEAR_EXACT).
+//
+// A thread makes 4 x 2 neighbouring pixels: the taps of its columns are read once, and the four
+// bytes of a row leave in one store. A row's samples are read as three words up to scales of two,
+// else one by one. No shared memory.
+
+#include "gpu/steps/pyramid.h"
+
+#include <algorithm>
+
+#include "features/algo/pyramid.h"
+#include "gpu/runtime/check.h"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr int kColumnsPerThread = 4;  // one 4-byte store
+constexpr int kRowsPerThread = 2;     // halves the reads of the column taps
+constexpr int kBlockWidth = 32;       // threads; a warp writes 128 bytes of a row
+constexpr int kBlockHeight = 4;
+
+// Neighbouring entries in one load.
+template <int kCount>
+__device__ __forceinline__ void LoadTaps(const ResizeEntry* __restrict__ from,
+                                         ResizeEntry (&to)[kCount]) {
+  static_assert(kResizeEntryGroup % kCount == 0);
+  struct alignas(sizeof(to)) Group {
+    ResizeEntry entry[kCount];
+  };
+  const Group group = *reinterpret_cast<const Group*>(from);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) to[i] = group.entry[i];
+}
+
+// algo::ResizeRow for a thread's columns, whatever the scale.
+__device__ __forceinline__ void FarSums(const ResizeEntry (&column)[kColumnsPerThread],
+                                        const uint8_t* __restrict__ row,
+                                        uint32_t (&sum)[kColumnsPerThread]) {
+#pragma unroll
+  for (int i = 0; i < kColumnsPerThread; ++i) {
+    const int left = column[i].first;
+    sum[i] = algo::ResizeRow(row[left], row[left + column[i].next], column[i].weight);
+  }
+}
+
+// Row sums where all samples lie in eight bytes, as they do at scales up to two. The samples are
+// read as three aligned words; one permutation picks them and one dot product sums them.
+class ColumnTaps {
+ public:
+  __device__ __forceinline__ explicit ColumnTaps(const ResizeEntry (&column)[kColumnsPerThread])
+      : first_word_(column[0].first & ~3), shift_(static_cast<uint32_t>(column[0].first & 3) * 8) {
+    constexpr int kWindow = 8;
+    near_ = true;
+#pragma unroll
+    for (int i = 0; i < kColumnsPerThread; ++i) {
+      const int left = column[i].first - column[0].first;
+      const int right = left + column[i].next;
+      near_ = near_ && right < kWindow;
+      samples_[i] = static_cast<uint32_t>(left | right << 4);
+      weights_[i] = (256u - column[i].weight) | static_cast<uint32_t>(column[i].weight) << 16;
+    }
+  }
+
+  __device__ __forceinline__ bool near() const { return near_; }
+
+  // Reads up to eleven bytes beyond the first sample. `row` is aligned to words.
+  __device__ __forceinline__ void NearSums(const uint8_t* __restrict__ row,
+                                           uint32_t (&sum)[kColumnsPerThread]) const {
+    const auto* words = reinterpret_cast<const uint32_t*>(row + first_word_);
+    const uint32_t word[3] = {words[0], words[1], words[2]};
+    const uint32_t low = __funnelshift_r(word[0], word[1], shift_);
+    const uint32_t high = __funnelshift_r(word[1], word[2], shift_);
+#pragma unroll
+    for (int i = 0; i < kColumnsPerThread; ++i) {
+      sum[i] = __dp2a_lo(weights_[i], __byte_perm(low, high, samples_[i]), 0u);
+    }
+  }
+
+ private:
+  int first_word_;
+  uint32_t shift_;
+  bool near_;
+  uint32_t samples_[kColumnsPerThread];  // of the window, four bits for each of two
+  uint32_t weights_[kColumnsPerThread];  // theirs, 16 bits each
+};
+
+template <bool kMasks>
+__global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
+    const __grid_constant__ ResizeParams params) {
+  const LevelImages& images = params.images;
+  const int levels = params.last_level - params.first_level + 1;
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.z) / levels;
+  const int level_index = params.first_level + static_cast<int>(blockIdx.z) % levels;
+  const LevelImage& level = images.level[level_index];
+  const int x0 = static_cast<int>(blockIdx.x * kBlockWidth + threadIdx.x) * kColumnsPerThread;
+  const int y0 = static_cast<int>(blockIdx.y * kBlockHeight + threadIdx.y) * kRowsPerThread;
+  if (x0 >= level.width_px || y0 >= level.height_px) return;
+  const FrameParams& frame = params.frames.params[frame_index];
+  if (frame.mode == FrameMode::kIdle) return;
+
+  const uint8_t* source;
+  uint8_t* destination;
+  if constexpr (kMasks) {
+    source = images.Mask(frame, frame_index, params.source_level);
+    if (source == nullptr) return;
+    destination = images.mask_pyramid + frame_index * images.stride + level.offset;
+  } else {
+    source = images.Image(frame, frame_index, params.source_level);
+    destination = images.pyramid + frame_index * images.stride + level.offset;
+  }
+  const int source_pitch = images.level[params.source_level].pitch_bytes;
+
+  // Columns beyond the last repeat it; their pixels fall into the row's padding.
+  ResizeEntry column[kColumnsPerThread];
+  LoadTaps(params.taps + params.level_taps[level_index].x + x0, column);
+  ResizeEntry rows[kRowsPerThread];
+  LoadTaps(params.taps + params.level_taps[level_index].y + y0, rows);
+  const ColumnTaps taps(column);
+#pragma unroll
+  for (int row = 0; row < kRowsPerThread; ++row) {
+    const int y = y0 + row;
+    if (y >= level.height_px) return;
+    const ResizeEntry tap = rows[row];
+    const uint8_t* __restrict__ top = source + static_cast<int64_t>(tap.first) * source_pitch;
+    const uint8_t* __restrict__ bottom = top + tap.next * source_pitch;
+    uint32_t above[kColumnsPerThread];
+    uint32_t below[kColumnsPerThread];
+    if (taps.near()) {
+      taps.NearSums(top, above);
+      taps.NearSums(bottom, below);
+    } else {
+      FarSums(column, top, above);
+      FarSums(column, bottom, below);
+    }
+    uint32_t packed = 0;
+#pragma unroll
+    for (int i = 0; i < kColumnsPerThread; ++i) {
+      uint8_t pixel = algo::ResizeColumn(above[i], below[i], tap.weight);
+      if constexpr (kMasks) pixel = algo::LevelMask(pixel);
+      packed |= static_cast<uint32_t>(pixel) << (8 * i);
+    }
+    *reinterpret_cast<uint32_t*>(destination + static_cast<int64_t>(y) * level.pitch_bytes + x0) =
+        packed;
+  }
+}
+
+void AppendTaps(const std::vector<algo::ResizeTap>& taps, int source_side,
+                std::vector<ResizeEntry>* table) {
+  const int count = static_cast<int>(taps.size());
+  for (int i = 0; i < RoundUp(count, kResizeEntryGroup); ++i) {
+    const algo::ResizeTap& tap = taps[static_cast<size_t>(std::min(i, count - 1))];
+    ResizeEntry entry;
+    entry.first = static_cast<uint16_t>(tap.first);
+    entry.weight = static_cast<uint16_t>(tap.weight);
+    entry.next = tap.first + 1 < source_side ? 1 : 0;
+    table->push_back(entry);
+  }
+}
+
+}  // namespace
+
+absl::Status LaunchResize(const ResizeParams& params, cudaStream_t stream) {
+  const int levels = params.last_level - params.first_level + 1;
+  if (levels <= 0 || params.frames.count == 0) return absl::OkStatus();
+  // The first destination is the largest.
+  const LevelImage& largest = params.images.level[params.first_level];
+  const dim3 block(kBlockWidth, kBlockHeight);
+  const dim3 grid(DivUp(largest.width_px, kBlockWidth * kColumnsPerThread),
+                  DivUp(largest.height_px, kBlockHeight * kRowsPerThread),
+                  params.frames.count * levels);
+  if (params.masks) {
+    ResizeKernel<true><<<grid, block, 0, stream>>>(params);
+  } else {
+    ResizeKernel<false><<<grid, block, 0, stream>>>(params);
+  }
+  return CheckLaunch("ResizeKernel");
+}
+
+PyramidStep::PyramidStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images)
+    : images_(images),
+      from_level_zero_(pipeline.spec.pipeline.pyramid.source == PyramidSource::kLevelZero),
+      existing_levels_(pipeline.level_count()),
+      detecting_levels_(pipeline.pyramid.detecting_levels) {
+  for (int l = 1; l < existing_levels_; ++l) {
+    const LevelGeometry& level = pipeline.level(l);
+    const LevelGeometry& source = pipeline.level(level.source_level);
+    level_taps_[l].x = static_cast<int32_t>(table_.size());
+    AppendTaps(level.x_taps, source.width_px, &table_);
+    level_taps_[l].y = static_cast<int32_t>(table_.size());
+    AppendTaps(level.y_taps, source.height_px, &table_);
+  }
+}
+
+absl::Status PyramidStep::AddDevice(int device, const std::shared_ptr<MemoryBudget>& budget) {
+  ORBSERVE_ASSIGN_OR_RETURN(
+      DeviceBuffer table,
+      DeviceBuffer::CreateCopyOf(
+          device,
+          {reinterpret_cast<const uint8_t*>(table_.data()), table_.size() * sizeof(table_[0])},
+          budget));
+  device_tables_.push_back(std::move(table));
+  return absl::OkStatus();
+}
+
+size_t PyramidStep::device_bytes() const {
+  size_t bytes = 0;
+  for (const DeviceBuffer& table : device_tables_) bytes += table.size_bytes();
+  return bytes;
+}
+
+ResizeParams PyramidStep::ParamsFor(const StepContext& context, int level) const {
+  ResizeParams params = {};
+  params.frames = context.frames;
+  params.images = images_.At(context);
+  params.taps = reinterpret_cast<const ResizeEntry*>(device_tables_[context.device_index].data());
+  std::copy_n(level_taps_, kMaxLevels, params.level_taps);
+  params.source_level = from_level_zero_ ? 0 : level - 1;
+  params.first_level = level;
+  params.last_level = level;
+  return params;
+}
+
+absl::Status PyramidStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  // Given keypoints may lie on levels that are too small for a detection.
+  const int last_level = (context.kind.given ? existing_levels_ : detecting_levels_) - 1;
+  for (const bool masks : {false, true}) {
+    if (masks && !context.kind.masks) break;
+    for (int l = 1; l <= last_level; ++l) {
+      ResizeParams params = ParamsFor(context, l);
+      params.masks = masks;
+      // One launch makes all levels where they have one source.
+      if (from_level_zero_) params.last_level = last_level;
+      ORBSERVE_RETURN_IF_ERROR(LaunchResize(params, stream));
+      l = params.last_level;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace orbserve::gpu

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Step `pyramid`: level 0 of every frame, and of its mask, to the other levels.
+
+#ifndef ORBSERVE_GPU_STEPS_PYRAMID_H_
+#define ORBSERVE_GPU_STEPS_PYRAMID_H_
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "features/pipeline/compiled.h"
+#include "gpu/runtime/memory.h"
+#include "gpu/steps/level_images.h"
+#include "gpu/steps/step.h"
+
+namespace orbserve::gpu {
+
+// One entry of the resize table: algo::ResizeTap, and the right-hand sample clamped to the row.
+struct ResizeEntry {
+  uint16_t first;
+  uint16_t weight : 15;  // of the second sample, of 256
+  uint16_t next : 1;     // first + next is the second sample: 1, or 0 at the end of the row
+};
+static_assert(sizeof(ResizeEntry) == 4);
+// Columns and rows of a level begin at a multiple of this many entries and are filled up to one by
+// repeating the last.
+inline constexpr int kResizeEntryGroup = 4;
+
+// First entries of a level's columns and rows in the resize table.
+struct LevelTaps {
+  int32_t x;
+  int32_t y;
+};
+
+struct ResizeParams {
+  Frames frames;
+  LevelImages images;
+  const ResizeEntry* taps;
+  LevelTaps level_taps[kMaxLevels];
+  int32_t source_level;  // one level for all destinations
+  int32_t first_level;   // destinations: levels [first_level, last_level]
+  int32_t last_level;
+  bool masks;  // the masks instead of the images; a mask pixel counts where all its sources did
+};
+
+// Makes levels of every frame from one other level (algo::ResizeRow, ResizeColumn).
+absl::Status LaunchResize(const ResizeParams& params, cudaStream_t stream);
+
+class PyramidStep final : public Step {
+ public:
+  PyramidStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images);
+
+  absl::string_view name() const override { return "pyramid"; }
+  StageSet stages() const override { return Stage::kPyramid; }
+  absl::Status AddDevice(int device, const std::shared_ptr<MemoryBudget>& budget) override;
+  size_t device_bytes() const override;
+  size_t host_bytes() const override { return table_.capacity() * sizeof(ResizeEntry); }
+  absl::Status Enqueue(const StepContext& context, cudaStream_t stream) const override;
+
+  // Parameters of the launch that makes level `level` of the images; for benchmarks.
+  ResizeParams ParamsFor(const StepContext& context, int level) const;
+
+ private:
+  const LevelImageBuffers images_;
+  const bool from_level_zero_;
+  const int existing_levels_;
+  const int detecting_levels_;
+  LevelTaps level_taps_[kMaxLevels] = {};
+  std::vector<ResizeEntry> table_;
+  std::vector<DeviceBuffer> device_tables_;  // of each device
+};
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_STEPS_PYRAMID_H_

@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// In: survivors of each (frame, level) as rank keys (features/algo/order.h) in any order. Out: the
+// best `second_cut` of them and those whose response equals the last one's, in rank order.
+//
+// Keys differ from each other, so the place of a key is the number of smaller ones, and a key is
+// kept exactly if fewer than `second_cut` responses are greater: counting gives cut, ties and order
+// at once, in one launch, for any order of arrival. The count is quadratic, but the lists are
+// short: 2,000 features of 8 levels have 2.4 million comparisons, half a microsecond of an H200,
+// where a sort of so few keys in shared memory takes ten. A block has 16 keys, four per warp; the
+// list passes through shared memory (16 KiB at a time, nearly always all of it), and each warp
+// walks over it with its lanes. The slow path sorts longer lists with CUB.
+
+#include "gpu/steps/rank.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <cub/device/device_radix_sort.cuh>
+
+#include "features/host_device.h"
+#include "gpu/runtime/check.h"
+#include "gpu/steps/level_share.cuh"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kThreads = kWarps * kWarpLanes;
+constexpr int kKeysPerWarp = 4;
+constexpr int kKeysPerBlock = kWarps * kKeysPerWarp;
+constexpr int kChunkKeys = 2048;
+constexpr int kOrderShift = 32;  // the upper half of a key orders responses
+// Both counts of a key are below 2^16 within a level.
+static_assert(kMaxRanked < 1 << 16);
+constexpr uint32_t kBetterOne = 1u << 16;
+
+__device__ __forceinline__ uint32_t WarpSum(uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(kFullWarp, value);
+#else
+#pragma unroll
+  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(kFullWarp, value, distance);
+  }
+  return value;
+#endif
+}
+
+// Copies `count` keys, at most kChunkKeys, two per load; of an odd number the last comes with
+// whatever lies behind it. `keys` is aligned to 16 bytes.
+__device__ __forceinline__ void LoadChunk(const uint64_t* __restrict__ keys, int count,
+                                          uint64_t* __restrict__ chunk) {
+  const auto* from = reinterpret_cast<const ulonglong2*>(keys);
+  auto* to = reinterpret_cast<ulonglong2*>(chunk);
+#pragma unroll 8
+  for (int i = static_cast<int>(threadIdx.x); 2 * i < count; i += kThreads) to[i] = from[i];
+}
+
+__global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ RankParams params) {
+  alignas(16) __shared__ uint64_t chunk[kChunkKeys];
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
+  FrameCounters& counters = params.frames.counters[frame_index];
+  if (frame.mode != FrameMode::kDetect) return;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  // Lane l knows level l.
+  const bool has_level = lane < params.levels;
+  const int survivors = has_level ? counters.survivors[lane] : 0;
+  const int list_begin = has_level ? frame.survivor_room[lane].begin : 0;
+  const int list_room = has_level ? frame.survivor_room[lane].count : 0;
+  const int ranked_begin = has_level ? frame.ranked_room[lane].begin : 0;
+  const int ranked_count = has_level ? frame.ranked_room[lane].count : 0;
+  const uint64_t* const __restrict__ lists = frame.survivors;
+  uint64_t* const __restrict__ ranked_lists = frame.ranked;
+  // One list that is too long sends the whole frame to the slow path, which ranks every level.
+  if (__ballot_sync(kFullWarp, survivors > list_room) != 0) return;
+  const LevelShare share = ShareOfLevel(DivUp(survivors, kKeysPerBlock));
+  for (int group = static_cast<int>(blockIdx.x); group < share.total;
+       group += static_cast<int>(gridDim.x)) {
+    const int l = LevelOf(share, group);
+    const int count = __shfl_sync(kFullWarp, survivors, l);
+    const int begin =
+        (group - __shfl_sync(kFullWarp, share.begin, l)) * kKeysPerBlock + warp * kKeysPerWarp;
+    const uint64_t* const __restrict__ own = lists + __shfl_sync(kFullWarp, list_begin, l);
+    uint64_t mine[kKeysPerWarp];
+#pragma unroll
+    for (int k = 0; k < kKeysPerWarp; ++k) mine[k] = begin + k < count ? own[begin + k] : 0;
+    uint32_t better[kKeysPerWarp] = {};     // responses greater than mine, times kBetterOne, plus
+                                            // keys smaller than mine
+    uint32_t elsewhere[kKeysPerWarp] = {};  // greater responses of other levels
+    const int first_level = params.all_levels ? 0 : l;
+    const int last_level = params.all_levels ? params.levels - 1 : l;
+    for (int m = first_level; m <= last_level; ++m) {
+      const int others = __shfl_sync(kFullWarp, survivors, m);
+      const uint64_t* __restrict__ list = lists + __shfl_sync(kFullWarp, list_begin, m);
+      for (int chunk_begin = 0; chunk_begin < others; chunk_begin += kChunkKeys) {
+        const int chunk_count = Min(others - chunk_begin, kChunkKeys);
+        __syncthreads();  // all warps are done with the last chunk
+        LoadChunk(list + chunk_begin, chunk_count, chunk);
+        __syncthreads();  // this chunk is complete
+        if (m == l) {
+#pragma unroll 4
+          for (int i = lane; i < chunk_count; i += kWarpLanes) {
+            const uint64_t other = chunk[i];
+#pragma unroll
+            for (int k = 0; k < kKeysPerWarp; ++k) {
+              better[k] += other < mine[k] ? 1u : 0u;
+              better[k] += (other >> kOrderShift) < (mine[k] >> kOrderShift) ? kBetterOne : 0u;
+            }
+          }
+        } else {
+          for (int i = lane; i < chunk_count; i += kWarpLanes) {
+            const uint64_t order = chunk[i] >> kOrderShift;
+#pragma unroll
+            for (int k = 0; k < kKeysPerWarp; ++k) {
+              elsewhere[k] += order < (mine[k] >> kOrderShift) ? 1u : 0u;
+            }
+          }
+        }
+      }
+    }
+    const auto cut = static_cast<uint32_t>(frame.second_cut[params.all_levels ? 0 : l]);
+    uint64_t* const __restrict__ ranked = ranked_lists + __shfl_sync(kFullWarp, ranked_begin, l);
+    const int room = __shfl_sync(kFullWarp, ranked_count, l);
+    int kept = 0;
+#pragma unroll
+    for (int k = 0; k < kKeysPerWarp; ++k) {
+      const uint32_t counts = WarpSum(better[k]);
+      const uint32_t more = params.all_levels ? WarpSum(elsewhere[k]) : 0;
+      if (begin + k < count && counts / kBetterOne + more < cut) {
+        const auto place = static_cast<int>(counts % kBetterOne);
+        if (lane == 0 && place < room) ranked[place] = mine[k];
+        ++kept;
+      }
+    }
+    // Sums of integers do not depend on their order.
+    if (lane == 0 && kept > 0) atomicAdd(&counters.kept[l], kept);
+  }
+}
+
+// Number of sorted keys whose order is at most `last`.
+__device__ int CountUpTo(const uint64_t* sorted, int count, uint32_t last) {
+  int low = 0;
+  int high = count;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (static_cast<uint32_t>(sorted[middle] >> kOrderShift) <= last) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// The slow path: one frame, lists sorted over their whole length.
+struct SortedLists {
+  const uint64_t* sorted[kMaxLevels];
+  int32_t count[kMaxLevels];
+  int32_t second_cut[kMaxLevels];
+  int32_t levels;
+  bool all_levels;
+  int32_t* kept;  // device, [kMaxLevels]
+};
+
+// One warp, a level per lane.
+__global__ void CutSortedKernel(const __grid_constant__ SortedLists params) {
+  const int l = static_cast<int>(threadIdx.x);
+  const int count = l < params.levels ? params.count[l] : 0;
+  const uint64_t* sorted = l < params.levels ? params.sorted[l] : nullptr;
+  int kept = count;
+  if (params.all_levels) {
+    const int64_t wanted = params.second_cut[0];
+    const auto up_to = [&](uint32_t last) {
+      int64_t sum = CountUpTo(sorted, count, last);
+      for (int distance = 16; distance > 0; distance /= 2) {
+        sum += __shfl_xor_sync(kFullWarp, sum, distance);
+      }
+      return sum;
+    };
+    // The smallest order up to which there are at least `wanted`.
+    uint32_t low = 0;
+    uint32_t high = 0xffffffffu;
+    if (wanted <= 0) {
+      kept = 0;
+    } else {
+      while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (up_to(middle) >= wanted) {
+          high = middle;
+        } else {
+          low = middle + 1;
+        }
+      }
+      kept = CountUpTo(sorted, count, low);
+    }
+  } else if (l < params.levels) {
+    const int wanted = params.second_cut[l];
+    if (wanted <= 0) {
+      kept = 0;
+    } else if (count > wanted) {
+      kept = CountUpTo(sorted, count, static_cast<uint32_t>(sorted[wanted - 1] >> kOrderShift));
+    }
+  }
+  if (l < kMaxLevels) params.kept[l] = kept;
+}
+
+}  // namespace
+
+absl::Status LaunchRank(const RankParams& params, cudaStream_t stream) {
+  const int frames = params.frames.count;
+  if (frames == 0) return absl::OkStatus();
+  // Four blocks a multiprocessor, all at once; the loop takes the rest. Frames of a large batch get
+  // at least half a block per multiprocessor.
+  const int blocks = Max(4 * params.multiprocessors / frames, DivUp(params.multiprocessors, 2));
+  const dim3 grid(blocks, frames);
+  RankKernel<<<grid, kThreads, 0, stream>>>(params);
+  return CheckLaunch("RankKernel");
+}
+
+absl::Status RankStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  return LaunchRank(ParamsFor(context), stream);
+}
+
+absl::Status RankStep::FinishLarge(const StepContext& context, LargeFrame* frame) const {
+  FrameParams& params = *frame->params;
+  int64_t entries = 0;
+  size_t scratch_bytes = 0;
+  for (int l = 0; l < levels_; ++l) {
+    const int count = frame->report.survivors[l];
+    entries += RoundUp(count, kListAlignment);
+    size_t bytes = 0;
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cub::DeviceRadixSort::SortKeys(nullptr, bytes, static_cast<const uint64_t*>(nullptr),
+                                       static_cast<uint64_t*>(nullptr), count));
+    scratch_bytes = std::max(scratch_bytes, bytes);
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(uint8_t* const lists,
+                            frame->scratch->Take(static_cast<size_t>(entries) * sizeof(uint64_t)));
+  ORBSERVE_ASSIGN_OR_RETURN(uint8_t* const scratch, frame->scratch->Take(scratch_bytes));
+
+  params.ranked = reinterpret_cast<uint64_t*>(lists);
+  SortedLists sorted = {};
+  sorted.levels = levels_;
+  sorted.all_levels = all_levels_;
+  sorted.kept = context.frames.counters[context.frames.first].kept;
+  int begin = 0;
+  for (int l = 0; l < levels_; ++l) {
+    const int count = frame->report.survivors[l];
+    params.ranked_room[l] = {begin, count};
+    uint64_t* const list = params.ranked + begin;
+    begin += RoundUp(count, kListAlignment);
+    sorted.sorted[l] = list;
+    sorted.count[l] = count;
+    sorted.second_cut[l] = params.second_cut[l];
+    if (count == 0) continue;
+    size_t bytes = scratch_bytes;
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cub::DeviceRadixSort::SortKeys(
+        scratch, bytes, params.survivors + params.survivor_room[l].begin, list, count, 0, 64,
+        frame->stream));
+  }
+  CutSortedKernel<<<1, kWarpLanes, 0, frame->stream>>>(sorted);
+  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("CutSortedKernel"));
+  return frame->Upload();
+}
+
+}  // namespace orbserve::gpu

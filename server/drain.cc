@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/drain.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "features/errors.h"
+
+namespace orbserve {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::system_clock;
+
+// Time in which cut calls may unwind at the end of a drain.
+constexpr milliseconds kUnwindTime{2000};
+// After a device is lost: time to refuse the frames that the CPU backend could not answer, and time
+// for all answers to leave.
+constexpr milliseconds kRefusalTime{200};
+constexpr milliseconds kLossUnwindTime{200};
+
+}  // namespace
+
+bool DrainServer(const DrainParts& parts, const server::Config::Drain& config) {
+  const milliseconds timeout(config.timeout_ms());
+  std::this_thread::sleep_for(milliseconds(config.delay_ms()));
+  const SteadyTime begin = parts.clock->Now();
+  const auto left = [&] {
+    const auto passed = std::chrono::duration_cast<milliseconds>(parts.clock->Now() - begin);
+    return std::max(milliseconds(0), timeout - passed);
+  };
+  parts.service->Close(ErrorReason::kDraining);
+  bool is_quiet = parts.service->WaitUntilQuiet(timeout / 2);
+  if (!is_quiet) {
+    parts.batcher->BeginDrain();
+    parts.service->StopStreams();
+    is_quiet = parts.service->WaitUntilQuiet(left());
+  }
+  // Answers are on their way when their calls have ended; Shutdown() sends them and cuts the rest.
+  parts.server->Shutdown(system_clock::now() + (is_quiet ? kUnwindTime : left()));
+  return is_quiet;
+}
+
+bool DrainAfterLoss(const DrainParts& parts) {
+  bool is_quiet = parts.service->WaitUntilQuiet(kRescueTime + kRefusalTime / 2);
+  if (!is_quiet) {
+    // These frames wait for a plan or for memory of the lost device, which will never come.
+    parts.batcher->FailWaiting(
+        MakeError(ErrorReason::kDeviceLost, "a device was lost before the frame was prepared"));
+    is_quiet = parts.service->WaitUntilQuiet(kRefusalTime);
+  }
+  parts.server->Shutdown(system_clock::now() + kLossUnwindTime);
+  return is_quiet;
+}
+
+}  // namespace orbserve

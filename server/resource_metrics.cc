@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/resource_metrics.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "server/part_options.h"
+#include "server/telemetry/family_builder.h"
+
+namespace orbserve {
+namespace {
+
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+// A page in the making: whole numbers without labels.
+class Page {
+ public:
+  void Gauge(const char* name, const char* help, int64_t value) {
+    AddGaugeFamily(families_, name, help, static_cast<double>(value));
+  }
+  void Counter(const char* name, const char* help, int64_t value) {
+    AddCounterFamily(families_, name, help, static_cast<double>(value));
+  }
+  void Add(FamilyBuilder family) { family.MoveTo(families_); }
+  std::vector<MetricFamily> Take() { return std::move(families_); }
+
+ private:
+  std::vector<MetricFamily> families_;
+};
+
+void AddQueues(const QueueUse& frames, const QueueUse& matches,
+               const server::Config::Batching& config, Page& page) {
+  page.Gauge("orbserve_queue_frames", "Frames that are admitted and not yet in a batch.",
+             frames.items);
+  page.Gauge("orbserve_queue_bytes", "Messages of the frames in orbserve_queue_frames.",
+             frames.bytes);
+  page.Gauge("orbserve_limit_queue_frames", "Limit of orbserve_queue_frames.", frames.max_items);
+  page.Gauge("orbserve_limit_queue_bytes", "Limit of orbserve_queue_bytes.", frames.max_bytes);
+  page.Gauge("orbserve_limit_client_queue_frames",
+             "Limit of one client's part of orbserve_queue_frames.",
+             config.max_queue_frames_per_client());
+  page.Gauge("orbserve_match_queue_requests",
+             "Match requests that are admitted and not yet in a batch.", matches.items);
+  page.Gauge("orbserve_match_queue_bytes",
+             "Features that the requests in orbserve_match_queue_requests hold, each set once.",
+             matches.bytes);
+  page.Gauge("orbserve_limit_match_queue_requests", "Limit of orbserve_match_queue_requests.",
+             matches.max_items);
+  page.Gauge("orbserve_limit_match_queue_bytes", "Limit of orbserve_match_queue_bytes.",
+             matches.max_bytes);
+}
+
+void AddDecodePool(const WorkerPoolUse& pool, Page& page) {
+  page.Gauge("orbserve_decode_busy_threads", "Threads that decode a frame or build a plan.",
+             pool.busy);
+  page.Gauge("orbserve_limit_decode_busy_threads", "Threads for decoding and building plans.",
+             pool.threads);
+  page.Gauge("orbserve_decode_waiting_tasks", "Frames and plans that wait for such a thread.",
+             pool.waiting);
+}
+
+void AddPlans(const PlanCacheUse& plans, Page& page) {
+  page.Gauge("orbserve_plans", "Compiled plans that are kept.", plans.plans);
+  page.Gauge("orbserve_plan_bytes", "Workspace of the plans that are kept.", plans.bytes);
+  page.Gauge("orbserve_limit_plans", "Limit of orbserve_plans.", plans.max_plans);
+  page.Gauge("orbserve_limit_plan_bytes", "Limit of orbserve_plan_bytes.", plans.max_bytes);
+  page.Counter("orbserve_plan_hits_total", "Look-ups that found a plan.", plans.hits);
+  page.Counter("orbserve_plan_misses_total", "Look-ups that had to wait for a plan.", plans.misses);
+  page.Counter("orbserve_plan_evictions_total", "Plans that were dropped to make room.",
+               plans.evictions);
+}
+
+void AddReferences(const ReferenceStoreUse& references, const server::Config::Limits& limits,
+                   Page& page) {
+  page.Gauge("orbserve_references", "References that clients keep on the server.",
+             references.references);
+  page.Gauge("orbserve_reference_bytes", "Features of these references.", references.bytes);
+  page.Gauge("orbserve_limit_reference_bytes", "Limit of orbserve_reference_bytes.",
+             references.max_bytes);
+  page.Gauge("orbserve_limit_references", "Limit of orbserve_references.",
+             ReferenceStoreOptionsOf(limits).max_references);
+}
+
+void AddCallLimits(const server::Config::Limits& limits, Page& page) {
+  page.Gauge("orbserve_limit_message_bytes", "Largest request message.",
+             static_cast<int64_t>(limits.max_message_bytes()));
+  page.Gauge("orbserve_limit_streams", "Limit of orbserve_streams.", limits.max_streams());
+  page.Gauge("orbserve_limit_stream_answer_bytes", "Limit of orbserve_stream_answer_bytes.",
+             static_cast<int64_t>(limits.max_answer_bytes()));
+  page.Gauge("orbserve_limit_call_answer_bytes", "Limit of orbserve_call_answer_bytes.",
+             static_cast<int64_t>(limits.max_answer_bytes()));
+}
+
+}  // namespace
+
+std::vector<MetricFamily> ResourceMetrics::Collect() const {
+  const QueueUse frames = sources_.batcher->use();
+  const ReferenceStoreUse references = sources_.references->use();
+  Page page;
+  AddQueues(frames, sources_.matcher->use(), sources_.config->batching(), page);
+  AddDecodePool(sources_.decode_pool->use(), page);
+  AddPlans(sources_.plans->use(), page);
+  AddReferences(references, sources_.config->limits(), page);
+  AddCallLimits(sources_.config->limits(), page);
+
+  FamilyBuilder memory("orbserve_memory_bytes",
+                       "Memory by purpose and device; device host is memory of the machine.",
+                       MetricType::Gauge);
+  const auto add = [&](absl::string_view kind, const std::string& device, int64_t bytes) {
+    memory.AddGauge(static_cast<double>(bytes),
+                    {{"kind", std::string(kind.data(), kind.size())}, {"device", device}});
+  };
+  for (const MemoryUse& use : sources_.backend->memory()) add(use.kind, use.device, use.bytes);
+  add("references", "host", references.bytes);
+  add("queue", "host", frames.bytes);
+  add("answers", "host",
+      sources_.metrics->stream_answer_bytes() + sources_.metrics->call_answer_bytes());
+  page.Add(std::move(memory));
+  return page.Take();
+}
+
+}  // namespace orbserve

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_RESOURCE_METRICS_H_
+#define ORBSERVE_SERVER_RESOURCE_METRICS_H_
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <vector>
+
+#include "features/backend.h"
+#include "server/config.pb.h"
+#include "server/serving/batcher.h"
+#include "server/serving/match_queue.h"
+#include "server/serving/plan_cache.h"
+#include "server/serving/reference_store.h"
+#include "server/serving/worker_pool.h"
+#include "server/telemetry/metrics.h"
+
+namespace orbserve {
+
+// The parts of the server whose use is shown; none is null, and all outlive every scrape.
+struct ResourceSources {
+  const server::Config* config = nullptr;  // complete and valid
+  const FeatureBackend* backend = nullptr;
+  const Metrics* metrics = nullptr;
+  const Batcher* batcher = nullptr;
+  const MatchQueue* matcher = nullptr;
+  const WorkerPool* decode_pool = nullptr;
+  const PlanCache* plans = nullptr;
+  const ReferenceStore* references = nullptr;
+};
+
+// How much of each bounded resource is in use at the moment of the scrape, its limit, and the
+// memory behind it (docs/metrics.md). The limit of the gauge orbserve_NAME is
+// orbserve_limit_NAME. Thread-safe.
+class ResourceMetrics final : public prometheus::Collectable {
+ public:
+  explicit ResourceMetrics(const ResourceSources& sources) : sources_(sources) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const ResourceSources sources_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RESOURCE_METRICS_H_

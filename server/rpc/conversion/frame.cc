@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/conversion/frame.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "features/algo/sincos.h"
+#include "features/errors.h"
+#include "server/rpc/conversion/columns.h"
+
+namespace orbserve {
+namespace {
+
+// The wire's formats are ours with UNSPECIFIED = 0 in front, in the same order.
+static_assert(static_cast<int>(PixelFormat::kJpeg) + 1 == v1::PIXEL_FORMAT_JPEG);
+static_assert(static_cast<int>(PixelFormat::kGray8) + 1 == v1::PIXEL_FORMAT_GRAY8);
+static_assert(static_cast<int>(PixelFormat::kRgb8) + 1 == v1::PIXEL_FORMAT_RGB8);
+static_assert(static_cast<int>(PixelFormat::kBgr8) + 1 == v1::PIXEL_FORMAT_BGR8);
+static_assert(static_cast<int>(PixelFormat::kBgra8) + 1 == v1::PIXEL_FORMAT_BGRA8);
+static_assert(static_cast<int>(PixelFormat::kNv12) + 1 == v1::PIXEL_FORMAT_NV12);
+static_assert(static_cast<int>(PixelFormat::kI420) + 1 == v1::PIXEL_FORMAT_I420);
+static_assert(static_cast<int>(PixelFormat::kYuyv) + 1 == v1::PIXEL_FORMAT_YUYV);
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
+    const v1::GivenKeypoints& proto, const PyramidOptions& pyramid) {
+  const int count = proto.x_size();
+  ORBSERVE_RETURN_IF_ERROR(CheckCount("keypoints", count));
+  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.y", proto.y_size(), count, false));
+  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.angle", proto.angle_size(), count, false));
+  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.octave", proto.octave_size(), count, false));
+  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.size", proto.size_size(), count, true));
+  ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.response", proto.response_size(), count, true));
+  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.x", proto.x()));
+  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.y", proto.y()));
+  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.angle", proto.angle()));
+  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.size", proto.size()));
+  ORBSERVE_RETURN_IF_ERROR(CheckFinite("keypoints.response", proto.response()));
+  for (int i = 0; i < count; ++i) {
+    if (proto.octave(i) < 0 || proto.octave(i) >= pyramid.levels) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("keypoints.octave[", i,
+                                    "] must be a level of the pyramid, in "
+                                    "[0, ",
+                                    pyramid.levels - 1, "]; got ", proto.octave(i)));
+    }
+    if (std::abs(proto.angle(i)) > algo::kMaxAngleDegrees) {
+      return MakeError(
+          ErrorReason::kBadOptions,
+          absl::StrCat("keypoints.angle[", i, "] must be in [", -algo::kMaxAngleDegrees, ", ",
+                       algo::kMaxAngleDegrees, "] degrees; got ", proto.angle(i)));
+    }
+  }
+  auto given = std::make_shared<GivenKeypoints>();
+  given->x = ToVector<float>(proto.x());
+  given->y = ToVector<float>(proto.y());
+  given->angle_deg = ToVector<float>(proto.angle());
+  given->octave = ToVector<int32_t>(proto.octave());
+  given->size = ToVector<float>(proto.size());
+  if (given->size.empty()) {
+    given->size.reserve(static_cast<size_t>(count));
+    for (const int octave : given->octave) {
+      given->size.push_back(
+          static_cast<float>(31.0 * std::pow(static_cast<double>(pyramid.scale_factor), octave)));
+    }
+  }
+  given->response = ToVector<float>(proto.response());
+  if (given->response.empty()) given->response.assign(static_cast<size_t>(count), 0.0f);
+  return given;
+}
+
+absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame,
+                                            absl::Span<const BytePiece> pieces) {
+  if (frame.payload_case() == v1::Frame::kSharedMemory) {
+    return MakeError(ErrorReason::kUnsupported,
+                     "frame.shared_memory is not available in this version; send frame.pixels");
+  }
+  if (frame.payload_case() != v1::Frame::kPixels || (frame.pixels().empty() && pieces.empty())) {
+    return MakeError(ErrorReason::kBadRequest, "frame.pixels is empty; it must hold the image");
+  }
+  EncodedImage image;
+  image.bytes = absl::Span<const uint8_t>(reinterpret_cast<const uint8_t*>(frame.pixels().data()),
+                                          frame.pixels().size());
+  image.pieces = pieces;
+  image.width_px = frame.width_px();
+  image.height_px = frame.height_px();
+  image.stride_bytes = frame.stride_bytes();
+  switch (frame.format()) {
+    case v1::PIXEL_FORMAT_UNSPECIFIED:
+      if (!LooksLikeJpeg(image.bytes)) {
+        return MakeError(
+            ErrorReason::kBadRequest,
+            "frame.format is not set and the pixels are not a JPEG file; raw pixels need a format");
+      }
+      image.format = PixelFormat::kJpeg;
+      return image;
+    case v1::PIXEL_FORMAT_GRAY16:
+      return MakeError(ErrorReason::kUnsupported,
+                       "frame.format GRAY16 is not available in this version; send GRAY8");
+    case v1::PIXEL_FORMAT_JPEG:
+    case v1::PIXEL_FORMAT_GRAY8:
+    case v1::PIXEL_FORMAT_RGB8:
+    case v1::PIXEL_FORMAT_BGR8:
+    case v1::PIXEL_FORMAT_BGRA8:
+    case v1::PIXEL_FORMAT_NV12:
+    case v1::PIXEL_FORMAT_I420:
+    case v1::PIXEL_FORMAT_YUYV:
+      image.format = static_cast<PixelFormat>(static_cast<int>(frame.format()) - 1);
+      return image;
+    default:
+      return MakeError(ErrorReason::kBadRequest,
+                       absl::StrCat("frame.format must be one of the values known to this server, "
+                                    "1 to 9; got ",
+                                    static_cast<int>(frame.format())));
+  }
+}
+
+absl::Status CheckMask(const v1::Mask& mask, int width_px, int height_px) {
+  const auto bad = [](absl::string_view message) {
+    return MakeError(ErrorReason::kBadImage, message);
+  };
+  if (mask.width_px() != static_cast<uint32_t>(width_px) ||
+      mask.height_px() != static_cast<uint32_t>(height_px)) {
+    return bad(absl::StrCat("mask is ", mask.width_px(), "x", mask.height_px(),
+                            " and the frame is ", width_px, "x", height_px,
+                            "; they must be equal"));
+  }
+  if (mask.stride_bytes() != 0 && mask.stride_bytes() < mask.width_px()) {
+    return bad(absl::StrCat("mask.stride_bytes must be 0 or at least mask.width_px = ",
+                            mask.width_px(), "; got ", mask.stride_bytes()));
+  }
+  const int64_t stride = mask.stride_bytes() != 0 ? mask.stride_bytes() : mask.width_px();
+  const int64_t full = stride * height_px;
+  const int64_t least = full - stride + width_px;
+  const int64_t size = static_cast<int64_t>(mask.pixels().size());
+  if (size < least || size > full) {
+    return bad(absl::StrCat("mask.pixels must have ", least, " to ", full, " bytes for ", height_px,
+                            " rows of ", stride, "; got ", size));
+  }
+  return absl::OkStatus();
+}
+
+void CopyMask(const v1::Mask& mask, const MutableImageView& out) {
+  const size_t stride = mask.stride_bytes() != 0 ? mask.stride_bytes() : mask.width_px();
+  for (int y = 0; y < out.height_px; ++y) {
+    std::memcpy(out.Row(y), mask.pixels().data() + static_cast<size_t>(y) * stride,
+                static_cast<size_t>(out.width_px));
+  }
+}
+
+}  // namespace orbserve

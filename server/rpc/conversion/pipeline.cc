@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/conversion/pipeline.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+
+namespace orbserve {
+namespace {
+
+// Numbers of the wire are unsigned with 32 bits, ours are int. A number that does not fit is
+// refused here, because the error must show it as it was given. Validate() checks the ranges of the
+// rest.
+absl::Status IntFromProto(absl::string_view name, uint32_t value, const IntRange& range, int& out) {
+  if (value > static_cast<uint32_t>(std::numeric_limits<int>::max())) {
+    return CheckRange(name, value, range);
+  }
+  out = static_cast<int>(value);
+  return absl::OkStatus();
+}
+
+// An enum of the wire is ours with UNSPECIFIED = 0 in front, in the same order. `last` is the last
+// value of ours. UNSPECIFIED leaves `out` unchanged.
+template <typename E>
+absl::Status EnumFromProto(absl::string_view name, int value, E last, E& out) {
+  if (value == 0) return absl::OkStatus();
+  if (value < 0 || value > static_cast<int>(last) + 1) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat(name, " must be one of the values known to this server, 1 to ",
+                                  static_cast<int>(last) + 1, "; got ", value));
+  }
+  out = static_cast<E>(value - 1);
+  return absl::OkStatus();
+}
+
+template <typename P, typename E>
+P EnumToProto(E value) {
+  return static_cast<P>(static_cast<int>(value) + 1);
+}
+
+// The two lists of names must not drift apart.
+static_assert(static_cast<int>(PyramidSource::kLevelZero) + 1 == v1::PYRAMID_SOURCE_LEVEL_ZERO);
+static_assert(static_cast<int>(Detector::kShiTomasi) + 1 == v1::DETECTOR_SHI_TOMASI);
+static_assert(static_cast<int>(Score::kLargestThreshold) + 1 == v1::SCORE_LARGEST_THRESHOLD);
+static_assert(static_cast<int>(Score::kHarris) + 1 == v1::SCORE_HARRIS);
+static_assert(static_cast<int>(Score::kSadCircle) + 1 == v1::SCORE_SAD_CIRCLE);
+static_assert(static_cast<int>(Score::kSadArc) + 1 == v1::SCORE_SAD_ARC);
+static_assert(static_cast<int>(Suppression::kCell) + 1 == v1::SUPPRESSION_CELL);
+static_assert(static_cast<int>(Suppression::kMinimumDistance) + 1 ==
+              v1::SUPPRESSION_MINIMUM_DISTANCE);
+static_assert(static_cast<int>(Selection::kLevelQuota) + 1 == v1::SELECTION_LEVEL_QUOTA);
+static_assert(static_cast<int>(Selection::kBest) + 1 == v1::SELECTION_BEST);
+static_assert(static_cast<int>(Selection::kCell) + 1 == v1::SELECTION_CELL);
+static_assert(static_cast<int>(Selection::kQuadtree) + 1 == v1::SELECTION_QUADTREE);
+static_assert(static_cast<int>(Orientation::kIntensityCentroid) + 1 ==
+              v1::ORIENTATION_INTENSITY_CENTROID);
+static_assert(static_cast<int>(Orientation::kArcMiddle) + 1 == v1::ORIENTATION_ARC_MIDDLE);
+static_assert(static_cast<int>(Descriptor::kRBrief256) + 1 == v1::DESCRIPTOR_TYPE_RBRIEF_256);
+static_assert(static_cast<int>(Descriptor::kRBrief32) + 1 == v1::DESCRIPTOR_TYPE_RBRIEF_32);
+static_assert(static_cast<int>(Descriptor::kBFrost256) + 1 == v1::DESCRIPTOR_TYPE_BFROST_256);
+
+}  // namespace
+
+absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto,
+                                                   const MatchOptions& base) {
+  MatchOptions options = base;
+  if (!v1::MatchSelection_IsValid(proto.selection())) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("match.selection must be BEST (1) or K_BEST (2); got ",
+                                  static_cast<int>(proto.selection())));
+  }
+  if (proto.selection() == v1::MATCH_SELECTION_K_BEST) {
+    options.k = 2;
+    if (proto.has_k()) {
+      ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.k", proto.k(), kNeighbourRange, options.k));
+    }
+  } else {
+    if (proto.has_k() && proto.k() != 1) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("match.k belongs to match.selection K_BEST; got ", proto.k(),
+                                    " without it"));
+    }
+    if (proto.selection() == v1::MATCH_SELECTION_BEST) options.k = 1;
+  }
+  if (proto.has_ratio()) options.ratio = proto.ratio();
+  if (proto.has_cross_check()) options.cross_check = proto.cross_check();
+  if (proto.has_max_distance()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.max_distance(),
+                                          kMatchDistanceRange, options.max_distance));
+  }
+  ORBSERVE_RETURN_IF_ERROR(options.Validate());
+  return options;
+}
+
+absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
+  ORBSERVE_ASSIGN_OR_RETURN(const Preset* preset,
+                            FindPreset(proto.preset().empty() ? absl::string_view("orb")
+                                                              : absl::string_view(proto.preset())));
+  ResolvedPipeline out;
+  out.preset = std::string(preset->name);
+  out.options = preset->pipeline;
+  out.frame = preset->frame;
+  out.match = preset->match;
+
+  const v1::PyramidOptions& pyramid = proto.pyramid();
+  if (pyramid.has_levels()) {
+    ORBSERVE_RETURN_IF_ERROR(
+        IntFromProto("pyramid.levels", pyramid.levels(), kLevelRange, out.options.pyramid.levels));
+  }
+  if (pyramid.has_scale_factor()) out.options.pyramid.scale_factor = pyramid.scale_factor();
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("pyramid.source", pyramid.source(),
+                                         PyramidSource::kLevelZero, out.options.pyramid.source));
+
+  const v1::DetectOptions& detect = proto.detect();
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("detect.detector", detect.detector(), Detector::kShiTomasi,
+                                         out.options.detect.detector));
+  if (detect.has_fast_threshold()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", detect.fast_threshold(),
+                                          kFastThresholdRange, out.frame.fast_threshold_grey));
+  }
+  if (detect.has_fast_arc_length()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("detect.fast_arc_length", detect.fast_arc_length(),
+                                          kFastArcLengthRange, out.options.detect.fast_arc_length));
+  }
+  if (!v1::CandidateTest_IsValid(detect.candidate_test())) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("detect.candidate_test must be one of the values known to this "
+                                  "server, 0 to 2; got ",
+                                  static_cast<int>(detect.candidate_test())));
+  }
+  out.options.detect.candidate_test = static_cast<CandidateTest>(detect.candidate_test());
+  ORBSERVE_RETURN_IF_ERROR(
+      EnumFromProto("detect.score", detect.score(), Score::kSadArc, out.options.detect.score));
+  if (detect.has_quality_level()) out.frame.quality_level = detect.quality_level();
+
+  const v1::SuppressOptions& suppress = proto.suppress();
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.suppression", suppress.suppression(),
+                                         Suppression::kMinimumDistance,
+                                         out.options.suppress.suppression));
+  if (suppress.has_window_px()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.window_px", suppress.window_px(), kWindowRange,
+                                          out.options.suppress.window_px));
+  }
+  if (suppress.has_cell_width_px()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_width_px", suppress.cell_width_px(),
+                                          kCellWidthRange, out.options.suppress.cell_width_px));
+  }
+  if (suppress.has_cell_height_px()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_height_px", suppress.cell_height_px(),
+                                          kCellHeightRange, out.options.suppress.cell_height_px));
+  }
+  if (suppress.has_minimum_distance_px()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.minimum_distance_px",
+                                          suppress.minimum_distance_px(), kMinimumDistanceRange,
+                                          out.options.suppress.minimum_distance_px));
+  }
+
+  const v1::SelectOptions& select = proto.select();
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("select.selection", select.selection(),
+                                         Selection::kQuadtree, out.options.select.selection));
+  if (select.has_max_features()) {
+    ORBSERVE_RETURN_IF_ERROR(
+        IntFromProto("max_features", select.max_features(), kFeatureRange, out.frame.max_features));
+  }
+  if (select.has_capacity()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.capacity", select.capacity(), kFeatureRange,
+                                          out.options.select.capacity));
+  }
+
+  const v1::DescribeOptions& describe = proto.describe();
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.orientation", describe.orientation(),
+                                         Orientation::kArcMiddle,
+                                         out.options.describe.orientation));
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.descriptor_type", describe.descriptor_type(),
+                                         Descriptor::kBFrost256, out.options.describe.descriptor));
+  // Last: its range depends on the rest.
+  if (select.has_border_px()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.border_px", select.border_px(),
+                                          BorderRange(out.options), out.options.select.border_px));
+  }
+
+  ORBSERVE_RETURN_IF_ERROR(out.options.Validate());
+  ORBSERVE_RETURN_IF_ERROR(out.frame.Validate());
+  ORBSERVE_ASSIGN_OR_RETURN(out.match, MatchOptionsFromProto(proto.match(), out.match));
+  return out;
+}
+
+void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
+  const PipelineOptions& options = pipeline.options;
+  proto->set_preset(pipeline.preset);
+  v1::PyramidOptions& pyramid = *proto->mutable_pyramid();
+  pyramid.set_levels(static_cast<uint32_t>(options.pyramid.levels));
+  pyramid.set_scale_factor(options.pyramid.scale_factor);
+  pyramid.set_source(EnumToProto<v1::PyramidSource>(options.pyramid.source));
+  v1::DetectOptions& detect = *proto->mutable_detect();
+  detect.set_detector(EnumToProto<v1::Detector>(options.detect.detector));
+  detect.set_fast_threshold(static_cast<uint32_t>(pipeline.frame.fast_threshold_grey));
+  detect.set_fast_arc_length(static_cast<uint32_t>(options.detect.fast_arc_length));
+  detect.set_candidate_test(static_cast<v1::CandidateTest>(options.detect.candidate_test));
+  detect.set_score(EnumToProto<v1::Score>(options.detect.score));
+  detect.set_quality_level(pipeline.frame.quality_level);
+  v1::SuppressOptions& suppress = *proto->mutable_suppress();
+  suppress.set_suppression(EnumToProto<v1::Suppression>(options.suppress.suppression));
+  suppress.set_window_px(static_cast<uint32_t>(options.suppress.window_px));
+  suppress.set_cell_width_px(static_cast<uint32_t>(options.suppress.cell_width_px));
+  suppress.set_cell_height_px(static_cast<uint32_t>(options.suppress.cell_height_px));
+  suppress.set_minimum_distance_px(static_cast<uint32_t>(options.suppress.minimum_distance_px));
+  v1::SelectOptions& select = *proto->mutable_select();
+  select.set_selection(EnumToProto<v1::Selection>(options.select.selection));
+  select.set_max_features(static_cast<uint32_t>(pipeline.frame.max_features));
+  select.set_capacity(static_cast<uint32_t>(options.select.capacity));
+  select.set_border_px(static_cast<uint32_t>(options.select.border_px));
+  v1::DescribeOptions& describe = *proto->mutable_describe();
+  describe.set_orientation(EnumToProto<v1::Orientation>(options.describe.orientation));
+  describe.set_descriptor_type(EnumToProto<v1::DescriptorType>(options.describe.descriptor));
+  v1::MatchOptions& match = *proto->mutable_match();
+  match.set_selection(pipeline.match.k > 1 ? v1::MATCH_SELECTION_K_BEST : v1::MATCH_SELECTION_BEST);
+  match.set_k(static_cast<uint32_t>(pipeline.match.k));
+  match.set_ratio(pipeline.match.ratio);
+  match.set_cross_check(pipeline.match.cross_check);
+  match.set_max_distance(static_cast<uint32_t>(pipeline.match.max_distance));
+}
+
+absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,
+                                                         const FrameParameters& base) {
+  FrameParameters out = base;
+  if (proto.has_max_features()) {
+    ORBSERVE_RETURN_IF_ERROR(
+        IntFromProto("max_features", proto.max_features(), kFeatureRange, out.max_features));
+  }
+  if (proto.has_fast_threshold()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", proto.fast_threshold(),
+                                          kFastThresholdRange, out.fast_threshold_grey));
+  }
+  if (proto.has_quality_level()) out.quality_level = proto.quality_level();
+  ORBSERVE_RETURN_IF_ERROR(out.Validate());
+  return out;
+}
+
+absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& proto,
+                                                 const MatchOptions& base) {
+  MatchOptions out = base;
+  if (proto.has_match_ratio()) out.ratio = proto.match_ratio();
+  if (proto.has_match_max_distance()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.match_max_distance(),
+                                          kMatchDistanceRange, out.max_distance));
+  }
+  ORBSERVE_RETURN_IF_ERROR(out.Validate());
+  return out;
+}
+
+}  // namespace orbserve

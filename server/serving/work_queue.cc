@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/work_queue.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace orbserve {
+namespace {
+
+// Names of a kind of work in messages.
+struct Words {
+  absl::string_view late;
+  absl::string_view queue;
+  absl::string_view items;
+  absl::string_view items_of_client;
+};
+
+const Words& WordsFor(WorkKind kind) {
+  static constexpr Words kFrames = {
+      .late = "the frame's deadline passed before its answer",
+      .queue = "the queue",
+      .items = "frames",
+      .items_of_client = "frames",
+  };
+  static constexpr Words kMatches = {
+      .late = "the deadline passed before the matches were",
+      .queue = "the queue for matching",
+      .items = "requests",
+      .items_of_client = "requests for matching",
+  };
+  switch (kind) {
+    case WorkKind::kFrames:
+      break;
+    case WorkKind::kMatches:
+      return kMatches;
+  }
+  return kFrames;
+}
+
+}  // namespace
+
+absl::Status LateStatus(WorkKind kind) {
+  return MakeError(ErrorReason::kDeadlineExceeded, WordsFor(kind).late);
+}
+
+absl::Status CancelledStatus() {
+  return MakeError(ErrorReason::kCancelled, "the client cancelled");
+}
+
+absl::Status DrainingStatus() {
+  return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
+}
+
+absl::Status QueueFullStatus(const WorkQueueOptions& options, size_t waiting, int64_t bytes) {
+  const Words& words = WordsFor(options.kind);
+  return MakeError(ErrorReason::kQueueFull,
+                   absl::StrCat(words.queue, " is full: ", waiting, " ", words.items, " with ",
+                                bytes, " bytes wait; at most ", options.max_items, " ", words.items,
+                                " and ", options.max_bytes, " bytes may"));
+}
+
+absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting) {
+  return MakeError(
+      ErrorReason::kQuotaExceeded,
+      absl::StrCat("this client has ", waiting, " ", WordsFor(options.kind).items_of_client,
+                   " waiting; at most ", options.max_items_per_client, " may"));
+}
+
+}  // namespace orbserve

@@ -1,0 +1,559 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The skeleton of every queue of work: tickets, admission, deadlines, cancellation, draining and
+// accounting. Batcher and MatchQueue stand on it. A kind of work adds its own order of items, its
+// batches and its answers.
+//
+// Life of an item. The kind asks Reserve() for a place and calls Enter(), or answers the refusal
+// itself. An entered item has a ticket and waits. It leaves in one of two ways:
+//  - it is launched: Launch() makes it part of a batch, which goes to the backend. When the batch
+//    comes back, the kind calls BatchReturned(), decides about the outcomes, calls CloseBatch()
+//    and answers;
+//  - it is withdrawn: its deadline passes, or Cancel(), Fail(), FailWaiting() or the destructor
+//  ends
+//    it. The skeleton then calls AnswerUnlaunched().
+// An entered item is owed exactly one answer, given by whichever thread ends its life and never
+// under a lock. Calls for its ticket after that have no effect.
+//
+// Admission. Items that wait are bounded in number and bytes over all clients (QUEUE_FULL beyond)
+// and in number for one client (QUOTA_EXCEEDED beyond). An item larger than the bound of bytes is
+// taken while no item waits. A queue that drains refuses all (DRAINING), and an item whose deadline
+// has passed is refused, too (DEADLINE_EXCEEDED).
+//
+// Deadlines. An item that waits is answered DEADLINE_EXCEEDED at the moment of its deadline, also
+// while the backend is busy, and frees its place at once. An item whose deadline has passed is
+// never launched. The deadline of a launched item raises its cancellation flag if the kind asks for
+// that
+// (`stops_at_deadline`) and otherwise has no effect here.
+//
+// Cancellation. Cancel() answers an item that waits: CANCELLED, or DEADLINE_EXCEEDED when its
+// deadline has passed, because gRPC cancels calls at their deadline, perhaps before the alarm. For
+// a launched item Cancel() only raises the cancellation flag that the jobs carry.
+//
+// Accounting. Received = OK + each rejection, at every moment when no item is open, also after
+// shutdown; see counts() and use().
+//
+// Threads. The skeleton has no thread. Every change of state ends with TakeWork() under the lock,
+// which collects the expired items and the batches that may be launched and sets the alarm, and
+// with Do() without the lock, which launches and answers. After a batch the next one is launched
+// before answers go out. The backend is never called under the lock.
+//
+// What a kind adds: an item (derived from WorkItem), a batch (it has a member `items`), and the
+// functions that are virtual here. Its destructor calls Shut() first.
+
+#ifndef ORBSERVE_SERVER_SERVING_WORK_QUEUE_H_
+#define ORBSERVE_SERVER_SERVING_WORK_QUEUE_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "features/errors.h"
+#include "server/serving/clock.h"
+#include "server/serving/observer.h"
+
+namespace orbserve {
+
+using WorkTicket = uint64_t;  // never 0
+
+struct WorkItem {
+  WorkTicket ticket = 0;  // set by Enter()
+  std::string client;     // whose turn it takes
+  SteadyTime deadline = kNever;
+  int64_t bytes = 0;                  // memory that it holds while it waits; see ReleaseBytes()
+  SteadyTime ready_at;                // from when on it may be launched; set by the kind
+  std::chrono::nanoseconds queued{};  // from `ready_at` to the launch; set by Launch()
+  // Jobs carry this flag to the backend. Set by Enter().
+  std::shared_ptr<std::atomic<bool>> cancelled;
+};
+
+struct WorkCounts {
+  int64_t received = 0;
+  int64_t ok = 0;
+  std::array<int64_t, kErrorReasons.size()> failed{};  // one entry per ErrorReason
+};
+
+// Use of a queue of work at one moment, beside its bounds.
+struct QueueUse {
+  int64_t items = 0;  // admitted and not launched
+  int64_t bytes = 0;  // memory that these items hold
+  int64_t max_items = 0;
+  int64_t max_bytes = 0;
+};
+
+struct WorkQueueOptions {
+  WorkKind kind = WorkKind::kFrames;
+  int max_items = 1;             // waiting, of all clients, >= 1
+  int max_items_per_client = 1;  // waiting, >= 1
+  int64_t max_bytes = 1;         // of those that wait, >= 1
+  bool stops_at_deadline = false;
+};
+
+// Answers that every kind of work gives.
+absl::Status LateStatus(WorkKind kind);
+absl::Status CancelledStatus();
+absl::Status DrainingStatus();
+// Refusals of an item: `waiting` items with `bytes` wait, or `waiting` items of its client.
+absl::Status QueueFullStatus(const WorkQueueOptions& options, size_t waiting, int64_t bytes);
+absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting);
+
+// Item: derived from WorkItem. Batch: has `std::vector<std::unique_ptr<Item>> items`. Thread-safe.
+template <typename Item, typename Batch>
+class WorkQueue {
+ public:
+  using Ticket = WorkTicket;
+  using Counts = WorkCounts;
+
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
+
+  // The client no longer waits for the item.
+  void Cancel(Ticket ticket) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Answers `status`, which is not OK, to an item that is not launched.
+  void Fail(Ticket ticket, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Answers `status`, which is not OK, to all items that are not launched.
+  void FailWaiting(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Refuses new items (DRAINING). Those that wait are launched without delay.
+  void BeginDrain() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Items that are owed an answer.
+  int open_items() const ABSL_LOCKS_EXCLUDED(mutex_);
+  Counts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
+  QueueUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ protected:
+  // Work that a change of state made possible.
+  struct Work {
+    std::vector<std::unique_ptr<Item>> expired;
+    std::vector<Batch> batches;
+    bool empty() const { return expired.empty() && batches.empty(); }
+  };
+
+  // Both must outlive the queue.
+  WorkQueue(Clock* clock, ServingObserver* observer, const WorkQueueOptions& options);
+  virtual ~WorkQueue() = default;
+
+  // --- The kind implements these. ---
+
+  // Takes an item that is not launched out of the kind's own order. Not called for an item that is
+  // being launched, which the kind has taken out itself.
+  virtual void Dequeue(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // Returns the bytes that are no longer held when the item stops waiting.
+  virtual int64_t ReleaseBytes(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return item.bytes;
+  }
+  // Forms one batch of items, not empty, if the backend has a place for one; each item passes
+  // through Launch().
+  virtual std::optional<Batch> NextBatch(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // Returns the moment at which NextBatch() may form a batch though nothing else changes by then.
+  virtual SteadyTime NextBatchTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return kNever; }
+  // Frees the place of a batch that came back from the backend.
+  virtual void FreePlace(const Batch& /*batch*/) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {}
+  // Hands a batch to the backend.
+  virtual void Send(Batch batch) ABSL_LOCKS_EXCLUDED(mutex_) = 0;
+  // Answers an item that was withdrawn. `status` is not OK.
+  virtual void AnswerUnlaunched(Item& item, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_) = 0;
+
+  // --- The kind calls these. ---
+
+  // Counts an item as received and says whether it may enter. When OK, its place and its `bytes`
+  // are taken, and Enter() must follow under the same lock.
+  absl::Status Reserve(const std::string& client, SteadyTime deadline, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The item waits from now on. The kind calls Do() when it has released the lock.
+  Item& Enter(std::unique_ptr<Item> item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Ticket NewTicket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return next_ticket_++; }
+  // Whether the alarm has to be set anew for the deadline of an item that entered.
+  bool AlarmIsLate() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return NextDeadline() < alarm_at_;
+  }
+
+  // Returns null for an item that does not wait (any more).
+  Item* FindWaiting(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The item waits no more: it becomes part of a batch, and its client has had its turn.
+  std::unique_ptr<Item> Launch(Item& item, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // When the client, which has an open item, was last served: larger is later.
+  uint64_t LastTurn(const std::string& client) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return clients_.at(client).last_turn;
+  }
+  int batches_in_flight() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return batches_in_flight_; }
+  bool is_draining() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_draining_; }
+
+  // Every change of state ends with these two.
+  Work TakeWork(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Do(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The backend's answer to a batch begins with BatchReturned(), which launches the next batches
+  // and returns the moment at which this one came back. Then CloseBatch() counts the outcomes;
+  // `status_of(i)` is the status of item i, read under the lock. Answers follow. The last call is
+  // Leave(): until then the destructor waits.
+  SteadyTime BatchReturned(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
+  template <typename StatusOf>
+  void CloseBatch(const Batch& batch, const StatusOf& status_of) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes the destructor wait for one more Leave(): another thread gives answers.
+  void Stay() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Answers DRAINING to the items that wait, and waits for the batches in flight and for all
+  // threads that are inside. No function of the kind is called afterwards.
+  void Shut() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Clock* const clock_;
+  ServingObserver* const observer_;
+  mutable absl::Mutex mutex_;
+
+ private:
+  // Items of a client, and when it was last served. Forgotten with its last open item.
+  struct Client {
+    int waiting = 0;
+    int open = 0;
+    uint64_t last_turn = 0;
+  };
+
+  void Count(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The item is no longer owed an answer, though it gets it only after the lock.
+  void Close(const Item& item, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the item out of those that wait.
+  std::unique_ptr<Item> TakeOut(Item& item, Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<Item> Withdraw(Item& item, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::unique_ptr<Item>> TakeExpired(SteadyTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return deadlines_.empty() ? kNever : deadlines_.begin()->first;
+  }
+  void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return batches_in_flight_ == 0 && callers_inside_ == 0;
+  }
+
+  const WorkQueueOptions options_;
+  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_shut_ ABSL_GUARDED_BY(mutex_) = false;  // the destructor runs: nothing is launched
+  Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t next_turn_ ABSL_GUARDED_BY(mutex_) = 1;
+  int batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // each will call Leave()
+  int open_items_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Ticket, std::unique_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
+  // Cancellation flags of the items that are launched and not closed.
+  absl::flat_hash_map<Ticket, std::shared_ptr<std::atomic<bool>>> launched_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, Client> clients_ ABSL_GUARDED_BY(mutex_);
+  // Deadlines of the items that wait and, if `stops_at_deadline`, of the launched ones.
+  std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
+  // Moment for which the alarm is set: the next one at which there may be work, or an earlier one.
+  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;
+  std::unique_ptr<Alarm> alarm_;  // null after Shut()
+};
+
+// Implementation.
+
+template <typename Item, typename Batch>
+WorkQueue<Item, Batch>::WorkQueue(Clock* clock, ServingObserver* observer,
+                                  const WorkQueueOptions& options)
+    : clock_(clock), observer_(observer), options_(options) {
+  alarm_ = clock_->MakeAlarm([this] { OnAlarm(); });
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::Shut() {
+  {
+    absl::MutexLock lock(&mutex_);
+    is_draining_ = true;
+    is_shut_ = true;
+  }
+  FailWaiting(DrainingStatus());
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &WorkQueue::IsIdle));
+  }
+  alarm_.reset();
+}
+
+template <typename Item, typename Batch>
+absl::Status WorkQueue<Item, Batch>::Reserve(const std::string& client_name, SteadyTime deadline,
+                                             int64_t bytes) {
+  ++counts_.received;
+  absl::Status refusal;
+  if (is_draining_) {
+    refusal = DrainingStatus();
+  } else if (deadline != kNever && clock_->Now() >= deadline) {
+    refusal = LateStatus(options_.kind);
+  } else if (waiting_.size() >= static_cast<size_t>(options_.max_items) ||
+             (!waiting_.empty() && waiting_bytes_ + bytes > options_.max_bytes)) {
+    refusal = QueueFullStatus(options_, waiting_.size(), waiting_bytes_);
+  } else if (Client& client = clients_[client_name];
+             client.waiting >= options_.max_items_per_client) {
+    refusal = QuotaExceededStatus(options_, client.waiting);
+  } else {
+    if (client.open == 0) client.last_turn = next_turn_++;  // after those who wait already
+    ++client.waiting;
+    ++client.open;
+    ++open_items_;
+    waiting_bytes_ += bytes;
+    return absl::OkStatus();
+  }
+  Count(refusal);
+  return refusal;
+}
+
+template <typename Item, typename Batch>
+Item& WorkQueue<Item, Batch>::Enter(std::unique_ptr<Item> item) {
+  Item& entered = *item;
+  entered.ticket = NewTicket();
+  entered.cancelled = std::make_shared<std::atomic<bool>>(false);
+  if (entered.deadline != kNever) deadlines_.insert({entered.deadline, entered.ticket});
+  waiting_.emplace(entered.ticket, std::move(item));
+  return entered;
+}
+
+template <typename Item, typename Batch>
+Item* WorkQueue<Item, Batch>::FindWaiting(Ticket ticket) {
+  const auto entry = waiting_.find(ticket);
+  return entry == waiting_.end() ? nullptr : entry->second.get();
+}
+
+template <typename Item, typename Batch>
+std::unique_ptr<Item> WorkQueue<Item, Batch>::Launch(Item& item, SteadyTime now) {
+  item.queued = now - item.ready_at;
+  launched_.emplace(item.ticket, item.cancelled);
+  if (!options_.stops_at_deadline) ForgetDeadline(item);
+  Client& client = clients_.at(item.client);
+  client.last_turn = next_turn_++;
+  return TakeOut(item, client);
+}
+
+template <typename Item, typename Batch>
+std::unique_ptr<Item> WorkQueue<Item, Batch>::TakeOut(Item& item, Client& client) {
+  waiting_bytes_ -= ReleaseBytes(item);
+  --client.waiting;
+  const auto entry = waiting_.find(item.ticket);
+  std::unique_ptr<Item> owned = std::move(entry->second);
+  waiting_.erase(entry);
+  return owned;
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::ForgetDeadline(const Item& item) {
+  if (item.deadline != kNever) deadlines_.erase({item.deadline, item.ticket});
+}
+
+template <typename Item, typename Batch>
+std::unique_ptr<Item> WorkQueue<Item, Batch>::Withdraw(Item& item, const absl::Status& status) {
+  Dequeue(item);
+  ForgetDeadline(item);
+  std::unique_ptr<Item> owned = TakeOut(item, clients_.at(item.client));
+  Close(*owned, status);
+  return owned;
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::Count(const absl::Status& status) {
+  if (status.ok()) {
+    ++counts_.ok;
+  } else {
+    ++counts_.failed[static_cast<size_t>(ReasonOf(status))];
+  }
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::Close(const Item& item, const absl::Status& status) {
+  Count(status);
+  --open_items_;
+  const auto client = clients_.find(item.client);
+  if (--client->second.open == 0) clients_.erase(client);
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::Cancel(Ticket ticket) {
+  std::unique_ptr<Item> item;
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    Item* const waiting = FindWaiting(ticket);
+    if (waiting == nullptr) {
+      const auto launched = launched_.find(ticket);
+      if (launched != launched_.end()) launched->second->store(true, std::memory_order_relaxed);
+      return;
+    }
+    // gRPC cancels a call at its deadline, perhaps before the alarm.
+    status = clock_->Now() >= waiting->deadline ? LateStatus(options_.kind) : CancelledStatus();
+    item = Withdraw(*waiting, status);
+  }
+  AnswerUnlaunched(*item, status);
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
+  std::unique_ptr<Item> item;
+  {
+    absl::MutexLock lock(&mutex_);
+    Item* const waiting = FindWaiting(ticket);
+    if (waiting == nullptr) return;
+    item = Withdraw(*waiting, status);
+  }
+  AnswerUnlaunched(*item, status);
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::FailWaiting(const absl::Status& status) {
+  std::vector<std::unique_ptr<Item>> left;
+  {
+    absl::MutexLock lock(&mutex_);
+    left.reserve(waiting_.size());
+    while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second, status));
+  }
+  for (auto& item : left) AnswerUnlaunched(*item, status);
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::BeginDrain() {
+  Work work;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_draining_ = true;
+    work = TakeWork(clock_->Now());
+  }
+  Do(std::move(work));
+}
+
+template <typename Item, typename Batch>
+int WorkQueue<Item, Batch>::open_items() const {
+  absl::MutexLock lock(&mutex_);
+  return open_items_;
+}
+
+template <typename Item, typename Batch>
+WorkCounts WorkQueue<Item, Batch>::counts() const {
+  absl::MutexLock lock(&mutex_);
+  return counts_;
+}
+
+template <typename Item, typename Batch>
+QueueUse WorkQueue<Item, Batch>::use() const {
+  absl::MutexLock lock(&mutex_);
+  return {.items = static_cast<int64_t>(waiting_.size()),
+          .bytes = waiting_bytes_,
+          .max_items = options_.max_items,
+          .max_bytes = options_.max_bytes};
+}
+
+template <typename Item, typename Batch>
+std::vector<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
+  std::vector<std::unique_ptr<Item>> expired;
+  while (NextDeadline() <= now) {
+    const Ticket ticket = deadlines_.begin()->second;
+    if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
+      expired.push_back(Withdraw(*waiting, LateStatus(options_.kind)));
+    } else {
+      launched_.at(ticket)->store(true, std::memory_order_relaxed);
+      deadlines_.erase(deadlines_.begin());
+    }
+  }
+  return expired;
+}
+
+template <typename Item, typename Batch>
+typename WorkQueue<Item, Batch>::Work WorkQueue<Item, Batch>::TakeWork(SteadyTime now) {
+  Work work;
+  work.expired = TakeExpired(now);
+  while (!is_shut_) {
+    std::optional<Batch> batch = NextBatch(now);
+    if (!batch.has_value()) break;
+    ++batches_in_flight_;
+    work.batches.push_back(*std::move(batch));
+  }
+  const SteadyTime next = std::min(NextDeadline(), NextBatchTime());
+  // An alarm that comes too early finds no work and is set again. Postponing it each time that an
+  // item ends would cost more: setting it wakes the clock's thread.
+  if (next < alarm_at_) {
+    alarm_at_ = next;
+    // Only arms a timer: no callback runs inside. The lock keeps the settings of two threads in
+    // order.
+    alarm_->Set(next);
+  }
+  if (!work.empty()) ++callers_inside_;
+  return work;
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::Do(Work work) {
+  // Most items of a busy server only join their queue.
+  if (work.empty()) return;
+  for (Batch& batch : work.batches) Send(std::move(batch));
+  for (auto& item : work.expired) AnswerUnlaunched(*item, LateStatus(options_.kind));
+  Leave();
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::OnAlarm() {
+  Work work;
+  {
+    absl::MutexLock lock(&mutex_);
+    alarm_at_ = kNever;  // it has fired
+    work = TakeWork(clock_->Now());
+  }
+  Do(std::move(work));
+}
+
+template <typename Item, typename Batch>
+SteadyTime WorkQueue<Item, Batch>::BatchReturned(const Batch& batch) {
+  SteadyTime now;
+  Work work;
+  {
+    absl::MutexLock lock(&mutex_);
+    now = clock_->Now();
+    --batches_in_flight_;
+    ++callers_inside_;
+    FreePlace(batch);
+    work = TakeWork(now);
+  }
+  Do(std::move(work));
+  return now;
+}
+
+template <typename Item, typename Batch>
+template <typename StatusOf>
+void WorkQueue<Item, Batch>::CloseBatch(const Batch& batch, const StatusOf& status_of) {
+  absl::MutexLock lock(&mutex_);
+  for (size_t i = 0; i < batch.items.size(); ++i) {
+    const Item& item = *batch.items[i];
+    launched_.erase(item.ticket);
+    if (options_.stops_at_deadline) ForgetDeadline(item);
+    Close(item, status_of(i));
+  }
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::Leave() {
+  absl::MutexLock lock(&mutex_);
+  --callers_inside_;
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::Stay() {
+  absl::MutexLock lock(&mutex_);
+  ++callers_inside_;
+}
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVING_WORK_QUEUE_H_

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/output/feature_files.h"
+
+#include "client/cli/output/npz_file.h"
+#include "gtest/gtest.h"
+
+namespace orbserve::cli {
+namespace {
+
+v1::FeatureSet Sample() {
+  v1::FeatureSet features;
+  for (const float value : {10.5f, 0.1f}) features.add_x(value);
+  for (const float value : {20.0f, 1e-5f}) features.add_y(value);
+  for (const float value : {31.0f, 37.2f}) features.add_size(value);
+  for (const float value : {359.99997f, -1.0f}) features.add_angle(value);
+  for (const float value : {0.0012345678f, 3.0f}) features.add_response(value);
+  for (const int32_t value : {0, 1}) features.add_octave(value);
+  features.set_descriptor_bytes(4);
+  features.set_descriptors(std::string("\x00\x01\xAB\xFF\x10\x20\x30\x40", 8));
+  features.set_image_width_px(640);
+  features.set_image_height_px(480);
+  return features;
+}
+
+TEST(FeatureFilesTest, NpzKeepsEveryBit) {
+  const auto read = DecodeFeatures(EncodeFeatures(Sample(), FeatureFormat::kNpz, "a.png"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->SerializeAsString(), Sample().SerializeAsString());
+}
+
+TEST(FeatureFilesTest, NpzOfNoFeaturesHasEveryArray) {
+  v1::FeatureSet none;
+  none.set_descriptor_bytes(32);
+  none.set_image_width_px(10);
+  none.set_image_height_px(10);
+  const auto arrays = DecodeNpz(EncodeFeatures(none, FeatureFormat::kNpz, "a.png"), 1 << 20);
+  ASSERT_TRUE(arrays.ok()) << arrays.status();
+  ASSERT_EQ(arrays->size(), 7u);
+  EXPECT_EQ((*arrays)[0].shape, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ((*arrays)[5].shape, (std::vector<int64_t>{0, 32}));
+}
+
+TEST(FeatureFilesTest, JsonLineIsOneLineWithTheDocumentedKeys) {
+  EXPECT_EQ(EncodeFeatures(Sample(), FeatureFormat::kJsonLines, "a/\"1\".png"),
+            "{\"image\":\"a/\\\"1\\\".png\",\"image_size\":[640,480],"
+            "\"xy\":[[10.5,20],[0.1,1e-05]],\"size\":[31,37.2],\"angle\":[359.99997,-1],"
+            "\"response\":[0.0012345678,3],\"octave\":[0,1],"
+            "\"descriptors\":[\"0001abff\",\"10203040\"]}\n");
+}
+
+TEST(FeatureFilesTest, CsvHasOneLineAFeatureAndQuotesNamesThatNeedIt) {
+  EXPECT_EQ(EncodeFeatures(Sample(), FeatureFormat::kCsv, "a,\"b\".png"),
+            "image,x,y,size,angle,response,octave,descriptor\n"
+            "\"a,\"\"b\"\".png\",10.5,20,31,359.99997,0.0012345678,0,0001abff\n"
+            "\"a,\"\"b\"\".png\",0.1,1e-05,37.2,-1,3,1,10203040\n");
+}
+
+TEST(FeatureFilesTest, EveryFormatGivesTheSameBytesAgain) {
+  for (const FeatureFormat format :
+       {FeatureFormat::kNpz, FeatureFormat::kJsonLines, FeatureFormat::kCsv}) {
+    EXPECT_EQ(EncodeFeatures(Sample(), format, "a"), EncodeFeatures(Sample(), format, "a"));
+  }
+}
+
+TEST(FeatureFilesTest, FormatsAreNamedAndOthersExplained) {
+  EXPECT_EQ(*ParseFormat("jsonl"), FeatureFormat::kJsonLines);
+  EXPECT_EQ(ParseFormat("hdf5").status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(ParseFormat("colmap").status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(ParseFormat("xml").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FeatureFilesTest, ColumnsOfAnotherShapeOrTypeAreRefused) {
+  const auto arrays = *DecodeNpz(EncodeFeatures(Sample(), FeatureFormat::kNpz, ""), 1 << 20);
+  for (size_t i = 0; i < 6; ++i) {
+    std::vector<NpzArray> bad = arrays;
+    bad[i].type = bad[i].type == "<f8" ? "<f4" : "<f8";
+    bad[i].data.resize(bad[i].data.size() * 8 / (bad[i].name == "descriptors" ? 1 : 4));
+    EXPECT_FALSE(DecodeFeatures(EncodeNpz(bad)).ok()) << bad[i].name;
+    bad = arrays;
+    bad[i].data.resize(bad[i].data.size() / 2);
+    bad[i].shape[0] = 1;
+    EXPECT_FALSE(DecodeFeatures(EncodeNpz(bad)).ok()) << bad[i].name;
+  }
+  EXPECT_FALSE(DecodeFeatures(EncodeNpz({arrays[1]})).ok());
+}
+
+}  // namespace
+}  // namespace orbserve::cli

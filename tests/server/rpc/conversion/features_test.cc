@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/conversion/features.h"
+
+#include <cmath>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/server/rpc/reason_of_failure.h"
+
+namespace orbserve {
+namespace {
+
+v1::FeatureSet TwoFeatures() {
+  v1::FeatureSet set;
+  for (int i = 0; i < 2; ++i) {
+    set.add_x(static_cast<float>(i));
+    set.add_y(static_cast<float>(10 + i));
+  }
+  set.set_descriptor_bytes(32);
+  set.set_descriptors(std::string(64, 'd'));
+  return set;
+}
+
+TEST(FeatureConversionTest, FeaturesSurviveTheWayToTheWireAndBack) {
+  Features features;
+  features.descriptor_bytes = 4;
+  features.Resize(3);
+  for (size_t i = 0; i < 3; ++i) {
+    const auto value = static_cast<float>(i);
+    features.x[i] = value + 0.25f;
+    features.y[i] = -value;
+    features.size[i] = 31;
+    features.angle_deg[i] = 359.5f;
+    features.response[i] = 1e-9f * value;
+    features.octave[i] = static_cast<int32_t>(i);
+    features.descriptors[4 * i] = static_cast<uint8_t>(200 + i);
+  }
+  features.source_index = {7, 8, 9};
+  features.truncated = true;
+  features.image_width_px = 640;
+  features.image_height_px = 480;
+  v1::FeatureSet proto;
+  FeaturesToProto(features, &proto);
+  const auto again = FeaturesFromProto(proto);
+  ASSERT_TRUE(again.ok()) << again.status();
+  v1::FeatureSet proto_again;
+  FeaturesToProto(**again, &proto_again);
+  EXPECT_EQ(proto_again.SerializeAsString(), proto.SerializeAsString());
+}
+
+TEST(FeatureConversionTest, FeatureSetsMustBeWhole) {
+  EXPECT_TRUE(FeaturesFromProto(TwoFeatures()).ok());
+  v1::FeatureSet set = TwoFeatures();
+  set.add_y(1);
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  set.add_angle(1);
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  set.mutable_descriptors()->pop_back();
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  set.set_descriptor_bytes(0x80000020u);
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  set.set_x(0, std::nanf(""));
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+  set = TwoFeatures();
+  for (int i = 0; i < 100'000; ++i) set.add_x(0);
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kTooLarge);
+}
+
+TEST(FeatureConversionTest, MatchesKeepTheirColumns) {
+  Matches matches;
+  matches.query_index = {1, 2};
+  matches.train_index = {3, 4};
+  matches.distance = {0, 256};
+  matches.ratio_undefined = true;
+  v1::MatchSet proto;
+  MatchesToProto(matches, &proto);
+  EXPECT_EQ(std::vector<uint32_t>(proto.query_index().begin(), proto.query_index().end()),
+            matches.query_index);
+  EXPECT_EQ(std::vector<uint32_t>(proto.train_index().begin(), proto.train_index().end()),
+            matches.train_index);
+  EXPECT_EQ(std::vector<uint32_t>(proto.distance().begin(), proto.distance().end()),
+            matches.distance);
+  EXPECT_TRUE(proto.ratio_undefined());
+}
+
+}  // namespace
+}  // namespace orbserve

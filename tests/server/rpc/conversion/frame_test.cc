@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/conversion/frame.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/rpc/reason_of_failure.h"
+
+namespace orbserve {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(FrameConversionTest, MasksAreCheckedInWideArithmetic) {
+  v1::Mask mask;
+  mask.set_width_px(3);
+  mask.set_height_px(2);
+  mask.set_stride_bytes(4);
+  mask.set_pixels("abcdefg");  // the last row ends after its pixels
+  EXPECT_TRUE(CheckMask(mask, 3, 2).ok());
+  uint8_t pixels[6];
+  CopyMask(mask, {pixels, 3, 2, 3});
+  EXPECT_EQ(std::string(pixels, pixels + 6), "abcefg");
+  mask.set_pixels("abcdef");
+  EXPECT_EQ(ReasonOfFailure(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
+  mask.set_pixels("abcdefghi");
+  EXPECT_EQ(ReasonOfFailure(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
+  mask.set_stride_bytes(2);
+  EXPECT_EQ(ReasonOfFailure(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);
+  EXPECT_EQ(ReasonOfFailure(CheckMask(mask, 2, 2)), ErrorReason::kBadImage);
+}
+
+TEST(FrameConversionTest, GivenKeypointsMayLeaveOutSizeAndResponse) {
+  v1::GivenKeypoints proto;
+  proto.add_x(1);
+  proto.add_y(2);
+  proto.add_angle(-1);
+  proto.add_octave(2);
+  PyramidOptions pyramid;
+  pyramid.scale_factor = 2.0f;
+  const auto given = GivenKeypointsFromProto(proto, pyramid);
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_EQ((*given)->size[0], 31.0f * 4);
+  EXPECT_EQ((*given)->response[0], 0.0f);
+  EXPECT_EQ((*given)->angle_deg[0], -1.0f);
+}
+
+TEST(FrameConversionTest, GivenAnglesAreWithinTwoTurns) {
+  v1::GivenKeypoints proto;
+  proto.add_x(1);
+  proto.add_y(2);
+  proto.add_angle(0);
+  proto.add_octave(0);
+  for (const float angle_deg : {-720.0f, -2.0f, -1.0f, 0.0f, 360.0f, 720.0f}) {
+    proto.set_angle(0, angle_deg);
+    const auto given = GivenKeypointsFromProto(proto, PyramidOptions());
+    ASSERT_TRUE(given.ok()) << given.status();
+    EXPECT_EQ((*given)->angle_deg[0], angle_deg);
+  }
+  for (const float angle_deg : {-720.5f, 720.5f, 1e9f}) {
+    proto.set_angle(0, angle_deg);
+    const absl::Status status = GivenKeypointsFromProto(proto, PyramidOptions()).status();
+    EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("[-720, 720]"));
+  }
+}
+
+TEST(FrameConversionTest, AFormatIsGivenOrThatOfAJpeg) {
+  v1::Frame frame;
+  frame.set_pixels("\xff\xd8\xff\xe0");
+  ASSERT_TRUE(ImageFromProto(frame).ok());
+  EXPECT_EQ(ImageFromProto(frame)->format, PixelFormat::kJpeg);
+  frame.set_pixels("raw");
+  EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kBadRequest);
+  frame.set_format(v1::PIXEL_FORMAT_YUYV);
+  ASSERT_TRUE(ImageFromProto(frame).ok());
+  EXPECT_EQ(ImageFromProto(frame)->format, PixelFormat::kYuyv);
+  frame.set_format(v1::PIXEL_FORMAT_GRAY16);
+  EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kUnsupported);
+  frame.set_format(static_cast<v1::PixelFormat>(10));
+  EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kBadRequest);
+}
+
+TEST(FrameConversionTest, PixelsMustBeThere) {
+  v1::Frame frame;
+  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
+  EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kBadRequest);
+  frame.set_pixels("");
+  EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kBadRequest);
+  frame.mutable_shared_memory();
+  EXPECT_EQ(ReasonOfFailure(ImageFromProto(frame).status()), ErrorReason::kUnsupported);
+}
+
+}  // namespace
+}  // namespace orbserve

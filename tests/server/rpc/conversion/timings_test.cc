@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/conversion/timings.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace orbserve {
+namespace {
+
+using std::chrono::nanoseconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Stages of `timings`, one text each: name, nanoseconds, '*' when sampled.
+std::vector<std::string> StagesOf(const v1::FrameTimings& timings) {
+  std::vector<std::string> stages;
+  for (const v1::StageTime& stage : timings.stages()) {
+    stages.push_back(
+        absl::StrCat(stage.stage(), " ", stage.duration_ns(), stage.sampled() ? "*" : ""));
+  }
+  return stages;
+}
+
+ExtractOutcome TimedOutcome(int64_t base_ns, bool sampled) {
+  ExtractOutcome outcome;
+  outcome.decode_time = nanoseconds(base_ns + 1);
+  outcome.frame.queued = nanoseconds(base_ns + 2);
+  outcome.frame.cost.timings.upload_ns = base_ns + 3;
+  outcome.frame.cost.timings.compute_ns = base_ns + 4;
+  outcome.frame.cost.timings.download_ns = base_ns + 5;
+  outcome.frame.stages.sampled = sampled;
+  outcome.frame.stages.Add(Stage::kPyramid, base_ns + 6);
+  outcome.frame.stages.Add({Stage::kDetect, Stage::kSuppress}, base_ns + 7);
+  return outcome;
+}
+
+v1::FrameTimings TimingsOf(const ExtractOutcome& outcome) {
+  v1::FrameTimings timings;
+  TimingsToProto(outcome, std::chrono::steady_clock::now(), &timings);
+  return timings;
+}
+
+TEST(TimingsToProtoTest, EveryTimeHasItsField) {
+  v1::FrameTimings timings;
+  TimingsToProto(TimedOutcome(10, false),
+                 std::chrono::steady_clock::now() - std::chrono::milliseconds(3), &timings);
+  EXPECT_EQ(timings.decode_ns(), 11u);
+  EXPECT_EQ(timings.queue_ns(), 12u);
+  EXPECT_EQ(timings.upload_ns(), 13u);
+  EXPECT_EQ(timings.compute_ns(), 14u);
+  EXPECT_EQ(timings.download_ns(), 15u);
+  EXPECT_EQ(timings.match_ns(), 0u);
+  EXPECT_GE(timings.total_ns(), 3'000'000u);
+}
+
+TEST(TimingsToProtoTest, StagesKeepOrderNamesAndHowTheyWereTimed) {
+  EXPECT_THAT(StagesOf(TimingsOf(TimedOutcome(10, false))),
+              ElementsAre("pyramid 16", "detect+suppress 17"));
+  EXPECT_THAT(StagesOf(TimingsOf(TimedOutcome(20, true))),
+              ElementsAre("pyramid 26*", "detect+suppress 27*"));
+}
+
+TEST(TimingsToProtoTest, AFrameThatWasNotTimedHasNoStages) {
+  EXPECT_THAT(StagesOf(TimingsOf({})), IsEmpty());
+}
+
+TEST(AddMatchTimeTest, IsAFieldAndTheLastStage) {
+  v1::FrameTimings timings = TimingsOf(TimedOutcome(10, true));
+  AddMatchTime(nanoseconds(99), &timings);
+  EXPECT_EQ(timings.match_ns(), 99u);
+  EXPECT_THAT(StagesOf(timings), ElementsAre("pyramid 16*", "detect+suppress 17*", "match 99"));
+}
+
+TEST(AddMatchTimeTest, NothingMatchedIsNoStage) {
+  v1::FrameTimings timings;
+  AddMatchTime(nanoseconds(0), &timings);
+  EXPECT_EQ(timings.ByteSizeLong(), 0u);
+}
+
+TEST(SumOfTimingsTest, IsTheLongerWaitAndTheSumOfTheWork) {
+  const v1::FrameTimings sum =
+      SumOfTimings(TimingsOf(TimedOutcome(10, false)), TimingsOf(TimedOutcome(1000, false)));
+  EXPECT_EQ(sum.decode_ns(), 1012u);
+  EXPECT_EQ(sum.queue_ns(), 1002u);
+  EXPECT_EQ(sum.upload_ns(), 1016u);
+  EXPECT_EQ(sum.compute_ns(), 1018u);
+  EXPECT_EQ(sum.download_ns(), 1020u);
+}
+
+TEST(SumOfTimingsTest, StagesAreAddedByName) {
+  ExtractOutcome given;  // keypoints: other steps
+  given.frame.stages.Add(Stage::kDescribe, 5);
+  given.frame.stages.Add(Stage::kPyramid, 100);
+  EXPECT_THAT(StagesOf(SumOfTimings(TimingsOf(TimedOutcome(10, true)), TimingsOf(given))),
+              ElementsAre("pyramid 116*", "detect+suppress 17*", "describe 5"));
+}
+
+TEST(SumOfTimingsTest, StagesOfOneImageAloneAreLeftOut) {
+  const v1::FrameTimings timed = TimingsOf(TimedOutcome(10, true));
+  EXPECT_THAT(StagesOf(SumOfTimings(timed, TimingsOf({}))), IsEmpty());
+  EXPECT_THAT(StagesOf(SumOfTimings(TimingsOf({}), timed)), IsEmpty());
+}
+
+ExtractOutcome OutcomeOfABatch() {
+  ExtractOutcome outcome;
+  outcome.frame.batch_frames = 7;
+  outcome.frame.cost.backend = "cuda";
+  outcome.frame.cost.device = "cuda:1";
+  outcome.frame.cost.lane = 3;
+  return outcome;
+}
+
+TEST(ExecutionToProtoTest, SaysWhereAFrameRan) {
+  v1::Execution execution;
+  ExecutionToProto(OutcomeOfABatch(), &execution);
+  EXPECT_EQ(execution.batch_size(), 7u);
+  EXPECT_EQ(execution.backend(), "cuda");
+  EXPECT_EQ(execution.device(), "cuda:1");
+  EXPECT_EQ(execution.lane(), 3u);
+}
+
+TEST(ExecutionToProtoTest, EnergyIsThereOrAbsentAndNeverZeroForUnknown) {
+  v1::Execution execution;
+  ExtractOutcome outcome = OutcomeOfABatch();
+  ExecutionToProto(outcome, &execution);
+  EXPECT_FALSE(execution.has_energy_joules());
+  outcome.frame.energy_joules = 0.0125;
+  ExecutionToProto(outcome, &execution);
+  ASSERT_TRUE(execution.has_energy_joules());
+  EXPECT_EQ(execution.energy_joules(), 0.0125);
+}
+
+TEST(ExecutionToProtoTest, AFrameThatNeverRanHasNone) {
+  v1::Execution execution;
+  ExecutionToProto({}, &execution);
+  EXPECT_EQ(execution.ByteSizeLong(), 0u);
+}
+
+}  // namespace
+}  // namespace orbserve
