@@ -27,12 +27,12 @@
 #include "features/host_device.h"
 #include "features/pipeline/reach.h"
 #include "gpu/runtime/check.h"
+#include "gpu/steps/global_pointer.cuh"
+#include "gpu/steps/level_share.cuh"
 
 namespace orbserve::gpu {
 namespace {
 
-constexpr unsigned kFullWarp = 0xffffffffu;
-constexpr int kWarpLanes = 32;
 constexpr int kWarpsPerBlock = 4;  // independent of each other
 
 constexpr int kSampleRadius = kRBriefSampleReachPx;
@@ -287,7 +287,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const FrameList list = FindFeatures(params.levels, frame, counters);
-  const uint64_t* const __restrict__ ranked = frame.ranked;
+  const uint64_t* const __restrict__ ranked = Global(frame.ranked);
   const int count =
       list.unranked != 0 ? 0 : Clamp(list.total - frame.first_record, 0, frame.record_capacity);
 
