@@ -7,13 +7,13 @@
 //                             -1 0 1         0  0  0          xx = sum gx^2, yy = sum gy^2,
 //                             -1 0 1         1  1  1          xy = sum gx * gy
 //
-// |gx|, |gy| <= 765, so that xx, yy and |xy| are at most 49 * 765^2 = 28,676,025: int32, in any
-// order of summation. A map is defined kCornerMapReachPx pixels away from the sides of the level
-// and farther; elsewhere the response is 0. (HARRIS as the score of a FAST corner is a different
-// value: features/algo/corner.h.) Sources: L. Teixeira, W. Celes & M. Gattass, "Accelerated
-// corner-detector algorithms", BMVC 2008, sec. 4.1 (Prewitt); C. Harris & M. Stephens, AVC 1988,
-// sec. 4; J. Shi & C. Tomasi, "Good features to track", CVPR 1994, sec. 4. The paper names no
-// window; 7x7 is that of Birchfield's KLT.
+// |gx|, |gy| <= 765, so that xx, yy and |xy| are at most 49 * 765^2 = 28,676,025, which fits int32
+// in any order of summation. A map is defined kCornerMapReachPx pixels away from the sides of the
+// level and farther; elsewhere the response is 0. (HARRIS as the score of a FAST corner is a
+// different value: features/algo/corner.h.) Sources: L. Teixeira, W. Celes & M. Gattass,
+// "Accelerated corner-detector algorithms", BMVC 2008, sec. 4.1 (Prewitt); C. Harris & M. Stephens,
+// AVC 1988, sec. 4; J. Shi & C. Tomasi, "Good features to track", CVPR 1994, sec. 4. The paper
+// names no window; 7x7 is that of Birchfield's KLT.
 
 #ifndef ORBSERVE_FEATURES_ALGO_CORNER_MAP_H_
 #define ORBSERVE_FEATURES_ALGO_CORNER_MAP_H_
@@ -93,7 +93,7 @@ ORBSERVE_HOST_DEVICE inline float QualityThreshold(float quality_level, float to
   return quality_level * top;
 }
 
-// Whether a response inside border and mask makes its pixel a candidate.
+// True if a response inside border and mask makes its pixel a candidate.
 ORBSERVE_HOST_DEVICE inline bool IsCandidate(float response, float quality_level, float top) {
   return top > 0.0f && response > QualityThreshold(quality_level, top);
 }

@@ -20,7 +20,7 @@ ORBSERVE_HOST_DEVICE constexpr uint32_t ResponseOrder(uint64_t key) {
   return static_cast<uint32_t>(key >> 32);
 }
 
-// Whether keypoint a comes before keypoint b in the order of the frame.
+// True if keypoint a comes before keypoint b in the order of the frame.
 ORBSERVE_HOST_DEVICE constexpr bool FramePrecedes(uint64_t key_a, int level_a, uint64_t key_b,
                                                   int level_b) {
   if (ResponseOrder(key_a) != ResponseOrder(key_b)) {
@@ -44,7 +44,7 @@ ORBSERVE_HOST_DEVICE inline int CountBelow(const uint64_t* keys, int number, uin
   return low;
 }
 
-// How many of each level's keys are among the first `wanted` of the frame: exactly min(wanted, all)
+// Counts the keys of each level among the first `wanted` of the frame, exactly min(wanted, all)
 // together. `keys[l]` holds `number[l]` keys of level l in ascending order; its first `kept[l]`
 // keys are chosen. `wanted` >= 0.
 ORBSERVE_HOST_DEVICE inline void KeepBestOfFrame(const uint64_t* const* keys, const int32_t* number,

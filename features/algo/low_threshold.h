@@ -30,7 +30,7 @@ ORBSERVE_HOST_DEVICE constexpr int ThresholdCellOf(int x, int y, int border_px, 
   return (y - border_px) / kThresholdCellPx * columns + (x - border_px) / kThresholdCellPx;
 }
 
-// Whether a corner stays. `cell_is_strong`: its cell holds a corner of at least `threshold_grey`.
+// True if a corner stays. `cell_is_strong`: its cell holds a corner of at least `threshold_grey`.
 ORBSERVE_HOST_DEVICE constexpr bool PassesThresholds(int score, int threshold_grey,
                                                      bool cell_is_strong) {
   return score >= threshold_grey || !cell_is_strong;

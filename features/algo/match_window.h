@@ -27,7 +27,7 @@ struct MatchWindow {
   float offset_y_px;
 };
 
-// Whether train keypoint (train_x, train_y) is admissible for query keypoint (query_x, query_y).
+// True if train keypoint (train_x, train_y) is admissible for query keypoint (query_x, query_y).
 ORBSERVE_HOST_DEVICE constexpr bool IsAdmissible(const MatchWindow& window, float query_x,
                                                  float query_y, float train_x, float train_y) {
   if (window.half_side_px == 0.0f) return true;
@@ -38,7 +38,7 @@ ORBSERVE_HOST_DEVICE constexpr bool IsAdmissible(const MatchWindow& window, floa
 }
 
 // Distance that stands for the second best when a single train keypoint is admissible: every bit
-// differs, so that a place without a rival passes the ratio test if it is near.
+// differs. A place without a rival then passes the ratio test if it is near.
 ORBSERVE_HOST_DEVICE constexpr int MissingSecondDistance(int descriptor_bytes) {
   return 8 * descriptor_bytes;
 }

@@ -71,12 +71,12 @@ ORBSERVE_HOST_DEVICE constexpr DistanceRule DistanceRuleOf(int minimum_distance_
   const int d = minimum_distance_px;
   if (is_compressed && d > 1) return {2, d / 2, 0, d / 2 + 1};
   if (!is_disc) return {1, d - 1, 0, d};
-  int side = 1;  // the diagonal of the square of side + 1 places must be below d
+  int side = 1;  // the largest square whose diagonal, side - 1 steps each way, is below d
   while (2 * side * side < d * d) ++side;
   return {1, d - 1, d * d, side};
 }
 
-// What the pick does with each candidate, and the memory it takes.
+// Memory of the pick: what it has decided so far.
 struct DistancePickScratch {
   int32_t* passes;   // per place, 0 at first: the pass in which its candidate left the undefined
   uint16_t* inside;  // per square, 0 at first: 1 + its inside place, counted row by row
@@ -150,8 +150,8 @@ ORBSERVE_HOST_DEVICE inline int KeepByDistance(uint64_t* keys, int number, const
 
 inline constexpr uint64_t kNoCandidate = ~uint64_t{0};
 
-// Half a: whether the undefined candidate at (x, y) outranks all it is in conflict with. Rows are
-// `columns` entries apart.
+// Half a: true if the undefined candidate at (x, y) outranks all that it is in conflict with. Rows
+// are `columns` entries apart.
 ORBSERVE_HOST_DEVICE inline bool BecomesInside(const uint64_t* keys, int columns, int rows, int x,
                                                int y, const DistanceRule& rule) {
   const uint64_t own = keys[static_cast<ptrdiff_t>(y) * columns + x];
@@ -165,7 +165,7 @@ ORBSERVE_HOST_DEVICE inline bool BecomesInside(const uint64_t* keys, int columns
   return true;
 }
 
-// Whether a candidate outranks another, where a map holds OrderedBits() of responses alone and
+// True if candidate a outranks candidate b, where a map holds OrderedBits() of responses alone and
 // their places tell the rest. `order_*`: OrderedBits(); x and y in pixels of the level, with
 // compression those of the pixel that stands for its block.
 ORBSERVE_HOST_DEVICE constexpr bool Outranks(uint32_t order_a, int x_a, int y_a, uint32_t order_b,
@@ -174,8 +174,8 @@ ORBSERVE_HOST_DEVICE constexpr bool Outranks(uint32_t order_a, int x_a, int y_a,
   return y_a != y_b ? y_a < y_b : x_a < x_b;
 }
 
-// Half b: whether the candidate at (x, y) is, or is in conflict with, an inside one: it is no
-// longer undefined and its key becomes kNoCandidate.
+// Half b: true if the candidate at (x, y) is inside or in conflict with an inside one. It is then
+// no longer undefined, and the caller sets its key to kNoCandidate.
 ORBSERVE_HOST_DEVICE inline bool MeetsInside(const uint8_t* inside, int columns, int rows, int x,
                                              int y, const DistanceRule& rule) {
   for (int v = Max(y - rule.reach, 0); v <= Min(y + rule.reach, rows - 1); ++v) {

@@ -27,7 +27,7 @@ namespace orbserve::algo {
 
 inline constexpr int kMaxWindowRadiusPx = 4;
 
-// Whether the value of `map` at (x, y), rows `pitch` elements apart, stays. `radius_px`: 1..4 for
+// True if the value of `map` at (x, y), rows `pitch` elements apart, stays. `radius_px`: 1..4 for
 // windows of 3 to 9. T: any type whose non-corners are 0 or below.
 template <typename T>
 ORBSERVE_HOST_DEVICE inline bool IsWindowMaximum(const T* map, ptrdiff_t pitch, int width_px,

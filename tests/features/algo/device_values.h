@@ -26,7 +26,7 @@
 
 namespace orbserve::testing {
 
-// What a method gives at one pixel. No padding between the members, so that bytes compare.
+// Results of every method at one pixel. There is no padding between the members: bytes compare.
 struct AlgoValues {
   uint64_t quadtree_path;
   uint64_t quadtree_split_key;

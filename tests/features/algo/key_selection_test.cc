@@ -254,7 +254,7 @@ TEST(CellTest, RoundsAreTheOracles) {
     for (size_t l = 0; l < frame.levels.size(); ++l) {
       ASSERT_EQ(actual[l], expected[l]) << "seed " << kSeed + 2 << " frame " << n;
     }
-    // The same by counting, as kernels do: the place in the cell, then the place in the answer.
+    // Kernels count: first the place in the cell, then the place in the answer.
     if (number > 300) continue;
     std::vector<int> place(entries.size());
     for (size_t i = 0; i < entries.size(); ++i) {
