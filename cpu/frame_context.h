@@ -13,8 +13,8 @@
 
 #include "absl/types/span.h"
 #include "cpu/frame_lists.h"
-#include "cpu/thread_scratch.h"
-#include "cpu/workspace.h"
+#include "cpu/memory/thread_scratch.h"
+#include "cpu/memory/workspace.h"
 #include "features/backend.h"
 #include "features/host_device.h"
 #include "features/image_view.h"

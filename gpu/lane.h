@@ -16,14 +16,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "features/recycling_pool.h"
-#include "gpu/buffer_pool.h"
 #include "gpu/frame_batch.h"
 #include "gpu/frame_state.h"
-#include "gpu/pinned_side.h"
+#include "gpu/memory/buffer_pool.h"
+#include "gpu/memory/pinned_side.h"
+#include "gpu/memory/scratch_memory.h"
 #include "gpu/plan_graphs.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
-#include "gpu/scratch_memory.h"
 #include "gpu/step_list.h"
 
 namespace orbserve::gpu {
