@@ -76,10 +76,13 @@ class Lane {
                                         const GraphKind& kind);
   BranchStreams Branches() const;
   void PrepareJobs(FrameBatch* batch, PinnedSide* side);
-  // Memory of the batch on the host and on the device, and where its frames' share lies.
-  absl::Status PlaceFrames(FrameBatch* batch, PinnedSide* side);
+  // Makes sure that arena and pinned memory are large enough for the batch.
+  absl::Status MakeRoom(FrameBatch* batch, PinnedSide* side);
+  // Gives each frame its share of the lists and of the pinned memory.
+  void PlaceFrames(FrameBatch* batch, PinnedSide* side);
   absl::Status LaunchPrepared(FrameBatch* batch, PinnedSide* side);
-  absl::Status CopyInputs(const FrameBatch& batch, PinnedSide* side);
+  // Begins the copies of the images and fills in where they come to lie.
+  absl::Status CopyImages(const FrameBatch& batch, PinnedSide* side);
   // Times of the stages of a timed batch that is done.
   StageTimes TimesOf(const FrameBatch& batch) const;
   absl::Status FinishFrame(FrameBatch* batch, size_t job_index);
