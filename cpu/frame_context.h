@@ -83,7 +83,8 @@ class FrameContext {
   ImageView Image(int l) const {
     return l == 0 ? ImageView(job.input->image) : ImageView(At(lists.images, l));
   }
-  bool masked() const { return !job.input->mask.empty(); }
+  // A mask decides where keypoints are found; given keypoints are described under it, too.
+  bool masked() const { return job.given_keypoints == nullptr && !job.input->mask.empty(); }
   // Level 0 may be read only.
   MutableImageView Mask(int l) const {
     return l == 0 ? job.input->mask : View(workspace_.mask_memory, lists.masks, l);

@@ -111,6 +111,21 @@ TEST(GivenKeypointsTest, ThoseWithinTheBorderAreLeftOut) {
   EXPECT_THAT(features->response, ::testing::ElementsAre(2.0f, 3.0f));
 }
 
+TEST(GivenKeypointsTest, AMaskChangesNothing) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(300, 200, 15);
+  const std::vector<uint8_t> none(300 * 200);
+  // Octave 2 lies on a level that is made.
+  const auto given = std::make_shared<const GivenKeypoints>(OneKeypoint(150, 100, 30, 2));
+  const auto plain = RunFrame(*backend, {}, {.image = image.view(), .given_keypoints = given});
+  const auto masked = RunFrame(
+      *backend, {},
+      {.image = image.view(), .mask = {none.data(), 300, 200, 300}, .given_keypoints = given});
+  ASSERT_TRUE(plain.ok() && masked.ok()) << masked.status();
+  ASSERT_EQ((*plain)->count(), 1u);
+  EXPECT_EQ(FirstDifference(**plain, **masked), "");
+}
+
 TEST(GivenKeypointsTest, MinusOneIsUsedAsMinusOneDegree) {
   const auto backend = Backend();
   const TestImage image = NoiseImage(100, 100, 18);
