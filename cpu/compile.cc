@@ -6,9 +6,12 @@
 #include <cassert>
 #include <utility>
 
+#include "cpu/steps/arc_middle.h"
+#include "cpu/steps/bfrost256.h"
 #include "cpu/steps/fast.h"
 #include "cpu/steps/gaussian.h"
 #include "cpu/steps/harris.h"
+#include "cpu/steps/integral.h"
 #include "cpu/steps/intensity_centroid.h"
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/rank.h"
@@ -58,6 +61,19 @@ class Compiler {
   StepList list_;
 };
 
+// The step that gives detected keypoints their angle.
+int AddOrientation(Orientation orientation, Compiler& compile) {
+  switch (orientation) {
+    case Orientation::kNone:
+      return kNone;
+    case Orientation::kIntensityCentroid:
+      return compile.Add(MakeIntensityCentroid);
+    case Orientation::kArcMiddle:
+      return compile.Add(MakeArcMiddle);
+  }
+  return kNone;
+}
+
 }  // namespace
 
 // PipelineOptions::Validate() has refused options that name a step which does not exist.
@@ -70,15 +86,22 @@ StepList CompileSteps(const StepSetup& setup) {
   const int survive = compile.Add(MakeSurvivors);
   const int score = options.detect.score == Score::kHarris ? compile.Add(MakeHarris) : kNone;
   const int rank = compile.Add(MakeRank);
-  const int orient = options.describe.orientation == Orientation::kIntensityCentroid
-                         ? compile.Add(MakeIntensityCentroid)
-                         : kNone;
-  const bool describes = options.describe.descriptor != Descriptor::kNone;
-  const int smooth = describes ? compile.Add(MakeGaussian) : kNone;
-  const int describe = describes ? compile.Add(MakeRBrief256) : kNone;
+  const int orient = AddOrientation(options.describe.orientation, compile);
 
   StepList& list = compile.list();
   list.pyramid = pyramid;
+  if (options.describe.descriptor == Descriptor::kBFrost256) {
+    const int columns = compile.Add(MakeIntegralColumns);
+    const int integral = compile.Add(MakeIntegral);
+    const int describe = compile.Add(MakeBFrost256);
+    list.detection = compile.Phases(
+        {{detect, columns}, {survive, integral}, {score}, {rank}, {orient}, {describe}});
+    list.description = compile.Phases({{columns}, {integral}, {describe}});
+    return std::move(list);
+  }
+  const bool describes = options.describe.descriptor != Descriptor::kNone;
+  const int smooth = describes ? compile.Add(MakeGaussian) : kNone;
+  const int describe = describes ? compile.Add(MakeRBrief256) : kNone;
   list.detection =
       compile.Phases({{detect}, {survive}, {score}, {rank}, {smooth, orient}, {describe}});
   list.description = compile.Phases({{smooth}, {describe}});
