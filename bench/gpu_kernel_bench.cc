@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Every kernel of the CUDA backend on its own: a CUDA graph of many launches, divided by their
-// number. What a launch changes is put back before each by a copy on the device, whose own time,
-// measured alike, is subtracted.
+// number. A copy on the device restores before each launch the data that it changes; the time of
+// that copy, measured in the same way, is subtracted.
 
 #include <cuda_runtime_api.h>
 
@@ -19,18 +19,20 @@
 #include <utility>
 #include <vector>
 
-#include "features/algo/quota.h"
+#include "features/algo/fast.h"
 #include "features/algo/rbrief_pattern.h"
-#include "gpu/kernels/describe.h"
-#include "gpu/kernels/fast.h"
-#include "gpu/kernels/harris.h"
+#include "gpu/frame_room.h"
 #include "gpu/kernels/match.h"
-#include "gpu/kernels/pyramid.h"
-#include "gpu/kernels/rank.h"
+#include "gpu/pinned_side.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
+#include "gpu/steps/fast.h"
+#include "gpu/steps/pyramid.h"
+#include "gpu/steps/rank.h"
+#include "gpu/steps/rbrief256.h"
+#include "gpu/steps/survivors.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -62,6 +64,9 @@ class Bench {
     for (Event& event : order_) {
       ORBSERVE_ASSIGN_OR_RETURN(event, Event::Create(Event::Timing::kOff));
     }
+    cudaDeviceProp properties;
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, 0));
+    multiprocessors_ = properties.multiProcessorCount;
     std::printf("%-44s %10s %10s %10s\n", "kernel", "median us", "p10", "p90");
     ORBSERVE_RETURN_IF_ERROR(Matching());
     if (!settings_.image.empty()) ORBSERVE_RETURN_IF_ERROR(Pipeline());
@@ -130,10 +135,12 @@ class Bench {
                                 DeviceBuffer::Create(0, host.size(), nullptr));
       ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer results,
                                 DeviceBuffer::Create(0, static_cast<size_t>(count) * 64, nullptr));
-      ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer scratch,
-                                DeviceBuffer::Create(0, kMatchScratchBytes, nullptr));
-      ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer tickets,
-                                DeviceBuffer::Create(0, kMatchTicketBytes, nullptr));
+      ORBSERVE_ASSIGN_OR_RETURN(
+          const DeviceBuffer scratch,
+          DeviceBuffer::Create(0, MatchScratchBytes(multiprocessors_), nullptr));
+      ORBSERVE_ASSIGN_OR_RETURN(
+          const DeviceBuffer tickets,
+          DeviceBuffer::Create(0, MatchTicketBytes(multiprocessors_), nullptr));
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(results.data(), 0xff, results.size_bytes()));
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(tickets.data(), 0, tickets.size_bytes()));
       ORBSERVE_CUDA_RETURN_IF_ERROR(
@@ -143,6 +150,7 @@ class Bench {
       params.k = 2;
       params.descriptor_bytes = 32;
       params.tensor_cores = true;
+      params.multiprocessors = multiprocessors_;
       auto* const nearest = reinterpret_cast<PackedNeighbour*>(results.data());
       params.split_trains = true;
       params.scratch = scratch.data();
@@ -163,7 +171,7 @@ class Bench {
                  [&](cudaStream_t stream) { return LaunchMatch(params, stream); }));
     }
     ORBSERVE_RETURN_IF_ERROR(MatchingTogether(kMaxMatchPairs, 1000, 1000));
-    return MatchingTogether(1, kMostSplitBlocks * kMostBlockQueries, 20'000);
+    return MatchingTogether(1, multiprocessors_ * kMostBlockQueries, 20'000);
   }
 
   // Many small pairs in one launch, or a slice of a large one.
@@ -179,10 +187,11 @@ class Bench {
         const DeviceBuffer results,
         DeviceBuffer::Create(0, count * static_cast<size_t>(queries) * 2 * sizeof(PackedNeighbour),
                              nullptr));
-    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer scratch,
-                              DeviceBuffer::Create(0, kMatchScratchBytes, nullptr));
+    ORBSERVE_ASSIGN_OR_RETURN(
+        const DeviceBuffer scratch,
+        DeviceBuffer::Create(0, MatchScratchBytes(multiprocessors_), nullptr));
     ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer tickets,
-                              DeviceBuffer::Create(0, kMatchTicketBytes, nullptr));
+                              DeviceBuffer::Create(0, MatchTicketBytes(multiprocessors_), nullptr));
     ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(tickets.data(), 0, tickets.size_bytes()));
     ORBSERVE_CUDA_RETURN_IF_ERROR(
         cudaMemcpy(sets.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
@@ -191,6 +200,7 @@ class Bench {
     params.k = 2;
     params.descriptor_bytes = 32;
     params.tensor_cores = true;
+    params.multiprocessors = multiprocessors_;
     params.split_trains = true;
     params.scratch = scratch.data();
     params.tickets = reinterpret_cast<uint32_t*>(tickets.data());
@@ -229,19 +239,23 @@ class Bench {
     limits.arena_bytes = size_t{16} << 30;
     ORBSERVE_ASSIGN_OR_RETURN(const std::shared_ptr<GpuPlan> plan, GpuPlan::Create(spec, limits));
     const GraphKind kind = {ClassOfFrames(settings_.frames)};
-    const int frames = FramesOfClass(kind.batch_class);
-    const ArenaLayout layout = plan->Layout(kind);
+    const int frames = kind.frames();
+    const size_t arena_bytes = plan->ArenaBytesWanting(kind, settings_.max_features);
     ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer arena,
-                              DeviceBuffer::Create(0, layout.total, nullptr));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(arena.data(), 0, layout.total));
+                              DeviceBuffer::Create(0, arena_bytes, nullptr));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(arena.data(), 0, arena_bytes));
 
-    const size_t rows = static_cast<size_t>(frames) * kNormalRecords;
-    ORBSERVE_ASSIGN_OR_RETURN(
-        const PinnedBuffer results,
-        PinnedBuffer::Create(
-            rows * (sizeof(FeatureRecord) + 32) +
-                static_cast<size_t>(frames) * (sizeof(FrameReport) + sizeof(FrameParams)),
-            nullptr));
+    FrameParameters parameters;
+    parameters.max_features = settings_.max_features;
+    const CompiledPipeline& pipeline = plan->pipeline();
+    const Cuts cuts = pipeline.CutsFor(parameters);
+    const FrameRoom room = FrameRoom::ForDetection(pipeline, parameters, cuts);
+    PinnedSide side;
+    ORBSERVE_RETURN_IF_ERROR(
+        side.Create(frames,
+                    static_cast<size_t>(frames) *
+                        PinnedSide::RowBytes(room.rows, pipeline.descriptor_bytes, false),
+                    nullptr));
     const SlotLayout& slot = plan->slot();
     std::vector<uint8_t> input(slot.image_bytes);
     for (int y = 0; y < height; ++y) {
@@ -250,83 +264,100 @@ class Bench {
                                   static_cast<size_t>(y) * static_cast<size_t>(slot.pitch_bytes)),
           width);
     }
-    uint8_t* next = results.data();
-    auto* const records = reinterpret_cast<FeatureRecord*>(next);
-    next += rows * sizeof(FeatureRecord);
-    uint8_t* const descriptors = next;
-    next += rows * 32;
-    auto* const reports = reinterpret_cast<FrameReport*>(next);
-    std::vector<FrameParams> params(static_cast<size_t>(frames));
-    for (size_t i = 0; i < params.size(); ++i) {
-      FrameParams& frame = params[i];
+    for (int i = 0; i < frames; ++i) {
+      FrameParams& frame = side.params()[i];
       frame = {};
       frame.mode = FrameMode::kDetect;
       frame.threshold_grey = settings_.threshold_grey;
-      algo::LevelQuotas(settings_.max_features, settings_.scale, settings_.levels,
-                        frame.second_cut);
-      for (int l = 0; l < kMaxLevels; ++l) frame.first_cut[l] = 2 * frame.second_cut[l];
-      frame.image_offset = static_cast<int64_t>(i * slot.image_bytes) + kImagePaddingBytes;
+      std::copy(cuts.by_score.begin(), cuts.by_score.end(), frame.first_cut);
+      std::copy(cuts.by_response.begin(), cuts.by_response.end(), frame.second_cut);
+      frame.image_offset =
+          static_cast<int64_t>(static_cast<size_t>(i) * slot.image_bytes) + kImagePaddingBytes;
       frame.mask_offset = -1;
-      frame.records = records + i * kNormalRecords;
-      frame.descriptors = descriptors + i * kNormalRecords * 32;
-      frame.report = reports + i;
-      frame.record_capacity = kNormalRecords;
-      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena.data() + layout.input + i * slot.image_bytes,
-                                               input.data(), slot.image_bytes,
-                                               cudaMemcpyHostToDevice));
+      frame.survivors = reinterpret_cast<uint64_t*>(arena.data() + plan->ListsOffset(kind) +
+                                                    static_cast<size_t>(i) * room.list_bytes());
+      frame.ranked = frame.survivors + room.survivor_entries;
+      std::copy(room.survivors.begin(), room.survivors.end(), frame.survivor_room);
+      std::copy(room.ranked.begin(), room.ranked.end(), frame.ranked_room);
+      frame.record_capacity = room.rows;
+      side.PlaceRows(i, room.rows, pipeline.descriptor_bytes, false);
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(
+          arena.data() + plan->InputOffset(kind) + static_cast<size_t>(i) * slot.image_bytes,
+          input.data(), slot.image_bytes, cudaMemcpyHostToDevice));
     }
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena.data() + layout.params, params.data(),
-                                             params.size() * sizeof(params[0]),
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena.data() + plan->ParamsOffset(kind), side.params(),
+                                             static_cast<size_t>(frames) * sizeof(FrameParams),
                                              cudaMemcpyHostToDevice));
     // Tables.
-    std::vector<uint32_t> bits(kBitTableWords);
-    FillFastBitTable(9, bits.data());
+    static uint32_t bits[algo::kFastBitTableWords];
+    algo::FillFastBitTable<9>(bits);
     ORBSERVE_ASSIGN_OR_RETURN(
         const DeviceBuffer tables,
-        DeviceBuffer::Create(0, sizeof(algo::kRBriefPattern) + 4 * kBitTableWords, nullptr));
+        DeviceBuffer::Create(0, sizeof(algo::kRBriefPattern) + sizeof(bits), nullptr));
     ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables.data(), algo::kRBriefPattern,
                                              sizeof(algo::kRBriefPattern), cudaMemcpyHostToDevice));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables.data() + sizeof(algo::kRBriefPattern),
-                                             bits.data(), 4 * kBitTableWords,
-                                             cudaMemcpyHostToDevice));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables.data() + sizeof(algo::kRBriefPattern), bits,
+                                             sizeof(bits), cudaMemcpyHostToDevice));
     DeviceTables device_tables;
+    device_tables.multiprocessors = multiprocessors_;
     device_tables.pattern = reinterpret_cast<const algo::RBriefPair*>(tables.data());
     device_tables.bit_tables =
         reinterpret_cast<const uint32_t*>(tables.data() + sizeof(algo::kRBriefPattern));
 
-    const BatchView view = plan->View(kind, 0, arena.data());
+    const StepContext context = plan->ContextFor(kind, 0, device_tables, arena.data());
+    FrameCounters* const counters = context.frames.counters;
     const size_t counter_bytes = static_cast<size_t>(frames) * sizeof(FrameCounters);
     const Launch clear = [&](cudaStream_t stream) {
-      return StatusFromCuda(cudaMemsetAsync(view.counters, 0, counter_bytes, stream), "memset");
+      return StatusFromCuda(cudaMemsetAsync(counters, 0, counter_bytes, stream), "memset");
     };
     const Launch whole = [&](cudaStream_t stream) {
-      return plan->Enqueue(
-          kind, 0, device_tables, arena.data(),
-          {stream, side_.get(), order_[0].get(), order_[1].get(), order_[2].get()});
+      BranchStreams branches;
+      branches.main = stream;
+      branches.side = side_.get();
+      for (int i = 0; i < kMostBranchEvents; ++i) branches.order[i] = order_[i].get();
+      return plan->steps().Enqueue(context, branches);
     };
     char name[128];
     std::snprintf(name, sizeof(name), "whole graph, %d frames", frames);
     ORBSERVE_RETURN_IF_ERROR(Report(name, whole));
-    std::printf("  features %d of level 0 %d, survivors of level 0 %d\n", reports[0].total,
-                reports[0].kept[0], reports[0].survivors[0]);
+    std::printf("  features %d of level 0 %d, survivors of level 0 %d\n", side.reports()[0].total,
+                side.reports()[0].kept[0], side.reports()[0].survivors[0]);
 
-    for (int l = 1; l < view.levels; ++l) {
-      ResizeParams resize = {view, l - 1, l, l, false};
+    // The plan's steps, on their own and over all levels.
+    const PyramidStep* pyramid = nullptr;
+    const FastStep* fast_step = nullptr;
+    const SurvivorsStep* survivors = nullptr;
+    const RankStep* rank = nullptr;
+    for (const StepList::PlacedStep& placed : plan->steps().steps()) {
+      const Step* const step = placed.step.get();
+      if (const auto* own = dynamic_cast<const PyramidStep*>(step)) pyramid = own;
+      if (const auto* own = dynamic_cast<const FastStep*>(step)) fast_step = own;
+      if (const auto* own = dynamic_cast<const SurvivorsStep*>(step)) survivors = own;
+      if (const auto* own = dynamic_cast<const RankStep*>(step)) rank = own;
+    }
+    if (fast_step == nullptr || survivors == nullptr || rank == nullptr) {
+      return MakeError(ErrorReason::kInternal, "the image is too small for keypoints");
+    }
+    const int detecting_levels = pipeline.pyramid.detecting_levels;
+    for (int l = 1; l < detecting_levels && pyramid != nullptr; ++l) {
+      const ResizeParams resize = pyramid->ParamsFor(context, l, l, false);
       ORBSERVE_RETURN_IF_ERROR(
           Report("resize to level " + std::to_string(l),
                  [&](cudaStream_t stream) { return LaunchResize(resize, stream); }));
     }
-    BatchView tiled = view;
-    if (settings_.tile_rows > 0) LayOutFastTiles(settings_.tile_rows, &tiled);
-    std::printf("  tiles of %d rows\n", tiled.tile_rows);
+    FastParams fast = fast_step->ParamsFor(context);
+    if (settings_.tile_rows > 0) fast.tiles = FastTiles::With(settings_.tile_rows, pipeline);
+    std::printf("  tiles of %d rows\n", fast.tiles.rows);
     for (const auto& [test, test_name] : std::vector<std::pair<CornerTest, std::string>>{
              {CornerTest::kArcExtremes, "arc extremes"},
              {CornerTest::kBinaryEncoding, "binary encoding"},
              {CornerTest::kBitTable, "bit table"}}) {
-      FastParams fast = {tiled, 9, test, device_tables.bit_tables, 0, 0};
+      fast.test = test;
+      fast.first_level = 0;
+      fast.last_level = 0;
       const auto launch = [&](cudaStream_t stream) { return LaunchFastCorners(fast, stream); };
       ORBSERVE_RETURN_IF_ERROR(Report("FAST level 0, " + test_name, launch, clear));
-      fast.last_level = view.levels - 1;
+      fast.last_level = detecting_levels - 1;
       ORBSERVE_RETURN_IF_ERROR(Report("FAST all levels, " + test_name, launch, clear));
     }
 
@@ -335,41 +366,30 @@ class Bench {
                               DeviceBuffer::Create(0, counter_bytes, nullptr));
     const auto run_up_to = [&](int stage) -> absl::Status {
       ORBSERVE_RETURN_IF_ERROR(clear(stream_.get()));
-      FastParams fast = {view, 9, CornerTest::kArcExtremes, nullptr, 0, view.levels - 1};
+      fast.test = CornerTest::kArcExtremes;
       ORBSERVE_RETURN_IF_ERROR(LaunchFastCorners(fast, stream_.get()));
-      if (stage > 1) ORBSERVE_RETURN_IF_ERROR(LaunchSurvivors({view, true}, stream_.get()));
-      if (stage > 2) ORBSERVE_RETURN_IF_ERROR(LaunchRank({view, false}, stream_.get()));
-      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(saved.data(), view.counters, counter_bytes,
+      if (stage > 1) ORBSERVE_RETURN_IF_ERROR(survivors->Enqueue(context, stream_.get()));
+      if (stage > 2) ORBSERVE_RETURN_IF_ERROR(rank->Enqueue(context, stream_.get()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(saved.data(), counters, counter_bytes,
                                                     cudaMemcpyDeviceToDevice, stream_.get()));
       return StatusFromCuda(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
     };
     const Launch restore = [&](cudaStream_t stream) {
-      return StatusFromCuda(cudaMemcpyAsync(view.counters, saved.data(), counter_bytes,
-                                            cudaMemcpyDeviceToDevice, stream),
-                            "cudaMemcpyAsync");
+      return StatusFromCuda(
+          cudaMemcpyAsync(counters, saved.data(), counter_bytes, cudaMemcpyDeviceToDevice, stream),
+          "cudaMemcpyAsync");
     };
     ORBSERVE_RETURN_IF_ERROR(run_up_to(1));
     ORBSERVE_RETURN_IF_ERROR(Report(
         "survivors and Harris",
-        [&](cudaStream_t stream) {
-          return LaunchSurvivors({view, true}, stream);
-        },
-        restore));
+        [&](cudaStream_t stream) { return survivors->Enqueue(context, stream); }, restore));
     ORBSERVE_RETURN_IF_ERROR(run_up_to(2));
     ORBSERVE_RETURN_IF_ERROR(Report(
-        "rank",
-        [&](cudaStream_t stream) {
-          return LaunchRank({view, false}, stream);
-        },
-        restore));
+        "rank", [&](cudaStream_t stream) { return rank->Enqueue(context, stream); }, restore));
     ORBSERVE_RETURN_IF_ERROR(run_up_to(3));
-    DescribeParams describe = {};
-    describe.batch = view;
-    describe.pattern = device_tables.pattern;
-    describe.orient = true;
-    describe.describe = true;
-    return Report("orient, smooth, describe",
-                  [&](cudaStream_t stream) { return LaunchDescribe(describe, stream); });
+    return Report("orient, smooth, describe", [&](cudaStream_t stream) {
+      return plan->steps().last().Enqueue(context, stream);
+    });
   }
 
   const Settings settings_;
@@ -377,7 +397,8 @@ class Bench {
   Stream side_;
   Event begin_;
   Event end_;
-  Event order_[3];
+  Event order_[kMostBranchEvents];
+  int multiprocessors_ = 1;
   std::string json_;
 };
 
@@ -396,7 +417,7 @@ int main(int argc, char** argv) {
   app.add_option("--levels", settings.levels, "Levels of the pyramid");
   app.add_option("--scale", settings.scale, "Scale factor of the pyramid");
   app.add_option("--tile-rows", settings.tile_rows, "Rows of a FAST tile")
-      ->check(CLI::Range(2, orbserve::gpu::kMaxFastTileRows));
+      ->check(CLI::Range(2, orbserve::gpu::FastTiles::kMostRows));
   app.add_option("--json", settings.json, "File to write the results to");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = orbserve::gpu::Bench(settings).Run();

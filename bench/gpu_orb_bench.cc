@@ -61,6 +61,7 @@ struct Settings {
   bool cpu = false;
   std::vector<int> devices;
   int lanes = 4;
+  int stage_sampling = gpu::GpuBackendOptions{}.stage_sampling;
   std::string json;
 };
 
@@ -229,6 +230,7 @@ int Run(const Settings& settings) {
   options.devices = settings.devices;
   options.lanes = settings.lanes;
   options.max_batch_frames = std::max(32, settings.batch);
+  options.stage_sampling = settings.stage_sampling;
   auto gpu = gpu::CreateGpuBackend(options);
   if (!gpu.ok()) {
     std::fprintf(stderr, "%s\n", gpu.status().ToString().c_str());
@@ -328,6 +330,8 @@ int main(int argc, char** argv) {
   app.add_option("--batch", settings.batch, "Frames of a batch")->check(CLI::Range(1, 64));
   app.add_option("--in-flight", settings.in_flight, "Batches in flight");
   app.add_option("--lanes", settings.lanes, "Lanes of the device");
+  app.add_option("--stage-sampling", settings.stage_sampling,
+                 "One batch in this many is timed stage by stage; 0 = none");
   app.add_option("--threshold", settings.threshold_grey, "FAST threshold");
   app.add_option("--devices", settings.devices, "CUDA ordinals")->delimiter(',');
   app.add_flag("--cpu", settings.cpu, "The CPU backend beside it");

@@ -13,10 +13,11 @@
 namespace orbserve::cpu {
 
 // Tiles of the smoothed level: what described points read is smoothed, nothing else. A tile is as
-// wide as the blur stage may write past its region; low tiles leave little smoothed for nothing.
+// wide as the Gaussian kernel may write past its region; low tiles leave little smoothed for
+// nothing.
 inline constexpr int kBlurTileWidthPx = 64;
 inline constexpr int kBlurTileHeightPx = 8;
-// Most tiles that are smoothed in one go, in both directions: the stage itself proceeds in strips
+// Most tiles that are smoothed in one go, in both directions: the kernel itself proceeds in strips
 // of four tiles, and more rows save little, as only the six at the ends are filtered twice.
 inline constexpr int kMaxBlurRunTiles = 16;
 inline constexpr int kMaxBlurRunColumns = 4;

@@ -22,90 +22,127 @@
 namespace orbserve::cpu {
 namespace {
 
+using StepMaker = std::unique_ptr<Step> (*)(const StepSetup&);
+
+// The step of each method; null where the pipeline has none. PipelineOptions::Validate() has
+// refused methods that do not exist yet.
+
+StepMaker DetectorOf(const PipelineOptions& options) {
+  switch (options.detect.detector) {
+    case Detector::kFast:
+      return MakeFast;
+    default:
+      return nullptr;
+  }
+}
+
+// Scores other than the detector's own.
+StepMaker ScoreOf(const PipelineOptions& options) {
+  switch (options.detect.score) {
+    case Score::kHarris:
+      return MakeHarris;
+    default:
+      return nullptr;
+  }
+}
+
+StepMaker SelectionOf(const PipelineOptions& options) {
+  switch (options.select.selection) {
+    case Selection::kLevelQuota:
+    case Selection::kBest:
+      return MakeRank;
+    default:
+      return nullptr;
+  }
+}
+
+StepMaker OrientationOf(const PipelineOptions& options) {
+  switch (options.describe.orientation) {
+    case Orientation::kIntensityCentroid:
+      return MakeIntensityCentroid;
+    case Orientation::kArcMiddle:
+      return MakeArcMiddle;
+    default:
+      return nullptr;
+  }
+}
+
+StepMaker FilterOf(const PipelineOptions& options) {
+  return options.describe.descriptor == Descriptor::kRBrief256 ? MakeGaussian : nullptr;
+}
+
+// The steps that make integral images.
+std::pair<StepMaker, StepMaker> IntegralOf(const PipelineOptions& options) {
+  if (options.describe.descriptor != Descriptor::kBFrost256) return {nullptr, nullptr};
+  return {MakeIntegralColumns, MakeIntegral};
+}
+
+StepMaker DescriptorOf(const PipelineOptions& options) {
+  switch (options.describe.descriptor) {
+    case Descriptor::kRBrief256:
+      return MakeRBrief256;
+    case Descriptor::kBFrost256:
+      return MakeBFrost256;
+    default:
+      return nullptr;
+  }
+}
+
 // A step that the pipeline does not have.
 constexpr int kNone = -1;
 
-class Compiler {
- public:
-  explicit Compiler(const StepSetup& setup) : setup_(setup) {}
+// Adds the step that `make` returns to the list; returns its index.
+int Add(StepMaker make, const StepSetup& setup, StepList* list) {
+  if (make == nullptr) return kNone;
+  assert(list->steps.size() < static_cast<size_t>(kMaxSteps));
+  list->steps.push_back(make(setup));
+  return static_cast<int>(list->steps.size()) - 1;
+}
 
-  // Adds the step that `make` returns; returns its index.
-  int Add(std::unique_ptr<Step> (*make)(const StepSetup&)) {
-    list_.steps.push_back(make(setup_));
-    assert(list_.steps.size() <= static_cast<size_t>(kMaxSteps));
-    return static_cast<int>(list_.steps.size()) - 1;
-  }
-
-  // Phases of the given steps, without those that the pipeline does not have.
-  std::vector<Phase> Phases(std::initializer_list<std::initializer_list<int>> phases) const {
-    std::vector<Phase> made;
-    for (const std::initializer_list<int>& steps : phases) {
-      Phase phase;
-      for (const int step : steps) {
-        if (step == kNone) continue;
-        const StepScope scope = list_.steps[static_cast<size_t>(step)]->scope();
-        assert(phase.steps.empty() || phase.scope == scope);
-        phase.scope = scope;
-        phase.steps.push_back(step);
-      }
-      assert(phase.steps.size() <= static_cast<size_t>(kMaxPhaseSteps));
-      if (!phase.steps.empty()) made.push_back(std::move(phase));
+// Phases of the given steps, without those that the pipeline does not have.
+std::vector<Phase> Phases(const StepList& list,
+                          std::initializer_list<std::initializer_list<int>> phases) {
+  std::vector<Phase> made;
+  for (const std::initializer_list<int>& steps : phases) {
+    Phase phase;
+    for (const int step : steps) {
+      if (step == kNone) continue;
+      const StepScope scope = list.steps[static_cast<size_t>(step)]->scope();
+      assert(phase.steps.empty() || phase.scope == scope);
+      phase.scope = scope;
+      phase.steps.push_back(step);
     }
-    return made;
+    assert(phase.steps.size() <= static_cast<size_t>(kMaxPhaseSteps));
+    if (!phase.steps.empty()) made.push_back(std::move(phase));
   }
-
-  StepList& list() { return list_; }
-
- private:
-  const StepSetup& setup_;
-  StepList list_;
-};
-
-// The step that gives detected keypoints their angle.
-int AddOrientation(Orientation orientation, Compiler& compile) {
-  switch (orientation) {
-    case Orientation::kNone:
-      return kNone;
-    case Orientation::kIntensityCentroid:
-      return compile.Add(MakeIntensityCentroid);
-    case Orientation::kArcMiddle:
-      return compile.Add(MakeArcMiddle);
-  }
-  return kNone;
+  return made;
 }
 
 }  // namespace
 
-// PipelineOptions::Validate() has refused options that name a step which does not exist.
 StepList CompileSteps(const StepSetup& setup) {
   const PipelineOptions& options = setup.pipeline.spec.pipeline;
-  Compiler compile(setup);
+  StepList list;
+  const auto add = [&](StepMaker make) { return Add(make, setup, &list); };
 
-  const int pyramid = compile.Add(MakePyramid);
-  const int detect = compile.Add(MakeFast);
-  const int survive = compile.Add(MakeSurvivors);
-  const int score = options.detect.score == Score::kHarris ? compile.Add(MakeHarris) : kNone;
-  const int rank = compile.Add(MakeRank);
-  const int orient = AddOrientation(options.describe.orientation, compile);
+  const int pyramid = add(MakePyramid);
+  const int detect = add(DetectorOf(options));
+  const int survive = add(MakeSurvivors);
+  const int score = add(ScoreOf(options));
+  const int select = add(SelectionOf(options));
+  const int orient = add(OrientationOf(options));
+  const int smooth = add(FilterOf(options));
+  const auto [make_columns, make_integral] = IntegralOf(options);
+  const int columns = add(make_columns);
+  const int integral = add(make_integral);
+  const int describe = add(DescriptorOf(options));
 
-  StepList& list = compile.list();
   list.pyramid = pyramid;
-  if (options.describe.descriptor == Descriptor::kBFrost256) {
-    const int columns = compile.Add(MakeIntegralColumns);
-    const int integral = compile.Add(MakeIntegral);
-    const int describe = compile.Add(MakeBFrost256);
-    list.detection = compile.Phases(
-        {{detect, columns}, {survive, integral}, {score}, {rank}, {orient}, {describe}});
-    list.description = compile.Phases({{columns}, {integral}, {describe}});
-    return std::move(list);
-  }
-  const bool describes = options.describe.descriptor != Descriptor::kNone;
-  const int smooth = describes ? compile.Add(MakeGaussian) : kNone;
-  const int describe = describes ? compile.Add(MakeRBrief256) : kNone;
-  list.detection =
-      compile.Phases({{detect}, {survive}, {score}, {rank}, {smooth, orient}, {describe}});
-  list.description = compile.Phases({{smooth}, {describe}});
-  return std::move(list);
+  list.detection = Phases(
+      list,
+      {{detect, columns}, {survive, integral}, {score}, {select}, {smooth, orient}, {describe}});
+  list.description = Phases(list, {{smooth, columns}, {integral}, {describe}});
+  return list;
 }
 
 }  // namespace orbserve::cpu

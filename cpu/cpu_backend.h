@@ -15,7 +15,7 @@ namespace orbserve::cpu {
 
 struct CpuBackendOptions {
   int threads = 0;         // 1..1024; 0 = one per processor that this process may use
-  bool reference = false;  // the plain loops instead of the SIMD stages; same answers, slower
+  bool reference = false;  // the plain loops instead of the SIMD kernels; same answers, slower
   // Name of the SIMD target to use ("AVX3_DL", "AVX2", ...); empty = the fastest. For tests and
   // benchmarks.
   absl::string_view simd_target;

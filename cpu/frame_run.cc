@@ -198,6 +198,7 @@ void FrameRun::Advance(int level, size_t phase, Clock& clock, bool fork_all) {
         Fork(steps[i], level, task, phase);
       }
     }
+    clock.Skip();
     if (fork_all) return;
     size_t last = steps.size() - 1;
     while (tasks[last] == 0) --last;

@@ -3,14 +3,15 @@
 
 // One frame's way through the steps of its plan.
 //
-//   level 0 ─┬─▶ fast, strips ─▶ survivors ─▶ harris, chunks ─▶ rank ─┬─▶ angles, chunks ─┬─▶
-//   rbrief256
-//            │                                                        └─▶ gaussian, tiles ┘
-//     pyramid, on the frame's thread
+// clang-format off
+//   level 0 ─┬─▶ fast ─▶ survivors ─▶ harris ─▶ rank ─┬─▶ intensity_centroid ─┬─▶ rbrief256 ─▶ gather
+//            │   strips               chunks          └─▶ gaussian, tiles ────┘   chunks
+//         pyramid, on the frame's thread
 //            │
 //   level 1 ─┼─▶ ...   each level by itself, as soon as its pixels exist
 //            │
-//   level 2 ─┴─▶ ...                               at the end: the levels in order make the answer
+//   level 2 ─┴─▶ ...
+// clang-format on
 //
 // The steps of a plan are divided into phases (cpu/compile.h). The last task of a phase begins the
 // next one, so levels never wait for each other, except before a phase whose scope is the frame.

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Brute-force Hamming matching on the host. Two implementations with the same bits, as in
-// cpu/stages.h.
+// Brute-force Hamming matching on the host. Its kernels exist twice with the same bits, as those of
+// steps do (cpu/kernel_target.h).
 
 #ifndef ORBSERVE_CPU_MATCH_DESCRIPTORS_H_
 #define ORBSERVE_CPU_MATCH_DESCRIPTORS_H_

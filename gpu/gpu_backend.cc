@@ -63,7 +63,12 @@ class GpuBackend final : public FeatureBackend {
 
   std::vector<MemoryUse> memory() const override {
     std::vector<MemoryUse> uses;
-    for (const auto& device : devices_) device->AppendMemory(&uses);
+    int64_t graph_bytes = 0;
+    for (const auto& device : devices_) {
+      device->AppendMemory(&uses);
+      graph_bytes += device->graph_host_bytes();
+    }
+    uses.push_back({"plans", "host", graph_bytes});
     uses.push_back({"pinned", "host", pinned_->used_bytes()});
     uses.push_back({"inputs", "host", inputs_->used_bytes()});
     return uses;

@@ -71,6 +71,7 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   context_.budget = std::make_shared<MemoryBudget>(limit);
   context_.arena_budget = MemoryBudget::PartOf(context_.budget);
   context_.pinned_budget = std::move(pinned_budget);
+  context_.graph_meter = std::make_shared<GraphMeter>();
   table_budget_ = MemoryBudget::PartOf(context_.budget);
   state_budget_ = MemoryBudget::PartOf(context_.budget);
   context_.results = std::move(results);
@@ -122,7 +123,8 @@ absl::Status GpuDevice::MakeTables() {
 
 void GpuDevice::AppendMemory(std::vector<MemoryUse>* uses) const {
   uses->push_back({"arenas", name_, context_.arena_budget->used_bytes()});
-  uses->push_back({"plans", name_, table_budget_->used_bytes()});
+  uses->push_back(
+      {"plans", name_, table_budget_->used_bytes() + context_.graph_meter->device_bytes()});
   uses->push_back({"states", name_, state_budget_->used_bytes()});
 }
 

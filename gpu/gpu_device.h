@@ -51,6 +51,8 @@ class GpuDevice {
   const std::shared_ptr<MemoryBudget>& table_budget() const { return table_budget_; }
   // Appends the memory that the device's lanes, plans and states hold there.
   void AppendMemory(std::vector<MemoryUse>* uses) const;
+  // Bytes that the graphs of the device's lanes take on the host.
+  int64_t graph_host_bytes() const { return context_.graph_meter->host_bytes(); }
   size_t arena_bytes() const { return context_.arena_bytes; }
   int ordinal() const { return context_.device; }
   // Work that was submitted and is not yet answered, in the units of Matcher::LoadOf().

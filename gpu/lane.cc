@@ -32,6 +32,7 @@ constexpr int kFirstDescriptorBytes = 32;
 Lane::Lane(const LaneContext& context, int index)
     : context_(context),
       index_(index),
+      graphs_(context.graph_meter),
       batches_until_timed_(context.stage_sampling),
       scratch_(context.device, context.arena_budget,
                [pool = context.state_buffers] { pool->FreeIdle(); }) {}
@@ -320,8 +321,8 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
         batch->status = answer.status;
         break;
       }
+      scratch_.Recycle();
     }
-    if (batch->status.ok()) scratch_.Recycle();
   }
   batch->answer.cost.busy_end = std::chrono::steady_clock::now();
 }

@@ -44,6 +44,7 @@ struct LaneContext {
   std::shared_ptr<MemoryBudget> budget;         // of the device
   std::shared_ptr<MemoryBudget> arena_budget;   // part of it: arenas and scratch
   std::shared_ptr<MemoryBudget> pinned_budget;  // counts pinned memory other than inputs
+  std::shared_ptr<GraphMeter> graph_meter;      // of the device
   std::shared_ptr<RecyclingPool<FrameResult>> results;
   std::shared_ptr<DeviceBufferPool> state_buffers;
 };

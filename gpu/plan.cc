@@ -96,7 +96,8 @@ StepContext GpuPlan::ContextFor(const GraphKind& kind, size_t device, const Devi
 }
 
 size_t GpuPlan::size_bytes() const {
-  size_t bytes = HostBytes(pipeline_) + static_cast<size_t>(graph_meter_->bytes());
+  size_t bytes = HostBytes(pipeline_) +
+                 static_cast<size_t>(graph_meter_->device_bytes() + graph_meter_->host_bytes());
   for (const StepList::PlacedStep& placed : compiled_.list.steps()) {
     bytes += placed.step->device_bytes() + placed.step->host_bytes();
   }

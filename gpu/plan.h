@@ -21,15 +21,23 @@
 
 namespace orbserve::gpu {
 
-// Bytes that the graphs of a plan hold. Lanes own the graphs and count them here. Thread-safe;
-// lives as long as the plan or one of its graphs.
+// Bytes that graphs hold, of one plan or on one device. Lanes own the graphs and count them here.
+// Thread-safe; lives as long as its last graph.
 class GraphMeter {
  public:
-  void Add(int64_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
-  int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Memory that CUDA takes for an instantiated graph of so many nodes, on the device and on the
+  // host. Not documented: measured on an H200 with driver 580, over 4,800 graphs of 13 nodes.
+  static constexpr int64_t kDeviceBytesPerNode = 29'600;
+  static constexpr int64_t kHostBytesPerNode = 12'300;
+
+  void AddNodes(int64_t nodes) { nodes_.fetch_add(nodes, std::memory_order_relaxed); }
+  int64_t device_bytes() const { return nodes() * kDeviceBytesPerNode; }
+  int64_t host_bytes() const { return nodes() * kHostBytesPerNode; }
 
  private:
-  std::atomic<int64_t> bytes_{0};
+  int64_t nodes() const { return nodes_.load(std::memory_order_relaxed); }
+
+  std::atomic<int64_t> nodes_{0};
 };
 
 // Everything that is decided once for all frames of one size and pipeline: the compiled pipeline,

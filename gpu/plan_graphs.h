@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -21,6 +22,10 @@ namespace orbserve::gpu {
 // thread-safe.
 class PlanGraphs {
  public:
+  // `device_meter` counts the graphs of a device, besides the meter of each plan.
+  explicit PlanGraphs(std::shared_ptr<GraphMeter> device_meter)
+      : device_meter_(std::move(device_meter)) {}
+
   // The graph of `plan` and `kind`; `capture` makes it when there is none yet. Valid until the next
   // call.
   absl::StatusOr<const Graph*> Get(const std::shared_ptr<GpuPlan>& plan, const GraphKind& kind,
@@ -32,18 +37,26 @@ class PlanGraphs {
 
  private:
   struct OfPlan {
-    explicit OfPlan(const std::shared_ptr<GpuPlan>& owner)
-        : plan(owner), meter(owner->graph_meter()) {}
+    OfPlan(const std::shared_ptr<GpuPlan>& owner, std::shared_ptr<GraphMeter> of_device)
+        : plan(owner), plan_meter(owner->graph_meter()), device_meter(std::move(of_device)) {}
     OfPlan(const OfPlan&) = delete;
     OfPlan& operator=(const OfPlan&) = delete;
-    ~OfPlan() { meter->Add(-bytes); }
+    ~OfPlan() { Count(-nodes); }
+
+    void Count(int64_t more) {
+      nodes += more;
+      plan_meter->AddNodes(more);
+      device_meter->AddNodes(more);
+    }
 
     const std::weak_ptr<GpuPlan> plan;
-    const std::shared_ptr<GraphMeter> meter;
-    int64_t bytes = 0;
+    const std::shared_ptr<GraphMeter> plan_meter;
+    const std::shared_ptr<GraphMeter> device_meter;
+    int64_t nodes = 0;
     std::array<Graph, kGraphKinds> graphs;
   };
 
+  const std::shared_ptr<GraphMeter> device_meter_;
   std::unordered_map<uint64_t, OfPlan> plans_;  // by GpuPlan::id()
 };
 

@@ -54,7 +54,12 @@ absl::Status StepList::Enqueue(const StepContext& context, const BranchStreams& 
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaEventRecord(streams.order[0], streams.main));
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamWaitEvent(streams.side, streams.order[0], 0));
     }
-    if (is_main) ORBSERVE_RETURN_IF_ERROR(enter(StagesAwaited(placed)));
+    // The time for which the main branch waits belongs to the stages that it waits for, if they
+    // have a name, else to the step that waits.
+    if (is_main) {
+      const StageSet awaited = StagesAwaited(placed);
+      ORBSERVE_RETURN_IF_ERROR(enter(awaited.empty() ? placed.step->stages() : awaited));
+    }
     for (const Id id : placed.after) {
       ORBSERVE_CUDA_RETURN_IF_ERROR(
           cudaStreamWaitEvent(stream, streams.order[steps_[id].event], 0));

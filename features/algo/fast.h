@@ -45,13 +45,21 @@ ORBSERVE_HOST_DEVICE inline void LoadFastRing(const uint8_t* centre, ptrdiff_t p
   }
 }
 
-// Order of plain numbers, for BestArc(). A device that compares several packed numbers at once
+// Orders of plain numbers for BestArc(). A device that compares several packed numbers at once
 // brings an order of its own.
 struct PlainOrder {
   ORBSERVE_HOST_DEVICE static int Least(int a, int b) { return Min(a, b); }
   ORBSERVE_HOST_DEVICE static int Least(int a, int b, int c) { return Min(Min(a, b), c); }
   ORBSERVE_HOST_DEVICE static int Greatest(int a, int b) { return Max(a, b); }
   ORBSERVE_HOST_DEVICE static int Greatest(int a, int b, int c) { return Max(Max(a, b), c); }
+};
+// The opposite order. Negative numbers under PlainOrder would do the same, but ptxas of CUDA 13.0
+// loses the signs of negated operands of fused minima (docs/gpu.md).
+struct OppositeOrder {
+  ORBSERVE_HOST_DEVICE static int Least(int a, int b) { return Max(a, b); }
+  ORBSERVE_HOST_DEVICE static int Least(int a, int b, int c) { return Max(Max(a, b), c); }
+  ORBSERVE_HOST_DEVICE static int Greatest(int a, int b) { return Min(a, b); }
+  ORBSERVE_HOST_DEVICE static int Greatest(int a, int b, int c) { return Min(Min(a, b), c); }
 };
 
 // The greatest, over all arcs of `kArcLength` (9..12) ring pixels, of the least number on the arc.
@@ -89,12 +97,9 @@ ORBSERVE_HOST_DEVICE inline Number BestArc(const Number (&ring)[kFastRingPixels]
 // centre + t or all darker than centre - t; negative when there is none. -256..254.
 template <int kArcLength>
 ORBSERVE_HOST_DEVICE inline int FastScore(const int (&ring)[kFastRingPixels], int centre_grey) {
-  int negative[kFastRingPixels];
-  ORBSERVE_UNROLL
-  for (int i = 0; i < kFastRingPixels; ++i) negative[i] = -ring[i];
   const int bright = BestArc<kArcLength, PlainOrder>(ring);
-  const int dark = BestArc<kArcLength, PlainOrder>(negative);
-  return Max(bright - centre_grey, dark + centre_grey) - 1;
+  const int dark = BestArc<kArcLength, OppositeOrder>(ring);
+  return Max(bright - centre_grey, centre_grey - dark) - 1;
 }
 
 // FastScore() for an `arc_length`, 9..12, that is not known when it is compiled.

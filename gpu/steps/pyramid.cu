@@ -91,34 +91,28 @@ class ColumnTaps {
 template <bool kMasks>
 __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
     const __grid_constant__ ResizeParams params) {
-  const LevelImages& images = params.images;
-  const int levels = params.last_level - params.first_level + 1;
-  const int frame_index = params.frames.first + static_cast<int>(blockIdx.z) / levels;
-  const int level_index = params.first_level + static_cast<int>(blockIdx.z) % levels;
-  const LevelImage& level = images.level[level_index];
+  const int place = static_cast<int>(blockIdx.z) / params.levels;
+  const int frame_index = params.frames.first + place;
+  const ResizeLevel& level = params.to[static_cast<int>(blockIdx.z) - place * params.levels];
   const int x0 = static_cast<int>(blockIdx.x * kBlockWidth + threadIdx.x) * kColumnsPerThread;
   const int y0 = static_cast<int>(blockIdx.y * kBlockHeight + threadIdx.y) * kRowsPerThread;
   if (x0 >= level.width_px || y0 >= level.height_px) return;
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode == FrameMode::kIdle) return;
 
-  const uint8_t* source;
-  uint8_t* destination;
-  if constexpr (kMasks) {
-    source = images.Mask(frame, frame_index, params.source_level);
-    if (source == nullptr) return;
-    destination = images.mask_pyramid + frame_index * images.stride + level.offset;
-  } else {
-    source = images.Image(frame, frame_index, params.source_level);
-    destination = images.pyramid + frame_index * images.stride + level.offset;
-  }
-  const int source_pitch = images.level[params.source_level].pitch_bytes;
+  const int64_t input_offset = kMasks ? frame.mask_offset : frame.image_offset;
+  if (kMasks && input_offset < 0) return;
+  uint8_t* const pyramid = params.pyramid + frame_index * params.stride;
+  const uint8_t* const source =
+      params.from_level_zero ? params.input + input_offset : pyramid + params.source_offset;
+  uint8_t* const destination = pyramid + level.offset;
+  const int source_pitch = params.source_pitch_bytes;
 
   // Columns beyond the last repeat it; their pixels fall into the row's padding.
   ResizeEntry column[kColumnsPerThread];
-  LoadTaps(params.taps + params.level_taps[level_index].x + x0, column);
+  LoadTaps(params.taps + level.x_taps + x0, column);
   ResizeEntry rows[kRowsPerThread];
-  LoadTaps(params.taps + params.level_taps[level_index].y + y0, rows);
+  LoadTaps(params.taps + level.y_taps + y0, rows);
   const ColumnTaps taps(column);
 #pragma unroll
   for (int row = 0; row < kRowsPerThread; ++row) {
@@ -164,14 +158,12 @@ void AppendTaps(const std::vector<algo::ResizeTap>& taps, int source_side,
 }  // namespace
 
 absl::Status LaunchResize(const ResizeParams& params, cudaStream_t stream) {
-  const int levels = params.last_level - params.first_level + 1;
-  if (levels <= 0 || params.frames.count == 0) return absl::OkStatus();
-  // The first destination is the largest.
-  const LevelImage& largest = params.images.level[params.first_level];
+  if (params.frames.count == 0) return absl::OkStatus();
+  const ResizeLevel& largest = params.to[0];
   const dim3 block(kBlockWidth, kBlockHeight);
   const dim3 grid(DivUp(largest.width_px, kBlockWidth * kColumnsPerThread),
                   DivUp(largest.height_px, kBlockHeight * kRowsPerThread),
-                  params.frames.count * levels);
+                  params.frames.count * params.levels);
   if (params.masks) {
     ResizeKernel<true><<<grid, block, 0, stream>>>(params);
   } else {
@@ -188,9 +180,9 @@ PyramidStep::PyramidStep(const CompiledPipeline& pipeline, const LevelImageBuffe
   for (int l = 1; l < existing_levels_; ++l) {
     const LevelGeometry& level = pipeline.level(l);
     const LevelGeometry& source = pipeline.level(level.source_level);
-    level_taps_[l].x = static_cast<int32_t>(table_.size());
+    to_[l].x_taps = static_cast<int32_t>(table_.size());
     AppendTaps(level.x_taps, source.width_px, &table_);
-    level_taps_[l].y = static_cast<int32_t>(table_.size());
+    to_[l].y_taps = static_cast<int32_t>(table_.size());
     AppendTaps(level.y_taps, source.height_px, &table_);
   }
 }
@@ -212,15 +204,30 @@ size_t PyramidStep::device_bytes() const {
   return bytes;
 }
 
-ResizeParams PyramidStep::ParamsFor(const StepContext& context, int level) const {
+ResizeParams PyramidStep::ParamsFor(const StepContext& context, int first_level, int last_level,
+                                    bool masks) const {
+  const LevelImages images = images_.At(context);
+  const int source_level = from_level_zero_ ? 0 : first_level - 1;
+  const LevelImage& source = images.level[source_level];
   ResizeParams params = {};
   params.frames = context.frames;
-  params.images = images_.At(context);
+  params.input = images.input;
+  params.pyramid = masks ? images.mask_pyramid : images.pyramid;
+  params.stride = images.stride;
+  params.source_offset = source.offset;
+  params.source_pitch_bytes = source.pitch_bytes;
+  params.from_level_zero = source_level == 0;
+  params.masks = masks;
   params.taps = reinterpret_cast<const ResizeEntry*>(device_tables_[context.device_index].data());
-  std::copy_n(level_taps_, kMaxLevels, params.level_taps);
-  params.source_level = from_level_zero_ ? 0 : level - 1;
-  params.first_level = level;
-  params.last_level = level;
+  params.levels = last_level - first_level + 1;
+  for (int l = first_level; l <= last_level; ++l) {
+    ResizeLevel& to = params.to[l - first_level];
+    to = to_[l];
+    to.offset = images.level[l].offset;
+    to.width_px = images.level[l].width_px;
+    to.height_px = images.level[l].height_px;
+    to.pitch_bytes = images.level[l].pitch_bytes;
+  }
   return params;
 }
 
@@ -230,12 +237,10 @@ absl::Status PyramidStep::Enqueue(const StepContext& context, cudaStream_t strea
   for (const bool masks : {false, true}) {
     if (masks && !context.kind.masks) break;
     for (int l = 1; l <= last_level; ++l) {
-      ResizeParams params = ParamsFor(context, l);
-      params.masks = masks;
       // One launch makes all levels where they have one source.
-      if (from_level_zero_) params.last_level = last_level;
-      ORBSERVE_RETURN_IF_ERROR(LaunchResize(params, stream));
-      l = params.last_level;
+      const int end = from_level_zero_ ? last_level : l;
+      ORBSERVE_RETURN_IF_ERROR(LaunchResize(ParamsFor(context, l, end, masks), stream));
+      l = end;
     }
   }
   return absl::OkStatus();

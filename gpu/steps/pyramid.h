@@ -30,21 +30,29 @@ static_assert(sizeof(ResizeEntry) == 4);
 // repeating the last.
 inline constexpr int kResizeEntryGroup = 4;
 
-// First entries of a level's columns and rows in the resize table.
-struct LevelTaps {
-  int32_t x;
-  int32_t y;
+// A level that a launch makes.
+struct ResizeLevel {
+  int64_t offset;  // in a frame's pyramid
+  int32_t width_px;
+  int32_t height_px;
+  int32_t pitch_bytes;
+  int32_t x_taps;  // first entry of the level's columns in the resize table
+  int32_t y_taps;  // first entry of its rows
 };
 
+// Of images or of masks; a mask pixel counts where all its sources did.
 struct ResizeParams {
   Frames frames;
-  LevelImages images;
+  const uint8_t* input;  // slots, if the source is level 0
+  uint8_t* pyramid;
+  int64_t stride;         // bytes of a frame's pyramid
+  int64_t source_offset;  // in a frame's pyramid, if the source is another level
+  int32_t source_pitch_bytes;
+  bool from_level_zero;
+  bool masks;
   const ResizeEntry* taps;
-  LevelTaps level_taps[kMaxLevels];
-  int32_t source_level;  // one level for all destinations
-  int32_t first_level;   // destinations: levels [first_level, last_level]
-  int32_t last_level;
-  bool masks;  // the masks instead of the images; a mask pixel counts where all its sources did
+  int32_t levels;  // at least 1; the first is the largest
+  ResizeLevel to[kMaxLevels - 1];
 };
 
 // Makes levels of every frame from one other level (algo::ResizeRow, ResizeColumn).
@@ -61,15 +69,16 @@ class PyramidStep final : public Step {
   size_t host_bytes() const override { return table_.capacity() * sizeof(ResizeEntry); }
   absl::Status Enqueue(const StepContext& context, cudaStream_t stream) const override;
 
-  // Parameters of the launch that makes level `level` of the images; for benchmarks.
-  ResizeParams ParamsFor(const StepContext& context, int level) const;
+  // Parameters of the launch that makes levels [first_level, last_level] from one source.
+  ResizeParams ParamsFor(const StepContext& context, int first_level, int last_level,
+                         bool masks) const;
 
  private:
   const LevelImageBuffers images_;
   const bool from_level_zero_;
   const int existing_levels_;
   const int detecting_levels_;
-  LevelTaps level_taps_[kMaxLevels] = {};
+  ResizeLevel to_[kMaxLevels] = {};
   std::vector<ResizeEntry> table_;
   std::vector<DeviceBuffer> device_tables_;  // of each device
 };

@@ -54,7 +54,7 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
     std::move(admission.done)({.status = refusal});
     return refusal;
   }
-  AfterEntry(std::move(work));
+  Do(std::move(work));
   return ticket;
 }
 

@@ -62,7 +62,7 @@ MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime dead
     std::move(done)({.status = std::move(refusal)});
     return ticket;
   }
-  AfterEntry(std::move(work));
+  Do(std::move(work));
   return ticket;
 }
 

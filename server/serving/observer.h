@@ -29,9 +29,6 @@ class ServingObserver {
   // the latter over all outcomes.
   virtual void OnFrameReceived(int64_t /*image_bytes*/) {}
   virtual void OnFrameFinished(const absl::Status& /*outcome*/, size_t /*feature_count*/) {}
-  // The number of items (frames, match requests) that are admitted and not yet handed to the
-  // backend changed.
-  virtual void OnQueueChanged(WorkKind /*kind*/, int /*change*/) {}
   // An item of a finished batch had waited this long for its launch. `stages`: of the item, empty
   // where they were not timed.
   virtual void OnItemComputed(WorkKind /*kind*/, std::chrono::nanoseconds /*queued*/,

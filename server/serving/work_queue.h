@@ -25,15 +25,14 @@
 // while the backend is busy, and frees its place at once. An item whose deadline has passed is
 // never launched. The deadline of a launched item raises its cancellation flag if the kind asks for
 // that
-// (`stops_at_deadline`), and otherwise has no effect here.
+// (`stops_at_deadline`) and otherwise has no effect here.
 //
 // Cancellation. Cancel() answers an item that waits: CANCELLED, or DEADLINE_EXCEEDED when its
 // deadline has passed, because gRPC cancels calls at their deadline, perhaps before the alarm. For
 // a launched item Cancel() only raises the cancellation flag that the jobs carry.
 //
 // Accounting. Received = OK + each rejection, at every moment when no item is open, also after
-// shutdown; see counts(). The observer hears of every item that enters (OnQueueChanged, +1) and
-// that is launched or withdrawn (-1).
+// shutdown; see counts() and use().
 //
 // Threads. The skeleton has no thread. Every change of state ends with TakeWork() under the lock,
 // which collects the expired items and the batches that may be launched and sets the alarm, and
@@ -176,14 +175,13 @@ class WorkQueue {
   // are taken, and Enter() must follow under the same lock.
   absl::Status Reserve(const std::string& client, SteadyTime deadline, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The item waits from now on. The kind calls AfterEntry() when it has released the lock.
+  // The item waits from now on. The kind calls Do() when it has released the lock.
   Item& Enter(std::unique_ptr<Item> item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Ticket NewTicket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return next_ticket_++; }
   // Whether the alarm has to be set anew for the deadline of an item that entered.
   bool AlarmIsLate() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return NextDeadline() < alarm_at_;
   }
-  void AfterEntry(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns null for an item that does not wait (any more).
   Item* FindWaiting(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -235,8 +233,6 @@ class WorkQueue {
   void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<Item> Withdraw(Item& item, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerWithdrawn(std::unique_ptr<Item> item, const absl::Status& status)
-      ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<std::unique_ptr<Item>> TakeExpired(SteadyTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -330,12 +326,6 @@ Item& WorkQueue<Item, Batch>::Enter(std::unique_ptr<Item> item) {
 }
 
 template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::AfterEntry(Work work) {
-  observer_->OnQueueChanged(options_.kind, 1);
-  Do(std::move(work));
-}
-
-template <typename Item, typename Batch>
 Item* WorkQueue<Item, Batch>::FindWaiting(Ticket ticket) {
   const auto entry = waiting_.find(ticket);
   return entry == waiting_.end() ? nullptr : entry->second.get();
@@ -376,13 +366,6 @@ std::unique_ptr<Item> WorkQueue<Item, Batch>::Withdraw(Item& item, const absl::S
 }
 
 template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::AnswerWithdrawn(std::unique_ptr<Item> item,
-                                             const absl::Status& status) {
-  observer_->OnQueueChanged(options_.kind, -1);
-  AnswerUnlaunched(*item, status);
-}
-
-template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::Count(const absl::Status& status) {
   if (status.ok()) {
     ++counts_.ok;
@@ -415,7 +398,7 @@ void WorkQueue<Item, Batch>::Cancel(Ticket ticket) {
     status = clock_->Now() >= waiting->deadline ? LateStatus(options_.kind) : CancelledStatus();
     item = Withdraw(*waiting, status);
   }
-  AnswerWithdrawn(std::move(item), status);
+  AnswerUnlaunched(*item, status);
 }
 
 template <typename Item, typename Batch>
@@ -427,7 +410,7 @@ void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
     if (waiting == nullptr) return;
     item = Withdraw(*waiting, status);
   }
-  AnswerWithdrawn(std::move(item), status);
+  AnswerUnlaunched(*item, status);
 }
 
 template <typename Item, typename Batch>
@@ -438,7 +421,7 @@ void WorkQueue<Item, Batch>::FailWaiting(const absl::Status& status) {
     left.reserve(waiting_.size());
     while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second, status));
   }
-  for (auto& item : left) AnswerWithdrawn(std::move(item), status);
+  for (auto& item : left) AnswerUnlaunched(*item, status);
 }
 
 template <typename Item, typename Batch>
@@ -515,11 +498,8 @@ template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::Do(Work work) {
   // Most items of a busy server only join their queue.
   if (work.empty()) return;
-  for (Batch& batch : work.batches) {
-    observer_->OnQueueChanged(options_.kind, -static_cast<int>(batch.items.size()));
-    Send(std::move(batch));
-  }
-  for (auto& item : work.expired) AnswerWithdrawn(std::move(item), LateStatus(options_.kind));
+  for (Batch& batch : work.batches) Send(std::move(batch));
+  for (auto& item : work.expired) AnswerUnlaunched(*item, LateStatus(options_.kind));
   Leave();
 }
 

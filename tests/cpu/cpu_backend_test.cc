@@ -36,6 +36,7 @@ using ::orbserve::testing::RunBatch;
 using ::orbserve::testing::RunFrame;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 PipelineOptions WithCapacity(int capacity) {
@@ -346,6 +347,144 @@ TEST(CpuBackendTest, AnswersOutliveTheBackend) {
   }
   EXPECT_GT(features->count(), 0u);
   slot->image.Row(99)[99] = 1;
+}
+
+// ---- Times of the stages ----
+
+std::vector<std::string> StageNames(const StageTimes& times) {
+  std::vector<std::string> names;
+  for (const StageTime& time : times.entries()) names.push_back(time.stages.Name());
+  return names;
+}
+
+TEST(CpuStageTimesTest, EveryStageOfOrbHasItsTimeInOrder) {
+  for (const int threads : {1, 3}) {
+    const auto backend = Backend({.threads = threads});
+    const TestImage image = SceneImage(400, 300, 20);
+    const auto plan = *backend->MakePlan({400, 300, {}});
+    for (int round = 0; round < 5; ++round) {
+      std::vector<FrameJob> jobs;
+      jobs.push_back(*MakeJob(*backend, {.image = image.view()}));
+      const FrameBatchAnswer answer = RunBatch(*backend, plan, std::move(jobs));
+      const StageTimes& times = answer.frames[0].stages;
+      EXPECT_FALSE(times.sampled);
+      EXPECT_THAT(StageNames(times),
+                  ElementsAre("pyramid", "detect+suppress", "select", "orient", "describe"));
+      int64_t sum_ns = 0;
+      for (const StageTime& time : times.entries()) {
+        EXPECT_GT(time.duration_ns, 0) << time.stages.Name();
+        sum_ns += time.duration_ns;
+      }
+      if (threads == 1) {
+        EXPECT_LE(sum_ns, answer.cost.timings.compute_ns);
+      }
+    }
+  }
+}
+
+TEST(CpuStageTimesTest, GivenKeypointsAreDescribedOnly) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(400, 300, 21);
+  const auto found = Compute(*backend, image);
+  auto given = std::make_shared<GivenKeypoints>();
+  given->x = found->x;
+  given->y = found->y;
+  given->size = found->size;
+  given->angle_deg = found->angle_deg;
+  given->response = found->response;
+  given->octave = found->octave;
+  const auto plan = *backend->MakePlan({400, 300, {}});
+  std::vector<FrameJob> jobs;
+  jobs.push_back(*MakeJob(*backend, {.image = image.view(), .given_keypoints = given}));
+  const FrameBatchAnswer answer = RunBatch(*backend, plan, std::move(jobs));
+  ASSERT_TRUE(answer.frames[0].status.ok());
+  EXPECT_EQ(answer.frames[0].features->descriptors, found->descriptors);
+  EXPECT_THAT(StageNames(answer.frames[0].stages), ElementsAre("pyramid", "describe"));
+}
+
+TEST(CpuStageTimesTest, FramesThatFailHaveNone) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(200, 200, 22);
+  const auto plan = *backend->MakePlan({200, 200, {}});
+  std::vector<FrameJob> jobs;
+  jobs.push_back(*MakeJob(*backend, {.image = image.view(), .parameters = {.max_features = 0}}));
+  const FrameBatchAnswer answer = RunBatch(*backend, plan, std::move(jobs));
+  EXPECT_FALSE(answer.frames[0].status.ok());
+  EXPECT_TRUE(answer.frames[0].stages.empty());
+}
+
+// ---- Memory ----
+
+int64_t BytesOf(const FeatureBackend& backend, absl::string_view kind) {
+  for (const MemoryUse& use : backend.memory()) {
+    if (use.kind == kind) return use.bytes;
+  }
+  ADD_FAILURE() << "no kind " << kind;
+  return -1;
+}
+
+TEST(CpuMemoryTest, AlwaysNamesTheSameKinds) {
+  const auto backend = Backend();
+  std::vector<std::string> kinds;
+  for (const MemoryUse& use : backend->memory()) {
+    kinds.emplace_back(use.kind);
+    EXPECT_EQ(use.device, "cpu");
+    EXPECT_EQ(use.bytes, 0);
+  }
+  EXPECT_THAT(kinds, ElementsAre("plans", "states", "inputs"));
+}
+
+TEST(CpuMemoryTest, PlansCountWhatTheyHoldUntilTheyAreFreed) {
+  const auto backend = Backend();
+  auto small = *backend->MakePlan({200, 200, {}});
+  auto large = *backend->MakePlan({400, 400, {}});
+  // Levels, smoothed levels and lists take several times the pixels.
+  EXPECT_GT(small->size_bytes(), size_t{3 * 200 * 200});
+  EXPECT_GT(large->size_bytes(), 3 * small->size_bytes());
+  EXPECT_EQ(BytesOf(*backend, "plans"),
+            static_cast<int64_t>(small->size_bytes() + large->size_bytes()));
+  small = nullptr;
+  EXPECT_EQ(BytesOf(*backend, "plans"), static_cast<int64_t>(large->size_bytes()));
+  large = nullptr;
+  EXPECT_EQ(BytesOf(*backend, "plans"), 0);
+}
+
+TEST(CpuMemoryTest, AMaskAndGivenKeypointsMakeAPlanHoldMore) {
+  const auto backend = Backend({.threads = 1});
+  const TestImage image = SceneImage(300, 300, 23);
+  const TestImage mask = RandomMask(300, 300, 24);
+  const auto plan = *backend->MakePlan({300, 300, {}});
+  const auto run = [&](const FrameInput& input) {
+    std::vector<FrameJob> jobs;
+    jobs.push_back(*MakeJob(*backend, input));
+    EXPECT_TRUE(RunBatch(*backend, plan, std::move(jobs)).frames[0].status.ok());
+    return plan->size_bytes();
+  };
+  const size_t plain = run({.image = image.view()});
+  EXPECT_EQ(run({.image = image.view()}), plain);
+  const size_t masked = run({.image = image.view(), .mask = mask.view()});
+  EXPECT_GT(masked, plain + 100 * 100);
+  auto given = std::make_shared<GivenKeypoints>();
+  given->x.assign(1000, 150.0f);
+  given->y = given->x;
+  given->size = given->x;
+  given->angle_deg = given->x;
+  given->response = given->x;
+  given->octave.assign(1000, 0);
+  EXPECT_GE(run({.image = image.view(), .given_keypoints = given}), masked + 1000 * (12 + 4 + 32));
+}
+
+TEST(CpuMemoryTest, InputsAndAnswersAreCounted) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(300, 300, 25);
+  {
+    const auto slot = *backend->LeaseInput(300, 300, false);
+    EXPECT_GE(BytesOf(*backend, "inputs"), 300 * 300);
+  }
+  EXPECT_GE(BytesOf(*backend, "inputs"), 300 * 300);  // kept for the next frame
+  const auto features = Compute(*backend, image);
+  EXPECT_GE(BytesOf(*backend, "states"),
+            static_cast<int64_t>(features->count() * (6 * sizeof(float) + 32)));
 }
 
 // ---- Input slots ----

@@ -262,6 +262,85 @@ TEST_F(GpuParityTest, ManyFeaturesAndManyTiesTakeTheSlowPath) {
   ExpectSame(plans, {frame, {frame.image, {}, {2000, 20}}});
 }
 
+// Numbers of features at the bounds of classes, on images with and without ties, with frames of all
+// classes in one batch. Some find room, some do not.
+TEST_F(GpuParityTest, EveryClassOfWantedFeatures) {
+  std::mt19937 random(41);
+  const std::vector<int> wanted = {1,    255,  256,  257,  511,  512,  513,  1023, 1024,
+                                   1025, 2048, 2049, 4096, 4097, 8191, 8192, 8193, 12000};
+  for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
+    for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+      PlanSpec spec = {800, 600, {}};
+      spec.pipeline.select.selection = selection;
+      spec.pipeline.detect.score = score;
+      spec.pipeline.pyramid.levels = 4;
+      const Plans plans = MakePlans(spec);
+      ASSERT_NE(plans.gpu, nullptr);
+      for (const Content content : {Content::kNoise, Content::kDots, Content::kChecker}) {
+        const TestImage image = MakeImage(content, 800, 600, &random);
+        std::vector<TestFrame> batch;
+        for (const int count : wanted) {
+          batch.push_back({image, {}, {count, 10}});
+          batch.back().keep_state = count % 2 == 1;
+        }
+        SCOPED_TRACE(::testing::Message()
+                     << "content " << static_cast<int>(content) << " selection "
+                     << static_cast<int>(selection) << " score " << static_cast<int>(score));
+        ExpectSame(plans, batch);
+        if (HasFailure()) return;
+      }
+    }
+  }
+  // Given keypoints at the same bounds.
+  const PlanSpec spec = {800, 600, {}};
+  const Plans plans = MakePlans(spec);
+  std::vector<TestFrame> batch;
+  for (const int count : {255, 256, 257, 8192, 8193, 9000}) {
+    batch.push_back({MakeImage(Content::kShapes, 800, 600, &random), {}, {}});
+    batch.back().given = RandomGiven(count, 800, 600, 8, &random);
+    batch.back().keep_state = true;
+  }
+  ExpectSame(plans, batch);
+}
+
+// The pinned memory of a side and the arena grow between batches; a batch of the first size works
+// as before.
+TEST_F(GpuParityTest, MemoryGrowsWithTheWantedFeatures) {
+  GpuBackendOptions options;
+  options.lanes = 1;
+  const auto own = MakeGpu(options);
+  ASSERT_NE(own, nullptr);
+  const PlanSpec spec = {640, 480, {}};
+  const auto plan = own->MakePlan(spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto on_cpu = cpu_->MakePlan(spec);
+  ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
+  std::mt19937 random(43);
+  const TestImage image = MakeImage(Content::kNoise, 640, 480, &random);
+  const auto pinned_bytes = [&] {
+    for (const MemoryUse& use : own->memory()) {
+      if (use.kind == "pinned") return use.bytes;
+    }
+    return int64_t{-1};
+  };
+  int64_t last = pinned_bytes();
+  EXPECT_GT(last, 0);
+  for (const int wanted : {500, 500, 8000, 8000, 500}) {
+    TestFrame frame = {image, {}, {wanted, 10}};
+    const std::vector<TestFrame> frames(static_cast<size_t>((*plan)->max_batch_frames()), frame);
+    const FrameBatchAnswer expected = Compute(*cpu_, *on_cpu, {frame});
+    const FrameBatchAnswer answer = Compute(*own, *plan, frames);
+    ASSERT_EQ(answer.frames.size(), frames.size());
+    for (const FrameAnswer& got : answer.frames) {
+      ASSERT_TRUE(got.status.ok()) << got.status;
+      ASSERT_TRUE(SameFeatures(*expected.frames[0].features, *got.features));
+    }
+    const int64_t now = pinned_bytes();
+    EXPECT_GE(now, last);
+    last = now;
+  }
+}
+
 TEST_F(GpuParityTest, SameAnswersFromManyBatchesInFlight) {
   std::mt19937 random(13);
   const PlanSpec spec = {640, 480, {}};
@@ -361,7 +440,7 @@ TEST_F(GpuParityTest, AFrameThatJustFitsIsComputed) {
   limits.arena_bytes = size_t{1} << 40;
   const auto sizes = GpuPlan::Create(spec, limits);
   ASSERT_TRUE(sizes.ok()) << sizes.status();
-  const auto needed = static_cast<int64_t>((*sizes)->Layout({0, /*masks=*/true}).total);
+  const auto needed = static_cast<int64_t>((*sizes)->LargestArenaBytes({0, /*masks=*/true}));
   GpuBackendOptions options;
   options.lanes = 1;
   options.memory_limit_bytes = (needed / 9 + 1) * 10;  // nine tenths are the lane's

@@ -1,13 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a plan takes of an arena. Needs no device.
+// Memory that a plan takes of an arena, and the order of its steps. Needs no device.
 
 #include "gpu/plan.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "gtest/gtest.h"
 
@@ -26,7 +29,7 @@ absl::StatusOr<std::shared_ptr<GpuPlan>> MakePlan(const PlanSpec& spec, size_t a
 }
 
 size_t BytesOf(const GpuPlan& plan, int frames, bool masks) {
-  return plan.Layout({ClassOfFrames(frames), masks}).total;
+  return plan.LargestArenaBytes({ClassOfFrames(frames), masks});
 }
 
 const std::vector<PlanSpec>& Specs() {
@@ -75,6 +78,139 @@ TEST(PlanTest, ArenasAreRoundedUpWithinTheirLimit) {
   // A lane that may have 43 MiB is not given 48 for the 36 that it needs.
   EXPECT_EQ(ArenaBytes(36 * kMiB, 43 * kMiB), 43 * kMiB);
   EXPECT_EQ(ArenaBytes(43 * kMiB, 43 * kMiB), 43 * kMiB);
+}
+
+// "main fast (detect+suppress) after clear_counters": one line for each step.
+std::vector<std::string> DescribeSteps(const GpuPlan& plan) {
+  std::vector<std::string> lines;
+  const auto& steps = plan.steps().steps();
+  for (const StepList::PlacedStep& placed : steps) {
+    std::string line = placed.branch == Branch::kMain ? "main " : "side ";
+    absl::StrAppend(&line, placed.step->name(), " (", placed.step->stages().Name(), ")");
+    for (const StepList::Id id : placed.after) {
+      absl::StrAppend(&line, " after ", steps[id].step->name());
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::string> TimedStages(const GpuPlan& plan) {
+  std::vector<std::string> names;
+  for (const StageSet stages : plan.steps().timed_stages()) names.push_back(stages.Name());
+  return names;
+}
+
+TEST(PlanTest, OrbSearchesLevelZeroBesideThePyramid) {
+  const auto plan = MakePlan({640, 480, {}}, 1024 * kMiB);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(
+      DescribeSteps(**plan),
+      (std::vector<std::string>{
+          "side clear_counters ()", "side fast (detect+suppress)", "main pyramid (pyramid)",
+          "main fast (detect+suppress) after clear_counters", "main survivors (select) after fast",
+          "main rank (select)", "main rbrief256 (orient+describe)"}));
+  EXPECT_EQ(TimedStages(**plan),
+            (std::vector<std::string>{"pyramid", "detect+suppress", "select", "orient+describe"}));
+}
+
+TEST(PlanTest, StagesThatDoNotRunAreNotTimed) {
+  PlanSpec spec = {640, 480, {}};
+  spec.pipeline.pyramid.levels = 1;
+  spec.pipeline.describe.descriptor = Descriptor::kNone;
+  const auto one_level = MakePlan(spec, 1024 * kMiB);
+  ASSERT_TRUE(one_level.ok()) << one_level.status();
+  EXPECT_EQ(TimedStages(**one_level),
+            (std::vector<std::string>{"detect+suppress", "select", "orient"}));
+  // No level can hold a keypoint.
+  const auto none = MakePlan({40, 40, {}}, 1024 * kMiB);
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(TimedStages(**none), (std::vector<std::string>{"pyramid", "orient+describe"}));
+}
+
+// Every side step must be joined before the last step of the main branch, or capture fails.
+TEST(PlanTest, TheMainBranchEndsLast) {
+  for (const PlanSpec& spec : Specs()) {
+    const auto plan = MakePlan(spec, 2048 * kMiB);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const auto& steps = (*plan)->steps().steps();
+    ASSERT_EQ(steps.back().branch, Branch::kMain);
+    size_t last_of_side = 0;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].branch == Branch::kSide) last_of_side = i;
+    }
+    EXPECT_TRUE(std::any_of(steps.begin(), steps.end(), [&](const auto& placed) {
+      return placed.branch == Branch::kMain && std::find(placed.after.begin(), placed.after.end(),
+                                                         last_of_side) != placed.after.end();
+    }));
+  }
+}
+
+FrameRoom RoomFor(const GpuPlan& plan, int max_features) {
+  FrameParameters parameters;
+  parameters.max_features = max_features;
+  return FrameRoom::ForDetection(plan.pipeline(), parameters, plan.pipeline().CutsFor(parameters));
+}
+
+TEST(PlanTest, ListsOfAFrameLieBesideEachOther) {
+  for (const PlanSpec& spec : Specs()) {
+    for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
+      PlanSpec own = spec;
+      own.pipeline.select.selection = selection;
+      const auto plan = MakePlan(own, 2048 * kMiB);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      for (const int wanted : {1, 500, 8192, kMaxFeatures}) {
+        const FrameRoom room = RoomFor(**plan, wanted);
+        int32_t survivors = 0;
+        int32_t ranked = 0;
+        for (size_t l = 0; l < kMaxLevels; ++l) {
+          if (room.survivors[l].count == 0) continue;
+          EXPECT_EQ(room.survivors[l].begin, survivors);
+          EXPECT_EQ(room.ranked[l].begin, ranked);
+          EXPECT_EQ(room.survivors[l].count % kListAlignment, 0);
+          EXPECT_EQ(room.ranked[l].count % kListAlignment, 0);
+          EXPECT_LE(room.survivors[l].count, kMaxRanked);
+          survivors += room.survivors[l].count;
+          ranked += room.ranked[l].count;
+        }
+        EXPECT_EQ(room.survivor_entries, static_cast<size_t>(survivors));
+        EXPECT_EQ(room.ranked_entries, static_cast<size_t>(ranked));
+        EXPECT_LE(room.list_bytes(), FrameRoom::Largest((*plan)->pipeline()).list_bytes());
+      }
+    }
+  }
+}
+
+TEST(PlanTest, RoomFollowsTheWantedNumberOfFeatures) {
+  const auto plan = MakePlan({640, 480, {}}, 1024 * kMiB);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const FrameRoom usual = RoomFor(**plan, 500);
+  EXPECT_EQ(usual.rows, 640);
+  EXPECT_EQ(usual.state_rows, 512);
+  EXPECT_LT(usual.list_bytes(), size_t{256} << 10);
+  EXPECT_GT(RoomFor(**plan, 5000).list_bytes(), usual.list_bytes());
+  EXPECT_EQ(RoomFor(**plan, kMaxFeatures).rows, 8192);
+  EXPECT_EQ(FrameRoom::ForGiven(20'000).rows, 8192);
+
+  PlanSpec spec = {640, 480, {}};
+  spec.pipeline.select.capacity = 77;
+  const auto small = MakePlan(spec, 1024 * kMiB);
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_EQ(RoomFor(**small, 500).rows, 77);
+}
+
+TEST(PlanTest, ItsSizeCountsItsTables) {
+  const auto small = MakePlan({640, 480, {}}, 1024 * kMiB);
+  const auto large = MakePlan({1920, 1080, {}}, 1024 * kMiB);
+  ASSERT_TRUE(small.ok() && large.ok());
+  // At least the taps of the columns and rows of seven levels.
+  EXPECT_GT((*small)->size_bytes(), size_t{4} * 7 * 480);
+  EXPECT_GT((*large)->size_bytes(), (*small)->size_bytes());
+  const size_t before = (*small)->size_bytes();
+  (*small)->graph_meter()->AddNodes(10);
+  EXPECT_EQ((*small)->size_bytes(),
+            before + static_cast<size_t>(
+                         10 * (GraphMeter::kDeviceBytesPerNode + GraphMeter::kHostBytesPerNode)));
 }
 
 }  // namespace

@@ -85,6 +85,32 @@ TEST(FastScoreTest, IsTheLargestThresholdThatPassesForEveryArcLength) {
   }
 }
 
+// All comparison bits, by looking for an arc at every start.
+template <int kArcLength>
+void ExpectArcsFound() {
+  static uint32_t table[kFastBitTableWords];
+  FillFastBitTable<kArcLength>(table);
+  for (uint32_t bits = 0; bits < 1u << kFastRingPixels; ++bits) {
+    bool expected = false;
+    for (int start = 0; start < kFastRingPixels && !expected; ++start) {
+      int length = 0;
+      while (length < kArcLength && ((bits >> ((start + length) % kFastRingPixels)) & 1) != 0) {
+        ++length;
+      }
+      expected = length == kArcLength;
+    }
+    ASSERT_EQ(HoldsArc<kArcLength>(bits), expected) << bits;
+    ASSERT_EQ(((table[bits / 32] >> (bits % 32)) & 1) != 0, expected) << bits;
+  }
+}
+
+TEST(HoldsArcTest, FindsAnArcAtEveryStartInEveryBitPattern) {
+  ExpectArcsFound<9>();
+  ExpectArcsFound<10>();
+  ExpectArcsFound<11>();
+  ExpectArcsFound<12>();
+}
+
 TEST(FastRingTest, FollowsTheCircleFromBelowTheCentreThroughTheRight) {
   const testing::TestImage image = testing::NoiseImage(16, 16, 7);
   Ring ring;

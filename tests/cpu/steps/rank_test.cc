@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cpu/steps/rank.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "features/algo/order.h"
+#include "tests/cpu/steps/step_runner.h"
+#include "tests/support/image_makers.h"
+
+namespace orbserve::cpu {
+namespace {
+
+using ::orbserve::testing::DotLattice;
+using ::orbserve::testing::SceneImage;
+using ::orbserve::testing::TestImage;
+
+float ResponseOf(uint64_t key) { return algo::RankKeyResponse(key); }
+
+// The keypoints that a sorted list of keys stands for, without angles.
+std::vector<LevelPoint> PointsOf(const std::vector<uint64_t>& keys) {
+  std::vector<LevelPoint> points;
+  for (const uint64_t key : keys) {
+    points.push_back({static_cast<int16_t>(algo::RankKeyX(key)),
+                      static_cast<int16_t>(algo::RankKeyY(key)), ResponseOf(key), -1.0f});
+  }
+  return points;
+}
+
+TEST(RankStepTest, KeepsTheQuotaOfEachLevelWithTiesInOrder) {
+  for (const TestImage& image : {SceneImage(500, 400, 9), DotLattice(300, 300, 10)}) {
+    for (const RunnerVariant& variant : AllRunnerVariants()) {
+      SCOPED_TRACE(Describe(variant));
+      RunnerInput input;
+      input.parameters.max_features = 100;
+      StepRunner before(image, variant.target, variant.threads, input);
+      before.RunUntil("harris");
+      StepRunner runner(image, variant.target, variant.threads, input);
+      runner.RunUntil("rank");
+      for (int level = 0; level < runner.levels(); ++level) {
+        std::vector<uint64_t> keys = before.SortedKeys(level);
+        auto kept =
+            static_cast<size_t>(runner.frame().cuts.by_response[static_cast<size_t>(level)]);
+        if (kept < keys.size()) {
+          while (kept > 0 && kept < keys.size() &&
+                 ResponseOf(keys[kept]) == ResponseOf(keys[kept - 1])) {
+            ++kept;
+          }
+          keys.resize(kept);
+        }
+        ASSERT_EQ(runner.Points(level), PointsOf(keys)) << level;
+        ASSERT_EQ(runner.frame().level(level).ranked, static_cast<int>(keys.size()));
+      }
+    }
+  }
+}
+
+TEST(RankStepTest, KeepsTheBestOfAllLevelsTogether) {
+  const TestImage image = SceneImage(500, 400, 10);
+  for (const int wanted : {1, 77, 400, 100'000}) {
+    for (const RunnerVariant& variant : AllRunnerVariants()) {
+      SCOPED_TRACE(Describe(variant));
+      RunnerInput input;
+      input.pipeline.select.selection = Selection::kBest;
+      input.parameters.max_features = wanted;
+      StepRunner before(image, variant.target, variant.threads, input);
+      before.RunUntil("harris");
+      std::vector<float> responses;
+      for (int level = 0; level < before.levels(); ++level) {
+        for (const uint64_t key : before.SortedKeys(level)) responses.push_back(ResponseOf(key));
+      }
+      std::sort(responses.begin(), responses.end(), std::greater<>());
+      ASSERT_GT(responses.size(), 400u);
+      const float last = static_cast<size_t>(wanted) < responses.size()
+                             ? responses[static_cast<size_t>(wanted) - 1]
+                             : responses.back();
+      StepRunner runner(image, variant.target, variant.threads, input);
+      runner.RunUntil("rank");
+      for (int level = 0; level < runner.levels(); ++level) {
+        std::vector<uint64_t> keys = before.SortedKeys(level);
+        keys.erase(std::remove_if(keys.begin(), keys.end(),
+                                  [last](uint64_t key) { return ResponseOf(key) < last; }),
+                   keys.end());
+        ASSERT_EQ(runner.Points(level), PointsOf(keys)) << level;
+      }
+    }
+  }
+}
+
+TEST(RankStepTest, TheCapacityLimitsThePointsNotTheCount) {
+  const TestImage image = SceneImage(500, 400, 11);
+  RunnerInput input;
+  input.pipeline.select.capacity = 5;
+  StepRunner runner(image, FastestTarget(), 1, input);
+  runner.RunUntil("rank");
+  EXPECT_EQ(runner.Points(0).size(), 5u);
+  EXPECT_GT(runner.frame().level(0).ranked, 5);
+}
+
+}  // namespace
+}  // namespace orbserve::cpu

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/pipeline/cuts.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace orbserve {
+namespace {
+
+std::vector<int32_t> FirstOf(const std::array<int32_t, kMaxLevels>& cuts, int levels) {
+  return {cuts.begin(), cuts.begin() + levels};
+}
+
+TEST(CutsTest, QuotasOf500AreAGeometricSeries) {
+  // 500 * (1 - q) / (1 - q^8) = 108.59 with q = 1 / 1.2, then times q each; the last level gets
+  // what is left.
+  const Cuts cuts = Cuts::For({}, {.max_features = 500});
+  EXPECT_FALSE(cuts.all_levels);
+  EXPECT_EQ(FirstOf(cuts.by_response, 8), (std::vector<int32_t>{109, 90, 75, 63, 52, 44, 36, 31}));
+  // Harris responses choose from twice as many.
+  EXPECT_EQ(FirstOf(cuts.by_score, 8), (std::vector<int32_t>{218, 180, 150, 126, 104, 88, 72, 62}));
+}
+
+TEST(CutsTest, WithoutAResponseTheScoreCutsOnce) {
+  PipelineOptions options;
+  options.detect.score = Score::kLargestThreshold;
+  const Cuts cuts = Cuts::For(options, {.max_features = 500});
+  EXPECT_EQ(cuts.by_score, cuts.by_response);
+  EXPECT_EQ(cuts.by_response[0], 109);
+}
+
+TEST(CutsTest, FewFeaturesLeaveLowLevelsWithNone) {
+  const Cuts cuts = Cuts::For({}, {.max_features = 1});
+  EXPECT_EQ(FirstOf(cuts.by_response, 8), (std::vector<int32_t>{0, 0, 0, 0, 0, 0, 0, 1}));
+}
+
+TEST(CutsTest, OneLevelGetsAll) {
+  PipelineOptions options;
+  options.pyramid.levels = 1;
+  EXPECT_EQ(Cuts::For(options, {.max_features = 777}).by_response[0], 777);
+}
+
+TEST(CutsTest, TheBestOfAFrameAreCutOnceOverAllLevels) {
+  PipelineOptions options;
+  options.select.selection = Selection::kBest;
+  EXPECT_TRUE(CutsAllLevels(options));
+  EXPECT_FALSE(CutsAllLevels({}));
+  const Cuts cuts = Cuts::For(options, {.max_features = 300});
+  EXPECT_TRUE(cuts.all_levels);
+  EXPECT_EQ(cuts.by_response[0], 300);
+  for (const int32_t cut : cuts.by_score) EXPECT_EQ(cut, Cuts::kNoCut);
+}
+
+}  // namespace
+}  // namespace orbserve

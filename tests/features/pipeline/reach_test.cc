@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/pipeline/reach.h"
+
+#include <gtest/gtest.h>
+
+namespace orbserve {
+namespace {
+
+PipelineOptions With(Score score, Orientation orientation, Descriptor descriptor) {
+  PipelineOptions options;
+  options.detect.score = score;
+  options.describe = {orientation, descriptor};
+  return options;
+}
+
+TEST(ReachTest, OrbReadsWhatItsStagesRead) {
+  const Reach reach = Reach::Of({});
+  EXPECT_EQ(reach.detect_px, 3);     // radius of the FAST ring
+  EXPECT_EQ(reach.score_px, 4);      // Harris: 7x7 gradients, each of 3x3 pixels
+  EXPECT_EQ(reach.orient_px, 15);    // radius of the 31 pixel patch
+  EXPECT_EQ(reach.describe_px, 21);  // turned pattern 18, Gaussian 3
+  EXPECT_EQ(reach.SmallestBorder(), 22);
+}
+
+TEST(ReachTest, StagesThatDoNotRunReadNothing) {
+  const Reach fast =
+      Reach::Of(With(Score::kLargestThreshold, Orientation::kNone, Descriptor::kNone));
+  EXPECT_EQ(fast.score_px, 0);
+  EXPECT_EQ(fast.orient_px, 0);
+  EXPECT_EQ(fast.describe_px, 0);
+  EXPECT_EQ(fast.SmallestBorder(), 3);
+}
+
+TEST(ReachTest, TheSmallestBorderHasAPixelToSpareForKeypoints) {
+  EXPECT_EQ(Reach::Of(With(Score::kHarris, Orientation::kNone, Descriptor::kNone)).SmallestBorder(),
+            5);
+  EXPECT_EQ(Reach::Of(With(Score::kHarris, Orientation::kIntensityCentroid, Descriptor::kNone))
+                .SmallestBorder(),
+            16);
+  EXPECT_EQ(
+      Reach::Of(With(Score::kHarris, Orientation::kNone, Descriptor::kRBrief256)).SmallestBorder(),
+      22);
+}
+
+TEST(ReachTest, RBriefReachesItsTurnedPatternAndTheFilter) {
+  EXPECT_EQ(kRBriefSampleReachPx, 18);  // 13 * sqrt(2) = 18.4
+  EXPECT_EQ(kRBriefReachPx, 21);
+  EXPECT_EQ(kRBriefBorderPx, 22);
+}
+
+}  // namespace
+}  // namespace orbserve
