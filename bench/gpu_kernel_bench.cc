@@ -21,9 +21,9 @@
 
 #include "features/algo/fast.h"
 #include "features/algo/rbrief_pattern.h"
-#include "gpu/frame_room.h"
-#include "gpu/kernels/match.h"
-#include "gpu/pinned_side.h"
+#include "gpu/matching/match_kernel.h"
+#include "gpu/memory/frame_room.h"
+#include "gpu/memory/pinned_side.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/memory.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/harness.h"
-#include "cpu/match_descriptors.h"
+#include "cpu/matching/match_descriptors.h"
 #if ORBSERVE_BENCH_HAS_OPENCV
 #include <opencv2/core.hpp>
 #include <opencv2/features2d.hpp>

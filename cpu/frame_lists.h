@@ -14,7 +14,7 @@
 
 #include "cpu/corner.h"
 #include "cpu/level_point.h"
-#include "cpu/workspace_layout.h"
+#include "cpu/memory/workspace_layout.h"
 #include "features/pipeline/compiled.h"
 #include "features/pipeline/geometry.h"
 

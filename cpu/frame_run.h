@@ -28,8 +28,8 @@
 
 #include "absl/status/status.h"
 #include "cpu/frame_context.h"
+#include "cpu/memory/workspace.h"
 #include "cpu/plan.h"
-#include "cpu/workspace.h"
 #include "features/backend.h"
 #include "features/pipeline/stage.h"
 #include "features/types.h"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "cpu/memory_count.h"
+#include "cpu/memory/memory_count.h"
 #include "features/backend.h"
 #include "features/types.h"
 

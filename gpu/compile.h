@@ -5,7 +5,7 @@
 #define ORBSERVE_GPU_COMPILE_H_
 
 #include "features/pipeline/compiled.h"
-#include "gpu/arena_layout.h"
+#include "gpu/memory/arena_layout.h"
 #include "gpu/step_list.h"
 
 namespace orbserve::gpu {

@@ -17,9 +17,9 @@
 #include "gpu/frame_state.h"
 #include "gpu/gpu_device.h"
 #include "gpu/health.h"
-#include "gpu/input_pool.h"
-#include "gpu/match_request.h"
-#include "gpu/matcher.h"
+#include "gpu/matching/match_request.h"
+#include "gpu/matching/matcher.h"
+#include "gpu/memory/input_pool.h"
 #include "gpu/runtime/check.h"
 
 namespace orbserve::gpu {

@@ -24,8 +24,8 @@
 #include "gpu/gpu_backend.h"
 #include "gpu/health.h"
 #include "gpu/lane.h"
-#include "gpu/match_request.h"
-#include "gpu/matcher.h"
+#include "gpu/matching/match_request.h"
+#include "gpu/matching/matcher.h"
 
 namespace orbserve::gpu {
 

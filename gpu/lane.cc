@@ -170,7 +170,7 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
   }
 }
 
-absl::Status Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
+absl::Status Lane::MakeRoom(FrameBatch* batch, PinnedSide* side) {
   GpuPlan& plan = *batch->plan;
   const int descriptor_bytes = plan.pipeline().descriptor_bytes;
   size_t row_bytes = 0;
@@ -181,14 +181,16 @@ absl::Status Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
     list_bytes += work.room.list_bytes();
   }
   ORBSERVE_RETURN_IF_ERROR(side->BeginBatch(row_bytes));
-  absl::Status status = EnsureArena(plan.ArenaBytesFor(batch->kind, list_bytes));
-  if (ReasonOf(status) == ErrorReason::kOutOfMemory) {
-    // Others hold the memory for lists: the slow path has its own.
-    for (FrameWork& work : batch->works) work.room.DropLists();
-    status = EnsureArena(plan.ArenaBytesFor(batch->kind, 0));
-  }
-  ORBSERVE_RETURN_IF_ERROR(status);
+  const absl::Status status = EnsureArena(plan.ArenaBytesFor(batch->kind, list_bytes));
+  if (ReasonOf(status) != ErrorReason::kOutOfMemory) return status;
+  // Others hold the memory for lists: the slow path has its own.
+  for (FrameWork& work : batch->works) work.room.DropLists();
+  return EnsureArena(plan.ArenaBytesFor(batch->kind, 0));
+}
 
+void Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
+  const GpuPlan& plan = *batch->plan;
+  const int descriptor_bytes = plan.pipeline().descriptor_bytes;
   uint8_t* lists = arena_.data() + plan.ListsOffset(batch->kind);
   for (FrameWork& work : batch->works) {
     if (work.place < 0) continue;
@@ -208,26 +210,30 @@ absl::Status Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
       std::copy_n(work.given.begin(), params.given_count, given);
     }
   }
-  return absl::OkStatus();
 }
 
 absl::Status Lane::LaunchPrepared(FrameBatch* batch, PinnedSide* side) {
   if (batch->frames_on_device == 0) return absl::OkStatus();
-  ORBSERVE_RETURN_IF_ERROR(PlaceFrames(batch, side));
+  ORBSERVE_RETURN_IF_ERROR(MakeRoom(batch, side));
   if (context_.stage_sampling > 0 && --batches_until_timed_ == 0) {
     batches_until_timed_ = context_.stage_sampling;
     batch->kind.timed = true;
   }
   ORBSERVE_ASSIGN_OR_RETURN(const Graph* graph, GraphFor(batch->plan, batch->kind));
   ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
-  ORBSERVE_RETURN_IF_ERROR(CopyInputs(*batch, side));
+  ORBSERVE_RETURN_IF_ERROR(CopyImages(*batch, side));
+  PlaceFrames(batch, side);  // while the images are on their way
+  ORBSERVE_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(arena_.data() + batch->plan->ParamsOffset(batch->kind), side->params(),
+                      static_cast<size_t>(batch->kind.frames()) * sizeof(FrameParams),
+                      cudaMemcpyHostToDevice, stream_.get()));
   ORBSERVE_RETURN_IF_ERROR(uploaded_.Record(stream_.get()));
   ORBSERVE_RETURN_IF_ERROR(graph->Launch(stream_.get()));
   return end_.Record(stream_.get());
 }
 
-// Neighbouring slots go up in one copy. Fills in where the images come to lie.
-absl::Status Lane::CopyInputs(const FrameBatch& batch, PinnedSide* side) {
+// Neighbouring slots go up in one copy.
+absl::Status Lane::CopyImages(const FrameBatch& batch, PinnedSide* side) {
   const SlotLayout& slot = batch.plan->slot();
   uint8_t* const input = arena_.data() + batch.plan->InputOffset(batch.kind);
   const uint8_t* run = nullptr;  // host memory of the copy being gathered
@@ -273,13 +279,7 @@ absl::Status Lane::CopyInputs(const FrameBatch& batch, PinnedSide* side) {
     }
     end += bytes;
   }
-  ORBSERVE_RETURN_IF_ERROR(flush());
-  // Last, as the offsets are known only now.
-  return StatusFromCuda(
-      cudaMemcpyAsync(arena_.data() + batch.plan->ParamsOffset(batch.kind), side->params(),
-                      static_cast<size_t>(batch.kind.frames()) * sizeof(FrameParams),
-                      cudaMemcpyHostToDevice, stream_.get()),
-      "cudaMemcpyAsync");
+  return flush();
 }
 
 void Lane::Wait(FrameBatch* batch, bool alone) {

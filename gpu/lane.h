@@ -16,14 +16,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "features/recycling_pool.h"
-#include "gpu/buffer_pool.h"
 #include "gpu/frame_batch.h"
 #include "gpu/frame_state.h"
-#include "gpu/pinned_side.h"
+#include "gpu/memory/buffer_pool.h"
+#include "gpu/memory/pinned_side.h"
+#include "gpu/memory/scratch_memory.h"
 #include "gpu/plan_graphs.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
-#include "gpu/scratch_memory.h"
 #include "gpu/step_list.h"
 
 namespace orbserve::gpu {
@@ -76,10 +76,13 @@ class Lane {
                                         const GraphKind& kind);
   BranchStreams Branches() const;
   void PrepareJobs(FrameBatch* batch, PinnedSide* side);
-  // Memory of the batch on the host and on the device, and where its frames' share lies.
-  absl::Status PlaceFrames(FrameBatch* batch, PinnedSide* side);
+  // Makes sure that arena and pinned memory are large enough for the batch.
+  absl::Status MakeRoom(FrameBatch* batch, PinnedSide* side);
+  // Gives each frame its share of the lists and of the pinned memory.
+  void PlaceFrames(FrameBatch* batch, PinnedSide* side);
   absl::Status LaunchPrepared(FrameBatch* batch, PinnedSide* side);
-  absl::Status CopyInputs(const FrameBatch& batch, PinnedSide* side);
+  // Begins the copies of the images and fills in where they come to lie.
+  absl::Status CopyImages(const FrameBatch& batch, PinnedSide* side);
   // Times of the stages of a timed batch that is done.
   StageTimes TimesOf(const FrameBatch& batch) const;
   absl::Status FinishFrame(FrameBatch* batch, size_t job_index);

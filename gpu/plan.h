@@ -14,9 +14,9 @@
 #include "features/backend.h"
 #include "features/pipeline/compiled.h"
 #include "gpu/compile.h"
-#include "gpu/frame_room.h"
 #include "gpu/graph_kind.h"
-#include "gpu/input_pool.h"
+#include "gpu/memory/frame_room.h"
+#include "gpu/memory/input_pool.h"
 #include "gpu/runtime/memory.h"
 
 namespace orbserve::gpu {

@@ -27,7 +27,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_SSSE3)
 #endif
 
-#include "cpu/match_descriptors.h"
+#include "cpu/matching/match_descriptors.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/match_simd.cc"

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "cpu/frame_context.h"
 #include "cpu/kernel_target.h"
-#include "cpu/workspace_layout.h"
+#include "cpu/memory/workspace_layout.h"
 #include "features/pipeline/compiled.h"
 #include "features/pipeline/stage.h"
 

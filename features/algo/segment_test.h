@@ -15,7 +15,7 @@
 // Sources: J. Cronje, "BFROST: binary features from robust orientation segment tests accelerated on
 // the GPU", 2011, sec. III-A (strings, table, search for the largest threshold); B. Nagy, P. Foehn
 // & D. Scaramuzza, "Faster than FAST: GPU-accelerated frontend for high-speed VIO", IROS 2020, sec.
-// III-B (table of 8 KiB for each arc length).
+// II-D (table of 8 KiB for each arc length).
 
 #ifndef ORBSERVE_FEATURES_ALGO_SEGMENT_TEST_H_
 #define ORBSERVE_FEATURES_ALGO_SEGMENT_TEST_H_

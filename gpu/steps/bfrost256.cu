@@ -18,6 +18,7 @@
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
 #include "gpu/steps/feature_records.cuh"
+#include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/orientation.cuh"
 
 namespace orbserve::gpu {
@@ -60,7 +61,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void BFrostKernel(
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const FrameList list = FindFeatures(params.levels, frame, counters);
-  const uint64_t* const __restrict__ ranked = frame.ranked;
+  const uint64_t* const __restrict__ ranked = Global(frame.ranked);
   const int count = list.CountFor(frame);
   if (blockIdx.x == 0 && warp == 0) WriteReport(params.levels, frame, counters, list, count);
 
@@ -70,7 +71,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void BFrostKernel(
   uint32_t* const mine = sums[warp];
   const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
   for (int i = static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp; i < count; i += step) {
-    Point point = PointOf(frame, list, ranked, frame.first_record + i);
+    Point point = PointOf(frame, given, list, ranked, frame.first_record + i);
     const IntegralReader integral = {params.integrals.Inner(frame_index, point.level),
                                      params.integrals.Bases(frame_index, point.level),
                                      params.integrals.level[point.level].pitch};

@@ -83,10 +83,12 @@ __device__ __forceinline__ void WriteReport(int levels, const FrameParams& frame
   }
 }
 
-// Feature number `feature` of the frame. A detected one has no angle yet: -1.
-__device__ __forceinline__ Point PointOf(const FrameParams& frame, const FrameList& list,
-                                         const uint64_t* __restrict__ ranked, int feature) {
-  if (frame.mode == FrameMode::kDescribeGiven) {
+// Feature number `feature` of the frame, which was `given` or detected. A detected one has no angle
+// yet: -1.
+__device__ __forceinline__ Point PointOf(const FrameParams& frame, bool given,
+                                         const FrameList& list, const uint64_t* __restrict__ ranked,
+                                         int feature) {
+  if (given) {
     const GivenEntry entry = frame.given[feature];
     return {entry.x, entry.y, entry.level, entry.angle_deg, 0.0f};
   }

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "features/options.h"
 #include "features/pipeline/compiled.h"
-#include "gpu/arena_layout.h"
+#include "gpu/memory/arena_layout.h"
 #include "gpu/steps/level_images.h"
 #include "gpu/steps/step.h"
 

@@ -5,7 +5,7 @@
 
 #include "features/host_device.h"
 #include "features/image_view.h"
-#include "gpu/input_pool.h"
+#include "gpu/memory/input_pool.h"
 
 namespace orbserve::gpu {
 

@@ -11,7 +11,7 @@
 
 #include "features/options.h"
 #include "features/pipeline/compiled.h"
-#include "gpu/arena_layout.h"
+#include "gpu/memory/arena_layout.h"
 #include "gpu/steps/frame_params.h"
 #include "gpu/steps/step.h"
 

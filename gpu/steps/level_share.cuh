@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One list of work over all levels of a frame, handed out to warps: how much a level has is known
-// on the device only, and a grid for the largest possible level would be nearly empty.
+// One list of work over all levels of a frame, handed out to warps: the amount of work of a level
+// is known on the device only, and a grid for the largest possible level would be nearly empty.
 
 #ifndef ORBSERVE_GPU_KERNELS_LEVEL_SHARE_CUH_
 #define ORBSERVE_GPU_KERNELS_LEVEL_SHARE_CUH_

@@ -23,6 +23,7 @@
 
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
 
 namespace orbserve::gpu {
@@ -75,8 +76,8 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
   const int list_room = has_level ? frame.survivor_room[lane].count : 0;
   const int ranked_begin = has_level ? frame.ranked_room[lane].begin : 0;
   const int ranked_count = has_level ? frame.ranked_room[lane].count : 0;
-  const uint64_t* const __restrict__ lists = frame.survivors;
-  uint64_t* const __restrict__ ranked_lists = frame.ranked;
+  const uint64_t* const __restrict__ lists = Global(frame.survivors);
+  uint64_t* const __restrict__ ranked_lists = Global(frame.ranked);
   // One list that is too long sends the whole frame to the slow path, which ranks every level.
   if (__ballot_sync(kFullWarp, survivors > list_room) != 0) return;
   const LevelShare share = ShareOfLevel(DivUp(survivors, kKeysPerBlock));

@@ -27,6 +27,7 @@
 #include "features/pipeline/reach.h"
 #include "gpu/runtime/check.h"
 #include "gpu/steps/feature_records.cuh"
+#include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/orientation.cuh"
 
 namespace orbserve::gpu {
@@ -242,7 +243,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
   const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const FrameList list = FindFeatures(params.levels, frame, counters);
-  const uint64_t* const __restrict__ ranked = frame.ranked;
+  const uint64_t* const __restrict__ ranked = Global(frame.ranked);
   const int count = list.CountFor(frame);
   if (blockIdx.x == 0 && warp == 0) WriteReport(params.levels, frame, counters, list, count);
 
@@ -250,7 +251,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
   const bool given = frame.mode == FrameMode::kDescribeGiven;
   const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
   for (int i = static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp; i < count; i += step) {
-    Point point = PointOf(frame, list, ranked, frame.first_record + i);
+    Point point = PointOf(frame, given, list, ranked, frame.first_record + i);
     const LevelImage& level = params.images.level[point.level];
     const uint8_t* image = params.images.Image(frame, frame_index, point.level);
 

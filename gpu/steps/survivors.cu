@@ -22,6 +22,7 @@
 #include "features/algo/order.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
 
 namespace orbserve::gpu {
@@ -137,7 +138,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void SurvivorsKernel(
   const int corners = has_level ? counters.corners[lane] : 0;
   const int room_begin = has_level ? frame.survivor_room[lane].begin : 0;
   const int room_count = has_level ? frame.survivor_room[lane].count : 0;
-  uint64_t* const __restrict__ lists = frame.survivors;
+  uint64_t* const __restrict__ lists = Global(frame.survivors);
   const LevelShare share = ShareOfLevel(DivUp(corners, kWarpLanes));
   const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
   int level_of_lowest = -1;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "cpu/match_descriptors.h"
+#include "cpu/matching/match_descriptors.h"
 #include "features/errors.h"
 #include "gtest/gtest.h"
 #include "tests/cpu/cpu_backend_support.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/aligned_buffer.h"
-#include "cpu/workspace_layout.h"
+#include "cpu/memory/aligned_buffer.h"
+#include "cpu/memory/workspace_layout.h"
 #include "features/image_view.h"
 #include "features/pipeline/compiled.h"
 

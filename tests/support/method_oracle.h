@@ -165,10 +165,11 @@ Plane<float> OracleCornerMap(const GreyPlane& level, Detector detector);
 template <typename T>
 std::vector<std::pair<int, int>> WindowMaxima(const Plane<T>& map, int window);
 
-// Of `candidates`, those that the pick in rank order keeps.
+// The candidates that the pick in rank order keeps.
 std::vector<OracleFeature> PickByDistance(const std::vector<OracleFeature>& candidates,
                                           const OracleOptions& options);
-// The same by labels: at most `max_passes` passes (0 = to the end); their number in `passes`.
+// The candidates that labels keep in at most `max_passes` passes (0 = to the end). `passes` is set
+// to the number of passes done.
 std::vector<OracleFeature> LabelByDistance(const std::vector<OracleFeature>& candidates,
                                            const OracleOptions& options, int max_passes,
                                            int* passes);

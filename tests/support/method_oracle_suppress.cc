@@ -22,7 +22,7 @@ struct Conflict {
   }
 };
 
-// Whether candidates stand for blocks of 2x2 pixels.
+// True if candidates stand for blocks of 2x2 pixels.
 bool Compressed(const OracleOptions& options) {
   return options.compression && options.distance > 1;
 }

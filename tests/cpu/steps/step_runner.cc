@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/memory_count.h"
+#include "cpu/memory/memory_count.h"
 #include "tests/support/backend_runner.h"
 
 namespace orbserve::cpu {

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cpu/matching/match_descriptors.h"
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "features/algo/hamming.h"
+
+namespace orbserve::cpu {
+namespace {
+
+// Queries of one slice at most: some 50 microseconds of work against 1,000 train descriptors.
+constexpr int kMostQueriesPerSlice = 64;
+// Distances of one slice: about a millisecond, so that work which is waiting, or a cancellation,
+// waits no longer however large the train set is.
+constexpr int kDistancesPerSlice = 1 << 20;
+// What the kernels take at a time: fewer queries in a slice would read the train set more often.
+constexpr int kQueriesPerStep = 8;
+
+int QueriesPerSlice(int train_count) {
+  const int steps = kDistancesPerSlice / std::max(1, train_count) / kQueriesPerStep;
+  return std::clamp(steps * kQueriesPerStep, kQueriesPerStep, kMostQueriesPerSlice);
+}
+
+constexpr size_t kScratchAlignment = 64;
+
+// How a match is run: where, and whether it still is.
+struct Run {
+  const std::atomic<bool>* cancelled;
+  MatchSlices& slices;
+
+  bool IsCancelled() const {
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  }
+};
+
+// Uninitialised memory at the alignment that prepare_train wants.
+struct AlignedDelete {
+  void operator()(uint8_t* p) const { ::operator delete[](p, std::align_val_t(kScratchAlignment)); }
+};
+using AlignedBytes = std::unique_ptr<uint8_t[], AlignedDelete>;
+
+AlignedBytes AllocateAligned(int64_t bytes) {
+  return AlignedBytes(static_cast<uint8_t*>(
+      ::operator new[](static_cast<size_t>(bytes), std::align_val_t(kScratchAlignment))));
+}
+
+void ReferencePrepareTrain(const uint8_t*, int, int, uint8_t*) {}
+
+void ReferenceNearest(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
+                      int train_count, int descriptor_bytes, int k, const uint8_t*,
+                      Neighbour* nearest) {
+  for (int q = query_begin; q < query_end; ++q) {
+    Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
+    std::fill(list, list + k, kNoNeighbour);
+    for (int t = 0; t < train_count; ++t) {
+      const int distance =
+          HammingDistance(query + static_cast<ptrdiff_t>(q) * descriptor_bytes,
+                          train + static_cast<ptrdiff_t>(t) * descriptor_bytes, descriptor_bytes);
+      const Neighbour candidate =
+          MakeNeighbour(static_cast<uint32_t>(distance), static_cast<uint32_t>(t));
+      if (candidate >= list[k - 1]) continue;
+      int i = k - 1;
+      for (; i > 0 && list[i - 1] > candidate; --i) list[i] = list[i - 1];
+      list[i] = candidate;
+    }
+  }
+}
+
+// The k nearest rows of `train` for every row of `query`: [query][k], ascending. Unspecified when
+// the run was cancelled.
+std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const uint8_t* query,
+                                         int query_count, const uint8_t* train, int train_count,
+                                         int descriptor_bytes, int k, const Run& run) {
+  if (run.IsCancelled()) return {};
+  std::vector<Neighbour> nearest(static_cast<size_t>(query_count) * static_cast<size_t>(k));
+  const AlignedBytes scratch = AllocateAligned(MatchScratchBytes(train_count, descriptor_bytes));
+  kernels.prepare_train(train, train_count, descriptor_bytes, scratch.get());
+  run.slices.ForEach(query_count, QueriesPerSlice(train_count), [&](int begin, int end) {
+    if (run.IsCancelled()) return;
+    kernels.nearest(query, begin, end, train, train_count, descriptor_bytes, k, scratch.get(),
+                    nearest.data());
+  });
+  return nearest;
+}
+
+// Removes the matches whose train descriptor has a nearer query, or one as near with a lower index.
+// Only train descriptors that take part in a match are looked at, so this costs as much as the
+// forward search only where nearly every train descriptor is somebody's nearest. `matches` has at
+// most one match per query.
+void KeepMutual(const MatchKernels& kernels, const Features& query, const Features& train,
+                const Run& run, Matches& matches) {
+  const int descriptor_bytes = query.descriptor_bytes;
+  const auto bytes = static_cast<size_t>(descriptor_bytes);
+  std::vector<uint32_t> wanted(matches.train_index);
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+
+  std::vector<uint8_t> rows(wanted.size() * bytes);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    std::copy_n(train.descriptors.data() + wanted[i] * bytes, bytes, rows.data() + i * bytes);
+  }
+  const std::vector<Neighbour> nearest = NearestNeighbours(
+      kernels, rows.data(), static_cast<int>(wanted.size()), query.descriptors.data(),
+      static_cast<int>(query.count()), descriptor_bytes, /*k=*/1, run);
+  if (run.IsCancelled()) return;
+
+  size_t kept = 0;
+  for (size_t i = 0; i < matches.count(); ++i) {
+    const auto row = static_cast<size_t>(
+        std::lower_bound(wanted.begin(), wanted.end(), matches.train_index[i]) - wanted.begin());
+    if (TrainIndexOf(nearest[row]) != matches.query_index[i]) continue;
+    matches.query_index[kept] = matches.query_index[i];
+    matches.train_index[kept] = matches.train_index[i];
+    matches.distance[kept] = matches.distance[i];
+    ++kept;
+  }
+  matches.query_index.resize(kept);
+  matches.train_index.resize(kept);
+  matches.distance.resize(kept);
+}
+
+}  // namespace
+
+const MatchKernels& ReferenceMatchKernels() {
+  static constexpr MatchKernels kKernels = {"reference", ReferencePrepareTrain, ReferenceNearest};
+  return kKernels;
+}
+
+void ArenaSlices::ForEach(int count, int size, absl::FunctionRef<void(int, int)> slice) {
+  tbb::parallel_for(
+      tbb::blocked_range<int>(0, count, size),
+      [&](const tbb::blocked_range<int>& range) { slice(range.begin(), range.end()); });
+}
+
+std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Features& query,
+                                        const Features& train, const MatchOptions& options,
+                                        const std::atomic<bool>* cancelled, MatchSlices& slices) {
+  const Run run{cancelled, slices};
+  if (run.IsCancelled()) return std::nullopt;
+  Matches matches;
+  const bool with_ratio = options.ratio > 0.0f;
+  matches.ratio_undefined = with_ratio && train.count() == 1;
+  if (query.count() == 0 || train.count() == 0 || matches.ratio_undefined) return matches;
+
+  const int k = with_ratio ? 2 : options.k;
+  const std::vector<Neighbour> nearest = NearestNeighbours(
+      kernels, query.descriptors.data(), static_cast<int>(query.count()), train.descriptors.data(),
+      static_cast<int>(train.count()), query.descriptor_bytes, k, run);
+  if (run.IsCancelled()) return std::nullopt;
+
+  const size_t most = query.count() * static_cast<size_t>(options.k);
+  matches.query_index.reserve(most);
+  matches.train_index.reserve(most);
+  matches.distance.reserve(most);
+  const auto max_distance = static_cast<uint32_t>(options.max_distance);
+  for (size_t q = 0; q < query.count(); ++q) {
+    const Neighbour* const list = nearest.data() + q * static_cast<size_t>(k);
+    if (with_ratio && !PassesRatioTest(static_cast<int>(DistanceOf(list[0])),
+                                       static_cast<int>(DistanceOf(list[1])), options.ratio)) {
+      continue;
+    }
+    for (int i = 0; i < options.k; ++i) {
+      // Ascending, and kNoNeighbour is farther than any limit.
+      if (DistanceOf(list[i]) > max_distance) break;
+      matches.query_index.push_back(static_cast<uint32_t>(q));
+      matches.train_index.push_back(TrainIndexOf(list[i]));
+      matches.distance.push_back(DistanceOf(list[i]));
+    }
+  }
+  if (options.cross_check && matches.count() > 0) {
+    KeepMutual(kernels, query, train, run, matches);
+    if (run.IsCancelled()) return std::nullopt;
+  }
+  return matches;
+}
+
+Matches MatchDescriptors(const MatchKernels& kernels, const Features& query, const Features& train,
+                         const MatchOptions& options) {
+  ArenaSlices slices;
+  return *MatchDescriptors(kernels, query, train, options, /*cancelled=*/nullptr, slices);
+}
+
+}  // namespace orbserve::cpu

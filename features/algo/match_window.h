@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Matching in a window: a train keypoint is admissible for a query keypoint when it lies in a
+// square round the query's place, moved by an offset.
+//
+//        query frame              train frame            half side w, sides included:
+//        +----------+             +----------+             |xt - (xq + offset_x)| <= w
+//        |  q       |             |  +----+  |             |yt - (yq + offset_y)| <= w
+//        |          |             |  | o  |  |           Level-0 pixels, single precision: the sum
+//        +----------+             |  +----+  |           first, then the difference.
+//                                 +----------+
+//
+// The best and the k best are taken among the admissible; cross-check compares the same pairs from
+// the train side; the ratio test compares the two best admissible ones.
+
+#ifndef ORBSERVE_FEATURES_ALGO_MATCH_WINDOW_H_
+#define ORBSERVE_FEATURES_ALGO_MATCH_WINDOW_H_
+
+#include "features/host_device.h"
+
+namespace orbserve::algo {
+
+struct MatchWindow {
+  float half_side_px;  // 0 = off: every pair is admissible
+  float offset_x_px;
+  float offset_y_px;
+};
+
+// True if train keypoint (train_x, train_y) is admissible for query keypoint (query_x, query_y).
+ORBSERVE_HOST_DEVICE constexpr bool IsAdmissible(const MatchWindow& window, float query_x,
+                                                 float query_y, float train_x, float train_y) {
+  if (window.half_side_px == 0.0f) return true;
+  const float dx = train_x - (query_x + window.offset_x_px);
+  const float dy = train_y - (query_y + window.offset_y_px);
+  return -window.half_side_px <= dx && dx <= window.half_side_px && -window.half_side_px <= dy &&
+         dy <= window.half_side_px;
+}
+
+// Distance that stands for the second best when a single train keypoint is admissible: every bit
+// differs. A place without a rival then passes the ratio test if it is near.
+ORBSERVE_HOST_DEVICE constexpr int MissingSecondDistance(int descriptor_bytes) {
+  return 8 * descriptor_bytes;
+}
+
+}  // namespace orbserve::algo
+
+#endif  // ORBSERVE_FEATURES_ALGO_MATCH_WINDOW_H_

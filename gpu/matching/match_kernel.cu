@@ -1,0 +1,397 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// In: two sets of binary descriptors. Out: the nearest rows of the one for each row of the other by
+// Hamming distance, the lowest index first among equals.
+//
+// Up to two neighbours of 256-bit descriptors: on the integer tensor cores. With the bits of a
+// query as +1 and -1 and those of a train descriptor b as 0 and 1, |a xor b| = |a| - a.b, exact in
+// 32 bits. A block has 16 queries, expanded to bytes in the registers of every one of its warps;
+// the warps share out the train descriptors, eight at a time, which they expand as they come: byte
+// group j of a word is (word >> j) & 0x01010101, the same permutation of the bits on both sides. A
+// product tile of 16 x 8 costs eight tensor instructions, 32 to expand and four per distance: a
+// multiply-add that makes it a packed neighbour, and minimum, maximum, minimum for the two best.
+// Where there are too few queries to fill the device, blocks split the train set and the last to
+// end merges their partial results (a second launch would cost a third of the time). Minima do not
+// depend on order.
+//
+// More neighbours, or other descriptors: a warp per query counts bits, each lane keeps its own
+// best, and the warp draws the smallest one k times.
+
+#include "gpu/matching/match_kernel.h"
+
+#include "features/algo/hamming.h"
+#include "features/host_device.h"
+#include "gpu/runtime/check.h"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr unsigned kFullWarp = 0xffffffffu;
+constexpr int kWarpLanes = 32;
+constexpr int kDescriptorBits = 256;
+constexpr int kDescriptorWords = kDescriptorBits / 32;
+
+// Tensor-core tiles: m16n8k32 of 8-bit integers.
+constexpr int kTileQueries = 16;
+constexpr int kTileTrains = 8;
+constexpr int kTileBits = 32;
+constexpr int kSteps = kDescriptorBits / kTileBits;
+constexpr int kWarps = 16;
+constexpr int kThreads = kWarps * kWarpLanes;
+// Tiles of queries of a block: two share the work of expanding the train set, a third of all; one
+// for a single search of some thousand queries, so that every multiprocessor has a block.
+constexpr int kTilesAlone = 1;
+constexpr int kTilesOfTwo = 2;
+constexpr int kProductShift = 6;  // products are +-2^6
+
+constexpr int kLeastTrains = 512;  // that a block is worth having for: four tiles a warp
+constexpr int kMostTrainSplits = 128;
+static_assert(kTilesOfTwo * kTileQueries == kMostBlockQueries);
+
+// A distance less |a| lies in [-256, 256]: biased so that it is never negative.
+constexpr uint32_t kOne = 1u << kNeighbourIndexBits;
+constexpr uint32_t kBias = kDescriptorBits * kOne;
+static_assert(2 * kDescriptorBits < 1 << (32 - kNeighbourIndexBits));
+
+// Bits j, 8 + j, 16 + j, 24 + j of a train word: bytes 0 and 2^j, for j = 7 0 and 2^6.
+__device__ __forceinline__ uint32_t ExpandTrain(uint32_t word, int j) {
+  return j < 7 ? word & (0x01010101u << j) : (word >> 1) & 0x40404040u;
+}
+
+// The same bits of a query word: bytes -w and w, so that w times the train's byte is 2^6.
+__device__ __forceinline__ uint32_t ExpandQuery(uint32_t word, int j) {
+  const uint32_t weight = j < 7 ? 1u << (kProductShift - j) : 1u;
+  const uint32_t ones = (word >> j) & 0x01010101u;
+  // Each byte on its own: w where the bit is set, else 256 - w.
+  return ones * weight + (ones ^ 0x01010101u) * (256 - weight);
+}
+
+// d += a b; a 16 x 32, b 32 x 8, d 16 x 8.
+__device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                                            int32_t (&d)[4]) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+  __trap();  // MatchParams::tensor_cores keeps older devices away
+#endif
+}
+
+// The smallest value of the warp, for every lane.
+__device__ __forceinline__ uint32_t WarpMin(uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_min_sync(kFullWarp, value);
+#else
+#pragma unroll
+  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+    value = min(value, __shfl_xor_sync(kFullWarp, value, distance));
+  }
+  return value;
+#endif
+}
+
+struct TwoBest {
+  uint32_t first;
+  uint32_t second;
+
+  __device__ __forceinline__ void Add(uint32_t n) {
+    second = min(second, max(first, n));
+    first = min(first, n);
+  }
+  __device__ __forceinline__ void Add(const TwoBest& other) {
+    second = min(max(first, other.first), min(second, other.second));
+    first = min(first, other.first);
+  }
+};
+
+// Train descriptors of each of `splits` blocks, whole tiles.
+__host__ __device__ int TrainsPerBlock(int train_count, int splits) {
+  return RoundUp(DivUp(train_count, splits), kTileTrains);
+}
+
+// Whether this block is the last of `blocks` to come here; what the others wrote before is visible
+// to it then. All threads of the block take part and get the same answer. The ticket is 0 again
+// afterwards.
+__device__ bool IsLastBlock(uint32_t* ticket, int blocks) {
+  __shared__ bool last;
+  __threadfence();  // what this thread wrote is seen before the ticket is drawn
+  __syncthreads();  // by all threads of the block
+  if (threadIdx.x == 0) {
+    last = atomicAdd(ticket, 1u) == static_cast<uint32_t>(blocks) - 1;
+    if (last) *ticket = 0;
+  }
+  __syncthreads();  // `last` is known
+  __threadfence();
+  return last;
+}
+
+// One search: forwards or backwards.
+struct Direction {
+  const uint8_t* query;
+  const uint8_t* train;
+  int query_count;
+  int train_count;
+  int k;
+  PackedNeighbour* nearest;
+};
+
+// False when nothing is to be done. `index`: the pair, and where there are two directions twice the
+// pair, plus 1 for backwards.
+__device__ bool FindDirection(const MatchParams& params, int index, Direction* direction) {
+  const bool two = params.directions == 2;
+  const MatchPair& pair = params.pair[two ? index / 2 : index];
+  if (!two || index % 2 == 0) {
+    *direction = {pair.query,       pair.train, pair.query_count,
+                  pair.train_count, params.k,   pair.nearest};
+    return true;
+  }
+  *direction = {pair.train, pair.query, pair.train_count, pair.query_count, 1, pair.reverse};
+  return pair.reverse != nullptr;
+}
+
+__device__ void StoreNearest(const Direction& pair, int query, const TwoBest& best) {
+  if (pair.k == 1) {
+    pair.nearest[query] = best.first;
+  } else {
+    reinterpret_cast<uint2*>(pair.nearest)[query] = make_uint2(best.first, best.second);
+  }
+}
+
+// blockIdx.x: queries, y: part of the train set, z: pair and direction.
+template <int kTiles>
+__global__ __launch_bounds__(kThreads,
+                             1) void MatchTilesKernel(const __grid_constant__ MatchParams params) {
+  constexpr int kBlockQueries = kTiles * kTileQueries;
+  __shared__ TwoBest warp_best[kWarps][kBlockQueries];
+  Direction pair;
+  if (!FindDirection(params, static_cast<int>(blockIdx.z), &pair)) return;
+  const int first_query = static_cast<int>(blockIdx.x) * kBlockQueries;
+  const int per_block = TrainsPerBlock(pair.train_count, params.train_splits);
+  const int first_train = static_cast<int>(blockIdx.y) * per_block;
+  if (first_query >= pair.query_count || first_train >= pair.train_count) return;
+  const int last_train = min(first_train + per_block, pair.train_count);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int warp = thread / kWarpLanes;
+  const int lane = thread % kWarpLanes;
+  const int group = lane / 4;   // row of A, column of B
+  const int member = lane % 4;  // which two words of a descriptor this lane expands
+
+  uint32_t a[kTiles][kSteps][4];
+  uint32_t query_bits[kTiles][2];
+  TwoBest best[kTiles][2];
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      best[t][r] = {kNoPackedNeighbour, kNoPackedNeighbour};
+      const int query = first_query + kTileQueries * t + group + 8 * r;  // rows of the tile
+      uint2 words = make_uint2(0, 0);
+      if (query < pair.query_count) {
+        words = reinterpret_cast<const uint2*>(
+            pair.query)[static_cast<int64_t>(query) * (kDescriptorWords / 2) + member];
+      }
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        a[t][j / 2][r + 2 * (j % 2)] = ExpandQuery(words.x, j);
+        a[t][4 + j / 2][r + 2 * (j % 2)] = ExpandQuery(words.y, j);
+      }
+      int bits = __popc(words.x) + __popc(words.y);
+      bits += __shfl_xor_sync(kFullWarp, bits, 1);
+      bits += __shfl_xor_sync(kFullWarp, bits, 2);
+      query_bits[t][r] = static_cast<uint32_t>(bits) * kOne;
+    }
+  }
+
+  const auto load = [&](int tile) -> uint2 {
+    const int train = tile + group;
+    if (train >= last_train) return make_uint2(0, 0);
+    return reinterpret_cast<const uint2*>(
+        pair.train)[static_cast<int64_t>(train) * (kDescriptorWords / 2) + member];
+  };
+  constexpr int kStride = kWarps * kTileTrains;
+  int tile = first_train + warp * kTileTrains;
+  uint2 next = load(tile);
+  uint2 after_next = load(tile + kStride);
+  for (; tile < last_train; tile += kStride) {
+    const uint2 words = next;
+    next = after_next;
+    after_next = load(tile + 2 * kStride);
+    // Two chains of products a tile, so that one need not wait for the other.
+    int32_t product[kTiles][2][4] = {};
+#pragma unroll
+    for (int step = 0; step < kSteps / 2; ++step) {
+      const uint32_t x[2] = {ExpandTrain(words.x, 2 * step), ExpandTrain(words.x, 2 * step + 1)};
+      const uint32_t y[2] = {ExpandTrain(words.y, 2 * step), ExpandTrain(words.y, 2 * step + 1)};
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+        MultiplyAdd(a[t][step], x[0], x[1], product[t][0]);
+        MultiplyAdd(a[t][4 + step], y[0], y[1], product[t][1]);
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      const int train = tile + 2 * member + c;
+      // Those that do not exist were read as zeros: their products are 0 and they stay nobody.
+      const uint32_t term =
+          train < last_train ? static_cast<uint32_t>(train) + kBias : kNoPackedNeighbour;
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          // |query| is the same for all neighbours of a query: added at the end.
+          constexpr uint32_t kScale = kOne >> kProductShift;
+          best[t][r].Add(term - static_cast<uint32_t>(product[t][0][2 * r + c]) * kScale -
+                         static_cast<uint32_t>(product[t][1][2 * r + c]) * kScale);
+        }
+      }
+    }
+  }
+
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      TwoBest& mine = best[t][r];
+#pragma unroll
+      for (int distance = 1; distance < 4; distance *= 2) {
+        const TwoBest theirs = {__shfl_xor_sync(kFullWarp, mine.first, distance),
+                                __shfl_xor_sync(kFullWarp, mine.second, distance)};
+        mine.Add(theirs);
+      }
+      if (member == 0) {
+        const uint32_t term = query_bits[t][r] - kBias;
+        if (mine.first != kNoPackedNeighbour) mine.first += term;
+        if (mine.second != kNoPackedNeighbour) mine.second += term;
+        warp_best[warp][kTileQueries * t + group + 8 * r] = mine;
+      }
+    }
+  }
+  __syncthreads();  // every warp has put in its best
+  const int mine = first_query + thread;
+  // The blocks that share these queries, and each other group of blocks, have a ticket and partial
+  // results [split][query of the block].
+  const int shared_queries = static_cast<int>(blockIdx.z * gridDim.x + blockIdx.x);
+  TwoBest* const partial = reinterpret_cast<TwoBest*>(params.scratch) +
+                           shared_queries * params.train_splits * kBlockQueries + thread;
+  if (thread < kBlockQueries && mine < pair.query_count) {
+    TwoBest all = warp_best[0][thread];
+#pragma unroll
+    for (int w = 1; w < kWarps; ++w) all.Add(warp_best[w][thread]);
+    if (params.train_splits == 1) {
+      StoreNearest(pair, mine, all);
+    } else {
+      partial[static_cast<int>(blockIdx.y) * kBlockQueries] = all;
+    }
+  }
+
+  const int splits = DivUp(pair.train_count, per_block);  // those that have something to do
+  if (params.train_splits > 1 && IsLastBlock(params.tickets + shared_queries, splits)) {
+    if (thread < kBlockQueries && mine < pair.query_count) {
+      TwoBest all = {kNoPackedNeighbour, kNoPackedNeighbour};
+#pragma unroll 8
+      for (int split = 0; split < splits; ++split) {
+        all.Add(partial[split * kBlockQueries]);
+      }
+      StoreNearest(pair, mine, all);
+    }
+  }
+}
+
+constexpr int kSearchWarps = 4;
+constexpr int kMostNeighbours = 16;
+
+// The k nearest rows of `train` for row `row` of `query`; a whole warp.
+__device__ void SearchRow(const uint8_t* query, int row, const uint8_t* train, int train_count,
+                          int descriptor_bytes, int k, PackedNeighbour* nearest) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const uint8_t* mine = query + static_cast<int64_t>(row) * descriptor_bytes;
+  PackedNeighbour list[kMostNeighbours];
+#pragma unroll
+  for (int i = 0; i < kMostNeighbours; ++i) list[i] = kNoPackedNeighbour;
+  for (int t = lane; t < train_count; t += kWarpLanes) {
+    const int distance =
+        HammingDistance(mine, train + static_cast<int64_t>(t) * descriptor_bytes, descriptor_bytes);
+    PackedNeighbour candidate = static_cast<uint32_t>(distance) * kOne + static_cast<uint32_t>(t);
+    if (candidate >= list[kMostNeighbours - 1]) continue;
+      // A sorted list takes the candidate in and pushes its last out.
+#pragma unroll
+    for (int i = 0; i < kMostNeighbours; ++i) {
+      const PackedNeighbour smaller = min(list[i], candidate);
+      candidate = max(list[i], candidate);
+      list[i] = smaller;
+    }
+  }
+  for (int i = 0; i < k; ++i) {
+    const PackedNeighbour smallest = WarpMin(list[0]);
+    if (lane == 0) nearest[static_cast<int64_t>(row) * k + i] = smallest;
+    if (list[0] == smallest) {
+#pragma unroll
+      for (int j = 0; j + 1 < kMostNeighbours; ++j) list[j] = list[j + 1];
+      list[kMostNeighbours - 1] = kNoPackedNeighbour;
+    }
+  }
+}
+
+__global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchKernel(
+    const __grid_constant__ MatchParams params) {
+  const MatchPair& pair = params.pair[blockIdx.y];
+  const int row =
+      static_cast<int>(blockIdx.x) * kSearchWarps + static_cast<int>(threadIdx.x) / kWarpLanes;
+  if (row < pair.query_count) {
+    SearchRow(pair.query, row, pair.train, pair.train_count, params.descriptor_bytes, params.k,
+              pair.nearest);
+  }
+  if (pair.reverse != nullptr && row < pair.train_count) {
+    SearchRow(pair.train, row, pair.query, pair.query_count, params.descriptor_bytes, 1,
+              pair.reverse);
+  }
+}
+
+}  // namespace
+
+bool MatchUsesTensorCores(const MatchParams& params) {
+  return params.tensor_cores && params.k <= 2 && params.descriptor_bytes == kDescriptorBits / 8;
+}
+
+absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
+  if (params.pairs == 0) return absl::OkStatus();
+  int queries = 0;
+  int trains = 0;
+  bool reverse = false;
+  for (int i = 0; i < params.pairs; ++i) {
+    queries = Max(queries, params.pair[i].query_count);
+    trains = Max(trains, params.pair[i].train_count);
+    reverse = reverse || params.pair[i].reverse != nullptr;
+  }
+  const int rows = reverse ? Max(queries, trains) : queries;
+  if (!MatchUsesTensorCores(params)) {
+    const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
+    SearchKernel<<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
+    return CheckLaunch("SearchKernel");
+  }
+  params.directions = reverse ? 2 : 1;
+  const bool two_tiles = reverse || !params.split_trains ||
+                         DivUp(rows, kMostBlockQueries) * params.pairs >= params.multiprocessors;
+  const int query_blocks = DivUp(rows, (two_tiles ? kTilesOfTwo : kTilesAlone) * kTileQueries);
+  const int searches = params.directions * params.pairs;
+  const int searched = reverse ? rows : trains;
+  // Where it is more than 1, the number of multiprocessors bounds the grid, and with it tickets and
+  // scratch.
+  params.train_splits = params.split_trains
+                            ? Clamp(params.multiprocessors / (query_blocks * searches), 1,
+                                    Min(DivUp(searched, kLeastTrains), kMostTrainSplits))
+                            : 1;
+  const dim3 grid(query_blocks, params.train_splits, searches);
+  if (two_tiles) {
+    MatchTilesKernel<kTilesOfTwo><<<grid, kThreads, 0, stream>>>(params);
+  } else {
+    MatchTilesKernel<kTilesAlone><<<grid, kThreads, 0, stream>>>(params);
+  }
+  return CheckLaunch("MatchTilesKernel");
+}
+
+}  // namespace orbserve::gpu

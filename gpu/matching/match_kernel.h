@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_GPU_MATCHING_MATCH_KERNEL_H_
+#define ORBSERVE_GPU_MATCHING_MATCH_KERNEL_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace orbserve::gpu {
+
+// A neighbour as one number: distance in the upper 10 bits, index in the lower 22, so that the
+// smaller number is the nearer neighbour and, at equal distance, the lower index.
+using PackedNeighbour = uint32_t;
+inline constexpr int kNeighbourIndexBits = 22;
+inline constexpr PackedNeighbour kNoPackedNeighbour = ~PackedNeighbour{0};
+constexpr uint32_t DistanceOfPacked(PackedNeighbour n) { return n >> kNeighbourIndexBits; }
+constexpr uint32_t IndexOfPacked(PackedNeighbour n) {
+  return n & ((1u << kNeighbourIndexBits) - 1);
+}
+
+struct MatchPair {
+  const uint8_t* query;  // device, rows of descriptor_bytes, 32-byte aligned
+  const uint8_t* train;
+  int32_t query_count;  // >= 1
+  int32_t train_count;  // >= 1; both at most 2^22
+  // Of all queries, [query_count][k], ascending, kNoPackedNeighbour where there are fewer. Device
+  // or pinned host memory.
+  PackedNeighbour* nearest;
+  // Of all train descriptors their nearest query, [train_count]; null = not wanted.
+  PackedNeighbour* reverse;
+};
+
+inline constexpr int kMaxMatchPairs = 24;  // of one launch; they travel as kernel parameters
+
+inline constexpr int kMostBlockQueries = 32;
+// Memory for splitting train sets among blocks, for any size of the sets: two partial neighbours
+// for each query of each block, and a number for each block that is 0 before a launch and after it.
+// A launch that splits has at most one block per multiprocessor, since a block fills most of one;
+// launches of more blocks fill the device unsplit.
+constexpr size_t MatchScratchBytes(int multiprocessors) {
+  return static_cast<size_t>(multiprocessors) * kMostBlockQueries * 2 * sizeof(PackedNeighbour);
+}
+constexpr size_t MatchTicketBytes(int multiprocessors) {
+  return static_cast<size_t>(multiprocessors) * sizeof(uint32_t);
+}
+
+struct MatchParams {
+  MatchPair pair[kMaxMatchPairs];
+  int32_t pairs;
+  int32_t k;                 // 1..16
+  int32_t descriptor_bytes;  // 4 or 32
+  bool tensor_cores;         // the device multiplies 8-bit matrices (compute capability >= 8.0)
+  bool split_trains;         // may share a train set out among blocks, to fill the device
+  int32_t multiprocessors;   // of the device
+  // Device memory: MatchScratchBytes() and MatchTicketBytes(), of one launch at a time.
+  uint8_t* scratch;
+  uint32_t* tickets;
+  // Set by LaunchMatch.
+  int32_t train_splits;
+  int32_t directions;  // 2 where any pair wants its reverse
+};
+
+// Whether pairs are matched on the tensor cores.
+bool MatchUsesTensorCores(const MatchParams& params);
+
+// The k nearest train descriptors of every query, and backwards the nearest query of every train
+// descriptor where wanted.
+absl::Status LaunchMatch(MatchParams params, cudaStream_t stream);
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_MATCHING_MATCH_KERNEL_H_

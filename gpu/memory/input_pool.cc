@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gpu/memory/input_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "features/errors.h"
+#include "features/host_device.h"
+#include "features/input_limits.h"
+#include "gpu/runtime/device.h"
+
+namespace orbserve::gpu {
+namespace {
+
+// Pinning memory costs about a millisecond per 4 MiB: slabs double from the first size on.
+constexpr size_t kFirstSlabBytes = size_t{4} << 20;
+constexpr size_t kLargestSlabBytes = size_t{64} << 20;
+
+MutableImageView ViewAt(uint8_t* memory, int width_px, int height_px, int pitch_bytes) {
+  return {memory + kImagePaddingBytes, width_px, height_px, pitch_bytes};
+}
+
+}  // namespace
+
+SlotLayout SlotLayout::For(int width_px, int height_px) {
+  const int pitch = RoundUp(width_px, kRowAlignmentBytes);
+  return {pitch, 2 * static_cast<size_t>(kImagePaddingBytes) +
+                     static_cast<size_t>(pitch) * static_cast<size_t>(height_px)};
+}
+
+absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int height_px,
+                                                            bool with_mask) {
+  ORBSERVE_RETURN_IF_ERROR(CheckImageSize(width_px, height_px));
+  const SlotLayout layout = SlotLayout::For(width_px, height_px);
+  auto slot = std::make_unique<PinnedSlot>();
+  slot->bytes = with_mask ? 2 * layout.image_bytes : layout.image_bytes;
+  Slab* slab = nullptr;
+  uint8_t* memory = nullptr;
+  const auto take = [&]() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    slab = FindFree(slot->bytes);
+    if (slab == nullptr) return false;
+    memory = slab->memory.data() + *slab->free.begin();
+    slab->free.erase(slab->free.begin());
+    return true;
+  };
+  if (!take()) {
+    absl::MutexLock growing(&grow_mutex_);
+    // Others take slots of the new slab too.
+    while (!take()) ORBSERVE_RETURN_IF_ERROR(AddSlab(slot->bytes));
+  }
+  slot->memory = memory;
+  slot->image = ViewAt(memory, width_px, height_px, layout.pitch_bytes);
+  if (with_mask) {
+    slot->mask = ViewAt(memory + layout.image_bytes, width_px, height_px, layout.pitch_bytes);
+  }
+  return std::shared_ptr<InputSlot>(slot.release(),
+                                    [pool = shared_from_this(), slab](InputSlot* used) {
+                                      pool->GiveBack(static_cast<PinnedSlot*>(used), slab);
+                                    });
+}
+
+void InputPool::Slab::DivideInto(size_t slot_bytes) {
+  slots = memory.size_bytes() / slot_bytes;
+  free.clear();
+  for (size_t i = 0; i < slots; ++i) free.insert(free.end(), i * slot_bytes);
+}
+
+InputPool::Slab* InputPool::FindFree(size_t slot_bytes) {
+  for (Slab& slab : slabs_[slot_bytes]) {
+    if (!slab.free.empty()) return &slab;
+  }
+  return nullptr;
+}
+
+absl::Status InputPool::AddSlab(size_t slot_bytes) {
+  size_t wanted = kFirstSlabBytes;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const Slab& slab : slabs_[slot_bytes]) {
+      wanted = std::max(wanted, 2 * slab.memory.size_bytes());
+    }
+  }
+  const size_t slots = std::max<size_t>(1, std::min(wanted, kLargestSlabBytes) / slot_bytes);
+  // Slots are leased by threads that have had nothing to do with a device.
+  ORBSERVE_RETURN_IF_ERROR(UseDevice(device_));
+  auto memory = PinnedBuffer::Create(slots * slot_bytes, budget_);
+  if (!memory.ok()) {
+    Slabs idle;  // freed after the lock
+    absl::MutexLock lock(&mutex_);
+    if (ConvertIdleSlab(slot_bytes)) return absl::OkStatus();
+    idle = TakeIdleSlabs();
+  }
+  if (!memory.ok()) memory = PinnedBuffer::Create(slots * slot_bytes, budget_);
+  if (!memory.ok() && slots > 1) memory = PinnedBuffer::Create(slot_bytes, budget_);
+  ORBSERVE_RETURN_IF_ERROR(memory.status());
+  Slab slab;
+  slab.memory = *std::move(memory);
+  slab.DivideInto(slot_bytes);
+  absl::MutexLock lock(&mutex_);
+  slabs_[slot_bytes].push_back(std::move(slab));
+  return absl::OkStatus();
+}
+
+bool InputPool::ConvertIdleSlab(size_t slot_bytes) {
+  for (auto& [bytes, slabs] : slabs_) {
+    for (auto slab = slabs.begin(); slab != slabs.end(); ++slab) {
+      if (!slab->idle() || slab->memory.size_bytes() < slot_bytes) continue;
+      slab->DivideInto(slot_bytes);
+      Slabs& same = slabs_[slot_bytes];
+      same.splice(same.end(), slabs, slab);
+      return true;
+    }
+  }
+  return false;
+}
+
+InputPool::Slabs InputPool::TakeIdleSlabs() {
+  Slabs idle;
+  for (auto& [bytes, slabs] : slabs_) {
+    for (auto next = slabs.begin(); next != slabs.end();) {
+      const auto slab = next++;
+      if (slab->idle()) idle.splice(idle.end(), slabs, slab);
+    }
+  }
+  return idle;
+}
+
+void InputPool::GiveBack(PinnedSlot* slot, Slab* slab) {
+  {
+    absl::MutexLock lock(&mutex_);
+    slab->free.insert(static_cast<size_t>(slot->memory - slab->memory.data()));
+  }
+  delete slot;
+}
+
+}  // namespace orbserve::gpu

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Pinned host memory for the frames on their way to a device.
+
+#ifndef ORBSERVE_GPU_MEMORY_INPUT_POOL_H_
+#define ORBSERVE_GPU_MEMORY_INPUT_POOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "features/backend.h"
+#include "gpu/runtime/memory.h"
+
+namespace orbserve::gpu {
+
+// How an image lies in its slot: padding, rows, padding. A mask follows its image in the same way.
+struct SlotLayout {
+  int pitch_bytes;
+  size_t image_bytes;  // padding included; a multiple of 64
+
+  static SlotLayout For(int width_px, int height_px);
+};
+
+class PinnedSlot final : public InputSlot {
+ public:
+  const uint8_t* memory = nullptr;  // image.data less the padding
+  size_t bytes = 0;                 // one or two SlotLayout::image_bytes
+};
+
+// Slots of one size lie side by side in slabs and the lowest free one is leased first, so that the
+// frames of a batch are mostly neighbours and go up in one copy. Thread-safe. Lives until its last
+// slot is back.
+class InputPool : public std::enable_shared_from_this<InputPool> {
+ public:
+  // `device`: the one that memory is pinned through; every device can read it.
+  InputPool(int device, int64_t budget_bytes)
+      : device_(device), budget_(std::make_shared<MemoryBudget>(budget_bytes)) {}
+
+  // INVALID_ARGUMENT when the size is no image's; RESOURCE_EXHAUSTED when the slots in use leave no
+  // room for another of this size.
+  absl::StatusOr<std::shared_ptr<InputSlot>> Lease(int width_px, int height_px, bool with_mask);
+
+  // Pinned memory of all slots, leased or not.
+  int64_t used_bytes() const { return budget_->used_bytes(); }
+
+ private:
+  struct Slab {
+    PinnedBuffer memory;
+    std::set<size_t> free;  // offsets
+    size_t slots = 0;
+
+    bool idle() const { return free.size() == slots; }
+    // All of its memory as free slots of this size.
+    void DivideInto(size_t slot_bytes);
+  };
+  using Slabs = std::list<Slab>;
+
+  // Null when no slab has a free slot of this size.
+  Slab* FindFree(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes a slab with free slots of this size: of new memory, else of an idle slab of other slots,
+  // else of new memory that such slabs made room for.
+  absl::Status AddSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(grow_mutex_)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool ConvertIdleSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Slabs without a leased slot.
+  Slabs TakeIdleSlabs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBack(PinnedSlot* slot, Slab* slab);
+
+  const int device_;
+  const std::shared_ptr<MemoryBudget> budget_;
+  // CUDA is called under this one alone: freeing waits for the work of the device, and never
+  // returns where it hangs, while slots of answered frames must still come back.
+  absl::Mutex grow_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  absl::Mutex mutex_;
+  std::map<size_t, Slabs> slabs_ ABSL_GUARDED_BY(mutex_);  // by bytes of a slot
+};
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_MEMORY_INPUT_POOL_H_

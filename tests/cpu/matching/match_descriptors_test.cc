@@ -1,0 +1,458 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cpu/matching/match_descriptors.h"
+
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bitset>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace orbserve::cpu {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Row = std::vector<uint8_t>;
+
+Features FeaturesOf(const std::vector<Row>& rows, int descriptor_bytes) {
+  Features features;
+  features.descriptor_bytes = descriptor_bytes;
+  features.Resize(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::copy(rows[i].begin(), rows[i].end(),
+              features.descriptors.begin() + static_cast<ptrdiff_t>(i) * descriptor_bytes);
+  }
+  return features;
+}
+
+// A descriptor of 32 bytes whose first `ones` bits are set.
+Row Ones(int ones) {
+  Row row(32, 0);
+  for (int i = 0; i < ones; ++i)
+    row[static_cast<size_t>(i / 8)] |= static_cast<uint8_t>(1 << (i % 8));
+  return row;
+}
+
+// How a set of test descriptors is made.
+enum class Kind {
+  kRandom,     // no structure
+  kFewBits,    // only 3 bits vary: nearly every distance is a tie
+  kOpposites,  // all zeros and all ones: distances 0 and 256 only
+  kApproach,   // against a query of zeros, every descriptor is nearer than the one before
+};
+constexpr Kind kKinds[] = {Kind::kRandom, Kind::kFewBits, Kind::kOpposites, Kind::kApproach};
+
+Features MakeSet(Kind kind, int count, int descriptor_bytes, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<Row> rows;
+  for (int i = 0; i < count; ++i) {
+    Row row(static_cast<size_t>(descriptor_bytes), 0);
+    switch (kind) {
+      case Kind::kRandom:
+        for (uint8_t& byte : row) byte = static_cast<uint8_t>(random());
+        break;
+      case Kind::kFewBits:
+        row[0] = static_cast<uint8_t>(random() & 0x81u);
+        row.back() = static_cast<uint8_t>(random() & 0x10u);
+        break;
+      case Kind::kOpposites:
+        std::fill(row.begin(), row.end(), random() % 2 == 0 ? uint8_t{0} : uint8_t{0xFF});
+        break;
+      case Kind::kApproach: {
+        const int bits = 8 * descriptor_bytes;
+        const int ones = std::max(0, bits - i % (bits + 1));
+        for (int b = 0; b < ones; ++b) {
+          row[static_cast<size_t>(b / 8)] |= static_cast<uint8_t>(1 << (b % 8));
+        }
+        break;
+      }
+    }
+    rows.push_back(row);
+  }
+  return FeaturesOf(rows, descriptor_bytes);
+}
+
+// The oracle: every distance by bitset, then a stable sort. Shares no code with the kernels.
+namespace oracle {
+
+int Distance(const Features& a, size_t i, const Features& b, size_t j) {
+  const auto bytes = static_cast<size_t>(a.descriptor_bytes);
+  size_t distance = 0;
+  for (size_t n = 0; n < bytes; ++n) {
+    const auto difference =
+        static_cast<unsigned>(a.descriptors[i * bytes + n] ^ b.descriptors[j * bytes + n]);
+    distance += std::bitset<8>(difference).count();
+  }
+  return static_cast<int>(distance);
+}
+
+// (distance, train index) of every train descriptor, nearest first.
+std::vector<std::pair<int, uint32_t>> Ranking(const Features& query, size_t q,
+                                              const Features& train) {
+  std::vector<std::pair<int, uint32_t>> ranking;
+  for (size_t t = 0; t < train.count(); ++t) {
+    ranking.emplace_back(Distance(query, q, train, t), static_cast<uint32_t>(t));
+  }
+  std::stable_sort(ranking.begin(), ranking.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  return ranking;
+}
+
+Matches Match(const Features& query, const Features& train, const MatchOptions& options) {
+  Matches matches;
+  matches.ratio_undefined = options.ratio > 0 && train.count() == 1;
+  if (train.count() == 0 || matches.ratio_undefined) return matches;
+  std::vector<uint32_t> nearest_query(train.count());
+  if (options.cross_check && query.count() > 0) {
+    for (size_t t = 0; t < train.count(); ++t) {
+      nearest_query[t] = Ranking(train, t, query).front().second;
+    }
+  }
+  for (size_t q = 0; q < query.count(); ++q) {
+    const auto ranking = Ranking(query, q, train);
+    if (options.ratio > 0 && !(static_cast<float>(ranking[0].first) <
+                               options.ratio * static_cast<float>(ranking[1].first))) {
+      continue;
+    }
+    for (size_t i = 0; i < ranking.size() && i < static_cast<size_t>(options.k); ++i) {
+      const auto [distance, t] = ranking[i];
+      if (distance > options.max_distance) continue;
+      if (options.cross_check && nearest_query[t] != q) continue;
+      matches.query_index.push_back(static_cast<uint32_t>(q));
+      matches.train_index.push_back(t);
+      matches.distance.push_back(static_cast<uint32_t>(distance));
+    }
+  }
+  return matches;
+}
+
+}  // namespace oracle
+
+std::string FirstDifference(const Matches& actual, const Matches& expected) {
+  if (actual.ratio_undefined != expected.ratio_undefined) return "ratio_undefined differs";
+  for (size_t i = 0; i < std::max(actual.count(), expected.count()); ++i) {
+    const auto text = [i](const Matches& m) {
+      if (i >= m.count()) return std::string("nothing");
+      return "query " + std::to_string(m.query_index[i]) + " train " +
+             std::to_string(m.train_index[i]) + " distance " + std::to_string(m.distance[i]);
+    };
+    if (text(actual) != text(expected)) {
+      return "match " + std::to_string(i) + ": " + text(actual) + ", expected " + text(expected);
+    }
+  }
+  return "";
+}
+
+// Every case runs with the reference and with each SIMD target of this processor.
+class MatchDescriptorsTest : public ::testing::TestWithParam<const MatchKernels*> {
+ protected:
+  const MatchKernels& kernels() const { return *GetParam(); }
+  Matches Match(const Features& query, const Features& train, const MatchOptions& options) const {
+    return MatchDescriptors(kernels(), query, train, options);
+  }
+};
+
+std::vector<const MatchKernels*> AllMatchKernels() {
+  std::vector<const MatchKernels*> all = AllSimdMatchKernels();
+  all.push_back(&ReferenceMatchKernels());
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, MatchDescriptorsTest, ::testing::ValuesIn(AllMatchKernels()),
+                         [](const auto& test) { return std::string(test.param->name); });
+
+TEST(SimdMatchKernelsTest, IsTheFirstOfAllTargets) {
+  const std::vector<const MatchKernels*> all = AllSimdMatchKernels();
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(&SimdMatchKernels(), all.front());
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) EXPECT_NE(all[i]->name, all[j]->name);
+  }
+}
+
+TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
+  constexpr uint32_t kSeed = 20260101;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  const std::array<MatchOptions, 6> all_options = {{{.k = 1},
+                                                    {.k = 2},
+                                                    {.k = 16},
+                                                    {.k = 1, .ratio = 0.9f},
+                                                    {.k = 1, .cross_check = true},
+                                                    {.k = 3, .max_distance = 11}}};
+  for (const int descriptor_bytes : {4, 32}) {
+    for (const Kind kind : kKinds) {
+      for (const int train_count : {0, 1, 2, 15, 16, 17, 63, 64, 65, 130}) {
+        for (const int query_count : {0, 1, 2, 5, 17}) {
+          const Features query = MakeSet(kind, query_count, descriptor_bytes, kSeed + 1);
+          const Features train = MakeSet(kind, train_count, descriptor_bytes, kSeed + 2);
+          for (const MatchOptions& options : all_options) {
+            ASSERT_EQ(
+                FirstDifference(Match(query, train, options), oracle::Match(query, train, options)),
+                "")
+                << "bytes " << descriptor_bytes << " kind " << static_cast<int>(kind) << " query "
+                << query_count << " train " << train_count << " k " << options.k << " ratio "
+                << options.ratio << " cross-check " << options.cross_check;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(MatchDescriptorsTest, EqualsTheReferenceOnLargeSets) {
+  constexpr uint32_t kSeed = 20260102;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  for (const int descriptor_bytes : {4, 32}) {
+    for (const Kind kind : kKinds) {
+      for (const int train_count : {511, 512, 513, 1000, 1537}) {
+        const Features query = MakeSet(kind, 203, descriptor_bytes, kSeed + 1);
+        const Features train = MakeSet(kind, train_count, descriptor_bytes, kSeed + 2);
+        for (const MatchOptions& options :
+             {MatchOptions{.k = 1}, MatchOptions{.k = 2}, MatchOptions{.k = 16},
+              MatchOptions{.k = 1, .ratio = 0.8f, .cross_check = true}}) {
+          ASSERT_EQ(
+              FirstDifference(Match(query, train, options),
+                              MatchDescriptors(ReferenceMatchKernels(), query, train, options)),
+              "")
+              << "bytes " << descriptor_bytes << " kind " << static_cast<int>(kind) << " train "
+              << train_count << " k " << options.k;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(MatchDescriptorsTest, EqualDistancesTakeTheLowestTrainIndex) {
+  // Distance 1 at 3, 70 and 600: in one vector, in another vector, and in another block.
+  std::vector<Row> train(700, Ones(9));
+  train[3] = train[70] = train[600] = Ones(1);
+  const Features query = FeaturesOf({Ones(0)}, 32);
+  const Matches best = Match(query, FeaturesOf(train, 32), {.k = 1});
+  EXPECT_THAT(best.train_index, ElementsAre(3));
+  const Matches four = Match(query, FeaturesOf(train, 32), {.k = 4});
+  EXPECT_THAT(four.train_index, ElementsAre(3, 70, 600, 0));
+  EXPECT_THAT(four.distance, ElementsAre(1, 1, 1, 9));
+}
+
+TEST_P(MatchDescriptorsTest, DistancesAroundTheLargestByteStayExact) {
+  // All 256 bits differ, or all but one or two: more than fits into a byte.
+  const Features query = FeaturesOf({Ones(0)}, 32);
+  const Features train =
+      FeaturesOf({Ones(256), Ones(255), Ones(254), Ones(256), Ones(255), Ones(254)}, 32);
+  const Matches matches = Match(query, train, {.k = 16});
+  EXPECT_THAT(matches.train_index, ElementsAre(2, 5, 1, 4, 0, 3));
+  EXPECT_THAT(matches.distance, ElementsAre(254, 254, 255, 255, 256, 256));
+  const Matches two = Match(query, train, {.k = 2});
+  EXPECT_THAT(two.train_index, ElementsAre(2, 5));
+  const Matches opposite = Match(query, FeaturesOf({Ones(256)}, 32), {.k = 1});
+  EXPECT_THAT(opposite.distance, ElementsAre(256));
+}
+
+TEST_P(MatchDescriptorsTest, FewerTrainDescriptorsThanNeighboursGiveThemAll) {
+  const Features query = FeaturesOf({Ones(4), Ones(0)}, 32);
+  const Features train = FeaturesOf({Ones(8), Ones(1), Ones(5)}, 32);
+  const Matches matches = Match(query, train, {.k = 16});
+  EXPECT_THAT(matches.query_index, ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(matches.train_index, ElementsAre(2, 1, 0, 1, 2, 0));
+  EXPECT_THAT(matches.distance, ElementsAre(1, 3, 4, 1, 5, 8));
+}
+
+TEST_P(MatchDescriptorsTest, MaxDistanceIsInclusive) {
+  const Features query = FeaturesOf({Ones(0)}, 32);
+  const Features train = FeaturesOf({Ones(31), Ones(30), Ones(29)}, 32);
+  EXPECT_THAT(Match(query, train, {.k = 3, .max_distance = 30}).train_index, ElementsAre(2, 1));
+  EXPECT_THAT(Match(query, train, {.k = 3, .max_distance = 28}).train_index, IsEmpty());
+  EXPECT_THAT(Match(query, query, {.k = 1, .max_distance = 0}).train_index, ElementsAre(0));
+}
+
+TEST_P(MatchDescriptorsTest, RatioIsStrictAtEquality) {
+  const Features query = FeaturesOf({Ones(0)}, 32);
+  EXPECT_THAT(
+      Match(query, FeaturesOf({Ones(40), Ones(50)}, 32), {.k = 1, .ratio = 0.8f}).train_index,
+      IsEmpty());
+  EXPECT_THAT(
+      Match(query, FeaturesOf({Ones(50), Ones(39)}, 32), {.k = 1, .ratio = 0.8f}).train_index,
+      ElementsAre(1));
+  // Two equally near: ambiguous at any ratio, even at distance 0.
+  EXPECT_THAT(Match(query, FeaturesOf({Ones(0), Ones(0)}, 32), {.k = 1, .ratio = 1.0f}).train_index,
+              IsEmpty());
+}
+
+TEST_P(MatchDescriptorsTest, RatioComparesWithTheSecondBestBeyondTheDistanceLimit) {
+  const Features query = FeaturesOf({Ones(0)}, 32);
+  const Features train = FeaturesOf({Ones(20), Ones(100)}, 32);
+  EXPECT_THAT(Match(query, train, {.k = 1, .ratio = 0.5f, .max_distance = 20}).train_index,
+              ElementsAre(0));
+}
+
+TEST_P(MatchDescriptorsTest, RatioWithOneTrainDescriptorPassesNothingAndSaysSo) {
+  const Features query = FeaturesOf({Ones(0), Ones(7)}, 32);
+  const Features train = FeaturesOf({Ones(1)}, 32);
+  const Matches with_ratio = Match(query, train, {.k = 1, .ratio = 0.8f});
+  EXPECT_EQ(with_ratio.count(), 0u);
+  EXPECT_TRUE(with_ratio.ratio_undefined);
+  const Matches without = Match(query, train, {.k = 1});
+  EXPECT_EQ(without.count(), 2u);
+  EXPECT_FALSE(without.ratio_undefined);
+}
+
+TEST_P(MatchDescriptorsTest, CrossCheckKeepsMutualNearestOnly) {
+  // Train 0 is nearest to queries 0 and 1, and nearer to query 1.
+  const Features query = FeaturesOf({Ones(10), Ones(12), Ones(100)}, 32);
+  const Features train = FeaturesOf({Ones(13), Ones(98), Ones(200)}, 32);
+  const Matches matches = Match(query, train, {.k = 1, .cross_check = true});
+  EXPECT_THAT(matches.query_index, ElementsAre(1, 2));
+  EXPECT_THAT(matches.train_index, ElementsAre(0, 1));
+  EXPECT_THAT(matches.distance, ElementsAre(1, 2));
+}
+
+TEST_P(MatchDescriptorsTest, CrossCheckBreaksTiesByTheLowestIndexOnBothSides) {
+  const Features query = FeaturesOf({Ones(5), Ones(5), Ones(5)}, 32);
+  const Features train = FeaturesOf({Ones(5), Ones(5)}, 32);
+  const Matches matches = Match(query, train, {.k = 1, .cross_check = true});
+  EXPECT_THAT(matches.query_index, ElementsAre(0));
+  EXPECT_THAT(matches.train_index, ElementsAre(0));
+}
+
+TEST_P(MatchDescriptorsTest, CrossCheckIsSymmetric) {
+  constexpr uint32_t kSeed = 20260103;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  for (const Kind kind : kKinds) {
+    const Features a = MakeSet(kind, 150, 32, kSeed);
+    const Features b = MakeSet(kind, 171, 32, kSeed + 1);
+    const Matches forward = Match(a, b, {.k = 1, .cross_check = true});
+    const Matches backward = Match(b, a, {.k = 1, .cross_check = true});
+    std::vector<std::pair<uint32_t, uint32_t>> pairs;
+    std::vector<std::pair<uint32_t, uint32_t>> swapped;
+    for (size_t i = 0; i < forward.count(); ++i) {
+      pairs.emplace_back(forward.query_index[i], forward.train_index[i]);
+    }
+    for (size_t i = 0; i < backward.count(); ++i) {
+      swapped.emplace_back(backward.train_index[i], backward.query_index[i]);
+    }
+    EXPECT_THAT(pairs, ::testing::UnorderedElementsAreArray(swapped));
+    EXPECT_FALSE(pairs.empty());
+  }
+}
+
+TEST_P(MatchDescriptorsTest, EmptySetsGiveNoMatches) {
+  const Features none = FeaturesOf({}, 32);
+  const Features some = FeaturesOf({Ones(1), Ones(2)}, 32);
+  for (const MatchOptions& options :
+       {MatchOptions{.k = 2}, MatchOptions{.k = 1, .ratio = 0.5f, .cross_check = true}}) {
+    EXPECT_EQ(Match(none, some, options).count(), 0u);
+    EXPECT_EQ(Match(some, none, options).count(), 0u);
+    EXPECT_EQ(Match(none, none, options).count(), 0u);
+  }
+}
+
+TEST_P(MatchDescriptorsTest, AnyRangeOfQueriesGivesTheSameLists) {
+  constexpr uint32_t kSeed = 20260104;
+  constexpr int kQueries = 41;
+  constexpr int kNeighbours = 3;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  for (const int descriptor_bytes : {4, 32}) {
+    const Features query = MakeSet(Kind::kRandom, kQueries, descriptor_bytes, kSeed);
+    const Features train = MakeSet(Kind::kRandom, 700, descriptor_bytes, kSeed + 1);
+    const auto bytes = static_cast<size_t>(MatchScratchBytes(700, descriptor_bytes));
+    std::vector<uint8_t> memory(bytes + 64);
+    uint8_t* const scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+    kernels().prepare_train(train.descriptors.data(), 700, descriptor_bytes, scratch);
+    const auto lists = [&](int step) {
+      std::vector<Neighbour> nearest(kQueries * kNeighbours, 0);
+      for (int begin = 0; begin < kQueries; begin += step) {
+        kernels().nearest(query.descriptors.data(), begin, std::min(begin + step, kQueries),
+                          train.descriptors.data(), 700, descriptor_bytes, kNeighbours, scratch,
+                          nearest.data());
+      }
+      return nearest;
+    };
+    const std::vector<Neighbour> whole = lists(kQueries);
+    for (const int step : {1, 2, 3, 7, 40}) EXPECT_EQ(lists(step), whole) << "step " << step;
+  }
+}
+
+// Runs slices of its own choice and raises a flag after some of them.
+class CountedSlices final : public MatchSlices {
+ public:
+  CountedSlices(int size, int cancel_after) : size_(size), cancel_after_(cancel_after) {}
+  void ForEach(int count, int, absl::FunctionRef<void(int, int)> slice) override {
+    for (int begin = 0; begin < count; begin += size_) {
+      if (runs++ == cancel_after_) cancelled = true;
+      slice(begin, std::min(begin + size_, count));
+    }
+  }
+  std::atomic<bool> cancelled{false};
+  int runs = 0;
+
+ private:
+  const int size_;
+  const int cancel_after_;
+};
+
+TEST_P(MatchDescriptorsTest, AnswerDoesNotDependOnTheSlices) {
+  constexpr uint32_t kSeed = 20260106;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  const Features query = MakeSet(Kind::kRandom, 331, 32, kSeed);
+  const Features train = MakeSet(Kind::kRandom, 300, 32, kSeed + 1);
+  const MatchOptions options = {.k = 1, .cross_check = true};
+  const Matches whole = Match(query, train, options);
+  for (const int size : {1, 5, 8, 64, 1000}) {
+    CountedSlices slices(size, /*cancel_after=*/-1);
+    const auto sliced =
+        MatchDescriptors(kernels(), query, train, options, &slices.cancelled, slices);
+    ASSERT_TRUE(sliced.has_value());
+    EXPECT_EQ(FirstDifference(*sliced, whole), "") << "slices of " << size;
+  }
+}
+
+TEST_P(MatchDescriptorsTest, ACancelledMatchHasNoAnswerWhereverItWas) {
+  constexpr uint32_t kSeed = 20260107;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  const Features query = MakeSet(Kind::kRandom, 100, 32, kSeed);
+  const MatchOptions options = {.k = 1, .cross_check = true};
+  // A hundred slices forward and as many back: every descriptor is its own nearest.
+  for (const int cancel_after : {0, 50, 99, 100, 199}) {
+    CountedSlices slices(1, cancel_after);
+    EXPECT_FALSE(
+        MatchDescriptors(kernels(), query, query, options, &slices.cancelled, slices).has_value())
+        << cancel_after;
+  }
+  CountedSlices before(1, -1);
+  before.cancelled = true;
+  EXPECT_FALSE(
+      MatchDescriptors(kernels(), query, query, options, &before.cancelled, before).has_value());
+  EXPECT_EQ(before.runs, 0);
+  CountedSlices after(1, 200);
+  EXPECT_TRUE(
+      MatchDescriptors(kernels(), query, query, options, &after.cancelled, after).has_value());
+}
+
+TEST_P(MatchDescriptorsTest, AnswerDoesNotDependOnTheNumberOfThreads) {
+  constexpr uint32_t kSeed = 20260105;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  const Features query = MakeSet(Kind::kRandom, 400, 32, kSeed);
+  const Features train = MakeSet(Kind::kRandom, 300, 32, kSeed + 1);
+  const MatchOptions options = {.k = 1, .ratio = 0.95f, .cross_check = true};
+  const Matches one = tbb::task_arena(1).execute([&] { return Match(query, train, options); });
+  for (const int threads : {2, 7}) {
+    const Matches many =
+        tbb::task_arena(threads).execute([&] { return Match(query, train, options); });
+    EXPECT_EQ(FirstDifference(many, one), "") << threads << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace orbserve::cpu
