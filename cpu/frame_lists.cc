@@ -93,7 +93,7 @@ void FrameLists::DeclareIntegral(int l, const LevelGeometry& level, int threads,
   division.rows = level.height_px;
   if (threads > 1) {
     division.rows = std::clamp(kIntegralStripPixels / level.width_px,
-                             std::min(kMinStripRows, level.height_px), level.height_px);
+                               std::min(kMinStripRows, level.height_px), level.height_px);
   }
   division.count = DivUp(level.height_px, division.rows);
   division.sums = RoundUp(level.width_px, 64);
