@@ -11,11 +11,14 @@ set(ORBSERVE_STEPS
   fast
   survivors
   rank
-  rbrief256)
+  rbrief256
+  integral
+  bfrost256)
 
-# Steps of the CPU backend alone. On the GPU, survivors also computes Harris responses, and rbrief256 also orients and
-# smooths.
+# Steps of the CPU backend alone. On the GPU, survivors also computes Harris responses, rbrief256 and bfrost256 also
+# orient (gpu/steps/orientation.cuh), and rbrief256 also smooths.
 set(ORBSERVE_CPU_ONLY_STEPS
+  arc_middle
   gaussian
   harris
   intensity_centroid)
@@ -31,4 +34,6 @@ set(ORBSERVE_CPU_SIMD_STEPS
   harris
   intensity_centroid
   gaussian
-  rbrief256)
+  rbrief256
+  integral
+  bfrost256)

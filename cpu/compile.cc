@@ -6,9 +6,12 @@
 #include <cassert>
 #include <utility>
 
+#include "cpu/steps/arc_middle.h"
+#include "cpu/steps/bfrost256.h"
 #include "cpu/steps/fast.h"
 #include "cpu/steps/gaussian.h"
 #include "cpu/steps/harris.h"
+#include "cpu/steps/integral.h"
 #include "cpu/steps/intensity_centroid.h"
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/rank.h"
@@ -57,19 +60,29 @@ StepMaker OrientationOf(const PipelineOptions& options) {
   switch (options.describe.orientation) {
     case Orientation::kIntensityCentroid:
       return MakeIntensityCentroid;
+    case Orientation::kArcMiddle:
+      return MakeArcMiddle;
     default:
       return nullptr;
   }
 }
 
 StepMaker FilterOf(const PipelineOptions& options) {
-  return options.describe.descriptor != Descriptor::kNone ? MakeGaussian : nullptr;
+  return options.describe.descriptor == Descriptor::kRBrief256 ? MakeGaussian : nullptr;
+}
+
+// The steps that make integral images.
+std::pair<StepMaker, StepMaker> IntegralOf(const PipelineOptions& options) {
+  if (options.describe.descriptor != Descriptor::kBFrost256) return {nullptr, nullptr};
+  return {MakeIntegralColumns, MakeIntegral};
 }
 
 StepMaker DescriptorOf(const PipelineOptions& options) {
   switch (options.describe.descriptor) {
     case Descriptor::kRBrief256:
       return MakeRBrief256;
+    case Descriptor::kBFrost256:
+      return MakeBFrost256;
     default:
       return nullptr;
   }
@@ -119,12 +132,16 @@ StepList CompileSteps(const StepSetup& setup) {
   const int select = add(SelectionOf(options));
   const int orient = add(OrientationOf(options));
   const int smooth = add(FilterOf(options));
+  const auto [make_columns, make_integral] = IntegralOf(options);
+  const int columns = add(make_columns);
+  const int integral = add(make_integral);
   const int describe = add(DescriptorOf(options));
 
   list.pyramid = pyramid;
-  list.detection =
-      Phases(list, {{detect}, {survive}, {score}, {select}, {smooth, orient}, {describe}});
-  list.description = Phases(list, {{smooth}, {describe}});
+  list.detection = Phases(
+      list,
+      {{detect, columns}, {survive, integral}, {score}, {select}, {smooth, orient}, {describe}});
+  list.description = Phases(list, {{smooth, columns}, {integral}, {describe}});
   return list;
 }
 

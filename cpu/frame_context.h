@@ -13,6 +13,7 @@
 
 #include "absl/types/span.h"
 #include "cpu/frame_lists.h"
+#include "cpu/integral_view.h"
 #include "cpu/memory/thread_scratch.h"
 #include "cpu/memory/workspace.h"
 #include "features/backend.h"
@@ -82,6 +83,9 @@ class FrameContext {
 
   ImageView Image(int l) const {
     return l == 0 ? ImageView(job.input->image) : ImageView(At(lists.images, l));
+  }
+  IntegralView Integral(int l) const {
+    return {At(lists.integral, l) + kIntegralLead, lists.integral_pitch[static_cast<size_t>(l)]};
   }
   // A mask decides where keypoints are found; given keypoints are described under it, too.
   bool masked() const { return job.given_keypoints == nullptr && !job.input->mask.empty(); }

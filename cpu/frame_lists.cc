@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cpu/integral_view.h"
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"
 
@@ -14,6 +15,8 @@ namespace {
 // Detection takes some 20 to 40 microseconds for as many pixels, far above the cost of a task.
 constexpr int kStripPixels = 48 * 1024;
 constexpr int kMinStripRows = 16;
+// An integral image takes some 10 to 20 microseconds for as many.
+constexpr int kIntegralStripPixels = 128 * 1024;
 
 Strips DivideIntoStrips(const Region& region, int threads) {
   Strips strips;
@@ -46,8 +49,16 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
       layout->AddImage(l, level.width_px, level.height_px, &lists.images);
       layout->AddMask(l, level.width_px, level.height_px, &lists.masks);
     }
-    if (pipeline.descriptor_bytes > 0) {
-      layout->AddImage(l, level.width_px, level.height_px, &lists.smoothed);
+    switch (pipeline.spec.pipeline.describe.descriptor) {
+      case Descriptor::kNone:
+        break;
+      case Descriptor::kRBrief256:
+      case Descriptor::kRBrief32:
+        layout->AddImage(l, level.width_px, level.height_px, &lists.smoothed);
+        break;
+      case Descriptor::kBFrost256:
+        lists.DeclareIntegral(l, level, threads, layout);
+        break;
     }
     const auto i = static_cast<size_t>(l);
     const Strips strips = DivideIntoStrips(level.region, threads);
@@ -64,6 +75,30 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
     layout->Add(l, points * static_cast<size_t>(pipeline.descriptor_bytes), &lists.descriptors);
   }
   return lists;
+}
+
+void FrameLists::DeclareIntegral(int l, const LevelGeometry& level, int threads,
+                                 WorkspaceLayout* layout) {
+  constexpr int kLine = 16;  // entries
+  const auto i = static_cast<size_t>(l);
+  ptrdiff_t pitch = RoundUp<ptrdiff_t>(IntegralRowEntries(level.width_px), kLine);
+  // Rows a multiple of 1 KiB apart would share few sets of the first cache, and squares have their
+  // corners on many rows.
+  if (pitch % (16 * kLine) == 0) pitch += kLine;
+  integral_pitch[i] = pitch;
+  layout->Add(l, static_cast<size_t>(pitch) * (static_cast<size_t>(level.height_px) + 1),
+              &integral);
+
+  IntegralStrips& division = integral_strips[i];
+  division.rows = level.height_px;
+  if (threads > 1) {
+    division.rows = std::clamp(kIntegralStripPixels / level.width_px,
+                               std::min(kMinStripRows, level.height_px), level.height_px);
+  }
+  division.count = DivUp(level.height_px, division.rows);
+  division.sums = RoundUp(level.width_px, 64);
+  layout->Add(l, static_cast<size_t>(division.sums) * static_cast<size_t>(division.count - 1),
+              &column_sums);
 }
 
 }  // namespace orbserve::cpu

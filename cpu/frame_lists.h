@@ -31,12 +31,25 @@ struct Strips {
   Region Of(const Region& region, int strip) const;
 };
 
+// Division of a level into strips of rows, of which integral images are made.
+struct IntegralStrips {
+  int count = 0;       // 0 where the pipeline has no integral images
+  int rows = 0;        // of each strip but the last, which may have fewer
+  ptrdiff_t sums = 0;  // entries between the column sums of two strips
+};
+
 struct FrameLists {
   // Level 0 of both is the input itself.
   LevelImages images;
   LevelImages masks;
   // Smoothed levels, where they are described: defined around described keypoints only.
   LevelImages smoothed;
+
+  // Integral images of the levels, where BFROST describes: entry (0, 0) is at kIntegralLead.
+  LevelBuffer<uint32_t> integral;
+  std::array<ptrdiff_t, kMaxLevels> integral_pitch{};
+  std::array<IntegralStrips, kMaxLevels> integral_strips;
+  LevelBuffer<uint32_t> column_sums;  // [strip but the last][IntegralStrips::sums]
 
   std::array<Strips, kMaxLevels> strips;
   LevelBuffer<int32_t> strip_corners;  // [strip], number of corners
@@ -49,6 +62,9 @@ struct FrameLists {
 
   // Declares all lists that frames of `pipeline` need when `threads` compute them.
   static FrameLists Declare(const CompiledPipeline& pipeline, int threads, WorkspaceLayout* layout);
+
+ private:
+  void DeclareIntegral(int l, const LevelGeometry& level, int threads, WorkspaceLayout* layout);
 };
 
 }  // namespace orbserve::cpu

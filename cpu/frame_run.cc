@@ -25,9 +25,14 @@ namespace {
 void Gather(const FrameContext& frame, int levels, Features* features) {
   const auto capacity = static_cast<size_t>(frame.pipeline.spec.pipeline.select.capacity);
   const auto bytes = static_cast<size_t>(frame.pipeline.descriptor_bytes);
+  size_t survivors = 0;
   size_t ranked = 0;
-  for (int l = 0; l < levels; ++l) ranked += static_cast<size_t>(frame.level(l).ranked);
-  features->truncated = ranked > capacity;
+  for (int l = 0; l < levels; ++l) {
+    survivors += static_cast<size_t>(frame.level(l).survivors);
+    ranked += static_cast<size_t>(frame.level(l).ranked);
+  }
+  features->truncated =
+      frame.cuts.Truncates(static_cast<int64_t>(survivors), static_cast<int64_t>(ranked));
   features->Resize(std::min(ranked, capacity));
   size_t row = 0;
   for (int l = 0; l < levels && row < features->count(); ++l) {
@@ -111,8 +116,7 @@ absl::Status FrameRun::Detect(Features* features) {
 
 absl::Status FrameRun::Describe(const GivenKeypoints& given, Features* features) {
   const CompiledPipeline& pipeline = plan_.pipeline();
-  ORBSERVE_RETURN_IF_ERROR(
-      PlaceGivenKeypoints(given, pipeline.spec, pipeline.level_count(), features));
+  ORBSERVE_RETURN_IF_ERROR(PlaceGivenKeypoints(given, pipeline, features));
   if (plan_.steps().description.empty() || features->count() == 0) return absl::OkStatus();
   const int levels = PlaceGivenPoints(frame_, *features);
   RunPhases(plan_.steps().description, levels);

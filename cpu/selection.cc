@@ -68,31 +68,54 @@ int KeepBestKeys(uint64_t* keys, int number, int wanted) {
   return kept;
 }
 
-// Radix selection: each pass fixes eight more bits of the order.
-uint32_t LastKeptOrder(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wanted) {
+// Radix selection finds the upper half of the last key: each pass fixes eight more bits of it.
+void DivideBest(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wanted,
+                absl::Span<int> kept) {
+  int64_t total = 0;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    kept[r] = static_cast<int>(runs[r].size());
+    total += kept[r];
+  }
+  if (total <= wanted) return;
+  if (wanted <= 0) {
+    std::fill(kept.begin(), kept.end(), 0);
+    return;
+  }
   constexpr int kDigitBits = 8;
   constexpr uint32_t kDigitMask = (1u << kDigitBits) - 1;
-  uint32_t prefix = 0;
+  uint32_t last = 0;
   for (int shift = 32 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     int64_t count[1 << kDigitBits] = {};
     const uint32_t decided = shift + kDigitBits == 32 ? 0 : ~0u << (shift + kDigitBits);
     for (const absl::Span<const uint64_t> run : runs) {
       for (const uint64_t key : run) {
         const uint32_t order = OrderOf(key);
-        if ((order & decided) == prefix) ++count[(order >> shift) & kDigitMask];
+        if ((order & decided) == last) ++count[(order >> shift) & kDigitMask];
       }
     }
     uint32_t digit = 0;
     while (count[digit] < wanted) wanted -= count[digit++];
-    prefix |= digit << shift;
+    last |= digit << shift;
   }
-  return prefix;
+  // `wanted` is now the number of keys with the upper half `last` that are kept.
+  for (size_t r = 0; r < runs.size(); ++r) {
+    int64_t less = 0;
+    int64_t equal = 0;
+    for (const uint64_t key : runs[r]) {
+      less += OrderOf(key) < last ? 1 : 0;
+      equal += OrderOf(key) == last ? 1 : 0;
+    }
+    equal = std::min(equal, wanted);
+    wanted -= equal;
+    kept[r] = static_cast<int>(less + equal);
+  }
 }
 
-int KeepUpTo(uint64_t* keys, int number, uint32_t last) {
-  return static_cast<int>(
-      std::partition(keys, keys + number, [last](uint64_t key) { return OrderOf(key) <= last; }) -
-      keys);
+int KeepFirstKeys(uint64_t* keys, int number, int wanted) {
+  if (wanted <= 0) return 0;
+  if (number <= wanted) return number;
+  std::nth_element(keys, keys + wanted - 1, keys + number);
+  return wanted;
 }
 
 }  // namespace orbserve::cpu

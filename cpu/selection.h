@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The cuts: which of the corners found go on. Each keeps the best of what it is given and every
-// further one that equals the last, so that the set kept does not depend on the order of arrival.
+// The cuts: which of the corners found go on. A cut keeps the best of what it is given and either
+// every further one that equals the last, or, under a total order, exactly the wanted number. The
+// set kept does not depend on the order of arrival.
 
 #ifndef ORBSERVE_CPU_SELECTION_H_
 #define ORBSERVE_CPU_SELECTION_H_
@@ -38,12 +39,14 @@ int KeepUnmasked(const ImageView& mask, Corner* corners, int number);
 // whose response equals the last one's to the front; returns their number.
 int KeepBestKeys(uint64_t* keys, int number, int wanted);
 
-// Of several runs of keys: the upper half of the key that is number `wanted` (from 1) in order. All
-// keys with an upper half up to it are kept. `wanted` >= 1 and at most the number of keys.
-uint32_t LastKeptOrder(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wanted);
+// How many keys of each run belong to the first `wanted` of all runs, where the upper halves of the
+// keys are compared first, then the runs, then the lower halves. Exactly `wanted` keys, or all
+// where there are fewer. `kept` has an entry for each run.
+void DivideBest(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wanted,
+                absl::Span<int> kept);
 
-// Moves keys whose upper half is at most `last` to the front; returns their number.
-int KeepUpTo(uint64_t* keys, int number, uint32_t last);
+// Moves the first `wanted` of `keys` in order to the front; returns their number.
+int KeepFirstKeys(uint64_t* keys, int number, int wanted);
 
 }  // namespace orbserve::cpu
 

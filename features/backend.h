@@ -89,6 +89,7 @@ class FrameState {
   virtual ~FrameState() = default;
   virtual size_t feature_count() const = 0;
   virtual int descriptor_bytes() const = 0;
+  virtual Descriptor descriptor_kind() const = 0;
   virtual size_t size_bytes() const = 0;
 };
 

@@ -13,8 +13,24 @@
 
 namespace orbserve {
 
-absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const PlanSpec& spec, int levels,
+namespace {
+
+// True where no sample of the keypoint's descriptor lies outside its level.
+bool FitsLevel(const CompiledPipeline& pipeline, const GivenKeypoints& given, size_t i) {
+  if (pipeline.spec.pipeline.describe.descriptor != Descriptor::kBFrost256) return true;
+  const LevelGeometry& level = pipeline.level(given.octave[i]);
+  const int x = level.FromLevelZero(given.x[i]);
+  const int y = level.FromLevelZero(given.y[i]);
+  const int reach = pipeline.reach.describe_px;
+  return x >= reach && x < level.width_px - reach && y >= reach && y < level.height_px - reach;
+}
+
+}  // namespace
+
+absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const CompiledPipeline& pipeline,
                                  Features* features) {
+  const PlanSpec& spec = pipeline.spec;
+  const int levels = pipeline.level_count();
   const size_t count = given.count();
   for (const size_t length : {given.y.size(), given.size.size(), given.angle_deg.size(),
                               given.response.size(), given.octave.size()}) {
@@ -45,7 +61,7 @@ absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const PlanSpec& sp
     const float y = std::rint(given.y[i]);
     const bool inside = x >= border && x < static_cast<float>(spec.width_px) - border &&
                         y >= border && y < static_cast<float>(spec.height_px) - border;
-    if (!inside) continue;
+    if (!inside || !FitsLevel(pipeline, given, i)) continue;
     if (features->source_index.size() == capacity) {
       features->truncated = true;
       break;

@@ -6,18 +6,20 @@
 
 #include "absl/status/status.h"
 #include "features/backend.h"
+#include "features/pipeline/compiled.h"
 #include "features/types.h"
 
 namespace orbserve {
 
 // Takes the keypoints over that can be described: as OpenCV, those whose rounded place keeps the
-// border's distance to the edge of level 0, whatever their level. `features` gets them in the
+// border's distance to the edge of level 0, whatever their level. BFROST never reads outside a
+// level: it also needs its reach on the keypoint's own level. `features` gets the keypoints in the
 // caller's order, with `source_index`; descriptors are sized, not written. More than the plan's
 // capacity are cut off, and `truncated` says so.
 //
-// BAD_REQUEST where columns differ in length; BAD_OPTIONS where an octave is not in [0, `levels`),
-// the levels that the frame has, or where an angle that is needed is not in [-720, 720] degrees.
-absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const PlanSpec& spec, int levels,
+// BAD_REQUEST where columns differ in length; BAD_OPTIONS where an octave is not a level that the
+// frame has, or where an angle that is needed is not in [-720, 720] degrees.
+absl::Status PlaceGivenKeypoints(const GivenKeypoints& given, const CompiledPipeline& pipeline,
                                  Features* features);
 
 }  // namespace orbserve

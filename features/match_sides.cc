@@ -9,12 +9,17 @@
 namespace orbserve {
 
 absl::Status CheckMatchSides(const FrameState& query, const FrameState& train) {
-  const int query_bytes = query.descriptor_bytes();
-  const int train_bytes = train.descriptor_bytes();
-  if (query_bytes != 0 && query_bytes == train_bytes) return absl::OkStatus();
+  const Descriptor query_kind = query.descriptor_kind();
+  const Descriptor train_kind = train.descriptor_kind();
+  if (query_kind != Descriptor::kNone && query_kind == train_kind &&
+      query.descriptor_bytes() == train.descriptor_bytes()) {
+    return absl::OkStatus();
+  }
   return MakeError(ErrorReason::kBadOptions,
                    absl::StrCat("both sides of a match must have descriptors of one kind; got ",
-                                query_bytes, " bytes and ", train_bytes, " bytes each"));
+                                DescriptorName(query_kind), " of ", query.descriptor_bytes(),
+                                " bytes (query) and ", DescriptorName(train_kind), " of ",
+                                train.descriptor_bytes(), " bytes (train)"));
 }
 
 }  // namespace orbserve

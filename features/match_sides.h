@@ -10,7 +10,7 @@
 namespace orbserve {
 
 // Checks that the two sides of a match can be compared. INVALID_ARGUMENT (BAD_OPTIONS) unless both
-// have descriptors, of one size.
+// have descriptors of the same kind.
 absl::Status CheckMatchSides(const FrameState& query, const FrameState& train);
 
 }  // namespace orbserve

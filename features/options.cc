@@ -36,6 +36,24 @@ absl::Status Unsupported(absl::string_view what) {
 
 constexpr PipelineOptions OrbPipeline() { return {}; }
 
+PipelineOptions BFrostPipeline() {
+  PipelineOptions pipeline;
+  pipeline.pyramid.levels = 1;
+  pipeline.pyramid.scale_factor = 2.0f;
+  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.select.selection = Selection::kBest;
+  pipeline.select.border_px = 44;
+  pipeline.describe.orientation = Orientation::kArcMiddle;
+  pipeline.describe.descriptor = Descriptor::kBFrost256;
+  return pipeline;
+}
+
+constexpr MatchOptions CrossChecked() {
+  MatchOptions match;
+  match.cross_check = true;
+  return match;
+}
+
 const std::array<Preset, 8>& PresetTable() {
   static const std::array<Preset, 8> table = {{
       {"orb", "cv::ORB of OpenCV 4.6.0, bit for bit", OrbPipeline(), {}, {}, true},
@@ -47,7 +65,12 @@ const std::array<Preset, 8>& PresetTable() {
        {},
        {},
        false},
-      {"bfrost", "BFROST (Cronje 2011)", {}, {}, {}, false},
+      {"bfrost",
+       "FAST corners with 256 tests of square means, turned to the arc (Cronje 2011)",
+       BFrostPipeline(),
+       {},
+       CrossChecked(),
+       true},
       {"orb-32", "128 keypoints with 32-bit descriptors against a reference", {}, {}, {}, false},
       {"harris-corners",
        "Harris corners with minimum distance (Teixeira et al. 2008)",
@@ -74,7 +97,7 @@ absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& r
 }
 
 IntRange BorderRange(const PipelineOptions& options) {
-  return {Reach::Of(options).SmallestBorder(), 255};
+  return {Reach::Of(options).smallest_border_px, 255};
 }
 
 absl::Status PipelineOptions::Validate() const {
@@ -105,6 +128,13 @@ absl::Status PipelineOptions::Validate() const {
         "orientation, or descriptor NONE");
   }
 
+  if (describe.orientation == Orientation::kArcMiddle && detect.detector != Detector::kFast) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        "describe.orientation is ARC_MIDDLE and detect.detector is not FAST, whose arc "
+        "it needs; allowed: detector FAST, or another orientation");
+  }
+
   if (detect.detector != Detector::kFast) return Unsupported("detect.detector other than FAST");
   if (detect.score == Score::kSadCircle || detect.score == Score::kSadArc) {
     return Unsupported("detect.score SAD_CIRCLE or SAD_ARC");
@@ -115,12 +145,8 @@ absl::Status PipelineOptions::Validate() const {
   if (select.selection != Selection::kLevelQuota && select.selection != Selection::kBest) {
     return Unsupported("select.selection other than LEVEL_QUOTA and BEST");
   }
-  if (describe.orientation == Orientation::kArcMiddle) {
-    return Unsupported("describe.orientation ARC_MIDDLE");
-  }
-  if (describe.descriptor == Descriptor::kRBrief32 ||
-      describe.descriptor == Descriptor::kBFrost256) {
-    return Unsupported("describe.descriptor other than NONE and RBRIEF_256");
+  if (describe.descriptor == Descriptor::kRBrief32) {
+    return Unsupported("describe.descriptor RBRIEF_32");
   }
   return absl::OkStatus();
 }
@@ -163,6 +189,31 @@ absl::StatusOr<const Preset*> FindPreset(absl::string_view name) {
       [](std::string* out, const Preset& preset) { absl::StrAppend(out, preset.name); });
   return MakeError(ErrorReason::kBadOptions, absl::StrCat("preset must be one of ", known,
                                                           "; got \"", name.substr(0, 64), "\""));
+}
+
+Descriptor DescriptorOfBytes(int bytes) {
+  switch (bytes) {
+    case 32:
+      return Descriptor::kRBrief256;
+    case 4:
+      return Descriptor::kRBrief32;
+    default:
+      return Descriptor::kNone;
+  }
+}
+
+absl::string_view DescriptorName(Descriptor descriptor) {
+  switch (descriptor) {
+    case Descriptor::kNone:
+      return "NONE";
+    case Descriptor::kRBrief256:
+      return "RBRIEF_256";
+    case Descriptor::kRBrief32:
+      return "RBRIEF_32";
+    case Descriptor::kBFrost256:
+      return "BFROST_256";
+  }
+  return "NONE";
 }
 
 int DescriptorBytes(Descriptor descriptor) {

@@ -82,7 +82,8 @@ struct SelectOptions {
   Selection selection = Selection::kLevelQuota;
   int capacity = kMaxFeatures;  // most features an answer can hold, 1..kMaxFeatures
   // Distance that keypoints keep to the border of their level: x in [border, width - border). At
-  // least what the stages read: FAST 3, Harris 5, intensity centroid 16, rBRIEF 22; at most 255.
+  // least what the stages read: FAST 3, Harris 5, intensity centroid 16, rBRIEF-256 22, BFROST 44;
+  // at most 255.
   int border_px = 31;
 
   bool operator==(const SelectOptions&) const = default;
@@ -115,8 +116,9 @@ IntRange BorderRange(const PipelineOptions& options);
 
 // May differ between the frames of one batch.
 struct FrameParameters {
-  int max_features =
-      500;  // wanted number, 1..kMaxFeatures; equal responses at the cut are all kept
+  // Wanted number, 1..kMaxFeatures. LEVEL_QUOTA keeps all equal responses at its cuts; every other
+  // selection keeps exactly as many as are wanted, where there are as many.
+  int max_features = 500;
   int fast_threshold_grey = 20;  // 1..254, strict
   float quality_level = 0.01f;   // detectors but FAST: share of the best response, in (0, 1)
 
@@ -155,6 +157,13 @@ absl::StatusOr<const Preset*> FindPreset(absl::string_view name);
 
 // Bytes per descriptor: 32, 4 or 0.
 int DescriptorBytes(Descriptor descriptor);
+
+// Kind of the descriptors of a set that does not name it: RBRIEF_256 for 32 bytes, RBRIEF_32 for 4,
+// NONE for any other number.
+Descriptor DescriptorOfBytes(int bytes);
+
+// "RBRIEF_256", ...: name of the wire's enumerator without its prefix.
+absl::string_view DescriptorName(Descriptor descriptor);
 
 }  // namespace orbserve
 

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "features/options.h"
+
 namespace orbserve {
 
 // Features of one frame as columns of equal length, one row per keypoint. Order of a detection:
@@ -25,11 +27,21 @@ struct Features {
       source_index;  // given keypoints only: row in the caller's columns; else empty
   std::vector<uint8_t> descriptors;  // count * descriptor_bytes; test i is bit i % 8 of byte i / 8
   int descriptor_bytes = 0;          // 32, 4 or 0
-  bool truncated = false;            // more qualified than the plan's capacity
+  // Kind of the descriptors; NONE where there are none, or where whoever gave the set did not name
+  // it. descriptor_kind() says what that means.
+  Descriptor descriptor_type = Descriptor::kNone;
+  bool truncated = false;  // more qualified than the plan's capacity
   int image_width_px = 0;
   int image_height_px = 0;
 
   size_t count() const { return x.size(); }
+
+  // Kind of the descriptors. An unnamed kind is the one that the number of bytes stood for before
+  // kinds had names.
+  Descriptor descriptor_kind() const {
+    return descriptor_type != Descriptor::kNone ? descriptor_type
+                                                : DescriptorOfBytes(descriptor_bytes);
+  }
 
   // Sets the length of every column but `source_index`; keeps capacity, so that a reused object
   // does not allocate.

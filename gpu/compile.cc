@@ -8,10 +8,13 @@
 #include "gpu/compile.h"
 
 #include <memory>
+#include <utility>
 
+#include "gpu/steps/bfrost256.h"
 #include "gpu/steps/clear_counters.h"
 #include "gpu/steps/corner_lists.h"
 #include "gpu/steps/fast.h"
+#include "gpu/steps/integral.h"
 #include "gpu/steps/level_images.h"
 #include "gpu/steps/pyramid.h"
 #include "gpu/steps/rank.h"
@@ -19,6 +22,7 @@
 #include "gpu/steps/survivors.h"
 
 namespace orbserve::gpu {
+
 CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   CompiledSteps compiled;
   ArenaLayout& layout = compiled.layout;
@@ -38,8 +42,10 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   if (last_level >= 0) {
     side_end = list.Add(Branch::kSide, std::make_unique<FastStep>(pipeline, images, corners, 0, 0));
   }
-  if (pipeline.level_count() > 1) {
-    list.Add(Branch::kMain, std::make_unique<PyramidStep>(pipeline, images));
+  const bool has_pyramid = pipeline.level_count() > 1;
+  StepList::Id pyramid = 0;
+  if (has_pyramid) {
+    pyramid = list.Add(Branch::kMain, std::make_unique<PyramidStep>(pipeline, images));
   }
   if (last_level >= 1) {
     list.Add(Branch::kMain, std::make_unique<FastStep>(pipeline, images, corners, 1, last_level),
@@ -48,6 +54,19 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   if (last_level >= 0) {
     list.Add(Branch::kMain, std::make_unique<SurvivorsStep>(pipeline, images, corners), {side_end});
     list.Add(Branch::kMain, std::make_unique<RankStep>(pipeline));
+  }
+
+  // The last step describes and writes records, also those of keypoints without a descriptor.
+  if (pipeline.spec.pipeline.describe.descriptor == Descriptor::kBFrost256) {
+    // The integral images are made beside the selection.
+    const IntegralBuffers integrals(pipeline, &layout);
+    auto integral = std::make_unique<IntegralStep>(images, integrals);
+    const StepList::Id integrated = has_pyramid
+                                        ? list.Add(Branch::kSide, std::move(integral), {pyramid})
+                                        : list.Add(Branch::kSide, std::move(integral));
+    list.Add(Branch::kMain, std::make_unique<BFrost256Step>(pipeline, images, integrals),
+             {integrated});
+  } else if (last_level >= 0) {
     list.Add(Branch::kMain, std::make_unique<RBrief256Step>(pipeline, images));
   } else {
     list.Add(Branch::kMain, std::make_unique<RBrief256Step>(pipeline, images), {side_end});

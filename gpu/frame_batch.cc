@@ -16,8 +16,7 @@ namespace {
 absl::Status PlaceGiven(const CompiledPipeline& pipeline, const GivenKeypoints& given,
                         FrameWork* work) {
   Features& features = work->result->features;
-  ORBSERVE_RETURN_IF_ERROR(
-      PlaceGivenKeypoints(given, pipeline.spec, pipeline.level_count(), &features));
+  ORBSERVE_RETURN_IF_ERROR(PlaceGivenKeypoints(given, pipeline, &features));
   work->given.clear();
   for (size_t row = 0; row < features.count(); ++row) {
     const PlacedKeypoint keypoint = PlacedKeypointAt(pipeline, features, row);
@@ -50,6 +49,12 @@ absl::Status PrepareFrame(const CompiledPipeline& pipeline, const FrameJob& job,
   std::copy(cuts.by_response.begin(), cuts.by_response.end(), params->second_cut);
   work->room = FrameRoom::ForDetection(pipeline, job.parameters, cuts);
   return absl::OkStatus();
+}
+
+bool IsTruncated(const CompiledPipeline& pipeline, const FrameJob& job, const FrameReport& report) {
+  int64_t survivors = 0;
+  for (const int32_t of_level : report.survivors) survivors += of_level;
+  return pipeline.CutsFor(job.parameters).Truncates(survivors, report.total);
 }
 
 void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,

@@ -52,6 +52,9 @@ struct FrameBatch {
 absl::Status PrepareFrame(const CompiledPipeline& pipeline, const FrameJob& job, FrameWork* work,
                           FrameParams* params);
 
+// True when more features of a detection qualified than the answer may hold.
+bool IsTruncated(const CompiledPipeline& pipeline, const FrameJob& job, const FrameReport& report);
+
 // Appends `count` records and their descriptors to the answer's columns, from row `first`.
 void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,
                  const uint8_t* descriptors, int first, int count, Features* features);

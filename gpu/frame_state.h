@@ -26,6 +26,7 @@ class GpuFrameState final : public FrameState {
 
   size_t feature_count() const override { return features_->count(); }
   int descriptor_bytes() const override { return features_->descriptor_bytes; }
+  Descriptor descriptor_kind() const override { return features_->descriptor_kind(); }
   size_t size_bytes() const override {
     constexpr size_t kRowBytes = 5 * sizeof(float) + sizeof(int32_t);
     return features_->count() * (kRowBytes + 2 * static_cast<size_t>(features_->descriptor_bytes));

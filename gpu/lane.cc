@@ -364,7 +364,7 @@ absl::Status Lane::FinishFrame(FrameBatch* batch, size_t job_index) {
     const FrameReport& report = *params.report;
     state_is_complete = report.written <= params.state_capacity;
     if (batch->jobs[job_index].given_keypoints == nullptr) {
-      features.truncated = report.total > pipeline.spec.pipeline.select.capacity;
+      features.truncated = IsTruncated(pipeline, batch->jobs[job_index], report);
       features.Resize(static_cast<size_t>(report.written));
       CopyRecords(pipeline, params.records, params.descriptors, 0, report.written, &features);
     } else {

@@ -73,7 +73,7 @@ absl::Status Lane::FinishLarge(FrameBatch* batch, size_t job_index) {
   int wanted = given ? static_cast<int>(work.given.size()) : 0;
   const auto size_answer = [&] {
     wanted = std::min(report.total, capacity);
-    features.truncated = report.total > capacity;
+    features.truncated = IsTruncated(pipeline, batch->jobs[job_index], report);
     features.Resize(static_cast<size_t>(wanted));
   };
   int done = unranked ? 0 : report.written;

@@ -52,25 +52,21 @@ class RankAllLevels final : public Step {
   StageSet stages() const override { return Stage::kSelect; }
   StepScope scope() const override { return StepScope::kFrame; }
 
-  void Declare(WorkspaceLayout* layout) override { layout->Add(1, &last_order_); }
+  void Declare(WorkspaceLayout* layout) override { layout->Add(kMaxLevels, &kept_); }
 
   int Begin(FrameContext& frame, int /*level*/) const override {
     const int levels = frame.pipeline.pyramid.detecting_levels;
     std::array<absl::Span<const uint64_t>, kMaxLevels> keys;
-    int64_t total = 0;
     for (int l = 0; l < levels; ++l) {
       const int survivors = frame.level(l).survivors;
-      total += survivors;
       // A level without survivors may have no list.
       if (survivors == 0) continue;
       keys[static_cast<size_t>(l)] =
           absl::MakeConstSpan(frame.At(frame.lists.keys, l), static_cast<size_t>(survivors));
     }
-    const int64_t wanted = frame.cuts.by_response[0];
-    *frame.At(last_order_) =
-        total > wanted
-            ? LastKeptOrder(absl::MakeConstSpan(keys.data(), static_cast<size_t>(levels)), wanted)
-            : ~0u;
+    const auto count = static_cast<size_t>(levels);
+    DivideBest(absl::MakeConstSpan(keys.data(), count), frame.cuts.by_response[0],
+               absl::MakeSpan(frame.At(kept_), count));
     return levels;
   }
 
@@ -79,12 +75,11 @@ class RankAllLevels final : public Step {
     const int survivors = frame.level(task).survivors;
     if (survivors == 0) return;
     RankLevel(frame, task,
-              KeepUpTo(frame.At(frame.lists.keys, task), survivors, *frame.At(last_order_)));
+              KeepFirstKeys(frame.At(frame.lists.keys, task), survivors, frame.At(kept_)[task]));
   }
 
  private:
-  // Upper half of the last key that is kept.
-  FrameBuffer<uint32_t> last_order_;
+  FrameBuffer<int> kept_;  // [level], keypoints among the best of the frame
 };
 
 }  // namespace

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Rank: the second cut, by response, and the order of what it keeps. The cut is made on each level
-// by itself, or, where the pipeline selects the best of the frame, over all levels together.
+// by itself and keeps ties, or, where the pipeline selects the best of the frame, over all levels
+// together and keeps none.
 
 #ifndef ORBSERVE_CPU_STEPS_RANK_H_
 #define ORBSERVE_CPU_STEPS_RANK_H_

@@ -31,6 +31,7 @@ absl::Status BeginFrame(const CompiledPipeline& pipeline, const FrameJob& job, F
                                   " in a batch of ", spec.width_px, " x ", spec.height_px));
   }
   features->descriptor_bytes = pipeline.descriptor_bytes;
+  features->descriptor_type = spec.pipeline.describe.descriptor;
   features->image_width_px = spec.width_px;
   features->image_height_px = spec.height_px;
   features->truncated = false;

@@ -3,6 +3,8 @@
 
 #include "features/pipeline/cuts.h"
 
+#include <algorithm>
+
 #include "features/algo/quota.h"
 
 namespace orbserve {
@@ -14,9 +16,14 @@ bool CutsAllLevels(const PipelineOptions& options) {
 Cuts Cuts::For(const PipelineOptions& options, const FrameParameters& parameters) {
   Cuts cuts;
   cuts.all_levels = CutsAllLevels(options);
+  cuts.wanted = parameters.max_features;
+  cuts.capacity = options.select.capacity;
   if (cuts.all_levels) {
-    cuts.by_score.fill(kNoCut);
-    cuts.by_response.fill(parameters.max_features);
+    // Where the detection score is the response, no level can contribute more than `wanted`.
+    // Truncates() needs those beyond the capacity, so the capacity does not lower the first cut.
+    const bool score_ranks = options.detect.score == Score::kLargestThreshold;
+    cuts.by_score.fill(score_ranks ? cuts.wanted : kNoCut);
+    cuts.by_response.fill(std::min(cuts.wanted, cuts.capacity));
     return cuts;
   }
   algo::LevelQuotas(parameters.max_features, options.pyramid.scale_factor, options.pyramid.levels,

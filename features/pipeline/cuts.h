@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_FEATURES_PIPELINE_CUTS_H_
 #define ORBSERVE_FEATURES_PIPELINE_CUTS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -18,11 +19,21 @@ struct Cuts {
   static constexpr int32_t kNoCut = std::numeric_limits<int32_t>::max();
 
   // Corners of each level that are kept by detection score, before their responses are computed.
+  // Further corners whose score equals the last one's are kept, too.
   std::array<int32_t, kMaxLevels> by_score{};
-  // Keypoints of each level that are kept by response. With `all_levels` the first entry counts
-  // for all levels together.
+  // Keypoints of each level that are kept by response. Ties with the last one are kept, too. With
+  // `all_levels` the first entry counts for all levels together, and exactly as many are kept: the
+  // first ones by response (down), level (up), y (up), x (up).
   std::array<int32_t, kMaxLevels> by_response{};
   bool all_levels = false;
+  int32_t wanted = 0;    // max_features
+  int32_t capacity = 0;  // of the answer
+
+  // True when more keypoints qualified than the answer may hold. `survivors` passed the first cut
+  // and `ranked` the second one, on all levels together.
+  bool Truncates(int64_t survivors, int64_t ranked) const {
+    return (all_levels ? std::min<int64_t>(wanted, survivors) : ranked) > capacity;
+  }
 
   // Cuts of a pipeline with valid options for a frame with valid parameters.
   static Cuts For(const PipelineOptions& options, const FrameParameters& parameters);

@@ -8,9 +8,6 @@
 namespace orbserve {
 namespace {
 
-// Diameter of the patch that cv::ORB reports at level 0.
-constexpr float kPatchSizePx = 31.0f;
-
 std::vector<algo::ResizeTap> TapsOf(int source_side, int destination_side) {
   std::vector<algo::ResizeTap> taps;
   taps.reserve(static_cast<size_t>(destination_side));
@@ -22,6 +19,22 @@ std::vector<algo::ResizeTap> TapsOf(int source_side, int destination_side) {
 
 }  // namespace
 
+float BasePatchSizePx(const PipelineOptions& options) {
+  constexpr float kCentroidPx = 31.0f;  // as cv::ORB reports it, with and without its descriptor
+  constexpr float kFastPx = 7.0f;       // as cv::FAST reports it
+  switch (options.describe.descriptor) {
+    case Descriptor::kBFrost256:
+      return 89.0f;
+    case Descriptor::kRBrief256:
+      return kCentroidPx;
+    case Descriptor::kRBrief32:
+      return 10.0f;
+    case Descriptor::kNone:
+      break;
+  }
+  return options.describe.orientation == Orientation::kIntensityCentroid ? kCentroidPx : kFastPx;
+}
+
 PyramidGeometry PyramidGeometry::For(const PlanSpec& spec) {
   const PipelineOptions& pipeline = spec.pipeline;
   const int border = pipeline.select.border_px;
@@ -30,7 +43,7 @@ PyramidGeometry PyramidGeometry::For(const PlanSpec& spec) {
     LevelGeometry level;
     level.scale = algo::LevelScale(pipeline.pyramid.scale_factor, l);
     level.inverse_scale = 1.0f / level.scale;
-    level.patch_size_px = kPatchSizePx * level.scale;
+    level.patch_size_px = BasePatchSizePx(pipeline) * level.scale;
     level.width_px = algo::LevelSide(spec.width_px, level.scale);
     level.height_px = algo::LevelSide(spec.height_px, level.scale);
     if (level.width_px == 0 || level.height_px == 0) break;

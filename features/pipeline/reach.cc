@@ -9,18 +9,41 @@ namespace orbserve {
 
 Reach Reach::Of(const PipelineOptions& options) {
   Reach reach;
+  const auto need = [&reach](int border_px) {
+    reach.smallest_border_px = std::max(reach.smallest_border_px, border_px);
+  };
   reach.detect_px = algo::kFastRadiusPx;
-  if (options.detect.score == Score::kHarris) reach.score_px = algo::kHarrisRadiusPx;
-  if (options.describe.orientation == Orientation::kIntensityCentroid) {
-    reach.orient_px = algo::kCentroidRadiusPx;
+  need(reach.detect_px);
+  if (options.detect.score == Score::kHarris) {
+    reach.score_px = algo::kHarrisRadiusPx;
+    need(reach.score_px + 1);
   }
-  if (options.describe.descriptor != Descriptor::kNone) reach.describe_px = kRBriefReachPx;
+  switch (options.describe.orientation) {
+    case Orientation::kNone:
+      break;
+    case Orientation::kIntensityCentroid:
+      reach.orient_px = algo::kCentroidRadiusPx;
+      need(reach.orient_px + 1);
+      break;
+    case Orientation::kArcMiddle:
+      reach.orient_px = algo::kFastRadiusPx;
+      need(reach.orient_px);
+      break;
+  }
+  switch (options.describe.descriptor) {
+    case Descriptor::kNone:
+      break;
+    case Descriptor::kRBrief256:
+    case Descriptor::kRBrief32:
+      reach.describe_px = kRBriefReachPx;
+      need(kRBriefBorderPx);
+      break;
+    case Descriptor::kBFrost256:
+      reach.describe_px = algo::kBFrostRadiusPx;
+      need(reach.describe_px);
+      break;
+  }
   return reach;
-}
-
-int Reach::SmallestBorder() const {
-  const int of_keypoints = std::max({score_px, orient_px, describe_px});
-  return std::max(detect_px, of_keypoints > 0 ? of_keypoints + 1 : 0);
 }
 
 }  // namespace orbserve

@@ -7,6 +7,7 @@
 #ifndef ORBSERVE_FEATURES_PIPELINE_REACH_H_
 #define ORBSERVE_FEATURES_PIPELINE_REACH_H_
 
+#include "features/algo/bfrost.h"
 #include "features/algo/corner.h"
 #include "features/algo/fast.h"
 #include "features/algo/gaussian.h"
@@ -30,12 +31,11 @@ struct Reach {
   int score_px = 0;     // response of a corner
   int orient_px = 0;    // angle of a keypoint
   int describe_px = 0;  // descriptor of a keypoint, smoothing included
+  // Smallest border at which no stage reads outside its level. The stages of `orb` that run on
+  // keypoints have one pixel to spare: wide loads round up.
+  int smallest_border_px = 0;
 
   static Reach Of(const PipelineOptions& options);
-
-  // Smallest border at which no stage reads outside its level. Stages that run on keypoints have
-  // one pixel to spare: wide loads round up.
-  int SmallestBorder() const;
 };
 
 }  // namespace orbserve

@@ -24,7 +24,7 @@ enum class Stage : uint8_t {
   kSuppress,  // corners to those that dominate their neighbourhood
   kSelect,    // corners to keypoints: cuts by score, the responses between two cuts, ranking
   kOrient,    // angle of each keypoint
-  kDescribe,  // smoothing and descriptor of each keypoint
+  kDescribe,  // smoothing or integral image, and descriptor of each keypoint
   kMatch,     // descriptors to matches
   kTrack,     // features of one frame to their places in the next
 };

@@ -23,11 +23,12 @@ constexpr int64_t kRankedTies = 256;
 
 int Aligned(int64_t entries) { return static_cast<int>(RoundUp(entries, int64_t{kListAlignment})); }
 
-// Rows of a frame that wants `max_features`: its class, and some for ties at the cut.
+// Rows of a frame that wants `max_features`: its class, and some for ties at a cut that keeps them.
 int RowsFor(const CompiledPipeline& pipeline, int max_features) {
   const int features = FeatureClassOf(max_features);
   const bool whole_numbers = pipeline.spec.pipeline.detect.score != Score::kHarris;
-  const int ties = whole_numbers ? features : features / 4;
+  const bool keeps_ties = !CutsAllLevels(pipeline.spec.pipeline);
+  const int ties = !keeps_ties ? 0 : whole_numbers ? features : features / 4;
   return std::min({features + ties, kLargestFeatureClass, pipeline.spec.pipeline.select.capacity});
 }
 
@@ -42,8 +43,9 @@ FrameRoom FrameRoom::ForDetection(const CompiledPipeline& pipeline,
     const int64_t by_score = cuts.by_score[i];
     const int64_t by_response = cuts.by_response[cuts.all_levels ? 0 : i];
     const int survivors = Aligned(std::min(most, kSurvivorsPerWanted * by_score + kSurvivorTies));
-    const int ranked =
-        Aligned(std::min<int64_t>(survivors, kRankedPerWanted * by_response + kRankedTies));
+    const int64_t most_ranked =
+        cuts.all_levels ? by_response : kRankedPerWanted * by_response + kRankedTies;
+    const int ranked = Aligned(std::min<int64_t>(survivors, most_ranked));
     room.survivors[i] = {static_cast<int32_t>(room.survivor_entries), survivors};
     room.ranked[i] = {static_cast<int32_t>(room.ranked_entries), ranked};
     room.survivor_entries += static_cast<size_t>(survivors);

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // In: survivors of each (frame, level) as rank keys (features/algo/order.h) in any order. Out: the
-// best `second_cut` of them and those whose response equals the last one's, in rank order.
+// best `second_cut` of them and those whose response equals the last one's, in rank order; or, with
+// one cut for all levels, exactly the first `second_cut` by response, level, y and x.
 //
 // Keys differ from each other, so the place of a key is the number of smaller ones, and a key is
-// kept exactly if fewer than `second_cut` responses are greater: counting gives cut, ties and order
+// kept exactly if fewer than `second_cut` responses are greater (with one cut for all levels: if
+// fewer than `second_cut` keypoints precede it). Counting gives cut, ties and order
 // at once, in one launch, for any order of arrival. The count is quadratic, but the lists are
 // short: 2,000 features of 8 levels have 2.4 million comparisons, half a microsecond of an H200,
 // where a sort of so few keys in shared memory takes ten. A block has 16 keys, four per warp; the
@@ -91,7 +93,7 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
     for (int k = 0; k < kKeysPerWarp; ++k) mine[k] = begin + k < count ? own[begin + k] : 0;
     uint32_t better[kKeysPerWarp] = {};     // responses greater than mine, times kBetterOne, plus
                                             // keys smaller than mine
-    uint32_t elsewhere[kKeysPerWarp] = {};  // greater responses of other levels
+    uint32_t elsewhere[kKeysPerWarp] = {};  // keypoints of other levels that precede mine
     const int first_level = params.all_levels ? 0 : l;
     const int last_level = params.all_levels ? params.levels - 1 : l;
     for (int m = first_level; m <= last_level; ++m) {
@@ -113,11 +115,13 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
             }
           }
         } else {
+          // Of equal responses, those of lower levels come first.
+          const uint64_t equal_precedes = m < l ? 1 : 0;
           for (int i = lane; i < chunk_count; i += kWarpLanes) {
             const uint64_t order = chunk[i] >> kOrderShift;
 #pragma unroll
             for (int k = 0; k < kKeysPerWarp; ++k) {
-              elsewhere[k] += order < (mine[k] >> kOrderShift) ? 1u : 0u;
+              elsewhere[k] += order < (mine[k] >> kOrderShift) + equal_precedes ? 1u : 0u;
             }
           }
         }
@@ -130,8 +134,9 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
 #pragma unroll
     for (int k = 0; k < kKeysPerWarp; ++k) {
       const uint32_t counts = WarpSum(better[k]);
-      const uint32_t more = params.all_levels ? WarpSum(elsewhere[k]) : 0;
-      if (begin + k < count && counts / kBetterOne + more < cut) {
+      const uint32_t before =
+          params.all_levels ? counts % kBetterOne + WarpSum(elsewhere[k]) : counts / kBetterOne;
+      if (begin + k < count && before < cut) {
         const auto place = static_cast<int>(counts % kBetterOne);
         if (lane == 0 && place < room) ranked[place] = mine[k];
         ++kept;
@@ -196,7 +201,18 @@ __global__ void CutSortedKernel(const __grid_constant__ SortedLists params) {
           low = middle + 1;
         }
       }
-      kept = CountUpTo(sorted, count, low);
+      // Of the keys with this order, the first levels give theirs until `wanted` are kept.
+      const int less = low > 0 ? CountUpTo(sorted, count, low - 1) : 0;
+      const int equal = CountUpTo(sorted, count, low) - less;
+      const int64_t all_less = low > 0 ? up_to(low - 1) : 0;
+      int end = equal;
+#pragma unroll
+      for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+        const int other = __shfl_up_sync(kFullWarp, end, distance);
+        if (l >= distance) end += other;
+      }
+      const int64_t left = wanted - all_less - (end - equal);
+      kept = less + static_cast<int>(Clamp<int64_t>(left, 0, equal));
     }
   } else if (l < params.levels) {
     const int wanted = params.second_cut[l];

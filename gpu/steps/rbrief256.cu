@@ -20,15 +20,15 @@
 #include "gpu/steps/rbrief256.h"
 
 #include "features/algo/gaussian.h"
-#include "features/algo/order.h"
 #include "features/algo/orientation.h"
 #include "features/algo/pyramid.h"
 #include "features/algo/rbrief.h"
 #include "features/host_device.h"
 #include "features/pipeline/reach.h"
 #include "gpu/runtime/check.h"
+#include "gpu/steps/feature_records.cuh"
 #include "gpu/steps/global_pointer.cuh"
-#include "gpu/steps/level_share.cuh"
+#include "gpu/steps/orientation.cuh"
 
 namespace orbserve::gpu {
 namespace {
@@ -56,15 +56,6 @@ struct WarpMemory {
   uint32_t patch[kPatchSide * kPatchWords + kRowRunWords];  // the last run reads further
   float filtered[kFilteredRows * kFilteredPitch];
   uint8_t smooth[kColumnRuns * kColumnRun * kSmoothPitch];
-};
-
-// A keypoint while it is described.
-struct Point {
-  int x;
-  int y;
-  int level;
-  float angle_deg;
-  float response;
 };
 
 // Copies the rows y - kRows to y + kRows of the patch at (x, y). They lie inside the image. The
@@ -242,41 +233,6 @@ __device__ uint32_t DescriptorByte(const uint8_t* __restrict__ smooth, float ang
   return bits;
 }
 
-// Features of a frame: lane l knows level l.
-struct FrameList {
-  int kept;   // of the lane's level
-  int begin;  // first feature of the lane's level in the frame
-  int list;   // where the level's ranked list begins in FrameParams::ranked
-  int total;
-  unsigned unranked;  // levels with a list that found no room
-};
-
-__device__ FrameList FindFeatures(int levels, const FrameParams& frame,
-                                  const FrameCounters& counters) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  FrameList list = {0, 0, 0, 0, 0};
-  bool overflowed = false;
-  if (frame.mode == FrameMode::kDetect && lane < levels) {
-    list.kept = counters.kept[lane];
-    const ListRoom ranked = frame.ranked_room[lane];
-    list.list = ranked.begin;
-    overflowed =
-        counters.survivors[lane] > frame.survivor_room[lane].count || list.kept > ranked.count;
-  }
-  list.unranked = __ballot_sync(kFullWarp, overflowed);
-  int end = list.kept;
-#pragma unroll
-  for (int distance = 1; distance < kMaxLevels; distance *= 2) {
-    const int other = __shfl_up_sync(kFullWarp, end, distance);
-    if (lane >= distance) end += other;
-  }
-  list.begin = end - list.kept;
-  list.total = frame.mode == FrameMode::kDescribeGiven
-                   ? frame.given_count
-                   : __shfl_sync(kFullWarp, end, kMaxLevels - 1);
-  return list;
-}
-
 __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
     const __grid_constant__ DescribeParams params) {
   __shared__ WarpMemory memory[kWarpsPerBlock];
@@ -288,38 +244,14 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const FrameList list = FindFeatures(params.levels, frame, counters);
   const uint64_t* const __restrict__ ranked = Global(frame.ranked);
-  const int count =
-      list.unranked != 0 ? 0 : Clamp(list.total - frame.first_record, 0, frame.record_capacity);
-
-  if (blockIdx.x == 0 && warp == 0) {
-    if (lane < kMaxLevels) {
-      frame.report->kept[lane] = list.kept;
-      frame.report->survivors[lane] = lane < params.levels ? counters.survivors[lane] : 0;
-    }
-    if (lane == 0) {
-      frame.report->total = list.total;
-      frame.report->written = count;
-      frame.report->unranked = static_cast<int32_t>(list.unranked);
-    }
-  }
+  const int count = list.CountFor(frame);
+  if (blockIdx.x == 0 && warp == 0) WriteReport(params.levels, frame, counters, list, count);
 
   WarpMemory& mine = memory[warp];
   const bool given = frame.mode == FrameMode::kDescribeGiven;
   const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
   for (int i = static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp; i < count; i += step) {
-    const int feature = frame.first_record + i;
-    Point point;
-    if (given) {
-      const GivenEntry entry = frame.given[feature];
-      point = {entry.x, entry.y, entry.level, entry.angle_deg, 0.0f};
-    } else {
-      // The level is the last that begins at or before this one and has features.
-      const unsigned begun = __ballot_sync(kFullWarp, list.kept > 0 && list.begin <= feature);
-      const int l = 31 - __clz(static_cast<int>(begun));
-      const int rank = feature - __shfl_sync(kFullWarp, list.begin, l);
-      const uint64_t key = ranked[__shfl_sync(kFullWarp, list.list, l) + rank];
-      point = {algo::RankKeyX(key), algo::RankKeyY(key), l, -1.0f, algo::RankKeyResponse(key)};
-    }
+    Point point = PointOf(frame, given, list, ranked, frame.first_record + i);
     const LevelImage& level = params.images.level[point.level];
     const uint8_t* image = params.images.Image(frame, frame_index, point.level);
 
@@ -327,17 +259,17 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
       LoadPatchMirrored(image, level, point.x, point.y, mine.patch);
     } else if (params.describe) {
       LoadPatch<kPatchRadius>(image, level.pitch_bytes, point.x, point.y, mine.patch);
-    } else if (params.orient) {
+    } else if (params.orientation == Orientation::kIntensityCentroid) {
       LoadPatch<algo::kCentroidRadiusPx>(image, level.pitch_bytes, point.x, point.y, mine.patch);
     }
     __syncwarp();  // the patch is complete
-    if (params.orient && !given) point.angle_deg = Angle(mine.patch);
-    if (lane == 0) {
-      // One 16-byte store across the bus.
-      const FeatureRecord record = {static_cast<uint16_t>(point.x), static_cast<uint16_t>(point.y),
-                                    point.angle_deg, point.response, point.level};
-      *reinterpret_cast<uint4*>(frame.records + i) = *reinterpret_cast<const uint4*>(&record);
+    if (!given && params.orientation == Orientation::kIntensityCentroid) {
+      point.angle_deg = Angle(mine.patch);
+    } else if (!given && params.orientation == Orientation::kArcMiddle) {
+      point.angle_deg =
+          ArcMiddleAngle(image, level.pitch_bytes, point.x, point.y, params.arc_length);
     }
+    if (lane == 0) WriteRecord(frame, i, point);
     if (params.describe) {
       FilterRows(mine.patch, mine.filtered);
       __syncwarp();  // filtered rows are complete
@@ -348,12 +280,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
         __syncwarp();  // and so is its part outside the image
       }
       const uint32_t byte = DescriptorByte(mine.smooth, point.angle_deg, params.pattern);
-      frame.descriptors[static_cast<int64_t>(i) * algo::kRBriefBytes + lane] =
-          static_cast<uint8_t>(byte);
-      if (i < frame.state_capacity) {
-        frame.state_descriptors[static_cast<int64_t>(i) * algo::kRBriefBytes + lane] =
-            static_cast<uint8_t>(byte);
-      }
+      WriteDescriptorByte<algo::kRBriefBytes>(frame, i, lane, byte);
       __syncwarp();  // all lanes have sampled before the next patch comes
     }
   }
@@ -373,8 +300,9 @@ absl::Status LaunchDescribe(const DescribeParams& params, cudaStream_t stream) {
 }
 
 StageSet RBrief256Step::stages() const {
-  if (orient_ && describe_) return {Stage::kOrient, Stage::kDescribe};
-  if (orient_) return Stage::kOrient;
+  const bool orients = orientation_ != Orientation::kNone;
+  if (orients && describe_) return {Stage::kOrient, Stage::kDescribe};
+  if (orients) return Stage::kOrient;
   return describe_ ? Stage::kDescribe : Stage::kSelect;
 }
 
@@ -384,7 +312,8 @@ DescribeParams RBrief256Step::ParamsFor(const StepContext& context) const {
           context.tables->pattern,
           levels_,
           context.tables->multiprocessors,
-          orient_,
+          orientation_,
+          arc_length_,
           describe_};
 }
 

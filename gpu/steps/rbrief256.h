@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Step `rbrief256`: angle (intensity centroid), smoothing and rBRIEF-256 of every keypoint, in one
-// kernel. It writes the records, descriptors and reports of the batch.
+// Step `rbrief256`: angle, smoothing and rBRIEF-256 of every keypoint, in one kernel. It writes the
+// records, descriptors and reports of the batch.
 
 #ifndef ORBSERVE_GPU_STEPS_RBRIEF256_H_
 #define ORBSERVE_GPU_STEPS_RBRIEF256_H_
@@ -23,7 +23,8 @@ struct DescribeParams {
   const algo::RBriefPair* pattern;  // device copy of algo::kRBriefPattern, 32-byte aligned
   int32_t levels;                   // that can hold a keypoint of a detection
   int32_t multiprocessors;
-  bool orient;  // detected features get an angle; else -1
+  Orientation orientation;  // of detected features
+  int32_t arc_length;       // of FAST, 9..12; kArcMiddle only
   bool describe;
 };
 
@@ -37,7 +38,8 @@ class RBrief256Step final : public Step {
   RBrief256Step(const CompiledPipeline& pipeline, const LevelImageBuffers& images)
       : images_(images),
         levels_(pipeline.pyramid.detecting_levels),
-        orient_(pipeline.spec.pipeline.describe.orientation == Orientation::kIntensityCentroid),
+        orientation_(pipeline.spec.pipeline.describe.orientation),
+        arc_length_(pipeline.spec.pipeline.detect.fast_arc_length),
         describe_(pipeline.descriptor_bytes > 0) {}
 
   absl::string_view name() const override { return "rbrief256"; }
@@ -49,7 +51,8 @@ class RBrief256Step final : public Step {
  private:
   const LevelImageBuffers images_;
   const int levels_;
-  const bool orient_;
+  const Orientation orientation_;
+  const int arc_length_;
   const bool describe_;
 };
 

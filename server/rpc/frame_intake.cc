@@ -92,7 +92,7 @@ absl::Status FrameIntake::Check(Task& task, PlanSpec& spec) {
   ORBSERVE_RETURN_IF_ERROR(FrameMatchFromProto(frame.parameters(), pipeline.match).status());
   if (frame.has_keypoints()) {
     ORBSERVE_ASSIGN_OR_RETURN(task.given_keypoints,
-                              GivenKeypointsFromProto(frame.keypoints(), pipeline.options.pyramid));
+                              GivenKeypointsFromProto(frame.keypoints(), pipeline.options));
   }
   ORBSERVE_ASSIGN_OR_RETURN(task.image, ImageFromProto(frame, task.source.pixels));
   ORBSERVE_ASSIGN_OR_RETURN(task.header, ReadImageHeader(task.image, limits_));

@@ -20,6 +20,7 @@ void ReferenceToProto(const Reference& reference, v1::ReferenceInfo* proto) {
   proto->set_version(reference.version());
   proto->set_feature_count(static_cast<uint32_t>(reference.features().count()));
   proto->set_descriptor_bytes(static_cast<uint32_t>(reference.features().descriptor_bytes));
+  proto->set_descriptor_type(DescriptorTypeToProto(reference.features().descriptor_kind()));
   proto->set_size_bytes(reference.size_bytes());
 }
 

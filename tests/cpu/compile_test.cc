@@ -54,6 +54,16 @@ TEST_F(CompileStepsTest, Orb) {
               ElementsAre("gaussian [describe]", "rbrief256 [describe]"));
 }
 
+TEST_F(CompileStepsTest, BFrost) {
+  const StepList list = Compile((*FindPreset("bfrost"))->pipeline);
+  EXPECT_THAT(PhasesOf(list, list.detection),
+              ElementsAre("fast [detect+suppress] | integral [describe]",
+                          "survivors [select] | integral [describe]", "frame: rank [select]",
+                          "arc_middle [orient]", "bfrost256 [describe]"));
+  EXPECT_THAT(PhasesOf(list, list.description),
+              ElementsAre("integral [describe]", "integral [describe]", "bfrost256 [describe]"));
+}
+
 TEST_F(CompileStepsTest, WhatAPipelineDoesNotAskForIsNotThere) {
   PipelineOptions options;
   options.detect.score = Score::kLargestThreshold;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "features/algo/order.h"
@@ -91,16 +92,45 @@ TEST(KeepBestKeysTest, EqualsSortingForAllSizesAndTies) {
     std::vector<uint64_t> one = keys;
     const int kept = KeepBestKeys(one.data(), count, wanted);
     EXPECT_EQ(std::multiset<uint64_t>(one.begin(), one.begin() + kept), expected);
+  }
+}
 
-    // The same cut over three runs.
-    if (wanted == 0 || wanted > count) continue;
-    const size_t third = keys.size() / 3;
-    const absl::Span<const uint64_t> all(keys);
-    const absl::Span<const uint64_t> runs[3] = {all.subspan(0, third), all.subspan(third, third),
-                                                all.subspan(2 * third)};
-    const uint32_t last = LastKeptOrder(runs, wanted);
-    const int over_runs = KeepUpTo(keys.data(), count, last);
-    EXPECT_EQ(std::multiset<uint64_t>(keys.begin(), keys.begin() + over_runs), expected);
+TEST(DivideBestTest, GivesExactlyTheFirstOfAllRunsByResponseThenRunThenPlace) {
+  std::mt19937 random(20266);
+  for (int round = 0; round < 400; ++round) {
+    const uint32_t distinct = 1 + random() % 40;
+    std::vector<uint64_t> keys[3];
+    std::vector<std::pair<uint64_t, size_t>> all;
+    for (size_t run = 0; run < 3; ++run) {
+      const uint32_t count = random() % 40;
+      for (uint32_t i = 0; i < count; ++i) {
+        const float response = (static_cast<float>(random() % distinct) - 10.0f) * 0.25f;
+        keys[run].push_back(
+            algo::RankKey(response, static_cast<int>(i), static_cast<int>(random() % 50)));
+      }
+      std::vector<uint64_t> sorted = keys[run];
+      std::sort(sorted.begin(), sorted.end());
+      for (const uint64_t key : sorted) all.emplace_back(key, run);
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return algo::RankKeyResponse(a.first) > algo::RankKeyResponse(b.first);
+    });
+    const auto wanted = static_cast<size_t>(random() % 130);
+    if (all.size() > wanted) all.resize(wanted);
+
+    const absl::Span<const uint64_t> runs[3] = {keys[0], keys[1], keys[2]};
+    int kept[3] = {-1, -1, -1};
+    DivideBest(runs, static_cast<int64_t>(wanted), absl::MakeSpan(kept));
+    for (size_t run = 0; run < 3; ++run) {
+      std::multiset<uint64_t> expected;
+      for (const auto& [key, of_run] : all) {
+        if (of_run == run) expected.insert(key);
+      }
+      const int count =
+          KeepFirstKeys(keys[run].data(), static_cast<int>(keys[run].size()), kept[run]);
+      ASSERT_EQ(count, kept[run]);
+      ASSERT_EQ(std::multiset<uint64_t>(keys[run].begin(), keys[run].begin() + count), expected);
+    }
   }
 }
 

@@ -16,14 +16,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "cpu/corner.h"
+#include "cpu/integral_view.h"
 #include "cpu/kernel_target.h"
 #include "cpu/level_point.h"
+#include "cpu/steps/bfrost256.h"
 #include "cpu/steps/fast.h"
 #include "cpu/steps/gaussian.h"
 #include "cpu/steps/harris.h"
+#include "cpu/steps/integral.h"
 #include "cpu/steps/intensity_centroid.h"
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/rbrief256.h"
+#include "features/algo/bfrost.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
@@ -374,6 +378,103 @@ TEST_P(SimdKernelsTest, DescriptorsEqualTheReference) {
   }
 }
 
+// An integral image with its row 0, from `kernel` in two parts, with the entries that its rows have
+// beyond the width.
+class IntegralImage {
+ public:
+  IntegralImage(IntegralKernel kernel, const ImageView& image, int split)
+      : pitch_(RoundUp<ptrdiff_t>(IntegralRowEntries(image.width_px), 16)),
+        memory_(pitch_ * (image.height_px + 1)) {
+    std::fill_n(memory_.data(), pitch_ * (image.height_px + 1), 0xA5A5A5A5u);
+    std::fill_n(view().Row(0), IntegralRowEntries(image.width_px) - kIntegralLead, 0u);
+    kernel(image, 0, split, view().Row(0), view().Row(1), pitch_);
+    kernel(image, split, image.height_px, view().Row(split), view().Row(split + 1), pitch_);
+  }
+  IntegralView view() { return {memory_.data() + kIntegralLead, pitch_}; }
+
+ private:
+  ptrdiff_t pitch_;
+  Scratch<uint32_t> memory_;
+};
+
+TEST_P(SimdKernelsTest, IntegralImagesEqualTheReference) {
+  for (const Size size : kSizes) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 7, image.view());
+      const int split = size.height / 3;
+      IntegralImage expected(ReferenceIntegral, image.view(), split);
+      IntegralImage actual(IntegralKernelFor(simd()), image.view(), split);
+      for (int y = 0; y <= size.height; ++y) {
+        ASSERT_EQ(std::memcmp(expected.view().Row(y), actual.view().Row(y),
+                              (static_cast<size_t>(size.width) + 1) * sizeof(uint32_t)),
+                  0)
+            << size.width << "x" << size.height << ", content " << static_cast<int>(content)
+            << ", row " << y;
+      }
+    }
+  }
+}
+
+TEST_P(SimdKernelsTest, ColumnSumsEqualTheReference) {
+  for (const Size size : {Size{1, 1}, {63, 300}, {64, 257}, {65, 256}, {300, 600}}) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 8, image.view());
+      for (const int begin : {0, size.height / 2}) {
+        const auto columns = static_cast<size_t>(size.width);
+        Scratch<uint32_t> expected(RoundUp(size.width, 64));
+        Scratch<uint32_t> actual(RoundUp(size.width, 64));
+        ReferenceColumnSums(image.view(), begin, size.height, expected.data());
+        ColumnSumsKernelFor(simd())(image.view(), begin, size.height, actual.data());
+        ASSERT_EQ(std::memcmp(expected.data(), actual.data(), columns * sizeof(uint32_t)), 0)
+            << size.width << "x" << size.height << ", content " << static_cast<int>(content);
+      }
+    }
+  }
+}
+
+TEST_P(SimdKernelsTest, BFrostDescriptorsEqualTheReference) {
+  for (const Size size : {Size{89, 89}, {130, 95}, {300, 200}}) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 9, image.view());
+      IntegralImage integral(ReferenceIntegral, image.view(), 0);
+      const std::vector<LevelPoint> points = PointsOf(image.view(), algo::kBFrostRadiusPx);
+      ASSERT_FALSE(points.empty());
+      std::vector<uint8_t> expected(points.size() * algo::kBFrostBytes);
+      std::vector<uint8_t> actual(expected.size());
+      const int count = static_cast<int>(points.size());
+      ReferenceBFrost256(integral.view(), points.data(), count, expected.data());
+      BFrost256KernelFor(simd())(integral.view(), points.data(), count, actual.data());
+      ASSERT_EQ(expected, actual) << size.width << "x" << size.height << ", content "
+                                  << static_cast<int>(content);
+    }
+  }
+}
+
+TEST_P(SimdKernelsTest, BFrostSumsSurviveTheOverflowOfTheIntegralImage) {
+  TestImage image(300, 200);
+  Fill(Content::kSmooth, kSeed, image.view());
+  const std::vector<LevelPoint> points = PointsOf(image.view(), algo::kBFrostRadiusPx);
+  const int count = static_cast<int>(points.size());
+  IntegralImage plain(ReferenceIntegral, image.view(), 0);
+  std::vector<uint8_t> expected(points.size() * algo::kBFrostBytes);
+  ReferenceBFrost256(plain.view(), points.data(), count, expected.data());
+  // As in the lower part of an image so large that its sums have passed 2^32 and 2^31.
+  for (const uint32_t offset : {0u - 5'000'000u, 0x80000000u - 5'000'000u}) {
+    IntegralImage shifted(ReferenceIntegral, image.view(), 0);
+    for (int y = 0; y <= 200; ++y) {
+      for (int x = 0; x <= 300; ++x) shifted.view().Row(y)[x] += offset;
+    }
+    for (const BFrost256Kernel kernel : {&ReferenceBFrost256, BFrost256KernelFor(simd())}) {
+      std::vector<uint8_t> actual(expected.size());
+      kernel(shifted.view(), points.data(), count, actual.data());
+      ASSERT_EQ(expected, actual) << offset;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllTargets, SimdKernelsTest, testing::ValuesIn(SimdTargets()),
                          [](const testing::TestParamInfo<KernelTarget>& target) {
                            return std::string(target.param.name);
@@ -394,6 +495,9 @@ TEST(KernelTargetTest, EveryTargetHasATwinOfEachKernel) {
     EXPECT_NE(IntensityCentroidKernelFor(target), &ReferenceIntensityCentroid);
     EXPECT_NE(GaussianKernelFor(target), &ReferenceGaussian);
     EXPECT_NE(RBrief256KernelFor(target), &ReferenceRBrief256);
+    EXPECT_NE(IntegralKernelFor(target), &ReferenceIntegral);
+    EXPECT_NE(ColumnSumsKernelFor(target), &ReferenceColumnSums);
+    EXPECT_NE(BFrost256KernelFor(target), &ReferenceBFrost256);
   }
 }
 
@@ -405,6 +509,9 @@ TEST(KernelTargetTest, TheReferenceIsThePlainLoops) {
   EXPECT_EQ(IntensityCentroidKernelFor(ReferenceTarget()), &ReferenceIntensityCentroid);
   EXPECT_EQ(GaussianKernelFor(ReferenceTarget()), &ReferenceGaussian);
   EXPECT_EQ(RBrief256KernelFor(ReferenceTarget()), &ReferenceRBrief256);
+  EXPECT_EQ(IntegralKernelFor(ReferenceTarget()), &ReferenceIntegral);
+  EXPECT_EQ(ColumnSumsKernelFor(ReferenceTarget()), &ReferenceColumnSums);
+  EXPECT_EQ(BFrost256KernelFor(ReferenceTarget()), &ReferenceBFrost256);
 }
 
 }  // namespace

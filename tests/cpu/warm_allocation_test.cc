@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,8 @@ using ::orbserve::testing::RandomMask;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
-class WarmAllocationTest : public ::testing::TestWithParam<int> {};
+// Number of threads and name of the preset.
+class WarmAllocationTest : public ::testing::TestWithParam<std::tuple<int, const char*>> {};
 
 // Allocations of the whole way of `frames` frames: slots, batch, answer, and letting go of it.
 int64_t AllocationsOf(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
@@ -89,10 +91,11 @@ int64_t AllocationsOf(FeatureBackend& backend, const std::shared_ptr<FeaturePlan
 }
 
 TEST_P(WarmAllocationTest, FramesOfAWarmPlanAllocateNothing) {
-  auto backend = *CreateCpuBackend({.threads = GetParam()});
+  const auto [threads, preset] = GetParam();
+  auto backend = *CreateCpuBackend({.threads = threads});
   const TestImage image = SceneImage(320, 240, 1);
   const TestImage mask = RandomMask(320, 240, 2);
-  const auto plan = *backend->MakePlan({320, 240, {}});
+  const auto plan = *backend->MakePlan({320, 240, (*FindPreset(preset))->pipeline});
   for (int i = 0; i < 30; ++i) AllocationsOf(*backend, plan, image, mask, 8);
   const size_t warm_bytes = plan->size_bytes();
   const int64_t one = AllocationsOf(*backend, plan, image, mask, 1);
@@ -102,7 +105,9 @@ TEST_P(WarmAllocationTest, FramesOfAWarmPlanAllocateNothing) {
   EXPECT_EQ(plan->size_bytes(), warm_bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, WarmAllocationTest, ::testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(ThreadsAndPresets, WarmAllocationTest,
+                         ::testing::Combine(::testing::Values(1, 2),
+                                            ::testing::Values("orb", "bfrost")));
 
 }  // namespace
 }  // namespace orbserve::cpu

@@ -74,6 +74,13 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
           {"select.border_px", [](O& o) { o.select.border_px = 256; }},
           {"describe.orientation is NONE",
            [](O& o) { o.describe.orientation = Orientation::kNone; }},
+          {"describe.orientation is ARC_MIDDLE and detect.detector is not FAST",
+           [](O& o) {
+             o.describe.orientation = Orientation::kArcMiddle;
+             o.detect.detector = Detector::kHarris;
+           }},
+          {"select.border_px must be in [44, 255]; got 31",
+           [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
       },
       ErrorReason::kBadOptions);
 }
@@ -89,11 +96,38 @@ TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
           {"suppress", [](O& o) { o.suppress.suppression = Suppression::kCell; }},
           {"suppress", [](O& o) { o.suppress.window_px = 5; }},
           {"select.selection", [](O& o) { o.select.selection = Selection::kQuadtree; }},
-          {"describe.orientation", [](O& o) { o.describe.orientation = Orientation::kArcMiddle; }},
           {"describe.descriptor", [](O& o) { o.describe.descriptor = Descriptor::kRBrief32; }},
-          {"describe.descriptor", [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
       },
       ErrorReason::kUnsupported);
+}
+
+TEST(PipelineOptionsTest, ThePresetBFrostHasTheValuesOfThePaper) {
+  ASSERT_TRUE(FindPreset("bfrost").ok());
+  const Preset& bfrost = **FindPreset("bfrost");
+  EXPECT_EQ(bfrost.pipeline.pyramid.levels, 1);
+  EXPECT_EQ(bfrost.pipeline.pyramid.scale_factor, 2.0f);
+  EXPECT_EQ(bfrost.pipeline.detect.fast_arc_length, 9);
+  EXPECT_EQ(bfrost.pipeline.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(bfrost.pipeline.suppress.window_px, 3);
+  EXPECT_EQ(bfrost.pipeline.select.selection, Selection::kBest);
+  EXPECT_EQ(bfrost.pipeline.select.border_px, 44);
+  EXPECT_EQ(bfrost.pipeline.describe.orientation, Orientation::kArcMiddle);
+  EXPECT_EQ(bfrost.pipeline.describe.descriptor, Descriptor::kBFrost256);
+  EXPECT_EQ(bfrost.frame.max_features, 500);
+  EXPECT_EQ(bfrost.frame.fast_threshold_grey, 20);
+  EXPECT_TRUE(bfrost.match.cross_check);
+}
+
+TEST(PipelineOptionsTest, AnOrientationMayFeedAnyDescriptor) {
+  for (const Orientation orientation :
+       {Orientation::kNone, Orientation::kIntensityCentroid, Orientation::kArcMiddle}) {
+    PipelineOptions options = (*FindPreset("bfrost"))->pipeline;
+    options.describe.orientation = orientation;
+    EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(orientation);
+  }
+  PipelineOptions orb;
+  orb.describe.orientation = Orientation::kArcMiddle;
+  EXPECT_TRUE(orb.Validate().ok());
 }
 
 TEST(PipelineOptionsTest, TheEndsOfRangesAreAllowed) {
@@ -183,6 +217,12 @@ TEST(DescriptorBytesTest, AreThoseOfTheWire) {
   EXPECT_EQ(DescriptorBytes(Descriptor::kRBrief32), 4);
   EXPECT_EQ(DescriptorBytes(Descriptor::kRBrief256), 32);
   EXPECT_EQ(DescriptorBytes(Descriptor::kBFrost256), 32);
+}
+
+TEST(DescriptorOfBytesTest, IsWhatTheNumberOfBytesStoodFor) {
+  EXPECT_EQ(DescriptorOfBytes(32), Descriptor::kRBrief256);
+  EXPECT_EQ(DescriptorOfBytes(4), Descriptor::kRBrief32);
+  EXPECT_EQ(DescriptorOfBytes(0), Descriptor::kNone);
 }
 
 TEST(ErrorReasonsTest, TableIsInOrderAndErrorsKeepTheirReason) {

@@ -157,16 +157,14 @@ TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
     if (one_of(3) == 0) pipeline.detect.score = Score::kLargestThreshold;
     if (one_of(3) == 0) pipeline.select.selection = Selection::kBest;
     if (one_of(4) == 0) pipeline.select.capacity = 1 + one_of(3000);
-    if (one_of(4) == 0) pipeline.describe.descriptor = Descriptor::kNone;
-    if (pipeline.describe.descriptor == Descriptor::kNone && one_of(2) == 0) {
+    pipeline.describe.descriptor =
+        std::vector<Descriptor>{Descriptor::kNone, Descriptor::kRBrief256, Descriptor::kRBrief256,
+                                Descriptor::kBFrost256}[one_of(4)];
+    if (one_of(3) == 0) pipeline.describe.orientation = Orientation::kArcMiddle;
+    if (pipeline.describe.descriptor != Descriptor::kRBrief256 && one_of(3) == 0) {
       pipeline.describe.orientation = Orientation::kNone;
     }
-    int border = 22;
-    if (pipeline.describe.descriptor == Descriptor::kNone) {
-      border = pipeline.describe.orientation == Orientation::kNone ? 5 : 16;
-      if (border == 5 && pipeline.detect.score == Score::kLargestThreshold) border = 3;
-    }
-    pipeline.select.border_px = border + one_of(12);
+    pipeline.select.border_px = BorderRange(pipeline).low + one_of(12);
     SCOPED_TRACE(::testing::Message()
                  << "seed " << seed << " plan " << p << ": " << pipeline.pyramid.levels
                  << " levels of " << pipeline.pyramid.scale_factor << ", source "
@@ -174,7 +172,9 @@ TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
                  << pipeline.detect.fast_arc_length << ", test "
                  << static_cast<int>(pipeline.detect.candidate_test) << ", score "
                  << static_cast<int>(pipeline.detect.score) << ", selection "
-                 << static_cast<int>(pipeline.select.selection) << ", border "
+                 << static_cast<int>(pipeline.select.selection) << ", orientation "
+                 << static_cast<int>(pipeline.describe.orientation) << ", descriptor "
+                 << static_cast<int>(pipeline.describe.descriptor) << ", border "
                  << pipeline.select.border_px);
     const Plans plans = MakePlans(spec);
     ASSERT_NE(plans.gpu, nullptr);

@@ -114,6 +114,27 @@ TEST(PlanTest, OrbSearchesLevelZeroBesideThePyramid) {
             (std::vector<std::string>{"pyramid", "detect+suppress", "select", "orient+describe"}));
 }
 
+TEST(PlanTest, BFrostMakesIntegralImagesBesideTheSelection) {
+  PlanSpec spec = {640, 480, (*FindPreset("bfrost"))->pipeline};
+  const auto one_level = MakePlan(spec, 1024 * kMiB);
+  ASSERT_TRUE(one_level.ok()) << one_level.status();
+  EXPECT_EQ(DescribeSteps(**one_level),
+            (std::vector<std::string>{"side clear_counters ()", "side fast (detect+suppress)",
+                                      "main survivors (select) after fast", "main rank (select)",
+                                      "side integral (describe)",
+                                      "main bfrost256 (orient+describe) after integral"}));
+  spec.pipeline.pyramid.levels = 2;
+  const auto two_levels = MakePlan(spec, 1024 * kMiB);
+  ASSERT_TRUE(two_levels.ok()) << two_levels.status();
+  EXPECT_EQ(
+      DescribeSteps(**two_levels),
+      (std::vector<std::string>{
+          "side clear_counters ()", "side fast (detect+suppress)", "main pyramid (pyramid)",
+          "main fast (detect+suppress) after clear_counters", "main survivors (select) after fast",
+          "main rank (select)", "side integral (describe) after pyramid",
+          "main bfrost256 (orient+describe) after integral"}));
+}
+
 TEST(PlanTest, StagesThatDoNotRunAreNotTimed) {
   PlanSpec spec = {640, 480, {}};
   spec.pipeline.pyramid.levels = 1;

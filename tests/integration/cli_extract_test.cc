@@ -44,6 +44,23 @@ TEST_F(CliTest, ExtractGivesTheSameFilesAloneFromAServerAndAgain) {
   EXPECT_TRUE(files == Files(folder_ / "c"));
 }
 
+TEST_F(CliTest, ThePresetBFrostGivesTheSameFilesAloneAndFromAServer) {
+  const std::string in = WriteScenes(3);
+  const auto extract = [&](const char* to) -> std::vector<std::string> {
+    return {"extract",         "--pipeline", "bfrost",     "--draw",
+            folder_ / "drawn", "--out",      folder_ / to, in};
+  };
+  ASSERT_TRUE(Succeeded(Run(extract("a"))));
+  ASSERT_TRUE(Succeeded(RunWithServer(extract("b"))));
+  const auto files = Files(folder_ / "a");
+  EXPECT_THAT(files, SizeIs(4));  // and the log for --resume
+  EXPECT_TRUE(files == Files(folder_ / "b"));
+  EXPECT_THAT(files.at("1.pgm.npz"), HasSubstr("descriptor_type.npy"));
+  EXPECT_THAT(Files(folder_ / "drawn"), SizeIs(3));
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "orb", in})));
+  EXPECT_THAT(Files(folder_ / "orb").at("1.pgm.npz"), Not(HasSubstr("descriptor_type.npy")));
+}
+
 TEST_F(CliTest, TableHasOneRowAnImageInNaturalOrder) {
   const Outcome run = Run({"extract", WriteScenes(11)});
   ASSERT_EQ(run.code, 0) << run.err;

@@ -269,6 +269,63 @@ TEST_F(CallsTest, MatchWorksForEveryPairOfSides) {
   ExpectMatchIsTheLastStage(sets.timings());
 }
 
+TEST_F(CallsTest, ThePresetBFrostIsExtractedStoredAndMatchedWithItsOwnKindAlone) {
+  v1::ExtractRequest extract;
+  extract.mutable_pipeline()->set_preset("bfrost");
+  *extract.mutable_frame() = MakeFrame(640, 480, 1);
+  // The corners of exact blocks have equal scores side by side, which remove each other.
+  uint32_t random = 1;
+  for (char& pixel : *extract.mutable_frame()->mutable_pixels()) {
+    random = random * 1664525u + 1013904223u;
+    pixel = static_cast<char>(random >> 24);
+  }
+  v1::ExtractResponse extracted;
+  const grpc::Status extract_status = Extract(extract, &extracted);
+  ASSERT_TRUE(extract_status.ok()) << extract_status.error_message();
+  const v1::FeatureSet& features = extracted.features();
+  EXPECT_GT(features.x_size(), 100);
+  EXPECT_LE(features.x_size(), 500);
+  EXPECT_EQ(features.descriptor_type(), v1::DESCRIPTOR_TYPE_BFROST_256);
+  for (int i = 0; i < features.x_size(); ++i) {
+    EXPECT_EQ(features.size(i), 89.0f);
+    EXPECT_EQ(std::fmod(features.angle(i), 11.25f), 0.0f);
+  }
+
+  v1::PutReferenceRequest put;
+  put.set_name("bfrost");
+  *put.mutable_features() = features;
+  v1::PutReferenceResponse stored;
+  {
+    grpc::ClientContext context;
+    SetLimit(context);
+    ASSERT_TRUE(stub_->PutReference(&context, put, &stored).ok());
+  }
+  EXPECT_EQ(stored.reference().descriptor_type(), v1::DESCRIPTOR_TYPE_BFROST_256);
+
+  // The preset's match is cross-checked: each keypoint finds itself.
+  v1::MatchRequest match;
+  *match.mutable_pipeline() = extract.pipeline();
+  *match.mutable_query_frame() = extract.frame();
+  match.set_train_reference("bfrost");
+  v1::MatchResponse matched;
+  {
+    grpc::ClientContext context;
+    SetLimit(context);
+    const grpc::Status status = stub_->Match(&context, match, &matched);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_GT(matched.matches().query_index_size(), features.x_size() * 9 / 10);
+  for (const uint32_t distance : matched.matches().distance()) EXPECT_EQ(distance, 0u);
+
+  match.mutable_pipeline()->set_preset("orb");
+  grpc::ClientContext context;
+  SetLimit(context);
+  const grpc::Status refused = stub_->Match(&context, match, &matched);
+  EXPECT_EQ(Details(refused).reason(), "BAD_OPTIONS");
+  EXPECT_NE(refused.error_message().find("RBRIEF_256"), std::string::npos);
+  EXPECT_NE(refused.error_message().find("BFROST_256"), std::string::npos);
+}
+
 TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {
   const auto reason_for = [&](const v1::MatchRequest& request) {
     v1::MatchResponse response;

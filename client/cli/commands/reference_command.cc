@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/failure.h"
 #include "client/cli/commands/request_setup.h"
@@ -33,6 +34,9 @@ void AddReference(const v1::ReferenceInfo& info, JsonWriter* json) {
   json->Key("version").UInt(info.version());
   json->Key("features").UInt(info.feature_count());
   json->Key("descriptor_bytes").UInt(info.descriptor_bytes());
+  json->Key("descriptor_type")
+      .String(
+          absl::StripPrefix(v1::DescriptorType_Name(info.descriptor_type()), "DESCRIPTOR_TYPE_"));
   json->Key("bytes").UInt(info.size_bytes()).EndObject();
 }
 

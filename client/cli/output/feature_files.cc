@@ -22,6 +22,16 @@ constexpr int64_t kMaxFeatures = 100'000;
 
 constexpr char kCsvColumns[] = "image,x,y,size,angle,response,octave,descriptor\n";
 
+// Array with the number of the wire's DescriptorType. It is left out where the number of bytes
+// tells the kind.
+constexpr char kDescriptorType[] = "descriptor_type";
+
+// The kind that a number of bytes stands for.
+v1::DescriptorType TypeOfBytes(uint32_t bytes) {
+  if (bytes == 32) return v1::DESCRIPTOR_TYPE_RBRIEF_256;
+  return bytes == 4 ? v1::DESCRIPTOR_TYPE_RBRIEF_32 : v1::DESCRIPTOR_TYPE_UNSPECIFIED;
+}
+
 template <typename T>
 std::string BytesOf(const google::protobuf::RepeatedField<T>& column) {
   return std::string(reinterpret_cast<const char*>(column.data()), column.size() * sizeof(T));
@@ -34,7 +44,7 @@ NpzArray ColumnArray(const char* name, const google::protobuf::RepeatedField<flo
 std::string EncodeNpzFeatures(const v1::FeatureSet& features) {
   const int64_t count = features.x_size();
   std::vector<NpzArray> arrays;
-  arrays.reserve(7);
+  arrays.reserve(8);
   NpzArray xy{.name = "xy", .type = "<f4", .shape = {count, 2}};
   xy.data.resize(static_cast<size_t>(count) * 2 * sizeof(float));
   for (int64_t i = 0; i < count; ++i) {
@@ -58,6 +68,15 @@ std::string EncodeNpzFeatures(const v1::FeatureSet& features) {
   NpzArray image{.name = "image_size", .type = "<i4", .shape = {2}};
   image.data.assign(reinterpret_cast<const char*>(image_size), sizeof(image_size));
   arrays.push_back(std::move(image));
+  const v1::DescriptorType type = features.descriptor_type();
+  if (features.descriptor_bytes() > 0 && type != v1::DESCRIPTOR_TYPE_UNSPECIFIED &&
+      type != TypeOfBytes(features.descriptor_bytes())) {
+    const int32_t number = type;
+    arrays.push_back({.name = kDescriptorType,
+                      .type = "<i4",
+                      .shape = {1},
+                      .data = std::string(reinterpret_cast<const char*>(&number), sizeof(number))});
+  }
   return EncodeNpz(arrays);
 }
 
@@ -223,6 +242,15 @@ absl::StatusOr<v1::FeatureSet> DecodeFeatures(absl::string_view npz) {
   }
   features.set_descriptor_bytes(static_cast<uint32_t>(descriptors->shape[1]));
   features.set_descriptors(descriptors->data);
+  if (const NpzArray* type = Find(*arrays, kDescriptorType); type != nullptr) {
+    if (type->type != "<i4" || type->shape != std::vector<int64_t>{1}) {
+      return BadArray("`descriptor_type` must have type <i4 and shape (1,)");
+    }
+    int32_t number;
+    std::memcpy(&number, type->data.data(), sizeof(number));
+    // The server refuses numbers that it does not know.
+    features.set_descriptor_type(static_cast<v1::DescriptorType>(number));
+  }
   if (const NpzArray* image = Find(*arrays, "image_size");
       image != nullptr && image->type == "<i4" && image->shape == std::vector<int64_t>{2}) {
     int32_t size[2];

@@ -19,7 +19,32 @@ int ToInt(uint32_t value) {
       std::min<uint32_t>(value, static_cast<uint32_t>(std::numeric_limits<int>::max())));
 }
 
+// The kind that the set names, or the one that its number of bytes stands for.
+absl::StatusOr<Descriptor> DescriptorTypeOf(const v1::FeatureSet& proto) {
+  const int type = proto.descriptor_type();
+  const auto bytes = static_cast<int>(proto.descriptor_bytes());
+  if (type == v1::DESCRIPTOR_TYPE_UNSPECIFIED) return DescriptorOfBytes(bytes);
+  if (!v1::DescriptorType_IsValid(type)) {
+    return MakeError(ErrorReason::kBadRequest,
+                     absl::StrCat("features.descriptor_type must be one of the values known to "
+                                  "this server; got ",
+                                  type));
+  }
+  const auto descriptor = static_cast<Descriptor>(type - 1);
+  if (DescriptorBytes(descriptor) != bytes) {
+    return MakeError(
+        ErrorReason::kBadRequest,
+        absl::StrCat("features.descriptor_type ", DescriptorName(descriptor), " has ",
+                     DescriptorBytes(descriptor), " bytes; features.descriptor_bytes is ", bytes));
+  }
+  return descriptor;
+}
+
 }  // namespace
+
+v1::DescriptorType DescriptorTypeToProto(Descriptor descriptor) {
+  return static_cast<v1::DescriptorType>(static_cast<int>(descriptor) + 1);
+}
 
 absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::FeatureSet& proto) {
   const int count = proto.x_size();
@@ -42,6 +67,7 @@ absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::Feat
                      absl::StrCat("features.descriptor_bytes must be 32 or 4 for matching; got ",
                                   descriptor_bytes));
   }
+  ORBSERVE_ASSIGN_OR_RETURN(const Descriptor descriptor_type, DescriptorTypeOf(proto));
   const uint64_t bytes = uint64_t{descriptor_bytes} * static_cast<uint64_t>(count);
   if (proto.descriptors().size() != bytes) {
     return MakeError(
@@ -51,6 +77,7 @@ absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::Feat
   }
   auto features = std::make_shared<Features>();
   features->descriptor_bytes = static_cast<int>(descriptor_bytes);
+  features->descriptor_type = descriptor_type;
   features->Resize(static_cast<size_t>(count));
   std::copy(proto.x().begin(), proto.x().end(), features->x.begin());
   std::copy(proto.y().begin(), proto.y().end(), features->y.begin());
@@ -78,6 +105,7 @@ void FeaturesToProto(const Features& features, v1::FeatureSet* proto) {
   ToColumn(features.octave, proto->mutable_octave());
   ToColumn(features.source_index, proto->mutable_source_index());
   proto->set_descriptor_bytes(static_cast<uint32_t>(features.descriptor_bytes));
+  proto->set_descriptor_type(DescriptorTypeToProto(features.descriptor_kind()));
   proto->set_truncated(features.truncated);
   proto->set_image_width_px(static_cast<uint32_t>(features.image_width_px));
   proto->set_image_height_px(static_cast<uint32_t>(features.image_height_px));

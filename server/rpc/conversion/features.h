@@ -14,6 +14,9 @@
 
 namespace orbserve {
 
+// The wire's enumerator of a kind of descriptors.
+v1::DescriptorType DescriptorTypeToProto(Descriptor descriptor);
+
 // A checked copy. BAD_REQUEST, TOO_LARGE.
 absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::FeatureSet& proto);
 void FeaturesToProto(const Features& features, v1::FeatureSet* proto);

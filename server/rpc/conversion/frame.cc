@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/algo/sincos.h"
 #include "features/errors.h"
+#include "features/pipeline/geometry.h"
 #include "server/rpc/conversion/columns.h"
 
 namespace orbserve {
@@ -27,7 +28,8 @@ static_assert(static_cast<int>(PixelFormat::kYuyv) + 1 == v1::PIXEL_FORMAT_YUYV)
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
-    const v1::GivenKeypoints& proto, const PyramidOptions& pyramid) {
+    const v1::GivenKeypoints& proto, const PipelineOptions& pipeline) {
+  const PyramidOptions& pyramid = pipeline.pyramid;
   const int count = proto.x_size();
   ORBSERVE_RETURN_IF_ERROR(CheckCount("keypoints", count));
   ORBSERVE_RETURN_IF_ERROR(CheckColumn("keypoints.y", proto.y_size(), count, false));
@@ -62,10 +64,11 @@ absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
   given->octave = ToVector<int32_t>(proto.octave());
   given->size = ToVector<float>(proto.size());
   if (given->size.empty()) {
+    const auto base = static_cast<double>(BasePatchSizePx(pipeline));
     given->size.reserve(static_cast<size_t>(count));
     for (const int octave : given->octave) {
       given->size.push_back(
-          static_cast<float>(31.0 * std::pow(static_cast<double>(pyramid.scale_factor), octave)));
+          static_cast<float>(base * std::pow(static_cast<double>(pyramid.scale_factor), octave)));
     }
   }
   given->response = ToVector<float>(proto.response());

@@ -32,7 +32,7 @@ void CopyMask(const v1::Mask& mask, const MutableImageView& out);
 
 // A checked copy of keypoints to be described. BAD_REQUEST, BAD_OPTIONS, TOO_LARGE.
 absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
-    const v1::GivenKeypoints& proto, const PyramidOptions& pyramid);
+    const v1::GivenKeypoints& proto, const PipelineOptions& pipeline);
 
 }  // namespace orbserve
 

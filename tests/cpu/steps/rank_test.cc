@@ -6,7 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "features/algo/order.h"
@@ -60,33 +61,35 @@ TEST(RankStepTest, KeepsTheQuotaOfEachLevelWithTiesInOrder) {
   }
 }
 
-TEST(RankStepTest, KeepsTheBestOfAllLevelsTogether) {
-  const TestImage image = SceneImage(500, 400, 10);
-  for (const int wanted : {1, 77, 400, 100'000}) {
-    for (const RunnerVariant& variant : AllRunnerVariants()) {
-      SCOPED_TRACE(Describe(variant));
-      RunnerInput input;
-      input.pipeline.select.selection = Selection::kBest;
-      input.parameters.max_features = wanted;
-      StepRunner before(image, variant.target, variant.threads, input);
-      before.RunUntil("harris");
-      std::vector<float> responses;
-      for (int level = 0; level < before.levels(); ++level) {
-        for (const uint64_t key : before.SortedKeys(level)) responses.push_back(ResponseOf(key));
-      }
-      std::sort(responses.begin(), responses.end(), std::greater<>());
-      ASSERT_GT(responses.size(), 400u);
-      const float last = static_cast<size_t>(wanted) < responses.size()
-                             ? responses[static_cast<size_t>(wanted) - 1]
-                             : responses.back();
-      StepRunner runner(image, variant.target, variant.threads, input);
-      runner.RunUntil("rank");
-      for (int level = 0; level < runner.levels(); ++level) {
-        std::vector<uint64_t> keys = before.SortedKeys(level);
-        keys.erase(std::remove_if(keys.begin(), keys.end(),
-                                  [last](uint64_t key) { return ResponseOf(key) < last; }),
-                   keys.end());
-        ASSERT_EQ(runner.Points(level), PointsOf(keys)) << level;
+TEST(RankStepTest, KeepsExactlyTheBestOfAllLevelsTogether) {
+  for (const TestImage& image : {SceneImage(500, 400, 10), DotLattice(300, 300, 10)}) {
+    for (const int wanted : {1, 77, 400, 100'000}) {
+      for (const RunnerVariant& variant : AllRunnerVariants()) {
+        SCOPED_TRACE(Describe(variant));
+        RunnerInput input;
+        input.pipeline.select.selection = Selection::kBest;
+        input.parameters.max_features = wanted;
+        StepRunner before(image, variant.target, variant.threads, input);
+        before.RunUntil("harris");
+        // Every key with its level, by response, level, row, column.
+        std::vector<std::pair<uint64_t, int>> all;
+        for (int level = 0; level < before.levels(); ++level) {
+          for (const uint64_t key : before.SortedKeys(level)) all.emplace_back(key, level);
+        }
+        ASSERT_GT(all.size(), 400u);
+        std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+          return ResponseOf(a.first) > ResponseOf(b.first);
+        });
+        if (all.size() > static_cast<size_t>(wanted)) all.resize(static_cast<size_t>(wanted));
+        StepRunner runner(image, variant.target, variant.threads, input);
+        runner.RunUntil("rank");
+        for (int level = 0; level < runner.levels(); ++level) {
+          std::vector<uint64_t> keys;
+          for (const auto& [key, of_level] : all) {
+            if (of_level == level) keys.push_back(key);
+          }
+          ASSERT_EQ(runner.Points(level), PointsOf(keys)) << level;
+        }
       }
     }
   }

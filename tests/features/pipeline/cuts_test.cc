@@ -54,5 +54,27 @@ TEST(CutsTest, TheBestOfAFrameAreCutOnceOverAllLevels) {
   for (const int32_t cut : cuts.by_score) EXPECT_EQ(cut, Cuts::kNoCut);
 }
 
+TEST(CutsTest, WhereTheScoreRanksNoLevelNeedsMoreThanAreWanted) {
+  PipelineOptions options;
+  options.select.selection = Selection::kBest;
+  options.detect.score = Score::kLargestThreshold;
+  options.select.capacity = 40;
+  const Cuts cuts = Cuts::For(options, {.max_features = 300});
+  EXPECT_EQ(cuts.by_score[0], 300);
+  EXPECT_EQ(cuts.by_response[0], 40);
+}
+
+TEST(CutsTest, AnAnswerIsTruncatedWhenMoreQualifyThanItHolds) {
+  PipelineOptions options;
+  options.select.capacity = 40;
+  const Cuts quota = Cuts::For(options, {.max_features = 30});
+  EXPECT_FALSE(quota.Truncates(/*survivors=*/1000, /*ranked=*/40));
+  EXPECT_TRUE(quota.Truncates(1000, 41));  // ties
+  options.select.selection = Selection::kBest;
+  EXPECT_FALSE(Cuts::For(options, {.max_features = 30}).Truncates(1000, 30));
+  EXPECT_FALSE(Cuts::For(options, {.max_features = 300}).Truncates(40, 40));
+  EXPECT_TRUE(Cuts::For(options, {.max_features = 300}).Truncates(41, 40));
+}
+
 }  // namespace
 }  // namespace orbserve

@@ -87,6 +87,20 @@ TEST(PyramidGeometryTest, ScalesArePowersAndPatchesGrowWithThem) {
   }
 }
 
+TEST(PyramidGeometryTest, PatchesAreThoseOfTheDescriptorElseOfWhatWasFound) {
+  const auto size = [](Orientation orientation, Descriptor descriptor) {
+    PlanSpec spec = SpecOf(640, 480);
+    spec.pipeline.describe = {orientation, descriptor};
+    return PyramidGeometry::For(spec).levels[0].patch_size_px;
+  };
+  EXPECT_EQ(size(Orientation::kArcMiddle, Descriptor::kBFrost256), 89.0f);
+  EXPECT_EQ(size(Orientation::kArcMiddle, Descriptor::kRBrief256), 31.0f);
+  EXPECT_EQ(size(Orientation::kIntensityCentroid, Descriptor::kRBrief32), 10.0f);
+  EXPECT_EQ(size(Orientation::kIntensityCentroid, Descriptor::kNone), 31.0f);
+  EXPECT_EQ(size(Orientation::kArcMiddle, Descriptor::kNone), 7.0f);
+  EXPECT_EQ(size(Orientation::kNone, Descriptor::kNone), 7.0f);
+}
+
 TEST(PyramidGeometryTest, TapsLieBetweenTwoSourceSamples) {
   const PyramidGeometry pyramid =
       PyramidGeometry::For(SpecOf(8, 4, {.levels = 3, .scale_factor = 2.0f}));

@@ -21,7 +21,7 @@ TEST(ReachTest, OrbReadsWhatItsStagesRead) {
   EXPECT_EQ(reach.score_px, 4);      // Harris: 7x7 gradients, each of 3x3 pixels
   EXPECT_EQ(reach.orient_px, 15);    // radius of the 31 pixel patch
   EXPECT_EQ(reach.describe_px, 21);  // turned pattern 18, Gaussian 3
-  EXPECT_EQ(reach.SmallestBorder(), 22);
+  EXPECT_EQ(reach.smallest_border_px, 22);
 }
 
 TEST(ReachTest, StagesThatDoNotRunReadNothing) {
@@ -30,18 +30,29 @@ TEST(ReachTest, StagesThatDoNotRunReadNothing) {
   EXPECT_EQ(fast.score_px, 0);
   EXPECT_EQ(fast.orient_px, 0);
   EXPECT_EQ(fast.describe_px, 0);
-  EXPECT_EQ(fast.SmallestBorder(), 3);
+  EXPECT_EQ(fast.smallest_border_px, 3);
 }
 
 TEST(ReachTest, TheSmallestBorderHasAPixelToSpareForKeypoints) {
-  EXPECT_EQ(Reach::Of(With(Score::kHarris, Orientation::kNone, Descriptor::kNone)).SmallestBorder(),
-            5);
-  EXPECT_EQ(Reach::Of(With(Score::kHarris, Orientation::kIntensityCentroid, Descriptor::kNone))
-                .SmallestBorder(),
-            16);
   EXPECT_EQ(
-      Reach::Of(With(Score::kHarris, Orientation::kNone, Descriptor::kRBrief256)).SmallestBorder(),
-      22);
+      Reach::Of(With(Score::kHarris, Orientation::kNone, Descriptor::kNone)).smallest_border_px, 5);
+  EXPECT_EQ(Reach::Of(With(Score::kHarris, Orientation::kIntensityCentroid, Descriptor::kNone))
+                .smallest_border_px,
+            16);
+  EXPECT_EQ(Reach::Of(With(Score::kHarris, Orientation::kNone, Descriptor::kRBrief256))
+                .smallest_border_px,
+            22);
+}
+
+TEST(ReachTest, BFrostReadsItsFarthestSquare) {
+  const Reach reach =
+      Reach::Of(With(Score::kLargestThreshold, Orientation::kArcMiddle, Descriptor::kBFrost256));
+  EXPECT_EQ(reach.orient_px, 3);          // radius of the FAST ring
+  EXPECT_EQ(reach.describe_px, 32 + 12);  // radius of the circle, half side of the square
+  EXPECT_EQ(reach.smallest_border_px, 44);
+  EXPECT_EQ(Reach::Of(With(Score::kLargestThreshold, Orientation::kArcMiddle, Descriptor::kNone))
+                .smallest_border_px,
+            3);
 }
 
 TEST(ReachTest, RBriefReachesItsTurnedPatternAndTheFilter) {

@@ -41,6 +41,7 @@ class HandState final : public FrameState {
       : count_(count), owner_(std::move(owner)) {}
   size_t feature_count() const override { return count_; }
   int descriptor_bytes() const override { return 32; }
+  Descriptor descriptor_kind() const override { return Descriptor::kRBrief256; }
   size_t size_bytes() const override { return count_; }
   const std::string& owner() const { return owner_; }
 

@@ -30,6 +30,24 @@ TEST(FeatureFilesTest, NpzKeepsEveryBit) {
   EXPECT_EQ(read->SerializeAsString(), Sample().SerializeAsString());
 }
 
+TEST(FeatureFilesTest, NpzNamesDescriptorsThatTheirNumberOfBytesDoesNotTell) {
+  v1::FeatureSet features = Sample();
+  const std::string unnamed = EncodeFeatures(features, FeatureFormat::kNpz, "a.png");
+  features.set_descriptor_type(v1::DESCRIPTOR_TYPE_RBRIEF_32);
+  EXPECT_EQ(EncodeFeatures(features, FeatureFormat::kNpz, "a.png"), unnamed);
+  features.set_descriptor_bytes(32);
+  features.set_descriptors(std::string(64, 'd'));
+  features.set_descriptor_type(v1::DESCRIPTOR_TYPE_BFROST_256);
+  const std::string named = EncodeFeatures(features, FeatureFormat::kNpz, "a.png");
+  const auto arrays = DecodeNpz(named, 1 << 20);
+  ASSERT_TRUE(arrays.ok()) << arrays.status();
+  ASSERT_EQ(arrays->size(), 8u);
+  EXPECT_EQ((*arrays)[7].name, "descriptor_type");
+  const auto read = DecodeFeatures(named);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->SerializeAsString(), features.SerializeAsString());
+}
+
 TEST(FeatureFilesTest, NpzOfNoFeaturesHasEveryArray) {
   v1::FeatureSet none;
   none.set_descriptor_bytes(32);

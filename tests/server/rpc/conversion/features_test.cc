@@ -50,6 +50,29 @@ TEST(FeatureConversionTest, FeaturesSurviveTheWayToTheWireAndBack) {
   EXPECT_EQ(proto_again.SerializeAsString(), proto.SerializeAsString());
 }
 
+TEST(FeatureConversionTest, TheKindOfDescriptorsIsKeptOrToldByTheNumberOfBytes) {
+  v1::FeatureSet set = TwoFeatures();
+  EXPECT_EQ((*FeaturesFromProto(set))->descriptor_kind(), Descriptor::kRBrief256);
+  set.set_descriptor_type(v1::DESCRIPTOR_TYPE_BFROST_256);
+  const auto bfrost = FeaturesFromProto(set);
+  ASSERT_TRUE(bfrost.ok()) << bfrost.status();
+  EXPECT_EQ((*bfrost)->descriptor_kind(), Descriptor::kBFrost256);
+  v1::FeatureSet again;
+  FeaturesToProto(**bfrost, &again);
+  EXPECT_EQ(again.descriptor_type(), v1::DESCRIPTOR_TYPE_BFROST_256);
+  FeaturesToProto(Features(), &again);
+  EXPECT_EQ(again.descriptor_type(), v1::DESCRIPTOR_TYPE_NONE);
+}
+
+TEST(FeatureConversionTest, AKindWithAnotherNumberOfBytesIsRefused) {
+  for (const int type : {static_cast<int>(v1::DESCRIPTOR_TYPE_NONE),
+                         static_cast<int>(v1::DESCRIPTOR_TYPE_RBRIEF_32), 77, -1}) {
+    v1::FeatureSet set = TwoFeatures();
+    set.set_descriptor_type(static_cast<v1::DescriptorType>(type));
+    EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest) << type;
+  }
+}
+
 TEST(FeatureConversionTest, FeatureSetsMustBeWhole) {
   EXPECT_TRUE(FeaturesFromProto(TwoFeatures()).ok());
   v1::FeatureSet set = TwoFeatures();

@@ -37,11 +37,13 @@ TEST(FrameConversionTest, GivenKeypointsMayLeaveOutSizeAndResponse) {
   proto.add_y(2);
   proto.add_angle(-1);
   proto.add_octave(2);
-  PyramidOptions pyramid;
-  pyramid.scale_factor = 2.0f;
-  const auto given = GivenKeypointsFromProto(proto, pyramid);
+  PipelineOptions pipeline;
+  pipeline.pyramid.scale_factor = 2.0f;
+  const auto given = GivenKeypointsFromProto(proto, pipeline);
   ASSERT_TRUE(given.ok()) << given.status();
   EXPECT_EQ((*given)->size[0], 31.0f * 4);
+  pipeline.describe.descriptor = Descriptor::kBFrost256;
+  EXPECT_EQ((*GivenKeypointsFromProto(proto, pipeline))->size[0], 89.0f * 4);
   EXPECT_EQ((*given)->response[0], 0.0f);
   EXPECT_EQ((*given)->angle_deg[0], -1.0f);
 }
@@ -54,13 +56,13 @@ TEST(FrameConversionTest, GivenAnglesAreWithinTwoTurns) {
   proto.add_octave(0);
   for (const float angle_deg : {-720.0f, -2.0f, -1.0f, 0.0f, 360.0f, 720.0f}) {
     proto.set_angle(0, angle_deg);
-    const auto given = GivenKeypointsFromProto(proto, PyramidOptions());
+    const auto given = GivenKeypointsFromProto(proto, PipelineOptions());
     ASSERT_TRUE(given.ok()) << given.status();
     EXPECT_EQ((*given)->angle_deg[0], angle_deg);
   }
   for (const float angle_deg : {-720.5f, 720.5f, 1e9f}) {
     proto.set_angle(0, angle_deg);
-    const absl::Status status = GivenKeypointsFromProto(proto, PyramidOptions()).status();
+    const absl::Status status = GivenKeypointsFromProto(proto, PipelineOptions()).status();
     EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions);
     EXPECT_THAT(std::string(status.message()), HasSubstr("[-720, 720]"));
   }

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Angle of one keypoint, by one warp, straight from the level. Every lane returns it.
+
+#ifndef ORBSERVE_GPU_STEPS_ORIENTATION_CUH_
+#define ORBSERVE_GPU_STEPS_ORIENTATION_CUH_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "features/algo/arc_middle.h"
+#include "features/algo/fast.h"
+#include "features/algo/orientation.h"
+#include "features/host_device.h"
+#include "gpu/steps/level_share.cuh"
+
+namespace orbserve::gpu {
+
+__device__ __forceinline__ int WarpMax(int value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(kFullWarp, value);
+#else
+#pragma unroll
+  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+    value = Max(value, __shfl_xor_sync(kFullWarp, value, distance));
+  }
+  return value;
+#endif
+}
+
+// Direction to the middle of the arc (features/algo/arc_middle.h). Lanes i and i + 16 have ring
+// pixel i; the lower half of the warp looks for a bright arc, the upper half for a dark one. The
+// corner's own score comes from the ring again, because the rank key holds it for one kind of
+// response only. The direction is computed: that takes less time than a table in global memory.
+__device__ __forceinline__ float ArcMiddleAngle(const uint8_t* __restrict__ image, int pitch, int x,
+                                                int y, int arc_length) {
+  constexpr int kRing = algo::kFastRingPixels;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int i = lane % kRing;
+  const uint8_t* centre = image + static_cast<int64_t>(y) * pitch + x;
+  const int brighter =
+      centre[algo::FastRingY(i) * pitch + algo::FastRingX(i)] - static_cast<int>(*centre);
+  const int difference = lane < kRing ? brighter : -brighter;
+  const auto further = [i](int value, int pixels) {
+    return __shfl_sync(kFullWarp, value, (i + pixels) % kRing, kRing);
+  };
+  int least = Min(difference, further(difference, 1));  // of the pixels from i on
+  least = Min(least, further(least, 2));
+  least = Min(least, further(least, 4));
+  least = Min(least, further(least, arc_length - 8));
+  const int score = WarpMax(least) - 1;
+  const unsigned bits = __ballot_sync(kFullWarp, difference > score);
+  const uint8_t bright = algo::ArcDirectionOf(bits & 0xffffu);
+  return algo::ArcDirectionAngle(
+      bright != algo::kNoArcDirection ? bright : algo::ArcDirectionOf(bits >> 16));
+}
+
+// Intensity centroid of the disc (features/algo/orientation.h); lane v + 15 takes row v.
+__device__ __forceinline__ float CentroidAngle(const uint8_t* __restrict__ image, int pitch, int x,
+                                               int y) {
+  constexpr int kRadius = algo::kCentroidRadiusPx;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int v = lane - kRadius;
+  int moment_x = 0;
+  int moment_y = 0;
+  if (v <= kRadius) {
+    const int half_width = algo::CentroidHalfWidth(v < 0 ? -v : v);
+    const uint8_t* row = image + static_cast<int64_t>(y + v) * pitch + x;
+    int sum = 0;
+    for (int u = -half_width; u <= half_width; ++u) {
+      moment_x += u * row[u];
+      sum += row[u];
+    }
+    moment_y = v * sum;
+  }
+#pragma unroll
+  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+    moment_x += __shfl_xor_sync(kFullWarp, moment_x, distance);
+    moment_y += __shfl_xor_sync(kFullWarp, moment_y, distance);
+  }
+  return algo::CentroidAngleDegrees({moment_x, moment_y});
+}
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_STEPS_ORIENTATION_CUH_

@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The preset `bfrost` on the CPU backend: its published reference values, and the answers of the
+// independent oracle over its options.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "features/errors.h"
+#include "tests/cpu/cpu_backend_support.h"
+#include "tests/support/feature_compare.h"
+#include "tests/support/method_images.h"
+#include "tests/support/method_oracle.h"
+#include "tests/support/reference_answers.h"
+
+namespace orbserve::cpu {
+namespace {
+
+using ::orbserve::testing::DotLattice;
+using ::orbserve::testing::FeaturesOf;
+using ::orbserve::testing::FirstDifference;
+using ::orbserve::testing::GreyPlane;
+using ::orbserve::testing::kReferenceImages;
+using ::orbserve::testing::OracleAnswer;
+using ::orbserve::testing::OracleExtract;
+using ::orbserve::testing::OracleOptions;
+using ::orbserve::testing::OracleOptionsOf;
+using ::orbserve::testing::PlaneOf;
+using ::orbserve::testing::RandomMask;
+using ::orbserve::testing::ReferenceAnswer;
+using ::orbserve::testing::RunFrame;
+using ::orbserve::testing::SceneImage;
+using ::orbserve::testing::TestImage;
+
+const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
+
+PipelineOptions BFrost() { return (*FindPreset("bfrost"))->pipeline; }
+
+TEST(CpuBFrostTest, EveryVariantGivesThePublishedValues) {
+  const auto backends = AllBackends();
+  int compared = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    const std::optional<TestImage> image =
+        testing::ReadReferenceImage(kReferenceImages[i], kFolder);
+    if (!image.has_value()) continue;
+    const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
+    for (const ReferenceAnswer& answer : testing::BFrostReferenceAnswers()) {
+      if (answer.values[i] == nullptr) continue;
+      for (const auto& backend : backends) {
+        const auto features = RunFrame(*backend, answer.pipeline,
+                                       {.image = image->view(),
+                                        .mask = answer.masked ? mask.view() : ImageView{},
+                                        .parameters = answer.parameters});
+        ASSERT_TRUE(features.ok()) << features.status();
+        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+                  answer.values[i])
+            << answer.name << " on " << testing::NameOf(kReferenceImages[i]) << ", "
+            << backend->name() << " " << backend->devices()[0].details;
+        ++compared;
+      }
+    }
+  }
+  if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
+  printf("%d answers compared\n", compared);
+}
+
+struct Variant {
+  std::string name;
+  PipelineOptions pipeline;
+  FrameParameters parameters;
+};
+
+std::vector<Variant> Variants() {
+  std::vector<Variant> variants;
+  const auto add = [&variants](std::string name, auto change) {
+    Variant variant = {std::move(name), BFrost(), {}};
+    change(variant.pipeline, variant.parameters);
+    variants.push_back(variant);
+  };
+  using O = PipelineOptions;
+  using P = FrameParameters;
+  add("preset", [](O&, P&) {});
+  add("all, low threshold",
+      [](O&, P& p) { p = {.max_features = 100'000, .fast_threshold_grey = 3}; });
+  add("few of 4 levels", [](O& o, P& p) {
+    o.pyramid = {.levels = 4, .scale_factor = 1.3f};
+    p.max_features = 37;
+  });
+  add("capacity below the wanted number", [](O& o, P&) { o.select.capacity = 50; });
+  add("Harris responses of 2 levels", [](O& o, P& p) {
+    o.detect.score = Score::kHarris;
+    o.pyramid.levels = 2;
+    p.max_features = 60;
+  });
+  add("arcs of 12", [](O& o, P&) { o.detect.fast_arc_length = 12; });
+  add("Harris responses, arcs of 11", [](O& o, P&) {
+    o.detect.score = Score::kHarris;
+    o.detect.fast_arc_length = 11;
+  });
+  add("quota", [](O& o, P&) {
+    o.select.selection = Selection::kLevelQuota;
+    o.pyramid = {.levels = 3, .scale_factor = 1.2f, .source = PyramidSource::kLevelZero};
+  });
+  add("without orientation", [](O& o, P&) { o.describe.orientation = Orientation::kNone; });
+  add("centroid", [](O& o, P&) { o.describe.orientation = Orientation::kIntensityCentroid; });
+  add("rBRIEF turned by the arc", [](O& o, P&) {
+    o.describe.descriptor = Descriptor::kRBrief256;
+    o.select.border_px = 22;
+  });
+  add("corners alone", [](O& o, P&) {
+    o.describe.descriptor = Descriptor::kNone;
+    o.select.border_px = 3;
+  });
+  add("corners without an angle", [](O& o, P&) {
+    o.describe = {Orientation::kNone, Descriptor::kNone};
+    o.select.border_px = 3;
+  });
+  return variants;
+}
+
+TEST(CpuBFrostTest, EqualsTheOracleOverItsOptions) {
+  const auto reference = Backend({.threads = 1, .reference = true});
+  const auto simd = Backend({.threads = 3});
+  size_t features = 0;
+  for (const testing::NamedImage& named : testing::MadeImages()) {
+    const GreyPlane image = PlaneOf(named.image.view());
+    const TestImage mask = RandomMask(image.width, image.height, 77);
+    const GreyPlane mask_plane = PlaneOf(mask.view());
+    for (const Variant& variant : Variants()) {
+      for (const bool masked : {false, true}) {
+        const OracleOptions options = OracleOptionsOf(variant.pipeline, variant.parameters);
+        const OracleAnswer answer = OracleExtract(image, masked ? &mask_plane : nullptr, options);
+        const Features expected = FeaturesOf(answer, image, options);
+        for (FeatureBackend* const backend : {reference.get(), simd.get()}) {
+          SCOPED_TRACE(named.name + ", " + variant.name + (masked ? ", masked, " : ", ") +
+                       std::string(backend->name()));
+          const auto actual = RunFrame(*backend, variant.pipeline,
+                                       {.image = named.image.view(),
+                                        .mask = masked ? mask.view() : ImageView{},
+                                        .parameters = variant.parameters});
+          ASSERT_TRUE(actual.ok()) << actual.status();
+          ASSERT_EQ(FirstDifference(expected, **actual), "");
+          ASSERT_EQ((*actual)->truncated, answer.truncated);
+          features += expected.count();
+        }
+      }
+    }
+  }
+  EXPECT_GT(features, 10'000u);
+  printf("%zu features compared\n", features);
+}
+
+TEST(CpuBFrostTest, TiesAtTheCutGoByLevelThenRowThenColumn) {
+  const auto backend = Backend();
+  const TestImage image = DotLattice(400, 300, 9);
+  for (const int wanted : {1, 10, 333}) {
+    const auto features = Compute(*backend, image, BFrost(), {.max_features = wanted});
+    ASSERT_EQ(features->count(), static_cast<size_t>(wanted));
+    EXPECT_FALSE(features->truncated);
+  }
+  const auto ten = Compute(*backend, image, BFrost(), {.max_features = 10});
+  const auto more = Compute(*backend, image, BFrost(), {.max_features = 333});
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(ten->x[i], more->x[i]);
+    EXPECT_EQ(ten->y[i], more->y[i]);
+  }
+}
+
+TEST(CpuBFrostTest, TheCapacityIsFilledWithTheBestAndSaysSo) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(500, 400, 41);
+  PipelineOptions pipeline = BFrost();
+  const auto best = Compute(*backend, image, pipeline, {.max_features = 20});
+  pipeline.select.capacity = 20;
+  const auto cut = Compute(*backend, image, pipeline, {.max_features = 500});
+  EXPECT_TRUE(cut->truncated);
+  EXPECT_FALSE(best->truncated);
+  Features expected = *best;
+  expected.truncated = true;
+  EXPECT_EQ(FirstDifference(expected, *cut), "");
+}
+
+TEST(CpuBFrostTest, GivenKeypointsAreDescribedInTheNearestDirectionToTheirAngle) {
+  const TestImage image = SceneImage(420, 390, 42);
+  PipelineOptions pipeline = BFrost();
+  pipeline.pyramid.levels = 2;
+  const std::vector<GreyPlane> levels = testing::OraclePyramid(
+      PlaneOf(image.view()), OracleOptionsOf(pipeline, {}), /*is_mask=*/false);
+  ASSERT_EQ(levels.size(), 2u);
+  auto given = std::make_shared<GivenKeypoints>();
+  std::mt19937 random(43);
+  std::uniform_real_distribution<float> unit(0.0f, 1.0f);
+  for (int i = 0; i < 400; ++i) {
+    given->x.push_back(unit(random) * 420.0f);
+    given->y.push_back(unit(random) * 390.0f);
+    given->size.push_back(89.0f);
+    // Steps of the table, halves between two directions, and anything else.
+    given->angle_deg.push_back(i % 5 == 0   ? -1.0f
+                               : i % 5 == 1 ? 11.25f * static_cast<float>(i % 32)
+                                            : unit(random) * 1440.0f - 720.0f);
+    given->response.push_back(0.0f);
+    given->octave.push_back(i % 2);
+  }
+  for (const auto& backend : AllBackends()) {
+    const auto answer =
+        RunFrame(*backend, pipeline, {.image = image.view(), .given_keypoints = given});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    const Features& features = **answer;
+    size_t row = 0;
+    for (uint32_t i = 0; i < given->count(); ++i) {
+      const int level = given->octave[i];
+      const GreyPlane& plane = levels[static_cast<size_t>(level)];
+      const float inverse = level == 0 ? 1.0f : 0.5f;
+      const auto place = [inverse](float at) {
+        return static_cast<int>(std::nearbyint(at * inverse));
+      };
+      const int x = place(given->x[i]);
+      const int y = place(given->y[i]);
+      const bool fits = x >= 44 && x < plane.width - 44 && y >= 44 && y < plane.height - 44;
+      if (!fits) continue;
+      ASSERT_LT(row, features.count());
+      ASSERT_EQ(features.source_index[row], i);
+      const std::vector<uint8_t> expected =
+          testing::DescribeBFrost(plane, x, y, testing::TauOf(given->angle_deg[i]));
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
+                             features.descriptors.begin() + static_cast<ptrdiff_t>(32 * row)))
+          << "keypoint " << i << ", angle " << given->angle_deg[i];
+      ++row;
+    }
+    EXPECT_EQ(features.count(), row);
+    EXPECT_GT(row, 100u);
+  }
+}
+
+TEST(CpuBFrostTest, ItsDescriptorsAreNotMatchedWithThoseOfOrb) {
+  const auto backend = Backend();
+  auto bfrost = std::make_shared<Features>();
+  bfrost->descriptor_bytes = 32;
+  bfrost->descriptor_type = Descriptor::kBFrost256;
+  auto orb = std::make_shared<Features>();
+  orb->descriptor_bytes = 32;
+  orb->descriptor_type = Descriptor::kRBrief256;
+  auto unnamed = std::make_shared<Features>();
+  unnamed->descriptor_bytes = 32;
+  const auto bfrost_state = *backend->ImportState(bfrost);
+  const auto orb_state = *backend->ImportState(orb);
+  const auto unnamed_state = *backend->ImportState(unnamed);
+  const MatchBatchAnswer matched =
+      testing::RunMatches(*backend, {{bfrost_state, orb_state, {}},
+                                     {unnamed_state, bfrost_state, {}},
+                                     {unnamed_state, orb_state, {}},
+                                     {bfrost_state, bfrost_state, {}}});
+  for (const size_t refused : {0u, 1u}) {
+    const absl::Status& status = matched.pairs[refused].status;
+    EXPECT_EQ(ReasonOf(status), ErrorReason::kBadOptions);
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("BFROST_256"));
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("RBRIEF_256"));
+  }
+  EXPECT_TRUE(matched.pairs[2].status.ok());
+  EXPECT_TRUE(matched.pairs[3].status.ok());
+}
+
+TEST(CpuBFrostTest, AnswersNameTheirDescriptors) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(200, 200, 44);
+  EXPECT_EQ(Compute(*backend, image, BFrost())->descriptor_kind(), Descriptor::kBFrost256);
+  EXPECT_EQ(Compute(*backend, image)->descriptor_kind(), Descriptor::kRBrief256);
+  PipelineOptions bare = BFrost();
+  bare.describe.descriptor = Descriptor::kNone;
+  EXPECT_EQ(Compute(*backend, image, bare)->descriptor_kind(), Descriptor::kNone);
+}
+
+}  // namespace
+}  // namespace orbserve::cpu

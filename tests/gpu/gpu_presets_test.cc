@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Presets on the CUDA backend: their published reference values, and the bits of the CPU backend
+// where rooms are exceeded, levels are tiny or keypoints are given.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cpu/cpu_backend.h"
+#include "gpu/gpu_backend.h"
+#include "gtest/gtest.h"
+#include "tests/support/backend_runner.h"
+#include "tests/support/feature_compare.h"
+#include "tests/support/image_makers.h"
+#include "tests/support/reference_answers.h"
+
+namespace orbserve::gpu {
+namespace {
+
+using ::orbserve::testing::DotLattice;
+using ::orbserve::testing::FirstDifference;
+using ::orbserve::testing::FrameInput;
+using ::orbserve::testing::kReferenceImages;
+using ::orbserve::testing::MakeJob;
+using ::orbserve::testing::NoiseImage;
+using ::orbserve::testing::RandomMask;
+using ::orbserve::testing::ReferenceAnswer;
+using ::orbserve::testing::SceneImage;
+using ::orbserve::testing::TestImage;
+
+const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
+
+class GpuPresetsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    GpuBackendOptions options;
+    auto gpu = CreateGpuBackend(options);
+    if (!gpu.ok()) {
+      const char* const expected = std::getenv("ORBSERVE_EXPECT_GPU");
+      if (expected != nullptr && std::strcmp(expected, "0") != 0) FAIL() << gpu.status();
+      GTEST_SKIP() << gpu.status();
+    }
+    gpu_ = *std::move(gpu);
+    cpu_ = *cpu::CreateCpuBackend({});
+  }
+
+  // The answers of both backends to one batch are equal; returns the number of features.
+  size_t ExpectSame(const PlanSpec& spec, const std::vector<FrameInput>& inputs) {
+    std::vector<FrameBatchAnswer> answers;
+    for (FeatureBackend* const backend : {cpu_.get(), gpu_.get()}) {
+      auto plan = backend->MakePlan(spec);
+      if (!plan.ok()) {
+        ADD_FAILURE() << plan.status();
+        return 0;
+      }
+      std::vector<FrameJob> jobs;
+      for (const FrameInput& input : inputs) jobs.push_back(*MakeJob(*backend, input));
+      answers.push_back(testing::RunBatch(*backend, *plan, std::move(jobs)));
+    }
+    size_t features = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const FrameAnswer& want = answers[0].frames[i];
+      const FrameAnswer& got = answers[1].frames[i];
+      EXPECT_EQ(want.status, got.status) << "frame " << i;
+      if (!want.status.ok() || !got.status.ok()) continue;
+      EXPECT_EQ(FirstDifference(*want.features, *got.features), "") << "frame " << i;
+      EXPECT_EQ(want.features->truncated, got.features->truncated) << "frame " << i;
+      EXPECT_EQ(want.features->source_index, got.features->source_index) << "frame " << i;
+      EXPECT_EQ(want.features->descriptor_kind(), got.features->descriptor_kind());
+      features += want.features->count();
+    }
+    return features;
+  }
+
+  std::unique_ptr<FeatureBackend> gpu_;
+  std::unique_ptr<FeatureBackend> cpu_;
+};
+
+TEST_F(GpuPresetsTest, BFrostGivesThePublishedValues) {
+  int compared = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    const std::optional<TestImage> image =
+        testing::ReadReferenceImage(kReferenceImages[i], kFolder);
+    if (!image.has_value()) continue;
+    const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
+    for (const ReferenceAnswer& answer : testing::BFrostReferenceAnswers()) {
+      if (answer.values[i] == nullptr) continue;
+      const auto features = testing::RunFrame(*gpu_, answer.pipeline,
+                                              {.image = image->view(),
+                                               .mask = answer.masked ? mask.view() : ImageView{},
+                                               .parameters = answer.parameters});
+      ASSERT_TRUE(features.ok()) << features.status();
+      EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+                answer.values[i])
+          << answer.name << " on " << testing::NameOf(kReferenceImages[i]);
+      ++compared;
+    }
+  }
+  if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
+  printf("%d answers compared\n", compared);
+}
+
+TEST_F(GpuPresetsTest, BFrostEqualsTheCpuOnEveryShapeOfImage) {
+  size_t features = 0;
+  // Sides around the smallest that hold a keypoint, around strips of 8 rows, and wider than one
+  // pass over the columns.
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{{1, 1},
+                                                                      {89, 89},
+                                                                      {88, 200},
+                                                                      {96, 104},
+                                                                      {333, 241},
+                                                                      {1023, 97},
+                                                                      {2049, 120},
+                                                                      {5000, 130},
+                                                                      {120, 4000},
+                                                                      {1920, 1080}}) {
+    for (const int levels : {1, 3}) {
+      PlanSpec spec = {width, height, (*FindPreset("bfrost"))->pipeline};
+      spec.pipeline.pyramid.levels = levels;
+      spec.pipeline.pyramid.scale_factor = 1.3f;
+      const TestImage scene = SceneImage(width, height, 61);
+      const TestImage noise = NoiseImage(width, height, 62);
+      const TestImage mask = RandomMask(width, height, 63);
+      std::vector<FrameInput> batch = {
+          {.image = scene.view()},
+          {.image = noise.view(), .parameters = {.max_features = 1000}},
+          {.image = scene.view(), .mask = mask.view(), .parameters = {.max_features = 33}},
+          {.image = noise.view(),
+           .parameters = {.max_features = 20'000, .fast_threshold_grey = 5}}};
+      SCOPED_TRACE(::testing::Message() << width << "x" << height << ", " << levels << " levels");
+      features += ExpectSame(spec, batch);
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(features, 10'000u);
+}
+
+TEST_F(GpuPresetsTest, ExactCutsWithMassiveTiesOnTheFastAndOnTheSlowPath) {
+  const TestImage lattice = DotLattice(1280, 960, 7);
+  const TestImage noise = NoiseImage(1280, 960, 64);
+  for (const Score score : {Score::kLargestThreshold, Score::kHarris}) {
+    for (const int levels : {1, 4}) {
+      for (const int capacity : {kMaxFeatures, 700}) {
+        PlanSpec spec = {1280, 960, (*FindPreset("bfrost"))->pipeline};
+        spec.pipeline.pyramid = {.levels = levels, .scale_factor = 1.4f};
+        spec.pipeline.detect.score = score;
+        spec.pipeline.select.capacity = capacity;
+        std::vector<FrameInput> batch;
+        for (const int wanted : {1, 500, 9000, 100'000}) {
+          batch.push_back({.image = lattice.view(), .parameters = {.max_features = wanted}});
+          batch.push_back({.image = noise.view(), .parameters = {.max_features = wanted}});
+        }
+        SCOPED_TRACE(::testing::Message() << levels << " levels, capacity " << capacity
+                                          << ", score " << static_cast<int>(score));
+        ExpectSame(spec, batch);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_F(GpuPresetsTest, GivenKeypointsAreDescribedAsOnTheCpu) {
+  const TestImage image = SceneImage(700, 500, 65);
+  PlanSpec spec = {700, 500, (*FindPreset("bfrost"))->pipeline};
+  spec.pipeline.pyramid = {.levels = 3, .scale_factor = 1.5f};
+  std::mt19937 random(66);
+  std::uniform_real_distribution<float> unit(0.0f, 1.0f);
+  auto given = std::make_shared<GivenKeypoints>();
+  for (int i = 0; i < 12'000; ++i) {
+    given->x.push_back(unit(random) * 700.0f);
+    given->y.push_back(unit(random) * 500.0f);
+    given->size.push_back(89.0f);
+    given->angle_deg.push_back(i % 3 == 0 ? 11.25f * static_cast<float>(i % 32)
+                                          : unit(random) * 1440.0f - 720.0f);
+    given->response.push_back(unit(random));
+    given->octave.push_back(i % 3);
+  }
+  const size_t features = ExpectSame(
+      spec, {{.image = image.view(), .given_keypoints = given}, {.image = image.view()}});
+  EXPECT_GT(features, 5'000u);
+}
+
+}  // namespace
+}  // namespace orbserve::gpu

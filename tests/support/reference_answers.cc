@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/support/reference_answers.h"
+
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+
+#include "tests/support/golden_files.h"
+
+namespace orbserve::testing {
+
+std::vector<ReferenceAnswer> BFrostReferenceAnswers() {
+  const Preset& preset = **FindPreset("bfrost");
+  const PipelineOptions& bfrost = preset.pipeline;
+  PipelineOptions corners = bfrost;
+  corners.select.border_px = 3;
+  corners.describe.descriptor = Descriptor::kNone;
+  FrameParameters all_at_40 = preset.frame;
+  all_at_40.fast_threshold_grey = 40;
+  all_at_40.max_features = 100'000;
+  PipelineOptions three_levels = bfrost;
+  three_levels.pyramid.levels = 3;
+  return {
+      {"bfrost",
+       bfrost,
+       preset.frame,
+       false,
+       {"500 865a5cee", "500 91413e54", "500 d37dda22", "500 fe0a7047"}},
+      {"corners alone",
+       corners,
+       all_at_40,
+       false,
+       {"531 d793050c", "1240 34256418", "312 48a06a25", "6500 9a7afe95"}},
+      {"masked",
+       bfrost,
+       preset.frame,
+       true,
+       {"496 386f56db", "500 90580aad", "500 749fe236", nullptr}},
+      {"3 levels",
+       three_levels,
+       preset.frame,
+       false,
+       {"500 57ab60c4", "500 0bf89186", "500 238dabcd", nullptr}},
+  };
+}
+
+std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder) {
+  const std::string path = PathOf(image, data_folder);
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return ReadGreyPng(path);
+}
+
+TestImage ReferenceMaskImage(int width_px, int height_px) {
+  const GreyPlane mask = ReferenceMask(width_px, height_px);
+  TestImage image(width_px, height_px);
+  for (int y = 0; y < height_px; ++y) {
+    for (int x = 0; x < width_px; ++x) image.At(x, y) = static_cast<uint8_t>(mask.At(x, y));
+  }
+  return image;
+}
+
+std::string ValueOf(const Features& features, float scale_factor) {
+  const auto bytes = static_cast<size_t>(features.descriptor_bytes);
+  std::vector<OracleFeature> rows(features.count());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    OracleFeature& row = rows[i];
+    row.level = features.octave[i];
+    const float scale = OracleScale(scale_factor, row.level);
+    row.x = static_cast<int>(std::lround(features.x[i] / scale));
+    row.y = static_cast<int>(std::lround(features.y[i] / scale));
+    row.response = features.response[i];
+    row.angle_deg = features.angle_deg[i];
+    const uint8_t* const descriptor = features.descriptors.data() + i * bytes;
+    row.descriptor.assign(descriptor, descriptor + bytes);
+  }
+  return ValueWithDescriptor(rows);
+}
+
+OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParameters& parameters) {
+  OracleOptions options;
+  options.levels = pipeline.pyramid.levels;
+  options.scale_factor = pipeline.pyramid.scale_factor;
+  options.source = pipeline.pyramid.source;
+  options.detector = pipeline.detect.detector;
+  options.arc_length = pipeline.detect.fast_arc_length;
+  options.threshold = parameters.fast_threshold_grey;
+  options.score = pipeline.detect.score;
+  options.quality_level = parameters.quality_level;
+  options.suppression = pipeline.suppress.suppression;
+  options.window = pipeline.suppress.window_px;
+  options.cell_width = pipeline.suppress.cell_width_px;
+  options.cell_height = pipeline.suppress.cell_height_px;
+  options.distance = pipeline.suppress.minimum_distance_px;
+  options.selection = pipeline.select.selection;
+  options.max_features = parameters.max_features;
+  options.capacity = pipeline.select.capacity;
+  options.border = pipeline.select.border_px;
+  options.orientation = pipeline.describe.orientation;
+  options.descriptor = pipeline.describe.descriptor;
+  return options;
+}
+
+}  // namespace orbserve::testing

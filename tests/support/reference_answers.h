@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The published reference values of answers, as options of a backend, and the value of an answer.
+
+#ifndef ORBSERVE_TESTS_SUPPORT_REFERENCE_ANSWERS_H_
+#define ORBSERVE_TESTS_SUPPORT_REFERENCE_ANSWERS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "features/options.h"
+#include "features/types.h"
+#include "tests/support/image_makers.h"
+#include "tests/support/method_oracle.h"
+#include "tests/support/reference_lines.h"
+
+namespace orbserve::testing {
+
+struct ReferenceAnswer {
+  std::string name;
+  PipelineOptions pipeline;
+  FrameParameters parameters;
+  bool masked = false;  // with ReferenceMask()
+  // Count and CRC-32 for each of kReferenceImages; null where none is published.
+  const char* values[4];
+};
+
+// All of the preset `bfrost`.
+std::vector<ReferenceAnswer> BFrostReferenceAnswers();
+
+// An image of the reference values below `data_folder`; none when the file is not there.
+std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder);
+// ReferenceMask() as an image.
+TestImage ReferenceMaskImage(int width_px, int height_px);
+
+// Count and CRC-32 of an answer. `scale_factor` is the pyramid's: lines hold places on the levels.
+std::string ValueOf(const Features& features, float scale_factor);
+
+// The options of the oracle that ask for the same.
+OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParameters& parameters);
+
+}  // namespace orbserve::testing
+
+#endif  // ORBSERVE_TESTS_SUPPORT_REFERENCE_ANSWERS_H_
