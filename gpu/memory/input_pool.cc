@@ -4,6 +4,7 @@
 #include "gpu/memory/input_pool.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "features/errors.h"
@@ -17,6 +18,9 @@ namespace {
 // Pinning memory costs about a millisecond per 4 MiB: slabs double from the first size on.
 constexpr size_t kFirstSlabBytes = size_t{4} << 20;
 constexpr size_t kLargestSlabBytes = size_t{64} << 20;
+// Idle memory beyond this serves other sizes before more is pinned. A client whose frames have ever
+// new sizes would otherwise pin a slab for each of them, up to the whole budget.
+constexpr size_t kMostIdleBytes = size_t{128} << 20;
 
 MutableImageView ViewAt(uint8_t* memory, int width_px, int height_px, int pitch_bytes) {
   return {memory + kImagePaddingBytes, width_px, height_px, pitch_bytes};
@@ -44,6 +48,7 @@ absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int he
     if (slab == nullptr) return false;
     memory = slab->memory.data() + *slab->free.begin();
     slab->free.erase(slab->free.begin());
+    slab->last_lease = ++leases_;
     return true;
   };
   if (!take()) {
@@ -69,7 +74,9 @@ void InputPool::Slab::DivideInto(size_t slot_bytes) {
 }
 
 InputPool::Slab* InputPool::FindFree(size_t slot_bytes) {
-  for (Slab& slab : slabs_[slot_bytes]) {
+  const auto same = slabs_.find(slot_bytes);
+  if (same == slabs_.end()) return nullptr;
+  for (Slab& slab : same->second) {
     if (!slab.free.empty()) return &slab;
   }
   return nullptr;
@@ -79,8 +86,12 @@ absl::Status InputPool::AddSlab(size_t slot_bytes) {
   size_t wanted = kFirstSlabBytes;
   {
     absl::MutexLock lock(&mutex_);
-    for (const Slab& slab : slabs_[slot_bytes]) {
-      wanted = std::max(wanted, 2 * slab.memory.size_bytes());
+    if (IdleBytes() > kMostIdleBytes && ConvertIdleSlab(slot_bytes)) return absl::OkStatus();
+    const auto same = slabs_.find(slot_bytes);
+    if (same != slabs_.end()) {
+      for (const Slab& slab : same->second) {
+        wanted = std::max(wanted, 2 * slab.memory.size_bytes());
+      }
     }
   }
   const size_t slots = std::max<size_t>(1, std::min(wanted, kLargestSlabBytes) / slot_bytes);
@@ -105,25 +116,42 @@ absl::Status InputPool::AddSlab(size_t slot_bytes) {
 }
 
 bool InputPool::ConvertIdleSlab(size_t slot_bytes) {
-  for (auto& [bytes, slabs] : slabs_) {
-    for (auto slab = slabs.begin(); slab != slabs.end(); ++slab) {
+  auto from = slabs_.end();
+  Slabs::iterator oldest;
+  for (auto same = slabs_.begin(); same != slabs_.end(); ++same) {
+    for (auto slab = same->second.begin(); slab != same->second.end(); ++slab) {
       if (!slab->idle() || slab->memory.size_bytes() < slot_bytes) continue;
-      slab->DivideInto(slot_bytes);
-      Slabs& same = slabs_[slot_bytes];
-      same.splice(same.end(), slabs, slab);
-      return true;
+      if (from != slabs_.end() && slab->last_lease >= oldest->last_lease) continue;
+      from = same;
+      oldest = slab;
     }
   }
-  return false;
+  if (from == slabs_.end()) return false;
+  oldest->DivideInto(slot_bytes);
+  Slabs& same = slabs_[slot_bytes];
+  same.splice(same.end(), from->second, oldest);
+  if (from->second.empty()) slabs_.erase(from);
+  return true;
+}
+
+size_t InputPool::IdleBytes() const {
+  size_t bytes = 0;
+  for (const auto& [slot_bytes, slabs] : slabs_) {
+    for (const Slab& slab : slabs) {
+      if (slab.idle()) bytes += slab.memory.size_bytes();
+    }
+  }
+  return bytes;
 }
 
 InputPool::Slabs InputPool::TakeIdleSlabs() {
   Slabs idle;
-  for (auto& [bytes, slabs] : slabs_) {
-    for (auto next = slabs.begin(); next != slabs.end();) {
+  for (auto same = slabs_.begin(); same != slabs_.end();) {
+    for (auto next = same->second.begin(); next != same->second.end();) {
       const auto slab = next++;
-      if (slab->idle()) idle.splice(idle.end(), slabs, slab);
+      if (slab->idle()) idle.splice(idle.end(), same->second, slab);
     }
+    same = same->second.empty() ? slabs_.erase(same) : std::next(same);
   }
   return idle;
 }

@@ -57,6 +57,7 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
     PinnedBuffer memory;
     std::set<size_t> free;  // offsets
     size_t slots = 0;
+    uint64_t last_lease = 0;  // number of the pool's lease that took a slot of it last
 
     bool idle() const { return free.size() == slots; }
     // All of its memory as free slots of this size.
@@ -66,11 +67,14 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
 
   // Null when no slab has a free slot of this size.
   Slab* FindFree(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes a slab with free slots of this size: of new memory, else of an idle slab of other slots,
-  // else of new memory that such slabs made room for.
+  // Makes a slab with free slots of this size: of an idle slab of other slots where idle memory
+  // abounds; of new memory; of an idle slab; of new memory that idle slabs made room for.
   absl::Status AddSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(grow_mutex_)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Divides the idle slab that was used least recently into slots of this size. False when no idle
+  // slab can hold one.
   bool ConvertIdleSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t IdleBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Slabs without a leased slot.
   Slabs TakeIdleSlabs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveBack(PinnedSlot* slot, Slab* slab);
@@ -81,7 +85,9 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   // returns where it hangs, while slots of answered frames must still come back.
   absl::Mutex grow_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
-  std::map<size_t, Slabs> slabs_ ABSL_GUARDED_BY(mutex_);  // by bytes of a slot
+  // By bytes of a slot; no list is empty.
+  std::map<size_t, Slabs> slabs_ ABSL_GUARDED_BY(mutex_);
+  uint64_t leases_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace orbserve::gpu

@@ -58,6 +58,19 @@ TEST_F(InputPoolTest, ASlotThatNoSlabCanHoldGetsTheRoomOfIdleOnes) {
   EXPECT_TRUE(pool->Lease(640, 480, false).ok());
 }
 
+TEST_F(InputPoolTest, EverNewSizesShareTheIdleMemory) {
+  const auto pool = std::make_shared<InputPool>(0, 4096 * kMiB);
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(pool->Lease(64 + 64 * i % 2048, 64 + i, false).ok());
+  EXPECT_LE(pool->used_bytes(), 200 * kMiB);
+  // What is in use counts no more than before: slots of one size can still take all they need.
+  std::vector<std::shared_ptr<InputSlot>> slots;
+  for (int i = 0; i < 300; ++i) {
+    auto slot = pool->Lease(1024, 1024, false);
+    ASSERT_TRUE(slot.ok()) << slot.status();
+    slots.push_back(*std::move(slot));
+  }
+}
+
 TEST_F(InputPoolTest, ThreadsThatWantDifferentSizesAllGetThem) {
   const auto pool = std::make_shared<InputPool>(0, 24 * kMiB);
   std::vector<std::thread> threads;
