@@ -12,11 +12,12 @@ set(ORBSERVE_STEPS
   survivors
   rank
   rbrief256
+  rbrief32
   integral
   bfrost256)
 
-# Steps of the CPU backend alone. On the GPU, survivors also computes Harris responses, rbrief256 and bfrost256 also
-# orient (gpu/steps/orientation.cuh), and rbrief256 also smooths.
+# Steps of the CPU backend alone. On the GPU, survivors also computes Harris responses, the steps that describe
+# also orient (gpu/steps/orientation.cuh), and rbrief256 also smooths.
 set(ORBSERVE_CPU_ONLY_STEPS
   arc_middle
   gaussian
@@ -35,5 +36,6 @@ set(ORBSERVE_CPU_SIMD_STEPS
   intensity_centroid
   gaussian
   rbrief256
+  rbrief32
   integral
   bfrost256)

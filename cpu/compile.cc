@@ -16,6 +16,7 @@
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/rank.h"
 #include "cpu/steps/rbrief256.h"
+#include "cpu/steps/rbrief32.h"
 #include "cpu/steps/survivors.h"
 #include "features/options.h"
 
@@ -81,6 +82,8 @@ StepMaker DescriptorOf(const PipelineOptions& options) {
   switch (options.describe.descriptor) {
     case Descriptor::kRBrief256:
       return MakeRBrief256;
+    case Descriptor::kRBrief32:
+      return MakeRBrief32;
     case Descriptor::kBFrost256:
       return MakeBFrost256;
     default:

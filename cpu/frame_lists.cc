@@ -51,9 +51,9 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
     }
     switch (pipeline.spec.pipeline.describe.descriptor) {
       case Descriptor::kNone:
+      case Descriptor::kRBrief32:
         break;
       case Descriptor::kRBrief256:
-      case Descriptor::kRBrief32:
         layout->AddImage(l, level.width_px, level.height_px, &lists.smoothed);
         break;
       case Descriptor::kBFrost256:

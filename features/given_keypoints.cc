@@ -15,9 +15,17 @@ namespace orbserve {
 
 namespace {
 
-// True where no sample of the keypoint's descriptor lies outside its level.
+// True where the keypoint can be described: for most descriptors no sample may lie outside the
+// keypoint's level.
 bool FitsLevel(const CompiledPipeline& pipeline, const GivenKeypoints& given, size_t i) {
-  if (pipeline.spec.pipeline.describe.descriptor != Descriptor::kBFrost256) return true;
+  switch (pipeline.spec.pipeline.describe.descriptor) {
+    case Descriptor::kNone:
+    case Descriptor::kRBrief256:  // samples outside are mirrored
+      return true;
+    case Descriptor::kRBrief32:
+    case Descriptor::kBFrost256:
+      break;
+  }
   const LevelGeometry& level = pipeline.level(given.octave[i]);
   const int x = level.FromLevelZero(given.x[i]);
   const int y = level.FromLevelZero(given.y[i]);

@@ -48,6 +48,22 @@ PipelineOptions BFrostPipeline() {
   return pipeline;
 }
 
+PipelineOptions Orb32Pipeline() {
+  PipelineOptions pipeline;
+  pipeline.pyramid.levels = 1;
+  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.select.selection = Selection::kBest;
+  pipeline.select.border_px = 10;
+  pipeline.describe.descriptor = Descriptor::kRBrief32;
+  return pipeline;
+}
+
+constexpr FrameParameters Features(int max_features) {
+  FrameParameters parameters;
+  parameters.max_features = max_features;
+  return parameters;
+}
+
 constexpr MatchOptions CrossChecked() {
   MatchOptions match;
   match.cross_check = true;
@@ -71,7 +87,8 @@ const std::array<Preset, 8>& PresetTable() {
        {},
        CrossChecked(),
        true},
-      {"orb-32", "128 keypoints with 32-bit descriptors against a reference", {}, {}, {}, false},
+      {"orb-32", "128 keypoints with 32-bit descriptors against a reference (Chang et al. 2019)",
+       Orb32Pipeline(), Features(128), CrossChecked(), true},
       {"harris-corners",
        "Harris corners with minimum distance (Teixeira et al. 2008)",
        {},
@@ -144,9 +161,6 @@ absl::Status PipelineOptions::Validate() const {
   }
   if (select.selection != Selection::kLevelQuota && select.selection != Selection::kBest) {
     return Unsupported("select.selection other than LEVEL_QUOTA and BEST");
-  }
-  if (describe.descriptor == Descriptor::kRBrief32) {
-    return Unsupported("describe.descriptor RBRIEF_32");
   }
   return absl::OkStatus();
 }

@@ -82,8 +82,8 @@ struct SelectOptions {
   Selection selection = Selection::kLevelQuota;
   int capacity = kMaxFeatures;  // most features an answer can hold, 1..kMaxFeatures
   // Distance that keypoints keep to the border of their level: x in [border, width - border). At
-  // least what the stages read: FAST 3, Harris 5, intensity centroid 16, rBRIEF-256 22, BFROST 44;
-  // at most 255.
+  // least what the stages read: FAST 3, Harris 5, intensity centroid 16, rBRIEF-256 22, rBRIEF-32
+  // 10 with the centroid of its own, BFROST 44; at most 255.
   int border_px = 31;
 
   bool operator==(const SelectOptions&) const = default;

@@ -19,6 +19,7 @@
 #include "gpu/steps/pyramid.h"
 #include "gpu/steps/rank.h"
 #include "gpu/steps/rbrief256.h"
+#include "gpu/steps/rbrief32.h"
 #include "gpu/steps/survivors.h"
 
 namespace orbserve::gpu {
@@ -57,7 +58,8 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   }
 
   // The last step describes and writes records, also those of keypoints without a descriptor.
-  if (pipeline.spec.pipeline.describe.descriptor == Descriptor::kBFrost256) {
+  const Descriptor descriptor = pipeline.spec.pipeline.describe.descriptor;
+  if (descriptor == Descriptor::kBFrost256) {
     // The integral images are made beside the selection.
     const IntegralBuffers integrals(pipeline, &layout);
     auto integral = std::make_unique<IntegralStep>(images, integrals);
@@ -66,10 +68,18 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
                                         : list.Add(Branch::kSide, std::move(integral));
     list.Add(Branch::kMain, std::make_unique<BFrost256Step>(pipeline, images, integrals),
              {integrated});
-  } else if (last_level >= 0) {
-    list.Add(Branch::kMain, std::make_unique<RBrief256Step>(pipeline, images));
   } else {
-    list.Add(Branch::kMain, std::make_unique<RBrief256Step>(pipeline, images), {side_end});
+    std::unique_ptr<Step> describe;
+    if (descriptor == Descriptor::kRBrief32) {
+      describe = std::make_unique<RBrief32Step>(pipeline, images);
+    } else {
+      describe = std::make_unique<RBrief256Step>(pipeline, images);
+    }
+    if (last_level >= 0) {
+      list.Add(Branch::kMain, std::move(describe));
+    } else {
+      list.Add(Branch::kMain, std::move(describe), {side_end});
+    }
   }
   return compiled;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/fast.h"
+#include "features/algo/rbrief32.h"
 #include "features/algo/rbrief_pattern.h"
 #include "features/errors.h"
 #include "gpu/runtime/check.h"
@@ -103,10 +104,12 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
 absl::Status GpuDevice::MakeTables() {
   struct Tables {
     algo::RBriefPair pattern[algo::kRBriefPairs];
+    algo::RBriefPair pattern_32[algo::kRBrief32Pairs];
     uint32_t bits[4][algo::kFastBitTableWords];  // of arc lengths 9..12
   };
   const auto host = std::make_unique<Tables>();
   std::memcpy(host->pattern, algo::kRBriefPattern, sizeof(host->pattern));
+  std::memcpy(host->pattern_32, algo::kRBrief32Pattern, sizeof(host->pattern_32));
   algo::FillFastBitTable<9>(host->bits[0]);
   algo::FillFastBitTable<10>(host->bits[1]);
   algo::FillFastBitTable<11>(host->bits[2]);
@@ -117,6 +120,7 @@ absl::Status GpuDevice::MakeTables() {
                    table_budget_));
   const auto* const there = reinterpret_cast<const Tables*>(tables_.data());
   context_.tables.pattern = there->pattern;
+  context_.tables.pattern_32 = there->pattern_32;
   context_.tables.bit_tables = there->bits[0];
   return absl::OkStatus();
 }

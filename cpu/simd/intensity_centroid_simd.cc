@@ -1,10 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Angles by the intensity centroid: the twin of features/algo/orientation.h.
+// Angles by the intensity centroid: the twin of features/algo/orientation.h and of the patch of
+// features/algo/rbrief32.h.
 //
 // Rows v and -v of the disc go together: u weighs their sum, v their difference. Pixels outside the
 // disc have weight 0, so every row is 32 bytes wide.
+//
+// The rows of the patch are summed first, as they are for x and weighted for y; columns beyond it
+// have weight 0 at the end. Both kinds of sums fit 16 bits.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/intensity_centroid_simd.cc"
@@ -19,6 +23,7 @@
 #include "cpu/simd/ops-inl.h"
 #include "cpu/steps/intensity_centroid.h"
 #include "features/algo/orientation.h"
+#include "features/algo/rbrief32.h"
 #include "features/host_device.h"
 
 #ifndef ORBSERVE_CPU_SIMD_ORIENTATION_WEIGHTS_
@@ -47,6 +52,24 @@ constexpr DiscWeights MakeDiscWeights() {
 }
 
 inline constexpr DiscWeights kDiscWeights = MakeDiscWeights();
+
+constexpr int kPatchColumns = 16;  // u = -4..11
+
+struct PatchWeights {
+  alignas(64) int16_t u[kPatchColumns];
+  alignas(64) int16_t one[kPatchColumns];
+};
+
+constexpr PatchWeights MakePatchWeights() {
+  PatchWeights weights = {};
+  for (int i = 0; i < algo::kPatchSidePx; ++i) {
+    weights.u[i] = static_cast<int16_t>(2 * (i - algo::kPatchLeftPx) - 1);
+    weights.one[i] = 1;
+  }
+  return weights;
+}
+
+inline constexpr PatchWeights kPatchWeights = MakePatchWeights();
 
 }  // namespace orbserve::cpu
 #endif  // ORBSERVE_CPU_SIMD_ORIENTATION_WEIGHTS_
@@ -93,6 +116,28 @@ HWY_INLINE algo::Moments DiscMoments(const uint8_t* centre, ptrdiff_t pitch) {
           hn::GetLane(hn::SumOfLanes(d32, hn::Add(y, y2)))};
 }
 
+HWY_INLINE algo::Moments PatchMoments(const uint8_t* centre, ptrdiff_t pitch) {
+  const hn::CappedTag<int16_t, kPatchColumns> d16;
+  const hn::RepartitionToWide<decltype(d16)> d32;
+  const hn::Rebind<uint8_t, decltype(d16)> d8;
+  auto x = hn::Zero(d32), x2 = hn::Zero(d32);
+  auto y = hn::Zero(d32), y2 = hn::Zero(d32);
+  const uint8_t* const left = centre - algo::kPatchLeftPx;
+  for (int i = 0; i < kPatchColumns; i += static_cast<int>(hn::MaxLanes(d16))) {
+    auto sum = hn::Zero(d16);
+    auto weighted = hn::Zero(d16);
+    for (int v = -algo::kPatchTopPx; v <= algo::kPatchBottomPx; ++v) {
+      const auto pixels = hn::PromoteTo(d16, hn::LoadU(d8, left + v * pitch + i));
+      sum = hn::Add(sum, pixels);
+      weighted = hn::Add(weighted, hn::Mul(pixels, hn::Set(d16, static_cast<int16_t>(2 * v + 1))));
+    }
+    x = hn::ReorderWidenMulAccumulate(d32, sum, hn::Load(d16, kPatchWeights.u + i), x, x2);
+    y = hn::ReorderWidenMulAccumulate(d32, weighted, hn::Load(d16, kPatchWeights.one + i), y, y2);
+  }
+  return {hn::GetLane(hn::SumOfLanes(d32, hn::Add(x, x2))),
+          hn::GetLane(hn::SumOfLanes(d32, hn::Add(y, y2)))};
+}
+
 // The operations of algo::FastAtan2Degrees in its order.
 HWY_INLINE hn::Vec<DF> Atan2Degrees(hn::Vec<DF> y, hn::Vec<DF> x) {
   using F = algo::FastAtan2;
@@ -110,7 +155,11 @@ HWY_INLINE hn::Vec<DF> Atan2Degrees(hn::Vec<DF> y, hn::Vec<DF> x) {
   return hn::IfThenElse(hn::Lt(y, hn::Zero(d)), hn::Sub(hn::Set(d, 360.0f), angle), angle);
 }
 
-void IntensityCentroidAngles(const ImageView& image, LevelPoint* points, int count) {
+// Angles of all points by the moments that `moments_of` returns for a place in the image, whose
+// pixels lie at most `reach_px` from it.
+template <typename MomentsOf>
+HWY_INLINE void CentroidAngles(const ImageView& image, int reach_px, const MomentsOf& moments_of,
+                               LevelPoint* points, int count) {
   const DF df;
   const hn::RebindToSigned<DF> di;
   for (int begin = 0; begin < count; begin += kChunk) {
@@ -121,10 +170,10 @@ void IntensityCentroidAngles(const ImageView& image, LevelPoint* points, int cou
     for (int i = 0; i < size; ++i) {
       if (begin + i + 1 < count) {
         const LevelPoint& next = points[begin + i + 1];
-        PrefetchSquare(image, next.x, next.y, algo::kCentroidRadiusPx);
+        PrefetchSquare(image, next.x, next.y, reach_px);
       }
       const LevelPoint& point = points[begin + i];
-      const algo::Moments moments = DiscMoments(image.Row(point.y) + point.x, image.pitch_bytes);
+      const algo::Moments moments = moments_of(image.Row(point.y) + point.x, image.pitch_bytes);
       x[i] = moments.x;
       y[i] = moments.y;
     }
@@ -138,6 +187,20 @@ void IntensityCentroidAngles(const ImageView& image, LevelPoint* points, int cou
   }
 }
 
+void DiscAngles(const ImageView& image, LevelPoint* points, int count) {
+  CentroidAngles(
+      image, algo::kCentroidRadiusPx,
+      [](const uint8_t* centre, ptrdiff_t pitch) HWY_ATTR { return DiscMoments(centre, pitch); },
+      points, count);
+}
+
+void PatchAngles(const ImageView& image, LevelPoint* points, int count) {
+  CentroidAngles(
+      image, algo::kPatchReachPx,
+      [](const uint8_t* centre, ptrdiff_t pitch) HWY_ATTR { return PatchMoments(centre, pitch); },
+      points, count);
+}
+
 }  // namespace
 #endif  // ORBSERVE_SIMD_TARGET_HAS_VECTORS
 }  // namespace HWY_NAMESPACE
@@ -147,8 +210,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
+IntensityCentroidKernel PatchCentroidKernelFor(const KernelTarget& target){
+    ORBSERVE_SIMD_SELECT(PatchAngles, ReferencePatchCentroid, target.simd_target)}
+
 IntensityCentroidKernel IntensityCentroidKernelFor(const KernelTarget& target) {
-  ORBSERVE_SIMD_SELECT(IntensityCentroidAngles, ReferenceIntensityCentroid, target.simd_target)
+  ORBSERVE_SIMD_SELECT(DiscAngles, ReferenceIntensityCentroid, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

@@ -4,6 +4,8 @@
 #include "cpu/steps/intensity_centroid.h"
 
 #include "features/algo/orientation.h"
+#include "features/algo/rbrief32.h"
+#include "features/pipeline/reach.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -14,7 +16,10 @@ constexpr int kChunk = 192;
 class IntensityCentroid final : public Step {
  public:
   explicit IntensityCentroid(const StepSetup& setup)
-      : orient_(IntensityCentroidKernelFor(setup.target)) {}
+      : orient_(CentroidAreaOf(setup.pipeline.spec.pipeline.describe.descriptor) ==
+                        CentroidArea::kPatch
+                    ? PatchCentroidKernelFor(setup.target)
+                    : IntensityCentroidKernelFor(setup.target)) {}
 
   absl::string_view name() const override { return "intensity_centroid"; }
   StageSet stages() const override { return Stage::kOrient; }
@@ -39,6 +44,13 @@ void ReferenceIntensityCentroid(const ImageView& image, LevelPoint* points, int 
   for (int i = 0; i < count; ++i) {
     points[i].angle_deg = algo::CentroidAngleDegrees(
         algo::CentroidMoments(image.Row(points[i].y) + points[i].x, image.pitch_bytes));
+  }
+}
+
+void ReferencePatchCentroid(const ImageView& image, LevelPoint* points, int count) {
+  for (int i = 0; i < count; ++i) {
+    points[i].angle_deg = algo::CentroidAngleDegrees(
+        algo::PatchMoments(image.Row(points[i].y) + points[i].x, image.pitch_bytes));
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Intensity centroid: the angle of each keypoint.
+// Intensity centroid: the angle of each keypoint, by the disc or by the patch of rBRIEF-32.
 
 #ifndef ORBSERVE_CPU_STEPS_INTENSITY_CENTROID_H_
 #define ORBSERVE_CPU_STEPS_INTENSITY_CENTROID_H_
@@ -20,6 +20,11 @@ namespace orbserve::cpu {
 using IntensityCentroidKernel = void (*)(const ImageView& image, LevelPoint* points, int count);
 void ReferenceIntensityCentroid(const ImageView& image, LevelPoint* points, int count);
 IntensityCentroidKernel IntensityCentroidKernelFor(const KernelTarget& target);
+
+// The same by the centroid of the patch (features/algo/rbrief32.h). Points keep 10 pixels to the
+// border.
+void ReferencePatchCentroid(const ImageView& image, LevelPoint* points, int count);
+IntensityCentroidKernel PatchCentroidKernelFor(const KernelTarget& target);
 
 std::unique_ptr<Step> MakeIntensityCentroid(const StepSetup& setup);
 

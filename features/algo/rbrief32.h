@@ -40,6 +40,8 @@ inline constexpr int kPatchLeftPx = 4;
 inline constexpr int kPatchRightPx = 5;
 inline constexpr int kPatchTopPx = 5;
 inline constexpr int kPatchBottomPx = 4;
+// Farthest pixel of the patch from the keypoint in x or in y.
+inline constexpr int kPatchReachPx = 5;
 // Farthest a turned point lies from the keypoint in x or in y: every point has x^2 + y^2 <= 20.
 inline constexpr int kRBrief32RadiusPx = 4;
 

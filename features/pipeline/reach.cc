@@ -22,8 +22,16 @@ Reach Reach::Of(const PipelineOptions& options) {
     case Orientation::kNone:
       break;
     case Orientation::kIntensityCentroid:
-      reach.orient_px = algo::kCentroidRadiusPx;
-      need(reach.orient_px + 1);
+      switch (CentroidAreaOf(options.describe.descriptor)) {
+        case CentroidArea::kDisc:
+          reach.orient_px = algo::kCentroidRadiusPx;
+          need(reach.orient_px + 1);
+          break;
+        case CentroidArea::kPatch:
+          reach.orient_px = algo::kPatchReachPx;
+          need(reach.orient_px);
+          break;
+      }
       break;
     case Orientation::kArcMiddle:
       reach.orient_px = algo::kFastRadiusPx;
@@ -34,9 +42,12 @@ Reach Reach::Of(const PipelineOptions& options) {
     case Descriptor::kNone:
       break;
     case Descriptor::kRBrief256:
-    case Descriptor::kRBrief32:
       reach.describe_px = kRBriefReachPx;
       need(kRBriefBorderPx);
+      break;
+    case Descriptor::kRBrief32:
+      reach.describe_px = algo::kRBrief32RadiusPx;
+      need(kRBrief32BorderPx);
       break;
     case Descriptor::kBFrost256:
       reach.describe_px = algo::kBFrostRadiusPx;

@@ -13,6 +13,7 @@
 #include "features/algo/gaussian.h"
 #include "features/algo/orientation.h"
 #include "features/algo/rbrief.h"
+#include "features/algo/rbrief32.h"
 #include "features/options.h"
 
 namespace orbserve {
@@ -24,6 +25,20 @@ inline constexpr int kRBriefReachPx = kRBriefSampleReachPx + algo::kGaussianRadi
 // Keypoints of a detection that are described keep one pixel more to the border than that. The
 // wire contract names it as the smallest border.
 inline constexpr int kRBriefBorderPx = kRBriefReachPx + 1;
+
+// Smallest border of rBRIEF-32: the side of its patch, as the wire contract names it. Its stages
+// read 5 pixels.
+inline constexpr int kRBrief32BorderPx = algo::kPatchSidePx;
+
+// Pixels round a keypoint whose intensity centroid gives its angle.
+enum class CentroidArea {
+  kDisc,   // of radius 15, features/algo/orientation.h
+  kPatch,  // of 10x10 pixels, features/algo/rbrief32.h
+};
+// rBRIEF-32 has a centroid of its own.
+constexpr CentroidArea CentroidAreaOf(Descriptor descriptor) {
+  return descriptor == Descriptor::kRBrief32 ? CentroidArea::kPatch : CentroidArea::kDisc;
+}
 
 // Pixels of one level that the stages of a pipeline read; 0 for a stage that does not run.
 struct Reach {

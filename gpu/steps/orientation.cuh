@@ -13,6 +13,7 @@
 #include "features/algo/arc_middle.h"
 #include "features/algo/fast.h"
 #include "features/algo/orientation.h"
+#include "features/algo/rbrief32.h"
 #include "features/host_device.h"
 #include "gpu/steps/level_share.cuh"
 
@@ -25,6 +26,18 @@ __device__ __forceinline__ int WarpMax(int value) {
 #pragma unroll
   for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
     value = Max(value, __shfl_xor_sync(kFullWarp, value, distance));
+  }
+  return value;
+#endif
+}
+
+__device__ __forceinline__ int WarpSum(int value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(kFullWarp, value);
+#else
+#pragma unroll
+  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(kFullWarp, value, distance);
   }
   return value;
 #endif
@@ -75,12 +88,30 @@ __device__ __forceinline__ float CentroidAngle(const uint8_t* __restrict__ image
     }
     moment_y = v * sum;
   }
+  return algo::CentroidAngleDegrees({WarpSum(moment_x), WarpSum(moment_y)});
+}
+
+// Intensity centroid of the patch of 10x10 pixels (features/algo/rbrief32.h); lane i takes pixels
+// i, i + 32, i + 64 and i + 96 of the 100.
+__device__ __forceinline__ float PatchCentroidAngle(const uint8_t* __restrict__ image, int pitch,
+                                                    int x, int y) {
+  constexpr int kPixels = algo::kPatchSidePx * algo::kPatchSidePx;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const uint8_t* corner =
+      image + static_cast<int64_t>(y - algo::kPatchTopPx) * pitch + x - algo::kPatchLeftPx;
+  int moment_x = 0;
+  int moment_y = 0;
 #pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    moment_x += __shfl_xor_sync(kFullWarp, moment_x, distance);
-    moment_y += __shfl_xor_sync(kFullWarp, moment_y, distance);
+  for (int first = 0; first < kPixels; first += kWarpLanes) {
+    const int pixel = first + lane;
+    if (pixel >= kPixels) break;
+    const int column = pixel % algo::kPatchSidePx;
+    const int row = pixel / algo::kPatchSidePx;
+    const int grey = corner[row * pitch + column];
+    moment_x += (2 * (column - algo::kPatchLeftPx) - 1) * grey;
+    moment_y += (2 * (row - algo::kPatchTopPx) + 1) * grey;
   }
-  return algo::CentroidAngleDegrees({moment_x, moment_y});
+  return algo::CentroidAngleDegrees({WarpSum(moment_x), WarpSum(moment_y)});
 }
 
 }  // namespace orbserve::gpu

@@ -45,8 +45,9 @@ enum class CornerTest {
 struct DeviceTables {
   int multiprocessors = 1;
   CornerTest default_test = CornerTest::kArcExtremes;
-  const algo::RBriefPair* pattern = nullptr;  // algo::kRBriefPattern, 32-byte aligned
-  const uint32_t* bit_tables = nullptr;       // [arc_length - 9][algo::kFastBitTableWords]
+  const algo::RBriefPair* pattern = nullptr;     // algo::kRBriefPattern, 32-byte aligned
+  const algo::RBriefPair* pattern_32 = nullptr;  // algo::kRBrief32Pattern
+  const uint32_t* bit_tables = nullptr;          // [arc_length - 9][algo::kFastBitTableWords]
 };
 
 // A batch whose data lies in an arena.

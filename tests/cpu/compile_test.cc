@@ -54,6 +54,14 @@ TEST_F(CompileStepsTest, Orb) {
               ElementsAre("gaussian [describe]", "rbrief256 [describe]"));
 }
 
+TEST_F(CompileStepsTest, Orb32) {
+  const StepList list = Compile((*FindPreset("orb-32"))->pipeline);
+  EXPECT_THAT(PhasesOf(list, list.detection),
+              ElementsAre("fast [detect+suppress]", "survivors [select]", "frame: rank [select]",
+                          "intensity_centroid [orient]", "rbrief32 [describe]"));
+  EXPECT_THAT(PhasesOf(list, list.description), ElementsAre("rbrief32 [describe]"));
+}
+
 TEST_F(CompileStepsTest, BFrost) {
   const StepList list = Compile((*FindPreset("bfrost"))->pipeline);
   EXPECT_THAT(PhasesOf(list, list.detection),

@@ -27,8 +27,10 @@
 #include "cpu/steps/intensity_centroid.h"
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/rbrief256.h"
+#include "cpu/steps/rbrief32.h"
 #include "features/algo/bfrost.h"
 #include "features/algo/pyramid.h"
+#include "features/algo/rbrief32.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
 #include "features/pipeline/capacity.h"
@@ -327,6 +329,49 @@ TEST_P(SimdKernelsTest, AnglesEqualTheReference) {
   }
 }
 
+TEST_P(SimdKernelsTest, AnglesOfPatchesEqualTheReference) {
+  for (const Size size : {Size{21, 21}, {65, 40}, {300, 200}}) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 3, image.view());
+      std::vector<LevelPoint> expected = PointsOf(image.view(), 10);
+      std::vector<LevelPoint> actual = expected;
+      const int count = static_cast<int>(expected.size());
+      ASSERT_GT(count, 0);
+      ReferencePatchCentroid(image.view(), expected.data(), count);
+      PatchCentroidKernelFor(simd())(image.view(), actual.data(), count);
+      ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(LevelPoint)),
+                0)
+          << size.width << "x" << size.height << ", content " << static_cast<int>(content);
+    }
+  }
+}
+
+TEST_P(SimdKernelsTest, AnglesOfPatchesOfTheLargestMomentsEqualTheReference) {
+  // Halves of a white patch, at every phase of the words round it.
+  TestImage image(60, 40);
+  for (int half = 0; half < 4; ++half) {
+    for (int y = 0; y < 40; ++y) {
+      for (int x = 0; x < 60; ++x) {
+        const bool white = half == 0 ? x > 30 : half == 1 ? x <= 30 : half == 2 ? y >= 20 : y < 20;
+        image.view().Row(y)[x] = white ? 255 : 0;
+      }
+    }
+    std::vector<LevelPoint> expected;
+    for (int y = 10; y < 30; ++y) {
+      for (int x = 10; x < 50; ++x) {
+        expected.push_back({static_cast<int16_t>(x), static_cast<int16_t>(y), 0.0f, -1.0f});
+      }
+    }
+    std::vector<LevelPoint> actual = expected;
+    const int count = static_cast<int>(expected.size());
+    ReferencePatchCentroid(image.view(), expected.data(), count);
+    PatchCentroidKernelFor(simd())(image.view(), actual.data(), count);
+    ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(LevelPoint)), 0)
+        << half;
+  }
+}
+
 TEST_P(SimdKernelsTest, SmoothedPixelsEqualTheReferenceAndNothingElseIsWritten) {
   for (const Size size : kSizes) {
     TestImage image(size.width, size.height);
@@ -475,6 +520,25 @@ TEST_P(SimdKernelsTest, BFrostSumsSurviveTheOverflowOfTheIntegralImage) {
   }
 }
 
+TEST_P(SimdKernelsTest, RBrief32DescriptorsEqualTheReference) {
+  for (const Size size : {Size{9, 9}, {64, 50}, {300, 200}}) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 7, image.view());
+      // Given keypoints come as near to the border as the turned pattern allows.
+      const std::vector<LevelPoint> points = PointsOf(image.view(), algo::kRBrief32RadiusPx);
+      const int count = static_cast<int>(points.size());
+      ASSERT_GT(count, 0);
+      std::vector<uint8_t> expected(points.size() * 4);
+      std::vector<uint8_t> actual(expected.size());
+      ReferenceRBrief32(image.view(), points.data(), count, expected.data());
+      RBrief32KernelFor(simd())(image.view(), points.data(), count, actual.data());
+      ASSERT_EQ(expected, actual) << size.width << "x" << size.height << ", content "
+                                  << static_cast<int>(content);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllTargets, SimdKernelsTest, testing::ValuesIn(SimdTargets()),
                          [](const testing::TestParamInfo<KernelTarget>& target) {
                            return std::string(target.param.name);
@@ -493,6 +557,8 @@ TEST(KernelTargetTest, EveryTargetHasATwinOfEachKernel) {
     EXPECT_NE(FastKernelFor(target), &ReferenceFast);
     EXPECT_NE(HarrisKernelFor(target), &ReferenceHarris);
     EXPECT_NE(IntensityCentroidKernelFor(target), &ReferenceIntensityCentroid);
+    EXPECT_NE(PatchCentroidKernelFor(target), &ReferencePatchCentroid);
+    EXPECT_NE(RBrief32KernelFor(target), &ReferenceRBrief32);
     EXPECT_NE(GaussianKernelFor(target), &ReferenceGaussian);
     EXPECT_NE(RBrief256KernelFor(target), &ReferenceRBrief256);
     EXPECT_NE(IntegralKernelFor(target), &ReferenceIntegral);
@@ -507,6 +573,8 @@ TEST(KernelTargetTest, TheReferenceIsThePlainLoops) {
   EXPECT_EQ(FastKernelFor(ReferenceTarget()), &ReferenceFast);
   EXPECT_EQ(HarrisKernelFor(ReferenceTarget()), &ReferenceHarris);
   EXPECT_EQ(IntensityCentroidKernelFor(ReferenceTarget()), &ReferenceIntensityCentroid);
+  EXPECT_EQ(PatchCentroidKernelFor(ReferenceTarget()), &ReferencePatchCentroid);
+  EXPECT_EQ(RBrief32KernelFor(ReferenceTarget()), &ReferenceRBrief32);
   EXPECT_EQ(GaussianKernelFor(ReferenceTarget()), &ReferenceGaussian);
   EXPECT_EQ(RBrief256KernelFor(ReferenceTarget()), &ReferenceRBrief256);
   EXPECT_EQ(IntegralKernelFor(ReferenceTarget()), &ReferenceIntegral);

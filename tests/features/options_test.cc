@@ -74,6 +74,15 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
           {"select.border_px", [](O& o) { o.select.border_px = 256; }},
           {"describe.orientation is NONE",
            [](O& o) { o.describe.orientation = Orientation::kNone; }},
+          {"describe.orientation is NONE",
+           [](O& o) {
+             o.describe = {Orientation::kNone, Descriptor::kRBrief32};
+           }},
+          {"select.border_px must be in [10, 255]; got 9",
+           [](O& o) {
+             o.describe.descriptor = Descriptor::kRBrief32;
+             o.select.border_px = 9;
+           }},
           {"describe.orientation is ARC_MIDDLE and detect.detector is not FAST",
            [](O& o) {
              o.describe.orientation = Orientation::kArcMiddle;
@@ -96,7 +105,6 @@ TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
           {"suppress", [](O& o) { o.suppress.suppression = Suppression::kCell; }},
           {"suppress", [](O& o) { o.suppress.window_px = 5; }},
           {"select.selection", [](O& o) { o.select.selection = Selection::kQuadtree; }},
-          {"describe.descriptor", [](O& o) { o.describe.descriptor = Descriptor::kRBrief32; }},
       },
       ErrorReason::kUnsupported);
 }
@@ -116,6 +124,25 @@ TEST(PipelineOptionsTest, ThePresetBFrostHasTheValuesOfThePaper) {
   EXPECT_EQ(bfrost.frame.max_features, 500);
   EXPECT_EQ(bfrost.frame.fast_threshold_grey, 20);
   EXPECT_TRUE(bfrost.match.cross_check);
+}
+
+TEST(PipelineOptionsTest, ThePresetOrb32HasTheValuesOfThePaper) {
+  ASSERT_TRUE(FindPreset("orb-32").ok());
+  const Preset& orb32 = **FindPreset("orb-32");
+  EXPECT_TRUE(orb32.pipeline.Validate().ok());
+  EXPECT_EQ(orb32.pipeline.pyramid.levels, 1);
+  EXPECT_EQ(orb32.pipeline.detect.detector, Detector::kFast);
+  EXPECT_EQ(orb32.pipeline.detect.fast_arc_length, 9);
+  EXPECT_EQ(orb32.pipeline.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(orb32.pipeline.suppress.suppression, Suppression::kNeighbourhood);
+  EXPECT_EQ(orb32.pipeline.suppress.window_px, 3);
+  EXPECT_EQ(orb32.pipeline.select.selection, Selection::kBest);
+  EXPECT_EQ(orb32.pipeline.select.border_px, 10);
+  EXPECT_EQ(orb32.pipeline.describe.orientation, Orientation::kIntensityCentroid);
+  EXPECT_EQ(orb32.pipeline.describe.descriptor, Descriptor::kRBrief32);
+  EXPECT_EQ(orb32.frame.max_features, 128);
+  EXPECT_EQ(orb32.frame.fast_threshold_grey, 20);
+  EXPECT_TRUE(orb32.match.cross_check);
 }
 
 TEST(PipelineOptionsTest, AnOrientationMayFeedAnyDescriptor) {

@@ -159,9 +159,11 @@ TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
     if (one_of(4) == 0) pipeline.select.capacity = 1 + one_of(3000);
     pipeline.describe.descriptor =
         std::vector<Descriptor>{Descriptor::kNone, Descriptor::kRBrief256, Descriptor::kRBrief256,
-                                Descriptor::kBFrost256}[one_of(4)];
+                                Descriptor::kRBrief32, Descriptor::kBFrost256}[one_of(5)];
     if (one_of(3) == 0) pipeline.describe.orientation = Orientation::kArcMiddle;
-    if (pipeline.describe.descriptor != Descriptor::kRBrief256 && one_of(3) == 0) {
+    const bool needs_angle = pipeline.describe.descriptor == Descriptor::kRBrief256 ||
+                             pipeline.describe.descriptor == Descriptor::kRBrief32;
+    if (!needs_angle && one_of(3) == 0) {
       pipeline.describe.orientation = Orientation::kNone;
     }
     pipeline.select.border_px = BorderRange(pipeline).low + one_of(12);

@@ -81,32 +81,132 @@ class GpuPresetsTest : public ::testing::Test {
     return features;
   }
 
+  // Answers of the device have their published values. Skips the test where no image is found.
+  void ExpectPublishedValues(const std::vector<ReferenceAnswer>& answers) {
+    int compared = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      const std::optional<TestImage> image =
+          testing::ReadReferenceImage(kReferenceImages[i], kFolder);
+      if (!image.has_value()) continue;
+      const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
+      for (const ReferenceAnswer& answer : answers) {
+        if (answer.values[i] == nullptr) continue;
+        const auto features = testing::RunFrame(*gpu_, answer.pipeline,
+                                                {.image = image->view(),
+                                                 .mask = answer.masked ? mask.view() : ImageView{},
+                                                 .parameters = answer.parameters});
+        ASSERT_TRUE(features.ok()) << features.status();
+        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+                  answer.values[i])
+            << answer.name << " on " << testing::NameOf(kReferenceImages[i]);
+        ++compared;
+      }
+    }
+    if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
+    printf("%d answers compared\n", compared);
+  }
+
   std::unique_ptr<FeatureBackend> gpu_;
   std::unique_ptr<FeatureBackend> cpu_;
 };
 
 TEST_F(GpuPresetsTest, BFrostGivesThePublishedValues) {
-  int compared = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    const std::optional<TestImage> image =
-        testing::ReadReferenceImage(kReferenceImages[i], kFolder);
-    if (!image.has_value()) continue;
-    const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
-    for (const ReferenceAnswer& answer : testing::BFrostReferenceAnswers()) {
-      if (answer.values[i] == nullptr) continue;
-      const auto features = testing::RunFrame(*gpu_, answer.pipeline,
-                                              {.image = image->view(),
-                                               .mask = answer.masked ? mask.view() : ImageView{},
-                                               .parameters = answer.parameters});
-      ASSERT_TRUE(features.ok()) << features.status();
-      EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
-                answer.values[i])
-          << answer.name << " on " << testing::NameOf(kReferenceImages[i]);
-      ++compared;
+  ExpectPublishedValues(testing::BFrostReferenceAnswers());
+}
+
+TEST_F(GpuPresetsTest, Orb32GivesThePublishedValues) {
+  ExpectPublishedValues(testing::Orb32ReferenceAnswers());
+}
+
+TEST_F(GpuPresetsTest, Orb32EqualsTheCpuOnEveryShapeOfImage) {
+  const Preset& orb32 = **FindPreset("orb-32");
+  size_t features = 0;
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{
+           {1, 1}, {21, 21}, {20, 90}, {22, 23}, {33, 47}, {333, 241}, {641, 481}, {1920, 1080}}) {
+    for (const int levels : {1, 3}) {
+      for (const Orientation orientation :
+           {Orientation::kIntensityCentroid, Orientation::kArcMiddle}) {
+        PlanSpec spec = {width, height, orb32.pipeline};
+        spec.pipeline.pyramid.levels = levels;
+        spec.pipeline.describe.orientation = orientation;
+        const TestImage scene = SceneImage(width, height, 67);
+        const TestImage noise = NoiseImage(width, height, 68);
+        const TestImage mask = RandomMask(width, height, 69);
+        const std::vector<FrameInput> batch = {
+            {.image = scene.view(), .parameters = orb32.frame},
+            {.image = noise.view(), .parameters = {.max_features = 1000}},
+            {.image = scene.view(), .mask = mask.view(), .parameters = orb32.frame},
+            {.image = noise.view(),
+             .parameters = {.max_features = 20'000, .fast_threshold_grey = 5}}};
+        SCOPED_TRACE(::testing::Message()
+                     << width << "x" << height << ", " << levels << " levels, orientation "
+                     << static_cast<int>(orientation));
+        features += ExpectSame(spec, batch);
+        if (HasFailure()) return;
+      }
     }
   }
-  if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
-  printf("%d answers compared\n", compared);
+  EXPECT_GT(features, 10'000u);
+}
+
+TEST_F(GpuPresetsTest, Orb32DescribesGivenKeypointsAsOnTheCpu) {
+  const TestImage image = SceneImage(700, 500, 70);
+  PlanSpec spec = {700, 500, (*FindPreset("orb-32"))->pipeline};
+  spec.pipeline.pyramid = {.levels = 3, .scale_factor = 4.0f};
+  std::mt19937 random(71);
+  std::uniform_real_distribution<float> unit(0.0f, 1.0f);
+  auto given = std::make_shared<GivenKeypoints>();
+  for (int i = 0; i < 12'000; ++i) {
+    given->x.push_back(unit(random) * 700.0f);
+    given->y.push_back(unit(random) * 500.0f);
+    given->size.push_back(10.0f);
+    given->angle_deg.push_back(i % 3 == 0 ? -1.0f : unit(random) * 1440.0f - 720.0f);
+    given->response.push_back(unit(random));
+    given->octave.push_back(i % 3);
+  }
+  const size_t features = ExpectSame(
+      spec, {{.image = image.view(), .given_keypoints = given}, {.image = image.view()}});
+  EXPECT_GT(features, 5'000u);
+}
+
+// Descriptors that stay on the device are 4 bytes apart.
+TEST_F(GpuPresetsTest, Orb32MatchesAReferenceFromStatesOfFramesAsOnTheCpu) {
+  const Preset& orb32 = **FindPreset("orb-32");
+  const PlanSpec spec = {640, 480, orb32.pipeline};
+  std::vector<MatchBatchAnswer> answers;
+  for (FeatureBackend* const backend : {cpu_.get(), gpu_.get()}) {
+    const auto plan = *backend->MakePlan(spec);
+    std::vector<FrameJob> jobs;
+    for (unsigned seed = 0; seed < 9; ++seed) {
+      const TestImage image = SceneImage(640, 480, 90 + seed / 2);
+      FrameJob job = *MakeJob(*backend, {.image = image.view(), .parameters = orb32.frame});
+      job.keep_state = true;
+      jobs.push_back(std::move(job));
+    }
+    const FrameBatchAnswer frames = testing::RunBatch(*backend, plan, std::move(jobs));
+    std::vector<MatchJob> matches;
+    ASSERT_TRUE(frames.frames[0].status.ok()) << frames.frames[0].status;
+    const auto reference = *backend->ImportState(frames.frames[0].features);
+    for (const FrameAnswer& frame : frames.frames) {
+      ASSERT_TRUE(frame.status.ok()) << frame.status;
+      ASSERT_NE(frame.state, nullptr);
+      for (const MatchOptions& options : {orb32.match, MatchOptions{}, MatchOptions{.k = 2}}) {
+        matches.push_back({frame.state, reference, options});
+      }
+    }
+    answers.push_back(testing::RunMatches(*backend, std::move(matches)));
+  }
+  size_t matched = 0;
+  for (size_t i = 0; i < answers[0].pairs.size(); ++i) {
+    ASSERT_EQ(answers[0].pairs[i].status, answers[1].pairs[i].status);
+    const Matches& want = answers[0].pairs[i].matches;
+    const Matches& got = answers[1].pairs[i].matches;
+    EXPECT_EQ(want.query_index, got.query_index) << i;
+    EXPECT_EQ(want.train_index, got.train_index) << i;
+    EXPECT_EQ(want.distance, got.distance) << i;
+    matched += want.query_index.size();
+  }
+  EXPECT_GT(matched, 1'000u);
 }
 
 TEST_F(GpuPresetsTest, BFrostEqualsTheCpuOnEveryShapeOfImage) {

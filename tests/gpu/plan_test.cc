@@ -114,6 +114,21 @@ TEST(PlanTest, OrbSearchesLevelZeroBesideThePyramid) {
             (std::vector<std::string>{"pyramid", "detect+suppress", "select", "orient+describe"}));
 }
 
+TEST(PlanTest, Orb32DescribesInItsLastStep) {
+  const auto plan = MakePlan({640, 480, (*FindPreset("orb-32"))->pipeline}, 1024 * kMiB);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(DescribeSteps(**plan),
+            (std::vector<std::string>{"side clear_counters ()", "side fast (detect+suppress)",
+                                      "main survivors (select) after fast", "main rank (select)",
+                                      "main rbrief32 (orient+describe)"}));
+  // Too small for a keypoint, though given ones could be described.
+  const auto tiny = MakePlan({15, 15, (*FindPreset("orb-32"))->pipeline}, 1024 * kMiB);
+  ASSERT_TRUE(tiny.ok()) << tiny.status();
+  EXPECT_EQ(DescribeSteps(**tiny),
+            (std::vector<std::string>{"side clear_counters ()",
+                                      "main rbrief32 (orient+describe) after clear_counters"}));
+}
+
 TEST(PlanTest, BFrostMakesIntegralImagesBesideTheSelection) {
   PlanSpec spec = {640, 480, (*FindPreset("bfrost"))->pipeline};
   const auto one_level = MakePlan(spec, 1024 * kMiB);

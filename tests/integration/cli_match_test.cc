@@ -83,5 +83,29 @@ TEST_F(CliTest, ReferencesArePutListedMatchedAndDeleted) {
               Not(HasSubstr("file")));
 }
 
+TEST_F(CliTest, FilesOfOrb32AreReferencesOfTheirOwnKind) {
+  const std::string a = folder_.Write("a.pgm", Scene(0));
+  const std::vector<std::string> extract = {
+      "extract", "--pipeline", "orb-32", "--draw", folder_ / "drawn", "--out", folder_ / "f", a};
+  ASSERT_TRUE(Succeeded(Run(extract)));
+  const std::string file = TemporaryFolder::Read(folder_ / "f/a.pgm.npz");
+  // 4 bytes tell the kind.
+  EXPECT_THAT(file, Not(HasSubstr("descriptor_type.npy")));
+  ASSERT_TRUE(Succeeded(
+      RunWithServer({"extract", "--pipeline", "orb-32", "--out", folder_ / "remote", a})));
+  EXPECT_EQ(TemporaryFolder::Read(folder_ / "remote/a.pgm.npz"), file);
+  ASSERT_TRUE(Succeeded(RunWithServer({"reference", "put", "file", folder_ / "f/a.pgm.npz"})));
+  const Outcome list = RunWithServer({"reference", "list", "--json"});
+  EXPECT_THAT(list.out, HasSubstr("\"descriptor_bytes\":4"));
+  EXPECT_THAT(list.out, HasSubstr("RBRIEF_32"));
+  const Outcome match =
+      RunWithServer({"match", "--json", "--pipeline", "orb-32", "--reference", "file", a});
+  ASSERT_EQ(match.code, 0) << match.err;
+  EXPECT_THAT(match.out, HasSubstr("\"distance\":[0,0,0"));
+  const Outcome other = RunWithServer({"match", "--reference", "file", a});
+  EXPECT_NE(other.code, 0);
+  EXPECT_THAT(other.err, HasSubstr("RBRIEF_32"));
+}
+
 }  // namespace
 }  // namespace orbserve

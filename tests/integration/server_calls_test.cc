@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
+#include <set>
 #include <string>
 
 #include "tests/integration/server_fixture.h"
@@ -324,6 +326,66 @@ TEST_F(CallsTest, ThePresetBFrostIsExtractedStoredAndMatchedWithItsOwnKindAlone)
   EXPECT_EQ(Details(refused).reason(), "BAD_OPTIONS");
   EXPECT_NE(refused.error_message().find("RBRIEF_256"), std::string::npos);
   EXPECT_NE(refused.error_message().find("BFROST_256"), std::string::npos);
+}
+
+TEST_F(CallsTest, ThePresetOrb32MatchesFramesWithAReferenceOf128Vectors) {
+  v1::ExtractRequest extract;
+  extract.mutable_pipeline()->set_preset("orb-32");
+  *extract.mutable_frame() = MakeFrame(640, 480, 1);
+  // Noise: no two patches have equal bits.
+  std::mt19937 random(33);
+  for (char& pixel : *extract.mutable_frame()->mutable_pixels()) {
+    pixel = static_cast<char>(random() & 255);
+  }
+  v1::ExtractResponse extracted;
+  const grpc::Status extract_status = Extract(extract, &extracted);
+  ASSERT_TRUE(extract_status.ok()) << extract_status.error_message();
+  const v1::FeatureSet& features = extracted.features();
+  ASSERT_EQ(features.x_size(), 128);
+  EXPECT_EQ(features.descriptor_type(), v1::DESCRIPTOR_TYPE_RBRIEF_32);
+  EXPECT_EQ(features.descriptor_bytes(), 4u);
+  EXPECT_EQ(features.descriptors().size(), 128u * 4);
+  for (int i = 0; i < features.x_size(); ++i) EXPECT_EQ(features.size(i), 10.0f);
+
+  v1::PutReferenceRequest put;
+  put.set_name("orb-32");
+  *put.mutable_features() = features;
+  put.mutable_features()->clear_descriptor_type();  // 4 bytes tell it
+  v1::PutReferenceResponse stored;
+  {
+    grpc::ClientContext context;
+    SetLimit(context);
+    const grpc::Status status = stub_->PutReference(&context, put, &stored);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_EQ(stored.reference().descriptor_type(), v1::DESCRIPTOR_TYPE_RBRIEF_32);
+  EXPECT_EQ(stored.reference().descriptor_bytes(), 4u);
+
+  // The preset's match is cross-checked: each keypoint finds itself.
+  v1::MatchRequest match;
+  *match.mutable_pipeline() = extract.pipeline();
+  *match.mutable_query_frame() = extract.frame();
+  match.set_train_reference("orb-32");
+  v1::MatchResponse matched;
+  {
+    grpc::ClientContext context;
+    SetLimit(context);
+    const grpc::Status status = stub_->Match(&context, match, &matched);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_GT(matched.matches().query_index_size(), 120);
+  for (const uint32_t distance : matched.matches().distance()) EXPECT_EQ(distance, 0u);
+  std::set<uint32_t> trains(matched.matches().train_index().begin(),
+                            matched.matches().train_index().end());
+  EXPECT_EQ(static_cast<int>(trains.size()), matched.matches().train_index_size());
+
+  match.mutable_pipeline()->set_preset("orb");
+  grpc::ClientContext context;
+  SetLimit(context);
+  const grpc::Status refused = stub_->Match(&context, match, &matched);
+  EXPECT_EQ(Details(refused).reason(), "BAD_OPTIONS");
+  EXPECT_NE(refused.error_message().find("RBRIEF_256"), std::string::npos);
+  EXPECT_NE(refused.error_message().find("RBRIEF_32"), std::string::npos);
 }
 
 TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {

@@ -46,6 +46,22 @@ std::vector<ReferenceAnswer> BFrostReferenceAnswers() {
   };
 }
 
+std::vector<ReferenceAnswer> Orb32ReferenceAnswers() {
+  const Preset& preset = **FindPreset("orb-32");
+  return {
+      {"orb-32",
+       preset.pipeline,
+       preset.frame,
+       false,
+       {"128 85cf9acf", "128 d8b166f3", "128 c10882a9", "128 3a06c735"}},
+      {"masked",
+       preset.pipeline,
+       preset.frame,
+       true,
+       {"128 390dd8ee", "128 26bc6f35", "128 b6e4bb77", nullptr}},
+  };
+}
+
 std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder) {
   const std::string path = PathOf(image, data_folder);
   if (!std::filesystem::exists(path)) return std::nullopt;

@@ -27,8 +27,9 @@ struct ReferenceAnswer {
   const char* values[4];
 };
 
-// All of the preset `bfrost`.
+// All of one preset.
 std::vector<ReferenceAnswer> BFrostReferenceAnswers();
+std::vector<ReferenceAnswer> Orb32ReferenceAnswers();
 
 // An image of the reference values below `data_folder`; none when the file is not there.
 std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder);

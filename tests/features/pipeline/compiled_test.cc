@@ -52,7 +52,7 @@ TEST(CompilePipelineTest, RefusesBadSidesAndOptions) {
   spec.pipeline.select.border_px = 21;  // rBRIEF needs 22
   EXPECT_EQ(ReasonOf(CompilePipeline(spec).status()), ErrorReason::kBadOptions);
   spec = {640, 480, {}};
-  spec.pipeline.describe.descriptor = Descriptor::kBFrost256;
+  spec.pipeline.suppress.suppression = Suppression::kCell;
   EXPECT_EQ(CompilePipeline(spec).status().code(), absl::StatusCode::kUnimplemented);
 }
 

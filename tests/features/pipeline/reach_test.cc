@@ -44,6 +44,17 @@ TEST(ReachTest, TheSmallestBorderHasAPixelToSpareForKeypoints) {
             22);
 }
 
+TEST(ReachTest, RBrief32ReadsAPatchOfTenPixels) {
+  const Reach reach = Reach::Of(
+      With(Score::kLargestThreshold, Orientation::kIntensityCentroid, Descriptor::kRBrief32));
+  EXPECT_EQ(reach.orient_px, 5);    // columns -4 to 5, rows -5 to 4
+  EXPECT_EQ(reach.describe_px, 4);  // x^2 + y^2 <= 20
+  EXPECT_EQ(reach.smallest_border_px, 10);
+  EXPECT_EQ(Reach::Of(With(Score::kHarris, Orientation::kIntensityCentroid, Descriptor::kRBrief32))
+                .smallest_border_px,
+            10);
+}
+
 TEST(ReachTest, BFrostReadsItsFarthestSquare) {
   const Reach reach =
       Reach::Of(With(Score::kLargestThreshold, Orientation::kArcMiddle, Descriptor::kBFrost256));

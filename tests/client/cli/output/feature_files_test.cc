@@ -30,6 +30,17 @@ TEST(FeatureFilesTest, NpzKeepsEveryBit) {
   EXPECT_EQ(read->SerializeAsString(), Sample().SerializeAsString());
 }
 
+TEST(FeatureFilesTest, ANpzOfFourBytesADescriptorIsReadAsItWasWritten) {
+  v1::FeatureSet features = Sample();
+  features.set_descriptor_type(v1::DESCRIPTOR_TYPE_RBRIEF_32);
+  const auto read = DecodeFeatures(EncodeFeatures(features, FeatureFormat::kNpz, "a.png"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->descriptor_bytes(), 4u);
+  EXPECT_EQ(read->descriptors(), features.descriptors());
+  // The server takes 4 bytes without a name as RBRIEF_32.
+  EXPECT_EQ(read->descriptor_type(), v1::DESCRIPTOR_TYPE_UNSPECIFIED);
+}
+
 TEST(FeatureFilesTest, NpzNamesDescriptorsThatTheirNumberOfBytesDoesNotTell) {
   v1::FeatureSet features = Sample();
   const std::string unnamed = EncodeFeatures(features, FeatureFormat::kNpz, "a.png");

@@ -64,6 +64,25 @@ TEST(FeatureConversionTest, TheKindOfDescriptorsIsKeptOrToldByTheNumberOfBytes) 
   EXPECT_EQ(again.descriptor_type(), v1::DESCRIPTOR_TYPE_NONE);
 }
 
+TEST(FeatureConversionTest, FourBytesADescriptorAreRBrief32) {
+  v1::FeatureSet set = TwoFeatures();
+  set.set_descriptor_bytes(4);
+  set.set_descriptors("12345678");
+  for (const auto type : {v1::DESCRIPTOR_TYPE_UNSPECIFIED, v1::DESCRIPTOR_TYPE_RBRIEF_32}) {
+    set.set_descriptor_type(type);
+    const auto features = FeaturesFromProto(set);
+    ASSERT_TRUE(features.ok()) << features.status();
+    EXPECT_EQ((*features)->descriptor_kind(), Descriptor::kRBrief32);
+    EXPECT_EQ((*features)->descriptor_bytes, 4);
+    v1::FeatureSet again;
+    FeaturesToProto(**features, &again);
+    EXPECT_EQ(again.descriptor_type(), v1::DESCRIPTOR_TYPE_RBRIEF_32);
+    EXPECT_EQ(again.descriptors(), set.descriptors());
+  }
+  set.set_descriptor_type(v1::DESCRIPTOR_TYPE_BFROST_256);
+  EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kBadRequest);
+}
+
 TEST(FeatureConversionTest, AKindWithAnotherNumberOfBytesIsRefused) {
   for (const int type : {static_cast<int>(v1::DESCRIPTOR_TYPE_NONE),
                          static_cast<int>(v1::DESCRIPTOR_TYPE_RBRIEF_32), 77, -1}) {

@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The preset `orb-32` on the CPU backend: its published reference values, the answers of the
+// independent oracle over its options, and matches to a reference of 128 vectors.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "features/errors.h"
+#include "tests/cpu/cpu_backend_support.h"
+#include "tests/support/feature_compare.h"
+#include "tests/support/match_oracle.h"
+#include "tests/support/method_images.h"
+#include "tests/support/method_oracle.h"
+#include "tests/support/reference_answers.h"
+
+namespace orbserve::cpu {
+namespace {
+
+using ::orbserve::testing::FeaturesOf;
+using ::orbserve::testing::FirstDifference;
+using ::orbserve::testing::GreyPlane;
+using ::orbserve::testing::kReferenceImages;
+using ::orbserve::testing::NoiseImage;
+using ::orbserve::testing::OracleAnswer;
+using ::orbserve::testing::OracleExtract;
+using ::orbserve::testing::OracleOptions;
+using ::orbserve::testing::OracleOptionsOf;
+using ::orbserve::testing::PlaneOf;
+using ::orbserve::testing::RandomMask;
+using ::orbserve::testing::ReferenceAnswer;
+using ::orbserve::testing::RunFrame;
+using ::orbserve::testing::SceneImage;
+using ::orbserve::testing::TestImage;
+
+const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
+
+const Preset& Orb32() { return **FindPreset("orb-32"); }
+
+TEST(CpuOrb32Test, EveryVariantGivesThePublishedValues) {
+  const auto backends = AllBackends();
+  int compared = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    const std::optional<TestImage> image =
+        testing::ReadReferenceImage(kReferenceImages[i], kFolder);
+    if (!image.has_value()) continue;
+    const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
+    for (const ReferenceAnswer& answer : testing::Orb32ReferenceAnswers()) {
+      if (answer.values[i] == nullptr) continue;
+      for (const auto& backend : backends) {
+        const auto features = RunFrame(*backend, answer.pipeline,
+                                       {.image = image->view(),
+                                        .mask = answer.masked ? mask.view() : ImageView{},
+                                        .parameters = answer.parameters});
+        ASSERT_TRUE(features.ok()) << features.status();
+        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+                  answer.values[i])
+            << answer.name << " on " << testing::NameOf(kReferenceImages[i]) << ", "
+            << backend->name() << " " << backend->devices()[0].details;
+        ++compared;
+      }
+    }
+  }
+  if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
+  printf("%d answers compared\n", compared);
+}
+
+struct Variant {
+  std::string name;
+  PipelineOptions pipeline;
+  FrameParameters parameters;
+};
+
+std::vector<Variant> Variants() {
+  std::vector<Variant> variants;
+  const auto add = [&variants](std::string name, auto change) {
+    Variant variant = {std::move(name), Orb32().pipeline, Orb32().frame};
+    change(variant.pipeline, variant.parameters);
+    variants.push_back(variant);
+  };
+  using O = PipelineOptions;
+  using P = FrameParameters;
+  add("preset", [](O&, P&) {});
+  add("all, low threshold",
+      [](O&, P& p) { p = {.max_features = 100'000, .fast_threshold_grey = 3}; });
+  add("few of 4 levels", [](O& o, P& p) {
+    o.pyramid = {.levels = 4, .scale_factor = 1.3f};
+    p.max_features = 37;
+  });
+  add("capacity below the wanted number", [](O& o, P&) { o.select.capacity = 50; });
+  add("Harris responses of 2 levels, arcs of 11", [](O& o, P& p) {
+    o.detect.score = Score::kHarris;
+    o.detect.fast_arc_length = 11;
+    o.pyramid.levels = 2;
+    p.max_features = 60;
+  });
+  add("quota", [](O& o, P& p) {
+    o.select.selection = Selection::kLevelQuota;
+    o.pyramid = {.levels = 3, .scale_factor = 1.2f, .source = PyramidSource::kLevelZero};
+    p.max_features = 300;
+  });
+  add("turned by the arc", [](O& o, P&) { o.describe.orientation = Orientation::kArcMiddle; });
+  add("angles of the disc without a descriptor", [](O& o, P&) {
+    o.describe.descriptor = Descriptor::kNone;
+    o.select.border_px = 16;
+  });
+  return variants;
+}
+
+// Compares all variants on one image; returns the number of features.
+size_t CompareVariants(const TestImage& picture, const std::string& name,
+                       const std::vector<FeatureBackend*>& backends) {
+  const GreyPlane image = PlaneOf(picture.view());
+  const TestImage mask = RandomMask(image.width, image.height, 78);
+  const GreyPlane mask_plane = PlaneOf(mask.view());
+  size_t features = 0;
+  for (const Variant& variant : Variants()) {
+    for (const bool masked : {false, true}) {
+      const OracleOptions options = OracleOptionsOf(variant.pipeline, variant.parameters);
+      const OracleAnswer answer = OracleExtract(image, masked ? &mask_plane : nullptr, options);
+      const Features expected = FeaturesOf(answer, image, options);
+      for (FeatureBackend* const backend : backends) {
+        SCOPED_TRACE(name + ", " + variant.name + (masked ? ", masked" : ""));
+        const auto actual = RunFrame(*backend, variant.pipeline,
+                                     {.image = picture.view(),
+                                      .mask = masked ? mask.view() : ImageView{},
+                                      .parameters = variant.parameters});
+        if (!actual.ok()) {
+          ADD_FAILURE() << actual.status();
+          return features;
+        }
+        EXPECT_EQ(FirstDifference(expected, **actual), "");
+        EXPECT_EQ((*actual)->truncated, answer.truncated);
+        features += expected.count();
+      }
+    }
+  }
+  return features;
+}
+
+TEST(CpuOrb32Test, EqualsTheOracleOverItsOptions) {
+  const auto reference = Backend({.threads = 1, .reference = true});
+  const auto simd = Backend({.threads = 3});
+  size_t features = 0;
+  for (const testing::NamedImage& named : testing::MadeImages()) {
+    features += CompareVariants(named.image, named.name, {reference.get(), simd.get()});
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(features, 10'000u);
+  printf("%zu features compared\n", features);
+}
+
+TEST(CpuOrb32Test, EqualsTheOracleOnImagesOfAnySmallSize) {
+  const auto reference = Backend({.threads = 1, .reference = true});
+  const auto simd = Backend({.threads = 2});
+  const uint32_t seed = 20264;
+  std::mt19937 random(seed);
+  size_t features = 0;
+  for (uint32_t i = 0; i < 60; ++i) {
+    const int width = 1 + static_cast<int>(random() % 70);
+    const int height = 1 + static_cast<int>(random() % 70);
+    const TestImage image =
+        i % 2 == 0 ? NoiseImage(width, height, seed + i) : SceneImage(width, height, seed + i);
+    features +=
+        CompareVariants(image, "image " + std::to_string(i) + " of seed " + std::to_string(seed),
+                        {reference.get(), simd.get()});
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(features, 500u);
+  printf("%zu features compared\n", features);
+}
+
+TEST(CpuOrb32Test, ExactlyAsManyAsWantedAreAnsweredWhereThereAre) {
+  const auto backend = Backend();
+  const TestImage image = testing::DotLattice(400, 300, 9);  // all responses are equal
+  const auto features = Compute(*backend, image, Orb32().pipeline, Orb32().frame);
+  ASSERT_EQ(features->count(), 128u);
+  EXPECT_FALSE(features->truncated);
+  for (size_t i = 1; i < features->count(); ++i) {
+    EXPECT_TRUE(features->y[i - 1] < features->y[i] ||
+                (features->y[i - 1] == features->y[i] && features->x[i - 1] < features->x[i]));
+  }
+}
+
+TEST(CpuOrb32Test, GivenKeypointsAreDescribedAtTheirOwnAngle) {
+  const TestImage image = SceneImage(300, 220, 82);
+  PipelineOptions pipeline = Orb32().pipeline;
+  pipeline.pyramid = {.levels = 2, .scale_factor = 4.0f};  // the border is nearer than 4 pixels
+  const std::vector<GreyPlane> levels = testing::OraclePyramid(
+      PlaneOf(image.view()), OracleOptionsOf(pipeline, {}), /*is_mask=*/false);
+  ASSERT_EQ(levels.size(), 2u);
+  auto given = std::make_shared<GivenKeypoints>();
+  std::mt19937 random(83);
+  std::uniform_real_distribution<float> unit(0.0f, 1.0f);
+  for (int i = 0; i < 800; ++i) {
+    given->x.push_back(unit(random) * 300.0f);
+    given->y.push_back(unit(random) * 220.0f);
+    given->size.push_back(10.0f);
+    given->angle_deg.push_back(i % 5 == 0 ? -1.0f : unit(random) * 1440.0f - 720.0f);
+    given->response.push_back(0.0f);
+    given->octave.push_back(i % 2);
+  }
+  for (const auto& backend : AllBackends()) {
+    const auto answer =
+        RunFrame(*backend, pipeline, {.image = image.view(), .given_keypoints = given});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    const Features& features = **answer;
+    size_t row = 0;
+    int outside = 0;
+    for (uint32_t i = 0; i < given->count(); ++i) {
+      const int x0 = static_cast<int>(std::nearbyint(given->x[i]));
+      const int y0 = static_cast<int>(std::nearbyint(given->y[i]));
+      if (x0 < 10 || x0 >= 290 || y0 < 10 || y0 >= 210) continue;
+      const int level = given->octave[i];
+      const GreyPlane& plane = levels[static_cast<size_t>(level)];
+      const float inverse = level == 0 ? 1.0f : 0.25f;
+      const int x = static_cast<int>(std::nearbyint(given->x[i] * inverse));
+      const int y = static_cast<int>(std::nearbyint(given->y[i] * inverse));
+      if (x < 4 || x >= plane.width - 4 || y < 4 || y >= plane.height - 4) {
+        ++outside;
+        continue;
+      }
+      ASSERT_LT(row, features.count());
+      ASSERT_EQ(features.source_index[row], i);
+      ASSERT_EQ(features.angle_deg[row], given->angle_deg[i]);
+      const std::vector<uint8_t> expected =
+          testing::DescribeRBrief32(plane, x, y, given->angle_deg[i]);
+      ASSERT_EQ(expected.size(), 4u);
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
+                             features.descriptors.begin() + static_cast<ptrdiff_t>(4 * row)))
+          << "keypoint " << i << ", angle " << given->angle_deg[i];
+      ++row;
+    }
+    EXPECT_EQ(features.count(), row);
+    EXPECT_GT(row, 400u);
+    EXPECT_GT(outside, 0);
+  }
+}
+
+TEST(CpuOrb32Test, MatchesToAReferenceOf128VectorsAreTheOracles) {
+  const TestImage before = SceneImage(320, 240, 84);
+  TestImage after = before;
+  std::mt19937 random(85);
+  for (int y = 0; y < after.height_px(); ++y) {
+    for (int x = 0; x < after.width_px(); ++x) {
+      const int grey = after.At(x, y) + static_cast<int>(random() % 9) - 4;
+      after.At(x, y) = static_cast<uint8_t>(std::clamp(grey, 0, 255));
+    }
+  }
+  std::vector<MatchOptions> all_options = {Orb32().match};
+  all_options.push_back({.k = 1});
+  all_options.push_back({.k = 3, .max_distance = 6});
+  all_options.push_back({.ratio = 0.8f, .cross_check = true});
+  for (const auto& backend : AllBackends()) {
+    const auto train = Compute(*backend, before, Orb32().pipeline, Orb32().frame);
+    const auto query = Compute(*backend, after, Orb32().pipeline, Orb32().frame);
+    ASSERT_EQ(train->count(), 128u);
+    ASSERT_EQ(query->count(), 128u);
+    const auto train_state = *backend->ImportState(train);
+    const auto query_state = *backend->ImportState(query);
+    std::vector<MatchJob> jobs;
+    for (const MatchOptions& options : all_options) {
+      jobs.push_back({query_state, train_state, options});
+    }
+    const MatchBatchAnswer answer = testing::RunMatches(*backend, std::move(jobs));
+    for (size_t i = 0; i < all_options.size(); ++i) {
+      ASSERT_TRUE(answer.pairs[i].status.ok()) << answer.pairs[i].status;
+      const Matches expected = testing::OracleMatch(*query, *train, all_options[i], {});
+      const Matches& actual = answer.pairs[i].matches;
+      EXPECT_EQ(actual.query_index, expected.query_index) << i;
+      EXPECT_EQ(actual.train_index, expected.train_index) << i;
+      EXPECT_EQ(actual.distance, expected.distance) << i;
+      EXPECT_GT(expected.query_index.size(), 10u) << i;
+    }
+    // The preset's matches are one to one.
+    std::vector<uint32_t> trains = answer.pairs[0].matches.train_index;
+    std::sort(trains.begin(), trains.end());
+    EXPECT_EQ(std::adjacent_find(trains.begin(), trains.end()), trains.end());
+  }
+}
+
+TEST(CpuOrb32Test, ItsDescriptorsAreNotMatchedWithOthers) {
+  const auto backend = Backend();
+  const TestImage image = SceneImage(200, 200, 86);
+  const auto orb32 = Compute(*backend, image, Orb32().pipeline, Orb32().frame);
+  const auto orb = Compute(*backend, image);
+  EXPECT_EQ(orb32->descriptor_kind(), Descriptor::kRBrief32);
+  EXPECT_EQ(orb32->descriptor_bytes, 4);
+  const auto orb32_state = *backend->ImportState(orb32);
+  const auto orb_state = *backend->ImportState(orb);
+  const MatchBatchAnswer matched =
+      testing::RunMatches(*backend, {{orb32_state, orb_state, {}}, {orb_state, orb32_state, {}}});
+  for (const auto& pair : matched.pairs) {
+    EXPECT_EQ(ReasonOf(pair.status), ErrorReason::kBadOptions);
+    EXPECT_THAT(std::string(pair.status.message()), ::testing::HasSubstr("RBRIEF_32"));
+    EXPECT_THAT(std::string(pair.status.message()), ::testing::HasSubstr("RBRIEF_256"));
+  }
+}
+
+}  // namespace
+}  // namespace orbserve::cpu
