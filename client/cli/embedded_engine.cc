@@ -43,6 +43,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedEngine>> EmbeddedEngine::Start(
   if (options.threads > 0) {
     config.mutable_backend()->set_threads(static_cast<uint32_t>(options.threads));
   }
+  if (options.time_stages) config.mutable_telemetry()->set_stage_sampling(1);
   if (absl::Status status = ValidateConfig(config); !status.ok()) return status;
   if (absl::Status status = SetUpLog(config.log_level()); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Create(config);

@@ -17,8 +17,9 @@ namespace orbserve::cli {
 
 class EmbeddedEngine {
  public:
-  // Starts with the `backend`, `threads` and `log_level` of `options`. INVALID_ARGUMENT: a value is
-  // unknown. UNIMPLEMENTED, UNAVAILABLE: this build has no such backend, or its device is missing.
+  // Starts with the `backend`, `threads`, `log_level` and `time_stages` of `options`.
+  // INVALID_ARGUMENT: a value is unknown. UNIMPLEMENTED, UNAVAILABLE: this build has no such
+  // backend, or its device is missing.
   static absl::StatusOr<std::unique_ptr<EmbeddedEngine>> Start(const CommonOptions& options);
 
   virtual ~EmbeddedEngine() = default;

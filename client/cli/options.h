@@ -28,6 +28,7 @@ struct CommonOptions {
   std::string backend;                    // of the embedded engine; "" = auto
   int threads = 0;                        // of the embedded engine; 0 = one per core
   std::string log_level;                  // of the embedded engine; "" = warning
+  bool time_stages = false;               // the embedded engine times every batch, also on CUDA
   bool quiet = false;                     // only errors on standard error
   bool json = false;                      // JSON on standard output
 };

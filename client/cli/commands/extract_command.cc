@@ -100,7 +100,9 @@ int RunExtract(const ExtractOptions& options) {
   }
 
   CatchInterrupts();
-  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
+  CommonOptions common = options.common;
+  common.time_stages = options.timings || common.json;
+  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(common);
   if (!engine.ok()) return Fail(&console, engine.status());
   const absl::Status accepted = CheckRequestSetup(plan->setup, engine->get());
   if (!accepted.ok()) return Fail(&console, accepted);
