@@ -54,7 +54,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void RBrief32Kernel(
   const algo::RBriefPair pair = params.pattern[lane];
   const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
   for (int i = static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp; i < count; i += step) {
-    Point point = PointOf(frame, list, ranked, frame.first_record + i);
+    Point point = PointOf(frame, given, list, ranked, frame.first_record + i);
     const uint8_t* image = params.images.Image(frame, frame_index, point.level);
     const int pitch = params.images.level[point.level].pitch_bytes;
     if (!given) {
