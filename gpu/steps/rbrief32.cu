@@ -9,7 +9,7 @@
 // One warp per keypoint, one lane per test: the lane turns its pair of points, which stays in a
 // register for all keypoints, reads two pixels of the level, and a ballot makes the descriptor. The
 // 100 pixels of the patch come from 10 rows, whose lines the tests find in the first cache. No
-// shared memory; registers do not bound the occupancy.
+// shared memory; 56 registers leave room for 36 warps a multiprocessor.
 
 #include "gpu/steps/rbrief32.h"
 
