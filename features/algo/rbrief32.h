@@ -4,13 +4,13 @@
 // Angle and descriptor of a patch of 10x10 pixels: the intensity centroid of the patch, and 32
 // tests of the unsmoothed level, the points turned by that angle.
 //
-//        x-4 . . . x . . . . x+5         The patch has even sides, so that its middle lies between
-//   y-5   +-------------------+          pixels, half a pixel right of the keypoint and half a
-//   pixel
-//         |                   |          above it. Moments about the middle have odd weights, twice
-//         |        | middle   |          the distances: 2u - 1 for column x + u, 2v + 1 for row
-//     y   |       p           |          y + v. About the keypoint itself the mean grey would not
-//   y+4   +-------------------+          cancel and would pull every angle to one corner.
+//        x-4 . . . x . . . . x+5       The patch has even sides, so that its middle lies between
+//   y-5   +-------------------+        pixels, half a pixel right of the keypoint and half a
+//         |                   |        pixel above it. Moments about the middle have odd
+//         |        | middle   |        weights, twice the distances: 2u - 1 for column x + u,
+//     y   |       p           |        2v + 1 for row y + v. About the keypoint itself the mean
+//   y+4   +-------------------+        grey would not cancel and would pull every angle to one
+//                                      corner.
 //
 // The tests are turned about the keypoint's own pixel p.
 // Source: M. Chang, F. Lee & M. Truong, "How to write fast code: ORB algorithm final report", 2019,

@@ -9,7 +9,7 @@
 // One warp per keypoint, one lane per test: the lane turns its pair of points, which stays in a
 // register for all keypoints, reads two pixels of the level, and a ballot makes the descriptor. The
 // 100 pixels of the patch come from 10 rows, whose lines the tests find in the first cache. No
-// shared memory; registers do not bound the occupancy.
+// shared memory; 56 registers leave room for 36 warps a multiprocessor.
 
 #include "gpu/steps/rbrief32.h"
 
@@ -54,7 +54,7 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void RBrief32Kernel(
   const algo::RBriefPair pair = params.pattern[lane];
   const int step = static_cast<int>(gridDim.x) * kWarpsPerBlock;
   for (int i = static_cast<int>(blockIdx.x) * kWarpsPerBlock + warp; i < count; i += step) {
-    Point point = PointOf(frame, list, ranked, frame.first_record + i);
+    Point point = PointOf(frame, given, list, ranked, frame.first_record + i);
     const uint8_t* image = params.images.Image(frame, frame_index, point.level);
     const int pitch = params.images.level[point.level].pitch_bytes;
     if (!given) {
