@@ -52,7 +52,7 @@ TEST(CompilePipelineTest, RefusesBadSidesAndOptions) {
   spec.pipeline.select.border_px = 21;  // rBRIEF needs 22
   EXPECT_EQ(ReasonOf(CompilePipeline(spec).status()), ErrorReason::kBadOptions);
   spec = {640, 480, {}};
-  spec.pipeline.describe.descriptor = Descriptor::kBFrost256;
+  spec.pipeline.describe.descriptor = Descriptor::kRBrief32;
   EXPECT_EQ(CompilePipeline(spec).status().code(), absl::StatusCode::kUnimplemented);
 }
 
@@ -63,6 +63,7 @@ TEST(BeginFrameTest, LeavesTheFeaturesAsTheFirstStepFindsThem) {
   features.source_index = {1, 2, 3};
   ASSERT_TRUE(BeginFrame(pipeline, JobOf(64, 48), &features).ok());
   EXPECT_EQ(features.descriptor_bytes, 32);
+  EXPECT_EQ(features.descriptor_type, Descriptor::kRBrief256);
   EXPECT_EQ(features.image_width_px, 64);
   EXPECT_EQ(features.image_height_px, 48);
   EXPECT_FALSE(features.truncated);
