@@ -36,6 +36,8 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -124,9 +126,9 @@ constexpr int kQueryBlock = 8;  // queries that share a block while it is in L1
 
 template <int kDescriptorBytes>
 constexpr int kBits = 8 * kDescriptorBytes;
-// Distances have this many bits: 9 for 0..256, 6 for 0..32.
+// Bits of a distance: 9 for 0..256, 6 for 0..32.
 template <int kDescriptorBytes>
-constexpr int kPlanes = kDescriptorBytes == 32 ? 9 : 6;
+constexpr int kPlanes = std::bit_width(8u * kDescriptorBytes);
 
 using Slice = __m512i;  // one bit of each of the 512 descriptors
 
@@ -524,10 +526,20 @@ HWY_INLINE void NearestOfSize(const uint8_t* query, int query_begin, int query_e
 void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
              int train_count, int descriptor_bytes, int k, const uint8_t* scratch,
              Neighbour* nearest) {
-  if (descriptor_bytes == 32) {
-    NearestOfSize<32>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
-  } else {
-    NearestOfSize<4>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
+  switch (descriptor_bytes) {
+    case 4:
+      NearestOfSize<4>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
+      break;
+    case 8:
+      NearestOfSize<8>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
+      break;
+    case 16:
+      NearestOfSize<16>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
+      break;
+    default:
+      assert(descriptor_bytes == 32);
+      NearestOfSize<32>(query, query_begin, query_end, train, train_count, k, scratch, nearest);
+      break;
   }
 }
 

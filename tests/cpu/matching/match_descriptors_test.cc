@@ -191,7 +191,7 @@ TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
                                                     {.k = 1, .ratio = 0.9f},
                                                     {.k = 1, .cross_check = true},
                                                     {.k = 3, .max_distance = 11}}};
-  for (const int descriptor_bytes : {4, 32}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32}) {
     for (const Kind kind : kKinds) {
       for (const int train_count : {0, 1, 2, 15, 16, 17, 63, 64, 65, 130}) {
         for (const int query_count : {0, 1, 2, 5, 17}) {
@@ -214,7 +214,7 @@ TEST_P(MatchDescriptorsTest, EqualsTheOracleForEverySize) {
 TEST_P(MatchDescriptorsTest, EqualsTheReferenceOnLargeSets) {
   constexpr uint32_t kSeed = 20260102;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
-  for (const int descriptor_bytes : {4, 32}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32}) {
     for (const Kind kind : kKinds) {
       for (const int train_count : {511, 512, 513, 1000, 1537}) {
         const Features query = MakeSet(kind, 203, descriptor_bytes, kSeed + 1);
@@ -363,7 +363,7 @@ TEST_P(MatchDescriptorsTest, AnyRangeOfQueriesGivesTheSameLists) {
   constexpr int kQueries = 41;
   constexpr int kNeighbours = 3;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
-  for (const int descriptor_bytes : {4, 32}) {
+  for (const int descriptor_bytes : {4, 8, 16, 32}) {
     const Features query = MakeSet(Kind::kRandom, kQueries, descriptor_bytes, kSeed);
     const Features train = MakeSet(Kind::kRandom, 700, descriptor_bytes, kSeed + 1);
     const auto bytes = static_cast<size_t>(MatchScratchBytes(700, descriptor_bytes));
