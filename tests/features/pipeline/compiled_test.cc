@@ -63,6 +63,7 @@ TEST(BeginFrameTest, LeavesTheFeaturesAsTheFirstStepFindsThem) {
   features.source_index = {1, 2, 3};
   ASSERT_TRUE(BeginFrame(pipeline, JobOf(64, 48), &features).ok());
   EXPECT_EQ(features.descriptor_bytes, 32);
+  EXPECT_EQ(features.descriptor_type, Descriptor::kRBrief256);
   EXPECT_EQ(features.image_width_px, 64);
   EXPECT_EQ(features.image_height_px, 48);
   EXPECT_FALSE(features.truncated);
