@@ -281,8 +281,8 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
       }
       const uint32_t byte = DescriptorByte(mine.smooth, point.angle_deg, params.pattern);
       WriteDescriptorByte<algo::kRBriefBytes>(frame, i, lane, byte);
-      __syncwarp();  // all lanes have sampled before the next patch comes
     }
+    __syncwarp();  // all lanes have read before the next patch comes
   }
 }
 
