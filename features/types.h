@@ -27,8 +27,8 @@ struct Features {
       source_index;  // given keypoints only: row in the caller's columns; else empty
   std::vector<uint8_t> descriptors;  // count * descriptor_bytes; test i is bit i % 8 of byte i / 8
   int descriptor_bytes = 0;          // 32, 4 or 0
-  // Kind of the descriptors; NONE where there are none, or where whoever gave the set did not name
-  // it. descriptor_kind() says what that means.
+  // The field names the kind of the descriptors. It is NONE if there are none, or if the client
+  // that sent the set did not name the kind: descriptor_kind() then derives it.
   Descriptor descriptor_type = Descriptor::kNone;
   bool truncated = false;  // more qualified than the plan's capacity
   int image_width_px = 0;

@@ -74,8 +74,8 @@ class GpuPlan final : public FeaturePlan {
   size_t ArenaBytesFor(const GraphKind& kind, size_t list_bytes) const {
     return compiled_.layout.Bytes(kind) + list_bytes;
   }
-  // The same for the largest lists that frames can ask for, and for those of frames that ask for
-  // `max_features` each.
+  // Two sizes follow from it: the arena for the largest lists that frames can ask for, and the one
+  // for frames that ask for `max_features` each.
   size_t LargestArenaBytes(const GraphKind& kind) const;
   size_t ArenaBytesWanting(const GraphKind& kind, int max_features) const;
 

@@ -34,7 +34,7 @@ class ThreadScratch {
     return memory_.Allocate(stride_ * static_cast<size_t>(ArenaSlots(threads)));
   }
 
-  // Of the calling thread, which runs in the arena. 64-byte aligned.
+  // Returns the memory of the calling thread, which must run in the arena. 64-byte aligned.
   uint8_t* OfThisThread() const { return memory_.data() + stride_ * ArenaSlotOfThisThread(); }
 
   size_t size() const { return memory_.size(); }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where each buffer lies in the memory that a frame works in. Steps declare their buffers once,
+// A layout places buffers in the memory that a frame works in. Steps declare their buffers once,
 // when a plan is made, and keep the handles; the memory itself belongs to a Workspace.
 
 #ifndef ORBSERVE_CPU_MEMORY_WORKSPACE_LAYOUT_H_

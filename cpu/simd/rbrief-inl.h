@@ -58,7 +58,7 @@ namespace orbserve::cpu {
 namespace HWY_NAMESPACE {
 #if ORBSERVE_SIMD_TARGET_HAS_VECTORS
 
-// What turns points of a pattern into byte offsets from the keypoint.
+// A turn maps points of a pattern to byte offsets from the keypoint.
 struct Turn {
   VecF32 cosine;
   VecF32 sine;

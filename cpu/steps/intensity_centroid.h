@@ -21,8 +21,8 @@ using IntensityCentroidKernel = void (*)(const ImageView& image, LevelPoint* poi
 void ReferenceIntensityCentroid(const ImageView& image, LevelPoint* points, int count);
 IntensityCentroidKernel IntensityCentroidKernelFor(const KernelTarget& target);
 
-// The same by the centroid of the patch (features/algo/rbrief32.h). Points keep 10 pixels to the
-// border.
+// Sets the angles by the centroid of the patch (features/algo/rbrief32.h). Points keep 10 pixels
+// to the border.
 void ReferencePatchCentroid(const ImageView& image, LevelPoint* points, int count);
 IntensityCentroidKernel PatchCentroidKernelFor(const KernelTarget& target);
 

@@ -18,15 +18,15 @@
 
 namespace orbserve::cpu {
 
-// What steps are made from. `pipeline` outlives them.
+// Factories make steps from this setup. `pipeline` outlives them.
 struct StepSetup {
   const CompiledPipeline& pipeline;
   KernelTarget target;
   int threads;  // that run the tasks of a frame
 };
 
-// Whether a step works on each level by itself, as soon as that level is ready, or once on all
-// levels of the frame, when all are ready.
+// A step works on each level by itself, as soon as that level is ready, or once on all levels of
+// the frame, when all are ready.
 enum class StepScope { kLevel, kFrame };
 
 // Stands for the level in calls of a step whose scope is the frame.

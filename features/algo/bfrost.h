@@ -54,7 +54,7 @@ ORBSERVE_HOST_DEVICE inline void IntegralRow(const uint8_t* pixels, const uint32
   }
 }
 
-// Where a square lies: its centre relative to the keypoint, and its half side.
+// A sample is a square, given by its centre relative to the keypoint and its half side.
 struct BFrostSample {
   int8_t x;
   int8_t y;

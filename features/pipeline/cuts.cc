@@ -19,7 +19,7 @@ Cuts Cuts::For(const PipelineOptions& options, const FrameParameters& parameters
   cuts.wanted = parameters.max_features;
   cuts.capacity = options.select.capacity;
   if (cuts.all_levels) {
-    // Where the detection score is the response, no level can contribute more than `wanted`.
+    // If the detection score is the response, no level can contribute more than `wanted`.
     // Truncates() needs those beyond the capacity, so the capacity does not lower the first cut.
     const bool score_ranks = options.detect.score == Score::kLargestThreshold;
     cuts.by_score.fill(score_ranks ? cuts.wanted : kNoCut);

@@ -379,8 +379,8 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
   const int query_blocks = DivUp(rows, (two_tiles ? kTilesOfTwo : kTilesAlone) * kTileQueries);
   const int searches = params.directions * params.pairs;
   const int searched = reverse ? rows : trains;
-  // Where it is more than 1, the number of multiprocessors bounds the grid, and with it tickets and
-  // scratch.
+  // If there is more than one split, the number of multiprocessors bounds the grid, and the grid
+  // bounds tickets and scratch.
   params.train_splits = params.split_trains
                             ? Clamp(params.multiprocessors / (query_blocks * searches), 1,
                                     Min(DivUp(searched, kLeastTrains), kMostTrainSplits))

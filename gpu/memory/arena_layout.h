@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where the buffers of a plan lie in a lane's arena.
+// A layout places the buffers of a plan in a lane's arena.
 
 #ifndef ORBSERVE_GPU_MEMORY_ARENA_LAYOUT_H_
 #define ORBSERVE_GPU_MEMORY_ARENA_LAYOUT_H_
