@@ -17,6 +17,7 @@
 
 #include "features/errors.h"
 #include "tests/cpu/cpu_backend_support.h"
+#include "tests/cpu/published_values.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/method_images.h"
 #include "tests/support/method_oracle.h"
@@ -29,14 +30,12 @@ using ::orbserve::testing::DotLattice;
 using ::orbserve::testing::FeaturesOf;
 using ::orbserve::testing::FirstDifference;
 using ::orbserve::testing::GreyPlane;
-using ::orbserve::testing::kReferenceImages;
 using ::orbserve::testing::OracleAnswer;
 using ::orbserve::testing::OracleExtract;
 using ::orbserve::testing::OracleOptions;
 using ::orbserve::testing::OracleOptionsOf;
 using ::orbserve::testing::PlaneOf;
 using ::orbserve::testing::RandomMask;
-using ::orbserve::testing::ReferenceAnswer;
 using ::orbserve::testing::RunFrame;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
@@ -46,31 +45,7 @@ const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
 PipelineOptions BFrost() { return (*FindPreset("bfrost"))->pipeline; }
 
 TEST(CpuBFrostTest, EveryVariantGivesThePublishedValues) {
-  const auto backends = AllBackends();
-  int compared = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    const std::optional<TestImage> image =
-        testing::ReadReferenceImage(kReferenceImages[i], kFolder);
-    if (!image.has_value()) continue;
-    const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
-    for (const ReferenceAnswer& answer : testing::BFrostReferenceAnswers()) {
-      if (answer.values[i] == nullptr) continue;
-      for (const auto& backend : backends) {
-        const auto features = RunFrame(*backend, answer.pipeline,
-                                       {.image = image->view(),
-                                        .mask = answer.masked ? mask.view() : ImageView{},
-                                        .parameters = answer.parameters});
-        ASSERT_TRUE(features.ok()) << features.status();
-        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
-                  answer.values[i])
-            << answer.name << " on " << testing::NameOf(kReferenceImages[i]) << ", "
-            << backend->name() << " " << backend->devices()[0].details;
-        ++compared;
-      }
-    }
-  }
-  if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
-  printf("%d answers compared\n", compared);
+  ExpectPublishedValues(testing::BFrostReferenceAnswers(), kFolder);
 }
 
 struct Variant {

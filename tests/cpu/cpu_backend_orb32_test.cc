@@ -19,6 +19,7 @@
 
 #include "features/errors.h"
 #include "tests/cpu/cpu_backend_support.h"
+#include "tests/cpu/published_values.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/match_oracle.h"
 #include "tests/support/method_images.h"
@@ -31,7 +32,6 @@ namespace {
 using ::orbserve::testing::FeaturesOf;
 using ::orbserve::testing::FirstDifference;
 using ::orbserve::testing::GreyPlane;
-using ::orbserve::testing::kReferenceImages;
 using ::orbserve::testing::NoiseImage;
 using ::orbserve::testing::OracleAnswer;
 using ::orbserve::testing::OracleExtract;
@@ -39,7 +39,6 @@ using ::orbserve::testing::OracleOptions;
 using ::orbserve::testing::OracleOptionsOf;
 using ::orbserve::testing::PlaneOf;
 using ::orbserve::testing::RandomMask;
-using ::orbserve::testing::ReferenceAnswer;
 using ::orbserve::testing::RunFrame;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
@@ -49,31 +48,7 @@ const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
 const Preset& Orb32() { return **FindPreset("orb-32"); }
 
 TEST(CpuOrb32Test, EveryVariantGivesThePublishedValues) {
-  const auto backends = AllBackends();
-  int compared = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    const std::optional<TestImage> image =
-        testing::ReadReferenceImage(kReferenceImages[i], kFolder);
-    if (!image.has_value()) continue;
-    const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
-    for (const ReferenceAnswer& answer : testing::Orb32ReferenceAnswers()) {
-      if (answer.values[i] == nullptr) continue;
-      for (const auto& backend : backends) {
-        const auto features = RunFrame(*backend, answer.pipeline,
-                                       {.image = image->view(),
-                                        .mask = answer.masked ? mask.view() : ImageView{},
-                                        .parameters = answer.parameters});
-        ASSERT_TRUE(features.ok()) << features.status();
-        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
-                  answer.values[i])
-            << answer.name << " on " << testing::NameOf(kReferenceImages[i]) << ", "
-            << backend->name() << " " << backend->devices()[0].details;
-        ++compared;
-      }
-    }
-  }
-  if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
-  printf("%d answers compared\n", compared);
+  ExpectPublishedValues(testing::Orb32ReferenceAnswers(), kFolder);
 }
 
 struct Variant {
