@@ -12,7 +12,7 @@ namespace orbserve::cpu {
 struct Corner {
   int16_t x;
   int16_t y;
-  int16_t score;  // of the detector; FAST: largest threshold at which it still is a corner, 1..254
+  int16_t score;  // FAST score: the largest threshold at which it still is a corner, 1..254
 
   bool operator==(const Corner&) const = default;
 };

@@ -8,6 +8,7 @@
 #include "cpu/integral_view.h"
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -15,10 +16,12 @@ namespace {
 // Detection takes some 20 to 40 microseconds for as many pixels, far above the cost of a task.
 constexpr int kStripPixels = 48 * 1024;
 constexpr int kMinStripRows = 16;
+// Rows of a response map begin at a multiple of so many entries: a line of the cache.
+constexpr int kResponsePitch = 16;
 // An integral image takes some 10 to 20 microseconds for as many.
 constexpr int kIntegralStripPixels = 128 * 1024;
 
-Strips DivideIntoStrips(const Region& region, int threads) {
+Strips DivideIntoStrips(const PipelineOptions& options, const Region& region, int threads) {
   Strips strips;
   if (region.empty()) return strips;
   const int rows = region.height();
@@ -27,7 +30,7 @@ Strips DivideIntoStrips(const Region& region, int threads) {
       threads == 1 ? rows
                    : std::clamp(kStripPixels / region.width(), std::min(kMinStripRows, rows), rows);
   strips.count = DivUp(rows, strips.rows);
-  strips.capacity = MaxCorners({0, 0, region.width(), strips.rows}) + kCornerSlack;
+  strips.capacity = MaxCorners(options, {0, 0, region.width(), strips.rows}) + kCornerSlack;
   return strips;
 }
 
@@ -42,6 +45,7 @@ Region Strips::Of(const Region& region, int strip) const {
 
 FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
                                WorkspaceLayout* layout) {
+  const PipelineOptions& options = pipeline.spec.pipeline;
   FrameLists lists;
   for (int l = 0; l < pipeline.level_count(); ++l) {
     const LevelGeometry& level = pipeline.level(l);
@@ -49,7 +53,7 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
       layout->AddImage(l, level.width_px, level.height_px, &lists.images);
       layout->AddMask(l, level.width_px, level.height_px, &lists.masks);
     }
-    switch (pipeline.spec.pipeline.describe.descriptor) {
+    switch (options.describe.descriptor) {
       case Descriptor::kNone:
       case Descriptor::kRBrief32:
         break;
@@ -61,14 +65,20 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
         break;
     }
     const auto i = static_cast<size_t>(l);
-    const Strips strips = DivideIntoStrips(level.region, threads);
+    const Strips strips = DivideIntoStrips(options, level.region, threads);
     lists.strips[i] = strips;
     if (strips.count == 0) continue;
     const size_t corners = static_cast<size_t>(strips.capacity) * static_cast<size_t>(strips.count);
     lists.max_points[i] = static_cast<int>(
-        std::min<int64_t>(pipeline.spec.pipeline.select.capacity, MaxCorners(level.region)));
+        std::min<int64_t>(options.select.capacity, MaxCorners(options, level.region)));
     const auto points = static_cast<size_t>(lists.max_points[i]);
     layout->Add(l, static_cast<size_t>(strips.count), &lists.strip_corners);
+    if (HasResponseMap(options)) {
+      lists.response_pitch[i] = RoundUp<ptrdiff_t>(level.width_px, kResponsePitch);
+      layout->Add(
+          l, static_cast<size_t>(lists.response_pitch[i]) * static_cast<size_t>(level.height_px),
+          &lists.responses);
+    }
     layout->Add(l, corners, &lists.corners);
     layout->Add(l, corners, &lists.keys);
     layout->Add(l, points, &lists.points);

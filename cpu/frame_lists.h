@@ -53,11 +53,17 @@ struct FrameLists {
 
   std::array<Strips, kMaxLevels> strips;
   LevelBuffer<int32_t> strip_corners;  // [strip], number of corners
+  // Responses of the pixels of each level, where the pipeline has a map of them
+  // (features/pipeline/detection.h): OrderedBits(), 0 where there is no candidate.
+  LevelBuffer<uint32_t> responses;                     // [height][response_pitch]
+  std::array<ptrdiff_t, kMaxLevels> response_pitch{};  // entries
   // [strip][Strips::capacity]. After the first cut: the survivors, without gaps.
   LevelBuffer<Corner> corners;
-  LevelBuffer<uint64_t> keys;        // [survivor], features/algo/order.h; in order once ranked
-  LevelBuffer<LevelPoint> points;    // [max_points]
-  LevelBuffer<uint8_t> descriptors;  // [max_points][descriptor bytes]
+  // [survivor], features/algo/order.h; in order once ranked. Detectors of keyed corners write them
+  // as [strip][Strips::capacity].
+  LevelBuffer<uint64_t> keys;
+  LevelBuffer<LevelPoint> points;            // [max_points]
+  LevelBuffer<uint8_t> descriptors;          // [max_points][descriptor bytes]
   std::array<int, kMaxLevels> max_points{};  // most keypoints that are kept of each level
 
   // Declares all lists that frames of `pipeline` need when `threads` compute them.

@@ -51,11 +51,13 @@ struct PlanSpec {
   template <typename H>
   friend H AbslHashValue(H h, const PlanSpec& s) {
     const PipelineOptions& p = s.pipeline;
-    return H::combine(std::move(h), s.width_px, s.height_px, p.pyramid.levels,
-                      p.pyramid.scale_factor, p.pyramid.source, p.detect.detector,
-                      p.detect.fast_arc_length, p.detect.score, p.suppress.suppression,
-                      p.suppress.window_px, p.select.selection, p.select.capacity,
-                      p.select.border_px, p.describe.orientation, p.describe.descriptor);
+    return H::combine(
+        std::move(h), s.width_px, s.height_px, p.pyramid.levels, p.pyramid.scale_factor,
+        p.pyramid.source, p.detect.detector, p.detect.fast_arc_length, p.detect.score,
+        p.suppress.suppression, p.suppress.compare, p.suppress.window_px, p.suppress.cell_width_px,
+        p.suppress.cell_height_px, p.suppress.minimum_distance_px, p.suppress.distance_shape,
+        p.suppress.cornerness_compression, p.suppress.max_passes, p.select.selection,
+        p.select.capacity, p.select.border_px, p.describe.orientation, p.describe.descriptor);
   }
 };
 

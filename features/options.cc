@@ -34,6 +34,12 @@ absl::Status Unsupported(absl::string_view what) {
                    absl::StrCat(what, " is not available in this version"));
 }
 
+absl::Status Contradiction(absl::string_view one, absl::string_view other,
+                           absl::string_view allowed) {
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat(one, " and ", other, "; allowed: ", allowed));
+}
+
 constexpr PipelineOptions OrbPipeline() { return {}; }
 
 PipelineOptions BFrostPipeline() {
@@ -58,9 +64,64 @@ PipelineOptions Orb32Pipeline() {
   return pipeline;
 }
 
+PipelineOptions OrbSlamPipeline() {
+  PipelineOptions pipeline;
+  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.select.selection = Selection::kQuadtree;
+  pipeline.select.border_px = 22;
+  return pipeline;
+}
+
+PipelineOptions OrientedFastPipeline() {
+  PipelineOptions pipeline;
+  pipeline.pyramid.levels = 4;
+  pipeline.pyramid.scale_factor = 2.0f;
+  pipeline.suppress.compare = Compare::kScore;
+  pipeline.select.selection = Selection::kBest;
+  pipeline.select.border_px = 16;
+  pipeline.describe.descriptor = Descriptor::kNone;
+  return pipeline;
+}
+
+PipelineOptions VioPipeline() {
+  PipelineOptions pipeline;
+  pipeline.pyramid.levels = 2;
+  pipeline.pyramid.scale_factor = 2.0f;
+  pipeline.detect.fast_arc_length = 10;
+  pipeline.detect.score = Score::kSadArc;
+  pipeline.suppress.suppression = Suppression::kCell;
+  pipeline.suppress.compare = Compare::kScore;
+  pipeline.select.selection = Selection::kBest;
+  pipeline.select.border_px = 9;
+  pipeline.describe.orientation = Orientation::kNone;
+  pipeline.describe.descriptor = Descriptor::kNone;
+  return pipeline;
+}
+
+PipelineOptions CornerMapPipeline(Detector detector) {
+  PipelineOptions pipeline;
+  pipeline.pyramid.levels = 1;
+  pipeline.pyramid.scale_factor = 2.0f;
+  pipeline.detect.detector = detector;
+  pipeline.suppress.suppression = Suppression::kMinimumDistance;
+  pipeline.suppress.minimum_distance_px = 5;
+  pipeline.select.selection = Selection::kBest;
+  pipeline.select.border_px = 4;
+  pipeline.describe.orientation = Orientation::kNone;
+  pipeline.describe.descriptor = Descriptor::kNone;
+  return pipeline;
+}
+
 constexpr FrameParameters Features(int max_features) {
   FrameParameters parameters;
   parameters.max_features = max_features;
+  return parameters;
+}
+
+constexpr FrameParameters Fast(int max_features, int threshold_grey, int threshold_low_grey) {
+  FrameParameters parameters = Features(max_features);
+  parameters.fast_threshold_grey = threshold_grey;
+  parameters.fast_threshold_low_grey = threshold_low_grey;
   return parameters;
 }
 
@@ -73,12 +134,22 @@ constexpr MatchOptions CrossChecked() {
 const std::array<Preset, 8>& PresetTable() {
   static const std::array<Preset, 8> table = {{
       {"orb", "cv::ORB of OpenCV 4.6.0, bit for bit", OrbPipeline(), {}, {}, true},
-      {"orb-slam", "8 levels of 1.2, cells and quadtree, as ORB-SLAM", {}, {}, {}, false},
-      {"oriented-fast", "oriented FAST for embedded GPUs", {}, {}, {}, false},
+      {"orb-slam",
+       "corners spread by a quadtree, with a second threshold, as ORB-SLAM",
+       OrbSlamPipeline(),
+       Fast(1000, 20, 7),
+       {},
+       false},
+      {"oriented-fast",
+       "FAST corners chosen by their Harris responses, with angles, for embedded GPUs",
+       OrientedFastPipeline(),
+       Features(kMaxFeatures),
+       {},
+       false},
       {"vio",
-       "cells and tracks for visual-inertial odometry (Nagy et al. 2020)",
-       {},
-       {},
+       "one corner a cell for visual-inertial odometry (Nagy et al. 2020)",
+       VioPipeline(),
+       Fast(100, 10, 0),
        {},
        false},
       {"bfrost",
@@ -91,13 +162,13 @@ const std::array<Preset, 8>& PresetTable() {
        Orb32Pipeline(), Features(128), CrossChecked(), true},
       {"harris-corners",
        "Harris corners with minimum distance (Teixeira et al. 2008)",
-       {},
+       CornerMapPipeline(Detector::kHarris),
        {},
        {},
        false},
       {"klt-corners",
        "Shi-Tomasi corners with minimum distance (Teixeira et al. 2008)",
-       {},
+       CornerMapPipeline(Detector::kShiTomasi),
        {},
        {},
        false},
@@ -135,6 +206,7 @@ absl::Status PipelineOptions::Validate() const {
       CheckMultiple("suppress.cell_height_px", suppress.cell_height_px, 8, kCellHeightRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.minimum_distance_px", suppress.minimum_distance_px,
                                       kMinimumDistanceRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("suppress.max_passes", suppress.max_passes, kPassRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("select.capacity", select.capacity, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("select.border_px", select.border_px, BorderRange(*this)));
   if (describe.descriptor != Descriptor::kNone && describe.orientation == Orientation::kNone &&
@@ -152,15 +224,32 @@ absl::Status PipelineOptions::Validate() const {
         "it needs; allowed: detector FAST, or another orientation");
   }
 
-  if (detect.detector != Detector::kFast) return Unsupported("detect.detector other than FAST");
-  if (detect.score == Score::kSadCircle || detect.score == Score::kSadArc) {
-    return Unsupported("detect.score SAD_CIRCLE or SAD_ARC");
+  const bool is_fast = detect.detector == Detector::kFast;
+  const bool is_sad = detect.score == Score::kSadCircle || detect.score == Score::kSadArc;
+  if (is_fast && is_sad && suppress.compare != Compare::kScore) {
+    return Contradiction("detect.score is SAD_CIRCLE or SAD_ARC", "suppress.compare is FAST",
+                         "suppress.compare SCORE, or detect.score LARGEST_THRESHOLD or HARRIS");
   }
-  if (suppress.suppression != Suppression::kNeighbourhood || suppress.window_px != 3) {
-    return Unsupported("suppress other than NEIGHBOURHOOD with window_px 3");
+  if (suppress.suppression == Suppression::kCell && select.selection == Selection::kLevelQuota) {
+    return Contradiction("suppress.suppression is CELL", "select.selection is LEVEL_QUOTA",
+                         "select.selection BEST, CELL or QUADTREE, or another suppression");
   }
-  if (select.selection != Selection::kLevelQuota && select.selection != Selection::kBest) {
-    return Unsupported("select.selection other than LEVEL_QUOTA and BEST");
+  if (suppress.cornerness_compression && suppress.distance_shape == DistanceShape::kDisc) {
+    return Contradiction("suppress.cornerness_compression is on", "suppress.distance_shape is DISC",
+                         "suppress.distance_shape SQUARE, or no compression");
+  }
+
+  if (!is_fast) return Unsupported("detect.detector other than FAST");
+  if (suppress.suppression == Suppression::kMinimumDistance) {
+    return Unsupported("suppress.suppression MINIMUM_DISTANCE");
+  }
+  if (suppress.compare == Compare::kScore && detect.score != Score::kLargestThreshold) {
+    return Unsupported("suppress.compare SCORE");
+  }
+  if (suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
+  if (suppress.suppression == Suppression::kCell) return Unsupported("suppress.suppression CELL");
+  if (select.selection == Selection::kCell || select.selection == Selection::kQuadtree) {
+    return Unsupported("select.selection CELL or QUADTREE");
   }
   return absl::OkStatus();
 }
@@ -168,6 +257,15 @@ absl::Status PipelineOptions::Validate() const {
 absl::Status FrameParameters::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange));
+  if (fast_threshold_low_grey != 0) {
+    if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
+      return MakeError(
+          ErrorReason::kBadOptions,
+          absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
+                       "], up to fast_threshold; got ", fast_threshold_low_grey));
+    }
+    return Unsupported("fast_threshold_low");
+  }
   if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
     return MakeError(
         ErrorReason::kBadOptions,

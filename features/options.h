@@ -35,6 +35,7 @@ inline constexpr IntRange kWindowRange{3, 9};
 inline constexpr IntRange kCellWidthRange{32, 512};
 inline constexpr IntRange kCellHeightRange{8, 512};
 inline constexpr IntRange kMinimumDistanceRange{1, 64};
+inline constexpr IntRange kPassRange{0, 10'000};
 inline constexpr IntRange kNeighbourRange{1, 16};
 inline constexpr IntRange kMatchDistanceRange{0, 256};
 
@@ -46,6 +47,10 @@ enum class Detector { kFast, kHarris, kShiTomasi };
 enum class CandidateTest { kAutomatic, kBinaryEncoding, kBitTable };
 enum class Score { kLargestThreshold, kHarris, kSadCircle, kSadArc };
 enum class Suppression { kNeighbourhood, kCell, kMinimumDistance };
+// What neighbouring FAST corners are compared by: their largest threshold, or the chosen score.
+enum class Compare { kFast, kScore };
+// Corners in conflict: dx and dy both below the distance, or dx^2 + dy^2 below its square.
+enum class DistanceShape { kSquare, kDisc };
 enum class Selection { kLevelQuota, kBest, kCell, kQuadtree };
 enum class Orientation { kNone, kIntensityCentroid, kArcMiddle };
 enum class Descriptor { kNone, kRBrief256, kRBrief32, kBFrost256 };
@@ -70,10 +75,17 @@ struct DetectOptions {
 
 struct SuppressOptions {
   Suppression suppression = Suppression::kNeighbourhood;
-  int window_px = 3;            // odd, 3..9
-  int cell_width_px = 32;       // multiple of 32, 32..512
-  int cell_height_px = 32;      // multiple of 8, 8..512
-  int minimum_distance_px = 8;  // 1..64
+  Compare compare = Compare::kFast;  // NEIGHBOURHOOD and CELL of the detector FAST
+  int window_px = 3;                 // odd, 3..9; NEIGHBOURHOOD and CELL
+  int cell_width_px = 32;            // multiple of 32, 32..512; also of the selection CELL
+  int cell_height_px = 32;           // multiple of 8, 8..512; also of the selection CELL
+  // MINIMUM_DISTANCE: the distance, its shape, the lossy compression of the map to blocks of 2x2
+  // pixels (SQUARE only), and the passes after which undecided corners are dropped (0 = to the
+  // end).
+  int minimum_distance_px = 8;  // 1..64; 1 suppresses nothing
+  DistanceShape distance_shape = DistanceShape::kSquare;
+  bool cornerness_compression = false;
+  int max_passes = 0;  // 0..10,000
 
   bool operator==(const SuppressOptions&) const = default;
 };
@@ -82,8 +94,8 @@ struct SelectOptions {
   Selection selection = Selection::kLevelQuota;
   int capacity = kMaxFeatures;  // most features an answer can hold, 1..kMaxFeatures
   // Distance that keypoints keep to the border of their level: x in [border, width - border). At
-  // least what the stages read: FAST 3, Harris 5, intensity centroid 16, rBRIEF-256 22, rBRIEF-32
-  // 10 with the centroid of its own, BFROST 44; at most 255.
+  // least what the stages read: FAST 3, corner maps 4, the score HARRIS 5, intensity centroid 16,
+  // rBRIEF-256 22, rBRIEF-32 10 with the centroid of its own, BFROST 44; at most 255.
   int border_px = 31;
 
   bool operator==(const SelectOptions&) const = default;
@@ -120,10 +132,17 @@ struct FrameParameters {
   // selection keeps exactly as many as are wanted, where there are as many.
   int max_features = 500;
   int fast_threshold_grey = 20;  // 1..254, strict
-  float quality_level = 0.01f;   // detectors but FAST: share of the best response, in (0, 1)
+  // Second threshold for parts of a level without a corner at the first one: 1..fast_threshold_grey
+  // by the largest threshold at which a pixel is a corner; 0 = off. Needs the detector FAST.
+  int fast_threshold_low_grey = 0;
+  float quality_level = 0.01f;  // detectors but FAST: share of the best response, in (0, 1)
 
   bool operator==(const FrameParameters&) const = default;
   absl::Status Validate() const;
+  // Threshold at which corners are found.
+  int detection_threshold_grey() const {
+    return fast_threshold_low_grey > 0 ? fast_threshold_low_grey : fast_threshold_grey;
+  }
 };
 
 // Brute-force Hamming matching. Equal distances: the lowest train index wins.
@@ -133,6 +152,11 @@ struct MatchOptions {
       0.0f;  // keep where best < ratio * second best, strict in f32; (0, 1]; 0 = off; needs k = 1
   bool cross_check = false;  // keep mutual nearest neighbours only; needs k = 1
   int max_distance = 256;    // differing bits, 0..256
+  // Search window: train keypoints within `window_px` of the query's place plus the offset, in x
+  // and in y, both ends included; level-0 pixels. 0 = everywhere. Offsets need a window.
+  float window_px = 0.0f;
+  float offset_x_px = 0.0f;
+  float offset_y_px = 0.0f;
 
   bool operator==(const MatchOptions&) const = default;
   absl::Status Validate() const;

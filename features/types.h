@@ -31,6 +31,8 @@ struct Features {
   // that sent the set did not name the kind: descriptor_kind() then derives it.
   Descriptor descriptor_type = Descriptor::kNone;
   bool truncated = false;  // more qualified than the plan's capacity
+  // Passes of the suppression MINIMUM_DISTANCE: the most of any level. 0 with other suppressions.
+  int suppression_passes = 0;
   int image_width_px = 0;
   int image_height_px = 0;
 

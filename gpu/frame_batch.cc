@@ -36,7 +36,11 @@ absl::Status PrepareFrame(const CompiledPipeline& pipeline, const FrameJob& job,
   ORBSERVE_RETURN_IF_ERROR(BeginFrame(pipeline, job, &work->result->features));
   *params = {};
   params->mask_offset = -1;
-  params->threshold_grey = job.parameters.fast_threshold_grey;
+  params->threshold_grey = job.parameters.detection_threshold_grey();
+  if (job.parameters.fast_threshold_low_grey > 0) {
+    params->strong_threshold_grey = job.parameters.fast_threshold_grey;
+  }
+  params->quality_level = job.parameters.quality_level;
   if (job.given_keypoints != nullptr) {
     params->mode = FrameMode::kDescribeGiven;
     ORBSERVE_RETURN_IF_ERROR(PlaceGiven(pipeline, *job.given_keypoints, work));

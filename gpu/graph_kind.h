@@ -20,17 +20,18 @@ constexpr int ClassOfFrames(int frames) {
 // Everything that decides which launches a batch needs.
 struct GraphKind {
   int batch_class = 0;
-  bool masks = false;  // some frame has a mask
-  bool given = false;  // some frame has given keypoints: all levels are made
-  bool timed = false;  // with events at the boundaries of stages
+  bool masks = false;          // some frame has a mask
+  bool given = false;          // some frame has given keypoints: all levels are made
+  bool timed = false;          // with events at the boundaries of stages
+  bool low_threshold = false;  // some frame has a second, lower FAST threshold
 
   int frames() const { return FramesOfClass(batch_class); }
   size_t index() const {
-    return static_cast<size_t>(batch_class) * 8 + (masks ? 4 : 0) + (given ? 2 : 0) +
-           (timed ? 1 : 0);
+    return static_cast<size_t>(batch_class) * 16 + (low_threshold ? 8 : 0) + (masks ? 4 : 0) +
+           (given ? 2 : 0) + (timed ? 1 : 0);
   }
 };
-inline constexpr size_t kGraphKinds = kBatchClasses * 8;
+inline constexpr size_t kGraphKinds = kBatchClasses * 16;
 
 }  // namespace orbserve::gpu
 

@@ -149,6 +149,8 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
     if (describes && (pipeline.descriptor_bytes == 0 || work.given.empty())) continue;
 
     batch->kind.given = batch->kind.given || describes;
+    batch->kind.low_threshold =
+        batch->kind.low_threshold || (!describes && params->strong_threshold_grey > 0);
     batch->kind.masks = batch->kind.masks || (!describes && !job.input->mask.empty());
     if (job.keep_state && pipeline.descriptor_bytes > 0) {
       const auto descriptor_bytes = static_cast<size_t>(pipeline.descriptor_bytes);
@@ -365,6 +367,7 @@ absl::Status Lane::FinishFrame(FrameBatch* batch, size_t job_index) {
     state_is_complete = report.written <= params.state_capacity;
     if (batch->jobs[job_index].given_keypoints == nullptr) {
       features.truncated = IsTruncated(pipeline, batch->jobs[job_index], report);
+      features.suppression_passes = report.suppression_passes;
       features.Resize(static_cast<size_t>(report.written));
       CopyRecords(pipeline, params.records, params.descriptors, 0, report.written, &features);
     } else {

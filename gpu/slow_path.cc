@@ -74,6 +74,7 @@ absl::Status Lane::FinishLarge(FrameBatch* batch, size_t job_index) {
   const auto size_answer = [&] {
     wanted = std::min(report.total, capacity);
     features.truncated = IsTruncated(pipeline, batch->jobs[job_index], report);
+    features.suppression_passes = report.suppression_passes;
     features.Resize(static_cast<size_t>(wanted));
   };
   int done = unranked ? 0 : report.written;

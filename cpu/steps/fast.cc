@@ -10,6 +10,8 @@
 #include "cpu/selection.h"
 #include "features/algo/fast.h"
 #include "features/algo/nms.h"
+#include "features/algo/order.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -17,7 +19,9 @@ namespace {
 class Fast final : public Step {
  public:
   explicit Fast(const StepSetup& setup)
-      : pipeline_(setup.pipeline), find_corners_(FastKernelFor(setup.target)) {}
+      : pipeline_(setup.pipeline),
+        keyed_(CornerListOf(setup.pipeline.spec.pipeline) == CornerList::kKeyed),
+        find_corners_(FastKernelFor(setup.target)) {}
 
   absl::string_view name() const override { return "fast"; }
   StageSet stages() const override { return {Stage::kDetect, Stage::kSuppress}; }
@@ -38,15 +42,21 @@ class Fast final : public Step {
     const Strips& strips = frame.lists.strips[static_cast<size_t>(level)];
     const Region region = strips.Of(pipeline_.level(level).region, task);
     Corner* const corners = frame.At(frame.lists.corners, level) + task * strips.capacity;
-    int count =
-        find_corners_(frame.Image(level), region, pipeline_.spec.pipeline.detect.fast_arc_length,
-                      frame.job.parameters.fast_threshold_grey, frame.Scratch<uint8_t>(), corners);
+    int count = find_corners_(
+        frame.Image(level), region, pipeline_.spec.pipeline.detect.fast_arc_length,
+        frame.job.parameters.detection_threshold_grey(), frame.Scratch<uint8_t>(), corners);
     if (frame.masked()) count = KeepUnmasked(frame.Mask(level), corners, count);
     frame.At(frame.lists.strip_corners, level)[task] = count;
+    if (!keyed_) return;
+    uint64_t* const keys = frame.At(frame.lists.keys, level) + task * strips.capacity;
+    for (int i = 0; i < count; ++i) {
+      keys[i] = algo::RankKey(corners[i].score, corners[i].x, corners[i].y);
+    }
   }
 
  private:
   const CompiledPipeline& pipeline_;
+  const bool keyed_;
   const FastKernel find_corners_;
 };
 

@@ -3,10 +3,12 @@
 
 #include "cpu/steps/survivors.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "cpu/selection.h"
 #include "features/algo/order.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -57,9 +59,35 @@ class Survivors final : public Step {
   const bool score_ranks_;
 };
 
+// The strips of a level to one list of keys.
+class JoinKeys final : public Step {
+ public:
+  absl::string_view name() const override { return "survivors"; }
+  StageSet stages() const override { return Stage::kSelect; }
+
+  int Begin(FrameContext& frame, int level) const override {
+    return frame.lists.strips[static_cast<size_t>(level)].count > 0 ? 1 : 0;
+  }
+
+  void Run(FrameContext& frame, int level, int /*task*/) const override {
+    const Strips& strips = frame.lists.strips[static_cast<size_t>(level)];
+    uint64_t* const keys = frame.At(frame.lists.keys, level);
+    const int32_t* const counts = frame.At(frame.lists.strip_corners, level);
+    int joined = counts[0];
+    for (int strip = 1; strip < strips.count; ++strip) {
+      std::copy_n(keys + strip * strips.capacity, counts[strip], keys + joined);
+      joined += counts[strip];
+    }
+    frame.level(level).survivors = joined;
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Step> MakeSurvivors(const StepSetup& setup) {
+  if (CornerListOf(setup.pipeline.spec.pipeline) == CornerList::kKeyed) {
+    return std::make_unique<JoinKeys>();
+  }
   return std::make_unique<Survivors>(setup);
 }
 

@@ -8,6 +8,9 @@
 
 #include <cstdint>
 
+#include "features/algo/minimum_distance.h"
+#include "features/host_device.h"
+#include "features/options.h"
 #include "features/pipeline/geometry.h"
 
 namespace orbserve {
@@ -17,6 +20,18 @@ namespace orbserve {
 constexpr int64_t MaxCorners(const Region& region) {
   if (region.empty()) return 0;
   return static_cast<int64_t>((region.width() + 1) / 2) * ((region.height() + 1) / 2);
+}
+
+// Most corners that the suppression of `options` leaves inside `region`. Squares of `side` pixels
+// hold one corner at most: of the minimum distance, for a disc of those whose diagonal is shorter.
+constexpr int64_t MaxCorners(const PipelineOptions& options, const Region& region) {
+  if (options.suppress.suppression != Suppression::kMinimumDistance) return MaxCorners(region);
+  const int side = algo::DistanceRuleOf(options.suppress.minimum_distance_px,
+                                        options.suppress.distance_shape == DistanceShape::kDisc,
+                                        /*is_compressed=*/false)
+                       .square_side;
+  if (region.empty()) return 0;
+  return static_cast<int64_t>(DivUp(region.width(), side)) * DivUp(region.height(), side);
 }
 
 // Memory per frame follows the class of the wanted `max_features`: the smallest power of two that

@@ -24,6 +24,14 @@ absl::Status BeginFrame(const CompiledPipeline& pipeline, const FrameJob& job, F
   if (job.input == nullptr) return MakeError(ErrorReason::kInternal, "a frame without an input");
   ORBSERVE_RETURN_IF_ERROR(job.parameters.Validate());
   const PlanSpec& spec = pipeline.spec;
+  if (job.parameters.fast_threshold_low_grey > 0 &&
+      spec.pipeline.detect.detector != Detector::kFast) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("fast_threshold_low is ", job.parameters.fast_threshold_low_grey,
+                     " and detect.detector is not FAST; allowed: fast_threshold_low 0, "
+                     "or detector FAST"));
+  }
   const ImageView image = job.input->image;
   if (image.width_px != spec.width_px || image.height_px != spec.height_px) {
     return MakeError(ErrorReason::kInternal,
@@ -35,6 +43,7 @@ absl::Status BeginFrame(const CompiledPipeline& pipeline, const FrameJob& job, F
   features->image_width_px = spec.width_px;
   features->image_height_px = spec.height_px;
   features->truncated = false;
+  features->suppression_passes = 0;
   features->source_index.clear();
   return absl::OkStatus();
 }

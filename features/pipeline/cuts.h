@@ -18,28 +18,30 @@ namespace orbserve {
 struct Cuts {
   static constexpr int32_t kNoCut = std::numeric_limits<int32_t>::max();
 
-  // Corners of each level that are kept by detection score, before their responses are computed.
-  // Further corners whose score equals the last one's are kept, too.
+  // Corners of each level that are kept by FAST score, before their responses are computed. Further
+  // corners whose score equals the last one's are kept, too. kNoCut where lists are keyed.
   std::array<int32_t, kMaxLevels> by_score{};
-  // Keypoints of each level that are kept by response. Ties with the last one are kept, too. With
-  // `all_levels` the first entry counts for all levels together, and exactly as many are kept: the
-  // first ones by response (down), level (up), y (up), x (up).
+  // Keypoints of each level that are kept. LEVEL_QUOTA keeps the best by response, and ties with
+  // the last one, too; QUADTREE keeps exactly as many. With `all_levels` (BEST, CELL) the first
+  // entry counts for all levels together, and exactly as many are kept: BEST keeps the first ones
+  // by response (down), level (up), y (up), x (up).
   std::array<int32_t, kMaxLevels> by_response{};
   bool all_levels = false;
-  int32_t wanted = 0;    // max_features
-  int32_t capacity = 0;  // of the answer
+  bool keeps_ties = false;  // LEVEL_QUOTA
+  int32_t wanted = 0;       // max_features
+  int32_t capacity = 0;     // of the answer
 
   // True when more keypoints qualified than the answer may hold. `survivors` passed the first cut
   // and `ranked` the second one, on all levels together.
   bool Truncates(int64_t survivors, int64_t ranked) const {
-    return (all_levels ? std::min<int64_t>(wanted, survivors) : ranked) > capacity;
+    return (keeps_ties ? ranked : std::min<int64_t>(wanted, survivors)) > capacity;
   }
 
   // Cuts of a pipeline with valid options for a frame with valid parameters.
   static Cuts For(const PipelineOptions& options, const FrameParameters& parameters);
 };
 
-// True where the second cut compares the keypoints of all levels with each other.
+// True where the second cut compares the keypoints of all levels with each other: BEST and CELL.
 bool CutsAllLevels(const PipelineOptions& options);
 
 }  // namespace orbserve

@@ -22,6 +22,7 @@ std::vector<algo::ResizeTap> TapsOf(int source_side, int destination_side) {
 float BasePatchSizePx(const PipelineOptions& options) {
   constexpr float kCentroidPx = 31.0f;  // as cv::ORB reports it, with and without its descriptor
   constexpr float kFastPx = 7.0f;       // as cv::FAST reports it
+  constexpr float kCornerMapPx = 9.0f;  // that a response of a corner map sees
   switch (options.describe.descriptor) {
     case Descriptor::kBFrost256:
       return 89.0f;
@@ -32,7 +33,8 @@ float BasePatchSizePx(const PipelineOptions& options) {
     case Descriptor::kNone:
       break;
   }
-  return options.describe.orientation == Orientation::kIntensityCentroid ? kCentroidPx : kFastPx;
+  if (options.describe.orientation == Orientation::kIntensityCentroid) return kCentroidPx;
+  return options.detect.detector == Detector::kFast ? kFastPx : kCornerMapPx;
 }
 
 PyramidGeometry PyramidGeometry::For(const PlanSpec& spec) {

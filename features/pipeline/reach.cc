@@ -12,9 +12,10 @@ Reach Reach::Of(const PipelineOptions& options) {
   const auto need = [&reach](int border_px) {
     reach.smallest_border_px = std::max(reach.smallest_border_px, border_px);
   };
-  reach.detect_px = algo::kFastRadiusPx;
+  const bool is_fast = options.detect.detector == Detector::kFast;
+  reach.detect_px = is_fast ? algo::kFastRadiusPx : algo::kCornerMapReachPx;
   need(reach.detect_px);
-  if (options.detect.score == Score::kHarris) {
+  if (is_fast && options.detect.score == Score::kHarris) {
     reach.score_px = algo::kHarrisRadiusPx;
     need(reach.score_px + 1);
   }

@@ -9,6 +9,7 @@
 
 #include "features/algo/bfrost.h"
 #include "features/algo/corner.h"
+#include "features/algo/corner_map.h"
 #include "features/algo/fast.h"
 #include "features/algo/gaussian.h"
 #include "features/algo/orientation.h"

@@ -27,7 +27,7 @@ int Aligned(int64_t entries) { return static_cast<int>(RoundUp(entries, int64_t{
 int RowsFor(const CompiledPipeline& pipeline, int max_features) {
   const int features = FeatureClassOf(max_features);
   const bool whole_numbers = pipeline.spec.pipeline.detect.score != Score::kHarris;
-  const bool keeps_ties = !CutsAllLevels(pipeline.spec.pipeline);
+  const bool keeps_ties = pipeline.spec.pipeline.select.selection == Selection::kLevelQuota;
   const int ties = !keeps_ties ? 0 : whole_numbers ? features : features / 4;
   return std::min({features + ties, kLargestFeatureClass, pipeline.spec.pipeline.select.capacity});
 }
@@ -39,7 +39,8 @@ FrameRoom FrameRoom::ForDetection(const CompiledPipeline& pipeline,
   FrameRoom room;
   for (int l = 0; l < pipeline.pyramid.detecting_levels; ++l) {
     const auto i = static_cast<size_t>(l);
-    const int64_t most = std::min<int64_t>(MaxCorners(pipeline.level(l).region), kMaxRanked);
+    const int64_t most =
+        std::min<int64_t>(MaxCorners(pipeline.spec.pipeline, pipeline.level(l).region), kMaxRanked);
     const int64_t by_score = cuts.by_score[i];
     const int64_t by_response = cuts.by_response[cuts.all_levels ? 0 : i];
     const int survivors = Aligned(std::min(most, kSurvivorsPerWanted * by_score + kSurvivorTies));

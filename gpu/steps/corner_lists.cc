@@ -18,7 +18,8 @@ CornerListBuffers<Score>::CornerListBuffers(const CompiledPipeline& pipeline, Ar
   lists_.levels = pipeline.pyramid.detecting_levels;
   for (int l = 0; l < lists_.levels; ++l) {
     lists_.offset[l] = lists_.stride;
-    lists_.stride += RoundUp(MaxCorners(pipeline.level(l).region), kEntryAlignment);
+    lists_.stride +=
+        RoundUp(MaxCorners(pipeline.spec.pipeline, pipeline.level(l).region), kEntryAlignment);
   }
   const auto stride = static_cast<size_t>(lists_.stride);
   position_ = layout->Add("corner positions", stride * sizeof(uint32_t));
@@ -26,5 +27,15 @@ CornerListBuffers<Score>::CornerListBuffers(const CompiledPipeline& pipeline, Ar
 }
 
 template class CornerListBuffers<uint8_t>;
+
+KeyListBuffers::KeyListBuffers(const CompiledPipeline& pipeline, ArenaLayout* layout) {
+  lists_.levels = pipeline.pyramid.detecting_levels;
+  for (int l = 0; l < lists_.levels; ++l) {
+    lists_.offset[l] = lists_.stride;
+    lists_.stride += RoundUp(MaxCorners(pipeline.spec.pipeline, pipeline.level(l).region),
+                             int64_t{kListAlignment});
+  }
+  keys_ = layout->Add("corner keys", static_cast<size_t>(lists_.stride) * sizeof(uint64_t));
+}
 
 }  // namespace orbserve::gpu

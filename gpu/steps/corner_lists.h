@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Corner lists: per frame and level the corners that detection and suppression leave, in any order.
-// FrameCounters holds their number and the histogram of their scores. A list has room for every
-// corner that suppression can leave.
+// FrameCounters holds their number, and of scored corners the histogram of their scores. A list has
+// room for every corner that suppression can leave. features/pipeline/detection.h says which kind a
+// pipeline has.
 
 #ifndef ORBSERVE_GPU_STEPS_CORNER_LISTS_H_
 #define ORBSERVE_GPU_STEPS_CORNER_LISTS_H_
@@ -44,6 +45,30 @@ class CornerListBuffers {
   CornerLists<Score> lists_{};  // without pointers
   BufferId position_;
   BufferId score_;
+};
+
+// Keyed corners: their rank keys (features/algo/order.h). For kernels.
+struct KeyLists {
+  uint64_t* key;
+  int64_t stride;              // entries of a frame
+  int64_t offset[kMaxLevels];  // of a level in a frame's entries; even
+  int32_t levels;              // levels that can hold a keypoint, up to the last one
+};
+
+// Their buffer in a plan's arena.
+class KeyListBuffers {
+ public:
+  KeyListBuffers(const CompiledPipeline& pipeline, ArenaLayout* layout);
+
+  KeyLists At(const StepContext& context) const {
+    KeyLists lists = lists_;
+    lists.key = reinterpret_cast<uint64_t*>(context.At(keys_));
+    return lists;
+  }
+
+ private:
+  KeyLists lists_{};  // without a pointer
+  BufferId keys_;
 };
 
 // FAST's largest threshold fits a byte.

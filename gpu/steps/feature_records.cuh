@@ -76,7 +76,13 @@ __device__ __forceinline__ void WriteReport(int levels, const FrameParams& frame
     frame.report->kept[lane] = list.kept;
     frame.report->survivors[lane] = lane < levels ? counters.survivors[lane] : 0;
   }
+  int passes = lane < levels ? counters.suppression_passes[lane] : 0;
+#pragma unroll
+  for (int distance = kMaxLevels / 2; distance > 0; distance /= 2) {
+    passes = Max(passes, __shfl_xor_sync(kFullWarp, passes, distance));
+  }
   if (lane == 0) {
+    frame.report->suppression_passes = passes;
     frame.report->total = list.total;
     frame.report->written = count;
     frame.report->unranked = static_cast<int32_t>(list.unranked);

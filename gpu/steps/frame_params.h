@@ -50,7 +50,8 @@ struct FrameReport {
   int32_t total;     // sum of `kept`
   int32_t written;   // records written; fewer than the answer holds when the slow path must go on
   int32_t unranked;  // levels whose lists found no room, one bit each; nothing was described then
-  int32_t pad[5];
+  int32_t suppression_passes;  // of the minimum distance, the most of any level
+  int32_t pad[4];
 };
 static_assert(sizeof(FrameReport) % 32 == 0);
 
@@ -64,7 +65,10 @@ inline constexpr int kListAlignment = 8;
 // Everything that may differ between the frames of a batch.
 struct FrameParams {
   FrameMode mode;
-  int32_t threshold_grey;
+  int32_t threshold_grey;         // at which FAST corners are found
+  int32_t strong_threshold_grey;  // with a second threshold: the first, higher one; else 0
+  float quality_level;            // of corner maps
+  int32_t pad;
   int32_t first_cut[kMaxLevels];   // wanted by detection score
   int32_t second_cut[kMaxLevels];  // wanted by response
   int64_t image_offset;            // of level 0's first pixel in the batch's input
@@ -93,6 +97,9 @@ struct FrameCounters {
   int32_t corners[kMaxLevels];
   int32_t survivors[kMaxLevels];
   int32_t kept[kMaxLevels];
+  int32_t suppression_passes[kMaxLevels];  // of the minimum distance
+  uint32_t top_order;  // OrderedBits() of the best response inside border and mask; 0 = none
+  uint32_t pad[3];
   // Corners by detection score; the copies are to be added.
   alignas(16) uint32_t histogram[kMaxLevels][kHistogramCopies][kHistogramBins];
 };

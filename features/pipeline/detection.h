@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What detection and suppression leave behind for selection, by the options of a pipeline. Both
+// backends choose their steps by these.
+
+#ifndef ORBSERVE_FEATURES_PIPELINE_DETECTION_H_
+#define ORBSERVE_FEATURES_PIPELINE_DETECTION_H_
+
+#include "features/options.h"
+
+namespace orbserve {
+
+// The list that selection begins with. Each level has one.
+enum class CornerList {
+  // Places and FAST scores (the largest threshold). The first cut chooses among them by score;
+  // responses are computed of those that are left.
+  kScored,
+  // Rank keys (features/algo/order.h): the responses are known. There is no first cut.
+  kKeyed,
+};
+
+// Neighbouring corners are compared by their FAST score: what a frame's corners lose to each other
+// does not depend on the response.
+constexpr bool ComparesFastScores(const PipelineOptions& options) {
+  return options.detect.detector == Detector::kFast &&
+         (options.suppress.compare == Compare::kFast ||
+          options.detect.score == Score::kLargestThreshold);
+}
+
+// Cells, quadtrees and scores other than FAST's look at the responses of all corners.
+constexpr CornerList CornerListOf(const PipelineOptions& options) {
+  const bool cuts_by_rank_alone = options.select.selection == Selection::kLevelQuota ||
+                                  options.select.selection == Selection::kBest;
+  return ComparesFastScores(options) && cuts_by_rank_alone &&
+                 options.suppress.suppression != Suppression::kCell
+             ? CornerList::kScored
+             : CornerList::kKeyed;
+}
+
+// A response map lies between detection and suppression: OrderedBits() (features/algo/order.h) of
+// the response of each candidate pixel of a level, 0 for any other pixel. Detectors that suppress
+// on their own make none.
+constexpr bool HasResponseMap(const PipelineOptions& options) {
+  return options.detect.detector != Detector::kFast ||
+         options.suppress.suppression == Suppression::kMinimumDistance;
+}
+
+// Radius of the window of NEIGHBOURHOOD and CELL.
+constexpr int WindowRadiusPx(const PipelineOptions& options) {
+  return options.suppress.window_px / 2;
+}
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_PIPELINE_DETECTION_H_
