@@ -102,13 +102,20 @@ OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParame
   options.detector = pipeline.detect.detector;
   options.arc_length = pipeline.detect.fast_arc_length;
   options.threshold = parameters.fast_threshold_grey;
+  options.threshold_low = parameters.fast_threshold_low_grey;
   options.score = pipeline.detect.score;
   options.quality_level = parameters.quality_level;
   options.suppression = pipeline.suppress.suppression;
+  options.compare =
+      pipeline.suppress.compare == Compare::kScore ? OracleCompare::kScore : OracleCompare::kFast;
   options.window = pipeline.suppress.window_px;
   options.cell_width = pipeline.suppress.cell_width_px;
   options.cell_height = pipeline.suppress.cell_height_px;
   options.distance = pipeline.suppress.minimum_distance_px;
+  options.shape = pipeline.suppress.distance_shape == DistanceShape::kDisc ? OracleShape::kDisc
+                                                                           : OracleShape::kSquare;
+  options.compression = pipeline.suppress.cornerness_compression;
+  options.max_passes = pipeline.suppress.max_passes;
   options.selection = pipeline.select.selection;
   options.max_features = parameters.max_features;
   options.capacity = pipeline.select.capacity;
