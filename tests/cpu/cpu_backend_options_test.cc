@@ -79,23 +79,30 @@ class RandomSets {
   std::mt19937& random() { return random_; }
 
   // Compares one set of options on a batch of up to `max_frames` frames of one size. `make_image`
-  // returns the pixels of a frame.
+  // returns the pixels of a frame. Sets that this build refuses are counted, and others are drawn.
   template <typename MakeImage>
   void Compare(int width_px, int height_px, int max_frames, MakeImage make_image) {
-    ++counts_.sets;
-    const PipelineOptions pipeline = testing::RandomPipeline(random_);
+    PipelineOptions pipeline;
+    std::vector<FrameParameters> parameters;
+    do {
+      ++counts_.sets;
+      pipeline = testing::RandomPipeline(random_);
+      parameters.clear();
+      for (int i = Between(1, max_frames); i > 0; --i) {
+        parameters.push_back(testing::RandomParameters(pipeline, random_));
+      }
+    } while (!IsAvailable(pipeline, parameters) && !::testing::Test::HasFailure());
     std::vector<Frame> frames;
-    for (int i = Between(1, max_frames); i > 0; --i) {
+    for (const FrameParameters& of_frame : parameters) {
       const bool is_masked = Between(1, 3) == 1;
       frames.push_back(
           {make_image(),
            is_masked ? testing::RandomFrameMask(width_px, height_px, random_) : TestImage(0, 0),
            is_masked,
-           testing::RandomParameters(pipeline, random_),
+           of_frame,
            {}});
+      frames.back().expected = AnswerOf(pipeline, frames.back());
     }
-    if (!IsAvailable(pipeline, frames)) return;
-    for (Frame& frame : frames) frame.expected = AnswerOf(pipeline, frame);
     for (FeatureBackend* backend : SomeBackends()) {
       CompareOn(*backend, pipeline, {width_px, height_px, pipeline}, frames);
       if (::testing::Test::HasFailure()) return;
@@ -105,10 +112,11 @@ class RandomSets {
  private:
   // False, counted, where this build lacks a method. Fails the test where options are refused
   // otherwise.
-  bool IsAvailable(const PipelineOptions& pipeline, const std::vector<Frame>& frames) {
+  bool IsAvailable(const PipelineOptions& pipeline,
+                   const std::vector<FrameParameters>& parameters) {
     absl::Status status = pipeline.Validate();
-    for (const Frame& frame : frames) {
-      if (status.ok()) status = frame.parameters.Validate();
+    for (const FrameParameters& of_frame : parameters) {
+      if (status.ok()) status = of_frame.Validate();
     }
     if (status.ok()) return true;
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status << "\n"
