@@ -74,8 +74,8 @@ class LowThresholdOfStrips final : public LowThreshold {
   void Declare(WorkspaceLayout* layout) override {
     for (const LevelGeometry& level : pipeline_.pyramid.levels) {
       if (level.region.empty()) continue;
-      layout->AddScratch(static_cast<size_t>(Columns(level.region)) *
-                         static_cast<size_t>(Rows(level.region)));
+      layout->AddScratch(
+          static_cast<size_t>(Columns(level.region)) * static_cast<size_t>(Rows(level.region)) + 1);
     }
   }
 
@@ -125,19 +125,23 @@ class LowThresholdOfStrips final : public LowThreshold {
     const Region& region = pipeline_.level(level).region;
     const int columns = Columns(region);
     const int border_px = region.x_begin;
+    // Weak corners mark an entry behind the cells, so that marking reads nothing and has no branch.
+    const int cells = columns * Rows(region);
     uint8_t* const strong = frame.Scratch<uint8_t>();
-    std::fill_n(strong, static_cast<ptrdiff_t>(columns) * Rows(region), uint8_t{0});
+    std::fill_n(strong, cells, uint8_t{0});
     for (int strip = 0; strip < strips.count; ++strip) {
       const ptrdiff_t begin = strip * strips.capacity;
-      for (ptrdiff_t i = begin; i < begin + counts[strip]; ++i) {
-        strong[algo::ThresholdCellOf(X(entries[i]), Y(entries[i]), border_px, columns)] |=
-            static_cast<uint8_t>(is_strong(i));
+      const ptrdiff_t end = begin + counts[strip];
+      for (ptrdiff_t i = begin; i < end; ++i) {
+        const int cell = algo::ThresholdCellOf(X(entries[i]), Y(entries[i]), border_px, columns);
+        strong[is_strong(i) ? cell : cells] = 1;
       }
     }
     for (int strip = 0; strip < strips.count; ++strip) {
       const ptrdiff_t begin = strip * strips.capacity;
+      const ptrdiff_t end = begin + counts[strip];
       ptrdiff_t kept = begin;
-      for (ptrdiff_t i = begin; i < begin + counts[strip]; ++i) {
+      for (ptrdiff_t i = begin; i < end; ++i) {
         const Entry entry = entries[i];
         const int cell = algo::ThresholdCellOf(X(entry), Y(entry), border_px, columns);
         // Without a branch: which corners stay is hard to foresee.
