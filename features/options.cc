@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,18 @@ absl::Status CheckFloat(absl::string_view name, float value, float low, float hi
   if (value >= low && value <= high) return absl::OkStatus();
   return MakeError(ErrorReason::kBadOptions,
                    absl::StrCat(name, " must be in [", low, ", ", high, "]; got ", value));
+}
+
+// An offset of the search window of a match.
+absl::Status CheckOffset(absl::string_view name, float offset_px, float window_px) {
+  if (!std::isfinite(offset_px)) {
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat(name, " must be finite; got ", offset_px));
+  }
+  if (offset_px == 0.0f || window_px > 0.0f) return absl::OkStatus();
+  return MakeError(
+      ErrorReason::kBadOptions,
+      absl::StrCat(name, " moves the window of match.window, which is 0 (off); got ", offset_px));
 }
 
 absl::Status CheckMultiple(absl::string_view name, int value, int unit, const IntRange& range) {
@@ -285,7 +298,13 @@ absl::Status MatchOptions::Validate() const {
                      "match.k = 1; got k = ",
                      k));
   }
-  return absl::OkStatus();
+  if (!(window_px >= 0.0f && std::isfinite(window_px))) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("match.window must be 0 (off), or above 0 and finite; got ", window_px));
+  }
+  ORBSERVE_RETURN_IF_ERROR(CheckOffset("match.offset_x", offset_x_px, window_px));
+  return CheckOffset("match.offset_y", offset_y_px, window_px);
 }
 
 absl::Span<const Preset> Presets() { return PresetTable(); }

@@ -205,16 +205,30 @@ TEST(FrameParametersTest, TheEndsOfRangesAreAllowed) {
 
 TEST(MatchOptionsTest, WhatIsOutOfRangeOrContradictsIsRefused) {
   using O = MatchOptions;
-  ExpectRefused<O>({{"match.k must be in [1, 16]; got 0", [](O& o) { o.k = 0; }},
-                    {"match.k", [](O& o) { o.k = 17; }},
-                    {"match.ratio", [](O& o) { o.ratio = -0.1f; }},
-                    {"match.ratio", [](O& o) { o.ratio = 1.01f; }},
-                    {"match.ratio", [](O& o) { o.ratio = kNaN; }},
-                    {"match.max_distance", [](O& o) { o.max_distance = -1; }},
-                    {"match.max_distance", [](O& o) { o.max_distance = 257; }},
-                    {"need match.k = 1", [](O& o) { o = {.k = 2, .cross_check = true}; }},
-                    {"need match.k = 1", [](O& o) { o = {.k = 2, .ratio = 0.8f}; }}},
-                   ErrorReason::kBadOptions);
+  ExpectRefused<O>(
+      {{"match.k must be in [1, 16]; got 0", [](O& o) { o.k = 0; }},
+       {"match.k", [](O& o) { o.k = 17; }},
+       {"match.ratio", [](O& o) { o.ratio = -0.1f; }},
+       {"match.ratio", [](O& o) { o.ratio = 1.01f; }},
+       {"match.ratio", [](O& o) { o.ratio = kNaN; }},
+       {"match.max_distance", [](O& o) { o.max_distance = -1; }},
+       {"match.max_distance", [](O& o) { o.max_distance = 257; }},
+       {"need match.k = 1", [](O& o) { o = {.k = 2, .cross_check = true}; }},
+       {"need match.k = 1", [](O& o) { o = {.k = 2, .ratio = 0.8f}; }},
+       {"match.window must be 0 (off), or above 0 and finite; got -1",
+        [](O& o) { o.window_px = -1.0f; }},
+       {"match.window", [](O& o) { o.window_px = kNaN; }},
+       {"match.window", [](O& o) { o.window_px = std::numeric_limits<float>::infinity(); }},
+       {"match.offset_x moves the window of match.window, which is 0 (off); got 2",
+        [](O& o) { o.offset_x_px = 2.0f; }},
+       {"match.offset_y moves the window of match.window", [](O& o) { o.offset_y_px = -2.0f; }},
+       {"match.offset_x must be finite",
+        [](O& o) { o = {.window_px = 5.0f, .offset_x_px = kNaN}; }},
+       {"match.offset_y must be finite",
+        [](O& o) {
+          o = {.window_px = 5.0f, .offset_y_px = std::numeric_limits<float>::infinity()};
+        }}},
+      ErrorReason::kBadOptions);
 }
 
 TEST(PresetsTest, UnknownNamesListTheKnownOnes) {
