@@ -142,7 +142,7 @@ const std::array<Preset, 8>& PresetTable() {
        OrbSlamPipeline(),
        Fast(1000, 20, 7),
        {},
-       false},
+       true},
       {"oriented-fast",
        "FAST corners chosen by their Harris responses, with angles, for embedded GPUs",
        OrientedFastPipeline(),
@@ -250,24 +250,17 @@ absl::Status PipelineOptions::Validate() const {
     return Unsupported("suppress.compare SCORE");
   }
   if (suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
-  if (suppress.suppression == Suppression::kCell) return Unsupported("suppress.suppression CELL");
-  if (select.selection == Selection::kCell || select.selection == Selection::kQuadtree) {
-    return Unsupported("select.selection CELL or QUADTREE");
-  }
   return absl::OkStatus();
 }
 
 absl::Status FrameParameters::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange));
-  if (fast_threshold_low_grey != 0) {
-    if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
-      return MakeError(
-          ErrorReason::kBadOptions,
-          absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
-                       "], up to fast_threshold; got ", fast_threshold_low_grey));
-    }
-    return Unsupported("fast_threshold_low");
+  if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
+                     "], up to fast_threshold; got ", fast_threshold_low_grey));
   }
   if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
     return MakeError(
