@@ -9,6 +9,8 @@
 #include "cpu/steps/arc_middle.h"
 #include "cpu/steps/bfrost256.h"
 #include "cpu/steps/fast.h"
+#include "cpu/steps/fast_map.h"
+#include "cpu/steps/fast_response.h"
 #include "cpu/steps/gaussian.h"
 #include "cpu/steps/harris.h"
 #include "cpu/steps/integral.h"
@@ -19,6 +21,7 @@
 #include "cpu/steps/rbrief32.h"
 #include "cpu/steps/survivors.h"
 #include "features/options.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -31,14 +34,16 @@ using StepMaker = std::unique_ptr<Step> (*)(const StepSetup&);
 StepMaker DetectorOf(const PipelineOptions& options) {
   switch (options.detect.detector) {
     case Detector::kFast:
-      return MakeFast;
+      if (HasResponseMap(options)) return MakeFastMap;
+      return ComparesFastScores(options) ? MakeFast : MakeFastResponse;
     default:
       return nullptr;
   }
 }
 
-// Scores other than the detector's own.
+// Scores of survivors, other than the detector's own. Keyed corners have theirs.
 StepMaker ScoreOf(const PipelineOptions& options) {
+  if (CornerListOf(options) == CornerList::kKeyed) return nullptr;
   switch (options.detect.score) {
     case Score::kHarris:
       return MakeHarris;

@@ -145,7 +145,7 @@ const std::array<Preset, 8>& PresetTable() {
        OrientedFastPipeline(),
        Features(kMaxFeatures),
        {},
-       false},
+       true},
       {"vio",
        "one corner a cell for visual-inertial odometry (Nagy et al. 2020)",
        VioPipeline(),
@@ -243,10 +243,6 @@ absl::Status PipelineOptions::Validate() const {
   if (suppress.suppression == Suppression::kMinimumDistance) {
     return Unsupported("suppress.suppression MINIMUM_DISTANCE");
   }
-  if (suppress.compare == Compare::kScore && detect.score != Score::kLargestThreshold) {
-    return Unsupported("suppress.compare SCORE");
-  }
-  if (suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
   if (suppress.suppression == Suppression::kCell) return Unsupported("suppress.suppression CELL");
   if (select.selection == Selection::kCell || select.selection == Selection::kQuadtree) {
     return Unsupported("select.selection CELL or QUADTREE");

@@ -100,10 +100,7 @@ TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
       {
           {"detect.detector", [](O& o) { o.detect.detector = Detector::kHarris; }},
           {"detect.detector", [](O& o) { o.detect.detector = Detector::kShiTomasi; }},
-          {"detect.score", [](O& o) { o.detect.score = Score::kSadCircle; }},
-          {"detect.score", [](O& o) { o.detect.score = Score::kSadArc; }},
           {"suppress", [](O& o) { o.suppress.suppression = Suppression::kCell; }},
-          {"suppress", [](O& o) { o.suppress.window_px = 5; }},
           {"select.selection", [](O& o) { o.select.selection = Selection::kQuadtree; }},
       },
       ErrorReason::kUnsupported);

@@ -62,6 +62,26 @@ std::vector<ReferenceAnswer> Orb32ReferenceAnswers() {
   };
 }
 
+std::vector<ReferenceAnswer> OrientedFastReferenceAnswers() {
+  const Preset& preset = **FindPreset("oriented-fast");
+  PipelineOptions one_level = preset.pipeline;
+  one_level.pyramid.levels = 1;
+  return {
+      {"oriented-fast",
+       preset.pipeline,
+       preset.frame,
+       false,
+       {"1471 37bfec66", "3525 c87fe522", "5581 0edc8f26", "4182 d76f81a0"},
+       /*has_descriptor_column=*/false},
+      {"1 level",
+       one_level,
+       preset.frame,
+       false,
+       {"774 20f29544", "2779 b86df2ec", "3458 08c1ff3b", "2736 ecf3d601"},
+       /*has_descriptor_column=*/false},
+  };
+}
+
 std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder) {
   const std::string path = PathOf(image, data_folder);
   if (!std::filesystem::exists(path)) return std::nullopt;
@@ -77,7 +97,7 @@ TestImage ReferenceMaskImage(int width_px, int height_px) {
   return image;
 }
 
-std::string ValueOf(const Features& features, float scale_factor) {
+std::string ValueOf(const Features& features, float scale_factor, bool has_descriptor_column) {
   const auto bytes = static_cast<size_t>(features.descriptor_bytes);
   std::vector<OracleFeature> rows(features.count());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -91,7 +111,7 @@ std::string ValueOf(const Features& features, float scale_factor) {
     const uint8_t* const descriptor = features.descriptors.data() + i * bytes;
     row.descriptor.assign(descriptor, descriptor + bytes);
   }
-  return ValueWithDescriptor(rows);
+  return has_descriptor_column ? ValueWithDescriptor(rows) : ValueWithoutDescriptor(rows);
 }
 
 OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParameters& parameters) {
@@ -102,13 +122,20 @@ OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParame
   options.detector = pipeline.detect.detector;
   options.arc_length = pipeline.detect.fast_arc_length;
   options.threshold = parameters.fast_threshold_grey;
+  options.threshold_low = parameters.fast_threshold_low_grey;
   options.score = pipeline.detect.score;
   options.quality_level = parameters.quality_level;
   options.suppression = pipeline.suppress.suppression;
+  options.compare =
+      pipeline.suppress.compare == Compare::kScore ? OracleCompare::kScore : OracleCompare::kFast;
   options.window = pipeline.suppress.window_px;
   options.cell_width = pipeline.suppress.cell_width_px;
   options.cell_height = pipeline.suppress.cell_height_px;
   options.distance = pipeline.suppress.minimum_distance_px;
+  options.shape = pipeline.suppress.distance_shape == DistanceShape::kDisc ? OracleShape::kDisc
+                                                                           : OracleShape::kSquare;
+  options.compression = pipeline.suppress.cornerness_compression;
+  options.max_passes = pipeline.suppress.max_passes;
   options.selection = pipeline.select.selection;
   options.max_features = parameters.max_features;
   options.capacity = pipeline.select.capacity;
