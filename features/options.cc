@@ -148,7 +148,7 @@ const std::array<Preset, 8>& PresetTable() {
        OrientedFastPipeline(),
        Features(kMaxFeatures),
        {},
-       false},
+       true},
       {"vio",
        "one corner a cell for visual-inertial odometry (Nagy et al. 2020)",
        VioPipeline(),
@@ -246,10 +246,6 @@ absl::Status PipelineOptions::Validate() const {
   if (suppress.suppression == Suppression::kMinimumDistance) {
     return Unsupported("suppress.suppression MINIMUM_DISTANCE");
   }
-  if (suppress.compare == Compare::kScore && detect.score != Score::kLargestThreshold) {
-    return Unsupported("suppress.compare SCORE");
-  }
-  if (suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
   return absl::OkStatus();
 }
 

@@ -101,9 +101,6 @@ TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
       {
           {"detect.detector", [](O& o) { o.detect.detector = Detector::kHarris; }},
           {"detect.detector", [](O& o) { o.detect.detector = Detector::kShiTomasi; }},
-          {"detect.score", [](O& o) { o.detect.score = Score::kSadCircle; }},
-          {"detect.score", [](O& o) { o.detect.score = Score::kSadArc; }},
-          {"suppress", [](O& o) { o.suppress.window_px = 5; }},
       },
       ErrorReason::kUnsupported);
 }

@@ -97,7 +97,8 @@ class GpuPresetsTest : public ::testing::Test {
                                                  .mask = answer.masked ? mask.view() : ImageView{},
                                                  .parameters = answer.parameters});
         ASSERT_TRUE(features.ok()) << features.status();
-        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor,
+                                   answer.has_descriptor_column),
                   answer.values[i])
             << answer.name << " on " << testing::NameOf(kReferenceImages[i]);
         ++compared;
