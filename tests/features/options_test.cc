@@ -69,6 +69,9 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
           {"suppress.cell_height_px must be a multiple of 8, in [8, 512]; got 11",
            [](O& o) { o.suppress.cell_height_px = 11; }},
           {"suppress.minimum_distance_px", [](O& o) { o.suppress.minimum_distance_px = 65; }},
+          {"suppress.max_passes must be in [0, 10000]; got -1",
+           [](O& o) { o.suppress.max_passes = -1; }},
+          {"suppress.max_passes", [](O& o) { o.suppress.max_passes = 10'001; }},
           {"select.capacity must be in [1, 100000]; got 0", [](O& o) { o.select.capacity = 0; }},
           {"select.capacity", [](O& o) { o.select.capacity = kMaxFeatures + 1; }},
           {"select.border_px must be in [22, 255]; got 21", [](O& o) { o.select.border_px = 21; }},
@@ -95,14 +98,25 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
       ErrorReason::kBadOptions);
 }
 
-TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
+TEST(PipelineOptionsTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
   using O = PipelineOptions;
   ExpectRefused<O>(
       {
-          {"detect.detector", [](O& o) { o.detect.detector = Detector::kHarris; }},
-          {"detect.detector", [](O& o) { o.detect.detector = Detector::kShiTomasi; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST; allowed: "
+           "suppress.compare SCORE",
+           [](O& o) { o.detect.score = Score::kSadCircle; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadArc; }},
+          {"suppress.suppression is CELL and select.selection is LEVEL_QUOTA; allowed: "
+           "select.selection BEST, CELL or QUADTREE",
+           [](O& o) { o.suppress.suppression = Suppression::kCell; }},
+          {"suppress.cornerness_compression is on and suppress.distance_shape is DISC",
+           [](O& o) {
+             o.suppress.cornerness_compression = true;
+             o.suppress.distance_shape = DistanceShape::kDisc;
+           }},
       },
-      ErrorReason::kUnsupported);
+      ErrorReason::kBadOptions);
 }
 
 TEST(PipelineOptionsTest, ThePresetBFrostHasTheValuesOfThePaper) {
