@@ -168,13 +168,13 @@ const std::array<Preset, 8>& PresetTable() {
        CornerMapPipeline(Detector::kHarris),
        {},
        {},
-       false},
+       true},
       {"klt-corners",
        "Shi-Tomasi corners with minimum distance (Teixeira et al. 2008)",
        CornerMapPipeline(Detector::kShiTomasi),
        {},
        {},
-       false},
+       true},
   }};
   return table;
 }
@@ -240,11 +240,6 @@ absl::Status PipelineOptions::Validate() const {
   if (suppress.cornerness_compression && suppress.distance_shape == DistanceShape::kDisc) {
     return Contradiction("suppress.cornerness_compression is on", "suppress.distance_shape is DISC",
                          "suppress.distance_shape SQUARE, or no compression");
-  }
-
-  if (!is_fast) return Unsupported("detect.detector other than FAST");
-  if (suppress.suppression == Suppression::kMinimumDistance) {
-    return Unsupported("suppress.suppression MINIMUM_DISTANCE");
   }
   return absl::OkStatus();
 }
