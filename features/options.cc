@@ -154,7 +154,7 @@ const std::array<Preset, 8>& PresetTable() {
        VioPipeline(),
        Fast(100, 10, 0),
        {},
-       false},
+       true},
       {"bfrost",
        "FAST corners with 256 tests of square means, turned to the arc (Cronje 2011)",
        BFrostPipeline(),
