@@ -247,10 +247,6 @@ absl::Status PipelineOptions::Validate() const {
     return Unsupported("suppress.compare SCORE");
   }
   if (suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
-  if (suppress.suppression == Suppression::kCell) return Unsupported("suppress.suppression CELL");
-  if (select.selection == Selection::kCell || select.selection == Selection::kQuadtree) {
-    return Unsupported("select.selection CELL or QUADTREE");
-  }
   return absl::OkStatus();
 }
 
@@ -264,7 +260,6 @@ absl::Status FrameParameters::Validate() const {
           absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
                        "], up to fast_threshold; got ", fast_threshold_low_grey));
     }
-    return Unsupported("fast_threshold_low");
   }
   if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
     return MakeError(
