@@ -139,7 +139,7 @@ const std::array<Preset, 8>& PresetTable() {
        OrbSlamPipeline(),
        Fast(1000, 20, 7),
        {},
-       false},
+       true},
       {"oriented-fast",
        "FAST corners chosen by their Harris responses, with angles, for embedded GPUs",
        OrientedFastPipeline(),
@@ -253,13 +253,11 @@ absl::Status PipelineOptions::Validate() const {
 absl::Status FrameParameters::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange));
-  if (fast_threshold_low_grey != 0) {
-    if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
-      return MakeError(
-          ErrorReason::kBadOptions,
-          absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
-                       "], up to fast_threshold; got ", fast_threshold_low_grey));
-    }
+  if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
+                     "], up to fast_threshold; got ", fast_threshold_low_grey));
   }
   if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
     return MakeError(

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "cpu/selection.h"
+#include "cpu/steps/harris.h"
 #include "features/algo/fast.h"
 #include "features/algo/nms.h"
 #include "features/algo/order.h"
@@ -21,7 +22,10 @@ class Fast final : public Step {
   explicit Fast(const StepSetup& setup)
       : pipeline_(setup.pipeline),
         keyed_(CornerListOf(setup.pipeline.spec.pipeline) == CornerList::kKeyed),
-        find_corners_(FastKernelFor(setup.target)) {}
+        find_corners_(FastKernelFor(setup.target)),
+        respond_(setup.pipeline.spec.pipeline.detect.score == Score::kHarris
+                     ? HarrisKernelFor(setup.target)
+                     : nullptr) {}
 
   absl::string_view name() const override { return "fast"; }
   StageSet stages() const override { return {Stage::kDetect, Stage::kSuppress}; }
@@ -50,7 +54,9 @@ class Fast final : public Step {
     if (!keyed_) return;
     uint64_t* const keys = frame.At(frame.lists.keys, level) + task * strips.capacity;
     for (int i = 0; i < count; ++i) {
-      keys[i] = algo::RankKey(corners[i].score, corners[i].x, corners[i].y);
+      float response = corners[i].score;
+      if (respond_ != nullptr) respond_(frame.Image(level), corners + i, 1, &response);
+      keys[i] = algo::RankKey(response, corners[i].x, corners[i].y);
     }
   }
 
@@ -58,6 +64,7 @@ class Fast final : public Step {
   const CompiledPipeline& pipeline_;
   const bool keyed_;
   const FastKernel find_corners_;
+  const HarrisKernel respond_;  // null where the FAST score is the response
 };
 
 }  // namespace

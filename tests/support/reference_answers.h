@@ -25,14 +25,17 @@ struct ReferenceAnswer {
   bool masked = false;  // with ReferenceMask()
   // Count and CRC-32 for each of kReferenceImages; null where none is published.
   const char* values[4];
+  bool is_transposed = false;  // rows and columns of the image exchanged
 };
 
 // All of one preset.
 std::vector<ReferenceAnswer> BFrostReferenceAnswers();
 std::vector<ReferenceAnswer> Orb32ReferenceAnswers();
+std::vector<ReferenceAnswer> OrbSlamReferenceAnswers();
 
 // An image of the reference values below `data_folder`; none when the file is not there.
 std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder);
+TestImage TransposedImage(const TestImage& image);
 // ReferenceMask() as an image.
 TestImage ReferenceMaskImage(int width_px, int height_px);
 

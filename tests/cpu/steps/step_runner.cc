@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/memory/memory_count.h"
+#include "features/algo/order.h"
 #include "tests/support/backend_runner.h"
 
 namespace orbserve::cpu {
@@ -127,6 +128,16 @@ std::vector<uint8_t> StepRunner::Descriptors(int level) {
   const uint8_t* const first = frame_->level(level).descriptors;
   return {first, first + frame_->level(level).points.size() *
                              static_cast<size_t>(pipeline().descriptor_bytes)};
+}
+
+std::vector<LevelPoint> PointsOf(const std::vector<uint64_t>& keys) {
+  std::vector<LevelPoint> points;
+  for (const uint64_t key : keys) {
+    points.push_back({static_cast<int16_t>(algo::RankKeyX(key)),
+                      static_cast<int16_t>(algo::RankKeyY(key)), algo::RankKeyResponse(key),
+                      -1.0f});
+  }
+  return points;
 }
 
 std::vector<RunnerVariant> AllRunnerVariants() {

@@ -71,6 +71,9 @@ inline bool operator==(const LevelPoint& a, const LevelPoint& b) {
   return a.x == b.x && a.y == b.y && a.response == b.response && a.angle_deg == b.angle_deg;
 }
 
+// The keypoints that a sorted list of rank keys stands for, without angles.
+std::vector<LevelPoint> PointsOf(const std::vector<uint64_t>& keys);
+
 // The reference and all SIMD targets, each divided for one thread and for five.
 struct RunnerVariant {
   KernelTarget target;
