@@ -11,6 +11,8 @@
 #include "cpu/steps/cell.h"
 #include "cpu/steps/cell_rounds.h"
 #include "cpu/steps/fast.h"
+#include "cpu/steps/fast_map.h"
+#include "cpu/steps/fast_response.h"
 #include "cpu/steps/gaussian.h"
 #include "cpu/steps/harris.h"
 #include "cpu/steps/integral.h"
@@ -36,7 +38,8 @@ using StepMaker = std::unique_ptr<Step> (*)(const StepSetup&);
 StepMaker DetectorOf(const PipelineOptions& options) {
   switch (options.detect.detector) {
     case Detector::kFast:
-      return MakeFast;
+      if (HasResponseMap(options)) return MakeFastMap;
+      return ComparesFastScores(options) ? MakeFast : MakeFastResponse;
     default:
       return nullptr;
   }

@@ -38,7 +38,8 @@ inline void ExpectPublishedValues(const std::vector<testing::ReferenceAnswer>& a
                                                  .mask = answer.masked ? mask.view() : ImageView{},
                                                  .parameters = answer.parameters});
         ASSERT_TRUE(features.ok()) << features.status();
-        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor,
+                                   answer.has_descriptor_column),
                   answer.values[i])
             << answer.name << " on " << testing::NameOf(testing::kReferenceImages[i]) << ", "
             << backend->name() << " " << backend->devices()[0].details;

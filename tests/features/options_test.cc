@@ -17,6 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <typename Options>
 struct Row {
@@ -100,9 +101,6 @@ TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
       {
           {"detect.detector", [](O& o) { o.detect.detector = Detector::kHarris; }},
           {"detect.detector", [](O& o) { o.detect.detector = Detector::kShiTomasi; }},
-          {"detect.score", [](O& o) { o.detect.score = Score::kSadCircle; }},
-          {"detect.score", [](O& o) { o.detect.score = Score::kSadArc; }},
-          {"suppress", [](O& o) { o.suppress.window_px = 5; }},
       },
       ErrorReason::kUnsupported);
 }
@@ -243,24 +241,56 @@ TEST(FrameParametersTest, TheEndsOfRangesAreAllowed) {
 
 TEST(MatchOptionsTest, WhatIsOutOfRangeOrContradictsIsRefused) {
   using O = MatchOptions;
-  ExpectRefused<O>({{"match.k must be in [1, 16]; got 0", [](O& o) { o.k = 0; }},
-                    {"match.k", [](O& o) { o.k = 17; }},
-                    {"match.ratio", [](O& o) { o.ratio = -0.1f; }},
-                    {"match.ratio", [](O& o) { o.ratio = 1.01f; }},
-                    {"match.ratio", [](O& o) { o.ratio = kNaN; }},
-                    {"match.max_distance", [](O& o) { o.max_distance = -1; }},
-                    {"match.max_distance", [](O& o) { o.max_distance = 257; }},
-                    {"need match.k = 1", [](O& o) { o = {.k = 2, .cross_check = true}; }},
-                    {"need match.k = 1", [](O& o) { o = {.k = 2, .ratio = 0.8f}; }}},
-                   ErrorReason::kBadOptions);
+  ExpectRefused<O>(
+      {{"match.k must be in [1, 16]; got 0", [](O& o) { o.k = 0; }},
+       {"match.k", [](O& o) { o.k = 17; }},
+       {"match.ratio", [](O& o) { o.ratio = -0.1f; }},
+       {"match.ratio", [](O& o) { o.ratio = 1.01f; }},
+       {"match.ratio", [](O& o) { o.ratio = kNaN; }},
+       {"match.max_distance", [](O& o) { o.max_distance = -1; }},
+       {"match.max_distance", [](O& o) { o.max_distance = 257; }},
+       {"match.window_px must be 0 (off), or a finite number above 0; got -1",
+        [](O& o) { o.window_px = -1.0f; }},
+       {"match.window_px", [](O& o) { o.window_px = kNaN; }},
+       {"match.window_px", [](O& o) { o.window_px = kInfinity; }},
+       {"match.offset_x is 2 and match.window_px is 0 (off); allowed: a window",
+        [](O& o) { o.offset_x_px = 2.0f; }},
+       {"match.offset_y is -2 and match.window_px is 0 (off)", [](O& o) { o.offset_y_px = -2.0f; }},
+       {"match.offset_x must be a finite number; got nan",
+        [](O& o) { o = {.window_px = 1.0f, .offset_x_px = kNaN}; }},
+       {"match.offset_y must be a finite number; got -inf",
+        [](O& o) { o = {.window_px = 1.0f, .offset_y_px = -kInfinity}; }},
+       {"need match.k = 1", [](O& o) { o = {.k = 2, .cross_check = true}; }},
+       {"need match.k = 1", [](O& o) { o = {.k = 2, .ratio = 0.8f}; }}},
+      ErrorReason::kBadOptions);
 }
 
-TEST(PresetsTest, UnknownNamesListTheKnownOnes) {
-  const auto preset = FindPreset("sift");
-  ASSERT_FALSE(preset.ok());
-  EXPECT_EQ(ReasonOf(preset.status()), ErrorReason::kBadOptions);
-  EXPECT_THAT(std::string(preset.status().message()), HasSubstr("orb-slam"));
-  EXPECT_THAT(std::string(preset.status().message()), HasSubstr("\"sift\""));
+TEST(MatchOptionsTest, AWindowMayHaveAnyFiniteOffset) {
+  for (const float offset_px : {0.0f, -0.5f, 1e30f}) {
+    const MatchOptions options = {
+        .window_px = 0.25f, .offset_x_px = offset_px, .offset_y_px = -offset_px};
+    EXPECT_TRUE(options.Validate().ok()) << offset_px;
+  }
+}
+
+TEST(PresetsTest, ErrorsNameTheAvailablePresetsFirst) {
+  std::string available;
+  std::string missing;
+  for (const Preset& preset : Presets()) {
+    std::string& list = preset.available ? available : missing;
+    list += (list.empty() ? "" : ", ") + std::string(preset.name);
+  }
+  const std::string known =
+      missing.empty() ? available : available + " (not available in this version: " + missing + ")";
+  const absl::Status unknown = FindPreset("sift").status();
+  EXPECT_EQ(ReasonOf(unknown), ErrorReason::kBadOptions);
+  EXPECT_EQ(std::string(unknown.message()), "preset must be one of " + known + "; got \"sift\"");
+  for (const Preset& preset : Presets()) {
+    if (preset.available) continue;
+    EXPECT_EQ(std::string(FindPreset(preset.name).status().message()),
+              "preset \"" + std::string(preset.name) +
+                  "\" is not available in this version; available are " + available);
+  }
 }
 
 TEST(PresetsTest, EveryPresetIsEitherUsableOrSaysThatItIsNot) {

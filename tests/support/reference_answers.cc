@@ -111,6 +111,26 @@ std::vector<ReferenceAnswer> OrbSlamReferenceAnswers() {
   return answers;
 }
 
+std::vector<ReferenceAnswer> OrientedFastReferenceAnswers() {
+  const Preset& preset = **FindPreset("oriented-fast");
+  PipelineOptions one_level = preset.pipeline;
+  one_level.pyramid.levels = 1;
+  return {
+      {"oriented-fast",
+       preset.pipeline,
+       preset.frame,
+       false,
+       {"1471 37bfec66", "3525 c87fe522", "5581 0edc8f26", "4182 d76f81a0"},
+       /*has_descriptor_column=*/false},
+      {"1 level",
+       one_level,
+       preset.frame,
+       false,
+       {"774 20f29544", "2779 b86df2ec", "3458 08c1ff3b", "2736 ecf3d601"},
+       /*has_descriptor_column=*/false},
+  };
+}
+
 std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder) {
   const std::string path = PathOf(image, data_folder);
   if (!std::filesystem::exists(path)) return std::nullopt;
@@ -134,7 +154,7 @@ TestImage ReferenceMaskImage(int width_px, int height_px) {
   return image;
 }
 
-std::string ValueOf(const Features& features, float scale_factor) {
+std::string ValueOf(const Features& features, float scale_factor, bool has_descriptor_column) {
   const auto bytes = static_cast<size_t>(features.descriptor_bytes);
   std::vector<OracleFeature> rows(features.count());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -148,7 +168,7 @@ std::string ValueOf(const Features& features, float scale_factor) {
     const uint8_t* const descriptor = features.descriptors.data() + i * bytes;
     row.descriptor.assign(descriptor, descriptor + bytes);
   }
-  return ValueWithDescriptor(rows);
+  return has_descriptor_column ? ValueWithDescriptor(rows) : ValueWithoutDescriptor(rows);
 }
 
 OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParameters& parameters) {

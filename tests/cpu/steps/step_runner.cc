@@ -107,6 +107,16 @@ std::vector<Corner> StepRunner::DetectedCorners(int level) {
   return all;
 }
 
+std::vector<uint64_t> StepRunner::DetectedKeys(int level) {
+  std::vector<uint64_t> all;
+  const Strips& strips = frame_->lists.strips[static_cast<size_t>(level)];
+  for (int strip = 0; strip < strips.count; ++strip) {
+    const uint64_t* const first = frame_->At(frame_->lists.keys, level) + strip * strips.capacity;
+    all.insert(all.end(), first, first + frame_->At(frame_->lists.strip_corners, level)[strip]);
+  }
+  return all;
+}
+
 std::vector<Corner> StepRunner::Survivors(int level) {
   const Corner* const first = frame_->At(frame_->lists.corners, level);
   return {first, first + frame_->level(level).survivors};

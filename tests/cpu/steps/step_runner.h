@@ -51,6 +51,7 @@ class StepRunner {
   std::vector<uint8_t> Pixels(int level);
   std::vector<uint8_t> MaskPixels(int level);
   std::vector<Corner> DetectedCorners(int level);  // of all strips, in order
+  std::vector<uint64_t> DetectedKeys(int level);   // of all strips, in order
   std::vector<Corner> Survivors(int level);
   std::vector<uint64_t> SortedKeys(int level);
   std::vector<LevelPoint> Points(int level);
