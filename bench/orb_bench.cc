@@ -231,8 +231,8 @@ std::vector<std::unique_ptr<Level>> MakeLevels(const cv::Mat& frame, int feature
                                    resize_scratch.data());
     }
     level->corners.resize(static_cast<size_t>(MaxCorners(level->region) + cpu::kCornerSlack));
-    AlignedArray<uint8_t> scratch(cpu::FastScratchBytes(level->region));
-    const int count = cpu::FastKernelFor(target)(image, level->region, 9, 20, scratch.data(),
+    AlignedArray<uint8_t> scratch(cpu::FastScratchBytes(level->region, 1));
+    const int count = cpu::FastKernelFor(target)(image, level->region, 9, 20, 1, scratch.data(),
                                                  level->corners.data());
     constexpr int kBorder = 31;
     for (int i = 0; i < count; ++i) {
@@ -271,7 +271,7 @@ void RunKernelCases(Harness& harness, const std::vector<cv::Mat>& photographs, c
   }
   const Region whole = {0, 0, size.width, size.height};
   AlignedArray<uint16_t> resize_scratch(2 * RoundUp(size.width, 64) + 64);
-  AlignedArray<uint8_t> fast_scratch(cpu::FastScratchBytes(whole));
+  AlignedArray<uint8_t> fast_scratch(cpu::FastScratchBytes(whole, 1));
   AlignedArray<float> gaussian_scratch(cpu::GaussianScratchFloats(whole));
   std::vector<float> responses(static_cast<size_t>(MaxCorners(whole)));
   std::vector<uint8_t> descriptors(responses.size() * 32);
@@ -297,7 +297,7 @@ void RunKernelCases(Harness& harness, const std::vector<cv::Mat>& photographs, c
   });
   compare("fast", cpu::FastKernelFor, [&](cpu::FastKernel find_corners, size_t i) {
     Level& l = *levels[i];
-    find_corners(l.image, l.region, 9, 20, fast_scratch.data(), l.corners.data());
+    find_corners(l.image, l.region, 9, 20, 1, fast_scratch.data(), l.corners.data());
   });
   compare("harris", cpu::HarrisKernelFor, [&](cpu::HarrisKernel respond, size_t i) {
     Level& l = *levels[i];

@@ -8,17 +8,24 @@
 
 #include "cpu/steps/arc_middle.h"
 #include "cpu/steps/bfrost256.h"
+#include "cpu/steps/cell.h"
+#include "cpu/steps/cell_rounds.h"
 #include "cpu/steps/fast.h"
+#include "cpu/steps/fast_map.h"
+#include "cpu/steps/fast_response.h"
 #include "cpu/steps/gaussian.h"
 #include "cpu/steps/harris.h"
 #include "cpu/steps/integral.h"
 #include "cpu/steps/intensity_centroid.h"
+#include "cpu/steps/low_threshold.h"
 #include "cpu/steps/pyramid.h"
+#include "cpu/steps/quadtree.h"
 #include "cpu/steps/rank.h"
 #include "cpu/steps/rbrief256.h"
 #include "cpu/steps/rbrief32.h"
 #include "cpu/steps/survivors.h"
 #include "features/options.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -31,14 +38,21 @@ using StepMaker = std::unique_ptr<Step> (*)(const StepSetup&);
 StepMaker DetectorOf(const PipelineOptions& options) {
   switch (options.detect.detector) {
     case Detector::kFast:
-      return MakeFast;
+      if (HasResponseMap(options)) return MakeFastMap;
+      return ComparesFastScores(options) ? MakeFast : MakeFastResponse;
     default:
       return nullptr;
   }
 }
 
-// Scores other than the detector's own.
+// The second threshold is a parameter of a frame.
+StepMaker LowThresholdOf(const PipelineOptions& options) {
+  return options.detect.detector == Detector::kFast ? MakeLowThreshold : nullptr;
+}
+
+// Scores of survivors, other than the detector's own. Keyed corners have theirs.
 StepMaker ScoreOf(const PipelineOptions& options) {
+  if (CornerListOf(options) == CornerList::kKeyed) return nullptr;
   switch (options.detect.score) {
     case Score::kHarris:
       return MakeHarris;
@@ -47,14 +61,22 @@ StepMaker ScoreOf(const PipelineOptions& options) {
   }
 }
 
+// The suppression that compares the corners of all levels.
+StepMaker CellOf(const PipelineOptions& options) {
+  return options.suppress.suppression == Suppression::kCell ? MakeCell : nullptr;
+}
+
 StepMaker SelectionOf(const PipelineOptions& options) {
   switch (options.select.selection) {
     case Selection::kLevelQuota:
     case Selection::kBest:
       return MakeRank;
-    default:
-      return nullptr;
+    case Selection::kCell:
+      return MakeCellRounds;
+    case Selection::kQuadtree:
+      return MakeQuadtree;
   }
+  return nullptr;
 }
 
 StepMaker OrientationOf(const PipelineOptions& options) {
@@ -130,8 +152,10 @@ StepList CompileSteps(const StepSetup& setup) {
 
   const int pyramid = add(MakePyramid);
   const int detect = add(DetectorOf(options));
+  const int drop_weak = add(LowThresholdOf(options));
   const int survive = add(MakeSurvivors);
   const int score = add(ScoreOf(options));
+  const int cell = add(CellOf(options));
   const int select = add(SelectionOf(options));
   const int orient = add(OrientationOf(options));
   const int smooth = add(FilterOf(options));
@@ -141,9 +165,14 @@ StepList CompileSteps(const StepSetup& setup) {
   const int describe = add(DescriptorOf(options));
 
   list.pyramid = pyramid;
-  list.detection = Phases(
-      list,
-      {{detect, columns}, {survive, integral}, {score}, {select}, {smooth, orient}, {describe}});
+  list.detection = Phases(list, {{detect, columns},
+                                 {drop_weak},
+                                 {survive, integral},
+                                 {score},
+                                 {cell},
+                                 {select},
+                                 {smooth, orient},
+                                 {describe}});
   list.description = Phases(list, {{smooth, columns}, {integral}, {describe}});
   return list;
 }
