@@ -303,11 +303,11 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
   const bool leads = rank == 0 && threadIdx.x == 0;
 
   int pass = first_pass;
+  int32_t* from = data.list[0];
+  int32_t* to = data.list[1];
   int read = 0;  // count of the list that is read, of three that take turns
   int number = lanes.Load(data.list_count + read);
   while (number > 0 && (params.max_passes == 0 || pass <= params.max_passes)) {
-    const int32_t* const from = data.list[(pass - first_pass) % kSquareLists];
-    int32_t* const to = data.list[(pass - first_pass + 1) % kSquareLists];
     const int filled = (read + 1) % 3;
     // Read for the last time two barriers ago, and counted up from the barrier after the next on.
     if (leads) data.list_count[(read + 2) % 3] = 0;
@@ -334,6 +334,9 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
       }
     }
     SyncCluster();  // the next list and its count are complete
+    int32_t* const emptied = from;
+    from = to;
+    to = emptied;
     read = filled;
     number = lanes.Load(data.list_count + read);
     ++pass;
