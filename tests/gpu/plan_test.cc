@@ -225,8 +225,8 @@ TEST(PlanTest, RoomFollowsTheWantedNumberOfFeatures) {
   EXPECT_EQ(usual.state_rows, 512);
   EXPECT_LT(usual.list_bytes(), size_t{256} << 10);
   EXPECT_GT(RoomFor(**plan, 5000).list_bytes(), usual.list_bytes());
-  EXPECT_EQ(RoomFor(**plan, kMaxFeatures).rows, 8192);
-  EXPECT_EQ(FrameRoom::ForGiven(20'000).rows, 8192);
+  EXPECT_EQ(RoomFor(**plan, kMaxFeatures).rows, 32768);
+  EXPECT_EQ(FrameRoom::ForGiven(20'000).rows, 32768);
 
   PlanSpec spec = {640, 480, {}};
   spec.pipeline.select.capacity = 77;
