@@ -33,8 +33,9 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kThreads = 256;          // of kernels that have threads for all squares
-constexpr int kLastThreads = 1024;     // of a block of the last passes: latency bounds them
+constexpr int kThreads = 256;  // of kernels that have threads for all squares
+// Of a block of the last passes. Larger ones would wait for a multiprocessor of their own.
+constexpr int kLastThreads = 512;
 constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
 
 // kCount lanes of a warp that work on one square together (algo::OneLane names the functions).
