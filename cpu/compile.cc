@@ -8,17 +8,22 @@
 
 #include "cpu/steps/arc_middle.h"
 #include "cpu/steps/bfrost256.h"
+#include "cpu/steps/corner_map.h"
 #include "cpu/steps/fast.h"
 #include "cpu/steps/gaussian.h"
 #include "cpu/steps/harris.h"
 #include "cpu/steps/integral.h"
 #include "cpu/steps/intensity_centroid.h"
+#include "cpu/steps/minimum_distance.h"
+#include "cpu/steps/neighbourhood.h"
 #include "cpu/steps/pyramid.h"
+#include "cpu/steps/quality.h"
 #include "cpu/steps/rank.h"
 #include "cpu/steps/rbrief256.h"
 #include "cpu/steps/rbrief32.h"
 #include "cpu/steps/survivors.h"
 #include "features/options.h"
+#include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -32,13 +37,37 @@ StepMaker DetectorOf(const PipelineOptions& options) {
   switch (options.detect.detector) {
     case Detector::kFast:
       return MakeFast;
-    default:
-      return nullptr;
+    case Detector::kHarris:
+    case Detector::kShiTomasi:
+      return MakeCornerMap;
   }
+  return nullptr;
 }
 
-// Scores other than the detector's own.
+// The threshold of candidates, which detectors other than FAST take from the frame.
+StepMaker QualityOf(const PipelineOptions& options) {
+  return options.detect.detector != Detector::kFast ? MakeQuality : nullptr;
+}
+
+// The steps that suppress corners of a response map, as far as the detector does not.
+struct SuppressionSteps {
+  StepMaker blocks = nullptr;
+  StepMaker first = nullptr;
+  StepMaker rest = nullptr;
+};
+
+SuppressionSteps SuppressionOf(const PipelineOptions& options) {
+  if (!HasResponseMap(options)) return {};
+  if (options.suppress.suppression != Suppression::kMinimumDistance) {
+    return {nullptr, MakeNeighbourhood, nullptr};
+  }
+  return {FrameLists::HasBlocks(options) ? MakeDistanceBlocks : nullptr, MakeFirstDistancePass,
+          MakeMinimumDistance};
+}
+
+// Scores of listed corners, other than the detector's own.
 StepMaker ScoreOf(const PipelineOptions& options) {
+  if (CornerListOf(options) == CornerList::kKeyed) return nullptr;
   switch (options.detect.score) {
     case Score::kHarris:
       return MakeHarris;
@@ -130,6 +159,11 @@ StepList CompileSteps(const StepSetup& setup) {
 
   const int pyramid = add(MakePyramid);
   const int detect = add(DetectorOf(options));
+  const int quality = add(QualityOf(options));
+  const SuppressionSteps suppression = SuppressionOf(options);
+  const int blocks = add(suppression.blocks);
+  const int first_pass = add(suppression.first);
+  const int suppress = add(suppression.rest);
   const int survive = add(MakeSurvivors);
   const int score = add(ScoreOf(options));
   const int select = add(SelectionOf(options));
@@ -141,9 +175,16 @@ StepList CompileSteps(const StepSetup& setup) {
   const int describe = add(DescriptorOf(options));
 
   list.pyramid = pyramid;
-  list.detection = Phases(
-      list,
-      {{detect, columns}, {survive, integral}, {score}, {select}, {smooth, orient}, {describe}});
+  list.detection = Phases(list, {{detect, columns},
+                                 {quality},
+                                 {blocks},
+                                 {first_pass},
+                                 {suppress},
+                                 {survive, integral},
+                                 {score},
+                                 {select},
+                                 {smooth, orient},
+                                 {describe}});
   list.description = Phases(list, {{smooth, columns}, {integral}, {describe}});
   return list;
 }

@@ -165,13 +165,13 @@ const std::array<Preset, 8>& PresetTable() {
        CornerMapPipeline(Detector::kHarris),
        {},
        {},
-       false},
+       true},
       {"klt-corners",
        "Shi-Tomasi corners with minimum distance (Teixeira et al. 2008)",
        CornerMapPipeline(Detector::kShiTomasi),
        {},
        {},
-       false},
+       true},
   }};
   return table;
 }
@@ -239,14 +239,10 @@ absl::Status PipelineOptions::Validate() const {
                          "suppress.distance_shape SQUARE, or no compression");
   }
 
-  if (!is_fast) return Unsupported("detect.detector other than FAST");
-  if (suppress.suppression == Suppression::kMinimumDistance) {
-    return Unsupported("suppress.suppression MINIMUM_DISTANCE");
-  }
-  if (suppress.compare == Compare::kScore && detect.score != Score::kLargestThreshold) {
+  if (is_fast && suppress.compare == Compare::kScore && detect.score != Score::kLargestThreshold) {
     return Unsupported("suppress.compare SCORE");
   }
-  if (suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
+  if (is_fast && suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
   if (suppress.suppression == Suppression::kCell) return Unsupported("suppress.suppression CELL");
   if (select.selection == Selection::kCell || select.selection == Selection::kQuadtree) {
     return Unsupported("select.selection CELL or QUADTREE");

@@ -72,6 +72,29 @@ TEST_F(CompileStepsTest, BFrost) {
               ElementsAre("integral [describe]", "integral [describe]", "bfrost256 [describe]"));
 }
 
+TEST_F(CompileStepsTest, CornerMaps) {
+  PipelineOptions options = (*FindPreset("klt-corners"))->pipeline;
+  const StepList list = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("corner_map [detect]", "frame: quality [detect]", "minimum_distance [suppress]",
+                  "minimum_distance [suppress]", "survivors [select]", "frame: rank [select]"));
+  EXPECT_THAT(list.description, IsEmpty());
+  options.suppress.cornerness_compression = true;
+  const StepList compressed = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(compressed, compressed.detection),
+      ElementsAre("corner_map [detect]", "frame: quality [detect]", "minimum_distance [suppress]",
+                  "minimum_distance [suppress]", "minimum_distance [suppress]",
+                  "survivors [select]", "frame: rank [select]"));
+  options.suppress.suppression = Suppression::kNeighbourhood;
+  const StepList windows = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(windows, windows.detection),
+      ElementsAre("corner_map [detect]", "frame: quality [detect]", "neighbourhood [suppress]",
+                  "survivors [select]", "frame: rank [select]"));
+}
+
 TEST_F(CompileStepsTest, WhatAPipelineDoesNotAskForIsNotThere) {
   PipelineOptions options;
   options.detect.score = Score::kLargestThreshold;

@@ -98,8 +98,6 @@ TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
   using O = PipelineOptions;
   ExpectRefused<O>(
       {
-          {"detect.detector", [](O& o) { o.detect.detector = Detector::kHarris; }},
-          {"detect.detector", [](O& o) { o.detect.detector = Detector::kShiTomasi; }},
           {"detect.score", [](O& o) { o.detect.score = Score::kSadCircle; }},
           {"detect.score", [](O& o) { o.detect.score = Score::kSadArc; }},
           {"suppress", [](O& o) { o.suppress.suppression = Suppression::kCell; }},

@@ -30,6 +30,8 @@ struct ReferenceAnswer {
 // All of one preset.
 std::vector<ReferenceAnswer> BFrostReferenceAnswers();
 std::vector<ReferenceAnswer> Orb32ReferenceAnswers();
+std::vector<ReferenceAnswer> HarrisCornersReferenceAnswers();
+std::vector<ReferenceAnswer> KltCornersReferenceAnswers();
 
 // An image of the reference values below `data_folder`; none when the file is not there.
 std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder);
