@@ -260,7 +260,6 @@ absl::Status FrameParameters::Validate() const {
           absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
                        "], up to fast_threshold; got ", fast_threshold_low_grey));
     }
-    return Unsupported("fast_threshold_low");
   }
   if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
     return MakeError(

@@ -13,6 +13,8 @@
 
 #include "features/pipeline/detection.h"
 #include "gpu/steps/bfrost256.h"
+#include "gpu/steps/cell.h"
+#include "gpu/steps/cell_rounds.h"
 #include "gpu/steps/clear_counters.h"
 #include "gpu/steps/corner_lists.h"
 #include "gpu/steps/corner_map.h"
@@ -21,10 +23,13 @@
 #include "gpu/steps/fast_keys.h"
 #include "gpu/steps/fast_map.h"
 #include "gpu/steps/integral.h"
+#include "gpu/steps/key_survivors.h"
 #include "gpu/steps/level_images.h"
+#include "gpu/steps/low_threshold.h"
 #include "gpu/steps/minimum_distance.h"
 #include "gpu/steps/neighbourhood.h"
 #include "gpu/steps/pyramid.h"
+#include "gpu/steps/quadtree.h"
 #include "gpu/steps/rank.h"
 #include "gpu/steps/rbrief256.h"
 #include "gpu/steps/rbrief32.h"
@@ -50,6 +55,27 @@ std::unique_ptr<Step> SuppressMaps(const CompiledPipeline& pipeline,
   return std::make_unique<NeighbourhoodStep>(pipeline, images, maps, sink);
 }
 
+// Adds the steps from keyed corners to ranked lists.
+template <typename AddStep>
+void AddKeySelection(const CompiledPipeline& pipeline, const KeyListBuffers& keys,
+                     const std::optional<CellWinnerBuffers>& winners, const AddStep& add) {
+  if (winners.has_value()) add(std::make_unique<CellStep>(keys, *winners));
+  add(std::make_unique<KeySurvivorsStep>(pipeline, keys, winners));
+  switch (pipeline.spec.pipeline.select.selection) {
+    case Selection::kLevelQuota:
+    case Selection::kBest:
+      add(std::make_unique<RankStep>(pipeline, keys));
+      break;
+    case Selection::kCell:
+      add(std::make_unique<CellRoundsStep>(pipeline, keys));
+      break;
+    case Selection::kQuadtree:
+      add(std::make_unique<QuadtreeStep>(pipeline, keys));
+      add(std::make_unique<RankStep>(pipeline, keys));
+      break;
+  }
+}
+
 }  // namespace
 
 CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
@@ -71,6 +97,8 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   } else {
     keys.emplace(pipeline, &layout);
   }
+  std::optional<CellWinnerBuffers> winners;
+  if (options.suppress.suppression == Suppression::kCell) winners.emplace(pipeline, &layout);
 
   // The search for corners on some levels.
   const auto search = [&](int first_level, int last_level) -> std::unique_ptr<Step> {
@@ -94,6 +122,9 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   if (last_level >= 0) {
     side_end = list.Add(Branch::kSide, search(0, 0));
   }
+  if (last_level >= 0 && winners.has_value()) {
+    list.Add(Branch::kMain, std::make_unique<ClearCellsStep>(*winners));
+  }
   const bool has_pyramid = pipeline.level_count() > 1;
   StepList::Id pyramid = 0;
   if (has_pyramid) {
@@ -102,16 +133,29 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   if (last_level >= 1) {
     list.Add(Branch::kMain, search(1, last_level), {clear});
   }
-  if (last_level >= 0 && maps.has_value()) {
-    list.Add(Branch::kMain, SuppressMaps(pipeline, images, *maps, corners, keys, &layout),
-             {side_end});
-  }
   if (last_level >= 0) {
-    if (corners.has_value()) {
-      list.Add(Branch::kMain, std::make_unique<SurvivorsStep>(pipeline, images, *corners),
-               {side_end});
+    // The first of these steps waits for the side branch.
+    bool joined = false;
+    const auto add = [&](std::unique_ptr<Step> step) {
+      if (joined) {
+        list.Add(Branch::kMain, std::move(step));
+      } else {
+        list.Add(Branch::kMain, std::move(step), {side_end});
+      }
+      joined = true;
+    };
+    if (options.detect.detector == Detector::kFast) {
+      add(std::make_unique<LowThresholdStep>(pipeline, images, corners, keys, maps, &layout));
     }
-    list.Add(Branch::kMain, std::make_unique<RankStep>(pipeline));
+    if (maps.has_value()) {
+      add(SuppressMaps(pipeline, images, *maps, corners, keys, &layout));
+    }
+    if (corners.has_value()) {
+      add(std::make_unique<SurvivorsStep>(pipeline, images, *corners));
+      add(std::make_unique<RankStep>(pipeline));
+    } else {
+      AddKeySelection(pipeline, *keys, winners, add);
+    }
   }
 
   // The last step describes and writes records, also those of keypoints without a descriptor.

@@ -209,12 +209,12 @@ __global__ __launch_bounds__(kScanThreads) void QuadtreeChoiceKernel(
       const int r = base + thread;
       uint64_t node = 0;
       if (r < runs) {
-        const int begin = static_cast<int>(halves[2 * r]);
-        const int end = r + 1 < runs ? static_cast<int>(halves[2 * (r + 1)]) : number;
+        const int begin = static_cast<int>(__ldcg(&halves[2 * r]));
+        const int end = r + 1 < runs ? static_cast<int>(__ldcg(&halves[2 * (r + 1)])) : number;
         node = algo::QuadtreeSplitKey(path_of(begin), depth, end - begin, level.width_px,
                                       level.height_px)
                    << kGainBits |
-               halves[2 * r + 1];
+               __ldcg(&halves[2 * r + 1]);
       }
       __syncthreads();  // this node and the next one have been read
       if (r < runs) chosen[r] = node;
