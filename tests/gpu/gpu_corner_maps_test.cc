@@ -60,11 +60,6 @@ class GpuCornerMapsTest : public BackendPairTest {
                     const TestImage* mask = nullptr) {
     const PipelineOptions& pipeline = spec.pipeline;
     testing::OracleOptions options = testing::OracleOptionsOf(pipeline, parameters);
-    options.shape = pipeline.suppress.distance_shape == DistanceShape::kDisc
-                        ? testing::OracleShape::kDisc
-                        : testing::OracleShape::kSquare;
-    options.compression = pipeline.suppress.cornerness_compression;
-    options.max_passes = pipeline.suppress.max_passes;
     options.count_passes = true;
     const testing::GreyPlane plane = testing::PlaneOf(image.view());
     const testing::GreyPlane mask_plane =
@@ -303,6 +298,12 @@ TEST_F(GpuCornerMapsTest, MinimumDistanceOfFastCornersEqualsTheCpu) {
           for (const PipelineOptions& pipeline : DistanceVariants(base, d)) {
             SCOPED_TRACE(Name(pipeline));
             features += ExpectSameOfAllKinds({381, 293, pipeline});
+            const TestImage scene = SceneImage(381, 293, 128);
+            features +=
+                ExpectSame({381, 293, pipeline}, {{.image = scene.view(),
+                                                   .parameters = {.max_features = kAll,
+                                                                  .fast_threshold_grey = 40,
+                                                                  .fast_threshold_low_grey = 7}}});
             if (HasFailure()) return;
           }
         }
