@@ -17,6 +17,8 @@
 #include "gpu/steps/cell_rounds.h"
 #include "gpu/steps/clear_counters.h"
 #include "gpu/steps/corner_lists.h"
+#include "gpu/steps/corner_map.h"
+#include "gpu/steps/corner_sink.h"
 #include "gpu/steps/fast.h"
 #include "gpu/steps/fast_keys.h"
 #include "gpu/steps/fast_map.h"
@@ -24,6 +26,8 @@
 #include "gpu/steps/key_survivors.h"
 #include "gpu/steps/level_images.h"
 #include "gpu/steps/low_threshold.h"
+#include "gpu/steps/minimum_distance.h"
+#include "gpu/steps/neighbourhood.h"
 #include "gpu/steps/pyramid.h"
 #include "gpu/steps/quadtree.h"
 #include "gpu/steps/rank.h"
@@ -34,6 +38,22 @@
 
 namespace orbserve::gpu {
 namespace {
+
+// The step from response maps to the corners that the selection begins with.
+std::unique_ptr<Step> SuppressMaps(const CompiledPipeline& pipeline,
+                                   const LevelImageBuffers& images, const ResponseMapBuffers& maps,
+                                   const std::optional<FastCornerListBuffers>& corners,
+                                   const std::optional<KeyListBuffers>& keys, ArenaLayout* layout) {
+  const PipelineOptions& options = pipeline.spec.pipeline;
+  const CornerSinkBuffers sink = corners.has_value()
+                                     ? CornerSinkBuffers(*corners, options.detect.fast_arc_length)
+                                     : CornerSinkBuffers(*keys);
+  if (options.suppress.suppression == Suppression::kMinimumDistance &&
+      options.suppress.minimum_distance_px > 1) {
+    return std::make_unique<MinimumDistanceStep>(pipeline, images, maps, sink, layout);
+  }
+  return std::make_unique<NeighbourhoodStep>(pipeline, images, maps, sink);
+}
 
 // Adds the steps from keyed corners to ranked lists.
 template <typename AddStep>
@@ -80,8 +100,11 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   std::optional<CellWinnerBuffers> winners;
   if (options.suppress.suppression == Suppression::kCell) winners.emplace(pipeline, &layout);
 
-  // The search for FAST corners on some levels.
+  // The search for corners on some levels.
   const auto search = [&](int first_level, int last_level) -> std::unique_ptr<Step> {
+    if (options.detect.detector != Detector::kFast) {
+      return std::make_unique<CornerMapStep>(pipeline, images, *maps, first_level, last_level);
+    }
     if (maps.has_value()) {
       return std::make_unique<FastMapStep>(pipeline, images, *maps, first_level, last_level);
     }
@@ -123,6 +146,9 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
     };
     if (options.detect.detector == Detector::kFast) {
       add(std::make_unique<LowThresholdStep>(pipeline, images, corners, keys, maps, &layout));
+    }
+    if (maps.has_value()) {
+      add(SuppressMaps(pipeline, images, *maps, corners, keys, &layout));
     }
     if (corners.has_value()) {
       add(std::make_unique<SurvivorsStep>(pipeline, images, *corners));
