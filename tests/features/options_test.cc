@@ -94,6 +94,10 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
            }},
           {"select.border_px must be in [44, 255]; got 31",
            [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadCircle; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadArc; }},
       },
       ErrorReason::kBadOptions);
 }
@@ -183,6 +187,37 @@ TEST(PipelineOptionsTest, CellsNeedASelectionWithoutTies) {
   for (const Selection selection : {Selection::kBest, Selection::kCell, Selection::kQuadtree}) {
     options.select.selection = selection;
     EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(selection);
+}
+
+TEST(PipelineOptionsTest, ThePresetOrientedFastHasTheValuesOfThePaper) {
+  ASSERT_TRUE(FindPreset("oriented-fast").ok());
+  const Preset& preset = **FindPreset("oriented-fast");
+  EXPECT_EQ(preset.pipeline.pyramid.levels, 4);
+  EXPECT_EQ(preset.pipeline.pyramid.scale_factor, 2.0f);
+  EXPECT_EQ(preset.pipeline.pyramid.source, PyramidSource::kPreviousLevel);
+  EXPECT_EQ(preset.pipeline.detect.fast_arc_length, 9);
+  EXPECT_EQ(preset.pipeline.detect.score, Score::kHarris);
+  EXPECT_EQ(preset.pipeline.suppress.suppression, Suppression::kNeighbourhood);
+  EXPECT_EQ(preset.pipeline.suppress.compare, Compare::kScore);
+  EXPECT_EQ(preset.pipeline.suppress.window_px, 3);
+  EXPECT_EQ(preset.pipeline.select.selection, Selection::kBest);
+  EXPECT_EQ(preset.pipeline.select.border_px, 16);
+  EXPECT_EQ(preset.pipeline.describe.orientation, Orientation::kIntensityCentroid);
+  EXPECT_EQ(preset.pipeline.describe.descriptor, Descriptor::kNone);
+  EXPECT_EQ(preset.frame.max_features, 100'000);
+  EXPECT_EQ(preset.frame.fast_threshold_grey, 20);
+}
+
+TEST(PipelineOptionsTest, EveryScoreAndWindowOfFastIsThere) {
+  for (const Score score :
+       {Score::kLargestThreshold, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
+    for (const int window_px : {3, 5, 7, 9}) {
+      PipelineOptions options;
+      options.detect.score = score;
+      options.suppress.compare = Compare::kScore;
+      options.suppress.window_px = window_px;
+      EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(score) << ", " << window_px;
+    }
   }
 }
 
