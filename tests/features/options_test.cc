@@ -187,6 +187,7 @@ TEST(PipelineOptionsTest, CellsNeedASelectionWithoutTies) {
   for (const Selection selection : {Selection::kBest, Selection::kCell, Selection::kQuadtree}) {
     options.select.selection = selection;
     EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(selection);
+  }
 }
 
 TEST(PipelineOptionsTest, ThePresetOrientedFastHasTheValuesOfThePaper) {
