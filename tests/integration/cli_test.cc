@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/cli_fixture.h"
@@ -480,6 +481,34 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
           "\"RBRIEF_256\"},\"match\":{\"selection\":\"BEST\",\"k\":1,\"ratio\":0,"
           "\"cross_check\":false,\"max_distance\":256,\"window_px\":0,\"offset_x\":0,"
           "\"offset_y\":0}}}"));
+}
+
+TEST_F(CliTest, EveryPresetThatIsAvailableExtractsAndStreams) {
+  const std::string in = WriteScenes(2);
+  std::vector<std::string> lines = Run({"presets"}).Lines();
+  lines.erase(lines.begin());
+  int available = 0;
+  for (const std::string& line : lines) {
+    const std::vector<std::string> cells = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    ASSERT_GE(cells.size(), 4u) << line;
+    if (cells[1] == "-") {
+      EXPECT_EQ(Run({"extract", "--pipeline", cells[0], in}).code, 2) << line;
+      continue;
+    }
+    ++available;
+    for (const std::string command : {"extract", "stream"}) {
+      const Outcome run = Run({command, "--json", "--pipeline", cells[0], in});
+      ASSERT_TRUE(Succeeded(run)) << line;
+      EXPECT_EQ(run.Lines().size(), 2u);
+      EXPECT_THAT(run.out, Not(HasSubstr("\"features\":0"))) << line;
+      // The presets of corner maps keep a minimum distance.
+      EXPECT_EQ(absl::StrContains(run.out, "\"suppression_passes\":"), cells[2] != "FAST") << line;
+      EXPECT_EQ(absl::StrContains(run.out, "\"target\":\"previous\""),
+                command == "stream" && cells[3] != "NONE")
+          << line;
+    }
+  }
+  EXPECT_GE(available, 3);
 }
 
 TEST_F(CliTest, BenchIsNamedAndNotAvailable) {
