@@ -142,19 +142,19 @@ const std::array<Preset, 8>& PresetTable() {
        OrbSlamPipeline(),
        Fast(1000, 20, 7),
        {},
-       false},
+       true},
       {"oriented-fast",
        "FAST corners chosen by their Harris responses, with angles, for embedded GPUs",
        OrientedFastPipeline(),
        Features(kMaxFeatures),
        {},
-       false},
+       true},
       {"vio",
        "one corner a cell for visual-inertial odometry (Nagy et al. 2020)",
        VioPipeline(),
        Fast(100, 10, 0),
        {},
-       false},
+       true},
       {"bfrost",
        "FAST corners with 256 tests of square means, turned to the arc (Cronje 2011)",
        BFrostPipeline(),
@@ -168,13 +168,13 @@ const std::array<Preset, 8>& PresetTable() {
        CornerMapPipeline(Detector::kHarris),
        {},
        {},
-       false},
+       true},
       {"klt-corners",
        "Shi-Tomasi corners with minimum distance (Teixeira et al. 2008)",
        CornerMapPipeline(Detector::kShiTomasi),
        {},
        {},
-       false},
+       true},
   }};
   return table;
 }
@@ -241,33 +241,17 @@ absl::Status PipelineOptions::Validate() const {
     return Contradiction("suppress.cornerness_compression is on", "suppress.distance_shape is DISC",
                          "suppress.distance_shape SQUARE, or no compression");
   }
-
-  if (!is_fast) return Unsupported("detect.detector other than FAST");
-  if (suppress.suppression == Suppression::kMinimumDistance) {
-    return Unsupported("suppress.suppression MINIMUM_DISTANCE");
-  }
-  if (suppress.compare == Compare::kScore && detect.score != Score::kLargestThreshold) {
-    return Unsupported("suppress.compare SCORE");
-  }
-  if (suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
-  if (suppress.suppression == Suppression::kCell) return Unsupported("suppress.suppression CELL");
-  if (select.selection == Selection::kCell || select.selection == Selection::kQuadtree) {
-    return Unsupported("select.selection CELL or QUADTREE");
-  }
   return absl::OkStatus();
 }
 
 absl::Status FrameParameters::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange));
-  if (fast_threshold_low_grey != 0) {
-    if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
-      return MakeError(
-          ErrorReason::kBadOptions,
-          absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
-                       "], up to fast_threshold; got ", fast_threshold_low_grey));
-    }
-    return Unsupported("fast_threshold_low");
+  if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
+                     "], up to fast_threshold; got ", fast_threshold_low_grey));
   }
   if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
     return MakeError(

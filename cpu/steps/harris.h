@@ -15,7 +15,7 @@
 
 namespace orbserve::cpu {
 
-// Harris response of each corner (features/algo/corner.h). Corners keep 5 pixels to the border.
+// Harris response of each corner (features/algo/corner.h). Corners keep 4 pixels to the border.
 using HarrisKernel = void (*)(const ImageView& image, const Corner* corners, int count,
                               float* responses);
 void ReferenceHarris(const ImageView& image, const Corner* corners, int count, float* responses);

@@ -71,6 +71,9 @@ struct LargeFrame {
   ScratchMemory* scratch = nullptr;  // kept until the frame is answered
 
   absl::Status Upload() const;
+  // Gives the lists of survivors and of ranked keypoints room for all survivors of each level, and
+  // spare memory of `spare_per_survivor` entries for each; uploads the parameters.
+  absl::Status MakeRoomForAll(size_t spare_per_survivor);
 };
 
 // Made once per plan; immutable and thread-safe once every device was added.

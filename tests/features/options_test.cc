@@ -155,6 +155,37 @@ TEST(PipelineOptionsTest, ThePresetOrb32HasTheValuesOfThePaper) {
   EXPECT_TRUE(orb32.match.cross_check);
 }
 
+TEST(PipelineOptionsTest, ThePresetOrbSlamHasTheValuesOfOrbSlam) {
+  ASSERT_TRUE(FindPreset("orb-slam").ok());
+  const Preset& orb_slam = **FindPreset("orb-slam");
+  EXPECT_TRUE(orb_slam.pipeline.Validate().ok());
+  EXPECT_EQ(orb_slam.pipeline.pyramid.levels, 8);
+  EXPECT_EQ(orb_slam.pipeline.pyramid.scale_factor, 1.2f);
+  EXPECT_EQ(orb_slam.pipeline.detect.fast_arc_length, 9);
+  EXPECT_EQ(orb_slam.pipeline.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(orb_slam.pipeline.suppress.suppression, Suppression::kNeighbourhood);
+  EXPECT_EQ(orb_slam.pipeline.suppress.window_px, 3);
+  EXPECT_EQ(orb_slam.pipeline.select.selection, Selection::kQuadtree);
+  EXPECT_EQ(orb_slam.pipeline.select.border_px, 22);
+  EXPECT_EQ(orb_slam.pipeline.describe.orientation, Orientation::kIntensityCentroid);
+  EXPECT_EQ(orb_slam.pipeline.describe.descriptor, Descriptor::kRBrief256);
+  EXPECT_EQ(orb_slam.frame.max_features, 1000);
+  EXPECT_EQ(orb_slam.frame.fast_threshold_grey, 20);
+  EXPECT_EQ(orb_slam.frame.fast_threshold_low_grey, 7);
+}
+
+TEST(PipelineOptionsTest, CellsNeedASelectionWithoutTies) {
+  PipelineOptions options;
+  options.suppress.suppression = Suppression::kCell;
+  const absl::Status status = options.Validate();
+  EXPECT_EQ(ReasonOf(status), ErrorReason::kBadOptions);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("select.selection is LEVEL_QUOTA"));
+  for (const Selection selection : {Selection::kBest, Selection::kCell, Selection::kQuadtree}) {
+    options.select.selection = selection;
+    EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(selection);
+  }
+}
+
 TEST(PipelineOptionsTest, AnOrientationMayFeedAnyDescriptor) {
   for (const Orientation orientation :
        {Orientation::kNone, Orientation::kIntensityCentroid, Orientation::kArcMiddle}) {
@@ -199,6 +230,9 @@ TEST(FrameParametersTest, WhatIsOutOfRangeIsRefused) {
        {"max_features", [](O& o) { o.max_features = kMaxFeatures + 1; }},
        {"fast_threshold must be in [1, 254]; got 0", [](O& o) { o.fast_threshold_grey = 0; }},
        {"fast_threshold", [](O& o) { o.fast_threshold_grey = 255; }},
+       {"fast_threshold_low must be 0 (off), or in [1, 20], up to fast_threshold; got 21",
+        [](O& o) { o.fast_threshold_low_grey = 21; }},
+       {"fast_threshold_low", [](O& o) { o.fast_threshold_low_grey = -1; }},
        {"quality_level must be above 0 and below 1; got 0", [](O& o) { o.quality_level = 0.0f; }},
        {"quality_level must be above 0 and below 1; got 1", [](O& o) { o.quality_level = 1.0f; }},
        {"quality_level", [](O& o) { o.quality_level = kNaN; }}},
@@ -210,6 +244,12 @@ TEST(FrameParametersTest, TheEndsOfRangesAreAllowed) {
     FrameParameters parameters;
     parameters.quality_level = quality_level;
     EXPECT_TRUE(parameters.Validate().ok()) << quality_level;
+  }
+  for (const int low : {0, 1, 20}) {
+    FrameParameters parameters;
+    parameters.fast_threshold_low_grey = low;
+    EXPECT_TRUE(parameters.Validate().ok()) << low;
+    EXPECT_EQ(parameters.detection_threshold_grey(), low > 0 ? low : 20);
   }
 }
 

@@ -86,18 +86,21 @@ class GpuPresetsTest : public ::testing::Test {
   void ExpectPublishedValues(const std::vector<ReferenceAnswer>& answers) {
     int compared = 0;
     for (size_t i = 0; i < 4; ++i) {
-      const std::optional<TestImage> image =
+      const std::optional<TestImage> upright =
           testing::ReadReferenceImage(kReferenceImages[i], kFolder);
-      if (!image.has_value()) continue;
-      const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
+      if (!upright.has_value()) continue;
+      const TestImage transposed = testing::TransposedImage(*upright);
+      const TestImage mask = testing::ReferenceMaskImage(upright->width_px(), upright->height_px());
       for (const ReferenceAnswer& answer : answers) {
         if (answer.values[i] == nullptr) continue;
+        const TestImage& image = answer.is_transposed ? transposed : *upright;
         const auto features = testing::RunFrame(*gpu_, answer.pipeline,
-                                                {.image = image->view(),
+                                                {.image = image.view(),
                                                  .mask = answer.masked ? mask.view() : ImageView{},
                                                  .parameters = answer.parameters});
         ASSERT_TRUE(features.ok()) << features.status();
-        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor,
+                                   answer.has_descriptor_column),
                   answer.values[i])
             << answer.name << " on " << testing::NameOf(kReferenceImages[i]);
         ++compared;
@@ -117,6 +120,10 @@ TEST_F(GpuPresetsTest, BFrostGivesThePublishedValues) {
 
 TEST_F(GpuPresetsTest, Orb32GivesThePublishedValues) {
   ExpectPublishedValues(testing::Orb32ReferenceAnswers());
+}
+
+TEST_F(GpuPresetsTest, OrbSlamGivesThePublishedValues) {
+  ExpectPublishedValues(testing::OrbSlamReferenceAnswers());
 }
 
 TEST_F(GpuPresetsTest, Orb32EqualsTheCpuOnEveryShapeOfImage) {
