@@ -32,11 +32,6 @@ absl::Status CheckMultiple(absl::string_view name, int value, int unit, const In
                                 range.high, "]; got ", value));
 }
 
-absl::Status Unsupported(absl::string_view what) {
-  return MakeError(ErrorReason::kUnsupported,
-                   absl::StrCat(what, " is not available in this version"));
-}
-
 absl::Status Contradiction(absl::string_view one, absl::string_view other,
                            absl::string_view allowed) {
   return MakeError(ErrorReason::kBadOptions,
