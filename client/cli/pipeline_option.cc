@@ -66,8 +66,9 @@ absl::StatusOr<v1::Pipeline> ParsePipeline(const std::string& value) {
 absl::Status CheckPreset(const v1::Pipeline& pipeline, const v1::GetServerInfoResponse& server) {
   if (pipeline.preset().empty() || server.presets().empty()) return absl::OkStatus();
   std::vector<std::string> available;
+  std::vector<std::string> missing;
   for (const v1::PresetInfo& preset : server.presets()) {
-    if (preset.available()) available.push_back(preset.name());
+    (preset.available() ? available : missing).push_back(preset.name());
   }
   for (const v1::PresetInfo& preset : server.presets()) {
     if (preset.name() != pipeline.preset()) continue;
@@ -76,9 +77,10 @@ absl::Status CheckPreset(const v1::Pipeline& pipeline, const v1::GetServerInfoRe
         "preset \"", preset.name(),
         "\" is not available in this version; available are: ", absl::StrJoin(available, ", ")));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("no preset is called \"", pipeline.preset(),
-                   "\"; available are: ", absl::StrJoin(available, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no preset is called \"", pipeline.preset(),
+      "\"; available are: ", absl::StrJoin(available, ", "),
+      missing.empty() ? "" : "; not available in this version: ", absl::StrJoin(missing, ", ")));
 }
 
 }  // namespace orbserve::cli

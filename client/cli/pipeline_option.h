@@ -24,7 +24,7 @@ absl::StatusOr<v1::Pipeline> ParsePipelineText(const std::string& text,
 
 // Checks that the server has the preset of `pipeline`. INVALID_ARGUMENT: the server does not know
 // the name; UNIMPLEMENTED: it knows the name, but the preset is not available. Both messages list
-// the available presets.
+// the available presets first.
 absl::Status CheckPreset(const v1::Pipeline& pipeline, const v1::GetServerInfoResponse& server);
 
 }  // namespace orbserve::cli

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/cli_fixture.h"
@@ -60,7 +61,6 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
            {"extract", "--shard", "2/2", image},
            {"extract", "--max-features", "0", image},
            {"extract", "--pipeline", "no-such-preset", image},
-           {"extract", "--pipeline", "vio", image},
            {"extract", "--pipeline", unknown_key, image},
            {"extract", "--pipeline", bad_option, image},
            {"extract", "--mask", folder_ / "none.png", image},
@@ -136,14 +136,15 @@ TEST_F(CliTest, OptionsThatTheServerRefusesAreWrongUsage) {
   const std::string mask = folder_.Write("m.pgm", Scene(0));
   const std::string border = folder_.Write("b.textproto", "select { border_px: 3 }");
   const std::string none = folder_.Write("n.textproto", "describe { descriptor_type: 1 }");
-  const std::string harris = folder_.Write("h.textproto", "detect { detector: DETECTOR_HARRIS }");
+  const std::string low =
+      folder_.Write("l.textproto", "detect { detector: DETECTOR_HARRIS fast_threshold_low: 7 }");
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"extract", image, mask},
                                              {"extract", image, mask, "--mask", mask},
                                              {"match", image, image},
                                              {"stream", image},
                                              {"reference", "put", "a", image}}) {
-    for (const std::string& pipeline : {border, harris, none}) {
+    for (const std::string& pipeline : {border, low, none}) {
       // These commands need no descriptors.
       if (pipeline == none && (command[0] == "extract" || command[0] == "stream")) continue;
       std::vector<std::string> arguments = command;
@@ -151,8 +152,8 @@ TEST_F(CliTest, OptionsThatTheServerRefusesAreWrongUsage) {
       const Outcome run = RunWithServer(arguments);
       EXPECT_EQ(run.code, 2) << command[0] << " " << pipeline << ": " << run.err;
       EXPECT_EQ(run.out, "");
-      const char* reason = pipeline == harris ? "UNSUPPORTED: " : "BAD_OPTIONS: ";
-      EXPECT_THAT(run.err, AllOf(HasSubstr(reason), Not(HasSubstr("a.pgm")))) << command[0];
+      EXPECT_THAT(run.err, AllOf(HasSubstr("BAD_OPTIONS: "), Not(HasSubstr("a.pgm"))))
+          << command[0];
     }
   }
 }
@@ -334,7 +335,8 @@ TEST_F(CliTest, FlagsOfThePipelineReachTheServer) {
        "describe.orientation is ARC_MIDDLE and detect.detector is not FAST"},
       {{"--detector", "shi-tomasi", "--suppress", "minimum-distance", "--min-distance", "65"},
        "suppress.minimum_distance_px must be in [1, 64]; got 65"},
-      {{"--detector", "harris", "--quality", "1", "--threshold-low", "3"},
+      {{"--detector", "harris", "--quality", "1"}, "quality_level must be above 0 and below 1"},
+      {{"--detector", "harris", "--threshold-low", "3"},
        "fast_threshold_low is 3 and detect.detector is not FAST"},
       {{"--window", "4"}, "suppress.window_px must be odd, in [3, 9]; got 4"},
       {{"--suppress", "cell"}, "suppress.suppression is CELL and select.selection is LEVEL_QUOTA"},
@@ -480,6 +482,34 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
           "\"RBRIEF_256\"},\"match\":{\"selection\":\"BEST\",\"k\":1,\"ratio\":0,"
           "\"cross_check\":false,\"max_distance\":256,\"window_px\":0,\"offset_x\":0,"
           "\"offset_y\":0}}}"));
+}
+
+TEST_F(CliTest, EveryPresetThatIsAvailableExtractsAndStreams) {
+  const std::string in = WriteScenes(2);
+  std::vector<std::string> lines = Run({"presets"}).Lines();
+  lines.erase(lines.begin());
+  int available = 0;
+  for (const std::string& line : lines) {
+    const std::vector<std::string> cells = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    ASSERT_GE(cells.size(), 4u) << line;
+    if (cells[1] == "-") {
+      EXPECT_EQ(Run({"extract", "--pipeline", cells[0], in}).code, 2) << line;
+      continue;
+    }
+    ++available;
+    for (const std::string command : {"extract", "stream"}) {
+      const Outcome run = Run({command, "--json", "--pipeline", cells[0], in});
+      ASSERT_TRUE(Succeeded(run)) << line;
+      EXPECT_EQ(run.Lines().size(), 2u);
+      EXPECT_THAT(run.out, Not(HasSubstr("\"features\":0"))) << line;
+      // The presets of corner maps keep a minimum distance.
+      EXPECT_EQ(absl::StrContains(run.out, "\"suppression_passes\":"), cells[2] != "FAST") << line;
+      EXPECT_EQ(absl::StrContains(run.out, "\"target\":\"previous\""),
+                command == "stream" && cells[3] != "NONE")
+          << line;
+    }
+  }
+  EXPECT_GE(available, 3);
 }
 
 TEST_F(CliTest, BenchIsNamedAndNotAvailable) {

@@ -54,6 +54,11 @@ TEST(PipelineOptionTest, PresetsOfTheServerDecide) {
   EXPECT_EQ(CheckPreset(pipeline, server).code(), absl::StatusCode::kUnimplemented);
   pipeline.set_preset("orbb");
   EXPECT_EQ(CheckPreset(pipeline, server).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(CheckPreset(pipeline, server).message()),
+            "no preset is called \"orbb\"; available are: orb; not available in this version: vio");
+  server.mutable_presets()->RemoveLast();
+  EXPECT_EQ(std::string(CheckPreset(pipeline, server).message()),
+            "no preset is called \"orbb\"; available are: orb");
 }
 
 }  // namespace
