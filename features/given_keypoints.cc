@@ -18,14 +18,7 @@ namespace {
 // True where the keypoint can be described: for most descriptors no sample may lie outside the
 // keypoint's level.
 bool FitsLevel(const CompiledPipeline& pipeline, const GivenKeypoints& given, size_t i) {
-  switch (pipeline.spec.pipeline.describe.descriptor) {
-    case Descriptor::kNone:
-    case Descriptor::kRBrief256:  // samples outside are mirrored
-      return true;
-    case Descriptor::kRBrief32:
-    case Descriptor::kBFrost256:
-      break;
-  }
+  if (pipeline.descriptor_bytes == 0 || pipeline.reach.mirrors_outside) return true;
   const LevelGeometry& level = pipeline.level(given.octave[i]);
   const int x = level.FromLevelZero(given.x[i]);
   const int y = level.FromLevelZero(given.y[i]);

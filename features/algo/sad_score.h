@@ -25,9 +25,11 @@ namespace orbserve::algo {
 inline constexpr int kMaxSadScore = kFastRingPixels * 255;
 
 // Sum over the ring pixels whose bit is set in `pixels`.
-ORBSERVE_HOST_DEVICE inline int SumOfDifferences(const uint8_t (&ring)[kFastRingPixels],
+template <typename Grey>
+ORBSERVE_HOST_DEVICE inline int SumOfDifferences(const Grey (&ring)[kFastRingPixels],
                                                  int centre_grey, uint32_t pixels) {
   int sum = 0;
+  ORBSERVE_UNROLL
   for (int i = 0; i < kFastRingPixels; ++i) {
     const int difference = ring[i] - centre_grey;
     const int magnitude = difference < 0 ? -difference : difference;

@@ -47,6 +47,26 @@ ORBSERVE_HOST_DEVICE inline SegmentBits SegmentBitsOf(const uint8_t (&ring)[kFas
   return bits;
 }
 
+// SegmentBitsOf() in one word: brighter pixels in the lower half, darker ones in the upper. Two
+// differences go into each of 16 words: the lower half is negative unless the pixel is brighter,
+// the upper half unless it is darker. A borrow from a negative lower half is part of the constant;
+// a brighter pixel has no borrow, and its upper half is negative all the same. `threshold_grey`:
+// 1..254.
+template <typename Grey>
+ORBSERVE_HOST_DEVICE inline uint32_t PackedSegmentBits(const Grey (&ring)[kFastRingPixels],
+                                                       int centre_grey, int threshold_grey) {
+  constexpr uint32_t kBoth = 0xffff0001u;  // grey - 65536 * grey
+  const uint32_t constant = (static_cast<uint32_t>(centre_grey - threshold_grey) << 16) -
+                            static_cast<uint32_t>(centre_grey + threshold_grey + 1);
+  uint32_t neither = 0;
+  ORBSERVE_UNROLL
+  for (int i = 0; i < kFastRingPixels; ++i) {
+    const uint32_t differences = static_cast<uint32_t>(ring[i]) * kBoth + constant;
+    neither = neither >> 1 | (differences & 0x80008000u);
+  }
+  return ~neither;
+}
+
 // Bit i says that the `arc_length` pixels from i on, round the ring, are all set. `arc_length`:
 // 9..12; `bits`: 16 bits.
 ORBSERVE_HOST_DEVICE constexpr uint32_t ArcStarts(uint32_t bits, int arc_length) {

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "features/pipeline/reach.h"
+
 namespace orbserve {
 namespace {
 
@@ -19,33 +21,16 @@ std::vector<algo::ResizeTap> TapsOf(int source_side, int destination_side) {
 
 }  // namespace
 
-float BasePatchSizePx(const PipelineOptions& options) {
-  constexpr float kCentroidPx = 31.0f;  // as cv::ORB reports it, with and without its descriptor
-  constexpr float kFastPx = 7.0f;       // as cv::FAST reports it
-  constexpr float kCornerMapPx = 9.0f;  // that a response of a corner map sees
-  switch (options.describe.descriptor) {
-    case Descriptor::kBFrost256:
-      return 89.0f;
-    case Descriptor::kRBrief256:
-      return kCentroidPx;
-    case Descriptor::kRBrief32:
-      return 10.0f;
-    case Descriptor::kNone:
-      break;
-  }
-  if (options.describe.orientation == Orientation::kIntensityCentroid) return kCentroidPx;
-  return options.detect.detector == Detector::kFast ? kFastPx : kCornerMapPx;
-}
-
 PyramidGeometry PyramidGeometry::For(const PlanSpec& spec) {
   const PipelineOptions& pipeline = spec.pipeline;
   const int border = pipeline.select.border_px;
+  const float patch_size_px = Reach::Of(pipeline).patch_size_px;
   PyramidGeometry pyramid;
   for (int l = 0; l < pipeline.pyramid.levels; ++l) {
     LevelGeometry level;
     level.scale = algo::LevelScale(pipeline.pyramid.scale_factor, l);
     level.inverse_scale = 1.0f / level.scale;
-    level.patch_size_px = BasePatchSizePx(pipeline) * level.scale;
+    level.patch_size_px = patch_size_px * level.scale;
     level.width_px = algo::LevelSide(spec.width_px, level.scale);
     level.height_px = algo::LevelSide(spec.height_px, level.scale);
     if (level.width_px == 0 || level.height_px == 0) break;

@@ -58,10 +58,6 @@ struct PyramidGeometry {
   static PyramidGeometry For(const PlanSpec& spec);
 };
 
-// Diameter of the patch of a keypoint at level 0 (Features::size), by its descriptor, else by what
-// was found.
-float BasePatchSizePx(const PipelineOptions& options);
-
 }  // namespace orbserve
 
 #endif  // ORBSERVE_FEATURES_PIPELINE_GEOMETRY_H_

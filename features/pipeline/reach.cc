@@ -8,6 +8,10 @@
 namespace orbserve {
 
 Reach Reach::Of(const PipelineOptions& options) {
+  constexpr float kCentroidSizePx = 31.0f;  // as cv::ORB reports it, with and without descriptor
+  constexpr float kFastSizePx = 7.0f;       // as cv::FAST reports it
+  constexpr float kMapSizePx = 9.0f;        // that a response of a corner map sees
+  constexpr float kBFrostSizePx = 2 * algo::kBFrostRadiusPx + 1;
   Reach reach;
   const auto need = [&reach](int border_px) {
     reach.smallest_border_px = std::max(reach.smallest_border_px, border_px);
@@ -41,17 +45,25 @@ Reach Reach::Of(const PipelineOptions& options) {
   }
   switch (options.describe.descriptor) {
     case Descriptor::kNone:
+      reach.patch_size_px = options.describe.orientation == Orientation::kIntensityCentroid
+                                ? kCentroidSizePx
+                            : is_fast ? kFastSizePx
+                                      : kMapSizePx;
       break;
     case Descriptor::kRBrief256:
       reach.describe_px = kRBriefReachPx;
+      reach.mirrors_outside = true;
+      reach.patch_size_px = kCentroidSizePx;
       need(kRBriefBorderPx);
       break;
     case Descriptor::kRBrief32:
       reach.describe_px = algo::kRBrief32RadiusPx;
+      reach.patch_size_px = algo::kPatchSidePx;
       need(kRBrief32BorderPx);
       break;
     case Descriptor::kBFrost256:
       reach.describe_px = algo::kBFrostRadiusPx;
+      reach.patch_size_px = kBFrostSizePx;
       need(reach.describe_px);
       break;
   }

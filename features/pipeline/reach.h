@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Number of pixels that each stage reads beyond the pixel or keypoint it works on, in each
-// direction. Borders, halos of tiles and mirrored margins follow from these.
+// direction. Borders, halos of tiles, mirrored margins and the size of keypoints follow from these.
 
 #ifndef ORBSERVE_FEATURES_PIPELINE_REACH_H_
 #define ORBSERVE_FEATURES_PIPELINE_REACH_H_
@@ -47,6 +47,12 @@ struct Reach {
   int score_px = 0;     // response of a corner
   int orient_px = 0;    // angle of a keypoint
   int describe_px = 0;  // descriptor of a keypoint, smoothing included
+  // True where samples of a descriptor outside the level are mirrored into it, so that every given
+  // keypoint can be described.
+  bool mirrors_outside = false;
+  // Diameter of the patch of a keypoint at level 0 (Features::size), by its descriptor, else by
+  // the way in which it was found.
+  float patch_size_px = 0.0f;
   // Smallest border at which no stage reads outside its level. The stages of `orb` that run on
   // keypoints have one pixel to spare: wide loads round up.
   int smallest_border_px = 0;

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/algo/sincos.h"
 #include "features/errors.h"
-#include "features/pipeline/geometry.h"
+#include "features/pipeline/reach.h"
 #include "server/rpc/conversion/columns.h"
 
 namespace orbserve {
@@ -64,7 +64,7 @@ absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
   given->octave = ToVector<int32_t>(proto.octave());
   given->size = ToVector<float>(proto.size());
   if (given->size.empty()) {
-    const auto base = static_cast<double>(BasePatchSizePx(pipeline));
+    const auto base = static_cast<double>(Reach::Of(pipeline).patch_size_px);
     given->size.reserve(static_cast<size_t>(count));
     for (const int octave : given->octave) {
       given->size.push_back(
