@@ -204,12 +204,6 @@ TEST(MinimumDistanceStepTest, SmallAndFlatImages) {
                       AllRunnerVariants());
 }
 
-bool HasStep(StepRunner& runner, const std::string& name) {
-  const auto& steps = runner.steps().steps;
-  return std::any_of(steps.begin(), steps.end(),
-                     [&name](const auto& step) { return step->name() == name; });
-}
-
 TEST(MinimumDistanceStepTest, FastCornersAreRankedByResponseAndKeepTheirScores) {
   const TestImage image = SceneImage(330, 220, 104);
   const TestImage mask = RandomMask(330, 220, 105);
@@ -250,11 +244,10 @@ TEST(MinimumDistanceStepTest, FastCornersAreRankedByResponseAndKeepTheirScores) 
           return a.y != b.y ? a.y < b.y : a.x < b.x;
         };
         std::sort(expected.begin(), expected.end(), by_place);
-        ASSERT_GT(expected.size(), 20u);
+        ASSERT_FALSE(expected.empty());
         for (const RunnerVariant& variant : AllRunnerVariants()) {
           SCOPED_TRACE(Describe(variant));
           StepRunner runner(image, variant.target, variant.threads, input);
-          if (!HasStep(runner, "fast_map")) GTEST_SKIP() << "no map of FAST corners";
           runner.RunUntil("survivors");
           std::vector<Corner> actual = runner.Survivors(0);
           std::sort(actual.begin(), actual.end(), by_place);
