@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cpu/corner.h"
 #include "features/algo/order.h"
 #include "tests/cpu/steps/step_runner.h"
 #include "tests/support/image_makers.h"
@@ -201,6 +202,60 @@ TEST(MinimumDistanceStepTest, SmallAndFlatImages) {
   ExpectOracleCorners(TestImage(90, 70),
                       InputFor(Detector::kHarris, 5, DistanceShape::kSquare, false),
                       AllRunnerVariants());
+}
+
+TEST(MinimumDistanceStepTest, FastCornersAreRankedByResponseAndKeepTheirScores) {
+  const TestImage image = SceneImage(330, 220, 104);
+  const TestImage mask = RandomMask(330, 220, 105);
+  for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+    for (const auto& [shape, compression] : kKinds) {
+      for (const int distance : {1, 6, 15}) {
+        RunnerInput input;  // LEVEL_QUOTA: corners with scores, not keys
+        input.mask = &mask;
+        input.pipeline.pyramid.levels = 1;
+        input.pipeline.detect.score = score;
+        input.pipeline.suppress.suppression = Suppression::kMinimumDistance;
+        input.pipeline.suppress.minimum_distance_px = distance;
+        input.pipeline.suppress.distance_shape = shape;
+        input.pipeline.suppress.cornerness_compression = compression;
+        input.parameters.max_features = 100'000;  // the first cut keeps all
+        SCOPED_TRACE(NameOf(input));
+        const OracleOptions options = OracleOptionsOf(input.pipeline, input.parameters);
+        const testing::CornerPlanes planes =
+            testing::OracleFastMap(PlaneOf(image.view()), options, options.threshold);
+        std::vector<OracleFeature> candidates;
+        for (int y = options.border; y < image.height_px() - options.border; ++y) {
+          for (int x = options.border; x < image.width_px() - options.border; ++x) {
+            if (planes.largest_threshold.At(x, y) == 0 || mask.At(x, y) == 0) continue;
+            OracleFeature feature;
+            feature.x = x;
+            feature.y = y;
+            feature.response = planes.response.At(x, y);
+            feature.largest_threshold = planes.largest_threshold.At(x, y);
+            candidates.push_back(feature);
+          }
+        }
+        std::vector<Corner> expected;
+        for (const OracleFeature& feature : PickByDistance(candidates, options)) {
+          expected.push_back({static_cast<int16_t>(feature.x), static_cast<int16_t>(feature.y),
+                              static_cast<int16_t>(feature.largest_threshold)});
+        }
+        const auto by_place = [](const Corner& a, const Corner& b) {
+          return a.y != b.y ? a.y < b.y : a.x < b.x;
+        };
+        std::sort(expected.begin(), expected.end(), by_place);
+        ASSERT_FALSE(expected.empty());
+        for (const RunnerVariant& variant : AllRunnerVariants()) {
+          SCOPED_TRACE(Describe(variant));
+          StepRunner runner(image, variant.target, variant.threads, input);
+          runner.RunUntil("survivors");
+          std::vector<Corner> actual = runner.Survivors(0);
+          std::sort(actual.begin(), actual.end(), by_place);
+          ASSERT_EQ(actual, expected);
+        }
+      }
+    }
+  }
 }
 
 // A map of random entries, many of them equal, with what lies outside its region.
