@@ -30,6 +30,7 @@ namespace {
 const cv::Size kSizes[] = {{640, 480}, {1280, 720}, {1920, 1080}};
 constexpr int kThresholds[] = {10, 20, 40};
 constexpr int kArcLength = 9;
+constexpr int kRadiusPx = 1;
 
 struct FreeAligned {
   void operator()(uint8_t* p) const { ::operator delete (p, std::align_val_t{64}); }
@@ -64,7 +65,7 @@ int RunCase(Harness& harness, const std::vector<cv::Mat>& photographs, cv::Size 
   std::vector<PaddedFrame> padded;
   for (const cv::Mat& frame : frames) padded.emplace_back(frame);
   const Region region = {0, 0, size.width, size.height};
-  const AlignedBytes scratch = AllocateAligned(cpu::FastScratchBytes(region));
+  const AlignedBytes scratch = AllocateAligned(cpu::FastScratchBytes(region, kRadiusPx));
   std::vector<cpu::Corner> corners(static_cast<size_t>(MaxCorners(region) + cpu::kCornerSlack));
 
   std::vector<cv::KeyPoint> keypoints;
@@ -77,14 +78,14 @@ int RunCase(Harness& harness, const std::vector<cv::Mat>& photographs, cv::Size 
     const cpu::FastKernel find_corners = cpu::FastKernelFor(target);
     variants.push_back({"orbserve " + std::string(target.name), [&, find_corners] {
                           for (const PaddedFrame& frame : padded) {
-                            find_corners(frame.view, region, kArcLength, threshold, scratch.get(),
-                                         corners.data());
+                            find_corners(frame.view, region, kArcLength, threshold, kRadiusPx,
+                                         scratch.get(), corners.data());
                           }
                         }});
     // A benchmark of something else than the same answer would be worth nothing.
     for (size_t i = 0; i < frames.size(); ++i) {
-      const int count = find_corners(padded[i].view, region, kArcLength, threshold, scratch.get(),
-                                     corners.data());
+      const int count = find_corners(padded[i].view, region, kArcLength, threshold, kRadiusPx,
+                                     scratch.get(), corners.data());
       cv::FAST(frames[i], keypoints, threshold, true);
       bool same = static_cast<size_t>(count) == keypoints.size();
       for (size_t k = 0; same && k < keypoints.size(); ++k) {

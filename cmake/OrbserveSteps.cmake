@@ -24,4 +24,4 @@ list(REMOVE_ITEM ORBSERVE_GPU_ONLY_STEPS ${steps_of_cpu})
 list(REMOVE_ITEM ORBSERVE_STEPS ${ORBSERVE_CPU_ONLY_STEPS})
 # Steps of the CPU backend whose kernel has a SIMD twin. Twins of other kernels, such as matching, are no steps.
 set(ORBSERVE_CPU_SIMD_STEPS ${twins_of_cpu})
-list(FILTER ORBSERVE_CPU_SIMD_STEPS EXCLUDE REGEX "^match$")
+list(FILTER ORBSERVE_CPU_SIMD_STEPS EXCLUDE REGEX "^(match|sad_score|window_maximum)$")

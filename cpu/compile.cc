@@ -8,15 +8,21 @@
 
 #include "cpu/steps/arc_middle.h"
 #include "cpu/steps/bfrost256.h"
+#include "cpu/steps/cell.h"
+#include "cpu/steps/cell_rounds.h"
 #include "cpu/steps/corner_map.h"
 #include "cpu/steps/fast.h"
+#include "cpu/steps/fast_map.h"
+#include "cpu/steps/fast_response.h"
 #include "cpu/steps/gaussian.h"
 #include "cpu/steps/harris.h"
 #include "cpu/steps/integral.h"
 #include "cpu/steps/intensity_centroid.h"
+#include "cpu/steps/low_threshold.h"
 #include "cpu/steps/minimum_distance.h"
 #include "cpu/steps/neighbourhood.h"
 #include "cpu/steps/pyramid.h"
+#include "cpu/steps/quadtree.h"
 #include "cpu/steps/quality.h"
 #include "cpu/steps/rank.h"
 #include "cpu/steps/rbrief256.h"
@@ -36,12 +42,18 @@ using StepMaker = std::unique_ptr<Step> (*)(const StepSetup&);
 StepMaker DetectorOf(const PipelineOptions& options) {
   switch (options.detect.detector) {
     case Detector::kFast:
-      return MakeFast;
+      if (HasResponseMap(options)) return MakeFastMap;
+      return ComparesFastScores(options) ? MakeFast : MakeFastResponse;
     case Detector::kHarris:
     case Detector::kShiTomasi:
       return MakeCornerMap;
   }
   return nullptr;
+}
+
+// The second threshold is a parameter of a frame.
+StepMaker LowThresholdOf(const PipelineOptions& options) {
+  return options.detect.detector == Detector::kFast ? MakeLowThreshold : nullptr;
 }
 
 // The threshold of candidates, which detectors other than FAST take from the frame.
@@ -65,7 +77,7 @@ SuppressionSteps SuppressionOf(const PipelineOptions& options) {
           MakeMinimumDistance};
 }
 
-// Scores of listed corners, other than the detector's own.
+// Scores of survivors, other than the detector's own. Keyed corners have theirs.
 StepMaker ScoreOf(const PipelineOptions& options) {
   if (CornerListOf(options) == CornerList::kKeyed) return nullptr;
   switch (options.detect.score) {
@@ -76,14 +88,22 @@ StepMaker ScoreOf(const PipelineOptions& options) {
   }
 }
 
+// The suppression that compares the corners of all levels.
+StepMaker CellOf(const PipelineOptions& options) {
+  return options.suppress.suppression == Suppression::kCell ? MakeCell : nullptr;
+}
+
 StepMaker SelectionOf(const PipelineOptions& options) {
   switch (options.select.selection) {
     case Selection::kLevelQuota:
     case Selection::kBest:
       return MakeRank;
-    default:
-      return nullptr;
+    case Selection::kCell:
+      return MakeCellRounds;
+    case Selection::kQuadtree:
+      return MakeQuadtree;
   }
+  return nullptr;
 }
 
 StepMaker OrientationOf(const PipelineOptions& options) {
@@ -159,6 +179,7 @@ StepList CompileSteps(const StepSetup& setup) {
 
   const int pyramid = add(MakePyramid);
   const int detect = add(DetectorOf(options));
+  const int drop_weak = add(LowThresholdOf(options));
   const int quality = add(QualityOf(options));
   const SuppressionSteps suppression = SuppressionOf(options);
   const int blocks = add(suppression.blocks);
@@ -166,6 +187,7 @@ StepList CompileSteps(const StepSetup& setup) {
   const int suppress = add(suppression.rest);
   const int survive = add(MakeSurvivors);
   const int score = add(ScoreOf(options));
+  const int cell = add(CellOf(options));
   const int select = add(SelectionOf(options));
   const int orient = add(OrientationOf(options));
   const int smooth = add(FilterOf(options));
@@ -176,12 +198,14 @@ StepList CompileSteps(const StepSetup& setup) {
 
   list.pyramid = pyramid;
   list.detection = Phases(list, {{detect, columns},
+                                 {drop_weak},
                                  {quality},
                                  {blocks},
                                  {first_pass},
                                  {suppress},
                                  {survive, integral},
                                  {score},
+                                 {cell},
                                  {select},
                                  {smooth, orient},
                                  {describe}});

@@ -21,9 +21,9 @@
 namespace orbserve::cpu {
 namespace {
 
-// The levels in order make the answer, cut at the plan's capacity.
+// The levels in order make the answer, cut at its limit.
 void Gather(const FrameContext& frame, int levels, Features* features) {
-  const auto capacity = static_cast<size_t>(frame.pipeline.spec.pipeline.select.capacity);
+  const auto limit = static_cast<size_t>(frame.cuts.answer_limit());
   const auto bytes = static_cast<size_t>(frame.pipeline.descriptor_bytes);
   size_t survivors = 0;
   size_t ranked = 0;
@@ -35,7 +35,7 @@ void Gather(const FrameContext& frame, int levels, Features* features) {
   }
   features->truncated =
       frame.cuts.Truncates(static_cast<int64_t>(survivors), static_cast<int64_t>(ranked));
-  features->Resize(std::min(ranked, capacity));
+  features->Resize(std::min(ranked, limit));
   size_t row = 0;
   for (int l = 0; l < levels && row < features->count(); ++l) {
     const LevelGeometry& level = frame.pipeline.level(l);

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "features/algo/order.h"
+
 namespace orbserve::cpu {
 namespace {
 
@@ -52,6 +54,16 @@ int KeepUnmasked(const ImageView& mask, Corner* corners, int number) {
     const Corner corner = corners[i];
     corners[count] = corner;
     count += mask.Row(corner.y)[corner.x] != 0 ? 1 : 0;
+  }
+  return count;
+}
+
+int KeepUnmasked(const ImageView& mask, uint64_t* keys, int number) {
+  int count = 0;
+  for (int i = 0; i < number; ++i) {
+    const uint64_t key = keys[i];
+    keys[count] = key;
+    count += mask.Row(algo::RankKeyY(key))[algo::RankKeyX(key)] != 0 ? 1 : 0;
   }
   return count;
 }

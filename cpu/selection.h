@@ -35,6 +35,9 @@ int KeepScores(const Corner* corners, int number, int lowest_score, Corner* kept
 // Keeps the corners whose pixel of `mask` is not 0, in place, in their order.
 int KeepUnmasked(const ImageView& mask, Corner* corners, int number);
 
+// Keeps the rank keys whose pixel of `mask` is not 0, in place, in their order.
+int KeepUnmasked(const ImageView& mask, uint64_t* keys, int number);
+
 // Moves the best `wanted` of `keys` (features/algo/order.h: ascending = better first) and those
 // whose response equals the last one's to the front; returns their number.
 int KeepBestKeys(uint64_t* keys, int number, int wanted);

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -27,11 +30,6 @@ absl::Status CheckMultiple(absl::string_view name, int value, int unit, const In
   return MakeError(ErrorReason::kBadOptions,
                    absl::StrCat(name, " must be a multiple of ", unit, ", in [", range.low, ", ",
                                 range.high, "]; got ", value));
-}
-
-absl::Status Unsupported(absl::string_view what) {
-  return MakeError(ErrorReason::kUnsupported,
-                   absl::StrCat(what, " is not available in this version"));
 }
 
 absl::Status Contradiction(absl::string_view one, absl::string_view other,
@@ -139,19 +137,19 @@ const std::array<Preset, 8>& PresetTable() {
        OrbSlamPipeline(),
        Fast(1000, 20, 7),
        {},
-       false},
+       true},
       {"oriented-fast",
        "FAST corners chosen by their Harris responses, with angles, for embedded GPUs",
        OrientedFastPipeline(),
        Features(kMaxFeatures),
        {},
-       false},
+       true},
       {"vio",
        "one corner a cell for visual-inertial odometry (Nagy et al. 2020)",
        VioPipeline(),
        Fast(100, 10, 0),
        {},
-       false},
+       true},
       {"bfrost",
        "FAST corners with 256 tests of square means, turned to the arc (Cronje 2011)",
        BFrostPipeline(),
@@ -238,28 +236,17 @@ absl::Status PipelineOptions::Validate() const {
     return Contradiction("suppress.cornerness_compression is on", "suppress.distance_shape is DISC",
                          "suppress.distance_shape SQUARE, or no compression");
   }
-
-  if (is_fast && suppress.compare == Compare::kScore && detect.score != Score::kLargestThreshold) {
-    return Unsupported("suppress.compare SCORE");
-  }
-  if (is_fast && suppress.window_px != 3) return Unsupported("suppress.window_px other than 3");
-  if (suppress.suppression == Suppression::kCell) return Unsupported("suppress.suppression CELL");
-  if (select.selection == Selection::kCell || select.selection == Selection::kQuadtree) {
-    return Unsupported("select.selection CELL or QUADTREE");
-  }
   return absl::OkStatus();
 }
 
 absl::Status FrameParameters::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("max_features", max_features, kFeatureRange));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("fast_threshold", fast_threshold_grey, kFastThresholdRange));
-  if (fast_threshold_low_grey != 0) {
-    if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
-      return MakeError(
-          ErrorReason::kBadOptions,
-          absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
-                       "], up to fast_threshold; got ", fast_threshold_low_grey));
-    }
+  if (fast_threshold_low_grey < 0 || fast_threshold_low_grey > fast_threshold_grey) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("fast_threshold_low must be 0 (off), or in [1, ", fast_threshold_grey,
+                     "], up to fast_threshold; got ", fast_threshold_low_grey));
   }
   if (!(quality_level > 0.0f && quality_level < 1.0f)) {  // NaN fails, too
     return MakeError(
@@ -280,21 +267,48 @@ absl::Status MatchOptions::Validate() const {
                      "match.k = 1; got k = ",
                      k));
   }
+  if (!(window_px >= 0.0f && std::isfinite(window_px))) {  // NaN fails, too
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("match.window_px must be 0 (off), or a finite number above 0; got ",
+                     window_px));
+  }
+  for (const auto& [name, offset_px] :
+       {std::pair("match.offset_x", offset_x_px), std::pair("match.offset_y", offset_y_px)}) {
+    if (!std::isfinite(offset_px)) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat(name, " must be a finite number; got ", offset_px));
+    }
+    if (offset_px != 0.0f && window_px == 0.0f) {
+      return Contradiction(absl::StrCat(name, " is ", offset_px), "match.window_px is 0 (off)",
+                           "a window, or an offset of 0");
+    }
+  }
   return absl::OkStatus();
 }
 
 absl::Span<const Preset> Presets() { return PresetTable(); }
 
 absl::StatusOr<const Preset*> FindPreset(absl::string_view name) {
+  std::vector<absl::string_view> available;
+  std::vector<absl::string_view> missing;
+  const Preset* found = nullptr;
   for (const Preset& preset : PresetTable()) {
-    if (preset.name != name) continue;
-    if (!preset.available) return Unsupported(absl::StrCat("preset \"", name, "\""));
-    return &preset;
+    if (preset.name == name) found = &preset;
+    (preset.available ? available : missing).push_back(preset.name);
   }
-  const std::string known = absl::StrJoin(
-      PresetTable(), ", ",
-      [](std::string* out, const Preset& preset) { absl::StrAppend(out, preset.name); });
-  return MakeError(ErrorReason::kBadOptions, absl::StrCat("preset must be one of ", known,
+  if (found != nullptr && found->available) return found;
+  const std::string allowed = absl::StrJoin(available, ", ");
+  if (found != nullptr) {
+    return MakeError(ErrorReason::kUnsupported,
+                     absl::StrCat("preset \"", name,
+                                  "\" is not available in this version; available are ", allowed));
+  }
+  const std::string known =
+      missing.empty()
+          ? std::string()
+          : absl::StrCat(" (not available in this version: ", absl::StrJoin(missing, ", "), ")");
+  return MakeError(ErrorReason::kBadOptions, absl::StrCat("preset must be one of ", allowed, known,
                                                           "; got \"", name.substr(0, 64), "\""));
 }
 

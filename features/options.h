@@ -30,6 +30,7 @@ struct IntRange {
 inline constexpr IntRange kLevelRange{1, kMaxLevels};
 inline constexpr IntRange kFeatureRange{1, kMaxFeatures};
 inline constexpr IntRange kFastThresholdRange{1, 254};
+inline constexpr IntRange kFastThresholdLowRange{0, 254};  // and up to the first threshold
 inline constexpr IntRange kFastArcLengthRange{9, 12};
 inline constexpr IntRange kWindowRange{3, 9};
 inline constexpr IntRange kCellWidthRange{32, 512};
@@ -153,7 +154,7 @@ struct MatchOptions {
   bool cross_check = false;  // keep mutual nearest neighbours only; needs k = 1
   int max_distance = 256;    // differing bits, 0..256
   // Search window: train keypoints within `window_px` of the query's place plus the offset, in x
-  // and in y, both ends included; level-0 pixels. 0 = everywhere. Offsets need a window.
+  // and in y, both ends included; level-0 pixels, finite. 0 = everywhere. Offsets need a window.
   float window_px = 0.0f;
   float offset_x_px = 0.0f;
   float offset_y_px = 0.0f;
@@ -175,8 +176,8 @@ struct Preset {
 // Every preset, available or not. Lives for ever.
 absl::Span<const Preset> Presets();
 
-// The preset called `name`. INVALID_ARGUMENT (BAD_OPTIONS) naming the known ones; UNIMPLEMENTED
-// when not available.
+// The preset called `name`. INVALID_ARGUMENT (BAD_OPTIONS) when there is none; UNIMPLEMENTED when
+// it is not available. Both messages name the available presets first.
 absl::StatusOr<const Preset*> FindPreset(absl::string_view name);
 
 // Bytes per descriptor: 32, 4 or 0.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "client/cli/commands/commands.h"
@@ -53,26 +54,43 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_flag("--json", options->json, "Print JSON on standard output, one object per line");
 }
 
-void AddImageOptions(CLI::App* app, ImageOptions* options) {
+// Adds a flag for every option of the pipeline. Flags that are given twice are kept twice, because
+// ApplyPipelineFlags() names both values. `matches`: the command matches features.
+void AddPipelineFlags(CLI::App* app, bool matches, PipelineFlagValues* values) {
+  for (const PipelineFlag& flag : PipelineFlags()) {
+    if (flag.is_matching() && !matches) continue;
+    std::vector<std::string>* const given = &(*values)[flag.name];
+    const char* const group = flag.is_matching() ? "Matching" : "Pipeline";
+    if (flag.off != nullptr) {
+      app->add_flag_callback(
+             flag.name, [given] { given->emplace_back("true"); }, flag.help)
+          ->group(group);
+      app->add_flag_callback(
+             flag.off, [given] { given->emplace_back("false"); }, std::string("Not ") + flag.name)
+          ->group(group);
+      continue;
+    }
+    app->add_option(
+           flag.name,
+           [given](const CLI::results_t& results) {
+             given->assign(results.begin(), results.end());
+             return true;
+           },
+           flag.help)
+        ->type_name(flag.ValueName())
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(group);
+  }
+}
+
+void AddImageOptions(CLI::App* app, bool matches, ImageOptions* options) {
   app->add_option("--pipeline", options->pipeline,
                   "Preset, or a file with orbserve.v1.Pipeline in text format")
       ->type_name("PRESET|FILE.textproto");
-  app->add_option("--max-features", options->max_features, "Wanted number of features per image")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000));
   app->add_option("--mask", options->mask_file,
                   "PNG, PGM or PPM of the images' size; no features where it is black")
       ->type_name("FILE");
-}
-
-void AddMatchingOptions(CLI::App* app, MatchingOptions* options) {
-  app->add_flag("--cross-check", options->cross_check, "Keep only mutual nearest neighbours");
-  app->add_option("--ratio", options->ratio,
-                  "Keep a match if its distance is below R times the second best, in (0, 1]")
-      ->type_name("R");
-  app->add_option("--max-distance", options->max_distance,
-                  "Keep matches with distances up to N bits, 0 to 256")
-      ->type_name("N");
+  AddPipelineFlags(app, matches, &options->flags);
 }
 
 // Refuses empty values, which mostly come from unset shell variables. They would act like a missing
@@ -112,7 +130,7 @@ int Main(int argc, char** argv) {
   ExtractOptions extract;
   CLI::App* extract_app = app.add_subcommand("extract", "Find features in images");
   AddCommonOptions(extract_app, &extract.common);
-  AddImageOptions(extract_app, &extract.image);
+  AddImageOptions(extract_app, /*matches=*/false, &extract.image);
   extract_app->add_option("--out", extract.out_folder, "Write feature files into this folder")
       ->type_name("DIR");
   extract_app->add_option("--format", extract.format, "npz (default), jsonl or csv")
@@ -134,8 +152,7 @@ int Main(int argc, char** argv) {
   CLI::App* match_app =
       app.add_subcommand("match", "Match two images, or an image with a reference");
   AddCommonOptions(match_app, &match.common);
-  AddImageOptions(match_app, &match.image);
-  AddMatchingOptions(match_app, &match.matching);
+  AddImageOptions(match_app, /*matches=*/true, &match.image);
   match_app->add_option("--reference", match.reference, "Match with this reference of the server")
       ->type_name("NAME");
   match_app->add_option("--draw", match.draw_file, "Write a picture of the matches")
@@ -147,8 +164,7 @@ int Main(int argc, char** argv) {
   CLI::App* stream_app =
       app.add_subcommand("stream", "Stream frames: features, and matches with the frame before");
   AddCommonOptions(stream_app, &stream.common);
-  AddImageOptions(stream_app, &stream.image);
-  AddMatchingOptions(stream_app, &stream.matching);
+  AddImageOptions(stream_app, /*matches=*/true, &stream.image);
   stream_app
       ->add_option("--fps", stream.fps, "Frames to send per second; default as fast as possible")
       ->type_name("F")
@@ -171,7 +187,7 @@ int Main(int argc, char** argv) {
   reference_app->require_subcommand(1);
   CLI::App* put_app = reference_app->add_subcommand("put", "Store a reference");
   AddCommonOptions(put_app, &reference.common);
-  AddImageOptions(put_app, &reference.image);
+  AddImageOptions(put_app, /*matches=*/false, &reference.image);
   put_app->add_option("NAME", reference.name, "Name of the reference")->required();
   put_app->add_option("SOURCE", reference.source, "Image, or FEATURES.npz")->required();
   CLI::App* list_app = reference_app->add_subcommand("list", "List this client's references");
@@ -183,6 +199,11 @@ int Main(int argc, char** argv) {
   CommonOptions info;
   CLI::App* info_app = app.add_subcommand("info", "Show version, backends, presets and limits");
   AddCommonOptions(info_app, &info);
+
+  CommonOptions presets;
+  CLI::App* presets_app =
+      app.add_subcommand("presets", "List the presets: what each is for, and its values (--json)");
+  AddCommonOptions(presets_app, &presets);
 
   CLI::App* bench_app =
       app.add_subcommand("bench", "Measure a server's speed (not available in this version)");
@@ -208,6 +229,7 @@ int Main(int argc, char** argv) {
   if (list_app->parsed()) return RunReferenceList(reference);
   if (delete_app->parsed()) return RunReferenceDelete(reference);
   if (info_app->parsed()) return RunInfo(info);
+  if (presets_app->parsed()) return RunPresets(presets);
   if (bench_app->parsed()) return RefuseBench();
   return RunHealth(health);
 }

@@ -6,10 +6,11 @@
 #ifndef ORBSERVE_CLIENT_CLI_OPTIONS_H_
 #define ORBSERVE_CLIENT_CLI_OPTIONS_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "client/cli/pipeline_flags.h"
 
 namespace orbserve::cli {
 
@@ -35,16 +36,9 @@ struct CommonOptions {
 
 // Options of every command that reads images.
 struct ImageOptions {
-  std::string pipeline;  // preset or file; "" = the server's default
-  std::optional<uint32_t> max_features;
-  std::string mask_file;  // "" = none
-};
-
-// Options of every command that matches features. The pipeline decides those that are not set.
-struct MatchingOptions {
-  bool cross_check = false;
-  std::optional<float> ratio;
-  std::optional<uint32_t> max_distance;  // bits
+  std::string pipeline;      // preset or file; "" = the server's default
+  PipelineFlagValues flags;  // single options of the pipeline, in place of its own
+  std::string mask_file;     // "" = none
 };
 
 struct ExtractOptions {
@@ -62,7 +56,6 @@ struct ExtractOptions {
 struct MatchCommandOptions {
   CommonOptions common;
   ImageOptions image;
-  MatchingOptions matching;
   std::string query;
   std::string train;      // "" with `reference`
   std::string reference;  // "" with `train`
@@ -72,7 +65,6 @@ struct MatchCommandOptions {
 struct StreamOptions {
   CommonOptions common;
   ImageOptions image;
-  MatchingOptions matching;
   std::string source;
   double fps = 0;  // 0 = as fast as answers come
   bool track = false;

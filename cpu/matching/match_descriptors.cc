@@ -12,6 +12,7 @@
 #include <new>
 
 #include "features/algo/hamming.h"
+#include "features/algo/match_window.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -54,6 +55,21 @@ AlignedBytes AllocateAligned(int64_t bytes) {
 
 void ReferencePrepareTrain(const uint8_t*, int, int, uint8_t*) {}
 
+// Puts `candidate` in its place if it is nearer than the last of the k entries, which drops out.
+void Take(Neighbour candidate, int k, Neighbour* list) {
+  if (candidate >= list[k - 1]) return;
+  int i = k - 1;
+  for (; i > 0 && list[i - 1] > candidate; --i) list[i] = list[i - 1];
+  list[i] = candidate;
+}
+
+Neighbour Measure(const uint8_t* query, int q, const uint8_t* train, int t, int descriptor_bytes) {
+  const int distance =
+      HammingDistance(query + static_cast<ptrdiff_t>(q) * descriptor_bytes,
+                      train + static_cast<ptrdiff_t>(t) * descriptor_bytes, descriptor_bytes);
+  return MakeNeighbour(static_cast<uint32_t>(distance), static_cast<uint32_t>(t));
+}
+
 void ReferenceNearest(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
                       int train_count, int descriptor_bytes, int k, const uint8_t*,
                       Neighbour* nearest) {
@@ -61,32 +77,71 @@ void ReferenceNearest(const uint8_t* query, int query_begin, int query_end, cons
     Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
     std::fill(list, list + k, kNoNeighbour);
     for (int t = 0; t < train_count; ++t) {
-      const int distance =
-          HammingDistance(query + static_cast<ptrdiff_t>(q) * descriptor_bytes,
-                          train + static_cast<ptrdiff_t>(t) * descriptor_bytes, descriptor_bytes);
-      const Neighbour candidate =
-          MakeNeighbour(static_cast<uint32_t>(distance), static_cast<uint32_t>(t));
-      if (candidate >= list[k - 1]) continue;
-      int i = k - 1;
-      for (; i > 0 && list[i - 1] > candidate; --i) list[i] = list[i - 1];
-      list[i] = candidate;
+      Take(Measure(query, q, train, t, descriptor_bytes), k, list);
     }
   }
 }
 
-// The k nearest rows of `train` for every row of `query`: [query][k], ascending. Unspecified when
-// the run was cancelled.
-std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const uint8_t* query,
-                                         int query_count, const uint8_t* train, int train_count,
-                                         int descriptor_bytes, int k, const Run& run) {
+void ReferenceNearestInWindow(const WindowSearch& search, int query_begin, int query_end, int k,
+                              Neighbour* nearest) {
+  const PlacedRows& query = search.query;
+  const PlacedRows& train = search.train;
+  for (int q = query_begin; q < query_end; ++q) {
+    Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
+    std::fill(list, list + k, kNoNeighbour);
+    for (int t = 0; t < train.count; ++t) {
+      if (!algo::IsNear(search.half_side_px, train.x[t], query.x[q]) ||
+          !algo::IsNear(search.half_side_px, train.y[t], query.y[q])) {
+        continue;
+      }
+      Take(Measure(query.rows, q, train.rows, t, search.descriptor_bytes), k, list);
+    }
+  }
+}
+
+// Places of one side. Empty without a window.
+struct Places {
+  std::vector<float> x;
+  std::vector<float> y;
+};
+
+// Where the window of each query has its middle.
+Places WindowPlaces(const Features& query, const MatchOptions& options) {
+  Places places;
+  if (options.window_px == 0.0f) return places;
+  places.x.reserve(query.count());
+  places.y.reserve(query.count());
+  for (const float x : query.x) places.x.push_back(x + options.offset_x_px);
+  for (const float y : query.y) places.y.push_back(y + options.offset_y_px);
+  return places;
+}
+
+PlacedRows SideOf(const std::vector<uint8_t>& rows, const Places& places, size_t count) {
+  return {rows.data(), places.x.data(), places.y.data(), static_cast<int>(count)};
+}
+
+// The k nearest rows of `train` for every row of `query`, among the admissible where there is a
+// window: [query][k], ascending. Unspecified when the run was cancelled.
+std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const PlacedRows& query,
+                                         const PlacedRows& train, int descriptor_bytes, int k,
+                                         float window_px, const Run& run) {
   if (run.IsCancelled()) return {};
-  std::vector<Neighbour> nearest(static_cast<size_t>(query_count) * static_cast<size_t>(k));
-  const AlignedBytes scratch = AllocateAligned(MatchScratchBytes(train_count, descriptor_bytes));
-  kernels.prepare_train(train, train_count, descriptor_bytes, scratch.get());
-  run.slices.ForEach(query_count, QueriesPerSlice(train_count), [&](int begin, int end) {
+  std::vector<Neighbour> nearest(static_cast<size_t>(query.count) * static_cast<size_t>(k));
+  if (window_px > 0.0f) {
+    const PlaceStrips strips(train.x, train.y, train.count);
+    const WindowSearch search = {query, train, &strips, descriptor_bytes, window_px};
+    run.slices.ForEach(query.count, QueriesPerSlice(train.count), [&](int begin, int end) {
+      if (run.IsCancelled()) return;
+      kernels.nearest_in_window(search, begin, end, k, nearest.data());
+    });
+    return nearest;
+  }
+  const AlignedBytes scratch = AllocateAligned(MatchScratchBytes(train.count, descriptor_bytes));
+  kernels.prepare_train(train.rows, train.count, descriptor_bytes, scratch.get());
+  run.slices.ForEach(query.count, QueriesPerSlice(train.count), [&](int begin, int end) {
     if (run.IsCancelled()) return;
-    kernels.nearest(query, begin, end, train, train_count, descriptor_bytes, k, scratch.get(),
-                    nearest.data());
+    kernels.nearest(query.rows, begin, end, train.rows, train.count, descriptor_bytes, k,
+                    scratch.get(), nearest.data());
   });
   return nearest;
 }
@@ -95,21 +150,25 @@ std::vector<Neighbour> NearestNeighbours(const MatchKernels& kernels, const uint
 // Only train descriptors that take part in a match are looked at, so this costs as much as the
 // forward search only where nearly every train descriptor is somebody's nearest. `matches` has at
 // most one match per query.
-void KeepMutual(const MatchKernels& kernels, const Features& query, const Features& train,
-                const Run& run, Matches& matches) {
-  const int descriptor_bytes = query.descriptor_bytes;
+void KeepMutual(const MatchKernels& kernels, const PlacedRows& query, const PlacedRows& train,
+                int descriptor_bytes, float window_px, const Run& run, Matches& matches) {
   const auto bytes = static_cast<size_t>(descriptor_bytes);
   std::vector<uint32_t> wanted(matches.train_index);
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
 
   std::vector<uint8_t> rows(wanted.size() * bytes);
+  Places places;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    std::copy_n(train.descriptors.data() + wanted[i] * bytes, bytes, rows.data() + i * bytes);
+    std::copy_n(train.rows + wanted[i] * bytes, bytes, rows.data() + i * bytes);
+    if (window_px > 0.0f) {
+      places.x.push_back(train.x[wanted[i]]);
+      places.y.push_back(train.y[wanted[i]]);
+    }
   }
-  const std::vector<Neighbour> nearest = NearestNeighbours(
-      kernels, rows.data(), static_cast<int>(wanted.size()), query.descriptors.data(),
-      static_cast<int>(query.count()), descriptor_bytes, /*k=*/1, run);
+  const std::vector<Neighbour> nearest =
+      NearestNeighbours(kernels, SideOf(rows, places, wanted.size()), query, descriptor_bytes,
+                        /*k=*/1, window_px, run);
   if (run.IsCancelled()) return;
 
   size_t kept = 0;
@@ -127,10 +186,19 @@ void KeepMutual(const MatchKernels& kernels, const Features& query, const Featur
   matches.distance.resize(kept);
 }
 
+// Whether the best of a query stands out from its second best, which need not exist.
+bool StandsOut(const Neighbour* list, int descriptor_bytes, float ratio) {
+  if (list[0] == kNoNeighbour) return false;
+  const int second = list[1] == kNoNeighbour ? algo::MissingSecondDistance(descriptor_bytes)
+                                             : static_cast<int>(DistanceOf(list[1]));
+  return PassesRatioTest(static_cast<int>(DistanceOf(list[0])), second, ratio);
+}
+
 }  // namespace
 
 const MatchKernels& ReferenceMatchKernels() {
-  static constexpr MatchKernels kKernels = {"reference", ReferencePrepareTrain, ReferenceNearest};
+  static constexpr MatchKernels kKernels = {"reference", ReferencePrepareTrain, ReferenceNearest,
+                                            ReferenceNearestInWindow};
   return kKernels;
 }
 
@@ -150,10 +218,14 @@ std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Featu
   matches.ratio_undefined = with_ratio && train.count() == 1;
   if (query.count() == 0 || train.count() == 0 || matches.ratio_undefined) return matches;
 
+  // The offset moves the queries. Both directions then compare the same two numbers.
+  const Places query_places = WindowPlaces(query, options);
+  const PlacedRows query_side = SideOf(query.descriptors, query_places, query.count());
+  const PlacedRows train_side = {train.descriptors.data(), train.x.data(), train.y.data(),
+                                 static_cast<int>(train.count())};
   const int k = with_ratio ? 2 : options.k;
   const std::vector<Neighbour> nearest = NearestNeighbours(
-      kernels, query.descriptors.data(), static_cast<int>(query.count()), train.descriptors.data(),
-      static_cast<int>(train.count()), query.descriptor_bytes, k, run);
+      kernels, query_side, train_side, query.descriptor_bytes, k, options.window_px, run);
   if (run.IsCancelled()) return std::nullopt;
 
   const size_t most = query.count() * static_cast<size_t>(options.k);
@@ -163,10 +235,7 @@ std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Featu
   const auto max_distance = static_cast<uint32_t>(options.max_distance);
   for (size_t q = 0; q < query.count(); ++q) {
     const Neighbour* const list = nearest.data() + q * static_cast<size_t>(k);
-    if (with_ratio && !PassesRatioTest(static_cast<int>(DistanceOf(list[0])),
-                                       static_cast<int>(DistanceOf(list[1])), options.ratio)) {
-      continue;
-    }
+    if (with_ratio && !StandsOut(list, query.descriptor_bytes, options.ratio)) continue;
     for (int i = 0; i < options.k; ++i) {
       // Ascending, and kNoNeighbour is farther than any limit.
       if (DistanceOf(list[i]) > max_distance) break;
@@ -176,7 +245,8 @@ std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Featu
     }
   }
   if (options.cross_check && matches.count() > 0) {
-    KeepMutual(kernels, query, train, run, matches);
+    KeepMutual(kernels, query_side, train_side, query.descriptor_bytes, options.window_px, run,
+               matches);
     if (run.IsCancelled()) return std::nullopt;
   }
   return matches;

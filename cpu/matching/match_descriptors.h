@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Brute-force Hamming matching on the host. Its kernels exist twice with the same bits, as those of
-// steps do (cpu/kernel_target.h).
+// Hamming matching on the host: of all pairs, or of those in a window. Its kernels exist twice with
+// the same bits, as those of steps do (cpu/kernel_target.h).
 
 #ifndef ORBSERVE_CPU_MATCHING_MATCH_DESCRIPTORS_H_
 #define ORBSERVE_CPU_MATCHING_MATCH_DESCRIPTORS_H_
@@ -14,6 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "cpu/matching/place_strips.h"
 #include "features/options.h"
 #include "features/types.h"
 
@@ -29,6 +30,25 @@ constexpr Neighbour MakeNeighbour(uint32_t distance, uint32_t train_index) {
 constexpr uint32_t DistanceOf(Neighbour n) { return static_cast<uint32_t>(n >> 32); }
 constexpr uint32_t TrainIndexOf(Neighbour n) { return static_cast<uint32_t>(n); }
 
+// One side of a match in a window.
+struct PlacedRows {
+  const uint8_t* rows = nullptr;  // descriptors
+  // Places in level-0 pixels, those of a query moved by the offset. Null without a window.
+  const float* x = nullptr;
+  const float* y = nullptr;
+  int count = 0;
+};
+
+// A search of `query` in `train` where pairs are admissible whose places differ by at most
+// `half_side_px` in x and in y.
+struct WindowSearch {
+  PlacedRows query;
+  PlacedRows train;
+  const PlaceStrips* strips;  // of the places of `train`
+  int descriptor_bytes;
+  float half_side_px;
+};
+
 struct MatchKernels {
   absl::string_view name;
   // For queries [query_begin, query_end): the k nearest of `train_count` descriptors, ascending,
@@ -41,6 +61,9 @@ struct MatchKernels {
   void (*nearest)(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
                   int train_count, int descriptor_bytes, int k, const uint8_t* scratch,
                   Neighbour* nearest);
+  // The same among the admissible pairs of `search`, without scratch.
+  void (*nearest_in_window)(const WindowSearch& search, int query_begin, int query_end, int k,
+                            Neighbour* nearest);
 };
 
 // Bytes that prepare_train may fill: a transposed copy of the train set, two bits for each of its

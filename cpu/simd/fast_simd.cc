@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// FAST corners with 3x3 suppression: the twin of features/algo/fast.h and nms.h.
+// FAST corners with suppression by their scores: the twin of features/algo/fast.h and
+// window_maximum.h.
 //
 // A row is done in three sweeps, each over as many pixels at a time as a vector has bytes.
 // 1. Compass test: an arc of 9 or more ring pixels holds two neighbouring ones of the four at the
@@ -13,7 +14,8 @@
 //      excess = max over arcs of min over the arc of ring - p,   corner <=> excess > threshold,
 //    and of the 16 arcs of length L, those that begin at k - 1 and at k (k odd) share L - 1 pixels:
 //      min(run[k], max(ring[k - 1], ring[k + L - 1])), run[k] = min of the L - 1 pixels from k.
-// 3. One row later, suppression: a score against the largest of its eight neighbours.
+// 3. One row later, suppression: a score against the largest of its eight neighbours. In larger
+//    windows, with more rows between, the few corners that this leaves are looked at one by one.
 //
 // Scores are at most 254, so a byte holds them; rows of scores are zero where there is no corner.
 
@@ -214,8 +216,9 @@ HWY_INLINE V8 CornerScores(V8 excess, V8 threshold) {
 }
 
 // Sweep 1: `count` pixels from `centre`. Bits beyond `count` are 0.
-HWY_INLINE void CompassTestRow(const uint8_t* centre, ptrdiff_t pitch, int count, V8 threshold,
-                               uint8_t* brighter, uint8_t* darker) {
+HWY_NOINLINE void CompassTestRow(const uint8_t* centre, ptrdiff_t pitch, int count,
+                                 int threshold_grey, uint8_t* brighter, uint8_t* darker) {
+  const V8 threshold = hn::Set(D8(), static_cast<uint8_t>(threshold_grey));
   for (int i = 0; i < count; i += kLanes) {
     hwy::Prefetch(centre + i + kPrefetchRows * pitch);
     const CompassBits bits = CompassTest(centre + i, pitch, threshold);
@@ -227,10 +230,11 @@ HWY_INLINE void CompassTestRow(const uint8_t* centre, ptrdiff_t pitch, int count
 
 // Sweep 2. `scores` and `corners` (bits) are zero on entry.
 template <int kArcLength>
-HWY_INLINE void ScoreRow(const uint8_t* centre, const RingOffsets& offsets, int count, V8 threshold,
-                         const uint8_t* brighter, const uint8_t* darker, uint8_t* scores,
-                         uint8_t* corners) {
+HWY_NOINLINE void ScoreRow(const uint8_t* centre, const RingOffsets& offsets, int count,
+                           int threshold_grey, const uint8_t* brighter, const uint8_t* darker,
+                           uint8_t* scores, uint8_t* corners) {
   const D8 d;
+  const V8 threshold = hn::Set(d, static_cast<uint8_t>(threshold_grey));
   for (int i = 0; i < count;) {
     const uint64_t first = LoadBits(brighter, i) | LoadBits(darker, i);
     if (first == 0) {
@@ -259,97 +263,147 @@ HWY_INLINE void ScoreRow(const uint8_t* centre, const RingOffsets& offsets, int 
   hn::StoreU(hn::Zero(d), d, scores + count);
 }
 
-// Sweep 3: survivors of columns [begin, end) of the row between `above` and `below`.
-HWY_INLINE Corner* Suppress(const uint8_t* above, const uint8_t* scores, const uint8_t* below,
-                            const uint8_t* corners, int begin, int end, int x_offset, int y,
-                            Corner* out) {
+// Writes the corners of a block of pixels, whose columns are `column` + the numbers of `bits`.
+HWY_INLINE Corner* WriteCorners(uint64_t bits, const uint8_t* scores, int column, int x_offset,
+                                int y, Corner* out) {
+  // Four at a time, the last ones in vain: how many there are is hard to foresee, and a branch
+  // missed costs more than they do.
+  const int count = static_cast<int>(hwy::PopCount(bits));
+  for (int k = 0; k < count; k += 4) {
+    for (int lane = 0; lane < 4; ++lane) {
+      const int i = column + FirstBit(bits);
+      bits &= bits - 1;
+      out[k + lane] = {static_cast<int16_t>(i + x_offset), static_cast<int16_t>(y), scores[i]};
+    }
+  }
+  return out + count;
+}
+
+// Rows of scores: rows[i] is i - kRadius rows below the one that is suppressed.
+template <int kRadius>
+struct ScoreRows {
+  uint8_t* rows[2 * kRadius + 1];
+};
+
+// True if the score at `column` exceeds all others of its window. Windows of 5 to 9 pixels.
+template <int kRadius>
+HWY_INLINE bool IsMaximum(const ScoreRows<kRadius>& scores, int column) {
+  static_assert(kRadius >= 2 && kRadius <= 4);
+  constexpr uint8_t kAll = 255;
+  constexpr auto in = [](int lane) {
+    return lane <= 4 + kRadius && lane >= 4 - kRadius ? kAll : 0;
+  };
+  alignas(16) static constexpr uint8_t kColumns[16] = {in(0), in(1), in(2), in(3), in(4),
+                                                       in(5), in(6), in(7), in(8)};
+  alignas(16) static constexpr uint8_t kCentre[16] = {0, 0, 0, 0, kAll};
+  const hn::Full128<uint8_t> d;
+  auto greatest = hn::AndNot(hn::Load(d, kCentre), hn::LoadU(d, scores.rows[kRadius] + column - 4));
+  for (int i = 0; i < 2 * kRadius + 1; ++i) {
+    if (i != kRadius) greatest = hn::Max(greatest, hn::LoadU(d, scores.rows[i] + column - 4));
+  }
+  greatest = hn::And(greatest, hn::Load(d, kColumns));
+  const auto below = hn::Set(d, static_cast<uint8_t>(scores.rows[kRadius][column] - 1));
+  return hn::AllTrue(d, hn::Eq(hn::Max(greatest, below), below));
+}
+
+// Sweep 3: corners of columns [begin, end) that stay.
+template <int kRadius>
+HWY_NOINLINE Corner* Suppress(const ScoreRows<kRadius>& scores, const uint8_t* corners, int begin,
+                              int end, int x_offset, int y, Corner* out) {
   const D8 d;
+  const uint8_t* const here = scores.rows[kRadius];
   for (int i = 0; i < end; i += kLanes) {
     uint64_t bits = LoadBits(corners, i) & LowBits(std::min(end - i, kLanes)) & ~LowBits(begin - i);
     if (bits == 0) continue;
-    const V8 a = hn::Max(hn::Max(hn::LoadU(d, above + i - 1), hn::LoadU(d, above + i)),
-                         hn::LoadU(d, above + i + 1));
-    const V8 b = hn::Max(hn::Max(hn::LoadU(d, below + i - 1), hn::LoadU(d, below + i)),
-                         hn::LoadU(d, below + i + 1));
-    const V8 c = hn::Max(hn::LoadU(d, scores + i - 1), hn::LoadU(d, scores + i + 1));
-    bits &= GreaterBits(hn::LoadU(d, scores + i), hn::Max(hn::Max(a, b), c));
-    // Four at a time, the last ones in vain: how many there are is hard to foresee, and a branch
-    // missed costs more than they do.
-    const int survivors = static_cast<int>(hwy::PopCount(bits));
-    for (int k = 0; k < survivors; k += 4) {
-      for (int lane = 0; lane < 4; ++lane) {
-        const int column = i + FirstBit(bits);
-        bits &= bits - 1;
-        out[k + lane] = {static_cast<int16_t>(column + x_offset), static_cast<int16_t>(y),
-                         scores[column]};
+    if constexpr (kRadius > 0) {
+      const uint8_t* const above = scores.rows[kRadius - 1];
+      const uint8_t* const below = scores.rows[kRadius + 1];
+      const V8 a = hn::Max(hn::Max(hn::LoadU(d, above + i - 1), hn::LoadU(d, above + i)),
+                           hn::LoadU(d, above + i + 1));
+      const V8 b = hn::Max(hn::Max(hn::LoadU(d, below + i - 1), hn::LoadU(d, below + i)),
+                           hn::LoadU(d, below + i + 1));
+      const V8 c = hn::Max(hn::LoadU(d, here + i - 1), hn::LoadU(d, here + i + 1));
+      bits &= GreaterBits(hn::LoadU(d, here + i), hn::Max(hn::Max(a, b), c));
+    }
+    if constexpr (kRadius > 1) {
+      for (uint64_t rest = bits; rest != 0; rest &= rest - 1) {
+        const int bit = FirstBit(rest);
+        if (!IsMaximum(scores, i + bit)) bits &= ~(uint64_t{1} << bit);
       }
     }
-    out += survivors;
+    out = WriteCorners(bits, here, i, x_offset, y, out);
   }
   return out;
 }
 
-template <int kArcLength>
-int FastCornersOf(const ImageView& image, const Region& region, int threshold_grey,
-                  uint8_t* scratch, Corner* out) {
-  // Pixels whose ring fits and which lie in the region or touch it.
-  const int x_begin = std::max(3, region.x_begin - 1);
-  const int x_end = std::min(image.width_px - 3, region.x_end + 1);
-  const int y_begin = std::max(3, region.y_begin - 1);
-  const int y_end = std::min(image.height_px - 3, region.y_end + 1);
+using RowScorer = decltype(&ScoreRow<9>);
+
+template <int kRadius>
+int FastCornersOf(const ImageView& image, const Region& region, RowScorer score_row,
+                  int threshold_grey, uint8_t* scratch, Corner* out) {
+  // Pixels whose ring fits and which lie in the region or take part in its windows.
+  const int x_begin = std::max(3, region.x_begin - kRadius);
+  const int x_end = std::min(image.width_px - 3, region.x_end + kRadius);
+  const int y_begin = std::max(3, region.y_begin - kRadius);
+  const int y_end = std::min(image.height_px - 3, region.y_end + kRadius);
   if (x_begin >= x_end || y_begin >= y_end) return 0;
   const int count = x_end - x_begin;
-  const V8 threshold = hn::Set(D8(), static_cast<uint8_t>(threshold_grey));
   const RingOffsets offsets = MakeRingOffsets(image.pitch_bytes);
 
-  // Three rows of scores, then four rows of bits in the place of a fourth.
-  const int64_t stride = FastScratchBytes(region) / 4 & ~int64_t{63};
+  // The window's rows of scores, then rows of bits in the place of another.
+  constexpr int kRows = 2 * kRadius + 1;
+  const int64_t stride = FastScratchBytes(region, kRadius) / (kRows + 1) & ~int64_t{63};
   const size_t bit_bytes = static_cast<size_t>(count) / 64 * 8 + 16;
-  std::memset(scratch, 0, static_cast<size_t>(stride) * 3);
-  uint8_t* above = scratch + kMargin;
-  uint8_t* here = above + stride;
-  uint8_t* below = here + stride;
-  uint8_t* brighter = scratch + 3 * stride;
+  std::memset(scratch, 0, static_cast<size_t>(stride) * kRows);
+  ScoreRows<kRadius> scores;
+  for (int i = 0; i < kRows; ++i) scores.rows[i] = scratch + kMargin + i * stride;
+  uint8_t* brighter = scratch + kRows * stride;
   uint8_t* darker = brighter + bit_bytes;
-  uint8_t* corners_here = darker + bit_bytes;
-  uint8_t* corners_below = corners_here + bit_bytes;
-  std::memset(brighter, 0, 4 * bit_bytes);
+  // Corners of the rows from the one that is suppressed on.
+  uint8_t* corners[kRadius + 1];
+  for (int i = 0; i <= kRadius; ++i) corners[i] = darker + static_cast<size_t>(i + 1) * bit_bytes;
+  std::memset(brighter, 0, static_cast<size_t>(kRadius + 3) * bit_bytes);
 
   Corner* const out_begin = out;
-  for (int y = y_begin; y <= y_end; ++y) {
-    // Row y is scored, row y - 1 suppressed. Row y_end does not exist: its scores are 0.
-    std::memset(below, 0, static_cast<size_t>(count));
-    std::memset(corners_below, 0, bit_bytes);
+  for (int y = y_begin; y < y_end + kRadius; ++y) {
+    // Row y is scored, row y - kRadius suppressed. Rows from y_end on do not exist: their scores
+    // are 0.
+    uint8_t* const lowest = scores.rows[kRows - 1];
+    std::memset(lowest, 0, static_cast<size_t>(count));
+    std::memset(corners[kRadius], 0, bit_bytes);
     if (y < y_end) {
       const uint8_t* centre = image.Row(y) + x_begin;
-      CompassTestRow(centre, image.pitch_bytes, count, threshold, brighter, darker);
-      ScoreRow<kArcLength>(centre, offsets, count, threshold, brighter, darker, below,
-                           corners_below);
+      CompassTestRow(centre, image.pitch_bytes, count, threshold_grey, brighter, darker);
+      score_row(centre, offsets, count, threshold_grey, brighter, darker, lowest, corners[kRadius]);
     }
-    if (y - 1 >= std::max(region.y_begin, y_begin) && y - 1 < region.y_end) {
-      out = Suppress(above, here, below, corners_here, region.x_begin - x_begin,
-                     std::min(region.x_end - x_begin, count), x_begin, y - 1, out);
+    const int y_here = y - kRadius;
+    if (y_here >= std::max(region.y_begin, y_begin) && y_here < region.y_end) {
+      out = Suppress(scores, corners[0], region.x_begin - x_begin,
+                     std::min(region.x_end - x_begin, count), x_begin, y_here, out);
     }
-    uint8_t* const free_row = above;
-    above = here;
-    here = below;
-    below = free_row;
-    std::swap(corners_here, corners_below);
+    std::rotate(scores.rows, scores.rows + 1, scores.rows + kRows);
+    std::rotate(corners, corners + 1, corners + kRadius + 1);
   }
   return static_cast<int>(out - out_begin);
 }
 
 int FastCorners(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
-                uint8_t* scratch, Corner* out) {
-  switch (arc_length) {
-    case 9:
-      return FastCornersOf<9>(image, region, threshold_grey, scratch, out);
-    case 10:
-      return FastCornersOf<10>(image, region, threshold_grey, scratch, out);
-    case 11:
-      return FastCornersOf<11>(image, region, threshold_grey, scratch, out);
+                int radius_px, uint8_t* scratch, Corner* out) {
+  const RowScorer score_row = arc_length == 9    ? &ScoreRow<9>
+                              : arc_length == 10 ? &ScoreRow<10>
+                              : arc_length == 11 ? &ScoreRow<11>
+                                                 : &ScoreRow<12>;
+  switch (radius_px) {
+    case 0:
+      return FastCornersOf<0>(image, region, score_row, threshold_grey, scratch, out);
+    case 1:
+      return FastCornersOf<1>(image, region, score_row, threshold_grey, scratch, out);
+    case 2:
+      return FastCornersOf<2>(image, region, score_row, threshold_grey, scratch, out);
+    case 3:
+      return FastCornersOf<3>(image, region, score_row, threshold_grey, scratch, out);
     default:
-      return FastCornersOf<12>(image, region, threshold_grey, scratch, out);
+      return FastCornersOf<4>(image, region, score_row, threshold_grey, scratch, out);
   }
 }
 

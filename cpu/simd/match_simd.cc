@@ -19,6 +19,9 @@
 //   nibble is folded into the lookup table, so that one shuffle gives the count of differing bits.
 //   Halves of a descriptor differ in at most 128 bits and are added with saturation: only 255 and
 //   256 look alike, and are told apart when one of them is near enough to be taken.
+//
+// In a window few pairs are admissible. The train set is then sorted by place
+// (cpu/matching/place_strips.h), and the admissible rows are measured one by one.
 
 #define HWY_WANT_AVX3_DL 1
 // Vectors of a length unknown to the compiler cannot be kept in arrays, and NEON runs on the same
@@ -38,6 +41,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -71,6 +75,114 @@ namespace orbserve::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Distance of two rows, exact, for the few descriptors that reach a list. Here and not in the
+// header: only inside this namespace does the compiler count bits with one instruction.
+template <int kDescriptorBytes>
+HWY_INLINE uint32_t RowDistance(const uint8_t* a, const uint8_t* b) {
+  uint32_t distance = 0;
+  for (int i = 0; i < kDescriptorBytes; i += 4) {
+    uint32_t word_a;
+    uint32_t word_b;
+    std::memcpy(&word_a, a + i, sizeof(word_a));
+    std::memcpy(&word_b, b + i, sizeof(word_b));
+    distance += static_cast<uint32_t>(__builtin_popcount(word_a ^ word_b));
+  }
+  return distance;
+}
+
+// ---- In a window: the place decides first
+
+// First of the ascending `values` [begin, end) that is at most `half_side_px` below `centre`.
+// Branch-free: which half is taken cannot be foreseen.
+HWY_INLINE int FirstInWindow(const float* HWY_RESTRICT values, int begin, int end, float centre,
+                             float half_side_px) {
+  int count = end - begin;
+  while (count > 0) {
+    const int half = (count + 1) / 2;
+    begin += values[begin + half - 1] - centre < -half_side_px ? half : 0;
+    count -= half;
+  }
+  return begin;
+}
+
+// Calls take(row) for the keypoints of [begin, end), part of a strip, that lie in the window. None
+// of them lies left of it.
+template <typename Take>
+HWY_INLINE void ForEachInWindow(const PlaceStrips& strips, int begin, int end, float x, float y,
+                                float half_side_px, const Take& take) {
+  const hn::CappedTag<float, PlaceStrips::kPadding> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const auto most = hn::Set(d, half_side_px);
+  const auto least = hn::Set(d, -half_side_px);
+  const auto centre_x = hn::Set(d, x);
+  const auto centre_y = hn::Set(d, y);
+  for (int i = begin; i < end; i += lanes) {
+    const auto dx = hn::Sub(hn::LoadU(d, strips.x.data() + i), centre_x);
+    const auto dy = hn::Sub(hn::LoadU(d, strips.y.data() + i), centre_y);
+    const auto not_right = hn::Le(dx, most);
+    // Behind the end the next strip begins.
+    const auto in_strip = hn::FirstN(d, static_cast<size_t>(std::min(end - i, lanes)));
+    const auto in_window =
+        hn::And(hn::And(not_right, in_strip), hn::And(hn::Le(dy, most), hn::Ge(dy, least)));
+    uint8_t mask_bytes[8] = {};
+    hn::StoreMaskBits(d, in_window, mask_bytes);
+    uint64_t mask;
+    std::memcpy(&mask, mask_bytes, sizeof(mask));
+    for (; mask != 0; mask &= mask - 1) {
+      const int lane = static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(mask));
+      take(strips.index[static_cast<size_t>(i + lane)]);
+    }
+    if (!hn::AllTrue(d, not_right)) return;
+  }
+}
+
+template <int kDescriptorBytes>
+HWY_INLINE void NearestInWindowOfSize(const WindowSearch& search, int query_begin, int query_end,
+                                      int k, Neighbour* nearest) {
+  const PlaceStrips& strips = *search.strips;
+  const float half_side_px = search.half_side_px;
+  const int strip_count = strips.strips();
+  for (int q = query_begin; q < query_end; ++q) {
+    Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
+    std::fill(list, list + k, kNoNeighbour);
+    const uint8_t* const row = search.query.rows + static_cast<ptrdiff_t>(q) * kDescriptorBytes;
+    const float x = search.query.x[q];
+    const float y = search.query.y[q];
+    if (!std::isfinite(x) || !std::isfinite(y)) continue;  // such a window is empty
+    int strip = FirstInWindow(strips.most_y.data(), 0, strip_count, y, half_side_px);
+    for (; strip < strip_count && strips.least_y[static_cast<size_t>(strip)] - y <= half_side_px;
+         ++strip) {
+      const int end = strips.end(strip);
+      const int begin = FirstInWindow(strips.x.data(), strips.begin(strip), end, x, half_side_px);
+      ForEachInWindow(strips, begin, end, x, y, half_side_px, [&](uint32_t index) HWY_ATTR {
+        const uint32_t distance = RowDistance<kDescriptorBytes>(
+            row, search.train.rows + static_cast<ptrdiff_t>(index) * kDescriptorBytes);
+        const Neighbour candidate = MakeNeighbour(distance, index);
+        if (candidate < list[k - 1]) Insert(candidate, k, list);
+      });
+    }
+  }
+}
+
+void NearestInWindow(const WindowSearch& search, int query_begin, int query_end, int k,
+                     Neighbour* nearest) {
+  switch (search.descriptor_bytes) {
+    case 4:
+      NearestInWindowOfSize<4>(search, query_begin, query_end, k, nearest);
+      break;
+    case 8:
+      NearestInWindowOfSize<8>(search, query_begin, query_end, k, nearest);
+      break;
+    case 16:
+      NearestInWindowOfSize<16>(search, query_begin, query_end, k, nearest);
+      break;
+    default:
+      assert(search.descriptor_bytes == 32);
+      NearestInWindowOfSize<32>(search, query_begin, query_end, k, nearest);
+      break;
+  }
+}
+
 #if HWY_TARGET == HWY_SCALAR
 
 // One lane: words of 64 bits straight from the rows are faster than any transposed layout.
@@ -99,21 +211,6 @@ void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t
 }
 
 #else  // HWY_TARGET != HWY_SCALAR
-
-// Distance of two rows, exact, for the few descriptors that reach a list. Here and not in the
-// header: only inside this namespace does the compiler count bits with one instruction.
-template <int kDescriptorBytes>
-HWY_INLINE uint32_t RowDistance(const uint8_t* a, const uint8_t* b) {
-  uint32_t distance = 0;
-  for (int i = 0; i < kDescriptorBytes; i += 4) {
-    uint32_t word_a;
-    uint32_t word_b;
-    std::memcpy(&word_a, a + i, sizeof(word_a));
-    std::memcpy(&word_b, b + i, sizeof(word_b));
-    distance += static_cast<uint32_t>(__builtin_popcount(word_a ^ word_b));
-  }
-  return distance;
-}
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 
@@ -546,8 +643,8 @@ void Nearest(const uint8_t* query, int query_begin, int query_end, const uint8_t
 #endif  // HWY_TARGET != HWY_SCALAR
 
 const TargetKernels& Kernels() {
-  static const TargetKernels kKernels = {HWY_TARGET,
-                                         {hwy::TargetName(HWY_TARGET), PrepareTrain, Nearest}};
+  static const TargetKernels kKernels = {
+      HWY_TARGET, {hwy::TargetName(HWY_TARGET), PrepareTrain, Nearest, NearestInWindow}};
   return kKernels;
 }
 

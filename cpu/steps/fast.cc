@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstring>
 
+#include "cpu/corner_responses.h"
 #include "cpu/selection.h"
+#include "cpu/steps/harris.h"
 #include "features/algo/fast.h"
-#include "features/algo/nms.h"
 #include "features/algo/order.h"
+#include "features/algo/window_maximum.h"
 #include "features/pipeline/detection.h"
 
 namespace orbserve::cpu {
@@ -21,7 +23,9 @@ class Fast final : public Step {
   explicit Fast(const StepSetup& setup)
       : pipeline_(setup.pipeline),
         keyed_(CornerListOf(setup.pipeline.spec.pipeline) == CornerList::kKeyed),
-        find_corners_(FastKernelFor(setup.target)) {}
+        radius_px_(WindowRadiusPx(setup.pipeline.spec.pipeline)),
+        find_corners_(FastKernelFor(setup.target)),
+        responses_(setup.pipeline.spec.pipeline, setup.target) {}
 
   absl::string_view name() const override { return "fast"; }
   StageSet stages() const override { return {Stage::kDetect, Stage::kSuppress}; }
@@ -29,7 +33,7 @@ class Fast final : public Step {
   void Declare(WorkspaceLayout* layout) override {
     for (const LevelGeometry& level : pipeline_.pyramid.levels) {
       if (!level.region.empty()) {
-        layout->AddScratch(static_cast<size_t>(FastScratchBytes(level.region)));
+        layout->AddScratch(static_cast<size_t>(FastScratchBytes(level.region, radius_px_)));
       }
     }
   }
@@ -42,62 +46,71 @@ class Fast final : public Step {
     const Strips& strips = frame.lists.strips[static_cast<size_t>(level)];
     const Region region = strips.Of(pipeline_.level(level).region, task);
     Corner* const corners = frame.At(frame.lists.corners, level) + task * strips.capacity;
-    int count = find_corners_(
-        frame.Image(level), region, pipeline_.spec.pipeline.detect.fast_arc_length,
-        frame.job.parameters.detection_threshold_grey(), frame.Scratch<uint8_t>(), corners);
+    const int threshold_grey = frame.job.parameters.detection_threshold_grey();
+    int count =
+        find_corners_(frame.Image(level), region, pipeline_.spec.pipeline.detect.fast_arc_length,
+                      threshold_grey, radius_px_, frame.Scratch<uint8_t>(), corners);
     if (frame.masked()) count = KeepUnmasked(frame.Mask(level), corners, count);
     frame.At(frame.lists.strip_corners, level)[task] = count;
     if (!keyed_) return;
     uint64_t* const keys = frame.At(frame.lists.keys, level) + task * strips.capacity;
-    for (int i = 0; i < count; ++i) {
-      keys[i] = algo::RankKey(corners[i].score, corners[i].x, corners[i].y);
+    float responses[kBlock];
+    for (int block = 0; block < count; block += kBlock) {
+      const int number = std::min(kBlock, count - block);
+      responses_.Of(frame.Image(level), corners + block, number, threshold_grey, responses);
+      for (int i = 0; i < number; ++i) {
+        const Corner& corner = corners[block + i];
+        keys[block + i] = algo::RankKey(responses[i], corner.x, corner.y);
+      }
     }
   }
 
  private:
+  // Responses computed at a time, on the stack.
+  static constexpr int kBlock = 128;
+
   const CompiledPipeline& pipeline_;
   const bool keyed_;
+  const int radius_px_;
   const FastKernel find_corners_;
+  const CornerResponses responses_;
 };
 
 }  // namespace
 
-// Three rows of scores are kept: the row just computed is the lower neighbour of the one that is
-// suppressed next. Columns and rows one pixel outside the region take part; 0 where the ring does
-// not fit into the image.
+// The rows of scores of a window are kept, each with `radius_px` columns more on either side: the
+// row just computed is the lowest neighbour of the one that is suppressed next. Entries are 0 where
+// the ring does not fit into the image.
 int ReferenceFast(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
-                  uint8_t* scratch, Corner* out) {
+                  int radius_px, uint8_t* scratch, Corner* out) {
   if (region.empty()) return 0;
-  const int width = region.width();
-  const int pitch = width + 2;
-  uint8_t* rows[3] = {scratch, scratch + pitch, scratch + 2 * pitch};
-  const int x_first = std::max(region.x_begin - 1, algo::kFastRadiusPx);
-  const int x_last = std::min(region.x_end + 1, image.width_px - algo::kFastRadiusPx);
+  const int pitch = region.width() + 2 * radius_px;
+  const int rows = 2 * radius_px + 1;
+  const int x_left = region.x_begin - radius_px;  // of the first column
+  const int x_first = std::max(x_left, algo::kFastRadiusPx);
+  const int x_last = std::min(region.x_end + radius_px, image.width_px - algo::kFastRadiusPx);
+  std::memset(scratch, 0, static_cast<size_t>(rows * pitch));
   int count = 0;
-  for (int y = region.y_begin - 1; y <= region.y_end; ++y) {
-    uint8_t* const below = rows[2];
-    std::memset(below, 0, static_cast<size_t>(pitch));
+  for (int y = region.y_begin - radius_px; y < region.y_end + radius_px; ++y) {
+    std::memmove(scratch, scratch + pitch, static_cast<size_t>((rows - 1) * pitch));
+    uint8_t* const lowest = scratch + (rows - 1) * pitch;
+    std::memset(lowest, 0, static_cast<size_t>(pitch));
     if (y >= algo::kFastRadiusPx && y < image.height_px - algo::kFastRadiusPx) {
       for (int x = x_first; x < x_last; ++x) {
         const uint8_t* const centre = image.Row(y) + x;
         uint8_t ring[algo::kFastRingPixels];
         algo::LoadFastRing(centre, image.pitch_bytes, ring);
-        below[x - (region.x_begin - 1)] =
+        lowest[x - x_left] =
             static_cast<uint8_t>(algo::FastResponse(ring, *centre, arc_length, threshold_grey));
       }
     }
-    if (y > region.y_begin) {
-      for (int x = 1; x <= width; ++x) {
-        const int score = rows[1][x];
-        if (score == 0) continue;
-        uint8_t window[9];
-        for (int i = 0; i < 3; ++i) std::memcpy(window + 3 * i, rows[i] + x - 1, 3);
-        if (!algo::IsLocalMaximum3x3(window + 4, 3)) continue;
-        out[count++] = {static_cast<int16_t>(region.x_begin + x - 1), static_cast<int16_t>(y - 1),
-                        static_cast<int16_t>(score)};
-      }
+    const int y_here = y - radius_px;
+    if (y_here < region.y_begin) continue;
+    for (int x = radius_px; x < pitch - radius_px; ++x) {
+      if (!algo::IsWindowMaximum(scratch, pitch, pitch, rows, x, radius_px, radius_px)) continue;
+      out[count++] = {static_cast<int16_t>(x_left + x), static_cast<int16_t>(y_here),
+                      static_cast<int16_t>(scratch[radius_px * pitch + x])};
     }
-    std::rotate(rows, rows + 1, rows + 3);
   }
   return count;
 }

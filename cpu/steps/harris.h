@@ -15,11 +15,13 @@
 
 namespace orbserve::cpu {
 
-// Harris response of each corner (features/algo/corner.h). Corners keep 5 pixels to the border.
+// Harris response of each corner (features/algo/corner.h). Corners keep 4 pixels to the border.
 using HarrisKernel = void (*)(const ImageView& image, const Corner* corners, int count,
                               float* responses);
 void ReferenceHarris(const ImageView& image, const Corner* corners, int count, float* responses);
+// For corners that are far apart, and for those that follow each other by rows, close together.
 HarrisKernel HarrisKernelFor(const KernelTarget& target);
+HarrisKernel DenseHarrisKernelFor(const KernelTarget& target);
 
 std::unique_ptr<Step> MakeHarris(const StepSetup& setup);
 

@@ -12,9 +12,6 @@
 #include "features/algo/order.h"
 
 namespace orbserve::cpu {
-namespace {
-
-// Puts the first `kept` keys of the level in order and makes keypoints of them.
 void RankLevel(FrameContext& frame, int level, int kept) {
   Workspace::Level& state = frame.level(level);
   uint64_t* const keys = frame.At(frame.lists.keys, level);
@@ -29,6 +26,8 @@ void RankLevel(FrameContext& frame, int level, int kept) {
   }
   state.points = absl::MakeSpan(points, static_cast<size_t>(count));
 }
+
+namespace {
 
 class RankEachLevel final : public Step {
  public:

@@ -14,6 +14,10 @@
 
 namespace orbserve::cpu {
 
+// Puts the first `kept` rank keys of the level in order and makes its keypoints of them, no more
+// than the answer can hold. Selections end with it.
+void RankLevel(FrameContext& frame, int level, int kept);
+
 std::unique_ptr<Step> MakeRank(const StepSetup& setup);
 
 }  // namespace orbserve::cpu

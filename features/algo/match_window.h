@@ -27,14 +27,19 @@ struct MatchWindow {
   float offset_y_px;
 };
 
+// True if two coordinates differ by at most `half_side_px`. The order of the two does not matter,
+// because rounding is symmetric. False if one of them is not a number, or both are infinite.
+ORBSERVE_HOST_DEVICE constexpr bool IsNear(float half_side_px, float a, float b) {
+  const float difference = a - b;
+  return -half_side_px <= difference && difference <= half_side_px;
+}
+
 // True if train keypoint (train_x, train_y) is admissible for query keypoint (query_x, query_y).
 ORBSERVE_HOST_DEVICE constexpr bool IsAdmissible(const MatchWindow& window, float query_x,
                                                  float query_y, float train_x, float train_y) {
-  if (window.half_side_px == 0.0f) return true;
-  const float dx = train_x - (query_x + window.offset_x_px);
-  const float dy = train_y - (query_y + window.offset_y_px);
-  return -window.half_side_px <= dx && dx <= window.half_side_px && -window.half_side_px <= dy &&
-         dy <= window.half_side_px;
+  return window.half_side_px == 0.0f ||
+         (IsNear(window.half_side_px, train_x, query_x + window.offset_x_px) &&
+          IsNear(window.half_side_px, train_y, query_y + window.offset_y_px));
 }
 
 // Distance that stands for the second best when a single train keypoint is admissible: every bit

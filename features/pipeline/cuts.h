@@ -37,6 +37,9 @@ struct Cuts {
     return (keeps_ties ? ranked : std::min<int64_t>(wanted, survivors)) > capacity;
   }
 
+  // Most features of the answer. The levels of a QUADTREE may together keep more than are wanted.
+  int32_t answer_limit() const { return keeps_ties ? capacity : std::min(wanted, capacity); }
+
   // Cuts of a pipeline with valid options for a frame with valid parameters.
   static Cuts For(const PipelineOptions& options, const FrameParameters& parameters);
 };

@@ -17,10 +17,15 @@
 //
 // More neighbours, or other descriptors: a warp per query counts bits, each lane keeps its own
 // best, and the warp draws the smallest one k times.
+//
+// In a window: the same with any number of neighbours. Each lane reads the places of train keypoints
+// first, a few at a time, and the descriptors of the admissible ones only, so most pairs cost the
+// reading and comparison of a place.
 
 #include "gpu/matching/match_kernel.h"
 
 #include "features/algo/hamming.h"
+#include "features/algo/match_window.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
 
@@ -303,36 +308,145 @@ __global__ __launch_bounds__(kThreads,
 
 constexpr int kSearchWarps = 4;
 constexpr int kMostNeighbours = 16;
+// Train places that a lane reads before it compares them, so that it waits for memory once.
+constexpr int kPlacesAtOnce = 4;
+
+// The nearest that one lane has met, ascending.
+template <int kMost>
+struct NearestList {
+  PackedNeighbour entry[kMost];
+
+  __device__ __forceinline__ NearestList() {
+#pragma unroll
+    for (int i = 0; i < kMost; ++i) entry[i] = kNoPackedNeighbour;
+  }
+
+  __device__ __forceinline__ void Add(PackedNeighbour candidate) {
+    if (candidate >= entry[kMost - 1]) return;
+      // A sorted list takes the candidate in and pushes its last out.
+#pragma unroll
+    for (int i = 0; i < kMost; ++i) {
+      const PackedNeighbour smaller = min(entry[i], candidate);
+      candidate = max(entry[i], candidate);
+      entry[i] = smaller;
+    }
+  }
+
+  // Writes the k nearest of all lanes of the warp, k <= kMost, which takes them out of the lists.
+  __device__ __forceinline__ void Store(int lane, int k, PackedNeighbour* nearest) {
+    for (int i = 0; i < k; ++i) {
+      const PackedNeighbour smallest = WarpMin(entry[0]);
+      if (lane == 0) nearest[i] = smallest;
+      if (entry[0] == smallest) {
+#pragma unroll
+        for (int j = 0; j + 1 < kMost; ++j) entry[j] = entry[j + 1];
+        entry[kMost - 1] = kNoPackedNeighbour;
+      }
+    }
+  }
+};
 
 // The k nearest rows of `train` for row `row` of `query`; a whole warp.
 __device__ void SearchRow(const uint8_t* query, int row, const uint8_t* train, int train_count,
                           int descriptor_bytes, int k, PackedNeighbour* nearest) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const uint8_t* mine = query + static_cast<int64_t>(row) * descriptor_bytes;
-  PackedNeighbour list[kMostNeighbours];
-#pragma unroll
-  for (int i = 0; i < kMostNeighbours; ++i) list[i] = kNoPackedNeighbour;
+  NearestList<kMostNeighbours> list;
   for (int t = lane; t < train_count; t += kWarpLanes) {
     const int distance =
         HammingDistance(mine, train + static_cast<int64_t>(t) * descriptor_bytes, descriptor_bytes);
-    PackedNeighbour candidate = static_cast<uint32_t>(distance) * kOne + static_cast<uint32_t>(t);
-    if (candidate >= list[kMostNeighbours - 1]) continue;
-      // A sorted list takes the candidate in and pushes its last out.
+    list.Add(static_cast<uint32_t>(distance) * kOne + static_cast<uint32_t>(t));
+  }
+  list.Store(lane, k, nearest + static_cast<int64_t>(row) * k);
+}
+
+// A descriptor in registers.
+template <int kWords>
+struct RowWords {
+  uint32_t word[kWords];
+
+  // `rows`: aligned to a row.
+  __device__ __forceinline__ RowWords(const uint8_t* rows, int row) {
+    if constexpr (kWords == 1) {
+      word[0] = reinterpret_cast<const uint32_t*>(rows)[row];
+    } else {
+      static_assert(kWords == kDescriptorWords);
+      const uint4* const at = reinterpret_cast<const uint4*>(rows) + static_cast<int64_t>(row) * 2;
 #pragma unroll
-    for (int i = 0; i < kMostNeighbours; ++i) {
-      const PackedNeighbour smaller = min(list[i], candidate);
-      candidate = max(list[i], candidate);
-      list[i] = smaller;
+      for (int i = 0; i < 2; ++i) {
+        const uint4 part = at[i];
+        word[4 * i] = part.x;
+        word[4 * i + 1] = part.y;
+        word[4 * i + 2] = part.z;
+        word[4 * i + 3] = part.w;
+      }
     }
   }
-  for (int i = 0; i < k; ++i) {
-    const PackedNeighbour smallest = WarpMin(list[0]);
-    if (lane == 0) nearest[static_cast<int64_t>(row) * k + i] = smallest;
-    if (list[0] == smallest) {
+
+  __device__ __forceinline__ uint32_t Distance(const RowWords& other) const {
+    int distance = 0;
 #pragma unroll
-      for (int j = 0; j + 1 < kMostNeighbours; ++j) list[j] = list[j + 1];
-      list[kMostNeighbours - 1] = kNoPackedNeighbour;
+    for (int i = 0; i < kWords; ++i) distance += __popc(word[i] ^ other.word[i]);
+    return static_cast<uint32_t>(distance);
+  }
+};
+
+// One side of a search in a window.
+struct PlacedSide {
+  const uint8_t* rows;
+  int count;
+  const MatchPlaces& places;
+};
+
+// The k <= kMost nearest admissible rows of `train` for row `row` of `query`; a whole warp.
+template <int kMost, int kWords>
+__device__ void SearchWindow(const PlacedSide& query, int row, const PlacedSide& train,
+                             float half_side_px, int k, PackedNeighbour* nearest) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const RowWords<kWords> mine(query.rows, row);
+  const float x = query.places.x[row] + query.places.offset_x_px;
+  const float y = query.places.y[row] + query.places.offset_y_px;
+  NearestList<kMost> list;
+  for (int first = lane; first < train.count; first += kPlacesAtOnce * kWarpLanes) {
+    float train_x[kPlacesAtOnce];
+    float train_y[kPlacesAtOnce];
+#pragma unroll
+    for (int i = 0; i < kPlacesAtOnce; ++i) {
+      // Past the end the last place stands for the others, which are not compared.
+      const int t = min(first + i * kWarpLanes, train.count - 1);
+      train_x[i] = train.places.x[t];
+      train_y[i] = train.places.y[t];
     }
+#pragma unroll
+    for (int i = 0; i < kPlacesAtOnce; ++i) {
+      const int t = first + i * kWarpLanes;
+      if (t >= train.count ||
+          !algo::IsNear(half_side_px, train_x[i] + train.places.offset_x_px, x) ||
+          !algo::IsNear(half_side_px, train_y[i] + train.places.offset_y_px, y)) {
+        continue;
+      }
+      const uint32_t distance = mine.Distance(RowWords<kWords>(train.rows, t));
+      list.Add(distance * kOne + static_cast<uint32_t>(t));
+    }
+  }
+  list.Store(lane, k, nearest + static_cast<int64_t>(row) * k);
+}
+
+// blockIdx.x: rows of both sides, a warp each, y: pair.
+template <int kMost, int kWords>
+__global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchWindowKernel(
+    const __grid_constant__ MatchParams params, const __grid_constant__ MatchWindows windows) {
+  const MatchPair& pair = params.pair[blockIdx.y];
+  const WindowPair& window = windows.pair[blockIdx.y];
+  const PlacedSide query = {pair.query, pair.query_count, window.query};
+  const PlacedSide train = {pair.train, pair.train_count, window.train};
+  const int row =
+      static_cast<int>(blockIdx.x) * kSearchWarps + static_cast<int>(threadIdx.x) / kWarpLanes;
+  if (row < pair.query_count) {
+    SearchWindow<kMost, kWords>(query, row, train, window.half_side_px, params.k, pair.nearest);
+  }
+  if (pair.reverse != nullptr && row < pair.train_count) {
+    SearchWindow<kMost, kWords>(train, row, query, window.half_side_px, 1, pair.reverse);
   }
 }
 
@@ -351,6 +465,34 @@ __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchKernel(
   }
 }
 
+// The largest numbers of rows of all pairs, and whether any wants its reverse.
+struct Sides {
+  int queries = 0;
+  int trains = 0;
+  bool reverse = false;
+};
+
+Sides LargestSides(const MatchParams& params) {
+  Sides sides;
+  for (int i = 0; i < params.pairs; ++i) {
+    sides.queries = Max(sides.queries, params.pair[i].query_count);
+    sides.trains = Max(sides.trains, params.pair[i].train_count);
+    sides.reverse = sides.reverse || params.pair[i].reverse != nullptr;
+  }
+  return sides;
+}
+
+template <int kMost, int kWords>
+absl::Status LaunchSearchWindow(const MatchParams& params, const MatchWindows& windows,
+                                cudaStream_t stream) {
+  const auto [queries, trains, reverse] = LargestSides(params);
+  const int rows = reverse ? Max(queries, trains) : queries;
+  const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
+  SearchWindowKernel<kMost, kWords>
+      <<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, windows);
+  return CheckLaunch("SearchWindowKernel");
+}
+
 }  // namespace
 
 bool MatchUsesTensorCores(const MatchParams& params) {
@@ -359,14 +501,7 @@ bool MatchUsesTensorCores(const MatchParams& params) {
 
 absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
   if (params.pairs == 0) return absl::OkStatus();
-  int queries = 0;
-  int trains = 0;
-  bool reverse = false;
-  for (int i = 0; i < params.pairs; ++i) {
-    queries = Max(queries, params.pair[i].query_count);
-    trains = Max(trains, params.pair[i].train_count);
-    reverse = reverse || params.pair[i].reverse != nullptr;
-  }
+  const auto [queries, trains, reverse] = LargestSides(params);
   const int rows = reverse ? Max(queries, trains) : queries;
   if (!MatchUsesTensorCores(params)) {
     const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
@@ -392,6 +527,18 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
     MatchTilesKernel<kTilesAlone><<<grid, kThreads, 0, stream>>>(params);
   }
   return CheckLaunch("MatchTilesKernel");
+}
+
+absl::Status LaunchWindowMatch(const MatchParams& params, const MatchWindows& windows,
+                               cudaStream_t stream) {
+  if (params.pairs == 0) return absl::OkStatus();
+  if (params.descriptor_bytes == 4) {
+    return params.k <= 2 ? LaunchSearchWindow<2, 1>(params, windows, stream)
+                         : LaunchSearchWindow<kMostNeighbours, 1>(params, windows, stream);
+  }
+  return params.k <= 2
+             ? LaunchSearchWindow<2, kDescriptorWords>(params, windows, stream)
+             : LaunchSearchWindow<kMostNeighbours, kDescriptorWords>(params, windows, stream);
 }
 
 }  // namespace orbserve::gpu

@@ -65,12 +65,36 @@ struct MatchParams {
   int32_t directions;  // 2 where any pair wants its reverse
 };
 
-// Whether pairs are matched on the tensor cores.
+// Places of the keypoints of one side in level-0 pixels, [count] each in device memory, and what is
+// added to them.
+struct MatchPlaces {
+  const float* x;
+  const float* y;
+  float offset_x_px;
+  float offset_y_px;
+};
+
+// Window of a pair: its two sides are compared where their places differ by at most `half_side_px`
+// in x and in y.
+struct WindowPair {
+  MatchPlaces query;
+  MatchPlaces train;
+  float half_side_px;  // > 0
+};
+
+struct MatchWindows {
+  WindowPair pair[kMaxMatchPairs];  // of the pairs of MatchParams
+};
+
+// Whether pairs without a window are matched on the tensor cores.
 bool MatchUsesTensorCores(const MatchParams& params);
 
 // The k nearest train descriptors of every query, and backwards the nearest query of every train
 // descriptor where wanted.
 absl::Status LaunchMatch(MatchParams params, cudaStream_t stream);
+// The same among the pairs of keypoints that `windows` admit.
+absl::Status LaunchWindowMatch(const MatchParams& params, const MatchWindows& windows,
+                               cudaStream_t stream);
 
 }  // namespace orbserve::gpu
 

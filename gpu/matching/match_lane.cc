@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/hamming.h"
+#include "features/algo/match_window.h"
 #include "features/errors.h"
 #include "features/host_device.h"
 #include "features/match_sides.h"
@@ -63,20 +64,24 @@ void ReserveMatches(const MatchJob& job, Matches* matches) {
   matches->distance.reserve(most);
 }
 
+// Whether the best of a query stands out from its second best, which need not exist.
+bool StandsOut(const PackedNeighbour* list, int descriptor_bytes, float ratio) {
+  if (list[0] == kNoPackedNeighbour) return false;
+  const int second = list[1] == kNoPackedNeighbour ? algo::MissingSecondDistance(descriptor_bytes)
+                                                   : static_cast<int>(DistanceOfPacked(list[1]));
+  return PassesRatioTest(static_cast<int>(DistanceOfPacked(list[0])), second, ratio);
+}
+
 // Appends the matches of queries `first`..`first + count`. `nearest`: theirs, [count][k];
 // `reverse`: the nearest query of each train descriptor, read for a cross-check only.
-void Filter(const MatchOptions& options, int k, int first, int count,
+void Filter(const MatchOptions& options, int descriptor_bytes, int k, int first, int count,
             const PackedNeighbour* nearest, const PackedNeighbour* reverse, Matches* matches) {
   const bool with_ratio = options.ratio > 0.0f;
   const auto max_distance = static_cast<uint32_t>(options.max_distance);
   for (int row = 0; row < count; ++row) {
     const auto query = static_cast<uint32_t>(first + row);
     const PackedNeighbour* const list = nearest + static_cast<ptrdiff_t>(row) * k;
-    if (with_ratio &&
-        !PassesRatioTest(static_cast<int>(DistanceOfPacked(list[0])),
-                         static_cast<int>(DistanceOfPacked(list[1])), options.ratio)) {
-      continue;
-    }
+    if (with_ratio && !StandsOut(list, descriptor_bytes, options.ratio)) continue;
     for (int i = 0; i < options.k; ++i) {
       const uint32_t distance = DistanceOfPacked(list[i]);
       // Ascending, and kNoPackedNeighbour is farther than any limit.
@@ -91,6 +96,18 @@ void Filter(const MatchOptions& options, int k, int first, int count,
 }
 
 }  // namespace
+
+WindowPair MatchWork::window() const {
+  const auto places = [](const DeviceBuffer& buffer, int count) -> MatchPlaces {
+    const auto* const x = reinterpret_cast<const float*>(buffer.data());
+    return {x, x + count, 0.0f, 0.0f};
+  };
+  WindowPair window = {places(*query_places, queries), places(*train_places, trains),
+                       job->options.window_px};
+  window.query.offset_x_px = job->options.offset_x_px;
+  window.query.offset_y_px = job->options.offset_y_px;
+  return window;
+}
 
 absl::StatusOr<std::unique_ptr<MatchLane>> MatchLane::Create(const LaneContext& context,
                                                              const Device& device) {
@@ -148,8 +165,12 @@ absl::Status MatchLane::Check(MatchWork* work) {
       work->matches->ratio_undefined) {
     return absl::OkStatus();
   }
-  ORBSERVE_ASSIGN_OR_RETURN(work->query, OnDevice(*query));
-  ORBSERVE_ASSIGN_OR_RETURN(work->train, OnDevice(*train));
+  ORBSERVE_ASSIGN_OR_RETURN(work->query, OnDevice(*query, StatePart::kDescriptors));
+  ORBSERVE_ASSIGN_OR_RETURN(work->train, OnDevice(*train, StatePart::kDescriptors));
+  if (job.options.window_px > 0.0f) {
+    ORBSERVE_ASSIGN_OR_RETURN(work->query_places, OnDevice(*query, StatePart::kPlaces));
+    ORBSERVE_ASSIGN_OR_RETURN(work->train_places, OnDevice(*train, StatePart::kPlaces));
+  }
   work->queries = static_cast<int>(query->feature_count());
   work->trains = static_cast<int>(train->feature_count());
   work->descriptor_bytes = query->descriptor_bytes();
@@ -157,42 +178,57 @@ absl::Status MatchLane::Check(MatchWork* work) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const DeviceBuffer>> MatchLane::OnDevice(
-    const GpuFrameState& state) {
-  if (auto there = state.OnDevice(context_.device_index)) return there;
-  for (const Upload& upload : uploads_) {
-    if (upload.state == &state) return upload.buffer;
-  }
-  const std::vector<uint8_t>& descriptors = state.features()->descriptors;
-  const size_t bytes = descriptors.size();
-  const std::shared_ptr<DeviceBuffer> buffer = context_.state_buffers->Lease(bytes);
-  if (buffer == nullptr) {
-    return MakeError(
-        ErrorReason::kOutOfMemory,
-        absl::StrCat("no memory of the device for ", bytes, " bytes of descriptors; of its limit, ",
-                     context_.budget->limit_bytes(), " bytes, ", context_.budget->used_bytes(),
-                     " are used"));
-  }
-  uploads_.push_back({&state, buffer});
+absl::Status MatchLane::Send(const void* source, size_t bytes, uint8_t* device) {
   // From pinned memory the call does not wait. What does not fit there is read before it returns.
-  const uint8_t* source = descriptors.data();
   if (bytes <= kStagingBytes - staged_bytes_) {
     std::memcpy(staging_ + staged_bytes_, source, bytes);
     source = staging_ + staged_bytes_;
     staged_bytes_ += bytes;
   }
-  const cudaError_t result =
-      cudaMemcpyAsync(buffer->data(), source, bytes, cudaMemcpyHostToDevice, stream_.get());
-  if (result != cudaSuccess) {
-    uploads_.pop_back();
-    return StatusFromCuda(result, "cudaMemcpyAsync");
+  ORBSERVE_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(device, source, bytes, cudaMemcpyHostToDevice, stream_.get()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const DeviceBuffer>> MatchLane::OnDevice(const GpuFrameState& state,
+                                                                        StatePart part) {
+  if (auto there = state.OnDevice(context_.device_index, part)) return there;
+  for (const Upload& upload : uploads_) {
+    if (upload.state == &state && upload.part == part) return upload.buffer;
+  }
+  const Features& features = *state.features();
+  const bool is_places = part == StatePart::kPlaces;
+  const size_t column_bytes =
+      is_places ? features.count() * sizeof(float) : features.descriptors.size();
+  const size_t bytes = is_places ? 2 * column_bytes : column_bytes;
+  const std::shared_ptr<DeviceBuffer> buffer = context_.state_buffers->Lease(bytes);
+  if (buffer == nullptr) {
+    return MakeError(ErrorReason::kOutOfMemory,
+                     absl::StrCat("no memory of the device for ", bytes, " bytes of ",
+                                  is_places ? "places" : "descriptors", "; of its limit, ",
+                                  context_.budget->limit_bytes(), " bytes, ",
+                                  context_.budget->used_bytes(), " are used"));
+  }
+  uploads_.push_back({&state, part, buffer});
+  absl::Status sent;
+  if (is_places) {
+    sent = Send(features.x.data(), column_bytes, buffer->data());
+    if (sent.ok()) sent = Send(features.y.data(), column_bytes, buffer->data() + column_bytes);
+  } else {
+    sent = Send(features.descriptors.data(), column_bytes, buffer->data());
+  }
+  if (!sent.ok()) {
+    // The buffer stays until the device was waited for, as a part may be on its way.
+    uploads_.back().state = nullptr;
+    return sent;
   }
   return std::shared_ptr<const DeviceBuffer>(buffer);
 }
 
 void MatchLane::PublishUploads() {
   for (Upload& upload : uploads_) {
-    upload.state->SetOnDevice(context_.device_index, std::move(upload.buffer));
+    if (upload.state == nullptr) continue;
+    upload.state->SetOnDevice(context_.device_index, std::move(upload.buffer), upload.part);
   }
 }
 
@@ -226,7 +262,8 @@ absl::Status MatchLane::Launch(std::vector<MatchWork>* works) {
     order_.push_back(&work);
   }
   const auto kind = [](const MatchWork& work) {
-    return std::make_tuple(work.descriptor_bytes, work.k, work.job->options.cross_check);
+    return std::make_tuple(work.has_window(), work.descriptor_bytes, work.k,
+                           work.job->options.cross_check);
   };
   std::sort(order_.begin(), order_.end(), [&](const MatchWork* a, const MatchWork* b) {
     return std::make_tuple(kind(*a), std::max(a->queries, a->trains)) <
@@ -234,6 +271,8 @@ absl::Status MatchLane::Launch(std::vector<MatchWork>* works) {
   });
   for (size_t first = 0; first < order_.size();) {
     MatchParams params = Params();
+    MatchWindows windows;  // of its pairs, where they have any
+    const bool has_window = order_[first]->has_window();
     params.k = order_[first]->k;
     params.descriptor_bytes = order_[first]->descriptor_bytes;
     params.split_trains = true;
@@ -241,6 +280,7 @@ absl::Status MatchLane::Launch(std::vector<MatchWork>* works) {
     for (; i < order_.size() && params.pairs < kMaxMatchPairs; ++i) {
       const MatchWork& work = *order_[i];
       if (kind(work) != kind(*order_[first])) break;
+      if (has_window) windows.pair[params.pairs] = work.window();
       params.pair[params.pairs++] = {
           work.query->data(),
           work.train->data(),
@@ -250,7 +290,8 @@ absl::Status MatchLane::Launch(std::vector<MatchWork>* works) {
           work.job->options.cross_check ? results_ + work.reverse : nullptr};
     }
     first = i;
-    ORBSERVE_RETURN_IF_ERROR(LaunchMatch(params, stream_.get()));
+    ORBSERVE_RETURN_IF_ERROR(has_window ? LaunchWindowMatch(params, windows, stream_.get())
+                                        : LaunchMatch(params, stream_.get()));
   }
   return absl::OkStatus();
 }
@@ -295,8 +336,8 @@ void MatchLane::Finish(double ns_per_distance, MatchWork* work) const {
       static_cast<int64_t>(ns_per_distance * static_cast<double>(work->job->pair_count()));
   work->status = Guarded([&] {
     ReserveMatches(*work->job, work->matches);
-    Filter(work->job->options, work->k, 0, work->queries, results_ + work->nearest,
-           results_ + work->reverse, work->matches);
+    Filter(work->job->options, work->descriptor_bytes, work->k, 0, work->queries,
+           results_ + work->nearest, results_ + work->reverse, work->matches);
     return absl::OkStatus();
   });
 }
@@ -319,8 +360,9 @@ absl::Status MatchLane::RunSlices(const Pass& pass,
     params.split_trains = !beside_others;
     int64_t most = std::min<int64_t>(distances / pass.trains, kHalf / pass.k);
     if (beside_others) {
-      const int each =
-          MatchUsesTensorCores(params) ? kQueriesOfMultiprocessor : kBitCountsOfMultiprocessor;
+      const int each = pass.window == nullptr && MatchUsesTensorCores(params)
+                           ? kQueriesOfMultiprocessor
+                           : kBitCountsOfMultiprocessor;
       most = std::min<int64_t>(most, device_.multiprocessors / kShareBesideOthers * each);
     }
     most = std::max<int64_t>(most / kSliceGranule * kSliceGranule, kSliceGranule);
@@ -333,8 +375,16 @@ absl::Status MatchLane::RunSlices(const Pass& pass,
                       pass.trains,
                       half,
                       nullptr};
+    MatchWindows windows;  // of the slice, where there is one
+    if (pass.window != nullptr) {
+      windows.pair[0] = *pass.window;
+      windows.pair[0].query.x += first;
+      windows.pair[0].query.y += first;
+    }
     ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
-    ORBSERVE_RETURN_IF_ERROR(LaunchMatch(params, stream_.get()));
+    ORBSERVE_RETURN_IF_ERROR(pass.window != nullptr
+                                 ? LaunchWindowMatch(params, windows, stream_.get())
+                                 : LaunchMatch(params, stream_.get()));
     ORBSERVE_RETURN_IF_ERROR(end_.Record(stream_.get()));
     if (done != nullptr) take(done_first, done_count, done);
     ORBSERVE_RETURN_IF_ERROR(end_.Wait(std::chrono::steady_clock::now() + context_.deadline,
@@ -375,11 +425,27 @@ absl::Status MatchLane::Slices(MatchWork* work,
     if (options.cross_check) reverse.resize(static_cast<size_t>(work->trains));
     return absl::OkStatus();
   }));
-  Pass pass = {work->query->data(), work->train->data(),    work->queries,
-               work->trains,        work->descriptor_bytes, work->k};
+  WindowPair window = {};
+  WindowPair backwards_window = {};
+  if (work->has_window()) {
+    window = work->window();
+    backwards_window = {window.train, window.query, window.half_side_px};
+  }
+  const Pass pass = {work->query->data(),
+                     work->train->data(),
+                     work->queries,
+                     work->trains,
+                     work->descriptor_bytes,
+                     work->k,
+                     work->has_window() ? &window : nullptr};
   if (options.cross_check) {
-    const Pass backwards = {
-        pass.train, pass.query, pass.trains, pass.queries, pass.descriptor_bytes, 1};
+    const Pass backwards = {pass.train,
+                            pass.query,
+                            pass.trains,
+                            pass.queries,
+                            pass.descriptor_bytes,
+                            1,
+                            work->has_window() ? &backwards_window : nullptr};
     ORBSERVE_RETURN_IF_ERROR(RunSlices(backwards, before_slice, &work->compute_ns,
                                        [&](int first, int count, const PackedNeighbour* nearest) {
                                          std::copy_n(nearest, count, reverse.begin() + first);
@@ -387,7 +453,8 @@ absl::Status MatchLane::Slices(MatchWork* work,
   }
   return RunSlices(pass, before_slice, &work->compute_ns,
                    [&](int first, int count, const PackedNeighbour* nearest) {
-                     Filter(options, work->k, first, count, nearest, reverse.data(), work->matches);
+                     Filter(options, work->descriptor_bytes, work->k, first, count, nearest,
+                            reverse.data(), work->matches);
                    });
 }
 

@@ -34,6 +34,8 @@ struct MatchWork {
   // The rest is the lane's.
   std::shared_ptr<const DeviceBuffer> query;
   std::shared_ptr<const DeviceBuffer> train;
+  std::shared_ptr<const DeviceBuffer> query_places;  // null without a window
+  std::shared_ptr<const DeviceBuffer> train_places;
   int queries = 0;
   int trains = 0;
   int descriptor_bytes = 0;
@@ -45,7 +47,12 @@ struct MatchWork {
   void LetGo() {
     query.reset();
     train.reset();
+    query_places.reset();
+    train_places.reset();
   }
+  bool has_window() const { return query_places != nullptr; }
+  // Of a pair that has one.
+  WindowPair window() const;
 };
 
 // Not thread-safe: one thread at a time works for a lane. None of its calls throws.
@@ -76,9 +83,10 @@ class MatchLane {
   void ComputeInSlices(MatchWork* work, absl::FunctionRef<absl::StatusOr<bool>()> before_slice);
 
  private:
-  // A set on its way to the device.
+  // A part of a set on its way to the device.
   struct Upload {
-    const GpuFrameState* state;
+    const GpuFrameState* state;  // null: part of it failed to go up
+    StatePart part;
     std::shared_ptr<const DeviceBuffer> buffer;
   };
   // One direction of a match in slices.
@@ -89,6 +97,7 @@ class MatchLane {
     int trains;
     int descriptor_bytes;
     int k;
+    const WindowPair* window;  // null = none
   };
   // Takes the neighbours of queries `first`..`first + count`, [count][k].
   using TakeSlice = absl::FunctionRef<void(int first, int count, const PackedNeighbour* nearest)>;
@@ -97,7 +106,10 @@ class MatchLane {
       : context_(context), device_(device) {}
 
   absl::Status Check(MatchWork* work);
-  absl::StatusOr<std::shared_ptr<const DeviceBuffer>> OnDevice(const GpuFrameState& state);
+  absl::StatusOr<std::shared_ptr<const DeviceBuffer>> OnDevice(const GpuFrameState& state,
+                                                               StatePart part);
+  // Enqueues a copy of `bytes` from host memory of any kind.
+  absl::Status Send(const void* source, size_t bytes, uint8_t* device);
   // Others may use what went up. After the device was waited for.
   void PublishUploads();
   MatchParams Params() const;

@@ -100,7 +100,8 @@ struct FrameParams {
 };
 static_assert(sizeof(FrameParams) % alignof(int64_t) == 0);
 
-// Counters of one frame, zero at the start of a batch. Written by integer atomics only.
+// Counters of one frame, zero at the start of a batch. Written by integer atomics, or by one thread
+// of the block that has a frame or a level to itself.
 struct FrameCounters {
   int32_t corners[kMaxLevels];
   int32_t survivors[kMaxLevels];

@@ -242,7 +242,11 @@ LowThresholdStep::LowThresholdStep(const CompiledPipeline& pipeline,
   }
   const size_t words = maps.has_value() ? 0 : static_cast<size_t>(params_.stride);
   strong_cells_ = layout->Add("strong cells", words * sizeof(uint32_t));
-  stages_ = maps.has_value() ? StageSet{Stage::kDetect, Stage::kSuppress} : Stage::kSelect;
+  if (options.suppress.suppression == Suppression::kNeighbourhood) {
+    stages_ = Stage::kSelect;
+  } else {
+    stages_ = {Stage::kDetect, Stage::kSuppress};
+  }
 }
 
 absl::Status LowThresholdStep::Enqueue(const StepContext& context, cudaStream_t stream) const {

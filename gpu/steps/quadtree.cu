@@ -154,6 +154,8 @@ __global__ __launch_bounds__(kScanThreads) void QuadtreeChoiceKernel(
   if (wanted <= 0 || number <= wanted) {  // none or all
     const int all = wanted <= 0 ? 0 : number;
     for (int i = thread; i < all; i += kScanThreads) chosen[i] = keys[i];
+    // Keys are read in pairs.
+    if (thread == 0 && all % 2 != 0) chosen[all] = kLastKey;
     if (thread == 0) counters.chosen[l] = all;
     return;
   }
@@ -242,7 +244,8 @@ __global__ __launch_bounds__(kScanThreads) void QuadtreeChoiceKernel(
     __syncthreads();  // the nodes are read: their memory takes the best of each part
   }
 
-  for (int i = thread; i < number; i += kScanThreads) chosen[i] = kLastKey;
+  // One more than there can be, as keys are read in pairs.
+  for (int i = thread; i < RoundUp(number, 2); i += kScanThreads) chosen[i] = kLastKey;
   __syncthreads();  // no part has a candidate
   int runs = 0;
   int parts = 0;

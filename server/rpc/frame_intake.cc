@@ -87,7 +87,7 @@ absl::Status FrameIntake::Check(Task& task, PlanSpec& spec) {
   const v1::Frame& frame = *task.source.frame;
   const ResolvedPipeline& pipeline = *task.source.pipeline;
   ORBSERVE_ASSIGN_OR_RETURN(task.parameters,
-                            FrameParametersFromProto(frame.parameters(), pipeline.frame));
+                            FrameParametersFromProto(frame.parameters(), pipeline));
   // Checked even where nothing is matched, so that a client's mistake does not go unnoticed.
   ORBSERVE_RETURN_IF_ERROR(FrameMatchFromProto(frame.parameters(), pipeline.match).status());
   if (frame.has_keypoints()) {

@@ -183,6 +183,7 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   StreamSessionOptions options;
   options.client = client_;
   options.match_previous = open.match_previous();
+  options.reference_window = pipeline.match;
   for (const std::string& name : open.references()) {
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(name));
     options.references.push_back(name);

@@ -117,6 +117,10 @@ void StreamSession::BeginMatching(Start start) {
     jobs.push_back({start.state, std::move(start.previous), start.match});
     job_targets.push_back(0);
   }
+  MatchOptions with_reference = start.match;
+  with_reference.window_px = options_.reference_window.window_px;
+  with_reference.offset_x_px = options_.reference_window.offset_x_px;
+  with_reference.offset_y_px = options_.reference_window.offset_y_px;
   for (const std::string& name : options_.references) {
     TargetMatches target{.is_reference = true, .reference = name};
     if (auto reference = references_->Get(options_.client, name); !reference.ok()) {
@@ -126,7 +130,7 @@ void StreamSession::BeginMatching(Start start) {
       auto state = (*reference)->State(*backend_);
       target.status = state.status();
       if (state.ok()) {
-        jobs.push_back({start.state, *std::move(state), start.match});
+        jobs.push_back({start.state, *std::move(state), with_reference});
         job_targets.push_back(targets.size());
       }
     }

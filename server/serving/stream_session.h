@@ -34,6 +34,8 @@ struct StreamSessionOptions {
   std::string client;
   bool match_previous = false;
   std::vector<std::string> references;
+  // Search window of matches with references. The window of a frame is for the previous frame.
+  MatchOptions reference_window;
 
   bool matches() const { return match_previous || !references.empty(); }
 };

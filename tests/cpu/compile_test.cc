@@ -46,30 +46,54 @@ TEST_F(CompileStepsTest, Orb) {
   const StepList list = Compile({});
   EXPECT_EQ(list.steps[static_cast<size_t>(list.pyramid)]->name(), "pyramid");
   EXPECT_EQ(list.steps[static_cast<size_t>(list.pyramid)]->stages(), StageSet(Stage::kPyramid));
-  EXPECT_THAT(PhasesOf(list, list.detection),
-              ElementsAre("fast [detect+suppress]", "survivors [select]", "harris [select]",
-                          "rank [select]", "gaussian [describe] | intensity_centroid [orient]",
-                          "rbrief256 [describe]"));
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("fast [detect+suppress]", "low_threshold [detect+suppress]", "survivors [select]",
+                  "harris [select]", "rank [select]",
+                  "gaussian [describe] | intensity_centroid [orient]", "rbrief256 [describe]"));
   EXPECT_THAT(PhasesOf(list, list.description),
               ElementsAre("gaussian [describe]", "rbrief256 [describe]"));
 }
 
 TEST_F(CompileStepsTest, Orb32) {
   const StepList list = Compile((*FindPreset("orb-32"))->pipeline);
-  EXPECT_THAT(PhasesOf(list, list.detection),
-              ElementsAre("fast [detect+suppress]", "survivors [select]", "frame: rank [select]",
-                          "intensity_centroid [orient]", "rbrief32 [describe]"));
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("fast [detect+suppress]", "low_threshold [detect+suppress]", "survivors [select]",
+                  "frame: rank [select]", "intensity_centroid [orient]", "rbrief32 [describe]"));
   EXPECT_THAT(PhasesOf(list, list.description), ElementsAre("rbrief32 [describe]"));
 }
 
 TEST_F(CompileStepsTest, BFrost) {
   const StepList list = Compile((*FindPreset("bfrost"))->pipeline);
-  EXPECT_THAT(PhasesOf(list, list.detection),
-              ElementsAre("fast [detect+suppress] | integral [describe]",
-                          "survivors [select] | integral [describe]", "frame: rank [select]",
-                          "arc_middle [orient]", "bfrost256 [describe]"));
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("fast [detect+suppress] | integral [describe]", "low_threshold [detect+suppress]",
+                  "survivors [select] | integral [describe]", "frame: rank [select]",
+                  "arc_middle [orient]", "bfrost256 [describe]"));
   EXPECT_THAT(PhasesOf(list, list.description),
               ElementsAre("integral [describe]", "integral [describe]", "bfrost256 [describe]"));
+}
+
+TEST_F(CompileStepsTest, OrbSlam) {
+  const StepList list = Compile((*FindPreset("orb-slam"))->pipeline);
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("fast [detect+suppress]", "low_threshold [detect+suppress]", "survivors [select]",
+                  "quadtree [select]", "gaussian [describe] | intensity_centroid [orient]",
+                  "rbrief256 [describe]"));
+}
+
+TEST_F(CompileStepsTest, CellsAreComparedOverAllLevels) {
+  PipelineOptions options;
+  options.suppress.suppression = Suppression::kCell;
+  options.select.selection = Selection::kCell;
+  options.describe = {Orientation::kNone, Descriptor::kNone};
+  const StepList list = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("fast [detect+suppress]", "low_threshold [detect+suppress]", "survivors [select]",
+                  "frame: cell [suppress]", "frame: cell_rounds [select]"));
 }
 
 TEST_F(CompileStepsTest, CornerMaps) {
@@ -101,9 +125,10 @@ TEST_F(CompileStepsTest, WhatAPipelineDoesNotAskForIsNotThere) {
   options.describe = {Orientation::kNone, Descriptor::kNone};
   const StepList list = Compile(options);
   EXPECT_THAT(PhasesOf(list, list.detection),
-              ElementsAre("fast [detect+suppress]", "survivors [select]", "rank [select]"));
+              ElementsAre("fast [detect+suppress]", "low_threshold [detect+suppress]",
+                          "survivors [select]", "rank [select]"));
   EXPECT_THAT(list.description, IsEmpty());
-  EXPECT_EQ(list.steps.size(), 4u);
+  EXPECT_EQ(list.steps.size(), 5u);
 }
 
 TEST_F(CompileStepsTest, TheBestOfAFrameAreRankedOverAllLevels) {
@@ -111,9 +136,10 @@ TEST_F(CompileStepsTest, TheBestOfAFrameAreRankedOverAllLevels) {
   options.select.selection = Selection::kBest;
   options.describe.descriptor = Descriptor::kNone;
   const StepList list = Compile(options);
-  EXPECT_THAT(PhasesOf(list, list.detection),
-              ElementsAre("fast [detect+suppress]", "survivors [select]", "harris [select]",
-                          "frame: rank [select]", "intensity_centroid [orient]"));
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("fast [detect+suppress]", "low_threshold [detect+suppress]", "survivors [select]",
+                  "harris [select]", "frame: rank [select]", "intensity_centroid [orient]"));
 }
 
 }  // namespace

@@ -19,13 +19,16 @@
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/image_makers.h"
+#include "tests/support/match_oracle.h"
 
 namespace orbserve::cpu {
 namespace {
 
 using ::orbserve::testing::FirstDifference;
 using ::orbserve::testing::NoiseImage;
+using ::orbserve::testing::OracleMatch;
 using ::orbserve::testing::RunFrame;
+using ::orbserve::testing::RunMatches;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 using ::testing::HasSubstr;
@@ -34,41 +37,88 @@ GivenKeypoints OneKeypoint(float x, float y, float angle_deg, int octave) {
   return {{x}, {y}, {31.0f}, {angle_deg}, {0.5f}, {octave}};
 }
 
-absl::StatusOr<std::shared_ptr<const Features>> DescribeGiven(FeatureBackend& backend,
-                                                              const TestImage& image,
-                                                              const GivenKeypoints& given) {
+absl::StatusOr<std::shared_ptr<const Features>> DescribeGiven(
+    FeatureBackend& backend, const TestImage& image, const GivenKeypoints& given,
+    const PipelineOptions& pipeline = {}) {
   return RunFrame(
-      backend, {},
+      backend, pipeline,
       {.image = image.view(), .given_keypoints = std::make_shared<const GivenKeypoints>(given)});
 }
 
-TEST(GivenKeypointsTest, DetectedOnesGetTheSameDescriptorsInTheCallersOrder) {
+// Rows `order` of `features` as keypoints to be described.
+GivenKeypoints KeypointsOf(const Features& features, const std::vector<size_t>& order) {
+  GivenKeypoints given;
+  for (const size_t i : order) {
+    given.x.push_back(features.x[i]);
+    given.y.push_back(features.y[i]);
+    given.size.push_back(features.size[i]);
+    given.angle_deg.push_back(features.angle_deg[i]);
+    given.response.push_back(features.response[i]);
+    given.octave.push_back(features.octave[i]);
+  }
+  return given;
+}
+
+// The presets that describe, each with a descriptor of its own.
+class GivenKeypointsOfPresetTest : public ::testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Presets, GivenKeypointsOfPresetTest,
+                         ::testing::Values("orb", "bfrost", "orb-32"), [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(GivenKeypointsOfPresetTest, DetectedOnesGetTheSameDescriptorsInTheCallersOrder) {
   const auto backend = Backend();
+  const Preset& preset = **FindPreset(GetParam());
   const TestImage image = SceneImage(400, 300, 15);
-  const auto detected = Compute(*backend, image);
-  ASSERT_GT(detected->count(), 200u);
+  const auto detected = Compute(*backend, image, preset.pipeline, preset.frame);
+  ASSERT_GT(detected->count(), 100u);
   std::vector<size_t> order(detected->count());
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937 random(20263);
   std::shuffle(order.begin(), order.end(), random);
-  GivenKeypoints given;
-  for (const size_t i : order) {
-    given.x.push_back(detected->x[i]);
-    given.y.push_back(detected->y[i]);
-    given.size.push_back(detected->size[i]);
-    given.angle_deg.push_back(detected->angle_deg[i]);
-    given.response.push_back(detected->response[i]);
-    given.octave.push_back(detected->octave[i]);
-  }
-  const auto described = *DescribeGiven(*backend, image, given);
+  const auto described =
+      *DescribeGiven(*backend, image, KeypointsOf(*detected, order), preset.pipeline);
   ASSERT_EQ(described->count(), order.size());
+  ASSERT_EQ(described->descriptor_bytes, detected->descriptor_bytes);
+  const auto bytes = static_cast<ptrdiff_t>(detected->descriptor_bytes);
   for (size_t row = 0; row < order.size(); ++row) {
     EXPECT_EQ(described->source_index[row], row);
     EXPECT_EQ(described->x[row], detected->x[order[row]]);
-    EXPECT_TRUE(std::equal(described->descriptors.begin() + static_cast<ptrdiff_t>(32 * row),
-                           described->descriptors.begin() + static_cast<ptrdiff_t>(32 * (row + 1)),
-                           detected->descriptors.begin() + static_cast<ptrdiff_t>(32 * order[row])))
+    const auto expected =
+        detected->descriptors.begin() + bytes * static_cast<ptrdiff_t>(order[row]);
+    EXPECT_TRUE(std::equal(expected, expected + bytes,
+                           described->descriptors.begin() + bytes * static_cast<ptrdiff_t>(row)))
         << "row " << row;
+  }
+}
+
+TEST_P(GivenKeypointsOfPresetTest, MatchInAWindow) {
+  const Preset& preset = **FindPreset(GetParam());
+  const TestImage image = SceneImage(400, 300, 15);
+  const auto detected = Compute(*Backend(), image, preset.pipeline, preset.frame);
+  // Every second one, 10 pixels to the right.
+  std::vector<size_t> order;
+  for (size_t i = 0; i < detected->count(); i += 2) order.push_back(i);
+  GivenKeypoints given = KeypointsOf(*detected, order);
+  for (float& x : given.x) x += 10.0f;
+  MatchOptions options = preset.match;
+  options.cross_check = true;
+  options.window_px = 3.0f;
+  options.offset_x_px = -10.0f;
+  for (const auto& backend : AllBackends()) {
+    const auto described = *DescribeGiven(*backend, image, given, preset.pipeline);
+    ASSERT_GT(described->count(), 40u);
+    const Matches expected = OracleMatch(*described, *detected, options, {3.0f, -10.0f, 0.0f});
+    EXPECT_GT(expected.count(), described->count() / 2);
+    const MatchBatchAnswer answer = RunMatches(
+        *backend, {{*backend->ImportState(described), *backend->ImportState(detected), options}});
+    ASSERT_TRUE(answer.pairs[0].status.ok()) << answer.pairs[0].status;
+    EXPECT_EQ(answer.pairs[0].matches.query_index, expected.query_index);
+    EXPECT_EQ(answer.pairs[0].matches.train_index, expected.train_index);
+    EXPECT_EQ(answer.pairs[0].matches.distance, expected.distance);
   }
 }
 

@@ -19,12 +19,14 @@
 #include "tests/support/backend_runner.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/image_makers.h"
+#include "tests/support/match_oracle.h"
 
 namespace orbserve::cpu {
 namespace {
 
 using ::orbserve::testing::FirstDifference;
 using ::orbserve::testing::MakeJob;
+using ::orbserve::testing::OracleMatch;
 using ::orbserve::testing::RunBatch;
 using ::orbserve::testing::RunMatches;
 using ::orbserve::testing::SceneImage;
@@ -142,6 +144,40 @@ TEST(CpuMatchTest, LargeMatchesHaveTheSameAnswerBesideFrames) {
   }
   stop = true;
   frames.join();
+}
+
+TEST(CpuMatchTest, WindowsReachSmallAndLargeMatches) {
+  const auto backend = Backend();
+  std::mt19937 random(5);
+  const auto scattered = [&random](size_t count, uint32_t seed) {
+    auto features = std::make_shared<Features>(*RandomDescriptors(count, seed));
+    for (size_t i = 0; i < count; ++i) {
+      features->x[i] = static_cast<float>(random() % 640);
+      features->y[i] = static_cast<float>(random() % 480);
+    }
+    return features;
+  };
+  // The second pair is large enough to be matched in slices.
+  for (const size_t count : {100, 2500}) {
+    const auto query = scattered(count, 6);
+    const auto train = scattered(count, 7);
+    MatchOptions options = {.k = 1, .ratio = 0.95f, .cross_check = true, .window_px = 30.0f};
+    options.offset_x_px = 12.0f;
+    const Matches expected = OracleMatch(*query, *train, options, {30.0f, 12.0f, 0.0f});
+    EXPECT_GT(expected.count(), count / 10);
+    EXPECT_LT(expected.count(), count);
+    const MatchBatchAnswer matched = RunMatches(
+        *backend, {{*backend->ImportState(query), *backend->ImportState(train), options}});
+    ASSERT_TRUE(matched.pairs[0].status.ok()) << matched.pairs[0].status;
+    EXPECT_EQ(matched.pairs[0].matches.query_index, expected.query_index);
+    EXPECT_EQ(matched.pairs[0].matches.train_index, expected.train_index);
+    EXPECT_EQ(matched.pairs[0].matches.distance, expected.distance);
+  }
+  const auto state = *backend->ImportState(scattered(10, 8));
+  MatchOptions refused;
+  refused.offset_y_px = 1.0f;
+  EXPECT_EQ(ReasonOf(RunMatches(*backend, {{state, state, refused}}).pairs[0].status),
+            ErrorReason::kBadOptions);
 }
 
 TEST(CpuMatchTest, ACancelledMatchStops) {

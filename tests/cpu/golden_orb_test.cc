@@ -43,12 +43,12 @@ std::string ImageOf(const std::string& csv, const std::string& marker) {
 std::vector<GoldenCorner> CornersOf(const KernelTarget& target, const TestImage& image,
                                     int arc_length, int threshold) {
   const Region region = {3, 3, image.width_px() - 3, image.height_px() - 3};
-  std::vector<uint8_t> scratch(static_cast<size_t>(FastScratchBytes(region)) + 64);
+  std::vector<uint8_t> scratch(static_cast<size_t>(FastScratchBytes(region, 1)) + 64);
   uint8_t* const aligned = reinterpret_cast<uint8_t*>(
       RoundUp<uintptr_t>(reinterpret_cast<uintptr_t>(scratch.data()), 64));
   std::vector<Corner> found(static_cast<size_t>(MaxCorners(region) + kCornerSlack));
   const int count =
-      FastKernelFor(target)(image.view(), region, arc_length, threshold, aligned, found.data());
+      FastKernelFor(target)(image.view(), region, arc_length, threshold, 1, aligned, found.data());
   std::vector<GoldenCorner> corners;
   for (int i = 0; i < count; ++i) {
     const Corner& c = found[static_cast<size_t>(i)];

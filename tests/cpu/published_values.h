@@ -23,20 +23,23 @@ inline void ExpectPublishedValues(const std::vector<testing::ReferenceAnswer>& a
   const auto backends = AllBackends();
   int compared = 0;
   for (size_t i = 0; i < 4; ++i) {
-    const std::optional<testing::TestImage> image =
+    const std::optional<testing::TestImage> upright =
         testing::ReadReferenceImage(testing::kReferenceImages[i], folder);
-    if (!image.has_value()) continue;
-    const testing::TestImage mask =
-        testing::ReferenceMaskImage(image->width_px(), image->height_px());
+    if (!upright.has_value()) continue;
+    const testing::TestImage transposed = testing::TransposedImage(*upright);
     for (const testing::ReferenceAnswer& answer : answers) {
       if (answer.values[i] == nullptr) continue;
+      const testing::TestImage& image = answer.is_transposed ? transposed : *upright;
+      const testing::TestImage mask =
+          testing::ReferenceMaskImage(image.width_px(), image.height_px());
       for (const auto& backend : backends) {
         const auto features = testing::RunFrame(*backend, answer.pipeline,
-                                                {.image = image->view(),
+                                                {.image = image.view(),
                                                  .mask = answer.masked ? mask.view() : ImageView{},
                                                  .parameters = answer.parameters});
         ASSERT_TRUE(features.ok()) << features.status();
-        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor,
+                                   answer.has_descriptor_column),
                   answer.values[i])
             << answer.name << " on " << testing::NameOf(testing::kReferenceImages[i]) << ", "
             << backend->name() << " " << backend->devices()[0].details;

@@ -63,6 +63,13 @@ TEST(KeepUnmaskedTest, AnyValueButZeroKeeps) {
   ASSERT_EQ(KeepUnmasked(mask.view(), corners.data(), 4), 2);
   EXPECT_EQ(corners[0].x, 1);
   EXPECT_EQ(corners[1].x, 3);
+
+  std::vector<uint64_t> keys;
+  for (int x = 0; x < 4; ++x) keys.push_back(algo::RankKey(9.0f, x, 0));
+  const std::vector<uint64_t> expected = {keys[1], keys[3]};
+  ASSERT_EQ(KeepUnmasked(mask.view(), keys.data(), 4), 2);
+  keys.resize(2);
+  EXPECT_EQ(keys, expected);
 }
 
 // Oracle: sort everything, walk over the ties.

@@ -19,6 +19,7 @@
 #include "cpu/integral_view.h"
 #include "cpu/kernel_target.h"
 #include "cpu/level_point.h"
+#include "cpu/sad_score.h"
 #include "cpu/steps/bfrost256.h"
 #include "cpu/steps/fast.h"
 #include "cpu/steps/gaussian.h"
@@ -28,6 +29,7 @@
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/rbrief256.h"
 #include "cpu/steps/rbrief32.h"
+#include "cpu/window_maximum.h"
 #include "features/algo/bfrost.h"
 #include "features/algo/pyramid.h"
 #include "features/algo/rbrief32.h"
@@ -214,10 +216,12 @@ TEST_P(SimdKernelsTest, ResizedRowsEqualTheReference) {
 }
 
 std::vector<Corner> Corners(FastKernel kernel, const ImageView& image, const Region& region,
-                            int arc_length, int threshold) {
-  std::vector<Corner> out(static_cast<size_t>(MaxCorners(region) + kCornerSlack));
-  Scratch<uint8_t> scratch(FastScratchBytes(region));
-  const int count = kernel(image, region, arc_length, threshold, scratch.data(), out.data());
+                            int arc_length, int threshold, int radius = 1) {
+  const int64_t most = radius > 0 ? MaxCorners(region) : region.width() * region.height();
+  std::vector<Corner> out(static_cast<size_t>(most + kCornerSlack));
+  Scratch<uint8_t> scratch(FastScratchBytes(region, radius));
+  const int count =
+      kernel(image, region, arc_length, threshold, radius, scratch.data(), out.data());
   out.resize(static_cast<size_t>(count));
   return out;
 }
@@ -246,6 +250,117 @@ TEST_P(SimdKernelsTest, CornersEqualTheReferenceInOrderAndScore) {
     }
   }
   EXPECT_GT(corners, 10'000u);  // the contents do have corners to disagree on
+}
+
+TEST_P(SimdKernelsTest, CornersOfEveryWindowEqualTheReference) {
+  size_t corners[5] = {};
+  for (const Size size : kSizes) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 1, image.view());
+      for (const Region& region : RegionsOf(size)) {
+        for (const auto& [arc_length, threshold] :
+             {std::pair(9, 1), std::pair(10, 20), std::pair(11, 100), std::pair(12, 7)}) {
+          for (const int radius : {0, 2, 3, 4}) {
+            const auto expected =
+                Corners(ReferenceFast, image.view(), region, arc_length, threshold, radius);
+            corners[radius] += expected.size();
+            ASSERT_EQ(expected, Corners(FastKernelFor(simd()), image.view(), region, arc_length,
+                                        threshold, radius))
+                << size.width << "x" << size.height << ", content " << static_cast<int>(content)
+                << ", arc " << arc_length << ", threshold " << threshold << ", radius " << radius
+                << ", region " << region.x_begin << "," << region.y_begin << ".." << region.x_end
+                << "," << region.y_end;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(corners[0], 50'000u);
+  for (const int radius : {2, 3, 4}) EXPECT_GT(corners[radius], 1'000u);
+}
+
+TEST_P(SimdKernelsTest, SadScoresEqualTheReference) {
+  size_t corners = 0;
+  for (const Size size : kSizes) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 6, image.view());
+      for (const int arc_length : {9, 10, 11, 12}) {
+        for (const int threshold : {1, 10, 60, 200, 254}) {
+          // Those beside the border, too: their rings end with the image.
+          const std::vector<Corner> found =
+              Corners(ReferenceFast, image.view(), {0, 0, size.width, size.height}, arc_length,
+                      threshold, /*radius=*/0);
+          for (const size_t count : {found.size(), std::min<size_t>(found.size(), 3)}) {
+            std::vector<float> expected(count + 1, -1.0f);
+            std::vector<float> actual = expected;
+            const int number = static_cast<int>(count);
+            ReferenceSadArc(image.view(), found.data(), number, arc_length, threshold,
+                            expected.data());
+            SadArcKernelFor(simd())(image.view(), found.data(), number, arc_length, threshold,
+                                    actual.data());
+            ASSERT_EQ(expected, actual) << "arc " << arc_length << ", threshold " << threshold;
+            ReferenceSadCircle(image.view(), found.data(), number, expected.data());
+            SadCircleKernelFor(simd())(image.view(), found.data(), number, actual.data());
+            ASSERT_EQ(expected, actual) << "circle, threshold " << threshold;
+            corners += count;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(corners, 50'000u);
+}
+
+TEST_P(SimdKernelsTest, MaximaOfWindowsEqualTheReference) {
+  std::mt19937 random(kSeed);
+  size_t maxima = 0;
+  size_t fallen = 0;
+  for (int round = 0; round < 400; ++round) {
+    const int width = 1 + static_cast<int>(random() % 90);
+    const int height = 1 + static_cast<int>(random() % 16);
+    const ptrdiff_t pitch = RoundUp(width + 2 * kResponseMargin, kResponseMargin);
+    std::vector<float> memory(static_cast<size_t>(pitch * (height + 2 * kResponseMarginRows)));
+    const ResponseRows map = {memory.data() + kResponseMarginRows * pitch + kResponseMargin,
+                              pitch,
+                              7,
+                              1000,
+                              width,
+                              height};
+    // Few different values, so that neighbours are equal; sparse and dense maps.
+    const uint32_t values = 1 + random() % 9;
+    const uint32_t spacing = 1 + random() % 30;
+    std::vector<Corner> corners;
+    std::vector<float> responses;
+    for (int y = map.y0; y < map.y0 + height; ++y) {
+      for (int x = map.x0; x < map.x0 + width; ++x) {
+        if (random() % spacing != 0) continue;
+        const float value = static_cast<float>(random() % values) * 1e-7f;
+        *map.At(x, y) = value;
+        corners.push_back({static_cast<int16_t>(x), static_cast<int16_t>(y), 1});
+        responses.push_back(value);
+      }
+    }
+    const Columns columns = {map.x0 + static_cast<int>(random() % 3),
+                             map.x0 + width - static_cast<int>(random() % 3)};
+    for (const int radius : {1, 2, 3, 4}) {
+      const auto keep = [&](WindowMaximumKernel kernel) {
+        std::vector<uint64_t> keys(corners.size() + 1);
+        keys.resize(
+            static_cast<size_t>(kernel(map, columns, corners.data(), responses.data(),
+                                       static_cast<int>(corners.size()), radius, keys.data())));
+        return keys;
+      };
+      const std::vector<uint64_t> expected = keep(ReferenceWindowMaximum);
+      ASSERT_EQ(expected, keep(WindowMaximumKernelFor(simd())))
+          << "round " << round << ", radius " << radius;
+      maxima += expected.size();
+      fallen += corners.size() - expected.size();
+    }
+  }
+  EXPECT_GT(maxima, 5'000u);
+  EXPECT_GT(fallen, 5'000u);
 }
 
 TEST_P(SimdKernelsTest, CornersOfPartsAreThoseOfTheWhole) {
@@ -291,21 +406,24 @@ std::vector<LevelPoint> PointsOf(const ImageView& image, int border) {
 }
 
 TEST_P(SimdKernelsTest, HarrisResponsesEqualTheReference) {
-  for (const Size size : {Size{11, 11}, {40, 12}, {65, 30}, {300, 200}}) {
+  for (const Size size : {Size{9, 9}, {40, 12}, {65, 30}, {300, 200}}) {
     TestImage image(size.width, size.height);
     for (const Content content : kContents) {
       Fill(content, kSeed + 2, image.view());
       std::vector<Corner> points;
-      for (const LevelPoint& p : PointsOf(image.view(), 5)) points.push_back({p.x, p.y, 1});
+      for (const LevelPoint& p : PointsOf(image.view(), 4)) points.push_back({p.x, p.y, 1});
       ASSERT_FALSE(points.empty());
       for (int count : {1, 2, 3, 4, 5, static_cast<int>(points.size())}) {
         count = std::min(count, static_cast<int>(points.size()));
         std::vector<float> expected(static_cast<size_t>(count));
         std::vector<float> actual(expected.size());
         ReferenceHarris(image.view(), points.data(), count, expected.data());
-        HarrisKernelFor(simd())(image.view(), points.data(), count, actual.data());
-        ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
-            << "content " << static_cast<int>(content) << ", " << count << " points";
+        for (const HarrisKernel kernel : {HarrisKernelFor(simd()), DenseHarrisKernelFor(simd())}) {
+          std::fill(actual.begin(), actual.end(), -1.0f);
+          kernel(image.view(), points.data(), count, actual.data());
+          ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
+              << "content " << static_cast<int>(content) << ", " << count << " points";
+        }
       }
     }
   }
@@ -555,6 +673,9 @@ TEST(KernelTargetTest, EveryTargetHasATwinOfEachKernel) {
     SCOPED_TRACE(std::string(target.name));
     EXPECT_NE(ResizeKernelFor(target), &ReferenceResize);
     EXPECT_NE(FastKernelFor(target), &ReferenceFast);
+    EXPECT_NE(SadArcKernelFor(target), &ReferenceSadArc);
+    EXPECT_NE(SadCircleKernelFor(target), &ReferenceSadCircle);
+    EXPECT_NE(WindowMaximumKernelFor(target), &ReferenceWindowMaximum);
     EXPECT_NE(HarrisKernelFor(target), &ReferenceHarris);
     EXPECT_NE(IntensityCentroidKernelFor(target), &ReferenceIntensityCentroid);
     EXPECT_NE(PatchCentroidKernelFor(target), &ReferencePatchCentroid);
@@ -571,6 +692,9 @@ TEST(KernelTargetTest, TheReferenceIsThePlainLoops) {
   EXPECT_EQ(ReferenceTarget().name, "reference");
   EXPECT_EQ(ResizeKernelFor(ReferenceTarget()), &ReferenceResize);
   EXPECT_EQ(FastKernelFor(ReferenceTarget()), &ReferenceFast);
+  EXPECT_EQ(SadArcKernelFor(ReferenceTarget()), &ReferenceSadArc);
+  EXPECT_EQ(SadCircleKernelFor(ReferenceTarget()), &ReferenceSadCircle);
+  EXPECT_EQ(WindowMaximumKernelFor(ReferenceTarget()), &ReferenceWindowMaximum);
   EXPECT_EQ(HarrisKernelFor(ReferenceTarget()), &ReferenceHarris);
   EXPECT_EQ(IntensityCentroidKernelFor(ReferenceTarget()), &ReferenceIntensityCentroid);
   EXPECT_EQ(PatchCentroidKernelFor(ReferenceTarget()), &ReferencePatchCentroid);

@@ -108,6 +108,7 @@ TEST_P(WarmAllocationTest, FramesOfAWarmPlanAllocateNothing) {
 INSTANTIATE_TEST_SUITE_P(ThreadsAndPresets, WarmAllocationTest,
                          ::testing::Combine(::testing::Values(1, 2),
                                             ::testing::Values("orb", "bfrost", "orb-32",
+                                                              "orb-slam", "oriented-fast",
                                                               "harris-corners", "klt-corners")));
 
 }  // namespace

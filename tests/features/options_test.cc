@@ -17,6 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <typename Options>
 struct Row {
@@ -68,6 +69,9 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
           {"suppress.cell_height_px must be a multiple of 8, in [8, 512]; got 11",
            [](O& o) { o.suppress.cell_height_px = 11; }},
           {"suppress.minimum_distance_px", [](O& o) { o.suppress.minimum_distance_px = 65; }},
+          {"suppress.max_passes must be in [0, 10000]; got -1",
+           [](O& o) { o.suppress.max_passes = -1; }},
+          {"suppress.max_passes", [](O& o) { o.suppress.max_passes = 10'001; }},
           {"select.capacity must be in [1, 100000]; got 0", [](O& o) { o.select.capacity = 0; }},
           {"select.capacity", [](O& o) { o.select.capacity = kMaxFeatures + 1; }},
           {"select.border_px must be in [22, 255]; got 21", [](O& o) { o.select.border_px = 21; }},
@@ -90,21 +94,33 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
            }},
           {"select.border_px must be in [44, 255]; got 31",
            [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadCircle; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadArc; }},
       },
       ErrorReason::kBadOptions);
 }
 
-TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
+TEST(PipelineOptionsTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
   using O = PipelineOptions;
   ExpectRefused<O>(
       {
-          {"detect.score", [](O& o) { o.detect.score = Score::kSadCircle; }},
-          {"detect.score", [](O& o) { o.detect.score = Score::kSadArc; }},
-          {"suppress", [](O& o) { o.suppress.suppression = Suppression::kCell; }},
-          {"suppress", [](O& o) { o.suppress.window_px = 5; }},
-          {"select.selection", [](O& o) { o.select.selection = Selection::kQuadtree; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST; allowed: "
+           "suppress.compare SCORE",
+           [](O& o) { o.detect.score = Score::kSadCircle; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadArc; }},
+          {"suppress.suppression is CELL and select.selection is LEVEL_QUOTA; allowed: "
+           "select.selection BEST, CELL or QUADTREE",
+           [](O& o) { o.suppress.suppression = Suppression::kCell; }},
+          {"suppress.cornerness_compression is on and suppress.distance_shape is DISC",
+           [](O& o) {
+             o.suppress.cornerness_compression = true;
+             o.suppress.distance_shape = DistanceShape::kDisc;
+           }},
       },
-      ErrorReason::kUnsupported);
+      ErrorReason::kBadOptions);
 }
 
 TEST(PipelineOptionsTest, ThePresetBFrostHasTheValuesOfThePaper) {
@@ -141,6 +157,68 @@ TEST(PipelineOptionsTest, ThePresetOrb32HasTheValuesOfThePaper) {
   EXPECT_EQ(orb32.frame.max_features, 128);
   EXPECT_EQ(orb32.frame.fast_threshold_grey, 20);
   EXPECT_TRUE(orb32.match.cross_check);
+}
+
+TEST(PipelineOptionsTest, ThePresetOrbSlamHasTheValuesOfOrbSlam) {
+  ASSERT_TRUE(FindPreset("orb-slam").ok());
+  const Preset& orb_slam = **FindPreset("orb-slam");
+  EXPECT_TRUE(orb_slam.pipeline.Validate().ok());
+  EXPECT_EQ(orb_slam.pipeline.pyramid.levels, 8);
+  EXPECT_EQ(orb_slam.pipeline.pyramid.scale_factor, 1.2f);
+  EXPECT_EQ(orb_slam.pipeline.detect.fast_arc_length, 9);
+  EXPECT_EQ(orb_slam.pipeline.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(orb_slam.pipeline.suppress.suppression, Suppression::kNeighbourhood);
+  EXPECT_EQ(orb_slam.pipeline.suppress.window_px, 3);
+  EXPECT_EQ(orb_slam.pipeline.select.selection, Selection::kQuadtree);
+  EXPECT_EQ(orb_slam.pipeline.select.border_px, 22);
+  EXPECT_EQ(orb_slam.pipeline.describe.orientation, Orientation::kIntensityCentroid);
+  EXPECT_EQ(orb_slam.pipeline.describe.descriptor, Descriptor::kRBrief256);
+  EXPECT_EQ(orb_slam.frame.max_features, 1000);
+  EXPECT_EQ(orb_slam.frame.fast_threshold_grey, 20);
+  EXPECT_EQ(orb_slam.frame.fast_threshold_low_grey, 7);
+}
+
+TEST(PipelineOptionsTest, CellsNeedASelectionWithoutTies) {
+  PipelineOptions options;
+  options.suppress.suppression = Suppression::kCell;
+  const absl::Status status = options.Validate();
+  EXPECT_EQ(ReasonOf(status), ErrorReason::kBadOptions);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("select.selection is LEVEL_QUOTA"));
+  for (const Selection selection : {Selection::kBest, Selection::kCell, Selection::kQuadtree}) {
+    options.select.selection = selection;
+    EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(selection);
+}
+
+TEST(PipelineOptionsTest, ThePresetOrientedFastHasTheValuesOfThePaper) {
+  ASSERT_TRUE(FindPreset("oriented-fast").ok());
+  const Preset& preset = **FindPreset("oriented-fast");
+  EXPECT_EQ(preset.pipeline.pyramid.levels, 4);
+  EXPECT_EQ(preset.pipeline.pyramid.scale_factor, 2.0f);
+  EXPECT_EQ(preset.pipeline.pyramid.source, PyramidSource::kPreviousLevel);
+  EXPECT_EQ(preset.pipeline.detect.fast_arc_length, 9);
+  EXPECT_EQ(preset.pipeline.detect.score, Score::kHarris);
+  EXPECT_EQ(preset.pipeline.suppress.suppression, Suppression::kNeighbourhood);
+  EXPECT_EQ(preset.pipeline.suppress.compare, Compare::kScore);
+  EXPECT_EQ(preset.pipeline.suppress.window_px, 3);
+  EXPECT_EQ(preset.pipeline.select.selection, Selection::kBest);
+  EXPECT_EQ(preset.pipeline.select.border_px, 16);
+  EXPECT_EQ(preset.pipeline.describe.orientation, Orientation::kIntensityCentroid);
+  EXPECT_EQ(preset.pipeline.describe.descriptor, Descriptor::kNone);
+  EXPECT_EQ(preset.frame.max_features, 100'000);
+  EXPECT_EQ(preset.frame.fast_threshold_grey, 20);
+}
+
+TEST(PipelineOptionsTest, EveryScoreAndWindowOfFastIsThere) {
+  for (const Score score :
+       {Score::kLargestThreshold, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
+    for (const int window_px : {3, 5, 7, 9}) {
+      PipelineOptions options;
+      options.detect.score = score;
+      options.suppress.compare = Compare::kScore;
+      options.suppress.window_px = window_px;
+      EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(score) << ", " << window_px;
+    }
+  }
 }
 
 TEST(PipelineOptionsTest, AnOrientationMayFeedAnyDescriptor) {
@@ -187,6 +265,9 @@ TEST(FrameParametersTest, WhatIsOutOfRangeIsRefused) {
        {"max_features", [](O& o) { o.max_features = kMaxFeatures + 1; }},
        {"fast_threshold must be in [1, 254]; got 0", [](O& o) { o.fast_threshold_grey = 0; }},
        {"fast_threshold", [](O& o) { o.fast_threshold_grey = 255; }},
+       {"fast_threshold_low must be 0 (off), or in [1, 20], up to fast_threshold; got 21",
+        [](O& o) { o.fast_threshold_low_grey = 21; }},
+       {"fast_threshold_low", [](O& o) { o.fast_threshold_low_grey = -1; }},
        {"quality_level must be above 0 and below 1; got 0", [](O& o) { o.quality_level = 0.0f; }},
        {"quality_level must be above 0 and below 1; got 1", [](O& o) { o.quality_level = 1.0f; }},
        {"quality_level", [](O& o) { o.quality_level = kNaN; }}},
@@ -199,28 +280,66 @@ TEST(FrameParametersTest, TheEndsOfRangesAreAllowed) {
     parameters.quality_level = quality_level;
     EXPECT_TRUE(parameters.Validate().ok()) << quality_level;
   }
+  for (const int low : {0, 1, 20}) {
+    FrameParameters parameters;
+    parameters.fast_threshold_low_grey = low;
+    EXPECT_TRUE(parameters.Validate().ok()) << low;
+    EXPECT_EQ(parameters.detection_threshold_grey(), low > 0 ? low : 20);
+  }
 }
 
 TEST(MatchOptionsTest, WhatIsOutOfRangeOrContradictsIsRefused) {
   using O = MatchOptions;
-  ExpectRefused<O>({{"match.k must be in [1, 16]; got 0", [](O& o) { o.k = 0; }},
-                    {"match.k", [](O& o) { o.k = 17; }},
-                    {"match.ratio", [](O& o) { o.ratio = -0.1f; }},
-                    {"match.ratio", [](O& o) { o.ratio = 1.01f; }},
-                    {"match.ratio", [](O& o) { o.ratio = kNaN; }},
-                    {"match.max_distance", [](O& o) { o.max_distance = -1; }},
-                    {"match.max_distance", [](O& o) { o.max_distance = 257; }},
-                    {"need match.k = 1", [](O& o) { o = {.k = 2, .cross_check = true}; }},
-                    {"need match.k = 1", [](O& o) { o = {.k = 2, .ratio = 0.8f}; }}},
-                   ErrorReason::kBadOptions);
+  ExpectRefused<O>(
+      {{"match.k must be in [1, 16]; got 0", [](O& o) { o.k = 0; }},
+       {"match.k", [](O& o) { o.k = 17; }},
+       {"match.ratio", [](O& o) { o.ratio = -0.1f; }},
+       {"match.ratio", [](O& o) { o.ratio = 1.01f; }},
+       {"match.ratio", [](O& o) { o.ratio = kNaN; }},
+       {"match.max_distance", [](O& o) { o.max_distance = -1; }},
+       {"match.max_distance", [](O& o) { o.max_distance = 257; }},
+       {"match.window_px must be 0 (off), or a finite number above 0; got -1",
+        [](O& o) { o.window_px = -1.0f; }},
+       {"match.window_px", [](O& o) { o.window_px = kNaN; }},
+       {"match.window_px", [](O& o) { o.window_px = kInfinity; }},
+       {"match.offset_x is 2 and match.window_px is 0 (off); allowed: a window",
+        [](O& o) { o.offset_x_px = 2.0f; }},
+       {"match.offset_y is -2 and match.window_px is 0 (off)", [](O& o) { o.offset_y_px = -2.0f; }},
+       {"match.offset_x must be a finite number; got nan",
+        [](O& o) { o = {.window_px = 1.0f, .offset_x_px = kNaN}; }},
+       {"match.offset_y must be a finite number; got -inf",
+        [](O& o) { o = {.window_px = 1.0f, .offset_y_px = -kInfinity}; }},
+       {"need match.k = 1", [](O& o) { o = {.k = 2, .cross_check = true}; }},
+       {"need match.k = 1", [](O& o) { o = {.k = 2, .ratio = 0.8f}; }}},
+      ErrorReason::kBadOptions);
 }
 
-TEST(PresetsTest, UnknownNamesListTheKnownOnes) {
-  const auto preset = FindPreset("sift");
-  ASSERT_FALSE(preset.ok());
-  EXPECT_EQ(ReasonOf(preset.status()), ErrorReason::kBadOptions);
-  EXPECT_THAT(std::string(preset.status().message()), HasSubstr("orb-slam"));
-  EXPECT_THAT(std::string(preset.status().message()), HasSubstr("\"sift\""));
+TEST(MatchOptionsTest, AWindowMayHaveAnyFiniteOffset) {
+  for (const float offset_px : {0.0f, -0.5f, 1e30f}) {
+    const MatchOptions options = {
+        .window_px = 0.25f, .offset_x_px = offset_px, .offset_y_px = -offset_px};
+    EXPECT_TRUE(options.Validate().ok()) << offset_px;
+  }
+}
+
+TEST(PresetsTest, ErrorsNameTheAvailablePresetsFirst) {
+  std::string available;
+  std::string missing;
+  for (const Preset& preset : Presets()) {
+    std::string& list = preset.available ? available : missing;
+    list += (list.empty() ? "" : ", ") + std::string(preset.name);
+  }
+  const std::string known =
+      missing.empty() ? available : available + " (not available in this version: " + missing + ")";
+  const absl::Status unknown = FindPreset("sift").status();
+  EXPECT_EQ(ReasonOf(unknown), ErrorReason::kBadOptions);
+  EXPECT_EQ(std::string(unknown.message()), "preset must be one of " + known + "; got \"sift\"");
+  for (const Preset& preset : Presets()) {
+    if (preset.available) continue;
+    EXPECT_EQ(std::string(FindPreset(preset.name).status().message()),
+              "preset \"" + std::string(preset.name) +
+                  "\" is not available in this version; available are " + available);
+  }
 }
 
 TEST(PresetsTest, EveryPresetIsEitherUsableOrSaysThatItIsNot) {

@@ -73,19 +73,22 @@ class BackendPairTest : public ::testing::Test {
   void ExpectPublishedValues(const std::vector<testing::ReferenceAnswer>& answers) {
     int compared = 0;
     for (size_t i = 0; i < 4; ++i) {
-      const std::optional<testing::TestImage> image =
+      const std::optional<testing::TestImage> upright =
           testing::ReadReferenceImage(testing::kReferenceImages[i], ORBSERVE_TEST_DATA_DIR);
-      if (!image.has_value()) continue;
+      if (!upright.has_value()) continue;
+      const testing::TestImage transposed = testing::TransposedImage(*upright);
       const testing::TestImage mask =
-          testing::ReferenceMaskImage(image->width_px(), image->height_px());
+          testing::ReferenceMaskImage(upright->width_px(), upright->height_px());
       for (const testing::ReferenceAnswer& answer : answers) {
         if (answer.values[i] == nullptr) continue;
+        const testing::TestImage& image = answer.is_transposed ? transposed : *upright;
         const auto features = testing::RunFrame(*gpu_, answer.pipeline,
-                                                {.image = image->view(),
+                                                {.image = image.view(),
                                                  .mask = answer.masked ? mask.view() : ImageView{},
                                                  .parameters = answer.parameters});
         ASSERT_TRUE(features.ok()) << features.status();
-        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor),
+        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor,
+                                   answer.has_descriptor_column),
                   answer.values[i])
             << answer.name << " on " << testing::NameOf(testing::kReferenceImages[i]);
         ++compared;

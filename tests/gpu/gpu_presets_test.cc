@@ -15,6 +15,7 @@
 #include "tests/gpu/backend_pair_test.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/image_makers.h"
+#include "tests/support/match_oracle.h"
 #include "tests/support/reference_answers.h"
 
 namespace orbserve::gpu {
@@ -36,6 +37,10 @@ TEST_F(GpuPresetsTest, BFrostGivesThePublishedValues) {
 
 TEST_F(GpuPresetsTest, Orb32GivesThePublishedValues) {
   ExpectPublishedValues(testing::Orb32ReferenceAnswers());
+}
+
+TEST_F(GpuPresetsTest, OrbSlamGivesThePublishedValues) {
+  ExpectPublishedValues(testing::OrbSlamReferenceAnswers());
 }
 
 TEST_F(GpuPresetsTest, Orb32EqualsTheCpuOnEveryShapeOfImage) {
@@ -207,6 +212,51 @@ TEST_F(GpuPresetsTest, GivenKeypointsAreDescribedAsOnTheCpu) {
   const size_t features = ExpectSame(
       spec, {{.image = image.view(), .given_keypoints = given}, {.image = image.view()}});
   EXPECT_GT(features, 5'000u);
+}
+
+TEST_F(GpuPresetsTest, FramesAndGivenKeypointsMatchInAWindowAsOnTheCpu) {
+  const TestImage image = SceneImage(700, 500, 67);
+  for (const char* const name : {"orb", "bfrost", "orb-32"}) {
+    SCOPED_TRACE(name);
+    const Preset& preset = **FindPreset(name);
+    const auto detected = testing::RunFrame(*cpu_, preset.pipeline,
+                                            {.image = image.view(), .parameters = preset.frame});
+    ASSERT_TRUE(detected.ok()) << detected.status();
+    // Every second one, 10 pixels to the right.
+    auto given = std::make_shared<GivenKeypoints>();
+    for (size_t i = 0; i < (*detected)->count(); i += 2) {
+      given->x.push_back((*detected)->x[i] + 10.0f);
+      given->y.push_back((*detected)->y[i]);
+      given->size.push_back((*detected)->size[i]);
+      given->angle_deg.push_back((*detected)->angle_deg[i]);
+      given->response.push_back((*detected)->response[i]);
+      given->octave.push_back((*detected)->octave[i]);
+    }
+    MatchOptions options = preset.match;
+    options.cross_check = true;
+    options.window_px = 3.0f;
+    options.offset_x_px = -10.0f;
+    for (FeatureBackend* const backend : {cpu_.get(), gpu_.get()}) {
+      const auto plan = backend->MakePlan({700, 500, preset.pipeline});
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      std::vector<FrameJob> jobs;
+      jobs.push_back(*MakeJob(*backend, {.image = image.view(), .parameters = preset.frame}));
+      jobs.push_back(*MakeJob(*backend, {.image = image.view(), .given_keypoints = given}));
+      for (FrameJob& job : jobs) job.keep_state = true;
+      const FrameBatchAnswer frames = testing::RunBatch(*backend, *plan, std::move(jobs));
+      ASSERT_TRUE(frames.frames[0].status.ok()) << frames.frames[0].status;
+      ASSERT_TRUE(frames.frames[1].status.ok()) << frames.frames[1].status;
+      const Matches expected = testing::OracleMatch(
+          *frames.frames[1].features, *frames.frames[0].features, options, {3.0f, -10.0f, 0.0f});
+      EXPECT_GT(expected.count(), given->count() / 4);
+      const MatchBatchAnswer matched = testing::RunMatches(
+          *backend, {{frames.frames[1].state, frames.frames[0].state, options}});
+      ASSERT_TRUE(matched.pairs[0].status.ok()) << matched.pairs[0].status;
+      EXPECT_EQ(matched.pairs[0].matches.query_index, expected.query_index);
+      EXPECT_EQ(matched.pairs[0].matches.train_index, expected.train_index);
+      EXPECT_EQ(matched.pairs[0].matches.distance, expected.distance);
+    }
+  }
 }
 
 }  // namespace

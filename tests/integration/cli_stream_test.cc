@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -113,6 +114,45 @@ TEST_F(CliTest, StreamWithAReferenceNeedsAServer) {
   const Outcome run = Run({"stream", "--reference", "tile", "--threads", "1", WriteScenes(1)});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("with --server they cannot be given"));
+}
+
+TEST_F(CliTest, StreamWithoutDescriptorsAnswersEveryFrameAndMatchesNone) {
+  const std::string in = WriteScenes(4);
+  const std::string file =
+      folder_.Write("n.textproto", "describe { descriptor_type: DESCRIPTOR_TYPE_NONE }");
+  for (const std::vector<std::string>& pipeline :
+       std::vector<std::vector<std::string>>{{"--descriptor", "none"}, {"--pipeline", file}}) {
+    std::vector<std::string> arguments = {"stream", "--json", "--draw", folder_ / "d", in};
+    arguments.insert(arguments.end(), pipeline.begin(), pipeline.end());
+    for (const bool with_server : {false, true}) {
+      const Outcome run = with_server ? RunWithServer(arguments) : Run(arguments);
+      ASSERT_TRUE(Succeeded(run));
+      ASSERT_THAT(run.Lines(), SizeIs(4));
+      for (const std::string& line : run.Lines()) {
+        EXPECT_THAT(line, HasSubstr("\"matches\":[]"));
+        EXPECT_THAT(line, Not(HasSubstr("\"features\":0")));
+      }
+      EXPECT_THAT(run.err, HasSubstr("4 frames, no descriptors to match, 0 failed"));
+      EXPECT_THAT(Files(folder_ / "d"), SizeIs(4));
+    }
+  }
+  const Outcome table = Run({"stream", "--descriptor", "none", in});
+  ASSERT_TRUE(Succeeded(table));
+  EXPECT_THAT(table.Lines()[3], MatchesRegex("2.pgm +[0-9]+ +- .*"));
+}
+
+// A match that cannot be is refused, not left out.
+TEST_F(CliTest, StreamThatIsAskedToMatchWithoutDescriptorsIsWrongUsage) {
+  const std::string in = WriteScenes(1);
+  for (const std::vector<std::string>& asked : std::vector<std::vector<std::string>>{
+           {"--ratio", "0.8"}, {"--cross-check"}, {"--match-window", "9"}, {"--reference", "r"}}) {
+    std::vector<std::string> arguments = {"stream", "--descriptor", "none", in};
+    arguments.insert(arguments.end(), asked.begin(), asked.end());
+    const Outcome run = RunWithServer(arguments);
+    EXPECT_EQ(run.code, 2) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(absl::StrJoin(asked, " ") +
+                                   " needs descriptors to match, and describe.descriptor_type"));
+  }
 }
 
 TEST_F(CliTest, StreamIsInterruptedBetweenFrames) {

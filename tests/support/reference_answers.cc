@@ -62,6 +62,75 @@ std::vector<ReferenceAnswer> Orb32ReferenceAnswers() {
   };
 }
 
+// The values have no descriptor.
+std::vector<ReferenceAnswer> OrbSlamReferenceAnswers() {
+  const Preset& preset = **FindPreset("orb-slam");
+  PipelineOptions corners = preset.pipeline;
+  corners.describe.descriptor = Descriptor::kNone;
+  FrameParameters many = preset.frame;
+  many.max_features = 60'000;
+  PipelineOptions by_cells = corners;
+  by_cells.select.selection = Selection::kCell;
+  PipelineOptions best = corners;
+  best.select.selection = Selection::kBest;
+  FrameParameters one_threshold = preset.frame;
+  one_threshold.fast_threshold_low_grey = 0;
+  std::vector<ReferenceAnswer> answers = {
+      {"orb-slam",
+       corners,
+       preset.frame,
+       false,
+       {"1000 21ebf39b", "1000 c1cd0386", "1000 aff5123a", "1000 5f3bf571"}},
+      {"CELL",
+       by_cells,
+       one_threshold,
+       false,
+       {"1000 2bf32966", "1000 07a69bce", "1000 d1199f9a", "1000 4084274d"}},
+      {"BEST",
+       best,
+       one_threshold,
+       false,
+       {"1000 9e7d6ca6", "1000 507fd4a5", "1000 27ce844c", "1000 5e79a117"}},
+      {"masked",
+       corners,
+       preset.frame,
+       true,
+       {"972 bf6729a3", "979 dcf674d0", "992 6e883a6e", nullptr}},
+      {"60,000",
+       corners,
+       many,
+       false,
+       {"6539 2093b128", "10581 a477be4a", "11289 7d134430", nullptr}},
+      {"transposed",
+       corners,
+       preset.frame,
+       false,
+       {"1000 e2ec31de", "1000 a92dee67", "1000 237378f8", nullptr}},
+  };
+  answers.back().is_transposed = true;
+  return answers;
+}
+
+std::vector<ReferenceAnswer> OrientedFastReferenceAnswers() {
+  const Preset& preset = **FindPreset("oriented-fast");
+  PipelineOptions one_level = preset.pipeline;
+  one_level.pyramid.levels = 1;
+  return {
+      {"oriented-fast",
+       preset.pipeline,
+       preset.frame,
+       false,
+       {"1471 37bfec66", "3525 c87fe522", "5581 0edc8f26", "4182 d76f81a0"},
+       /*has_descriptor_column=*/false},
+      {"1 level",
+       one_level,
+       preset.frame,
+       false,
+       {"774 20f29544", "2779 b86df2ec", "3458 08c1ff3b", "2736 ecf3d601"},
+       /*has_descriptor_column=*/false},
+  };
+}
+
 std::vector<ReferenceAnswer> HarrisCornersReferenceAnswers() {
   const Preset& preset = **FindPreset("harris-corners");
   PipelineOptions wide = preset.pipeline;
@@ -151,6 +220,14 @@ std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::str
   return ReadGreyPng(path);
 }
 
+TestImage TransposedImage(const TestImage& image) {
+  TestImage transposed(image.height_px(), image.width_px());
+  for (int y = 0; y < image.height_px(); ++y) {
+    for (int x = 0; x < image.width_px(); ++x) transposed.At(y, x) = image.At(x, y);
+  }
+  return transposed;
+}
+
 TestImage ReferenceMaskImage(int width_px, int height_px) {
   const GreyPlane mask = ReferenceMask(width_px, height_px);
   TestImage image(width_px, height_px);
@@ -160,7 +237,7 @@ TestImage ReferenceMaskImage(int width_px, int height_px) {
   return image;
 }
 
-std::string ValueOf(const Features& features, float scale_factor) {
+std::string ValueOf(const Features& features, float scale_factor, bool has_descriptor_column) {
   const auto bytes = static_cast<size_t>(features.descriptor_bytes);
   std::vector<OracleFeature> rows(features.count());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -174,7 +251,7 @@ std::string ValueOf(const Features& features, float scale_factor) {
     const uint8_t* const descriptor = features.descriptors.data() + i * bytes;
     row.descriptor.assign(descriptor, descriptor + bytes);
   }
-  return ValueWithDescriptor(rows);
+  return has_descriptor_column ? ValueWithDescriptor(rows) : ValueWithoutDescriptor(rows);
 }
 
 OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParameters& parameters) {
@@ -185,9 +262,12 @@ OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParame
   options.detector = pipeline.detect.detector;
   options.arc_length = pipeline.detect.fast_arc_length;
   options.threshold = parameters.fast_threshold_grey;
+  options.threshold_low = parameters.fast_threshold_low_grey;
   options.score = pipeline.detect.score;
   options.quality_level = parameters.quality_level;
   options.suppression = pipeline.suppress.suppression;
+  options.compare =
+      pipeline.suppress.compare == Compare::kScore ? OracleCompare::kScore : OracleCompare::kFast;
   options.window = pipeline.suppress.window_px;
   options.cell_width = pipeline.suppress.cell_width_px;
   options.cell_height = pipeline.suppress.cell_height_px;
@@ -196,9 +276,6 @@ OracleOptions OracleOptionsOf(const PipelineOptions& pipeline, const FrameParame
                                                                            : OracleShape::kSquare;
   options.compression = pipeline.suppress.cornerness_compression;
   options.max_passes = pipeline.suppress.max_passes;
-  options.compare =
-      pipeline.suppress.compare == Compare::kScore ? OracleCompare::kScore : OracleCompare::kFast;
-  options.threshold_low = parameters.fast_threshold_low_grey;
   options.selection = pipeline.select.selection;
   options.max_features = parameters.max_features;
   options.capacity = pipeline.select.capacity;

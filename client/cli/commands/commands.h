@@ -17,6 +17,7 @@ int RunReferencePut(const ReferenceOptions& options);
 int RunReferenceList(const ReferenceOptions& options);
 int RunReferenceDelete(const ReferenceOptions& options);
 int RunInfo(const CommonOptions& options);
+int RunPresets(const CommonOptions& options);
 int RunHealth(const CommonOptions& options);
 
 }  // namespace orbserve::cli

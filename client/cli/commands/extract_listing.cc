@@ -22,6 +22,7 @@ std::string JsonRow(const InputFile& file, const v1::ExtractResponse& response,
   AddImageSize(features, &json);
   json.Key("features").Int(features.x_size());
   json.Key("truncated").Bool(features.truncated());
+  AddPasses(features, &json);
   if (!output.empty()) json.Key("output").String(output);
   if (!overlay.empty()) json.Key("overlay").String(overlay);
   AddExecution(response.timings(), response.execution(), &json);

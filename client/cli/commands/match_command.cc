@@ -30,7 +30,9 @@ void AddSide(const char* key, const std::string& name, const v1::FeatureSet& fea
              JsonWriter* json) {
   json->Key(key).BeginObject().Key("image").String(name);
   AddImageSize(features, json);
-  json->Key("features").Int(features.x_size()).EndObject();
+  json->Key("features").Int(features.x_size());
+  AddPasses(features, json);
+  json->EndObject();
 }
 
 // Adds the coordinates of the rows in `index`, as [[x, y], ...].
@@ -132,7 +134,6 @@ absl::StatusOr<v1::MatchRequest> MakeRequest(const MatchCommandOptions& options,
                                              const PictureLimits& limits) {
   v1::MatchRequest request;
   *request.mutable_pipeline() = setup.pipeline;
-  ApplyMatching(options.matching, request.mutable_options());
   const auto load = [&](const std::string& path, v1::Frame* to) {
     absl::StatusOr<v1::Frame> frame = LoadMaskedFrame(path, setup, limits);
     if (!frame.ok()) {

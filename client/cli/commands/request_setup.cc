@@ -43,8 +43,9 @@ absl::StatusOr<RequestSetup> ReadRequestSetup(const ImageOptions& options) {
     if (!pipeline.ok()) return pipeline.status();
     setup.pipeline = *std::move(pipeline);
   }
-  if (options.max_features.has_value()) {
-    setup.pipeline.mutable_select()->set_max_features(*options.max_features);
+  setup.flags = options.flags;
+  if (absl::Status flags = ApplyPipelineFlags(setup.flags, &setup.pipeline); !flags.ok()) {
+    return flags;
   }
   if (!options.mask_file.empty()) {
     absl::StatusOr<v1::Mask> mask = LoadMask(options.mask_file, kWidestPictureLimits);
@@ -65,17 +66,16 @@ absl::Status CheckRequestSetup(const RequestSetup& setup, Engine* engine) {
     absl::Status pipeline = AskForPipeline(setup.pipeline, engine->client());
     if (!pipeline.ok()) return pipeline;
   }
+  if (absl::Status flags =
+          CheckPipelineFlags(setup.flags, EffectivePipeline(setup.pipeline, engine->info()));
+      !flags.ok()) {
+    return flags;
+  }
   if (!setup.mask.has_value()) return absl::OkStatus();
   const absl::Status size =
       CheckPictureSize(setup.mask->width_px(), setup.mask->height_px(), engine->picture_limits());
   if (size.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--mask: ", std::string(size.message())));
-}
-
-void ApplyMatching(const MatchingOptions& options, v1::MatchOptions* match) {
-  if (options.cross_check) match->set_cross_check(true);
-  if (options.ratio.has_value()) match->set_ratio(*options.ratio);
-  if (options.max_distance.has_value()) match->set_max_distance(*options.max_distance);
 }
 
 absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const RequestSetup& setup,

@@ -15,25 +15,24 @@
 #include "absl/status/statusor.h"
 #include "client/cli/engine.h"
 #include "client/cli/options.h"
+#include "client/cli/pipeline_flags.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {
 
 struct RequestSetup {
-  v1::Pipeline pipeline;
+  v1::Pipeline pipeline;     // with the values of `flags`
+  PipelineFlagValues flags;  // as they were given
   std::optional<v1::Mask> mask;
 };
 
-// Reads pipeline and mask. Errors: as ParsePipeline and LoadMask.
+// Reads pipeline, flags and mask. Errors: as ParsePipeline, ApplyPipelineFlags and LoadMask.
 absl::StatusOr<RequestSetup> ReadRequestSetup(const ImageOptions& options);
 
 // Asks the engine whether it accepts `setup`. INVALID_ARGUMENT or UNIMPLEMENTED: the engine refuses
-// the preset or the pipeline, or the mask is larger than any image that it accepts. The engine
-// itself checks that the mask has the size of its image.
+// the preset or the pipeline, a flag has no effect on the pipeline, or the mask is larger than any
+// image that the engine accepts. The engine itself checks that the mask has the size of its image.
 absl::Status CheckRequestSetup(const RequestSetup& setup, Engine* engine);
-
-// Copies the options that are set to `match`.
-void ApplyMatching(const MatchingOptions& options, v1::MatchOptions* match);
 
 // LoadFrame, with the mask of `setup`.
 absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const RequestSetup& setup,

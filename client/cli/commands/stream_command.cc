@@ -75,10 +75,24 @@ absl::StatusOr<v1::StreamOpen> MakeOpen(const StreamOptions& options, const Requ
   }
   v1::StreamOpen open;
   *open.mutable_pipeline() = setup.pipeline;
-  open.set_match_previous(true);
   for (const std::string& reference : options.references) open.add_references(reference);
-  ApplyMatching(options.matching, open.mutable_pipeline()->mutable_match());
   return open;
+}
+
+// Decides whether frames are matched with the frame before: they are if the pipeline has
+// descriptors. INVALID_ARGUMENT when it has none and options ask for matches.
+absl::Status SetMatching(const StreamOptions& options, const RequestSetup& setup,
+                         const v1::GetServerInfoResponse& server, v1::StreamOpen* open) {
+  const v1::Pipeline pipeline = EffectivePipeline(setup.pipeline, server);
+  const bool has_descriptors = pipeline.describe().descriptor_type() != v1::DESCRIPTOR_TYPE_NONE;
+  open->set_match_previous(has_descriptors);
+  if (has_descriptors) return absl::OkStatus();
+  const std::string asked = options.references.empty()
+                                ? MatchingFlagOf(setup.flags)
+                                : absl::StrCat("--reference ", options.references[0]);
+  if (asked.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(asked, " needs descriptors to match, and describe.descriptor_type is NONE"));
 }
 
 int ExitCodeFor(Console* console, const absl::Status& ended, const StreamTotals& totals,
@@ -94,14 +108,19 @@ int ExitCodeFor(Console* console, const absl::Status& ended, const StreamTotals&
   return totals.failed + totals.unmatched + left_out > 0 ? kExitFailed : kExitOk;
 }
 
-std::string Summary(const StreamTotals& totals, int64_t left_out, absl::Duration duration) {
+std::string Summary(const StreamTotals& totals, bool matches, int64_t left_out,
+                    absl::Duration duration) {
   const double seconds = absl::ToDoubleSeconds(duration);
-  const std::string unmatched =
-      totals.unmatched > 0 ? absl::StrCat(", ", totals.unmatched, " with failed matches") : "";
-  return absl::StrFormat(
-      "%d frames, %d with matches to the frame before%s, %d failed, %.2f s, %.1f frames a second",
-      totals.done, totals.matched, unmatched, totals.failed + left_out, seconds,
-      static_cast<double>(totals.done) / std::max(seconds, 1e-9));
+  std::string matched = "no descriptors to match";
+  if (matches) {
+    matched = absl::StrCat(totals.matched, " with matches to the frame before");
+    if (totals.unmatched > 0) {
+      absl::StrAppend(&matched, ", ", totals.unmatched, " with failed matches");
+    }
+  }
+  return absl::StrFormat("%d frames, %s, %d failed, %.2f s, %.1f frames a second", totals.done,
+                         matched, totals.failed + left_out, seconds,
+                         static_cast<double>(totals.done) / std::max(seconds, 1e-9));
 }
 
 }  // namespace
@@ -115,12 +134,14 @@ int RunStream(const StreamOptions& given) {
   }
   const absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
   if (!setup.ok()) return Fail(&console, setup.status());
-  const absl::StatusOr<v1::StreamOpen> open = MakeOpen(options, *setup);
+  absl::StatusOr<v1::StreamOpen> open = MakeOpen(options, *setup);
   if (!open.ok()) return Fail(&console, open.status());
   const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
   if (!engine.ok()) return Fail(&console, engine.status());
   const absl::Status accepted = CheckRequestSetup(*setup, engine->get());
   if (!accepted.ok()) return Fail(&console, accepted);
+  const absl::Status matching = SetMatching(options, *setup, (*engine)->info(), &*open);
+  if (!matching.ok()) return Fail(&console, matching);
   const absl::StatusOr<std::unique_ptr<FrameSource>> source =
       OpenFrameSource(options.source, (*engine)->picture_limits(), options.draw_folder);
   if (!source.ok()) return Fail(&console, source.status());
@@ -162,7 +183,7 @@ int RunStream(const StreamOptions& given) {
     left_out = sender.left_out();
   }
   console.EndProgress();
-  console.Note(Summary(results.totals(), left_out, absl::Now() - start));
+  console.Note(Summary(results.totals(), open->match_previous(), left_out, absl::Now() - start));
   return ExitCodeFor(&console, ended, results.totals(), left_out);
 }
 

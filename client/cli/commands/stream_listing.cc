@@ -78,6 +78,7 @@ std::string JsonRow(const std::string& name, const v1::FrameResult& result,
     AddImageSize(result.features(), &json);
     json.Key("features").Int(result.features().x_size());
     json.Key("truncated").Bool(result.features().truncated());
+    AddPasses(result.features(), &json);
     AddMatches(result, &json);
     if (!overlay.empty()) json.Key("overlay").String(overlay);
     AddExecution(result.timings(), result.execution(), &json);

@@ -25,6 +25,11 @@ void AddImageSize(const v1::FeatureSet& features, JsonWriter* json) {
   json->UInt(features.image_width_px()).UInt(features.image_height_px()).EndArray();
 }
 
+void AddPasses(const v1::FeatureSet& features, JsonWriter* json) {
+  if (!features.has_suppression_passes()) return;
+  json->Key("suppression_passes").UInt(features.suppression_passes());
+}
+
 void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,
                   JsonWriter* json) {
   json->Key("timings_ms").BeginObject();

@@ -18,6 +18,9 @@ void AddError(const absl::Status& status, JsonWriter* json);
 // Adds `"image_size": [width, height]`.
 void AddImageSize(const v1::FeatureSet& features, JsonWriter* json);
 
+// Adds `"suppression_passes"` if the features have it.
+void AddPasses(const v1::FeatureSet& features, JsonWriter* json);
+
 // Adds `"timings_ms": {...}`, `"batch_size"`, `"backend"`, `"device"` and, if the answer has it,
 // `"energy_joules"`.
 void AddExecution(const v1::FrameTimings& timings, const v1::Execution& execution,

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/answer_json.h"
 #include "client/cli/output/json_writer.h"
 #include "client/cli/output/npz_file.h"
 
@@ -25,6 +27,8 @@ constexpr char kCsvColumns[] = "image,x,y,size,angle,response,octave,descriptor\
 // Array with the number of the wire's DescriptorType. It is left out where the number of bytes
 // tells the kind.
 constexpr char kDescriptorType[] = "descriptor_type";
+// Array with the passes of MINIMUM_DISTANCE. It is left out where there were none.
+constexpr char kSuppressionPasses[] = "suppression_passes";
 
 // The kind that a number of bytes stands for.
 v1::DescriptorType TypeOfBytes(uint32_t bytes) {
@@ -41,10 +45,18 @@ NpzArray ColumnArray(const char* name, const google::protobuf::RepeatedField<flo
   return {.name = name, .type = "<f4", .shape = {column.size()}, .data = BytesOf(column)};
 }
 
+// An array of one number.
+NpzArray NumberArray(const char* name, int32_t number) {
+  return {.name = name,
+          .type = "<i4",
+          .shape = {1},
+          .data = std::string(reinterpret_cast<const char*>(&number), sizeof(number))};
+}
+
 std::string EncodeNpzFeatures(const v1::FeatureSet& features) {
   const int64_t count = features.x_size();
   std::vector<NpzArray> arrays;
-  arrays.reserve(8);
+  arrays.reserve(9);
   NpzArray xy{.name = "xy", .type = "<f4", .shape = {count, 2}};
   xy.data.resize(static_cast<size_t>(count) * 2 * sizeof(float));
   for (int64_t i = 0; i < count; ++i) {
@@ -71,11 +83,11 @@ std::string EncodeNpzFeatures(const v1::FeatureSet& features) {
   const v1::DescriptorType type = features.descriptor_type();
   if (features.descriptor_bytes() > 0 && type != v1::DESCRIPTOR_TYPE_UNSPECIFIED &&
       type != TypeOfBytes(features.descriptor_bytes())) {
-    const int32_t number = type;
-    arrays.push_back({.name = kDescriptorType,
-                      .type = "<i4",
-                      .shape = {1},
-                      .data = std::string(reinterpret_cast<const char*>(&number), sizeof(number))});
+    arrays.push_back(NumberArray(kDescriptorType, type));
+  }
+  if (features.has_suppression_passes()) {
+    arrays.push_back(
+        NumberArray(kSuppressionPasses, static_cast<int32_t>(features.suppression_passes())));
   }
   return EncodeNpz(arrays);
 }
@@ -90,6 +102,7 @@ std::string EncodeJsonLine(const v1::FeatureSet& features, absl::string_view ima
   json.BeginObject().Key("image").String(image);
   json.Key("image_size").BeginArray();
   json.UInt(features.image_width_px()).UInt(features.image_height_px()).EndArray();
+  AddPasses(features, &json);
   json.Key("xy").BeginArray();
   for (int i = 0; i < features.x_size(); ++i) {
     json.BeginArray().Float(features.x(i)).Float(features.y(i)).EndArray();
@@ -242,15 +255,23 @@ absl::StatusOr<v1::FeatureSet> DecodeFeatures(absl::string_view npz) {
   }
   features.set_descriptor_bytes(static_cast<uint32_t>(descriptors->shape[1]));
   features.set_descriptors(descriptors->data);
-  if (const NpzArray* type = Find(*arrays, kDescriptorType); type != nullptr) {
-    if (type->type != "<i4" || type->shape != std::vector<int64_t>{1}) {
-      return BadArray("`descriptor_type` must have type <i4 and shape (1,)");
+  const auto read_number = [&arrays](const char* name,
+                                     std::optional<int32_t>& number) -> absl::Status {
+    const NpzArray* const array = Find(*arrays, name);
+    if (array == nullptr) return absl::OkStatus();
+    if (array->type != "<i4" || array->shape != std::vector<int64_t>{1}) {
+      return BadArray(absl::StrCat("`", name, "` must have type <i4 and shape (1,)"));
     }
-    int32_t number;
-    std::memcpy(&number, type->data.data(), sizeof(number));
-    // The server refuses numbers that it does not know.
-    features.set_descriptor_type(static_cast<v1::DescriptorType>(number));
-  }
+    std::memcpy(&number.emplace(), array->data.data(), sizeof(int32_t));
+    return absl::OkStatus();
+  };
+  std::optional<int32_t> type;
+  std::optional<int32_t> passes;
+  if (absl::Status status = read_number(kDescriptorType, type); !status.ok()) return status;
+  if (absl::Status status = read_number(kSuppressionPasses, passes); !status.ok()) return status;
+  // The server refuses numbers that it does not know.
+  if (type.has_value()) features.set_descriptor_type(static_cast<v1::DescriptorType>(*type));
+  if (passes.has_value()) features.set_suppression_passes(static_cast<uint32_t>(*passes));
   if (const NpzArray* image = Find(*arrays, "image_size");
       image != nullptr && image->type == "<i4" && image->shape == std::vector<int64_t>{2}) {
     int32_t size[2];

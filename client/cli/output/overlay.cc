@@ -16,6 +16,12 @@ namespace {
 
 constexpr Colour kFaint{150, 170, 200};
 constexpr int kGapPx = 8;  // between two pictures
+constexpr float kCircleOpacity = 0.8f;
+constexpr float kInkedShare = 0.6f;      // of the picture, by circles that do not fade
+constexpr float kMarkedShare = 0.12f;    // of the picture, by marks, and again by their ticks
+constexpr float kSmallestMarkPx = 0.7f;  // radius; about one pixel
+constexpr float kFaintestCircle = 0.5f;  // opacity; more circles would hide the picture
+constexpr float kFaintestMark = 0.25f;   // opacity; what is fainter is hard to see
 
 // Width of lines in pixels, proportional to the picture.
 float LineWidth(int width_px, int height_px) {
@@ -42,9 +48,56 @@ Colour ColourOf(const v1::MatchSet& matches, int i) {
   return Heat(static_cast<float>(matches.distance(i)) / kFarDistance);
 }
 
-void DrawFaintDots(const v1::FeatureSet& features, float width, Canvas* canvas) {
+// Small marks that leave most of the picture to see, however many there are.
+struct MarkStyle {
+  float radius_px;
+  float opacity;
+  float tick_px;  // length of the line for the angle; 0 = no room for it
+};
+
+// Marks for `count` points on a picture. `width`: of lines.
+MarkStyle MarksFor(const Picture& picture, int count, float width) {
+  const float area = static_cast<float>(picture.width_px) * static_cast<float>(picture.height_px);
+  const float share_px = area / static_cast<float>(std::max(count, 1));  // of one point
+  MarkStyle style;
+  style.radius_px = std::clamp(std::sqrt(kMarkedShare * share_px / std::numbers::pi_v<float>),
+                               kSmallestMarkPx, width * 1.5f);
+  // The smallest marks can still be too many, and then only fading helps.
+  const float mark_px = std::numbers::pi_v<float> * style.radius_px * style.radius_px;
+  style.opacity = std::clamp(kMarkedShare * share_px / mark_px, kFaintestMark, 1.0f);
+  const float tick_px = style.radius_px * 4;
+  style.tick_px = tick_px * width < kMarkedShare * share_px ? tick_px : 0.0f;
+  return style;
+}
+
+// Opacity of circles of the features' sizes; 0 = they would hide the picture.
+float CircleOpacity(const Picture& picture, const v1::FeatureSet& features, float width) {
+  const double area = static_cast<double>(picture.width_px) * picture.height_px;
+  double inked = 0;
+  for (const float size : features.size()) {
+    if (std::isfinite(size)) inked += std::numbers::pi * std::max(size, 2.0f) * width;
+  }
+  if (inked <= kInkedShare * area) return kCircleOpacity;
+  const auto opacity = static_cast<float>(kCircleOpacity * kInkedShare * area / inked);
+  return opacity < kFaintestCircle ? 0.0f : opacity;
+}
+
+void DrawTick(const v1::FeatureSet& features, int i, float length, float width, Colour colour,
+              float opacity, Canvas* canvas) {
+  if (features.angle(i) < 0 || length <= 0) return;
+  const float angle = features.angle(i) * std::numbers::pi_v<float> / 180.0f;
+  const float x = features.x(i);
+  const float y = features.y(i);
+  canvas->Line(x, y, x + length * std::cos(angle), y + length * std::sin(angle), width, colour,
+               opacity);
+}
+
+void DrawFaintDots(const Picture& picture, const v1::FeatureSet& features, float width,
+                   Canvas* canvas) {
+  const MarkStyle marks = MarksFor(picture, features.x_size(), width);
   for (int i = 0; i < features.x_size(); ++i) {
-    canvas->Disc(features.x(i), features.y(i), width, kFaint, 0.55f);
+    canvas->Disc(features.x(i), features.y(i), std::min(width, marks.radius_px), kFaint,
+                 0.55f * marks.opacity);
   }
 }
 
@@ -54,18 +107,23 @@ Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features) {
   Canvas canvas(picture);
   canvas.Dim(0.8f);
   const float width = LineWidth(picture.width_px, picture.height_px);
+  const float circles =
+      features.descriptor_bytes() > 0 ? CircleOpacity(picture, features, width) : 0.0f;
+  const MarkStyle marks = MarksFor(picture, features.x_size(), width);
   // Coarse levels come first: small circles stay visible on large ones.
   for (int i = features.x_size() - 1; i >= 0; --i) {
     const Colour colour = LevelColour(features.octave(i));
     const float x = features.x(i);
     const float y = features.y(i);
-    const float radius = std::max(features.size(i) / 2, 1.0f);
-    canvas.Circle(x, y, radius, width, colour, 0.8f);
-    canvas.Disc(x, y, width * 1.2f, colour, 1.0f);
-    if (features.angle(i) >= 0) {
-      const float angle = features.angle(i) * std::numbers::pi_v<float> / 180.0f;
-      canvas.Line(x, y, x + radius * std::cos(angle), y + radius * std::sin(angle), width, colour,
-                  1.0f);
+    if (circles > 0) {
+      const float radius = std::max(features.size(i) / 2, 1.0f);
+      canvas.Circle(x, y, radius, width, colour, circles);
+      canvas.Disc(x, y, width * 1.2f, colour, std::min(circles / kCircleOpacity, 1.0f));
+      DrawTick(features, i, radius, width, colour, std::min(circles / kCircleOpacity, 1.0f),
+               &canvas);
+    } else {
+      canvas.Disc(x, y, marks.radius_px, colour, marks.opacity);
+      DrawTick(features, i, marks.tick_px, width, colour, marks.opacity, &canvas);
     }
   }
   return canvas.picture();
@@ -105,7 +163,7 @@ Picture DrawMatched(const Picture& picture, const v1::FeatureSet& features,
   Canvas canvas(picture);
   canvas.Dim(0.75f);
   const float width = LineWidth(picture.width_px, picture.height_px);
-  DrawFaintDots(features, width, &canvas);
+  DrawFaintDots(picture, features, width, &canvas);
   for (const int i : DrawingOrder(matches, features.x_size(), std::numeric_limits<int>::max())) {
     const int q = static_cast<int>(matches.query_index(i));
     canvas.Circle(features.x(q), features.y(q), std::max(features.size(q) / 2, 1.0f), width,
@@ -120,7 +178,7 @@ Picture DrawMotion(const Picture& picture, const v1::FeatureSet& features,
   Canvas canvas(picture);
   canvas.Dim(0.8f);
   const float width = LineWidth(picture.width_px, picture.height_px);
-  DrawFaintDots(features, width, &canvas);
+  DrawFaintDots(picture, features, width, &canvas);
   for (const int i : DrawingOrder(matches, features.x_size(), previous.x_size())) {
     const int q = static_cast<int>(matches.query_index(i));
     const int t = static_cast<int>(matches.train_index(i));

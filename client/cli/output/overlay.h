@@ -11,8 +11,10 @@
 
 namespace orbserve::cli {
 
-// Draws every keypoint as a circle of its size with a line for its angle, coloured by pyramid
-// level.
+// Draws every keypoint, coloured by pyramid level: as a circle of its size where it has a
+// descriptor, which covers that circle, else as a small mark. A line shows the angle, if there is
+// one. Circles fade where there are many, and become marks where they would still hide the picture;
+// the more marks there are, the smaller they get.
 Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features);
 
 // Draws two pictures side by side. Every match is a line from its keypoint on the left (query) to

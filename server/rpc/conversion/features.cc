@@ -109,6 +109,9 @@ void FeaturesToProto(const Features& features, v1::FeatureSet* proto) {
   proto->set_truncated(features.truncated);
   proto->set_image_width_px(static_cast<uint32_t>(features.image_width_px));
   proto->set_image_height_px(static_cast<uint32_t>(features.image_height_px));
+  if (features.suppression_passes > 0) {
+    proto->set_suppression_passes(static_cast<uint32_t>(features.suppression_passes));
+  }
   proto->set_descriptors(features.descriptors.data(), features.descriptors.size());
 }
 

@@ -51,6 +51,10 @@ static_assert(static_cast<int>(Score::kSadArc) + 1 == v1::SCORE_SAD_ARC);
 static_assert(static_cast<int>(Suppression::kCell) + 1 == v1::SUPPRESSION_CELL);
 static_assert(static_cast<int>(Suppression::kMinimumDistance) + 1 ==
               v1::SUPPRESSION_MINIMUM_DISTANCE);
+static_assert(static_cast<int>(Compare::kFast) + 1 == v1::COMPARE_FAST);
+static_assert(static_cast<int>(Compare::kScore) + 1 == v1::COMPARE_SCORE);
+static_assert(static_cast<int>(DistanceShape::kSquare) + 1 == v1::DISTANCE_SHAPE_SQUARE);
+static_assert(static_cast<int>(DistanceShape::kDisc) + 1 == v1::DISTANCE_SHAPE_DISC);
 static_assert(static_cast<int>(Selection::kLevelQuota) + 1 == v1::SELECTION_LEVEL_QUOTA);
 static_assert(static_cast<int>(Selection::kBest) + 1 == v1::SELECTION_BEST);
 static_assert(static_cast<int>(Selection::kCell) + 1 == v1::SELECTION_CELL);
@@ -61,6 +65,17 @@ static_assert(static_cast<int>(Orientation::kArcMiddle) + 1 == v1::ORIENTATION_A
 static_assert(static_cast<int>(Descriptor::kRBrief256) + 1 == v1::DESCRIPTOR_TYPE_RBRIEF_256);
 static_assert(static_cast<int>(Descriptor::kRBrief32) + 1 == v1::DESCRIPTOR_TYPE_RBRIEF_32);
 static_assert(static_cast<int>(Descriptor::kBFrost256) + 1 == v1::DESCRIPTOR_TYPE_BFROST_256);
+
+// A second threshold belongs to FAST. Neither PipelineOptions nor FrameParameters sees both.
+absl::Status CheckLowThreshold(const FrameParameters& frame, const PipelineOptions& options) {
+  if (frame.fast_threshold_low_grey == 0 || options.detect.detector == Detector::kFast) {
+    return absl::OkStatus();
+  }
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("fast_threshold_low is ", frame.fast_threshold_low_grey,
+                                " and detect.detector is not FAST; allowed: fast_threshold_low 0 "
+                                "(off), or detector FAST"));
+}
 
 }  // namespace
 
@@ -91,11 +106,14 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.max_distance(),
                                           kMatchDistanceRange, options.max_distance));
   }
+  if (proto.has_window_px()) options.window_px = proto.window_px();
+  if (proto.has_offset_x()) options.offset_x_px = proto.offset_x();
+  if (proto.has_offset_y()) options.offset_y_px = proto.offset_y();
   ORBSERVE_RETURN_IF_ERROR(options.Validate());
   return options;
 }
 
-absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
+absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   ORBSERVE_ASSIGN_OR_RETURN(const Preset* preset,
                             FindPreset(proto.preset().empty() ? absl::string_view("orb")
                                                               : absl::string_view(proto.preset())));
@@ -136,6 +154,12 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
       EnumFromProto("detect.score", detect.score(), Score::kSadArc, out.options.detect.score));
   if (detect.has_quality_level()) out.frame.quality_level = detect.quality_level();
 
+  if (detect.has_fast_threshold_low()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold_low", detect.fast_threshold_low(),
+                                          kFastThresholdLowRange,
+                                          out.frame.fast_threshold_low_grey));
+  }
+
   const v1::SuppressOptions& suppress = proto.suppress();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.suppression", suppress.suppression(),
                                          Suppression::kMinimumDistance,
@@ -156,6 +180,18 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.minimum_distance_px",
                                           suppress.minimum_distance_px(), kMinimumDistanceRange,
                                           out.options.suppress.minimum_distance_px));
+  }
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.compare", suppress.compare(), Compare::kScore,
+                                         out.options.suppress.compare));
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.distance_shape", suppress.distance_shape(),
+                                         DistanceShape::kDisc,
+                                         out.options.suppress.distance_shape));
+  if (suppress.has_cornerness_compression()) {
+    out.options.suppress.cornerness_compression = suppress.cornerness_compression();
+  }
+  if (suppress.has_max_passes()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.max_passes", suppress.max_passes(), kPassRange,
+                                          out.options.suppress.max_passes));
   }
 
   const v1::SelectOptions& select = proto.select();
@@ -182,9 +218,15 @@ absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
                                           BorderRange(out.options), out.options.select.border_px));
   }
 
+  ORBSERVE_ASSIGN_OR_RETURN(out.match, MatchOptionsFromProto(proto.match(), out.match));
+  return out;
+}
+
+absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
+  ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline out, ReadPipeline(proto));
+  ORBSERVE_RETURN_IF_ERROR(CheckLowThreshold(out.frame, out.options));
   ORBSERVE_RETURN_IF_ERROR(out.options.Validate());
   ORBSERVE_RETURN_IF_ERROR(out.frame.Validate());
-  ORBSERVE_ASSIGN_OR_RETURN(out.match, MatchOptionsFromProto(proto.match(), out.match));
   return out;
 }
 
@@ -202,12 +244,17 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
   detect.set_candidate_test(static_cast<v1::CandidateTest>(options.detect.candidate_test));
   detect.set_score(EnumToProto<v1::Score>(options.detect.score));
   detect.set_quality_level(pipeline.frame.quality_level);
+  detect.set_fast_threshold_low(static_cast<uint32_t>(pipeline.frame.fast_threshold_low_grey));
   v1::SuppressOptions& suppress = *proto->mutable_suppress();
   suppress.set_suppression(EnumToProto<v1::Suppression>(options.suppress.suppression));
   suppress.set_window_px(static_cast<uint32_t>(options.suppress.window_px));
   suppress.set_cell_width_px(static_cast<uint32_t>(options.suppress.cell_width_px));
   suppress.set_cell_height_px(static_cast<uint32_t>(options.suppress.cell_height_px));
   suppress.set_minimum_distance_px(static_cast<uint32_t>(options.suppress.minimum_distance_px));
+  suppress.set_compare(EnumToProto<v1::Compare>(options.suppress.compare));
+  suppress.set_distance_shape(EnumToProto<v1::DistanceShape>(options.suppress.distance_shape));
+  suppress.set_cornerness_compression(options.suppress.cornerness_compression);
+  suppress.set_max_passes(static_cast<uint32_t>(options.suppress.max_passes));
   v1::SelectOptions& select = *proto->mutable_select();
   select.set_selection(EnumToProto<v1::Selection>(options.select.selection));
   select.set_max_features(static_cast<uint32_t>(pipeline.frame.max_features));
@@ -222,11 +269,14 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
   match.set_ratio(pipeline.match.ratio);
   match.set_cross_check(pipeline.match.cross_check);
   match.set_max_distance(static_cast<uint32_t>(pipeline.match.max_distance));
+  match.set_window_px(pipeline.match.window_px);
+  match.set_offset_x(pipeline.match.offset_x_px);
+  match.set_offset_y(pipeline.match.offset_y_px);
 }
 
 absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,
-                                                         const FrameParameters& base) {
-  FrameParameters out = base;
+                                                         const ResolvedPipeline& pipeline) {
+  FrameParameters out = pipeline.frame;
   if (proto.has_max_features()) {
     ORBSERVE_RETURN_IF_ERROR(
         IntFromProto("max_features", proto.max_features(), kFeatureRange, out.max_features));
@@ -236,6 +286,11 @@ absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParamete
                                           kFastThresholdRange, out.fast_threshold_grey));
   }
   if (proto.has_quality_level()) out.quality_level = proto.quality_level();
+  if (proto.has_fast_threshold_low()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold_low", proto.fast_threshold_low(),
+                                          kFastThresholdLowRange, out.fast_threshold_low_grey));
+  }
+  ORBSERVE_RETURN_IF_ERROR(CheckLowThreshold(out, pipeline.options));
   ORBSERVE_RETURN_IF_ERROR(out.Validate());
   return out;
 }
@@ -248,6 +303,9 @@ absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& prot
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.match_max_distance(),
                                           kMatchDistanceRange, out.max_distance));
   }
+  if (proto.has_match_window_px()) out.window_px = proto.match_window_px();
+  if (proto.has_match_offset_x()) out.offset_x_px = proto.match_offset_x();
+  if (proto.has_match_offset_y()) out.offset_y_px = proto.match_offset_y();
   ORBSERVE_RETURN_IF_ERROR(out.Validate());
   return out;
 }

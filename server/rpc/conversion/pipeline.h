@@ -24,7 +24,10 @@ struct ResolvedPipeline {
   MatchOptions match;
 };
 
-// BAD_OPTIONS, UNSUPPORTED.
+// The options as the message gives them. Numbers that do not fit and unknown enumerators are
+// refused; matching options are checked, the other ones are not yet. BAD_OPTIONS, UNSUPPORTED.
+absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto);
+// ReadPipeline() with every check. BAD_OPTIONS, UNSUPPORTED.
 absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto);
 // The inverse, with every option set.
 void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto);
@@ -33,11 +36,12 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto);
 absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto,
                                                    const MatchOptions& base);
 
-// Parameters of a frame over those of its pipeline. BAD_OPTIONS.
+// Parameters of a frame over those of its pipeline. BAD_OPTIONS, UNSUPPORTED.
 absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,
-                                                         const FrameParameters& base);
+                                                         const ResolvedPipeline& pipeline);
 // Matching options of a frame of a stream over those of its pipeline. Calls that do not match
-// frames use it as a check. BAD_OPTIONS.
+// frames use it as a check. Window and offset are those of the match with the previous frame.
+// BAD_OPTIONS.
 absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& proto,
                                                  const MatchOptions& base);
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <bitset>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -17,10 +18,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/match_oracle.h"
 
 namespace orbserve::cpu {
 namespace {
 
+using ::orbserve::testing::OracleMatch;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -384,6 +387,139 @@ TEST_P(MatchDescriptorsTest, AnyRangeOfQueriesGivesTheSameLists) {
   }
 }
 
+// Gives the features random places on a grid of quarter pixels, which puts many on the edges of
+// windows.
+void Scatter(int width_px, int height_px, std::mt19937& random, Features* features) {
+  for (size_t i = 0; i < features->count(); ++i) {
+    features->x[i] = static_cast<float>(random() % static_cast<unsigned>(4 * width_px)) * 0.25f;
+    features->y[i] = static_cast<float>(random() % static_cast<unsigned>(4 * height_px)) * 0.25f;
+  }
+}
+
+Matches WindowOracle(const Features& query, const Features& train, const MatchOptions& options) {
+  return OracleMatch(query, train, options,
+                     {options.window_px, options.offset_x_px, options.offset_y_px});
+}
+
+TEST_P(MatchDescriptorsTest, MatchesInAWindowAreTheOracles) {
+  constexpr uint32_t kSeed = 20260107;
+  std::mt19937 random(kSeed);
+  size_t matched = 0;
+  for (int set = 0; set < 600; ++set) {
+    const int descriptor_bytes = 4 << (set % 4);
+    const Kind kind = kKinds[random() % 4];
+    Features query = MakeSet(kind, static_cast<int>(random() % 90), descriptor_bytes, random());
+    Features train = MakeSet(kind, static_cast<int>(random() % 90), descriptor_bytes, random());
+    Scatter(120, 80, random, &query);
+    Scatter(120, 80, random, &train);
+    MatchOptions options;
+    options.window_px = static_cast<float>(1 + random() % 200) * 0.25f;
+    options.offset_x_px = static_cast<float>(random() % 80) * 0.25f - 10.0f;
+    options.offset_y_px = static_cast<float>(random() % 80) * 0.25f - 10.0f;
+    options.max_distance = random() % 2 == 0 ? 256 : static_cast<int>(random() % 40);
+    constexpr int kNeighbours[] = {1, 1, 1, 2, 3, 16};
+    options.k = kNeighbours[random() % 6];
+    if (options.k == 1) {
+      options.cross_check = random() % 2 == 0;
+      options.ratio = random() % 2 == 0 ? 0.8f : 0.0f;
+    }
+    const Matches expected = WindowOracle(query, train, options);
+    ASSERT_EQ(FirstDifference(Match(query, train, options), expected), "")
+        << "seed " << kSeed << " set " << set << " bytes " << descriptor_bytes << " k " << options.k
+        << " window " << options.window_px;
+    matched += expected.count();
+  }
+  EXPECT_GT(matched, 5000u);
+}
+
+TEST_P(MatchDescriptorsTest, WindowsOfAnySizeInLargeSetsGiveTheReferencesMatches) {
+  constexpr uint32_t kSeed = 20260108;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  Features query = MakeSet(Kind::kRandom, 150, 32, kSeed + 1);
+  Features train = MakeSet(Kind::kRandom, 2001, 32, kSeed + 2);
+  Scatter(640, 480, random, &query);
+  Scatter(640, 480, random, &train);
+  // Many at one place, some at equal heights, some far away.
+  for (size_t i = 0; i < 200; ++i) {
+    train.x[i * 3] = 320.0f;
+    train.y[i * 3] = 240.0f;
+    train.y[i * 7] = 100.0f;
+  }
+  query.x[0] = train.x[0] = 1e30f;
+  query.y[1] = train.y[1] = -1e30f;
+  query.x[2] = train.x[2] = 3e38f;
+  for (const float window_px : {1e-30f, 0.25f, 20.0f, 333.0f, 1e4f, 3e38f}) {
+    for (const float offset_px : {0.0f, -7.5f, 3e38f}) {
+      for (MatchOptions options :
+           {MatchOptions{.k = 1, .ratio = 0.9f, .cross_check = true}, MatchOptions{.k = 5}}) {
+        options.window_px = window_px;
+        options.offset_x_px = offset_px;
+        ASSERT_EQ(FirstDifference(Match(query, train, options),
+                                  MatchDescriptors(ReferenceMatchKernels(), query, train, options)),
+                  "")
+            << "window " << window_px << " offset " << offset_px << " k " << options.k;
+      }
+    }
+  }
+}
+
+TEST_P(MatchDescriptorsTest, AWindowRoundEverythingChangesNothing) {
+  constexpr uint32_t kSeed = 20260109;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  Features query = MakeSet(Kind::kRandom, 150, 32, kSeed + 1);
+  Features train = MakeSet(Kind::kRandom, 700, 32, kSeed + 2);
+  Scatter(640, 480, random, &query);
+  Scatter(640, 480, random, &train);
+  for (MatchOptions options : {MatchOptions{.k = 4}, MatchOptions{.k = 1, .ratio = 0.95f},
+                               MatchOptions{.k = 1, .cross_check = true}}) {
+    const Matches everywhere = Match(query, train, options);
+    EXPECT_GT(everywhere.count(), 10u);
+    options.window_px = 640.0f;
+    EXPECT_EQ(FirstDifference(Match(query, train, options), everywhere), "");
+  }
+}
+
+TEST_P(MatchDescriptorsTest, PlacesThatAreNotFiniteLieInNoWindow) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Features query = FeaturesOf({Ones(0), Ones(1), Ones(2), Ones(3)}, 32);
+  Features train = FeaturesOf({Ones(0), Ones(1), Ones(2), Ones(4)}, 32);
+  query.x = {kNaN, kInfinity, 10.0f, 10.0f};
+  train.x = {kNaN, kInfinity, kNaN, 11.0f};
+  const Matches matches = Match(query, train, {.k = 16, .window_px = 5.0f});
+  EXPECT_THAT(matches.query_index, ElementsAre(2, 3));
+  EXPECT_THAT(matches.train_index, ElementsAre(3, 3));
+  EXPECT_THAT(matches.distance, ElementsAre(2, 1));
+}
+
+TEST_P(MatchDescriptorsTest, InAWindowAPlaceWithoutARivalPassesTheRatioTestIfItIsNear) {
+  Features query = FeaturesOf({Ones(0)}, 32);
+  Features train = FeaturesOf({Ones(127), Ones(0)}, 32);
+  train.x = {0.0f, 100.0f};
+  const MatchOptions options = {.k = 1, .ratio = 0.5f, .window_px = 5.0f};
+  // 127 < 0.5 * 256.
+  EXPECT_THAT(Match(query, train, options).train_index, ElementsAre(0));
+  train = FeaturesOf({Ones(128), Ones(0)}, 32);
+  train.x = {0.0f, 100.0f};
+  EXPECT_THAT(Match(query, train, options).train_index, IsEmpty());
+  // A train set of one passes nothing and says so, window or not.
+  const Matches one = Match(query, FeaturesOf({Ones(0)}, 32), options);
+  EXPECT_THAT(one.train_index, IsEmpty());
+  EXPECT_TRUE(one.ratio_undefined);
+}
+
+TEST_P(MatchDescriptorsTest, CrossCheckInAWindowComparesAdmissiblePairsOnly) {
+  // Query 1 is nearer to the train descriptor, and too far away to be its rival.
+  Features query = FeaturesOf({Ones(6), Ones(1)}, 32);
+  const Features train = FeaturesOf({Ones(0)}, 32);
+  query.x = {3.0f, 60.0f};
+  const Matches matches = Match(query, train, {.k = 1, .cross_check = true, .window_px = 5.0f});
+  EXPECT_THAT(matches.query_index, ElementsAre(0));
+  EXPECT_THAT(Match(query, train, {.k = 1, .cross_check = true}).query_index, ElementsAre(1));
+}
+
 // Runs slices of its own choice and raises a flag after some of them.
 class CountedSlices final : public MatchSlices {
  public:
@@ -416,6 +552,29 @@ TEST_P(MatchDescriptorsTest, AnswerDoesNotDependOnTheSlices) {
     ASSERT_TRUE(sliced.has_value());
     EXPECT_EQ(FirstDifference(*sliced, whole), "") << "slices of " << size;
   }
+}
+
+TEST_P(MatchDescriptorsTest, AnswerInAWindowDoesNotDependOnTheSlices) {
+  constexpr uint32_t kSeed = 20260110;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  Features query = MakeSet(Kind::kRandom, 331, 32, kSeed);
+  Features train = MakeSet(Kind::kRandom, 300, 32, kSeed + 1);
+  Scatter(200, 200, random, &query);
+  Scatter(200, 200, random, &train);
+  const MatchOptions options = {.k = 1, .cross_check = true, .window_px = 40.0f};
+  const Matches whole = WindowOracle(query, train, options);
+  EXPECT_GT(whole.count(), 50u);
+  for (const int size : {1, 5, 64, 1000}) {
+    CountedSlices slices(size, /*cancel_after=*/-1);
+    const auto sliced =
+        MatchDescriptors(kernels(), query, train, options, &slices.cancelled, slices);
+    ASSERT_TRUE(sliced.has_value());
+    EXPECT_EQ(FirstDifference(*sliced, whole), "") << "slices of " << size;
+  }
+  CountedSlices cancelled(64, /*cancel_after=*/3);
+  EXPECT_FALSE(MatchDescriptors(kernels(), query, train, options, &cancelled.cancelled, cancelled)
+                   .has_value());
 }
 
 TEST_P(MatchDescriptorsTest, ACancelledMatchHasNoAnswerWhereverItWas) {

@@ -6,8 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <string>
 #include <vector>
 
+#include "features/algo/order.h"
+#include "tests/cpu/steps/fast_oracle.h"
 #include "tests/cpu/steps/step_runner.h"
 #include "tests/support/image_makers.h"
 
@@ -40,6 +44,81 @@ TEST(FastStepTest, CornersAreThoseOfTheReferenceHoweverDivided) {
       }
     }
   }
+}
+
+RunnerInput InputOf(Score score, Selection selection, int arc_length, int window_px) {
+  RunnerInput input;
+  PipelineOptions& pipeline = input.pipeline;
+  pipeline.pyramid = {.levels = 2, .scale_factor = 2.0f};
+  pipeline.detect.score = score;
+  pipeline.detect.fast_arc_length = arc_length;
+  pipeline.suppress.window_px = window_px;
+  pipeline.select.selection = selection;
+  pipeline.describe = {Orientation::kNone, Descriptor::kNone};
+  pipeline.select.border_px = BorderRange(pipeline).low;
+  input.parameters.fast_threshold_grey = 6;
+  return input;
+}
+
+TEST(FastStepTest, CornersOfEveryWindowAreThoseOfTheOracle) {
+  size_t corners = 0;
+  for (const DetectionFrame& frame : DetectionFrames()) {
+    int arc_length = 9;
+    for (const int window_px : {3, 5, 7, 9}) {
+      RunnerInput input =
+          InputOf(Score::kLargestThreshold, Selection::kBest, arc_length++, window_px);
+      input.mask = frame.mask;
+      std::vector<std::vector<Corner>> expected;
+      for (const RunnerVariant& variant : AllRunnerVariants()) {
+        SCOPED_TRACE(frame.name + ", window " + std::to_string(window_px) + ", " +
+                     Describe(variant));
+        StepRunner runner(frame.image, variant.target, variant.threads, input);
+        runner.RunUntil("fast");
+        for (int level = 0; level < runner.levels(); ++level) {
+          if (static_cast<int>(expected.size()) == level) {
+            expected.emplace_back();
+            for (const ExpectedCorner& c : ExpectedCorners(runner, level)) {
+              expected.back().push_back({static_cast<int16_t>(c.x), static_cast<int16_t>(c.y),
+                                         static_cast<int16_t>(c.largest_threshold)});
+            }
+            corners += expected.back().size();
+          }
+          ASSERT_EQ(runner.DetectedCorners(level), expected[static_cast<size_t>(level)]) << level;
+        }
+      }
+    }
+  }
+  EXPECT_GT(corners, 1'000u);
+  printf("%zu corners compared\n", corners);
+}
+
+TEST(FastStepTest, KeysHoldTheResponsesOfTheCornersThatStay) {
+  size_t keys = 0;
+  for (const DetectionFrame& frame : DetectionFrames()) {
+    for (const Score score : {Score::kLargestThreshold, Score::kHarris}) {
+      RunnerInput input = InputOf(score, Selection::kQuadtree, 9, 5);
+      if (!input.pipeline.Validate().ok()) GTEST_SKIP() << input.pipeline.Validate();
+      input.mask = frame.mask;
+      std::vector<std::vector<uint64_t>> expected;
+      for (const RunnerVariant& variant : AllRunnerVariants()) {
+        SCOPED_TRACE(frame.name + ", " + Describe(variant));
+        StepRunner runner(frame.image, variant.target, variant.threads, input);
+        runner.RunUntil("fast");
+        for (int level = 0; level < runner.levels(); ++level) {
+          if (static_cast<int>(expected.size()) == level) {
+            expected.emplace_back();
+            for (const ExpectedCorner& c : ExpectedCorners(runner, level)) {
+              expected.back().push_back(algo::RankKey(c.response, c.x, c.y));
+            }
+            keys += expected.back().size();
+          }
+          ASSERT_EQ(runner.DetectedKeys(level), expected[static_cast<size_t>(level)]) << level;
+        }
+      }
+    }
+  }
+  EXPECT_GT(keys, 1'000u);
+  printf("%zu keys compared\n", keys);
 }
 
 TEST(FastStepTest, ABrightDotIsACornerWithItsScoreUnlessMasked) {

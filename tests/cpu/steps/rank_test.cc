@@ -23,16 +23,6 @@ using ::orbserve::testing::TestImage;
 
 float ResponseOf(uint64_t key) { return algo::RankKeyResponse(key); }
 
-// The keypoints that a sorted list of keys stands for, without angles.
-std::vector<LevelPoint> PointsOf(const std::vector<uint64_t>& keys) {
-  std::vector<LevelPoint> points;
-  for (const uint64_t key : keys) {
-    points.push_back({static_cast<int16_t>(algo::RankKeyX(key)),
-                      static_cast<int16_t>(algo::RankKeyY(key)), ResponseOf(key), -1.0f});
-  }
-  return points;
-}
-
 TEST(RankStepTest, KeepsTheQuotaOfEachLevelWithTiesInOrder) {
   for (const TestImage& image : {SceneImage(500, 400, 9), DotLattice(300, 300, 10)}) {
     for (const RunnerVariant& variant : AllRunnerVariants()) {

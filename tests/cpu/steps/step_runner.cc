@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/memory/memory_count.h"
+#include "features/algo/order.h"
 #include "tests/support/backend_runner.h"
 
 namespace orbserve::cpu {
@@ -107,6 +108,16 @@ std::vector<Corner> StepRunner::DetectedCorners(int level) {
   return all;
 }
 
+std::vector<uint64_t> StepRunner::DetectedKeys(int level) {
+  std::vector<uint64_t> all;
+  const Strips& strips = frame_->lists.strips[static_cast<size_t>(level)];
+  for (int strip = 0; strip < strips.count; ++strip) {
+    const uint64_t* const first = frame_->At(frame_->lists.keys, level) + strip * strips.capacity;
+    all.insert(all.end(), first, first + frame_->At(frame_->lists.strip_corners, level)[strip]);
+  }
+  return all;
+}
+
 std::vector<Corner> StepRunner::Survivors(int level) {
   const Corner* const first = frame_->At(frame_->lists.corners, level);
   return {first, first + frame_->level(level).survivors};
@@ -128,6 +139,16 @@ std::vector<uint8_t> StepRunner::Descriptors(int level) {
   const uint8_t* const first = frame_->level(level).descriptors;
   return {first, first + frame_->level(level).points.size() *
                              static_cast<size_t>(pipeline().descriptor_bytes)};
+}
+
+std::vector<LevelPoint> PointsOf(const std::vector<uint64_t>& keys) {
+  std::vector<LevelPoint> points;
+  for (const uint64_t key : keys) {
+    points.push_back({static_cast<int16_t>(algo::RankKeyX(key)),
+                      static_cast<int16_t>(algo::RankKeyY(key)), algo::RankKeyResponse(key),
+                      -1.0f});
+  }
+  return points;
 }
 
 std::vector<RunnerVariant> AllRunnerVariants() {

@@ -51,6 +51,7 @@ class StepRunner {
   std::vector<uint8_t> Pixels(int level);
   std::vector<uint8_t> MaskPixels(int level);
   std::vector<Corner> DetectedCorners(int level);  // of all strips, in order
+  std::vector<uint64_t> DetectedKeys(int level);   // of all strips, in order
   std::vector<Corner> Survivors(int level);
   std::vector<uint64_t> SortedKeys(int level);
   std::vector<LevelPoint> Points(int level);
@@ -70,6 +71,9 @@ class StepRunner {
 inline bool operator==(const LevelPoint& a, const LevelPoint& b) {
   return a.x == b.x && a.y == b.y && a.response == b.response && a.angle_deg == b.angle_deg;
 }
+
+// The keypoints that a sorted list of rank keys stands for, without angles.
+std::vector<LevelPoint> PointsOf(const std::vector<uint64_t>& keys);
 
 // The reference and all SIMD targets, each divided for one thread and for five.
 struct RunnerVariant {

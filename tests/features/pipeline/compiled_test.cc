@@ -52,8 +52,8 @@ TEST(CompilePipelineTest, RefusesBadSidesAndOptions) {
   spec.pipeline.select.border_px = 21;  // rBRIEF needs 22
   EXPECT_EQ(ReasonOf(CompilePipeline(spec).status()), ErrorReason::kBadOptions);
   spec = {640, 480, {}};
-  spec.pipeline.suppress.suppression = Suppression::kCell;
-  EXPECT_EQ(CompilePipeline(spec).status().code(), absl::StatusCode::kUnimplemented);
+  spec.pipeline.suppress.suppression = Suppression::kCell;  // with LEVEL_QUOTA
+  EXPECT_EQ(ReasonOf(CompilePipeline(spec).status()), ErrorReason::kBadOptions);
 }
 
 TEST(BeginFrameTest, LeavesTheFeaturesAsTheFirstStepFindsThem) {

@@ -64,6 +64,42 @@ TEST(CutsTest, WhereTheScoreRanksNoLevelNeedsMoreThanAreWanted) {
   EXPECT_EQ(cuts.by_response[0], 40);
 }
 
+TEST(CutsTest, AQuadtreeHasTheQuotasOfWhatTheAnswerCanHold) {
+  PipelineOptions options;
+  options.select.selection = Selection::kQuadtree;
+  options.select.capacity = 500;
+  const Cuts cuts = Cuts::For(options, {.max_features = 800});
+  EXPECT_FALSE(cuts.all_levels);
+  EXPECT_EQ(FirstOf(cuts.by_response, 8), (std::vector<int32_t>{109, 90, 75, 63, 52, 44, 36, 31}));
+  for (const int32_t cut : cuts.by_score) EXPECT_EQ(cut, Cuts::kNoCut);
+  EXPECT_EQ(cuts.answer_limit(), 500);
+  // 7 * (1 - q) / (1 - q^8) = 1.52, 1.27, 1.06, 0.88, 0.73, 0.61, 0.51 round to 8.
+  const Cuts few = Cuts::For(options, {.max_features = 7});
+  int sum = 0;
+  for (const int32_t cut : FirstOf(few.by_response, 8)) sum += cut;
+  EXPECT_EQ(sum, 8);
+  EXPECT_EQ(few.answer_limit(), 7);
+}
+
+TEST(CutsTest, CellsAreCutOnceOverAllLevels) {
+  PipelineOptions options;
+  options.select.selection = Selection::kCell;
+  options.select.capacity = 40;
+  const Cuts cuts = Cuts::For(options, {.max_features = 300});
+  EXPECT_TRUE(cuts.all_levels);
+  EXPECT_EQ(cuts.by_response[0], 40);
+  EXPECT_EQ(cuts.answer_limit(), 40);
+  for (const int32_t cut : cuts.by_score) EXPECT_EQ(cut, Cuts::kNoCut);
+}
+
+TEST(CutsTest, OnlyTheQuotaAnswersTiesBeyondTheWantedNumber) {
+  PipelineOptions options;
+  options.select.capacity = 40;
+  EXPECT_EQ(Cuts::For(options, {.max_features = 30}).answer_limit(), 40);
+  options.select.selection = Selection::kBest;
+  EXPECT_EQ(Cuts::For(options, {.max_features = 30}).answer_limit(), 30);
+}
+
 TEST(CutsTest, AnAnswerIsTruncatedWhenMoreQualifyThanItHolds) {
   PipelineOptions options;
   options.select.capacity = 40;
@@ -74,6 +110,12 @@ TEST(CutsTest, AnAnswerIsTruncatedWhenMoreQualifyThanItHolds) {
   EXPECT_FALSE(Cuts::For(options, {.max_features = 30}).Truncates(1000, 30));
   EXPECT_FALSE(Cuts::For(options, {.max_features = 300}).Truncates(40, 40));
   EXPECT_TRUE(Cuts::For(options, {.max_features = 300}).Truncates(41, 40));
+  for (const Selection selection : {Selection::kCell, Selection::kQuadtree}) {
+    options.select.selection = selection;
+    EXPECT_FALSE(Cuts::For(options, {.max_features = 40}).Truncates(1000, 43));
+    EXPECT_FALSE(Cuts::For(options, {.max_features = 300}).Truncates(40, 40));
+    EXPECT_TRUE(Cuts::For(options, {.max_features = 300}).Truncates(41, 38));
+  }
 }
 
 }  // namespace

@@ -8,20 +8,26 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <limits>
 #include <memory>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "features/backend.h"
+#include "gpu/frame_state.h"
 #include "tests/gpu/gpu_test_support.h"
+#include "tests/support/match_oracle.h"
 
 namespace orbserve::gpu {
 namespace {
 
+using ::orbserve::testing::OracleMatch;
+
 using FeatureSet = std::shared_ptr<const Features>;
 
-// Random descriptors; with few `kinds` (0 = any) there are many ties.
+// Random descriptors; with few `kinds` (0 = any) there are many ties. Places lie on a grid of
+// quarter pixels, which puts many on the edges of windows.
 FeatureSet MakeSet(size_t count, int bytes, unsigned kinds, std::mt19937* random) {
   auto features = std::make_shared<Features>();
   features->descriptor_bytes = bytes;
@@ -31,6 +37,10 @@ FeatureSet MakeSet(size_t count, int bytes, unsigned kinds, std::mt19937* random
     features->descriptors[i] = static_cast<uint8_t>(kinds == 0   ? any
                                                     : i % 32 < 2 ? any % kinds
                                                                  : 7);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    features->x[i] = static_cast<float>((*random)() % 2560) * 0.25f;
+    features->y[i] = static_cast<float>((*random)() % 1920) * 0.25f;
   }
   return features;
 }
@@ -44,7 +54,20 @@ std::vector<MatchOptions> EveryOption() {
           {1, 1.0f, true},
           {1, 0.0f, true},
           {2, 0.0f, false, 100},
-          {1, 0.9f, true, 120}};
+          {1, 0.9f, true, 120},
+          {1, 0.0f, false, 256, 40.0f},
+          {1, 0.8f, false, 256, 25.25f, -12.5f, 3.0f},
+          {1, 0.9f, true, 120, 100.0f, 7.75f},
+          {2, 0.0f, false, 200, 60.0f, 0.0f, -20.0f},
+          {16, 0.0f, false, 256, 150.0f}};
+}
+
+MatchOptions WithWindow(MatchOptions options, float window_px, float offset_x_px = 0.0f,
+                        float offset_y_px = 0.0f) {
+  options.window_px = window_px;
+  options.offset_x_px = offset_x_px;
+  options.offset_y_px = offset_y_px;
+  return options;
 }
 
 struct Pair {
@@ -99,7 +122,8 @@ class MatchParityTest : public GpuTest {
                    << " x " << pairs[i].train->count() << " of " << pairs[i].query->descriptor_bytes
                    << " bytes, k " << options.k << " ratio " << options.ratio
                    << (options.cross_check ? " cross-check" : "") << " distance "
-                   << options.max_distance);
+                   << options.max_distance << " window " << options.window_px << " at "
+                   << options.offset_x_px << ", " << options.offset_y_px);
       EXPECT_EQ(expected.pairs[i].status, actual.pairs[i].status);
       EXPECT_TRUE(SameMatches(expected.pairs[i].matches, actual.pairs[i].matches));
     }
@@ -123,7 +147,8 @@ class MatchParityTest : public GpuTest {
       const auto& kind = sets[one_of(4) == 0 ? 1 : 0];
       // Now and then of two kinds, which is an error of that pair.
       const auto& other = one_of(16) == 0 ? sets[1] : kind;
-      pairs.push_back({kind[one_of(12)], other[one_of(12)], options[one_of(9)]});
+      pairs.push_back({kind[one_of(12)], other[one_of(12)],
+                       options[one_of(static_cast<unsigned>(options.size()))]});
     }
     return pairs;
   }
@@ -211,6 +236,81 @@ TEST_F(MatchParityTest, LargePairsInSlices) {
               {huge, few, {16}},  // few distances, many results
               {few, huge, {1, 0.0f, true}},
               {few, some, {1}}});
+  ExpectSame({{large, ties, WithWindow({1, 0.95f, true}, 30.0f, 4.5f, -2.0f)},
+              {ties, some, WithWindow({3}, 55.0f)},
+              {short_large, short_some, WithWindow({1, 0.0f, true}, 1000.0f)},
+              {huge, few, WithWindow({16}, 80.0f)},
+              {few, huge, WithWindow({2}, 20.0f, 0.0f, 11.0f)}});
+}
+
+TEST_F(MatchParityTest, MatchesInAWindowAreTheOracles) {
+  std::mt19937 random(53);
+  size_t matched = 0;
+  for (int set = 0; set < 60; ++set) {
+    const int bytes = set % 2 == 0 ? 32 : 4;
+    const unsigned kinds = set % 4 < 2 ? 3 : 0;
+    std::vector<Pair> pairs;
+    for (const MatchOptions& options : EveryOption()) {
+      pairs.push_back({MakeSet(random() % 150, bytes, kinds, &random),
+                       MakeSet(random() % 150, bytes, kinds, &random),
+                       WithWindow(options, static_cast<float>(1 + random() % 1200) * 0.25f,
+                                  static_cast<float>(random() % 80) * 0.25f - 10.0f,
+                                  static_cast<float>(random() % 80) * 0.25f - 10.0f)});
+    }
+    const MatchBatchAnswer answer = Match(*gpu_, pairs);
+    ASSERT_EQ(answer.pairs.size(), pairs.size());
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const MatchOptions& options = pairs[i].options;
+      const Matches expected =
+          OracleMatch(*pairs[i].query, *pairs[i].train, options,
+                      {options.window_px, options.offset_x_px, options.offset_y_px});
+      ASSERT_TRUE(answer.pairs[i].status.ok()) << answer.pairs[i].status;
+      ASSERT_TRUE(SameMatches(expected, answer.pairs[i].matches))
+          << "set " << set << " pair " << i << " bytes " << bytes;
+      matched += expected.count();
+    }
+  }
+  EXPECT_GT(matched, 10'000u);
+}
+
+TEST_F(MatchParityTest, PlacesFarAwayOrNotFiniteMatchAsOnTheCpu) {
+  std::mt19937 random(59);
+  const auto query = std::make_shared<Features>(*MakeSet(300, 32, 3, &random));
+  const auto train = std::make_shared<Features>(*MakeSet(500, 32, 3, &random));
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& side : {query, train}) {
+    side->x[0] = side->y[1] = kNaN;
+    side->x[2] = kInfinity;
+    side->y[3] = -kInfinity;
+    side->x[4] = 3e38f;
+    side->y[5] = -1e30f;
+  }
+  std::vector<Pair> pairs;
+  for (const float window_px : {1e-40f, 0.25f, 300.0f, 3e38f}) {
+    for (const float offset_px : {0.0f, 3e38f}) {
+      pairs.push_back({query, train, WithWindow({4}, window_px, offset_px)});
+      pairs.push_back({query, train, WithWindow({1, 0.9f, true}, window_px, 0.0f, offset_px)});
+    }
+  }
+  ExpectSame(pairs);
+}
+
+TEST_F(MatchParityTest, PlacesGoUpOnceAndOnlyForPairsWithAWindow) {
+  std::mt19937 random(61);
+  const auto set = MakeSet(200, 32, 3, &random);
+  const auto state = *gpu_->ImportState(set);
+  const auto* const gpu_state = dynamic_cast<const GpuFrameState*>(state.get());
+  ASSERT_NE(gpu_state, nullptr);
+  Submit(*gpu_, {{state, state, {1}}}).get();
+  EXPECT_NE(gpu_state->OnDevice(0, StatePart::kDescriptors), nullptr);
+  EXPECT_EQ(gpu_state->OnDevice(0, StatePart::kPlaces), nullptr);
+  Submit(*gpu_, {{state, state, WithWindow({1}, 10.0f)}, {state, state, WithWindow({1}, 20.0f)}})
+      .get();
+  const auto places = gpu_state->OnDevice(0, StatePart::kPlaces);
+  EXPECT_NE(places, nullptr);
+  Submit(*gpu_, {{state, state, WithWindow({1}, 10.0f)}}).get();
+  EXPECT_EQ(gpu_state->OnDevice(0, StatePart::kPlaces), places);
 }
 
 TEST_F(MatchParityTest, ALargeRequestStopsWhenCancelledAndOthersGoOnMeanwhile) {
@@ -309,11 +409,17 @@ TEST_F(MatchParityTest, StatesOfFramesMatchAsTheirFeaturesDo) {
     const FrameBatchAnswer answer = Compute(backend, *plan, frames);
     ASSERT_TRUE(answer.frames[0].status.ok()) << answer.frames[0].status;
     ASSERT_NE(answer.frames[0].state, nullptr);
-    answers[b] =
-        Submit(backend, {{answer.frames[0].state, answer.frames[1].state, {1, 0.8f, true}}}).get();
+    const auto& query = answer.frames[0].state;
+    const auto& train = answer.frames[1].state;
+    // The second frame lies 9 pixels to the right and below.
+    answers[b] = Submit(backend, {{query, train, {1, 0.8f, true}},
+                                  {query, train, WithWindow({1, 0.8f, true}, 4.0f, -9.0f, -9.0f)}})
+                     .get();
   }
-  EXPECT_GT(answers[0].pairs[0].matches.count(), 100u);
-  EXPECT_TRUE(SameMatches(answers[0].pairs[0].matches, answers[1].pairs[0].matches));
+  for (size_t pair = 0; pair < 2; ++pair) {
+    EXPECT_GT(answers[0].pairs[pair].matches.count(), 100u);
+    EXPECT_TRUE(SameMatches(answers[0].pairs[pair].matches, answers[1].pairs[pair].matches));
+  }
 }
 
 }  // namespace

@@ -136,6 +136,26 @@ TEST_F(StreamSessionTest, ReferencesAreLookedUpForEachFrame) {
   EXPECT_EQ(ReasonOf(results_[1].matches[0].status), ErrorReason::kReferenceNotFound);
 }
 
+TEST_F(StreamSessionTest, TheWindowOfAFrameIsForThePreviousFrame) {
+  const MatchOptions pipeline = {.window_px = 9.0f, .offset_x_px = 1.0f, .offset_y_px = 2.0f};
+  Open({.match_previous = true, .references = {"map"}, .reference_window = pipeline});
+  ASSERT_TRUE(references_.Put("robot", "map", MakeFeatures(5)).ok());
+  Add(1);
+  const MatchOptions frame = {
+      .max_distance = 64, .window_px = 3.0f, .offset_x_px = -20.0f, .offset_y_px = 0.5f};
+  session_->AddFrame(101, frame, kNever);
+  Extracted(0, 10);
+  Extracted(1, 11);
+  ASSERT_EQ(backend_.matches.size(), 2u);
+  const std::vector<MatchJob>& jobs = backend_.matches[1].jobs;
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].options, frame);
+  MatchOptions with_reference = pipeline;
+  with_reference.max_distance = 64;
+  EXPECT_EQ(jobs[1].options, with_reference);
+  backend_.FinishAllMatches();
+}
+
 TEST_F(StreamSessionTest, MatchesThatComeOutOfOrderDoNotChangeTheOrderOfResults) {
   Open({.match_previous = true});
   Add(3);

@@ -59,6 +59,26 @@ TEST(FeatureFilesTest, NpzNamesDescriptorsThatTheirNumberOfBytesDoesNotTell) {
   EXPECT_EQ(read->SerializeAsString(), features.SerializeAsString());
 }
 
+TEST(FeatureFilesTest, PassesAreWrittenWhereThereWereAnyAndRead) {
+  v1::FeatureSet features = Sample();
+  const std::string without = EncodeFeatures(features, FeatureFormat::kNpz, "a.png");
+  features.set_suppression_passes(9);
+  const std::string with = EncodeFeatures(features, FeatureFormat::kNpz, "a.png");
+  auto arrays = *DecodeNpz(with, 1 << 20);
+  ASSERT_EQ(arrays.size(), 8u);
+  EXPECT_EQ(arrays[7].name, "suppression_passes");
+  EXPECT_EQ(DecodeFeatures(with)->SerializeAsString(), features.SerializeAsString());
+  arrays[7].type = "<f4";
+  EXPECT_FALSE(DecodeFeatures(EncodeNpz(arrays)).ok());
+  arrays.pop_back();
+  EXPECT_EQ(EncodeNpz(arrays), without);
+
+  const std::string line = EncodeFeatures(features, FeatureFormat::kJsonLines, "a.png");
+  EXPECT_NE(line.find("\"image_size\":[640,480],\"suppression_passes\":9,\"xy\""),
+            std::string::npos)
+      << line;
+}
+
 TEST(FeatureFilesTest, NpzOfNoFeaturesHasEveryArray) {
   v1::FeatureSet none;
   none.set_descriptor_bytes(32);

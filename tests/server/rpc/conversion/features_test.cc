@@ -92,6 +92,19 @@ TEST(FeatureConversionTest, AKindWithAnotherNumberOfBytesIsRefused) {
   }
 }
 
+TEST(FeatureConversionTest, PassesAreToldWhereThereWereAny) {
+  Features features;
+  v1::FeatureSet proto;
+  FeaturesToProto(features, &proto);
+  EXPECT_FALSE(proto.has_suppression_passes());
+  features.suppression_passes = 7;
+  FeaturesToProto(features, &proto);
+  EXPECT_EQ(proto.suppression_passes(), 7u);
+  v1::FeatureSet sent = TwoFeatures();
+  sent.set_suppression_passes(4294967295u);
+  EXPECT_TRUE(FeaturesFromProto(sent).ok());
+}
+
 TEST(FeatureConversionTest, FeatureSetsMustBeWhole) {
   EXPECT_TRUE(FeaturesFromProto(TwoFeatures()).ok());
   v1::FeatureSet set = TwoFeatures();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tests/server/rpc/reason_of_failure.h"
 
@@ -47,6 +48,207 @@ TEST(PipelineConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
   EXPECT_EQ(again->match, pipeline->match);
 }
 
+// Every option differs from the preset `orb`, so that none can be lost unnoticed.
+v1::Pipeline PipelineUnlikeOrb() {
+  v1::Pipeline proto;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(
+        preset: "orb"
+        pyramid { levels: 3 scale_factor: 2 source: PYRAMID_SOURCE_LEVEL_ZERO }
+        detect {
+          detector: DETECTOR_SHI_TOMASI
+          fast_threshold: 30
+          fast_arc_length: 11
+          candidate_test: CANDIDATE_TEST_BIT_TABLE
+          score: SCORE_SAD_CIRCLE
+          quality_level: 0.25
+          fast_threshold_low: 6
+        }
+        suppress {
+          suppression: SUPPRESSION_MINIMUM_DISTANCE
+          window_px: 7
+          cell_width_px: 64
+          cell_height_px: 24
+          minimum_distance_px: 11
+          compare: COMPARE_SCORE
+          distance_shape: DISTANCE_SHAPE_DISC
+          cornerness_compression: true
+          max_passes: 3
+        }
+        select { selection: SELECTION_QUADTREE max_features: 123 capacity: 456 border_px: 50 }
+        describe { orientation: ORIENTATION_ARC_MIDDLE descriptor_type: DESCRIPTOR_TYPE_BFROST_256 }
+        match {
+          selection: MATCH_SELECTION_K_BEST
+          k: 3
+          ratio: 0
+          cross_check: false
+          max_distance: 99
+          window_px: 12.5
+          offset_x: -3
+          offset_y: 4.5
+        }
+      )pb",
+      &proto));
+  return proto;
+}
+
+TEST(PipelineConversionTest, EveryOptionOfTheWireIsOneOfOurs) {
+  const auto read = ReadPipeline(PipelineUnlikeOrb());
+  ASSERT_TRUE(read.ok()) << read.status();
+  PipelineOptions options;
+  options.pyramid = {3, 2.0f, PyramidSource::kLevelZero};
+  options.detect = {Detector::kShiTomasi, 11, CandidateTest::kBitTable, Score::kSadCircle};
+  options.suppress = {.suppression = Suppression::kMinimumDistance,
+                      .compare = Compare::kScore,
+                      .window_px = 7,
+                      .cell_width_px = 64,
+                      .cell_height_px = 24,
+                      .minimum_distance_px = 11,
+                      .distance_shape = DistanceShape::kDisc,
+                      .cornerness_compression = true,
+                      .max_passes = 3};
+  options.select = {Selection::kQuadtree, 456, 50};
+  options.describe = {Orientation::kArcMiddle, Descriptor::kBFrost256};
+  EXPECT_EQ(read->options, options);
+  const FrameParameters frame = {.max_features = 123,
+                                 .fast_threshold_grey = 30,
+                                 .fast_threshold_low_grey = 6,
+                                 .quality_level = 0.25f};
+  EXPECT_EQ(read->frame, frame);
+  const MatchOptions match = {
+      .k = 3, .max_distance = 99, .window_px = 12.5f, .offset_x_px = -3.0f, .offset_y_px = 4.5f};
+  EXPECT_EQ(read->match, match);
+}
+
+TEST(PipelineConversionTest, EveryOptionOfOursIsOneOfTheWire) {
+  const v1::Pipeline proto = PipelineUnlikeOrb();
+  v1::Pipeline again;
+  PipelineToProto(*ReadPipeline(proto), &again);
+  EXPECT_EQ(again.DebugString(), proto.DebugString());
+}
+
+TEST(PipelineConversionTest, EveryPresetSurvivesTheWayToTheWireAndBack) {
+  for (const Preset& preset : Presets()) {
+    v1::Pipeline proto;
+    PipelineToProto({std::string(preset.name), preset.pipeline, preset.frame, preset.match},
+                    &proto);
+    proto.clear_preset();  // those that are not available can be written out, too
+    const auto read = ReadPipeline(proto);
+    ASSERT_TRUE(read.ok()) << preset.name << read.status();
+    EXPECT_EQ(read->options, preset.pipeline) << preset.name;
+    EXPECT_EQ(read->frame, preset.frame) << preset.name;
+    EXPECT_EQ(read->match, preset.match) << preset.name;
+  }
+}
+
+TEST(PipelineConversionTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
+  using P = v1::Pipeline;
+  const struct {
+    const char* message;
+    void (*change)(P&);
+  } rows[] = {
+      {"fast_threshold_low is 7 and detect.detector is not FAST; allowed: fast_threshold_low 0",
+       [](P& p) {
+         p.mutable_detect()->set_fast_threshold_low(7);
+         p.mutable_detect()->set_detector(v1::DETECTOR_HARRIS);
+         // The rest of the pipeline is that of harris-corners.
+         p.mutable_describe()->set_descriptor_type(v1::DESCRIPTOR_TYPE_NONE);
+         p.mutable_describe()->set_orientation(v1::ORIENTATION_NONE);
+       }},
+      {"fast_threshold_low must be 0 (off), or in [1, 20], up to fast_threshold; got 21",
+       [](P& p) { p.mutable_detect()->set_fast_threshold_low(21); }},
+      {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+       [](P& p) { p.mutable_detect()->set_score(v1::SCORE_SAD_ARC); }},
+      {"suppress.suppression is CELL and select.selection is LEVEL_QUOTA",
+       [](P& p) { p.mutable_suppress()->set_suppression(v1::SUPPRESSION_CELL); }},
+      {"suppress.cornerness_compression is on and suppress.distance_shape is DISC",
+       [](P& p) {
+         p.mutable_suppress()->set_cornerness_compression(true);
+         p.mutable_suppress()->set_distance_shape(v1::DISTANCE_SHAPE_DISC);
+       }},
+      {"match.offset_x is 3 and match.window_px is 0 (off)",
+       [](P& p) { p.mutable_match()->set_offset_x(3); }},
+      {"match.offset_y is -3 and match.window_px is 0 (off)",
+       [](P& p) { p.mutable_match()->set_offset_y(-3); }},
+      {"suppress.max_passes must be in [0, 10000]; got 10001",
+       [](P& p) { p.mutable_suppress()->set_max_passes(10'001); }},
+      {"suppress.minimum_distance_px must be in [1, 64]; got 0",
+       [](P& p) { p.mutable_suppress()->set_minimum_distance_px(0); }},
+      {"suppress.compare must be one of the values known to this server, 1 to 2; got 3",
+       [](P& p) { p.mutable_suppress()->set_compare(static_cast<v1::Compare>(3)); }},
+      {"suppress.distance_shape must be one of the values known to this server, 1 to 2; got -1",
+       [](P& p) { p.mutable_suppress()->set_distance_shape(static_cast<v1::DistanceShape>(-1)); }},
+  };
+  for (const auto& row : rows) {
+    v1::Pipeline proto;
+    row.change(proto);
+    const absl::Status status = PipelineFromProto(proto).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr(row.message));
+    EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions) << row.message;
+  }
+}
+
+TEST(PipelineConversionTest, AFramesSecondThresholdNeedsFast) {
+  ResolvedPipeline pipeline;
+  v1::FrameParameters frame;
+  frame.set_fast_threshold_low(21);
+  absl::Status status = FrameParametersFromProto(frame, pipeline).status();
+  EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("up to fast_threshold; got 21"));
+  frame.set_fast_threshold_low(7);
+  const auto accepted = FrameParametersFromProto(frame, pipeline);
+  if (accepted.ok()) {
+    EXPECT_EQ(accepted->fast_threshold_low_grey, 7);
+  } else {
+    EXPECT_EQ(ReasonOfFailure(accepted.status()), ErrorReason::kUnsupported);
+  }
+  // A frame may switch off the threshold of its pipeline, or keep it.
+  pipeline.frame.fast_threshold_low_grey = 7;
+  frame.set_fast_threshold_low(0);
+  const auto off = FrameParametersFromProto(frame, pipeline);
+  ASSERT_TRUE(off.ok()) << off.status();
+  EXPECT_EQ(off->fast_threshold_low_grey, 0);
+  // The frame's first threshold is below the pipeline's second one.
+  frame.Clear();
+  frame.set_fast_threshold(6);
+  status = FrameParametersFromProto(frame, pipeline).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("[1, 6], up to fast_threshold; got 7"));
+
+  pipeline.options.detect.detector = Detector::kHarris;
+  pipeline.frame.fast_threshold_low_grey = 0;
+  frame.Clear();
+  frame.set_fast_threshold_low(7);
+  status = FrameParametersFromProto(frame, pipeline).status();
+  EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("fast_threshold_low is 7 and detect.detector is not FAST"));
+  frame.set_fast_threshold_low(0);
+  EXPECT_TRUE(FrameParametersFromProto(frame, pipeline).ok());
+}
+
+TEST(PipelineConversionTest, AFrameMayHaveAWindowOfItsOwn) {
+  const MatchOptions pipeline = {.window_px = 9.0f, .offset_x_px = 1.0f, .offset_y_px = 2.0f};
+  v1::FrameParameters frame;
+  EXPECT_EQ(*FrameMatchFromProto(frame, pipeline), pipeline);
+  frame.set_match_offset_x(-8.0f);
+  frame.set_match_offset_y(16.0f);
+  MatchOptions moved = pipeline;
+  moved.offset_x_px = -8.0f;
+  moved.offset_y_px = 16.0f;
+  EXPECT_EQ(*FrameMatchFromProto(frame, pipeline), moved);
+  const absl::Status none = FrameMatchFromProto(frame, {}).status();
+  EXPECT_EQ(ReasonOfFailure(none), ErrorReason::kBadOptions);
+  EXPECT_THAT(std::string(none.message()),
+              HasSubstr("match.offset_x is -8 and match.window_px is 0 (off)"));
+  frame.set_match_window_px(4.0f);
+  moved.window_px = 4.0f;
+  EXPECT_EQ(*FrameMatchFromProto(frame, {}), moved);
+  for (const float bad : {-1.0f, std::nanf(""), HUGE_VALF}) {
+    frame.set_match_window_px(bad);
+    EXPECT_EQ(ReasonOfFailure(FrameMatchFromProto(frame, {}).status()), ErrorReason::kBadOptions);
+  }
+}
+
 TEST(PipelineConversionTest, TheCandidateTestIsThatOfTheClient) {
   v1::Pipeline proto;
   EXPECT_EQ(PipelineFromProto(proto)->options.detect.candidate_test, CandidateTest::kAutomatic);
@@ -71,9 +273,9 @@ TEST(PipelineConversionTest, TheQualityLevelIsThePipelinesUnlessTheFrameHasOne) 
   EXPECT_EQ(resolved.detect().quality_level(), 0.25f);
 
   v1::FrameParameters frame;
-  EXPECT_EQ(FrameParametersFromProto(frame, pipeline->frame)->quality_level, 0.25f);
+  EXPECT_EQ(FrameParametersFromProto(frame, *pipeline)->quality_level, 0.25f);
   frame.set_quality_level(0.5f);
-  EXPECT_EQ(FrameParametersFromProto(frame, pipeline->frame)->quality_level, 0.5f);
+  EXPECT_EQ(FrameParametersFromProto(frame, *pipeline)->quality_level, 0.5f);
 
   for (const float bad : {0.0f, 1.0f, -1.0f, std::nanf("")}) {
     proto.mutable_detect()->set_quality_level(bad);
@@ -117,6 +319,10 @@ TEST(PipelineConversionTest, NumbersThatDoNotFitAreToldAsGiven) {
        [](P& p) { p.mutable_suppress()->set_cell_height_px(kHuge); }},
       {"suppress.minimum_distance_px must be in [1, 64]; got ",
        [](P& p) { p.mutable_suppress()->set_minimum_distance_px(kHuge); }},
+      {"suppress.max_passes must be in [0, 10000]; got ",
+       [](P& p) { p.mutable_suppress()->set_max_passes(kHuge); }},
+      {"fast_threshold_low must be in [0, 254]; got ",
+       [](P& p) { p.mutable_detect()->set_fast_threshold_low(kHuge); }},
       {"max_features must be in [1, 100000]; got ",
        [](P& p) { p.mutable_select()->set_max_features(kHuge); }},
       {"select.capacity must be in [1, 100000]; got ",
@@ -144,6 +350,10 @@ TEST(PipelineConversionTest, NumbersThatDoNotFitAreToldAsGiven) {
               HasSubstr("got 4294967295"));
   frame.Clear();
   frame.set_fast_threshold(kHuge);
+  EXPECT_THAT(std::string(FrameParametersFromProto(frame, {}).status().message()),
+              HasSubstr("got 4294967295"));
+  frame.Clear();
+  frame.set_fast_threshold_low(kHuge);
   EXPECT_THAT(std::string(FrameParametersFromProto(frame, {}).status().message()),
               HasSubstr("got 4294967295"));
   frame.Clear();

@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/pipeline_flags.h"
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/wire_names.h"
+
+namespace orbserve::cli {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr PipelineFlag kFlags[] = {
+    // clang-format off
+    {"--levels", nullptr, "pyramid.levels", "N", "Levels of the pyramid, 1 to 16"},
+    {"--scale", nullptr, "pyramid.scale_factor", "F", "Ratio of the sides of neighbouring levels, 1.01 to 4"},
+    {"--pyramid-source", nullptr, "pyramid.source", nullptr, "Image that a level is made from"},
+    {"--detector", nullptr, "detect.detector", nullptr, "Detector of corners"},
+    {"--threshold", nullptr, "detect.fast_threshold", "GREY", "FAST: threshold, 1 to 254"},
+    {"--arc", nullptr, "detect.fast_arc_length", "N", "FAST: contiguous ring pixels, 9 to 12"},
+    {"--candidate-test", nullptr, "detect.candidate_test", nullptr, "FAST: way of the test; never changes the answer"},
+    {"--score", nullptr, "detect.score", nullptr, "FAST: value that ranks corners"},
+    {"--quality", nullptr, "detect.quality_level", "Q", "HARRIS, SHI_TOMASI: share of the best response that a corner needs, 0 to 1"},
+    {"--threshold-low", nullptr, "detect.fast_threshold_low", "GREY", "FAST: second threshold where no corner reaches --threshold; 0 = off"},
+    {"--suppress", nullptr, "suppress.suppression", nullptr, "Choice among neighbouring corners"},
+    {"--window", nullptr, "suppress.window_px", "PX", "NEIGHBOURHOOD, CELL: side of the window, 3, 5, 7 or 9"},
+    {"--cell-width", nullptr, "suppress.cell_width_px", "PX", "Width of a cell of --suppress CELL or --select CELL, a multiple of 32"},
+    {"--cell-height", nullptr, "suppress.cell_height_px", "PX", "Height of a cell, a multiple of 8"},
+    {"--min-distance", nullptr, "suppress.minimum_distance_px", "PX", "MINIMUM_DISTANCE: smallest distance of corners, 1 to 64"},
+    {"--compare", nullptr, "suppress.compare", nullptr, "FAST: value that neighbouring corners are compared by"},
+    {"--distance-shape", nullptr, "suppress.distance_shape", nullptr, "MINIMUM_DISTANCE: shape of the distance"},
+    {"--compression", "--no-compression", "suppress.cornerness_compression", "", "MINIMUM_DISTANCE: blocks of 2x2 pixels as one; faster, fewer corners"},
+    {"--max-passes", nullptr, "suppress.max_passes", "N", "MINIMUM_DISTANCE: passes after which undecided corners are dropped; 0 = to the end"},
+    {"--select", nullptr, "select.selection", nullptr, "Choice of the features of an image"},
+    {"--max-features", nullptr, "select.max_features", "N", "Wanted number of features per image, 1 to 100000"},
+    {"--capacity", nullptr, "select.capacity", "N", "Most features of an answer, 1 to 100000"},
+    {"--border", nullptr, "select.border_px", "PX", "Distance of features to the border of their level, up to 255"},
+    {"--orientation", nullptr, "describe.orientation", nullptr, "Angle of a feature"},
+    {"--descriptor", nullptr, "describe.descriptor_type", nullptr, "Descriptor of a feature"},
+    {"--match-selection", nullptr, "match.selection", nullptr, "Neighbours that are answered"},
+    {"--k", nullptr, "match.k", "N", "Nearest neighbours of every query feature, 1 to 16"},
+    {"--ratio", nullptr, "match.ratio", "R", "Keep a match if its distance is below R times the second best, up to 1; 0 = off"},
+    {"--cross-check", "--no-cross-check", "match.cross_check", "", "Keep only mutual nearest neighbours"},
+    {"--max-distance", nullptr, "match.max_distance", "N", "Keep matches with distances up to N bits, 0 to 256"},
+    {"--match-window", nullptr, "match.window_px", "PX", "Match within PX pixels of a feature's own place, in x and in y; 0 = everywhere"},
+    {"--match-offset-x", nullptr, "match.offset_x", "PX", "Move the window of --match-window to the right"},
+    {"--match-offset-y", nullptr, "match.offset_y", "PX", "Move the window of --match-window down"},
+    // clang-format on
+};
+
+// A flag of `path` has an effect if one of its rules holds: the option `needs` has one of the
+// values `of`, which '|' separates. Flags without a rule always have one.
+struct EffectRule {
+  const char* path;
+  const char* needs;
+  const char* of;
+};
+
+constexpr EffectRule kRules[] = {
+    {"detect.fast_threshold", "detect.detector", "FAST"},
+    {"detect.fast_arc_length", "detect.detector", "FAST"},
+    {"detect.candidate_test", "detect.detector", "FAST"},
+    {"detect.score", "detect.detector", "FAST"},
+    {"detect.quality_level", "detect.detector", "HARRIS|SHI_TOMASI"},
+    {"suppress.compare", "detect.detector", "FAST"},
+    {"suppress.window_px", "suppress.suppression", "NEIGHBOURHOOD|CELL"},
+    {"suppress.cell_width_px", "suppress.suppression", "CELL"},
+    {"suppress.cell_width_px", "select.selection", "CELL"},
+    {"suppress.cell_height_px", "suppress.suppression", "CELL"},
+    {"suppress.cell_height_px", "select.selection", "CELL"},
+    {"suppress.minimum_distance_px", "suppress.suppression", "MINIMUM_DISTANCE"},
+    {"suppress.distance_shape", "suppress.suppression", "MINIMUM_DISTANCE"},
+    {"suppress.cornerness_compression", "suppress.suppression", "MINIMUM_DISTANCE"},
+    {"suppress.max_passes", "suppress.suppression", "MINIMUM_DISTANCE"},
+};
+
+const PipelineFlag* FlagOf(absl::string_view path) {
+  const auto* const found =
+      absl::c_find_if(kFlags, [path](const PipelineFlag& flag) { return flag.path == path; });
+  return found == std::end(kFlags) ? nullptr : found;
+}
+
+// Group and option of a path: {"detect", "detector"}.
+std::pair<std::string, std::string> Parts(absl::string_view path) {
+  return absl::StrSplit(path, absl::MaxSplits('.', 1));
+}
+
+const FieldDescriptor& GroupField(absl::string_view path) {
+  return *v1::Pipeline::descriptor()->FindFieldByName(Parts(path).first);
+}
+
+// Short name of the enumerator that the pipeline has for `path`; "" if it is not known.
+absl::string_view EnumeratorOf(const v1::Pipeline& pipeline, absl::string_view path) {
+  const Message& group = pipeline.GetReflection()->GetMessage(pipeline, &GroupField(path));
+  const FieldDescriptor& field = *group.GetDescriptor()->FindFieldByName(Parts(path).second);
+  const auto* const value = group.GetReflection()->GetEnum(group, &field);
+  return value->number() == 0 ? absl::string_view() : ShortName(*value);
+}
+
+absl::Status Refuse(const PipelineFlag& flag, absl::string_view allowed, absl::string_view value) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag.name, " must be ", std::string(allowed), "; got ", std::string(value)));
+}
+
+absl::Status SetOption(const PipelineFlag& flag, const std::string& value, v1::Pipeline* pipeline) {
+  Message* const group =
+      pipeline->GetReflection()->MutableMessage(pipeline, &GroupField(flag.path));
+  const FieldDescriptor& field = flag.field();
+  const google::protobuf::Reflection& reflection = *group->GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const auto* const enumerator = FindShortName(*field.enum_type(), value);
+      if (enumerator == nullptr) {
+        return Refuse(flag,
+                      absl::StrCat("one of ", absl::StrJoin(ShortNames(*field.enum_type()), ", ")),
+                      value);
+      }
+      reflection.SetEnum(group, &field, enumerator);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_UINT32: {
+      uint32_t number;
+      if (!absl::SimpleAtoi(value, &number)) return Refuse(flag, "a whole number from 0 on", value);
+      reflection.SetUInt32(group, &field, number);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_FLOAT: {
+      float number;
+      if (!absl::SimpleAtof(value, &number) || !std::isfinite(number)) {
+        return Refuse(flag, "a number", value);
+      }
+      reflection.SetFloat(group, &field, number);
+      return absl::OkStatus();
+    }
+    default:  // the test of the table knows no further types
+      reflection.SetBool(group, &field, value == "true");
+      return absl::OkStatus();
+  }
+}
+
+// The option as it was given: "--k 3", "--no-compression".
+std::string AsGiven(const PipelineFlag& flag, const std::string& value) {
+  if (flag.off == nullptr) return absl::StrCat(flag.name, " ", value);
+  return value == "true" ? flag.name : flag.off;
+}
+
+}  // namespace
+
+bool PipelineFlag::is_matching() const { return absl::StartsWith(path, "match."); }
+
+const FieldDescriptor& PipelineFlag::field() const {
+  return *GroupField(path).message_type()->FindFieldByName(Parts(path).second);
+}
+
+std::string PipelineFlag::ValueName() const {
+  return value != nullptr ? value : absl::StrJoin(ShortNames(*field().enum_type()), "|");
+}
+
+absl::Span<const PipelineFlag> PipelineFlags() { return kFlags; }
+
+absl::Status ApplyPipelineFlags(const PipelineFlagValues& values, v1::Pipeline* pipeline) {
+  for (const PipelineFlag& flag : kFlags) {
+    const auto given = values.find(flag.name);
+    if (given == values.end() || given->second.empty()) continue;
+    if (given->second.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(flag.name, " can be given once; got ",
+                                                     AsGiven(flag, given->second[0]), " and ",
+                                                     AsGiven(flag, given->second[1])));
+    }
+    const absl::Status set = SetOption(flag, given->second[0], pipeline);
+    if (!set.ok()) return set;
+  }
+  // --k says by itself whether one neighbour is wanted or several.
+  const auto given = [&values](const char* name) {
+    const auto found = values.find(name);
+    return found != values.end() && !found->second.empty();
+  };
+  if (given("--k") && !given("--match-selection")) {
+    v1::MatchOptions& match = *pipeline->mutable_match();
+    match.set_selection(match.k() == 1 ? v1::MATCH_SELECTION_BEST : v1::MATCH_SELECTION_K_BEST);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPipelineFlags(const PipelineFlagValues& values, const v1::Pipeline& pipeline) {
+  for (const PipelineFlag& flag : kFlags) {
+    const auto given = values.find(flag.name);
+    if (given == values.end() || given->second.empty()) continue;
+    bool has_effect = true;
+    std::vector<std::string> needs;
+    std::vector<std::string> found;
+    for (const EffectRule& rule : kRules) {
+      if (absl::string_view(rule.path) != flag.path) continue;
+      const absl::string_view value = EnumeratorOf(pipeline, rule.needs);
+      const std::vector<std::string> allowed = absl::StrSplit(rule.of, '|');
+      if (needs.empty()) has_effect = false;
+      has_effect = has_effect || value.empty() || absl::c_linear_search(allowed, value);
+      needs.push_back(absl::StrCat(FlagOf(rule.needs)->name, " ", absl::StrJoin(allowed, " or ")));
+      found.push_back(absl::StrCat(rule.needs, " is ", value));
+    }
+    if (!has_effect) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(AsGiven(flag, given->second[0]), " has no effect: it needs ",
+                       absl::StrJoin(needs, " or "), ", and ", absl::StrJoin(found, " and ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string MatchingFlagOf(const PipelineFlagValues& values) {
+  for (const PipelineFlag& flag : kFlags) {
+    const auto given = values.find(flag.name);
+    if (flag.is_matching() && given != values.end() && !given->second.empty()) {
+      return AsGiven(flag, given->second[0]);
+    }
+  }
+  return std::string();
+}
+
+v1::Pipeline EffectivePipeline(const v1::Pipeline& pipeline,
+                               const v1::GetServerInfoResponse& server) {
+  const std::string& name = pipeline.preset().empty() ? std::string("orb") : pipeline.preset();
+  v1::Pipeline effective;
+  for (const v1::PresetInfo& preset : server.presets()) {
+    if (preset.name() == name) effective = preset.pipeline();
+  }
+  effective.MergeFrom(pipeline);
+  return effective;
+}
+
+}  // namespace orbserve::cli
