@@ -327,7 +327,8 @@ TEST(DistanceSquaresTest, ManyLanesDoAsOne) {
       for (const DistanceRule& rule : RulesOf(d)) {
         const Result expected = ByPick(map, rule, 0);
         ASSERT_EQ(ByLanes<4>(map, rule, 0), expected) << d;
-        if (n == 0) ASSERT_EQ(ByLanes<16>(map, rule, 0), expected) << d;
+        if (n > 0) continue;
+        ASSERT_EQ(ByLanes<16>(map, rule, 0), expected) << d;
       }
     }
   }
