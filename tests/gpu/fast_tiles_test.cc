@@ -3,8 +3,7 @@
 
 // Tiles in which a device searches for FAST corners. Needs no device.
 
-#include <algorithm>
-#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "features/pipeline/compiled.h"
