@@ -169,9 +169,31 @@ class Bench {
       ORBSERVE_RETURN_IF_ERROR(
           Report("match two best, bit counts " + size,
                  [&](cudaStream_t stream) { return LaunchMatch(params, stream); }));
+      ORBSERVE_RETURN_IF_ERROR(MatchingInWindow(params, &random));
     }
     ORBSERVE_RETURN_IF_ERROR(MatchingTogether(kMaxMatchPairs, 1000, 1000));
     return MatchingTogether(1, multiprocessors_ * kMostBlockQueries, 20'000);
+  }
+
+  // The pair of `params` with keypoints spread evenly over a frame of 1920x1080.
+  absl::Status MatchingInWindow(const MatchParams& params, std::mt19937* random) {
+    const int count = params.pair[0].query_count;
+    const auto floats = static_cast<size_t>(count) * 4;
+    std::vector<float> host(floats);  // x and y of one side, then of the other
+    for (size_t i = 0; i < floats; ++i) {
+      const bool is_x = i / static_cast<size_t>(count) % 2 == 0;
+      host[i] = static_cast<float>((*random)() % (is_x ? 1920 : 1080));
+    }
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer places,
+                              DeviceBuffer::Create(0, floats * sizeof(float), nullptr));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaMemcpy(places.data(), host.data(), floats * sizeof(float), cudaMemcpyHostToDevice));
+    const auto* const x = reinterpret_cast<const float*>(places.data());
+    MatchWindows windows = {};
+    windows.pair[0] = {{x, x + count, 0, 0}, {x + 2 * count, x + 3 * count, 0, 0}, 50.0f};
+    return Report(
+        "match two best, window 50 " + std::to_string(count) + "x" + std::to_string(count),
+        [&](cudaStream_t stream) { return LaunchWindowMatch(params, windows, stream); });
   }
 
   // Many small pairs in one launch, or a slice of a large one.

@@ -27,6 +27,7 @@
 
 #include "absl/strings/str_format.h"
 #include "bench/device_power.h"
+#include "bench/frame_latency.h"
 #include "cpu/cpu_backend.h"
 #include "features/backend.h"
 #include "gpu/gpu_backend.h"
@@ -34,15 +35,6 @@
 
 namespace orbserve::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-struct Image {
-  std::string name;
-  int width_px = 0;
-  int height_px = 0;
-  std::vector<uint8_t> pixels;
-};
 
 struct Case {
   int max_features;
@@ -65,91 +57,6 @@ struct Settings {
   std::string json;
 };
 
-double MicrosecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
-
-double Percentile(std::vector<double> samples, double share) {
-  std::sort(samples.begin(), samples.end());
-  return samples[static_cast<size_t>(share * static_cast<double>(samples.size() - 1))];
-}
-
-Image ReadPgm(const std::string& path) {
-  Image image;
-  std::ifstream in(path, std::ios::binary);
-  std::string magic;
-  int maximum = 0;
-  in >> magic >> image.width_px >> image.height_px >> maximum;
-  in.get();
-  if (!in || magic != "P5" || maximum != 255) return image;
-  image.name = std::filesystem::path(path).filename().string();
-  image.pixels.resize(static_cast<size_t>(image.width_px) * static_cast<size_t>(image.height_px));
-  in.read(reinterpret_cast<char*>(image.pixels.data()),
-          static_cast<std::streamsize>(image.pixels.size()));
-  return image;
-}
-
-std::shared_ptr<InputSlot> SlotWith(FeatureBackend& backend, const Image& image) {
-  auto slot = backend.LeaseInput(image.width_px, image.height_px, false);
-  if (!slot.ok()) return nullptr;
-  for (int y = 0; y < image.height_px; ++y) {
-    std::memcpy((*slot)->image.Row(y),
-                image.pixels.data() + static_cast<size_t>(y) * static_cast<size_t>(image.width_px),
-                static_cast<size_t>(image.width_px));
-  }
-  return *std::move(slot);
-}
-
-struct Latency {
-  double median_us = 0;
-  double p10_us = 0;
-  double p90_us = 0;
-  double upload_us = 0;
-  double compute_us = 0;
-  size_t features = 0;
-};
-
-Latency MeasureLatency(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
-                       const std::shared_ptr<InputSlot>& slot, const FrameParameters& parameters,
-                       int repeats) {
-  Latency latency;
-  std::vector<double> samples;
-  std::vector<double> upload;
-  std::vector<double> compute;
-  for (int i = -repeats / 10 - 3; i < repeats; ++i) {
-    FrameJob job;
-    job.input = slot;
-    job.parameters = parameters;
-    std::vector<FrameJob> jobs;
-    jobs.push_back(std::move(job));
-    std::atomic<bool> ready{false};
-    FrameBatchAnswer answer;
-    const auto begin = Clock::now();
-    backend.Submit(plan, std::move(jobs), [&](FrameBatchAnswer a) {
-      answer = std::move(a);
-      ready.store(true, std::memory_order_release);
-    });
-    while (!ready.load(std::memory_order_acquire)) {
-    }
-    const double microseconds = MicrosecondsSince(begin);
-    if (!answer.frames[0].status.ok()) {
-      std::fprintf(stderr, "%s\n", answer.frames[0].status.ToString().c_str());
-      return latency;
-    }
-    latency.features = answer.frames[0].features->count();
-    if (i < 0) continue;
-    samples.push_back(microseconds);
-    upload.push_back(static_cast<double>(answer.cost.timings.upload_ns) * 1e-3);
-    compute.push_back(static_cast<double>(answer.cost.timings.compute_ns) * 1e-3);
-  }
-  latency.median_us = Percentile(samples, 0.5);
-  latency.p10_us = Percentile(samples, 0.1);
-  latency.p90_us = Percentile(samples, 0.9);
-  latency.upload_us = Percentile(upload, 0.5);
-  latency.compute_us = Percentile(compute, 0.5);
-  return latency;
-}
-
 struct Throughput {
   double frames_per_second = 0;  // 0 = failed
   std::optional<double> watts;   // of all boards together
@@ -162,7 +69,7 @@ struct Throughput {
 
 // With `in_flight` batches of `batch` frames at any time.
 Throughput MeasureThroughput(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
-                             const Image& image, const FrameParameters& parameters, int batch,
+                             const GreyImage& image, const FrameParameters& parameters, int batch,
                              int in_flight, double seconds, const PowerReaders& power) {
   batch = std::min(batch, plan->max_batch_frames());
   std::vector<std::vector<std::shared_ptr<InputSlot>>> slots(static_cast<size_t>(in_flight));
@@ -207,7 +114,7 @@ Throughput MeasureThroughput(FeatureBackend& backend, const std::shared_ptr<Feat
   };
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // warm-up
   const int64_t first = frames_now();
-  const auto begin = Clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   Throughput throughput;
   throughput.watts = MeanWatts(power, std::chrono::duration<double>(seconds));
   const int64_t last = frames_now();
@@ -259,7 +166,7 @@ int Run(const Settings& settings) {
               "mJ/frame");
   std::string json = "[";
   for (const std::string& path : settings.images) {
-    const Image image = ReadPgm(path);
+    const GreyImage image = ReadPgm(path);
     if (image.pixels.empty()) {
       std::fprintf(stderr, "%s: not a PGM image of 8 bits\n", path.c_str());
       return 1;

@@ -19,16 +19,15 @@
 #include <new>
 #include <opencv2/core.hpp>
 #include <opencv2/features2d.hpp>
-#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "bench/cpu_engine.h"
 #include "bench/harness.h"
 #include "bench/photographs.h"
 #include "cpu/corner.h"
-#include "cpu/cpu_backend.h"
 #include "cpu/kernel_target.h"
 #include "cpu/level_point.h"
 #include "cpu/steps/fast.h"
@@ -68,57 +67,6 @@ void RunOpenCv(const cv::Ptr<cv::ORB>& orb, const std::vector<cv::Mat>& frames) 
   }
 }
 
-// A backend with frames in its slots, ready to compute them.
-class Engine {
- public:
-  // Ends the program with a message when the backend cannot be had.
-  Engine(const cpu::CpuBackendOptions& options, const std::vector<cv::Mat>& frames, int features) {
-    backend_ = Must(cpu::CreateCpuBackend(options));
-    PlanSpec spec;
-    spec.width_px = frames[0].cols;
-    spec.height_px = frames[0].rows;
-    spec.pipeline.pyramid = {.levels = kLevels, .scale_factor = kScaleFactor};
-    plan_ = Must(backend_->MakePlan(spec));
-    for (const cv::Mat& frame : frames) {
-      FrameJob job;
-      job.input = Must(backend_->LeaseInput(frame.cols, frame.rows, false));
-      job.parameters.max_features = features;
-      for (int y = 0; y < frame.rows; ++y) {
-        std::memcpy(job.input->image.Row(y), frame.ptr(y), static_cast<size_t>(frame.cols));
-      }
-      jobs_.push_back(std::move(job));
-    }
-  }
-
-  // Computes all frames with up to `in_flight` (1 or 2) at a time.
-  void Run(int in_flight) {
-    std::counting_semaphore<2> free(in_flight);
-    for (const FrameJob& job : jobs_) {
-      free.acquire();
-      backend_->Submit(plan_, {job}, [&free](FrameBatchAnswer answer) {
-        if (!answer.frames[0].status.ok()) Die(answer.frames[0].status);
-        free.release();
-      });
-    }
-    for (int i = 0; i < in_flight; ++i) free.acquire();
-  }
-
- private:
-  [[noreturn]] static void Die(const absl::Status& status) {
-    std::fprintf(stderr, "orb_bench: %s\n", status.ToString().c_str());
-    std::exit(1);
-  }
-  template <typename T>
-  static T Must(absl::StatusOr<T> value) {
-    if (!value.ok()) Die(value.status());
-    return *std::move(value);
-  }
-
-  std::unique_ptr<FeatureBackend> backend_;
-  std::shared_ptr<FeaturePlan> plan_;
-  std::vector<FrameJob> jobs_;
-};
-
 void RunPipelineCase(Harness& harness, const std::vector<cv::Mat>& photographs, cv::Size size,
                      int features, int threads) {
   const std::string latency = CaseName(size, features, threads, "latency");
@@ -129,13 +77,18 @@ void RunPipelineCase(Harness& harness, const std::vector<cv::Mat>& photographs, 
   const cv::Ptr<cv::ORB> orb = MakeOpenCvOrb(features);
   const Variant peer = {"cv::ORB", [&] { RunOpenCv(orb, frames); }};
 
-  std::vector<std::unique_ptr<Engine>> engines;
+  PipelineOptions pipeline;
+  pipeline.pyramid = {.levels = kLevels, .scale_factor = kScaleFactor};
+  FrameParameters parameters;
+  parameters.max_features = features;
+  std::vector<std::unique_ptr<CpuEngine>> engines;
   std::vector<Variant> one_in_flight = {peer};
   std::vector<Variant> two_in_flight = {peer};
   for (const cpu::KernelTarget& target : cpu::SimdTargets()) {
-    engines.push_back(std::make_unique<Engine>(
-        cpu::CpuBackendOptions{.threads = threads, .simd_target = target.name}, frames, features));
-    Engine* const engine = engines.back().get();
+    engines.push_back(std::make_unique<CpuEngine>(
+        cpu::CpuBackendOptions{.threads = threads, .simd_target = target.name}, frames, pipeline,
+        parameters));
+    CpuEngine* const engine = engines.back().get();
     const std::string name = "orbserve " + std::string(target.name);
     one_in_flight.push_back({name, [engine] { engine->Run(1); }});
     two_in_flight.push_back({name, [engine] { engine->Run(2); }});

@@ -65,7 +65,7 @@ run() { # run NAME COMMAND...: table to the terminal and to NAME.txt
 }
 
 run match_bench "$build/bin/match_bench" "$@"
-for name in fast_bench orb_bench; do
+for name in fast_bench orb_bench preset_bench; do
   if [[ ! -x $build/bin/$name ]]; then
     echo "$name: left out; it is built where OpenCV is found"
   elif ((${#photographs[@]} == 0)); then

@@ -10,6 +10,7 @@
 #include "cpu/steps/bfrost256.h"
 #include "cpu/steps/cell.h"
 #include "cpu/steps/cell_rounds.h"
+#include "cpu/steps/corner_map.h"
 #include "cpu/steps/fast.h"
 #include "cpu/steps/fast_map.h"
 #include "cpu/steps/fast_response.h"
@@ -18,8 +19,11 @@
 #include "cpu/steps/integral.h"
 #include "cpu/steps/intensity_centroid.h"
 #include "cpu/steps/low_threshold.h"
+#include "cpu/steps/minimum_distance.h"
+#include "cpu/steps/neighbourhood.h"
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/quadtree.h"
+#include "cpu/steps/quality.h"
 #include "cpu/steps/rank.h"
 #include "cpu/steps/rbrief256.h"
 #include "cpu/steps/rbrief32.h"
@@ -40,14 +44,37 @@ StepMaker DetectorOf(const PipelineOptions& options) {
     case Detector::kFast:
       if (HasResponseMap(options)) return MakeFastMap;
       return ComparesFastScores(options) ? MakeFast : MakeFastResponse;
-    default:
-      return nullptr;
+    case Detector::kHarris:
+    case Detector::kShiTomasi:
+      return MakeCornerMap;
   }
+  return nullptr;
 }
 
 // The second threshold is a parameter of a frame.
 StepMaker LowThresholdOf(const PipelineOptions& options) {
   return options.detect.detector == Detector::kFast ? MakeLowThreshold : nullptr;
+}
+
+// The threshold of candidates, which detectors other than FAST take from the frame.
+StepMaker QualityOf(const PipelineOptions& options) {
+  return options.detect.detector != Detector::kFast ? MakeQuality : nullptr;
+}
+
+// The steps that suppress corners of a response map, as far as the detector does not.
+struct SuppressionSteps {
+  StepMaker blocks = nullptr;
+  StepMaker first = nullptr;
+  StepMaker rest = nullptr;
+};
+
+SuppressionSteps SuppressionOf(const PipelineOptions& options) {
+  if (!HasResponseMap(options)) return {};
+  if (options.suppress.suppression != Suppression::kMinimumDistance) {
+    return {nullptr, MakeNeighbourhood, nullptr};
+  }
+  return {FrameLists::HasBlocks(options) ? MakeDistanceBlocks : nullptr, MakeFirstDistancePass,
+          MakeMinimumDistance};
 }
 
 // Scores of survivors, other than the detector's own. Keyed corners have theirs.
@@ -153,6 +180,11 @@ StepList CompileSteps(const StepSetup& setup) {
   const int pyramid = add(MakePyramid);
   const int detect = add(DetectorOf(options));
   const int drop_weak = add(LowThresholdOf(options));
+  const int quality = add(QualityOf(options));
+  const SuppressionSteps suppression = SuppressionOf(options);
+  const int blocks = add(suppression.blocks);
+  const int first_pass = add(suppression.first);
+  const int suppress = add(suppression.rest);
   const int survive = add(MakeSurvivors);
   const int score = add(ScoreOf(options));
   const int cell = add(CellOf(options));
@@ -167,6 +199,10 @@ StepList CompileSteps(const StepSetup& setup) {
   list.pyramid = pyramid;
   list.detection = Phases(list, {{detect, columns},
                                  {drop_weak},
+                                 {quality},
+                                 {blocks},
+                                 {first_pass},
+                                 {suppress},
                                  {survive, integral},
                                  {score},
                                  {cell},

@@ -9,7 +9,7 @@ CornerResponses::CornerResponses(const PipelineOptions& options, const KernelTar
     : score_(options.detect.score),
       arc_length_(options.detect.fast_arc_length),
       drops_edges_(score_ == Score::kHarris && options.suppress.compare == Compare::kScore),
-      harris_(HarrisKernelFor(target)),
+      harris_(DenseHarrisKernelFor(target)),
       sad_arc_(SadArcKernelFor(target)),
       sad_circle_(SadCircleKernelFor(target)) {}
 

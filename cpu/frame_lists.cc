@@ -47,6 +47,7 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
                                WorkspaceLayout* layout) {
   const PipelineOptions& options = pipeline.spec.pipeline;
   FrameLists lists;
+  if (HasResponseMap(options)) layout->Add(1, &lists.candidate_threshold);
   for (int l = 0; l < pipeline.level_count(); ++l) {
     const LevelGeometry& level = pipeline.level(l);
     if (l > 0) {
@@ -73,18 +74,31 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
         std::min<int64_t>(options.select.capacity, MaxCorners(options, level.region)));
     const auto points = static_cast<size_t>(lists.max_points[i]);
     layout->Add(l, static_cast<size_t>(strips.count), &lists.strip_corners);
-    if (HasResponseMap(options)) {
-      lists.response_pitch[i] = RoundUp<ptrdiff_t>(level.width_px, kResponsePitch);
-      layout->Add(
-          l, static_cast<size_t>(lists.response_pitch[i]) * static_cast<size_t>(level.height_px),
-          &lists.responses);
-    }
+    if (HasResponseMap(options)) lists.DeclareResponses(options, l, level, layout);
     layout->Add(l, corners, &lists.corners);
     layout->Add(l, corners, &lists.keys);
     layout->Add(l, points, &lists.points);
     layout->Add(l, points * static_cast<size_t>(pipeline.descriptor_bytes), &lists.descriptors);
   }
   return lists;
+}
+
+void FrameLists::DeclareResponses(const PipelineOptions& options, int l, const LevelGeometry& level,
+                                  WorkspaceLayout* layout) {
+  const auto i = static_cast<size_t>(l);
+  response_pitch[i] = RoundUp<ptrdiff_t>(level.width_px, kResponsePitch);
+  layout->Add(
+      l,
+      static_cast<size_t>(response_pitch[i]) * static_cast<size_t>(level.height_px) + kMapRowSlack,
+      &responses);
+  layout->Add(l, static_cast<size_t>(strips[i].count), &strip_tops);
+  layout->Add(l, static_cast<size_t>(strips[i].count), &strip_candidates);
+  if (!HasBlocks(options)) return;
+  block_pitch[i] = RoundUp<ptrdiff_t>(DivUp(level.width_px, 2), kResponsePitch);
+  layout->Add(l,
+              static_cast<size_t>(block_pitch[i]) * static_cast<size_t>(DivUp(level.height_px, 2)) +
+                  kMapRowSlack,
+              &blocks);
 }
 
 void FrameLists::DeclareIntegral(int l, const LevelGeometry& level, int threads,

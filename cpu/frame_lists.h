@@ -38,6 +38,9 @@ struct IntegralStrips {
   ptrdiff_t sums = 0;  // entries between the column sums of two strips
 };
 
+// Entries that kernels may read beyond the end of a row of a map.
+inline constexpr int kMapRowSlack = 64;
+
 struct FrameLists {
   // Level 0 of both is the input itself.
   LevelImages images;
@@ -57,6 +60,13 @@ struct FrameLists {
   // (features/pipeline/detection.h): OrderedBits(), 0 where there is no candidate.
   LevelBuffer<uint32_t> responses;                     // [height][response_pitch]
   std::array<ptrdiff_t, kMaxLevels> response_pitch{};  // entries
+  LevelBuffer<uint32_t> strip_tops;  // [strip], largest entry inside the region; of corner maps
+  // Entries of corner maps above this one are candidates. Other maps hold candidates alone.
+  FrameBuffer<uint32_t> candidate_threshold;
+  LevelBuffer<int32_t> strip_candidates;  // [strip], number of candidates before suppression
+  // With compression for MINIMUM_DISTANCE: largest entry of each block of 2x2 pixels.
+  LevelBuffer<uint32_t> blocks;                     // [block row][block_pitch]
+  std::array<ptrdiff_t, kMaxLevels> block_pitch{};  // entries
   // [strip][Strips::capacity]. After the first cut: the survivors, without gaps.
   LevelBuffer<Corner> corners;
   // [survivor], features/algo/order.h; in order once ranked. Detectors of keyed corners write them
@@ -66,10 +76,18 @@ struct FrameLists {
   LevelBuffer<uint8_t> descriptors;          // [max_points][descriptor bytes]
   std::array<int, kMaxLevels> max_points{};  // most keypoints that are kept of each level
 
+  // True if the options ask for compression and the distance leaves something to compress.
+  static bool HasBlocks(const PipelineOptions& options) {
+    return options.suppress.suppression == Suppression::kMinimumDistance &&
+           options.suppress.cornerness_compression && options.suppress.minimum_distance_px > 1;
+  }
+
   // Declares all lists that frames of `pipeline` need when `threads` compute them.
   static FrameLists Declare(const CompiledPipeline& pipeline, int threads, WorkspaceLayout* layout);
 
  private:
+  void DeclareResponses(const PipelineOptions& options, int l, const LevelGeometry& level,
+                        WorkspaceLayout* layout);
   void DeclareIntegral(int l, const LevelGeometry& level, int threads, WorkspaceLayout* layout);
 };
 

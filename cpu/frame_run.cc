@@ -30,6 +30,8 @@ void Gather(const FrameContext& frame, int levels, Features* features) {
   for (int l = 0; l < levels; ++l) {
     survivors += static_cast<size_t>(frame.level(l).survivors);
     ranked += static_cast<size_t>(frame.level(l).ranked);
+    features->suppression_passes =
+        std::max(features->suppression_passes, frame.level(l).suppression_passes);
   }
   features->truncated =
       frame.cuts.Truncates(static_cast<int64_t>(survivors), static_cast<int64_t>(ranked));
@@ -106,6 +108,7 @@ absl::Status FrameRun::Detect(Features* features) {
     Workspace::Level& level = frame_.level(l);
     level.survivors = 0;
     level.ranked = 0;
+    level.suppression_passes = 0;
     level.points = {};
     level.descriptors = frame_.At(frame_.lists.descriptors, l);
   }

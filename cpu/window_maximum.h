@@ -12,15 +12,18 @@
 
 #include "cpu/corner.h"
 #include "cpu/kernel_target.h"
+#include "features/algo/window_maximum.h"
 
 namespace orbserve::cpu {
 
-// Entries to the left and to the right of a row of a map that kernels may read.
+// Entries to the left and to the right of a row of a map, and rows above and below a map, that
+// kernels may read.
 inline constexpr int kResponseMargin = 16;
+inline constexpr int kResponseMarginRows = algo::kMaxWindowRadiusPx;
 
 // Responses of the pixels (x0 .. x0 + width - 1, y0 .. y0 + height - 1) of a level; 0 where there
-// is no corner. Rows are `pitch` entries apart; kResponseMargin entries before and after each row
-// are 0.
+// is no corner. Rows are `pitch` entries apart. kResponseMargin entries before and after each row
+// and kResponseMarginRows rows before the first and after the last one are 0.
 struct ResponseRows {
   float* data;
   ptrdiff_t pitch;

@@ -32,11 +32,6 @@ absl::Status CheckMultiple(absl::string_view name, int value, int unit, const In
                                 range.high, "]; got ", value));
 }
 
-absl::Status Unsupported(absl::string_view what) {
-  return MakeError(ErrorReason::kUnsupported,
-                   absl::StrCat(what, " is not available in this version"));
-}
-
 absl::Status Contradiction(absl::string_view one, absl::string_view other,
                            absl::string_view allowed) {
   return MakeError(ErrorReason::kBadOptions,
@@ -154,7 +149,7 @@ const std::array<Preset, 8>& PresetTable() {
        VioPipeline(),
        Fast(100, 10, 0),
        {},
-       false},
+       true},
       {"bfrost",
        "FAST corners with 256 tests of square means, turned to the arc (Cronje 2011)",
        BFrostPipeline(),
@@ -168,13 +163,13 @@ const std::array<Preset, 8>& PresetTable() {
        CornerMapPipeline(Detector::kHarris),
        {},
        {},
-       false},
+       true},
       {"klt-corners",
        "Shi-Tomasi corners with minimum distance (Teixeira et al. 2008)",
        CornerMapPipeline(Detector::kShiTomasi),
        {},
        {},
-       false},
+       true},
   }};
   return table;
 }
@@ -240,11 +235,6 @@ absl::Status PipelineOptions::Validate() const {
   if (suppress.cornerness_compression && suppress.distance_shape == DistanceShape::kDisc) {
     return Contradiction("suppress.cornerness_compression is on", "suppress.distance_shape is DISC",
                          "suppress.distance_shape SQUARE, or no compression");
-  }
-
-  if (!is_fast) return Unsupported("detect.detector other than FAST");
-  if (suppress.suppression == Suppression::kMinimumDistance) {
-    return Unsupported("suppress.suppression MINIMUM_DISTANCE");
   }
   return absl::OkStatus();
 }

@@ -13,14 +13,23 @@
 
 #include "features/pipeline/detection.h"
 #include "gpu/steps/bfrost256.h"
+#include "gpu/steps/cell.h"
+#include "gpu/steps/cell_rounds.h"
 #include "gpu/steps/clear_counters.h"
 #include "gpu/steps/corner_lists.h"
+#include "gpu/steps/corner_map.h"
+#include "gpu/steps/corner_sink.h"
 #include "gpu/steps/fast.h"
 #include "gpu/steps/fast_keys.h"
 #include "gpu/steps/fast_map.h"
 #include "gpu/steps/integral.h"
+#include "gpu/steps/key_survivors.h"
 #include "gpu/steps/level_images.h"
+#include "gpu/steps/low_threshold.h"
+#include "gpu/steps/minimum_distance.h"
+#include "gpu/steps/neighbourhood.h"
 #include "gpu/steps/pyramid.h"
+#include "gpu/steps/quadtree.h"
 #include "gpu/steps/rank.h"
 #include "gpu/steps/rbrief256.h"
 #include "gpu/steps/rbrief32.h"
@@ -28,6 +37,46 @@
 #include "gpu/steps/survivors.h"
 
 namespace orbserve::gpu {
+namespace {
+
+// The step from response maps to the corners that the selection begins with.
+std::unique_ptr<Step> SuppressMaps(const CompiledPipeline& pipeline,
+                                   const LevelImageBuffers& images, const ResponseMapBuffers& maps,
+                                   const std::optional<FastCornerListBuffers>& corners,
+                                   const std::optional<KeyListBuffers>& keys, ArenaLayout* layout) {
+  const PipelineOptions& options = pipeline.spec.pipeline;
+  const CornerSinkBuffers sink = corners.has_value()
+                                     ? CornerSinkBuffers(*corners, options.detect.fast_arc_length)
+                                     : CornerSinkBuffers(*keys);
+  if (options.suppress.suppression == Suppression::kMinimumDistance &&
+      options.suppress.minimum_distance_px > 1) {
+    return std::make_unique<MinimumDistanceStep>(pipeline, images, maps, sink, layout);
+  }
+  return std::make_unique<NeighbourhoodStep>(pipeline, images, maps, sink);
+}
+
+// Adds the steps from keyed corners to ranked lists.
+template <typename AddStep>
+void AddKeySelection(const CompiledPipeline& pipeline, const KeyListBuffers& keys,
+                     const std::optional<CellWinnerBuffers>& winners, const AddStep& add) {
+  if (winners.has_value()) add(std::make_unique<CellStep>(keys, *winners));
+  add(std::make_unique<KeySurvivorsStep>(pipeline, keys, winners));
+  switch (pipeline.spec.pipeline.select.selection) {
+    case Selection::kLevelQuota:
+    case Selection::kBest:
+      add(std::make_unique<RankStep>(pipeline, keys));
+      break;
+    case Selection::kCell:
+      add(std::make_unique<CellRoundsStep>(pipeline, keys));
+      break;
+    case Selection::kQuadtree:
+      add(std::make_unique<QuadtreeStep>(pipeline, keys));
+      add(std::make_unique<RankStep>(pipeline, keys));
+      break;
+  }
+}
+
+}  // namespace
 
 CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   CompiledSteps compiled;
@@ -48,9 +97,14 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   } else {
     keys.emplace(pipeline, &layout);
   }
+  std::optional<CellWinnerBuffers> winners;
+  if (options.suppress.suppression == Suppression::kCell) winners.emplace(pipeline, &layout);
 
-  // The search for FAST corners on some levels.
+  // The search for corners on some levels.
   const auto search = [&](int first_level, int last_level) -> std::unique_ptr<Step> {
+    if (options.detect.detector != Detector::kFast) {
+      return std::make_unique<CornerMapStep>(pipeline, images, *maps, first_level, last_level);
+    }
     if (maps.has_value()) {
       return std::make_unique<FastMapStep>(pipeline, images, *maps, first_level, last_level);
     }
@@ -68,6 +122,9 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   if (last_level >= 0) {
     side_end = list.Add(Branch::kSide, search(0, 0));
   }
+  if (last_level >= 0 && winners.has_value()) {
+    list.Add(Branch::kMain, std::make_unique<ClearCellsStep>(*winners));
+  }
   const bool has_pyramid = pipeline.level_count() > 1;
   StepList::Id pyramid = 0;
   if (has_pyramid) {
@@ -77,11 +134,28 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
     list.Add(Branch::kMain, search(1, last_level), {clear});
   }
   if (last_level >= 0) {
-    if (corners.has_value()) {
-      list.Add(Branch::kMain, std::make_unique<SurvivorsStep>(pipeline, images, *corners),
-               {side_end});
+    // The first of these steps waits for the side branch.
+    bool joined = false;
+    const auto add = [&](std::unique_ptr<Step> step) {
+      if (joined) {
+        list.Add(Branch::kMain, std::move(step));
+      } else {
+        list.Add(Branch::kMain, std::move(step), {side_end});
+      }
+      joined = true;
+    };
+    if (options.detect.detector == Detector::kFast) {
+      add(std::make_unique<LowThresholdStep>(pipeline, images, corners, keys, maps, &layout));
     }
-    list.Add(Branch::kMain, std::make_unique<RankStep>(pipeline));
+    if (maps.has_value()) {
+      add(SuppressMaps(pipeline, images, *maps, corners, keys, &layout));
+    }
+    if (corners.has_value()) {
+      add(std::make_unique<SurvivorsStep>(pipeline, images, *corners));
+      add(std::make_unique<RankStep>(pipeline));
+    } else {
+      AddKeySelection(pipeline, *keys, winners, add);
+    }
   }
 
   // The last step describes and writes records, also those of keypoints without a descriptor.

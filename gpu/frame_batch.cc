@@ -51,6 +51,8 @@ absl::Status PrepareFrame(const CompiledPipeline& pipeline, const FrameJob& job,
   const Cuts cuts = pipeline.CutsFor(job.parameters);
   std::copy(cuts.by_score.begin(), cuts.by_score.end(), params->first_cut);
   std::copy(cuts.by_response.begin(), cuts.by_response.end(), params->second_cut);
+  params->answer_limit = std::min(cuts.wanted, cuts.capacity);
+  params->first_keys = FirstKeys(cuts);
   work->room = FrameRoom::ForDetection(pipeline, job.parameters, cuts);
   return absl::OkStatus();
 }

@@ -200,6 +200,7 @@ void Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
     const FrameRoom& room = work.room;
     params.survivors = reinterpret_cast<uint64_t*>(lists);
     params.ranked = params.survivors + room.survivor_entries;
+    params.spare = params.ranked + room.ranked_entries;
     lists += room.list_bytes();
     std::copy(room.survivors.begin(), room.survivors.end(), params.survivor_room);
     std::copy(room.ranked.begin(), room.ranked.end(), params.ranked_room);

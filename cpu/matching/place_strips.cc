@@ -5,39 +5,59 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "features/algo/order.h"
 
 namespace orbserve::cpu {
 namespace {
 
-// Shorter strips would cost more to find than to read.
-constexpr int kLeastStripLength = 16;
+// Strips have about kStripShare times the square root of the number of keypoints, so that a window
+// of a twentieth of the frame meets two or three strips, and in each a run of a few vectors.
+constexpr double kStripShare = 4.0;
+constexpr int kLeastStripLength = 64;
+
+// A coordinate in the upper half, in the order of the floats, and a row in the lower.
+uint64_t SortKey(float coordinate, uint32_t row) {
+  return static_cast<uint64_t>(algo::OrderedBits(coordinate)) << 32 | row;
+}
 
 }  // namespace
 
-PlaceStrips::PlaceStrips(const float* all_x, const float* all_y, int count) {
-  index.reserve(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) {
+PlaceStrips::PlaceStrips(const float* all_x, const float* all_y, int all_count) {
+  std::vector<uint64_t> keys;
+  keys.reserve(static_cast<size_t>(all_count));
+  for (int i = 0; i < all_count; ++i) {
     if (std::isfinite(all_x[i]) && std::isfinite(all_y[i])) {
-      index.push_back(static_cast<uint32_t>(i));
+      keys.push_back(SortKey(all_y[i], static_cast<uint32_t>(i)));
     }
   }
-  std::sort(index.begin(), index.end(),
-            [&](uint32_t a, uint32_t b) { return all_y[a] < all_y[b]; });
-  strip_length = std::max(kLeastStripLength,
-                          static_cast<int>(std::lround(std::sqrt(static_cast<double>(count)))));
-  for (size_t first = 0; first < index.size(); first += static_cast<size_t>(strip_length)) {
-    const size_t last = std::min(first + static_cast<size_t>(strip_length), index.size());
-    least_y.push_back(all_y[index[first]]);
-    most_y.push_back(all_y[index[last - 1]]);
-    std::sort(index.begin() + static_cast<ptrdiff_t>(first),
-              index.begin() + static_cast<ptrdiff_t>(last),
-              [&](uint32_t a, uint32_t b) { return all_x[a] < all_x[b]; });
+  std::sort(keys.begin(), keys.end());
+  const size_t number = keys.size();
+  count = static_cast<int>(number);
+  strip_length =
+      std::max(kLeastStripLength,
+               static_cast<int>(std::lround(kStripShare * std::sqrt(static_cast<double>(number)))));
+  for (size_t first = 0; first < number; first += static_cast<size_t>(strip_length)) {
+    const size_t last = std::min(first + static_cast<size_t>(strip_length), number);
+    least_y.push_back(all_y[static_cast<uint32_t>(keys[first])]);
+    most_y.push_back(all_y[static_cast<uint32_t>(keys[last - 1])]);
+    for (size_t i = first; i < last; ++i) {
+      const auto row = static_cast<uint32_t>(keys[i]);
+      keys[i] = SortKey(all_x[row], row);
+    }
+    std::sort(keys.begin() + static_cast<ptrdiff_t>(first),
+              keys.begin() + static_cast<ptrdiff_t>(last));
   }
-  x.reserve(index.size());
-  y.reserve(index.size());
-  for (const uint32_t i : index) {
-    x.push_back(all_x[i]);
-    y.push_back(all_y[i]);
+  constexpr float kFarAway = std::numeric_limits<float>::infinity();
+  x.resize(number + kPadding, kFarAway);
+  y.resize(number + kPadding, kFarAway);
+  index.resize(number + kPadding);
+  for (size_t i = 0; i < number; ++i) {
+    index[i] = static_cast<uint32_t>(keys[i]);
+    x[i] = all_x[index[i]];
+    y[i] = all_y[index[i]];
   }
 }
 

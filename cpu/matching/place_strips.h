@@ -3,9 +3,9 @@
 
 // Keypoints sorted for searches by place.
 //
-// The keypoints are sorted by y and cut into strips of equal numbers, about the square root of
-// their count. Each strip is then sorted by x. A search in a window visits the few strips that the
-// window meets in y, and in each of them one run of keypoints.
+// The keypoints are sorted by y and cut into strips of equal numbers. Each strip is then sorted by
+// x. A search in a window visits the few strips that the window meets in y, and in each of them one
+// run of keypoints.
 //
 //     y |  . 1 .  2 .   . 3      strip 0: x up
 //       |    +-----+
@@ -19,7 +19,7 @@
 #ifndef ORBSERVE_CPU_MATCHING_PLACE_STRIPS_H_
 #define ORBSERVE_CPU_MATCHING_PLACE_STRIPS_H_
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -31,14 +31,15 @@ struct PlaceStrips {
 
   // Keypoints of strip `strip` are [begin, end).
   int begin(int strip) const { return strip * strip_length; }
-  int end(int strip) const {
-    const int end = begin(strip) + strip_length;
-    const int count = static_cast<int>(index.size());
-    return end < count ? end : count;
-  }
+  int end(int strip) const { return std::min(begin(strip) + strip_length, count); }
   int strips() const { return static_cast<int>(least_y.size()); }
 
+  // Entries that may be read behind the last keypoint.
+  static constexpr int kPadding = 16;
+
+  int count = 0;  // of keypoints with finite places
   int strip_length = 1;
+  // [count + kPadding]. Padding is farther away than any keypoint.
   std::vector<float> x;         // ascending within a strip
   std::vector<float> y;         // in the order of `x`
   std::vector<uint32_t> index;  // row of the keypoint, in the order of `x`

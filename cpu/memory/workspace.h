@@ -31,6 +31,7 @@ struct Workspace {
     std::atomic<int> pending = 0;    // tasks of the running phase that are not done
     int survivors = 0;               // corners that passed the first cut
     int ranked = 0;                  // keypoints that passed the second cut
+    int suppression_passes = 0;      // of MINIMUM_DISTANCE
     absl::Span<LevelPoint> points;   // those of them that the capacity leaves, in order
     uint8_t* descriptors = nullptr;  // one for each of `points`
   };

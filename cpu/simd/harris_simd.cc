@@ -6,7 +6,7 @@
 // A vector holds one block of 16 bytes per point, so AVX-512 does four points at a time. Of each of
 // the nine pixel rows a byte shuffle makes the left, middle and right neighbours of seven columns
 // as 16-bit lanes (the eighth is 0 and adds nothing); Sobel's two passes and the sums are lane by
-// lane.
+// lane. Each lane of a block then computes the response of its point.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/harris_simd.cc"
@@ -33,6 +33,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D8 = hn::ScalableTag<uint8_t>;
 using D16 = hn::Repartition<int16_t, D8>;
 using D32 = hn::Repartition<int32_t, D8>;
+using DF = hn::Repartition<float, D8>;
 constexpr int kBlocks = static_cast<int>(hn::MaxLanes(D8())) / 16;
 constexpr int kPrefetchPoints = 8;  // ahead
 constexpr int kRows = 2 * algo::kHarrisRadiusPx + 1;
@@ -54,9 +55,15 @@ HWY_INLINE hn::Vec<D8> LoadBlocks(const uint8_t* const* at, ptrdiff_t offset) {
 #endif
 }
 
-// Sums of kBlocks points; `corner` is the top left pixel that each reads.
-HWY_INLINE void SumGradients(const uint8_t* const* corner, ptrdiff_t pitch,
-                             algo::GradientSums* sums) {
+// Sum of the four lanes of each block, in all of them.
+HWY_INLINE hn::Vec<D32> SumOfBlock(hn::Vec<D32> v) {
+  v = hn::Add(v, hn::Shuffle1032(v));
+  return hn::Add(v, hn::Shuffle2301(v));
+}
+
+// Responses of kBlocks points, each in the four lanes of its block; `corner` is the top left pixel
+// that each reads.
+HWY_INLINE hn::Vec<DF> Responses(const uint8_t* const* corner, ptrdiff_t pitch) {
   alignas(16) static constexpr uint8_t kLeft[16] = {0, 128, 1, 128, 2, 128, 3,   128,
                                                     4, 128, 5, 128, 6, 128, 128, 128};
   alignas(16) static constexpr uint8_t kMiddle[16] = {1, 128, 2, 128, 3, 128, 4,   128,
@@ -90,34 +97,44 @@ HWY_INLINE void SumGradients(const uint8_t* const* corner, ptrdiff_t pitch,
     yy = hn::ReorderWidenMulAccumulate(d32, iy, iy, yy, yy2);
     xy = hn::ReorderWidenMulAccumulate(d32, ix, iy, xy, xy2);
   }
-  HWY_ALIGN int32_t lanes[3][4 * kBlocks];
-  hn::Store(hn::Add(xx, xx2), d32, lanes[0]);
-  hn::Store(hn::Add(yy, yy2), d32, lanes[1]);
-  hn::Store(hn::Add(xy, xy2), d32, lanes[2]);
-  for (int i = 0; i < kBlocks; ++i) {
-    const auto total = [&lanes, i](int which) {
-      const int32_t* at = lanes[which] + 4 * i;
-      return at[0] + at[1] + at[2] + at[3];
-    };
-    sums[i] = {total(0), total(1), total(2)};
+  // algo::HarrisResponse(), operation by operation.
+  const DF df;
+  const auto a = hn::ConvertTo(df, SumOfBlock(hn::Add(xx, xx2)));
+  const auto b = hn::ConvertTo(df, SumOfBlock(hn::Add(yy, yy2)));
+  const auto c = hn::ConvertTo(df, SumOfBlock(hn::Add(xy, xy2)));
+  const auto trace = hn::Add(a, b);
+  const auto determinant = hn::Sub(hn::Mul(a, b), hn::Mul(c, c));
+  const auto penalty = hn::Mul(hn::Mul(hn::Set(df, algo::kHarrisSensitivity), trace), trace);
+  return hn::Mul(hn::Sub(determinant, penalty), hn::Set(df, algo::kHarrisScale));
+}
+
+// kFarApart: points on different pages, which are asked for beforehand.
+template <bool kFarApart>
+HWY_INLINE void ResponsesOf(const ImageView& image, const Corner* corners, int count,
+                            float* responses) {
+  for (int i = 0; i < count; i += kBlocks) {
+    const uint8_t* corner[kBlocks];
+    for (int k = 0; k < kBlocks; ++k) {
+      if (kFarApart) {
+        const Corner& next = corners[std::min(i + k + kPrefetchPoints, count - 1)];
+        PrefetchSquare(image, next.x, next.y, algo::kHarrisRadiusPx);
+      }
+      const Corner& at = corners[std::min(i + k, count - 1)];
+      corner[k] = image.Row(at.y - algo::kHarrisRadiusPx) + at.x - algo::kHarrisRadiusPx;
+    }
+    HWY_ALIGN float lanes[4 * kBlocks];
+    hn::Store(Responses(corner, image.pitch_bytes), DF(), lanes);
+    for (int k = 0; k < std::min(kBlocks, count - i); ++k) responses[i + k] = lanes[4 * k];
   }
 }
 
 void HarrisResponses(const ImageView& image, const Corner* corners, int count, float* responses) {
-  for (int i = 0; i < count; i += kBlocks) {
-    const uint8_t* corner[kBlocks];
-    for (int k = 0; k < kBlocks; ++k) {
-      const Corner& next = corners[std::min(i + k + kPrefetchPoints, count - 1)];
-      PrefetchSquare(image, next.x, next.y, algo::kHarrisRadiusPx);
-      const Corner& at = corners[std::min(i + k, count - 1)];
-      corner[k] = image.Row(at.y - algo::kHarrisRadiusPx) + at.x - algo::kHarrisRadiusPx;
-    }
-    algo::GradientSums sums[kBlocks];
-    SumGradients(corner, image.pitch_bytes, sums);
-    for (int k = 0; k < std::min(kBlocks, count - i); ++k) {
-      responses[i + k] = algo::HarrisResponse(sums[k]);
-    }
-  }
+  ResponsesOf<true>(image, corners, count, responses);
+}
+
+void DenseHarrisResponses(const ImageView& image, const Corner* corners, int count,
+                          float* responses) {
+  ResponsesOf<false>(image, corners, count, responses);
 }
 
 }  // namespace
@@ -129,8 +146,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-HarrisKernel HarrisKernelFor(const KernelTarget& target) {
-  ORBSERVE_SIMD_SELECT(HarrisResponses, ReferenceHarris, target.simd_target)
+HarrisKernel HarrisKernelFor(const KernelTarget& target){
+    ORBSERVE_SIMD_SELECT(HarrisResponses, ReferenceHarris, target.simd_target)} HarrisKernel
+    DenseHarrisKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(DenseHarrisResponses, ReferenceHarris, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

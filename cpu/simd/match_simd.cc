@@ -46,8 +46,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "features/algo/match_window.h"
-
 #ifndef ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
 #define ORBSERVE_CPU_SIMD_MATCH_SIMD_ONCE_
 
@@ -107,13 +105,42 @@ HWY_INLINE int FirstInWindow(const float* HWY_RESTRICT values, int begin, int en
   return begin;
 }
 
+// Calls take(row) for the keypoints of [begin, end), part of a strip, that lie in the window. None
+// of them lies left of it.
+template <typename Take>
+HWY_INLINE void ForEachInWindow(const PlaceStrips& strips, int begin, int end, float x, float y,
+                                float half_side_px, const Take& take) {
+  const hn::CappedTag<float, PlaceStrips::kPadding> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const auto most = hn::Set(d, half_side_px);
+  const auto least = hn::Set(d, -half_side_px);
+  const auto centre_x = hn::Set(d, x);
+  const auto centre_y = hn::Set(d, y);
+  for (int i = begin; i < end; i += lanes) {
+    const auto dx = hn::Sub(hn::LoadU(d, strips.x.data() + i), centre_x);
+    const auto dy = hn::Sub(hn::LoadU(d, strips.y.data() + i), centre_y);
+    const auto not_right = hn::Le(dx, most);
+    // Behind the end the next strip begins.
+    const auto in_strip = hn::FirstN(d, static_cast<size_t>(std::min(end - i, lanes)));
+    const auto in_window =
+        hn::And(hn::And(not_right, in_strip), hn::And(hn::Le(dy, most), hn::Ge(dy, least)));
+    uint8_t mask_bytes[8] = {};
+    hn::StoreMaskBits(d, in_window, mask_bytes);
+    uint64_t mask;
+    std::memcpy(&mask, mask_bytes, sizeof(mask));
+    for (; mask != 0; mask &= mask - 1) {
+      const int lane = static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(mask));
+      take(strips.index[static_cast<size_t>(i + lane)]);
+    }
+    if (!hn::AllTrue(d, not_right)) return;
+  }
+}
+
 template <int kDescriptorBytes>
 HWY_INLINE void NearestInWindowOfSize(const WindowSearch& search, int query_begin, int query_end,
                                       int k, Neighbour* nearest) {
   const PlaceStrips& strips = *search.strips;
   const float half_side_px = search.half_side_px;
-  const float* const xs = strips.x.data();
-  const float* const ys = strips.y.data();
   const int strip_count = strips.strips();
   for (int q = query_begin; q < query_end; ++q) {
     Neighbour* const list = nearest + static_cast<ptrdiff_t>(q) * k;
@@ -126,15 +153,13 @@ HWY_INLINE void NearestInWindowOfSize(const WindowSearch& search, int query_begi
     for (; strip < strip_count && strips.least_y[static_cast<size_t>(strip)] - y <= half_side_px;
          ++strip) {
       const int end = strips.end(strip);
-      int i = FirstInWindow(xs, strips.begin(strip), end, x, half_side_px);
-      for (; i < end && xs[i] - x <= half_side_px; ++i) {
-        if (!algo::IsNear(half_side_px, ys[i], y)) continue;
-        const uint32_t index = strips.index[static_cast<size_t>(i)];
+      const int begin = FirstInWindow(strips.x.data(), strips.begin(strip), end, x, half_side_px);
+      ForEachInWindow(strips, begin, end, x, y, half_side_px, [&](uint32_t index) HWY_ATTR {
         const uint32_t distance = RowDistance<kDescriptorBytes>(
             row, search.train.rows + static_cast<ptrdiff_t>(index) * kDescriptorBytes);
         const Neighbour candidate = MakeNeighbour(distance, index);
         if (candidate < list[k - 1]) Insert(candidate, k, list);
-      }
+      });
     }
   }
 }

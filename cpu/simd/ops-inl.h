@@ -50,6 +50,24 @@ HWY_INLINE HWY_MAYBE_UNUSED VecI32 SumPairProducts(VecI16 a, VecI16 b) {
 #endif
 }
 
+// Bit i: lane i of a mask over 32-bit lanes. At most 32 lanes.
+template <class D, class M>
+HWY_INLINE HWY_MAYBE_UNUSED uint32_t MaskBits(D d, M mask) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  (void)d;
+  return static_cast<uint32_t>(mask.raw);
+#else
+  uint8_t bytes[8] = {};
+  hwy::HWY_NAMESPACE::StoreMaskBits(d, mask, bytes);
+  return bytes[0];
+#endif
+}
+
+// Bits below `count` > 0.
+HWY_INLINE HWY_MAYBE_UNUSED uint32_t FirstBits(int count) {
+  return count >= 32 ? ~uint32_t{0} : (uint32_t{1} << count) - 1;
+}
+
 // Asks for the square of pixels at most `radius` from (x, y), which lies in the image: its rows are
 // on different pages, which hardware does not foresee. At most 64 pixels wide.
 HWY_INLINE HWY_MAYBE_UNUSED void PrefetchSquare(const ImageView& image, int x, int y, int radius) {

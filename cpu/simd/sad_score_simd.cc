@@ -5,8 +5,8 @@
 //
 // A vector holds the rings of one corner per 16 bytes: AVX-512 does four corners at a time. Eight
 // pixels of each of the seven rows are loaded, two rows to a block, and byte shuffles put the ring
-// in order. Comparisons with the threshold give 16 bits per corner; the arcs of all corners of a
-// vector are found in one 64-bit word, whose fields of 16 bits turn like rings.
+// in order. Comparisons with the threshold give 16 bits per corner, whose arcs are found in lanes
+// of 32 bits, one per corner.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/sad_score_simd.cc"
@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "cpu/sad_score.h"
 
@@ -91,49 +90,60 @@ HWY_INLINE Rings LoadRings(const uint8_t* const* corner, ptrdiff_t pitch) {
   return {hn::Or(upper, lower), pick(middle, kCentre)};
 }
 
-// Fields of 16 bits, each turned right by k bits: bit i of a field becomes what bit i + k was.
-template <int k>
-HWY_INLINE uint64_t TurnRight(uint64_t fields) {
-  constexpr uint64_t kLow = 0x0001000100010001u * ((1u << (16 - k)) - 1);
-  return ((fields >> k) & kLow) | ((fields << (16 - k)) & ~kLow);
+// Strings of 16 bits, one per corner.
+using D32 = hn::FixedTag<uint32_t, kBlocks>;
+using V32 = hn::Vec<D32>;
+
+// Bit i of a string: difference i of the corner > threshold.
+HWY_INLINE V32 AboveStrings(V8 difference, V8 threshold) {
+  const D8 d;
+  const D32 d32;
+  const hn::Rebind<uint16_t, D32> d16;
+  alignas(16) uint8_t bytes[8];
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  hn::StoreMaskBits(d, hn::Gt(difference, threshold), bytes);
+  return hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(bytes)));
+#else
+  // Equality with the maximum is cheaper where there is no unsigned comparison.
+  hn::StoreMaskBits(d, hn::Eq(hn::Max(difference, threshold), threshold), bytes);
+  const V32 not_above =
+      hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(bytes)));
+  return hn::Xor(not_above, hn::Set(d32, 0xffffu));
+#endif
 }
 
-// algo::ArcStarts() of four strings.
+// algo::ArcStarts(), but for bits above the lower 16, which mean nothing.
 template <int kArcLength>
-HWY_INLINE uint64_t ArcStarts(uint64_t strings) {
-  strings &= TurnRight<1>(strings);
-  strings &= TurnRight<2>(strings);
-  strings &= TurnRight<4>(strings);
-  return strings & TurnRight<kArcLength - 8>(strings);
+HWY_INLINE V32 ArcStarts(V32 strings) {
+  V32 runs = hn::Or(strings, hn::ShiftLeft<16>(strings));
+  runs = hn::And(runs, hn::ShiftRight<1>(runs));
+  runs = hn::And(runs, hn::ShiftRight<2>(runs));
+  runs = hn::And(runs, hn::ShiftRight<4>(runs));
+  return hn::And(runs, hn::ShiftRight<kArcLength - 8>(runs));
 }
 
 // The rest of algo::ArcMembers(): each start spread over the arc's length.
 template <int kArcLength>
-HWY_INLINE uint64_t SpreadStarts(uint64_t starts) {
-  starts |= TurnRight<15>(starts);
-  starts |= TurnRight<14>(starts);
-  starts |= TurnRight<12>(starts);
-  return starts | TurnRight<24 - kArcLength>(starts);
+HWY_INLINE V32 SpreadStarts(V32 starts) {
+  const V32 low = hn::Set(D32(), 0xffffu);
+  V32 members = hn::And(starts, low);
+  members = hn::Or(members, hn::ShiftLeft<1>(members));
+  members = hn::Or(members, hn::ShiftLeft<2>(members));
+  members = hn::Or(members, hn::ShiftLeft<4>(members));
+  members = hn::Or(members, hn::ShiftLeft<kArcLength - 8>(members));
+  return hn::And(hn::Or(members, hn::ShiftRight<16>(members)), low);
 }
 
-// Bit i: difference[i] > threshold.
-HWY_INLINE uint64_t AboveBits(V8 difference, V8 threshold) {
-  const D8 d;
-  uint8_t bytes[8] = {};
-  uint64_t bits = 0;
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  hn::StoreMaskBits(d, hn::Gt(difference, threshold), bytes);
-  std::memcpy(&bits, bytes, sizeof(bits));
-  return bits;
-#else
-  // Equality with the maximum is cheaper where there is no unsigned comparison.
-  hn::StoreMaskBits(d, hn::Eq(hn::Max(difference, threshold), threshold), bytes);
-  std::memcpy(&bits, bytes, sizeof(bits));
-  return ~bits & ((uint64_t{1} << (16 * kBlocks)) - 1);
-#endif
+// Lanes of a vector of rings whose bit is set in the strings.
+HWY_INLINE hn::Mask<D8> LanesOf(V32 strings) {
+  const hn::Rebind<uint16_t, D32> d16;
+  const hn::Rebind<int32_t, D32> di32;
+  uint16_t words[4] = {};
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di32, strings)), d16, words);
+  return hn::LoadMaskBits(D8(), reinterpret_cast<const uint8_t*>(words));
 }
 
-// Sums of the differences of each corner, those whose bit is set in `members`.
+// Writes the sum of each corner's differences.
 HWY_INLINE void StoreSums(V8 differences, int count, float* responses) {
   const D64 d64;
   HWY_ALIGN uint64_t sums[2 * kBlocks];
@@ -165,13 +175,11 @@ void SadArcOf(const ImageView& image, const Corner* corners, int count, int thre
     const V8 brighter = hn::SaturatedSub(rings.ring, rings.centre);
     const V8 darker = hn::SaturatedSub(rings.centre, rings.ring);
     // A ring has an arc on one side at most.
-    const uint64_t starts = ArcStarts<kArcLength>(AboveBits(brighter, threshold)) |
-                            ArcStarts<kArcLength>(AboveBits(darker, threshold));
-    const uint64_t members = SpreadStarts<kArcLength>(starts);
-    uint8_t bytes[8];
-    std::memcpy(bytes, &members, sizeof(bytes));
-    StoreSums(hn::IfThenElseZero(hn::LoadMaskBits(d, bytes), hn::Or(brighter, darker)),
-              count - first, responses + first);
+    const V32 starts = hn::Or(ArcStarts<kArcLength>(AboveStrings(brighter, threshold)),
+                              ArcStarts<kArcLength>(AboveStrings(darker, threshold)));
+    const auto members = LanesOf(SpreadStarts<kArcLength>(starts));
+    StoreSums(hn::IfThenElseZero(members, hn::Or(brighter, darker)), count - first,
+              responses + first);
   });
 }
 

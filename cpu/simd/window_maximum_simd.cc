@@ -5,7 +5,8 @@
 //
 // Corner by corner: the maximum of the window's rows, lane by lane, against the response. Up to
 // eight columns fit into a vector; wider windows take loads that overlap. Most corners fall, and
-// which ones is hard to foresee: the key is written in any case, and only the count depends on it.
+// which ones is hard to foresee: the index of a corner is written in any case, and only the count
+// depends on the comparison. Keys are made of those that stay.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/window_maximum_simd.cc"
@@ -41,30 +42,24 @@ struct WindowLoads {
   }
 };
 
+// Writes the indices of the maxima among corners [begin, end); returns their number.
 template <int kRadius>
-int KeepMaxima(const ResponseRows& map, const Columns& columns, const Corner* corners,
-               const float* responses, int count, uint64_t* keys) {
+int FindMaxima(const ResponseRows& map, const Corner* corners, const float* responses, int begin,
+               int end, int32_t* maxima) {
   using C = WindowLoads<kRadius>;
   const hn::FixedTag<float, C::kLanes> d;
   using V = hn::Vec<decltype(d)>;
-  int kept = 0;
-  for (int i = 0; i < count; ++i) {
-    const int x = corners[i].x;
-    const int y = corners[i].y;
-    const float* const centre = map.At(x, y);
+  int found = 0;
+  for (int i = begin; i < end; ++i) {
+    const float* const centre = map.At(corners[i].x, corners[i].y);
     V greatest = hn::Zero(d);
-    // Rows outside the map have no corners.
-    const int above = std::min(kRadius, y - map.y0);
-    const int below = std::min(kRadius, map.y0 + map.height - 1 - y);
     for (int load = 0; load < C::kLoads; ++load) {
       const int first = C::First(load);
       const auto lane = hn::Iota(d, static_cast<float>(first));
       V values = hn::LoadU(d, centre + first);
       values = hn::IfThenZeroElse(hn::Eq(lane, hn::Zero(d)), values);  // the corner itself
-      for (int v = 1; v <= above; ++v) {
+      for (int v = 1; v <= kRadius; ++v) {
         values = hn::Max(values, hn::LoadU(d, centre - v * map.pitch + first));
-      }
-      for (int v = 1; v <= below; ++v) {
         values = hn::Max(values, hn::LoadU(d, centre + v * map.pitch + first));
       }
       if (first + C::kLanes - 1 > kRadius) {
@@ -73,10 +68,26 @@ int KeepMaxima(const ResponseRows& map, const Columns& columns, const Corner* co
       greatest = hn::Max(greatest, values);
     }
     // A response of 0 or less is not greater than the zero that `greatest` begins with.
-    const bool is_greatest = hn::AllTrue(d, hn::Lt(greatest, hn::Set(d, responses[i])));
-    const bool is_inside = x >= columns.begin && x < columns.end;
-    keys[kept] = algo::RankKey(responses[i], x, y);
-    kept += static_cast<int>(is_greatest) & static_cast<int>(is_inside);
+    maxima[found] = i;
+    found += hn::AllTrue(d, hn::Lt(greatest, hn::Set(d, responses[i]))) ? 1 : 0;
+  }
+  return found;
+}
+
+template <int kRadius>
+int KeepMaxima(const ResponseRows& map, const Columns& columns, const Corner* corners,
+               const float* responses, int count, uint64_t* keys) {
+  constexpr int kBlock = 256;
+  int32_t maxima[kBlock];
+  int kept = 0;
+  for (int begin = 0; begin < count; begin += kBlock) {
+    const int found = FindMaxima<kRadius>(map, corners, responses, begin,
+                                          std::min(begin + kBlock, count), maxima);
+    for (int k = 0; k < found; ++k) {
+      const Corner& corner = corners[maxima[k]];
+      if (corner.x < columns.begin || corner.x >= columns.end) continue;
+      keys[kept++] = algo::RankKey(responses[maxima[k]], corner.x, corner.y);
+    }
   }
   return kept;
 }

@@ -34,7 +34,7 @@ struct ScratchLayout {
   int64_t fast = 0;   // of the FAST kernel
   int64_t corners;    // Corner[]: those of the rows that the map covers
   int64_t responses;  // float[]: theirs
-  int64_t map;        // float[rows][pitch]
+  int64_t map;        // float[rows][pitch], with the margins
   int64_t bytes;
   int rows;
   ptrdiff_t pitch;
@@ -46,8 +46,10 @@ struct ScratchLayout {
     corners = End(fast, FastScratchBytes({0, 0, width_px, kBlockRows}, 0));
     responses = End(corners, most * static_cast<int64_t>(sizeof(Corner)));
     map = End(responses, most * static_cast<int64_t>(sizeof(float)));
-    bytes = End(map, rows * pitch * static_cast<int64_t>(sizeof(float)));
+    bytes = End(map, MapEntries() * static_cast<int64_t>(sizeof(float)));
   }
+
+  int64_t MapEntries() const { return (rows + 2 * kResponseMarginRows) * pitch; }
 
  private:
   static int64_t End(int64_t begin, int64_t part_bytes) {
@@ -102,10 +104,14 @@ class FastResponse final : public Step {
     uint8_t* const memory = frame.Scratch<uint8_t>();
     Corner* const corners = reinterpret_cast<Corner*>(memory + layout.corners);
     float* const responses = reinterpret_cast<float*>(memory + layout.responses);
-    float* const rows = reinterpret_cast<float*>(memory + layout.map);
-    std::memset(rows, 0, static_cast<size_t>(layout.rows * layout.pitch) * sizeof(float));
-    ResponseRows map = {rows + kResponseMargin, layout.pitch,   tested.x_begin,
-                        tested.y_begin,         tested.width(), layout.rows};
+    float* const margins = reinterpret_cast<float*>(memory + layout.map);
+    std::memset(margins, 0, static_cast<size_t>(layout.MapEntries()) * sizeof(float));
+    ResponseRows map = {margins + kResponseMarginRows * layout.pitch + kResponseMargin,
+                        layout.pitch,
+                        tested.x_begin,
+                        tested.y_begin,
+                        tested.width(),
+                        layout.rows};
 
     int number = 0;   // corners in the list
     int decided = 0;  // of these, that suppression has seen or that lie above the strip

@@ -19,7 +19,9 @@ namespace orbserve::cpu {
 using HarrisKernel = void (*)(const ImageView& image, const Corner* corners, int count,
                               float* responses);
 void ReferenceHarris(const ImageView& image, const Corner* corners, int count, float* responses);
+// For corners that are far apart, and for those that follow each other by rows, close together.
 HarrisKernel HarrisKernelFor(const KernelTarget& target);
+HarrisKernel DenseHarrisKernelFor(const KernelTarget& target);
 
 std::unique_ptr<Step> MakeHarris(const StepSetup& setup);
 

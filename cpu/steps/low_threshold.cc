@@ -74,8 +74,8 @@ class LowThresholdOfStrips final : public LowThreshold {
   void Declare(WorkspaceLayout* layout) override {
     for (const LevelGeometry& level : pipeline_.pyramid.levels) {
       if (level.region.empty()) continue;
-      layout->AddScratch(static_cast<size_t>(Columns(level.region)) *
-                         static_cast<size_t>(Rows(level.region)));
+      layout->AddScratch(
+          static_cast<size_t>(Columns(level.region)) * static_cast<size_t>(Rows(level.region)) + 1);
     }
   }
 
@@ -83,61 +83,73 @@ class LowThresholdOfStrips final : public LowThreshold {
 
   void Run(FrameContext& frame, int level, int /*task*/) const override {
     const int threshold = frame.job.parameters.fast_threshold_grey;
-    if (!keyed_) {
-      DropWeak(
-          frame, level, frame.At(frame.lists.corners, level),
-          [](const Corner& corner) { return corner; },
-          [threshold](const Corner& corner) { return corner.score >= threshold; });
-      return;
-    }
+    Corner* const corners = frame.At(frame.lists.corners, level);
     uint64_t* const keys = frame.At(frame.lists.keys, level);
-    const auto corner_of = [](uint64_t key) {
-      return Corner{static_cast<int16_t>(algo::RankKeyX(key)),
-                    static_cast<int16_t>(algo::RankKeyY(key)), 0};
-    };
-    if (response_is_score_) {
-      // The order of a key says which responses are at least the threshold's.
-      const uint64_t weak = algo::RankKey(static_cast<float>(threshold), 0xffff, 0xffff);
-      DropWeak(frame, level, keys, corner_of, [weak](uint64_t key) { return key <= weak; });
+    if (!keyed_) {
+      const auto is_strong = [corners, threshold](ptrdiff_t i) {
+        return corners[i].score >= threshold;
+      };
+      DropWeak(frame, level, corners, is_strong, is_strong);
+    } else if (response_is_score_) {
+      // The order of a key says whether its response is at least the threshold.
+      const uint64_t weakest = algo::RankKey(static_cast<float>(threshold), 0xffff, 0xffff);
+      const auto is_strong = [keys, weakest](ptrdiff_t i) { return keys[i] <= weakest; };
+      DropWeak(frame, level, keys, is_strong, is_strong);
     } else {
+      // Nothing else reads the corners of keyed lists: they remember what their rings say.
       const RingTest ring(frame, level);
-      DropWeak(frame, level, keys, corner_of, [&ring, corner_of](uint64_t key) {
-        const Corner corner = corner_of(key);
-        return ring.Passes(corner.x, corner.y);
-      });
+      DropWeak(
+          frame, level, keys,
+          [&ring, keys, corners](ptrdiff_t i) {
+            corners[i].score =
+                ring.Passes(algo::RankKeyX(keys[i]), algo::RankKeyY(keys[i])) ? 1 : 0;
+            return corners[i].score != 0;
+          },
+          [corners](ptrdiff_t i) { return corners[i].score != 0; });
     }
   }
 
  private:
-  // Shortens the strips in place. Entries keep their order.
-  template <typename Entry, typename CornerOf, typename IsStrong>
-  void DropWeak(FrameContext& frame, int level, Entry* entries, CornerOf corner_of,
-                IsStrong is_strong) const {
+  static int X(const Corner& corner) { return corner.x; }
+  static int Y(const Corner& corner) { return corner.y; }
+  static int X(uint64_t key) { return algo::RankKeyX(key); }
+  static int Y(uint64_t key) { return algo::RankKeyY(key); }
+
+  // Shortens the strips in place. Entries keep their order. `is_strong` and `was_strong` are given
+  // the index of an entry, the latter after the former.
+  template <typename Entry, typename IsStrong, typename WasStrong>
+  void DropWeak(FrameContext& frame, int level, Entry* entries, IsStrong is_strong,
+                WasStrong was_strong) const {
     const Strips& strips = frame.lists.strips[static_cast<size_t>(level)];
     int32_t* const counts = frame.At(frame.lists.strip_corners, level);
     const Region& region = pipeline_.level(level).region;
     const int columns = Columns(region);
+    const int border_px = region.x_begin;
+    // Weak corners mark an entry behind the cells, so that marking reads nothing and has no branch.
+    const int cells = columns * Rows(region);
     uint8_t* const strong = frame.Scratch<uint8_t>();
-    std::fill_n(strong, static_cast<ptrdiff_t>(columns) * Rows(region), uint8_t{0});
-    const auto cell_of = [&](const Entry& entry) {
-      const Corner corner = corner_of(entry);
-      return algo::ThresholdCellOf(corner.x, corner.y, region.x_begin, columns);
-    };
+    std::fill_n(strong, cells, uint8_t{0});
     for (int strip = 0; strip < strips.count; ++strip) {
-      const Entry* const of_strip = entries + strip * strips.capacity;
-      for (int i = 0; i < counts[strip]; ++i) {
-        strong[cell_of(of_strip[i])] |= is_strong(of_strip[i]) ? 1 : 0;
+      const ptrdiff_t begin = strip * strips.capacity;
+      const ptrdiff_t end = begin + counts[strip];
+      for (ptrdiff_t i = begin; i < end; ++i) {
+        const int cell = algo::ThresholdCellOf(X(entries[i]), Y(entries[i]), border_px, columns);
+        strong[is_strong(i) ? cell : cells] = 1;
       }
     }
     for (int strip = 0; strip < strips.count; ++strip) {
-      Entry* const of_strip = entries + strip * strips.capacity;
-      int kept = 0;
-      for (int i = 0; i < counts[strip]; ++i) {
-        const Entry entry = of_strip[i];
-        of_strip[kept] = entry;
-        kept += strong[cell_of(entry)] == 0 || is_strong(entry) ? 1 : 0;
+      const ptrdiff_t begin = strip * strips.capacity;
+      const ptrdiff_t end = begin + counts[strip];
+      ptrdiff_t kept = begin;
+      for (ptrdiff_t i = begin; i < end; ++i) {
+        const Entry entry = entries[i];
+        const int cell = algo::ThresholdCellOf(X(entry), Y(entry), border_px, columns);
+        // Without a branch: which corners stay is hard to foresee.
+        const int stays = static_cast<int>(strong[cell] == 0) | static_cast<int>(was_strong(i));
+        entries[kept] = entry;
+        kept += stays;
       }
-      counts[strip] = kept;
+      counts[strip] = static_cast<int32_t>(kept - begin);
     }
   }
 

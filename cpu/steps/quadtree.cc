@@ -15,7 +15,7 @@
 namespace orbserve::cpu {
 namespace {
 
-// Nodes of the grid for each keypoint that is wanted. Four times as many are one round more.
+// Nodes of the first grid for each keypoint that is wanted. Four times as many are one round more.
 constexpr int64_t kNodesPerKeypoint = 16;
 // Most nodes of the grid, where the roots are not more: counts of 256 KiB.
 constexpr int64_t kMostNodes = 1 << 16;
@@ -98,11 +98,10 @@ LevelQuadtree::LevelQuadtree(const Region& region) : region_(region) {
   }
 }
 
-int LevelQuadtree::GridDepth(int wanted) const {
-  const int64_t most = std::min(kMostNodes, kNodesPerKeypoint * wanted);
+int LevelQuadtree::GridDepth(int64_t most_nodes) const {
   int64_t nodes = roots_;
   int depth = 0;
-  while (depth < algo::kQuadtreeDepth && 4 * nodes <= most) {
+  while (depth < algo::kQuadtreeDepth && 4 * nodes <= most_nodes) {
     nodes *= 4;
     ++depth;
   }
@@ -121,15 +120,21 @@ size_t LevelQuadtree::ScratchBytes(int wanted) const {
 int LevelQuadtree::Keep(uint64_t* keys, int number, int wanted, uint8_t* scratch) const {
   if (wanted <= 0) return 0;
   if (number <= wanted) return number;
-  const int kept = KeepByCounts(keys, number, wanted, scratch);
-  return kept > 0 ? kept : KeepByPaths(keys, number, wanted, scratch);
+  // Crowded candidates need a finer grid than others.
+  const int deepest = GridDepth(kMostNodes);
+  for (int depth = GridDepth(std::min(kNodesPerKeypoint * wanted, kMostNodes)); depth <= deepest;
+       depth += 2) {
+    const int kept = KeepByCounts(keys, number, wanted, depth, scratch);
+    if (kept > 0) return kept;
+  }
+  return KeepByPaths(keys, number, wanted, scratch);
 }
 
 // How many nodes a round leaves, and what each split adds, follows from the number of candidates in
 // each node of a grid: two passes over the candidates and none that sorts them. Returns 0 and
 // leaves the keys as they are if the tree is deeper than the grid.
-int LevelQuadtree::KeepByCounts(uint64_t* keys, int number, int wanted, uint8_t* scratch) const {
-  const int grid_depth = GridDepth(wanted);
+int LevelQuadtree::KeepByCounts(uint64_t* keys, int number, int wanted, int grid_depth,
+                                uint8_t* scratch) const {
   Arrays arrays(scratch);
   std::array<int32_t*, algo::kQuadtreeDepth + 1> counts;  // [depth][node]
   std::array<int32_t, algo::kQuadtreeDepth + 1> nodes;    // [depth], those that are not empty

@@ -49,9 +49,9 @@ class LevelQuadtree {
     int32_t gain;    // nodes that its split adds, 0..3
   };
 
-  // Depth of the grid on which nodes are counted first.
-  int GridDepth(int wanted) const;
-  int KeepByCounts(uint64_t* keys, int number, int wanted, uint8_t* scratch) const;
+  // The greatest depth of at most `most_nodes` nodes, empty ones included; 0 if there is none.
+  int GridDepth(int64_t most_nodes) const;
+  int KeepByCounts(uint64_t* keys, int number, int wanted, int grid_depth, uint8_t* scratch) const;
   int KeepByPaths(uint64_t* keys, int number, int wanted, uint8_t* scratch) const;
 
   Region region_;

@@ -53,16 +53,19 @@ ORBSERVE_HOST_DEVICE inline GradientSums SumGradients(const uint8_t* centre,
   return sums;
 }
 
+inline constexpr float kHarrisSensitivity = 0.04f;  // k
+// Grey levels and weights of the gradients, to the fourth power.
+inline constexpr float kHarrisGradientScale = 1.0f / (4 * kHarrisBlockPx * 255.0f);
+inline constexpr float kHarrisScale =
+    kHarrisGradientScale * kHarrisGradientScale * kHarrisGradientScale * kHarrisGradientScale;
+
 // det - k * trace^2 of the gradient matrix, scaled so that grey levels count from 0 to 1. Single
 // precision, in this order, nothing fused; the sums exceed 2^24, so their conversion rounds.
 ORBSERVE_HOST_DEVICE inline float HarrisResponse(const GradientSums& sums) {
-  constexpr float kSensitivity = 0.04f;
-  constexpr float kScale = 1.0f / (4 * kHarrisBlockPx * 255.0f);
-  constexpr float kScale4 = kScale * kScale * kScale * kScale;
   const float a = static_cast<float>(sums.xx);
   const float b = static_cast<float>(sums.yy);
   const float c = static_cast<float>(sums.xy);
-  return (a * b - c * c - kSensitivity * (a + b) * (a + b)) * kScale4;
+  return (a * b - c * c - kHarrisSensitivity * (a + b) * (a + b)) * kHarrisScale;
 }
 
 }  // namespace orbserve::algo

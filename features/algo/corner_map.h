@@ -65,16 +65,17 @@ ORBSERVE_HOST_DEVICE inline float HarrisMapResponse(const GradientSums& sums) {
   return static_cast<float>(25 * (a * b - c * c) - (a + b) * (a + b));
 }
 
-// Largest s with s^2 <= value, 0 <= value < 2^52. The estimate in single precision is off by a few
-// at most; one step of Newton's method brings it to 1, and integers decide.
+// Largest s with s^2 <= value, 0 <= value < 2^52. The estimate in single precision is off by less
+// than 9, and one step of Newton's method brings it to less than 1. What is missing from the square
+// so fits 32 bits, which are all that need be computed.
 ORBSERVE_HOST_DEVICE inline int64_t SquareRootFloor(int64_t value) {
   if (value == 0) return 0;
   const float estimate = std::sqrt(static_cast<float>(value));
-  int64_t root = static_cast<int64_t>(estimate);
-  root += static_cast<int64_t>(static_cast<float>(value - root * root) / (2.0f * estimate));
-  while (root * root > value) --root;
-  while ((root + 1) * (root + 1) <= value) ++root;
-  return root;
+  auto root = static_cast<uint32_t>(RoundToInt(estimate));
+  const auto low_bits = static_cast<uint32_t>(value);
+  const auto missing = static_cast<int32_t>(low_bits - root * root);
+  root += static_cast<uint32_t>(RoundToInt(static_cast<float>(missing) / (2.0f * estimate)));
+  return static_cast<int32_t>(low_bits - root * root) < 0 ? root - 1 : root;
 }
 
 // The smaller eigenvalue of the gradient matrix, its root rounded down to an integer: within 0.5 of

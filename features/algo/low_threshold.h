@@ -14,6 +14,8 @@
 #ifndef ORBSERVE_FEATURES_ALGO_LOW_THRESHOLD_H_
 #define ORBSERVE_FEATURES_ALGO_LOW_THRESHOLD_H_
 
+#include <cstdint>
+
 #include "features/host_device.h"
 
 namespace orbserve::algo {
@@ -27,7 +29,9 @@ ORBSERVE_HOST_DEVICE constexpr int ThresholdCells(int side_px, int border_px) {
 
 // Cell of the corner at (x, y), inside the border, of a level with `columns` cells in a row.
 ORBSERVE_HOST_DEVICE constexpr int ThresholdCellOf(int x, int y, int border_px, int columns) {
-  return (y - border_px) / kThresholdCellPx * columns + (x - border_px) / kThresholdCellPx;
+  constexpr uint32_t kCellPx = kThresholdCellPx;  // unsigned: the division is a shift
+  return static_cast<int>(static_cast<uint32_t>(y - border_px) / kCellPx) * columns +
+         static_cast<int>(static_cast<uint32_t>(x - border_px) / kCellPx);
 }
 
 // True if a corner stays. `cell_is_strong`: its cell holds a corner of at least `threshold_grey`.

@@ -38,7 +38,7 @@ constexpr int64_t MaxCorners(const PipelineOptions& options, const Region& regio
 // holds it, kSmallestFeatureClass at least. Frames that want or find more than
 // kLargestFeatureClass take a backend's slow path.
 inline constexpr int kSmallestFeatureClass = 256;
-inline constexpr int kLargestFeatureClass = 8192;
+inline constexpr int kLargestFeatureClass = 32768;
 constexpr int FeatureClassOf(int max_features) {
   int features = kSmallestFeatureClass;
   while (features < max_features && features < kLargestFeatureClass) features *= 2;

@@ -25,6 +25,9 @@ struct Region {
   constexpr int width() const { return x_end - x_begin; }
   constexpr int height() const { return y_end - y_begin; }
   constexpr bool empty() const { return x_end <= x_begin || y_end <= y_begin; }
+  constexpr bool Holds(int x, int y) const {
+    return x >= x_begin && x < x_end && y >= y_begin && y < y_end;
+  }
 };
 
 struct LevelGeometry {

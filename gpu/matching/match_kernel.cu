@@ -18,9 +18,9 @@
 // More neighbours, or other descriptors: a warp per query counts bits, each lane keeps its own
 // best, and the warp draws the smallest one k times.
 //
-// In a window: the same with any number of neighbours, but each lane reads the places of train
-// keypoints first, a few at a time, and the descriptors of the admissible ones only. Most pairs
-// cost the warp a thirty-second of five instructions and eight bytes that all warps share.
+// In a window: the same with any number of neighbours. Each lane reads the places of train keypoints
+// first, a few at a time, and the descriptors of the admissible ones only, so most pairs cost the
+// reading and comparison of a place.
 
 #include "gpu/matching/match_kernel.h"
 

@@ -7,6 +7,7 @@
 
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"
+#include "features/pipeline/detection.h"
 #include "gpu/memory/arena_layout.h"
 
 namespace orbserve::gpu {
@@ -32,26 +33,63 @@ int RowsFor(const CompiledPipeline& pipeline, int max_features) {
   return std::min({features + ties, kLargestFeatureClass, pipeline.spec.pipeline.select.capacity});
 }
 
+// Entries of FrameParams::spare for each entry of the lists of survivors.
+size_t SparePerSurvivor(Selection selection) {
+  switch (selection) {
+    case Selection::kLevelQuota:
+    case Selection::kBest:
+      break;
+    case Selection::kQuadtree:
+      return 1;  // candidates in the order of their paths
+    case Selection::kCell:
+      return 2;  // candidates by cell; their places in the order of the frame, and in their cells
+  }
+  return 0;
+}
+
+// Most survivors that a level with at most `most` corners has room for.
+int64_t SurvivorRoom(const PipelineOptions& options, const Cuts& cuts, size_t level, int64_t most) {
+  if (CornerListOf(options) == CornerList::kScored) {
+    return std::min(
+        {most, int64_t{kMaxRanked}, kSurvivorsPerWanted * cuts.by_score[level] + kSurvivorTies});
+  }
+  most = std::min(most, int64_t{kMaxSorted});
+  switch (options.select.selection) {
+    case Selection::kLevelQuota:
+      return std::min(most, kSurvivorsPerWanted * cuts.by_response[level] + kSurvivorTies);
+    case Selection::kBest:
+      return std::min(most, kSurvivorsPerWanted * FirstKeys(cuts) + kSurvivorTies);
+    case Selection::kCell:
+    case Selection::kQuadtree:
+      break;
+  }
+  return most;
+}
+
 }  // namespace
+
+int32_t FirstKeys(const Cuts& cuts) {
+  return cuts.wanted > cuts.capacity ? cuts.capacity + 1 : cuts.wanted;
+}
 
 FrameRoom FrameRoom::ForDetection(const CompiledPipeline& pipeline,
                                   const FrameParameters& parameters, const Cuts& cuts) {
   FrameRoom room;
+  const PipelineOptions& options = pipeline.spec.pipeline;
   for (int l = 0; l < pipeline.pyramid.detecting_levels; ++l) {
     const auto i = static_cast<size_t>(l);
-    const int64_t most =
-        std::min<int64_t>(MaxCorners(pipeline.spec.pipeline, pipeline.level(l).region), kMaxRanked);
-    const int64_t by_score = cuts.by_score[i];
     const int64_t by_response = cuts.by_response[cuts.all_levels ? 0 : i];
-    const int survivors = Aligned(std::min(most, kSurvivorsPerWanted * by_score + kSurvivorTies));
+    const int survivors =
+        Aligned(SurvivorRoom(options, cuts, i, MaxCorners(options, pipeline.level(l).region)));
     const int64_t most_ranked =
-        cuts.all_levels ? by_response : kRankedPerWanted * by_response + kRankedTies;
+        cuts.keeps_ties ? kRankedPerWanted * by_response + kRankedTies : by_response;
     const int ranked = Aligned(std::min<int64_t>(survivors, most_ranked));
     room.survivors[i] = {static_cast<int32_t>(room.survivor_entries), survivors};
     room.ranked[i] = {static_cast<int32_t>(room.ranked_entries), ranked};
     room.survivor_entries += static_cast<size_t>(survivors);
     room.ranked_entries += static_cast<size_t>(ranked);
   }
+  room.spare_entries = SparePerSurvivor(options.select.selection) * room.survivor_entries;
   room.rows = RowsFor(pipeline, parameters.max_features);
   room.state_rows = std::min(FeatureClassOf(parameters.max_features), room.rows);
   return room;
@@ -73,7 +111,8 @@ FrameRoom FrameRoom::Largest(const CompiledPipeline& pipeline) {
 }
 
 size_t FrameRoom::list_bytes() const {
-  return RoundUp((survivor_entries + ranked_entries) * sizeof(uint64_t), kBufferAlignment);
+  return RoundUp((survivor_entries + ranked_entries + spare_entries) * sizeof(uint64_t),
+                 kBufferAlignment);
 }
 
 void FrameRoom::DropLists() {
@@ -81,6 +120,7 @@ void FrameRoom::DropLists() {
   ranked.fill({});
   survivor_entries = 0;
   ranked_entries = 0;
+  spare_entries = 0;
 }
 
 }  // namespace orbserve::gpu

@@ -16,11 +16,15 @@
 
 namespace orbserve::gpu {
 
+// FrameParams::first_keys: one more than the answer can hold tells that it is truncated.
+int32_t FirstKeys(const Cuts& cuts);
+
 struct FrameRoom {
   std::array<ListRoom, kMaxLevels> survivors{};
   std::array<ListRoom, kMaxLevels> ranked{};
   size_t survivor_entries = 0;  // of all levels
   size_t ranked_entries = 0;
+  size_t spare_entries = 0;  // FrameParams::spare
   int rows = 0;        // records and descriptors, at most kLargestFeatureClass
   int state_rows = 0;  // descriptors that a kept state holds on the device
 
@@ -32,7 +36,7 @@ struct FrameRoom {
   // Room that no frame of the pipeline exceeds.
   static FrameRoom Largest(const CompiledPipeline& pipeline);
 
-  // Bytes of both lists in the arena, a multiple of kBufferAlignment.
+  // Bytes of all lists in the arena, a multiple of kBufferAlignment.
   size_t list_bytes() const;
   // Leaves no room for lists, which sends every frame with a corner to the slow path.
   void DropLists();

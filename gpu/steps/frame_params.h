@@ -18,6 +18,10 @@ namespace orbserve::gpu {
 // lists. 2^28 comparisons take some 100 microseconds of an H200.
 inline constexpr int kMaxRanked = 16384;
 
+// Most keyed corners of a level that are ranked, or chosen from, on the fast path. Their steps sort
+// runs of keys; memory is the bound.
+inline constexpr int kMaxSorted = 32768;
+
 inline constexpr int kHistogramBins = 256;
 // Copies of each histogram, filled by different warps: atomics on one address serialise, and on
 // dense images that took longer than finding the corners.
@@ -68,7 +72,10 @@ struct FrameParams {
   int32_t threshold_grey;         // at which FAST corners are found
   int32_t strong_threshold_grey;  // with a second threshold: the first, higher one; else 0
   float quality_level;            // of corner maps
-  int32_t pad;
+  int32_t answer_limit;           // the lesser of the wanted number and the capacity
+  // Keyed corners that BEST keeps, the first of the frame at least: the answer and whether it is
+  // truncated depend on no others.
+  int32_t first_keys;
   int32_t first_cut[kMaxLevels];   // wanted by detection score
   int32_t second_cut[kMaxLevels];  // wanted by response
   int64_t image_offset;            // of level 0's first pixel in the batch's input
@@ -77,6 +84,7 @@ struct FrameParams {
   // in full and filled as far as it goes.
   uint64_t* survivors;  // keypoints that the first cut leaves, in any order
   uint64_t* ranked;     // keypoints that the second cut leaves, in order
+  uint64_t* spare;      // of selections that sort: as many entries as FrameRoom::spare_entries
   ListRoom survivor_room[kMaxLevels];
   ListRoom ranked_room[kMaxLevels];
   // Pinned host memory.
@@ -92,12 +100,14 @@ struct FrameParams {
 };
 static_assert(sizeof(FrameParams) % alignof(int64_t) == 0);
 
-// Counters of one frame, zero at the start of a batch. Written by integer atomics only.
+// Counters of one frame, zero at the start of a batch. Written by integer atomics, or by one thread
+// of the block that has a frame or a level to itself.
 struct FrameCounters {
   int32_t corners[kMaxLevels];
   int32_t survivors[kMaxLevels];
   int32_t kept[kMaxLevels];
   int32_t suppression_passes[kMaxLevels];  // of the minimum distance
+  int32_t chosen[kMaxLevels];              // by the quadtree
   uint32_t top_order;  // OrderedBits() of the best response inside border and mask; 0 = none
   uint32_t pad[3];
   // Corners by detection score; the copies are to be added.

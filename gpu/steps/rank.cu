@@ -13,18 +13,24 @@
 // where a sort of so few keys in shared memory takes ten. A block has 16 keys, four per warp; the
 // list passes through shared memory (16 KiB at a time, nearly always all of it), and each warp
 // walks over it with its lanes. The slow path sorts longer lists with CUB.
+//
+// Keyed corners may be tens of thousands. Frames with more than kMostCompared of them are ranked
+// from runs that are sorted beforehand (gpu/steps/sorted_runs.cuh), by counting, too.
 
 #include "gpu/steps/rank.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include <cub/device/device_radix_sort.cuh>
 
 #include "features/host_device.h"
+#include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
+#include "gpu/steps/sorted_runs.cuh"
 
 namespace orbserve::gpu {
 namespace {
@@ -38,6 +44,10 @@ constexpr int kOrderShift = 32;  // the upper half of a key orders responses
 // Both counts of a key are below 2^16 within a level.
 static_assert(kMaxRanked < 1 << 16);
 constexpr uint32_t kBetterOne = 1u << 16;
+// Keyed corners of a frame up to which all are compared with all: 16 million comparisons take about
+// as long as to sort runs and search them.
+constexpr int kMostCompared = 4096;
+static_assert(kWarps == kMergeWarps);
 
 __device__ __forceinline__ uint32_t WarpSum(uint32_t value) {
 #if __CUDA_ARCH__ >= 800
@@ -61,6 +71,151 @@ __device__ __forceinline__ void LoadChunk(const uint64_t* __restrict__ keys, int
   for (int i = static_cast<int>(threadIdx.x); 2 * i < count; i += kThreads) to[i] = from[i];
 }
 
+__device__ __forceinline__ int SumOfLanes(int value) {
+  return static_cast<int>(WarpSum(static_cast<uint32_t>(value)));
+}
+
+// Sum of the values of lower lanes.
+__device__ __forceinline__ int SumOfLowerLanes(int value) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  int end = value;
+#pragma unroll
+  for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+    const int other = __shfl_up_sync(kFullWarp, end, distance);
+    if (lane >= distance) end += other;
+  }
+  return end - value;
+}
+
+// The lists of a frame that are ranked; lane l knows level l.
+template <RankSource kSource>
+struct RankLists {
+  // Places of keyed corners may need 64 bits.
+  using Place = std::conditional_t<kSource == RankSource::kKeys, int64_t, int>;
+
+  const uint64_t* keys;  // of the frame
+  uint64_t* runs;        // of the frame, where long lists are sorted in runs
+  Place begin;
+  int runs_begin;
+  int count;
+  bool overflowed;  // any list of the frame
+
+  __device__ RankLists(const RankParams& params, const FrameParams& frame, int frame_index,
+                       const FrameCounters& counters) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+    const bool has_level = lane < params.levels;
+    const int survivors = has_level ? counters.survivors[lane] : 0;
+    const int room = has_level ? frame.survivor_room[lane].count : 0;
+    runs_begin = has_level ? frame.survivor_room[lane].begin : 0;
+    if constexpr (kSource == RankSource::kKeys) {
+      keys = params.keys.key + frame_index * params.keys.stride;
+      begin = has_level ? params.keys.offset[lane] : 0;
+      runs = Global(frame.survivors);
+    } else {
+      keys = Global(frame.survivors);
+      begin = runs_begin;
+      runs = Global(frame.spare);
+    }
+    count = survivors;
+    if constexpr (kSource == RankSource::kChosen) count = has_level ? counters.chosen[lane] : 0;
+    overflowed = __ballot_sync(kFullWarp, survivors > room) != 0;
+  }
+};
+
+// Keypoints of the lane's level that the answer has, where selection has chosen some of each level.
+__device__ __forceinline__ int ChosenCut(const FrameParams& frame, int chosen) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int wanted = lane < kMaxLevels ? Min(chosen, frame.second_cut[lane]) : 0;
+  return Clamp(frame.answer_limit - SumOfLowerLanes(wanted), 0, wanted);
+}
+
+// Sorts the lists of frames with more than kMostCompared keys in runs.
+template <RankSource kSource>
+__global__ __launch_bounds__(kSortThreads) void SortRunsKernel(
+    const __grid_constant__ RankParams params) {
+  __shared__ uint64_t run[kRunKeys];
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
+  if (frame.mode != FrameMode::kDetect) return;
+  const RankLists<kSource> lists(params, frame, frame_index, params.frames.counters[frame_index]);
+  if (lists.overflowed || SumOfLanes(lists.count) <= kMostCompared) return;
+  const LevelShare share = ShareOfLevel(DivUp(lists.count, kRunKeys));
+  for (int i = static_cast<int>(blockIdx.x); i < share.total; i += static_cast<int>(gridDim.x)) {
+    const int l = LevelOf(share, i);
+    const int count = __shfl_sync(kFullWarp, lists.count, l);
+    const int begin = (i - __shfl_sync(kFullWarp, share.begin, l)) * kRunKeys;
+    const uint64_t* const keys = lists.keys + __shfl_sync(kFullWarp, lists.begin, l) + begin;
+    SortRun(
+        Min(count - begin, kRunKeys), [keys](int k) { return keys[k]; }, run,
+        lists.runs + __shfl_sync(kFullWarp, lists.runs_begin, l) + begin);
+  }
+}
+
+// Ranks a frame whose lists are sorted in runs. A block takes 32 keys of a run, one a lane; its
+// warps share the runs to search.
+template <RankSource kSource>
+__device__ void RankSortedRuns(const RankParams& params, const FrameParams& frame,
+                               const RankLists<kSource>& lists, FrameCounters* counters) {
+  __shared__ int parts[kMergeWarps][kWarpLanes];
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const bool has_level = lane < params.levels;
+  const int ranked_begin = has_level ? frame.ranked_room[lane].begin : 0;
+  const int ranked_count = has_level ? frame.ranked_room[lane].count : 0;
+  const int chosen_cut = kSource == RankSource::kChosen ? ChosenCut(frame, lists.count) : 0;
+  uint64_t* const __restrict__ ranked_lists = Global(frame.ranked);
+  const LevelShare share = ShareOfLevel(DivUp(lists.count, kWarpLanes));
+  for (int group = static_cast<int>(blockIdx.x); group < share.total;
+       group += static_cast<int>(gridDim.x)) {
+    const int l = LevelOf(share, group);
+    const int count = __shfl_sync(kFullWarp, lists.count, l);
+    const int mine = (group - __shfl_sync(kFullWarp, share.begin, l)) * kWarpLanes + lane;
+    const uint64_t* const own = lists.runs + __shfl_sync(kFullWarp, lists.runs_begin, l);
+    const uint64_t key = mine < count ? own[mine] : kLastKey;
+    const uint64_t order = key >> kOrderShift << kOrderShift;
+    int smaller = 0;    // keys of the level
+    int preceding = 0;  // what the cut counts: greater responses of the level, or keypoints of the
+                        // frame that precede
+    int turn = 0;
+    const int first_level = params.all_levels ? 0 : l;
+    const int last_level = params.all_levels ? params.levels - 1 : l;
+    for (int m = first_level; m <= last_level; ++m) {
+      const int others = __shfl_sync(kFullWarp, lists.count, m);
+      const uint64_t* const list = lists.runs + __shfl_sync(kFullWarp, lists.runs_begin, m);
+      VisitRuns(list, others, &turn, [&](const uint64_t* run, int keys) {
+        if (m == l) {
+          smaller += CountBelowInRun(run, keys, key);
+          if (kSource == RankSource::kKeys && !params.all_levels) {
+            preceding += CountBelowInRun(run, keys, order);
+          }
+        } else {
+          // Of equal responses, those of lower levels come first. No response has the last order.
+          preceding += CountBelowInRun(run, keys, order + (m < l ? uint64_t{1} << kOrderShift : 0));
+        }
+      });
+    }
+    smaller = SumOverWarps(smaller, parts);
+    preceding = SumOverWarps(preceding, parts);
+    int before = preceding;
+    int cut = frame.second_cut[params.all_levels ? 0 : l];
+    if (kSource == RankSource::kChosen) {
+      before = smaller;
+      cut = __shfl_sync(kFullWarp, chosen_cut, l);
+    } else if (params.all_levels) {
+      before += smaller;
+    }
+    const bool stays = mine < count && before < cut;
+    const unsigned staying = __ballot_sync(kFullWarp, stays);
+    uint64_t* const __restrict__ ranked = ranked_lists + __shfl_sync(kFullWarp, ranked_begin, l);
+    const int room = __shfl_sync(kFullWarp, ranked_count, l);
+    if (warp != 0) continue;
+    if (stays && smaller < room) ranked[smaller] = key;
+    // Sums of integers do not depend on their order.
+    if (lane == 0 && staying != 0) atomicAdd(&counters->kept[l], __popc(staying));
+  }
+}
+
+template <RankSource kSource>
 __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ RankParams params) {
   alignas(16) __shared__ uint64_t chunk[kChunkKeys];
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
@@ -71,15 +226,22 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   // Lane l knows level l.
   const bool has_level = lane < params.levels;
-  const int survivors = has_level ? counters.survivors[lane] : 0;
-  const int list_begin = has_level ? frame.survivor_room[lane].begin : 0;
-  const int list_room = has_level ? frame.survivor_room[lane].count : 0;
+  const RankLists<kSource> source(params, frame, frame_index, counters);
+  // One list that is too long sends the whole frame to the slow path, which ranks every level.
+  if (source.overflowed) return;
+  if constexpr (kSource != RankSource::kSurvivors) {
+    if (SumOfLanes(source.count) > kMostCompared) {
+      RankSortedRuns(params, frame, source, &counters);
+      return;
+    }
+  }
+  const int survivors = source.count;
+  const typename RankLists<kSource>::Place list_begin = source.begin;
   const int ranked_begin = has_level ? frame.ranked_room[lane].begin : 0;
   const int ranked_count = has_level ? frame.ranked_room[lane].count : 0;
-  const uint64_t* const __restrict__ lists = Global(frame.survivors);
+  const int chosen_cut = kSource == RankSource::kChosen ? ChosenCut(frame, survivors) : 0;
+  const uint64_t* const __restrict__ lists = source.keys;
   uint64_t* const __restrict__ ranked_lists = Global(frame.ranked);
-  // One list that is too long sends the whole frame to the slow path, which ranks every level.
-  if (__ballot_sync(kFullWarp, survivors > list_room) != 0) return;
   const LevelShare share = ShareOfLevel(DivUp(survivors, kKeysPerBlock));
   for (int group = static_cast<int>(blockIdx.x); group < share.total;
        group += static_cast<int>(gridDim.x)) {
@@ -127,15 +289,18 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
         }
       }
     }
-    const auto cut = static_cast<uint32_t>(frame.second_cut[params.all_levels ? 0 : l]);
+    const auto cut = static_cast<uint32_t>(kSource == RankSource::kChosen
+                                               ? __shfl_sync(kFullWarp, chosen_cut, l)
+                                               : frame.second_cut[params.all_levels ? 0 : l]);
     uint64_t* const __restrict__ ranked = ranked_lists + __shfl_sync(kFullWarp, ranked_begin, l);
     const int room = __shfl_sync(kFullWarp, ranked_count, l);
     int kept = 0;
 #pragma unroll
     for (int k = 0; k < kKeysPerWarp; ++k) {
       const uint32_t counts = WarpSum(better[k]);
-      const uint32_t before =
-          params.all_levels ? counts % kBetterOne + WarpSum(elsewhere[k]) : counts / kBetterOne;
+      const uint32_t before = params.all_levels ? counts % kBetterOne + WarpSum(elsewhere[k])
+                              : kSource == RankSource::kChosen ? counts % kBetterOne
+                                                               : counts / kBetterOne;
       if (begin + k < count && before < cut) {
         const auto place = static_cast<int>(counts % kBetterOne);
         if (lane == 0 && place < room) ranked[place] = mine[k];
@@ -225,6 +390,22 @@ __global__ void CutSortedKernel(const __grid_constant__ SortedLists params) {
   if (l < kMaxLevels) params.kept[l] = kept;
 }
 
+RankSource SourceOf(const CompiledPipeline& pipeline) {
+  const PipelineOptions& options = pipeline.spec.pipeline;
+  if (CornerListOf(options) == CornerList::kScored) return RankSource::kSurvivors;
+  return options.select.selection == Selection::kQuadtree ? RankSource::kChosen : RankSource::kKeys;
+}
+
+template <RankSource kSource>
+absl::Status LaunchRankOfKeys(const RankParams& params, dim3 grid, cudaStream_t stream) {
+  // A block a multiprocessor. Frames of a large batch get eight, for 16,384 keys.
+  const dim3 run_grid(Max(params.multiprocessors / params.frames.count, 8), params.frames.count);
+  SortRunsKernel<kSource><<<run_grid, kSortThreads, 0, stream>>>(params);
+  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("SortRunsKernel"));
+  RankKernel<kSource><<<grid, kThreads, 0, stream>>>(params);
+  return CheckLaunch("RankKernel");
+}
+
 }  // namespace
 
 absl::Status LaunchRank(const RankParams& params, cudaStream_t stream) {
@@ -234,8 +415,31 @@ absl::Status LaunchRank(const RankParams& params, cudaStream_t stream) {
   // at least half a block per multiprocessor.
   const int blocks = Max(4 * params.multiprocessors / frames, DivUp(params.multiprocessors, 2));
   const dim3 grid(blocks, frames);
-  RankKernel<<<grid, kThreads, 0, stream>>>(params);
+  switch (params.source) {
+    case RankSource::kSurvivors:
+      break;
+    case RankSource::kKeys:
+      return LaunchRankOfKeys<RankSource::kKeys>(params, grid, stream);
+    case RankSource::kChosen:
+      return LaunchRankOfKeys<RankSource::kChosen>(params, grid, stream);
+  }
+  RankKernel<RankSource::kSurvivors><<<grid, kThreads, 0, stream>>>(params);
   return CheckLaunch("RankKernel");
+}
+
+RankStep::RankStep(const CompiledPipeline& pipeline, const std::optional<KeyListBuffers>& keys)
+    : keys_(keys),
+      source_(SourceOf(pipeline)),
+      levels_(pipeline.pyramid.detecting_levels),
+      all_levels_(CutsAllLevels(pipeline.spec.pipeline)) {}
+
+RankParams RankStep::ParamsFor(const StepContext& context) const {
+  return {context.frames,
+          keys_.has_value() ? keys_->At(context) : KeyLists{},
+          source_,
+          levels_,
+          context.tables->multiprocessors,
+          all_levels_};
 }
 
 absl::Status RankStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
@@ -244,6 +448,14 @@ absl::Status RankStep::Enqueue(const StepContext& context, cudaStream_t stream) 
 
 absl::Status RankStep::FinishLarge(const StepContext& context, LargeFrame* frame) const {
   FrameParams& params = *frame->params;
+  int32_t* const kept = context.frames.counters[context.frames.first].kept;
+  if (source_ == RankSource::kChosen) {
+    // Selection has made the lists long enough.
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaMemsetAsync(kept, 0, kMaxLevels * sizeof(int32_t), frame->stream));
+    return Enqueue(context, frame->stream);
+  }
+  const KeyLists keys = keys_.has_value() ? keys_->At(context) : KeyLists{};
   int64_t entries = 0;
   size_t scratch_bytes = 0;
   for (int l = 0; l < levels_; ++l) {
@@ -263,7 +475,7 @@ absl::Status RankStep::FinishLarge(const StepContext& context, LargeFrame* frame
   SortedLists sorted = {};
   sorted.levels = levels_;
   sorted.all_levels = all_levels_;
-  sorted.kept = context.frames.counters[context.frames.first].kept;
+  sorted.kept = kept;
   int begin = 0;
   for (int l = 0; l < levels_; ++l) {
     const int count = frame->report.survivors[l];
@@ -274,10 +486,13 @@ absl::Status RankStep::FinishLarge(const StepContext& context, LargeFrame* frame
     sorted.count[l] = count;
     sorted.second_cut[l] = params.second_cut[l];
     if (count == 0) continue;
+    const uint64_t* const source =
+        source_ == RankSource::kKeys
+            ? keys.key + context.frames.first * keys.stride + keys.offset[l]
+            : params.survivors + params.survivor_room[l].begin;
     size_t bytes = scratch_bytes;
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cub::DeviceRadixSort::SortKeys(
-        scratch, bytes, params.survivors + params.survivor_room[l].begin, list, count, 0, 64,
-        frame->stream));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cub::DeviceRadixSort::SortKeys(scratch, bytes, source, list, count, 0, 64, frame->stream));
   }
   CutSortedKernel<<<1, kWarpLanes, 0, frame->stream>>>(sorted);
   ORBSERVE_RETURN_IF_ERROR(CheckLaunch("CutSortedKernel"));

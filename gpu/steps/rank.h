@@ -8,28 +8,46 @@
 
 #include <cuda_runtime_api.h>
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "features/pipeline/compiled.h"
+#include "gpu/steps/corner_lists.h"
 #include "gpu/steps/step.h"
 
 namespace orbserve::gpu {
 
+// The lists that are ranked, and how they are cut.
+enum class RankSource {
+  // FrameParams::survivors, cut by FrameParams::second_cut. All keys are compared with all.
+  kSurvivors,
+  // The lists of keyed corners, cut likewise. Long ones are sorted in runs to the lists of
+  // survivors.
+  kKeys,
+  // FrameParams::survivors, as many as FrameCounters::chosen says: of each level the best by
+  // FrameParams::second_cut, together at most FrameParams::answer_limit, in the order of the
+  // answer. Long ones are sorted in runs to FrameParams::spare.
+  kChosen,
+};
+
 struct RankParams {
   Frames frames;
+  KeyLists keys;  // kKeys
+  RankSource source;
   int32_t levels;
   int32_t multiprocessors;
   bool all_levels;  // the second cut is one for all levels (FrameParams::second_cut[0])
 };
 
-// Brings the survivors of every (frame, level) into rank order and counts those that are kept.
-// Frames with a list of survivors that found no room are left alone.
+// Brings the keys of every (frame, level) into rank order and counts those that are kept. Frames
+// with a list of survivors that found no room are left alone.
 absl::Status LaunchRank(const RankParams& params, cudaStream_t stream);
 
 class RankStep final : public Step {
  public:
-  explicit RankStep(const CompiledPipeline& pipeline)
-      : levels_(pipeline.pyramid.detecting_levels),
-        all_levels_(CutsAllLevels(pipeline.spec.pipeline)) {}
+  // `keys`: of pipelines with keyed corners.
+  explicit RankStep(const CompiledPipeline& pipeline,
+                    const std::optional<KeyListBuffers>& keys = std::nullopt);
 
   absl::string_view name() const override { return "rank"; }
   StageSet stages() const override { return Stage::kSelect; }
@@ -37,11 +55,11 @@ class RankStep final : public Step {
   // Sorts lists of any length.
   absl::Status FinishLarge(const StepContext& context, LargeFrame* frame) const override;
 
-  RankParams ParamsFor(const StepContext& context) const {
-    return {context.frames, levels_, context.tables->multiprocessors, all_levels_};
-  }
+  RankParams ParamsFor(const StepContext& context) const;
 
  private:
+  const std::optional<KeyListBuffers> keys_;
+  const RankSource source_;
   const int levels_;
   const bool all_levels_;
 };

@@ -3,7 +3,8 @@
 
 // Response maps: for each pixel of the levels of a frame OrderedBits() (features/algo/order.h) of
 // the response of a candidate, 0 where there is none. They lie between detection and suppression
-// (features/pipeline/detection.h).
+// (features/pipeline/detection.h). Corner maps hold responses below the quality level, too, which
+// suppression passes over: the best response of a frame is known when all of its maps are complete.
 
 #ifndef ORBSERVE_GPU_STEPS_RESPONSE_MAP_H_
 #define ORBSERVE_GPU_STEPS_RESPONSE_MAP_H_

@@ -6,11 +6,11 @@
 //
 // Data passes between steps through buffers of a lane's arena. There are four kinds, and each has a
 // total order, so that backends can be compared after every step: level images
-// (gpu/steps/level_images.h), response maps (none yet: `orb` scores and suppresses in one kernel),
-// corner lists (gpu/steps/corner_lists.h) and lists of rank keys (FrameParams). The last step
-// writes records and descriptors. Lists are filled in any order, because atomic counters hand out
-// places; ranking under a total order makes one order of them, so that no answer depends on
-// arrival.
+// (gpu/steps/level_images.h), response maps (gpu/steps/response_map.h; `orb` has none, as it scores
+// and suppresses in one kernel), corner lists (gpu/steps/corner_lists.h) and lists of rank keys
+// (FrameParams). The last step writes records and descriptors. Lists are filled in any order,
+// because atomic counters hand out places; ranking under a total order makes one order of them, so
+// that no answer depends on arrival.
 
 #ifndef ORBSERVE_GPU_STEPS_STEP_H_
 #define ORBSERVE_GPU_STEPS_STEP_H_
@@ -71,6 +71,9 @@ struct LargeFrame {
   ScratchMemory* scratch = nullptr;  // kept until the frame is answered
 
   absl::Status Upload() const;
+  // Gives the lists of survivors and of ranked keypoints room for all survivors of each level, and
+  // spare memory of `spare_per_survivor` entries for each; uploads the parameters.
+  absl::Status MakeRoomForAll(size_t spare_per_survivor);
 };
 
 // Made once per plan; immutable and thread-safe once every device was added.

@@ -33,9 +33,10 @@ constexpr int kGroupLanes = 8;  // seven rows of the block, rounded up to a powe
 constexpr int kGroups = kWarpLanes / kGroupLanes;
 constexpr int kBinsPerLane = kHistogramBins / kWarpLanes;
 
-// The lowest score of the best `wanted`: 256 (none) when nothing is wanted, 0 (all) when there are
-// no more. Lanes take eight bins each, lane 0 the highest, so that an inclusive scan over lanes
-// counts from the top. All lanes return the same.
+// The lowest score of the best `wanted`: 256 (none) when nothing is wanted, 1 (all) when there are
+// no more: the score 0 marks corners that step `low_threshold` dropped. Lanes take eight bins each,
+// lane 0 the highest, so that an inclusive scan over lanes counts from the top. All lanes return
+// the same.
 __device__ int LowestScore(const uint32_t (&histogram)[kHistogramCopies][kHistogramBins],
                            int wanted) {
   if (wanted <= 0) return kHistogramBins;
@@ -63,7 +64,7 @@ __device__ int LowestScore(const uint32_t (&histogram)[kHistogramCopies][kHistog
     if (lane >= step) above += other;
   }
   const unsigned reached = __ballot_sync(kFullWarp, above >= static_cast<uint32_t>(wanted));
-  if (reached == 0) return 0;
+  if (reached == 0) return 1;
   const int decider = __ffs(static_cast<int>(reached)) - 1;
   uint32_t kept = above - sum;
   int lowest = first_bin;

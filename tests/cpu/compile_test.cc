@@ -96,6 +96,29 @@ TEST_F(CompileStepsTest, CellsAreComparedOverAllLevels) {
                   "frame: cell [suppress]", "frame: cell_rounds [select]"));
 }
 
+TEST_F(CompileStepsTest, CornerMaps) {
+  PipelineOptions options = (*FindPreset("klt-corners"))->pipeline;
+  const StepList list = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(list, list.detection),
+      ElementsAre("corner_map [detect]", "frame: quality [detect]", "minimum_distance [suppress]",
+                  "minimum_distance [suppress]", "survivors [select]", "frame: rank [select]"));
+  EXPECT_THAT(list.description, IsEmpty());
+  options.suppress.cornerness_compression = true;
+  const StepList compressed = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(compressed, compressed.detection),
+      ElementsAre("corner_map [detect]", "frame: quality [detect]", "minimum_distance [suppress]",
+                  "minimum_distance [suppress]", "minimum_distance [suppress]",
+                  "survivors [select]", "frame: rank [select]"));
+  options.suppress.suppression = Suppression::kNeighbourhood;
+  const StepList windows = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(windows, windows.detection),
+      ElementsAre("corner_map [detect]", "frame: quality [detect]", "neighbourhood [suppress]",
+                  "survivors [select]", "frame: rank [select]"));
+}
+
 TEST_F(CompileStepsTest, WhatAPipelineDoesNotAskForIsNotThere) {
   PipelineOptions options;
   options.detect.score = Score::kLargestThreshold;

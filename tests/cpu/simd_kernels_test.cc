@@ -321,8 +321,13 @@ TEST_P(SimdKernelsTest, MaximaOfWindowsEqualTheReference) {
     const int width = 1 + static_cast<int>(random() % 90);
     const int height = 1 + static_cast<int>(random() % 16);
     const ptrdiff_t pitch = RoundUp(width + 2 * kResponseMargin, kResponseMargin);
-    std::vector<float> memory(static_cast<size_t>(pitch * height), 0.0f);
-    const ResponseRows map = {memory.data() + kResponseMargin, pitch, 7, 1000, width, height};
+    std::vector<float> memory(static_cast<size_t>(pitch * (height + 2 * kResponseMarginRows)));
+    const ResponseRows map = {memory.data() + kResponseMarginRows * pitch + kResponseMargin,
+                              pitch,
+                              7,
+                              1000,
+                              width,
+                              height};
     // Few different values, so that neighbours are equal; sparse and dense maps.
     const uint32_t values = 1 + random() % 9;
     const uint32_t spacing = 1 + random() % 30;
@@ -413,9 +418,12 @@ TEST_P(SimdKernelsTest, HarrisResponsesEqualTheReference) {
         std::vector<float> expected(static_cast<size_t>(count));
         std::vector<float> actual(expected.size());
         ReferenceHarris(image.view(), points.data(), count, expected.data());
-        HarrisKernelFor(simd())(image.view(), points.data(), count, actual.data());
-        ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
-            << "content " << static_cast<int>(content) << ", " << count << " points";
+        for (const HarrisKernel kernel : {HarrisKernelFor(simd()), DenseHarrisKernelFor(simd())}) {
+          std::fill(actual.begin(), actual.end(), -1.0f);
+          kernel(image.view(), points.data(), count, actual.data());
+          ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
+              << "content " << static_cast<int>(content) << ", " << count << " points";
+        }
       }
     }
   }

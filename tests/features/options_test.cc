@@ -69,6 +69,9 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
           {"suppress.cell_height_px must be a multiple of 8, in [8, 512]; got 11",
            [](O& o) { o.suppress.cell_height_px = 11; }},
           {"suppress.minimum_distance_px", [](O& o) { o.suppress.minimum_distance_px = 65; }},
+          {"suppress.max_passes must be in [0, 10000]; got -1",
+           [](O& o) { o.suppress.max_passes = -1; }},
+          {"suppress.max_passes", [](O& o) { o.suppress.max_passes = 10'001; }},
           {"select.capacity must be in [1, 100000]; got 0", [](O& o) { o.select.capacity = 0; }},
           {"select.capacity", [](O& o) { o.select.capacity = kMaxFeatures + 1; }},
           {"select.border_px must be in [22, 255]; got 21", [](O& o) { o.select.border_px = 21; }},
@@ -91,18 +94,33 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
            }},
           {"select.border_px must be in [44, 255]; got 31",
            [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadCircle; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadArc; }},
       },
       ErrorReason::kBadOptions);
 }
 
-TEST(PipelineOptionsTest, WhatIsKnownButNotThereSaysSo) {
+TEST(PipelineOptionsTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
   using O = PipelineOptions;
   ExpectRefused<O>(
       {
-          {"detect.detector", [](O& o) { o.detect.detector = Detector::kHarris; }},
-          {"detect.detector", [](O& o) { o.detect.detector = Detector::kShiTomasi; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST; allowed: "
+           "suppress.compare SCORE",
+           [](O& o) { o.detect.score = Score::kSadCircle; }},
+          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+           [](O& o) { o.detect.score = Score::kSadArc; }},
+          {"suppress.suppression is CELL and select.selection is LEVEL_QUOTA; allowed: "
+           "select.selection BEST, CELL or QUADTREE",
+           [](O& o) { o.suppress.suppression = Suppression::kCell; }},
+          {"suppress.cornerness_compression is on and suppress.distance_shape is DISC",
+           [](O& o) {
+             o.suppress.cornerness_compression = true;
+             o.suppress.distance_shape = DistanceShape::kDisc;
+           }},
       },
-      ErrorReason::kUnsupported);
+      ErrorReason::kBadOptions);
 }
 
 TEST(PipelineOptionsTest, ThePresetBFrostHasTheValuesOfThePaper) {
@@ -169,6 +187,37 @@ TEST(PipelineOptionsTest, CellsNeedASelectionWithoutTies) {
   for (const Selection selection : {Selection::kBest, Selection::kCell, Selection::kQuadtree}) {
     options.select.selection = selection;
     EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(selection);
+}
+
+TEST(PipelineOptionsTest, ThePresetOrientedFastHasTheValuesOfThePaper) {
+  ASSERT_TRUE(FindPreset("oriented-fast").ok());
+  const Preset& preset = **FindPreset("oriented-fast");
+  EXPECT_EQ(preset.pipeline.pyramid.levels, 4);
+  EXPECT_EQ(preset.pipeline.pyramid.scale_factor, 2.0f);
+  EXPECT_EQ(preset.pipeline.pyramid.source, PyramidSource::kPreviousLevel);
+  EXPECT_EQ(preset.pipeline.detect.fast_arc_length, 9);
+  EXPECT_EQ(preset.pipeline.detect.score, Score::kHarris);
+  EXPECT_EQ(preset.pipeline.suppress.suppression, Suppression::kNeighbourhood);
+  EXPECT_EQ(preset.pipeline.suppress.compare, Compare::kScore);
+  EXPECT_EQ(preset.pipeline.suppress.window_px, 3);
+  EXPECT_EQ(preset.pipeline.select.selection, Selection::kBest);
+  EXPECT_EQ(preset.pipeline.select.border_px, 16);
+  EXPECT_EQ(preset.pipeline.describe.orientation, Orientation::kIntensityCentroid);
+  EXPECT_EQ(preset.pipeline.describe.descriptor, Descriptor::kNone);
+  EXPECT_EQ(preset.frame.max_features, 100'000);
+  EXPECT_EQ(preset.frame.fast_threshold_grey, 20);
+}
+
+TEST(PipelineOptionsTest, EveryScoreAndWindowOfFastIsThere) {
+  for (const Score score :
+       {Score::kLargestThreshold, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
+    for (const int window_px : {3, 5, 7, 9}) {
+      PipelineOptions options;
+      options.detect.score = score;
+      options.suppress.compare = Compare::kScore;
+      options.suppress.window_px = window_px;
+      EXPECT_TRUE(options.Validate().ok()) << static_cast<int>(score) << ", " << window_px;
+    }
   }
 }
 

@@ -6,20 +6,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <random>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "cpu/cpu_backend.h"
-#include "gpu/gpu_backend.h"
 #include "gtest/gtest.h"
+#include "tests/gpu/backend_pair_test.h"
 #include "tests/support/backend_runner.h"
-#include "tests/support/feature_compare.h"
 #include "tests/support/image_makers.h"
 #include "tests/support/match_oracle.h"
 #include "tests/support/reference_answers.h"
@@ -28,89 +22,14 @@ namespace orbserve::gpu {
 namespace {
 
 using ::orbserve::testing::DotLattice;
-using ::orbserve::testing::FirstDifference;
 using ::orbserve::testing::FrameInput;
-using ::orbserve::testing::kReferenceImages;
 using ::orbserve::testing::MakeJob;
 using ::orbserve::testing::NoiseImage;
 using ::orbserve::testing::RandomMask;
-using ::orbserve::testing::ReferenceAnswer;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
-const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
-
-class GpuPresetsTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    GpuBackendOptions options;
-    auto gpu = CreateGpuBackend(options);
-    if (!gpu.ok()) {
-      const char* const expected = std::getenv("ORBSERVE_EXPECT_GPU");
-      if (expected != nullptr && std::strcmp(expected, "0") != 0) FAIL() << gpu.status();
-      GTEST_SKIP() << gpu.status();
-    }
-    gpu_ = *std::move(gpu);
-    cpu_ = *cpu::CreateCpuBackend({});
-  }
-
-  // The answers of both backends to one batch are equal; returns the number of features.
-  size_t ExpectSame(const PlanSpec& spec, const std::vector<FrameInput>& inputs) {
-    std::vector<FrameBatchAnswer> answers;
-    for (FeatureBackend* const backend : {cpu_.get(), gpu_.get()}) {
-      auto plan = backend->MakePlan(spec);
-      if (!plan.ok()) {
-        ADD_FAILURE() << plan.status();
-        return 0;
-      }
-      std::vector<FrameJob> jobs;
-      for (const FrameInput& input : inputs) jobs.push_back(*MakeJob(*backend, input));
-      answers.push_back(testing::RunBatch(*backend, *plan, std::move(jobs)));
-    }
-    size_t features = 0;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const FrameAnswer& want = answers[0].frames[i];
-      const FrameAnswer& got = answers[1].frames[i];
-      EXPECT_EQ(want.status, got.status) << "frame " << i;
-      if (!want.status.ok() || !got.status.ok()) continue;
-      EXPECT_EQ(FirstDifference(*want.features, *got.features), "") << "frame " << i;
-      EXPECT_EQ(want.features->truncated, got.features->truncated) << "frame " << i;
-      EXPECT_EQ(want.features->source_index, got.features->source_index) << "frame " << i;
-      EXPECT_EQ(want.features->descriptor_kind(), got.features->descriptor_kind());
-      features += want.features->count();
-    }
-    return features;
-  }
-
-  // Answers of the device have their published values. Skips the test where no image is found.
-  void ExpectPublishedValues(const std::vector<ReferenceAnswer>& answers) {
-    int compared = 0;
-    for (size_t i = 0; i < 4; ++i) {
-      const std::optional<TestImage> image =
-          testing::ReadReferenceImage(kReferenceImages[i], kFolder);
-      if (!image.has_value()) continue;
-      const TestImage mask = testing::ReferenceMaskImage(image->width_px(), image->height_px());
-      for (const ReferenceAnswer& answer : answers) {
-        if (answer.values[i] == nullptr) continue;
-        const auto features = testing::RunFrame(*gpu_, answer.pipeline,
-                                                {.image = image->view(),
-                                                 .mask = answer.masked ? mask.view() : ImageView{},
-                                                 .parameters = answer.parameters});
-        ASSERT_TRUE(features.ok()) << features.status();
-        EXPECT_EQ(testing::ValueOf(**features, answer.pipeline.pyramid.scale_factor,
-                                   answer.has_descriptor_column),
-                  answer.values[i])
-            << answer.name << " on " << testing::NameOf(kReferenceImages[i]);
-        ++compared;
-      }
-    }
-    if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
-    printf("%d answers compared\n", compared);
-  }
-
-  std::unique_ptr<FeatureBackend> gpu_;
-  std::unique_ptr<FeatureBackend> cpu_;
-};
+class GpuPresetsTest : public BackendPairTest {};
 
 TEST_F(GpuPresetsTest, BFrostGivesThePublishedValues) {
   ExpectPublishedValues(testing::BFrostReferenceAnswers());
@@ -148,6 +67,10 @@ TEST_F(GpuPresetsTest, OrientedFastEqualsTheCpuOnEveryShapeOfImage) {
     }
   }
   EXPECT_GT(features, 10'000u);
+}
+
+TEST_F(GpuPresetsTest, OrbSlamGivesThePublishedValues) {
+  ExpectPublishedValues(testing::OrbSlamReferenceAnswers());
 }
 
 TEST_F(GpuPresetsTest, Orb32EqualsTheCpuOnEveryShapeOfImage) {

@@ -104,12 +104,12 @@ std::vector<std::string> TimedStages(const GpuPlan& plan) {
 TEST(PlanTest, OrbSearchesLevelZeroBesideThePyramid) {
   const auto plan = MakePlan({640, 480, {}}, 1024 * kMiB);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(
-      DescribeSteps(**plan),
-      (std::vector<std::string>{
-          "side clear_counters ()", "side fast (detect+suppress)", "main pyramid (pyramid)",
-          "main fast (detect+suppress) after clear_counters", "main survivors (select) after fast",
-          "main rank (select)", "main rbrief256 (orient+describe)"}));
+  EXPECT_EQ(DescribeSteps(**plan),
+            (std::vector<std::string>{
+                "side clear_counters ()", "side fast (detect+suppress)", "main pyramid (pyramid)",
+                "main fast (detect+suppress) after clear_counters",
+                "main low_threshold (select) after fast", "main survivors (select)",
+                "main rank (select)", "main rbrief256 (orient+describe)"}));
   EXPECT_EQ(TimedStages(**plan),
             (std::vector<std::string>{"pyramid", "detect+suppress", "select", "orient+describe"}));
 }
@@ -117,10 +117,11 @@ TEST(PlanTest, OrbSearchesLevelZeroBesideThePyramid) {
 TEST(PlanTest, Orb32DescribesInItsLastStep) {
   const auto plan = MakePlan({640, 480, (*FindPreset("orb-32"))->pipeline}, 1024 * kMiB);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(DescribeSteps(**plan),
-            (std::vector<std::string>{"side clear_counters ()", "side fast (detect+suppress)",
-                                      "main survivors (select) after fast", "main rank (select)",
-                                      "main rbrief32 (orient+describe)"}));
+  EXPECT_EQ(
+      DescribeSteps(**plan),
+      (std::vector<std::string>{"side clear_counters ()", "side fast (detect+suppress)",
+                                "main low_threshold (select) after fast", "main survivors (select)",
+                                "main rank (select)", "main rbrief32 (orient+describe)"}));
   // Too small for a keypoint, though given ones could be described.
   const auto tiny = MakePlan({15, 15, (*FindPreset("orb-32"))->pipeline}, 1024 * kMiB);
   ASSERT_TRUE(tiny.ok()) << tiny.status();
@@ -133,21 +134,88 @@ TEST(PlanTest, BFrostMakesIntegralImagesBesideTheSelection) {
   PlanSpec spec = {640, 480, (*FindPreset("bfrost"))->pipeline};
   const auto one_level = MakePlan(spec, 1024 * kMiB);
   ASSERT_TRUE(one_level.ok()) << one_level.status();
-  EXPECT_EQ(DescribeSteps(**one_level),
-            (std::vector<std::string>{"side clear_counters ()", "side fast (detect+suppress)",
-                                      "main survivors (select) after fast", "main rank (select)",
-                                      "side integral (describe)",
-                                      "main bfrost256 (orient+describe) after integral"}));
+  EXPECT_EQ(
+      DescribeSteps(**one_level),
+      (std::vector<std::string>{"side clear_counters ()", "side fast (detect+suppress)",
+                                "main low_threshold (select) after fast", "main survivors (select)",
+                                "main rank (select)", "side integral (describe)",
+                                "main bfrost256 (orient+describe) after integral"}));
   spec.pipeline.pyramid.levels = 2;
   const auto two_levels = MakePlan(spec, 1024 * kMiB);
   ASSERT_TRUE(two_levels.ok()) << two_levels.status();
+  EXPECT_EQ(DescribeSteps(**two_levels),
+            (std::vector<std::string>{
+                "side clear_counters ()", "side fast (detect+suppress)", "main pyramid (pyramid)",
+                "main fast (detect+suppress) after clear_counters",
+                "main low_threshold (select) after fast", "main survivors (select)",
+                "main rank (select)", "side integral (describe) after pyramid",
+                "main bfrost256 (orient+describe) after integral"}));
+}
+
+FrameRoom RoomFor(const GpuPlan& plan, int max_features) {
+  FrameParameters parameters;
+  parameters.max_features = max_features;
+  return FrameRoom::ForDetection(plan.pipeline(), parameters, plan.pipeline().CutsFor(parameters));
+}
+
+TEST(PlanTest, KeyedCornersAreChosenFromByTheirSelection) {
+  PlanSpec spec = {640, 480, (*FindPreset("orb-slam"))->pipeline};
+  const auto steps_of = [&] {
+    const auto plan = MakePlan(spec, 1024 * kMiB);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? DescribeSteps(**plan) : std::vector<std::string>{};
+  };
   EXPECT_EQ(
-      DescribeSteps(**two_levels),
+      steps_of(),
       (std::vector<std::string>{
-          "side clear_counters ()", "side fast (detect+suppress)", "main pyramid (pyramid)",
-          "main fast (detect+suppress) after clear_counters", "main survivors (select) after fast",
-          "main rank (select)", "side integral (describe) after pyramid",
-          "main bfrost256 (orient+describe) after integral"}));
+          "side clear_counters ()", "side fast_keys (detect+suppress)", "main pyramid (pyramid)",
+          "main fast_keys (detect+suppress) after clear_counters",
+          "main low_threshold (select) after fast_keys", "main key_survivors (select)",
+          "main quadtree (select)", "main rank (select)", "main rbrief256 (orient+describe)"}));
+  spec.pipeline.pyramid.levels = 1;
+  spec.pipeline.suppress.suppression = Suppression::kCell;
+  spec.pipeline.select.selection = Selection::kCell;
+  EXPECT_EQ(steps_of(),
+            (std::vector<std::string>{
+                "side clear_counters ()", "side fast_keys (detect+suppress)", "main clear_cells ()",
+                "main low_threshold (detect+suppress) after fast_keys",
+                "main cell (detect+suppress)", "main key_survivors (select)",
+                "main cell_rounds (select)", "main rbrief256 (orient+describe)"}));
+}
+
+TEST(PlanTest, KeyedCornersHaveRoomByWhatTheirSelectionLooksAt) {
+  PlanSpec spec = {1920, 1080, (*FindPreset("orb-slam"))->pipeline};
+  const auto room_for = [&](int max_features) {
+    const auto plan = MakePlan(spec, 2048 * kMiB);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? RoomFor(**plan, max_features) : FrameRoom{};
+  };
+  // A quadtree and rounds over cells look at all corners, whatever is wanted.
+  const FrameRoom tree = room_for(10);
+  EXPECT_EQ(tree.survivors[0].count, kMaxSorted);
+  EXPECT_EQ(tree.spare_entries, tree.survivor_entries);
+  EXPECT_LE(tree.ranked[0].count, 8);
+  spec.pipeline.select.selection = Selection::kCell;
+  const FrameRoom rounds = room_for(10);
+  EXPECT_EQ(rounds.spare_entries, 2 * rounds.survivor_entries);
+  EXPECT_EQ(rounds.list_bytes(), (3 * rounds.survivor_entries + rounds.ranked_entries) * 8);
+  // The first keys of the frame are enough for BEST.
+  spec.pipeline.select.selection = Selection::kBest;
+  spec.pipeline.suppress.suppression = Suppression::kCell;
+  EXPECT_EQ(room_for(100).survivors[0].count, 4 * 100 + 2048);
+  EXPECT_EQ(room_for(kMaxFeatures).survivors[0].count, kMaxSorted);
+  EXPECT_EQ(room_for(100).spare_entries, 0u);
+}
+
+TEST(PlanTest, OneKeyMoreThanTheAnswerHoldsTellsThatItIsTruncated) {
+  Cuts cuts;
+  cuts.wanted = 100;
+  cuts.capacity = 100;
+  EXPECT_EQ(FirstKeys(cuts), 100);
+  cuts.capacity = 70;
+  EXPECT_EQ(FirstKeys(cuts), 71);
+  cuts.capacity = kMaxFeatures;
+  EXPECT_EQ(FirstKeys(cuts), 100);
 }
 
 // The names of the steps that search for corners, with their branches.
@@ -210,12 +278,6 @@ TEST(PlanTest, TheMainBranchEndsLast) {
   }
 }
 
-FrameRoom RoomFor(const GpuPlan& plan, int max_features) {
-  FrameParameters parameters;
-  parameters.max_features = max_features;
-  return FrameRoom::ForDetection(plan.pipeline(), parameters, plan.pipeline().CutsFor(parameters));
-}
-
 TEST(PlanTest, ListsOfAFrameLieBesideEachOther) {
   for (const PlanSpec& spec : Specs()) {
     for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
@@ -253,8 +315,8 @@ TEST(PlanTest, RoomFollowsTheWantedNumberOfFeatures) {
   EXPECT_EQ(usual.state_rows, 512);
   EXPECT_LT(usual.list_bytes(), size_t{256} << 10);
   EXPECT_GT(RoomFor(**plan, 5000).list_bytes(), usual.list_bytes());
-  EXPECT_EQ(RoomFor(**plan, kMaxFeatures).rows, 8192);
-  EXPECT_EQ(FrameRoom::ForGiven(20'000).rows, 8192);
+  EXPECT_EQ(RoomFor(**plan, kMaxFeatures).rows, 32768);
+  EXPECT_EQ(FrameRoom::ForGiven(20'000).rows, 32768);
 
   PlanSpec spec = {640, 480, {}};
   spec.pipeline.select.capacity = 77;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +53,33 @@ TEST_F(CliTest, MatchFindsTheShiftAloneAndWithAServer) {
   size_t right = 0;
   for (size_t i = 0; i < query.size(); ++i) right += std::abs(query[i] - train[i] - 12) < 2 ? 1 : 0;
   EXPECT_GT(right * 10, query.size() * 8);
+}
+
+TEST_F(CliTest, MatchesLieInTheWindow) {
+  const std::string a = folder_.Write("a.pgm", Scene(0));
+  const std::string b = folder_.Write("b.pgm", Scene(12));
+  const std::vector<std::string> command = {"match", "--json",           a,    b, "--match-window",
+                                            "3",     "--match-offset-x", "-12"};
+  const Outcome run = Run(command);
+  ASSERT_TRUE(Succeeded(run));
+  const auto pairs = [&run](const std::string& key) {
+    std::vector<std::pair<float, float>> points;
+    const size_t start = run.out.find(absl::StrCat("\"", key, "\":[[")) + key.size() + 5;
+    const std::string list = run.out.substr(start, run.out.find("]]", start) - start);
+    for (const auto pair : absl::StrSplit(list, "],[")) {
+      const std::vector<std::string> xy = absl::StrSplit(pair, ',');
+      points.emplace_back(std::stof(xy[0]), std::stof(xy[1]));
+    }
+    return points;
+  };
+  const auto query = pairs("query_xy");
+  const auto train = pairs("train_xy");
+  ASSERT_GT(query.size(), 20u);
+  ASSERT_EQ(query.size(), train.size());
+  for (size_t i = 0; i < query.size(); ++i) {
+    EXPECT_NEAR(train[i].first, query[i].first - 12, 3.001);
+    EXPECT_NEAR(train[i].second, query[i].second, 3.001);
+  }
 }
 
 TEST_F(CliTest, ReferencesArePutListedMatchedAndDeleted) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -218,6 +219,90 @@ TEST_F(StreamTest, ReferencesAreMatchedAndFeaturesMayBeLeftOut) {
   EXPECT_FALSE(response.result().has_features());
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+// A frame's window is that of its match with the frame before; references keep the pipeline's.
+TEST_F(StreamTest, AFrameIsMatchedRoundTheMotionThatItPredicts) {
+  v1::PutReferenceRequest put;
+  put.set_name("marker");
+  *put.mutable_frame() = MakeFrame(320, 240, 1);
+  {
+    grpc::ClientContext put_context;
+    put_context.AddMetadata("x-client-id", "robot");
+    v1::PutReferenceResponse stored;
+    ASSERT_TRUE(stub_->PutReference(&put_context, put, &stored).ok());
+  }
+  grpc::ClientContext context;
+  context.AddMetadata("x-client-id", "robot");
+  v1::StreamOpen open;
+  open.set_match_previous(true);
+  open.add_references("marker");
+  open.mutable_pipeline()->mutable_match()->set_window_px(2.0f);
+  v1::StreamOpened opened;
+  const auto stream = Open(context, open, &opened);
+  EXPECT_EQ(opened.pipeline().match().window_px(), 2.0f);
+  v1::Frame moved = MakeFrame(320, 240, 1);
+  moved.mutable_parameters()->set_match_window_px(5.0f);
+  moved.mutable_parameters()->set_match_offset_x(40.0f);
+  moved.mutable_parameters()->set_match_offset_y(-9.0f);
+  v1::Frame bad = MakeFrame(320, 240, 1);
+  bad.mutable_parameters()->set_match_window_px(-5.0f);
+  for (const v1::Frame& frame : {MakeFrame(320, 240, 1), moved, bad}) {
+    ASSERT_TRUE(Send(*stream, frame));
+  }
+  stream->WritesDone();
+  v1::StreamFramesResponse first;
+  ASSERT_TRUE(stream->Read(&first));
+  v1::StreamFramesResponse second;
+  ASSERT_TRUE(stream->Read(&second));
+  const v1::FeatureSet& features = second.result().features();
+  ASSERT_EQ(second.result().matches_size(), 2);
+  for (const v1::FrameMatches& target : second.result().matches()) {
+    ASSERT_EQ(target.status().code(), 0) << target.status().message();
+    const bool is_reference = target.target() == v1::MATCH_TARGET_REFERENCE;
+    const v1::MatchSet& matches = target.matches();
+    EXPECT_GT(matches.query_index_size(), is_reference ? features.x_size() - 1 : 5);
+    for (int i = 0; i < matches.query_index_size(); ++i) {
+      // All sides show the same picture, and so have the same rows.
+      const auto query = static_cast<int>(matches.query_index(i));
+      const auto train = static_cast<int>(matches.train_index(i));
+      const float dx = features.x(train) - features.x(query) - (is_reference ? 0.0f : 40.0f);
+      const float dy = features.y(train) - features.y(query) - (is_reference ? 0.0f : -9.0f);
+      EXPECT_LE(std::max(std::abs(dx), std::abs(dy)), is_reference ? 2.01f : 5.01f);
+      if (is_reference) {
+        EXPECT_EQ(matches.distance(i), 0u);
+      }
+    }
+  }
+  v1::StreamFramesResponse third;
+  ASSERT_TRUE(stream->Read(&third));
+  EXPECT_EQ(third.result().status().reason(), "BAD_OPTIONS");
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+// Frames without descriptors are answered, and have nothing to match.
+TEST_F(StreamTest, AStreamWithoutDescriptorsIsAnswered) {
+  v1::StreamOpen open;
+  open.mutable_pipeline()->mutable_describe()->set_descriptor_type(v1::DESCRIPTOR_TYPE_NONE);
+  grpc::ClientContext context;
+  const auto stream = Open(context, open);
+  for (const uint32_t seed : {1u, 2u}) ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, seed)));
+  stream->WritesDone();
+  for (int i = 0; i < 2; ++i) {
+    v1::StreamFramesResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.result().status().code(), 0);
+    EXPECT_GT(response.result().features().x_size(), 50);
+    EXPECT_EQ(response.result().features().descriptor_type(), v1::DESCRIPTOR_TYPE_NONE);
+    EXPECT_FALSE(response.result().features().has_suppression_passes());
+    EXPECT_EQ(response.result().matches_size(), 0);
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  // Asking for matches contradicts the pipeline.
+  open.set_match_previous(true);
+  v1::StreamFramesRequest request;
+  *request.mutable_open() = open;
+  EXPECT_EQ(RefusalOf(request), "BAD_OPTIONS");
 }
 
 TEST_F(StreamTest, OpeningsThatCannotBeServedAreRefused) {

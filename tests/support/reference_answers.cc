@@ -131,6 +131,89 @@ std::vector<ReferenceAnswer> OrientedFastReferenceAnswers() {
   };
 }
 
+std::vector<ReferenceAnswer> HarrisCornersReferenceAnswers() {
+  const Preset& preset = **FindPreset("harris-corners");
+  PipelineOptions wide = preset.pipeline;
+  wide.suppress.minimum_distance_px = 11;
+  PipelineOptions compressed = preset.pipeline;
+  compressed.suppress.cornerness_compression = true;
+  PipelineOptions one_pass = preset.pipeline;
+  one_pass.suppress.max_passes = 1;
+  FrameParameters all = preset.frame;
+  all.max_features = 100'000;
+  return {
+      {"harris-corners",
+       preset.pipeline,
+       preset.frame,
+       false,
+       {"500 471718f2", "500 baa1b34e", "500 2e8cf614", "500 7370ad4c"}},
+      {"distance 11",
+       wide,
+       preset.frame,
+       false,
+       {"145 6cdaddef", "193 e6fc73aa", "500 3d238b9c", "500 7370ad4c"}},
+      {"compression",
+       compressed,
+       preset.frame,
+       false,
+       {"462 630c544e", "500 b1c10386", "500 aac69768", "500 7370ad4c"}},
+      {"masked",
+       preset.pipeline,
+       preset.frame,
+       true,
+       {"457 060b3466", "500 10a0c3b1", "500 ace847a3", nullptr}},
+      {"one pass",
+       one_pass,
+       all,
+       false,
+       {"182 ebe904f0", "200 da251285", "1040 dc02d159", nullptr}},
+  };
+}
+
+std::vector<ReferenceAnswer> KltCornersReferenceAnswers() {
+  const Preset& preset = **FindPreset("klt-corners");
+  PipelineOptions wide = preset.pipeline;
+  wide.suppress.minimum_distance_px = 11;
+  PipelineOptions disc = preset.pipeline;
+  disc.suppress.minimum_distance_px = 10;
+  disc.suppress.distance_shape = DistanceShape::kDisc;
+  PipelineOptions compressed = preset.pipeline;
+  compressed.suppress.minimum_distance_px = 6;
+  compressed.suppress.cornerness_compression = true;
+  PipelineOptions three_levels = preset.pipeline;
+  three_levels.suppress.minimum_distance_px = 8;
+  three_levels.pyramid.levels = 3;
+  FrameParameters all = preset.frame;
+  all.max_features = 100'000;
+  return {
+      {"klt-corners",
+       preset.pipeline,
+       preset.frame,
+       false,
+       {"500 f08df5d1", "500 b0724bb0", "500 ad07d4f1", "500 0443e714"}},
+      {"distance 11",
+       wide,
+       preset.frame,
+       false,
+       {"327 fe7c8bfa", "500 749222bc", "500 bfe3e19f", "500 0443e714"}},
+      {"distance 10, DISC",
+       disc,
+       preset.frame,
+       false,
+       {"394 44a4ae27", "500 b562d8c4", "500 0c9abf7a", "500 0443e714"}},
+      {"distance 6, compression",
+       compressed,
+       all,
+       false,
+       {"513 4bb4a34a", "1563 5e97f5e5", "3930 548546fa", nullptr}},
+      {"distance 8, 3 levels",
+       three_levels,
+       preset.frame,
+       false,
+       {"500 f079c280", "500 aba0be95", "500 48509eb3", nullptr}},
+  };
+}
+
 std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder) {
   const std::string path = PathOf(image, data_folder);
   if (!std::filesystem::exists(path)) return std::nullopt;

@@ -35,6 +35,8 @@ std::vector<ReferenceAnswer> BFrostReferenceAnswers();
 std::vector<ReferenceAnswer> Orb32ReferenceAnswers();
 std::vector<ReferenceAnswer> OrbSlamReferenceAnswers();
 std::vector<ReferenceAnswer> OrientedFastReferenceAnswers();
+std::vector<ReferenceAnswer> HarrisCornersReferenceAnswers();
+std::vector<ReferenceAnswer> KltCornersReferenceAnswers();
 
 // An image of the reference values below `data_folder`; none when the file is not there.
 std::optional<TestImage> ReadReferenceImage(ReferenceImage image, const std::string& data_folder);

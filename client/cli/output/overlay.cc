@@ -20,7 +20,8 @@ constexpr float kCircleOpacity = 0.8f;
 constexpr float kInkedShare = 0.6f;      // of the picture, by circles that do not fade
 constexpr float kMarkedShare = 0.12f;    // of the picture, by marks, and again by their ticks
 constexpr float kSmallestMarkPx = 0.7f;  // radius; about one pixel
-constexpr float kFaintest = 0.25f;       // opacity; what is fainter is hard to see
+constexpr float kFaintestCircle = 0.5f;  // opacity; more circles would hide the picture
+constexpr float kFaintestMark = 0.25f;   // opacity; what is fainter is hard to see
 
 // Width of lines in pixels, proportional to the picture.
 float LineWidth(int width_px, int height_px) {
@@ -63,7 +64,7 @@ MarkStyle MarksFor(const Picture& picture, int count, float width) {
                                kSmallestMarkPx, width * 1.5f);
   // The smallest marks can still be too many, and then only fading helps.
   const float mark_px = std::numbers::pi_v<float> * style.radius_px * style.radius_px;
-  style.opacity = std::clamp(kMarkedShare * share_px / mark_px, kFaintest, 1.0f);
+  style.opacity = std::clamp(kMarkedShare * share_px / mark_px, kFaintestMark, 1.0f);
   const float tick_px = style.radius_px * 4;
   style.tick_px = tick_px * width < kMarkedShare * share_px ? tick_px : 0.0f;
   return style;
@@ -78,7 +79,7 @@ float CircleOpacity(const Picture& picture, const v1::FeatureSet& features, floa
   }
   if (inked <= kInkedShare * area) return kCircleOpacity;
   const auto opacity = static_cast<float>(kCircleOpacity * kInkedShare * area / inked);
-  return opacity < kFaintest ? 0.0f : opacity;
+  return opacity < kFaintestCircle ? 0.0f : opacity;
 }
 
 void DrawTick(const v1::FeatureSet& features, int i, float length, float width, Colour colour,

@@ -224,8 +224,8 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
 
 absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto) {
   ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline out, ReadPipeline(proto));
-  ORBSERVE_RETURN_IF_ERROR(out.options.Validate());
   ORBSERVE_RETURN_IF_ERROR(CheckLowThreshold(out.frame, out.options));
+  ORBSERVE_RETURN_IF_ERROR(out.options.Validate());
   ORBSERVE_RETURN_IF_ERROR(out.frame.Validate());
   return out;
 }

@@ -73,7 +73,7 @@ const std::vector<Row>& Table() {
       {"--max-distance", "match.max_distance", {"0", "256"}},
       {"--match-window", "match.window_px", {"0", "12.5"}},
       {"--match-offset-x", "match.offset_x", {"0", "-3.5"}, {{"--match-window", {"4"}}}},
-      {"--match-offset-y", "match.offset_y", {"0", "1e+03"}, {{"--match-window", {"4"}}}},
+      {"--match-offset-y", "match.offset_y", {"0", "1000"}, {{"--match-window", {"4"}}}},
       // clang-format on
   };
   return table;

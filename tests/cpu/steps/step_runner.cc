@@ -52,6 +52,7 @@ StepRunner::StepRunner(const testing::TestImage& image, const KernelTarget& targ
     Workspace::Level& level = frame_->level(l);
     level.survivors = 0;
     level.ranked = 0;
+    level.suppression_passes = 0;
     level.points = {};
     level.descriptors = frame_->At(frame_->lists.descriptors, l);
   }

@@ -32,8 +32,10 @@ TEST(CapacityTest, FeatureClassesArePowersOfTwoBetweenTheirEnds) {
   EXPECT_EQ(FeatureClassOf(257), 512);
   EXPECT_EQ(FeatureClassOf(1000), 1024);
   EXPECT_EQ(FeatureClassOf(8192), 8192);
-  EXPECT_EQ(FeatureClassOf(8193), 8192);
-  EXPECT_EQ(FeatureClassOf(100'000), 8192);
+  EXPECT_EQ(FeatureClassOf(8193), 16384);
+  EXPECT_EQ(FeatureClassOf(32768), 32768);
+  EXPECT_EQ(FeatureClassOf(32769), 32768);
+  EXPECT_EQ(FeatureClassOf(100'000), 32768);
 }
 
 }  // namespace

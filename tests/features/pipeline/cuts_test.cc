@@ -73,12 +73,12 @@ TEST(CutsTest, AQuadtreeHasTheQuotasOfWhatTheAnswerCanHold) {
   EXPECT_EQ(FirstOf(cuts.by_response, 8), (std::vector<int32_t>{109, 90, 75, 63, 52, 44, 36, 31}));
   for (const int32_t cut : cuts.by_score) EXPECT_EQ(cut, Cuts::kNoCut);
   EXPECT_EQ(cuts.answer_limit(), 500);
-  // 3 * (1 - q) / (1 - q^8) = 0.65 rounds up on three levels more than the last one takes back.
-  const Cuts few = Cuts::For(options, {.max_features = 3});
+  // 7 * (1 - q) / (1 - q^8) = 1.52, 1.27, 1.06, 0.88, 0.73, 0.61, 0.51 round to 8.
+  const Cuts few = Cuts::For(options, {.max_features = 7});
   int sum = 0;
   for (const int32_t cut : FirstOf(few.by_response, 8)) sum += cut;
-  EXPECT_GT(sum, 3);
-  EXPECT_EQ(few.answer_limit(), 3);
+  EXPECT_EQ(sum, 8);
+  EXPECT_EQ(few.answer_limit(), 7);
 }
 
 TEST(CutsTest, CellsAreCutOnceOverAllLevels) {

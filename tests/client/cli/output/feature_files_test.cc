@@ -68,7 +68,7 @@ TEST(FeatureFilesTest, PassesAreWrittenWhereThereWereAnyAndRead) {
   ASSERT_EQ(arrays.size(), 8u);
   EXPECT_EQ(arrays[7].name, "suppression_passes");
   EXPECT_EQ(DecodeFeatures(with)->SerializeAsString(), features.SerializeAsString());
-  arrays[7].shape = {};
+  arrays[7].type = "<f4";
   EXPECT_FALSE(DecodeFeatures(EncodeNpz(arrays)).ok());
   arrays.pop_back();
   EXPECT_EQ(EncodeNpz(arrays), without);

@@ -1,0 +1,382 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/algo/distance_squares.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "features/pipeline/capacity.h"
+#include "tests/support/method_images.h"
+#include "tests/support/method_oracle.h"
+
+namespace orbserve::algo {
+namespace {
+
+using ::orbserve::testing::GreyPlane;
+using ::orbserve::testing::NamedImage;
+
+// A map of OrderedBits(), 0 = no candidate.
+struct OrderMap {
+  int width = 0;
+  int height = 0;
+  std::vector<uint32_t> orders;
+
+  OrderMap(int w, int h)
+      : width(w), height(h), orders(static_cast<size_t>(w) * static_cast<size_t>(h)) {}
+  uint32_t& At(int x, int y) {
+    return orders[static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x)];
+  }
+  std::vector<uint64_t> Keys() const {
+    std::vector<uint64_t> keys;
+    for (size_t i = 0; i < orders.size(); ++i) {
+      if (orders[i] == 0) continue;
+      const int x = static_cast<int>(i % static_cast<size_t>(width));
+      const int y = static_cast<int>(i / static_cast<size_t>(width));
+      keys.push_back(RankKey(ValueOfOrderedBits(orders[i]), x, y));
+    }
+    std::sort(keys.begin(), keys.end());
+    return keys;
+  }
+};
+
+struct Result {
+  std::vector<uint64_t> keys;
+  int passes = 0;
+
+  bool operator==(const Result&) const = default;
+};
+
+Result ByPick(const OrderMap& map, const DistanceRule& rule, int max_passes) {
+  std::vector<int32_t> passes(static_cast<size_t>(rule.Places(map.width)) *
+                              static_cast<size_t>(rule.Places(map.height)));
+  std::vector<uint16_t> inside(static_cast<size_t>(rule.Squares(map.width)) *
+                               static_cast<size_t>(rule.Squares(map.height)));
+  Result result;
+  result.keys = map.Keys();
+  const int kept =
+      KeepByDistance(result.keys.data(), static_cast<int>(result.keys.size()), rule, map.width,
+                     map.height, max_passes, {passes.data(), inside.data()}, &result.passes);
+  result.keys.resize(static_cast<size_t>(kept));
+  return result;
+}
+
+// Data of the passes over one level, which all lanes share.
+struct Squares {
+  Squares(const OrderMap& of_map, const DistanceRule& rule)
+      : map(of_map),
+        squares(DistanceSquares::Of(rule, 0, 0, map.width, map.height)),
+        block_keys(static_cast<size_t>(rule.Places(map.width)) *
+                       static_cast<size_t>(rule.Places(map.height)),
+                   kNoCandidate),
+        best(static_cast<size_t>(squares.count())),
+        inside(static_cast<size_t>(squares.count())) {
+    for (int i = 0; i < squares.count(); ++i) active.push_back(i);
+  }
+
+  PixelPlaces pixels() { return {map.orders.data(), map.width, 0}; }
+  BlockPlaces blocks() { return {block_keys.data(), squares.rule.Places(map.width)}; }
+
+  OrderMap map;
+  const DistanceSquares squares;
+  std::vector<uint64_t> block_keys;
+  std::vector<uint64_t> best;
+  std::vector<uint32_t> inside;
+  std::vector<int> active;
+  Result result;
+};
+
+// Passes of one group of lanes, in the steps of a kernel. Squares come in a random order.
+template <typename Lanes, typename Places>
+void RunPasses(Squares* data, const Places& places, int max_passes, const Lanes& lanes) {
+  const DistanceSquares& squares = data->squares;
+  std::mt19937 random(5);
+  const bool leads = lanes.lane() == 0;
+  for (int i = 0; i < squares.count(); ++i) {
+    const uint64_t best =
+        BestOfSquare(squares, places, i % squares.columns, i / squares.columns, lanes);
+    if (leads) data->best[static_cast<size_t>(i)] = best;
+  }
+  lanes.Sync();
+  for (int pass = 1; max_passes == 0 || pass <= max_passes; ++pass) {
+    if (leads) {
+      std::erase_if(data->active,
+                    [&](int i) { return data->best[static_cast<size_t>(i)] == kNoCandidate; });
+      std::shuffle(data->active.begin(), data->active.end(), random);
+    }
+    lanes.Sync();
+    if (data->active.empty()) break;
+    if (leads) data->result.passes = pass;
+    for (const int i : data->active) {
+      const uint64_t own = data->best[static_cast<size_t>(i)];
+      const bool becomes_inside = BestBecomesInside(squares, places, data->best.data(), own, lanes);
+      if (!leads || !becomes_inside) continue;
+      data->inside[static_cast<size_t>(i)] = InsideEntryOf(squares, own, pass);
+      data->result.keys.push_back(own);
+    }
+    lanes.Sync();
+    for (const int i : data->active) {
+      const uint64_t best =
+          RemoveConflicts(squares, places, data->inside.data(), i % squares.columns,
+                          i / squares.columns, data->best[static_cast<size_t>(i)], pass, lanes);
+      lanes.Sync();
+      if (leads) data->best[static_cast<size_t>(i)] = best;
+    }
+    lanes.Sync();
+  }
+}
+
+void MakeBlocks(Squares* data) {
+  const BlockPlaces blocks = data->blocks();
+  const DistanceSquares& squares = data->squares;
+  for (int v = squares.v_begin; v < squares.v_end; ++v) {
+    for (int u = squares.u_begin; u < squares.u_end; ++u) {
+      blocks.keys[static_cast<size_t>(v) * static_cast<size_t>(blocks.pitch) +
+                  static_cast<size_t>(u)] =
+          BestOfBlock(data->pixels(), u, v, 0, 0, data->map.width, data->map.height);
+    }
+  }
+}
+
+template <typename Lanes>
+void RunPasses(Squares* data, int max_passes, const Lanes& lanes) {
+  if (data->squares.rule.pixels_per_place == 2) {
+    RunPasses(data, data->blocks(), max_passes, lanes);
+  } else {
+    RunPasses(data, data->pixels(), max_passes, lanes);
+  }
+}
+
+Result BySquares(const OrderMap& map, const DistanceRule& rule, int max_passes) {
+  Squares data(map, rule);
+  if (rule.pixels_per_place == 2) MakeBlocks(&data);
+  RunPasses(&data, max_passes, OneLane());
+  std::sort(data.result.keys.begin(), data.result.keys.end());
+  return data.result;
+}
+
+// Lanes that are threads, which exchange values as those of a warp do.
+template <int kCount>
+class ThreadLanes {
+ public:
+  static constexpr int kLanes = kCount;
+  struct Shared {
+    std::barrier<> barrier{kCount};
+    std::array<uint64_t, kCount> values{};
+  };
+
+  ThreadLanes(Shared* shared, int lane) : shared_(shared), lane_(lane) {}
+
+  int lane() const { return lane_; }
+  bool Any(bool value) const { return Ballot(value) != 0; }
+  uint32_t Or(uint32_t value) const {
+    uint32_t all = 0;
+    for (const uint64_t one : Exchange(value)) all |= static_cast<uint32_t>(one);
+    return all;
+  }
+  uint64_t Least(uint64_t value) const {
+    const std::array<uint64_t, kCount> values = Exchange(value);
+    return *std::min_element(values.begin(), values.end());
+  }
+  uint32_t Ballot(bool value) const {
+    const std::array<uint64_t, kCount> values = Exchange(value ? 1 : 0);
+    uint32_t bits = 0;
+    for (size_t i = 0; i < values.size(); ++i) bits |= static_cast<uint32_t>(values[i]) << i;
+    return bits;
+  }
+  uint32_t Broadcast(uint32_t value, int lane) const {
+    return static_cast<uint32_t>(Exchange(value)[static_cast<size_t>(lane)]);
+  }
+  void Sync() const { shared_->barrier.arrive_and_wait(); }
+  template <typename T>
+  T Load(const T* from) const {
+    return *from;
+  }
+
+ private:
+  std::array<uint64_t, kCount> Exchange(uint64_t value) const {
+    shared_->values[static_cast<size_t>(lane_)] = value;
+    Sync();
+    const std::array<uint64_t, kCount> values = shared_->values;
+    Sync();
+    return values;
+  }
+
+  Shared* const shared_;
+  const int lane_;
+};
+
+template <int kCount>
+Result ByLanes(const OrderMap& map, const DistanceRule& rule, int max_passes) {
+  Squares data(map, rule);
+  if (rule.pixels_per_place == 2) MakeBlocks(&data);
+  typename ThreadLanes<kCount>::Shared shared;
+  std::vector<std::thread> threads;
+  for (int lane = 0; lane < kCount; ++lane) {
+    threads.emplace_back(
+        [&, lane] { RunPasses(&data, max_passes, ThreadLanes<kCount>(&shared, lane)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::sort(data.result.keys.begin(), data.result.keys.end());
+  return data.result;
+}
+
+std::vector<DistanceRule> RulesOf(int d) {
+  return {DistanceRuleOf(d, false, false), DistanceRuleOf(d, true, false),
+          DistanceRuleOf(d, false, true)};
+}
+
+OrderMap RandomMap(int width, int height, unsigned density, unsigned levels, std::mt19937* random) {
+  OrderMap map(width, height);
+  for (uint32_t& order : map.orders) {
+    if ((*random)() % 4 >= density) continue;
+    order = OrderedBits(static_cast<float>((*random)() % levels));
+  }
+  return map;
+}
+
+// Responses fall by one a pixel along a corridor that goes to and fro, rows `spacing` apart.
+OrderMap Snake(int width, int height, int spacing) {
+  OrderMap map(width, height);
+  float response = 1e6f;
+  for (int y = 0; y < height; y += spacing) {
+    const bool turns = y / spacing % 2 != 0;
+    for (int i = 0; i < width; ++i) {
+      map.At(turns ? width - 1 - i : i, y) = OrderedBits(response);
+      response -= 1.0f;
+    }
+    for (int v = y + 1; v < std::min(y + spacing, height); ++v) {
+      map.At(turns ? 0 : width - 1, v) = OrderedBits(response);
+      response -= 1.0f;
+    }
+  }
+  return map;
+}
+
+TEST(DistanceSquaresTest, SquaresCoverTheRegionAndAreNoMoreThanTheListsHaveRoomFor) {
+  for (const int d : {1, 2, 3, 7, 64}) {
+    for (const int border : {4, 5, 31}) {
+      for (const DistanceRule& rule : RulesOf(d)) {
+        const Region region = {border, border, 333 - border, 200 - border};
+        const DistanceSquares squares =
+            DistanceSquares::Of(rule, region.x_begin, region.y_begin, region.x_end, region.y_end);
+        const PlaceRectangle first = SquareAt(squares, 0, 0);
+        const PlaceRectangle last = SquareAt(squares, squares.columns - 1, squares.rows - 1);
+        EXPECT_EQ(first.u, region.x_begin / rule.pixels_per_place);
+        EXPECT_EQ(first.v, region.y_begin / rule.pixels_per_place);
+        EXPECT_EQ(last.u + last.width - 1, (region.x_end - 1) / rule.pixels_per_place);
+        EXPECT_EQ(last.v + last.height - 1, (region.y_end - 1) / rule.pixels_per_place);
+        EXPECT_GT(last.width, 0);
+        EXPECT_GT(last.height, 0);
+        if (rule.pixels_per_place == 2) continue;
+        PipelineOptions options;
+        options.suppress.suppression = Suppression::kMinimumDistance;
+        options.suppress.minimum_distance_px = d;
+        if (rule.below_squared > 0) options.suppress.distance_shape = DistanceShape::kDisc;
+        EXPECT_EQ(squares.count(), MaxCorners(options, region));
+      }
+    }
+  }
+  EXPECT_EQ(DistanceSquares::Of(RulesOf(5)[0], 10, 10, 10, 30).count(), 0);
+}
+
+TEST(DistanceSquaresTest, EntriesHoldPlaceAndPass) {
+  for (const int pass : {1, 2, 1000, 1048574, 1048575, 1048576, 40'000'000}) {
+    for (const int place : {0, 1, 4095}) {
+      const uint32_t entry = InsideEntry(pass, place);
+      EXPECT_NE(entry, 0u);
+      EXPECT_EQ(InsidePlace(entry), place);
+      EXPECT_TRUE(IsOfPass(entry, pass));
+      EXPECT_FALSE(IsOfPass(entry, pass + 1));
+      EXPECT_FALSE(IsOfPass(0, pass));
+    }
+  }
+}
+
+TEST(DistanceSquaresTest, RandomMapsGiveThePicksCornersAndPasses) {
+  constexpr uint32_t kSeed = 71;
+  std::mt19937 random(kSeed);
+  for (int n = 0; n < 300; ++n) {
+    const int width = 1 + static_cast<int>(random() % 90);
+    const int height = 1 + static_cast<int>(random() % 90);
+    const OrderMap map = RandomMap(width, height, 1 + random() % 4, 1 + random() % 40, &random);
+    const int d = n % 30 == 0 ? 64 : 2 + static_cast<int>(random() % 20);
+    for (const DistanceRule& rule : RulesOf(d)) {
+      for (const int max_passes : {0, 1, 2, 5}) {
+        ASSERT_EQ(BySquares(map, rule, max_passes), ByPick(map, rule, max_passes))
+            << "seed " << kSeed << " map " << n << ", " << width << " x " << height << " d " << d
+            << (rule.below_squared > 0 ? " disc" : "") << " passes " << max_passes;
+      }
+    }
+  }
+}
+
+TEST(DistanceSquaresTest, ManyLanesDoAsOne) {
+  constexpr uint32_t kSeed = 72;
+  std::mt19937 random(kSeed);
+  for (int n = 0; n < 4; ++n) {
+    const OrderMap map = RandomMap(37, 29, 4, n % 2 == 0 ? 3 : 1000, &random);
+    for (const int d : {3, 9}) {
+      for (const DistanceRule& rule : RulesOf(d)) {
+        const Result expected = ByPick(map, rule, 0);
+        ASSERT_EQ(ByLanes<4>(map, rule, 0), expected) << d;
+        if (n == 0) ASSERT_EQ(ByLanes<16>(map, rule, 0), expected) << d;
+      }
+    }
+  }
+}
+
+TEST(DistanceSquaresTest, ChainsThroughTheWholeMapEndInAsManyPassesAsThePick) {
+  for (const int d : {2, 5, 8}) {
+    const OrderMap map = Snake(120, 90, 2 * d);
+    const Result expected = ByPick(map, RulesOf(d)[0], 0);
+    EXPECT_GT(expected.passes, 120 / d * 4) << d;
+    EXPECT_EQ(BySquares(map, RulesOf(d)[0], 0), expected);
+    for (const DistanceRule& rule : RulesOf(d)) {
+      EXPECT_EQ(BySquares(map, rule, 0), ByPick(map, rule, 0)) << d;
+      EXPECT_EQ(BySquares(map, rule, 7), ByPick(map, rule, 7)) << d;
+    }
+  }
+}
+
+TEST(DistanceSquaresTest, EqualResponsesEverywhere) {
+  OrderMap map(150, 40);
+  std::fill(map.orders.begin(), map.orders.end(), OrderedBits(7.0f));
+  for (const int d : {2, 5, 13}) {
+    for (const DistanceRule& rule : RulesOf(d)) {
+      const Result expected = ByPick(map, rule, 0);
+      EXPECT_GT(expected.passes, 10) << d;
+      EXPECT_EQ(BySquares(map, rule, 0), expected) << d;
+    }
+  }
+}
+
+TEST(DistanceSquaresTest, MapsOfImages) {
+  for (const NamedImage& named : testing::MadeImages()) {
+    const GreyPlane plane = testing::PlaneOf(named.image.view());
+    const testing::Plane<float> responses = testing::OracleCornerMap(plane, Detector::kShiTomasi);
+    float top = 0;
+    for (const float value : responses.values) top = std::max(top, value);
+    OrderMap map(plane.width, plane.height);
+    for (int y = 0; y < plane.height; ++y) {
+      for (int x = 0; x < plane.width; ++x) {
+        if (responses.At(x, y) > 0.01f * top) map.At(x, y) = OrderedBits(responses.At(x, y));
+      }
+    }
+    for (const int d : {2, 5, 11}) {
+      for (const DistanceRule& rule : RulesOf(d)) {
+        ASSERT_EQ(BySquares(map, rule, 0), ByPick(map, rule, 0)) << named.name << " d " << d;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orbserve::algo
