@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a block looks for FAST corners in a tile of a level: what the kernels that make corner lists,
-// rank keys and response maps share.
+// The search of a block for FAST corners in a tile of a level. The kernels that make corner lists,
+// rank keys and response maps share it.
 //
 // A tile goes through phases. Each phase compacts its output, which gives all lanes of the next one
 // work: in photographs one pixel in twenty to one in four passes phase 2, and two in five of those

@@ -39,6 +39,36 @@ TEST_F(GpuPresetsTest, Orb32GivesThePublishedValues) {
   ExpectPublishedValues(testing::Orb32ReferenceAnswers());
 }
 
+TEST_F(GpuPresetsTest, OrientedFastGivesThePublishedValues) {
+  ExpectPublishedValues(testing::OrientedFastReferenceAnswers());
+}
+
+// Every corner is an answer here, so that large images take the slow path, too.
+TEST_F(GpuPresetsTest, OrientedFastEqualsTheCpuOnEveryShapeOfImage) {
+  const Preset& oriented_fast = **FindPreset("oriented-fast");
+  size_t features = 0;
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{
+           {1, 1}, {33, 33}, {32, 90}, {70, 67}, {333, 241}, {641, 481}, {1920, 1080}}) {
+    for (const int levels : {1, 4}) {
+      PlanSpec spec = {width, height, oriented_fast.pipeline};
+      spec.pipeline.pyramid.levels = levels;
+      const TestImage scene = SceneImage(width, height, 73);
+      const TestImage noise = NoiseImage(width, height, 74);
+      const TestImage mask = RandomMask(width, height, 75);
+      const std::vector<FrameInput> batch = {
+          {.image = scene.view(), .parameters = oriented_fast.frame},
+          {.image = noise.view(), .parameters = {.max_features = 1000}},
+          {.image = scene.view(), .mask = mask.view(), .parameters = oriented_fast.frame},
+          {.image = noise.view(),
+           .parameters = {.max_features = 20'000, .fast_threshold_grey = 5}}};
+      SCOPED_TRACE(::testing::Message() << width << "x" << height << ", " << levels << " levels");
+      features += ExpectSame(spec, batch);
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(features, 10'000u);
+}
+
 TEST_F(GpuPresetsTest, OrbSlamGivesThePublishedValues) {
   ExpectPublishedValues(testing::OrbSlamReferenceAnswers());
 }

@@ -218,6 +218,34 @@ TEST(PlanTest, OneKeyMoreThanTheAnswerHoldsTellsThatItIsTruncated) {
   EXPECT_EQ(FirstKeys(cuts), 100);
 }
 
+// The names of the steps that search for corners, with their branches.
+std::vector<std::string> SearchesOf(const GpuPlan& plan) {
+  std::vector<std::string> lines;
+  for (const std::string& line : DescribeSteps(plan)) {
+    if (line.find(" fast") != std::string::npos && line.find("(detect") != std::string::npos) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+TEST(PlanTest, TheSearchFollowsWhatSelectionBeginsWith) {
+  PlanSpec spec = {640, 480, (*FindPreset("oriented-fast"))->pipeline};
+  const std::vector<std::string> with_keys = {
+      "side fast_keys (detect+suppress)", "main fast_keys (detect+suppress) after clear_counters"};
+  const std::vector<std::string> with_scores = {"side fast (detect+suppress)",
+                                                "main fast (detect+suppress) after clear_counters"};
+  const auto plan = MakePlan(spec, 1024 * kMiB);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(SearchesOf(**plan), with_keys);
+  // Responses that do not decide in the window are computed after the first cut.
+  spec.pipeline.suppress.compare = Compare::kFast;
+  spec.pipeline.suppress.window_px = 7;
+  const auto scored = MakePlan(spec, 1024 * kMiB);
+  ASSERT_TRUE(scored.ok()) << scored.status();
+  EXPECT_EQ(SearchesOf(**scored), with_scores);
+}
+
 TEST(PlanTest, StagesThatDoNotRunAreNotTimed) {
   PlanSpec spec = {640, 480, {}};
   spec.pipeline.pyramid.levels = 1;

@@ -83,6 +83,26 @@ TEST(SadScoreTest, RandomRingsAreTheOracles) {
   EXPECT_GT(corners, 20000);
 }
 
+TEST(SegmentTest, BothStringsInOneWordAreTheTwoStrings) {
+  constexpr uint32_t kSeed = 72;
+  std::mt19937 random(kSeed);
+  for (int n = 0; n < 100000; ++n) {
+    const int centre = static_cast<int>(random() % 256);
+    const int threshold = 1 + static_cast<int>(random() % 254);
+    Ring ring;
+    for (uint8_t& grey : ring) {
+      // One half lies at the bounds of the comparisons.
+      const int offset =
+          (random() % 2 == 0 ? threshold : -threshold) + static_cast<int>(random() % 3) - 1;
+      grey = static_cast<uint8_t>(n % 2 == 0 ? Clamp(centre + offset, 0, 255)
+                                             : static_cast<int>(random() % 256));
+    }
+    const SegmentBits bits = SegmentBitsOf(ring, centre, threshold);
+    ASSERT_EQ(PackedSegmentBits(ring, centre, threshold), bits.darker << 16 | bits.brighter)
+        << "centre " << centre << " threshold " << threshold << " seed " << kSeed;
+  }
+}
+
 // The map of `options.score` over the whole level.
 std::vector<float> ScoreMap(const TestImage& image, const OracleOptions& options) {
   const int width = image.width_px();
