@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "features/host_device.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::gpu {
@@ -198,7 +199,9 @@ TEST(PlanTest, KeyedCornersHaveRoomByWhatTheirSelectionLooksAt) {
   spec.pipeline.select.selection = Selection::kCell;
   const FrameRoom rounds = room_for(10);
   EXPECT_EQ(rounds.spare_entries, 2 * rounds.survivor_entries);
-  EXPECT_EQ(rounds.list_bytes(), (3 * rounds.survivor_entries + rounds.ranked_entries) * 8);
+  EXPECT_EQ(rounds.list_bytes(),
+            RoundUp((3 * rounds.survivor_entries + rounds.ranked_entries) * sizeof(uint64_t),
+                    kBufferAlignment));
   // The first keys of the frame are enough for BEST.
   spec.pipeline.select.selection = Selection::kBest;
   spec.pipeline.suppress.suppression = Suppression::kCell;
