@@ -7,14 +7,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <semaphore>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,9 @@ struct Settings {
   int batch_images = 1000;  // of one round
   int rounds = 11;
   int batch = 64;
+  int in_flight = 4;  // batches at a time
+  bool stages = false;
+  int max_features = 0;  // wanted by every preset; 0 = its own number
   std::vector<int> devices;
   std::string json;
 };
@@ -87,9 +93,18 @@ struct Round {
   double match_us = 0;
   size_t features = 0;
   size_t matches = 0;
+
+  void Add(const Round& other) {
+    upload_us += other.upload_us;
+    extract_us += other.extract_us;
+    download_us += other.download_us;
+    match_us += other.match_us;
+    features += other.features;
+    matches += other.matches;
+  }
 };
 
-// Batches of frames, one at a time, each matched with a reference when it is answered.
+// Batches of frames, each matched with a reference when it is answered.
 class ReferenceBatches {
  public:
   static absl::StatusOr<std::unique_ptr<ReferenceBatches>> Create(FeatureBackend& backend,
@@ -118,41 +133,62 @@ class ReferenceBatches {
   int batch() const { return batch_; }
   size_t reference_vectors() const { return reference_->feature_count(); }
 
-  absl::StatusOr<Round> Run(int images) {
+  // A round over `images` images, with up to `in_flight` batches at a time.
+  absl::StatusOr<Round> Run(int images, int in_flight) {
     Round round;
+    std::atomic<int> next = 0;
+    std::mutex mutex;
+    absl::Status status;
     const auto begin = std::chrono::steady_clock::now();
-    for (int first = 0; first < images; first += batch_) {
-      std::vector<FrameJob> frames(static_cast<size_t>(std::min(batch_, images - first)));
-      for (size_t i = 0; i < frames.size(); ++i) {
-        frames[i].input = slots_[i];
-        frames[i].parameters = preset_.frame;
-        frames[i].keep_state = true;
-      }
-      const FrameBatchAnswer answer = Compute(backend_, plan_, std::move(frames));
-      std::vector<MatchJob> pairs;
-      pairs.reserve(answer.frames.size());
-      for (const FrameAnswer& frame : answer.frames) {
-        ORBSERVE_RETURN_IF_ERROR(frame.status);
-        round.features += frame.features->count();
-        pairs.push_back({frame.state, reference_, preset_.match});
-      }
-      const MatchBatchAnswer matched = Match(backend_, std::move(pairs));
-      for (const MatchAnswer& pair : matched.pairs) {
-        ORBSERVE_RETURN_IF_ERROR(pair.status);
-        round.matches += pair.matches.count();
-      }
-      round.upload_us += static_cast<double>(answer.cost.timings.upload_ns) * 1e-3;
-      round.extract_us += static_cast<double>(answer.cost.timings.compute_ns) * 1e-3;
-      round.download_us += static_cast<double>(answer.cost.timings.download_ns) * 1e-3;
-      round.match_us += static_cast<double>(matched.cost.timings.compute_ns) * 1e-3;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < in_flight; ++i) {
+      threads.emplace_back([&] {
+        Round own;
+        absl::Status failure;
+        for (int first; failure.ok() && (first = next.fetch_add(batch_)) < images;) {
+          failure = RunBatch(std::min(batch_, images - first), &own);
+        }
+        const std::lock_guard lock(mutex);
+        round.Add(own);
+        status.Update(failure);
+      });
     }
+    for (std::thread& thread : threads) thread.join();
     round.wall_us = MicrosecondsSince(begin);
+    ORBSERVE_RETURN_IF_ERROR(status);
     return round;
   }
 
  private:
   ReferenceBatches(FeatureBackend& backend, const Preset& preset)
       : backend_(backend), preset_(preset) {}
+
+  absl::Status RunBatch(int images, Round* round) const {
+    std::vector<FrameJob> frames(static_cast<size_t>(images));
+    for (size_t i = 0; i < frames.size(); ++i) {
+      frames[i].input = slots_[i];
+      frames[i].parameters = preset_.frame;
+      frames[i].keep_state = true;
+    }
+    const FrameBatchAnswer answer = Compute(backend_, plan_, std::move(frames));
+    std::vector<MatchJob> pairs;
+    pairs.reserve(answer.frames.size());
+    for (const FrameAnswer& frame : answer.frames) {
+      ORBSERVE_RETURN_IF_ERROR(frame.status);
+      round->features += frame.features->count();
+      pairs.push_back({frame.state, reference_, preset_.match});
+    }
+    const MatchBatchAnswer matched = Match(backend_, std::move(pairs));
+    for (const MatchAnswer& pair : matched.pairs) {
+      ORBSERVE_RETURN_IF_ERROR(pair.status);
+      round->matches += pair.matches.count();
+    }
+    round->upload_us += static_cast<double>(answer.cost.timings.upload_ns) * 1e-3;
+    round->extract_us += static_cast<double>(answer.cost.timings.compute_ns) * 1e-3;
+    round->download_us += static_cast<double>(answer.cost.timings.download_ns) * 1e-3;
+    round->match_us += static_cast<double>(matched.cost.timings.compute_ns) * 1e-3;
+    return absl::OkStatus();
+  }
 
   FeatureBackend& backend_;
   const Preset& preset_;
@@ -212,14 +248,17 @@ class PresetBench {
       std::fprintf(stderr, "%s\n", plan.status().ToString().c_str());
       return false;
     }
+    FrameParameters parameters = preset.frame;
+    if (settings_.max_features > 0) parameters.max_features = settings_.max_features;
     const Latency latency =
-        MeasureLatency(backend_, *plan, SlotWith(backend_, image), preset.frame, settings_.repeats);
+        MeasureLatency(backend_, *plan, SlotWith(backend_, image), parameters, settings_.repeats);
     if (latency.median_us == 0) return false;
     std::printf("%-16s %-28s %10s %8.1f %8.1f %8.1f %8.1f %8.1f %10zu\n",
                 std::string(preset.name).c_str(), image.name.substr(0, 28).c_str(),
                 absl::StrFormat("%dx%d", image.width_px, image.height_px).c_str(),
                 latency.median_us, latency.p10_us, latency.p90_us, latency.upload_us,
                 latency.compute_us, latency.features);
+    if (settings_.stages) PrintStages(*plan, image, parameters);
     std::fflush(stdout);
     Append(
         absl::StrFormat("{\"preset\": \"%s\", \"image\": \"%s\", \"width\": %d, \"height\": %d, "
@@ -231,39 +270,65 @@ class PresetBench {
     return true;
   }
 
+  // Median time of each stage on the device, over frames of which each is timed.
+  void PrintStages(const std::shared_ptr<FeaturePlan>& plan, const GreyImage& image,
+                   const FrameParameters& parameters) {
+    constexpr int kFrames = 101;
+    std::vector<std::pair<std::string, std::vector<double>>> times;
+    const std::shared_ptr<InputSlot> slot = SlotWith(backend_, image);
+    for (int i = 0; i < kFrames; ++i) {
+      std::vector<FrameJob> jobs(1);
+      jobs[0].input = slot;
+      jobs[0].parameters = parameters;
+      const FrameBatchAnswer answer = Compute(backend_, plan, std::move(jobs));
+      const absl::Span<const StageTime> stages = answer.frames[0].stages.entries();
+      times.resize(std::max(times.size(), stages.size()));
+      for (size_t s = 0; s < stages.size(); ++s) {
+        times[s].first = stages[s].stages.Name();
+        times[s].second.push_back(static_cast<double>(stages[s].duration_ns) * 1e-3);
+      }
+    }
+    for (const auto& [name, samples] : times) {
+      std::printf("  %s %.1f", name.c_str(), Percentile(samples, 0.5));
+    }
+    std::printf("\n");
+  }
+
+  // One batch at a time shows the work of the device, several at a time the throughput.
   absl::Status MeasureBatches(const Preset& preset, const GreyImage& image) {
     ORBSERVE_ASSIGN_OR_RETURN(const auto batches,
                               ReferenceBatches::Create(backend_, preset, image, settings_.batch));
-    std::vector<double> wall;
-    std::vector<double> device;
-    std::vector<double> match;
-    Round last;
-    for (int i = -1; i < settings_.rounds; ++i) {
-      ORBSERVE_ASSIGN_OR_RETURN(last, batches->Run(settings_.batch_images));
-      if (i < 0) continue;
-      wall.push_back(last.wall_us * 1e-3);
-      device.push_back((last.upload_us + last.extract_us + last.download_us + last.match_us) *
-                       1e-3);
-      match.push_back(last.match_us * 1e-3);
+    for (const int in_flight : {1, settings_.in_flight}) {
+      std::vector<double> wall;
+      std::vector<double> extract;
+      std::vector<double> match;
+      Round last;
+      for (int i = -1; i < settings_.rounds; ++i) {
+        ORBSERVE_ASSIGN_OR_RETURN(last, batches->Run(settings_.batch_images, in_flight));
+        if (i < 0) continue;
+        wall.push_back(last.wall_us * 1e-3);
+        extract.push_back(last.extract_us * 1e-3);
+        match.push_back(last.match_us * 1e-3);
+      }
+      std::printf(
+          "%s, %s, %d images in batches of %d, %d at a time, each matched with %zu vectors: wall "
+          "%.2f ms (p10 %.2f, p90 %.2f); batches took %.2f ms to extract and %.2f ms to match; "
+          "%zu features, %zu matches\n",
+          std::string(preset.name).c_str(), image.name.c_str(), settings_.batch_images,
+          batches->batch(), in_flight, batches->reference_vectors(), Percentile(wall, 0.5),
+          Percentile(wall, 0.1), Percentile(wall, 0.9), Percentile(extract, 0.5),
+          Percentile(match, 0.5), last.features, last.matches);
+      std::fflush(stdout);
+      Append(absl::StrFormat(
+          "{\"preset\": \"%s\", \"image\": \"%s\", \"width\": %d, \"height\": %d, "
+          "\"images\": %d, \"batch\": %d, \"in_flight\": %d, \"reference_vectors\": %zu, "
+          "\"rounds\": %d, \"wall_ms\": %.3f, \"wall_p10_ms\": %.3f, \"wall_p90_ms\": %.3f, "
+          "\"extract_ms\": %.3f, \"match_ms\": %.3f, \"features\": %zu, \"matches\": %zu}",
+          preset.name, image.name, image.width_px, image.height_px, settings_.batch_images,
+          batches->batch(), in_flight, batches->reference_vectors(), settings_.rounds,
+          Percentile(wall, 0.5), Percentile(wall, 0.1), Percentile(wall, 0.9),
+          Percentile(extract, 0.5), Percentile(match, 0.5), last.features, last.matches));
     }
-    std::printf(
-        "%s, %s, %d images in batches of %d, each matched with %zu vectors: wall %.2f ms "
-        "(p10 %.2f, p90 %.2f), device %.2f ms of which matching %.2f ms; %zu features, %zu "
-        "matches\n",
-        std::string(preset.name).c_str(), image.name.c_str(), settings_.batch_images,
-        batches->batch(), batches->reference_vectors(), Percentile(wall, 0.5),
-        Percentile(wall, 0.1), Percentile(wall, 0.9), Percentile(device, 0.5),
-        Percentile(match, 0.5), last.features, last.matches);
-    std::fflush(stdout);
-    Append(absl::StrFormat(
-        "{\"preset\": \"%s\", \"image\": \"%s\", \"width\": %d, \"height\": %d, \"images\": %d, "
-        "\"batch\": %d, \"reference_vectors\": %zu, \"rounds\": %d, \"wall_ms\": %.3f, "
-        "\"wall_p10_ms\": %.3f, \"wall_p90_ms\": %.3f, \"device_ms\": %.3f, "
-        "\"match_device_ms\": %.3f, \"features\": %zu, \"matches\": %zu}",
-        preset.name, image.name, image.width_px, image.height_px, settings_.batch_images,
-        batches->batch(), batches->reference_vectors(), settings_.rounds, Percentile(wall, 0.5),
-        Percentile(wall, 0.1), Percentile(wall, 0.9), Percentile(device, 0.5),
-        Percentile(match, 0.5), last.features, last.matches));
     return absl::OkStatus();
   }
 
@@ -278,6 +343,7 @@ int Run(const Settings& settings) {
   gpu::GpuBackendOptions options;
   options.devices = settings.devices;
   options.max_batch_frames = settings.batch;
+  if (settings.stages) options.stage_sampling = 1;
   const auto backend = gpu::CreateGpuBackend(options);
   if (!backend.ok()) {
     std::fprintf(stderr, "%s\n", backend.status().ToString().c_str());
@@ -314,6 +380,11 @@ int main(int argc, char** argv) {
   app.add_option("--batch-images", settings.batch_images, "Images of a round of batches")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--rounds", settings.rounds, "Rounds of batches")->check(CLI::Range(1, 10'000));
+  app.add_option("--in-flight", settings.in_flight, "Batches at a time")->check(CLI::Range(1, 16));
+  app.add_flag("--stages", settings.stages, "Time every stage, which makes frames somewhat slower");
+  app.add_option("--max-features", settings.max_features,
+                 "Features that every preset is asked for; default: its own number")
+      ->check(CLI::Range(1, 100'000));
   app.add_option("--batch", settings.batch, "Frames of a batch")->check(CLI::Range(1, 64));
   app.add_option("--devices", settings.devices, "CUDA ordinals")->delimiter(',');
   app.add_option("--json", settings.json, "File to write the results to");

@@ -480,6 +480,8 @@ absl::Status RankStep::FinishLarge(const StepContext& context, LargeFrame* frame
   for (int l = 0; l < levels_; ++l) {
     const int count = frame->report.survivors[l];
     params.ranked_room[l] = {begin, count};
+    // Keyed corners have lists of their own, however long: none of them is too long any more.
+    if (source_ == RankSource::kKeys) params.survivor_room[l] = params.ranked_room[l];
     uint64_t* const list = params.ranked + begin;
     begin += RoundUp(count, kListAlignment);
     sorted.sorted[l] = list;

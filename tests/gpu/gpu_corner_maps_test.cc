@@ -135,16 +135,16 @@ TEST_F(GpuCornerMapsTest, KltCornersGiveThePublishedValues) {
 }
 
 TEST_F(GpuCornerMapsTest, EqualsTheOracleWithPasses) {
-  const TestImage mask = RandomMask(333, 241, 124);
+  const TestImage mask = RandomMask(141, 101, 124);
   for (const TestImage& image :
-       {SceneImage(333, 241, 125), NoiseImage(333, 241, 126), DotLattice(333, 241, 7)}) {
+       {SceneImage(141, 101, 125), NoiseImage(141, 101, 126), DotLattice(141, 101, 7)}) {
     for (const Detector detector : {Detector::kHarris, Detector::kShiTomasi}) {
       for (const int d : {1, 2, 5, 16}) {
         for (PipelineOptions pipeline : DistanceVariants(CornersOf(detector), d)) {
           for (const int max_passes : {0, 3}) {
             pipeline.suppress.max_passes = max_passes;
             SCOPED_TRACE(Name(pipeline));
-            const PlanSpec spec = {333, 241, pipeline};
+            const PlanSpec spec = {141, 101, pipeline};
             ExpectOracles(spec, image, {.max_features = kAll});
             ExpectOracles(spec, image, {.max_features = 200, .quality_level = 0.05f}, &mask);
             if (HasFailure()) return;
