@@ -49,7 +49,6 @@ struct Frame {
 
 struct Counts {
   int sets = 0;
-  int unavailable = 0;  // sets that this build refuses
   int frames = 0;
   int answers = 0;
   size_t features = 0;  // of the frames
@@ -61,9 +60,9 @@ struct Counts {
 
 void Print(const Counts& counts, uint32_t seed) {
   printf(
-      "seed %u: %d sets (%d not available), %d frames, %zu features, %d truncated, %d with a "
+      "seed %u: %d sets, %d frames, %zu features, %d truncated, %d with a "
       "second threshold, %lld passes; %d answers compared, %zu bytes differ\n",
-      seed, counts.sets, counts.unavailable, counts.frames, counts.features, counts.truncated,
+      seed, counts.sets, counts.frames, counts.features, counts.truncated,
       counts.with_second_threshold, static_cast<long long>(counts.passes), counts.answers,
       counts.differing_bytes);
 }
@@ -79,19 +78,16 @@ class RandomSets {
   std::mt19937& random() { return random_; }
 
   // Compares one set of options on a batch of up to `max_frames` frames of one size. `make_image`
-  // returns the pixels of a frame. Sets that this build refuses are counted, and others are drawn.
+  // returns the pixels of a frame.
   template <typename MakeImage>
   void Compare(int width_px, int height_px, int max_frames, MakeImage make_image) {
-    PipelineOptions pipeline;
+    ++counts_.sets;
+    const PipelineOptions pipeline = testing::RandomPipeline(random_);
+    ASSERT_TRUE(pipeline.Validate().ok()) << pipeline.Validate() << "\n" << Printed(pipeline);
     std::vector<FrameParameters> parameters;
-    do {
-      ++counts_.sets;
-      pipeline = testing::RandomPipeline(random_);
-      parameters.clear();
-      for (int i = Between(1, max_frames); i > 0; --i) {
-        parameters.push_back(testing::RandomParameters(pipeline, random_));
-      }
-    } while (!IsAvailable(pipeline, parameters) && !::testing::Test::HasFailure());
+    for (int i = Between(1, max_frames); i > 0; --i) {
+      parameters.push_back(testing::RandomParameters(pipeline, random_));
+    }
     std::vector<Frame> frames;
     for (const FrameParameters& of_frame : parameters) {
       const bool is_masked = Between(1, 3) == 1;
@@ -110,21 +106,6 @@ class RandomSets {
   }
 
  private:
-  // False, counted, where this build lacks a method. Fails the test where options are refused
-  // otherwise.
-  bool IsAvailable(const PipelineOptions& pipeline,
-                   const std::vector<FrameParameters>& parameters) {
-    absl::Status status = pipeline.Validate();
-    for (const FrameParameters& of_frame : parameters) {
-      if (status.ok()) status = of_frame.Validate();
-    }
-    if (status.ok()) return true;
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status << "\n"
-                                                               << Printed(pipeline);
-    ++counts_.unavailable;
-    return false;
-  }
-
   Features AnswerOf(const PipelineOptions& pipeline, const Frame& frame) {
     OracleOptions options = testing::OracleOptionsOf(pipeline, frame.parameters);
     options.count_passes = pipeline.suppress.suppression == Suppression::kMinimumDistance;

@@ -31,42 +31,45 @@ using ::orbserve::testing::Printed;
 using Image = ::orbserve::testing::TestImage;
 
 const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
-constexpr int kSets = 300;
 
 struct Frame {
   Image image;
   Image mask;
   bool is_masked;
   FrameParameters parameters;
+  std::shared_ptr<const GivenKeypoints> given;  // null: detect
 };
 
 class GpuOptionsTest : public GpuTest {
  protected:
+  // Sets of each test.
+  static int Sets() { return EnvironmentNumber("ORBSERVE_TEST_PLANS", 300); }
+
   int Between(int low, int high) {
     return low + static_cast<int>(random_() % static_cast<uint32_t>(high - low + 1));
   }
 
-  // Compares one set of options that this build has, on frames whose pixels `make_image` returns.
+  // Compares one set of options, on frames whose pixels `make_image` returns.
   template <typename MakeImage>
   void Compare(int width_px, int height_px, int max_frames, const MakeImage& make_image) {
-    PipelineOptions pipeline;
+    const PipelineOptions pipeline = testing::RandomPipeline(random_);
+    ASSERT_TRUE(pipeline.Validate().ok()) << pipeline.Validate() << "\n" << Printed(pipeline);
     std::vector<Frame> frames;
-    do {
-      pipeline = testing::RandomPipeline(random_);
-      frames.clear();
-      for (int i = Between(1, max_frames); i > 0; --i) {
-        const bool is_masked = Between(1, 3) == 1;
-        frames.push_back(
-            {make_image(),
-             is_masked ? testing::RandomFrameMask(width_px, height_px, random_) : Image(0, 0),
-             is_masked, testing::RandomParameters(pipeline, random_)});
-      }
-    } while (!IsAvailable(pipeline, frames) && !HasFailure());
-    if (HasFailure()) return;
+    for (int i = Between(1, max_frames); i > 0; --i) {
+      const bool is_masked = Between(1, 3) == 1;
+      frames.push_back(
+          {make_image(),
+           is_masked ? testing::RandomFrameMask(width_px, height_px, random_) : Image(0, 0),
+           is_masked, testing::RandomParameters(pipeline, random_), nullptr});
+    }
+    CompareFrames({width_px, height_px, pipeline}, frames);
+  }
+
+  // Compares frames of one plan, together and alone.
+  void CompareFrames(const PlanSpec& spec, const std::vector<Frame>& frames) {
     ++sets_;
-    SCOPED_TRACE(absl::StrCat("set ", sets_, ", ", width_px, "x", height_px, ", ", frames.size(),
-                              " frames\n", Printed(pipeline)));
-    const PlanSpec spec = {width_px, height_px, pipeline};
+    SCOPED_TRACE(absl::StrCat("set ", sets_, ", ", spec.width_px, "x", spec.height_px, ", ",
+                              frames.size(), " frames\n", Printed(spec.pipeline)));
     const auto on_cpu = cpu_->MakePlan(spec);
     const auto on_gpu = gpu_->MakePlan(spec);
     ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
@@ -84,33 +87,17 @@ class GpuOptionsTest : public GpuTest {
   }
 
   void PrintCounts(const char* what) const {
-    printf(
-        "%s: %d sets (%d more not available), %d answers compared, %zu features, %zu bytes "
-        "differ\n",
-        what, sets_, unavailable_, answers_, features_, differing_bytes_);
+    printf("%s: %d sets, %d answers compared, %zu features, %zu bytes differ\n", what, sets_,
+           answers_, features_, differing_bytes_);
   }
 
   std::mt19937 random_{20264};
   int sets_ = 0;
-  int unavailable_ = 0;
   int answers_ = 0;
   size_t features_ = 0;
   size_t differing_bytes_ = 0;
 
  private:
-  // False, counted, where this build lacks a method.
-  bool IsAvailable(const PipelineOptions& pipeline, const std::vector<Frame>& frames) {
-    absl::Status status = pipeline.Validate();
-    for (const Frame& frame : frames) {
-      if (status.ok()) status = frame.parameters.Validate();
-    }
-    if (status.ok()) return true;
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status << "\n"
-                                                               << Printed(pipeline);
-    ++unavailable_;
-    return false;
-  }
-
   static FrameBatchAnswer Answer(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
                                  const std::vector<Frame>& frames,
                                  const std::vector<size_t>& some) {
@@ -119,7 +106,8 @@ class GpuOptionsTest : public GpuTest {
       const Frame& frame = frames[i];
       jobs.push_back(*MakeJob(backend, {.image = frame.image.view(),
                                         .mask = frame.is_masked ? frame.mask.view() : ImageView{},
-                                        .parameters = frame.parameters}));
+                                        .parameters = frame.parameters,
+                                        .given_keypoints = frame.given}));
     }
     return testing::RunBatch(backend, plan, std::move(jobs));
   }
@@ -146,31 +134,31 @@ class GpuOptionsTest : public GpuTest {
 };
 
 TEST_F(GpuOptionsTest, RandomSetsOnMadeImagesGiveTheAnswerOfTheCpu) {
-  for (int i = 0; i < kSets && !HasFailure(); ++i) {
+  for (int i = 0; i < Sets() && !HasFailure(); ++i) {
     const int width = Between(40, 700);
     const int height = Between(40, 240'000 / width);
     Compare(width, height, 5, [&] { return testing::RandomImage(width, height, random_); });
   }
   PrintCounts("made images");
-  EXPECT_EQ(sets_, kSets);
-  EXPECT_GT(features_, 20'000u);
+  EXPECT_EQ(sets_, Sets());
+  EXPECT_GT(features_, 50u * static_cast<size_t>(Sets()));
 }
 
 TEST_F(GpuOptionsTest, RandomSetsOnTinyImagesGiveTheAnswerOfTheCpu) {
-  for (int i = 0; i < kSets && !HasFailure(); ++i) {
+  for (int i = 0; i < Sets() && !HasFailure(); ++i) {
     const int width = Between(1, 1 + i / 4);
     const int height = Between(1, 1 + i / 4);
     Compare(width, height, 9, [&] { return testing::RandomImage(width, height, random_); });
   }
   PrintCounts("tiny images");
-  EXPECT_GT(features_, 100u);
+  EXPECT_GT(features_, 0u);
 }
 
 TEST_F(GpuOptionsTest, RandomSetsOnPartsOfPhotographsGiveTheAnswerOfTheCpu) {
   const std::vector<testing::NamedImage> images = testing::RealImages(kFolder);
   if (images.empty()) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
-  for (size_t i = 0; i < kSets && !HasFailure(); ++i) {
-    const Image& image = images[i % images.size()].image;
+  for (int i = 0; i < Sets() && !HasFailure(); ++i) {
+    const Image& image = images[static_cast<size_t>(i) % images.size()].image;
     const int width = std::min(Between(60, 1300), image.width_px());
     const int height = std::min(Between(60, 800), image.height_px());
     Compare(width, height, 4, [&] {
@@ -184,7 +172,52 @@ TEST_F(GpuOptionsTest, RandomSetsOnPartsOfPhotographsGiveTheAnswerOfTheCpu) {
     });
   }
   PrintCounts("parts of photographs");
-  EXPECT_GT(features_, 20'000u);
+  EXPECT_GT(features_, 50u * static_cast<size_t>(Sets()));
+}
+
+// Every preset on whole images: detected, under a mask, with few and with many features, and with
+// given keypoints.
+TEST_F(GpuOptionsTest, EveryPresetOnEveryImageGivesTheAnswerOfTheCpu) {
+  std::vector<Image> images;
+  for (testing::NamedImage& image : testing::RealImages(kFolder)) {
+    images.push_back(std::move(image.image));
+  }
+  for (const TestImage& image : ImagesOfEnvironment()) {
+    images.emplace_back(image.width_px, image.height_px);
+    for (int y = 0; y < image.height_px; ++y) {
+      std::copy_n(image.pixels.begin() + static_cast<ptrdiff_t>(y) * image.width_px, image.width_px,
+                  images.back().view().Row(y));
+    }
+  }
+  if (images.empty()) GTEST_SKIP() << "no image below \"" << kFolder << "\"";
+  for (const Image& image : images) {
+    const int width = image.width_px();
+    const int height = image.height_px();
+    for (const Preset& preset : Presets()) {
+      FrameParameters few = preset.frame;
+      few.max_features = Between(1, 50);
+      FrameParameters many = preset.frame;
+      many.max_features = Between(1000, 100'000);
+      std::vector<Frame> frames = {
+          {image, Image(0, 0), false, preset.frame, nullptr},
+          {image, testing::RandomFrameMask(width, height, random_), true, many, nullptr},
+          {image, Image(0, 0), false, few, nullptr}};
+      auto given = std::make_shared<GivenKeypoints>();
+      for (int i = 0; i < 300; ++i) {
+        given->x.push_back(static_cast<float>(Between(-5, width + 5)) + 0.25f);
+        given->y.push_back(static_cast<float>(Between(-5, height + 5)) - 0.25f);
+        given->size.push_back(31.0f);
+        given->angle_deg.push_back(static_cast<float>(Between(-1, 359)));
+        given->response.push_back(0.0f);
+        given->octave.push_back(Between(0, preset.pipeline.pyramid.levels - 1));
+      }
+      frames.push_back({image, Image(0, 0), false, preset.frame, std::move(given)});
+      CompareFrames({width, height, preset.pipeline}, frames);
+      if (HasFailure()) return;
+    }
+  }
+  PrintCounts("presets");
+  EXPECT_GT(features_, 10'000u);
 }
 
 }  // namespace
