@@ -59,7 +59,10 @@ std::unique_ptr<Step> SuppressMaps(const CompiledPipeline& pipeline,
 template <typename AddStep>
 void AddKeySelection(const CompiledPipeline& pipeline, const KeyListBuffers& keys,
                      const std::optional<CellWinnerBuffers>& winners, const AddStep& add) {
-  if (winners.has_value()) add(std::make_unique<CellStep>(keys, *winners));
+  if (winners.has_value()) {
+    const bool searches_keys = !HasResponseMap(pipeline.spec.pipeline);
+    add(std::make_unique<CellStep>(keys, *winners, searches_keys));
+  }
   add(std::make_unique<KeySurvivorsStep>(pipeline, keys, winners));
   switch (pipeline.spec.pipeline.select.selection) {
     case Selection::kLevelQuota:
@@ -109,7 +112,8 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
       return std::make_unique<FastMapStep>(pipeline, images, *maps, first_level, last_level);
     }
     if (keys.has_value()) {
-      return std::make_unique<FastKeysStep>(pipeline, images, *keys, first_level, last_level);
+      return std::make_unique<FastKeysStep>(pipeline, images, *keys, winners, first_level,
+                                            last_level);
     }
     return std::make_unique<FastStep>(pipeline, images, *corners, first_level, last_level);
   };
@@ -117,13 +121,11 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   // Level 0 is searched beside the pyramid. Both searches need clear counters.
   const int last_level = pipeline.pyramid.detecting_levels - 1;
   StepList& list = compiled.list;
-  const StepList::Id clear = list.Add(Branch::kSide, std::make_unique<ClearCountersStep>());
+  const StepList::Id clear =
+      list.Add(Branch::kSide, std::make_unique<ClearCountersStep>(corners.has_value(), winners));
   StepList::Id side_end = clear;
   if (last_level >= 0) {
     side_end = list.Add(Branch::kSide, search(0, 0));
-  }
-  if (last_level >= 0 && winners.has_value()) {
-    list.Add(Branch::kMain, std::make_unique<ClearCellsStep>(*winners));
   }
   const bool has_pyramid = pipeline.level_count() > 1;
   StepList::Id pyramid = 0;

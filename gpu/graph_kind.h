@@ -24,14 +24,15 @@ struct GraphKind {
   bool given = false;          // some frame has given keypoints: all levels are made
   bool timed = false;          // with events at the boundaries of stages
   bool low_threshold = false;  // some frame has a second, lower FAST threshold
+  bool few_keys = false;       // one block ranks what each frame wants (ChoosesFewKeys())
 
   int frames() const { return FramesOfClass(batch_class); }
   size_t index() const {
-    return static_cast<size_t>(batch_class) * 16 + (low_threshold ? 8 : 0) + (masks ? 4 : 0) +
-           (given ? 2 : 0) + (timed ? 1 : 0);
+    return static_cast<size_t>(batch_class) * 32 + (few_keys ? 16 : 0) + (low_threshold ? 8 : 0) +
+           (masks ? 4 : 0) + (given ? 2 : 0) + (timed ? 1 : 0);
   }
 };
-inline constexpr size_t kGraphKinds = kBatchClasses * 16;
+inline constexpr size_t kGraphKinds = kBatchClasses * 32;
 
 }  // namespace orbserve::gpu
 

@@ -9,9 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "gpu/memory/frame_room.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/trace.h"
+#include "gpu/steps/key_survivors.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -111,7 +113,12 @@ absl::Status Lane::Prepare(const std::shared_ptr<GpuPlan>& plan) {
   const int largest = ClassOfFrames(plan->max_batch_frames());
   ORBSERVE_RETURN_IF_ERROR(EnsureArena(
       plan->ArenaBytesWanting({largest, /*masks=*/true}, FrameParameters{}.max_features)));
-  for (int c = 0; c <= largest; ++c) ORBSERVE_RETURN_IF_ERROR(GraphFor(plan, {c}).status());
+  GraphKind usual;
+  usual.few_keys =
+      ChoosesFewKeys(plan->pipeline(), FirstKeys(plan->pipeline().CutsFor(FrameParameters{})));
+  for (usual.batch_class = 0; usual.batch_class <= largest; ++usual.batch_class) {
+    ORBSERVE_RETURN_IF_ERROR(GraphFor(plan, usual).status());
+  }
   return absl::OkStatus();
 }
 
@@ -136,6 +143,7 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
   batch->works.resize(batch->jobs.size());
   batch->answer.frames.resize(batch->jobs.size());
   const CompiledPipeline& pipeline = batch->plan->pipeline();
+  batch->kind.few_keys = ChoosesFewKeys(pipeline, 0);
   int place = 0;
   for (size_t i = 0; i < batch->jobs.size(); ++i) {
     const FrameJob& job = batch->jobs[i];
@@ -151,6 +159,8 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
     batch->kind.given = batch->kind.given || describes;
     batch->kind.low_threshold =
         batch->kind.low_threshold || (!describes && params->strong_threshold_grey > 0);
+    batch->kind.few_keys =
+        batch->kind.few_keys && (describes || ChoosesFewKeys(pipeline, params->first_keys));
     batch->kind.masks = batch->kind.masks || (!describes && !job.input->mask.empty());
     if (job.keep_state && pipeline.descriptor_bytes > 0) {
       const auto descriptor_bytes = static_cast<size_t>(pipeline.descriptor_bytes);

@@ -67,16 +67,6 @@ CellWinnerBuffers::CellWinnerBuffers(const CompiledPipeline& pipeline, ArenaLayo
       winners_(layout->Add("cell winners",
                            static_cast<size_t>(cells_.grid.count()) * sizeof(uint64_t))) {}
 
-absl::Status ClearCellsStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
-  const CellWinners winners = winners_.At(context);
-  const auto cells = static_cast<size_t>(winners.cells.grid.count());
-  static_assert(algo::kNoCellKey == ~uint64_t{0}, "bytes of 255 are an empty cell");
-  return StatusFromCuda(
-      cudaMemsetAsync(winners.key + static_cast<size_t>(context.frames.first) * cells, 0xff,
-                      static_cast<size_t>(context.frames.count) * cells * sizeof(uint64_t), stream),
-      "cudaMemsetAsync");
-}
-
 absl::Status LaunchCells(const CellParams& params, cudaStream_t stream) {
   const int frames = params.frames.count;
   if (frames == 0) return absl::OkStatus();
@@ -89,6 +79,7 @@ absl::Status LaunchCells(const CellParams& params, cudaStream_t stream) {
 }
 
 absl::Status CellStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  if (offered_ && SearchOffersToCells(context.kind)) return absl::OkStatus();
   return LaunchCells(
       {context.frames, keys_.At(context), winners_.At(context), context.tables->multiprocessors},
       stream);

@@ -48,19 +48,6 @@ class CellWinnerBuffers {
   BufferId winners_;
 };
 
-// Empties the cells of the batch's frames. It runs beside detection.
-class ClearCellsStep final : public Step {
- public:
-  explicit ClearCellsStep(const CellWinnerBuffers& winners) : winners_(winners) {}
-
-  absl::string_view name() const override { return "clear_cells"; }
-  StageSet stages() const override { return {}; }
-  absl::Status Enqueue(const StepContext& context, cudaStream_t stream) const override;
-
- private:
-  const CellWinnerBuffers winners_;
-};
-
 struct CellParams {
   Frames frames;
   KeyLists keys;
@@ -68,14 +55,20 @@ struct CellParams {
   int32_t multiprocessors;
 };
 
+// True where step `fast_keys` offers corners to the cells as it finds them. A second threshold
+// drops some of them afterwards, so that there lists come first.
+constexpr bool SearchOffersToCells(const GraphKind& kind) { return !kind.low_threshold; }
+
 // Finds the winner of each cell. The lists stay as they are: step `key_survivors` replaces them by
 // the winners.
 absl::Status LaunchCells(const CellParams& params, cudaStream_t stream);
 
 class CellStep final : public Step {
  public:
-  CellStep(const KeyListBuffers& keys, const CellWinnerBuffers& winners)
-      : keys_(keys), winners_(winners) {}
+  // `offered`: the search offers its corners to the cells itself, where it can
+  // (SearchOffersToCells()).
+  CellStep(const KeyListBuffers& keys, const CellWinnerBuffers& winners, bool offered)
+      : keys_(keys), winners_(winners), offered_(offered) {}
 
   absl::string_view name() const override { return "cell"; }
   StageSet stages() const override { return {Stage::kDetect, Stage::kSuppress}; }
@@ -84,6 +77,7 @@ class CellStep final : public Step {
  private:
   const KeyListBuffers keys_;
   const CellWinnerBuffers winners_;
+  const bool offered_;
 };
 
 }  // namespace orbserve::gpu

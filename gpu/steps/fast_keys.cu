@@ -3,6 +3,8 @@
 
 // In: the levels of each frame. Out: per (frame, level) rank keys (features/algo/order.h) of the
 // corners that survive suppression in a window of 3x3 to 9x9 pixels, in any order, and their count.
+// With cells and without a second threshold the corners go straight to their cells, by an atomic
+// minimum (gpu/steps/cell.cu), and there are no lists.
 //
 // gpu/steps/fast_tile.cuh has the phases of a tile. Values that the window compares lie in shared
 // memory: FAST scores in 8 bits, sums of absolute differences in 16, Harris responses in 32, as
@@ -104,6 +106,33 @@ __global__ __launch_bounds__(kThreads) void FastKeysKernel(
                      count);
 
   const int total = ShareCounts(count, counts);
+  const auto response_at = [&](int place) {
+    if constexpr (kRule == Rule::kFastScore) {
+      return static_cast<float>(values[place] + threshold_grey - 1);
+    } else if constexpr (kRule == Rule::kHarrisOfKept) {
+      return HarrisAt(image, kMarginRows, place);
+    } else if constexpr (kRule == Rule::kHarris) {
+      return algo::ValueOfOrderedBits(values[place]);
+    } else {
+      return static_cast<float>(values[place]);
+    }
+  };
+  if (params.winners.key != nullptr) {
+    // Keys of a cell differ, so its winner does not depend on the order of arrival.
+    const ScaledGrid& cells = params.winners.cells;
+    auto* const winners = reinterpret_cast<unsigned long long*>(params.winners.key) +
+                          static_cast<int64_t>(frame_index) * cells.grid.count();
+    const float scale = cells.scale[tile.level];
+    for (int i = static_cast<int>(threadIdx.x); i < total; i += kThreads) {
+      const int place = EntryOfBlock(queue, counts, i);
+      const int x = tile.x_begin + place % kPitch;
+      const int y = tile.y_begin + place / kPitch;
+      atomicMin(winners + algo::CellOf(cells.grid, x, y, scale),
+                static_cast<unsigned long long>(
+                    algo::CellKey(cells.grid, response_at(place), tile.level, x, y, scale)));
+    }
+    return;
+  }
   if (threadIdx.x == 0 && total > 0) {
     list_begin = atomicAdd(&params.frames.counters[frame_index].corners[tile.level], total);
   }
@@ -114,17 +143,8 @@ __global__ __launch_bounds__(kThreads) void FastKeysKernel(
       lists.key + frame_index * lists.stride + lists.offset[tile.level] + list_begin;
   for (int i = static_cast<int>(threadIdx.x); i < total; i += kThreads) {
     const int place = EntryOfBlock(queue, counts, i);
-    float response = 0.0f;
-    if constexpr (kRule == Rule::kFastScore) {
-      response = static_cast<float>(values[place] + threshold_grey - 1);
-    } else if constexpr (kRule == Rule::kHarrisOfKept) {
-      response = HarrisAt(image, kMarginRows, place);
-    } else if constexpr (kRule == Rule::kHarris) {
-      response = algo::ValueOfOrderedBits(values[place]);
-    } else {
-      response = static_cast<float>(values[place]);
-    }
-    keys[i] = algo::RankKey(response, tile.x_begin + place % kPitch, tile.y_begin + place / kPitch);
+    keys[i] = algo::RankKey(response_at(place), tile.x_begin + place % kPitch,
+                            tile.y_begin + place / kPitch);
   }
 }
 
@@ -181,8 +201,15 @@ absl::Status LaunchFastKeys(const FastKeyParams& params, cudaStream_t stream) {
 
 FastKeyParams FastKeysStep::ParamsFor(const StepContext& context) const {
   const PipelineOptions& options = pipeline_.spec.pipeline;
-  return {FastSearch::For(pipeline_, images_, context, first_level_, last_level_),
-          keys_.At(context), options.detect.score, ComparesFastScores(options)};
+  FastKeyParams params = {FastSearch::For(pipeline_, images_, context, first_level_, last_level_),
+                          keys_.At(context),
+                          options.detect.score,
+                          ComparesFastScores(options),
+                          {}};
+  if (winners_.has_value() && SearchOffersToCells(context.kind)) {
+    params.winners = winners_->At(context);
+  }
+  return params;
 }
 
 absl::Status FastKeysStep::Enqueue(const StepContext& context, cudaStream_t stream) const {

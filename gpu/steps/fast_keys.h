@@ -9,10 +9,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "features/options.h"
 #include "features/pipeline/compiled.h"
 #include "features/pipeline/detection.h"
+#include "gpu/steps/cell.h"
 #include "gpu/steps/corner_lists.h"
 #include "gpu/steps/fast.h"
 #include "gpu/steps/level_images.h"
@@ -24,22 +27,26 @@ struct FastKeyParams : FastSearch {
   KeyLists keys;
   Score score;                // the response of a key
   bool compares_fast_scores;  // in the window; else responses
+  CellWinners winners;        // key not null: corners go there, and to no list
 };
 
 // FAST corners with suppression inside the border of the levels of every frame, as far as its mask
-// allows: their rank keys in any order, and their number (FrameCounters::corners). A sum of
+// allows: their rank keys in any order, and their number (FrameCounters::corners); or the
+// winners of the cells, which are empty or hold winners of other levels before. A sum of
 // absolute differences, or a Harris response above 0, counts for the window if responses are
 // compared. kArcExtremes tests FAST scores alone; in its place other scores take kBinaryEncoding.
 absl::Status LaunchFastKeys(const FastKeyParams& params, cudaStream_t stream);
 
 class FastKeysStep final : public Step {
  public:
-  // Searches levels [first_level, last_level].
+  // Searches levels [first_level, last_level]. `winners`: of the suppression CELL.
   FastKeysStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images,
-               const KeyListBuffers& keys, int first_level, int last_level)
+               const KeyListBuffers& keys, const std::optional<CellWinnerBuffers>& winners,
+               int first_level, int last_level)
       : pipeline_(pipeline),
         images_(images),
         keys_(keys),
+        winners_(winners),
         first_level_(first_level),
         last_level_(last_level) {}
 
@@ -53,6 +60,7 @@ class FastKeysStep final : public Step {
   const CompiledPipeline& pipeline_;  // the plan's
   const LevelImageBuffers images_;
   const KeyListBuffers keys_;
+  const std::optional<CellWinnerBuffers> winners_;
   const int first_level_;
   const int last_level_;
 };

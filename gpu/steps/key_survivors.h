@@ -26,17 +26,30 @@ enum class KeyCut {
   kFrame,      // BEST: keys beyond the first of the frame, FrameParams::first_keys
 };
 
+// Keys of a frame that one block puts in order.
+inline constexpr int kFewKeys = 1024;
+
+// True where that block chooses and ranks the keys of a frame of `pipeline` that wants
+// `first_keys` (FrameParams::first_keys) of them: keyed corners, BEST, and not too many.
+bool ChoosesFewKeys(const CompiledPipeline& pipeline, int first_keys);
+
 struct KeySurvivorParams {
   Frames frames;
   KeyLists keys;
   CellWinners winners;  // key null: the corners are the lists' own
   KeyCut cut;
+  int32_t width_px;  // of level 0
 };
 
 // Shortens the lists of each frame in place: to the winners of the cells, where there are any, then
 // by the cut, which keeps all keys whose response equals that of the last one kept, and may keep
 // more. Counts what is left as corners and as survivors.
 absl::Status LaunchKeySurvivors(const KeySurvivorParams& params, cudaStream_t stream);
+
+// Chooses and ranks the keys of frames that want few by BEST: the ranked lists, and the numbers of
+// survivors and of keypoints that are kept. A frame without room for its lists is left to the slow
+// path, as LaunchKeySurvivors() leaves it.
+absl::Status LaunchFewKeys(const KeySurvivorParams& params, cudaStream_t stream);
 
 class KeySurvivorsStep final : public Step {
  public:
@@ -51,6 +64,7 @@ class KeySurvivorsStep final : public Step {
   const KeyListBuffers keys_;
   const std::optional<CellWinnerBuffers> winners_;
   KeyCut cut_;
+  int32_t width_px_;
 };
 
 }  // namespace orbserve::gpu

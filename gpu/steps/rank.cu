@@ -443,6 +443,8 @@ RankParams RankStep::ParamsFor(const StepContext& context) const {
 }
 
 absl::Status RankStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  // Step `key_survivors` has ranked the few keys that each frame wants.
+  if (context.kind.few_keys) return absl::OkStatus();
   return LaunchRank(ParamsFor(context), stream);
 }
 

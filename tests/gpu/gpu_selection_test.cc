@@ -231,6 +231,35 @@ TEST_F(GpuSelectionTest, LatticesOfTies) {
   EXPECT_GT(features, 10'000u);
 }
 
+// BEST of up to 1,024 keys, which one block ranks, and of one more; of few and of many corners,
+// with responses that differ and that tie.
+TEST_F(GpuSelectionTest, FewKeysOfKeyedCorners) {
+  size_t features = 0;
+  const std::vector<std::vector<int>> wanted = {{1, 2, 31, 500}, {1023, 1024}, {1024, 1025, 700}};
+  for (const Suppression suppression :
+       {Suppression::kNeighbourhood, Suppression::kCell, Suppression::kMinimumDistance}) {
+    for (const Scoring& scoring : {kScorings[0], kScorings[2], kScorings[3]}) {
+      PlanSpec spec = SpecOf(801, 603, Selection::kBest, 3);
+      spec.pipeline.detect.score = scoring.score;
+      spec.pipeline.suppress.compare = scoring.compare;
+      spec.pipeline.suppress.suppression = suppression;
+      spec.pipeline.suppress.cell_width_px = 32;
+      spec.pipeline.suppress.cell_height_px = 8;
+      for (const std::vector<int>& of_batch : wanted) {
+        std::vector<TestFrame> frames = MixedFrames(801, 603, of_batch, &random_);
+        features += ExpectSame(spec, frames, /*alone=*/true);
+        for (TestFrame& frame : frames) {
+          frame.parameters.fast_threshold_low_grey = 0;
+          frame.parameters.fast_threshold_grey = 4;
+        }
+        features += ExpectSame(spec, frames, /*alone=*/false);
+        if (HasFailure()) return;
+      }
+    }
+  }
+  EXPECT_GT(features, 10'000u);
+}
+
 TEST_F(GpuSelectionTest, SecondThresholdsInBatchesOfEverySize) {
   size_t features = 0;
   for (const Scoring& scoring : kScorings) {

@@ -39,7 +39,8 @@ std::string NameOf(cudaGraphNode_t node) {
     return "kernel";
   }
   for (const char* name :
-       {"ResizeKernel", "FastCornersKernel", "SurvivorsKernel", "RankKernel", "DescribeKernel"}) {
+       {"ResizeKernel", "FastCornersKernel", "FastKeysKernel", "ClearFramesKernel",
+        "KeySurvivorsKernel", "SurvivorsKernel", "RankKernel", "DescribeKernel"}) {
     if (std::string(symbol).find(name) != std::string::npos) return name;
   }
   return symbol;
@@ -102,15 +103,20 @@ std::vector<std::string> DescribeGraph(cudaGraph_t graph) {
   return lines;
 }
 
-std::vector<std::string> CaptureAndDescribe(const GraphKind& kind) {
+PipelineOptions OrbOfThreeLevels() {
+  PipelineOptions options;
+  options.pyramid.levels = 3;
+  return options;
+}
+
+std::vector<std::string> CaptureAndDescribe(const GraphKind& kind,
+                                            const PipelineOptions& options = OrbOfThreeLevels()) {
   GpuPlan::Limits limits;
   limits.devices = {0};
   limits.budgets = {nullptr};
   limits.max_batch_frames = 4;
   limits.arena_bytes = size_t{1} << 32;
-  PlanSpec spec = {640, 480, {}};
-  spec.pipeline.pyramid.levels = 3;
-  const auto plan = GpuPlan::Create(spec, limits);
+  const auto plan = GpuPlan::Create({640, 480, options}, limits);
   EXPECT_TRUE(plan.ok()) << plan.status();
   auto arena = DeviceBuffer::Create(0, (*plan)->LargestArenaBytes(kind), nullptr);
   EXPECT_TRUE(arena.ok()) << arena.status();
@@ -151,6 +157,21 @@ TEST_F(GpuStagesTest, LaunchesOfOrb) {
                 "ResizeKernel 2 < ResizeKernel 1",
                 "SurvivorsKernel 1 < FastCornersKernel 1 < FastCornersKernel 2",
                 "memset 1",
+            }));
+}
+
+// Corners go straight to their cells, and one block ranks the few that are wanted.
+TEST_F(GpuStagesTest, LaunchesOfVio) {
+  GraphKind kind = {2};
+  kind.few_keys = true;
+  EXPECT_EQ(CaptureAndDescribe(kind, (*FindPreset("vio"))->pipeline),
+            (std::vector<std::string>{
+                "ClearFramesKernel 1",
+                "DescribeKernel 1 < KeySurvivorsKernel 1",
+                "FastKeysKernel 1 < ClearFramesKernel 1",
+                "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 1",
+                "KeySurvivorsKernel 1 < FastKeysKernel 1 < FastKeysKernel 2",
+                "ResizeKernel 1",
             }));
 }
 

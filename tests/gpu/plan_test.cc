@@ -176,12 +176,11 @@ TEST(PlanTest, KeyedCornersAreChosenFromByTheirSelection) {
   spec.pipeline.pyramid.levels = 1;
   spec.pipeline.suppress.suppression = Suppression::kCell;
   spec.pipeline.select.selection = Selection::kCell;
-  EXPECT_EQ(steps_of(),
-            (std::vector<std::string>{
-                "side clear_counters ()", "side fast_keys (detect+suppress)", "main clear_cells ()",
-                "main low_threshold (detect+suppress) after fast_keys",
-                "main cell (detect+suppress)", "main key_survivors (select)",
-                "main cell_rounds (select)", "main rbrief256 (orient+describe)"}));
+  EXPECT_EQ(steps_of(), (std::vector<std::string>{
+                            "side clear_counters ()", "side fast_keys (detect+suppress)",
+                            "main low_threshold (detect+suppress) after fast_keys",
+                            "main cell (detect+suppress)", "main key_survivors (select)",
+                            "main cell_rounds (select)", "main rbrief256 (orient+describe)"}));
 }
 
 TEST(PlanTest, KeyedCornersHaveRoomByWhatTheirSelectionLooksAt) {
