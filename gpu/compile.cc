@@ -28,6 +28,7 @@
 #include "gpu/steps/low_threshold.h"
 #include "gpu/steps/minimum_distance.h"
 #include "gpu/steps/neighbourhood.h"
+#include "gpu/steps/orient.h"
 #include "gpu/steps/pyramid.h"
 #include "gpu/steps/quadtree.h"
 #include "gpu/steps/rank.h"
@@ -173,7 +174,9 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
              {integrated});
   } else {
     std::unique_ptr<Step> describe;
-    if (descriptor == Descriptor::kRBrief32) {
+    if (descriptor == Descriptor::kNone) {
+      describe = std::make_unique<OrientStep>(pipeline, images);
+    } else if (descriptor == Descriptor::kRBrief32) {
       describe = std::make_unique<RBrief32Step>(pipeline, images);
     } else {
       describe = std::make_unique<RBrief256Step>(pipeline, images);

@@ -4,6 +4,9 @@
 #include "gpu/frame_batch.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "features/errors.h"
@@ -24,6 +27,23 @@ absl::Status PlaceGiven(const CompiledPipeline& pipeline, const GivenKeypoints& 
                            keypoint.angle_deg, keypoint.level});
   }
   return absl::OkStatus();
+}
+
+// Columns of records of one level. Both places are read as one number, so that compilers find four
+// numbers a record and use vectors.
+void SplitRecords(const FeatureRecord* __restrict records, int count, float scale,
+                  float* __restrict x, float* __restrict y, float* __restrict angle_deg,
+                  float* __restrict response) {
+  static_assert(std::endian::native == std::endian::little);
+  static_assert(offsetof(FeatureRecord, x) == 0 && offsetof(FeatureRecord, y) == 2);
+  for (int i = 0; i < count; ++i) {
+    uint32_t place = 0;
+    std::memcpy(&place, &records[i], sizeof(place));
+    x[i] = static_cast<float>(static_cast<int32_t>(place & 0xffff)) * scale;
+    y[i] = static_cast<float>(static_cast<int32_t>(place >> 16)) * scale;
+    angle_deg[i] = records[i].angle_deg;
+    response[i] = records[i].response;
+  }
 }
 
 }  // namespace
@@ -66,21 +86,21 @@ bool IsTruncated(const CompiledPipeline& pipeline, const FrameJob& job, const Fr
 void CopyRecords(const CompiledPipeline& pipeline, const FeatureRecord* records,
                  const uint8_t* descriptors, int first, int count, Features* features) {
   const auto begin = static_cast<size_t>(first);
-  float* const x = features->x.data() + begin;
-  float* const y = features->y.data() + begin;
-  float* const size = features->size.data() + begin;
-  float* const angle = features->angle_deg.data() + begin;
-  float* const response = features->response.data() + begin;
-  int32_t* const octave = features->octave.data() + begin;
-  for (int i = 0; i < count; ++i) {
-    const FeatureRecord& record = records[i];
-    const LevelGeometry& level = pipeline.level(record.level);
-    x[i] = static_cast<float>(record.x) * level.scale;
-    y[i] = static_cast<float>(record.y) * level.scale;
-    size[i] = level.patch_size_px;
-    angle[i] = record.angle_deg;
-    response[i] = record.response;
-    octave[i] = record.level;
+  for (int run = 0; run < count;) {
+    const int32_t octave = records[run].level;
+    const int end = static_cast<int>(
+        std::upper_bound(records + run, records + count, octave,
+                         [](int32_t l, const FeatureRecord& record) { return l < record.level; }) -
+        records);
+    const LevelGeometry& level = pipeline.level(octave);
+    const size_t row = begin + static_cast<size_t>(run);
+    const auto rows = static_cast<ptrdiff_t>(end - run);
+    SplitRecords(records + run, end - run, level.scale, features->x.data() + row,
+                 features->y.data() + row, features->angle_deg.data() + row,
+                 features->response.data() + row);
+    std::fill_n(features->size.begin() + static_cast<ptrdiff_t>(row), rows, level.patch_size_px);
+    std::fill_n(features->octave.begin() + static_cast<ptrdiff_t>(row), rows, octave);
+    run = end;
   }
   const auto bytes = static_cast<size_t>(pipeline.descriptor_bytes);
   if (bytes > 0 && count > 0) {

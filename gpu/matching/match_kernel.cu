@@ -15,12 +15,16 @@
 // end merges their partial results (a second launch would cost a third of the time). Minima do not
 // depend on order.
 //
+// Up to two neighbours of 32-bit descriptors: a lane has a query, the same 32 queries in each warp
+// of a block; the warps share out the train descriptors, which all lanes read at once, four a load.
+// The results of a block go to the host in one piece: single ones took longer than the search.
+//
 // More neighbours, or other descriptors: a warp per query counts bits, each lane keeps its own
 // best, and the warp draws the smallest one k times.
 //
-// In a window: the same with any number of neighbours. Each lane reads the places of train keypoints
-// first, a few at a time, and the descriptors of the admissible ones only, so most pairs cost the
-// reading and comparison of a place.
+// In a window: the same with any number of neighbours. Each lane reads the places of train
+// keypoints first, a few at a time, and the descriptors of the admissible ones only, so most pairs
+// cost the reading and comparison of a place.
 
 #include "gpu/matching/match_kernel.h"
 
@@ -306,6 +310,45 @@ __global__ __launch_bounds__(kThreads,
   }
 }
 
+constexpr int kWordWarps = 8;
+constexpr int kWordDescriptorBytes = 4;
+
+// blockIdx.x: 32 queries, y: pair and direction.
+__global__ __launch_bounds__(kWordWarps* kWarpLanes) void MatchWordsKernel(
+    const __grid_constant__ MatchParams params) {
+  __shared__ TwoBest warp_best[kWordWarps][kWarpLanes];
+  Direction pair;
+  if (!FindDirection(params, static_cast<int>(blockIdx.y), &pair)) return;
+  const int first_query = static_cast<int>(blockIdx.x) * kWarpLanes;
+  if (first_query >= pair.query_count) return;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int query = first_query + lane;
+  const uint32_t word =
+      query < pair.query_count ? reinterpret_cast<const uint32_t*>(pair.query)[query] : 0;
+  TwoBest best = {kNoPackedNeighbour, kNoPackedNeighbour};
+  const auto add = [&](uint32_t train, int index) {
+    best.Add(static_cast<uint32_t>(__popc(word ^ train)) * kOne + static_cast<uint32_t>(index));
+  };
+  const int quads = pair.train_count / 4;
+#pragma unroll 4
+  for (int i = warp; i < quads; i += kWordWarps) {
+    const uint4 trains = reinterpret_cast<const uint4*>(pair.train)[i];
+    add(trains.x, 4 * i);
+    add(trains.y, 4 * i + 1);
+    add(trains.z, 4 * i + 2);
+    add(trains.w, 4 * i + 3);
+  }
+  const int last = 4 * quads + warp;
+  if (last < pair.train_count) add(reinterpret_cast<const uint32_t*>(pair.train)[last], last);
+  warp_best[warp][lane] = best;
+  __syncthreads();  // every warp has put in its best
+  if (warp != 0 || query >= pair.query_count) return;
+#pragma unroll
+  for (int w = 1; w < kWordWarps; ++w) best.Add(warp_best[w][lane]);
+  StoreNearest(pair, query, best);
+}
+
 constexpr int kSearchWarps = 4;
 constexpr int kMostNeighbours = 16;
 // Train places that a lane reads before it compares them, so that it waits for memory once.
@@ -503,16 +546,21 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
   if (params.pairs == 0) return absl::OkStatus();
   const auto [queries, trains, reverse] = LargestSides(params);
   const int rows = reverse ? Max(queries, trains) : queries;
+  params.directions = reverse ? 2 : 1;
+  const int searches = params.directions * params.pairs;
+  if (params.descriptor_bytes == kWordDescriptorBytes && params.k <= 2) {
+    const dim3 grid(DivUp(rows, kWarpLanes), searches);
+    MatchWordsKernel<<<grid, kWordWarps * kWarpLanes, 0, stream>>>(params);
+    return CheckLaunch("MatchWordsKernel");
+  }
   if (!MatchUsesTensorCores(params)) {
     const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
     SearchKernel<<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params);
     return CheckLaunch("SearchKernel");
   }
-  params.directions = reverse ? 2 : 1;
   const bool two_tiles = reverse || !params.split_trains ||
                          DivUp(rows, kMostBlockQueries) * params.pairs >= params.multiprocessors;
   const int query_blocks = DivUp(rows, (two_tiles ? kTilesOfTwo : kTilesAlone) * kTileQueries);
-  const int searches = params.directions * params.pairs;
   const int searched = reverse ? rows : trains;
   // If there is more than one split, the number of multiprocessors bounds the grid, and the grid
   // bounds tickets and scratch.

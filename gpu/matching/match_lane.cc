@@ -178,7 +178,15 @@ absl::Status MatchLane::Check(MatchWork* work) {
   return absl::OkStatus();
 }
 
+absl::Status MatchLane::BeginTime() {
+  if (time_begun_) return absl::OkStatus();
+  ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
+  time_begun_ = true;
+  return absl::OkStatus();
+}
+
 absl::Status MatchLane::Send(const void* source, size_t bytes, uint8_t* device) {
+  ORBSERVE_RETURN_IF_ERROR(BeginTime());
   // From pinned memory the call does not wait. What does not fit there is read before it returns.
   if (bytes <= kStagingBytes - staged_bytes_) {
     std::memcpy(staging_ + staged_bytes_, source, bytes);
@@ -269,6 +277,7 @@ absl::Status MatchLane::Launch(std::vector<MatchWork>* works) {
     return std::make_tuple(kind(*a), std::max(a->queries, a->trains)) <
            std::make_tuple(kind(*b), std::max(b->queries, b->trains));
   });
+  if (!order_.empty()) ORBSERVE_RETURN_IF_ERROR(BeginTime());
   for (size_t first = 0; first < order_.size();) {
     MatchParams params = Params();
     MatchWindows windows;  // of its pairs, where they have any
@@ -301,8 +310,8 @@ void MatchLane::Compute(std::vector<MatchWork>* works,
   const TraceRange trace("match pairs");
   uploads_.clear();
   staged_bytes_ = 0;
+  time_begun_ = false;
   absl::Status status = UseDevice(context_.device);
-  if (status.ok()) status = begin_.Record(stream_.get());
   double distances = 0.0;
   for (MatchWork& work : *works) {
     work.status = status.ok() ? Guarded([&] { return Check(&work); }) : status;
@@ -463,6 +472,7 @@ void MatchLane::ComputeInSlices(MatchWork* work,
   const TraceRange trace("match in slices");
   uploads_.clear();
   staged_bytes_ = 0;
+  time_begun_ = false;
   work->status = Slices(work, before_slice);
   if (!work->status.ok()) *work->matches = {};
   work->LetGo();

@@ -108,6 +108,8 @@ class MatchLane {
   absl::Status Check(MatchWork* work);
   absl::StatusOr<std::shared_ptr<const DeviceBuffer>> OnDevice(const GpuFrameState& state,
                                                                StatePart part);
+  // Before anything is enqueued for the pairs: their time on the device begins.
+  absl::Status BeginTime();
   // Enqueues a copy of `bytes` from host memory of any kind.
   absl::Status Send(const void* source, size_t bytes, uint8_t* device);
   // Others may use what went up. After the device was waited for.
@@ -129,6 +131,7 @@ class MatchLane {
   PackedNeighbour* results_ = nullptr;  // [kMostResults], pinned
   uint8_t* staging_ = nullptr;          // pinned
   size_t staged_bytes_ = 0;
+  bool time_begun_ = false;
   DeviceBuffer scratch_;
   DeviceBuffer tickets_;
   std::vector<Upload> uploads_;

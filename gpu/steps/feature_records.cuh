@@ -106,6 +106,25 @@ __device__ __forceinline__ Point PointOf(const FrameParams& frame, bool given,
   return {algo::RankKeyX(key), algo::RankKeyY(key), l, -1.0f, algo::RankKeyResponse(key)};
 }
 
+// Features number `feature` of a detection, one a lane, without angles: -1. All lanes of the warp
+// take part.
+__device__ __forceinline__ Point PointOfLane(int levels, const FrameList& list,
+                                             const uint64_t* __restrict__ ranked, int feature) {
+  int level = 0;
+  int place = 0;
+  for (int l = 0; l < levels; ++l) {
+    const int rank = feature - __shfl_sync(kFullWarp, list.begin, l);
+    const int kept = __shfl_sync(kFullWarp, list.kept, l);
+    const int begin = __shfl_sync(kFullWarp, list.list, l);
+    if (rank >= 0 && rank < kept) {
+      level = l;
+      place = begin + rank;
+    }
+  }
+  const uint64_t key = ranked[place];
+  return {algo::RankKeyX(key), algo::RankKeyY(key), level, -1.0f, algo::RankKeyResponse(key)};
+}
+
 // Writes record number `place`. One 16-byte store across the bus, by one lane.
 __device__ __forceinline__ void WriteRecord(const FrameParams& frame, int place,
                                             const Point& point) {

@@ -48,6 +48,8 @@ constexpr uint32_t kBetterOne = 1u << 16;
 // as long as to sort runs and search them.
 constexpr int kMostCompared = 4096;
 static_assert(kWarps == kMergeWarps);
+// Runs that a warp searches at a time. Each search is a chain of reads.
+constexpr int kSearchesAtOnce = 4;
 
 __device__ __forceinline__ uint32_t WarpSum(uint32_t value) {
 #if __CUDA_ARCH__ >= 800
@@ -165,6 +167,7 @@ __device__ void RankSortedRuns(const RankParams& params, const FrameParams& fram
   const int chosen_cut = kSource == RankSource::kChosen ? ChosenCut(frame, lists.count) : 0;
   uint64_t* const __restrict__ ranked_lists = Global(frame.ranked);
   const LevelShare share = ShareOfLevel(DivUp(lists.count, kWarpLanes));
+  const LevelShare runs = ShareOfLevel(DivUp(lists.count, kRunKeys));
   for (int group = static_cast<int>(blockIdx.x); group < share.total;
        group += static_cast<int>(gridDim.x)) {
     const int l = LevelOf(share, group);
@@ -176,23 +179,40 @@ __device__ void RankSortedRuns(const RankParams& params, const FrameParams& fram
     int smaller = 0;    // keys of the level
     int preceding = 0;  // what the cut counts: greater responses of the level, or keypoints of the
                         // frame that precede
-    int turn = 0;
-    const int first_level = params.all_levels ? 0 : l;
-    const int last_level = params.all_levels ? params.levels - 1 : l;
-    for (int m = first_level; m <= last_level; ++m) {
-      const int others = __shfl_sync(kFullWarp, lists.count, m);
-      const uint64_t* const list = lists.runs + __shfl_sync(kFullWarp, lists.runs_begin, m);
-      VisitRuns(list, others, &turn, [&](const uint64_t* run, int keys) {
-        if (m == l) {
-          smaller += CountBelowInRun(run, keys, key);
-          if (kSource == RankSource::kKeys && !params.all_levels) {
-            preceding += CountBelowInRun(run, keys, order);
-          }
+    const int first_run = params.all_levels ? 0 : __shfl_sync(kFullWarp, runs.begin, l);
+    const int last_run = params.all_levels ? runs.total : __shfl_sync(kFullWarp, runs.end, l);
+    // A cut of the level counts responses, so each run is searched for the order, too.
+    const int searches_per_run = kSource == RankSource::kKeys && !params.all_levels ? 2 : 1;
+    const int searches = (last_run - first_run) * searches_per_run;
+    for (int first = warp; first < searches; first += kMergeWarps * kSearchesAtOnce) {
+      const uint64_t* run[kSearchesAtOnce];
+      int keys[kSearchesAtOnce];
+      uint64_t limit[kSearchesAtOnce];
+      bool counts_smaller[kSearchesAtOnce];
+#pragma unroll
+      for (int s = 0; s < kSearchesAtOnce; ++s) {
+        const int search = first + s * kMergeWarps;
+        const bool exists = search < searches;
+        const int r = first_run + (exists ? search : 0) / searches_per_run;
+        const int m = LevelOf(runs, r);
+        const int begin = (r - __shfl_sync(kFullWarp, runs.begin, m)) * kRunKeys;
+        const int others = __shfl_sync(kFullWarp, lists.count, m);
+        run[s] = lists.runs + __shfl_sync(kFullWarp, lists.runs_begin, m) + begin;
+        keys[s] = exists ? Min(others - begin, kRunKeys) : 0;
+        counts_smaller[s] = m == l && search % searches_per_run == 0;
+        // Of equal responses, those of lower levels come first. No response has the last order.
+        limit[s] = counts_smaller[s] ? key : order + (m < l ? uint64_t{1} << kOrderShift : 0);
+      }
+      int below[kSearchesAtOnce];
+      CountBelowInRuns<kSearchesAtOnce>(run, keys, limit, below);
+#pragma unroll
+      for (int s = 0; s < kSearchesAtOnce; ++s) {
+        if (counts_smaller[s]) {
+          smaller += below[s];
         } else {
-          // Of equal responses, those of lower levels come first. No response has the last order.
-          preceding += CountBelowInRun(run, keys, order + (m < l ? uint64_t{1} << kOrderShift : 0));
+          preceding += below[s];
         }
-      });
+      }
     }
     smaller = SumOverWarps(smaller, parts);
     preceding = SumOverWarps(preceding, parts);
@@ -398,8 +418,8 @@ RankSource SourceOf(const CompiledPipeline& pipeline) {
 
 template <RankSource kSource>
 absl::Status LaunchRankOfKeys(const RankParams& params, dim3 grid, cudaStream_t stream) {
-  // A block a multiprocessor. Frames of a large batch get eight, for 16,384 keys.
-  const dim3 run_grid(Max(params.multiprocessors / params.frames.count, 8), params.frames.count);
+  // A block a multiprocessor. Frames of a large batch get 16, for 16,384 keys.
+  const dim3 run_grid(Max(params.multiprocessors / params.frames.count, 16), params.frames.count);
   SortRunsKernel<kSource><<<run_grid, kSortThreads, 0, stream>>>(params);
   ORBSERVE_RETURN_IF_ERROR(CheckLaunch("SortRunsKernel"));
   RankKernel<kSource><<<grid, kThreads, 0, stream>>>(params);

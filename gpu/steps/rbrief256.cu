@@ -58,25 +58,20 @@ struct WarpMemory {
   uint8_t smooth[kColumnRuns * kColumnRun * kSmoothPitch];
 };
 
-// Copies the rows y - kRows to y + kRows of the patch at (x, y). They lie inside the image. The
-// columns do when all rows are copied. When fewer rows are, for an angle alone, keypoints come
-// nearer to the edge than kPatchRadius; columns beyond it are read from the rows above and below
-// and are not used.
-template <int kRows>
+// Copies the patch at (x, y), which lies inside the image.
 __device__ void LoadPatch(const uint8_t* __restrict__ image, int pitch, int x, int y,
                           uint32_t* __restrict__ patch) {
-  constexpr int kFirst = (kPatchRadius - kRows) * kPatchWords;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const auto corner = reinterpret_cast<uintptr_t>(image + static_cast<int64_t>(y - kRows) * pitch +
-                                                  x - kPatchRadius);
+  const auto corner = reinterpret_cast<uintptr_t>(
+      image + static_cast<int64_t>(y - kPatchRadius) * pitch + x - kPatchRadius);
   const auto shift = static_cast<uint32_t>(corner & 3) * 8;
   const auto* aligned = reinterpret_cast<const uint8_t*>(corner & ~uintptr_t{3});
 #pragma unroll 5
-  for (int i = lane; i < (2 * kRows + 1) * kPatchWords; i += kWarpLanes) {
+  for (int i = lane; i < kPatchSide * kPatchWords; i += kWarpLanes) {
     const int row = i / kPatchWords;
     const int word = i % kPatchWords;
     const auto* source = reinterpret_cast<const uint32_t*>(aligned + row * pitch) + word;
-    patch[kFirst + i] = __funnelshift_r(source[0], source[1], shift);
+    patch[i] = __funnelshift_r(source[0], source[1], shift);
   }
 }
 
@@ -257,10 +252,8 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
 
     if (given) {
       LoadPatchMirrored(image, level, point.x, point.y, mine.patch);
-    } else if (params.describe) {
-      LoadPatch<kPatchRadius>(image, level.pitch_bytes, point.x, point.y, mine.patch);
-    } else if (params.orientation == Orientation::kIntensityCentroid) {
-      LoadPatch<algo::kCentroidRadiusPx>(image, level.pitch_bytes, point.x, point.y, mine.patch);
+    } else {
+      LoadPatch(image, level.pitch_bytes, point.x, point.y, mine.patch);
     }
     __syncwarp();  // the patch is complete
     if (!given && params.orientation == Orientation::kIntensityCentroid) {
@@ -270,18 +263,16 @@ __global__ __launch_bounds__(kWarpsPerBlock* kWarpLanes) void DescribeKernel(
           ArcMiddleAngle(image, level.pitch_bytes, point.x, point.y, params.arc_length);
     }
     if (lane == 0) WriteRecord(frame, i, point);
-    if (params.describe) {
-      FilterRows(mine.patch, mine.filtered);
-      __syncwarp();  // filtered rows are complete
-      FilterColumns(mine.filtered, mine.smooth);
-      __syncwarp();  // the smoothed patch is complete
-      if (given) {
-        KeepOutside(mine.patch, level, point.x, point.y, mine.smooth);
-        __syncwarp();  // and so is its part outside the image
-      }
-      const uint32_t byte = DescriptorByte(mine.smooth, point.angle_deg, params.pattern);
-      WriteDescriptorByte<algo::kRBriefBytes>(frame, i, lane, byte);
+    FilterRows(mine.patch, mine.filtered);
+    __syncwarp();  // filtered rows are complete
+    FilterColumns(mine.filtered, mine.smooth);
+    __syncwarp();  // the smoothed patch is complete
+    if (given) {
+      KeepOutside(mine.patch, level, point.x, point.y, mine.smooth);
+      __syncwarp();  // and so is its part outside the image
     }
+    const uint32_t byte = DescriptorByte(mine.smooth, point.angle_deg, params.pattern);
+    WriteDescriptorByte<algo::kRBriefBytes>(frame, i, lane, byte);
     __syncwarp();  // all lanes have read before the next patch comes
   }
 }
@@ -300,10 +291,8 @@ absl::Status LaunchDescribe(const DescribeParams& params, cudaStream_t stream) {
 }
 
 StageSet RBrief256Step::stages() const {
-  const bool orients = orientation_ != Orientation::kNone;
-  if (orients && describe_) return {Stage::kOrient, Stage::kDescribe};
-  if (orients) return Stage::kOrient;
-  return describe_ ? Stage::kDescribe : Stage::kSelect;
+  if (orientation_ == Orientation::kNone) return Stage::kDescribe;
+  return {Stage::kOrient, Stage::kDescribe};
 }
 
 DescribeParams RBrief256Step::ParamsFor(const StepContext& context) const {
@@ -313,8 +302,7 @@ DescribeParams RBrief256Step::ParamsFor(const StepContext& context) const {
           levels_,
           context.tables->multiprocessors,
           orientation_,
-          arc_length_,
-          describe_};
+          arc_length_};
 }
 
 absl::Status RBrief256Step::Enqueue(const StepContext& context, cudaStream_t stream) const {

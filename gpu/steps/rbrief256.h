@@ -25,22 +25,19 @@ struct DescribeParams {
   int32_t multiprocessors;
   Orientation orientation;  // of detected features
   int32_t arc_length;       // of FAST, 9..12; kArcMiddle only
-  bool describe;
 };
 
 // Angle, smoothing and descriptor of every ranked or given keypoint: records, descriptors and the
 // report of each frame.
 absl::Status LaunchDescribe(const DescribeParams& params, cudaStream_t stream);
 
-// Also the last step of pipelines that do not describe, or do not even orient: it writes records.
 class RBrief256Step final : public Step {
  public:
   RBrief256Step(const CompiledPipeline& pipeline, const LevelImageBuffers& images)
       : images_(images),
         levels_(pipeline.pyramid.detecting_levels),
         orientation_(pipeline.spec.pipeline.describe.orientation),
-        arc_length_(pipeline.spec.pipeline.detect.fast_arc_length),
-        describe_(pipeline.descriptor_bytes > 0) {}
+        arc_length_(pipeline.spec.pipeline.detect.fast_arc_length) {}
 
   absl::string_view name() const override { return "rbrief256"; }
   StageSet stages() const override;
@@ -53,7 +50,6 @@ class RBrief256Step final : public Step {
   const int levels_;
   const Orientation orientation_;
   const int arc_length_;
-  const bool describe_;
 };
 
 }  // namespace orbserve::gpu
