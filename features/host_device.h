@@ -89,6 +89,25 @@ ORBSERVE_HOST_DEVICE inline int RoundSmallToInt(float value) {
 #endif
 }
 
+// For integers that are corrected afterwards, as devices differ in the last bits: the square root
+// of `value` > 0, off by 2^-23 of it at most, and a / b for 2^-126 < |b| < 2^126, off by 2^-22.
+ORBSERVE_HOST_DEVICE inline float RoughSquareRoot(float value) {
+#if defined(__CUDA_ARCH__)
+  float root;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(value));
+  return root;
+#else
+  return std::sqrt(value);
+#endif
+}
+ORBSERVE_HOST_DEVICE inline float RoughQuotient(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fdividef(a, b);
+#else
+  return a / b;
+#endif
+}
+
 template <typename T>
 ORBSERVE_HOST_DEVICE constexpr T Min(T a, T b) {
   return b < a ? b : a;

@@ -65,26 +65,36 @@ ORBSERVE_HOST_DEVICE inline float HarrisMapResponse(const GradientSums& sums) {
   return static_cast<float>(25 * (a * b - c * c) - (a + b) * (a + b));
 }
 
-// Largest s with s^2 <= value, 0 <= value < 2^52. The estimate in single precision is off by less
-// than 9, and one step of Newton's method brings it to less than 1. What is missing from the square
-// so fits 32 bits, which are all that need be computed.
-ORBSERVE_HOST_DEVICE inline int64_t SquareRootFloor(int64_t value) {
-  if (value == 0) return 0;
-  const float estimate = std::sqrt(static_cast<float>(value));
+// Largest value of SquareRootFloor(): the trace of a gradient matrix whose sums are the largest.
+inline constexpr int32_t kMostSquareRoot = 2 * kCornerMapWindowPx * kCornerMapWindowPx * 765 * 765;
+
+// Largest s with s^2 <= value, for values below (kMostSquareRoot + 1)^2. `about`: the value, off by
+// 2^-22 of it at most. `low_bits`: of the value. The estimate of the root, itself off by 2^-23 of
+// it, so is off by less than 15, and one step of Newton's method brings it to less than 1. What is
+// missing from the square so fits 32 bits, which are all that need be computed.
+ORBSERVE_HOST_DEVICE inline int32_t SquareRootFloor(float about, uint32_t low_bits) {
+  if (about == 0.0f) return 0;
+  const float estimate = RoughSquareRoot(about);
   auto root = static_cast<uint32_t>(RoundToInt(estimate));
-  const auto low_bits = static_cast<uint32_t>(value);
   const auto missing = static_cast<int32_t>(low_bits - root * root);
-  root += static_cast<uint32_t>(RoundToInt(static_cast<float>(missing) / (2.0f * estimate)));
-  return static_cast<int32_t>(low_bits - root * root) < 0 ? root - 1 : root;
+  root += static_cast<uint32_t>(
+      RoundToInt(RoughQuotient(static_cast<float>(missing), 2.0f * estimate)));
+  if (static_cast<int32_t>(low_bits - root * root) < 0) --root;
+  return static_cast<int32_t>(root);
 }
 
 // The smaller eigenvalue of the gradient matrix, its root rounded down to an integer: within 0.5 of
 // the real value. Never negative.
 ORBSERVE_HOST_DEVICE inline float ShiTomasiMapResponse(const GradientSums& sums) {
-  const int64_t difference = sums.xx - sums.yy;
-  const int64_t c = sums.xy;
-  const int64_t root = SquareRootFloor(difference * difference + 4 * c * c);
-  return static_cast<float>(static_cast<int32_t>(sums.xx + sums.yy - root)) * 0.5f;
+  const int32_t difference = sums.xx - sums.yy;
+  const int32_t twice_xy = 2 * sums.xy;
+  const auto difference_bits = static_cast<uint32_t>(difference);
+  const auto twice_xy_bits = static_cast<uint32_t>(twice_xy);
+  const auto a = static_cast<float>(difference);
+  const auto b = static_cast<float>(twice_xy);
+  const int32_t root = SquareRootFloor(
+      a * a + b * b, difference_bits * difference_bits + twice_xy_bits * twice_xy_bits);
+  return static_cast<float>(sums.xx + sums.yy - root) * 0.5f;
 }
 
 // Responses above this threshold are candidates; `top` is the largest response of the frame, over
