@@ -9,6 +9,7 @@
 #include "cpu/steps/arc_middle.h"
 #include "cpu/steps/bfrost256.h"
 #include "cpu/steps/cell.h"
+#include "cpu/steps/cell_bound.h"
 #include "cpu/steps/cell_rounds.h"
 #include "cpu/steps/corner_map.h"
 #include "cpu/steps/fast.h"
@@ -179,6 +180,9 @@ StepList CompileSteps(const StepSetup& setup) {
 
   const int pyramid = add(MakePyramid);
   const int detect = add(DetectorOf(options));
+  const bool bounds = FrameLists::BoundsLevelZero(setup.pipeline);
+  const int bound = add(bounds ? MakeCellBound : nullptr);
+  const int detect_rest = add(bounds ? MakeFastResponseOfLevelZero : nullptr);
   const int drop_weak = add(LowThresholdOf(options));
   const int quality = add(QualityOf(options));
   const SuppressionSteps suppression = SuppressionOf(options);
@@ -198,6 +202,8 @@ StepList CompileSteps(const StepSetup& setup) {
 
   list.pyramid = pyramid;
   list.detection = Phases(list, {{detect, columns},
+                                 {bound},
+                                 {detect_rest},
                                  {drop_weak},
                                  {quality},
                                  {blocks},

@@ -47,6 +47,7 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
                                WorkspaceLayout* layout) {
   const PipelineOptions& options = pipeline.spec.pipeline;
   FrameLists lists;
+  if (BoundsLevelZero(pipeline)) layout->Add(1, &lists.least_response);
   if (HasResponseMap(options)) layout->Add(1, &lists.candidate_threshold);
   for (int l = 0; l < pipeline.level_count(); ++l) {
     const LevelGeometry& level = pipeline.level(l);

@@ -56,6 +56,9 @@ struct FrameLists {
 
   std::array<Strips, kMaxLevels> strips;
   LevelBuffer<int32_t> strip_corners;  // [strip], number of corners
+  // Corners of level 0 with a smaller response cannot be among the best of the frame. It is set
+  // where other levels are searched first (cpu/steps/cell_bound.h).
+  FrameBuffer<float> least_response;
   // Responses of the pixels of each level, where the pipeline has a map of them
   // (features/pipeline/detection.h): OrderedBits(), 0 where there is no candidate.
   LevelBuffer<uint32_t> responses;                     // [height][response_pitch]
@@ -80,6 +83,17 @@ struct FrameLists {
   static bool HasBlocks(const PipelineOptions& options) {
     return options.suppress.suppression == Suppression::kMinimumDistance &&
            options.suppress.cornerness_compression && options.suppress.minimum_distance_px > 1;
+  }
+
+  // True where level 0 is searched after all others: only the best corners of a frame are kept, one
+  // of each cell, so that the cells of the other levels tell how strong the corners of the largest
+  // level must be to matter (cpu/steps/cell_bound.h).
+  static bool BoundsLevelZero(const CompiledPipeline& pipeline) {
+    const PipelineOptions& options = pipeline.spec.pipeline;
+    return options.detect.detector == Detector::kFast && options.detect.score == Score::kSadArc &&
+           options.suppress.compare == Compare::kScore &&
+           options.suppress.suppression == Suppression::kCell &&
+           options.select.selection == Selection::kBest && pipeline.pyramid.detecting_levels > 1;
   }
 
   // Declares all lists that frames of `pipeline` need when `threads` compute them.

@@ -14,6 +14,7 @@
 //      excess = max over arcs of min over the arc of ring - p,   corner <=> excess > threshold,
 //    and of the 16 arcs of length L, those that begin at k - 1 and at k (k odd) share L - 1 pixels:
 //      min(run[k], max(ring[k - 1], ring[k + L - 1])), run[k] = min of the L - 1 pixels from k.
+//    Where corners of small sums are not wanted, the pixels of sweep 1 are thinned out before.
 // 3. One row later, suppression: a score against the largest of its eight neighbours. In larger
 //    windows, with more rows between, the few corners that this leaves are looked at one by one.
 //
@@ -228,6 +229,49 @@ HWY_NOINLINE void CompassTestRow(const uint8_t* centre, ptrdiff_t pitch, int cou
   }
 }
 
+// The mean over the ring of how far its pixels exceed the centre on one side, rounded up or more.
+template <bool kBrighter>
+HWY_INLINE V8 MeanAbove(const V8 (&ring)[16], V8 p) {
+  V8 mean[16];
+  for (int k = 0; k < 16; ++k) {
+    mean[k] = kBrighter ? hn::SaturatedSub(ring[k], p) : hn::SaturatedSub(p, ring[k]);
+  }
+  for (int half = 8; half > 0; half /= 2) {
+    for (int k = 0; k < half; ++k) mean[k] = hn::AverageRound(mean[k], mean[k + half]);
+  }
+  return mean[0];
+}
+
+// Between sweeps 1 and 2: clears the bits of pixels whose ring has no sum of `least_mean` * 16 on
+// that side, as far as rounded means tell. `least_mean`: 1..255.
+HWY_NOINLINE void DropSmallSums(const uint8_t* centre, const RingOffsets& offsets, int count,
+                                int least_mean, uint8_t* brighter, uint8_t* darker) {
+  const D8 d;
+  const V8 below = hn::Set(d, static_cast<uint8_t>(least_mean - 1));
+  const uint64_t lanes = LowBits(kLanes);
+  for (int i = 0; i < count;) {
+    const uint64_t first = LoadBits(brighter, i) | LoadBits(darker, i);
+    if (first == 0) {
+      i += 64;
+      continue;
+    }
+    i += static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(first)) & ~7;
+    const uint64_t brighter_bits = LoadBits(brighter, i) & lanes;
+    const uint64_t darker_bits = LoadBits(darker, i) & lanes;
+    const uint8_t* at = centre + i;
+    const V8 p = hn::LoadU(d, at);
+    V8 ring[16];
+    for (int k = 0; k < 16; ++k) ring[k] = hn::LoadU(d, at + offsets.at[k]);
+    if (brighter_bits != 0) {
+      StoreBits(brighter_bits & GreaterBits(MeanAbove<true>(ring, p), below), brighter, i);
+    }
+    if (darker_bits != 0) {
+      StoreBits(darker_bits & GreaterBits(MeanAbove<false>(ring, p), below), darker, i);
+    }
+    i += kLanes;
+  }
+}
+
 // Sweep 2. `scores` and `corners` (bits) are zero on entry.
 template <int kArcLength>
 HWY_NOINLINE void ScoreRow(const uint8_t* centre, const RingOffsets& offsets, int count,
@@ -338,9 +382,10 @@ HWY_NOINLINE Corner* Suppress(const ScoreRows<kRadius>& scores, const uint8_t* c
 
 using RowScorer = decltype(&ScoreRow<9>);
 
-template <int kRadius>
+// kDropsSmallSums: corners with SAD_ARC scores below `least_sum` are not wanted.
+template <int kRadius, bool kDropsSmallSums = false>
 int FastCornersOf(const ImageView& image, const Region& region, RowScorer score_row,
-                  int threshold_grey, uint8_t* scratch, Corner* out) {
+                  int threshold_grey, uint8_t* scratch, Corner* out, int least_sum = 0) {
   // Pixels whose ring fits and which lie in the region or take part in its windows.
   const int x_begin = std::max(3, region.x_begin - kRadius);
   const int x_end = std::min(image.width_px - 3, region.x_end + kRadius);
@@ -374,7 +419,19 @@ int FastCornersOf(const ImageView& image, const Region& region, RowScorer score_
     if (y < y_end) {
       const uint8_t* centre = image.Row(y) + x_begin;
       CompassTestRow(centre, image.pitch_bytes, count, threshold_grey, brighter, darker);
+      if constexpr (kDropsSmallSums) {
+        const int least_mean = (least_sum + 15) / 16;
+        DropSmallSums(centre, offsets, count, least_mean, brighter, darker);
+      }
       score_row(centre, offsets, count, threshold_grey, brighter, darker, lowest, corners[kRadius]);
+      if constexpr (kDropsSmallSums) {
+        // Vectors hold corners beside those that sweep 2 was made for.
+        for (int i = 0; i < count; i += 64) {
+          const uint64_t wanted = LoadBits(brighter, i) | LoadBits(darker, i);
+          const uint64_t bits = LoadBits(corners[kRadius], i) & wanted;
+          std::memcpy(corners[kRadius] + i / 8, &bits, sizeof(bits));
+        }
+      }
     }
     const int y_here = y - kRadius;
     if (y_here >= std::max(region.y_begin, y_begin) && y_here < region.y_end) {
@@ -387,12 +444,27 @@ int FastCornersOf(const ImageView& image, const Region& region, RowScorer score_
   return static_cast<int>(out - out_begin);
 }
 
+RowScorer RowScorerOf(int arc_length) {
+  return arc_length == 9    ? &ScoreRow<9>
+         : arc_length == 10 ? &ScoreRow<10>
+         : arc_length == 11 ? &ScoreRow<11>
+                            : &ScoreRow<12>;
+}
+
+int StrongFastCorners(const ImageView& image, const Region& region, int arc_length,
+                      int threshold_grey, int least_sum, uint8_t* scratch, Corner* out) {
+  const RowScorer score_row = RowScorerOf(arc_length);
+  // Nearly every corner exceeds as little as that: telling the others would cost more than it
+  // saves.
+  if (least_sum <= arc_length * (threshold_grey + 1)) {
+    return FastCornersOf<0>(image, region, score_row, threshold_grey, scratch, out);
+  }
+  return FastCornersOf<0, true>(image, region, score_row, threshold_grey, scratch, out, least_sum);
+}
+
 int FastCorners(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
                 int radius_px, uint8_t* scratch, Corner* out) {
-  const RowScorer score_row = arc_length == 9    ? &ScoreRow<9>
-                              : arc_length == 10 ? &ScoreRow<10>
-                              : arc_length == 11 ? &ScoreRow<11>
-                                                 : &ScoreRow<12>;
+  const RowScorer score_row = RowScorerOf(arc_length);
   switch (radius_px) {
     case 0:
       return FastCornersOf<0>(image, region, score_row, threshold_grey, scratch, out);
@@ -416,8 +488,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-FastKernel FastKernelFor(const KernelTarget& target) {
-  ORBSERVE_SIMD_SELECT(FastCorners, ReferenceFast, target.simd_target)
+FastKernel FastKernelFor(const KernelTarget& target){
+    ORBSERVE_SIMD_SELECT(FastCorners, ReferenceFast, target.simd_target)}
+
+StrongFastKernel StrongFastKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(StrongFastCorners, ReferenceStrongFast, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

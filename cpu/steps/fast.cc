@@ -115,6 +115,11 @@ int ReferenceFast(const ImageView& image, const Region& region, int arc_length, 
   return count;
 }
 
+int ReferenceStrongFast(const ImageView& image, const Region& region, int arc_length,
+                        int threshold_grey, int /*least_sum*/, uint8_t* scratch, Corner* out) {
+  return ReferenceFast(image, region, arc_length, threshold_grey, /*radius_px=*/0, scratch, out);
+}
+
 std::unique_ptr<Step> MakeFast(const StepSetup& setup) { return std::make_unique<Fast>(setup); }
 
 }  // namespace orbserve::cpu

@@ -30,6 +30,14 @@ using FastKernel = int (*)(const ImageView& image, const Region& region, int arc
 int ReferenceFast(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
                   int radius_px, uint8_t* scratch, Corner* out);
 FastKernel FastKernelFor(const KernelTarget& target);
+// As FastKernel with a radius of 0, but corners whose SAD_ARC score (features/algo/sad_score.h) is
+// below `least_sum` may be left out. `least_sum`: 0..algo::kMaxSadScore. `scratch`:
+// FastScratchBytes(region, 0).
+using StrongFastKernel = int (*)(const ImageView& image, const Region& region, int arc_length,
+                                 int threshold_grey, int least_sum, uint8_t* scratch, Corner* out);
+int ReferenceStrongFast(const ImageView& image, const Region& region, int arc_length,
+                        int threshold_grey, int least_sum, uint8_t* scratch, Corner* out);
+StrongFastKernel StrongFastKernelFor(const KernelTarget& target);
 // The rows of scores of a window, with neighbours on each side, and one more.
 constexpr int64_t FastScratchBytes(const Region& region, int radius_px) {
   return (2 * radius_px + 2) * (static_cast<int64_t>(region.width()) + 192);

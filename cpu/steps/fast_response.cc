@@ -59,10 +59,13 @@ struct ScratchLayout {
 
 class FastResponse final : public Step {
  public:
-  explicit FastResponse(const StepSetup& setup)
+  FastResponse(const StepSetup& setup, int level_begin, int level_end)
       : pipeline_(setup.pipeline),
+        level_begin_(level_begin),
+        level_end_(level_end),
+        is_bounded_(FrameLists::BoundsLevelZero(setup.pipeline) && level_begin == 0),
         radius_px_(WindowRadiusPx(setup.pipeline.spec.pipeline)),
-        find_corners_(FastKernelFor(setup.target)),
+        find_corners_(StrongFastKernelFor(setup.target)),
         responses_(setup.pipeline.spec.pipeline, setup.target),
         keep_maxima_(WindowMaximumKernelFor(setup.target)) {}
 
@@ -78,6 +81,7 @@ class FastResponse final : public Step {
   }
 
   int Begin(FrameContext& frame, int level) const override {
+    if (level < level_begin_ || level >= level_end_) return 0;
     return frame.lists.strips[static_cast<size_t>(level)].count;
   }
 
@@ -99,6 +103,7 @@ class FastResponse final : public Step {
     if (tested.empty()) return 0;
     const int threshold_grey = frame.job.parameters.detection_threshold_grey();
     const int arc_length = pipeline_.spec.pipeline.detect.fast_arc_length;
+    const float least_response = is_bounded_ ? *frame.At(frame.lists.least_response) : 0.0f;
     const ImageView image = frame.Image(level);
     const ScratchLayout layout(tested.width(), radius_px_);
     uint8_t* const memory = frame.Scratch<uint8_t>();
@@ -118,11 +123,15 @@ class FastResponse final : public Step {
     int kept = 0;
     for (int y = tested.y_begin; y < tested.y_end; y += kBlockRows) {
       const int y_next = std::min(y + kBlockRows, tested.y_end);
-      const int found =
-          find_corners_(image, {tested.x_begin, y, tested.x_end, y_next}, arc_length,
-                        threshold_grey, /*radius_px=*/0, memory + layout.fast, corners + number);
+      const int found = find_corners_(image, {tested.x_begin, y, tested.x_end, y_next}, arc_length,
+                                      threshold_grey, static_cast<int>(least_response),
+                                      memory + layout.fast, corners + number);
       const int first = number;
       number += responses_.Keep(image, corners + number, found, threshold_grey, responses + number);
+      if (is_bounded_) {
+        // A corner is suppressed by greater responses only, so that those below may go first.
+        number = DropBelow(least_response, corners, responses, first, number);
+      }
       for (int i = first; i < number; ++i) *map.At(corners[i].x, corners[i].y) = responses[i];
 
       // Rows whose windows are complete.
@@ -147,6 +156,18 @@ class FastResponse final : public Step {
     return kept;
   }
 
+  // Drops the corners [begin, end) whose response is below `least`; returns the new end.
+  static int DropBelow(float least, Corner* corners, float* responses, int begin, int end) {
+    int kept = begin;
+    for (int i = begin; i < end; ++i) {
+      const float response = responses[i];
+      corners[kept] = corners[i];
+      responses[kept] = response;
+      kept += response >= least ? 1 : 0;
+    }
+    return kept;
+  }
+
   // Index of the first corner of a row >= y among [begin, end).
   static int FirstOfRow(const Corner* corners, int begin, int end, int y) {
     const Corner* const first = std::partition_point(
@@ -155,8 +176,11 @@ class FastResponse final : public Step {
   }
 
   const CompiledPipeline& pipeline_;
+  const int level_begin_;  // of the levels that are searched
+  const int level_end_;
+  const bool is_bounded_;  // by the responses of other levels
   const int radius_px_;
-  const FastKernel find_corners_;
+  const StrongFastKernel find_corners_;
   const CornerResponses responses_;
   const WindowMaximumKernel keep_maxima_;
 };
@@ -164,7 +188,12 @@ class FastResponse final : public Step {
 }  // namespace
 
 std::unique_ptr<Step> MakeFastResponse(const StepSetup& setup) {
-  return std::make_unique<FastResponse>(setup);
+  return std::make_unique<FastResponse>(setup, FrameLists::BoundsLevelZero(setup.pipeline) ? 1 : 0,
+                                        kMaxLevels);
+}
+
+std::unique_ptr<Step> MakeFastResponseOfLevelZero(const StepSetup& setup) {
+  return std::make_unique<FastResponse>(setup, 0, 1);
 }
 
 }  // namespace orbserve::cpu

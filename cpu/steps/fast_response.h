@@ -15,6 +15,9 @@
 namespace orbserve::cpu {
 
 std::unique_ptr<Step> MakeFastResponse(const StepSetup& setup);
+// Where FrameLists::BoundsLevelZero(), MakeFastResponse() leaves level 0 out, and this does the
+// rest.
+std::unique_ptr<Step> MakeFastResponseOfLevelZero(const StepSetup& setup);
 
 }  // namespace orbserve::cpu
 

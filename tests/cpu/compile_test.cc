@@ -131,6 +131,20 @@ TEST_F(CompileStepsTest, WhatAPipelineDoesNotAskForIsNotThere) {
   EXPECT_EQ(list.steps.size(), 5u);
 }
 
+TEST_F(CompileStepsTest, LevelZeroIsBoundedByOtherLevelsWhereTheBestOfCellsAreKept) {
+  PipelineOptions options = (*FindPreset("vio"))->pipeline;
+  const StepList list = Compile(options);
+  EXPECT_THAT(PhasesOf(list, list.detection),
+              ElementsAre("fast_response [detect+suppress]", "frame: cell_bound [suppress]",
+                          "fast_response [detect+suppress]", "low_threshold [detect+suppress]",
+                          "survivors [select]", "frame: cell [suppress]", "frame: rank [select]"));
+  options.pyramid.levels = 1;
+  const StepList one_level = Compile(options);
+  EXPECT_THAT(PhasesOf(one_level, one_level.detection),
+              ElementsAre("fast_response [detect+suppress]", "low_threshold [detect+suppress]",
+                          "survivors [select]", "frame: cell [suppress]", "frame: rank [select]"));
+}
+
 TEST_F(CompileStepsTest, TheBestOfAFrameAreRankedOverAllLevels) {
   PipelineOptions options;
   options.select.selection = Selection::kBest;

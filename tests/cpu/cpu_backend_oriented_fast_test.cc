@@ -95,6 +95,27 @@ std::vector<Variant> Variants() {
     o.describe.orientation = Orientation::kNone;
     p.fast_threshold_grey = 10;
   });
+  // Few features of many cells: weak corners of level 0 are not looked at.
+  const auto vio = [](O& o, P& p) {
+    o = (*FindPreset("vio"))->pipeline;
+    p = (*FindPreset("vio"))->frame;
+    p.max_features = 10;
+  };
+  add("vio", vio);
+  add("vio, small cells, window of 7, capacity below the wanted number", [vio](O& o, P& p) {
+    vio(o, p);
+    o.pyramid = {.levels = 4, .scale_factor = 1.5f};
+    o.detect.fast_arc_length = 9;
+    o.suppress.window_px = 7;
+    o.suppress.cell_width_px = 32;
+    o.suppress.cell_height_px = 8;
+    o.select.capacity = 7;
+  });
+  add("vio, second threshold", [vio](O& o, P& p) {
+    vio(o, p);
+    p.fast_threshold_grey = 30;
+    p.fast_threshold_low_grey = 5;
+  });
   add("sums over arcs of 12, window of 9, smallest border", [](O& o, P& p) {
     o.pyramid = {.levels = 3, .scale_factor = 1.3f, .source = PyramidSource::kLevelZero};
     o.detect.fast_arc_length = 12;

@@ -12,6 +12,7 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,7 @@
 #include "features/algo/bfrost.h"
 #include "features/algo/pyramid.h"
 #include "features/algo/rbrief32.h"
+#include "features/algo/sad_score.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
 #include "features/pipeline/capacity.h"
@@ -278,6 +280,51 @@ TEST_P(SimdKernelsTest, CornersOfEveryWindowEqualTheReference) {
   }
   EXPECT_GT(corners[0], 50'000u);
   for (const int radius : {2, 3, 4}) EXPECT_GT(corners[radius], 1'000u);
+}
+
+// Which corners of small sums are left out is the kernel's affair; those of large ones are all
+// there.
+TEST_P(SimdKernelsTest, StrongCornersAreThoseOfLargeSums) {
+  size_t strong = 0;
+  size_t left_out = 0;
+  for (const Size size : kSizes) {
+    TestImage image(size.width, size.height);
+    for (const Content content : kContents) {
+      Fill(content, kSeed + 7, image.view());
+      const Region region = {0, 0, size.width, size.height};
+      for (const auto& [arc_length, threshold] :
+           {std::pair(9, 1), std::pair(10, 10), std::pair(11, 60), std::pair(12, 7)}) {
+        for (const int least_sum : {0, 200, 481, 1000, 1601, 2500, algo::kMaxSadScore}) {
+          const auto with_large_sums = [&](StrongFastKernel kernel) {
+            std::vector<Corner> corners(
+                static_cast<size_t>(size.width * size.height + kCornerSlack));
+            Scratch<uint8_t> scratch(FastScratchBytes(region, 0));
+            const int count = kernel(image.view(), region, arc_length, threshold, least_sum,
+                                     scratch.data(), corners.data());
+            std::vector<float> sums(static_cast<size_t>(count));
+            ReferenceSadArc(image.view(), corners.data(), count, arc_length, threshold,
+                            sums.data());
+            std::vector<Corner> large;
+            for (int i = 0; i < count; ++i) {
+              if (sums[static_cast<size_t>(i)] >= static_cast<float>(least_sum)) {
+                large.push_back(corners[static_cast<size_t>(i)]);
+              }
+            }
+            return std::pair(large, static_cast<size_t>(count));
+          };
+          const auto [expected, all] = with_large_sums(ReferenceStrongFast);
+          const auto [actual, found] = with_large_sums(StrongFastKernelFor(simd()));
+          ASSERT_EQ(actual, expected)
+              << size.width << "x" << size.height << ", content " << static_cast<int>(content)
+              << ", arc " << arc_length << ", threshold " << threshold << ", sum " << least_sum;
+          strong += expected.size();
+          left_out += all - found;
+        }
+      }
+    }
+  }
+  EXPECT_GT(strong, 50'000u);
+  EXPECT_GT(left_out, 50'000u);
 }
 
 TEST_P(SimdKernelsTest, SadScoresEqualTheReference) {
