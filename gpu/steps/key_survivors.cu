@@ -41,10 +41,12 @@ struct BlockMemory {
   uint32_t warp_sums[kWarps];
   int counts[kMaxLevels];  // keys of each list
   int kept;                // keys of a list that stay
-  // The bin in which the wanted number is reached.
-  int bin;
+  // The bin in which the wanted number is reached. Its numbers are loaded together, 16 bytes at a
+  // time; nothing that changes meanwhile lies beside them.
+  alignas(16) int bin;
   int before_bin;  // keys of the bins before it
   int in_bin;
+  int unused;
   // Few keys of each level in a warp's part of the sorted list: survivors << 16 | kept. Then those
   // of the warps before it; the last row has the sums.
   uint32_t of_level[kWarps + 1][kMaxLevels];

@@ -40,7 +40,7 @@ std::string NameOf(cudaGraphNode_t node) {
   }
   for (const char* name :
        {"ResizeKernel", "FastCornersKernel", "FastKeysKernel", "ClearFramesKernel",
-        "KeySurvivorsKernel", "SurvivorsKernel", "RankKernel", "DescribeKernel"}) {
+        "KeySurvivorsKernel", "SurvivorsKernel", "RankKernel", "DescribeKernel", "OrientKernel"}) {
     if (std::string(symbol).find(name) != std::string::npos) return name;
   }
   return symbol;
@@ -167,10 +167,10 @@ TEST_F(GpuStagesTest, LaunchesOfVio) {
   EXPECT_EQ(CaptureAndDescribe(kind, (*FindPreset("vio"))->pipeline),
             (std::vector<std::string>{
                 "ClearFramesKernel 1",
-                "DescribeKernel 1 < KeySurvivorsKernel 1",
                 "FastKeysKernel 1 < ClearFramesKernel 1",
                 "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 1",
                 "KeySurvivorsKernel 1 < FastKeysKernel 1 < FastKeysKernel 2",
+                "OrientKernel 1 < KeySurvivorsKernel 1",
                 "ResizeKernel 1",
             }));
 }
