@@ -28,13 +28,6 @@
 // The halves of a pass must be apart from each other: all squares finish half a before any begins
 // half b, and so on. Inside a half the order of the squares does not matter, as no square reads
 // what another one writes. A group of threads ("lanes") works on a square together.
-//
-// The inside places say which candidates are undefined, so that removing the others is a matter of
-// memory. It is done where all squares take each pass together (RemoveConflicts). Where a tile of
-// squares does several passes alone, places stay as they are and are compared with the inside ones
-// (UnchangedPlaces, BestAfterPass). A pass carries news over two halves, each as far as a place
-// reaches: a tile that knows the squares of a margin of 2 * SquareReach() a pass needs nobody, if
-// it knows the inside places one SquareReach() farther out.
 
 #ifndef ORBSERVE_FEATURES_ALGO_DISTANCE_SQUARES_H_
 #define ORBSERVE_FEATURES_ALGO_DISTANCE_SQUARES_H_
@@ -79,20 +72,19 @@ struct DistanceSquares {
 
   ORBSERVE_HOST_DEVICE constexpr int count() const { return columns * rows; }
   ORBSERVE_HOST_DEVICE int PlaceU(uint64_t key) const {
-    return RankKeyX(key) >> (rule.pixels_per_place - 1);  // of 1 or 2
+    return RankKeyX(key) / rule.pixels_per_place;
   }
   ORBSERVE_HOST_DEVICE int PlaceV(uint64_t key) const {
-    return RankKeyY(key) >> (rule.pixels_per_place - 1);
+    return RankKeyY(key) / rule.pixels_per_place;
   }
 };
 
 // Inside place of a square, with the pass in which it became inside; 0 = none.
 inline constexpr int kInsidePlaceBits = 12;  // a square has 64 x 64 places at most
 inline constexpr uint32_t kInsidePassCycle = (1u << (32 - kInsidePlaceBits)) - 1;
-inline constexpr int kInsideColumnBits = kInsidePlaceBits / 2;
-// `place`: in the square, row << kInsideColumnBits | column. `pass`: from 1 on. Passes that are a
-// multiple of kInsidePassCycle apart look equal. That costs time and changes nothing: what is in
-// conflict with an older inside place is gone.
+// `place`: in the square, counted row by row. `pass`: from 1 on. Passes that are a multiple of
+// kInsidePassCycle apart look equal. That costs time and changes nothing: what is in conflict with
+// an older inside place is gone.
 ORBSERVE_HOST_DEVICE constexpr uint32_t InsideEntry(int pass, int place) {
   return (static_cast<uint32_t>(pass) % kInsidePassCycle + 1) << kInsidePlaceBits |
          static_cast<uint32_t>(place);
@@ -102,16 +94,6 @@ ORBSERVE_HOST_DEVICE constexpr bool IsOfPass(uint32_t entry, int pass) {
 }
 ORBSERVE_HOST_DEVICE constexpr int InsidePlace(uint32_t entry) {
   return static_cast<int>(entry & ((1u << kInsidePlaceBits) - 1));
-}
-ORBSERVE_HOST_DEVICE constexpr int InsideColumn(uint32_t entry) {
-  return InsidePlace(entry) & ((1 << kInsideColumnBits) - 1);
-}
-ORBSERVE_HOST_DEVICE constexpr int InsideRow(uint32_t entry) {
-  return InsidePlace(entry) >> kInsideColumnBits;
-}
-// The pass of an entry that is not 0, if passes have stayed below kInsidePassCycle.
-ORBSERVE_HOST_DEVICE constexpr int InsidePass(uint32_t entry) {
-  return static_cast<int>(entry >> kInsidePlaceBits) - 1;
 }
 
 // A group of one. Other groups bring these functions, too; all lanes call them together and, apart
@@ -150,8 +132,6 @@ struct PixelPlaces {
                                    static_cast<uint64_t>(v) << 16 | static_cast<uint64_t>(u)
                              : kNoCandidate;
   }
-  // True if the candidate with key `key` is undefined: others have none.
-  ORBSERVE_HOST_DEVICE constexpr bool IsUndefined(uint64_t /*key*/) const { return true; }
   ORBSERVE_HOST_DEVICE void Remove(int u, int v) const {
     map[static_cast<ptrdiff_t>(v) * pitch + u] = 0;
   }
@@ -166,7 +146,6 @@ struct BlockPlaces {
   ORBSERVE_HOST_DEVICE uint64_t Key(const Lanes& lanes, int u, int v) const {
     return lanes.Load(keys + static_cast<ptrdiff_t>(v) * pitch + u);
   }
-  ORBSERVE_HOST_DEVICE constexpr bool IsUndefined(uint64_t /*key*/) const { return true; }
   ORBSERVE_HOST_DEVICE void Remove(int u, int v) const {
     keys[static_cast<ptrdiff_t>(v) * pitch + u] = kNoCandidate;
   }
@@ -254,52 +233,10 @@ ORBSERVE_HOST_DEVICE inline uint64_t BestOfSquare(const DistanceSquares& squares
                                                   const Places& places, int column, int row,
                                                   const Lanes& lanes) {
   uint64_t best = kNoCandidate;
-  VisitKeys(SquareAt(squares, column, row), places, lanes, [&](uint64_t key) {
-    if (key < best && places.IsUndefined(key)) best = key;
-  });
+  VisitKeys(SquareAt(squares, column, row), places, lanes,
+            [&](uint64_t key) { best = Min(best, key); });
   return lanes.Least(best);
 }
-
-// Squares away from a place's own that it can be in conflict with: 1, or 2 with small squares.
-ORBSERVE_HOST_DEVICE inline int SquareReach(const DistanceRule& rule) {
-  return DivUp(rule.reach, rule.square_side);
-}
-
-// Places that nobody changes: a candidate is undefined while none of `inside`, the entries of all
-// squares, is in conflict with it.
-template <typename Places>
-struct UnchangedPlaces {
-  Places places;
-  const DistanceSquares& squares;
-  const uint32_t* inside;
-
-  template <typename Lanes>
-  ORBSERVE_HOST_DEVICE uint64_t Key(const Lanes& lanes, int u, int v) const {
-    return places.Key(lanes, u, v);
-  }
-  ORBSERVE_HOST_DEVICE bool IsUndefined(uint64_t key) const {
-    const int side = squares.rule.square_side;
-    const int reach = SquareReach(squares.rule);
-    const int key_u = squares.PlaceU(key);
-    const int key_v = squares.PlaceV(key);
-    const int column = (key_u - squares.u_begin) / side;
-    const int row = (key_v - squares.v_begin) / side;
-    const int first_column = Max(column - reach, 0);
-    const int last_column = Min(column + reach, squares.columns - 1);
-    const int last_row = Min(row + reach, squares.rows - 1);
-    bool meets_inside = false;
-    for (int r = Max(row - reach, 0); r <= last_row; ++r) {
-      for (int c = first_column; c <= last_column; ++c) {
-        const uint32_t entry = inside[r * squares.columns + c];
-        if (entry == 0) continue;
-        const int u = squares.u_begin + c * side + InsideColumn(entry);
-        const int v = squares.v_begin + r * side + InsideRow(entry);
-        meets_inside = meets_inside || squares.rule.Conflicts(key_u - u, key_v - v);
-      }
-    }
-    return !meets_inside;
-  }
-};
 
 // Half a: true if `own`, the best of its square, outranks all undefined candidates that it is in
 // conflict with. `best`: of each square, row by row; kNoCandidate for an empty one.
@@ -340,8 +277,7 @@ ORBSERVE_HOST_DEVICE inline bool BestBecomesInside(const DistanceSquares& square
     const PlaceRectangle square =
         SquareAt(squares, first_column + i % columns, first_row + i / columns);
     VisitKeys(Within(square, u, v, rule.reach), places, lanes, [&](uint64_t key) {
-      if (key < own && rule.Conflicts(squares.PlaceU(key) - u, squares.PlaceV(key) - v) &&
-          places.IsUndefined(key)) {
+      if (key < own && rule.Conflicts(squares.PlaceU(key) - u, squares.PlaceV(key) - v)) {
         is_beaten = true;
       }
     });
@@ -356,23 +292,30 @@ ORBSERVE_HOST_DEVICE inline uint32_t InsideEntryOf(const DistanceSquares& square
   const int side = squares.rule.square_side;
   const int place_v = (squares.PlaceV(own) - squares.v_begin) % side;
   const int place_u = (squares.PlaceU(own) - squares.u_begin) % side;
-  return InsideEntry(pass, place_v << kInsideColumnBits | place_u);
+  return InsideEntry(pass, place_v * side + place_u);
 }
 
-// Removes the candidates of square (column, row) that are in conflict with an inside place for
-// whose entry `counts` is true. True if (own_u, own_v) is among them. `inside`: entries of all
-// squares.
-template <typename Lanes, typename Places, typename Counts>
-ORBSERVE_HOST_DEVICE inline bool RemoveConflictsWith(const DistanceSquares& squares,
+// Half b: removes the candidates of square (column, row) that are in conflict with a place that
+// became inside in `pass`. Returns the best of the candidates that are still undefined; it was
+// `own`. `inside`: entries of all squares.
+template <typename Lanes, typename Places>
+ORBSERVE_HOST_DEVICE inline uint64_t RemoveConflicts(const DistanceSquares& squares,
                                                      const Places& places, const uint32_t* inside,
-                                                     int column, int row, int own_u, int own_v,
-                                                     const Counts& counts, const Lanes& lanes) {
+                                                     int column, int row, uint64_t own, int pass,
+                                                     const Lanes& lanes) {
   const DistanceRule& rule = squares.rule;
   const int side = rule.square_side;
+  const auto entry_at = [&](int of_column, int of_row) {
+    return lanes.Load(inside + static_cast<ptrdiff_t>(of_row) * squares.columns + of_column);
+  };
+  if (IsOfPass(entry_at(column, row), pass)) return kNoCandidate;
+
   const PlaceRectangle square = SquareAt(squares, column, row);
-  const int reach = SquareReach(rule);
+  const int own_u = squares.PlaceU(own);
+  const int own_v = squares.PlaceV(own);
+  const int reach = DivUp(rule.reach, side);  // in squares
   const int across = 2 * reach + 1;
-  bool lost_own = false;
+  bool lost_best = false;
   for (int begin = 0; begin < across * across; begin += Lanes::kLanes) {
     const int i = begin + lanes.lane();
     const int other_column = column - reach + i % across;
@@ -380,16 +323,15 @@ ORBSERVE_HOST_DEVICE inline bool RemoveConflictsWith(const DistanceSquares& squa
     uint32_t entry = 0;
     if (i < across * across && other_column >= 0 && other_row >= 0 &&
         other_column < squares.columns && other_row < squares.rows) {
-      entry =
-          lanes.Load(inside + static_cast<ptrdiff_t>(other_row) * squares.columns + other_column);
+      entry = entry_at(other_column, other_row);
     }
-    for (uint32_t rest = lanes.Ballot(counts(entry)); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = lanes.Ballot(IsOfPass(entry, pass)); rest != 0; rest &= rest - 1) {
       const int lane = LowestBit(rest);
-      const uint32_t other = lanes.Broadcast(entry, lane);
+      const int place = InsidePlace(lanes.Broadcast(entry, lane));
       const int at = begin + lane;
-      const int u = squares.u_begin + (column - reach + at % across) * side + InsideColumn(other);
-      const int v = squares.v_begin + (row - reach + at / across) * side + InsideRow(other);
-      lost_own = lost_own || rule.Conflicts(own_u - u, own_v - v);
+      const int u = squares.u_begin + (column - reach + at % across) * side + place % side;
+      const int v = squares.v_begin + (row - reach + at / across) * side + place / side;
+      lost_best = lost_best || rule.Conflicts(own_u - u, own_v - v);
       const PlaceRectangle part = Within(square, u, v, rule.reach);
       if (part.width <= 0) continue;
       int part_u = lanes.lane();
@@ -407,56 +349,8 @@ ORBSERVE_HOST_DEVICE inline bool RemoveConflictsWith(const DistanceSquares& squa
       }
     }
   }
-  return lost_own;
-}
-
-// Half b: removes the candidates of square (column, row) that are in conflict with a place that
-// became inside in `pass`. Returns the best of the candidates that are still undefined; it was
-// `own`.
-template <typename Lanes, typename Places>
-ORBSERVE_HOST_DEVICE inline uint64_t RemoveConflicts(const DistanceSquares& squares,
-                                                     const Places& places, const uint32_t* inside,
-                                                     int column, int row, uint64_t own, int pass,
-                                                     const Lanes& lanes) {
-  const uint32_t own_entry =
-      lanes.Load(inside + static_cast<ptrdiff_t>(row) * squares.columns + column);
-  if (IsOfPass(own_entry, pass)) return kNoCandidate;
-  const bool lost_best = RemoveConflictsWith(
-      squares, places, inside, column, row, squares.PlaceU(own), squares.PlaceV(own),
-      [=](uint32_t entry) { return IsOfPass(entry, pass); }, lanes);
   if (!lost_best) return own;
   lanes.Sync();  // removed candidates are gone for all lanes
-  return BestOfSquare(squares, places, column, row, lanes);
-}
-
-// Half b where places stay as they are. Square (column, row) has no inside place, and its best was
-// `own`. places.inside has the entries of `pass`.
-template <typename Lanes, typename Places>
-ORBSERVE_HOST_DEVICE inline uint64_t BestAfterPass(const UnchangedPlaces<Places>& places,
-                                                   int column, int row, uint64_t own, int pass,
-                                                   const Lanes& lanes) {
-  const DistanceSquares& squares = places.squares;
-  const DistanceRule& rule = squares.rule;
-  const int side = rule.square_side;
-  const int reach = SquareReach(rule);
-  const int across = 2 * reach + 1;
-  const int own_u = squares.PlaceU(own);
-  const int own_v = squares.PlaceV(own);
-  bool lost_best = false;
-  for (int i = lanes.lane(); i < across * across; i += Lanes::kLanes) {
-    const int other_column = column - reach + i % across;
-    const int other_row = row - reach + i / across;
-    if (other_column < 0 || other_row < 0 || other_column >= squares.columns ||
-        other_row >= squares.rows) {
-      continue;
-    }
-    const uint32_t entry = places.inside[other_row * squares.columns + other_column];
-    if (!IsOfPass(entry, pass)) continue;
-    const int u = squares.u_begin + other_column * side + InsideColumn(entry);
-    const int v = squares.v_begin + other_row * side + InsideRow(entry);
-    lost_best = lost_best || rule.Conflicts(own_u - u, own_v - v);
-  }
-  if (!lanes.Any(lost_best)) return own;
   return BestOfSquare(squares, places, column, row, lanes);
 }
 

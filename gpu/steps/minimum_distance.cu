@@ -10,12 +10,9 @@
 // line or are equal everywhere. The launches are the same for all of them:
 //
 //   1. DistanceSquaresKernel: the best candidate of each square, one group of lanes a square.
-//   2. With squares of up to 8 x 8 places TilePassesKernel, a few times: a block does some passes
-//      of a tile of squares and of the margin that these passes depend on, in shared memory. The
-//      maps stay as they are, and margins are worked on by several blocks, which agree.
-//      With larger squares InsideKernel and OutsideKernel, the halves of a pass, for each of the
-//      first passes. All squares have threads, and the ends of launches part the halves.
-//      The last launch lists the squares that are still undecided.
+//   2. InsideKernel and OutsideKernel, the halves of a pass, for each of the first passes. All
+//      squares have threads, and the ends of launches part the halves. The last of them lists the
+//      squares that are still undecided.
 //   3. LastPassesKernel: all other passes. A level of a frame has one block, or one cluster of
 //      blocks where the device has clusters. Barriers of the block or cluster part the halves, and
 //      the squares that stay undecided go to a second list. It ends when the list is empty.
@@ -40,25 +37,6 @@ constexpr int kThreads = 256;  // of kernels that have threads for all squares
 // Of a block of the last passes. Larger ones would wait for a multiprocessor of their own.
 constexpr int kLastThreads = 512;
 constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
-
-// Of a block that has a tile of squares.
-constexpr int kTileThreads = 512;
-constexpr int kTileSide = 14;      // squares that a tile decides, along a side
-constexpr int kSmallTileSide = 8;  // where few tiles would leave multiprocessors idle
-constexpr int kMostMargin = 9;     // squares
-constexpr int kTilePitch = kTileSide + 2 * kMostMargin;  // squares of a row in shared memory
-constexpr int kMostTileSquares = kTilePitch * kTilePitch;
-constexpr int kMostTilePasses = 4;
-static_assert(kTileSide * kTileSide <= kTileThreads);
-// Passes of the first launch in tiles, while many squares are undecided, and of all of them.
-// Photographs need 5 to 12, the last of which have some dozen undecided squares.
-constexpr int kFirstTilePasses = 2;
-constexpr int kTilePasses = 10;
-
-// States of a tile. A tile whose squares are all decided once more says so in the other bests.
-constexpr int kTileUndecided = 0;
-constexpr int kTileDecided = 1;
-constexpr int kTileDone = 2;
 
 // kCount lanes of a warp that work on one square together (algo::OneLane names the functions).
 // Groups of a warp take ways of their own.
@@ -112,22 +90,10 @@ class WarpLanes {
   unsigned mask_;
 };
 
-// Lanes of a kernel that changes no response map and parts its writes to shared memory from the
-// reads by barriers: plain loads are right, and the first-level cache keeps the maps.
-template <int kCount>
-class CachedLanes : public WarpLanes<kCount> {
- public:
-  template <typename T>
-  __device__ __forceinline__ T Load(const T* from) const {
-    return *from;
-  }
-};
-
 // What kernels know about one level of a frame.
 struct LevelData {
   const DistanceParams::Level& level;
   uint64_t* best;
-  uint64_t* next_best;
   uint32_t* inside;
   int32_t* list[kSquareLists];
   int32_t* list_count;
@@ -137,7 +103,6 @@ __device__ __forceinline__ LevelData DataOf(const DistanceParams& params, int fr
   const int64_t first = frame_index * params.square_stride + level.first_square;
   return {level,
           params.best + first,
-          params.next_best + first,
           params.inside + first,
           {params.list[0] + first, params.list[1] + first},
           params.list_count + (frame_index * kMaxLevels + l) * kSquareCounts};
@@ -309,193 +274,6 @@ __global__ __launch_bounds__(kThreads) void OutsideKernel(
   if (is_listed) data.list[0][list_begin + place] = i;
 }
 
-// Passes [first_pass, first_pass + passes) of a tile: squares that this block decides, and a margin
-// in which what it works out is right for ever fewer squares.
-//
-//   margin   R = SquareReach()   after the first half a the outer 2 R squares may be wrong, after
-//            half b 3 R, after the next half a 4 R ... A square goes on while it is right.
-template <typename Lanes, bool kCompressed>
-__global__ __launch_bounds__(kTileThreads) void TilePassesKernel(
-    const __grid_constant__ DistanceParams params, int first_pass, int passes, bool lists) {
-  __shared__ uint64_t best[kMostTileSquares];
-  __shared__ uint32_t inside[kMostTileSquares];  // with the entries of this half a
-  __shared__ uint32_t before[kMostTileSquares];  // without them
-  __shared__ uint16_t undecided[2][kMostTileSquares];
-  __shared__ int undecided_count[kMostTilePasses + 1];
-  __shared__ int corner_count;
-  __shared__ int corner_begin;
-  __shared__ int last_pass;
-  __shared__ int listed_count;
-  __shared__ int listed_begin;
-  constexpr int kGroups = kTileThreads / Lanes::kLanes;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
-  const FrameParams& frame = params.frames.params[frame_index];
-  FrameCounters& counters = params.frames.counters[frame_index];
-  if (frame.mode != FrameMode::kDetect) return;  // the whole block
-  int l = 0;
-  while (l + 1 < params.levels && static_cast<int>(blockIdx.x) >= params.level[l + 1].first_tile) {
-    ++l;
-  }
-  const LevelData data = DataOf(params, frame_index, l);
-  const algo::DistanceSquares& squares = data.level.squares;
-  const int tile = static_cast<int>(blockIdx.x) - data.level.first_tile;
-  const int tile_column = tile % data.level.tile_columns * params.tile_side;
-  const int tile_row = tile / data.level.tile_columns * params.tile_side;
-  // The thread's own square, if it has one.
-  const int own_column = tile_column + thread % params.tile_side;
-  const int own_row = tile_row + thread / params.tile_side;
-  const bool owns = thread < params.tile_side * params.tile_side && own_column < squares.columns &&
-                    own_row < squares.rows;
-  const int own_square = own_row * squares.columns + own_column;
-
-  int32_t* const state = params.tile_state + frame_index * params.tile_stride + blockIdx.x;
-  const int old_state = first_pass == 1 ? kTileUndecided : *state;
-  if (old_state == kTileDone) return;  // the whole block
-  if (old_state == kTileDecided) {
-    if (owns) data.next_best[own_square] = algo::kNoCandidate;
-    __syncthreads();  // all have read the state
-    if (thread == 0) *state = kTileDone;
-    return;
-  }
-
-  // The tile and its margin, cut at the sides of the level, as a level of its own. Its rows are
-  // filled up with empty squares.
-  const int square_reach = algo::SquareReach(squares.rule);
-  const int margin = (2 * passes + 1) * square_reach;
-  const int across = params.tile_side + 2 * margin;
-  const int first_column = max(tile_column - margin, 0);
-  const int first_row = max(tile_row - margin, 0);
-  const int end_column = min(tile_column - margin + across, squares.columns);
-  const int end_row = min(tile_row - margin + across, squares.rows);
-  const int side = squares.rule.square_side;
-  const algo::DistanceSquares local = {squares.rule,
-                                       squares.u_begin + first_column * side,
-                                       squares.v_begin + first_row * side,
-                                       min(squares.u_begin + end_column * side, squares.u_end),
-                                       min(squares.v_begin + end_row * side, squares.v_end),
-                                       kTilePitch,
-                                       end_row - first_row};
-  // Squares between square i and the end of what the block knows, which the level's sides are not.
-  const auto squares_to_end = [&](int column, int row) {
-    const int x = column + first_column - (tile_column - margin);
-    const int y = row + first_row - (tile_row - margin);
-    return min(min(x, y), across - 1 - max(x, y));
-  };
-  if (thread <= kMostTilePasses) undecided_count[thread] = 0;
-  if (thread == 0) {
-    corner_count = 0;
-    last_pass = 0;
-    listed_count = 0;
-  }
-  __syncthreads();  // nothing is counted yet
-  for (int i = thread; i < local.count(); i += kTileThreads) {
-    const int column = first_column + i % kTilePitch;
-    uint64_t square_best = algo::kNoCandidate;
-    uint32_t entry = 0;
-    if (column < end_column) {
-      const int square = (first_row + i / kTilePitch) * squares.columns + column;
-      square_best = data.best[square];
-      // Other blocks may write entries of these passes meanwhile, which do not count yet.
-      entry = *static_cast<const volatile uint32_t*>(data.inside + square);
-      if (entry != 0 && algo::InsidePass(entry) >= first_pass) entry = 0;
-    }
-    best[i] = square_best;
-    inside[i] = entry;
-    before[i] = entry;
-    if (square_best != algo::kNoCandidate) {
-      undecided[0][atomicAdd(&undecided_count[0], 1)] = static_cast<uint16_t>(i);
-    }
-  }
-  __syncthreads();  // the squares are there
-
-  const Lanes lanes;
-  const int group = thread / Lanes::kLanes;
-  const auto places = MakePlaces<kCompressed>(params, frame, counters, frame_index, l);
-  using Places = typename PlacesOf<kCompressed>::Places;
-  const algo::UnchangedPlaces<Places> places_before = {places, local, before};
-  const algo::UnchangedPlaces<Places> places_after = {places, local, inside};
-  for (int turn = 0; turn < passes; ++turn) {
-    const int pass = first_pass + turn;
-    const uint16_t* const from = undecided[turn % 2];
-    uint16_t* const to = undecided[(turn + 1) % 2];
-    const int number = undecided_count[turn];
-    if (number == 0) break;  // the whole block
-    for (int n = group; n < number; n += kGroups) {
-      const int i = from[n];
-      if (squares_to_end(i % kTilePitch, i / kTilePitch) < (2 * turn + 2) * square_reach) {
-        continue;
-      }
-      const uint64_t own = best[i];
-      if (algo::BestBecomesInside(local, places_before, best, own, lanes) && lanes.lane() == 0) {
-        inside[i] = algo::InsideEntryOf(local, own, pass);
-      }
-    }
-    __syncthreads();  // all new inside places are there
-    for (int n = group; n < number; n += kGroups) {
-      const int i = from[n];
-      const int column = i % kTilePitch;
-      const int row = i / kTilePitch;
-      const uint32_t entry = inside[i];
-      if (algo::IsOfPass(entry, pass)) {
-        if (lanes.lane() == 0) {
-          before[i] = entry;
-          best[i] = algo::kNoCandidate;
-        }
-        continue;
-      }
-      if (squares_to_end(column, row) < (2 * turn + 3) * square_reach) continue;
-      const uint64_t own = best[i];
-      const uint64_t after = algo::BestAfterPass(places_after, column, row, own, pass, lanes);
-      lanes.Sync();  // all lanes have read the best
-      if (lanes.lane() == 0) {
-        if (after != own) best[i] = after;
-        if (after != algo::kNoCandidate) {
-          to[atomicAdd(&undecided_count[turn + 1], 1)] = static_cast<uint16_t>(i);
-        }
-      }
-    }
-    __syncthreads();  // the next list, its bests and the entries before it are complete
-  }
-
-  uint64_t own_best = algo::kNoCandidate;
-  uint32_t own_entry = 0;
-  bool stores = false;
-  int corner = 0;
-  int listed = 0;
-  if (owns) {
-    const int i = (own_row - first_row) * kTilePitch + own_column - first_column;
-    own_best = best[i];
-    own_entry = inside[i];
-    stores = own_entry != 0 && algo::InsidePass(own_entry) >= first_pass;
-    data.next_best[own_square] = own_best;
-    if (stores) {
-      data.inside[own_square] = own_entry;
-      corner = atomicAdd(&corner_count, 1);
-      atomicMax(&last_pass, algo::InsidePass(own_entry));
-    }
-    if (lists && own_best != algo::kNoCandidate) listed = atomicAdd(&listed_count, 1);
-  }
-  const bool is_undecided = __syncthreads_or(own_best != algo::kNoCandidate) != 0;  // and counted
-  if (thread == 0) {
-    *state = is_undecided ? kTileUndecided : kTileDecided;
-    if (corner_count > 0) {
-      corner_begin = atomicAdd(&counters.corners[l], corner_count);
-      atomicMax(&counters.suppression_passes[l], last_pass);
-    }
-    if (listed_count > 0) listed_begin = atomicAdd(&data.list_count[0], listed_count);
-  }
-  __syncthreads();  // the block has its parts of the lists
-  if (lists && own_best != algo::kNoCandidate) data.list[0][listed_begin + listed] = own_square;
-  if (stores) {
-    const uint64_t key = places.Key(
-        CachedLanes<1>(), squares.u_begin + own_column * side + algo::InsideColumn(own_entry),
-        squares.v_begin + own_row * side + algo::InsideRow(own_entry));
-    StoreCorner(params.sink, params.images, frame, frame_index, l, counters, corner_begin + corner,
-                key, thread / kWarpLanes);
-  }
-}
-
 // Waits for all threads of the cluster, or of the block where there are no clusters. What they have
 // written can be read afterwards.
 __device__ __forceinline__ void SyncCluster() {
@@ -509,8 +287,7 @@ __device__ __forceinline__ void SyncCluster() {
 // Blocks [l * cluster_blocks, (l + 1) * cluster_blocks) of a frame are the cluster of its level l.
 template <typename Lanes, bool kCompressed>
 __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
-    const __grid_constant__ DistanceParams params, int first_pass, int cluster_blocks,
-    bool removes) {
+    const __grid_constant__ DistanceParams params, int first_pass, int cluster_blocks) {
   constexpr int kGroups = kLastThreads / Lanes::kLanes;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
@@ -531,18 +308,6 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
   int32_t* to = data.list[1];
   int read = 0;  // count of the list that is read, of three that take turns
   int number = lanes.Load(data.list_count + read);
-  if (removes && number > 0) {  // the whole cluster
-    // Places of other squares are not looked at.
-    for (int n = group; n < number; n += groups) {
-      const int i = lanes.Load(from + n);
-      const uint64_t own = lanes.Load(data.best + i);
-      algo::RemoveConflictsWith(
-          squares, places, data.inside, i % squares.columns, i / squares.columns,
-          squares.PlaceU(own), squares.PlaceV(own), [](uint32_t entry) { return entry != 0; },
-          lanes);
-    }
-    SyncCluster();  // what is decided is gone
-  }
   while (number > 0 && (params.max_passes == 0 || pass <= params.max_passes)) {
     const int filled = (read + 1) % 3;
     // Read for the last time two barriers ago, and counted up from the barrier after the next on.
@@ -661,32 +426,18 @@ absl::Status LaunchPass(const DistanceParams& params, int pass, bool lists, cuda
   });
 }
 
-absl::Status LaunchTilePasses(const DistanceParams& params, int first_pass, int passes, bool lists,
-                              cudaStream_t stream) {
-  const dim3 grid(params.tiles, params.frames.count);
-  return WithTemplates(params, [&]<typename Lanes, bool kCompressed>() -> absl::Status {
-    if constexpr (Lanes::kLanes < kWarpLanes) {
-      TilePassesKernel<CachedLanes<Lanes::kLanes>, kCompressed>
-          <<<grid, kTileThreads, 0, stream>>>(params, first_pass, passes, lists);
-      return CheckLaunch("TilePassesKernel");
-    } else {
-      return absl::InternalError("squares of this size have no tiles");
-    }
-  });
-}
-
 absl::Status LaunchLastPasses(const DistanceParams& params, int first_pass, int cluster_blocks,
-                              bool removes, cudaStream_t stream) {
+                              cudaStream_t stream) {
   const dim3 grid(params.levels * cluster_blocks, params.frames.count);
   return WithTemplates(params, [&]<typename Lanes, bool kCompressed>() {
     if (cluster_blocks == 1) {
       LastPassesKernel<Lanes, kCompressed>
-          <<<grid, kLastThreads, 0, stream>>>(params, first_pass, cluster_blocks, removes);
+          <<<grid, kLastThreads, 0, stream>>>(params, first_pass, cluster_blocks);
       return CheckLaunch("LastPassesKernel");
     }
     const ClusterLaunch launch(grid, cluster_blocks, stream);
     return StatusFromCuda(cudaLaunchKernelEx(&launch.config, LastPassesKernel<Lanes, kCompressed>,
-                                             params, first_pass, cluster_blocks, removes),
+                                             params, first_pass, cluster_blocks),
                           "LastPassesKernel");
   });
 }
@@ -728,13 +479,9 @@ MinimumDistanceStep::MinimumDistanceStep(const CompiledPipeline& pipeline,
   }
   params_.square_stride = first_square;
   const auto squares = static_cast<size_t>(first_square);
-  for (BufferId& best : best_) best = layout->Add("best of squares", squares * sizeof(uint64_t));
+  best_ = layout->Add("best of squares", squares * sizeof(uint64_t));
   inside_ = layout->Add("inside places", squares * sizeof(uint32_t));
   for (BufferId& list : list_) list = layout->Add("undecided squares", squares * sizeof(int32_t));
-  SetTiles(kSmallTileSide, &params_);
-  params_.tile_stride = params_.tiles;  // larger ones are no more
-  tile_state_ =
-      layout->Add("states of tiles", static_cast<size_t>(params_.tile_stride) * sizeof(int32_t));
   list_count_ = layout->Add("undecided counts", kMaxLevels * kSquareCounts * sizeof(int32_t));
   blocks_2x2_ =
       layout->Add("2x2 blocks", static_cast<size_t>(params_.block_stride) * sizeof(uint64_t));
@@ -757,14 +504,12 @@ DistanceParams MinimumDistanceStep::ParamsFor(const StepContext& context) const 
   params.images = images_.At(context);
   params.maps = maps_.At(context);
   params.sink = sink_.At(context);
-  params.best = reinterpret_cast<uint64_t*>(context.At(best_[0]));
-  params.next_best = reinterpret_cast<uint64_t*>(context.At(best_[1]));
+  params.best = reinterpret_cast<uint64_t*>(context.At(best_));
   params.inside = reinterpret_cast<uint32_t*>(context.At(inside_));
   for (int i = 0; i < kSquareLists; ++i) {
     params.list[i] = reinterpret_cast<int32_t*>(context.At(list_[i]));
   }
   params.list_count = reinterpret_cast<int32_t*>(context.At(list_count_));
-  params.tile_state = reinterpret_cast<int32_t*>(context.At(tile_state_));
   params.blocks_2x2 = reinterpret_cast<uint64_t*>(context.At(blocks_2x2_));
   return params;
 }
@@ -794,51 +539,17 @@ int MinimumDistanceStep::WidePasses(int cluster_blocks) const {
   return passes;
 }
 
-void MinimumDistanceStep::SetTiles(int side, DistanceParams* params) const {
-  params->tile_side = side;
-  params->tiles = 0;
-  for (int l = 0; l < params->levels; ++l) {
-    DistanceParams::Level& level = params->level[l];
-    level.first_tile = params->tiles;
-    level.tile_columns = std::max(DivUp(level.squares.columns, side), 1);
-    params->tiles += DivUp(level.squares.columns, side) * DivUp(level.squares.rows, side);
-  }
-}
-
-absl::Status MinimumDistanceStep::EnqueueInTiles(const StepContext& context, DistanceParams params,
-                                                 cudaStream_t stream) const {
-  SetTiles(kTileSide, &params);
-  if (int64_t{params.tiles} * params.frames.count < context.tables->multiprocessors) {
-    SetTiles(kSmallTileSide, &params);
-  }
-  const int square_reach = algo::SquareReach(params.level[0].squares.rule);
-  const int last_pass =
-      params.max_passes == 0 ? kTilePasses : std::min(kTilePasses, params.max_passes);
-  int done = 0;
-  while (done < last_pass) {
-    const int most = done == 0 ? kFirstTilePasses : kMostTilePasses;
-    const int passes = std::min({most, (kMostMargin / square_reach - 1) / 2, last_pass - done});
-    const bool lists = done + passes == kTilePasses;
-    ORBSERVE_RETURN_IF_ERROR(LaunchTilePasses(params, done + 1, passes, lists, stream));
-    std::swap(params.best, params.next_best);
-    done += passes;
-  }
-  if (done == params.max_passes) return absl::OkStatus();
-  return LaunchLastPasses(params, done + 1, ClusterBlocks(context), true, stream);
-}
-
 absl::Status MinimumDistanceStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
   const DistanceParams params = ParamsFor(context);
   if (params.frames.count == 0 || params.thread_blocks == 0) return absl::OkStatus();
   ORBSERVE_RETURN_IF_ERROR(LaunchDistanceSquares(params, stream));
-  if (params.lanes < kWarpLanes) return EnqueueInTiles(context, params, stream);
   const int cluster_blocks = ClusterBlocks(context);
   const int wide_passes = WidePasses(cluster_blocks);
   for (int pass = 1; pass <= wide_passes; ++pass) {
     ORBSERVE_RETURN_IF_ERROR(LaunchPass(params, pass, pass == wide_passes, stream));
     if (pass == params.max_passes) return absl::OkStatus();
   }
-  return LaunchLastPasses(params, wide_passes + 1, cluster_blocks, false, stream);
+  return LaunchLastPasses(params, wide_passes + 1, cluster_blocks, stream);
 }
 
 }  // namespace orbserve::gpu

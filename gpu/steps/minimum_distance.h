@@ -30,8 +30,6 @@ inline constexpr int kSquareLists = 2;
 // Their lengths, in turns: that of the list which is read, of the one which is filled, and of the
 // one which comes after it. The fourth is unused.
 inline constexpr int kSquareCounts = 4;
-// Bests of squares: passes in tiles read one and fill the other one.
-inline constexpr int kSquareBests = 2;
 
 struct DistanceParams {
   struct Level {
@@ -40,8 +38,6 @@ struct DistanceParams {
     int64_t first_block_2x2;  // of its blocks of 2x2 pixels in a frame's
     int32_t first_square;     // in a frame's squares
     int32_t first_block;      // of its thread blocks in a frame's, where all squares have threads
-    int32_t first_tile;       // of its tiles in a frame's
-    int32_t tile_columns;
   };
 
   Frames frames;
@@ -51,21 +47,16 @@ struct DistanceParams {
   // Per frame and square: the best undefined candidate, the inside place, and the undecided squares
   // of each level, by their numbers in the level.
   uint64_t* best;
-  uint64_t* next_best;  // of passes in tiles
   uint32_t* inside;
   int32_t* list[kSquareLists];
   int32_t* list_count;  // [frame][level][kSquareCounts]
   int64_t square_stride;
-  int32_t* tile_state;  // [frame][tile]
-  int64_t tile_stride;
   // With compression of the cornerness map: rank keys of the blocks of 2x2 pixels.
   uint64_t* blocks_2x2;
   int64_t block_stride;
   Level level[kMaxLevels];
   int32_t levels;
   int32_t thread_blocks;  // of all levels
-  int32_t tiles;          // of all levels
-  int32_t tile_side;      // squares
   int32_t lanes;          // threads that work on a square together: 1, 8 or 32
   int32_t max_passes;     // 0 = to the end
   bool is_corner_map;     // else the maps are FAST's
@@ -77,15 +68,9 @@ absl::Status LaunchDistanceSquares(const DistanceParams& params, cudaStream_t st
 // Pass number `pass`, from 1 on, over all squares. The corners that become inside go to the sink.
 // `lists`: makes the lists of undecided squares, with which LaunchLastPasses() begins.
 absl::Status LaunchPass(const DistanceParams& params, int pass, bool lists, cudaStream_t stream);
-// `passes` passes from `first_pass` on in tiles of squares, for squares of up to 8 x 8 places.
-// Reads params.best and fills params.next_best; the maps stay as they are. `lists`: see
-// LaunchPass().
-absl::Status LaunchTilePasses(const DistanceParams& params, int first_pass, int passes, bool lists,
-                              cudaStream_t stream);
 // All passes from `first_pass` on. `cluster_blocks`: thread blocks that share a level of a frame.
-// `removes`: the candidates that earlier passes have decided are still in the maps.
 absl::Status LaunchLastPasses(const DistanceParams& params, int first_pass, int cluster_blocks,
-                              bool removes, cudaStream_t stream);
+                              cudaStream_t stream);
 
 class MinimumDistanceStep final : public Step {
  public:
@@ -104,21 +89,15 @@ class MinimumDistanceStep final : public Step {
   int WidePasses(int cluster_blocks) const;
 
  private:
-  // Sets the tiles of `params`, `side` squares wide and high.
-  void SetTiles(int side, DistanceParams* params) const;
-  absl::Status EnqueueInTiles(const StepContext& context, DistanceParams params,
-                              cudaStream_t stream) const;
-
   const LevelImageBuffers images_;
   const ResponseMapBuffers maps_;
   const CornerSinkBuffers sink_;
   DistanceParams params_{};  // without what a context brings
   int most_squares_ = 0;     // of a level
-  BufferId best_[kSquareBests]{};
+  BufferId best_{};
   BufferId inside_{};
   BufferId list_[kSquareLists]{};
   BufferId list_count_{};
-  BufferId tile_state_{};
   BufferId blocks_2x2_{};
   std::vector<int> most_cluster_blocks_;  // of each of the plan's devices
 };

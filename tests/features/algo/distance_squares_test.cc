@@ -228,100 +228,6 @@ Result ByLanes(const OrderMap& map, const DistanceRule& rule, int max_passes) {
   return data.result;
 }
 
-// Passes of a tile of squares alone, as a block of a kernel does them: the places stay as they are,
-// and a margin is cut from what is right by each pass.
-template <typename Places>
-Result ByTiles(Squares* data, const Places& places, int tile_side, int passes_at_once) {
-  const DistanceSquares& squares = data->squares;
-  const DistanceRule& rule = squares.rule;
-  const OneLane lane;
-  for (int i = 0; i < squares.count(); ++i) {
-    data->best[static_cast<size_t>(i)] =
-        BestOfSquare(squares, places, i % squares.columns, i / squares.columns, lane);
-  }
-  const int margin = (2 * passes_at_once + 1) * SquareReach(rule);
-  const int side = rule.square_side;
-  Result result;
-  for (int first_pass = 1; std::any_of(data->best.begin(), data->best.end(),
-                                       [](uint64_t key) { return key != kNoCandidate; });
-       first_pass += passes_at_once) {
-    const std::vector<uint64_t> old_best = data->best;
-    const std::vector<uint32_t> old_inside = data->inside;
-    for (int tile_row = 0; tile_row < squares.rows; tile_row += tile_side) {
-      for (int tile_column = 0; tile_column < squares.columns; tile_column += tile_side) {
-        const int first_column = std::max(tile_column - margin, 0);
-        const int first_row = std::max(tile_row - margin, 0);
-        const int end_column = std::min(tile_column + tile_side + margin, squares.columns);
-        const int end_row = std::min(tile_row + tile_side + margin, squares.rows);
-        const DistanceSquares local = {rule,
-                                       squares.u_begin + first_column * side,
-                                       squares.v_begin + first_row * side,
-                                       std::min(squares.u_begin + end_column * side, squares.u_end),
-                                       std::min(squares.v_begin + end_row * side, squares.v_end),
-                                       end_column - first_column,
-                                       end_row - first_row};
-        const auto whole = [&](int i) {
-          return static_cast<size_t>((first_row + i / local.columns) * squares.columns +
-                                     first_column + i % local.columns);
-        };
-        std::vector<uint64_t> best;
-        std::vector<uint32_t> inside;
-        for (int i = 0; i < local.count(); ++i) {
-          best.push_back(old_best[whole(i)]);
-          inside.push_back(old_inside[whole(i)]);
-        }
-        for (int pass = first_pass; pass < first_pass + passes_at_once; ++pass) {
-          const std::vector<uint32_t> before = inside;
-          const UnchangedPlaces<Places> places_before = {places, local, before.data()};
-          const UnchangedPlaces<Places> places_after = {places, local, inside.data()};
-          for (int i = 0; i < local.count(); ++i) {
-            const uint64_t own = best[static_cast<size_t>(i)];
-            if (own != kNoCandidate &&
-                BestBecomesInside(local, places_before, best.data(), own, lane)) {
-              inside[static_cast<size_t>(i)] = InsideEntryOf(local, own, pass);
-            }
-          }
-          for (int i = 0; i < local.count(); ++i) {
-            uint64_t& own = best[static_cast<size_t>(i)];
-            if (own == kNoCandidate) continue;
-            own = IsOfPass(inside[static_cast<size_t>(i)], pass)
-                      ? kNoCandidate
-                      : BestAfterPass(places_after, i % local.columns, i / local.columns, own, pass,
-                                      lane);
-          }
-        }
-        for (int i = 0; i < local.count(); ++i) {
-          const int column = first_column + i % local.columns;
-          const int row = first_row + i / local.columns;
-          if (column < tile_column || column >= tile_column + tile_side || row < tile_row ||
-              row >= tile_row + tile_side) {
-            continue;
-          }
-          data->best[whole(i)] = best[static_cast<size_t>(i)];
-          const uint32_t entry = inside[static_cast<size_t>(i)];
-          data->inside[whole(i)] = entry;
-          if (entry == 0 || InsidePass(entry) < first_pass) continue;
-          result.passes = std::max(result.passes, InsidePass(entry));
-          result.keys.push_back(places.Key(lane,
-                                           squares.u_begin + column * side + InsideColumn(entry),
-                                           squares.v_begin + row * side + InsideRow(entry)));
-        }
-      }
-    }
-  }
-  std::sort(result.keys.begin(), result.keys.end());
-  return result;
-}
-
-Result ByTiles(const OrderMap& map, const DistanceRule& rule, int tile_side, int passes_at_once) {
-  Squares data(map, rule);
-  if (rule.pixels_per_place == 2) {
-    MakeBlocks(&data);
-    return ByTiles(&data, data.blocks(), tile_side, passes_at_once);
-  }
-  return ByTiles(&data, data.pixels(), tile_side, passes_at_once);
-}
-
 std::vector<DistanceRule> RulesOf(int d) {
   return {DistanceRuleOf(d, false, false), DistanceRuleOf(d, true, false),
           DistanceRuleOf(d, false, true)};
@@ -387,7 +293,6 @@ TEST(DistanceSquaresTest, EntriesHoldPlaceAndPass) {
       const uint32_t entry = InsideEntry(pass, place);
       EXPECT_NE(entry, 0u);
       EXPECT_EQ(InsidePlace(entry), place);
-      EXPECT_EQ(InsideRow(entry) * 64 + InsideColumn(entry), place);
       EXPECT_TRUE(IsOfPass(entry, pass));
       EXPECT_FALSE(IsOfPass(entry, pass + 1));
       EXPECT_FALSE(IsOfPass(0, pass));
@@ -411,27 +316,6 @@ TEST(DistanceSquaresTest, RandomMapsGiveThePicksCornersAndPasses) {
       }
     }
   }
-}
-
-TEST(DistanceSquaresTest, TilesAgreeInSeveralPassesAtOnce) {
-  constexpr uint32_t kSeed = 73;
-  std::mt19937 random(kSeed);
-  for (int n = 0; n < 60; ++n) {
-    const int width = 20 + static_cast<int>(random() % 90);
-    const int height = 20 + static_cast<int>(random() % 90);
-    const OrderMap map = RandomMap(width, height, 1 + random() % 4, 1 + random() % 400, &random);
-    const int d = 2 + static_cast<int>(random() % 9);
-    for (const DistanceRule& rule : RulesOf(d)) {
-      for (const int passes : {1, 2, 3}) {
-        ASSERT_EQ(ByTiles(map, rule, 1 + static_cast<int>(random() % 6), passes),
-                  ByPick(map, rule, 0))
-            << "seed " << kSeed << " map " << n << ", " << width << " x " << height << " d " << d
-            << (rule.below_squared > 0 ? " disc" : "") << " passes at once " << passes;
-      }
-    }
-  }
-  const OrderMap snake = Snake(60, 50, 6);
-  EXPECT_EQ(ByTiles(snake, RulesOf(3)[0], 4, 2), ByPick(snake, RulesOf(3)[0], 0));
 }
 
 TEST(DistanceSquaresTest, ManyLanesDoAsOne) {
