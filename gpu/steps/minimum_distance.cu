@@ -453,6 +453,7 @@ MinimumDistanceStep::MinimumDistanceStep(const CompiledPipeline& pipeline,
       suppress.minimum_distance_px, suppress.distance_shape == DistanceShape::kDisc,
       suppress.cornerness_compression);
   params_.is_corner_map = options.detect.detector != Detector::kFast;
+  many_candidates_ = options.detect.detector == Detector::kShiTomasi;
   params_.is_compressed = rule.pixels_per_place > 1;
   params_.max_passes = suppress.max_passes;
   params_.lanes = LanesFor(rule.square_side);
@@ -525,15 +526,16 @@ int MinimumDistanceStep::ClusterBlocks(const StepContext& context) const {
 }
 
 int MinimumDistanceStep::WidePasses(int cluster_blocks) const {
-  // Shares of the squares that a pass leaves undecided, as on photographs. The last passes begin
-  // when a group of lanes has two squares at most.
-  constexpr float kUndecidedShare = 0.4f;
+  // Share of the squares that a pass leaves undecided, as on photographs. Smaller eigenvalues have
+  // many more candidates than Harris responses. The last passes begin when a group of lanes has
+  // two squares at most.
+  const float undecided_share = many_candidates_ ? 0.6f : 0.4f;
   constexpr int kMostPasses = 8;
   const int groups = cluster_blocks * kLastThreads / params_.lanes;
   int passes = 1;
-  float squares = kUndecidedShare * static_cast<float>(most_squares_);
+  float squares = undecided_share * static_cast<float>(most_squares_);
   while (passes < kMostPasses && squares > 2.0f * static_cast<float>(groups)) {
-    squares *= kUndecidedShare;
+    squares *= undecided_share;
     ++passes;
   }
   return passes;

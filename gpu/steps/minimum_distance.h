@@ -92,8 +92,9 @@ class MinimumDistanceStep final : public Step {
   const LevelImageBuffers images_;
   const ResponseMapBuffers maps_;
   const CornerSinkBuffers sink_;
-  DistanceParams params_{};  // without what a context brings
-  int most_squares_ = 0;     // of a level
+  DistanceParams params_{};       // without what a context brings
+  bool many_candidates_ = false;  // SHI_TOMASI
+  int most_squares_ = 0;          // of a level
   BufferId best_{};
   BufferId inside_{};
   BufferId list_[kSquareLists]{};
