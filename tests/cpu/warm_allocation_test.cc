@@ -107,9 +107,9 @@ TEST_P(WarmAllocationTest, FramesOfAWarmPlanAllocateNothing) {
 
 INSTANTIATE_TEST_SUITE_P(ThreadsAndPresets, WarmAllocationTest,
                          ::testing::Combine(::testing::Values(1, 2),
-                                            ::testing::Values("orb", "bfrost", "orb-32",
-                                                              "orb-slam", "oriented-fast",
-                                                              "harris-corners", "klt-corners")));
+                                            ::testing::Values("orb", "bfrost", "orb-32", "orb-slam",
+                                                              "oriented-fast", "harris-corners",
+                                                              "klt-corners")));
 
 }  // namespace
 }  // namespace orbserve::cpu
