@@ -25,8 +25,8 @@ struct FrameRoom {
   size_t survivor_entries = 0;  // of all levels
   size_t ranked_entries = 0;
   size_t spare_entries = 0;  // FrameParams::spare
-  int rows = 0;        // records and descriptors, at most kLargestFeatureClass
-  int state_rows = 0;  // descriptors that a kept state holds on the device
+  int rows = 0;              // records and descriptors, at most kLargestFeatureClass
+  int state_rows = 0;        // descriptors that a kept state holds on the device
 
   // Room of a frame that detects. `cuts` are those of `parameters`.
   static FrameRoom ForDetection(const CompiledPipeline& pipeline, const FrameParameters& parameters,
