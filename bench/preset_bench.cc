@@ -33,7 +33,7 @@ const cv::Size kSizes[] = {{640, 480}, {1920, 1080}};
 constexpr double kHarrisK = 0.04;
 constexpr int kCornerBlock = 7;  // pixels; the window of our corner maps
 
-// What OpenCV is given to do. `run` returns the number of features of one frame.
+// OpenCV's way to a comparable result. `run` returns the number of features of one frame.
 struct Peer {
   std::string name;
   std::function<size_t(const cv::Mat& frame)> run;

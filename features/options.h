@@ -48,7 +48,7 @@ enum class Detector { kFast, kHarris, kShiTomasi };
 enum class CandidateTest { kAutomatic, kBinaryEncoding, kBitTable };
 enum class Score { kLargestThreshold, kHarris, kSadCircle, kSadArc };
 enum class Suppression { kNeighbourhood, kCell, kMinimumDistance };
-// What neighbouring FAST corners are compared by: their largest threshold, or the chosen score.
+// Neighbouring FAST corners are compared by their largest threshold or by the chosen score.
 enum class Compare { kFast, kScore };
 // Corners in conflict: dx and dy both below the distance, or dx^2 + dy^2 below its square.
 enum class DistanceShape { kSquare, kDisc };

@@ -105,7 +105,7 @@ struct Places {
   std::vector<float> y;
 };
 
-// Where the window of each query has its middle.
+// Returns the middle of the window of each query.
 Places WindowPlaces(const Features& query, const MatchOptions& options) {
   Places places;
   if (options.window_px == 0.0f) return places;
@@ -186,7 +186,7 @@ void KeepMutual(const MatchKernels& kernels, const PlacedRows& query, const Plac
   matches.distance.resize(kept);
 }
 
-// Whether the best of a query stands out from its second best, which need not exist.
+// Returns true if the best of a query passes the ratio test. Its second best need not exist.
 bool StandsOut(const Neighbour* list, int descriptor_bytes, float ratio) {
   if (list[0] == kNoNeighbour) return false;
   const int second = list[1] == kNoNeighbour ? algo::MissingSecondDistance(descriptor_bytes)

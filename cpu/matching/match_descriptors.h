@@ -61,7 +61,7 @@ struct MatchKernels {
   void (*nearest)(const uint8_t* query, int query_begin, int query_end, const uint8_t* train,
                   int train_count, int descriptor_bytes, int k, const uint8_t* scratch,
                   Neighbour* nearest);
-  // The same among the admissible pairs of `search`, without scratch.
+  // Finds the nearest among the admissible pairs of `search`. It needs no scratch.
   void (*nearest_in_window)(const WindowSearch& search, int query_begin, int query_end, int k,
                             Neighbour* nearest);
 };

@@ -41,7 +41,7 @@ HWY_INLINE hn::Vec<hn::Full128<uint8_t>> LoadTwoRows(const uint8_t* at, ptrdiff_
   return hn::Combine(d, hn::LoadU(dh, at + step), hn::LoadU(dh, at));
 }
 
-// The same of kBlocks corners, whose top left pixels are `corner`.
+// Loads two rows of each of kBlocks corners. `corner` points to their top left pixels.
 HWY_INLINE V8 LoadTwoRowsOfEach(const uint8_t* const* corner, ptrdiff_t offset, ptrdiff_t step) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   const hn::Half<D8> dh;
@@ -66,7 +66,7 @@ struct Rings {
 
 HWY_INLINE Rings LoadRings(const uint8_t* const* corner, ptrdiff_t pitch) {
   constexpr uint8_t kNo = 128;
-  // Where each ring pixel lies among the pixels loaded, column 0 being x - 3.
+  // The tables give the place of each ring pixel among the pixels loaded. Column 0 is x - 3.
   // clang-format off
   alignas(16) static constexpr uint8_t kTop[16] =       // rows y - 3 and y - 2
       {kNo, kNo, kNo, kNo, kNo, kNo, 13, 4, 3, 2, 9, kNo, kNo, kNo, kNo, kNo};

@@ -30,9 +30,9 @@ using FastKernel = int (*)(const ImageView& image, const Region& region, int arc
 int ReferenceFast(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
                   int radius_px, uint8_t* scratch, Corner* out);
 FastKernel FastKernelFor(const KernelTarget& target);
-// As FastKernel with a radius of 0, but corners whose SAD_ARC score (features/algo/sad_score.h) is
-// below `least_sum` may be left out. `least_sum`: 0..algo::kMaxSadScore. `scratch`:
-// FastScratchBytes(region, 0).
+// A StrongFastKernel does the work of a FastKernel with a radius of 0. It may leave out corners
+// whose SAD_ARC score (features/algo/sad_score.h) is below `least_sum`, 0..algo::kMaxSadScore.
+// `scratch`: FastScratchBytes(region, 0).
 using StrongFastKernel = int (*)(const ImageView& image, const Region& region, int arc_length,
                                  int threshold_grey, int least_sum, uint8_t* scratch, Corner* out);
 int ReferenceStrongFast(const ImageView& image, const Region& region, int arc_length,

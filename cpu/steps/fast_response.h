@@ -15,8 +15,8 @@
 namespace orbserve::cpu {
 
 std::unique_ptr<Step> MakeFastResponse(const StepSetup& setup);
-// Where FrameLists::BoundsLevelZero(), MakeFastResponse() leaves level 0 out, and this does the
-// rest.
+// Makes the step that searches level 0 alone. A pipeline has it if FrameLists::BoundsLevelZero()
+// is true: the step of MakeFastResponse() leaves level 0 out then.
 std::unique_ptr<Step> MakeFastResponseOfLevelZero(const StepSetup& setup);
 
 }  // namespace orbserve::cpu

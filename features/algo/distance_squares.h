@@ -52,7 +52,7 @@ struct DistanceSquares {
   int32_t columns;  // squares
   int32_t rows;
 
-  // Of the pixels [x_begin, x_end) by [y_begin, y_end) of a level; none if there are no pixels.
+  // Divides the pixels [x_begin, x_end) by [y_begin, y_end) of a level. No pixels have no squares.
   ORBSERVE_HOST_DEVICE static constexpr DistanceSquares Of(const DistanceRule& rule, int x_begin,
                                                            int y_begin, int x_end, int y_end) {
     if (x_end <= x_begin || y_end <= y_begin) return {rule, 0, 0, 0, 0, 0, 0};

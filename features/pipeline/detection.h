@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What detection and suppression leave behind for selection, by the options of a pipeline. Both
-// backends choose their steps by these.
+// The options of a pipeline decide which lists detection and suppression hand to selection. Both
+// backends choose their steps by the functions below.
 
 #ifndef ORBSERVE_FEATURES_PIPELINE_DETECTION_H_
 #define ORBSERVE_FEATURES_PIPELINE_DETECTION_H_

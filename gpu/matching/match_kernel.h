@@ -86,7 +86,7 @@ struct MatchWindows {
   WindowPair pair[kMaxMatchPairs];  // of the pairs of MatchParams
 };
 
-// Whether pairs without a window are matched on the tensor cores.
+// Returns true if pairs without a window are matched on the tensor cores.
 bool MatchUsesTensorCores(const MatchParams& params);
 
 // The k nearest train descriptors of every query, and backwards the nearest query of every train

@@ -64,7 +64,7 @@ void ReserveMatches(const MatchJob& job, Matches* matches) {
   matches->distance.reserve(most);
 }
 
-// Whether the best of a query stands out from its second best, which need not exist.
+// Returns true if the best of a query passes the ratio test. Its second best need not exist.
 bool StandsOut(const PackedNeighbour* list, int descriptor_bytes, float ratio) {
   if (list[0] == kNoPackedNeighbour) return false;
   const int second = list[1] == kNoPackedNeighbour ? algo::MissingSecondDistance(descriptor_bytes)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/cpu/cpu_backend_support.h"
+#include "tests/cpu/oracle_variants.h"
 #include "tests/cpu/published_values.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/method_images.h"
@@ -23,12 +24,6 @@ namespace orbserve::cpu {
 namespace {
 
 using ::orbserve::testing::FirstDifference;
-using ::orbserve::testing::GreyPlane;
-using ::orbserve::testing::OracleAnswer;
-using ::orbserve::testing::OracleOptions;
-using ::orbserve::testing::PlaneOf;
-using ::orbserve::testing::RandomMask;
-using ::orbserve::testing::RunFrame;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
@@ -39,12 +34,6 @@ const Preset& OrbSlam() { return **FindPreset("orb-slam"); }
 TEST(CpuOrbSlamTest, EveryVariantGivesThePublishedValues) {
   ExpectPublishedValues(testing::OrbSlamReferenceAnswers(), kFolder);
 }
-
-struct Variant {
-  std::string name;
-  PipelineOptions pipeline;
-  FrameParameters parameters;
-};
 
 std::vector<Variant> Variants() {
   std::vector<Variant> variants;
@@ -98,49 +87,7 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-// Compares all variants on one image; returns the number of features.
-size_t CompareVariants(const TestImage& picture, const std::string& name,
-                       const std::vector<FeatureBackend*>& backends) {
-  const GreyPlane image = PlaneOf(picture.view());
-  const TestImage mask = RandomMask(image.width, image.height, 79);
-  const GreyPlane mask_plane = PlaneOf(mask.view());
-  size_t features = 0;
-  for (const Variant& variant : Variants()) {
-    for (const bool masked : {false, true}) {
-      const OracleOptions options = testing::OracleOptionsOf(variant.pipeline, variant.parameters);
-      const OracleAnswer answer =
-          testing::OracleExtract(image, masked ? &mask_plane : nullptr, options);
-      const Features expected = testing::FeaturesOf(answer, image, options);
-      for (FeatureBackend* const backend : backends) {
-        SCOPED_TRACE(name + ", " + variant.name + (masked ? ", masked" : ""));
-        const auto actual = RunFrame(*backend, variant.pipeline,
-                                     {.image = picture.view(),
-                                      .mask = masked ? mask.view() : ImageView{},
-                                      .parameters = variant.parameters});
-        if (!actual.ok()) {
-          ADD_FAILURE() << actual.status();
-          return features;
-        }
-        EXPECT_EQ(FirstDifference(expected, **actual), "");
-        EXPECT_EQ((*actual)->truncated, answer.truncated);
-        features += expected.count();
-      }
-    }
-  }
-  return features;
-}
-
-TEST(CpuOrbSlamTest, EqualsTheOracleOverItsOptions) {
-  const auto reference = Backend({.threads = 1, .reference = true});
-  const auto simd = Backend({.threads = 3});
-  size_t features = 0;
-  for (const testing::NamedImage& named : testing::MadeImages()) {
-    features += CompareVariants(named.image, named.name, {reference.get(), simd.get()});
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(features, 10'000u);
-  printf("%zu features compared\n", features);
-}
+TEST(CpuOrbSlamTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnMadeImages(Variants()); }
 
 TEST(CpuOrbSlamTest, ExactlyAsManyAsWantedAreAnsweredWhereThereAre) {
   const auto backend = Backend();

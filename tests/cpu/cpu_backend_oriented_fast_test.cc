@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/cpu/cpu_backend_support.h"
+#include "tests/cpu/oracle_variants.h"
 #include "tests/cpu/published_values.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/method_images.h"
@@ -23,20 +24,6 @@
 namespace orbserve::cpu {
 namespace {
 
-using ::orbserve::testing::FeaturesOf;
-using ::orbserve::testing::FirstDifference;
-using ::orbserve::testing::GreyPlane;
-using ::orbserve::testing::NoiseImage;
-using ::orbserve::testing::OracleAnswer;
-using ::orbserve::testing::OracleExtract;
-using ::orbserve::testing::OracleOptions;
-using ::orbserve::testing::OracleOptionsOf;
-using ::orbserve::testing::PlaneOf;
-using ::orbserve::testing::RandomMask;
-using ::orbserve::testing::RunFrame;
-using ::orbserve::testing::SceneImage;
-using ::orbserve::testing::TestImage;
-
 const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
 
 const Preset& OrientedFast() { return **FindPreset("oriented-fast"); }
@@ -45,11 +32,9 @@ TEST(CpuOrientedFastTest, EveryVariantGivesThePublishedValues) {
   ExpectPublishedValues(testing::OrientedFastReferenceAnswers(), kFolder);
 }
 
-struct Variant {
-  std::string name;
-  PipelineOptions pipeline;
-  FrameParameters parameters;
-};
+TEST(CpuVioTest, EveryVariantGivesThePublishedValues) {
+  ExpectPublishedValues(testing::VioReferenceAnswers(), kFolder);
+}
 
 std::vector<Variant> Variants() {
   std::vector<Variant> variants;
@@ -137,67 +122,10 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-// Compares all variants on one image; returns the number of features.
-size_t CompareVariants(const TestImage& picture, const std::string& name,
-                       const std::vector<FeatureBackend*>& backends) {
-  const GreyPlane image = PlaneOf(picture.view());
-  const TestImage mask = RandomMask(image.width, image.height, 88);
-  const GreyPlane mask_plane = PlaneOf(mask.view());
-  size_t features = 0;
-  for (const Variant& variant : Variants()) {
-    for (const bool masked : {false, true}) {
-      const OracleOptions options = OracleOptionsOf(variant.pipeline, variant.parameters);
-      const OracleAnswer answer = OracleExtract(image, masked ? &mask_plane : nullptr, options);
-      const Features expected = FeaturesOf(answer, image, options);
-      for (FeatureBackend* const backend : backends) {
-        SCOPED_TRACE(name + ", " + variant.name + (masked ? ", masked" : ""));
-        const auto actual = RunFrame(*backend, variant.pipeline,
-                                     {.image = picture.view(),
-                                      .mask = masked ? mask.view() : ImageView{},
-                                      .parameters = variant.parameters});
-        if (!actual.ok()) {
-          ADD_FAILURE() << actual.status();
-          return features;
-        }
-        EXPECT_EQ(FirstDifference(expected, **actual), "");
-        EXPECT_EQ((*actual)->truncated, answer.truncated);
-        features += expected.count();
-      }
-    }
-  }
-  return features;
-}
-
-TEST(CpuOrientedFastTest, EqualsTheOracleOverItsOptions) {
-  const auto reference = Backend({.threads = 1, .reference = true});
-  const auto simd = Backend({.threads = 3});
-  size_t features = 0;
-  for (const testing::NamedImage& named : testing::MadeImages()) {
-    features += CompareVariants(named.image, named.name, {reference.get(), simd.get()});
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(features, 10'000u);
-  printf("%zu features compared\n", features);
-}
+TEST(CpuOrientedFastTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnMadeImages(Variants()); }
 
 TEST(CpuOrientedFastTest, EqualsTheOracleOnImagesOfAnySmallSize) {
-  const auto reference = Backend({.threads = 1, .reference = true});
-  const auto simd = Backend({.threads = 2});
-  const uint32_t seed = 20266;
-  std::mt19937 random(seed);
-  size_t features = 0;
-  for (uint32_t i = 0; i < 60; ++i) {
-    const int width = 1 + static_cast<int>(random() % 80);
-    const int height = 1 + static_cast<int>(random() % 80);
-    const TestImage image =
-        i % 2 == 0 ? NoiseImage(width, height, seed + i) : SceneImage(width, height, seed + i);
-    features +=
-        CompareVariants(image, "image " + std::to_string(i) + " of seed " + std::to_string(seed),
-                        {reference.get(), simd.get()});
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(features, 500u);
-  printf("%zu features compared\n", features);
+  ExpectOracleOnSmallImages(Variants(), /*seed=*/20266, /*most_side_px=*/80);
 }
 
 }  // namespace

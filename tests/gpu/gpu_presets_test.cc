@@ -31,6 +31,10 @@ using ::orbserve::testing::TestImage;
 
 class GpuPresetsTest : public BackendPairTest {};
 
+TEST_F(GpuPresetsTest, VioGivesThePublishedValues) {
+  ExpectPublishedValues(testing::VioReferenceAnswers());
+}
+
 TEST_F(GpuPresetsTest, BFrostGivesThePublishedValues) {
   ExpectPublishedValues(testing::BFrostReferenceAnswers());
 }

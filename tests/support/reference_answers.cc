@@ -111,6 +111,44 @@ std::vector<ReferenceAnswer> OrbSlamReferenceAnswers() {
   return answers;
 }
 
+// The values of the detection; tracks have others.
+std::vector<ReferenceAnswer> VioReferenceAnswers() {
+  const Preset& preset = **FindPreset("vio");
+  FrameParameters all = preset.frame;
+  all.max_features = kMaxFeatures;
+  PipelineOptions circle = preset.pipeline;
+  circle.detect.score = Score::kSadCircle;
+  PipelineOptions threshold = preset.pipeline;
+  threshold.detect.score = Score::kLargestThreshold;
+  threshold.suppress.window_px = 9;
+  return {
+      {"all",
+       preset.pipeline,
+       all,
+       false,
+       {"242 543ab6cd", "407 012a31dc", "384 d04d37df", "500 2ac40537"},
+       /*has_descriptor_column=*/false},
+      {"vio",
+       preset.pipeline,
+       preset.frame,
+       false,
+       {"100 aad1740c", "100 1a83aa44", "100 02abc1ba", "100 f9151ad2"},
+       /*has_descriptor_column=*/false},
+      {"SAD_CIRCLE",
+       circle,
+       all,
+       false,
+       {"242 458cd675", "407 2dedf3f0", "384 e098ed87", "500 668ccb97"},
+       /*has_descriptor_column=*/false},
+      {"LARGEST_THRESHOLD, window 9",
+       threshold,
+       all,
+       false,
+       {"231 78248312", "404 b8a91331", "382 aa9f6a0a", "500 77891898"},
+       /*has_descriptor_column=*/false},
+  };
+}
+
 std::vector<ReferenceAnswer> OrientedFastReferenceAnswers() {
   const Preset& preset = **FindPreset("oriented-fast");
   PipelineOptions one_level = preset.pipeline;

@@ -35,6 +35,7 @@ std::vector<ReferenceAnswer> BFrostReferenceAnswers();
 std::vector<ReferenceAnswer> Orb32ReferenceAnswers();
 std::vector<ReferenceAnswer> OrbSlamReferenceAnswers();
 std::vector<ReferenceAnswer> OrientedFastReferenceAnswers();
+std::vector<ReferenceAnswer> VioReferenceAnswers();
 std::vector<ReferenceAnswer> HarrisCornersReferenceAnswers();
 std::vector<ReferenceAnswer> KltCornersReferenceAnswers();
 
