@@ -19,7 +19,7 @@
 #include "bench/photographs.h"
 #include "cpu/corner.h"
 #include "cpu/kernel_target.h"
-#include "cpu/steps/fast.h"
+#include "cpu/steps/detect/fast.h"
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"
 #include "features/pipeline/geometry.h"

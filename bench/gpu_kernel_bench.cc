@@ -28,11 +28,11 @@
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
-#include "gpu/steps/fast.h"
+#include "gpu/steps/describe/rbrief256.h"
+#include "gpu/steps/detect/fast.h"
 #include "gpu/steps/pyramid.h"
-#include "gpu/steps/rank.h"
-#include "gpu/steps/rbrief256.h"
-#include "gpu/steps/survivors.h"
+#include "gpu/steps/select/rank.h"
+#include "gpu/steps/select/survivors.h"
 
 namespace orbserve::gpu {
 namespace {

@@ -7,7 +7,7 @@
 #include "cpu/corner.h"
 #include "cpu/kernel_target.h"
 #include "cpu/sad_score.h"
-#include "cpu/steps/harris.h"
+#include "cpu/steps/detect/harris.h"
 #include "features/algo/corner.h"
 #include "features/algo/fast.h"
 #include "features/image_view.h"

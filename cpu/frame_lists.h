@@ -57,7 +57,7 @@ struct FrameLists {
   std::array<Strips, kMaxLevels> strips;
   LevelBuffer<int32_t> strip_corners;  // [strip], number of corners
   // Corners of level 0 with a smaller response cannot be among the best of the frame. It is set
-  // where other levels are searched first (cpu/steps/cell_bound.h).
+  // where other levels are searched first (cpu/steps/detect/cell_bound.h).
   FrameBuffer<float> least_response;
   // Responses of the pixels of each level, where the pipeline has a map of them
   // (features/pipeline/detection.h): OrderedBits(), 0 where there is no candidate.
@@ -87,7 +87,7 @@ struct FrameLists {
 
   // True where level 0 is searched after all others: only the best corners of a frame are kept, one
   // of each cell, so that the cells of the other levels tell how strong the corners of the largest
-  // level must be to matter (cpu/steps/cell_bound.h).
+  // level must be to matter (cpu/steps/detect/cell_bound.h).
   static bool BoundsLevelZero(const CompiledPipeline& pipeline) {
     const PipelineOptions& options = pipeline.spec.pipeline;
     return options.detect.detector == Detector::kFast && options.detect.score == Score::kSadArc &&

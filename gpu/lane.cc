@@ -13,7 +13,7 @@
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/trace.h"
-#include "gpu/steps/key_survivors.h"
+#include "gpu/steps/select/key_survivors.h"
 
 namespace orbserve::gpu {
 namespace {

@@ -19,7 +19,7 @@
 #include <cstring>
 
 #include "cpu/simd/ops-inl.h"
-#include "cpu/steps/bfrost256.h"
+#include "cpu/steps/describe/bfrost256.h"
 #include "features/algo/bfrost.h"
 
 HWY_BEFORE_NAMESPACE();

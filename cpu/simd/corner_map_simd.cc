@@ -30,7 +30,7 @@
 #include <cstring>
 
 #include "cpu/simd/ops-inl.h"
-#include "cpu/steps/corner_map.h"
+#include "cpu/steps/detect/corner_map.h"
 #include "features/algo/corner_map.h"
 #include "features/host_device.h"
 

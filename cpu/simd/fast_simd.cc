@@ -32,7 +32,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cpu/steps/fast.h"
+#include "cpu/steps/detect/fast.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {

@@ -22,7 +22,7 @@
 #include <cstring>
 
 #include "cpu/simd/ops-inl.h"
-#include "cpu/steps/gaussian.h"
+#include "cpu/steps/describe/gaussian.h"
 #include "features/algo/gaussian.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"

@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #include "cpu/simd/ops-inl.h"
-#include "cpu/steps/harris.h"
+#include "cpu/steps/detect/harris.h"
 #include "features/algo/corner.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "cpu/simd/ops-inl.h"
-#include "cpu/steps/integral.h"
+#include "cpu/steps/describe/integral.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {

@@ -21,7 +21,7 @@
 #include <cstdint>
 
 #include "cpu/simd/ops-inl.h"
-#include "cpu/steps/intensity_centroid.h"
+#include "cpu/steps/describe/intensity_centroid.h"
 #include "features/algo/orientation.h"
 #include "features/algo/rbrief32.h"
 #include "features/host_device.h"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Minimum distance: the twins of the loops in cpu/steps/minimum_distance.cc. A row of conflicting
-// places is one vector or a few, the last of which is masked.
+// Minimum distance: the twins of the loops in cpu/steps/suppress/minimum_distance.cc. A row of
+// conflicting places is one vector or a few, the last of which is masked.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/minimum_distance_simd.cc"
@@ -15,8 +15,8 @@
 #include <cstdint>
 
 #include "cpu/simd/ops-inl.h"
-#include "cpu/steps/minimum_distance.h"
-#include "cpu/steps/neighbourhood.h"
+#include "cpu/steps/suppress/minimum_distance.h"
+#include "cpu/steps/suppress/neighbourhood.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {

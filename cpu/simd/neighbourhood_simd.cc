@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "cpu/simd/ops-inl.h"
-#include "cpu/steps/neighbourhood.h"
+#include "cpu/steps/suppress/neighbourhood.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "cpu/simd/rbrief-inl.h"
-#include "cpu/steps/rbrief256.h"
+#include "cpu/steps/describe/rbrief256.h"
 #include "features/algo/rbrief.h"
 
 #ifndef ORBSERVE_CPU_SIMD_RBRIEF256_COLUMNS_

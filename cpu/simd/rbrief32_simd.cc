@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "cpu/simd/rbrief-inl.h"
-#include "cpu/steps/rbrief32.h"
+#include "cpu/steps/describe/rbrief32.h"
 #include "features/algo/rbrief32.h"
 
 #ifndef ORBSERVE_CPU_SIMD_RBRIEF32_COLUMNS_

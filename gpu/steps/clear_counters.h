@@ -9,8 +9,8 @@
 
 #include <optional>
 
-#include "gpu/steps/cell.h"
 #include "gpu/steps/step.h"
+#include "gpu/steps/suppress/cell.h"
 
 namespace orbserve::gpu {
 

@@ -6,11 +6,11 @@
 //
 // Data passes between steps through buffers of a lane's arena. There are four kinds, and each has a
 // total order, so that backends can be compared after every step: level images
-// (gpu/steps/level_images.h), response maps (gpu/steps/response_map.h; `orb` has none, as it scores
-// and suppresses in one kernel), corner lists (gpu/steps/corner_lists.h) and lists of rank keys
-// (FrameParams). The last step writes records and descriptors. Lists are filled in any order,
-// because atomic counters hand out places; ranking under a total order makes one order of them, so
-// that no answer depends on arrival.
+// (gpu/steps/level_images.h), response maps (gpu/steps/detect/response_map.h; `orb` has none, as it
+// scores and suppresses in one kernel), corner lists (gpu/steps/detect/corner_lists.h) and lists of
+// rank keys (FrameParams). The last step writes records and descriptors. Lists are filled in any
+// order, because atomic counters hand out places; ranking under a total order makes one order of
+// them, so that no answer depends on arrival.
 
 #ifndef ORBSERVE_GPU_STEPS_STEP_H_
 #define ORBSERVE_GPU_STEPS_STEP_H_

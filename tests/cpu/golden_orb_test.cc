@@ -15,7 +15,7 @@
 
 #include "cpu/cpu_backend.h"
 #include "cpu/kernel_target.h"
-#include "cpu/steps/fast.h"
+#include "cpu/steps/detect/fast.h"
 #include "features/pipeline/capacity.h"
 #include "tests/cpu/golden_cases.h"
 #include "tests/support/backend_runner.h"

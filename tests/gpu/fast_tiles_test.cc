@@ -9,7 +9,7 @@
 #include "features/pipeline/compiled.h"
 #include "features/pipeline/detection.h"
 #include "features/pipeline/geometry.h"
-#include "gpu/steps/fast.h"
+#include "gpu/steps/detect/fast.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::gpu {

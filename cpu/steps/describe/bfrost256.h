@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// BFROST-256: the descriptor of each keypoint in the nearest of 16 directions to its angle, from
+// the integral image of its level.
+
+#ifndef ORBSERVE_CPU_STEPS_DESCRIBE_BFROST256_H_
+#define ORBSERVE_CPU_STEPS_DESCRIBE_BFROST256_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "cpu/integral_view.h"
+#include "cpu/kernel_target.h"
+#include "cpu/level_point.h"
+#include "cpu/steps/step.h"
+
+namespace orbserve::cpu {
+
+// BFROST-256 of each point (features/algo/bfrost.h): 32 bytes per point. Points keep
+// algo::kBFrostRadiusPx to the border.
+using BFrost256Kernel = void (*)(const IntegralView& integral, const LevelPoint* points, int count,
+                                 uint8_t* descriptors);
+void ReferenceBFrost256(const IntegralView& integral, const LevelPoint* points, int count,
+                        uint8_t* descriptors);
+BFrost256Kernel BFrost256KernelFor(const KernelTarget& target);
+
+std::unique_ptr<Step> MakeBFrost256(const StepSetup& setup);
+
+}  // namespace orbserve::cpu
+
+#endif  // ORBSERVE_CPU_STEPS_DESCRIBE_BFROST256_H_

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cpu/steps/suppress/neighbourhood.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "features/algo/order.h"
+#include "features/algo/window_maximum.h"
+#include "features/pipeline/detection.h"
+
+namespace orbserve::cpu {
+namespace {
+
+class Neighbourhood final : public Step {
+ public:
+  explicit Neighbourhood(const StepSetup& setup)
+      : pipeline_(setup.pipeline),
+        radius_px_(WindowRadiusPx(setup.pipeline.spec.pipeline)),
+        find_peaks_(PeaksKernelFor(setup.target)) {}
+
+  absl::string_view name() const override { return "neighbourhood"; }
+  StageSet stages() const override { return Stage::kSuppress; }
+
+  void Declare(WorkspaceLayout* layout) override {
+    for (const LevelGeometry& level : pipeline_.pyramid.levels) {
+      layout->AddScratch(static_cast<size_t>(level.width_px + kMapRowSlack) * sizeof(uint16_t));
+    }
+  }
+
+  int Begin(FrameContext& frame, int level) const override {
+    return frame.lists.strips[static_cast<size_t>(level)].count;
+  }
+
+  void Run(FrameContext& frame, int level, int task) const override {
+    const LevelGeometry& geometry = pipeline_.level(level);
+    const Strips& strips = frame.lists.strips[static_cast<size_t>(level)];
+    const Region strip = strips.Of(geometry.region, task);
+    const ptrdiff_t pitch = frame.lists.response_pitch[static_cast<size_t>(level)];
+    const uint32_t* const map = frame.At(frame.lists.responses, level);
+    const uint32_t threshold = *frame.At(frame.lists.candidate_threshold);
+    uint64_t* const keys = frame.At(frame.lists.keys, level) + task * strips.capacity;
+    uint16_t* const peaks = frame.Scratch<uint16_t>();
+    int kept = 0;
+    for (int y = strip.y_begin; y < strip.y_end; ++y) {
+      // The map reaches as far beyond the region as the window.
+      const uint32_t* const row = map + y * pitch + strip.x_begin;
+      int candidates = 0;
+      const int count =
+          find_peaks_(row - pitch, row, row + pitch, strip.width(), threshold, peaks, &candidates);
+      for (int i = 0; i < count; ++i) {
+        const int x = strip.x_begin + peaks[i];
+        if (!algo::IsWindowMaximum(map, pitch, geometry.width_px, geometry.height_px, x, y,
+                                   radius_px_)) {
+          continue;
+        }
+        keys[kept++] = algo::RankKey(algo::ValueOfOrderedBits(row[peaks[i]]), x, y);
+      }
+    }
+    frame.At(frame.lists.strip_corners, level)[task] = kept;
+  }
+
+ private:
+  const CompiledPipeline& pipeline_;
+  const int radius_px_;
+  const PeaksKernel find_peaks_;
+};
+
+}  // namespace
+
+int ReferencePeaks(const uint32_t* above, const uint32_t* row, const uint32_t* below, int count,
+                   uint32_t threshold, uint16_t* peaks, int* candidates) {
+  int number = 0;
+  *candidates = 0;
+  for (int x = 0; x < count; ++x) {
+    if (row[x] <= threshold) continue;
+    ++*candidates;
+    bool is_peak = true;
+    for (int u = std::max(x - 1, 0); u <= std::min(x + 1, count - 1); ++u) {
+      is_peak = is_peak && row[x] >= above[u] && row[x] >= row[u] && row[x] >= below[u];
+    }
+    if (is_peak) peaks[number++] = static_cast<uint16_t>(x);
+  }
+  return number;
+}
+
+std::unique_ptr<Step> MakeNeighbourhood(const StepSetup& setup) {
+  return std::make_unique<Neighbourhood>(setup);
+}
+
+}  // namespace orbserve::cpu

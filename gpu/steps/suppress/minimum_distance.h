@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Step `minimum_distance`: a response map to those candidates that keep their distance from all
+// better ones that are kept (features/algo/minimum_distance.h), for distances of 2 and more.
+
+#ifndef ORBSERVE_GPU_STEPS_SUPPRESS_MINIMUM_DISTANCE_H_
+#define ORBSERVE_GPU_STEPS_SUPPRESS_MINIMUM_DISTANCE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "features/algo/distance_squares.h"
+#include "features/pipeline/compiled.h"
+#include "features/pipeline/geometry.h"
+#include "gpu/memory/arena_layout.h"
+#include "gpu/steps/detect/corner_sink.h"
+#include "gpu/steps/detect/response_map.h"
+#include "gpu/steps/level_images.h"
+#include "gpu/steps/step.h"
+
+namespace orbserve::gpu {
+
+// Lists of undecided squares that a level has: one is read while the other one is filled.
+inline constexpr int kSquareLists = 2;
+// Their lengths, in turns: that of the list which is read, of the one which is filled, and of the
+// one which comes after it. The fourth is unused.
+inline constexpr int kSquareCounts = 4;
+
+struct DistanceParams {
+  struct Level {
+    algo::DistanceSquares squares;
+    Region region;            // pixels that may be keypoints
+    int64_t first_block_2x2;  // of its blocks of 2x2 pixels in a frame's
+    int32_t first_square;     // in a frame's squares
+    int32_t first_block;      // of its thread blocks in a frame's, where all squares have threads
+  };
+
+  Frames frames;
+  LevelImages images;
+  ResponseMaps maps;  // overwritten
+  CornerSink sink;
+  // Per frame and square: the best undefined candidate, the inside place, and the undecided squares
+  // of each level, by their numbers in the level.
+  uint64_t* best;
+  uint32_t* inside;
+  int32_t* list[kSquareLists];
+  int32_t* list_count;  // [frame][level][kSquareCounts]
+  int64_t square_stride;
+  // With compression of the cornerness map: rank keys of the blocks of 2x2 pixels.
+  uint64_t* blocks_2x2;
+  int64_t block_stride;
+  Level level[kMaxLevels];
+  int32_t levels;
+  int32_t thread_blocks;  // of all levels
+  int32_t lanes;          // threads that work on a square together: 1, 8 or 32
+  int32_t max_passes;     // 0 = to the end
+  bool is_corner_map;     // else the maps are FAST's
+  bool is_compressed;
+};
+
+// The best candidate of each square. Clears what the passes write.
+absl::Status LaunchDistanceSquares(const DistanceParams& params, cudaStream_t stream);
+// Pass number `pass`, from 1 on, over all squares. The corners that become inside go to the sink.
+// `lists`: makes the lists of undecided squares, with which LaunchLastPasses() begins.
+absl::Status LaunchPass(const DistanceParams& params, int pass, bool lists, cudaStream_t stream);
+// All passes from `first_pass` on. `cluster_blocks`: thread blocks that share a level of a frame.
+absl::Status LaunchLastPasses(const DistanceParams& params, int first_pass, int cluster_blocks,
+                              cudaStream_t stream);
+
+class MinimumDistanceStep final : public Step {
+ public:
+  MinimumDistanceStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images,
+                      const ResponseMapBuffers& maps, const CornerSinkBuffers& sink,
+                      ArenaLayout* layout);
+
+  absl::string_view name() const override { return "minimum_distance"; }
+  StageSet stages() const override { return Stage::kSuppress; }
+  absl::Status AddDevice(int device, const std::shared_ptr<MemoryBudget>& budget) override;
+  absl::Status Enqueue(const StepContext& context, cudaStream_t stream) const override;
+
+  DistanceParams ParamsFor(const StepContext& context) const;
+  // Thread blocks that share a level of a frame in the last passes, and passes before these.
+  int ClusterBlocks(const StepContext& context) const;
+  int WidePasses(int cluster_blocks) const;
+
+ private:
+  const LevelImageBuffers images_;
+  const ResponseMapBuffers maps_;
+  const CornerSinkBuffers sink_;
+  DistanceParams params_{};       // without what a context brings
+  bool many_candidates_ = false;  // SHI_TOMASI
+  int most_squares_ = 0;          // of a level
+  BufferId best_{};
+  BufferId inside_{};
+  BufferId list_[kSquareLists]{};
+  BufferId list_count_{};
+  BufferId blocks_2x2_{};
+  std::vector<int> most_cluster_blocks_;  // of each of the plan's devices
+};
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_STEPS_SUPPRESS_MINIMUM_DISTANCE_H_
