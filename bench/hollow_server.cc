@@ -133,7 +133,8 @@ class HollowBackend final : public FeatureBackend {
       FrameBatchAnswer answer;
       answer.cost = Cost();
       for (const FrameJob& job : batch->first) {
-        answer.frames.push_back({absl::OkStatus(), features_, job.keep_state ? state_ : nullptr});
+        answer.frames.push_back(
+            {absl::OkStatus(), features_, job.keep_state != KeepState::kNone ? state_ : nullptr});
       }
       batch->first.clear();
       std::move(batch->second)(std::move(answer));

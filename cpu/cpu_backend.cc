@@ -300,7 +300,7 @@ class CpuBackend final : public FeatureBackend {
         FrameRun(*plan, *workspace, job).Run(&result->features, &answer->stages));
     result->CountBytes();
     answer->features = std::shared_ptr<const Features>(result, &result->features);
-    if (job.keep_state) {
+    if (job.keep_state != KeepState::kNone) {
       result->state.Refer(&result->features, result);
       answer->state = std::shared_ptr<const FrameState>(result, &result->state);
     }

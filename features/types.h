@@ -90,6 +90,44 @@ struct Matches {
   size_t count() const { return query_index.size(); }
 };
 
+// Place of a track in 2^-14 pixels of level 0.
+inline constexpr int kTrackFractionBits = 14;
+
+// End of the search for one point in a new frame.
+enum class TrackStatus : uint8_t { kOk, kNoTexture, kLeftImage, kNotConverged, kDifferent };
+
+// Points to follow from one frame to the next, as columns of equal length.
+struct TrackPoints {
+  std::vector<int32_t> x;  // place in the frame before, 2^-14 pixels of level 0
+  std::vector<int32_t> y;
+  std::vector<float> gain;    // start of the search: alpha, 0 = contrast unchanged
+  std::vector<float> offset;  // beta, 1/16 grey level
+  // Template FIRST only; else empty. A row of -1 stands for a point that began in the frame before:
+  // its patches are taken there, at x and y, and answered. Any other number is a row of `patches`,
+  // which were taken at template_x, template_y.
+  std::vector<int32_t> patch_row;
+  std::vector<int32_t> template_x;  // 2^-14 pixels of level 0; of a row of -1 equal to x and y
+  std::vector<int32_t> template_y;
+  std::vector<int16_t> patches;  // rows of TrackPatchValues() values (features/algo/)
+
+  size_t count() const { return x.size(); }
+};
+
+// Where the points are in the new frame, one row per point, in their order. Every number of a row
+// whose status is not OK is 0.
+struct TrackedPoints {
+  std::vector<TrackStatus> status;
+  std::vector<int32_t> x;  // 2^-14 pixels of level 0
+  std::vector<int32_t> y;
+  std::vector<float> gain;      // alpha
+  std::vector<float> offset;    // beta, 1/16 grey level
+  std::vector<float> residual;  // grey levels, 0..127.9
+  // Template FIRST only: a row of patches for each point with a patch_row of -1, in their order.
+  std::vector<int16_t> patches;
+
+  size_t count() const { return status.size(); }
+};
+
 // Durations of a whole batch in nanoseconds; 0 = did not happen.
 struct BatchTimings {
   int64_t upload_ns = 0;    // host to device

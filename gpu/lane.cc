@@ -162,7 +162,7 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
     batch->kind.few_keys =
         batch->kind.few_keys && (describes || ChoosesFewKeys(pipeline, params->first_keys));
     batch->kind.masks = batch->kind.masks || (!describes && !job.input->mask.empty());
-    if (job.keep_state && pipeline.descriptor_bytes > 0) {
+    if (job.keep_state != KeepState::kNone && pipeline.descriptor_bytes > 0) {
       const auto descriptor_bytes = static_cast<size_t>(pipeline.descriptor_bytes);
       work.state_descriptors = context_.state_buffers->Lease(
           static_cast<size_t>(work.room.state_rows) * descriptor_bytes);
@@ -387,7 +387,7 @@ absl::Status Lane::FinishFrame(FrameBatch* batch, size_t job_index) {
   }
   FrameAnswer& answer = batch->answer.frames[job_index];
   answer.features = std::shared_ptr<const Features>(work.result, &features);
-  if (batch->jobs[job_index].keep_state) {
+  if (batch->jobs[job_index].keep_state != KeepState::kNone) {
     auto state = std::make_shared<GpuFrameState>(answer.features, context_.device_count);
     // Else the descriptors go up when a match first needs them.
     if (work.state_descriptors != nullptr && state_is_complete) {

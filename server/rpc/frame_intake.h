@@ -37,7 +37,7 @@ struct FrameSource {
   absl::Span<const BytePiece> pixels;
   // Size of the enclosing message with `pixels`, if the frame is only part of it.
   size_t message_bytes = 0;
-  bool keep_state = false;
+  KeepState keep_state = KeepState::kNone;
   // Reason why the frame's call cannot be served, if not OK. The frame is then counted and fails
   // with it, and `pipeline` may be null.
   absl::Status refusal;

@@ -235,7 +235,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
         std::min(source.deadline, entry.arrival + std::chrono::milliseconds(deadline_ms));
   }
   source.pipeline = pipeline_;
-  source.keep_state = session_->matches();
+  source.keep_state = session_->matches() ? KeepState::kFeatures : KeepState::kNone;
   auto match = FrameMatchFromProto(frame.parameters(), pipeline_->match);
   entry.match = match.ok() ? *match : pipeline_->match;
   const int64_t most_features = frame.has_keypoints()

@@ -80,7 +80,7 @@ int64_t AllocationsOf(FeatureBackend& backend, const std::shared_ptr<FeaturePlan
   counting = true;
   for (size_t i = 0; i < frames; ++i) {
     jobs.push_back(*MakeJob(backend, {.image = image.view(), .mask = mask.view()}));
-    jobs.back().keep_state = true;
+    jobs.back().keep_state = KeepState::kFeatures;
   }
   {
     FrameBatchAnswer answer = testing::RunBatch(backend, plan, std::move(jobs));

@@ -277,7 +277,7 @@ TEST_F(GpuStagesTest, MemoryHasAnEntryForEachKindAndDevice) {
 
   std::mt19937 random(59);
   TestFrame frame = {MakeImage(Content::kShapes, 640, 480, &random), {}, {500, 20}};
-  frame.keep_state = true;
+  frame.keep_state = KeepState::kFeatures;
   {
     const FrameBatchAnswer answer = Compute(*own, *plan, {frame});
     ASSERT_TRUE(answer.frames[0].status.ok());

@@ -132,7 +132,8 @@ class HandBackend final : public FeatureBackend {
       } else if (frame.status.ok()) {
         const auto count = static_cast<size_t>(job.parameters.max_features);
         frame.features = MakeFeatures(count);
-        if (job.keep_state) frame.state = std::make_shared<HandState>(count, name_);
+        if (job.keep_state != KeepState::kNone)
+          frame.state = std::make_shared<HandState>(count, name_);
       }
       answer.frames.push_back(std::move(frame));
     }
