@@ -74,15 +74,6 @@ absl::Status CheckPatches(const TrackJob& job) {
                        points.template_y[i], ")"));
     }
   }
-  // Patches hold samples: their sums fit for these alone.
-  const auto bad = std::find_if(points.patches.begin(), points.patches.end(), [](int16_t value) {
-    return value < 0 || value > algo::kMostTrackSample;
-  });
-  if (bad != points.patches.end()) {
-    return MakeError(
-        ErrorReason::kBadRequest,
-        absl::StrCat("values of patches must be in [0, ", algo::kMostTrackSample, "]; got ", *bad));
-  }
   return absl::OkStatus();
 }
 

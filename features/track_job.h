@@ -20,7 +20,8 @@ size_t PatchRowValuesOf(const TrackJob& job);
 // Checks everything about a job that does not depend on the backend. BAD_OPTIONS for options out of
 // range. BAD_REQUEST for states without a pyramid, of different sizes or numbers of levels, for
 // columns of different lengths, for a gain or an offset that no search answers, and for patches
-// that do not belong to the points. INTERNAL for a job without states or points.
+// that do not belong to the points; the values of patches are taken as a backend answered them.
+// INTERNAL for a job without states or points.
 absl::Status CheckTrackJob(const TrackJob& job);
 
 }  // namespace orbserve
