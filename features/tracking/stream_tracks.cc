@@ -113,7 +113,7 @@ std::shared_ptr<const TrackPoints> StreamTracks::Begin(int width_px, int height_
 }
 
 absl::StatusOr<FrameTracks> StreamTracks::Finish(const FrameOfTracks& frame,
-                                                 const TrackedPoints& tracked) {
+                                                 TrackedPoints tracked) {
   const auto fresh = static_cast<size_t>(
       KeepsPatches() ? std::count_if(tracks_.begin(), tracks_.end(),
                                      [](const State& state) { return state.patches == nullptr; })
@@ -129,7 +129,7 @@ absl::StatusOr<FrameTracks> StreamTracks::Finish(const FrameOfTracks& frame,
   const int16_t* new_patches = nullptr;
   if (fresh > 0) {
     patch_values_ = values;
-    new_patches_ = std::make_shared<const std::vector<int16_t>>(tracked.patches);
+    new_patches_ = std::make_shared<const std::vector<int16_t>>(std::move(tracked.patches));
     new_patches = new_patches_->data();
   }
 

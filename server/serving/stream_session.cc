@@ -366,7 +366,7 @@ void StreamSession::OnTracked(uint64_t index, TrackOutcome outcome) {
     found = tracks->Finish({.mask = input == nullptr ? ImageView() : ImageView(input->mask),
                             .candidates = winners.get(),
                             .max_features = max_features},
-                           outcome.tracked);
+                           std::move(outcome.tracked));
   }
   Released released;
   {
