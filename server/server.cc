@@ -232,6 +232,7 @@ class Server::Impl {
     services.metrics = &metrics_;
     services.streams = StreamLimitsOf(config_.limits());
     services.unary = UnaryLimitsOf(config_.limits());
+    services.server_limits = MakeServerLimits(config_);
     return services;
   }
 

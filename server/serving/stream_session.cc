@@ -13,13 +13,19 @@ StreamSession::StreamSession(FeatureBackend* backend, Clock* clock, MatchQueue* 
       clock_(clock),
       matcher_(matcher),
       references_(references),
-      options_(std::move(options)),
-      emit_(std::move(emit)) {}
+      emit_(std::move(emit)),
+      options_(std::make_shared<const StreamSessionOptions>(std::move(options))) {}
+
+void StreamSession::SetOptions(StreamSessionOptions options) {
+  absl::MutexLock lock(&mutex_);
+  options_ = std::make_shared<const StreamSessionOptions>(std::move(options));
+}
 
 uint64_t StreamSession::AddFrame(uint64_t sequence, const MatchOptions& match,
                                  SteadyTime deadline) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_.emplace_back();
+  entry.options = options_;
   entry.sequence = sequence;
   entry.match = match;
   entry.deadline = deadline;
@@ -30,11 +36,30 @@ uint64_t StreamSession::AddFrame(uint64_t sequence, const MatchOptions& match,
 void StreamSession::FrameDone(uint64_t index, FrameOutcome outcome) {
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return;
+    if (closed_ || index < first_index_) return;
     Entry& entry = At(index);
+    if (entry.extracted) return;  // failed
     entry.result.outcome = std::move(outcome);
     entry.extracted = true;
   }
+  Advance();
+}
+
+void StreamSession::Fail(uint64_t index, absl::Status status) {
+  MatchQueue::Ticket ticket = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_ || index < first_index_) return;
+    Entry& entry = At(index);
+    if (entry.extracted && !entry.result.outcome.status.ok()) return;  // its own failure
+    ticket = entry.complete ? 0 : entry.ticket;
+    entry.result.outcome = {.status = std::move(status)};
+    entry.result.matches.clear();
+    entry.targets.clear();
+    entry.extracted = true;
+    entry.complete = true;
+  }
+  if (ticket != 0) matcher_->Cancel(ticket);
   Advance();
 }
 
@@ -66,7 +91,13 @@ void StreamSession::Advance() {
       has_start = TakeStart(start);
       if (!has_start) {
         if (entries_.empty() || !entries_.front().complete) return;
-        result = std::move(entries_.front().result);
+        Entry& front = entries_.front();
+        // Complete in time, and then held back by an earlier frame.
+        if (front.result.outcome.status.ok() && clock_->Now() >= front.deadline) {
+          front.result.outcome = {.status = LateStatus(WorkKind::kFrames)};
+          front.result.matches.clear();
+        }
+        result = std::move(front.result);
         entries_.pop_front();
         ++first_index_;
       }
@@ -88,15 +119,16 @@ bool StreamSession::TakeStart(Start& start) {
     if (!entry.extracted) return false;
     const uint64_t index = next_match_++;
     FrameOutcome& outcome = entry.result.outcome;
-    if (!outcome.status.ok() || !options_.matches()) {
+    if (!outcome.status.ok() || !entry.options->matches()) {
       entry.complete = true;
       continue;
     }
+    start.options = entry.options;
     start.index = index;
     start.deadline = entry.deadline;
     start.match = entry.match;
     start.state = std::move(outcome.state);
-    if (options_.match_previous) {
+    if (entry.options->match_previous) {
       start.previous = std::move(previous_);
       start.previous_sequence = previous_sequence_;
       previous_ = start.state;
@@ -109,6 +141,7 @@ bool StreamSession::TakeStart(Start& start) {
 }
 
 void StreamSession::BeginMatching(Start start) {
+  const StreamSessionOptions& options = *start.options;
   std::vector<TargetMatches> targets;
   std::vector<MatchJob> jobs;
   std::vector<size_t> job_targets;
@@ -118,12 +151,12 @@ void StreamSession::BeginMatching(Start start) {
     job_targets.push_back(0);
   }
   MatchOptions with_reference = start.match;
-  with_reference.window_px = options_.reference_window.window_px;
-  with_reference.offset_x_px = options_.reference_window.offset_x_px;
-  with_reference.offset_y_px = options_.reference_window.offset_y_px;
-  for (const std::string& name : options_.references) {
+  with_reference.window_px = options.reference_window.window_px;
+  with_reference.offset_x_px = options.reference_window.offset_x_px;
+  with_reference.offset_y_px = options.reference_window.offset_y_px;
+  for (const std::string& name : options.references) {
     TargetMatches target{.is_reference = true, .reference = name};
-    if (auto reference = references_->Get(options_.client, name); !reference.ok()) {
+    if (auto reference = references_->Get(options.client, name); !reference.ok()) {
       target.status = reference.status();
     } else {
       target.reference_version = (*reference)->version();
@@ -139,7 +172,7 @@ void StreamSession::BeginMatching(Start start) {
   const bool has_jobs = !jobs.empty();
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return;
+    if (closed_ || start.index < first_index_ || At(start.index).complete) return;
     Entry& entry = At(start.index);
     entry.result.matches = std::move(targets);
     entry.targets = std::move(job_targets);
@@ -147,16 +180,16 @@ void StreamSession::BeginMatching(Start start) {
   }
   if (!has_jobs) return;
   const MatchQueue::Ticket ticket =
-      matcher_->Submit(options_.client, start.deadline, std::move(jobs),
+      matcher_->Submit(options.client, start.deadline, std::move(jobs),
                        [self = shared_from_this(), index = start.index](MatchOutcome outcome) {
                          self->OnMatched(index, std::move(outcome));
                        });
   bool cancel = false;
   {
     absl::MutexLock lock(&mutex_);
-    cancel = closed_;
-    // Already answered, and perhaps given out: then there is nothing to cancel.
-    if (!closed_ && start.index >= first_index_) At(start.index).ticket = ticket;
+    // Closed, or failed; already answered ones are not harmed.
+    cancel = closed_ || start.index < first_index_ || At(start.index).complete;
+    if (!cancel) At(start.index).ticket = ticket;
   }
   if (cancel) matcher_->Cancel(ticket);
 }
@@ -164,7 +197,7 @@ void StreamSession::BeginMatching(Start start) {
 void StreamSession::OnMatched(uint64_t index, MatchOutcome outcome) {
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return;
+    if (closed_ || index < first_index_ || At(index).complete) return;  // failed
     Entry& entry = At(index);
     // The frame's bill has both; half of it would be misleading.
     std::optional<double>& joules = entry.result.outcome.energy_joules;

@@ -68,8 +68,8 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   StreamSession(FeatureBackend* backend, Clock* clock, MatchQueue* matcher,
                 ReferenceStore* references, StreamSessionOptions options, Emit emit);
 
-  // Says whether a frame's state is needed, to match this frame or the next one.
-  bool matches() const { return options_.matches(); }
+  // Options of all frames that are added from now on.
+  void SetOptions(StreamSessionOptions options) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes a place in the order: 0, 1, 2, ... Calls must come from one thread at a time.
   // `sequence`: the client's number of the frame, which matches against it report.
@@ -77,12 +77,16 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The extraction of the frame has ended. Called once per frame.
   void FrameDone(uint64_t index, FrameOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Answers `status`, which is not OK, to a frame whose result was not given out yet, in its place
+  // of the order, and cancels its matches. FrameDone() for it has no effect any more.
+  void Fail(uint64_t index, absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_);
   // No result is given out after this returns, except by a call that is in progress. Open matches
   // are cancelled, and the features of the last frame are released.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {
+    std::shared_ptr<const StreamSessionOptions> options;
     uint64_t sequence = 0;
     MatchOptions match;
     SteadyTime deadline = kNever;
@@ -96,6 +100,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   };
 
   struct Start {
+    std::shared_ptr<const StreamSessionOptions> options;
     uint64_t index = 0;
     SteadyTime deadline = kNever;
     MatchOptions match;
@@ -118,10 +123,10 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   Clock* const clock_;
   MatchQueue* const matcher_;
   ReferenceStore* const references_;
-  const StreamSessionOptions options_;
   Emit emit_;  // called by the thread that set advancing_
 
   absl::Mutex mutex_;
+  std::shared_ptr<const StreamSessionOptions> options_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   // One thread at a time walks the order, and looks again after each step; others need not wait.
   bool advancing_ ABSL_GUARDED_BY(mutex_) = false;
