@@ -26,6 +26,7 @@
 #include "server/serving/clock.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/track_queue.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
@@ -57,8 +58,10 @@ struct CallServices {
   Batcher* batcher = nullptr;
   FrameIntake* intake = nullptr;
   MatchQueue* matcher = nullptr;
+  TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
   Metrics* metrics = nullptr;
+  ServingObserver* observer = nullptr;
   StreamLimits streams;
   UnaryLimits unary;
   v1::ServerLimits server_limits;  // as clients are told

@@ -144,11 +144,13 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   const auto options = std::make_shared<const StreamOptions>(std::move(parsed));
   if (is_first) {
     call_deadline_ = DeadlineOf(*context_);
-    session_ = std::make_shared<StreamSession>(
-        services_.backend, services_.clock, services_.matcher, services_.references,
-        options->session, [weak = weak_from_this()](StreamResult result) {
-          if (const auto self = weak.lock()) self->OnResult(std::move(result));
-        });
+    const StreamSessionParts parts = {services_.backend, services_.clock,   services_.observer,
+                                      services_.matcher, services_.tracker, services_.references};
+    session_ = std::make_shared<StreamSession>(parts, options->session,
+                                               [weak = weak_from_this()](StreamResult result) {
+                                                 if (const auto self = weak.lock())
+                                                   self->OnResult(std::move(result));
+                                               });
   } else {
     session_->SetOptions(options->session);
   }
@@ -162,8 +164,9 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
 
   absl::MutexLock lock(&mutex_);
   options_ = options;
-  next_answer_bytes_ = options->MostAnswerBytes(options->pipeline->options.select.capacity,
-                                                options->MostTracks({}), options->pipeline->match);
+  next_answer_bytes_ =
+      options->MostAnswerBytes(options->pipeline->options.select.capacity,
+                               options->WantedFeatures({}), options->pipeline->match);
   ++unanswered_;
   if (is_first) {
     SetAlarm();
@@ -201,20 +204,26 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   const int64_t most_features = frame.has_keypoints()
                                     ? std::min<int64_t>(frame.keypoints().x_size(), kMaxFeatures)
                                     : pipeline.options.select.capacity;
-  entry.most_tracks = options.MostTracks(frame.parameters());
-  entry.most_answer_bytes = options.MostAnswerBytes(most_features, entry.most_tracks, entry.match);
+  entry.wanted_features = options.WantedFeatures(frame.parameters());
+  entry.most_answer_bytes =
+      options.MostAnswerBytes(most_features, entry.wanted_features, entry.match);
   FrameSource source;
   source.client = client_;
   source.deadline = entry.deadline;
   source.pipeline = options.pipeline;
-  source.keep_state = options.session.matches() ? KeepState::kFeatures : KeepState::kNone;
+  source.keep_state = options.session.keep_state();
+  source.track_levels = pipeline.track.levels;
   source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
   source.pixels = received_->splitter.pixels();
   source.message_bytes = received_->buffer.Length();
   source.reports_end = false;
 
-  const uint64_t index = session_->AddFrame(entry.sequence, entry.match, entry.deadline);
+  const uint64_t index = session_->AddFrame({.sequence = entry.sequence,
+                                             .match = entry.match,
+                                             .max_features = entry.wanted_features,
+                                             .keyframe = frame.keyframe(),
+                                             .deadline = entry.deadline});
   {
     absl::MutexLock lock(&mutex_);
     ++unanswered_;
@@ -243,8 +252,8 @@ std::vector<Batcher::Ticket> StreamCall::Wait(uint64_t index,
   {
     absl::MutexLock lock(&mutex_);
     const auto found = frames_.find(index);
-    is_over = finished_;
-    if (found != frames_.end() && !finished_) {
+    is_over = found == frames_.end() || finished_;
+    if (!is_over) {
       Frame& frame = found->second;
       frame.ticket = admitted.ticket();
       if (!frame.is_extracted) {
@@ -253,7 +262,7 @@ std::vector<Batcher::Ticket> StreamCall::Wait(uint64_t index,
       }
     }
   }
-  // OnCancel() may have come before the ticket was known.
+  // OnCancel() or the deadline may have come before the ticket was known.
   if (is_over) services_.batcher->Cancel(admitted.ticket());
   std::vector<Batcher::Ticket> tickets;
   for (const auto& frame : dropped) tickets.push_back(frame.payload.admitted.ticket());
@@ -294,7 +303,7 @@ void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
       if (!finished_ && frame.has_begun) {
         const Features* const features = outcome.frame.features.get();
         const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
-        CountAnswer(frame.options->MostAnswerBytes(count, frame.most_tracks, frame.match),
+        CountAnswer(frame.options->MostAnswerBytes(count, frame.wanted_features, frame.match),
                     &frame.answer_bytes);
       }
       Step();  // the reservation shrank, so that the next frame may fit
@@ -328,6 +337,7 @@ void StreamCall::OnResult(StreamResult result) {
   ExecutionToProto(frame.outcome, proto.mutable_execution());
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
   AddMatchTime(result.match_time, proto.mutable_timings());
+  AddTrackTime(result.track_time, proto.mutable_timings());
   Outgoing outgoing{Serialize(response_), /*is_answer=*/true, frame.has_begun,
                     frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);

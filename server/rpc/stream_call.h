@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stream of one robot. The call reads and writes messages and decides which frames are computed;
-// the session orders the results and makes matches.
+// the session orders the results, makes matches and keeps tracks.
 //
 // Life of a frame. A frame that was read is admitted, takes its place in the order, and waits in
 // the waiting room (waiting_room.h) until fewer than `max_in_flight` frames of the stream are in
@@ -103,7 +103,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     int64_t bytes = 0;
     std::shared_ptr<const StreamOptions> options;  // of the `open` before it
     MatchOptions match;
-    int64_t most_tracks = 0;
+    int wanted_features = 0;
     int64_t most_answer_bytes = 0;
     int64_t answer_bytes = 0;  // reserved
     SteadyTime arrival;

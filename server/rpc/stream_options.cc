@@ -86,17 +86,21 @@ absl::StatusOr<StreamSessionOptions> SessionOptionsFromProto(const v1::StreamOpe
   StreamSessionOptions options;
   options.client = client;
   options.match_previous = open.match_previous();
+  options.match_keyframe = open.match_keyframe();
   options.reference_window = pipeline.match;
   for (const std::string& name : open.references()) {
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(name));
     options.references.push_back(name);
   }
   ORBSERVE_RETURN_IF_ERROR(CheckKeyframeRule(open));
-  if (open.track() || open.match_keyframe() || open.has_keyframe_rule()) {
-    return MakeError(ErrorReason::kUnsupported,
-                     "tracks and keyframes are not available in this version");
+  options.keyframe_rule = {static_cast<int>(open.keyframe_rule().every_frames()),
+                           static_cast<int>(open.keyframe_rule().lost_percent())};
+  if (open.track()) {
+    ORBSERVE_RETURN_IF_ERROR(CheckTrackPyramid(pipeline.options.pyramid));
+    options.track = true;
+    options.pipeline = pipeline.options;
+    options.track_options = pipeline.track;
   }
-  if (open.track()) ORBSERVE_RETURN_IF_ERROR(CheckTrackPyramid(pipeline.options.pyramid));
   if (options.matches() && DescriptorBytes(pipeline.options.describe.descriptor) == 0) {
     return MakeError(ErrorReason::kBadOptions,
                      "matching needs descriptors; describe.descriptor_type is NONE");
@@ -115,7 +119,6 @@ absl::StatusOr<StreamOptions> StreamOptionsFromProto(const v1::StreamOpen& open,
   ORBSERVE_ASSIGN_OR_RETURN(options.session, SessionOptionsFromProto(open, pipeline, client));
   options.pipeline = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
   options.deadline_ms = open.deadline_ms();
-  options.track = open.track();
   options.omit_features = open.omit_features();
   options.max_in_flight = limits.max_frames_in_flight;
   if (options.drop_policy != DropPolicy::kBlock) {
@@ -123,7 +126,8 @@ absl::StatusOr<StreamOptions> StreamOptionsFromProto(const v1::StreamOpen& open,
     options.max_waiting = limits.max_frames_waiting;
   }
   options.match_targets = static_cast<int>(options.session.references.size()) +
-                          (options.session.match_previous ? 1 : 0);
+                          (options.session.match_previous ? 1 : 0) +
+                          (options.session.match_keyframe ? 1 : 0);
   return options;
 }
 
@@ -135,20 +139,21 @@ void StreamOptionsToProto(const StreamOptions& options, v1::StreamOpened* opened
   PipelineToProto(*options.pipeline, opened->mutable_pipeline());
 }
 
-int64_t StreamOptions::MostTracks(const v1::FrameParameters& frame) const {
-  if (!track) return 0;
-  return frame.has_max_features() ? std::min<int64_t>(frame.max_features(), kMaxFeatures)
-                                  : pipeline->frame.max_features;
+int StreamOptions::WantedFeatures(const v1::FrameParameters& frame) const {
+  return frame.has_max_features()
+             ? static_cast<int>(std::min<uint32_t>(frame.max_features(), kMaxFeatures))
+             : pipeline->frame.max_features;
 }
 
-int64_t StreamOptions::MostAnswerBytes(int64_t features, int64_t tracks,
+int64_t StreamOptions::MostAnswerBytes(int64_t features, int wanted,
                                        const MatchOptions& match) const {
   int64_t bytes = kOtherWireBytes + features * match_targets * match.k * kMatchWireBytes;
-  // Features that are not sent are held while they are matched.
-  if (!omit_features || match_targets > 0) {
+  // Features that are not sent are held while they are matched, or tracks begin at them.
+  if (!omit_features || match_targets > 0 || session.track) {
     bytes += MostWireBytes(features, pipeline->options.describe.descriptor);
   }
-  return bytes + tracks * kTrackWireBytes;
+  if (session.track) bytes += wanted * kTrackWireBytes;
+  return bytes;
 }
 
 }  // namespace orbserve

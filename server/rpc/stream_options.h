@@ -25,17 +25,17 @@ struct StreamOptions {
   DropPolicy drop_policy = DropPolicy::kBlock;
   uint32_t deadline_ms = 0;  // of a frame, 0 = none
   bool omit_features = false;
-  bool track = false;
   StreamSessionOptions session;
   int max_in_flight = 1;  // frames that are computed at a time
   int max_waiting = 0;    // frames that wait behind them, 0 with kBlock
   int match_targets = 0;  // most targets that a frame is matched against
 
-  // Most tracks that a frame with these parameters has, unless frames before it wanted more.
-  int64_t MostTracks(const v1::FrameParameters& frame) const;
-  // Most bytes that an answer with this many features and tracks can hold, also while it waits for
-  // its matches.
-  int64_t MostAnswerBytes(int64_t features, int64_t tracks, const MatchOptions& match) const;
+  // Wanted number of features of a frame with these parameters.
+  int WantedFeatures(const v1::FrameParameters& frame) const;
+  // Most bytes that an answer with this many features can hold, also while it waits for its matches
+  // and tracks. `wanted`: WantedFeatures() of its frame, and so the number of tracks, unless frames
+  // before it wanted more.
+  int64_t MostAnswerBytes(int64_t features, int wanted, const MatchOptions& match) const;
 };
 
 // `client`: name of the stream's client. BAD_OPTIONS, BAD_REQUEST, UNSUPPORTED.
