@@ -369,9 +369,11 @@ void StreamCall::OnWriteDone(bool ok) {
     outgoing_.pop_front();
     // A failed write means that the call is over; OnCancel() ends it.
     if (!ok) return;
-    Step();
+    if (!finished_) Write();
   }
   BeginFrames();
+  absl::MutexLock lock(&mutex_);
+  Step();
 }
 
 void StreamCall::AnnounceGoingAway() {
