@@ -232,7 +232,7 @@ v1::Pipeline Effective(const char* preset, const PipelineFlagValues& values) {
   for (const Preset& known : Presets()) {
     v1::PresetInfo& info = *server.add_presets();
     info.set_name(std::string(known.name));
-    PipelineToProto({info.name(), known.pipeline, known.frame, known.match},
+    PipelineToProto({info.name(), known.pipeline, known.frame, known.match, known.track},
                     info.mutable_pipeline());
   }
   v1::Pipeline pipeline;
