@@ -82,11 +82,12 @@ class FrameRun::Clock {
   SteadyTime last_ = std::chrono::steady_clock::now();
 };
 
-FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job)
+FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job,
+                   const FramePyramid* kept)
     : plan_(plan),
       steps_(plan.steps().steps),
       workspace_(workspace),
-      frame_(plan.ContextOf(workspace, job)),
+      frame_(plan.ContextOf(workspace, job, kept)),
       serial_(plan.threads() == 1) {}
 
 absl::Status FrameRun::Run(Features* features, StageTimes* times) {
@@ -120,7 +121,11 @@ absl::Status FrameRun::Detect(Features* features) {
 absl::Status FrameRun::Describe(const GivenKeypoints& given, Features* features) {
   const CompiledPipeline& pipeline = plan_.pipeline();
   ORBSERVE_RETURN_IF_ERROR(PlaceGivenKeypoints(given, pipeline, features));
-  if (plan_.steps().description.empty() || features->count() == 0) return absl::OkStatus();
+  if (plan_.steps().description.empty() || features->count() == 0) {
+    static const std::vector<Phase>& no_phases = *new std::vector<Phase>();
+    if (frame_.kept_levels() > 1) RunPhases(no_phases, /*levels=*/1);
+    return absl::OkStatus();
+  }
   const int levels = PlaceGivenPoints(frame_, *features);
   RunPhases(plan_.steps().description, levels);
   GatherGivenDescriptors(frame_, features);
@@ -137,6 +142,7 @@ void FrameRun::RunPhases(const std::vector<Phase>& phases, int levels) {
       if (level > 0) MakeLevel(level, clock);
       Advance(level, 0, clock);
     }
+    MakeOtherLevels(levels, clock);
     return;
   }
   tbb::task_group tasks;
@@ -145,7 +151,14 @@ void FrameRun::RunPhases(const std::vector<Phase>& phases, int levels) {
     if (level > 0) MakeLevel(level, clock);
     Advance(level, 0, clock, /*fork_all=*/true);
   }
+  MakeOtherLevels(levels, clock);
   tasks.wait();
+}
+
+void FrameRun::MakeOtherLevels(int levels, Clock& clock) {
+  for (int level = std::max(levels, 1); level < frame_.kept_levels(); ++level) {
+    MakeLevel(level, clock);
+  }
 }
 
 void FrameRun::MakeLevel(int level, Clock& clock) {

@@ -39,8 +39,10 @@ namespace orbserve::cpu {
 
 class FrameRun {
  public:
-  // All must outlive the run. The calling thread is in the arena of the plan's threads.
-  FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job);
+  // All must outlive the run. The calling thread is in the arena of the plan's threads. `kept`,
+  // which may be null, has the input of `job`; its other levels are made, too.
+  FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job,
+           const FramePyramid* kept);
 
   // Fills `features`, which keeps its capacity, and `times` with the processor time of each stage.
   // INVALID_ARGUMENT for parameters or keypoints out of range.
@@ -53,9 +55,12 @@ class FrameRun {
   absl::Status Detect(Features* features);
   absl::Status Describe(const GivenKeypoints& given, Features* features);
 
-  // Runs the pyramid and `phases` over the first `levels` levels, and waits for the end.
+  // Runs the pyramid and `phases` over the first `levels` levels, makes the other levels of the
+  // pyramid that is kept, and waits for the end.
   void RunPhases(const std::vector<Phase>& phases, int levels);
   void MakeLevel(int level, Clock& clock);
+  // Makes the levels of the pyramid that is kept, beyond the first `levels`.
+  void MakeOtherLevels(int levels, Clock& clock);
 
   // Goes through the phases of a level (or of the frame, for kAllLevels) from `phase` on, as far as
   // this thread gets: it stops where other threads have tasks left, and before a phase of the other

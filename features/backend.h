@@ -264,7 +264,8 @@ class FeatureBackend {
   }
 
   // Makes a state with a pyramid of one that this or another backend made, from its input slot,
-  // with the same bits and number of levels. INTERNAL for a state without a pyramid.
+  // with the same bits and number of levels, and without features. INTERNAL for a state without a
+  // pyramid.
   virtual absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
       const FrameState& /*state*/) {
     return MakeError(ErrorReason::kUnsupported, "this backend does not track");

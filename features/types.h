@@ -111,6 +111,14 @@ struct TrackPoints {
   std::vector<int16_t> patches;  // rows of TrackPatchValues() values (features/algo/)
 
   size_t count() const { return x.size(); }
+  // Memory that the columns hold.
+  size_t size_bytes() const {
+    const auto bytes = [](const auto& column) {
+      return column.capacity() * sizeof(*column.data());
+    };
+    return bytes(x) + bytes(y) + bytes(gain) + bytes(offset) + bytes(patch_row) +
+           bytes(template_x) + bytes(template_y) + bytes(patches);
+  }
 };
 
 // Where the points are in the new frame, one row per point, in their order. Every number of a row
@@ -126,6 +134,48 @@ struct TrackedPoints {
   std::vector<int16_t> patches;
 
   size_t count() const { return status.size(); }
+};
+
+// A point that is followed through the frames of a stream, as it is in one frame.
+struct Track {
+  uint64_t id = 0;  // from 1; never used again in its stream
+  int32_t x = 0;    // 2^-14 pixels of level 0
+  int32_t y = 0;
+  uint32_t age_frames = 0;  // frames since the track began
+  float residual = 0.0f;    // grey levels; 0 in its first frame
+  float alpha = 0.0f;       // gain - 1
+  float beta = 0.0f;        // 1/16 grey level
+
+  float x_px() const { return static_cast<float>(x) * 0x1p-14f; }
+  float y_px() const { return static_cast<float>(y) * 0x1p-14f; }
+  float gain() const { return 1.0f + alpha; }
+  float offset_grey() const { return beta * 0.0625f; }
+
+  bool operator==(const Track&) const = default;
+};
+
+// Reasons for which a track ends.
+enum class TrackEnd : uint8_t {
+  kNoTexture,  // these four as in TrackStatus
+  kLeftImage,
+  kNotConverged,
+  kDifferent,
+  kMasked,     // it came to lie under the mask
+  kImageSize,  // the frame has another size than the one before
+  kPipeline,   // the stream's pipeline or track options changed, or its tracks were turned off
+};
+
+struct EndedTrack {
+  uint64_t id = 0;
+  TrackEnd reason = TrackEnd::kNoTexture;
+
+  bool operator==(const EndedTrack&) const = default;
+};
+
+// The tracks of an answered frame.
+struct FrameTracks {
+  std::vector<Track> tracks;      // all of them, id up
+  std::vector<EndedTrack> ended;  // since the answer before, id up
 };
 
 // Durations of a whole batch in nanoseconds; 0 = did not happen.

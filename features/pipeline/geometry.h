@@ -57,6 +57,16 @@ struct PyramidGeometry {
   // PlanSpec::track_levels. Those that `levels` has, too, are equal there.
   std::vector<LevelGeometry> track_levels;
 
+  // Levels of both lists together, and level `l` of the list that has it.
+  int levels_to_make() const {
+    return static_cast<int>(levels.size() > track_levels.size() ? levels.size()
+                                                                : track_levels.size());
+  }
+  const LevelGeometry& LevelToMake(int l) const {
+    const auto i = static_cast<size_t>(l);
+    return i < levels.size() ? levels[i] : track_levels[i];
+  }
+
   // `spec` must be valid: both sides >= 1, options that pass Validate().
   static PyramidGeometry For(const PlanSpec& spec);
 };

@@ -93,6 +93,7 @@ struct FrameParams {
   FrameReport* report;
   const GivenEntry* given;     // kDescribeGiven
   uint8_t* state_descriptors;  // device copy of the descriptors, or null
+  uint8_t* state_pyramid;      // of a state for tracks, a TrackPyramid on the device; or null
   int32_t given_count;
   int32_t first_record;     // features before this one are passed over
   int32_t record_capacity;  // records that there is room for

@@ -26,6 +26,7 @@
 #include "server/serving/clock.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/track_queue.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
@@ -53,8 +54,10 @@ struct CallServices {
   Batcher* batcher = nullptr;
   FrameIntake* intake = nullptr;
   MatchQueue* matcher = nullptr;
+  TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
   Metrics* metrics = nullptr;
+  ServingObserver* observer = nullptr;
   StreamLimits streams;
   UnaryLimits unary;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "features/errors.h"
+#include "features/tracking/winners.h"
 #include "server/rpc/conversion/frame.h"
 
 namespace orbserve {
@@ -100,6 +101,11 @@ absl::Status FrameIntake::Check(Task& task, PlanSpec& spec) {
     ORBSERVE_RETURN_IF_ERROR(CheckMask(frame.mask(), task.header.width_px, task.header.height_px));
   }
   spec = {task.header.width_px, task.header.height_px, pipeline.options};
+  if (task.source.keep_state == KeepState::kPyramid) {
+    spec.track_levels = task.source.track_levels;
+    task.parameters.max_features = WinnersToAskFor(pipeline.options, spec.width_px, spec.height_px,
+                                                   task.parameters.max_features);
+  }
   return absl::OkStatus();
 }
 

@@ -38,6 +38,9 @@ struct FrameSource {
   // Size of the enclosing message with `pixels`, if the frame is only part of it.
   size_t message_bytes = 0;
   KeepState keep_state = KeepState::kNone;
+  // Levels of the pyramid of KeepState::kPyramid. Such a frame's answer has all winners of its
+  // cells (features/tracking/winners.h).
+  int track_levels = 0;
   // Reason why the frame's call cannot be served, if not OK. The frame is then counted and fails
   // with it, and `pipeline` may be null.
   absl::Status refusal;

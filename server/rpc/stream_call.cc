@@ -198,12 +198,13 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   deadline_ms_ = open.deadline_ms();
   call_deadline_ = DeadlineOf(*context_);
   omit_features_ = open.omit_features();
-  session_ = std::make_shared<StreamSession>(services_.backend, services_.clock, services_.matcher,
-                                             services_.references, std::move(options),
-                                             [weak = weak_from_this()](StreamResult result) {
-                                               if (const auto self = weak.lock())
-                                                 self->OnResult(std::move(result));
-                                             });
+  session_keeps_ = options.keep_state();
+  session_ = std::make_shared<StreamSession>(
+      StreamSessionParts{services_.backend, services_.clock, services_.observer, services_.matcher,
+                         services_.tracker, services_.references},
+      std::move(options), [weak = weak_from_this()](StreamResult result) {
+        if (const auto self = weak.lock()) self->OnResult(std::move(result));
+      });
 
   Response response;
   v1::StreamOpened& opened = *response.mutable_opened();
@@ -235,7 +236,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
         std::min(source.deadline, entry.arrival + std::chrono::milliseconds(deadline_ms));
   }
   source.pipeline = pipeline_;
-  source.keep_state = session_->matches() ? KeepState::kFeatures : KeepState::kNone;
+  source.keep_state = session_keeps_;
   auto match = FrameMatchFromProto(frame.parameters(), pipeline_->match);
   entry.match = match.ok() ? *match : pipeline_->match;
   const int64_t most_features = frame.has_keypoints()
@@ -246,7 +247,8 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.pixels = splitter_.pixels();
   source.message_bytes = request_.Length();
 
-  const uint64_t index = session_->AddFrame(entry.sequence, entry.match, source.deadline);
+  const uint64_t index = session_->AddFrame(
+      {.sequence = entry.sequence, .match = entry.match, .deadline = source.deadline});
   {
     absl::MutexLock lock(&mutex_);
     ++in_flight_;
@@ -303,13 +305,13 @@ void StreamCall::OnResult(StreamResult result) {
   if (!result.outcome.status.ok()) StatusToProto(result.outcome.status, proto.mutable_status());
   for (const TargetMatches& target : result.matches) {
     v1::FrameMatches& matches = *proto.add_matches();
-    if (target.is_reference) {
+    if (target.target == MatchTarget::kReference) {
       matches.set_target(v1::MATCH_TARGET_REFERENCE);
       matches.set_reference(target.reference);
       matches.set_reference_version(target.reference_version);
     } else {
       matches.set_target(v1::MATCH_TARGET_PREVIOUS);
-      matches.set_target_sequence(target.previous_sequence);
+      matches.set_target_sequence(target.sequence);
     }
     if (target.status.ok()) {
       MatchesToProto(target.matches, matches.mutable_matches());

@@ -154,6 +154,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   std::string client_;
   std::shared_ptr<const ResolvedPipeline> pipeline_;
   std::shared_ptr<StreamSession> session_;
+  KeepState session_keeps_ = KeepState::kNone;
   uint32_t deadline_ms_ = 0;
   SteadyTime call_deadline_ = kNever;
   bool omit_features_ = false;

@@ -112,4 +112,25 @@ void FaultyBackend::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone don
       });
 }
 
+void FaultyBackend::SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) {
+  if (!Simulates()) {
+    backend_->SubmitTracks(std::move(jobs), std::move(done));
+    return;
+  }
+  backend_->SubmitTracks(std::move(jobs),
+                         [this, done = std::move(done)](TrackBatchAnswer answer) mutable {
+                           if (failed_ && fault_ == Fault::kSilence) {
+                             absl::MutexLock lock(&mutex_);
+                             unanswered_tracks_.push_back(std::move(done));
+                             return;
+                           }
+                           for (TrackAnswer& job : answer.jobs) {
+                             if (!failed_) break;
+                             job = {};
+                             job.status = MakeError(ErrorReason::kDeviceLost, "a simulated error");
+                           }
+                           std::move(done)(std::move(answer));
+                         });
+}
+
 }  // namespace orbserve::faults

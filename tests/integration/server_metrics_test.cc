@@ -60,6 +60,13 @@ class TimedBackend final : public FeatureBackend {
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
     inner_->SubmitMatches(std::move(jobs), std::move(done));
   }
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
+    inner_->SubmitTracks(std::move(jobs), std::move(done));
+  }
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override {
+    return inner_->RebuildPyramid(state);
+  }
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override {
     return inner_->ImportState(std::move(features));

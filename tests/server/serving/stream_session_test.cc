@@ -28,12 +28,12 @@ class StreamSessionTest : public ::testing::Test {
   void Open(StreamSessionOptions options) {
     options.client = "robot";
     session_ = std::make_shared<StreamSession>(
-        &backend_, &clock_, &matcher_, &references_, std::move(options),
-        [this](StreamResult result) { results_.push_back(std::move(result)); });
+        StreamSessionParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
+        std::move(options), [this](StreamResult result) { results_.push_back(std::move(result)); });
   }
   // Frames are numbered from 0; their sequence is 100 + number.
   void Add(int count) {
-    for (int i = 0; i < count; ++i) session_->AddFrame(100 + next_++, {}, kNever);
+    for (int i = 0; i < count; ++i) session_->AddFrame({.sequence = 100 + next_++});
   }
   // Extraction of frame `index` ended with `features` features.
   void Extracted(uint64_t index, size_t features, std::optional<double> joules = {}) {
@@ -60,6 +60,7 @@ class StreamSessionTest : public ::testing::Test {
   ReferenceStore references_{{}};
   std::vector<StreamResult> results_;
   MatchQueue matcher_{&backend_, &clock_, &observer_, {.answer_threads = 0}};
+  TrackQueue tracker_{&backend_, &clock_, &observer_, {.answer_threads = 0}};
   std::shared_ptr<StreamSession> session_;
   uint64_t next_ = 0;
 };
@@ -87,9 +88,9 @@ TEST_F(StreamSessionTest, EachFrameIsMatchedAgainstTheOneBeforeIt) {
   backend_.FinishMatches();
   backend_.FinishMatches();
   ASSERT_THAT(Order(), ElementsAre(0, 1, 2));
-  EXPECT_EQ(results_[1].matches[0].previous_sequence, 100u);
+  EXPECT_EQ(results_[1].matches[0].sequence, 100u);
   EXPECT_EQ(results_[1].matches[0].matches.distance[0], 11'010u);
-  EXPECT_EQ(results_[2].matches[0].previous_sequence, 101u);
+  EXPECT_EQ(results_[2].matches[0].sequence, 101u);
   EXPECT_EQ(results_[2].matches[0].matches.distance[0], 12'011u);
 }
 
@@ -116,7 +117,7 @@ TEST_F(StreamSessionTest, AFailedFrameKeepsItsPlaceAndIsNoTarget) {
   backend_.FinishMatches();
   ASSERT_THAT(Order(), ElementsAre(0, 1, 2));
   EXPECT_EQ(ReasonOf(results_[1].outcome.status), ErrorReason::kBadImage);
-  EXPECT_EQ(results_[2].matches[0].previous_sequence, 100u);
+  EXPECT_EQ(results_[2].matches[0].sequence, 100u);
 }
 
 TEST_F(StreamSessionTest, ReferencesAreLookedUpForEachFrame) {
@@ -143,7 +144,7 @@ TEST_F(StreamSessionTest, TheWindowOfAFrameIsForThePreviousFrame) {
   Add(1);
   const MatchOptions frame = {
       .max_distance = 64, .window_px = 3.0f, .offset_x_px = -20.0f, .offset_y_px = 0.5f};
-  session_->AddFrame(101, frame, kNever);
+  session_->AddFrame({.sequence = 101, .match = frame});
   Extracted(0, 10);
   Extracted(1, 11);
   ASSERT_EQ(backend_.matches.size(), 2u);
