@@ -45,6 +45,7 @@ void ForEachKernel(const KernelTarget& target, Compare compare) {
   compare("WindowMaximum", WindowMaximumKernelFor(target), &ReferenceWindowMaximum);
   compare("Harris", HarrisKernelFor(target), &ReferenceHarris);
   compare("Peaks", PeaksKernelFor(target), &ReferencePeaks);
+  compare("PeaksOfPart", PeaksOfPartKernelFor(target), &ReferencePeaksOfPart);
   compare("Outranking", OutrankingKernelFor(target), &ReferenceOutranking);
   compare("ClearConflicts", ClearConflictsKernelFor(target), &ReferenceClearConflicts);
   compare("Candidates", CandidatesKernelFor(target), &ReferenceCandidates);
