@@ -96,6 +96,7 @@ absl::Status FrameRun::Run(Features* features, StageTimes* times) {
   std::fill(workspace_.times.begin(), workspace_.times.end(), Workspace::ThreadTimes());
   const GivenKeypoints* const given = frame_.job.given_keypoints.get();
   ORBSERVE_RETURN_IF_ERROR(given != nullptr ? Describe(*given, features) : Detect(features));
+  if (IsCancelled()) return MakeError(ErrorReason::kCancelled, "cancelled while it was computed");
   if (phases_ != nullptr) ReportTimes(times);
   return absl::OkStatus();
 }
@@ -114,7 +115,7 @@ absl::Status FrameRun::Detect(Features* features) {
     level.descriptors = frame_.At(frame_.lists.descriptors, l);
   }
   RunPhases(plan_.steps().detection, levels);
-  Gather(frame_, levels, features);
+  if (!IsCancelled()) Gather(frame_, levels, features);
   return absl::OkStatus();
 }
 
@@ -128,7 +129,7 @@ absl::Status FrameRun::Describe(const GivenKeypoints& given, Features* features)
   }
   const int levels = PlaceGivenPoints(frame_, *features);
   RunPhases(plan_.steps().description, levels);
-  GatherGivenDescriptors(frame_, features);
+  if (!IsCancelled()) GatherGivenDescriptors(frame_, features);
   return absl::OkStatus();
 }
 
@@ -162,6 +163,7 @@ void FrameRun::MakeOtherLevels(int levels, Clock& clock) {
 }
 
 void FrameRun::MakeLevel(int level, Clock& clock) {
+  if (IsCancelled()) return;  // nor does anything of this level begin
   const int pyramid = plan_.steps().pyramid;
   const int tasks = Begin(pyramid, level, clock);
   if (serial_ || tasks == 1) {
@@ -187,6 +189,7 @@ void FrameRun::MakeLevel(int level, Clock& clock) {
 void FrameRun::Advance(int level, size_t phase, Clock& clock, bool fork_all) {
   const StepScope scope = level == kAllLevels ? StepScope::kFrame : StepScope::kLevel;
   for (; phase < phases_->size(); ++phase, fork_all = false) {
+    if (IsCancelled()) return;
     if (ScopeOf(phase) != scope) {
       if (scope == StepScope::kLevel) {
         Join(phase, clock);

@@ -15,6 +15,7 @@
 //
 // The steps of a plan are divided into phases (cpu/compile.h). The last task of a phase begins the
 // next one, so levels never wait for each other, except before a phase whose scope is the frame.
+// A frame that is cancelled meanwhile begins no further phase.
 // Tasks of one frame fill all threads; with several frames a thread takes whole frames first and
 // helps others when there are no more.
 
@@ -45,7 +46,8 @@ class FrameRun {
            const FramePyramid* kept);
 
   // Fills `features`, which keeps its capacity, and `times` with the processor time of each stage.
-  // INVALID_ARGUMENT for parameters or keypoints out of range.
+  // INVALID_ARGUMENT for parameters or keypoints out of range. CANCELLED, with `features`
+  // unspecified, for a frame that was cancelled before its last phase ended.
   absl::Status Run(Features* features, StageTimes* times);
 
  private:
@@ -79,6 +81,10 @@ class FrameRun {
   void RunTask(int step, int level, int task, Clock& clock);
   void ReportTimes(StageTimes* times) const;
 
+  bool IsCancelled() const {
+    const std::atomic<bool>* const cancelled = frame_.job.cancelled.get();
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  }
   StepScope ScopeOf(size_t phase) const { return (*phases_)[phase].scope; }
   std::atomic<int>& Pending(int level) {
     return level == kAllLevels ? workspace_.pending_tasks : frame_.level(level).pending;

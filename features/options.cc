@@ -287,12 +287,15 @@ absl::Status MatchOptions::Validate() const {
   return absl::OkStatus();
 }
 
+absl::Status CheckCoarsePatch(int64_t side_px) {
+  if (side_px == 8 || side_px == 16) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("track.coarse_patch_px must be 8 or 16; got ", side_px));
+}
+
 absl::Status TrackOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("track.levels", levels, kTrackLevelRange));
-  if (coarse_patch_px != 8 && coarse_patch_px != 16) {
-    return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat("track.coarse_patch_px must be 8 or 16; got ", coarse_patch_px));
-  }
+  ORBSERVE_RETURN_IF_ERROR(CheckCoarsePatch(coarse_patch_px));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("track.iterations", iterations, kTrackIterationRange));
   ORBSERVE_RETURN_IF_ERROR(CheckFloat("track.epsilon_px", epsilon_px, 0.001f, 1.0f));
   ORBSERVE_RETURN_IF_ERROR(CheckFloat("track.min_eigen", min_eigen, 0.001f, 1000.0f));

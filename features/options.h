@@ -189,6 +189,9 @@ struct TrackOptions {
   absl::Status Validate() const;
 };
 
+// BAD_OPTIONS for a side of the coarse patch that is neither 8 nor 16.
+absl::Status CheckCoarsePatch(int64_t side_px);
+
 // Tracks need a pyramid of factor 2 in which each level is made from the one before. BAD_OPTIONS,
 // naming both, for a pipeline with another.
 absl::Status CheckTrackPyramid(const PyramidOptions& pyramid);

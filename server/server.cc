@@ -240,6 +240,7 @@ class Server::Impl {
     services.observer = &observer_;
     services.streams = StreamLimitsOf(config_.limits());
     services.unary = UnaryLimitsOf(config_.limits());
+    services.server_limits = MakeServerLimits(config_);
     return services;
   }
 
