@@ -44,6 +44,7 @@ TEST(FrameRunTest, NoStepBeginsForAFrameThatIsCancelled) {
   for (const int threads : {1, 4}) {
     for (const bool is_given : {false, true}) {
       const auto plan = CpuPlan::Create({320, 240, {}}, FastestTarget(), threads,
+                                        std::make_shared<MemoryCount>(),
                                         std::make_shared<MemoryCount>());
       ASSERT_TRUE(plan.ok()) << plan.status();
       const std::shared_ptr<Workspace> workspace = (*plan)->LeaseWorkspace();
