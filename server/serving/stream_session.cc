@@ -360,8 +360,10 @@ void StreamSession::OnTracked(uint64_t index, TrackOutcome outcome) {
     winners = entry->winners;
     max_features = entry->frame.max_features;
   }
-  absl::StatusOr<FrameTracks> found = outcome.status;
-  if (outcome.status.ok()) {
+  absl::StatusOr<FrameTracks> found = FrameTracks();
+  if (!outcome.status.ok()) {
+    found = outcome.status;
+  } else {
     const std::shared_ptr<InputSlot> input = pyramid->input();
     found = tracks->Finish({.mask = input == nullptr ? ImageView() : ImageView(input->mask),
                             .candidates = winners.get(),
