@@ -188,8 +188,13 @@ TEST_F(FrameStreamTest, EveryFrameOfTwoThreadsHasOneResultInOrder) {
   SetScript(script);
   const auto stream = Open();
   constexpr uint64_t kFrames = 300;
+  std::atomic<uint64_t> received = 0;
   std::thread sender([&] {
-    for (uint64_t i = 1; i <= kFrames; ++i) EXPECT_TRUE(Send(stream.get(), i).ok());
+    for (uint64_t i = 1; i <= kFrames; ++i) {
+      // Otherwise gRPC's buffers take all frames, and the first loss has them all.
+      while (i > received + 8) absl::SleepFor(absl::Microseconds(50));
+      EXPECT_TRUE(Send(stream.get(), i).ok());
+    }
     EXPECT_TRUE(stream->CloseSend().ok());
   });
   int lost = 0;
@@ -197,6 +202,7 @@ TEST_F(FrameStreamTest, EveryFrameOfTwoThreadsHasOneResultInOrder) {
     const auto result = stream->Receive();
     ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
     EXPECT_EQ((*result)->sequence(), i);
+    received = i;
     lost += (*result)->status().code() == 0 ? 0 : 1;
   }
   EXPECT_EQ(Next(stream.get()), "end");
@@ -205,7 +211,7 @@ TEST_F(FrameStreamTest, EveryFrameOfTwoThreadsHasOneResultInOrder) {
   for (const StreamEvent& event : events_) told += static_cast<int>(event.lost_sequences.size());
   EXPECT_EQ(told, lost);
   EXPECT_GT(lost, 0);
-  EXPECT_LT(lost, 200);
+  EXPECT_LE(lost, 20 * 8);
 }
 
 TEST_F(FrameStreamTest, IdsOfTracksGoOnAfterALoss) {
