@@ -4,6 +4,7 @@
 // `orbserve stream`: folders, videos, pipes.
 
 #include <fcntl.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <turbojpeg.h>
@@ -29,6 +30,7 @@ namespace orbserve {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -384,6 +386,37 @@ TEST_F(CliTest, StreamGoesOnWhenItsServerIsKilledAndStartedAgain) {
   EXPECT_THAT(run.err, HasSubstr("orbserve: the connection is lost, with "));
   EXPECT_THAT(run.err, HasSubstr("orbserve: connected again after "));
   EXPECT_THAT(run.err, HasSubstr("connected again 1x"));
+}
+
+TEST_F(CliTest, StreamShowsItsStatusOnATerminal) {
+  const std::string photo = folder_.Write("photo.pgm", Scene(0, 900, 700));
+  for (const bool quiet : {false, true}) {
+    int terminal = -1;
+    ASSERT_EQ(openpty(&terminal, &stderr_fd_, nullptr, nullptr, nullptr), 0);
+    std::vector<std::string> arguments = {"stream",  "--track",    "--json", "--fps",
+                                          "20",      "--frames",   "20",     "--size",
+                                          "320x240", "--simulate", photo};
+    if (quiet) arguments.emplace_back("--quiet");
+    const Outcome run = Run(arguments);
+    EXPECT_EQ(run.code, 0);
+    close(stderr_fd_);
+    std::string shown;
+    char buffer[4096];
+    // Everything is in the terminal by now. Behind it the read fails, as no program is left.
+    for (ssize_t size = 0; (size = read(terminal, buffer, sizeof(buffer))) > 0;) {
+      shown.append(buffer, static_cast<size_t>(size));
+    }
+    close(terminal);
+    if (quiet) {
+      EXPECT_EQ(shown, "");
+      continue;
+    }
+    EXPECT_THAT(shown,
+                ContainsRegex("/20 frames, [0-9.]+ a second, latency [0-9.]+ ms, [1-9][0-9]* "
+                              "tracks\r"));
+    EXPECT_THAT(shown, HasSubstr("\r\033[Korbserve: 20 frames, "));  // in its place at the end
+    EXPECT_THAT(run.out, Not(HasSubstr("latency")));
+  }
 }
 
 TEST_F(CliTest, StreamKeepsTheVideoOfAnInterruptedRun) {
