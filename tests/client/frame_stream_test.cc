@@ -15,6 +15,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
@@ -92,10 +93,14 @@ class ScriptedService : public v1::Features::Service {
 class FrameStreamTest : public ::testing::Test {
  protected:
   FrameStreamTest() {
+    // The in-process transport has no buffers: a service that answers would wait for a client that
+    // still sends.
     grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
-    client_ = std::make_unique<Client>(server_->InProcessChannel({}), ClientOptions());
+    client_ = *Client::Connect(absl::StrCat("127.0.0.1:", port), {});
   }
   ~FrameStreamTest() override { server_->Shutdown(); }
 

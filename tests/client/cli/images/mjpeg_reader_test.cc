@@ -140,7 +140,7 @@ TEST_F(MjpegReaderTest, AFrameThatIsCutOffInsideASegmentDoesNotTakeTheNextOneWit
 TEST_F(MjpegReaderTest, AVideoThatEndsInsideAFrameNamesIt) {
   const std::string whole = JpegWithThumbnail(1);
   // Everywhere after the thumbnail's segment: a cut inside it leaves the thumbnail.
-  const size_t segment_end = whole.find("size") + 4;
+  const size_t segment_end = whole.rfind("size") + 4;
   for (size_t size = segment_end; size < whole.size(); ++size) {
     EXPECT_THAT(ReadAll(Jpeg(0) + whole.substr(0, size)),
                 ElementsAre(Jpeg(0), absl::StrCat("! the JPEG is cut off: the video ends after ",
