@@ -77,8 +77,8 @@ struct FrameStream::Connection {
       stream;
   const absl::Time begun = absl::Now();
   std::atomic<bool> cancelled = false;  // by the caller
-  bool going_away = false;              // guarded by the stream's mutex
-  bool half_closed = false;             // as `going_away`: the server knows that no frame follows
+  // The server knows that no frame follows. Guarded by the stream's mutex.
+  bool half_closed = false;
 };
 
 absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::StreamOpen& open,
@@ -175,7 +175,7 @@ v1::StreamOpened FrameStream::opened() const {
 
 bool FrameStream::going_away() const {
   absl::MutexLock lock(&mutex_);
-  return connection_ != nullptr && connection_->going_away;
+  return going_away_;
 }
 
 absl::Status FrameStream::Send(v1::Frame frame) {
@@ -204,7 +204,7 @@ absl::Status FrameStream::Write(const v1::StreamFramesRequest& request) {
       continue;
     }
     const std::shared_ptr<Connection> connection = connection_;
-    if (connection->going_away && options_.reconnect_for > absl::ZeroDuration()) {
+    if (going_away_ && options_.reconnect_for > absl::ZeroDuration()) {
       // The server answers what it has. The next frame goes over the next connection.
       if (!std::exchange(connection->half_closed, true)) {
         writing_ = true;
@@ -301,14 +301,14 @@ absl::StatusOr<std::optional<v1::FrameResult>> FrameStream::Receive() {
     }
     reading_ = false;
     if (read) {
-      Take(connection.get(), std::move(response));
+      Take(std::move(response));
     } else {
       End(connection);
     }
   }
 }
 
-void FrameStream::Take(Connection* connection, v1::StreamFramesResponse response) {
+void FrameStream::Take(v1::StreamFramesResponse response) {
   if (response.has_result()) {
     v1::FrameResult& result = *response.mutable_result();
     if (!unanswered_.empty()) unanswered_.pop_front();
@@ -327,7 +327,7 @@ void FrameStream::Take(Connection* connection, v1::StreamFramesResponse response
     opened_ = std::move(*response.mutable_opened());
     deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kReopened, .opened = opened_});
   } else if (response.has_going_away()) {
-    connection->going_away = true;
+    going_away_ = true;
     deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kGoingAway,
                                          .status = StatusFromWire(response.going_away().status())});
   }
@@ -352,7 +352,7 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
     const Unlocked unlocked(&mutex_);
     status = connection->Finish(&rest);
   }
-  for (v1::StreamFramesResponse& response : rest) Take(connection.get(), std::move(response));
+  for (v1::StreamFramesResponse& response : rest) Take(std::move(response));
   connection_ = nullptr;
   busy_ = false;
   const bool wants_more = options_.reconnect_for > absl::ZeroDuration() && !cancelled_;
@@ -364,7 +364,7 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
     return;
   }
   // A server that said that it would stop, and answered everything, has cost nothing.
-  if (!connection->going_away || !unanswered_.empty()) LoseUnanswered(status);
+  if (!going_away_ || !unanswered_.empty()) LoseUnanswered(status);
   if (absl::Now() - connection->begun > options_.reconnect_for) {
     // It was healthy for long enough, even if no frame was sent.
     give_up_ = absl::InfiniteFuture();
@@ -435,6 +435,7 @@ void FrameStream::Reconnect() {
     final_status_ = absl::CancelledError("the stream was cancelled");
   } else if (status.ok()) {
     connection_ = std::move(connection);
+    going_away_ = false;
     opened_ = opened;
     first_id_ = last_id_;
     deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kReconnected,

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -63,7 +64,7 @@ class ClientReconnectTest : public ::testing::Test {
     return stream_->Send(std::move(frame));
   }
 
-  // Receives a result and checks its sequence. Its status.
+  // Receives a result and checks its sequence.
   v1::FrameResult Receive(uint64_t sequence) {
     const auto result = stream_->Receive();
     EXPECT_TRUE(result.ok()) << result.status();
@@ -109,11 +110,13 @@ TEST_F(ClientReconnectTest, AStreamGoesOnWithTheServerThatTookThePlaceOfAKilledO
 }
 
 TEST_F(ClientReconnectTest, FramesKeepTheirOrderWhileServersComeAndGo) {
-  constexpr uint64_t kFrames = 400;
-  std::thread sender([this] {
+  constexpr uint64_t kFrames = 300;
+  std::atomic<uint64_t> received = 0;
+  std::thread sender([this, &received] {
     for (uint64_t i = 0; i < kFrames; ++i) {
+      // Otherwise gRPC's buffers take all frames, and the first loss has them all.
+      while (i > received + 8) absl::SleepFor(absl::Milliseconds(1));
       EXPECT_TRUE(Send(i).ok());
-      absl::SleepFor(absl::Milliseconds(2));
     }
     EXPECT_TRUE(stream_->CloseSend().ok());
   });
@@ -121,6 +124,7 @@ TEST_F(ClientReconnectTest, FramesKeepTheirOrderWhileServersComeAndGo) {
   size_t told = 0;
   for (uint64_t i = 0; i < kFrames; ++i) {
     const v1::FrameResult result = Receive(i);
+    received = i;
     if (result.status().code() == 0) ++answered;
     if (i == 50 || i == 150) {
       kill(server_->pid(), SIGKILL);
@@ -132,7 +136,7 @@ TEST_F(ClientReconnectTest, FramesKeepTheirOrderWhileServersComeAndGo) {
   EXPECT_TRUE(end.ok() && !end->has_value()) << end.status();
   for (const client::StreamEvent& event : events_) told += event.lost_sequences.size();
   EXPECT_EQ(answered + told, kFrames);
-  EXPECT_GT(answered, kFrames / 2);
+  EXPECT_GE(answered, kFrames - 2 * 9);
 }
 
 TEST_F(ClientReconnectTest, AServerThatStopsInOrderCostsNoFrame) {

@@ -219,8 +219,8 @@ class FrameStream {
   // failed frame has its `status` set and does not end the stream.
   absl::StatusOr<std::optional<v1::FrameResult>> Receive() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True once the server has said that it is about to stop. It still answers the frames sent so
-  // far.
+  // True once the server has said that it is about to stop, until the stream has gone over to
+  // another one. It still answers the frames sent so far.
   bool going_away() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the stream from any thread. Send() and Receive() return.
@@ -246,8 +246,7 @@ class FrameStream {
   // Sends `request` on the current connection, or the next one.
   absl::Status Write(const v1::StreamFramesRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes a message of the server.
-  void Take(Connection* connection, v1::StreamFramesResponse response)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Take(v1::StreamFramesResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends `connection`, whose messages or whose reader have ended: reads it to its end and decides
   // what becomes of the stream. Waits for the other thread to leave the connection. Does nothing if
   // that has been done.
@@ -268,9 +267,10 @@ class FrameStream {
   v1::StreamOpened opened_ ABSL_GUARDED_BY(mutex_);
   std::deque<Unanswered> unanswered_ ABSL_GUARDED_BY(mutex_);
   std::deque<Delivery> deliveries_ ABSL_GUARDED_BY(mutex_);
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // a thread reads from the connection
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;  // a thread writes to it
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;     // a thread ends it, or opens a new one
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;     // a thread reads from the connection
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;     // a thread writes to it
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;        // a thread ends it, or opens a new one
+  bool going_away_ ABSL_GUARDED_BY(mutex_) = false;  // the server of the latest connection
   bool send_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;                       // by the caller
   absl::Status loss_ ABSL_GUARDED_BY(mutex_);                            // cause of the latest loss

@@ -394,6 +394,7 @@ TEST_F(CameraDeviceTest, TheSourceSendsTheLumaOfYuyvAndJpegsWithoutPadding) {
   EXPECT_EQ(first->frame->format(), v1::PIXEL_FORMAT_JPEG);
   EXPECT_THAT(std::string((*mjpeg)->Next()->frame.status().message()), HasSubstr("is cut off"));
   EXPECT_TRUE((*mjpeg)->Next()->frame.ok());
+  mjpeg->reset();
 
   EXPECT_THAT(std::string(MakeCameraSource("/dev/video7", {}, {.max_side_px = 500}, false, &driver_)
                               .status()
