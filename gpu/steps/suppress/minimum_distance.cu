@@ -48,14 +48,15 @@ constexpr int kThreads = 256;  // of kernels that have threads for all squares
 // Of a block of the last passes. Larger ones would wait for a multiprocessor of their own.
 constexpr int kLastThreads = 512;
 constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
-// Squares left by tiles that one block works on alone: its barriers and its first-level cache are
-// several times as fast as a cluster's barriers and the second-level cache.
-constexpr int kFewSquares = 512;
+// Squares left by tiles that one block works on alone, with up to nine times as many that follow:
+// its barriers and its first-level cache are several times as fast as a cluster's barriers and the
+// second-level cache.
+constexpr int kFewSquares = 96;
 
 // Of a block that has a tile. Photographs have candidates in up to nine tenths of the squares.
 constexpr int kTileThreads = 1024;
 
-// Lanes that work on such a square together where there are few: most have eight neighbours.
+// Lanes that share a square of a tile where few squares are left: most have eight neighbours.
 constexpr int kLanesOfTiledSquares = 8;
 
 // Sides of tiles and their margins, in squares. With a small margin doubts reach more squares of
