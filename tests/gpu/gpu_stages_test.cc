@@ -160,18 +160,41 @@ TEST_F(GpuStagesTest, LaunchesOfOrb) {
             }));
 }
 
-// Corners go straight to their cells, and one block ranks the few that are wanted.
+// The search makes the levels, sends corners straight to their cells, and writes the answer.
 TEST_F(GpuStagesTest, LaunchesOfVio) {
   GraphKind kind = {2};
   kind.few_keys = true;
+  const PipelineOptions vio = (*FindPreset("vio"))->pipeline;
+  EXPECT_EQ(CaptureAndDescribe(kind, vio), (std::vector<std::string>{
+                                               "ClearFramesKernel 1",
+                                               "FastKeysKernel 1 < ClearFramesKernel 1",
+                                           }));
+  // Masks have levels, too, which step `pyramid` makes.
+  kind.masks = true;
+  EXPECT_EQ(CaptureAndDescribe(kind, vio),
+            (std::vector<std::string>{
+                "ClearFramesKernel 1",
+                "FastKeysKernel 1 < ClearFramesKernel 1",
+                "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 2",
+                "ResizeKernel 1",
+                "ResizeKernel 2 < ResizeKernel 1",
+            }));
+}
+
+// Stages are told apart where they are timed.
+TEST_F(GpuStagesTest, ATimedGraphOfVioHasALaunchForEachStage) {
+  GraphKind kind = {2};
+  kind.few_keys = true;
+  kind.timed = true;
   EXPECT_EQ(CaptureAndDescribe(kind, (*FindPreset("vio"))->pipeline),
             (std::vector<std::string>{
                 "ClearFramesKernel 1",
                 "FastKeysKernel 1 < ClearFramesKernel 1",
-                "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 1",
-                "KeySurvivorsKernel 1 < FastKeysKernel 1 < FastKeysKernel 2",
-                "OrientKernel 1 < KeySurvivorsKernel 1",
+                "FastKeysKernel 2 < ClearFramesKernel 1 < event 1",
+                "KeySurvivorsKernel 1 < event 2",
                 "ResizeKernel 1",
+                "event 1 < ResizeKernel 1",
+                "event 2 < FastKeysKernel 1 < FastKeysKernel 2",
             }));
 }
 
