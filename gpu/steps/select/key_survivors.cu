@@ -317,10 +317,12 @@ KeySurvivorsStep::KeySurvivorsStep(const CompiledPipeline& pipeline, const KeyLi
       winners_(winners),
       cut_(CutOf(pipeline)),
       width_px_(pipeline.spec.width_px),
+      has_work_(winners.has_value() ||
+                pipeline.spec.pipeline.select.selection != Selection::kQuadtree),
       fusion_(SearchFusion::Of(pipeline)) {}
 
 absl::Status KeySurvivorsStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
-  if (fusion_.SearchSelects(context.kind)) return absl::OkStatus();
+  if (!has_work_ || fusion_.SearchSelects(context.kind)) return absl::OkStatus();
   KeySurvivorParams params = {
       context.frames, keys_.At(context), {},
       cut_,           width_px_,         fusion_.SelectionWritesRecords(context.kind)};

@@ -65,6 +65,7 @@ class KeySurvivorsStep final : public Step {
   const std::optional<CellWinnerBuffers> winners_;
   KeyCut cut_;
   int32_t width_px_;
+  bool has_work_;  // a quadtree looks at the lists as they are, and counts survivors itself
   SearchFusion fusion_;
 };
 
