@@ -168,7 +168,7 @@ class ReferenceBatches {
     for (size_t i = 0; i < frames.size(); ++i) {
       frames[i].input = slots_[i];
       frames[i].parameters = preset_.frame;
-      frames[i].keep_state = true;
+      frames[i].keep_state = KeepState::kFeatures;
     }
     const FrameBatchAnswer answer = Compute(backend_, plan_, std::move(frames));
     std::vector<MatchJob> pairs;

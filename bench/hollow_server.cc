@@ -124,6 +124,10 @@ class HollowBackend final : public FeatureBackend {
   absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
     return backend_->ExportState(state);
   }
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override {
+    return backend_->RebuildPyramid(state);
+  }
 
   void Submit(std::shared_ptr<FeaturePlan>, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
@@ -133,7 +137,30 @@ class HollowBackend final : public FeatureBackend {
       FrameBatchAnswer answer;
       answer.cost = Cost();
       for (const FrameJob& job : batch->first) {
-        answer.frames.push_back({absl::OkStatus(), features_, job.keep_state ? state_ : nullptr});
+        answer.frames.push_back(
+            {absl::OkStatus(), features_, job.keep_state != KeepState::kNone ? state_ : nullptr});
+      }
+      batch->first.clear();
+      std::move(batch->second)(std::move(answer));
+    });
+  }
+
+  // Every point stays where it was.
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
+    auto batch = std::make_shared<std::pair<std::vector<TrackJob>, TrackBatchDone>>(
+        std::move(jobs), std::move(done));
+    track_lane_.Post([this, batch] {
+      TrackBatchAnswer answer;
+      answer.cost = Cost();
+      for (const TrackJob& job : batch->first) {
+        const size_t count = job.points->count();
+        TrackedPoints& tracked = answer.jobs.emplace_back().tracked;
+        tracked.status.assign(count, TrackStatus::kOk);
+        tracked.x = job.points->x;
+        tracked.y = job.points->y;
+        tracked.gain = job.points->gain;
+        tracked.offset = job.points->offset;
+        tracked.residual.assign(count, 0.0f);
       }
       batch->first.clear();
       std::move(batch->second)(std::move(answer));
@@ -169,6 +196,7 @@ class HollowBackend final : public FeatureBackend {
   Matches matches_;
   Lanes frame_lanes_{2};  // last: their threads use everything above
   Lanes match_lane_{1};
+  Lanes track_lane_{1};
 };
 
 int Usage() {

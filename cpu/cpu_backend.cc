@@ -25,11 +25,14 @@
 #include "cpu/memory/input_pool.h"
 #include "cpu/memory/memory_count.h"
 #include "cpu/plan.h"
+#include "cpu/tracking/follow_points.h"
+#include "cpu/tracking/frame_pyramid.h"
 #include "cpu/worker_limit.h"
 #include "features/errors.h"
 #include "features/input_limits.h"
 #include "features/match_sides.h"
 #include "features/recycling_pool.h"
+#include "features/track_job.h"
 #include "oneapi/tbb/info.h"
 #include "oneapi/tbb/task_arena.h"
 
@@ -45,18 +48,23 @@ constexpr uint64_t kLargeMatchPairs = uint64_t{1} << 22;
 struct Implementation {
   KernelTarget target;
   const MatchKernels* match;
+  FollowKernel follow;
 };
 
+Implementation ImplementationOf(const KernelTarget& target, const MatchKernels* match) {
+  return {target, match, FollowKernelFor(target)};
+}
+
 absl::StatusOr<Implementation> ChooseImplementation(const CpuBackendOptions& options) {
-  if (options.reference) return Implementation{ReferenceTarget(), &ReferenceMatchKernels()};
-  if (options.simd_target.empty()) return Implementation{FastestTarget(), &SimdMatchKernels()};
+  if (options.reference) return ImplementationOf(ReferenceTarget(), &ReferenceMatchKernels());
+  if (options.simd_target.empty()) return ImplementationOf(FastestTarget(), &SimdMatchKernels());
   const std::vector<KernelTarget> targets = SimdTargets();
   const std::vector<const MatchKernels*> matches = AllSimdMatchKernels();
   const auto named = [&options](const auto& one) { return one.name == options.simd_target; };
   const auto target = std::find_if(targets.begin(), targets.end(), named);
   const auto match = std::find_if(matches.begin(), matches.end(),
                                   [&named](const MatchKernels* one) { return named(*one); });
-  if (target != targets.end() && match != matches.end()) return Implementation{*target, *match};
+  if (target != targets.end() && match != matches.end()) return ImplementationOf(*target, *match);
   const std::string known = absl::StrJoin(
       targets, ", ",
       [](std::string* out, const KernelTarget& one) { absl::StrAppend(out, one.name); });
@@ -131,6 +139,17 @@ struct MatchBatch {
   BatchProgress progress;
 };
 
+struct TrackBatch {
+  TrackBatch(std::vector<TrackJob> j, TrackBatchDone d)
+      : jobs(std::move(j)), done(std::move(d)), progress(jobs.size()) {
+    answer.jobs.resize(jobs.size());
+  }
+  std::vector<TrackJob> jobs;
+  TrackBatchDone done;
+  TrackBatchAnswer answer;
+  BatchProgress progress;
+};
+
 // Calls `work`, which returns a status, and turns what it throws into one: nothing leaves a task.
 template <typename Work>
 absl::Status Guarded(const Work& work) {
@@ -183,7 +202,7 @@ class CpuBackend final : public FeatureBackend {
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     try {
-      return CpuPlan::Create(spec, implementation_.target, threads_, plan_memory_);
+      return CpuPlan::Create(spec, implementation_.target, threads_, plan_memory_, state_memory_);
     } catch (const std::bad_alloc&) {
       return MakeError(ErrorReason::kOutOfMemory, "no memory for the tables of the plan");
     }
@@ -233,6 +252,31 @@ class CpuBackend final : public FeatureBackend {
           RunMatch(batch, i, slices);
         });
       }
+    }
+  }
+
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
+    const size_t count = jobs.size();
+    auto* const batch = new TrackBatch(std::move(jobs), std::move(done));
+    BatchBegins();
+    if (count == 0) {
+      arena_.enqueue([this, batch] { Finish(batch); });
+      return;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      EnqueueUrgent([this, batch, i] { RunTrack(batch, i); });
+    }
+  }
+
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override {
+    if (state.pyramid_levels() == 0 || state.input() == nullptr) {
+      return MakeError(ErrorReason::kInternal, "RebuildPyramid was given a state without pyramid");
+    }
+    try {
+      return RebuiltState(state);
+    } catch (const std::bad_alloc&) {
+      return MakeError(ErrorReason::kOutOfMemory, "no memory for the pyramid of a state");
     }
   }
 
@@ -294,13 +338,25 @@ class CpuBackend final : public FeatureBackend {
     if (workspace == nullptr) {
       return MakeError(ErrorReason::kOutOfMemory, "no memory for the workspace of a frame");
     }
+    std::shared_ptr<KeptPyramid> kept;
+    if (job.keep_state == KeepState::kPyramid && plan->spec().track_levels > 0) {
+      kept = plan->LeasePyramid();
+      if (kept == nullptr) {
+        return MakeError(ErrorReason::kOutOfMemory, "no memory for the pyramid of a frame");
+      }
+      kept->pyramid.set_input(job.input);
+    }
     std::shared_ptr<FrameResult> result =
         results_->Lease([this] { return std::make_unique<FrameResult>(state_memory_); });
     ORBSERVE_RETURN_IF_ERROR(
-        FrameRun(*plan, *workspace, job).Run(&result->features, &answer->stages));
+        FrameRun(*plan, *workspace, job, kept != nullptr ? &kept->pyramid : nullptr)
+            .Run(&result->features, &answer->stages));
     result->CountBytes();
     answer->features = std::shared_ptr<const Features>(result, &result->features);
-    if (job.keep_state) {
+    if (kept != nullptr) {
+      kept->state.Share(answer->features, &kept->pyramid);
+      answer->state = std::shared_ptr<const FrameState>(kept, &kept->state);
+    } else if (job.keep_state != KeepState::kNone) {
       result->state.Refer(&result->features, result);
       answer->state = std::shared_ptr<const FrameState>(result, &result->state);
     }
@@ -331,6 +387,43 @@ class CpuBackend final : public FeatureBackend {
     }
     *matches = *std::move(found);
     return absl::OkStatus();
+  }
+
+  void RunTrack(TrackBatch* batch, size_t index) {
+    batch->progress.Start();
+    const TrackJob& job = batch->jobs[index];
+    TrackAnswer& answer = batch->answer.jobs[index];
+    answer.status = Guarded([&] { return ComputeTracks(job, &answer.tracked); });
+    if (!answer.status.ok()) answer.tracked = {};
+    if (batch->progress.End()) Finish(batch);
+  }
+
+  absl::Status ComputeTracks(const TrackJob& job, TrackedPoints* tracked) {
+    ORBSERVE_RETURN_IF_ERROR(CheckTrackJob(job));
+    const auto* const from = dynamic_cast<const CpuFrameState*>(job.from.get());
+    const auto* const to = dynamic_cast<const CpuFrameState*>(job.to.get());
+    if (from == nullptr || to == nullptr) {
+      return MakeError(ErrorReason::kInternal, "tracks without two states of this backend");
+    }
+    if (!FollowPoints(implementation_.follow, *from->pyramid(), *to->pyramid(), *job.points,
+                      job.options, job.cancelled.get(), tracked)) {
+      return MakeError(ErrorReason::kCancelled, "cancelled before its points were followed");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuiltState(const FrameState& state) {
+    const std::shared_ptr<InputSlot> input = state.input();
+    const std::vector<LevelGeometry> levels =
+        TrackLevelsFor(input->image.width_px, input->image.height_px, state.pyramid_levels());
+    auto kept = std::make_shared<KeptPyramid>(state_memory_);
+    kept->pyramid.set_input(input);
+    if (!kept->pyramid.Allocate(levels) || !kept->pyramid.Make(levels, implementation_.target)) {
+      return MakeError(ErrorReason::kOutOfMemory, "no memory for the pyramid of a state");
+    }
+    kept->CountBytes();
+    kept->state.Share(std::make_shared<const Features>(), &kept->pyramid);
+    return std::shared_ptr<const FrameState>(kept, &kept->state);
   }
 
   // Gives the answer and lets go of everything that the batch holds before the backend may end.

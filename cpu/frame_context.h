@@ -16,6 +16,7 @@
 #include "cpu/integral_view.h"
 #include "cpu/memory/thread_scratch.h"
 #include "cpu/memory/workspace.h"
+#include "cpu/tracking/frame_pyramid.h"
 #include "features/backend.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
@@ -36,10 +37,11 @@ class FrameContext {
  public:
   FrameContext(const CompiledPipeline& of_plan, const FrameLists& of_workspace,
                const ThreadScratch& scratch, int threads, Workspace& workspace,
-               const FrameJob& of_frame)
+               const FrameJob& of_frame, const FramePyramid* kept)
       : pipeline(of_plan),
         lists(of_workspace),
         job(of_frame),
+        kept_(kept),
         workspace_(workspace),
         scratch_(scratch),
         threads_(threads) {}
@@ -82,13 +84,21 @@ class FrameContext {
   }
 
   ImageView Image(int l) const {
-    return l == 0 ? ImageView(job.input->image) : ImageView(At(lists.images, l));
+    return l == 0 ? ImageView(job.input->image) : ImageView(LevelImage(l));
   }
+  // Level `l` from 1 on: in the pyramid that the frame's state keeps, if that has the level.
+  MutableImageView LevelImage(int l) const {
+    return l < kept_levels() ? kept_->MutableImage(l) : At(lists.images, l);
+  }
+  // Levels of the pyramid that the frame's state keeps, level 0 included; 0 for none.
+  int kept_levels() const { return kept_ != nullptr ? kept_->levels() : 0; }
   IntegralView Integral(int l) const {
     return {At(lists.integral, l) + kIntegralLead, lists.integral_pitch[static_cast<size_t>(l)]};
   }
   // A mask decides where keypoints are found; given keypoints are described under it, too.
   bool masked() const { return job.given_keypoints == nullptr && !job.input->mask.empty(); }
+  // Levels that are only kept for tracks have no mask.
+  bool masked(int l) const { return masked() && l < pipeline.level_count(); }
   // Level 0 may be read only.
   MutableImageView Mask(int l) const {
     return l == 0 ? job.input->mask : View(workspace_.mask_memory, lists.masks, l);
@@ -106,6 +116,7 @@ class FrameContext {
     return {memory.data() + image.offset, image.width_px, image.height_px, image.pitch_bytes};
   }
 
+  const FramePyramid* const kept_;
   Workspace& workspace_;
   const ThreadScratch& scratch_;
   const int threads_;

@@ -82,11 +82,12 @@ class FrameRun::Clock {
   SteadyTime last_ = std::chrono::steady_clock::now();
 };
 
-FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job)
+FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job,
+                   const FramePyramid* kept)
     : plan_(plan),
       steps_(plan.steps().steps),
       workspace_(workspace),
-      frame_(plan.ContextOf(workspace, job)),
+      frame_(plan.ContextOf(workspace, job, kept)),
       serial_(plan.threads() == 1) {}
 
 absl::Status FrameRun::Run(Features* features, StageTimes* times) {
@@ -95,6 +96,7 @@ absl::Status FrameRun::Run(Features* features, StageTimes* times) {
   std::fill(workspace_.times.begin(), workspace_.times.end(), Workspace::ThreadTimes());
   const GivenKeypoints* const given = frame_.job.given_keypoints.get();
   ORBSERVE_RETURN_IF_ERROR(given != nullptr ? Describe(*given, features) : Detect(features));
+  if (IsCancelled()) return MakeError(ErrorReason::kCancelled, "cancelled while it was computed");
   if (phases_ != nullptr) ReportTimes(times);
   return absl::OkStatus();
 }
@@ -113,17 +115,21 @@ absl::Status FrameRun::Detect(Features* features) {
     level.descriptors = frame_.At(frame_.lists.descriptors, l);
   }
   RunPhases(plan_.steps().detection, levels);
-  Gather(frame_, levels, features);
+  if (!IsCancelled()) Gather(frame_, levels, features);
   return absl::OkStatus();
 }
 
 absl::Status FrameRun::Describe(const GivenKeypoints& given, Features* features) {
   const CompiledPipeline& pipeline = plan_.pipeline();
   ORBSERVE_RETURN_IF_ERROR(PlaceGivenKeypoints(given, pipeline, features));
-  if (plan_.steps().description.empty() || features->count() == 0) return absl::OkStatus();
+  if (plan_.steps().description.empty() || features->count() == 0) {
+    static const std::vector<Phase>& no_phases = *new std::vector<Phase>();
+    if (frame_.kept_levels() > 1) RunPhases(no_phases, /*levels=*/1);
+    return absl::OkStatus();
+  }
   const int levels = PlaceGivenPoints(frame_, *features);
   RunPhases(plan_.steps().description, levels);
-  GatherGivenDescriptors(frame_, features);
+  if (!IsCancelled()) GatherGivenDescriptors(frame_, features);
   return absl::OkStatus();
 }
 
@@ -137,6 +143,7 @@ void FrameRun::RunPhases(const std::vector<Phase>& phases, int levels) {
       if (level > 0) MakeLevel(level, clock);
       Advance(level, 0, clock);
     }
+    MakeOtherLevels(levels, clock);
     return;
   }
   tbb::task_group tasks;
@@ -145,10 +152,18 @@ void FrameRun::RunPhases(const std::vector<Phase>& phases, int levels) {
     if (level > 0) MakeLevel(level, clock);
     Advance(level, 0, clock, /*fork_all=*/true);
   }
+  MakeOtherLevels(levels, clock);
   tasks.wait();
 }
 
+void FrameRun::MakeOtherLevels(int levels, Clock& clock) {
+  for (int level = std::max(levels, 1); level < frame_.kept_levels(); ++level) {
+    MakeLevel(level, clock);
+  }
+}
+
 void FrameRun::MakeLevel(int level, Clock& clock) {
+  if (IsCancelled()) return;  // nor does anything of this level begin
   const int pyramid = plan_.steps().pyramid;
   const int tasks = Begin(pyramid, level, clock);
   if (serial_ || tasks == 1) {
@@ -174,6 +189,7 @@ void FrameRun::MakeLevel(int level, Clock& clock) {
 void FrameRun::Advance(int level, size_t phase, Clock& clock, bool fork_all) {
   const StepScope scope = level == kAllLevels ? StepScope::kFrame : StepScope::kLevel;
   for (; phase < phases_->size(); ++phase, fork_all = false) {
+    if (IsCancelled()) return;
     if (ScopeOf(phase) != scope) {
       if (scope == StepScope::kLevel) {
         Join(phase, clock);

@@ -15,6 +15,7 @@
 //
 // The steps of a plan are divided into phases (cpu/compile.h). The last task of a phase begins the
 // next one, so levels never wait for each other, except before a phase whose scope is the frame.
+// A frame that is cancelled meanwhile begins no further phase.
 // Tasks of one frame fill all threads; with several frames a thread takes whole frames first and
 // helps others when there are no more.
 
@@ -39,11 +40,14 @@ namespace orbserve::cpu {
 
 class FrameRun {
  public:
-  // All must outlive the run. The calling thread is in the arena of the plan's threads.
-  FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job);
+  // All must outlive the run. The calling thread is in the arena of the plan's threads. `kept`,
+  // which may be null, has the input of `job`; its other levels are made, too.
+  FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& job,
+           const FramePyramid* kept);
 
   // Fills `features`, which keeps its capacity, and `times` with the processor time of each stage.
-  // INVALID_ARGUMENT for parameters or keypoints out of range.
+  // INVALID_ARGUMENT for parameters or keypoints out of range. CANCELLED, with `features`
+  // unspecified, for a frame that was cancelled before its last phase ended.
   absl::Status Run(Features* features, StageTimes* times);
 
  private:
@@ -53,9 +57,12 @@ class FrameRun {
   absl::Status Detect(Features* features);
   absl::Status Describe(const GivenKeypoints& given, Features* features);
 
-  // Runs the pyramid and `phases` over the first `levels` levels, and waits for the end.
+  // Runs the pyramid and `phases` over the first `levels` levels, makes the other levels of the
+  // pyramid that is kept, and waits for the end.
   void RunPhases(const std::vector<Phase>& phases, int levels);
   void MakeLevel(int level, Clock& clock);
+  // Makes the levels of the pyramid that is kept, beyond the first `levels`.
+  void MakeOtherLevels(int levels, Clock& clock);
 
   // Goes through the phases of a level (or of the frame, for kAllLevels) from `phase` on, as far as
   // this thread gets: it stops where other threads have tasks left, and before a phase of the other
@@ -74,6 +81,10 @@ class FrameRun {
   void RunTask(int step, int level, int task, Clock& clock);
   void ReportTimes(StageTimes* times) const;
 
+  bool IsCancelled() const {
+    const std::atomic<bool>* const cancelled = frame_.job.cancelled.get();
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  }
   StepScope ScopeOf(size_t phase) const { return (*phases_)[phase].scope; }
   std::atomic<int>& Pending(int level) {
     return level == kAllLevels ? workspace_.pending_tasks : frame_.level(level).pending;

@@ -9,14 +9,16 @@
 #include <utility>
 
 #include "cpu/memory/memory_count.h"
+#include "cpu/tracking/frame_pyramid.h"
 #include "features/backend.h"
 #include "features/types.h"
 
 namespace orbserve::cpu {
 
 // On the CPU a state is the features themselves. It refers to them in one of two ways: it shares
-// them (imported), or it lies beside them in the object that owns both (FrameResult), whose shared
-// pointer it then knows weakly.
+// them (imported, or kept with a pyramid), or it lies beside them in the object that owns both
+// (FrameResult), whose shared pointer it then knows weakly. A state with a pyramid lies beside the
+// pyramid (KeptPyramid), so that features never keep a pyramid.
 class CpuFrameState final : public FrameState {
  public:
   CpuFrameState() = default;
@@ -29,10 +31,16 @@ class CpuFrameState final : public FrameState {
   size_t size_bytes() const override {
     constexpr size_t kRowBytes = 5 * sizeof(float) + sizeof(int32_t);
     return features_->count() * (kRowBytes + static_cast<size_t>(features_->descriptor_bytes)) +
-           features_->source_index.size() * sizeof(uint32_t);
+           features_->source_index.size() * sizeof(uint32_t) +
+           (pyramid_ != nullptr ? pyramid_->HeldBytes() : 0);
   }
+  std::shared_ptr<InputSlot> input() const override {
+    return pyramid_ != nullptr ? pyramid_->input() : nullptr;
+  }
+  int pyramid_levels() const override { return pyramid_ != nullptr ? pyramid_->levels() : 0; }
 
   const Features& features() const { return *features_; }
+  const FramePyramid* pyramid() const { return pyramid_; }
   std::shared_ptr<const Features> Export() const {
     if (shared_ != nullptr) return shared_;
     return std::shared_ptr<const Features>(owner_.lock(), features_);
@@ -42,13 +50,23 @@ class CpuFrameState final : public FrameState {
     features_ = features;
     owner_ = std::move(owner);
   }
-  // Drops the reference to the owner, whose control block would keep the pool alive in which this
-  // state then lies.
-  void Forget() { owner_.reset(); }
+  // `pyramid` must outlive the state.
+  void Share(std::shared_ptr<const Features> features, const FramePyramid* pyramid) {
+    shared_ = std::move(features);
+    features_ = shared_.get();
+    pyramid_ = pyramid;
+  }
+  // Drops the features, and the reference to the owner, whose control block would keep the pool
+  // alive in which this state then lies.
+  void Forget() {
+    owner_.reset();
+    shared_.reset();
+  }
 
  private:
   std::shared_ptr<const Features> shared_;
   const Features* features_ = nullptr;
+  const FramePyramid* pyramid_ = nullptr;
   std::weak_ptr<const void> owner_;
 };
 
@@ -64,6 +82,23 @@ struct FrameResult {
   void CountBytes() { counted.Set(HeldBytes()); }
   void OnGiveBack() { state.Forget(); }
   size_t HeldBytes() const { return features.HeldBytes(); }
+};
+
+// The object that owns the pyramid of a frame and the state that holds it. It is used again for a
+// later frame of the same plan.
+struct KeptPyramid {
+  explicit KeptPyramid(std::shared_ptr<MemoryCount> count) : counted(std::move(count)) {}
+
+  FramePyramid pyramid;
+  CpuFrameState state;
+  CountedBytes counted;
+
+  void CountBytes() { counted.Set(HeldBytes()); }
+  void OnGiveBack() {
+    state.Forget();
+    pyramid.set_input(nullptr);
+  }
+  size_t HeldBytes() const { return pyramid.HeldBytes(); }
 };
 
 }  // namespace orbserve::cpu

@@ -10,13 +10,19 @@
 #include "features/errors.h"
 
 namespace orbserve::cpu {
+namespace {
 
-absl::StatusOr<std::shared_ptr<CpuPlan>> CpuPlan::Create(const PlanSpec& spec,
-                                                         const KernelTarget& target, int threads,
-                                                         std::shared_ptr<MemoryCount> memory) {
+// Most bytes of the idle pyramids of a plan: 150 of 640 x 480 pixels, none above 49 megapixels.
+constexpr size_t kMaxIdlePyramidBytes = size_t{16} << 20;
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<CpuPlan>> CpuPlan::Create(
+    const PlanSpec& spec, const KernelTarget& target, int threads,
+    std::shared_ptr<MemoryCount> memory, std::shared_ptr<MemoryCount> state_memory) {
   ORBSERVE_ASSIGN_OR_RETURN(CompiledPipeline pipeline, CompilePipeline(spec));
-  std::shared_ptr<CpuPlan> plan(
-      new CpuPlan(std::move(pipeline), target, threads, std::move(memory)));
+  std::shared_ptr<CpuPlan> plan(new CpuPlan(std::move(pipeline), target, threads, std::move(memory),
+                                            std::move(state_memory)));
   // The first workspace now, so that a size that does not fit is refused here and not in a batch.
   if (!plan->scratch_.Allocate(plan->layout_.scratch_bytes(), threads) ||
       plan->LeaseWorkspace() == nullptr) {
@@ -29,22 +35,26 @@ absl::StatusOr<std::shared_ptr<CpuPlan>> CpuPlan::Create(const PlanSpec& spec,
 }
 
 CpuPlan::CpuPlan(CompiledPipeline pipeline, const KernelTarget& target, int threads,
-                 std::shared_ptr<MemoryCount> memory)
+                 std::shared_ptr<MemoryCount> memory, std::shared_ptr<MemoryCount> state_memory)
     : pipeline_(std::move(pipeline)),
       threads_(threads),
       memory_(std::make_shared<MemoryCount>(std::move(memory))),
+      state_memory_(std::move(state_memory)),
       steps_(CompileSteps({pipeline_, target, threads})),
       own_bytes_(memory_),
-      workspaces_(std::make_shared<RecyclingPool<Workspace>>()) {
+      workspaces_(std::make_shared<RecyclingPool<Workspace>>()),
+      pyramids_(std::make_shared<RecyclingPool<KeptPyramid>>(kMaxIdlePyramidBytes)) {
   lists_ = FrameLists::Declare(pipeline_, threads, &layout_);
   for (const std::unique_ptr<Step>& step : steps_.steps) step->Declare(&layout_);
 }
 
 size_t CpuPlan::TableBytes() const {
   size_t bytes = sizeof(*this);
-  for (const LevelGeometry& level : pipeline_.pyramid.levels) {
-    bytes += sizeof(level) +
-             (level.x_taps.capacity() + level.y_taps.capacity()) * sizeof(algo::ResizeTap);
+  for (const auto* levels : {&pipeline_.pyramid.levels, &pipeline_.pyramid.track_levels}) {
+    for (const LevelGeometry& level : *levels) {
+      bytes += sizeof(level) +
+               (level.x_taps.capacity() + level.y_taps.capacity()) * sizeof(algo::ResizeTap);
+    }
   }
   for (const std::unique_ptr<Step>& step : steps_.steps) bytes += step->table_bytes();
   return bytes;
@@ -56,6 +66,15 @@ std::shared_ptr<Workspace> CpuPlan::LeaseWorkspace() const {
     if (!workspace->memory.Allocate(std::max<size_t>(layout_.bytes(), 1))) return nullptr;
     workspace->CountBytes();
     return workspace;
+  });
+}
+
+std::shared_ptr<KeptPyramid> CpuPlan::LeasePyramid() const {
+  return pyramids_->Lease([this]() -> std::unique_ptr<KeptPyramid> {
+    auto kept = std::make_unique<KeptPyramid>(state_memory_);
+    if (!kept->pyramid.Allocate(pipeline_.pyramid.track_levels)) return nullptr;
+    kept->CountBytes();
+    return kept;
   });
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "cpu/compile.h"
 #include "cpu/frame_lists.h"
+#include "cpu/frame_state.h"
 #include "cpu/kernel_target.h"
 #include "cpu/memory/memory_count.h"
 #include "cpu/memory/thread_scratch.h"
@@ -25,11 +26,13 @@ namespace orbserve::cpu {
 // for its pool of workspaces.
 class CpuPlan final : public FeaturePlan {
  public:
-  // The plan counts what it holds in `memory`, too. INVALID_ARGUMENT for bad options or sizes,
+  // The plan counts what it holds in `memory`, and the pyramids that states keep in
+  // `state_memory`, too. INVALID_ARGUMENT for bad options or sizes,
   // RESOURCE_EXHAUSTED when the workspace of a frame does not fit into memory.
   static absl::StatusOr<std::shared_ptr<CpuPlan>> Create(const PlanSpec& spec,
                                                          const KernelTarget& target, int threads,
-                                                         std::shared_ptr<MemoryCount> memory);
+                                                         std::shared_ptr<MemoryCount> memory,
+                                                         std::shared_ptr<MemoryCount> state_memory);
 
   const PlanSpec& spec() const override { return pipeline_.spec; }
   int max_batch_frames() const override { return 64; }
@@ -42,28 +45,33 @@ class CpuPlan final : public FeaturePlan {
 
   // Memory for one frame; null when there is none to be had.
   std::shared_ptr<Workspace> LeaseWorkspace() const;
+  // Memory for the pyramid that the state of a frame keeps; null when there is none to be had.
+  std::shared_ptr<KeptPyramid> LeasePyramid() const;
   // Gives `workspace` the memory that a frame with a mask needs. False when there is none to be
   // had.
   bool AddMaskMemory(Workspace* workspace) const;
-  FrameContext ContextOf(Workspace& workspace, const FrameJob& job) const {
-    return FrameContext(pipeline_, lists_, scratch_, threads_, workspace, job);
+  FrameContext ContextOf(Workspace& workspace, const FrameJob& job,
+                         const FramePyramid* kept) const {
+    return FrameContext(pipeline_, lists_, scratch_, threads_, workspace, job, kept);
   }
 
  private:
   CpuPlan(CompiledPipeline pipeline, const KernelTarget& target, int threads,
-          std::shared_ptr<MemoryCount> memory);
+          std::shared_ptr<MemoryCount> memory, std::shared_ptr<MemoryCount> state_memory);
 
   size_t TableBytes() const;
 
   const CompiledPipeline pipeline_;
   const int threads_;
   const std::shared_ptr<MemoryCount> memory_;
+  const std::shared_ptr<MemoryCount> state_memory_;
   WorkspaceLayout layout_;
   StepList steps_;
   FrameLists lists_;
   ThreadScratch scratch_;
   CountedBytes own_bytes_;  // of everything but the workspaces
   std::shared_ptr<RecyclingPool<Workspace>> workspaces_;
+  std::shared_ptr<RecyclingPool<KeptPyramid>> pyramids_;
 };
 
 }  // namespace orbserve::cpu

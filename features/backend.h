@@ -42,22 +42,27 @@ struct PlanSpec {
   int width_px = 0;   // >= 1
   int height_px = 0;  // >= 1
   PipelineOptions pipeline;
+  // Levels of the pyramid that a state with KeepState::kPyramid holds, as many as exist,
+  // kTrackLevelRange; 0 = this plan keeps no pyramids. CheckTrackPyramid() must hold for others.
+  int track_levels = 0;
 
   friend bool operator==(const PlanSpec& a, const PlanSpec& b) {
     PipelineOptions pipeline = a.pipeline;
     pipeline.detect.candidate_test = b.pipeline.detect.candidate_test;
-    return a.width_px == b.width_px && a.height_px == b.height_px && pipeline == b.pipeline;
+    return a.width_px == b.width_px && a.height_px == b.height_px && pipeline == b.pipeline &&
+           a.track_levels == b.track_levels;
   }
   template <typename H>
   friend H AbslHashValue(H h, const PlanSpec& s) {
     const PipelineOptions& p = s.pipeline;
-    return H::combine(
-        std::move(h), s.width_px, s.height_px, p.pyramid.levels, p.pyramid.scale_factor,
-        p.pyramid.source, p.detect.detector, p.detect.fast_arc_length, p.detect.score,
-        p.suppress.suppression, p.suppress.compare, p.suppress.window_px, p.suppress.cell_width_px,
-        p.suppress.cell_height_px, p.suppress.minimum_distance_px, p.suppress.distance_shape,
-        p.suppress.cornerness_compression, p.suppress.max_passes, p.select.selection,
-        p.select.capacity, p.select.border_px, p.describe.orientation, p.describe.descriptor);
+    return H::combine(std::move(h), s.width_px, s.height_px, s.track_levels, p.pyramid.levels,
+                      p.pyramid.scale_factor, p.pyramid.source, p.detect.detector,
+                      p.detect.fast_arc_length, p.detect.score, p.suppress.suppression,
+                      p.suppress.compare, p.suppress.window_px, p.suppress.cell_width_px,
+                      p.suppress.cell_height_px, p.suppress.minimum_distance_px,
+                      p.suppress.distance_shape, p.suppress.cornerness_compression,
+                      p.suppress.max_passes, p.select.selection, p.select.capacity,
+                      p.select.border_px, p.describe.orientation, p.describe.descriptor);
   }
 };
 
@@ -84,8 +89,10 @@ class InputSlot {
   MutableImageView mask;  // empty unless asked for; != 0 keeps the pixel
 };
 
-// The features of an answered frame (later: its pyramid) where the backend that made them can use
-// them again without a copy. Immutable, thread-safe, opaque; lives as long as somebody holds it.
+// The features of an answered frame, and its pyramid if that was asked for, where the backend that
+// made them can use them again without a copy. Immutable, thread-safe, opaque; lives as long as
+// somebody holds it. A state with a pyramid also holds the frame's input slot, so that another
+// backend can make the pyramid again after a device was lost.
 class FrameState {
  public:
   virtual ~FrameState() = default;
@@ -93,6 +100,17 @@ class FrameState {
   virtual int descriptor_bytes() const = 0;
   virtual Descriptor descriptor_kind() const = 0;
   virtual size_t size_bytes() const = 0;
+  // The frame's input slot and the levels of its pyramid, level 0 included; null and 0 for a state
+  // without a pyramid.
+  virtual std::shared_ptr<InputSlot> input() const { return nullptr; }
+  virtual int pyramid_levels() const { return 0; }
+};
+
+// Parts of a frame that its answer's state keeps.
+enum class KeepState : uint8_t {
+  kNone,      // there is no state
+  kFeatures,  // for matches
+  kPyramid,   // for matches and tracks; the plan must have `track_levels`
 };
 
 struct FrameJob {
@@ -100,8 +118,7 @@ struct FrameJob {
   FrameParameters parameters;
   // When set, these are described and nothing is detected.
   std::shared_ptr<const GivenKeypoints> given_keypoints;
-  // Whether the answer's `state` is wanted.
-  bool keep_state = false;
+  KeepState keep_state = KeepState::kNone;  // of the answer's `state`
   // When set and true before the batch is launched, the frame is answered kCancelled and costs
   // nothing.
   std::shared_ptr<const std::atomic<bool>> cancelled;
@@ -161,6 +178,29 @@ struct MatchBatchAnswer {
 };
 using MatchBatchDone = absl::AnyInvocable<void(MatchBatchAnswer) &&>;
 
+struct TrackJob {
+  // The frame that the points lie in and the one in which they are searched, both with pyramids of
+  // equal size and number of levels.
+  std::shared_ptr<const FrameState> from;
+  std::shared_ptr<const FrameState> to;
+  std::shared_ptr<const TrackPoints> points;
+  TrackOptions options;
+  // As in MatchJob.
+  std::shared_ptr<const std::atomic<bool>> cancelled = nullptr;
+};
+
+struct TrackAnswer {
+  // INVALID_ARGUMENT for options out of range, states without pyramids or of different sizes.
+  absl::Status status;
+  TrackedPoints tracked;
+};
+
+struct TrackBatchAnswer {
+  std::vector<TrackAnswer> jobs;  // one per job, same order
+  BatchCost cost;
+};
+using TrackBatchDone = absl::AnyInvocable<void(TrackBatchAnswer) &&>;
+
 enum class BackendState {
   kOk,
   kLost,  // a device does not answer any more; nothing submitted from now on is computed on it, the
@@ -212,6 +252,24 @@ class FeatureBackend {
 
   // Matches pairs of states of this backend. Same rules as Submit().
   virtual void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) = 0;
+
+  // Follows points between states of this backend. Same rules as Submit().
+  virtual void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) {
+    TrackBatchAnswer answer;
+    answer.jobs.resize(jobs.size());
+    for (TrackAnswer& job : answer.jobs) {
+      job.status = MakeError(ErrorReason::kUnsupported, "this backend does not track");
+    }
+    std::move(done)(std::move(answer));
+  }
+
+  // Makes a state with a pyramid of one that this or another backend made, from its input slot,
+  // with the same bits and number of levels, and without features. INTERNAL for a state without a
+  // pyramid.
+  virtual absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& /*state*/) {
+    return MakeError(ErrorReason::kUnsupported, "this backend does not track");
+  }
 
   // Makes features of any origin (a reference, the client, another backend) matchable here;
   // `features` is shared, not copied, on the CPU.

@@ -16,6 +16,14 @@
 #define ORBSERVE_HOST_DEVICE
 #endif
 
+// Before a host and device template that calls its argument: a device-only argument makes it a
+// device function, without a warning.
+#if defined(__CUDACC__)
+#define ORBSERVE_HOST_DEVICE_OF_EITHER _Pragma("nv_exec_check_disable")
+#else
+#define ORBSERVE_HOST_DEVICE_OF_EITHER
+#endif
+
 // Before a loop whose arrays live in registers once a device unrolls it.
 #if defined(__CUDA_ARCH__)
 #define ORBSERVE_UNROLL _Pragma("unroll")

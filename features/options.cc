@@ -287,6 +287,39 @@ absl::Status MatchOptions::Validate() const {
   return absl::OkStatus();
 }
 
+absl::Status CheckCoarsePatch(int64_t side_px) {
+  if (side_px == 8 || side_px == 16) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("track.coarse_patch_px must be 8 or 16; got ", side_px));
+}
+
+absl::Status TrackOptions::Validate() const {
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("track.levels", levels, kTrackLevelRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckCoarsePatch(coarse_patch_px));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("track.iterations", iterations, kTrackIterationRange));
+  ORBSERVE_RETURN_IF_ERROR(CheckFloat("track.epsilon_px", epsilon_px, 0.001f, 1.0f));
+  ORBSERVE_RETURN_IF_ERROR(CheckFloat("track.min_eigen", min_eigen, 0.001f, 1000.0f));
+  if (!(max_residual > 0.0f && max_residual <= kMostTrackResidual)) {  // NaN fails, too
+    return MakeError(ErrorReason::kBadOptions,
+                     absl::StrCat("track.max_residual must be above 0 and up to ",
+                                  kMostTrackResidual, " (off); got ", max_residual));
+  }
+  return CheckRange("track.redetect_percent", redetect_percent, kRedetectRange);
+}
+
+absl::Status CheckTrackPyramid(const PyramidOptions& pyramid) {
+  if (pyramid.scale_factor == 2.0f && pyramid.source == PyramidSource::kPreviousLevel) {
+    return absl::OkStatus();
+  }
+  return Contradiction(
+      "track is on",
+      absl::StrCat(
+          "pyramid.scale_factor is ", pyramid.scale_factor,
+          pyramid.source == PyramidSource::kPreviousLevel ? "" : " with pyramid.source LEVEL_ZERO"),
+      "pyramid.scale_factor 2 with pyramid.source PREVIOUS_LEVEL, as in the "
+      "preset \"vio\", or no tracks");
+}
+
 absl::Span<const Preset> Presets() { return PresetTable(); }
 
 absl::StatusOr<const Preset*> FindPreset(absl::string_view name) {

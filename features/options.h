@@ -39,6 +39,10 @@ inline constexpr IntRange kMinimumDistanceRange{1, 64};
 inline constexpr IntRange kPassRange{0, 10'000};
 inline constexpr IntRange kNeighbourRange{1, 16};
 inline constexpr IntRange kMatchDistanceRange{0, 256};
+inline constexpr IntRange kTrackLevelRange{1, 11};
+inline constexpr IntRange kTrackIterationRange{1, 100};
+inline constexpr IntRange kRedetectRange{0, 100};
+inline constexpr float kMostTrackResidual = 128.0f;  // no residual is larger: the limit is off
 
 // BAD_OPTIONS with name, range and value where `value` is outside.
 absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& range);
@@ -163,7 +167,36 @@ struct MatchOptions {
   absl::Status Validate() const;
 };
 
-// A named set of options with its default frame parameters and matching.
+// Change of light that a track follows beside its motion (paper 2, section II-E).
+enum class Illumination { kNone, kOffset, kGain, kBoth };
+// Frame that the patch of a track is taken from: the one before, or the one it began in.
+enum class TrackTemplate { kPrevious, kFirst };
+
+// Pyramidal inverse-compositional Lucas-Kanade of a stream (paper 2, section II-E).
+struct TrackOptions {
+  int levels = 5;             // of the pyramid, as many as exist, 1..11
+  int coarse_patch_px = 16;   // side of the patch above level 2: 8 or 16; below it is 16
+  int iterations = 30;        // most of a level, 1..100
+  float epsilon_px = 0.005f;  // a shorter step ends level 0, 0.001..1; above level 0 ten times it
+  float min_eigen = 0.1f;     // least eigenvalue, (grey level / pixel)^2 a pixel, 0.001..1000
+  float max_residual = kMostTrackResidual;  // grey levels, (0, 128]; 128 = off
+  Illumination illumination = Illumination::kNone;
+  TrackTemplate track_template = TrackTemplate::kPrevious;
+  int redetect_percent = 30;  // of max_features: with fewer tracks new ones begin, 0..100
+
+  bool operator==(const TrackOptions&) const = default;
+  // BAD_OPTIONS when an option is out of range.
+  absl::Status Validate() const;
+};
+
+// BAD_OPTIONS for a side of the coarse patch that is neither 8 nor 16.
+absl::Status CheckCoarsePatch(int64_t side_px);
+
+// Tracks need a pyramid of factor 2 in which each level is made from the one before. BAD_OPTIONS,
+// naming both, for a pipeline with another.
+absl::Status CheckTrackPyramid(const PyramidOptions& pyramid);
+
+// A named set of options with its default frame parameters, matching and tracking.
 struct Preset {
   absl::string_view name;
   absl::string_view description;
@@ -171,6 +204,7 @@ struct Preset {
   FrameParameters frame;
   MatchOptions match;
   bool available;  // false: known by name, answered UNIMPLEMENTED
+  TrackOptions track = {};
 };
 
 // Every preset, available or not. Lives for ever.

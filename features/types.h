@@ -90,6 +90,94 @@ struct Matches {
   size_t count() const { return query_index.size(); }
 };
 
+// Place of a track in 2^-14 pixels of level 0.
+inline constexpr int kTrackFractionBits = 14;
+
+// End of the search for one point in a new frame.
+enum class TrackStatus : uint8_t { kOk, kNoTexture, kLeftImage, kNotConverged, kDifferent };
+
+// Points to follow from one frame to the next, as columns of equal length.
+struct TrackPoints {
+  std::vector<int32_t> x;  // place in the frame before, 2^-14 pixels of level 0
+  std::vector<int32_t> y;
+  std::vector<float> gain;    // start of the search: alpha, 0 = contrast unchanged
+  std::vector<float> offset;  // beta, 1/16 grey level
+  // Template FIRST only; else empty. A row of -1 stands for a point that began in the frame before:
+  // its patches are taken there, at x and y, and answered. Any other number is a row of `patches`,
+  // which were taken at template_x, template_y.
+  std::vector<int32_t> patch_row;
+  std::vector<int32_t> template_x;  // 2^-14 pixels of level 0; of a row of -1 equal to x and y
+  std::vector<int32_t> template_y;
+  std::vector<int16_t> patches;  // rows of TrackPatchValues() values (features/algo/)
+
+  size_t count() const { return x.size(); }
+  // Memory that the columns hold.
+  size_t size_bytes() const {
+    const auto bytes = [](const auto& column) {
+      return column.capacity() * sizeof(*column.data());
+    };
+    return bytes(x) + bytes(y) + bytes(gain) + bytes(offset) + bytes(patch_row) +
+           bytes(template_x) + bytes(template_y) + bytes(patches);
+  }
+};
+
+// Where the points are in the new frame, one row per point, in their order. Every number of a row
+// whose status is not OK is 0.
+struct TrackedPoints {
+  std::vector<TrackStatus> status;
+  std::vector<int32_t> x;  // 2^-14 pixels of level 0
+  std::vector<int32_t> y;
+  std::vector<float> gain;      // alpha
+  std::vector<float> offset;    // beta, 1/16 grey level
+  std::vector<float> residual;  // grey levels, 0..127.9
+  // Template FIRST only: a row of patches for each point with a patch_row of -1, in their order.
+  std::vector<int16_t> patches;
+
+  size_t count() const { return status.size(); }
+};
+
+// A point that is followed through the frames of a stream, as it is in one frame.
+struct Track {
+  uint64_t id = 0;  // from 1; never used again in its stream
+  int32_t x = 0;    // 2^-14 pixels of level 0
+  int32_t y = 0;
+  uint32_t age_frames = 0;  // frames since the track began
+  float residual = 0.0f;    // grey levels; 0 in its first frame
+  float alpha = 0.0f;       // gain - 1
+  float beta = 0.0f;        // 1/16 grey level
+
+  float x_px() const { return static_cast<float>(x) * 0x1p-14f; }
+  float y_px() const { return static_cast<float>(y) * 0x1p-14f; }
+  float gain() const { return 1.0f + alpha; }
+  float offset_grey() const { return beta * 0.0625f; }
+
+  bool operator==(const Track&) const = default;
+};
+
+// Reasons for which a track ends.
+enum class TrackEnd : uint8_t {
+  kNoTexture,  // these four as in TrackStatus
+  kLeftImage,
+  kNotConverged,
+  kDifferent,
+  kMasked,     // it came to lie under the mask
+  kImageSize,  // the frame has another size than the one before
+  kPipeline,   // the stream's pipeline or track options changed, or its tracks were turned off
+};
+
+struct EndedTrack {
+  uint64_t id = 0;
+  TrackEnd reason = TrackEnd::kNoTexture;
+
+  bool operator==(const EndedTrack&) const = default;
+};
+
+// The tracks of an answered frame.
+struct FrameTracks {
+  std::vector<Track> tracks;      // all of them, id up
+  std::vector<EndedTrack> ended;  // since the answer before, id up
+};
+
 // Durations of a whole batch in nanoseconds; 0 = did not happen.
 struct BatchTimings {
   int64_t upload_ns = 0;    // host to device

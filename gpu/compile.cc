@@ -36,6 +36,7 @@
 #include "gpu/steps/suppress/low_threshold.h"
 #include "gpu/steps/suppress/minimum_distance.h"
 #include "gpu/steps/suppress/neighbourhood.h"
+#include "gpu/steps/track_pyramid.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -165,6 +166,12 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
     }
   }
 
+  // Nothing on the device waits for the pyramids that states keep, so they are made beside the
+  // selection.
+  if (pipeline.spec.track_levels > 0) {
+    side_end = list.Add(Branch::kSide, std::make_unique<TrackPyramidStep>(pipeline, images));
+  }
+
   // The last step describes and writes records, also those of keypoints without a descriptor.
   const Descriptor descriptor = pipeline.spec.pipeline.describe.descriptor;
   if (descriptor == Descriptor::kBFrost256) {
@@ -185,7 +192,8 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
     } else {
       describe = std::make_unique<RBrief256Step>(pipeline, images);
     }
-    if (last_level >= 0) {
+    // Steps before have waited for the search.
+    if (last_level >= 0 && pipeline.spec.track_levels == 0) {
       list.Add(Branch::kMain, std::move(describe));
     } else {
       list.Add(Branch::kMain, std::move(describe), {side_end});

@@ -31,6 +31,7 @@ struct FrameWork {
   std::shared_ptr<FrameResult> result;
   std::vector<GivenEntry> given;                    // kept keypoints, level pixels
   std::shared_ptr<DeviceBuffer> state_descriptors;  // when the state is wanted
+  std::shared_ptr<DeviceBuffer> state_pyramid;      // when it is wanted for tracks
 };
 
 struct FrameBatch {

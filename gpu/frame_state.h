@@ -15,6 +15,7 @@
 #include "features/backend.h"
 #include "features/types.h"
 #include "gpu/runtime/memory.h"
+#include "gpu/steps/track_pyramid.h"
 
 namespace orbserve::gpu {
 
@@ -22,14 +23,23 @@ namespace orbserve::gpu {
 enum class StatePart {
   kDescriptors,  // rows of descriptor_bytes
   kPlaces,       // all x, then all y, float: level-0 pixels
+  kPyramid,      // a TrackPyramid of `pyramid_levels()`
 };
 
-// Features on the host, and the parts of them that each device has needed so far. Places are needed
-// by matches in a window only.
+// Features on the host, and the parts of the frame that each device has needed so far. Places are
+// needed by matches in a window only. A state for tracks also holds the frame's input slot, from
+// which any device can make the pyramid.
 class GpuFrameState final : public FrameState {
  public:
   GpuFrameState(std::shared_ptr<const Features> features, size_t devices)
-      : features_(std::move(features)), on_device_(devices) {}
+      : GpuFrameState(std::move(features), devices, nullptr, 0) {}
+  // For tracks.
+  GpuFrameState(std::shared_ptr<const Features> features, size_t devices,
+                std::shared_ptr<InputSlot> input, int pyramid_levels)
+      : features_(std::move(features)),
+        input_(std::move(input)),
+        pyramid_levels_(pyramid_levels),
+        on_device_(devices) {}
 
   size_t feature_count() const override { return features_->count(); }
   int descriptor_bytes() const override { return features_->descriptor_bytes; }
@@ -37,8 +47,16 @@ class GpuFrameState final : public FrameState {
   size_t size_bytes() const override {
     constexpr size_t kRowBytes = 5 * sizeof(float) + sizeof(int32_t);
     constexpr size_t kPlaceBytes = 2 * sizeof(float);  // on the device
-    return features_->count() *
-           (kRowBytes + kPlaceBytes + 2 * static_cast<size_t>(features_->descriptor_bytes));
+    const size_t feature_bytes =
+        features_->count() *
+        (kRowBytes + kPlaceBytes + 2 * static_cast<size_t>(features_->descriptor_bytes));
+    return feature_bytes + (pyramid_levels_ > 0 ? pyramid().bytes() : 0);
+  }
+  std::shared_ptr<InputSlot> input() const override { return input_; }
+  int pyramid_levels() const override { return pyramid_levels_; }
+  // Layout of the pyramid, of a state that has one.
+  TrackPyramid pyramid() const {
+    return TrackPyramid::For(input_->image.width_px, input_->image.height_px, pyramid_levels_);
   }
 
   const std::shared_ptr<const Features>& features() const { return features_; }
@@ -60,13 +78,24 @@ class GpuFrameState final : public FrameState {
   struct Copies {
     std::shared_ptr<const DeviceBuffer> descriptors;
     std::shared_ptr<const DeviceBuffer> places;
+    std::shared_ptr<const DeviceBuffer> pyramid;
 
     std::shared_ptr<const DeviceBuffer>& part(StatePart part) {
-      return part == StatePart::kPlaces ? places : descriptors;
+      switch (part) {
+        case StatePart::kPlaces:
+          return places;
+        case StatePart::kPyramid:
+          return pyramid;
+        case StatePart::kDescriptors:
+          break;
+      }
+      return descriptors;
     }
   };
 
   const std::shared_ptr<const Features> features_;
+  const std::shared_ptr<InputSlot> input_;
+  const int pyramid_levels_;
   mutable absl::Mutex mutex_;
   mutable std::vector<Copies> on_device_ ABSL_GUARDED_BY(mutex_);
 };

@@ -14,13 +14,14 @@
 #include "features/errors.h"
 #include "features/input_limits.h"
 #include "features/options.h"
+#include "gpu/device_request.h"
 #include "gpu/frame_state.h"
 #include "gpu/gpu_device.h"
 #include "gpu/health.h"
-#include "gpu/matching/match_request.h"
 #include "gpu/matching/matcher.h"
 #include "gpu/memory/input_pool.h"
 #include "gpu/runtime/check.h"
+#include "gpu/tracking/tracker.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -127,22 +128,33 @@ class GpuBackend final : public FeatureBackend {
   }
 
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
-    const auto request = std::make_shared<MatchRequest>(std::move(jobs), std::move(done));
-    if (request->size() == 0) {
-      devices_[0]->SubmitMatches(request, {0});
-      return;
+    Spread(
+        std::make_shared<MatchRequest>(std::move(jobs), std::move(done)), &Matcher::LoadOf,
+        [this](const MatchJob& job, const std::vector<int64_t>& load) {
+          return DeviceFor(job.query, job.train, StatePart::kDescriptors, load);
+        },
+        &GpuDevice::SubmitMatches);
+  }
+
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
+    Spread(
+        std::make_shared<TrackRequest>(std::move(jobs), std::move(done)), &Tracker::LoadOf,
+        [this](const TrackJob& job, const std::vector<int64_t>& load) {
+          return DeviceFor(job.to, job.from, StatePart::kPyramid, load);
+        },
+        &GpuDevice::SubmitTracks);
+  }
+
+  // A device makes the pyramid when it is first needed.
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override {
+    std::shared_ptr<InputSlot> input = state.input();
+    if (input == nullptr || state.pyramid_levels() == 0) {
+      return MakeError(ErrorReason::kInternal, "RebuildPyramid was given a state without pyramid");
     }
-    std::vector<std::vector<size_t>> pairs(devices_.size());
-    std::vector<int64_t> load;
-    for (const auto& device : devices_) load.push_back(device->load());
-    for (size_t i = 0; i < request->size(); ++i) {
-      const size_t device = DeviceFor(request->job(i), load);
-      load[device] += Matcher::LoadOf(request->job(i));
-      pairs[device].push_back(i);
-    }
-    for (size_t device = 0; device < devices_.size(); ++device) {
-      if (!pairs[device].empty()) devices_[device]->SubmitMatches(request, pairs[device]);
-    }
+    return std::make_shared<const GpuFrameState>(std::make_shared<const Features>(),
+                                                 devices_.size(), std::move(input),
+                                                 state.pyramid_levels());
   }
 
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
@@ -170,14 +182,38 @@ class GpuBackend final : public FeatureBackend {
     return *chosen;
   }
 
-  // Where both sets are already, else where the query is, else where the train set is; among
-  // equals the one with the least `load`, [device].
-  size_t DeviceFor(const MatchJob& job, const std::vector<int64_t>& load) const {
-    const auto* const query = dynamic_cast<const GpuFrameState*>(job.query.get());
-    const auto* const train = dynamic_cast<const GpuFrameState*>(job.train.get());
+  // Gives each job of a request to the device that `device_for` chooses by the loads of devices.
+  template <typename Request, typename LoadOf, typename DeviceFor>
+  void Spread(const std::shared_ptr<Request>& request, LoadOf load_of, DeviceFor device_for,
+              void (GpuDevice::*submit)(const std::shared_ptr<Request>&,
+                                        const std::vector<size_t>&)) {
+    if (request->size() == 0) {
+      (devices_[0].get()->*submit)(request, {0});
+      return;
+    }
+    std::vector<std::vector<size_t>> jobs(devices_.size());
+    std::vector<int64_t> load;
+    for (const auto& device : devices_) load.push_back(device->load());
+    for (size_t i = 0; i < request->size(); ++i) {
+      const size_t device = device_for(request->job(i), load);
+      load[device] += load_of(request->job(i));
+      jobs[device].push_back(i);
+    }
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      if (!jobs[device].empty()) (devices_[device].get()->*submit)(request, jobs[device]);
+    }
+  }
+
+  // Where both states have the part already, else where the first has it, else where the second
+  // has it; among equals the device with the least `load`, [device].
+  size_t DeviceFor(const std::shared_ptr<const FrameState>& first,
+                   const std::shared_ptr<const FrameState>& second, StatePart part,
+                   const std::vector<int64_t>& load) const {
+    const auto* const own_first = dynamic_cast<const GpuFrameState*>(first.get());
+    const auto* const own_second = dynamic_cast<const GpuFrameState*>(second.get());
     const auto there = [&](size_t device) {
-      return (query != nullptr && query->OnDevice(device) != nullptr ? 2 : 0) +
-             (train != nullptr && train->OnDevice(device) != nullptr ? 1 : 0);
+      return (own_first != nullptr && own_first->OnDevice(device, part) != nullptr ? 2 : 0) +
+             (own_second != nullptr && own_second->OnDevice(device, part) != nullptr ? 1 : 0);
     };
     if (devices_.size() == 1) return 0;
     size_t chosen = 0;

@@ -95,6 +95,7 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   ORBSERVE_ASSIGN_OR_RETURN(
       matcher_, Matcher::Create(context_, {architecture >= 80, properties.multiProcessorCount},
                                 &batches_, health_));
+  ORBSERVE_ASSIGN_OR_RETURN(tracker_, Tracker::Create(context_, health_));
   for (auto& lane : lanes_) {
     lane->thread = std::thread([this, self = lane.get()] { Run(self); });
   }

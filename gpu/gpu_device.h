@@ -20,12 +20,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "features/backend.h"
+#include "gpu/device_request.h"
 #include "gpu/frame_batch.h"
 #include "gpu/gpu_backend.h"
 #include "gpu/health.h"
 #include "gpu/lane.h"
-#include "gpu/matching/match_request.h"
 #include "gpu/matching/matcher.h"
+#include "gpu/tracking/tracker.h"
 
 namespace orbserve::gpu {
 
@@ -58,7 +59,8 @@ class GpuDevice {
   // Work that was submitted and is not yet answered, in the units of Matcher::LoadOf().
   int64_t load() const {
     constexpr int64_t kLoadOfBatch = 16;
-    return kLoadOfBatch * batches_.load(std::memory_order_relaxed) + matcher_->load();
+    return kLoadOfBatch * batches_.load(std::memory_order_relaxed) + matcher_->load() +
+           tracker_->load();
   }
 
   // Makes the plan ready on every lane. Waits for batches in flight.
@@ -68,6 +70,11 @@ class GpuDevice {
   void SubmitMatches(const std::shared_ptr<MatchRequest>& request,
                      const std::vector<size_t>& indexes) {
     matcher_->Submit(request, indexes);
+  }
+  // As Tracker::Submit.
+  void SubmitTracks(const std::shared_ptr<TrackRequest>& request,
+                    const std::vector<size_t>& indexes) {
+    tracker_->Submit(request, indexes);
   }
 
  private:
@@ -107,6 +114,7 @@ class GpuDevice {
   std::deque<std::unique_ptr<FrameBatch>> queue_;  // guarded by mutex_
   std::vector<std::unique_ptr<LaneThread>> lanes_;
   std::unique_ptr<Matcher> matcher_;
+  std::unique_ptr<Tracker> tracker_;
 };
 
 }  // namespace orbserve::gpu

@@ -25,14 +25,15 @@ struct GraphKind {
   bool timed = false;          // with events at the boundaries of stages
   bool low_threshold = false;  // some frame has a second, lower FAST threshold
   bool few_keys = false;       // one block ranks what each frame wants (ChoosesFewKeys())
+  bool pyramids = false;       // some frame's state keeps its pyramid
 
   int frames() const { return FramesOfClass(batch_class); }
   size_t index() const {
-    return static_cast<size_t>(batch_class) * 32 + (few_keys ? 16 : 0) + (low_threshold ? 8 : 0) +
-           (masks ? 4 : 0) + (given ? 2 : 0) + (timed ? 1 : 0);
+    return static_cast<size_t>(batch_class) * 64 + (pyramids ? 32 : 0) + (few_keys ? 16 : 0) +
+           (low_threshold ? 8 : 0) + (masks ? 4 : 0) + (given ? 2 : 0) + (timed ? 1 : 0);
   }
 };
-inline constexpr size_t kGraphKinds = kBatchClasses * 32;
+inline constexpr size_t kGraphKinds = kBatchClasses * 64;
 
 }  // namespace orbserve::gpu
 

@@ -19,6 +19,12 @@ class Health {
  public:
   bool lost() const { return lost_.load(std::memory_order_acquire); }
 
+  // DEVICE_LOST once a device is.
+  absl::Status Check() const {
+    return lost() ? MakeError(ErrorReason::kDeviceLost, "the device does not answer any more")
+                  : absl::OkStatus();
+  }
+
   // Takes note when `status` says that a device is lost.
   void Note(const absl::Status& status) {
     if (!status.ok() && ReasonOf(status) == ErrorReason::kDeviceLost) {

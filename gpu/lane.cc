@@ -116,6 +116,7 @@ absl::Status Lane::Prepare(const std::shared_ptr<GpuPlan>& plan) {
   GraphKind usual;
   usual.few_keys =
       ChoosesFewKeys(plan->pipeline(), FirstKeys(plan->pipeline().CutsFor(FrameParameters{})));
+  usual.pyramids = plan->spec().track_levels > 0;
   for (usual.batch_class = 0; usual.batch_class <= largest; ++usual.batch_class) {
     ORBSERVE_RETURN_IF_ERROR(GraphFor(plan, usual).status());
   }
@@ -162,7 +163,7 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
     batch->kind.few_keys =
         batch->kind.few_keys && (describes || ChoosesFewKeys(pipeline, params->first_keys));
     batch->kind.masks = batch->kind.masks || (!describes && !job.input->mask.empty());
-    if (job.keep_state && pipeline.descriptor_bytes > 0) {
+    if (job.keep_state != KeepState::kNone && pipeline.descriptor_bytes > 0) {
       const auto descriptor_bytes = static_cast<size_t>(pipeline.descriptor_bytes);
       work.state_descriptors = context_.state_buffers->Lease(
           static_cast<size_t>(work.room.state_rows) * descriptor_bytes);
@@ -171,6 +172,12 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
         params->state_capacity =
             static_cast<int32_t>(work.state_descriptors->size_bytes() / descriptor_bytes);
       }
+    }
+    if (job.keep_state == KeepState::kPyramid) {
+      // Without memory for it the pyramid is made when it is first needed.
+      work.state_pyramid = context_.state_buffers->Lease(batch->plan->track_pyramid().bytes());
+      if (work.state_pyramid != nullptr) params->state_pyramid = work.state_pyramid->data();
+      batch->kind.pyramids = batch->kind.pyramids || work.state_pyramid != nullptr;
     }
     work.place = place++;
   }
@@ -387,8 +394,18 @@ absl::Status Lane::FinishFrame(FrameBatch* batch, size_t job_index) {
   }
   FrameAnswer& answer = batch->answer.frames[job_index];
   answer.features = std::shared_ptr<const Features>(work.result, &features);
-  if (batch->jobs[job_index].keep_state) {
-    auto state = std::make_shared<GpuFrameState>(answer.features, context_.device_count);
+  const FrameJob& job = batch->jobs[job_index];
+  if (job.keep_state != KeepState::kNone) {
+    std::shared_ptr<GpuFrameState> state;
+    if (job.keep_state == KeepState::kPyramid) {
+      state = std::make_shared<GpuFrameState>(answer.features, context_.device_count, job.input,
+                                              batch->plan->track_pyramid().levels);
+    } else {
+      state = std::make_shared<GpuFrameState>(answer.features, context_.device_count);
+    }
+    if (work.state_pyramid != nullptr) {
+      state->SetOnDevice(context_.device_index, std::move(work.state_pyramid), StatePart::kPyramid);
+    }
     // Else the descriptors go up when a match first needs them.
     if (work.state_descriptors != nullptr && state_is_complete) {
       state->SetOnDevice(context_.device_index, std::move(work.state_descriptors));

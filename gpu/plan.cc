@@ -23,9 +23,12 @@ uint64_t NextId() {
 
 // Bytes of the geometry, with its resize taps.
 size_t HostBytes(const CompiledPipeline& pipeline) {
-  size_t bytes = sizeof(pipeline) + pipeline.pyramid.levels.capacity() * sizeof(LevelGeometry);
-  for (const LevelGeometry& level : pipeline.pyramid.levels) {
-    bytes += (level.x_taps.capacity() + level.y_taps.capacity()) * sizeof(algo::ResizeTap);
+  size_t bytes = sizeof(pipeline);
+  for (const auto* levels : {&pipeline.pyramid.levels, &pipeline.pyramid.track_levels}) {
+    bytes += levels->capacity() * sizeof(LevelGeometry);
+    for (const LevelGeometry& level : *levels) {
+      bytes += (level.x_taps.capacity() + level.y_taps.capacity()) * sizeof(algo::ResizeTap);
+    }
   }
   return bytes;
 }
@@ -36,6 +39,8 @@ GpuPlan::GpuPlan(CompiledPipeline pipeline, const Limits& limits)
     : id_(NextId()),
       pipeline_(std::move(pipeline)),
       slot_(SlotLayout::For(pipeline_.spec.width_px, pipeline_.spec.height_px)),
+      track_pyramid_(TrackPyramid::For(pipeline_.spec.width_px, pipeline_.spec.height_px,
+                                       pipeline_.spec.track_levels)),
       compiled_(CompileSteps(pipeline_)),
       max_batch_frames_(limits.max_batch_frames) {}
 

@@ -18,6 +18,7 @@
 #include "gpu/memory/frame_room.h"
 #include "gpu/memory/input_pool.h"
 #include "gpu/runtime/memory.h"
+#include "gpu/steps/track_pyramid.h"
 
 namespace orbserve::gpu {
 
@@ -68,6 +69,8 @@ class GpuPlan final : public FeaturePlan {
   const CompiledPipeline& pipeline() const { return pipeline_; }
   const StepList& steps() const { return compiled_.list; }
   const SlotLayout& slot() const { return slot_; }
+  // Of the states that keep one; no levels where the plan keeps none.
+  const TrackPyramid& track_pyramid() const { return track_pyramid_; }
   const std::shared_ptr<GraphMeter>& graph_meter() const { return graph_meter_; }
 
   // Bytes of an arena for a batch whose lists take `list_bytes`.
@@ -98,6 +101,7 @@ class GpuPlan final : public FeaturePlan {
   const uint64_t id_;
   const CompiledPipeline pipeline_;
   const SlotLayout slot_;
+  const TrackPyramid track_pyramid_;
   CompiledSteps compiled_;  // immutable once the plan is made
   int max_batch_frames_ = 1;
   const std::shared_ptr<GraphMeter> graph_meter_ = std::make_shared<GraphMeter>();

@@ -87,6 +87,8 @@ server::Config DefaultConfig() {
   limits.set_max_streams(256);
   limits.set_max_stream_frames_in_flight(8);
   limits.set_max_stream_bytes_in_flight(64 * kMiB);
+  limits.set_max_stream_frames_waiting(4);
+  limits.set_max_stream_bytes_waiting(64 * kMiB);
   limits.set_max_reference_bytes(kGiB);
   limits.set_max_calls_per_connection(256);
   limits.set_max_receive_buffer_bytes(2 * kGiB);
@@ -182,6 +184,10 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("limits.max_stream_frames_in_flight", limits.max_stream_frames_in_flight(), 1, 256));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_stream_bytes_in_flight",
                                  limits.max_stream_bytes_in_flight(), 1, 64 * kGiB));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_stream_frames_waiting", limits.max_stream_frames_waiting(), 1, 256));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_stream_bytes_waiting", limits.max_stream_bytes_waiting(), 1, 64 * kGiB));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_reference_bytes", limits.max_reference_bytes(), kKiB, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(

@@ -33,6 +33,9 @@ void MetricsObserver::OnItemComputed(WorkKind kind, std::chrono::nanoseconds que
     case WorkKind::kMatches:
       metrics_.ObserveMatchWait(cost.backend, cost.device, Seconds(queued.count()));
       break;
+    case WorkKind::kTracks:
+      metrics_.ObserveTrackWait(cost.backend, cost.device, Seconds(queued.count()));
+      break;
   }
   for (const StageTime& time : stages.entries()) {
     ObserveStages(time.stages, cost, time.duration_ns);
@@ -46,10 +49,12 @@ std::optional<double> MetricsObserver::OnBatchFinished(WorkKind kind, int items,
     return power_.AddBatch(cost.device, items, cost.busy_begin, cost.busy_end);
   }
   const std::chrono::nanoseconds busy = cost.busy_end - cost.busy_begin;
-  ObserveStages(Stage::kMatch, cost, busy.count());
+  ObserveStages(kind == WorkKind::kTracks ? Stage::kTrack : Stage::kMatch, cost, busy.count());
   metrics_.AddBusyInterval(cost.backend, cost.device, 0, cost.busy_begin, cost.busy_end);
   return power_.AddBatch(cost.device, 0, cost.busy_begin, cost.busy_end);
 }
+
+void MetricsObserver::OnTrackBytes(int64_t change) { metrics_.AddTrackBytes(change); }
 
 void MetricsObserver::ObservePhase(FramePhase phase, const BatchCost& cost, int64_t duration_ns) {
   metrics_.ObservePhase(phase, cost.backend, cost.device, Seconds(duration_ns));

@@ -25,6 +25,7 @@ class MetricsObserver final : public ServingObserver {
   void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
                       const StageTimes& stages) override;
   std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost& cost) override;
+  void OnTrackBytes(int64_t change) override;
 
  private:
   void ObservePhase(FramePhase phase, const BatchCost& cost, int64_t duration_ns);

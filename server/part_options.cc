@@ -64,6 +64,8 @@ StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
   limits.open_timeout = std::chrono::milliseconds(config.stream_open_timeout_ms());
   limits.max_frames_in_flight = static_cast<int>(config.max_stream_frames_in_flight());
   limits.max_bytes_in_flight = static_cast<int64_t>(config.max_stream_bytes_in_flight());
+  limits.max_frames_waiting = static_cast<int>(config.max_stream_frames_waiting());
+  limits.max_bytes_waiting = static_cast<int64_t>(config.max_stream_bytes_waiting());
   limits.max_answer_bytes = static_cast<int64_t>(config.max_stream_answer_bytes());
   limits.max_answer_bytes_of_all = static_cast<int64_t>(config.max_answer_bytes());
   return limits;

@@ -32,7 +32,7 @@ class Page {
   std::vector<MetricFamily> families_;
 };
 
-void AddQueues(const QueueUse& frames, const QueueUse& matches,
+void AddQueues(const QueueUse& frames, const QueueUse& matches, const QueueUse& tracks,
                const server::Config::Batching& config, Page& page) {
   page.Gauge("orbserve_queue_frames", "Frames that are admitted and not yet in a batch.",
              frames.items);
@@ -52,6 +52,16 @@ void AddQueues(const QueueUse& frames, const QueueUse& matches,
              matches.max_items);
   page.Gauge("orbserve_limit_match_queue_bytes", "Limit of orbserve_match_queue_bytes.",
              matches.max_bytes);
+  page.Gauge("orbserve_track_queue_requests",
+             "Frames whose search for tracks is admitted and not yet in a batch.", tracks.items);
+  page.Gauge("orbserve_track_queue_bytes",
+             "States of frames, with pyramids, and points that the requests in "
+             "orbserve_track_queue_requests hold.",
+             tracks.bytes);
+  page.Gauge("orbserve_limit_track_queue_requests", "Limit of orbserve_track_queue_requests.",
+             tracks.max_items);
+  page.Gauge("orbserve_limit_track_queue_bytes", "Limit of orbserve_track_queue_bytes.",
+             tracks.max_bytes);
 }
 
 void AddDecodePool(const WorkerPoolUse& pool, Page& page) {
@@ -101,7 +111,8 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
   const QueueUse frames = sources_.batcher->use();
   const ReferenceStoreUse references = sources_.references->use();
   Page page;
-  AddQueues(frames, sources_.matcher->use(), sources_.config->batching(), page);
+  AddQueues(frames, sources_.matcher->use(), sources_.tracker->use(), sources_.config->batching(),
+            page);
   AddDecodePool(sources_.decode_pool->use(), page);
   AddPlans(sources_.plans->use(), page);
   AddReferences(references, sources_.config->limits(), page);
@@ -119,6 +130,7 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
   add("queue", "host", frames.bytes);
   add("answers", "host",
       sources_.metrics->stream_answer_bytes() + sources_.metrics->call_answer_bytes());
+  add("tracks", "host", sources_.metrics->track_bytes());
   page.Add(std::move(memory));
   return page.Take();
 }

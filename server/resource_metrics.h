@@ -15,6 +15,7 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 
@@ -27,6 +28,7 @@ struct ResourceSources {
   const Metrics* metrics = nullptr;
   const Batcher* batcher = nullptr;
   const MatchQueue* matcher = nullptr;
+  const TrackQueue* tracker = nullptr;
   const WorkerPool* decode_pool = nullptr;
   const PlanCache* plans = nullptr;
   const ReferenceStore* references = nullptr;

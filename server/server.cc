@@ -37,6 +37,7 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/http_endpoint.h"
 #include "server/telemetry/metrics.h"
@@ -109,6 +110,8 @@ class Server::Impl {
             BatcherOptionsOf(config.batching(), backend_->devices().size()))),
         matcher_(
             std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_, MatchQueueOptions{})),
+        tracker_(
+            std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_, TrackQueueOptions{})),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
                 ImageLimitsOf(config.limits())),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
@@ -126,10 +129,12 @@ class Server::Impl {
       server_.reset();
     }
     // Each waits for the threads that are still inside it: threads of the pool may be on their way
-    // into the batcher, threads of the batcher into the matcher.
+    // into the batcher, and threads of the batcher into matcher and tracker. Threads of these two
+    // start the next frame of a stream and so enter both: neither is freed before both are shut.
     executor_.reset();
     batcher_.reset();
-    matcher_.reset();
+    tracker_->Shut();
+    matcher_->Shut();
   }
 
   absl::Status Start() {
@@ -183,6 +188,7 @@ class Server::Impl {
   PlanCache plans_;
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<MatchQueue> matcher_;
+  std::unique_ptr<TrackQueue> tracker_;
   FrameIntake intake_;
   FeaturesService service_;
   std::unique_ptr<SocketLock> socket_lock_;
@@ -228,10 +234,13 @@ class Server::Impl {
     services.batcher = batcher_.get();
     services.intake = &intake_;
     services.matcher = matcher_.get();
+    services.tracker = tracker_.get();
     services.references = &references_;
     services.metrics = &metrics_;
+    services.observer = &observer_;
     services.streams = StreamLimitsOf(config_.limits());
     services.unary = UnaryLimitsOf(config_.limits());
+    services.server_limits = MakeServerLimits(config_);
     return services;
   }
 
@@ -242,6 +251,7 @@ class Server::Impl {
     sources.metrics = &metrics_;
     sources.batcher = batcher_.get();
     sources.matcher = matcher_.get();
+    sources.tracker = tracker_.get();
     sources.decode_pool = executor_.get();
     sources.plans = &plans_;
     sources.references = &references_;

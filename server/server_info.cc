@@ -12,6 +12,22 @@
 
 namespace orbserve {
 
+v1::ServerLimits MakeServerLimits(const server::Config& config) {
+  v1::ServerLimits limits;
+  limits.set_max_side_px(config.limits().max_side_px());
+  limits.set_max_pixels(config.limits().max_pixels());
+  limits.set_max_message_bytes(config.limits().max_message_bytes());
+  limits.set_max_keypoints(kMaxFeatures);
+  limits.set_max_levels(kMaxLevels);
+  limits.set_max_batch(config.batching().max_batch());
+  limits.set_max_delay_us(config.batching().max_delay_us());
+  limits.set_max_queue_frames(config.batching().max_queue_frames());
+  limits.set_max_queue_frames_per_client(config.batching().max_queue_frames_per_client());
+  limits.set_max_streams(config.limits().max_streams());
+  limits.set_max_reference_bytes(config.limits().max_reference_bytes());
+  return limits;
+}
+
 v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
                                          const FeatureBackend& backend,
                                          absl::string_view power_source) {
@@ -36,22 +52,11 @@ v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
     set(proto.mutable_description(), preset.description);
     proto.set_available(preset.available);
     if (preset.available) {
-      PipelineToProto({proto.name(), preset.pipeline, preset.frame, preset.match},
+      PipelineToProto({proto.name(), preset.pipeline, preset.frame, preset.match, preset.track},
                       proto.mutable_pipeline());
     }
   }
-  v1::ServerLimits& limits = *info.mutable_limits();
-  limits.set_max_side_px(config.limits().max_side_px());
-  limits.set_max_pixels(config.limits().max_pixels());
-  limits.set_max_message_bytes(config.limits().max_message_bytes());
-  limits.set_max_keypoints(kMaxFeatures);
-  limits.set_max_levels(kMaxLevels);
-  limits.set_max_batch(config.batching().max_batch());
-  limits.set_max_delay_us(config.batching().max_delay_us());
-  limits.set_max_queue_frames(config.batching().max_queue_frames());
-  limits.set_max_queue_frames_per_client(config.batching().max_queue_frames_per_client());
-  limits.set_max_streams(config.limits().max_streams());
-  limits.set_max_reference_bytes(config.limits().max_reference_bytes());
+  *info.mutable_limits() = MakeServerLimits(config);
   set(info.mutable_power_source(), power_source);
   return info;
 }

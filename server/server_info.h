@@ -11,6 +11,9 @@
 
 namespace orbserve {
 
+// Makes the limits that clients are told, of a complete configuration.
+v1::ServerLimits MakeServerLimits(const server::Config& config);
+
 // Makes the answer to GetServerInfo: the version, the backends of this build and the one in use,
 // the presets, and the limits of a complete configuration. `power_source`: see
 // PowerMonitor::source().

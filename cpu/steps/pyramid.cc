@@ -18,7 +18,8 @@ constexpr int kPixelsPerTask = 32 * 1024;
 class Pyramid final : public Step {
  public:
   explicit Pyramid(const StepSetup& setup) : resize_(ResizeKernelFor(setup.target)) {
-    for (const LevelGeometry& level : setup.pipeline.pyramid.levels) {
+    for (int l = 0; l < setup.pipeline.pyramid.levels_to_make(); ++l) {
+      const LevelGeometry& level = setup.pipeline.pyramid.LevelToMake(l);
       x_axes_.push_back(level.x_taps.empty() ? ResizeAxis() : ResizeAxis::Of(level.x_taps));
       widest_px_ = std::max(widest_px_, level.width_px);
     }
@@ -41,21 +42,21 @@ class Pyramid final : public Step {
   }
 
   int Begin(FrameContext& frame, int level) const override {
-    const LevelGeometry& geometry = frame.pipeline.level(level);
+    const LevelGeometry& geometry = frame.pipeline.pyramid.LevelToMake(level);
     if (frame.threads() < kDivideThreads) return 1;
     return DivUp(geometry.height_px, RowsPerTask(geometry));
   }
 
   void Run(FrameContext& frame, int level, int task) const override {
-    const LevelGeometry& geometry = frame.pipeline.level(level);
+    const LevelGeometry& geometry = frame.pipeline.pyramid.LevelToMake(level);
     const int tasks = Begin(frame, level);
     const Part rows = FrameContext::EvenPart(geometry.height_px, tasks, task);
     const int source = geometry.source_level;
     const ResizeAxis& x_axis = x_axes_[static_cast<size_t>(level)];
     auto* const scratch = frame.Scratch<uint16_t>();
-    resize_(frame.Image(source), frame.At(frame.lists.images, level), x_axis, geometry.y_taps,
-            rows.begin, rows.end, scratch);
-    if (!frame.masked()) return;
+    resize_(frame.Image(source), frame.LevelImage(level), x_axis, geometry.y_taps, rows.begin,
+            rows.end, scratch);
+    if (!frame.masked(level)) return;
     const MutableImageView mask = frame.Mask(level);
     resize_(frame.Mask(source), mask, x_axis, geometry.y_taps, rows.begin, rows.end, scratch);
     for (int y = rows.begin; y < rows.end; ++y) {

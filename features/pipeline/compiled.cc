@@ -12,6 +12,10 @@ namespace orbserve {
 absl::StatusOr<CompiledPipeline> CompilePipeline(const PlanSpec& spec) {
   ORBSERVE_RETURN_IF_ERROR(spec.pipeline.Validate());
   ORBSERVE_RETURN_IF_ERROR(CheckImageSize(spec.width_px, spec.height_px));
+  if (spec.track_levels != 0) {
+    ORBSERVE_RETURN_IF_ERROR(CheckRange("track.levels", spec.track_levels, kTrackLevelRange));
+    ORBSERVE_RETURN_IF_ERROR(CheckTrackPyramid(spec.pipeline.pyramid));
+  }
   CompiledPipeline compiled;
   compiled.spec = spec;
   compiled.pyramid = PyramidGeometry::For(spec);
@@ -31,6 +35,9 @@ absl::Status BeginFrame(const CompiledPipeline& pipeline, const FrameJob& job, F
         absl::StrCat("fast_threshold_low is ", job.parameters.fast_threshold_low_grey,
                      " and detect.detector is not FAST; allowed: fast_threshold_low 0, "
                      "or detector FAST"));
+  }
+  if (job.keep_state == KeepState::kPyramid && spec.track_levels == 0) {
+    return MakeError(ErrorReason::kInternal, "a pyramid is wanted of a plan that keeps none");
   }
   const ImageView image = job.input->image;
   if (image.width_px != spec.width_px || image.height_px != spec.height_px) {

@@ -19,6 +19,26 @@ std::vector<algo::ResizeTap> TapsOf(int source_side, int destination_side) {
   return taps;
 }
 
+// Sides and taps of level `l`, which is resampled from one of the `finer` levels. Its sides are 0
+// where it does not exist.
+LevelGeometry LevelOf(const PlanSpec& spec, int l, const std::vector<LevelGeometry>& finer) {
+  const PyramidOptions& options = spec.pipeline.pyramid;
+  LevelGeometry level;
+  level.scale = algo::LevelScale(options.scale_factor, l);
+  level.inverse_scale = 1.0f / level.scale;
+  level.width_px = algo::LevelSide(spec.width_px, level.scale);
+  level.height_px = algo::LevelSide(spec.height_px, level.scale);
+  if (l > 0 && level.width_px > 0 && level.height_px > 0) {
+    level.source_level = options.source == PyramidSource::kLevelZero ? 0 : l - 1;
+    const LevelGeometry& source = finer[static_cast<size_t>(level.source_level)];
+    level.x_taps = TapsOf(source.width_px, level.width_px);
+    level.y_taps = TapsOf(source.height_px, level.height_px);
+  }
+  return level;
+}
+
+bool Exists(const LevelGeometry& level) { return level.width_px > 0 && level.height_px > 0; }
+
 }  // namespace
 
 PyramidGeometry PyramidGeometry::For(const PlanSpec& spec) {
@@ -27,24 +47,19 @@ PyramidGeometry PyramidGeometry::For(const PlanSpec& spec) {
   const float patch_size_px = Reach::Of(pipeline).patch_size_px;
   PyramidGeometry pyramid;
   for (int l = 0; l < pipeline.pyramid.levels; ++l) {
-    LevelGeometry level;
-    level.scale = algo::LevelScale(pipeline.pyramid.scale_factor, l);
-    level.inverse_scale = 1.0f / level.scale;
+    LevelGeometry level = LevelOf(spec, l, pyramid.levels);
+    if (!Exists(level)) break;
     level.patch_size_px = patch_size_px * level.scale;
-    level.width_px = algo::LevelSide(spec.width_px, level.scale);
-    level.height_px = algo::LevelSide(spec.height_px, level.scale);
-    if (level.width_px == 0 || level.height_px == 0) break;
-    if (l > 0) {
-      level.source_level = pipeline.pyramid.source == PyramidSource::kLevelZero ? 0 : l - 1;
-      const LevelGeometry& source = pyramid.levels[static_cast<size_t>(level.source_level)];
-      level.x_taps = TapsOf(source.width_px, level.width_px);
-      level.y_taps = TapsOf(source.height_px, level.height_px);
-    }
     if (level.width_px > 2 * border && level.height_px > 2 * border) {
       level.region = {border, border, level.width_px - border, level.height_px - border};
       pyramid.detecting_levels = l + 1;
     }
     pyramid.levels.push_back(std::move(level));
+  }
+  for (int l = 0; l < spec.track_levels; ++l) {
+    LevelGeometry level = LevelOf(spec, l, pyramid.track_levels);
+    if (!Exists(level)) break;
+    pyramid.track_levels.push_back(std::move(level));
   }
   return pyramid;
 }

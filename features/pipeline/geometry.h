@@ -53,6 +53,19 @@ struct PyramidGeometry {
   // Number of leading levels up to the last whose region is not empty. A level among them may be
   // too small when only one side of a later one is.
   int detecting_levels = 0;
+  // Levels of the pyramid that is kept for tracks, level 0 included, as many as exist of
+  // PlanSpec::track_levels. Those that `levels` has, too, are equal there.
+  std::vector<LevelGeometry> track_levels;
+
+  // Levels of both lists together, and level `l` of the list that has it.
+  int levels_to_make() const {
+    return static_cast<int>(levels.size() > track_levels.size() ? levels.size()
+                                                                : track_levels.size());
+  }
+  const LevelGeometry& LevelToMake(int l) const {
+    const auto i = static_cast<size_t>(l);
+    return i < levels.size() ? levels[i] : track_levels[i];
+  }
 
   // `spec` must be valid: both sides >= 1, options that pass Validate().
   static PyramidGeometry For(const PlanSpec& spec);

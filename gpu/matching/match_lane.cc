@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "features/errors.h"
 #include "features/host_device.h"
 #include "features/match_sides.h"
+#include "gpu/device_request.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/trace.h"
@@ -41,19 +41,6 @@ constexpr int kSliceGranule = kMostBlockQueries;
 constexpr int kShareBesideOthers = 4;
 constexpr int kQueriesOfMultiprocessor = kMostBlockQueries;
 constexpr int kBitCountsOfMultiprocessor = 64;
-
-template <typename Work>
-absl::Status Guarded(Work&& work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return MakeError(ErrorReason::kOutOfMemory, "no memory left for this match");
-  }
-}
-
-bool IsCancelled(const MatchJob& job) {
-  return job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed);
-}
 
 int NeighboursOf(const MatchOptions& options) { return options.ratio > 0.0f ? 2 : options.k; }
 
@@ -142,7 +129,7 @@ size_t MatchLane::ResultsOf(const MatchJob& job) {
 
 absl::Status MatchLane::Check(MatchWork* work) {
   const MatchJob& job = *work->job;
-  if (IsCancelled(job)) {
+  if (IsCancelled(job.cancelled)) {
     return MakeError(ErrorReason::kCancelled, "cancelled before it was matched");
   }
   ORBSERVE_RETURN_IF_ERROR(job.options.Validate());

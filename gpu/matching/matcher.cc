@@ -139,11 +139,6 @@ void Matcher::RunLarge(MatchLane* lane) {
   }
 }
 
-absl::Status Matcher::Lost() const {
-  return health_.lost() ? MakeError(ErrorReason::kDeviceLost, "the device does not answer any more")
-                        : absl::OkStatus();
-}
-
 void Matcher::AnswerSmall(MatchLane* lane, std::vector<Job>* jobs) {
   const SteadyTime begin = std::chrono::steady_clock::now();
   std::vector<MatchWork> works;
@@ -167,7 +162,7 @@ void Matcher::AnswerSmall(MatchLane* lane, std::vector<Job>* jobs) {
     Finish(*next, std::move(work.status), begin, work.compute_ns);
     (next++)->request.reset();
   };
-  if (const absl::Status lost = Lost(); lost.ok()) {
+  if (const absl::Status lost = health_.Check(); lost.ok()) {
     lane->Compute(&works, answered);
   } else {
     for (MatchWork& work : works) {
@@ -182,13 +177,13 @@ void Matcher::AnswerLarge(MatchLane* lane, const Job& job) {
   MatchWork work;
   work.job = &job.request->job(job.index);
   work.matches = &job.request->answer(job.index).matches;
-  work.status = Lost();
+  work.status = health_.Check();
   if (work.status.ok()) {
-    const std::atomic<bool>* const cancelled = work.job->cancelled.get();
+    const auto& cancelled = work.job->cancelled;
     lane->ComputeInSlices(&work, [&]() -> absl::StatusOr<bool> {
       health_.NoteProgress();
-      ORBSERVE_RETURN_IF_ERROR(Lost());
-      if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+      ORBSERVE_RETURN_IF_ERROR(health_.Check());
+      if (IsCancelled(cancelled)) {
         return MakeError(ErrorReason::kCancelled, "cancelled while it was matched");
       }
       return frame_batches_.load(std::memory_order_relaxed) > 0 ||

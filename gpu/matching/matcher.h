@@ -29,10 +29,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "features/backend.h"
+#include "gpu/device_request.h"
 #include "gpu/health.h"
 #include "gpu/lane.h"
 #include "gpu/matching/match_lane.h"
-#include "gpu/matching/match_request.h"
 
 namespace orbserve::gpu {
 
@@ -70,7 +70,6 @@ class Matcher {
   void TakeSmall(std::vector<Job>* jobs);
   void AnswerSmall(MatchLane* lane, std::vector<Job>* jobs);
   void AnswerLarge(MatchLane* lane, const Job& job);
-  absl::Status Lost() const;
   void Finish(const Job& job, absl::Status status, SteadyTime begin, int64_t compute_ns);
 
   const LaneContext& context_;

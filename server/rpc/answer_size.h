@@ -22,6 +22,9 @@ int64_t ExpectedFeatures(const v1::Frame& frame, const ResolvedPipeline& pipelin
 int64_t MostWireBytes(int64_t features, Descriptor descriptor);
 // Most bytes of one match: three for each index and two for the distance.
 inline constexpr int64_t kMatchWireBytes = 3 + 3 + 2;
+// Most bytes of a track (id, age, five numbers) and of an ended one (id, reason), whose place it
+// took.
+inline constexpr int64_t kTrackWireBytes = (2 + 11 + 5 * 5 + 6) + (2 + 11 + 2);
 // Most bytes of everything else in an answer: times, places, names.
 inline constexpr int64_t kOtherWireBytes = 4096;
 

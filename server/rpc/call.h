@@ -26,6 +26,7 @@
 #include "server/serving/clock.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/track_queue.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
@@ -35,6 +36,10 @@ struct StreamLimits {
   std::chrono::milliseconds open_timeout{10'000};   // for the opening message
   int max_frames_in_flight = 8;                     // of one stream: read and not yet answered
   int64_t max_bytes_in_flight = int64_t{64} << 20;  // of one stream's messages; one always fits
+  // Frames of one stream that wait behind those in flight under the drop policies, and their
+  // messages; one always fits.
+  int max_frames_waiting = 4;
+  int64_t max_bytes_waiting = int64_t{64} << 20;
   // Bytes of the answers of one stream, and of all streams. An answer counts from the moment that
   // its frame is read until it is sent. The answer to one frame of each stream always fits.
   int64_t max_answer_bytes = int64_t{64} << 20;
@@ -53,10 +58,13 @@ struct CallServices {
   Batcher* batcher = nullptr;
   FrameIntake* intake = nullptr;
   MatchQueue* matcher = nullptr;
+  TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
   Metrics* metrics = nullptr;
+  ServingObserver* observer = nullptr;
   StreamLimits streams;
   UnaryLimits unary;
+  v1::ServerLimits server_limits;  // as clients are told
 };
 
 // Counts open calls and the bytes of unary answers, and refuses new calls once it is closed.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "features/errors.h"
+#include "features/tracking/winners.h"
 #include "server/rpc/conversion/frame.h"
 
 namespace orbserve {
@@ -35,7 +36,7 @@ struct FrameIntake::Task {
   std::shared_ptr<FeaturePlan> plan;
   std::atomic<int64_t> decode_ns{0};
 
-  // Copies borrowed pixels, before Submit() returns and they become invalid.
+  // Copies borrowed pixels, before Begin() returns and they become invalid.
   void KeepPixels() {
     if (image.pieces.empty()) return;
     pixels.reserve(static_cast<size_t>(image.size_bytes()));
@@ -56,7 +57,7 @@ FrameIntake::FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* p
       metrics_(metrics),
       limits_(limits) {}
 
-Batcher::Ticket FrameIntake::Submit(FrameSource source, ExtractDone done) {
+FrameIntake::Admitted FrameIntake::Admit(FrameSource source, ExtractDone done) {
   auto task = std::make_shared<Task>();
   task->source = std::move(source);
   FrameAdmission admission;
@@ -69,18 +70,28 @@ Batcher::Ticket FrameIntake::Submit(FrameSource source, ExtractDone done) {
       static_cast<int64_t>(frame.pixels().size() + frame.mask().pixels().size() + pieces_bytes);
   admission.message_bytes = static_cast<int64_t>(
       std::max(frame.ByteSizeLong() + pieces_bytes, task->source.message_bytes));
+  admission.reports_end = task->source.reports_end;
   admission.done = [task, done = std::move(done)](FrameOutcome outcome) mutable {
     std::move(done)({std::move(outcome), std::chrono::nanoseconds(task->decode_ns.load())});
   };
+  Admitted admitted;
   const auto ticket = batcher_->Admit(std::move(admission));
-  if (!ticket.ok()) return 0;
+  if (!ticket.ok()) return admitted;
   task->ticket = *ticket;
-  if (task->source.refusal.ok()) {
-    Prepare(task);
-  } else {
-    batcher_->Fail(*ticket, task->source.refusal);
-  }
-  return *ticket;
+  admitted.ticket_ = *ticket;
+  admitted.task_ = task;
+  if (!task->source.refusal.ok()) batcher_->Fail(*ticket, task->source.refusal);
+  return admitted;
+}
+
+void FrameIntake::Begin(const Admitted& frame) {
+  if (const auto task = frame.task_.lock()) Prepare(task);
+}
+
+Batcher::Ticket FrameIntake::Submit(FrameSource source, ExtractDone done) {
+  const Admitted admitted = Admit(std::move(source), std::move(done));
+  Begin(admitted);
+  return admitted.ticket();
 }
 
 absl::Status FrameIntake::Check(Task& task, PlanSpec& spec) {
@@ -100,6 +111,11 @@ absl::Status FrameIntake::Check(Task& task, PlanSpec& spec) {
     ORBSERVE_RETURN_IF_ERROR(CheckMask(frame.mask(), task.header.width_px, task.header.height_px));
   }
   spec = {task.header.width_px, task.header.height_px, pipeline.options};
+  if (task.source.keep_state == KeepState::kPyramid) {
+    spec.track_levels = task.source.track_levels;
+    task.parameters.max_features = WinnersToAskFor(pipeline.options, spec.width_px, spec.height_px,
+                                                   task.parameters.max_features);
+  }
   return absl::OkStatus();
 }
 

@@ -3,10 +3,11 @@
 
 // Brings a frame from the wire into the batcher: admission, checks, plan, lease, pixels.
 //
-// A frame is admitted first, so that it is counted and bounded before it costs anything. The
-// calling thread copies small raw images into their slot: one copy of tens of microseconds,
-// straight from gRPC's buffer if the caller left the pixels there. The worker pool decodes JPEG
-// files and large images, clients taking turns, so that gRPC's threads are never held up.
+// A frame is admitted first, so that it is counted and bounded before it costs anything. It may
+// wait between its admission and its begin, and costs only its memory meanwhile. The thread that
+// begins it copies small raw images into their slot: one copy of tens of microseconds, straight
+// from gRPC's buffer if the caller left the pixels there. The worker pool decodes JPEG files and
+// large images, clients taking turns, so that gRPC's threads are never held up.
 
 #ifndef ORBSERVE_SERVER_RPC_FRAME_INTAKE_H_
 #define ORBSERVE_SERVER_RPC_FRAME_INTAKE_H_
@@ -33,14 +34,20 @@ struct FrameSource {
   SteadyTime deadline = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline;
   std::shared_ptr<const v1::Frame> frame;  // shares the ownership of its message
-  // Pixels of the frame if they are not in `frame`. Borrowed until Submit() returns.
+  // Pixels of the frame if they are not in `frame`. Borrowed until Submit() returns; of a frame
+  // that waits, until it was begun or answered.
   absl::Span<const BytePiece> pixels;
   // Size of the enclosing message with `pixels`, if the frame is only part of it.
   size_t message_bytes = 0;
-  bool keep_state = false;
+  KeepState keep_state = KeepState::kNone;
+  // Levels of the pyramid of KeepState::kPyramid. Such a frame's answer has all winners of its
+  // cells (features/tracking/winners.h).
+  int track_levels = 0;
   // Reason why the frame's call cannot be served, if not OK. The frame is then counted and fails
   // with it, and `pipeline` may be null.
   absl::Status refusal;
+  // False for a caller that tells the metrics itself how the frame ended.
+  bool reports_end = true;
 };
 
 // Outcome of a frame: the batcher's, and the time of decoding.
@@ -52,18 +59,36 @@ using ExtractDone = absl::AnyInvocable<void(ExtractOutcome) &&>;
 
 // Thread-safe. Everything passed to the constructor must outlive it.
 class FrameIntake {
+  struct Task;
+
  public:
+  // A frame that was admitted. It holds nothing, and may be dropped at any time.
+  class Admitted {
+   public:
+    Admitted() = default;
+    // For Batcher::Cancel(), 0 when the frame was refused.
+    Batcher::Ticket ticket() const { return ticket_; }
+
+   private:
+    friend class FrameIntake;
+    std::weak_ptr<Task> task_;  // expires when the frame is answered
+    Batcher::Ticket ticket_ = 0;
+  };
+
   FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans, Executor* executor,
               Metrics* metrics, const ImageLimits& limits);
 
-  // Calls `done` exactly once, possibly inside the call, never under a lock. Holds the frame's
-  // message until its pixels are in their slot or the frame is answered. Returns the ticket for
-  // Batcher::Cancel(), 0 when the frame was refused.
+  // Admits a frame, which then waits for Begin(). Calls `done` exactly once, possibly inside the
+  // call, never under a lock. Holds the frame's message until its pixels are in their slot or the
+  // frame is answered.
+  Admitted Admit(FrameSource source, ExtractDone done);
+  // Begins an admitted frame. Called at most once per frame. Does nothing for a frame that was
+  // refused or is answered already.
+  void Begin(const Admitted& frame);
+  // Both. Returns the ticket for Batcher::Cancel(), 0 when the frame was refused.
   Batcher::Ticket Submit(FrameSource source, ExtractDone done);
 
  private:
-  struct Task;
-
   void Prepare(const std::shared_ptr<Task>& task);
   absl::Status Check(Task& task, PlanSpec& spec);
   void OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr plan);

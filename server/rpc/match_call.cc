@@ -128,7 +128,7 @@ void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   source.deadline = deadline_;
   source.pipeline = pipeline_;
   source.frame = MatchMessages::Share(context_, &frame);
-  source.keep_state = true;
+  source.keep_state = KeepState::kFeatures;
   source.refusal = side.status;
   side.ticket = services_.intake->Submit(std::move(source), [this, &side](ExtractOutcome outcome) {
     // Written before OnePrepared() lowers the count, read after the count is zero.

@@ -4,28 +4,41 @@
 #include "server/rpc/stream_call.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"  // how gRPC turns messages into bytes
 #include "server/log.h"
-#include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/conversion/features.h"
+#include "server/rpc/conversion/frame_result.h"
 #include "server/rpc/conversion/timings.h"
-#include "server/rpc/reference_name.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {
 namespace {
 
-constexpr int kMaxReferencesPerStream = 16;
+// Results that may lie unread beside those of frames that are in flight or wait. Results of dropped
+// frames have some hundred bytes.
+constexpr int kMostUnreadResults = 256;
 // Largest answer whose memory a stream keeps for the next one.
 constexpr size_t kMostKeptBytes = 256 << 10;
 
 absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
+}
+
+// `policy`: of the frame whose arrival found the room full.
+absl::Status DroppedStatus(DropPolicy policy, const StreamLimits& limits) {
+  return MakeError(
+      ErrorReason::kDropped,
+      absl::StrCat(policy == DropPolicy::kNewest
+                       ? "a newer frame took the place of this one (drop_policy NEWEST)"
+                       : "earlier frames have all places (drop_policy OLDEST)",
+                   "; at most ", limits.max_frames_waiting, " frames with ",
+                   limits.max_bytes_waiting, " bytes wait"));
 }
 
 grpc::ByteBuffer Serialize(const v1::StreamFramesResponse& message) {
@@ -38,40 +51,6 @@ grpc::ByteBuffer Serialize(const v1::StreamFramesResponse& message) {
 }
 
 }  // namespace
-
-absl::StatusOr<uint64_t> StreamRegistry::Add(const std::shared_ptr<StreamCall>& stream,
-                                             int max_streams) {
-  absl::MutexLock lock(&mutex_);
-  if (streams_.size() >= static_cast<size_t>(max_streams)) {
-    return MakeError(
-        ErrorReason::kQuotaExceeded,
-        absl::StrCat(streams_.size(), " streams are open; at most ", max_streams, " may be"));
-  }
-  streams_.emplace(next_id_, stream);
-  return next_id_++;
-}
-
-void StreamRegistry::Remove(uint64_t id) {
-  absl::MutexLock lock(&mutex_);
-  streams_.erase(id);
-}
-
-std::vector<std::shared_ptr<StreamCall>> StreamRegistry::All() {
-  std::vector<std::shared_ptr<StreamCall>> all;
-  absl::MutexLock lock(&mutex_);
-  for (const auto& [id, stream] : streams_) {
-    if (auto alive = stream.lock()) all.push_back(std::move(alive));
-  }
-  return all;
-}
-
-void StreamRegistry::AnnounceGoingAway() {
-  for (const auto& stream : All()) stream->AnnounceGoingAway();
-}
-
-void StreamRegistry::StopAll() {
-  for (const auto& stream : All()) stream->Stop();
-}
 
 StreamCall* StreamCall::Start(const CallServices& services, CallGate& gate,
                               StreamRegistry& registry, grpc::CallbackServerContext* context) {
@@ -87,7 +66,8 @@ StreamCall::StreamCall(const CallServices& services, CallGate& gate, StreamRegis
       gate_(gate),
       registry_(registry),
       context_(context),
-      begin_(std::chrono::steady_clock::now()) {
+      begin_(std::chrono::steady_clock::now()),
+      room_(services.streams.max_frames_waiting, services.streams.max_bytes_waiting) {
   gate_.Enter();
 }
 
@@ -99,52 +79,37 @@ void StreamCall::Begin() {
     if (id.ok()) {
       id_ = *id;
       services_.metrics->StreamOpened();
-      open_alarm_ = services_.clock->MakeAlarm([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->OnOpenTimeout();
+      alarm_ = services_.clock->MakeAlarm([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->OnAlarm();
       });
-      open_alarm_->Set(services_.clock->Now() + services_.streams.open_timeout);
+      alarm_->Set(services_.clock->Now() + services_.streams.open_timeout);
     }
   }
   absl::MutexLock lock(&mutex_);
   if (status.ok()) {
-    MayRead();
+    Read();
   } else {
     FinishNow(status);
   }
 }
 
 void StreamCall::OnReadDone(bool ok) {
-  bool opened = false;
   {
     absl::MutexLock lock(&mutex_);
     if (!ok) {
       reading_ = false;
       read_ended_ = true;
-      if (!opened_ && end_status_.ok()) {
+      if (options_ == nullptr && end_status_.ok()) {
         end_status_ = BadRequest("the stream ended without its opening message");
       }
       Step();
       return;
     }
     if (finished_) return;
-    opened = opened_;
   }
-
-  auto message = std::make_shared<Request>();
-  absl::Status status;
-  if (!splitter_.Parse(request_, message.get())) {
-    // The stream ends here, because the place of later messages in it is unknown.
-    status = BadRequest("a message of the stream is not a StreamFramesRequest");
-  } else if (!opened) {
-    status = message->has_open() ? Open(message->open())
-                                 : BadRequest("the first message of a stream must be `open`");
-  } else if (message->has_frame()) {
-    TakeFrame(std::move(message));
-  } else {
-    status = BadRequest(message->has_open() ? "a stream is opened once; `open` came again"
-                                            : "a message must be `open` or a `frame`");
-  }
-  request_.Clear();
+  const absl::Status status = TakeMessage();
+  if (received_ != nullptr) received_->buffer.Clear();
+  BeginFrames();
 
   absl::MutexLock lock(&mutex_);
   // Only now: a next read that ends on another thread would otherwise overtake this frame.
@@ -156,129 +121,191 @@ void StreamCall::OnReadDone(bool ok) {
   Step();
 }
 
+absl::Status StreamCall::TakeMessage() {
+  auto message = std::make_shared<Request>();
+  if (!received_->splitter.Parse(received_->buffer, message.get())) {
+    // The stream ends here, because the place of later messages in it is unknown.
+    return BadRequest("a message of the stream is not a StreamFramesRequest");
+  }
+  if (message->has_open()) return Open(message->open());
+  if (session_ == nullptr) return BadRequest("the first message of a stream must be `open`");
+  if (!message->has_frame()) return BadRequest("a message must be `open` or a `frame`");
+  TakeFrame(std::move(message));
+  return absl::OkStatus();
+}
+
 absl::Status StreamCall::Open(const v1::StreamOpen& open) {
-  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
-  ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(open.pipeline()));
-  switch (open.drop_policy()) {
-    case v1::DROP_POLICY_UNSPECIFIED:
-    case v1::DROP_POLICY_BLOCK:
-      break;
-    case v1::DROP_POLICY_NEWEST:
-    case v1::DROP_POLICY_OLDEST:
-      return MakeError(ErrorReason::kUnsupported,
-                       "drop_policy other than BLOCK is not available in this version");
-    default:
-      return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("drop_policy must be one of the values known to this server, "
-                                    "0 to 3; got ",
-                                    static_cast<int>(open.drop_policy())));
+  const bool is_first = session_ == nullptr;
+  if (is_first) {
+    ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
   }
-  if (open.track()) {
-    return MakeError(ErrorReason::kUnsupported, "track is not available in this version");
+  ORBSERVE_ASSIGN_OR_RETURN(StreamOptions parsed,
+                            StreamOptionsFromProto(open, services_.streams, client_));
+  const auto options = std::make_shared<const StreamOptions>(std::move(parsed));
+  if (is_first) {
+    call_deadline_ = DeadlineOf(*context_);
+    const StreamSessionParts parts = {services_.backend, services_.clock,   services_.observer,
+                                      services_.matcher, services_.tracker, services_.references};
+    session_ = std::make_shared<StreamSession>(parts, options->session,
+                                               [weak = weak_from_this()](StreamResult result) {
+                                                 if (const auto self = weak.lock())
+                                                   self->OnResult(std::move(result));
+                                               });
+  } else {
+    session_->SetOptions(options->session);
   }
-  if (open.references_size() > kMaxReferencesPerStream) {
-    return BadRequest(absl::StrCat("references must name at most ", kMaxReferencesPerStream,
-                                   "; got ", open.references_size()));
-  }
-  StreamSessionOptions options;
-  options.client = client_;
-  options.match_previous = open.match_previous();
-  options.reference_window = pipeline.match;
-  for (const std::string& name : open.references()) {
-    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(name));
-    options.references.push_back(name);
-  }
-  match_targets_ =
-      static_cast<int64_t>(options.references.size()) + (options.match_previous ? 1 : 0);
-  if (options.matches() && DescriptorBytes(pipeline.options.describe.descriptor) == 0) {
-    return MakeError(ErrorReason::kBadOptions,
-                     "matching needs descriptors; describe.descriptor_type is NONE");
-  }
-  pipeline_ = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
-  deadline_ms_ = open.deadline_ms();
-  call_deadline_ = DeadlineOf(*context_);
-  omit_features_ = open.omit_features();
-  session_ = std::make_shared<StreamSession>(services_.backend, services_.clock, services_.matcher,
-                                             services_.references, std::move(options),
-                                             [weak = weak_from_this()](StreamResult result) {
-                                               if (const auto self = weak.lock())
-                                                 self->OnResult(std::move(result));
-                                             });
 
   Response response;
   v1::StreamOpened& opened = *response.mutable_opened();
   opened.set_stream_id(id_);
-  opened.set_max_in_flight(static_cast<uint32_t>(services_.streams.max_frames_in_flight));
-  PipelineToProto(*pipeline_, opened.mutable_pipeline());
-  open_alarm_->Set(kNever);
+  StreamOptionsToProto(*options, &opened);
+  *opened.mutable_limits() = services_.server_limits;
+  grpc::ByteBuffer message = Serialize(response);
+
   absl::MutexLock lock(&mutex_);
-  opened_ = true;
-  next_answer_bytes_ = MostAnswerBytes(pipeline_->options.select.capacity, pipeline_->match);
-  // `opened` goes in front of a GoingAway that is already queued.
-  outgoing_.insert(outgoing_.begin() + (writing_ ? 1 : 0), Outgoing{Serialize(response)});
+  options_ = options;
+  next_answer_bytes_ =
+      options->MostAnswerBytes(options->pipeline->options.select.capacity,
+                               options->WantedFeatures({}), options->pipeline->match);
+  ++unanswered_;
+  if (is_first) {
+    SetAlarm();
+    // `opened` goes in front of a GoingAway that is already queued.
+    outgoing_.insert(outgoing_.begin() + (writing_ ? 1 : 0), Outgoing{std::move(message)});
+  } else if (frames_answered_ == frames_read_) {
+    outgoing_.push_back(Outgoing{std::move(message)});
+  } else {
+    pending_opened_.push_back({frames_read_, std::move(message)});
+  }
   return absl::OkStatus();
 }
 
 void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   const v1::Frame& frame = message->frame();
   Frame entry;
-  entry.sequence = frame.sequence();
-  entry.timestamp_ns = frame.timestamp_ns();
-  entry.bytes = static_cast<int64_t>(request_.Length());
-  entry.arrival = services_.clock->Now();
-  FrameSource source;
-  source.client = client_;
-  source.deadline = call_deadline_;
-  const uint32_t deadline_ms = frame.deadline_ms() != 0 ? frame.deadline_ms() : deadline_ms_;
-  if (deadline_ms != 0) {
-    source.deadline =
-        std::min(source.deadline, entry.arrival + std::chrono::milliseconds(deadline_ms));
-  }
-  source.pipeline = pipeline_;
-  source.keep_state = session_->matches();
-  auto match = FrameMatchFromProto(frame.parameters(), pipeline_->match);
-  entry.match = match.ok() ? *match : pipeline_->match;
-  const int64_t most_features = frame.has_keypoints()
-                                    ? std::min<int64_t>(frame.keypoints().x_size(), kMaxFeatures)
-                                    : pipeline_->options.select.capacity;
-  source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
-  source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
-  source.pixels = splitter_.pixels();
-  source.message_bytes = request_.Length();
-
-  const uint64_t index = session_->AddFrame(entry.sequence, entry.match, source.deadline);
   {
     absl::MutexLock lock(&mutex_);
-    ++in_flight_;
-    bytes_in_flight_ += entry.bytes;
-    next_answer_bytes_ = MostAnswerBytes(most_features, entry.match);
-    if (!finished_) CountAnswer(next_answer_bytes_, &entry.answer_bytes);
+    entry.options = options_;
+  }
+  const StreamOptions& options = *entry.options;
+  const ResolvedPipeline& pipeline = *options.pipeline;
+  entry.sequence = frame.sequence();
+  entry.timestamp_ns = frame.timestamp_ns();
+  entry.bytes = static_cast<int64_t>(received_->buffer.Length());
+  entry.arrival = services_.clock->Now();
+  entry.deadline = call_deadline_;
+  const uint32_t deadline_ms = frame.deadline_ms() != 0 ? frame.deadline_ms() : options.deadline_ms;
+  if (deadline_ms != 0) {
+    entry.deadline =
+        std::min(entry.deadline, entry.arrival + std::chrono::milliseconds(deadline_ms));
+  }
+  auto match = FrameMatchFromProto(frame.parameters(), pipeline.match);
+  entry.match = match.ok() ? *match : pipeline.match;
+  const int64_t most_features = frame.has_keypoints()
+                                    ? std::min<int64_t>(frame.keypoints().x_size(), kMaxFeatures)
+                                    : pipeline.options.select.capacity;
+  entry.wanted_features = options.WantedFeatures(frame.parameters());
+  entry.most_answer_bytes =
+      options.MostAnswerBytes(most_features, entry.wanted_features, entry.match);
+  FrameSource source;
+  source.client = client_;
+  source.deadline = entry.deadline;
+  source.pipeline = options.pipeline;
+  source.keep_state = options.session.keep_state();
+  source.track_levels = pipeline.track.levels;
+  source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
+  source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
+  source.pixels = received_->splitter.pixels();
+  source.message_bytes = received_->buffer.Length();
+  source.reports_end = false;
+
+  const uint64_t index = session_->AddFrame({.sequence = entry.sequence,
+                                             .match = entry.match,
+                                             .max_features = entry.wanted_features,
+                                             .keyframe = frame.keyframe(),
+                                             .deadline = entry.deadline});
+  {
+    absl::MutexLock lock(&mutex_);
+    ++unanswered_;
+    ++frames_read_;
+    next_answer_bytes_ = entry.most_answer_bytes;
+    if (entry.deadline != kNever) {
+      deadlines_.insert({entry.deadline, index});
+      SetAlarm();
+    }
     frames_.emplace(index, std::move(entry));
   }
   message.reset();  // `source.frame` holds the message until its pixels are decoded
-  const Batcher::Ticket ticket = services_.intake->Submit(
+  const FrameIntake::Admitted admitted = services_.intake->Admit(
       std::move(source), [self = shared_from_this(), index](ExtractOutcome outcome) {
         self->OnExtracted(index, std::move(outcome));
       });
-  bool cancel = false;
+  for (const Batcher::Ticket ticket : Wait(index, admitted)) {
+    services_.batcher->Fail(ticket, DroppedStatus(options.drop_policy, services_.streams));
+  }
+}
+
+std::vector<Batcher::Ticket> StreamCall::Wait(uint64_t index,
+                                              const FrameIntake::Admitted& admitted) {
+  std::vector<WaitingRoom<Waiting>::Frame> dropped;
+  bool is_over = false;
   {
     absl::MutexLock lock(&mutex_);
-    cancel = finished_;
-    if (const auto open = frames_.find(index); open != frames_.end()) open->second.ticket = ticket;
+    const auto found = frames_.find(index);
+    is_over = found == frames_.end() || finished_;
+    if (!is_over) {
+      Frame& frame = found->second;
+      frame.ticket = admitted.ticket();
+      if (!frame.is_extracted) {
+        dropped = room_.Add({index, frame.bytes, frame.options->drop_policy,
+                             Waiting{admitted, std::move(received_)}});
+      }
+    }
   }
-  // OnCancel() may have come before the ticket was known.
-  if (cancel) services_.batcher->Cancel(ticket);
+  // OnCancel() or the deadline may have come before the ticket was known.
+  if (is_over) services_.batcher->Cancel(admitted.ticket());
+  std::vector<Batcher::Ticket> tickets;
+  for (const auto& frame : dropped) tickets.push_back(frame.payload.admitted.ticket());
+  return tickets;
+}
+
+void StreamCall::BeginFrames() {
+  for (;;) {
+    std::optional<WaitingRoom<Waiting>::Frame> first;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (finished_ || room_.empty()) return;
+      Frame& frame = frames_.at(room_.first().index);
+      if (!HasPlace(frame.most_answer_bytes)) return;
+      first = room_.TakeFirst();
+      frame.has_begun = true;
+      ++in_flight_;
+      bytes_in_flight_ += frame.bytes;
+      CountAnswer(frame.most_answer_bytes, &frame.answer_bytes);
+    }
+    services_.intake->Begin(first->payload.admitted);
+    std::unique_ptr<Received> received = std::move(first->payload.received);
+    received->buffer.Clear();
+    absl::MutexLock lock(&mutex_);
+    spare_ = std::move(received);
+  }
 }
 
 void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
+  std::optional<WaitingRoom<Waiting>::Frame> waiting;  // freed outside the lock
   {
     absl::MutexLock lock(&mutex_);
     if (const auto found = frames_.find(index); found != frames_.end()) {
       Frame& frame = found->second;
       frame.outcome.decode_time = outcome.decode_time;
-      const Features* const features = outcome.frame.features.get();
-      const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
-      if (!finished_) CountAnswer(MostAnswerBytes(count, frame.match), &frame.answer_bytes);
+      frame.is_extracted = true;
+      waiting = room_.Take(index);
+      if (!finished_ && frame.has_begun) {
+        const Features* const features = outcome.frame.features.get();
+        const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
+        CountAnswer(frame.options->MostAnswerBytes(count, frame.wanted_features, frame.match),
+                    &frame.answer_bytes);
+      }
       Step();  // the reservation shrank, so that the next frame may fit
     }
   }
@@ -287,68 +314,66 @@ void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
 
 void StreamCall::OnResult(StreamResult result) {
   Frame frame;
+  std::optional<WaitingRoom<Waiting>::Frame> waiting;  // of a frame that is late; freed outside
   {
     absl::MutexLock lock(&mutex_);
     const auto entry = frames_.find(result.index);
     if (entry == frames_.end()) return;  // cancelled
     frame = std::move(entry->second);
     frames_.erase(entry);
+    waiting = room_.Take(result.index);
+    if (frame.deadline != kNever) deadlines_.erase({frame.deadline, result.index});
   }
-  LogFailure("StreamFrames.frame", result.outcome.status);
+  const absl::Status status = result.outcome.status;
+  LogFailure("StreamFrames.frame", status);
   const auto encode_begin = std::chrono::steady_clock::now();
   response_.Clear();  // keeps its memory
   v1::FrameResult& proto = *response_.mutable_result();
   proto.set_sequence(frame.sequence);
   proto.set_timestamp_ns(frame.timestamp_ns);
-  if (!result.outcome.status.ok()) StatusToProto(result.outcome.status, proto.mutable_status());
-  for (const TargetMatches& target : result.matches) {
-    v1::FrameMatches& matches = *proto.add_matches();
-    if (target.is_reference) {
-      matches.set_target(v1::MATCH_TARGET_REFERENCE);
-      matches.set_reference(target.reference);
-      matches.set_reference_version(target.reference_version);
-    } else {
-      matches.set_target(v1::MATCH_TARGET_PREVIOUS);
-      matches.set_target_sequence(target.previous_sequence);
-    }
-    if (target.status.ok()) {
-      MatchesToProto(target.matches, matches.mutable_matches());
-    } else {
-      StatusToProto(target.status, matches.mutable_status());
-    }
-  }
-  if (!omit_features_ && result.outcome.features != nullptr) {
-    FeaturesToProto(*result.outcome.features, proto.mutable_features());
-  }
+  FrameResultToProto(result, frame.options->omit_features, &proto);
+  const size_t features = result.outcome.features == nullptr ? 0 : result.outcome.features->count();
   frame.outcome.frame = std::move(result.outcome);
   ExecutionToProto(frame.outcome, proto.mutable_execution());
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
   AddMatchTime(result.match_time, proto.mutable_timings());
-  Outgoing outgoing{Serialize(response_), frame.bytes, frame.answer_bytes};
+  AddTrackTime(result.track_time, proto.mutable_timings());
+  Outgoing outgoing{Serialize(response_), /*is_answer=*/true, frame.has_begun,
+                    frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
-  ObserveFrame(frame);
+  ObserveEnd(frame, status, features);
 
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
   CountAnswer(static_cast<int64_t>(outgoing.message.Length()), &outgoing.answer_bytes);
   outgoing_.push_back(std::move(outgoing));
+  frames_answered_ = result.index + 1;
+  while (!pending_opened_.empty() && pending_opened_.front().frames == frames_answered_) {
+    outgoing_.push_back(Outgoing{std::move(pending_opened_.front().message)});
+    pending_opened_.pop_front();
+  }
   Step();
 }
 
 void StreamCall::OnWriteDone(bool ok) {
-  absl::MutexLock lock(&mutex_);
-  writing_ = false;
-  const int64_t frame_bytes = outgoing_.front().frame_bytes;
-  if (!finished_) CountAnswer(0, &outgoing_.front().answer_bytes);
-  outgoing_.pop_front();
-  if (frame_bytes >= 0) {
-    --in_flight_;
-    bytes_in_flight_ -= frame_bytes;
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    Outgoing& written = outgoing_.front();
+    if (!finished_) CountAnswer(0, &written.answer_bytes);
+    if (written.is_answer) --unanswered_;
+    if (written.is_in_flight) --in_flight_;
+    bytes_in_flight_ -= written.frame_bytes;
+    outgoing_.pop_front();
+    // A failed write means that the call is over; OnCancel() ends it.
+    if (!ok) return;
+    if (!finished_) Write();
   }
-  // A failed write means that the call is over; OnCancel() ends it.
-  if (ok) Step();
+  BeginFrames();
+  absl::MutexLock lock(&mutex_);
+  Step();
 }
 
 void StreamCall::AnnounceGoingAway() {
@@ -357,7 +382,7 @@ void StreamCall::AnnounceGoingAway() {
   going_away_ = true;
   Response response;
   StatusToProto(gate_.refusal(), response.mutable_going_away()->mutable_status());
-  outgoing_.push_back(Outgoing{Serialize(response)});
+  outgoing_.push_back(Outgoing{Serialize(response), /*is_answer=*/false});
   Step();
 }
 
@@ -369,23 +394,38 @@ void StreamCall::Stop() {
   Step();
 }
 
-void StreamCall::OnOpenTimeout() {
-  absl::MutexLock lock(&mutex_);
-  if (opened_ || read_ended_ || finished_) return;
-  end_status_ = MakeError(ErrorReason::kDeadlineExceeded,
-                          absl::StrCat("the stream was not opened within ",
-                                       services_.streams.open_timeout.count(), " ms"));
-  read_ended_ = true;
-  Step();
+void StreamCall::OnAlarm() {
+  std::vector<std::pair<uint64_t, Batcher::Ticket>> late;
+  std::shared_ptr<StreamSession> session;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (finished_) return;
+    if (options_ == nullptr) {
+      if (read_ended_) return;
+      end_status_ = MakeError(ErrorReason::kDeadlineExceeded,
+                              absl::StrCat("the stream was not opened within ",
+                                           services_.streams.open_timeout.count(), " ms"));
+      read_ended_ = true;
+      Step();
+      return;
+    }
+    const SteadyTime now = services_.clock->Now();
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+      const uint64_t index = deadlines_.begin()->second;
+      late.emplace_back(index, frames_.at(index).ticket);
+      deadlines_.erase(deadlines_.begin());
+    }
+    SetAlarm();
+    session = session_;
+  }
+  for (const auto& [index, ticket] : late) {
+    session->Fail(index, LateStatus(WorkKind::kFrames));
+    services_.batcher->Cancel(ticket);  // what has begun stops
+  }
 }
 
-int64_t StreamCall::MostAnswerBytes(int64_t features, const MatchOptions& match) const {
-  int64_t bytes = kOtherWireBytes + features * match_targets_ * match.k * kMatchWireBytes;
-  // Features that are not sent are held while they are matched.
-  if (!omit_features_ || match_targets_ > 0) {
-    bytes += MostWireBytes(features, pipeline_->options.describe.descriptor);
-  }
-  return bytes;
+void StreamCall::SetAlarm() {
+  alarm_->Set(deadlines_.empty() ? kNever : deadlines_.begin()->first);
 }
 
 void StreamCall::CountAnswer(int64_t bytes, int64_t* counted) {
@@ -396,37 +436,49 @@ void StreamCall::CountAnswer(int64_t bytes, int64_t* counted) {
   services_.metrics->AddStreamAnswerBytes(change);
 }
 
-bool StreamCall::NextAnswerFits() const {
-  return answer_bytes_ + next_answer_bytes_ <= services_.streams.max_answer_bytes &&
-         registry_.answer_bytes() + next_answer_bytes_ <= services_.streams.max_answer_bytes_of_all;
+bool StreamCall::AnswerFits(int64_t bytes) const {
+  return answer_bytes_ + bytes <= services_.streams.max_answer_bytes &&
+         registry_.answer_bytes() + bytes <= services_.streams.max_answer_bytes_of_all;
+}
+
+bool StreamCall::HasPlace(int64_t most_answer_bytes) const {
+  if (in_flight_ == 0) return true;
+  return in_flight_ < options_->max_in_flight &&
+         bytes_in_flight_ < services_.streams.max_bytes_in_flight && AnswerFits(most_answer_bytes);
 }
 
 void StreamCall::Step() {
   if (finished_) return;
-  MayWrite();
-  MayRead();
-  MayFinish();
+  Write();
+  if (MayRead()) Read();
+  FinishIfOver();
 }
 
-void StreamCall::MayRead() {
-  if (reading_ || read_ended_ || in_flight_ >= services_.streams.max_frames_in_flight) return;
-  if (in_flight_ > 0 &&
-      (bytes_in_flight_ >= services_.streams.max_bytes_in_flight || !NextAnswerFits())) {
-    return;
+bool StreamCall::MayRead() const {
+  if (reading_ || read_ended_) return false;
+  if (options_ == nullptr) return true;
+  if (options_->drop_policy == DropPolicy::kBlock) {
+    return room_.empty() && unanswered_ < options_->max_in_flight && HasPlace(next_answer_bytes_);
   }
-  reading_ = true;
-  StartRead(&request_);
+  return unanswered_ < options_->max_in_flight + options_->max_waiting + kMostUnreadResults;
 }
 
-void StreamCall::MayWrite() {
-  if (writing_ || outgoing_.empty() || !opened_) return;
+void StreamCall::Read() {
+  reading_ = true;
+  if (received_ == nullptr) received_ = std::move(spare_);
+  if (received_ == nullptr) received_ = std::make_unique<Received>();
+  StartRead(&received_->buffer);
+}
+
+void StreamCall::Write() {
+  if (writing_ || outgoing_.empty() || options_ == nullptr) return;
   writing_ = true;
   StartWrite(&outgoing_.front().message);
 }
 
-void StreamCall::MayFinish() {
-  if (!read_ended_ || in_flight_ > 0 || writing_) return;
-  if (opened_ && !outgoing_.empty()) return;
+void StreamCall::FinishIfOver() {
+  if (!read_ended_ || unanswered_ > 0 || writing_) return;
+  if (options_ != nullptr && !outgoing_.empty()) return;
   FinishNow(end_status_);
 }
 
@@ -437,14 +489,20 @@ void StreamCall::FinishNow(const absl::Status& status) {
   Finish(StatusToGrpc(status, context_));
 }
 
-void StreamCall::ObserveFrame(const Frame& frame) {
+void StreamCall::ObserveEnd(const Frame& frame, const absl::Status& status, size_t features) {
   const std::chrono::duration<double> time = services_.clock->Now() - frame.arrival;
   services_.metrics->ObserveFrame("StreamFrames", time.count());
+  services_.metrics->FrameFinished(status, static_cast<int64_t>(features));
 }
 
 void StreamCall::ForgetFrames() {
-  for (const auto& [index, frame] : frames_) ObserveFrame(frame);
+  const SteadyTime now = services_.clock->Now();
+  for (const auto& [index, frame] : frames_) {
+    ObserveEnd(frame, now >= frame.deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(), 0);
+  }
   frames_.clear();
+  deadlines_.clear();
+  room_.TakeAll();
 }
 
 void StreamCall::OnCancel() {
@@ -455,7 +513,7 @@ void StreamCall::OnCancel() {
     if (!finished_) FinishNow(MakeError(ErrorReason::kCancelled, "the client went away"));
     for (const auto& [index, frame] : frames_) tickets.push_back(frame.ticket);
     ForgetFrames();
-    if (opened_) session = session_;
+    if (options_ != nullptr) session = session_;
   }
   if (session != nullptr) session->Close();
   for (const Batcher::Ticket ticket : tickets) services_.batcher->Cancel(ticket);
@@ -463,18 +521,20 @@ void StreamCall::OnCancel() {
 
 void StreamCall::OnDone() {
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
-  open_alarm_.reset();
+  alarm_.reset();
   absl::StatusCode code;
   {
     absl::MutexLock lock(&mutex_);
     code = code_;
     // Freed here, because frames that the backend still computes hold the call a little longer.
     outgoing_.clear();
+    pending_opened_.clear();
     ForgetFrames();
     registry_.AddAnswerBytes(-answer_bytes_);
     services_.metrics->AddStreamAnswerBytes(-answer_bytes_);
     answer_bytes_ = 0;
   }
+  received_.reset();
   services_.metrics->ObserveRequest("StreamFrames", code, time.count());
   if (id_ != 0) {
     registry_.Remove(id_);

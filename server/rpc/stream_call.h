@@ -1,36 +1,50 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Stream of one robot. The call reads and writes messages; the session orders the results and makes
-// their matches.
+// Stream of one robot. The call reads and writes messages and decides which frames are computed;
+// the session orders the results, makes matches and keeps tracks.
 //
-// Backpressure: a message is read only while fewer than `max_frames_in_flight` frames of the stream
-// are in flight, from read to written, and their messages hold less than `max_bytes_in_flight`.
-// HTTP/2 flow control holds back a robot that sends faster than it is answered or reads its answers
-// slowly.
+// Life of a frame. A frame that was read is admitted, takes its place in the order, and waits in
+// the waiting room (waiting_room.h) until fewer than `max_in_flight` frames of the stream are in
+// flight. Then it begins: it is decoded, and computed. It is in flight until its result is written.
+// A frame that waits costs its message only. It leaves the room without having begun when the drop
+// policy or its deadline says so.
+//
+// Backpressure. Under BLOCK a message is read only while there is a place in flight for it, and the
+// messages in flight hold less than `max_bytes_in_flight`. HTTP/2 flow control then holds back a
+// robot that sends faster than it is answered or reads its answers slowly. Under the other policies
+// the call goes on reading, and frames that find the room full are dropped. It stops only for a
+// robot that does not read its results: at kMostUnreadResults results more than frames that are in
+// flight or wait.
 //
 // Answers may be larger than their frames, so their memory is bounded, too. A frame reserves its
-// largest possible answer when it is read. The reservation shrinks to the real size when the answer
+// largest possible answer when it begins. The reservation shrinks to the real size when the answer
 // exists and ends when it is sent. While the reservations of a stream exceed `max_answer_bytes`, or
 // those of all streams `max_answer_bytes_of_all`, a stream has at most one frame in flight. It is
 // not stopped altogether: robots that read nothing would otherwise stop those that do.
 //
+// Deadlines. A frame is answered DEADLINE_EXCEEDED at its deadline, wherever it is. Work on it that
+// has not begun is withdrawn, and work that has begun is told to stop. The answer keeps its place
+// in the order: it waits for the answers of earlier frames whose deadline is later, or which have
+// none.
+//
 // A stream without an opening message ends with DEADLINE_EXCEEDED after `open_timeout`, because it
 // takes one of `max_streams` places.
 //
-// Threads: gRPC runs the reactions, one read and one write at a time. Results come from the threads
-// that completed them. `mutex_` is held while an operation of gRPC is started, so that none starts
-// after Finish(). gRPC never runs a reaction inside such a call: reactions go to its executor.
+// Threads: gRPC runs the reactions, one read and one write at a time. Frames begin on these threads
+// only. Results come from the threads that completed them, and from the clock's at deadlines.
+// `mutex_` is held while an operation of gRPC is started, so that none starts after Finish(). gRPC
+// never runs a reaction inside such a call: reactions go to its executor.
 
 #ifndef ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 #define ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -41,40 +55,13 @@
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
-#include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/frame_splitter.h"
+#include "server/rpc/stream_options.h"
+#include "server/rpc/stream_registry.h"
+#include "server/rpc/waiting_room.h"
 #include "server/serving/stream_session.h"
 
 namespace orbserve {
-
-class StreamCall;
-
-// The open streams. Thread-safe.
-class StreamRegistry {
- public:
-  // Gives the stream its number, from 1. QUOTA_EXCEEDED when `max_streams` are open.
-  absl::StatusOr<uint64_t> Add(const std::shared_ptr<StreamCall>& stream, int max_streams)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Tells every stream that the server is about to stop.
-  void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends every stream when its frames in flight are answered.
-  void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // Bytes that all streams have reserved for answers.
-  int64_t answer_bytes() const { return answer_bytes_.load(std::memory_order_relaxed); }
-  void AddAnswerBytes(int64_t change) {
-    answer_bytes_.fetch_add(change, std::memory_order_relaxed);
-  }
-
- private:
-  std::vector<std::shared_ptr<StreamCall>> All() ABSL_LOCKS_EXCLUDED(mutex_);
-
-  absl::Mutex mutex_;
-  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::map<uint64_t, std::weak_ptr<StreamCall>> streams_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<int64_t> answer_bytes_{0};
-};
 
 class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                          public std::enable_shared_from_this<StreamCall> {
@@ -91,7 +78,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void OnCancel() override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDone() override;
 
-  // Send the gate's refusal to the client. Called after the gate was closed.
+  // Sends the gate's refusal to the client. Called after the gate was closed.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -99,47 +86,79 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   using Request = v1::StreamFramesRequest;
   using Response = v1::StreamFramesResponse;
 
-  // A frame that was read and whose result is not yet written.
+  // Bytes of a message that was read, and its parts.
+  struct Received {
+    grpc::ByteBuffer buffer;
+    FrameSplitter splitter;
+  };
+  // A frame that waits, with the message that its pixels are in.
+  struct Waiting {
+    FrameIntake::Admitted admitted;
+    std::unique_ptr<Received> received;
+  };
+  // A frame that was read and whose result does not exist yet.
   struct Frame {
     uint64_t sequence = 0;
     int64_t timestamp_ns = 0;
     int64_t bytes = 0;
+    std::shared_ptr<const StreamOptions> options;  // of the `open` before it
     MatchOptions match;
+    int wanted_features = 0;
+    int64_t most_answer_bytes = 0;
     int64_t answer_bytes = 0;  // reserved
     SteadyTime arrival;
+    SteadyTime deadline = kNever;
+    bool has_begun = false;
+    bool is_extracted = false;  // or failed
     Batcher::Ticket ticket = 0;
     ExtractOutcome outcome;  // times only; the features go through the session
   };
+  // A message that waits to be written.
   struct Outgoing {
     grpc::ByteBuffer message;
-    int64_t frame_bytes = -1;  // -1 = not the result of a frame
-    int64_t answer_bytes = 0;  // reserved; 0 = not the result of a frame
+    bool is_answer = true;      // to a message that was read
+    bool is_in_flight = false;  // result of a frame that had begun
+    int64_t frame_bytes = 0;    // of that frame's message
+    int64_t answer_bytes = 0;   // reserved
+  };
+  // An `opened` that goes behind the results of the first `frames` frames.
+  struct PendingOpened {
+    uint64_t frames = 0;
+    grpc::ByteBuffer message;
   };
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status TakeMessage() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Open(const v1::StreamOpen& open) ABSL_LOCKS_EXCLUDED(mutex_);
   void TakeFrame(std::shared_ptr<Request> message) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The frame waits from now on. Returns the tickets of the frames that are dropped for it.
+  std::vector<Batcher::Ticket> Wait(uint64_t index, const FrameIntake::Admitted& admitted)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Begins the frames that wait, as far as there are places in flight.
+  void BeginFrames() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records the time from the frame's arrival until now.
-  void ObserveFrame(const Frame& frame);
+  // Records the end of a frame: its outcome, and the time from its arrival until now.
+  void ObserveEnd(const Frame& frame, const absl::Status& status, size_t features);
   // Records and drops the frames of a call that is over, whose results nobody reads.
   void ForgetFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the stream if it has no opening message yet.
-  void OnOpenTimeout() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the stream if it was not opened in time, and answers frames that are late.
+  void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetAlarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Most bytes that an answer with this many features can hold, also while it waits for matches.
-  int64_t MostAnswerBytes(int64_t features, const MatchOptions& match) const;
   // Changes a reservation from `*counted` to `bytes`. Must not be called once the call is finished,
   // as OnDone() ends all reservations.
   void CountAnswer(int64_t bytes, int64_t* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool NextAnswerFits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AnswerFits(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether one more frame, whose answer has at most so many bytes, may be in flight.
+  bool HasPlace(int64_t most_answer_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Each starts the operations that the state allows.
   void Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MayRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MayWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MayFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishIfOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishNow(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const CallServices& services_;
@@ -149,21 +168,18 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   const SteadyTime begin_;
   std::shared_ptr<StreamCall> self_;  // held for gRPC until OnDone()
   uint64_t id_ = 0;                   // 0 = refused
+  std::unique_ptr<Alarm> alarm_;      // null when the stream was refused
 
-  // Written by the opening message, read by the reactions after it.
+  // Written by the first opening message, read by the reactions after it.
   std::string client_;
-  std::shared_ptr<const ResolvedPipeline> pipeline_;
   std::shared_ptr<StreamSession> session_;
-  uint32_t deadline_ms_ = 0;
   SteadyTime call_deadline_ = kNever;
-  bool omit_features_ = false;
-  int64_t match_targets_ = 0;  // most targets that a frame is matched against
-  grpc::ByteBuffer request_;   // message that is being read or taken
-  FrameSplitter splitter_;     // parses request_
-  Response response_;          // used by OnResult(), which has one call at a time
+  std::unique_ptr<Received> received_;  // message that is being read or taken
+  Response response_;                   // used by OnResult(), which has one call at a time
 
   absl::Mutex mutex_;
-  bool opened_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of the last `open`; null before the first. Changed by reactions to reads only.
+  std::shared_ptr<const StreamOptions> options_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool read_ended_ ABSL_GUARDED_BY(mutex_) = false;  // half-closed by the client, or we stopped
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -171,13 +187,20 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
   absl::StatusCode code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kUnknown;
+
+  uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;                 // their results exist
   absl::flat_hash_map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);  // by session index
+  WaitingRoom<Waiting> room_ ABSL_GUARDED_BY(mutex_);  // its frames are in frames_, too
+  std::set<std::pair<SteadyTime, uint64_t>> deadlines_ ABSL_GUARDED_BY(mutex_);  // of frames_
+  std::deque<PendingOpened> pending_opened_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Received> spare_ ABSL_GUARDED_BY(mutex_);  // for the next read
+  int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;  // messages whose answers are not written
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // reserved by frames_ and outgoing_
   int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
-  std::unique_ptr<Alarm> open_alarm_;                      // null when the stream was refused
 };
 
 }  // namespace orbserve

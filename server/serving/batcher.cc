@@ -45,12 +45,13 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
       frame->deadline = admission.deadline;
       frame->bytes = admission.message_bytes;
       frame->done = std::move(admission.done);
+      frame->reports_end = admission.reports_end;
       ticket = Enter(std::move(frame)).ticket;
       if (AlarmIsLate()) work = TakeWork(clock_->Now());
     }
   }
   if (!refusal.ok()) {
-    observer_->OnFrameFinished(refusal, 0);
+    if (admission.reports_end) observer_->OnFrameFinished(refusal, 0);
     std::move(admission.done)({.status = refusal});
     return refusal;
   }
@@ -182,8 +183,10 @@ void Batcher::AnswerUnlaunched(QueuedFrame& frame, const absl::Status& status) {
 }
 
 void Batcher::Answer(QueuedFrame& frame, FrameOutcome outcome) {
-  observer_->OnFrameFinished(outcome.status,
-                             outcome.features == nullptr ? 0 : outcome.features->count());
+  if (frame.reports_end) {
+    observer_->OnFrameFinished(outcome.status,
+                               outcome.features == nullptr ? 0 : outcome.features->count());
+  }
   std::move(frame.done)(std::move(outcome));
 }
 

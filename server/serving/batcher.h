@@ -81,6 +81,9 @@ struct FrameAdmission {
   SteadyTime deadline = kNever;  // answered no later than this unless launched before
   int64_t image_bytes = 0;       // its pixels and mask as they were sent
   int64_t message_bytes = 0;     // memory that it holds until it is launched
+  // False when the caller reports the end of the frame, because the frame is not over with its
+  // features: ServingObserver::OnFrameFinished() is then not called here.
+  bool reports_end = true;
   FrameDone done;
 };
 
@@ -89,6 +92,7 @@ struct QueuedFrame final : WorkItem {
   struct Plan;
 
   FrameDone done;
+  bool reports_end = true;
   FrameJob job;          // from Ready() to the launch
   Plan* plan = nullptr;  // the queue in which it stands
   FairQueue<QueuedFrame*>::Handle place;

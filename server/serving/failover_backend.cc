@@ -124,6 +124,10 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
     return (lost() ? *fallback_ : *primary_).ImportState(std::move(features));
   }
 
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(const FrameState& state) {
+    return (lost() ? *fallback_ : *primary_).RebuildPyramid(state);
+  }
+
   // After a loss there are states of both backends.
   absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) {
     auto features = primary_->ExportState(state);
@@ -228,6 +232,15 @@ void FailoverBackend::Submit(std::shared_ptr<FeaturePlan> plan, std::vector<Fram
 
 void FailoverBackend::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
   core_->Submit<MatchRescue>({}, std::move(jobs), std::move(done));
+}
+
+void FailoverBackend::SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) {
+  core_->Submit<TrackRescue>({}, std::move(jobs), std::move(done));
+}
+
+absl::StatusOr<std::shared_ptr<const FrameState>> FailoverBackend::RebuildPyramid(
+    const FrameState& state) {
+  return core_->RebuildPyramid(state);
 }
 
 absl::StatusOr<std::shared_ptr<const FrameState>> FailoverBackend::ImportState(

@@ -75,6 +75,9 @@ class FailoverBackend final : public FeatureBackend {
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override;
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override;
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override;
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override;
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override;
   absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override;

@@ -185,32 +185,8 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
   }
   CloseBatch(batch, [&](size_t i) -> const absl::Status& { return answers[i].outcome.status; });
   batch.items.clear();
-  GiveAnswers(std::move(answers));
+  GiveAnswers(std::move(answers), answer_threads_.get(), options_.answer_threads);
   Leave();
-}
-
-void MatchQueue::GiveAnswers(std::vector<Answer> answers) {
-  const auto give = [](std::vector<Answer>& some) {
-    for (Answer& answer : some) std::move(answer.done)(std::move(answer.outcome));
-  };
-  if (answer_threads_ == nullptr || answers.size() == 1) {
-    give(answers);
-    return;
-  }
-  const auto threads = static_cast<size_t>(options_.answer_threads);
-  const size_t each = (answers.size() + threads - 1) / threads;
-  for (size_t first = 0; first < answers.size(); first += each) {
-    const size_t end = std::min(first + each, answers.size());
-    const auto from = std::make_move_iterator(answers.begin());
-    std::vector<Answer> some(from + static_cast<ptrdiff_t>(first),
-                             from + static_cast<ptrdiff_t>(end));
-    Stay();
-    answer_threads_->Run("", [this, give, some = std::move(some)]() mutable {
-      give(some);
-      some.clear();
-      Leave();
-    });
-  }
 }
 
 void MatchQueue::AnswerUnlaunched(QueuedMatch& request, const absl::Status& status) {

@@ -145,8 +145,6 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   int64_t HoldStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t ReleaseStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives the answers, on threads of the queue if that is worth it.
-  void GiveAnswers(std::vector<Answer> answers) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FeatureBackend* const backend_;
   const MatchQueueOptions options_;

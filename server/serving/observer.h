@@ -15,8 +15,8 @@
 namespace orbserve {
 
 // Kinds of work that the serving layer queues and batches.
-enum class WorkKind { kFrames, kMatches };
-inline constexpr int kWorkKindCount = 2;
+enum class WorkKind { kFrames, kMatches, kTracks };
+inline constexpr int kWorkKindCount = 3;
 
 // Receives the events of the serving layer; telemetry implements it. Every method may be called
 // from any thread, from many at a time, never under a lock of the serving layer, and must not
@@ -33,12 +33,16 @@ class ServingObserver {
   // where they were not timed.
   virtual void OnItemComputed(WorkKind /*kind*/, std::chrono::nanoseconds /*queued*/,
                               const BatchCost& /*cost*/, const StageTimes& /*stages*/) {}
-  // A batch of `items` frames or pairs ended. Returns an estimate of the joules that it took, which
-  // goes into the answers; nothing where the power of its device is not known.
+  // A batch of `items` frames, pairs or searches for tracks ended. Returns an estimate of the
+  // joules that it took, which goes into the answers; nothing where the power of its device is not
+  // known.
   virtual std::optional<double> OnBatchFinished(WorkKind /*kind*/, int /*items*/,
                                                 const BatchCost& /*cost*/) {
     return std::nullopt;
   }
+  // The memory that streams hold for their tracks changed by this, beside states and input slots,
+  // which backends count.
+  virtual void OnTrackBytes(int64_t /*change*/) {}
 };
 
 }  // namespace orbserve

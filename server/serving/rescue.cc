@@ -66,6 +66,24 @@ bool MoveToFallback(FeatureBackend& primary, FeatureBackend& fallback,
   return true;
 }
 
+// Makes the pyramid of a state again on the fallback. Returns false where that cannot be done.
+bool RebuildOnFallback(FeatureBackend& fallback, std::shared_ptr<const FrameState>* state) {
+  if (*state == nullptr) return false;
+  if (fallback.ExportState(**state).ok()) return true;  // it is a state of the fallback
+  auto rebuilt = fallback.RebuildPyramid(**state);
+  if (!rebuilt.ok()) return false;
+  *state = *std::move(rebuilt);
+  return true;
+}
+
+// The one part of a batch whose jobs stay together, or none without jobs.
+template <typename Job>
+std::vector<RescuePart<Job>> Together(RescuePart<Job> part) {
+  std::vector<RescuePart<Job>> parts;
+  if (!part.jobs.empty()) parts.push_back(std::move(part));
+  return parts;
+}
+
 }  // namespace
 
 bool IsDeviceLoss(const absl::Status& status) {
@@ -152,9 +170,21 @@ std::vector<RescuePart<MatchJob>> MatchRescue::Divide(FeatureBackend& primary,
     part.jobs.push_back(std::move(job));
     part.places.push_back(index);
   }
-  std::vector<RescuePart<Job>> parts;
-  if (!part.jobs.empty()) parts.push_back(std::move(part));
-  return parts;
+  return Together(std::move(part));
+}
+
+std::vector<RescuePart<TrackJob>> TrackRescue::Divide(FeatureBackend&, FeatureBackend& fallback,
+                                                      const Common&, std::vector<Job> jobs,
+                                                      const std::vector<size_t>& missing) {
+  RescuePart<Job> part;
+  for (const size_t index : missing) {
+    Job& job = jobs[index];
+    if (!RebuildOnFallback(fallback, &job.from)) continue;
+    if (!RebuildOnFallback(fallback, &job.to)) continue;
+    part.jobs.push_back(std::move(job));
+    part.places.push_back(index);
+  }
+  return Together(std::move(part));
 }
 
 Rescue::Rescue(FeatureBackend* primary, FeatureBackend* fallback)
@@ -320,9 +350,13 @@ template uint64_t Rescue::Add<FrameRescue>(FrameRescue::Common, std::vector<Fram
                                            FrameBatchDone);
 template uint64_t Rescue::Add<MatchRescue>(MatchRescue::Common, std::vector<MatchJob>,
                                            MatchBatchDone);
+template uint64_t Rescue::Add<TrackRescue>(TrackRescue::Common, std::vector<TrackJob>,
+                                           TrackBatchDone);
 template absl::Status Rescue::Done<FrameRescue>(uint64_t, FrameBatchAnswer);
 template absl::Status Rescue::Done<MatchRescue>(uint64_t, MatchBatchAnswer);
+template absl::Status Rescue::Done<TrackRescue>(uint64_t, TrackBatchAnswer);
 template void Rescue::RescueBatch<FrameRescue>(uint64_t);
 template void Rescue::RescueBatch<MatchRescue>(uint64_t);
+template void Rescue::RescueBatch<TrackRescue>(uint64_t);
 
 }  // namespace orbserve

@@ -4,11 +4,12 @@
 // Keeps every batch that was submitted to a backend that may be lost, the primary, until the batch
 // is answered. Once the primary is lost, the fallback computes these batches from the same input
 // slots and with the same bits. States that a match needs are exported from the primary and
-// imported into the fallback.
+// imported into the fallback, which makes the pyramids that tracks need again from the input slots.
 //
-// A kind of work is one struct (FrameRescue, MatchRescue) that says what a batch consists of and
-// how the fallback computes it. Rescue and FailoverBackend know nothing else of it. A further kind
-// is one more such struct, its place in Rescue::Kinds and its three lines at the end of rescue.cc.
+// A kind of work is one struct (FrameRescue, MatchRescue, TrackRescue) that says what a batch
+// consists of and how the fallback computes it. Rescue and FailoverBackend know nothing else of it.
+// A further kind is one more such struct, its place in Rescue::Kinds and its three lines at the end
+// of rescue.cc.
 
 #ifndef ORBSERVE_SERVER_SERVING_RESCUE_H_
 #define ORBSERVE_SERVER_SERVING_RESCUE_H_
@@ -117,6 +118,27 @@ struct MatchRescue {
   }
 };
 
+// Searches for tracks. All jobs of a batch stay together.
+struct TrackRescue {
+  using Job = TrackJob;
+  using Answer = TrackBatchAnswer;
+  using Done = TrackBatchDone;
+  struct Common {};  // nothing
+
+  static std::vector<TrackAnswer>& Items(Answer& answer) { return answer.jobs; }
+  static std::vector<RescuePart<Job>> Divide(FeatureBackend& primary, FeatureBackend& fallback,
+                                             const Common&, std::vector<Job> jobs,
+                                             const std::vector<size_t>& missing);
+  static void SubmitToPrimary(FeatureBackend& primary, const Common&, std::vector<Job> jobs,
+                              Done done) {
+    primary.SubmitTracks(std::move(jobs), std::move(done));
+  }
+  static void SubmitToFallback(FeatureBackend& fallback, const Common&, std::vector<Job> jobs,
+                               Done done) {
+    fallback.SubmitTracks(std::move(jobs), std::move(done));
+  }
+};
+
 // A batch is open from Add() to its answer. It has one of two owners: the primary, or, once it is
 // rescued, the fallback. The thread that takes it out of its table answers it, exactly once and
 // never under a lock. Thread-safe.
@@ -168,8 +190,8 @@ class Rescue {
   template <typename... Kinds>
   using TablesOf = std::tuple<Table<Kinds>...>;
 
-  // Matches are rescued first: they are short, and frames may have to wait for a plan.
-  using Kinds = TablesOf<MatchRescue, FrameRescue>;
+  // Matches and tracks are rescued first: they are short, and frames may have to wait for a plan.
+  using Kinds = TablesOf<MatchRescue, TrackRescue, FrameRescue>;
 
   template <typename Kind>
   Table<Kind>& TableOf() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

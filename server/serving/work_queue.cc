@@ -30,11 +30,19 @@ const Words& WordsFor(WorkKind kind) {
       .items = "requests",
       .items_of_client = "requests for matching",
   };
+  static constexpr Words kTracks = {
+      .late = "the frame's deadline passed before its tracks were",
+      .queue = "the queue for tracks",
+      .items = "frames",
+      .items_of_client = "frames for tracks",
+  };
   switch (kind) {
     case WorkKind::kFrames:
       break;
     case WorkKind::kMatches:
       return kMatches;
+    case WorkKind::kTracks:
+      return kTracks;
   }
   return kFrames;
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The skeleton of every queue of work: tickets, admission, deadlines, cancellation, draining and
-// accounting. Batcher and MatchQueue stand on it. A kind of work adds its own order of items, its
-// batches and its answers.
+// accounting. Batcher, MatchQueue and TrackQueue stand on it. A kind of work adds its own order of
+// items, its batches and its answers.
 //
 // Life of an item. The kind asks Reserve() for a place and calls Enter(), or answers the refusal
 // itself. An entered item has a ticket and waits. It leaves in one of two ways:
@@ -51,6 +51,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -65,6 +66,7 @@
 #include "features/errors.h"
 #include "server/serving/clock.h"
 #include "server/serving/observer.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 
@@ -129,6 +131,10 @@ class WorkQueue {
   void FailWaiting(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Refuses new items (DRAINING). Those that wait are launched without delay.
   void BeginDrain() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Refuses new items, answers DRAINING to those that wait, and waits for the batches in flight and
+  // for all threads that are inside. The destructor of the kind calls it. An owner calls it earlier
+  // for queues whose answers enter each other.
+  void Shut() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Items that are owed an answer.
   int open_items() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -208,10 +214,11 @@ class WorkQueue {
   void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the destructor wait for one more Leave(): another thread gives answers.
   void Stay() ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // Answers DRAINING to the items that wait, and waits for the batches in flight and for all
-  // threads that are inside. No function of the kind is called afterwards.
-  void Shut() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives all answers: for each, `done` is called with `outcome`. Several are given by `threads`,
+  // which has `thread_count` threads and may be null, and the destructor waits for these.
+  template <typename Answer>
+  void GiveAnswers(std::vector<Answer> answers, Executor* threads, int thread_count)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   Clock* const clock_;
   ServingObserver* const observer_;
@@ -552,6 +559,33 @@ template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::Stay() {
   absl::MutexLock lock(&mutex_);
   ++callers_inside_;
+}
+
+template <typename Item, typename Batch>
+template <typename Answer>
+void WorkQueue<Item, Batch>::GiveAnswers(std::vector<Answer> answers, Executor* threads,
+                                         int thread_count) {
+  const auto give = [](std::vector<Answer>& some) {
+    for (Answer& answer : some) std::move(answer.done)(std::move(answer.outcome));
+  };
+  if (threads == nullptr || answers.size() == 1) {
+    give(answers);
+    return;
+  }
+  const auto parts = static_cast<size_t>(thread_count);
+  const size_t each = (answers.size() + parts - 1) / parts;
+  for (size_t first = 0; first < answers.size(); first += each) {
+    const size_t end = std::min(first + each, answers.size());
+    const auto from = std::make_move_iterator(answers.begin());
+    std::vector<Answer> some(from + static_cast<ptrdiff_t>(first),
+                             from + static_cast<ptrdiff_t>(end));
+    Stay();
+    threads->Run("", [this, give, some = std::move(some)]() mutable {
+      give(some);
+      some.clear();
+      Leave();
+    });
+  }
 }
 
 }  // namespace orbserve

@@ -64,14 +64,21 @@ class Metrics::Impl {
         devices(std::move(options.devices)),
         activity(&devices, options.busy_intervals),
         stages(&devices) {
-    for (size_t i = 0; i < devices.count(); ++i) match_waits.emplace_back();
+    match_waits.resize(devices.count());
+    track_waits.resize(devices.count());
   }
 
   std::string Render() const {
     std::vector<MetricFamily> families;
     CollectCalls(families);
     stages.Collect(families);
-    CollectMatchWaits(families);
+    CollectWaits("orbserve_match_queue_wait_seconds",
+                 "Time that a match request waited until it was handed to the backend.",
+                 match_waits, families);
+    CollectWaits("orbserve_track_queue_wait_seconds",
+                 "Time that the search for a frame's tracks waited until it was handed to the "
+                 "backend.",
+                 track_waits, families);
     activity.Collect(families);
     CollectFrames(families);
     CollectAnswers(families);
@@ -95,6 +102,7 @@ class Metrics::Impl {
   std::array<DurationHistogram, kMethods.size() * kCodeCount> requests;
   std::array<DurationHistogram, kMethods.size()> frame_durations;
   std::deque<DurationHistogram> match_waits;  // [device]
+  std::deque<DurationHistogram> track_waits;  // [device]
   std::array<AtomicCell, kOutcomeCount> outcomes;
   AtomicCell received;
   AtomicCell received_bytes;
@@ -102,6 +110,7 @@ class Metrics::Impl {
   AtomicCell streams;
   AtomicCell stream_answer_bytes;
   AtomicCell call_answer_bytes;
+  AtomicCell track_bytes;
   std::vector<std::shared_ptr<prometheus::Collectable>> others;
 
  private:
@@ -131,12 +140,12 @@ class Metrics::Impl {
     frames.MoveTo(families);
   }
 
-  void CollectMatchWaits(std::vector<MetricFamily>& families) const {
-    FamilyBuilder family("orbserve_match_queue_wait_seconds",
-                         "Time that a match request waited until it was handed to the backend.",
-                         MetricType::Histogram);
+  // `waits`: [device].
+  void CollectWaits(const char* name, const char* help, const std::deque<DurationHistogram>& waits,
+                    std::vector<MetricFamily>& families) const {
+    FamilyBuilder family(name, help, MetricType::Histogram);
     for (size_t device = 0; device < devices.count(); ++device) {
-      prometheus::ClientMetric::Histogram read = match_waits[device].Read();
+      prometheus::ClientMetric::Histogram read = waits[device].Read();
       if (read.sample_count == 0 && device == devices.other()) continue;
       family.AddHistogram(std::move(read), LabelsOf(devices.all()[device]));
     }
@@ -202,6 +211,11 @@ void Metrics::ObserveMatchWait(absl::string_view backend, absl::string_view devi
   impl_->match_waits[impl_->devices.IndexOf(backend, device)].Observe(seconds);
 }
 
+void Metrics::ObserveTrackWait(absl::string_view backend, absl::string_view device,
+                               double seconds) {
+  impl_->track_waits[impl_->devices.IndexOf(backend, device)].Observe(seconds);
+}
+
 void Metrics::ObserveBatch(absl::string_view backend, absl::string_view device, int frames,
                            SteadyTime busy_begin, SteadyTime busy_end) {
   impl_->activity.ObserveBatchSize(impl_->devices.IndexOf(backend, device), frames);
@@ -242,6 +256,8 @@ void Metrics::AddStreamAnswerBytes(int64_t change) { impl_->stream_answer_bytes.
 int64_t Metrics::stream_answer_bytes() const { return impl_->stream_answer_bytes.Read(); }
 void Metrics::AddCallAnswerBytes(int64_t change) { impl_->call_answer_bytes.Add(change); }
 int64_t Metrics::call_answer_bytes() const { return impl_->call_answer_bytes.Read(); }
+void Metrics::AddTrackBytes(int64_t change) { impl_->track_bytes.Add(change); }
+int64_t Metrics::track_bytes() const { return impl_->track_bytes.Read(); }
 
 void Metrics::DeviceLost(absl::string_view device) {
   impl_->activity.DeviceLost(impl_->devices.IndexOf(device));

@@ -61,6 +61,8 @@ class Metrics {
 
   // A match request waited this long until it was handed to the backend.
   void ObserveMatchWait(absl::string_view backend, absl::string_view device, double seconds);
+  // The search for a frame's tracks waited this long until it was handed to the backend.
+  void ObserveTrackWait(absl::string_view backend, absl::string_view device, double seconds);
 
   // The device computed a batch of `frames` >= 1 frames in this busy interval, which is recorded
   // too.
@@ -68,8 +70,8 @@ class Metrics {
                     std::chrono::steady_clock::time_point busy_begin,
                     std::chrono::steady_clock::time_point busy_end);
 
-  // Records a busy interval alone. A batch of matches has `frames` = 0. Takes a short lock, once a
-  // batch.
+  // Records a busy interval alone. A batch of matches or tracks has `frames` = 0. Takes a short
+  // lock, once a batch.
   void AddBusyInterval(absl::string_view backend, absl::string_view device, int frames,
                        std::chrono::steady_clock::time_point begin,
                        std::chrono::steady_clock::time_point end);
@@ -90,6 +92,9 @@ class Metrics {
   // Bytes of answers that unary calls owe or have not sent yet.
   void AddCallAnswerBytes(int64_t change);
   int64_t call_answer_bytes() const;
+  // Bytes that streams hold for their tracks.
+  void AddTrackBytes(int64_t change);
+  int64_t track_bytes() const;
   void DeviceLost(absl::string_view device);
 
   // The known devices, then {"other", "other"}.

@@ -36,7 +36,7 @@ FrameAnswer ComputeWithState(FeatureBackend& backend, const TestImage& image) {
   const auto plan = backend.MakePlan({image.width_px(), image.height_px(), {}});
   std::vector<FrameJob> jobs;
   jobs.push_back(*MakeJob(backend, {.image = image.view()}));
-  jobs[0].keep_state = true;
+  jobs[0].keep_state = KeepState::kFeatures;
   return RunBatch(backend, *plan, std::move(jobs)).frames[0];
 }
 

@@ -55,6 +55,11 @@ class FaultyBackend final : public FeatureBackend {
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override;
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override;
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override;
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override {
+    return backend_->RebuildPyramid(state);
+  }
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override {
     return backend_->ImportState(std::move(features));
@@ -66,6 +71,12 @@ class FaultyBackend final : public FeatureBackend {
  private:
   void Inject();
   bool Simulates() const { return fault_ == Fault::kError || fault_ == Fault::kSilence; }
+  // Returns `done`, or for the faults that are simulated a function that puts them into the answer
+  // before it calls `done`, or keeps `done` in `unanswered`.
+  template <typename Answer, typename Item>
+  absl::AnyInvocable<void(Answer) &&> WithFault(
+      absl::AnyInvocable<void(Answer) &&> done, std::vector<Item> Answer::*items,
+      std::vector<absl::AnyInvocable<void(Answer) &&>>* unanswered);
 
   const Fault fault_;
   const int64_t after_frames_;
@@ -76,6 +87,7 @@ class FaultyBackend final : public FeatureBackend {
   absl::Mutex mutex_;
   std::vector<FrameBatchDone> unanswered_frames_ ABSL_GUARDED_BY(mutex_);
   std::vector<MatchBatchDone> unanswered_matches_ ABSL_GUARDED_BY(mutex_);
+  std::vector<TrackBatchDone> unanswered_tracks_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FeatureBackend> backend_;  // last: its answers use everything above
 };
 

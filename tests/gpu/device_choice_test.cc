@@ -47,7 +47,7 @@ TEST(DeviceChoiceTest, DevicesThatWereNotNamedAreLeftAlone) {
     ASSERT_TRUE(plan.ok()) << plan.status();
     auto job = testing::MakeJob(*backend, {.image = image.view()});
     ASSERT_TRUE(job.ok()) << job.status();
-    job->keep_state = true;
+    job->keep_state = KeepState::kFeatures;
     std::vector<FrameJob> jobs;
     jobs.push_back(*std::move(job));
     const FrameBatchAnswer answer = testing::RunBatch(*backend, *plan, std::move(jobs));

@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares the CUDA backend with the CPU backend over real images and a grid of parameters: 500,
-// 1000, 2000, 5000 features; 1, 4, 8 levels of 1.2 and 2.0; Harris and FAST scores; random masks;
-// given keypoints. Every frame is computed alone and again in random batches, many batches in
-// flight at once. Not a unit test: a program with a count of what it compared and an exit code
-// (0 = no byte differs, 1 = some do, 2 = usage, 77 = no device; 1 instead of 77 where
+// Compares the CUDA backend with the CPU backend over real images and many settings, with random
+// masks and given keypoints. Every frame is computed alone and again in random batches, many
+// batches in flight at once. Not a unit test: a program with a count of what it compared and an
+// exit code (0 = no byte differs, 1 = some do, 2 = usage, 77 = no device; 1 instead of 77 where
 // ORBSERVE_EXPECT_GPU is set, and not to 0).
 //
-//   gpu_grid_parity [--synthetic] [--every N] [--devices 0,1] [FOLDER_OR_FILE...]
+//   gpu_grid_parity [--synthetic] [--presets] [--sets N] [--every N] [--devices 0,1]
+//                   [FOLDER_OR_FILE...]
 //
-// --synthetic adds images made by rule. --every N takes every N-th setting of the grid for each
-// image, another one for each. That cv::ORB gives the CPU backend's answers is what orb_parity
-// shows, with the same grid.
+// The settings are a grid of the pipeline `orb`: 500, 1000, 2000, 5000 features; 1, 4, 8 levels of
+// 1.2 and 2.0; Harris and FAST scores. --presets takes every preset instead, --sets N so many
+// random pipelines, or both. --synthetic adds images made by rule. --every N takes every N-th
+// setting for each image, another one for each. That cv::ORB gives the CPU backend's answers is
+// what orb_parity shows, with the same grid.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -29,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/images/image_file.h"
 #include "cpu/cpu_backend.h"
 #include "features/backend.h"
@@ -39,6 +42,7 @@
 #include "tests/support/feature_compare.h"
 #include "tests/support/image_files.h"
 #include "tests/support/image_makers.h"
+#include "tests/support/random_options.h"
 
 namespace orbserve::testing {
 namespace {
@@ -48,21 +52,60 @@ constexpr int kFeatureCounts[] = {500, 1000, 2000, 5000};
 constexpr int kMaskedFeatures = 1000;
 
 struct Settings {
-  int levels;
-  float scale_factor;
-  Score score;
+  std::string name;
+  PipelineOptions pipeline;
+  std::vector<FrameParameters> frames;  // of a frame each
+  FrameParameters masked;               // of one more frame, under a mask
 };
+
+FrameParameters Wanting(int max_features, FrameParameters parameters = {}) {
+  parameters.max_features = max_features;
+  return parameters;
+}
 
 std::vector<Settings> Grid() {
   std::vector<Settings> grid;
   for (const int levels : {1, 4, 8}) {
     for (const float scale_factor : {1.2f, 2.0f}) {
       for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
-        grid.push_back({levels, scale_factor, score});
+        Settings settings;
+        settings.name = absl::StrCat("levels ", levels, " scale ", scale_factor,
+                                     score == Score::kHarris ? " Harris" : " FAST");
+        settings.pipeline.pyramid.levels = levels;
+        settings.pipeline.pyramid.scale_factor = scale_factor;
+        settings.pipeline.detect.score = score;
+        for (const int count : kFeatureCounts) settings.frames.push_back(Wanting(count));
+        settings.masked = Wanting(kMaskedFeatures);
+        grid.push_back(std::move(settings));
       }
     }
   }
   return grid;
+}
+
+std::vector<Settings> PresetSettings() {
+  std::vector<Settings> all;
+  for (const Preset& preset : Presets()) {
+    all.push_back({std::string(preset.name),
+                   preset.pipeline,
+                   {preset.frame, Wanting(20, preset.frame), Wanting(20'000, preset.frame)},
+                   preset.frame});
+  }
+  return all;
+}
+
+std::vector<Settings> RandomSettings(int count) {
+  std::mt19937 random(20265);
+  std::vector<Settings> all;
+  for (int i = 0; i < count; ++i) {
+    Settings settings;
+    settings.pipeline = RandomPipeline(random);
+    settings.name = absl::StrCat("set ", i, " ", Printed(settings.pipeline));
+    settings.frames = {RandomParameters(settings.pipeline, random)};
+    settings.masked = RandomParameters(settings.pipeline, random);
+    all.push_back(std::move(settings));
+  }
+  return all;
 }
 
 struct Totals {
@@ -242,23 +285,17 @@ class Plans {
   std::vector<Pair> pairs_;
 };
 
-void CompareImage(const std::string& name, const TestImage& image, size_t number, int every,
-                  Backends& backends, Plans& plans, Totals* totals) {
+void CompareImage(const std::string& name, const TestImage& image, size_t number,
+                  const std::vector<Settings>& all_settings, int every, Backends& backends,
+                  Plans& plans, Totals* totals) {
   ++totals->images;
-  const std::vector<Settings> grid = Grid();
-  for (size_t s = 0; s < grid.size(); ++s) {
+  for (size_t s = 0; s < all_settings.size(); ++s) {
     if ((s + number) % static_cast<size_t>(every) != 0) continue;
-    const Settings& settings = grid[s];
+    const Settings& settings = all_settings[s];
     const auto seed = static_cast<uint32_t>(number * 1000 + s);
     std::mt19937 random(seed);
-    PlanSpec spec = {image.width_px(), image.height_px(), {}};
-    spec.pipeline.pyramid.levels = settings.levels;
-    spec.pipeline.pyramid.scale_factor = settings.scale_factor;
-    spec.pipeline.detect.score = settings.score;
-    const std::string what = name + " levels " + std::to_string(settings.levels) + " scale " +
-                             std::to_string(settings.scale_factor) +
-                             (settings.score == Score::kHarris ? " Harris" : " FAST") + " seed " +
-                             std::to_string(seed);
+    const PlanSpec spec = {image.width_px(), image.height_px(), settings.pipeline};
+    const std::string what = absl::StrCat(name, " ", settings.name, " seed ", seed);
     const auto pair = plans.Get(spec);
     if (!pair.ok()) {
       std::printf("FAILED %s: %s\n", what.c_str(), pair.status().ToString().c_str());
@@ -266,28 +303,26 @@ void CompareImage(const std::string& name, const TestImage& image, size_t number
       continue;
     }
     std::vector<FrameInput> frames;
-    for (const int count : kFeatureCounts) {
-      frames.push_back({.image = image.view()});
-      frames.back().parameters.max_features = count;
+    for (const FrameParameters& parameters : settings.frames) {
+      frames.push_back({.image = image.view(), .parameters = parameters});
     }
     const TestImage mask = RandomMask(image.width_px(), image.height_px(), seed);
-    frames.push_back({.image = image.view(), .mask = mask.view()});
-    frames.back().parameters.max_features = kMaskedFeatures;
+    frames.push_back({.image = image.view(), .mask = mask.view(), .parameters = settings.masked});
 
     std::vector<size_t> all(frames.size());
     std::iota(all.begin(), all.end(), size_t{0});
     FrameBatchAnswer expected =
         RunBatch(*backends.cpu, pair->cpu, MakeJobs(*backends.cpu, frames, all));
-    if (expected.frames.size() != frames.size() || !expected.frames[1].status.ok()) {
+    if (expected.frames.size() != frames.size() || !expected.frames[0].status.ok()) {
       std::printf("FAILED %s on the CPU\n", what.c_str());
       ++totals->differing_runs;
       continue;
     }
     // Levels that the image is too small for do not exist, and keypoints there are refused; those
     // that have features do.
-    const Features& detected = *expected.frames[1].features;
+    const Features& detected = *expected.frames[0].features;
     const int levels = detected.count() == 0 ? 1 : 1 + detected.octave.back();
-    frames.push_back({.image = image.view()});
+    frames.push_back({.image = image.view(), .parameters = settings.frames[0]});
     frames.back().given_keypoints = MakeGiven(detected, levels, image, random);
     FrameBatchAnswer given =
         RunBatch(*backends.cpu, pair->cpu, MakeJobs(*backends.cpu, frames, {frames.size() - 1}));
@@ -300,10 +335,15 @@ int Main(int argc, char** argv) {
   CLI::App app{"CUDA backend against CPU backend over real images", "gpu_grid_parity"};
   std::vector<std::string> paths;
   bool synthetic = false;
+  bool presets = false;
+  int sets = 0;
   int every = 1;
   gpu::GpuBackendOptions options;
   app.add_option("images", paths, "Folders or files");
   app.add_flag("--synthetic", synthetic, "Images made by rule, too");
+  app.add_flag("--presets", presets, "Every preset instead of the grid");
+  app.add_option("--sets", sets, "So many random pipelines instead of the grid")
+      ->check(CLI::Range(1, 10'000));
   app.add_option("--every", every, "Take every N-th setting")->check(CLI::Range(1, 1000));
   app.add_option("--devices", options.devices, "CUDA ordinals")->delimiter(',');
   try {
@@ -338,6 +378,10 @@ int Main(int argc, char** argv) {
     }
   }
 
+  std::vector<Settings> settings = presets ? PresetSettings() : std::vector<Settings>();
+  for (Settings& random : RandomSettings(sets)) settings.push_back(std::move(random));
+  if (settings.empty()) settings = Grid();
+
   const auto begin = std::chrono::steady_clock::now();
   Totals totals;
   Plans plans(&backends);
@@ -348,21 +392,22 @@ int Main(int argc, char** argv) {
       ++totals.differing_runs;
       continue;
     }
-    CompareImage(files[f], *image, f, every, backends, plans, &totals);
+    CompareImage(files[f], *image, f, settings, every, backends, plans, &totals);
     if (totals.differing_runs > 20) break;
   }
   if (synthetic) {
     const std::vector<NamedImage> images = SyntheticImages();
     for (size_t i = 0; i < images.size(); ++i) {
-      CompareImage(images[i].name, images[i].image, files.size() + i, every, backends, plans,
-                   &totals);
+      CompareImage(images[i].name, images[i].image, files.size() + i, settings, every, backends,
+                   plans, &totals);
     }
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   std::printf(
-      "images %lld, frames %lld in %lld batches, features %lld, differing frames %lld, differing "
-      "bytes %lld; %.0f s\n",
-      static_cast<long long>(totals.images), static_cast<long long>(totals.runs),
+      "images %lld, settings %zu, frames %lld in %lld batches, features %lld, differing frames "
+      "%lld, "
+      "differing bytes %lld; %.0f s\n",
+      static_cast<long long>(totals.images), settings.size(), static_cast<long long>(totals.runs),
       static_cast<long long>(totals.batches), static_cast<long long>(totals.features),
       static_cast<long long>(totals.differing_runs), static_cast<long long>(totals.differing_bytes),
       time.count());

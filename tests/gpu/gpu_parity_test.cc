@@ -283,7 +283,7 @@ TEST_F(GpuParityTest, EveryClassOfWantedFeatures) {
         std::vector<TestFrame> batch;
         for (const int count : wanted) {
           batch.push_back({image, {}, {count, 10}});
-          batch.back().keep_state = count % 2 == 1;
+          batch.back().keep_state = count % 2 == 1 ? KeepState::kFeatures : KeepState::kNone;
         }
         SCOPED_TRACE(::testing::Message()
                      << "content " << static_cast<int>(content) << " selection "
@@ -300,7 +300,7 @@ TEST_F(GpuParityTest, EveryClassOfWantedFeatures) {
   for (const int count : {255, 256, 257, 8192, 8193, 9000}) {
     batch.push_back({MakeImage(Content::kShapes, 800, 600, &random), {}, {}});
     batch.back().given = RandomGiven(count, 800, 600, 8, &random);
-    batch.back().keep_state = true;
+    batch.back().keep_state = KeepState::kFeatures;
   }
   ExpectSame(plans, batch);
 }

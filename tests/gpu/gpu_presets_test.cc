@@ -139,7 +139,7 @@ TEST_F(GpuPresetsTest, Orb32MatchesAReferenceFromStatesOfFramesAsOnTheCpu) {
     for (unsigned seed = 0; seed < 9; ++seed) {
       const TestImage image = SceneImage(640, 480, 90 + seed / 2);
       FrameJob job = *MakeJob(*backend, {.image = image.view(), .parameters = orb32.frame});
-      job.keep_state = true;
+      job.keep_state = KeepState::kFeatures;
       jobs.push_back(std::move(job));
     }
     const FrameBatchAnswer frames = testing::RunBatch(*backend, plan, std::move(jobs));
@@ -276,7 +276,7 @@ TEST_F(GpuPresetsTest, FramesAndGivenKeypointsMatchInAWindowAsOnTheCpu) {
       std::vector<FrameJob> jobs;
       jobs.push_back(*MakeJob(*backend, {.image = image.view(), .parameters = preset.frame}));
       jobs.push_back(*MakeJob(*backend, {.image = image.view(), .given_keypoints = given}));
-      for (FrameJob& job : jobs) job.keep_state = true;
+      for (FrameJob& job : jobs) job.keep_state = KeepState::kFeatures;
       const FrameBatchAnswer frames = testing::RunBatch(*backend, *plan, std::move(jobs));
       ASSERT_TRUE(frames.frames[0].status.ok()) << frames.frames[0].status;
       ASSERT_TRUE(frames.frames[1].status.ok()) << frames.frames[1].status;

@@ -46,7 +46,7 @@ struct TestFrame {
   TestImage mask;  // empty: none
   FrameParameters parameters;
   std::shared_ptr<const GivenKeypoints> given;
-  bool keep_state = false;
+  KeepState keep_state = KeepState::kNone;
 };
 
 // Whether ORBSERVE_EXPECT_GPU is set, and not to 0: what cannot be tested is a failure then.

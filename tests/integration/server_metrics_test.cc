@@ -60,6 +60,13 @@ class TimedBackend final : public FeatureBackend {
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
     inner_->SubmitMatches(std::move(jobs), std::move(done));
   }
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
+    inner_->SubmitTracks(std::move(jobs), std::move(done));
+  }
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override {
+    return inner_->RebuildPyramid(state);
+  }
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override {
     return inner_->ImportState(std::move(features));
@@ -243,6 +250,8 @@ TEST_F(MetricsPageTest, LimitsStandBesideUse) {
       {"references", 100'000},
       {"match_queue_requests", 1024},
       {"match_queue_bytes", 1 << 30},
+      {"track_queue_requests", 1024},
+      {"track_queue_bytes", 1 << 30},
   };
   for (const auto& [name, limit] : expected) {
     EXPECT_EQ(Metric("orbserve_" + name), 0) << name;  // nothing has happened
@@ -276,6 +285,7 @@ TEST_F(MetricsPageTest, MemoryIsShownByKindAndDevice) {
   EXPECT_EQ(Memory("references", "host"), 0);
   EXPECT_EQ(Memory("queue", "host"), 0);
   EXPECT_EQ(Memory("answers", "host"), 0);
+  EXPECT_EQ(Memory("tracks", "host"), 0);
   ASSERT_TRUE(PutImage("one").ok());
   ASSERT_TRUE(PutImage("two").ok());
   EXPECT_EQ(Metric("orbserve_references"), 2);

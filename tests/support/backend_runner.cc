@@ -54,6 +54,17 @@ MatchBatchAnswer RunMatches(FeatureBackend& backend, std::vector<MatchJob> jobs)
   return answer;
 }
 
+TrackBatchAnswer RunTracks(FeatureBackend& backend, std::vector<TrackJob> jobs) {
+  TrackBatchAnswer answer;
+  absl::Notification ended;
+  backend.SubmitTracks(std::move(jobs), [&](TrackBatchAnswer given) {
+    answer = std::move(given);
+    ended.Notify();
+  });
+  ended.WaitForNotification();
+  return answer;
+}
+
 absl::StatusOr<std::shared_ptr<const Features>> RunFrame(FeatureBackend& backend,
                                                          const PipelineOptions& pipeline,
                                                          const FrameInput& input) {

@@ -33,6 +33,9 @@ FrameBatchAnswer RunBatch(FeatureBackend& backend, std::shared_ptr<FeaturePlan> 
 // Submits `jobs` and waits.
 MatchBatchAnswer RunMatches(FeatureBackend& backend, std::vector<MatchJob> jobs);
 
+// Submits `jobs` and waits.
+TrackBatchAnswer RunTracks(FeatureBackend& backend, std::vector<TrackJob> jobs);
+
 // Features of one image alone, its plan made for it.
 absl::StatusOr<std::shared_ptr<const Features>> RunFrame(FeatureBackend& backend,
                                                          const PipelineOptions& pipeline,

@@ -65,6 +65,12 @@ static_assert(static_cast<int>(Orientation::kArcMiddle) + 1 == v1::ORIENTATION_A
 static_assert(static_cast<int>(Descriptor::kRBrief256) + 1 == v1::DESCRIPTOR_TYPE_RBRIEF_256);
 static_assert(static_cast<int>(Descriptor::kRBrief32) + 1 == v1::DESCRIPTOR_TYPE_RBRIEF_32);
 static_assert(static_cast<int>(Descriptor::kBFrost256) + 1 == v1::DESCRIPTOR_TYPE_BFROST_256);
+static_assert(static_cast<int>(Illumination::kNone) + 1 == v1::ILLUMINATION_NONE);
+static_assert(static_cast<int>(Illumination::kOffset) + 1 == v1::ILLUMINATION_OFFSET);
+static_assert(static_cast<int>(Illumination::kGain) + 1 == v1::ILLUMINATION_GAIN);
+static_assert(static_cast<int>(Illumination::kBoth) + 1 == v1::ILLUMINATION_BOTH);
+static_assert(static_cast<int>(TrackTemplate::kPrevious) + 1 == v1::TRACK_TEMPLATE_PREVIOUS);
+static_assert(static_cast<int>(TrackTemplate::kFirst) + 1 == v1::TRACK_TEMPLATE_FIRST);
 
 // A second threshold belongs to FAST. Neither PipelineOptions nor FrameParameters sees both.
 absl::Status CheckLowThreshold(const FrameParameters& frame, const PipelineOptions& options) {
@@ -113,6 +119,36 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
   return options;
 }
 
+absl::StatusOr<TrackOptions> TrackOptionsFromProto(const v1::TrackOptions& proto,
+                                                   const TrackOptions& base) {
+  TrackOptions options = base;
+  if (proto.has_levels()) {
+    ORBSERVE_RETURN_IF_ERROR(
+        IntFromProto("track.levels", proto.levels(), kTrackLevelRange, options.levels));
+  }
+  if (proto.has_coarse_patch_px()) {
+    ORBSERVE_RETURN_IF_ERROR(CheckCoarsePatch(proto.coarse_patch_px()));
+    options.coarse_patch_px = static_cast<int>(proto.coarse_patch_px());
+  }
+  if (proto.has_iterations()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.iterations", proto.iterations(),
+                                          kTrackIterationRange, options.iterations));
+  }
+  if (proto.has_epsilon_px()) options.epsilon_px = proto.epsilon_px();
+  if (proto.has_min_eigen()) options.min_eigen = proto.min_eigen();
+  if (proto.has_max_residual()) options.max_residual = proto.max_residual();
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("track.illumination", proto.illumination(),
+                                         Illumination::kBoth, options.illumination));
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("track.template", proto.template_(), TrackTemplate::kFirst,
+                                         options.track_template));
+  if (proto.has_redetect_percent()) {
+    ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.redetect_percent", proto.redetect_percent(),
+                                          kRedetectRange, options.redetect_percent));
+  }
+  ORBSERVE_RETURN_IF_ERROR(options.Validate());
+  return options;
+}
+
 absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   ORBSERVE_ASSIGN_OR_RETURN(const Preset* preset,
                             FindPreset(proto.preset().empty() ? absl::string_view("orb")
@@ -122,6 +158,7 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   out.options = preset->pipeline;
   out.frame = preset->frame;
   out.match = preset->match;
+  out.track = preset->track;
 
   const v1::PyramidOptions& pyramid = proto.pyramid();
   if (pyramid.has_levels()) {
@@ -219,6 +256,7 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   }
 
   ORBSERVE_ASSIGN_OR_RETURN(out.match, MatchOptionsFromProto(proto.match(), out.match));
+  ORBSERVE_ASSIGN_OR_RETURN(out.track, TrackOptionsFromProto(proto.track(), out.track));
   return out;
 }
 
@@ -272,6 +310,16 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
   match.set_window_px(pipeline.match.window_px);
   match.set_offset_x(pipeline.match.offset_x_px);
   match.set_offset_y(pipeline.match.offset_y_px);
+  v1::TrackOptions& track = *proto->mutable_track();
+  track.set_levels(static_cast<uint32_t>(pipeline.track.levels));
+  track.set_coarse_patch_px(static_cast<uint32_t>(pipeline.track.coarse_patch_px));
+  track.set_iterations(static_cast<uint32_t>(pipeline.track.iterations));
+  track.set_epsilon_px(pipeline.track.epsilon_px);
+  track.set_min_eigen(pipeline.track.min_eigen);
+  track.set_max_residual(pipeline.track.max_residual);
+  track.set_illumination(EnumToProto<v1::Illumination>(pipeline.track.illumination));
+  track.set_template_(EnumToProto<v1::TrackTemplate>(pipeline.track.track_template));
+  track.set_redetect_percent(static_cast<uint32_t>(pipeline.track.redetect_percent));
 }
 
 absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,

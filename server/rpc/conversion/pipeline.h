@@ -22,10 +22,12 @@ struct ResolvedPipeline {
   PipelineOptions options;
   FrameParameters frame;
   MatchOptions match;
+  TrackOptions track = {};
 };
 
-// The options as the message gives them. Numbers that do not fit and unknown enumerators are
-// refused; matching options are checked, the other ones are not yet. BAD_OPTIONS, UNSUPPORTED.
+// Reads the options as the message gives them. Numbers that do not fit and unknown enumerators are
+// refused; options of matches and tracks are checked, the others are not yet. BAD_OPTIONS,
+// UNSUPPORTED.
 absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto);
 // ReadPipeline() with every check. BAD_OPTIONS, UNSUPPORTED.
 absl::StatusOr<ResolvedPipeline> PipelineFromProto(const v1::Pipeline& proto);
@@ -35,6 +37,8 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto);
 // Options of `proto` over those of `base`. BAD_OPTIONS.
 absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto,
                                                    const MatchOptions& base);
+absl::StatusOr<TrackOptions> TrackOptionsFromProto(const v1::TrackOptions& proto,
+                                                   const TrackOptions& base);
 
 // Parameters of a frame over those of its pipeline. BAD_OPTIONS, UNSUPPORTED.
 absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,

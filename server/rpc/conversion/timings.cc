@@ -52,6 +52,12 @@ void AddMatchTime(std::chrono::nanoseconds time, v1::FrameTimings* proto) {
   AddStage(Stage::kMatch, time.count(), /*sampled=*/false, proto);
 }
 
+void AddTrackTime(std::chrono::nanoseconds time, v1::FrameTimings* proto) {
+  if (time.count() <= 0) return;
+  proto->set_track_ns(static_cast<uint64_t>(time.count()));
+  AddStage(Stage::kTrack, time.count(), /*sampled=*/false, proto);
+}
+
 v1::FrameTimings SumOfTimings(const v1::FrameTimings& a, const v1::FrameTimings& b) {
   v1::FrameTimings sum;
   sum.set_queue_ns(std::max(a.queue_ns(), b.queue_ns()));

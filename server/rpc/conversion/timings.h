@@ -19,6 +19,9 @@ void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTi
 // Adds the time from features to matches: `match_ns`, and the stage of that name. Adds nothing
 // where `time` is zero, that is, nothing was matched.
 void AddMatchTime(std::chrono::nanoseconds time, v1::FrameTimings* proto);
+// As AddMatchTime(), for the time from features to tracks: `track_ns` and its stage. The stage of
+// the matches comes first.
+void AddTrackTime(std::chrono::nanoseconds time, v1::FrameTimings* proto);
 
 // Times of two images that one answer is made from: the longer wait for a batch and the sum of the
 // work. Stages are added up by name. They are left out unless both images were timed, as a sum

@@ -74,6 +74,15 @@ const std::vector<Row>& Table() {
       {"--match-window", "match.window_px", {"0", "12.5"}},
       {"--match-offset-x", "match.offset_x", {"0", "-3.5"}, {{"--match-window", {"4"}}}},
       {"--match-offset-y", "match.offset_y", {"0", "1000"}, {{"--match-window", {"4"}}}},
+      {"--track-levels", "track.levels", {"1", "11"}},
+      {"--track-coarse-patch", "track.coarse_patch_px", {"8", "16"}},
+      {"--track-iterations", "track.iterations", {"1", "100"}},
+      {"--track-epsilon", "track.epsilon_px", {"0.001", "1"}},
+      {"--track-min-eigen", "track.min_eigen", {"0.001", "1000"}},
+      {"--track-max-residual", "track.max_residual", {"0.5", "128"}},
+      {"--track-illumination", "track.illumination", {"NONE", "OFFSET", "GAIN", "BOTH"}},
+      {"--track-template", "track.template", {"PREVIOUS", "FIRST"}},
+      {"--track-redetect", "track.redetect_percent", {"0", "100"}},
       // clang-format on
   };
   return table;
@@ -232,7 +241,7 @@ v1::Pipeline Effective(const char* preset, const PipelineFlagValues& values) {
   for (const Preset& known : Presets()) {
     v1::PresetInfo& info = *server.add_presets();
     info.set_name(std::string(known.name));
-    PipelineToProto({info.name(), known.pipeline, known.frame, known.match},
+    PipelineToProto({info.name(), known.pipeline, known.frame, known.match, known.track},
                     info.mutable_pipeline());
   }
   v1::Pipeline pipeline;
@@ -302,6 +311,13 @@ TEST(PipelineFlagsTest, MatchingFlagsAreToldApart) {
   EXPECT_EQ(MatchingFlagOf({{"--levels", {"3"}}, {"--ratio", {}}}), "");
   EXPECT_EQ(MatchingFlagOf({{"--levels", {"3"}}, {"--ratio", {"0.5"}}}), "--ratio 0.5");
   EXPECT_EQ(MatchingFlagOf({{"--cross-check", {"false"}}}), "--no-cross-check");
+  EXPECT_EQ(MatchingFlagOf({{"--track-levels", {"3"}}}), "");
+}
+
+TEST(PipelineFlagsTest, TrackingFlagsAreToldApart) {
+  EXPECT_EQ(TrackingFlagOf({{"--levels", {"3"}}, {"--track-levels", {}}}), "");
+  EXPECT_EQ(TrackingFlagOf({{"--ratio", {"0.5"}}, {"--track-template", {"first"}}}),
+            "--track-template first");
 }
 
 }  // namespace

@@ -42,11 +42,12 @@ StepRunner::StepRunner(const testing::TestImage& image, const KernelTarget& targ
   testing::FrameInput frame_input = {.image = image.view(), .parameters = input.parameters};
   if (input.mask != nullptr) frame_input.mask = input.mask->view();
   job_ = Must(testing::MakeJob(*backend_, frame_input));
-  plan_ = Must(CpuPlan::Create({image.width_px(), image.height_px(), input.pipeline}, target,
-                               threads, std::make_shared<MemoryCount>()));
+  plan_ =
+      Must(CpuPlan::Create({image.width_px(), image.height_px(), input.pipeline}, target, threads,
+                           std::make_shared<MemoryCount>(), std::make_shared<MemoryCount>()));
   workspace_ = plan_->LeaseWorkspace();
   if (workspace_ == nullptr || !plan_->AddMaskMemory(workspace_.get())) std::abort();
-  frame_ = std::make_unique<FrameContext>(plan_->ContextOf(*workspace_, job_));
+  frame_ = std::make_unique<FrameContext>(plan_->ContextOf(*workspace_, job_, /*kept=*/nullptr));
   frame_->cuts = pipeline().CutsFor(input.parameters);
   for (int l = 0; l < levels(); ++l) {
     Workspace::Level& level = frame_->level(l);

@@ -399,7 +399,8 @@ TEST_F(MatchParityTest, StatesOfFramesMatchAsTheirFeaturesDo) {
   const TestImage image = MakeImage(Content::kShapes, 680, 500, &random);
   std::vector<TestFrame> frames;
   for (const int shift : {0, 9}) {
-    frames.push_back({Crop(image, shift, shift, 640, 480), {}, {1000, 15}, nullptr, true});
+    frames.push_back(
+        {Crop(image, shift, shift, 640, 480), {}, {1000, 15}, nullptr, KeepState::kFeatures});
   }
   MatchBatchAnswer answers[2];
   for (int b = 0; b < 2; ++b) {

@@ -37,22 +37,29 @@ class HandPlan final : public FeaturePlan {
 // Features and states are told apart by their number of keypoints, and states by their backend.
 class HandState final : public FrameState {
  public:
-  explicit HandState(size_t count, std::string owner = "hand")
-      : count_(count), owner_(std::move(owner)) {}
+  explicit HandState(size_t count, std::string owner = "hand",
+                     std::shared_ptr<InputSlot> input = nullptr, int levels = 0)
+      : count_(count), owner_(std::move(owner)), input_(std::move(input)), levels_(levels) {}
   size_t feature_count() const override { return count_; }
   int descriptor_bytes() const override { return 32; }
   Descriptor descriptor_kind() const override { return Descriptor::kRBrief256; }
   size_t size_bytes() const override { return count_; }
+  std::shared_ptr<InputSlot> input() const override { return input_; }
+  int pyramid_levels() const override { return levels_; }
   const std::string& owner() const { return owner_; }
 
  private:
   const size_t count_;
   const std::string owner_;
+  const std::shared_ptr<InputSlot> input_;
+  const int levels_;
 };
 
 inline std::shared_ptr<Features> MakeFeatures(size_t count) {
   auto features = std::make_shared<Features>();
   features->descriptor_bytes = 32;
+  features->image_width_px = 640;
+  features->image_height_px = 480;
   features->Resize(count);
   return features;
 }
@@ -68,6 +75,10 @@ class HandBackend final : public FeatureBackend {
   struct MatchBatch {
     std::vector<MatchJob> jobs;
     MatchBatchDone done;
+  };
+  struct TrackBatch {
+    std::vector<TrackJob> jobs;
+    TrackBatchDone done;
   };
 
   // Its only device is "<name>:0"; it knows its own states only.
@@ -103,6 +114,16 @@ class HandBackend final : public FeatureBackend {
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
     matches.push_back({std::move(jobs), std::move(done)});
   }
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
+    tracks.push_back({std::move(jobs), std::move(done)});
+  }
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override {
+    if (state.input() == nullptr) return MakeError(ErrorReason::kInternal, "no pyramid");
+    ++rebuilt_pyramids;
+    return std::make_shared<HandState>(state.feature_count(), name_, state.input(),
+                                       state.pyramid_levels());
+  }
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override {
     ++imports;
@@ -132,7 +153,12 @@ class HandBackend final : public FeatureBackend {
       } else if (frame.status.ok()) {
         const auto count = static_cast<size_t>(job.parameters.max_features);
         frame.features = MakeFeatures(count);
-        if (job.keep_state) frame.state = std::make_shared<HandState>(count, name_);
+        if (job.keep_state == KeepState::kPyramid) {
+          frame.state =
+              std::make_shared<HandState>(count, name_, job.input, batch.plan->spec().track_levels);
+        } else if (job.keep_state == KeepState::kFeatures) {
+          frame.state = std::make_shared<HandState>(count, name_);
+        }
       }
       answer.frames.push_back(std::move(frame));
     }
@@ -166,6 +192,34 @@ class HandBackend final : public FeatureBackend {
     while (!matches.empty()) FinishMatches();
   }
 
+  // Answers the oldest searches for tracks with `status`: where it is OK every point has moved by
+  // one pixel to the right, with a residual of 1. `stops`: as in FinishMatches().
+  void FinishTracks(const absl::Status& status = absl::OkStatus(), bool stops = true) {
+    TrackBatch batch = std::move(tracks.front());
+    tracks.pop_front();
+    TrackBatchAnswer answer;
+    answer.cost.device = device_;
+    for (const TrackJob& job : batch.jobs) {
+      TrackAnswer found;
+      found.status = status;
+      if (stops && IsCancelled(job.cancelled)) {
+        found.status = MakeError(ErrorReason::kCancelled, "cancelled");
+      }
+      if (found.status.ok()) {
+        const size_t count = job.points->count();
+        found.tracked.status.assign(count, TrackStatus::kOk);
+        found.tracked.x = job.points->x;
+        for (int32_t& x : found.tracked.x) x += 1 << kTrackFractionBits;
+        found.tracked.y = job.points->y;
+        found.tracked.gain = job.points->gain;
+        found.tracked.offset = job.points->offset;
+        found.tracked.residual.assign(count, 1.0f);
+      }
+      answer.jobs.push_back(std::move(found));
+    }
+    std::move(batch.done)(std::move(answer));
+  }
+
   // What the frames of batch `i` asked for as max_features: tests number their frames by it.
   std::vector<int> Numbers(size_t i) const {
     std::vector<int> numbers;
@@ -175,12 +229,14 @@ class HandBackend final : public FeatureBackend {
 
   std::deque<Batch> batches;
   std::deque<MatchBatch> matches;
+  std::deque<TrackBatch> tracks;
   int plans_made = 0;
   uint64_t progress_made = 0;
   std::vector<MemoryUse> memory_held;
   mutable int memory_calls = 0;
   int leases = 0;
   int imports = 0;
+  int rebuilt_pyramids = 0;
   absl::Status plan_status;
   absl::Status lease_status;
   bool exports = true;        // its own states

@@ -4,6 +4,7 @@
 #include "server/rpc/conversion/pipeline.h"
 
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -23,6 +24,7 @@ TEST(PipelineConversionTest, AnEmptyPipelineIsThePresetOrb) {
   EXPECT_EQ(pipeline->options, PipelineOptions());
   EXPECT_EQ(pipeline->frame, FrameParameters());
   EXPECT_EQ(pipeline->match, MatchOptions());
+  EXPECT_EQ(pipeline->track, TrackOptions());
 }
 
 TEST(PipelineConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
@@ -87,6 +89,17 @@ v1::Pipeline PipelineUnlikeOrb() {
           offset_x: -3
           offset_y: 4.5
         }
+        track {
+          levels: 7
+          coarse_patch_px: 8
+          iterations: 12
+          epsilon_px: 0.25
+          min_eigen: 2.5
+          max_residual: 17.5
+          illumination: ILLUMINATION_GAIN
+          template: TRACK_TEMPLATE_FIRST
+          redetect_percent: 70
+        }
       )pb",
       &proto));
   return proto;
@@ -118,6 +131,16 @@ TEST(PipelineConversionTest, EveryOptionOfTheWireIsOneOfOurs) {
   const MatchOptions match = {
       .k = 3, .max_distance = 99, .window_px = 12.5f, .offset_x_px = -3.0f, .offset_y_px = 4.5f};
   EXPECT_EQ(read->match, match);
+  const TrackOptions track = {.levels = 7,
+                              .coarse_patch_px = 8,
+                              .iterations = 12,
+                              .epsilon_px = 0.25f,
+                              .min_eigen = 2.5f,
+                              .max_residual = 17.5f,
+                              .illumination = Illumination::kGain,
+                              .track_template = TrackTemplate::kFirst,
+                              .redetect_percent = 70};
+  EXPECT_EQ(read->track, track);
 }
 
 TEST(PipelineConversionTest, EveryOptionOfOursIsOneOfTheWire) {
@@ -130,14 +153,16 @@ TEST(PipelineConversionTest, EveryOptionOfOursIsOneOfTheWire) {
 TEST(PipelineConversionTest, EveryPresetSurvivesTheWayToTheWireAndBack) {
   for (const Preset& preset : Presets()) {
     v1::Pipeline proto;
-    PipelineToProto({std::string(preset.name), preset.pipeline, preset.frame, preset.match},
-                    &proto);
+    PipelineToProto(
+        {std::string(preset.name), preset.pipeline, preset.frame, preset.match, preset.track},
+        &proto);
     proto.clear_preset();  // those that are not available can be written out, too
     const auto read = ReadPipeline(proto);
     ASSERT_TRUE(read.ok()) << preset.name << read.status();
     EXPECT_EQ(read->options, preset.pipeline) << preset.name;
     EXPECT_EQ(read->frame, preset.frame) << preset.name;
     EXPECT_EQ(read->match, preset.match) << preset.name;
+    EXPECT_EQ(read->track, preset.track) << preset.name;
   }
 }
 
@@ -185,6 +210,92 @@ TEST(PipelineConversionTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
     const absl::Status status = PipelineFromProto(proto).status();
     EXPECT_THAT(std::string(status.message()), HasSubstr(row.message));
     EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions) << row.message;
+  }
+}
+
+TEST(PipelineConversionTest, EveryKindOfLightAndTemplateIsOneOfOurs) {
+  const std::pair<v1::Illumination, Illumination> lights[] = {
+      {v1::ILLUMINATION_UNSPECIFIED, Illumination::kNone},
+      {v1::ILLUMINATION_NONE, Illumination::kNone},
+      {v1::ILLUMINATION_OFFSET, Illumination::kOffset},
+      {v1::ILLUMINATION_GAIN, Illumination::kGain},
+      {v1::ILLUMINATION_BOTH, Illumination::kBoth}};
+  v1::Pipeline proto;
+  for (const auto& [wire, ours] : lights) {
+    proto.mutable_track()->set_illumination(wire);
+    EXPECT_EQ(PipelineFromProto(proto)->track.illumination, ours);
+  }
+  const std::pair<v1::TrackTemplate, TrackTemplate> templates[] = {
+      {v1::TRACK_TEMPLATE_UNSPECIFIED, TrackTemplate::kPrevious},
+      {v1::TRACK_TEMPLATE_PREVIOUS, TrackTemplate::kPrevious},
+      {v1::TRACK_TEMPLATE_FIRST, TrackTemplate::kFirst}};
+  for (const auto& [wire, ours] : templates) {
+    proto.mutable_track()->set_template_(wire);
+    EXPECT_EQ(PipelineFromProto(proto)->track.track_template, ours);
+  }
+}
+
+TEST(PipelineConversionTest, TrackOptionsOutOfRangeAreRefusedWithFieldValueAndRange) {
+  using T = v1::TrackOptions;
+  constexpr uint32_t kHuge = 4294967295u;
+  const struct {
+    const char* message;
+    void (*change)(T&);
+  } rows[] = {
+      {"track.levels must be in [1, 11]; got 0", [](T& t) { t.set_levels(0); }},
+      {"track.levels must be in [1, 11]; got 12", [](T& t) { t.set_levels(12); }},
+      {"track.levels must be in [1, 11]; got 4294967295", [](T& t) { t.set_levels(kHuge); }},
+      {"track.coarse_patch_px must be 8 or 16; got 0", [](T& t) { t.set_coarse_patch_px(0); }},
+      {"track.coarse_patch_px must be 8 or 16; got 12", [](T& t) { t.set_coarse_patch_px(12); }},
+      {"track.coarse_patch_px must be 8 or 16; got 4294967295",
+       [](T& t) { t.set_coarse_patch_px(kHuge); }},
+      {"track.iterations must be in [1, 100]; got 0", [](T& t) { t.set_iterations(0); }},
+      {"track.iterations must be in [1, 100]; got 101", [](T& t) { t.set_iterations(101); }},
+      {"track.iterations must be in [1, 100]; got 4294967295",
+       [](T& t) { t.set_iterations(kHuge); }},
+      {"track.epsilon_px must be in [0.001, 1]; got 0", [](T& t) { t.set_epsilon_px(0); }},
+      {"track.epsilon_px must be in [0.001, 1]; got 1.5", [](T& t) { t.set_epsilon_px(1.5f); }},
+      {"track.epsilon_px must be in [0.001, 1]; got nan",
+       [](T& t) { t.set_epsilon_px(std::nanf("")); }},
+      {"track.min_eigen must be in [0.001, 1000]; got 0", [](T& t) { t.set_min_eigen(0); }},
+      {"track.min_eigen must be in [0.001, 1000]; got 1001", [](T& t) { t.set_min_eigen(1001); }},
+      {"track.min_eigen must be in [0.001, 1000]; got inf",
+       [](T& t) { t.set_min_eigen(HUGE_VALF); }},
+      {"track.max_residual must be above 0 and up to 128 (off); got 0",
+       [](T& t) { t.set_max_residual(0); }},
+      {"track.max_residual must be above 0 and up to 128 (off); got 128.5",
+       [](T& t) { t.set_max_residual(128.5f); }},
+      {"track.max_residual must be above 0 and up to 128 (off); got nan",
+       [](T& t) { t.set_max_residual(std::nanf("")); }},
+      {"track.illumination must be one of the values known to this server, 1 to 4; got 5",
+       [](T& t) { t.set_illumination(static_cast<v1::Illumination>(5)); }},
+      {"track.template must be one of the values known to this server, 1 to 2; got -1",
+       [](T& t) { t.set_template_(static_cast<v1::TrackTemplate>(-1)); }},
+      {"track.redetect_percent must be in [0, 100]; got 101",
+       [](T& t) { t.set_redetect_percent(101); }},
+      {"track.redetect_percent must be in [0, 100]; got 4294967295",
+       [](T& t) { t.set_redetect_percent(kHuge); }},
+  };
+  for (const auto& row : rows) {
+    v1::Pipeline proto;
+    row.change(*proto.mutable_track());
+    const absl::Status status = PipelineFromProto(proto).status();
+    EXPECT_EQ(std::string(status.message()), row.message);
+    EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions) << row.message;
+  }
+  const struct {
+    void (*change)(T&);
+  } edges[] = {
+      {[](T& t) { t.set_levels(1); }},           {[](T& t) { t.set_levels(11); }},
+      {[](T& t) { t.set_iterations(1); }},       {[](T& t) { t.set_iterations(100); }},
+      {[](T& t) { t.set_epsilon_px(0.001f); }},  {[](T& t) { t.set_epsilon_px(1); }},
+      {[](T& t) { t.set_min_eigen(0.001f); }},   {[](T& t) { t.set_min_eigen(1000); }},
+      {[](T& t) { t.set_max_residual(0.5f); }},  {[](T& t) { t.set_max_residual(128); }},
+      {[](T& t) { t.set_redetect_percent(0); }}, {[](T& t) { t.set_redetect_percent(100); }}};
+  for (const auto& edge : edges) {
+    v1::Pipeline proto;
+    edge.change(*proto.mutable_track());
+    EXPECT_TRUE(PipelineFromProto(proto).ok()) << proto.DebugString();
   }
 }
 

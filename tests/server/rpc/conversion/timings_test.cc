@@ -84,6 +84,22 @@ TEST(AddMatchTimeTest, NothingMatchedIsNoStage) {
   EXPECT_EQ(timings.ByteSizeLong(), 0u);
 }
 
+TEST(AddTrackTimeTest, IsAFieldAndTheStageAfterTheMatches) {
+  v1::FrameTimings timings = TimingsOf(TimedOutcome(10, true));
+  AddMatchTime(nanoseconds(99), &timings);
+  AddTrackTime(nanoseconds(77), &timings);
+  EXPECT_EQ(timings.match_ns(), 99u);
+  EXPECT_EQ(timings.track_ns(), 77u);
+  EXPECT_THAT(StagesOf(timings),
+              ElementsAre("pyramid 16*", "detect+suppress 17*", "match 99", "track 77"));
+}
+
+TEST(AddTrackTimeTest, NothingTrackedIsNoStage) {
+  v1::FrameTimings timings;
+  AddTrackTime(nanoseconds(0), &timings);
+  EXPECT_EQ(timings.ByteSizeLong(), 0u);
+}
+
 TEST(SumOfTimingsTest, IsTheLongerWaitAndTheSumOfTheWork) {
   const v1::FrameTimings sum =
       SumOfTimings(TimingsOf(TimedOutcome(10, false)), TimingsOf(TimedOutcome(1000, false)));

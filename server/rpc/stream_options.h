@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Options of one `open` of a stream, checked and resolved. They hold for all frames up to the next
+// `open`; a frame keeps those that it arrived under.
+
+#ifndef ORBSERVE_SERVER_RPC_STREAM_OPTIONS_H_
+#define ORBSERVE_SERVER_RPC_STREAM_OPTIONS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "orbserve/v1/orbserve.pb.h"
+#include "server/rpc/call.h"
+#include "server/rpc/conversion/pipeline.h"
+#include "server/rpc/waiting_room.h"
+#include "server/serving/stream_session.h"
+
+namespace orbserve {
+
+struct StreamOptions {
+  std::shared_ptr<const ResolvedPipeline> pipeline;
+  DropPolicy drop_policy = DropPolicy::kBlock;
+  uint32_t deadline_ms = 0;  // of a frame, 0 = none
+  bool omit_features = false;
+  StreamSessionOptions session;
+  int max_in_flight = 1;  // frames that are computed at a time
+  int max_waiting = 0;    // frames that wait behind them, 0 with kBlock
+  int match_targets = 0;  // most targets that a frame is matched against
+
+  // Wanted number of features of a frame with these parameters.
+  int WantedFeatures(const v1::FrameParameters& frame) const;
+  // Most bytes that an answer with this many features can hold, also while it waits for its matches
+  // and tracks. `wanted`: WantedFeatures() of its frame, and so the number of tracks, unless frames
+  // before it wanted more.
+  int64_t MostAnswerBytes(int64_t features, int wanted, const MatchOptions& match) const;
+};
+
+// `client`: name of the stream's client. BAD_OPTIONS, BAD_REQUEST, UNSUPPORTED.
+absl::StatusOr<StreamOptions> StreamOptionsFromProto(const v1::StreamOpen& open,
+                                                     const StreamLimits& limits,
+                                                     const std::string& client);
+
+// Fills in everything of `opened` that follows from the options.
+void StreamOptionsToProto(const StreamOptions& options, v1::StreamOpened* opened);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_STREAM_OPTIONS_H_

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Brings searches for the tracks of streams to the backend. Tickets, bounds, deadlines,
+// cancellation, draining and accounting are those of every queue of work (work_queue.h). This page
+// is about what only tracks have.
+//
+// A request is the search for all tracks of one stream in one of its frames. A stream has at most
+// one at a time, because each search begins where the one before ended. Requests of many streams go
+// to the backend in batches, because a device takes nearly as long for one of them as for many. The
+// backend never has more than `max_in_flight` of these batches. While it has fewer, a request goes
+// at once and alone. Requests that come meanwhile go together at the end of a batch; clients take
+// turns request by request.
+//
+// A request that waits holds the states of its two frames, with their pyramids, and its points.
+//
+// After its launch Cancel() and the deadline stop the backend, and the answer with that reason
+// comes when the backend has stopped. An answer that comes back after the deadline is
+// DEADLINE_EXCEEDED in any case.
+//
+// Threads. Threads of the queue answer the requests of a batch, so that the backend's thread is
+// free for the next batch. The backend's thread answers a request that went alone.
+
+#ifndef ORBSERVE_SERVER_SERVING_TRACK_QUEUE_H_
+#define ORBSERVE_SERVER_SERVING_TRACK_QUEUE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "features/backend.h"
+#include "server/serving/clock.h"
+#include "server/serving/fair_queue.h"
+#include "server/serving/observer.h"
+#include "server/serving/work_queue.h"
+#include "server/serving/worker_pool.h"
+
+namespace orbserve {
+
+struct TrackQueueOptions {
+  int max_in_flight = 4;              // batches, >= 1
+  int max_batch_jobs = 64;            // >= 1
+  size_t max_batch_points = 1 << 16;  // sum of a batch; one request may have more
+  int max_requests = 1024;            // waiting, of all clients, >= 1
+  int max_requests_per_client = 256;  // waiting, >= 1
+  // Sum of what waiting requests hold. One request always fits.
+  int64_t max_bytes = int64_t{1} << 30;
+  int answer_threads = 4;  // >= 0; 0 = the backend's threads give all answers
+};
+
+// Answer to a request.
+struct TrackOutcome {
+  absl::Status status;
+  TrackedPoints tracked;  // when OK
+  BatchCost cost;
+  std::chrono::nanoseconds queued{};  // from Submit() to the launch
+  // Estimate of the request's share of its batch's energy, where the device's power is known.
+  std::optional<double> energy_joules;
+};
+using TrackDone = absl::AnyInvocable<void(TrackOutcome) &&>;
+
+// A request from its admission to its answer. Internal to the queue.
+struct QueuedTrack final : WorkItem {
+  TrackJob job;  // until the launch
+  size_t points = 0;
+  TrackDone done;
+  FairQueue<QueuedTrack*>::Handle place;
+};
+
+struct QueuedTrackBatch {
+  std::vector<std::unique_ptr<QueuedTrack>> items;
+};
+
+class TrackQueue final : public WorkQueue<QueuedTrack, QueuedTrackBatch> {
+ public:
+  // All three must outlive the queue.
+  TrackQueue(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
+             const TrackQueueOptions& options);
+  // Answers DRAINING to the requests that wait, and waits for those in flight.
+  ~TrackQueue() override;
+
+  // The states and the points of `job` must be set; the queue sets its `cancelled`. `done` is
+  // called once, never under a lock, possibly inside the call. Never blocks.
+  Ticket Submit(const std::string& client, SteadyTime deadline, TrackJob job, TrackDone done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Answer {
+    TrackDone done;
+    TrackOutcome outcome;
+  };
+
+  void Dequeue(QueuedTrack& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<QueuedTrackBatch> NextBatch(SteadyTime now) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Send(QueuedTrackBatch batch) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void AnswerUnlaunched(QueuedTrack& request, const absl::Status& status) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  FeatureBackend* const backend_;
+  const TrackQueueOptions options_;
+  FairQueue<QueuedTrack*> queue_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<WorkerPool> answer_threads_;  // null where there are none
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVING_TRACK_QUEUE_H_

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/stream_options.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "server/rpc/answer_size.h"
+#include "tests/server/rpc/reason_of_failure.h"
+
+namespace orbserve {
+namespace {
+
+using Open = v1::StreamOpen;
+
+TEST(StreamOptionsTest, AnEmptyOpeningBlocksAndHasNoDeadlineMatchesOrTracks) {
+  const auto options = StreamOptionsFromProto({}, {}, "robot");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->pipeline->preset, "orb");
+  EXPECT_EQ(options->drop_policy, DropPolicy::kBlock);
+  EXPECT_EQ(options->deadline_ms, 0u);
+  EXPECT_EQ(options->max_in_flight, 8);
+  EXPECT_EQ(options->max_waiting, 0);
+  EXPECT_EQ(options->match_targets, 0);
+  EXPECT_FALSE(options->omit_features);
+  EXPECT_FALSE(options->session.matches());
+  EXPECT_EQ(options->session.keep_state(), KeepState::kNone);
+  EXPECT_TRUE(options->session.keyframe_rule.empty());
+}
+
+TEST(StreamOptionsTest, EveryFieldOfTheOpeningArrives) {
+  Open open;
+  open.mutable_pipeline()->set_preset("vio");
+  open.mutable_pipeline()->mutable_track()->set_levels(3);
+  open.mutable_pipeline()->mutable_match()->set_window_px(7);
+  open.set_drop_policy(v1::DROP_POLICY_OLDEST);
+  open.set_deadline_ms(33);
+  open.set_match_previous(true);
+  open.set_match_keyframe(true);
+  open.add_references("one");
+  open.add_references("two");
+  open.set_track(true);
+  open.set_omit_features(true);
+  open.mutable_keyframe_rule()->set_every_frames(5);
+  open.mutable_keyframe_rule()->set_lost_percent(40);
+  open.mutable_pipeline()->mutable_describe()->set_descriptor_type(v1::DESCRIPTOR_TYPE_RBRIEF_256);
+  open.mutable_pipeline()->mutable_describe()->set_orientation(v1::ORIENTATION_INTENSITY_CENTROID);
+  open.mutable_pipeline()->mutable_select()->set_border_px(31);
+  StreamLimits limits;
+  limits.max_frames_waiting = 7;
+  const auto options = StreamOptionsFromProto(open, limits, "robot");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->drop_policy, DropPolicy::kOldest);
+  EXPECT_EQ(options->deadline_ms, 33u);
+  EXPECT_EQ(options->max_in_flight, 2);
+  EXPECT_EQ(options->max_waiting, 7);
+  EXPECT_EQ(options->match_targets, 4);
+  EXPECT_TRUE(options->omit_features);
+  const StreamSessionOptions& session = options->session;
+  EXPECT_EQ(session.client, "robot");
+  EXPECT_TRUE(session.match_previous);
+  EXPECT_TRUE(session.match_keyframe);
+  EXPECT_EQ(session.references, std::vector<std::string>({"one", "two"}));
+  EXPECT_EQ(session.reference_window.window_px, 7);
+  EXPECT_EQ(session.keyframe_rule.every_frames, 5);
+  EXPECT_EQ(session.keyframe_rule.lost_percent, 40);
+  EXPECT_TRUE(session.track);
+  EXPECT_EQ(session.pipeline, options->pipeline->options);
+  EXPECT_EQ(session.track_options, options->pipeline->track);
+  EXPECT_EQ(session.track_options.levels, 3);
+  EXPECT_EQ(session.keep_state(), KeepState::kPyramid);
+
+  v1::StreamOpened opened;
+  StreamOptionsToProto(*options, &opened);
+  EXPECT_EQ(opened.drop_policy(), v1::DROP_POLICY_OLDEST);
+  EXPECT_EQ(opened.max_in_flight(), 2u);
+  EXPECT_EQ(opened.max_waiting(), 7u);
+  EXPECT_EQ(opened.deadline_ms(), 33u);
+  EXPECT_EQ(opened.pipeline().preset(), "vio");
+  EXPECT_EQ(opened.pipeline().track().levels(), 3u);
+}
+
+TEST(StreamOptionsTest, ADropPolicyNeverHasMoreFramesInFlightThanTheServerAllows) {
+  StreamLimits limits;
+  limits.max_frames_in_flight = 1;
+  Open open;
+  open.set_drop_policy(v1::DROP_POLICY_NEWEST);
+  EXPECT_EQ(StreamOptionsFromProto(open, limits, "robot")->max_in_flight, 1);
+  EXPECT_EQ(StreamOptionsFromProto(open, limits, "robot")->drop_policy, DropPolicy::kNewest);
+}
+
+TEST(StreamOptionsTest, WrongOpeningsAreRefusedWithFieldValueAndRange) {
+  const struct {
+    const char* message;
+    ErrorReason reason;
+    void (*change)(Open&);
+  } rows[] = {
+      {"drop_policy must be one of the values known to this server, 0 to 3; got 4",
+       ErrorReason::kBadOptions,
+       [](Open& o) { o.set_drop_policy(static_cast<v1::DropPolicy>(4)); }},
+      {"drop_policy must be one of the values known to this server, 0 to 3; got -1",
+       ErrorReason::kBadOptions,
+       [](Open& o) { o.set_drop_policy(static_cast<v1::DropPolicy>(-1)); }},
+      {"keyframe_rule.every_frames must be 0 (no such rule), or in [1, 1000000]; got 1000001",
+       ErrorReason::kBadOptions,
+       [](Open& o) { o.mutable_keyframe_rule()->set_every_frames(1'000'001); }},
+      {"keyframe_rule.every_frames must be 0 (no such rule), or in [1, 1000000]; got 4294967295",
+       ErrorReason::kBadOptions,
+       [](Open& o) { o.mutable_keyframe_rule()->set_every_frames(4'294'967'295u); }},
+      {"keyframe_rule.lost_percent must be 0 (no such rule), or in [1, 99]; got 100",
+       ErrorReason::kBadOptions,
+       [](Open& o) {
+         o.mutable_pipeline()->set_preset("vio");
+         o.set_track(true);
+         o.mutable_keyframe_rule()->set_lost_percent(100);
+       }},
+      {"keyframe_rule.lost_percent is 30 and track is off; allowed: lost_percent 0, or track",
+       ErrorReason::kBadOptions, [](Open& o) { o.mutable_keyframe_rule()->set_lost_percent(30); }},
+      {"references must name at most 16; got 17", ErrorReason::kBadRequest,
+       [](Open& o) {
+         for (int i = 0; i < 17; ++i) o.add_references("r");
+       }},
+      {"matching needs descriptors; describe.descriptor_type is NONE", ErrorReason::kBadOptions,
+       [](Open& o) {
+         o.mutable_pipeline()->set_preset("vio");
+         o.set_match_keyframe(true);
+       }},
+  };
+  for (const auto& row : rows) {
+    Open open;
+    row.change(open);
+    const absl::Status status = StreamOptionsFromProto(open, {}, "robot").status();
+    EXPECT_EQ(std::string(status.message()), row.message);
+    EXPECT_EQ(ReasonOfFailure(status), row.reason) << row.message;
+  }
+  Open open;
+  open.set_track(true);  // of "orb", whose pyramid has another factor
+  const absl::Status status = StreamOptionsFromProto(open, {}, "robot").status();
+  EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions);
+  EXPECT_NE(std::string(status.message()).find("pyramid.scale_factor is 1.2"), std::string::npos);
+}
+
+TEST(StreamOptionsTest, TheReservationHasRoomForEverythingThatAnAnswerMayHold) {
+  Open open;
+  open.mutable_pipeline()->set_preset("vio");
+  const auto plain = StreamOptionsFromProto(open, {}, "robot");
+  open.set_track(true);
+  const auto tracks = StreamOptionsFromProto(open, {}, "robot");
+  open.set_omit_features(true);
+  const auto bare = StreamOptionsFromProto(open, {}, "robot");
+  ASSERT_TRUE(plain.ok() && tracks.ok() && bare.ok());
+  v1::FrameParameters frame;
+  EXPECT_EQ(plain->WantedFeatures(frame), 100);
+  frame.set_max_features(300);
+  EXPECT_EQ(plain->WantedFeatures(frame), 300);
+  frame.set_max_features(4'294'967'295u);  // the frame itself is refused
+  EXPECT_EQ(plain->WantedFeatures(frame), kMaxFeatures);
+  const int64_t features = plain->MostAnswerBytes(1000, 100, {});
+  EXPECT_EQ(features, kOtherWireBytes + MostWireBytes(1000, Descriptor::kNone));
+  EXPECT_EQ(tracks->MostAnswerBytes(1000, 100, {}), features + 100 * kTrackWireBytes);
+  EXPECT_EQ(bare->MostAnswerBytes(1000, 100, {}), features + 100 * kTrackWireBytes)
+      << "candidates of new tracks are held";
+}
+
+}  // namespace
+}  // namespace orbserve

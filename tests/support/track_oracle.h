@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A slow program that follows points by Lucas-Kanade, written from the published rules alone and
+// independent of features/algo/: one pixel after the other from the last to the first, 64-bit
+// integers, floor division instead of shifts.
+
+#ifndef ORBSERVE_TESTS_SUPPORT_TRACK_ORACLE_H_
+#define ORBSERVE_TESTS_SUPPORT_TRACK_ORACLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "features/types.h"
+#include "tests/support/method_oracle.h"
+
+namespace orbserve::testing {
+
+struct OracleTrackPoint {
+  int64_t x = 0;  // 2^-14 pixels of level 0
+  int64_t y = 0;
+  float alpha = 0;
+  float beta = 0;
+  int64_t template_x = 0;
+  int64_t template_y = 0;
+};
+
+struct OracleTrack {
+  TrackStatus status = TrackStatus::kOk;
+  int64_t x = 0;
+  int64_t y = 0;
+  float alpha = 0;
+  float beta = 0;
+  float residual = 0;
+};
+
+// Levels of factor 2 that exist, at most `levels`.
+std::vector<GreyPlane> OracleTrackPyramid(const GreyPlane& image, int levels);
+
+// Where a point is in the frame with the levels `search`, its template lying in the frame with the
+// levels `origin`, of equal sizes.
+OracleTrack OracleFollow(const std::vector<GreyPlane>& origin, const std::vector<GreyPlane>& search,
+                         const TrackOptions& options, const OracleTrackPoint& point);
+
+// The samples of the templates of all levels that are searched, level 0 first, one pixel around; 0
+// on a level that the place is not near to.
+std::vector<int16_t> OracleTrackPatches(const std::vector<GreyPlane>& origin,
+                                        const TrackOptions& options, int64_t x, int64_t y);
+
+// Lines `status,x,y,residual\n`: the residual as eight hex digits of its bits, zeros unless OK.
+std::string TrackLines(const TrackedPoints& tracked);
+
+}  // namespace orbserve::testing
+
+#endif  // ORBSERVE_TESTS_SUPPORT_TRACK_ORACLE_H_
