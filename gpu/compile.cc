@@ -167,7 +167,7 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   }
 
   // Nothing on the device waits for the pyramids that states keep, so they are made beside the
-  // selection.
+  // selection; beside the search where that selects (gpu/steps/search_fusion.h).
   if (pipeline.spec.track_levels > 0) {
     side_end = list.Add(Branch::kSide, std::make_unique<TrackPyramidStep>(pipeline, images));
   }
