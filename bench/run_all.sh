@@ -74,6 +74,13 @@ for name in fast_bench orb_bench preset_bench; do
     run "$name" "$build/bin/$name" "${photographs[@]}" "$@"
   fi
 done
+if [[ ! -x $build/bin/track_bench ]]; then
+  echo "track_bench: left out; it is built where OpenCV is found"
+elif [[ -z $frames ]]; then
+  echo "track_bench: left out; it needs --frames FOLDER"
+else
+  run track_bench "$build/bin/track_bench" "$frames"/* "$@"
+fi
 if [[ -z $frames ]]; then
   echo "cli_vs_cv2: left out; it needs --frames FOLDER"
 elif [[ ! -x $build/bin/orbserve ]]; then

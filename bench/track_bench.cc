@@ -67,6 +67,16 @@ struct Frame {
   std::vector<cv::Mat> cv_pyramid;  // with derivatives
 };
 
+void MakePyramid(Frame* frame, const cpu::KernelTarget& target) {
+  if (!frame->pyramid.Make(frame->levels, target)) {
+    Die(MakeError(ErrorReason::kOutOfMemory, "no memory for a pyramid"));
+  }
+}
+void MakeCvPyramid(Frame* frame) {
+  cv::buildOpticalFlowPyramid(frame->grey, frame->cv_pyramid, kWindow, kLevels - 1,
+                              /*withDerivatives=*/true);
+}
+
 class Frames {
  public:
   Frames() : backend_(Must(cpu::CreateCpuBackend({.threads = 1}))) {}
@@ -80,12 +90,11 @@ class Frames {
     }
     frame->levels = cpu::TrackLevelsFor(grey.cols, grey.rows, kLevels);
     frame->pyramid.set_input(std::move(input));
-    if (!frame->pyramid.Allocate(frame->levels) ||
-        !frame->pyramid.Make(frame->levels, cpu::FastestTarget())) {
+    if (!frame->pyramid.Allocate(frame->levels)) {
       Die(MakeError(ErrorReason::kOutOfMemory, "no memory for a pyramid"));
     }
-    cv::buildOpticalFlowPyramid(grey, frame->cv_pyramid, kWindow, kLevels - 1,
-                                /*withDerivatives=*/true);
+    MakePyramid(frame.get(), cpu::FastestTarget());
+    MakeCvPyramid(frame.get());
     return frame;
   }
 
@@ -190,26 +199,34 @@ void CompareTimes(Harness& harness, const std::vector<cv::Mat>& greys,
   for (const Way& way : ways) {
     const Follow peer = way.of(PyrLk);
     const auto name = std::string("cv::calcOpticalFlowPyrLK") + way.name;
-    std::vector<Variant> points_only = {{name, [&] { peer(*from, *to, corners); }}};
-    std::vector<Variant> whole_frame = {{name, [&] {
-                                           cv::buildOpticalFlowPyramid(to->grey, to->cv_pyramid,
-                                                                       kWindow, kLevels - 1);
-                                           peer(*from, *to, corners);
-                                         }}};
+    // With the pyramids of both frames, of the second (a video) or of none there already.
+    std::vector<Variant> cases[] = {{{name, [&] { peer(*from, *to, corners); }}},
+                                    {{name,
+                                      [&] {
+                                        MakeCvPyramid(to.get());
+                                        peer(*from, *to, corners);
+                                      }}},
+                                    {{name, [&] {
+                                        MakeCvPyramid(from.get());
+                                        MakeCvPyramid(to.get());
+                                        peer(*from, *to, corners);
+                                      }}}};
     for (const cpu::KernelTarget& target : targets) {
       const Follow ours = way.of(Ours(options, cpu::FollowKernelFor(target)));
       const auto ours_name = "orbserve " + std::string(target.name) + way.name;
-      points_only.push_back(
-          {ours_name, [&, ours] { one.execute([&] { ours(*from, *to, corners); }); }});
-      whole_frame.push_back({ours_name, [&, ours, target] {
-                               one.execute([&] {
-                                 if (!to->pyramid.Make(to->levels, target)) std::abort();
-                                 ours(*from, *to, corners);
-                               });
-                             }});
+      for (int made = 0; made < 3; ++made) {
+        cases[made].push_back({ours_name, [&, ours, target, made] {
+                                 one.execute([&] {
+                                   if (made > 1) MakePyramid(from.get(), target);
+                                   if (made > 0) MakePyramid(to.get(), target);
+                                   ours(*from, *to, corners);
+                                 });
+                               }});
+      }
     }
-    harness.Compare(size + way.name, points_only);
-    harness.Compare(size + ", with the pyramid of the second frame" + way.name, whole_frame);
+    harness.Compare(size + ", pyramids made before" + way.name, cases[0]);
+    harness.Compare(size + ", pyramid of the second frame" + way.name, cases[1]);
+    harness.Compare(size + ", both pyramids" + way.name, cases[2]);
   }
   const auto count = [](const Followed& followed) {
     return std::to_string(std::count(followed.found.begin(), followed.found.end(), 1));
@@ -421,6 +438,12 @@ int PrintLives(const std::vector<cv::Mat>& greys) {
     options.illumination = illumination;
     const Follow ours = Ours(options, kernel);
     trackers.push_back({std::string("orbserve ") + name, ours});
+    for (const float residual : {12.0f, 6.0f}) {
+      options.max_residual = residual;
+      trackers.push_back({std::string("orbserve ") + name + ", residual up to " +
+                              std::to_string(static_cast<int>(residual)),
+                          Ours(options, kernel)});
+    }
     trackers.push_back(
         {std::string("orbserve ") + name + ", forward and back", ForwardAndBack(ours)});
   }

@@ -92,6 +92,11 @@ HWY_INLINE PixelPairs LoadPairs(const uint8_t* pixel, ptrdiff_t apart) {
   return {hn::InterleaveLower(d16, left, right), hn::InterleaveUpper(d16, left, right)};
 }
 
+// sum + a[2 i] * b[2 i] + a[2 i + 1] * b[2 i + 1].
+HWY_INLINE VecI32 AddPairProducts(VecI32 sum, VecI16 a, VecI16 b) {
+  return hn::Add(sum, SumPairProducts(a, b));
+}
+
 // Weights of a sampler in vectors.
 class VectorSampler {
  public:
@@ -111,8 +116,7 @@ class VectorSampler {
     return hn::BitCast(D16(), hn::Set(D32(), left | right * (1 << 16)));
   }
   HWY_INLINE VecI32 Mean(VecI16 top, VecI16 bottom) const {
-    const VecI32 sum = hn::Add(SumPairProducts(top, top_), SumPairProducts(bottom, bottom_));
-    return hn::ShiftRight<10>(hn::Add(sum, half_));
+    return hn::ShiftRight<10>(AddPairProducts(AddPairProducts(half_, top, top_), bottom, bottom_));
   }
 
   VecI16 top_;
@@ -200,12 +204,11 @@ class SimdLoops {
           VecI32 o = weight;
           ForEachResidual<kSide.value, kGain.value>(
               square, sampler, rounded_gain, rounded_offset, [&](int i, VecI16 r) HWY_ATTR {
-                x = hn::Add(x, SumPairProducts(hn::Load(d16, gx_ + i), r));
-                y = hn::Add(y, SumPairProducts(hn::Load(d16, gy_ + i), r));
-                if constexpr (kGain.value)
-                  c = hn::Add(c, SumPairProducts(hn::Load(d16, c_ + i), r));
+                x = AddPairProducts(x, hn::Load(d16, gx_ + i), r);
+                y = AddPairProducts(y, hn::Load(d16, gy_ + i), r);
+                if constexpr (kGain.value) c = AddPairProducts(c, hn::Load(d16, c_ + i), r);
                 if constexpr (kOffset.value) {
-                  o = hn::Add(o, SumPairProducts(hn::Set(d16, int16_t{1}), r));
+                  o = AddPairProducts(o, hn::Set(d16, int16_t{1}), r);
                 }
               });
           algo::TrackResidualSums sums;
@@ -223,9 +226,8 @@ class SimdLoops {
     VecI32 sum = hn::Zero(D32());
     ForEachResidual<kFineSide, true>(
         SearchSquare(0, kFineSide, sampler), sampler, rounded_gain, rounded_offset,
-        [&](int /*i*/, VecI16 r) HWY_ATTR {
-          sum = hn::Add(sum, SumPairProducts(hn::Set(d16, int16_t{1}), hn::Abs(r)));
-        });
+        [&](int /*i*/, VecI16 r)
+            HWY_ATTR { sum = AddPairProducts(sum, hn::Set(d16, int16_t{1}), hn::Abs(r)); });
     return SumLanes(sum);
   }
 
@@ -297,10 +299,9 @@ class SimdLoops {
     const D32 d32;
     const auto weights = hn::BitCast(d16, hn::Set(d32, 3 + (10 << 16)));
     const auto half = hn::Set(d32, 8);
-    const auto lower = SumPairProducts(hn::InterleaveLower(d16, outer, middle), weights);
-    const auto upper = SumPairProducts(hn::InterleaveUpper(d16, outer, middle), weights);
-    return hn::ReorderDemote2To(d16, hn::ShiftRight<4>(hn::Add(lower, half)),
-                                hn::ShiftRight<4>(hn::Add(upper, half)));
+    const auto lower = AddPairProducts(half, hn::InterleaveLower(d16, outer, middle), weights);
+    const auto upper = AddPairProducts(half, hn::InterleaveUpper(d16, outer, middle), weights);
+    return hn::ReorderDemote2To(d16, hn::ShiftRight<4>(lower), hn::ShiftRight<4>(upper));
   }
 
   template <int kSide, bool kGain, bool kOffset>
@@ -335,19 +336,19 @@ class SimdLoops {
         hn::Store(gx, d16, gx_ + i);
         hn::Store(gy, d16, gy_ + i);
         hn::Store(c, d16, c_ + i);
-        xx = hn::Add(xx, SumPairProducts(gx, gx));
-        xy = hn::Add(xy, SumPairProducts(gx, gy));
-        yy = hn::Add(yy, SumPairProducts(gy, gy));
+        xx = AddPairProducts(xx, gx, gx);
+        xy = AddPairProducts(xy, gx, gy);
+        yy = AddPairProducts(yy, gy, gy);
         if constexpr (kGain) {
-          xc = hn::Add(xc, SumPairProducts(gx, c));
-          yc = hn::Add(yc, SumPairProducts(gy, c));
-          cc = hn::Add(cc, SumPairProducts(c, c));
+          xc = AddPairProducts(xc, gx, c);
+          yc = AddPairProducts(yc, gy, c);
+          cc = AddPairProducts(cc, c, c);
         }
         if constexpr (kOffset) {
-          xo = hn::Add(xo, SumPairProducts(gx, one));
-          yo = hn::Add(yo, SumPairProducts(gy, one));
+          xo = AddPairProducts(xo, gx, one);
+          yo = AddPairProducts(yo, gy, one);
         }
-        if constexpr (kGain && kOffset) co = hn::Add(co, SumPairProducts(c, one));
+        if constexpr (kGain && kOffset) co = AddPairProducts(co, c, one);
       }
     }
     algo::TrackTemplateSums<int64_t> sums;

@@ -155,7 +155,8 @@ TEST(LowThresholdStepTest, DropsWeakCornersFromAResponseMap) {
     ASSERT_TRUE(workspace.memory.Allocate(layout.bytes()));
     const ThreadScratch scratch;
     StepRunner source(image, FastestTarget(), 1, input);  // of a job with the image
-    const FrameContext frame_of_map(pipeline, lists, scratch, 1, workspace, source.frame().job);
+    const FrameContext frame_of_map(pipeline, lists, scratch, 1, workspace, source.frame().job,
+                                    /*kept=*/nullptr);
     FrameContext frame = frame_of_map;
 
     const ImageView pixels = frame.Image(0);
