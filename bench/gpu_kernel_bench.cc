@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every kernel of the CUDA backend on its own: a CUDA graph of many launches, divided by their
-// number. A copy on the device restores before each launch the data that it changes; the time of
-// that copy, measured in the same way, is subtracted.
+// Every kernel of the CUDA backend on its own, and every step of the presets: a CUDA graph of many
+// launches, divided by their number. A copy on the device restores before each launch the data that
+// it changes; the time of that copy, measured in the same way, is subtracted.
 
 #include <cuda_runtime_api.h>
 
@@ -14,12 +14,14 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "features/algo/fast.h"
+#include "features/algo/rbrief32.h"
 #include "features/algo/rbrief_pattern.h"
 #include "gpu/matching/match_kernel.h"
 #include "gpu/memory/frame_room.h"
@@ -29,10 +31,13 @@
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
 #include "gpu/steps/describe/rbrief256.h"
+#include "gpu/steps/detect/corner_map.h"
 #include "gpu/steps/detect/fast.h"
 #include "gpu/steps/pyramid.h"
+#include "gpu/steps/select/key_survivors.h"
 #include "gpu/steps/select/rank.h"
 #include "gpu/steps/select/survivors.h"
+#include "gpu/steps/suppress/minimum_distance.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -69,7 +74,12 @@ class Bench {
     multiprocessors_ = properties.multiProcessorCount;
     std::printf("%-44s %10s %10s %10s\n", "kernel", "median us", "p10", "p90");
     ORBSERVE_RETURN_IF_ERROR(Matching());
-    if (!settings_.image.empty()) ORBSERVE_RETURN_IF_ERROR(Pipeline());
+    if (!settings_.image.empty()) {
+      ORBSERVE_RETURN_IF_ERROR(LoadImage());
+      ORBSERVE_RETURN_IF_ERROR(Pipeline());
+      ORBSERVE_RETURN_IF_ERROR(CornerMaps());
+      ORBSERVE_RETURN_IF_ERROR(StepsOfPresets());
+    }
     if (!settings_.json.empty()) {
       std::ofstream out(settings_.json);
       out << "[" << json_ << "\n]\n";
@@ -241,97 +251,292 @@ class Bench {
                   [&](cudaStream_t stream) { return LaunchMatch(params, stream); });
   }
 
-  absl::Status Pipeline() {
-    int width = 0;
-    int height = 0;
-    int maximum = 0;
+  // The image in `frames` frames of a batch, ready for the steps of a plan.
+  struct Workload {
+    std::shared_ptr<GpuPlan> plan;
+    DeviceBuffer arena;
+    DeviceBuffer tables;
+    PinnedSide side;
+    DeviceTables device_tables;
+    StepContext context;
+  };
+
+  absl::Status LoadImage() {
     std::string magic;
+    int maximum = 0;
     std::ifstream in(settings_.image, std::ios::binary);
-    in >> magic >> width >> height >> maximum;
+    in >> magic >> image_.width_px >> image_.height_px >> maximum;
     in.get();
     if (!in || magic != "P5") return absl::InvalidArgumentError("not a PGM image");
+    image_.pixels.resize(static_cast<size_t>(image_.width_px) *
+                         static_cast<size_t>(image_.height_px));
+    in.read(reinterpret_cast<char*>(image_.pixels.data()),
+            static_cast<std::streamsize>(image_.pixels.size()));
+    return in ? absl::OkStatus() : absl::InvalidArgumentError("the PGM image ends early");
+  }
 
-    PlanSpec spec = {width, height, {}};
-    spec.pipeline.pyramid.levels = settings_.levels;
-    spec.pipeline.pyramid.scale_factor = settings_.scale;
+  // Tables that do not depend on plans.
+  struct Tables {
+    algo::RBriefPair pattern[algo::kRBriefPairs];
+    algo::RBriefPair pattern_32[algo::kRBrief32Pairs];
+    uint32_t bits[4][algo::kFastBitTableWords];  // of arc lengths 9..12
+  };
+
+  // `apart`: with a launch for each stage, as timed graphs have.
+  absl::Status Prepare(const PipelineOptions& options, const FrameParameters& parameters,
+                       Workload* workload, bool apart = false) {
     GpuPlan::Limits limits;
     limits.devices = {0};
     limits.budgets = {nullptr};
     limits.max_batch_frames = settings_.frames;
     limits.arena_bytes = size_t{16} << 30;
-    ORBSERVE_ASSIGN_OR_RETURN(const std::shared_ptr<GpuPlan> plan, GpuPlan::Create(spec, limits));
-    const GraphKind kind = {ClassOfFrames(settings_.frames)};
-    const int frames = kind.frames();
-    const size_t arena_bytes = plan->ArenaBytesWanting(kind, settings_.max_features);
-    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer arena,
-                              DeviceBuffer::Create(0, arena_bytes, nullptr));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(arena.data(), 0, arena_bytes));
-
-    FrameParameters parameters;
-    parameters.max_features = settings_.max_features;
-    const CompiledPipeline& pipeline = plan->pipeline();
+    ORBSERVE_ASSIGN_OR_RETURN(
+        workload->plan, GpuPlan::Create({image_.width_px, image_.height_px, options}, limits));
+    const GpuPlan& plan = *workload->plan;
+    const CompiledPipeline& pipeline = plan.pipeline();
     const Cuts cuts = pipeline.CutsFor(parameters);
     const FrameRoom room = FrameRoom::ForDetection(pipeline, parameters, cuts);
-    PinnedSide side;
+    GraphKind kind = {ClassOfFrames(settings_.frames)};
+    kind.timed = apart;
+    kind.low_threshold = parameters.fast_threshold_low_grey > 0;
+    kind.few_keys = ChoosesFewKeys(pipeline, FirstKeys(cuts));
+    const int frames = kind.frames();
+    const size_t arena_bytes =
+        plan.ArenaBytesFor(kind, static_cast<size_t>(frames) * room.list_bytes());
+    ORBSERVE_ASSIGN_OR_RETURN(workload->arena, DeviceBuffer::Create(0, arena_bytes, nullptr));
+    uint8_t* const arena = workload->arena.data();
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(arena, 0, arena_bytes));
+
+    PinnedSide& side = workload->side;
     ORBSERVE_RETURN_IF_ERROR(
         side.Create(frames,
                     static_cast<size_t>(frames) *
                         PinnedSide::RowBytes(room.rows, pipeline.descriptor_bytes, false),
                     nullptr));
-    const SlotLayout& slot = plan->slot();
+    const SlotLayout& slot = plan.slot();
     std::vector<uint8_t> input(slot.image_bytes);
-    for (int y = 0; y < height; ++y) {
-      in.read(
-          reinterpret_cast<char*>(input.data() + kImagePaddingBytes +
-                                  static_cast<size_t>(y) * static_cast<size_t>(slot.pitch_bytes)),
-          width);
+    for (int y = 0; y < image_.height_px; ++y) {
+      const auto width = static_cast<size_t>(image_.width_px);
+      std::memcpy(input.data() + kImagePaddingBytes +
+                      static_cast<size_t>(y) * static_cast<size_t>(slot.pitch_bytes),
+                  image_.pixels.data() + static_cast<size_t>(y) * width, width);
     }
     for (int i = 0; i < frames; ++i) {
       FrameParams& frame = side.params()[i];
       frame = {};
       frame.mode = FrameMode::kDetect;
-      frame.threshold_grey = settings_.threshold_grey;
+      frame.threshold_grey = parameters.detection_threshold_grey();
+      if (kind.low_threshold) frame.strong_threshold_grey = parameters.fast_threshold_grey;
+      frame.quality_level = parameters.quality_level;
       std::copy(cuts.by_score.begin(), cuts.by_score.end(), frame.first_cut);
       std::copy(cuts.by_response.begin(), cuts.by_response.end(), frame.second_cut);
+      frame.answer_limit = std::min(cuts.wanted, cuts.capacity);
+      frame.first_keys = FirstKeys(cuts);
       frame.image_offset =
           static_cast<int64_t>(static_cast<size_t>(i) * slot.image_bytes) + kImagePaddingBytes;
       frame.mask_offset = -1;
-      frame.survivors = reinterpret_cast<uint64_t*>(arena.data() + plan->ListsOffset(kind) +
+      frame.survivors = reinterpret_cast<uint64_t*>(arena + plan.ListsOffset(kind) +
                                                     static_cast<size_t>(i) * room.list_bytes());
       frame.ranked = frame.survivors + room.survivor_entries;
+      frame.spare = frame.ranked + room.ranked_entries;
       std::copy(room.survivors.begin(), room.survivors.end(), frame.survivor_room);
       std::copy(room.ranked.begin(), room.ranked.end(), frame.ranked_room);
       frame.record_capacity = room.rows;
       side.PlaceRows(i, room.rows, pipeline.descriptor_bytes, false);
-      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(
-          arena.data() + plan->InputOffset(kind) + static_cast<size_t>(i) * slot.image_bytes,
-          input.data(), slot.image_bytes, cudaMemcpyHostToDevice));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemcpy(arena + plan.InputOffset(kind) + static_cast<size_t>(i) * slot.image_bytes,
+                     input.data(), slot.image_bytes, cudaMemcpyHostToDevice));
     }
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena.data() + plan->ParamsOffset(kind), side.params(),
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena + plan.ParamsOffset(kind), side.params(),
                                              static_cast<size_t>(frames) * sizeof(FrameParams),
                                              cudaMemcpyHostToDevice));
-    // Tables.
-    static uint32_t bits[algo::kFastBitTableWords];
-    algo::FillFastBitTable<9>(bits);
+    const auto tables = std::make_unique<Tables>();
+    std::memcpy(tables->pattern, algo::kRBriefPattern, sizeof(tables->pattern));
+    std::memcpy(tables->pattern_32, algo::kRBrief32Pattern, sizeof(tables->pattern_32));
+    algo::FillFastBitTable<9>(tables->bits[0]);
+    algo::FillFastBitTable<10>(tables->bits[1]);
+    algo::FillFastBitTable<11>(tables->bits[2]);
+    algo::FillFastBitTable<12>(tables->bits[3]);
     ORBSERVE_ASSIGN_OR_RETURN(
-        const DeviceBuffer tables,
-        DeviceBuffer::Create(0, sizeof(algo::kRBriefPattern) + sizeof(bits), nullptr));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables.data(), algo::kRBriefPattern,
-                                             sizeof(algo::kRBriefPattern), cudaMemcpyHostToDevice));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables.data() + sizeof(algo::kRBriefPattern), bits,
-                                             sizeof(bits), cudaMemcpyHostToDevice));
-    DeviceTables device_tables;
-    device_tables.multiprocessors = multiprocessors_;
-    device_tables.pattern = reinterpret_cast<const algo::RBriefPair*>(tables.data());
-    device_tables.bit_tables =
-        reinterpret_cast<const uint32_t*>(tables.data() + sizeof(algo::kRBriefPattern));
+        workload->tables,
+        DeviceBuffer::CreateCopyOf(
+            0, {reinterpret_cast<const uint8_t*>(tables.get()), sizeof(Tables)}, nullptr));
+    const auto* const there = reinterpret_cast<const Tables*>(workload->tables.data());
+    workload->device_tables.multiprocessors = multiprocessors_;
+    workload->device_tables.pattern = there->pattern;
+    workload->device_tables.pattern_32 = there->pattern_32;
+    workload->device_tables.bit_tables = there->bits[0];
+    workload->context = plan.ContextFor(kind, 0, workload->device_tables, arena);
+    return absl::OkStatus();
+  }
 
-    const StepContext context = plan->ContextFor(kind, 0, device_tables, arena.data());
+  static size_t CounterBytes(const StepContext& context) {
+    return static_cast<size_t>(context.frames.count) * sizeof(FrameCounters);
+  }
+  static absl::Status ClearCounters(const StepContext& context, cudaStream_t stream) {
+    return StatusFromCuda(
+        cudaMemsetAsync(context.frames.counters, 0, CounterBytes(context), stream),
+        "cudaMemsetAsync");
+  }
+
+  // The map of a corner preset and its minimum distance, which begins with a new map each time.
+  absl::Status CornerMaps() {
+    for (const char* preset : {"harris-corners", "klt-corners"}) {
+      for (const int distance : {5, 11, 21}) {
+        for (const bool is_compressed : {false, true}) {
+          ORBSERVE_ASSIGN_OR_RETURN(const Preset* const found, FindPreset(preset));
+          PipelineOptions options = found->pipeline;
+          options.suppress.minimum_distance_px = distance;
+          options.suppress.cornerness_compression = is_compressed;
+          Workload workload;
+          ORBSERVE_RETURN_IF_ERROR(Prepare(options, found->frame, &workload));
+          const StepContext& context = workload.context;
+          const CornerMapStep* map = nullptr;
+          const MinimumDistanceStep* distances = nullptr;
+          for (const StepList::PlacedStep& placed : workload.plan->steps().steps()) {
+            const Step* const step = placed.step.get();
+            if (const auto* own = dynamic_cast<const CornerMapStep*>(step)) map = own;
+            if (const auto* own = dynamic_cast<const MinimumDistanceStep*>(step)) distances = own;
+          }
+          if (map == nullptr || distances == nullptr) {
+            return MakeError(ErrorReason::kInternal, "the image is too small for keypoints");
+          }
+          const Launch clear = [&](cudaStream_t stream) { return ClearCounters(context, stream); };
+          const Launch make_map = [&](cudaStream_t stream) -> absl::Status {
+            ORBSERVE_RETURN_IF_ERROR(clear(stream));
+            return map->Enqueue(context, stream);
+          };
+          const std::string name = std::string(preset) + ", distance " + std::to_string(distance) +
+                                   (is_compressed ? ", compressed" : "");
+          if (distance == 5 && !is_compressed) {
+            ORBSERVE_RETURN_IF_ERROR(Report(
+                std::string(preset) + ", map",
+                [&](cudaStream_t stream) { return map->Enqueue(context, stream); }, clear));
+          }
+          const DistanceParams params = distances->ParamsFor(context);
+          FrameCounters counters;
+          const auto read_counters = [&] {
+            return StatusFromCuda(cudaMemcpy(&counters, context.frames.counters, sizeof(counters),
+                                             cudaMemcpyDeviceToHost),
+                                  "cudaMemcpy");
+          };
+          if (params.in_tiles) {
+            ORBSERVE_RETURN_IF_ERROR(Report(
+                name + ", tiles",
+                [&](cudaStream_t stream) { return LaunchTilePasses(params, stream); }, make_map));
+            ORBSERVE_RETURN_IF_ERROR(read_counters());
+            std::printf("  undecided squares %d\n", counters.undecided_squares[0][0]);
+          }
+          ORBSERVE_RETURN_IF_ERROR(Report(
+              name, [&](cudaStream_t stream) { return distances->Enqueue(context, stream); },
+              make_map));
+          ORBSERVE_RETURN_IF_ERROR(read_counters());
+          std::printf("  corners %d, passes %d\n", counters.corners[0],
+                      counters.suppression_passes[0]);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The steps of every other preset, each on its own. Before each launch the parts of the arena
+  // that the step changes are as the steps before have left them.
+  absl::Status StepsOfPresets() {
+    for (const Preset& preset : Presets()) {
+      if (preset.name == "orb") continue;
+      const std::string name(preset.name);
+      ORBSERVE_RETURN_IF_ERROR(Steps(name, preset.pipeline, preset.frame, /*apart=*/false));
+      if (preset.name != "vio") continue;
+      // Search and selection in launches of their own, also of one level.
+      PipelineOptions options = preset.pipeline;
+      ORBSERVE_RETURN_IF_ERROR(Steps(name + ", apart", options, preset.frame, /*apart=*/true));
+      options.pyramid.levels = 1;
+      ORBSERVE_RETURN_IF_ERROR(
+          Steps(name + " of one level, apart", options, preset.frame, /*apart=*/true));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Steps(const std::string& name, const PipelineOptions& options,
+                     const FrameParameters& parameters, bool apart) {
+    Workload workload;
+    ORBSERVE_RETURN_IF_ERROR(Prepare(options, parameters, &workload, apart));
+    const StepContext& context = workload.context;
+    const size_t bytes = workload.arena.size_bytes();
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer saved, DeviceBuffer::Create(0, bytes, nullptr));
+    std::vector<uint8_t> before(bytes);
+    std::vector<uint8_t> after(bytes);
+    for (const StepList::PlacedStep& placed : workload.plan->steps().steps()) {
+      const Step& step = *placed.step;
+      const Launch launch = [&](cudaStream_t stream) { return step.Enqueue(context, stream); };
+      ORBSERVE_ASSIGN_OR_RETURN(const Graph graph, Graph::Capture(stream_.get(), launch));
+      if (graph.nodes() == 0) continue;  // another step does its work
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemcpy(saved.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToDevice));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemcpy(before.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToHost));
+      ORBSERVE_RETURN_IF_ERROR(launch(stream_.get()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_.get()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemcpy(after.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToHost));
+      const std::vector<Range> changed = ChangedRanges(context, before, after);
+      const Launch restore = [&](cudaStream_t stream) -> absl::Status {
+        for (const Range& range : changed) {
+          ORBSERVE_CUDA_RETURN_IF_ERROR(
+              cudaMemcpyAsync(workload.arena.data() + range.begin, saved.data() + range.begin,
+                              range.end - range.begin, cudaMemcpyDeviceToDevice, stream));
+        }
+        return absl::OkStatus();
+      };
+      ORBSERVE_RETURN_IF_ERROR(Report(name + ": " + std::string(step.name()), launch,
+                                      changed.empty() ? Launch() : restore));
+    }
+    std::printf("  features %d\n", workload.side.reports()[0].total);
+    return absl::OkStatus();
+  }
+
+  struct Range {
+    size_t begin;
+    size_t end;
+  };
+  // Of each buffer of an arena the part that two states of it do not have in common.
+  static std::vector<Range> ChangedRanges(const StepContext& context,
+                                          const std::vector<uint8_t>& before,
+                                          const std::vector<uint8_t>& after) {
+    std::vector<size_t> begins;
+    for (size_t i = 0; i < context.layout->buffers().size(); ++i) {
+      begins.push_back(context.layout->Offset(BufferId(i), context.kind));
+    }
+    begins.push_back(context.layout->Bytes(context.kind));  // the lists
+    begins.push_back(before.size());
+    std::vector<Range> ranges;
+    for (size_t i = 0; i + 1 < begins.size(); ++i) {
+      size_t begin = begins[i];
+      size_t end = begins[i + 1];
+      while (begin < end && before[begin] == after[begin]) ++begin;
+      while (begin < end && before[end - 1] == after[end - 1]) --end;
+      if (begin < end) ranges.push_back({begin, end});
+    }
+    return ranges;
+  }
+
+  absl::Status Pipeline() {
+    PipelineOptions options;
+    options.pyramid.levels = settings_.levels;
+    options.pyramid.scale_factor = settings_.scale;
+    FrameParameters parameters;
+    parameters.max_features = settings_.max_features;
+    parameters.fast_threshold_grey = settings_.threshold_grey;
+    Workload workload;
+    ORBSERVE_RETURN_IF_ERROR(Prepare(options, parameters, &workload));
+    const std::shared_ptr<GpuPlan>& plan = workload.plan;
+    const CompiledPipeline& pipeline = plan->pipeline();
+    const StepContext& context = workload.context;
+    const PinnedSide& side = workload.side;
+    const int frames = context.frames.count;
     FrameCounters* const counters = context.frames.counters;
-    const size_t counter_bytes = static_cast<size_t>(frames) * sizeof(FrameCounters);
-    const Launch clear = [&](cudaStream_t stream) {
-      return StatusFromCuda(cudaMemsetAsync(counters, 0, counter_bytes, stream), "memset");
-    };
+    const size_t counter_bytes = CounterBytes(context);
+    const Launch clear = [&](cudaStream_t stream) { return ClearCounters(context, stream); };
     const Launch whole = [&](cudaStream_t stream) {
       BranchStreams branches;
       branches.main = stream;
@@ -421,6 +626,11 @@ class Bench {
   Event end_;
   Event order_[kMostBranchEvents];
   int multiprocessors_ = 1;
+  struct {
+    int width_px = 0;
+    int height_px = 0;
+    std::vector<uint8_t> pixels;
+  } image_;
   std::string json_;
 };
 

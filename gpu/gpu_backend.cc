@@ -145,20 +145,16 @@ class GpuBackend final : public FeatureBackend {
         &GpuDevice::SubmitTracks);
   }
 
-  // The device makes the pyramid when it is first needed. Features are kept of a state of this
-  // backend; nobody can ask another one's state for them.
+  // A device makes the pyramid when it is first needed.
   absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
       const FrameState& state) override {
     std::shared_ptr<InputSlot> input = state.input();
     if (input == nullptr || state.pyramid_levels() == 0) {
-      return MakeError(ErrorReason::kInternal,
-                       "RebuildPyramid was given a state without a pyramid");
+      return MakeError(ErrorReason::kInternal, "RebuildPyramid was given a state without pyramid");
     }
-    const auto* const own = dynamic_cast<const GpuFrameState*>(&state);
-    std::shared_ptr<const Features> features =
-        own != nullptr ? own->features() : std::make_shared<const Features>();
-    return std::make_shared<const GpuFrameState>(std::move(features), devices_.size(),
-                                                 std::move(input), state.pyramid_levels());
+    return std::make_shared<const GpuFrameState>(std::make_shared<const Features>(),
+                                                 devices_.size(), std::move(input),
+                                                 state.pyramid_levels());
   }
 
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(

@@ -54,13 +54,19 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_flag("--json", options->json, "Print JSON on standard output, one object per line");
 }
 
-// Adds a flag for every option of the pipeline. Flags that are given twice are kept twice, because
-// ApplyPipelineFlags() names both values. `matches`: the command matches features.
-void AddPipelineFlags(CLI::App* app, bool matches, PipelineFlagValues* values) {
+// Work of a command on features. Each kind includes those before it.
+enum class Does { kExtract, kMatch, kTrack };
+
+// Adds a flag for every option of the pipeline that concerns the command. Flags that are given
+// twice are kept twice, because ApplyPipelineFlags() names both values.
+void AddPipelineFlags(CLI::App* app, Does does, PipelineFlagValues* values) {
   for (const PipelineFlag& flag : PipelineFlags()) {
-    if (flag.is_matching() && !matches) continue;
+    if (flag.is_matching() && does == Does::kExtract) continue;
+    if (flag.is_tracking() && does != Does::kTrack) continue;
     std::vector<std::string>* const given = &(*values)[flag.name];
-    const char* const group = flag.is_matching() ? "Matching" : "Pipeline";
+    const char* const group = flag.is_matching()   ? "Matching"
+                              : flag.is_tracking() ? "Tracks (with --track)"
+                                                   : "Pipeline";
     if (flag.off != nullptr) {
       app->add_flag_callback(
              flag.name, [given] { given->emplace_back("true"); }, flag.help)
@@ -83,14 +89,81 @@ void AddPipelineFlags(CLI::App* app, bool matches, PipelineFlagValues* values) {
   }
 }
 
-void AddImageOptions(CLI::App* app, bool matches, ImageOptions* options) {
+void AddImageOptions(CLI::App* app, Does does, ImageOptions* options) {
   app->add_option("--pipeline", options->pipeline,
                   "Preset, or a file with orbserve.v1.Pipeline in text format")
       ->type_name("PRESET|FILE.textproto");
   app->add_option("--mask", options->mask_file,
                   "PNG, PGM or PPM of the images' size; no features where it is black")
       ->type_name("FILE");
-  AddPipelineFlags(app, matches, &options->flags);
+  AddPipelineFlags(app, does, &options->flags);
+}
+
+void AddSourceOptions(CLI::App* app, StreamOptions* options) {
+  app->add_option("SOURCE", options->source,
+                  "Folder of images, Y4M or MJPEG file, - for one of these two on stdin, or a "
+                  "camera (/dev/video0); not with --simulate")
+      ->group("Source");
+  app->add_option("--simulate", options->photo,
+                  "Simulate a camera that flies over this photograph, and print its true motion")
+      ->type_name("PHOTO")
+      ->group("Source");
+  app->add_option("--size", options->size,
+                  "Size of the frames of a camera; simulated: default 640x480")
+      ->type_name("WxH")
+      ->group("Source");
+  app->add_option("--fps", options->fps,
+                  "Frames to send per second; default as fast as possible. Rate of a camera")
+      ->type_name("F")
+      ->check(CLI::Range(0.0, 10000.0))
+      ->group("Source");
+  app->add_option("--frames", options->frames,
+                  "End after N frames; --simulate: length of the flight, default 300")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->group("Source");
+  app->add_option("--camera-format", options->camera_format,
+                  "Format of a camera's frames; default the first of these that it has")
+      ->type_name("mjpeg|yuyv|grey")
+      ->check(CLI::IsMember({"mjpeg", "yuyv", "grey"}))
+      ->group("Source");
+}
+
+void AddStreamOptions(CLI::App* app, StreamOptions* options) {
+  AddCommonOptions(app, &options->common);
+  AddImageOptions(app, Does::kTrack, &options->image);
+  AddSourceOptions(app, options);
+  app->add_flag("--track", options->track,
+                "Keep tracks; the pipeline is then vio unless --pipeline names another");
+  app->add_flag("--match-keyframe", options->match_keyframe,
+                "Match every frame with the last keyframe, too");
+  app->add_option("--keyframe-every", options->keyframe_every,
+                  "Make one frame in N a keyframe, 1 to 1000000")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  app->add_option("--keyframe-lost-percent", options->keyframe_lost_percent,
+                  "Make a keyframe when more of the last one's tracks have ended, 1 to 99; with "
+                  "--track")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(1, 99));
+  app->add_option("--drop-policy", options->drop_policy,
+                  "Frames that survive when the server is too slow; block (default) drops none")
+      ->type_name("block|newest|oldest");
+  app->add_option("--deadline-ms", options->deadline_ms,
+                  "Longest time from the arrival of a frame to its answer")
+      ->type_name("MS")
+      ->check(CLI::Range(1, 86'400'000));
+  app->add_option("--reconnect", options->reconnect_s,
+                  "Time to try to reach a lost server again; default 30, 0 = end at once")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6));
+  app->add_option("--reference", options->references,
+                  "Match every frame with this reference of the server, too; up to 16 times")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  app->add_option("--draw", options->draw,
+                  "Write pictures of the frames into this folder, or one video (Y4M)")
+      ->type_name("DIR|FILE.y4m");
 }
 
 // Refuses empty values, which mostly come from unset shell variables. They would act like a missing
@@ -130,7 +203,7 @@ int Main(int argc, char** argv) {
   ExtractOptions extract;
   CLI::App* extract_app = app.add_subcommand("extract", "Find features in images");
   AddCommonOptions(extract_app, &extract.common);
-  AddImageOptions(extract_app, /*matches=*/false, &extract.image);
+  AddImageOptions(extract_app, Does::kExtract, &extract.image);
   extract_app->add_option("--out", extract.out_folder, "Write feature files into this folder")
       ->type_name("DIR");
   extract_app->add_option("--format", extract.format, "npz (default), jsonl or csv")
@@ -152,7 +225,7 @@ int Main(int argc, char** argv) {
   CLI::App* match_app =
       app.add_subcommand("match", "Match two images, or an image with a reference");
   AddCommonOptions(match_app, &match.common);
-  AddImageOptions(match_app, /*matches=*/true, &match.image);
+  AddImageOptions(match_app, Does::kMatch, &match.image);
   match_app->add_option("--reference", match.reference, "Match with this reference of the server")
       ->type_name("NAME");
   match_app->add_option("--draw", match.draw_file, "Write a picture of the matches")
@@ -161,25 +234,9 @@ int Main(int argc, char** argv) {
   match_app->add_option("IMAGE2", match.train, "Train image; not with --reference");
 
   StreamOptions stream;
-  CLI::App* stream_app =
-      app.add_subcommand("stream", "Stream frames: features, and matches with the frame before");
-  AddCommonOptions(stream_app, &stream.common);
-  AddImageOptions(stream_app, /*matches=*/true, &stream.image);
-  stream_app
-      ->add_option("--fps", stream.fps, "Frames to send per second; default as fast as possible")
-      ->type_name("F")
-      ->check(CLI::Range(0.0, 10000.0));
-  stream_app->add_flag("--track", stream.track, "Keep tracks (not available in this version)");
-  stream_app
-      ->add_option("--reference", stream.references,
-                   "Match every frame with this reference of the server, too; up to 16 times")
-      ->allow_extra_args(false)
-      ->type_name("NAME");
-  stream_app->add_option("--draw", stream.draw_folder, "Write overlay pictures into this folder")
-      ->type_name("DIR");
-  stream_app
-      ->add_option("SOURCE", stream.source, "Folder of images, Y4M file, or - for Y4M on stdin")
-      ->required();
+  CLI::App* stream_app = app.add_subcommand(
+      "stream", "Stream frames: features, tracks, and matches with the frame before");
+  AddStreamOptions(stream_app, &stream);
 
   ReferenceOptions reference;
   CLI::App* reference_app =
@@ -187,7 +244,7 @@ int Main(int argc, char** argv) {
   reference_app->require_subcommand(1);
   CLI::App* put_app = reference_app->add_subcommand("put", "Store a reference");
   AddCommonOptions(put_app, &reference.common);
-  AddImageOptions(put_app, /*matches=*/false, &reference.image);
+  AddImageOptions(put_app, Does::kExtract, &reference.image);
   put_app->add_option("NAME", reference.name, "Name of the reference")->required();
   put_app->add_option("SOURCE", reference.source, "Image, or FEATURES.npz")->required();
   CLI::App* list_app = reference_app->add_subcommand("list", "List this client's references");

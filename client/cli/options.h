@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_CLIENT_CLI_OPTIONS_H_
 #define ORBSERVE_CLIENT_CLI_OPTIONS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,13 @@ namespace orbserve::cli {
 
 // Address that commands which need a server use when none is given.
 inline constexpr char kDefaultServer[] = "127.0.0.1:50051";
+
+// Length of a simulated flight.
+inline constexpr int64_t kSimulatedFrames = 300;
+
+// Time for which a stream tries to reach a lost server again: a server that is restarted is back
+// within it.
+inline constexpr double kReconnectSeconds = 30;
 
 // Options that every command takes.
 struct CommonOptions {
@@ -65,11 +73,21 @@ struct MatchCommandOptions {
 struct StreamOptions {
   CommonOptions common;
   ImageOptions image;
-  std::string source;
-  double fps = 0;  // 0 = as fast as answers come
+  std::string source;         // "" with `photo`
+  std::string photo;          // of --simulate
+  std::string size;           // of frames of a camera: "640x480"; "" = its own
+  std::string camera_format;  // "" = the first that the camera has
+  double fps = 0;             // 0 = as fast as answers come, or the rate of a camera
+  int64_t frames = 0;         // most frames; 0 = all, --simulate: kSimulatedFrames
   bool track = false;
+  bool match_keyframe = false;
+  uint32_t keyframe_every = 0;             // 0 = no such rule
+  uint32_t keyframe_lost_percent = 0;      // 0 = no such rule
+  std::string drop_policy;                 // "" = block
+  uint32_t deadline_ms = 0;                // 0 = none
+  double reconnect_s = kReconnectSeconds;  // 0 = a lost connection ends the stream
   std::vector<std::string> references;
-  std::string draw_folder;  // "" = none
+  std::string draw;  // folder, or a file that ends in .y4m; "" = none
 };
 
 struct ReferenceOptions {

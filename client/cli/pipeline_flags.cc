@@ -56,6 +56,15 @@ constexpr PipelineFlag kFlags[] = {
     {"--match-window", nullptr, "match.window_px", "PX", "Match within PX pixels of a feature's own place, in x and in y; 0 = everywhere"},
     {"--match-offset-x", nullptr, "match.offset_x", "PX", "Move the window of --match-window to the right"},
     {"--match-offset-y", nullptr, "match.offset_y", "PX", "Move the window of --match-window down"},
+    {"--track-levels", nullptr, "track.levels", "N", "Levels of the pyramid that tracks use, 1 to 11"},
+    {"--track-coarse-patch", nullptr, "track.coarse_patch_px", "PX", "Side of the patch on levels above 2, 8 or 16"},
+    {"--track-iterations", nullptr, "track.iterations", "N", "Most iterations on a level, 1 to 100"},
+    {"--track-epsilon", nullptr, "track.epsilon_px", "PX", "Step below which a search ends, 0.001 to 1"},
+    {"--track-min-eigen", nullptr, "track.min_eigen", "E", "Least texture of a patch, 0.001 to 1000"},
+    {"--track-max-residual", nullptr, "track.max_residual", "GREY", "End tracks whose patch differs by more, above 0, up to 128 = off"},
+    {"--track-illumination", nullptr, "track.illumination", nullptr, "Change of light that tracks follow"},
+    {"--track-template", nullptr, "track.template", nullptr, "Frame that the patch of a track is taken from"},
+    {"--track-redetect", nullptr, "track.redetect_percent", "PERCENT", "Begin new tracks below this share of --max-features, 0 to 100"},
     // clang-format on
 };
 
@@ -155,9 +164,22 @@ std::string AsGiven(const PipelineFlag& flag, const std::string& value) {
   return value == "true" ? flag.name : flag.off;
 }
 
+// The first flag of a kind that was given, or "".
+std::string FirstGiven(const PipelineFlagValues& values, bool (PipelineFlag::*is_kind)() const) {
+  for (const PipelineFlag& flag : kFlags) {
+    const auto given = values.find(flag.name);
+    if ((flag.*is_kind)() && given != values.end() && !given->second.empty()) {
+      return AsGiven(flag, given->second[0]);
+    }
+  }
+  return std::string();
+}
+
 }  // namespace
 
 bool PipelineFlag::is_matching() const { return absl::StartsWith(path, "match."); }
+
+bool PipelineFlag::is_tracking() const { return absl::StartsWith(path, "track."); }
 
 const FieldDescriptor& PipelineFlag::field() const {
   return *GroupField(path).message_type()->FindFieldByName(Parts(path).second);
@@ -219,13 +241,11 @@ absl::Status CheckPipelineFlags(const PipelineFlagValues& values, const v1::Pipe
 }
 
 std::string MatchingFlagOf(const PipelineFlagValues& values) {
-  for (const PipelineFlag& flag : kFlags) {
-    const auto given = values.find(flag.name);
-    if (flag.is_matching() && given != values.end() && !given->second.empty()) {
-      return AsGiven(flag, given->second[0]);
-    }
-  }
-  return std::string();
+  return FirstGiven(values, &PipelineFlag::is_matching);
+}
+
+std::string TrackingFlagOf(const PipelineFlagValues& values) {
+  return FirstGiven(values, &PipelineFlag::is_tracking);
 }
 
 v1::Pipeline EffectivePipeline(const v1::Pipeline& pipeline,

@@ -27,6 +27,8 @@ struct PipelineFlag {
 
   // True for options of matching, which only commands that match have.
   bool is_matching() const;
+  // True for options of tracks, which only commands that track have.
+  bool is_tracking() const;
   // The option's field in the wire contract.
   const google::protobuf::FieldDescriptor& field() const;
   // Text of the help for its value.
@@ -48,8 +50,9 @@ absl::Status ApplyPipelineFlags(const PipelineFlagValues& values, v1::Pipeline* 
 // `pipeline`: every option as it will be, unknown ones unset.
 absl::Status CheckPipelineFlags(const PipelineFlagValues& values, const v1::Pipeline& pipeline);
 
-// Name of a flag of matching that was given, or "".
+// A flag of matching or of tracks that was given, with its value, or "".
 std::string MatchingFlagOf(const PipelineFlagValues& values);
+std::string TrackingFlagOf(const PipelineFlagValues& values);
 
 // `pipeline` over the values of its preset, as `server` knows them.
 v1::Pipeline EffectivePipeline(const v1::Pipeline& pipeline,

@@ -22,6 +22,10 @@ namespace {
 // With these a robot behind Wi-Fi learns within 30 seconds that its server is gone.
 constexpr int kKeepaliveTimeMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
+// A server that was restarted is found again within seconds. gRPC's own longest wait is two
+// minutes.
+constexpr int kFirstReconnectMs = 200;
+constexpr int kLongestReconnectMs = 5'000;
 
 // Messages of grpc.health.v1: {string service = 1} and {ServingStatus status = 1}. They are written
 // by hand, because a program may hold one definition of them only, and may have its own.
@@ -73,6 +77,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   return std::make_unique<Client>(grpc::CreateCustomChannel(address, credentials, arguments),
                                   options);
 }

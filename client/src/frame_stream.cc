@@ -1,40 +1,141 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <random>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/src/status.h"
 #include "grpcpp/alarm.h"
 #include "orbserve/client.h"
 
 namespace orbserve::client {
+namespace {
 
-absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::StreamOpen& open) {
-  std::unique_ptr<FrameStream> result(new FrameStream());
-  if (!options_.client_id.empty()) result->context_.AddMetadata("x-client-id", options_.client_id);
+// Unlocks a mutex that is held, and locks it again.
+class Unlocked {
+ public:
+  explicit Unlocked(absl::Mutex* mutex) : mutex_(mutex) { mutex_->Unlock(); }
+  ~Unlocked() { mutex_->Lock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
 
+ private:
+  absl::Mutex* const mutex_;
+};
+
+// True for errors after which a new connection may do better. Those that the server's table of
+// errors names say so by their code; others come from gRPC or from a proxy in between.
+bool MayPass(const absl::Status& status) {
+  const bool from_server = !WireStatusOf(status).reason().empty();
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      return true;
+    case absl::StatusCode::kResourceExhausted:
+      return from_server;  // otherwise gRPC says that a message is too large
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+      return !from_server;
+    default:
+      return false;
+  }
+}
+
+absl::Duration DelayOf(const StreamOptions& options, int attempts, const absl::Status& cause) {
+  static thread_local std::mt19937_64 random(std::random_device{}());
+  const absl::Duration longest =
+      std::min(options.first_delay * std::pow(2.0, std::min(attempts, 30)), options.max_delay);
+  const double share = std::uniform_real_distribution<double>(0.5, 1.0)(random);
+  const absl::Duration asked = absl::Milliseconds(WireStatusOf(cause).retry_after_ms());
+  return std::max(longest * share, asked);
+}
+
+}  // namespace
+
+struct FrameStream::Connection {
+  void Cancel() {
+    cancelled.store(true);
+    context.TryCancel();
+  }
+
+  // Reads to the end into `rest`, which may be null. gRPC reports the outcome only then.
+  absl::Status Finish(std::vector<v1::StreamFramesResponse>* rest) {
+    for (v1::StreamFramesResponse response; stream->Read(&response); response.Clear()) {
+      if (rest != nullptr) rest->push_back(std::move(response));
+    }
+    return FromGrpc(stream->Finish(), cancelled.load());
+  }
+
+  grpc::ClientContext context;
+  std::unique_ptr<
+      grpc::ClientReaderWriterInterface<v1::StreamFramesRequest, v1::StreamFramesResponse>>
+      stream;
+  const absl::Time begun = absl::Now();
+  std::atomic<bool> cancelled = false;  // by the caller
+  // The server knows that no frame follows. Guarded by the stream's mutex.
+  bool half_closed = false;
+};
+
+absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::StreamOpen& open,
+                                                                StreamOptions options) {
+  std::unique_ptr<FrameStream> stream(new FrameStream(this, open, std::move(options)));
+  auto connection = std::make_shared<FrameStream::Connection>();
+  v1::StreamOpened opened;
+  absl::Status status = stream->Open(open, options_.timeout, connection.get(), &opened);
+  if (!status.ok()) return status;
+  absl::MutexLock lock(&stream->mutex_);
+  stream->connection_ = std::move(connection);
+  stream->opened_ = std::move(opened);
+  return stream;
+}
+
+FrameStream::FrameStream(Client* client, v1::StreamOpen open, StreamOptions options)
+    : client_(client), options_(std::move(options)), open_(std::move(open)) {}
+
+FrameStream::~FrameStream() {
+  std::shared_ptr<Connection> connection;
+  {
+    absl::MutexLock lock(&mutex_);
+    connection = std::move(connection_);
+  }
+  if (connection == nullptr) return;
+  connection->context.TryCancel();
+  (void)connection->Finish(nullptr);
+}
+
+absl::Status FrameStream::Open(const v1::StreamOpen& open, absl::Duration timeout,
+                               Connection* connection, v1::StreamOpened* opened) const {
+  grpc::ClientContext& context = connection->context;
+  if (!client_->options_.client_id.empty()) {
+    context.AddMetadata("x-client-id", client_->options_.client_id);
+  }
   // An alarm limits the opening only. A deadline of the call would end a healthy stream.
   grpc::Alarm alarm;
   std::atomic<bool> timed_out = false;
   absl::Mutex alarm_mutex;
   bool alarm_done = true;
-  if (options_.timeout != absl::InfiniteDuration()) {
+  if (timeout != absl::InfiniteDuration()) {
     alarm_done = false;
-    alarm.Set(absl::ToChronoTime(absl::Now() + options_.timeout), [&](bool expired) {
+    alarm.Set(absl::ToChronoTime(absl::Now() + timeout), [&](bool expired) {
       if (expired) {
         timed_out = true;
-        result->context_.TryCancel();
+        context.TryCancel();
       }
       absl::MutexLock lock(&alarm_mutex);
       alarm_done = true;
     });
   }
 
-  result->stream_ = stub_->StreamFrames(&result->context_);
+  connection->stream = client_->stub_->StreamFrames(&context);
   v1::StreamFramesRequest request;
   *request.mutable_open() = open;
   v1::StreamFramesResponse response;
-  const bool answered = result->stream_->Write(request) && result->stream_->Read(&response);
+  const bool answered = connection->stream->Write(request) && connection->stream->Read(&response);
 
   alarm.Cancel();
   {
@@ -42,74 +143,316 @@ absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::Stream
     alarm_mutex.Await(absl::Condition(&alarm_done));
   }
   if (timed_out.load()) {
-    result->Cancel();
-    (void)result->Finish();
+    connection->Cancel();
+    (void)connection->Finish(nullptr);
     return absl::DeadlineExceededError(
         "the server did not answer the opening of the stream in time");
   }
   if (!answered) {
-    const absl::Status status = result->Finish();
+    const absl::Status status = connection->Finish(nullptr);
     return status.ok() ? absl::InternalError("the server ended the stream without an answer")
                        : status;
   }
   if (response.has_going_away()) {
-    result->Cancel();
-    (void)result->Finish();
+    connection->Cancel();
+    (void)connection->Finish(nullptr);
     const absl::Status status = StatusFromWire(response.going_away().status());
     return status.ok() ? absl::UnavailableError("the server is about to stop") : status;
   }
   if (!response.has_opened()) {
-    result->Cancel();
-    (void)result->Finish();
+    connection->Cancel();
+    (void)connection->Finish(nullptr);
     return absl::InternalError("the server's first answer on the stream is not `opened`");
   }
-  result->opened_ = std::move(*response.mutable_opened());
-  return result;
+  *opened = std::move(*response.mutable_opened());
+  return absl::OkStatus();
 }
 
-FrameStream::~FrameStream() {
-  if (stream_ == nullptr || final_status_.has_value()) return;
-  context_.TryCancel();
-  (void)Finish();
+v1::StreamOpened FrameStream::opened() const {
+  absl::MutexLock lock(&mutex_);
+  return opened_;
 }
 
-absl::Status FrameStream::Finish() {
-  if (!final_status_.has_value()) {
-    // gRPC reports the outcome only after the incoming messages were read to their end.
-    v1::StreamFramesResponse rest;
-    while (stream_->Read(&rest)) {
-    }
-    final_status_ = FromGrpc(stream_->Finish(), cancelled_.load());
-  }
-  return *final_status_;
+bool FrameStream::going_away() const {
+  absl::MutexLock lock(&mutex_);
+  return going_away_;
 }
 
 absl::Status FrameStream::Send(v1::Frame frame) {
   v1::StreamFramesRequest request;
   *request.mutable_frame() = std::move(frame);
-  if (stream_->Write(request)) return absl::OkStatus();
+  return Write(request);
+}
+
+absl::Status FrameStream::Reopen(const v1::StreamOpen& open) {
+  v1::StreamFramesRequest request;
+  *request.mutable_open() = open;
+  return Write(request);
+}
+
+absl::Status FrameStream::Write(const v1::StreamFramesRequest& request) {
+  absl::MutexLock lock(&mutex_);
+  for (;;) {
+    if (cancelled_ || final_status_.has_value()) break;
+    if (busy_) {
+      mutex_.Await(absl::Condition(
+          +[](bool* busy) { return !*busy; }, &busy_));
+      continue;
+    }
+    if (connection_ == nullptr) {
+      Reconnect();
+      continue;
+    }
+    const std::shared_ptr<Connection> connection = connection_;
+    if (going_away_ && options_.reconnect_for > absl::ZeroDuration()) {
+      // The server answers what it has. The next frame goes over the next connection.
+      if (!std::exchange(connection->half_closed, true)) {
+        writing_ = true;
+        {
+          const Unlocked unlocked(&mutex_);
+          (void)connection->stream->WritesDone();
+        }
+        writing_ = false;
+      }
+      End(connection);
+      continue;
+    }
+    if (request.has_frame()) {
+      unanswered_.push_back({request.frame().sequence(), request.frame().timestamp_ns()});
+    } else {
+      open_ = request.open();
+    }
+    bool written = false;
+    writing_ = true;
+    {
+      const Unlocked unlocked(&mutex_);
+      written = connection->stream->Write(request);
+    }
+    writing_ = false;
+    if (written) return absl::OkStatus();
+    if (options_.reconnect_for <= absl::ZeroDuration()) break;
+    // The frame is not lost: it is sent again.
+    if (request.has_frame() && !unanswered_.empty()) unanswered_.pop_back();
+    End(connection);
+  }
   return absl::CancelledError("the stream has ended");
 }
 
 absl::Status FrameStream::CloseSend() {
-  if (send_closed_.exchange(true)) return absl::OkStatus();
-  if (stream_->WritesDone()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  if (std::exchange(send_closed_, true)) return absl::OkStatus();
+  mutex_.Await(absl::Condition(
+      +[](bool* busy) { return !*busy; }, &busy_));
+  if (final_status_.has_value() && !final_status_->ok()) {
+    return absl::CancelledError("the stream has ended");
+  }
+  if (connection_ == nullptr) {
+    // Every frame has its result, and none follows: a new connection would have nothing to do.
+    if (!final_status_.has_value()) final_status_ = absl::OkStatus();
+    return absl::OkStatus();
+  }
+  const std::shared_ptr<Connection> connection = connection_;
+  if (std::exchange(connection->half_closed, true)) return absl::OkStatus();
+  bool written = false;
+  writing_ = true;
+  {
+    const Unlocked unlocked(&mutex_);
+    written = connection->stream->WritesDone();
+  }
+  writing_ = false;
+  // With reconnection a loss is no error any more: Receive() tells what became of every frame.
+  if (written || options_.reconnect_for > absl::ZeroDuration()) return absl::OkStatus();
   return absl::CancelledError("the stream has ended");
 }
 
 absl::StatusOr<std::optional<v1::FrameResult>> FrameStream::Receive() {
-  v1::StreamFramesResponse response;
-  while (!final_status_.has_value() && stream_->Read(&response)) {
-    if (response.has_result()) return std::move(*response.mutable_result());
-    if (response.has_going_away()) going_away_.store(true, std::memory_order_relaxed);
+  absl::MutexLock lock(&mutex_);
+  for (;;) {
+    if (!deliveries_.empty()) {
+      Delivery next = std::move(deliveries_.front());
+      deliveries_.pop_front();
+      if (auto* const result = std::get_if<v1::FrameResult>(&next); result != nullptr) {
+        return std::optional<v1::FrameResult>(std::move(*result));
+      }
+      const Unlocked unlocked(&mutex_);
+      if (options_.on_event) options_.on_event(std::get<StreamEvent>(next));
+      continue;
+    }
+    if (final_status_.has_value()) {
+      if (!final_status_->ok()) return *final_status_;
+      return std::optional<v1::FrameResult>();
+    }
+    if (busy_) {
+      mutex_.Await(absl::Condition(
+          +[](bool* busy) { return !*busy; }, &busy_));
+      continue;
+    }
+    if (connection_ == nullptr) {
+      Reconnect();
+      continue;
+    }
+    const std::shared_ptr<Connection> connection = connection_;
+    v1::StreamFramesResponse response;
+    bool read = false;
+    reading_ = true;
+    {
+      const Unlocked unlocked(&mutex_);
+      read = connection->stream->Read(&response);
+    }
+    reading_ = false;
+    if (read) {
+      Take(std::move(response));
+    } else {
+      End(connection);
+    }
   }
-  if (const absl::Status status = Finish(); !status.ok()) return status;
-  return std::optional<v1::FrameResult>();
+}
+
+void FrameStream::Take(v1::StreamFramesResponse response) {
+  if (response.has_result()) {
+    v1::FrameResult& result = *response.mutable_result();
+    if (!unanswered_.empty()) unanswered_.pop_front();
+    give_up_ = absl::InfiniteFuture();
+    attempts_ = 0;
+    // A server counts its tracks anew on every connection.
+    for (v1::Track& track : *result.mutable_tracks()) {
+      track.set_id(track.id() + first_id_);
+      last_id_ = std::max(last_id_, track.id());
+    }
+    for (v1::EndedTrack& ended : *result.mutable_ended_tracks()) {
+      ended.set_id(ended.id() + first_id_);
+    }
+    deliveries_.emplace_back(std::move(result));
+  } else if (response.has_opened()) {
+    opened_ = std::move(*response.mutable_opened());
+    deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kReopened, .opened = opened_});
+  } else if (response.has_going_away()) {
+    going_away_ = true;
+    deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kGoingAway,
+                                         .status = StatusFromWire(response.going_away().status())});
+  }
+}
+
+void FrameStream::End(const std::shared_ptr<Connection>& connection) {
+  if (connection_ != connection) return;
+  if (busy_) {
+    mutex_.Await(absl::Condition(
+        +[](bool* busy) { return !*busy; }, &busy_));
+    return;
+  }
+  busy_ = true;
+  // The other thread leaves a call that has ended. The caller's own call is over.
+  mutex_.Await(absl::Condition(
+      +[](FrameStream* stream)
+           ABSL_NO_THREAD_SAFETY_ANALYSIS { return !stream->reading_ && !stream->writing_; },
+      this));
+  std::vector<v1::StreamFramesResponse> rest;
+  absl::Status status;
+  {
+    const Unlocked unlocked(&mutex_);
+    status = connection->Finish(&rest);
+  }
+  for (v1::StreamFramesResponse& response : rest) Take(std::move(response));
+  connection_ = nullptr;
+  busy_ = false;
+  const bool wants_more = options_.reconnect_for > absl::ZeroDuration() && !cancelled_;
+  if (wants_more && status.ok() && !send_closed_) {
+    status = absl::UnavailableError("the server has ended the stream");
+  }
+  if (status.ok() || !wants_more || !MayPass(status)) {
+    final_status_ = status;
+    return;
+  }
+  // A server that said that it would stop, and answered everything, has cost nothing.
+  if (!going_away_ || !unanswered_.empty()) LoseUnanswered(status);
+  if (absl::Now() - connection->begun > options_.reconnect_for) {
+    // It was healthy for long enough, even if no frame was sent.
+    give_up_ = absl::InfiniteFuture();
+    attempts_ = 0;
+  }
+  if (send_closed_) {
+    final_status_ = absl::OkStatus();  // every frame has its result, and none follows
+    return;
+  }
+  loss_ = status;
+  give_up_ = std::min(give_up_, absl::Now() + options_.reconnect_for);
+}
+
+void FrameStream::LoseUnanswered(const absl::Status& cause) {
+  StreamEvent event{.kind = StreamEvent::Kind::kLost, .status = cause};
+  for (const Unanswered& frame : unanswered_) event.lost_sequences.push_back(frame.sequence);
+  deliveries_.emplace_back(std::move(event));
+  v1::Status status = WireStatusOf(cause);
+  status.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+  status.set_message(
+      absl::StrCat("the connection was lost before the frame was answered: ", status.message()));
+  for (const Unanswered& frame : unanswered_) {
+    v1::FrameResult result;
+    result.set_sequence(frame.sequence);
+    result.set_timestamp_ns(frame.timestamp_ns);
+    *result.mutable_status() = status;
+    deliveries_.emplace_back(std::move(result));
+  }
+  unanswered_.clear();
+}
+
+void FrameStream::Reconnect() {
+  busy_ = true;
+  const absl::Duration delay = DelayOf(options_, attempts_, loss_);
+  if (absl::Now() + delay > give_up_) {
+    final_status_ = loss_;
+    busy_ = false;
+    return;
+  }
+  mutex_.AwaitWithTimeout(absl::Condition(
+                              +[](FrameStream* stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                return stream->cancelled_ || stream->send_closed_;
+                              },
+                              this),
+                          delay);
+  if (cancelled_ || send_closed_) {
+    final_status_ =
+        cancelled_ ? absl::CancelledError("the stream was cancelled") : absl::OkStatus();
+    busy_ = false;
+    return;
+  }
+  auto connection = std::make_shared<Connection>();
+  opening_ = connection;
+  const v1::StreamOpen open = open_;
+  v1::StreamOpened opened;
+  absl::Status status;
+  {
+    const Unlocked unlocked(&mutex_);
+    status = Open(open, options_.try_timeout, connection.get(), &opened);
+  }
+  opening_ = nullptr;
+  busy_ = false;
+  ++attempts_;
+  if (cancelled_) {
+    // A cancelled connection that was opened all the same ends as the first one would.
+    if (status.ok()) connection->Cancel();
+    if (status.ok()) (void)connection->Finish(nullptr);
+    final_status_ = absl::CancelledError("the stream was cancelled");
+  } else if (status.ok()) {
+    connection_ = std::move(connection);
+    going_away_ = false;
+    opened_ = opened;
+    first_id_ = last_id_;
+    deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kReconnected,
+                                         .attempts = attempts_,
+                                         .opened = std::move(opened)});
+  } else if (MayPass(status)) {
+    loss_ = status;
+  } else {
+    final_status_ = status;
+  }
 }
 
 void FrameStream::Cancel() {
-  cancelled_.store(true);
-  context_.TryCancel();
+  absl::MutexLock lock(&mutex_);
+  cancelled_ = true;
+  if (connection_ != nullptr) connection_->Cancel();
+  if (opening_ != nullptr) opening_->Cancel();
 }
 
 }  // namespace orbserve::client

@@ -25,6 +25,8 @@
 // label-map compression of the paper (L. Teixeira, W. Celes & M. Gattass, BMVC 2008, sec. 3.4) is
 // the array of inside places, one per square.
 //
+// features/algo/distance_tile.h does several passes over a part of a level alone.
+//
 // The halves of a pass must be apart from each other: all squares finish half a before any begins
 // half b, and so on. Inside a half the order of the squares does not matter, as no square reads
 // what another one writes. A group of threads ("lanes") works on a square together.
@@ -72,10 +74,15 @@ struct DistanceSquares {
 
   ORBSERVE_HOST_DEVICE constexpr int count() const { return columns * rows; }
   ORBSERVE_HOST_DEVICE int PlaceU(uint64_t key) const {
-    return RankKeyX(key) / rule.pixels_per_place;
+    return RankKeyX(key) >> (rule.pixels_per_place - 1);  // 1 or 2 pixels
   }
   ORBSERVE_HOST_DEVICE int PlaceV(uint64_t key) const {
-    return RankKeyY(key) / rule.pixels_per_place;
+    return RankKeyY(key) >> (rule.pixels_per_place - 1);
+  }
+  // Squares between the square of a place and the farthest one that it can be in conflict with: 1,
+  // or 2 with small squares of a disc.
+  ORBSERVE_HOST_DEVICE constexpr int SquareReach() const {
+    return DivUp(rule.reach, rule.square_side);
   }
 };
 
@@ -95,6 +102,9 @@ ORBSERVE_HOST_DEVICE constexpr bool IsOfPass(uint32_t entry, int pass) {
 ORBSERVE_HOST_DEVICE constexpr int InsidePlace(uint32_t entry) {
   return static_cast<int>(entry & ((1u << kInsidePlaceBits) - 1));
 }
+// In place of an entry: the square could not be decided in its tile. No pass has this entry.
+inline constexpr uint32_t kUndecidedSquare = 1;
+static_assert(InsideEntry(0, 0) > kUndecidedSquare);
 
 // A group of one. Other groups bring these functions, too; all lanes call them together and, apart
 // from lane(), get the same value.
@@ -137,33 +147,36 @@ struct PixelPlaces {
   }
 };
 
-// Places that are blocks of 2x2 pixels: their rank keys. Rows are `pitch` entries apart.
+// Places that are blocks of 2x2 pixels: the best candidate of each among the pixels of
+// [x_begin, x_end) by [y_begin, y_end).
 struct BlockPlaces {
-  uint64_t* keys;
-  int32_t pitch;
+  PixelPlaces pixels;
+  int32_t x_begin;
+  int32_t y_begin;
+  int32_t x_end;
+  int32_t y_end;
 
   template <typename Lanes>
   ORBSERVE_HOST_DEVICE uint64_t Key(const Lanes& lanes, int u, int v) const {
-    return lanes.Load(keys + static_cast<ptrdiff_t>(v) * pitch + u);
+    uint64_t best = kNoCandidate;
+    Visit(u, v, [&](int x, int y) { best = Min(best, pixels.Key(lanes, x, y)); });
+    return best;
   }
   ORBSERVE_HOST_DEVICE void Remove(int u, int v) const {
-    keys[static_cast<ptrdiff_t>(v) * pitch + u] = kNoCandidate;
+    Visit(u, v, [&](int x, int y) { pixels.Remove(x, y); });
+  }
+
+ private:
+  template <typename OfPixel>
+  ORBSERVE_HOST_DEVICE void Visit(int u, int v, const OfPixel& of_pixel) const {
+    ORBSERVE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      const int x = 2 * u + (i & 1);
+      const int y = 2 * v + (i >> 1);
+      if (x >= x_begin && y >= y_begin && x < x_end && y < y_end) of_pixel(x, y);
+    }
   }
 };
-
-// The best candidate of block (u, v) among the pixels of [x_begin, x_end) by [y_begin, y_end).
-ORBSERVE_HOST_DEVICE inline uint64_t BestOfBlock(const PixelPlaces& pixels, int u, int v,
-                                                 int x_begin, int y_begin, int x_end, int y_end) {
-  uint64_t best = kNoCandidate;
-  ORBSERVE_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    const int x = 2 * u + (i & 1);
-    const int y = 2 * v + (i >> 1);
-    if (x < x_begin || y < y_begin || x >= x_end || y >= y_end) continue;
-    best = Min(best, pixels.Key(OneLane(), x, y));
-  }
-  return best;
-}
 
 // Number of the lowest set bit; `bits` is not 0.
 ORBSERVE_HOST_DEVICE inline int LowestBit(uint32_t bits) {
@@ -313,7 +326,7 @@ ORBSERVE_HOST_DEVICE inline uint64_t RemoveConflicts(const DistanceSquares& squa
   const PlaceRectangle square = SquareAt(squares, column, row);
   const int own_u = squares.PlaceU(own);
   const int own_v = squares.PlaceV(own);
-  const int reach = DivUp(rule.reach, side);  // in squares
+  const int reach = squares.SquareReach();
   const int across = 2 * reach + 1;
   bool lost_best = false;
   for (int begin = 0; begin < across * across; begin += Lanes::kLanes) {

@@ -8,14 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/cell.h"
+#include "features/algo/lucas_kanade.h"
 #include "features/errors.h"
 #include "features/host_device.h"
 #include "features/tracking/winners.h"
 
 namespace orbserve {
 namespace {
-
-constexpr float kUnit = static_cast<float>(1 << kTrackFractionBits);
 
 // Reason of a search that failed.
 TrackEnd EndOf(TrackStatus status) {
@@ -35,7 +34,7 @@ TrackEnd EndOf(TrackStatus status) {
 
 bool IsMaskedOut(const ImageView& mask, const Track& track) {
   if (mask.empty()) return false;
-  constexpr int kHalf = 1 << (kTrackFractionBits - 1);
+  constexpr int kHalf = algo::kTrackUnit / 2;
   return mask.Row((track.y + kHalf) >>
                   kTrackFractionBits)[(track.x + kHalf) >> kTrackFractionBits] == 0;
 }
@@ -114,7 +113,7 @@ std::shared_ptr<const TrackPoints> StreamTracks::Begin(int width_px, int height_
 }
 
 absl::StatusOr<FrameTracks> StreamTracks::Finish(const FrameOfTracks& frame,
-                                                 const TrackedPoints& tracked) {
+                                                 TrackedPoints tracked) {
   const auto fresh = static_cast<size_t>(
       KeepsPatches() ? std::count_if(tracks_.begin(), tracks_.end(),
                                      [](const State& state) { return state.patches == nullptr; })
@@ -130,7 +129,7 @@ absl::StatusOr<FrameTracks> StreamTracks::Finish(const FrameOfTracks& frame,
   const int16_t* new_patches = nullptr;
   if (fresh > 0) {
     patch_values_ = values;
-    new_patches_ = std::make_shared<const std::vector<int16_t>>(tracked.patches);
+    new_patches_ = std::make_shared<const std::vector<int16_t>>(std::move(tracked.patches));
     new_patches = new_patches_->data();
   }
 
@@ -195,9 +194,9 @@ void StreamTracks::BeginTracks(const FrameOfTracks& frame, size_t wanted) {
     state.track.id = next_id_++;
     // Places outside the image, which only given keypoints could have, move to its border.
     state.track.x =
-        Clamp(RoundToInt(candidates.x[row] * kUnit), 0, (width_px_ - 1) << kTrackFractionBits);
+        Clamp(algo::TrackPlace(candidates.x[row]), 0, (width_px_ - 1) * algo::kTrackUnit);
     state.track.y =
-        Clamp(RoundToInt(candidates.y[row] * kUnit), 0, (height_px_ - 1) << kTrackFractionBits);
+        Clamp(algo::TrackPlace(candidates.y[row]), 0, (height_px_ - 1) * algo::kTrackUnit);
     state.template_x = state.track.x;
     state.template_y = state.track.y;
   }

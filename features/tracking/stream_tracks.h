@@ -58,7 +58,7 @@ class StreamTracks {
 
   // Takes the answer for the points of Begin(), in their order, and returns the tracks of the
   // frame. INTERNAL for an answer that does not fit the points; the object is unchanged then.
-  absl::StatusOr<FrameTracks> Finish(const FrameOfTracks& frame, const TrackedPoints& tracked);
+  absl::StatusOr<FrameTracks> Finish(const FrameOfTracks& frame, TrackedPoints tracked);
 
   // The ended tracks that no FrameTracks has reported yet, id up: for a frame without tracks.
   std::vector<EndedTrack> TakeEnded();

@@ -70,7 +70,7 @@ bool TrackLane::IsReady(const TrackJob& job) const {
 absl::Status TrackLane::Begin(TrackWork* work) {
   const TrackJob& job = *work->job;
   if (IsCancelled(job.cancelled)) {
-    return MakeError(ErrorReason::kCancelled, "cancelled before it was tracked");
+    return MakeError(ErrorReason::kCancelled, "cancelled before its points were followed");
   }
   ORBSERVE_RETURN_IF_ERROR(CheckTrackJob(job));
   const GpuFrameState* const to = AsOwn(job.to);
@@ -156,7 +156,7 @@ void TrackLane::ChooseRuns(std::vector<TrackWork>* works) {
   for (TrackWork& work : *works) {
     if (work.done()) continue;
     if (work.placed > 0 && IsCancelled(work.job->cancelled)) {
-      work.status = MakeError(ErrorReason::kCancelled, "cancelled while it was tracked");
+      work.status = MakeError(ErrorReason::kCancelled, "cancelled while its points were followed");
       continue;
     }
     size_t count = std::min(work.job->points->count() - work.placed, kMostPoints - points_);

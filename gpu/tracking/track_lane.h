@@ -53,7 +53,7 @@ class TrackLane {
 
   // Jobs that are computed together, and points of one launch.
   static constexpr size_t kMostJobs = 256;
-  static constexpr size_t kMostPoints = 16384;
+  static constexpr size_t kMostPoints = 8192;
 
   // True for a job that can be launched without allocating memory: its pyramids are on the device,
   // and it has no patches.

@@ -73,14 +73,15 @@ class WarmAllocationTest : public ::testing::TestWithParam<std::tuple<int, const
 
 // Allocations of the whole way of `frames` frames: slots, batch, answer, and letting go of it.
 int64_t AllocationsOf(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
-                      const TestImage& image, const TestImage& mask, size_t frames) {
+                      const TestImage& image, const TestImage& mask, size_t frames,
+                      KeepState keep_state = KeepState::kFeatures) {
   std::vector<FrameJob> jobs;
   jobs.reserve(frames);
   allocations = 0;
   counting = true;
   for (size_t i = 0; i < frames; ++i) {
     jobs.push_back(*MakeJob(backend, {.image = image.view(), .mask = mask.view()}));
-    jobs.back().keep_state = KeepState::kFeatures;
+    jobs.back().keep_state = keep_state;
   }
   {
     FrameBatchAnswer answer = testing::RunBatch(backend, plan, std::move(jobs));
@@ -104,6 +105,25 @@ TEST_P(WarmAllocationTest, FramesOfAWarmPlanAllocateNothing) {
   EXPECT_EQ(eight, one);
   EXPECT_EQ(plan->size_bytes(), warm_bytes);
 }
+
+// Number of threads.
+class WarmPyramidTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(WarmPyramidTest, PyramidsOfAWarmPlanAllocateNothing) {
+  auto backend = *CreateCpuBackend({.threads = GetParam()});
+  const TestImage image = SceneImage(320, 240, 1);
+  const TestImage mask = RandomMask(320, 240, 2);
+  const auto plan = *backend->MakePlan({320, 240, (*FindPreset("vio"))->pipeline, 5});
+  const auto allocations = [&](size_t frames) {
+    return AllocationsOf(*backend, plan, image, mask, frames, KeepState::kPyramid);
+  };
+  for (int i = 0; i < 30; ++i) allocations(8);
+  const int64_t one = allocations(1);
+  EXPECT_LE(one, 4);
+  EXPECT_EQ(allocations(8), one);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, WarmPyramidTest, ::testing::Values(1, 2));
 
 INSTANTIATE_TEST_SUITE_P(ThreadsAndPresets, WarmAllocationTest,
                          ::testing::Combine(::testing::Values(1, 2),

@@ -71,66 +71,38 @@ void FaultyBackend::Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJ
   const auto count = static_cast<int64_t>(jobs.size());
   const int64_t frames = frames_.fetch_add(count) + count;
   if (requested_ || (after_frames_ >= 0 && frames > after_frames_)) Inject();
-  if (!Simulates()) {
-    backend_->Submit(std::move(plan), std::move(jobs), std::move(done));
-    return;
-  }
   backend_->Submit(std::move(plan), std::move(jobs),
-                   [this, done = std::move(done)](FrameBatchAnswer answer) mutable {
-                     if (failed_ && fault_ == Fault::kSilence) {
-                       absl::MutexLock lock(&mutex_);
-                       unanswered_frames_.push_back(std::move(done));
-                       return;
-                     }
-                     for (FrameAnswer& frame : answer.frames) {
-                       if (!failed_) break;
-                       frame = {};
-                       frame.status = MakeError(ErrorReason::kDeviceLost, "a simulated error");
-                     }
-                     std::move(done)(std::move(answer));
-                   });
+                   WithFault(std::move(done), &FrameBatchAnswer::frames, &unanswered_frames_));
 }
 
 void FaultyBackend::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
-  if (!Simulates()) {
-    backend_->SubmitMatches(std::move(jobs), std::move(done));
-    return;
-  }
   backend_->SubmitMatches(
-      std::move(jobs), [this, done = std::move(done)](MatchBatchAnswer answer) mutable {
-        if (failed_ && fault_ == Fault::kSilence) {
-          absl::MutexLock lock(&mutex_);
-          unanswered_matches_.push_back(std::move(done));
-          return;
-        }
-        for (MatchAnswer& pair : answer.pairs) {
-          if (!failed_) break;
-          pair = {};
-          pair.status = MakeError(ErrorReason::kDeviceLost, "a simulated error");
-        }
-        std::move(done)(std::move(answer));
-      });
+      std::move(jobs), WithFault(std::move(done), &MatchBatchAnswer::pairs, &unanswered_matches_));
 }
 
 void FaultyBackend::SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) {
-  if (!Simulates()) {
-    backend_->SubmitTracks(std::move(jobs), std::move(done));
-    return;
-  }
   backend_->SubmitTracks(std::move(jobs),
-                         [this, done = std::move(done)](TrackBatchAnswer answer) mutable {
-                           if (failed_ && fault_ == Fault::kSilence) {
-                             absl::MutexLock lock(&mutex_);
-                             unanswered_tracks_.push_back(std::move(done));
-                             return;
-                           }
-                           for (TrackAnswer& job : answer.jobs) {
-                             if (!failed_) break;
-                             job = {};
-                             job.status = MakeError(ErrorReason::kDeviceLost, "a simulated error");
-                           }
-                           std::move(done)(std::move(answer));
-                         });
+                         WithFault(std::move(done), &TrackBatchAnswer::jobs, &unanswered_tracks_));
+}
+
+template <typename Answer, typename Item>
+absl::AnyInvocable<void(Answer) &&> FaultyBackend::WithFault(
+    absl::AnyInvocable<void(Answer) &&> done, std::vector<Item> Answer::*items,
+    std::vector<absl::AnyInvocable<void(Answer) &&>>* unanswered) {
+  if (!Simulates()) return done;
+  return [this, items, unanswered, done = std::move(done)](Answer answer) mutable {
+    if (failed_ && fault_ == Fault::kSilence) {
+      absl::MutexLock lock(&mutex_);
+      unanswered->push_back(std::move(done));
+      return;
+    }
+    for (Item& item : answer.*items) {
+      if (!failed_) break;
+      item = {};
+      item.status = MakeError(ErrorReason::kDeviceLost, "a simulated error");
+    }
+    std::move(done)(std::move(answer));
+  };
 }
 
 }  // namespace orbserve::faults

@@ -71,6 +71,12 @@ class FaultyBackend final : public FeatureBackend {
  private:
   void Inject();
   bool Simulates() const { return fault_ == Fault::kError || fault_ == Fault::kSilence; }
+  // Returns `done`, or for the faults that are simulated a function that puts them into the answer
+  // before it calls `done`, or keeps `done` in `unanswered`.
+  template <typename Answer, typename Item>
+  absl::AnyInvocable<void(Answer) &&> WithFault(
+      absl::AnyInvocable<void(Answer) &&> done, std::vector<Item> Answer::*items,
+      std::vector<absl::AnyInvocable<void(Answer) &&>>* unanswered);
 
   const Fault fault_;
   const int64_t after_frames_;

@@ -38,9 +38,9 @@ std::string NameOf(cudaGraphNode_t node) {
       cudaFuncGetName(&symbol, params.func) != cudaSuccess) {
     return "kernel";
   }
-  for (const char* name :
-       {"ResizeKernel", "FastCornersKernel", "FastKeysKernel", "ClearFramesKernel",
-        "KeySurvivorsKernel", "SurvivorsKernel", "RankKernel", "DescribeKernel", "OrientKernel"}) {
+  for (const char* name : {"ResizeKernel", "FastCornersKernel", "FastKeysKernel",
+                           "ClearFramesKernel", "KeySurvivorsKernel", "SurvivorsKernel",
+                           "RankKernel", "DescribeKernel", "OrientKernel", "TrackPyramidKernel"}) {
     if (std::string(symbol).find(name) != std::string::npos) return name;
   }
   return symbol;
@@ -110,13 +110,14 @@ PipelineOptions OrbOfThreeLevels() {
 }
 
 std::vector<std::string> CaptureAndDescribe(const GraphKind& kind,
-                                            const PipelineOptions& options = OrbOfThreeLevels()) {
+                                            const PipelineOptions& options = OrbOfThreeLevels(),
+                                            int track_levels = 0) {
   GpuPlan::Limits limits;
   limits.devices = {0};
   limits.budgets = {nullptr};
   limits.max_batch_frames = 4;
   limits.arena_bytes = size_t{1} << 32;
-  const auto plan = GpuPlan::Create({640, 480, options}, limits);
+  const auto plan = GpuPlan::Create({640, 480, options, track_levels}, limits);
   EXPECT_TRUE(plan.ok()) << plan.status();
   auto arena = DeviceBuffer::Create(0, (*plan)->LargestArenaBytes(kind), nullptr);
   EXPECT_TRUE(arena.ok()) << arena.status();
@@ -160,19 +161,58 @@ TEST_F(GpuStagesTest, LaunchesOfOrb) {
             }));
 }
 
-// Corners go straight to their cells, and one block ranks the few that are wanted.
+// The search makes the levels, sends corners straight to their cells, and writes the answer.
 TEST_F(GpuStagesTest, LaunchesOfVio) {
   GraphKind kind = {2};
   kind.few_keys = true;
+  const PipelineOptions vio = (*FindPreset("vio"))->pipeline;
+  EXPECT_EQ(CaptureAndDescribe(kind, vio), (std::vector<std::string>{
+                                               "ClearFramesKernel 1",
+                                               "FastKeysKernel 1 < ClearFramesKernel 1",
+                                           }));
+  // Masks have levels, too, which step `pyramid` makes.
+  kind.masks = true;
+  EXPECT_EQ(CaptureAndDescribe(kind, vio),
+            (std::vector<std::string>{
+                "ClearFramesKernel 1",
+                "FastKeysKernel 1 < ClearFramesKernel 1",
+                "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 2",
+                "ResizeKernel 1",
+                "ResizeKernel 2 < ResizeKernel 1",
+            }));
+}
+
+// Stages are told apart where they are timed.
+TEST_F(GpuStagesTest, ATimedGraphOfVioHasALaunchForEachStage) {
+  GraphKind kind = {2};
+  kind.few_keys = true;
+  kind.timed = true;
   EXPECT_EQ(CaptureAndDescribe(kind, (*FindPreset("vio"))->pipeline),
             (std::vector<std::string>{
                 "ClearFramesKernel 1",
                 "FastKeysKernel 1 < ClearFramesKernel 1",
-                "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 1",
-                "KeySurvivorsKernel 1 < FastKeysKernel 1 < FastKeysKernel 2",
-                "OrientKernel 1 < KeySurvivorsKernel 1",
+                "FastKeysKernel 2 < ClearFramesKernel 1 < event 1",
+                "KeySurvivorsKernel 1 < event 2",
                 "ResizeKernel 1",
+                "event 1 < ResizeKernel 1",
+                "event 2 < FastKeysKernel 1 < FastKeysKernel 2",
             }));
+}
+
+// Five levels are one launch beside the search; more take another.
+TEST_F(GpuStagesTest, LaunchesOfVioThatKeepsPyramids) {
+  GraphKind kind = {2};
+  kind.few_keys = true;
+  kind.pyramids = true;
+  std::vector<std::string> expected = {
+      "ClearFramesKernel 1",
+      "FastKeysKernel 1 < ClearFramesKernel 1",
+      "TrackPyramidKernel 1 < ClearFramesKernel 1",
+  };
+  const PipelineOptions& vio = (*FindPreset("vio"))->pipeline;
+  EXPECT_EQ(CaptureAndDescribe(kind, vio, 5), expected);
+  expected.push_back("TrackPyramidKernel 2 < TrackPyramidKernel 1");
+  EXPECT_EQ(CaptureAndDescribe(kind, vio, 8), expected);
 }
 
 TEST_F(GpuStagesTest, ATimedGraphHasAnEventAtEachBoundary) {

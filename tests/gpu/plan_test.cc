@@ -8,11 +8,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "features/host_device.h"
+#include "features/image_view.h"
+#include "features/pipeline/geometry.h"
+#include "gpu/steps/track_pyramid.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::gpu {
@@ -153,6 +157,50 @@ TEST(PlanTest, BFrostMakesIntegralImagesBesideTheSelection) {
                 "main bfrost256 (orient+describe) after integral"}));
 }
 
+TEST(PlanTest, PyramidsOfStatesAreMadeBesideTheSelection) {
+  for (const char* const name : {"vio", "orb", "bfrost"}) {
+    PlanSpec spec = {752, 480, (*FindPreset(name))->pipeline};
+    spec.pipeline.pyramid.scale_factor = 2.0f;
+    const auto without = MakePlan(spec, 1024 * kMiB);
+    spec.track_levels = 5;
+    const auto with = MakePlan(spec, 1024 * kMiB);
+    ASSERT_TRUE(without.ok() && with.ok()) << without.status() << with.status();
+    EXPECT_EQ((*without)->track_pyramid().levels, 0);
+    EXPECT_EQ((*with)->track_pyramid().levels, 5);
+    std::vector<std::string> expected = DescribeSteps(**without);
+    const bool has_integral = std::string(name) == "bfrost";
+    // Other steps of the side branch come behind it.
+    const auto place = expected.end() - (has_integral ? 2 : 1);
+    if (!has_integral) absl::StrAppend(&expected.back(), " after track_pyramid");
+    expected.insert(place, "side track_pyramid (pyramid)");
+    EXPECT_EQ(DescribeSteps(**with), expected) << name;
+  }
+}
+
+// Levels follow each other without overlap, and are those of the geometry.
+TEST(PlanTest, PyramidsOfStatesHaveTheLevelsOfTheGeometry) {
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{
+           {752, 480}, {753, 479}, {1, 1}, {1, 900}, {1241, 376}, {5, 3}, {32767, 32767}}) {
+    for (const int levels : {1, 5, 11}) {
+      PlanSpec spec = {width, height, (*FindPreset("vio"))->pipeline, levels};
+      const PyramidGeometry geometry = PyramidGeometry::For(spec);
+      const TrackPyramid pyramid = TrackPyramid::For(width, height, levels);
+      ASSERT_EQ(static_cast<size_t>(pyramid.levels), geometry.track_levels.size());
+      int64_t end = 0;
+      for (int l = 0; l < pyramid.levels; ++l) {
+        const TrackPyramidLevel& level = pyramid.level[l];
+        EXPECT_EQ(level.width_px, geometry.track_levels[static_cast<size_t>(l)].width_px);
+        EXPECT_EQ(level.height_px, geometry.track_levels[static_cast<size_t>(l)].height_px);
+        EXPECT_GE(level.pitch_bytes, level.width_px);
+        EXPECT_EQ(level.offset % kRowAlignmentBytes, 0);
+        EXPECT_GE(level.offset, end + kImagePaddingBytes);
+        end = level.offset + int64_t{level.pitch_bytes} * level.height_px;
+      }
+      EXPECT_EQ(pyramid.bytes(), static_cast<size_t>(end) + kImagePaddingBytes);
+    }
+  }
+}
+
 FrameRoom RoomFor(const GpuPlan& plan, int max_features) {
   FrameParameters parameters;
   parameters.max_features = max_features;
@@ -193,7 +241,7 @@ TEST(PlanTest, KeyedCornersHaveRoomByWhatTheirSelectionLooksAt) {
   // A quadtree and rounds over cells look at all corners, whatever is wanted.
   const FrameRoom tree = room_for(10);
   EXPECT_EQ(tree.survivors[0].count, kMaxSorted);
-  EXPECT_EQ(tree.spare_entries, tree.survivor_entries);
+  EXPECT_EQ(tree.spare_entries, 2 * tree.survivor_entries);
   EXPECT_LE(tree.ranked[0].count, 8);
   spec.pipeline.select.selection = Selection::kCell;
   const FrameRoom rounds = room_for(10);

@@ -91,7 +91,8 @@ pid_t CliTest::Start(const std::vector<std::string>& arguments) {
   if (pid == 0) {
     if (dup2(stdin_fd_ >= 0 ? stdin_fd_ : open(in.c_str(), O_RDONLY), STDIN_FILENO) < 0 ||
         dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO) < 0 ||
-        dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO) < 0) {
+        dup2(stderr_fd_ >= 0 ? stderr_fd_ : open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600),
+             STDERR_FILENO) < 0) {
       _exit(126);
     }
     execv(argv[0], argv.data());

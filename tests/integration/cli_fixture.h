@@ -68,6 +68,7 @@ class CliTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
   std::string stdin_;        // content of standard input
   int stdin_fd_ = -1;        // >= 0: standard input instead of `stdin_`
+  int stderr_fd_ = -1;       // >= 0: standard error instead of `stderr` in the folder
   std::string stdout_path_;  // "" = `stdout` in the folder
   std::unique_ptr<ServerProcess> server_;
 };

@@ -4,14 +4,21 @@
 // `orbserve stream`: folders, videos, pipes.
 
 #include <fcntl.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <turbojpeg.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -23,6 +30,7 @@ namespace orbserve {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -44,6 +52,21 @@ void ExpectStream(const Outcome& run, size_t frames) {
     }
   }
   EXPECT_THAT(run.err, HasSubstr(absl::StrCat(frames, " frames, ", frames - 1, " with matches")));
+}
+
+// Returns the JPEG of a PGM scene.
+std::string JpegOf(const std::string& scene) {
+  const std::unique_ptr<void, int (*)(tjhandle)> encoder(tjInitCompress(), tjDestroy);
+  unsigned char* jpeg = nullptr;
+  unsigned long size = 0;  // NOLINT(google-runtime-int): as libjpeg-turbo has it
+  const auto* pixels = reinterpret_cast<const unsigned char*>(
+      scene.data() + scene.size() - static_cast<size_t>(kWidthPx) * kHeightPx);
+  EXPECT_EQ(tjCompress2(encoder.get(), pixels, kWidthPx, kWidthPx, kHeightPx, TJPF_GRAY, &jpeg,
+                        &size, TJSAMP_GRAY, 90, 0),
+            0);
+  std::string bytes(reinterpret_cast<const char*>(jpeg), size);
+  tjFree(jpeg);
+  return bytes;
 }
 
 // Returns a video of one frame.
@@ -190,7 +213,8 @@ TEST_F(CliTest, StreamWhoseServerDiesEndsThoughItsInputStalls) {
     stdin_fd_ = ends[0];
     fs::remove(folder_ / "stdout");  // of the previous run
     StartServer({});
-    const pid_t pid = Start({"stream", "--json", "--server", Server().address(), "-"});
+    const pid_t pid =
+        Start({"stream", "--json", "--reconnect", "0", "--server", Server().address(), "-"});
     ASSERT_TRUE(WriteAll(ends[1], ShortVideo() + begun));
     EXPECT_TRUE(HappensSoon([this] { return !Output().empty(); }));
     kill(Server().pid(), SIGKILL);  // and the pipe stays open
@@ -210,6 +234,202 @@ TEST_F(CliTest, StreamOfAVideoWithoutFramesSaysSo) {
   const Outcome run = Run({"stream", "--json", video});
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.err, HasSubstr(absl::StrCat(video, ": the Y4M video has no frames")));
+}
+
+TEST_F(CliTest, StreamOfAnMjpegFileAnswersEveryJpegOfIt) {
+  const std::string one = JpegOf(Scene(0));
+  std::string video;
+  for (int i = 0; i < 24; ++i) video += JpegOf(Scene(i * 2));
+  ExpectStream(Run({"stream", "--json", folder_.Write("in/video.jpg", video)}), 24);
+  stdin_ = video;
+  ExpectStream(Run({"stream", "--json", "-"}), 24);
+
+  // The first of three frames is cut off.
+  stdin_ = one.substr(0, one.size() / 2) + one + one;
+  const Outcome cut = Run({"stream", "--json", "--draw", folder_ / "d", "-"});
+  EXPECT_EQ(cut.code, 1);
+  EXPECT_THAT(cut.err, HasSubstr("000000: the JPEG is cut off: another one begins after "));
+  EXPECT_THAT(cut.Lines(), SizeIs(2));
+  EXPECT_THAT(Files(folder_ / "d"), SizeIs(2));
+}
+
+TEST_F(CliTest, StreamOfAForeignVideoNamesTheCommandThatReadsIt) {
+  const std::string video = folder_.Write("v.mp4", std::string("\0\0\0\x18"
+                                                               "ftypmp42",
+                                                               12) +
+                                                       std::string(500, '\0'));
+  const Outcome run = Run({"stream", video});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("ffmpeg -loglevel error -i '" + video +
+                                 "' -f yuv4mpegpipe -pix_fmt yuv420p - | orbserve stream -"));
+}
+
+TEST_F(CliTest, StreamOfACameraThatIsNotThereSaysSo) {
+  const Outcome run = Run({"stream", "/dev/video99"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr("/dev/video99: cannot be opened"));
+}
+
+TEST_F(CliTest, StreamEndsAfterTheWantedNumberOfFrames) {
+  ExpectStream(Run({"stream", "--json", "--frames", "3", WriteScenes(10)}), 3);
+}
+
+// The numbers in the list behind `key`, for example of a JSON array of numbers.
+std::vector<double> NumbersAt(const std::string& line, const std::string& key) {
+  std::vector<double> numbers;
+  const size_t at = line.find("\"" + key + "\":[");
+  if (at == std::string::npos) return numbers;
+  const size_t begin = at + key.size() + 4;
+  for (const absl::string_view text :
+       absl::StrSplit(absl::string_view(line).substr(begin, line.find(']', begin) - begin), ',')) {
+    double number = 0;
+    if (absl::SimpleAtod(text, &number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+double NumberAt(const std::string& line, const std::string& key) {
+  const size_t at = line.find("\"" + key + "\":");
+  return at == std::string::npos ? -1 : std::atof(line.c_str() + at + key.size() + 3);
+}
+
+TEST_F(CliTest, StreamOfASimulatedFlightTracksWhatTrulyMoves) {
+  const std::string photo = folder_.Write("photo.pgm", Scene(0, 900, 700));
+  const std::vector<std::string> arguments = {"stream",     "--track", "--json",
+                                              "--frames",   "40",      "--size",
+                                              "320x240",    "--draw",  folder_ / "d/tails.y4m",
+                                              "--simulate", photo};
+  const Outcome run = Run(arguments);
+  ASSERT_TRUE(Succeeded(run));
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_THAT(lines, SizeIs(40));
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_THAT(NumbersAt(lines[i], "to_photo"), SizeIs(6));
+    EXPECT_THAT(lines[i], HasSubstr("\"tracks\":[{\"id\":"));
+    EXPECT_THAT(lines[i], HasSubstr("\"ended\":["));
+    if (i == 0) continue;
+    EXPECT_THAT(NumbersAt(lines[i], "from_previous"), SizeIs(6));
+    // Half a pixel, over up to 40 frames of a scene of sharp rectangles.
+    EXPECT_GE(NumberAt(lines[i], "median_track_error_px"), 0) << i;
+    EXPECT_LT(NumberAt(lines[i], "median_track_error_px"), 0.5) << i;
+  }
+  EXPECT_THAT(run.err, HasSubstr("40 frames, no descriptors to match, "));
+  EXPECT_THAT(run.err, HasSubstr(" tracks on average, 0 failed"));
+  const std::string video = testing::TemporaryFolder::Read(folder_ / "d/tails.y4m");
+  EXPECT_EQ(video.size(), std::string("YUV4MPEG2 W320 H240 F30000:1000 Ip A1:1 C444\n").size() +
+                              40 * (6 + 3 * 320 * 240));
+  // The same program through a server: times differ, tracks do not.
+  std::vector<std::string> table = {"stream", "--track", "--frames", "5", "--simulate", photo};
+  const Outcome text = RunWithServer(table);
+  ASSERT_TRUE(Succeeded(text));
+  EXPECT_THAT(text.Lines()[0],
+              MatchesRegex("frame +features +matches +tracks +mean-age +ended +true-dx +true-dy "
+                           "+zoom +turn +error/px +time/ms.*"));
+  EXPECT_THAT(text.Lines()[5], MatchesRegex("000004 +[0-9]+ +- +[1-9][0-9]* +[0-9.]+ +[0-9]+ .*"));
+}
+
+TEST_F(CliTest, StreamMatchesWithKeyframes) {
+  const Outcome run =
+      Run({"stream", "--json", "--match-keyframe", "--keyframe-every", "3", WriteScenes(8)});
+  ASSERT_TRUE(Succeeded(run));
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_THAT(lines, SizeIs(8));
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_THAT(lines[i], HasSubstr(i % 3 == 0 ? "\"keyframe\":true" : "\"keyframe\":false"));
+    if (i == 0) continue;
+    EXPECT_THAT(lines[i], HasSubstr(absl::StrCat("\"target\":\"keyframe\",\"target_sequence\":",
+                                                 (i - 1) / 3 * 3, ",")));
+  }
+}
+
+// Every frame is there, done or dropped, and drops that were asked for are no failure.
+TEST_F(CliTest, StreamWithADropPolicyTellsWhichFramesWereDropped) {
+  for (const std::string policy : {"newest", "oldest"}) {
+    const Outcome run = Run({"stream", "--json", "--drop-policy", policy, "--max-features", "5000",
+                             "--threads", "1", WriteScenes(60)});
+    EXPECT_EQ(run.code, 0) << run.err;
+    const std::vector<std::string> lines = run.Lines();
+    ASSERT_THAT(lines, SizeIs(60));
+    int dropped = 0;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      EXPECT_THAT(lines[i], HasSubstr(absl::StrCat("\"sequence\":", i, ",")));
+      dropped += absl::StrContains(lines[i], "\"reason\":\"DROPPED\"") ? 1 : 0;
+    }
+    EXPECT_THAT(run.err, HasSubstr(absl::StrCat(60 - dropped, " frames, ")));
+    if (dropped == 0) continue;
+    EXPECT_THAT(run.err, HasSubstr(absl::StrCat(dropped, " dropped, ")));
+  }
+}
+
+TEST_F(CliTest, StreamGoesOnWhenItsServerIsKilledAndStartedAgain) {
+  StartServer({});
+  const std::string address = Server().address();
+  const pid_t pid =
+      Start({"stream", "--json", "--fps", "40", "--server", address, WriteScenes(120)});
+  const auto lines_so_far = [this] { return std::count(Output().begin(), Output().end(), '\n'); };
+  EXPECT_TRUE(HappensSoon([&] { return lines_so_far() > 5; }));
+  kill(Server().pid(), SIGKILL);
+  server_.reset();
+  StartServer({"--listen", address});
+  const Outcome run = Wait(pid);
+  const std::vector<std::string> lines = run.Lines();
+  ASSERT_THAT(lines, SizeIs(120)) << run.err;
+  int reconnected = 0;
+  int lost = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_THAT(lines[i], HasSubstr(absl::StrCat("\"sequence\":", i, ",")));
+    reconnected += absl::StrContains(lines[i], "\"reconnected\":{\"attempts\":") ? 1 : 0;
+    lost += absl::StrContains(lines[i], "\"code\":\"UNAVAILABLE\"") ? 1 : 0;
+  }
+  EXPECT_EQ(reconnected, 1) << run.err;
+  EXPECT_EQ(run.code, lost > 0 ? 1 : 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("orbserve: the connection is lost, with "));
+  EXPECT_THAT(run.err, HasSubstr("orbserve: connected again after "));
+  EXPECT_THAT(run.err, HasSubstr("connected again 1x"));
+}
+
+TEST_F(CliTest, StreamShowsItsStatusOnATerminal) {
+  const std::string photo = folder_.Write("photo.pgm", Scene(0, 900, 700));
+  for (const bool quiet : {false, true}) {
+    int terminal = -1;
+    ASSERT_EQ(openpty(&terminal, &stderr_fd_, nullptr, nullptr, nullptr), 0);
+    std::vector<std::string> arguments = {"stream",  "--track",    "--json", "--fps",
+                                          "20",      "--frames",   "20",     "--size",
+                                          "320x240", "--simulate", photo};
+    if (quiet) arguments.emplace_back("--quiet");
+    const Outcome run = Run(arguments);
+    EXPECT_EQ(run.code, 0);
+    close(stderr_fd_);
+    std::string shown;
+    char buffer[4096];
+    // Everything is in the terminal by now. Behind it the read fails, as no program is left.
+    for (ssize_t size = 0; (size = read(terminal, buffer, sizeof(buffer))) > 0;) {
+      shown.append(buffer, static_cast<size_t>(size));
+    }
+    close(terminal);
+    if (quiet) {
+      EXPECT_EQ(shown, "");
+      continue;
+    }
+    EXPECT_THAT(shown,
+                ContainsRegex("/20 frames, [0-9.]+ a second, latency [0-9.]+ ms, [1-9][0-9]* "
+                              "tracks\r"));
+    EXPECT_THAT(shown, HasSubstr("\r\033[Korbserve: 20 frames, "));  // in its place at the end
+    EXPECT_THAT(run.out, Not(HasSubstr("latency")));
+  }
+}
+
+TEST_F(CliTest, StreamKeepsTheVideoOfAnInterruptedRun) {
+  const std::string photo = folder_.Write("photo.pgm", Scene(0, 900, 700));
+  const pid_t pid = Start({"stream", "--json", "--fps", "20", "--frames", "100000", "--draw",
+                           folder_ / "v.Y4M", "--simulate", photo});
+  EXPECT_TRUE(HappensSoon([this] { return !Output().empty(); }));
+  kill(pid, SIGINT);
+  const Outcome run = Wait(pid);
+  EXPECT_EQ(run.code, 130) << run.err;
+  const std::string video = testing::TemporaryFolder::Read(folder_ / "v.Y4M");
+  EXPECT_THAT(video.substr(0, 20), HasSubstr("YUV4MPEG2 W640 H480"));
+  EXPECT_THAT(Files(folder_.path()), SizeIs(5));  // stdin, stdout, stderr, photograph, video
 }
 
 TEST_F(CliTest, StreamOfANamedPipe) {

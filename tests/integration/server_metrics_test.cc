@@ -250,6 +250,8 @@ TEST_F(MetricsPageTest, LimitsStandBesideUse) {
       {"references", 100'000},
       {"match_queue_requests", 1024},
       {"match_queue_bytes", 1 << 30},
+      {"track_queue_requests", 1024},
+      {"track_queue_bytes", 1 << 30},
   };
   for (const auto& [name, limit] : expected) {
     EXPECT_EQ(Metric("orbserve_" + name), 0) << name;  // nothing has happened
@@ -283,6 +285,7 @@ TEST_F(MetricsPageTest, MemoryIsShownByKindAndDevice) {
   EXPECT_EQ(Memory("references", "host"), 0);
   EXPECT_EQ(Memory("queue", "host"), 0);
   EXPECT_EQ(Memory("answers", "host"), 0);
+  EXPECT_EQ(Memory("tracks", "host"), 0);
   ASSERT_TRUE(PutImage("one").ok());
   ASSERT_TRUE(PutImage("two").ok());
   EXPECT_EQ(Metric("orbserve_references"), 2);

@@ -18,6 +18,7 @@
 #include <iterator>
 #include <thread>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -58,8 +59,10 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
   if (log < 0) return absl::InternalError("no file for the server's log");
   server->log_path_ = log_path;
 
-  std::vector<std::string> words = {program, "--listen", "127.0.0.1:0", "--http-listen",
-                                    "127.0.0.1:0"};
+  std::vector<std::string> words = {program, "--http-listen", "127.0.0.1:0"};
+  if (!absl::c_linear_search(arguments, "--listen")) {
+    words.insert(words.end(), {"--listen", "127.0.0.1:0"});
+  }
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

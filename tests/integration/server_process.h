@@ -19,7 +19,8 @@ namespace orbserve {
 // The real server program on free ports of the loopback. Its log goes to a file.
 class ServerProcess {
  public:
-  // Starts `program` with `arguments` beside the addresses, and waits until it serves.
+  // Starts `program` with `arguments` beside the addresses, and waits until it serves. `arguments`
+  // may have a `--listen` of their own.
   static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(
       const std::string& program, const std::vector<std::string>& arguments);
 

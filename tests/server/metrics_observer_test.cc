@@ -81,6 +81,26 @@ TEST_F(MetricsObserverTest, MatchesHaveAWaitEachAndAStageOncePerBatch) {
   EXPECT_TRUE(std::isnan(StageCount("queue")));  // the queue of frames
 }
 
+TEST_F(MetricsObserverTest, TracksHaveAWaitEachAndAStageOncePerBatch) {
+  observer_.OnBatchFinished(WorkKind::kTracks, 2, CostOfCuda());
+  observer_.OnItemComputed(WorkKind::kTracks, milliseconds(30), CostOfCuda(), {});
+  observer_.OnItemComputed(WorkKind::kTracks, milliseconds(20), CostOfCuda(), {});
+  const std::string labels = "{backend=\"cuda\",device=\"cuda:0\"}";
+  EXPECT_EQ(StageCount("track"), 1);
+  EXPECT_NEAR(StageSum("track"), 0.012, 1e-12);
+  EXPECT_TRUE(std::isnan(StageCount("match")));
+  EXPECT_NEAR(Value("orbserve_track_queue_wait_seconds_sum" + labels), 0.05, 1e-12);
+  EXPECT_EQ(Value("orbserve_match_queue_wait_seconds_count" + labels), 0);
+  EXPECT_EQ(Value("orbserve_batch_size_frames_count" + labels), 0);
+}
+
+TEST_F(MetricsObserverTest, MemoryOfTracksIsTheSumOfItsChanges) {
+  observer_.OnTrackBytes(1000);
+  observer_.OnTrackBytes(500);
+  observer_.OnTrackBytes(-700);
+  EXPECT_EQ(metrics_.track_bytes(), 800);
+}
+
 TEST_F(MetricsObserverTest, FramesAreAccountedFor) {
   observer_.OnFrameReceived(100);
   observer_.OnFrameReceived(50);

@@ -22,12 +22,13 @@ constexpr double kNsPerSecond = 1e9;
 
 FrameSender::FrameSender(FrameSource* source, client::FrameStream* stream,
                          const RequestSetup* setup, const v1::ServerLimits* limits, double fps,
-                         Console* console)
+                         int64_t frames, Console* console)
     : source_(source),
       stream_(stream),
       setup_(setup),
       limits_(limits),
-      fps_(fps),
+      fps_(source->live() ? 0 : fps),
+      frames_(frames),
       console_(console),
       thread_([this] { Loop(); }) {}
 
@@ -53,6 +54,11 @@ int64_t FrameSender::left_out() {
   return left_out_;
 }
 
+int64_t FrameSender::lost_by_camera() {
+  absl::MutexLock lock(&mutex_);
+  return lost_by_camera_;
+}
+
 bool FrameSender::WaitForTurn(absl::Time turn) {
   absl::MutexLock lock(&mutex_);
   while (!stop_ && !Interrupted()) {
@@ -66,9 +72,13 @@ bool FrameSender::WaitForTurn(absl::Time turn) {
 void FrameSender::Loop() {
   const absl::Time start = absl::Now();
   uint64_t sequence = 0;
-  for (int64_t index = 0;; ++index) {
+  for (int64_t index = 0; frames_ == 0 || index < frames_; ++index) {
     std::optional<FrameSource::Item> item = source_->Next();
     if (!item.has_value()) break;
+    if (item->lost_before > 0) {
+      absl::MutexLock lock(&mutex_);
+      lost_by_camera_ += item->lost_before;
+    }
     if (!item->frame.ok()) {
       LeaveOut(item->name, item->frame.status());
       continue;
@@ -79,7 +89,7 @@ void FrameSender::Loop() {
     v1::Frame& frame = *request.mutable_frame();
     frame = *std::move(item->frame);
     frame.set_sequence(sequence);
-    frame.set_timestamp_ns(TimestampNs(index));
+    frame.set_timestamp_ns(TimestampNs(*item, index));
     if (setup_->mask.has_value()) *frame.mutable_mask() = *setup_->mask;
     if (const absl::Status size = CheckMessageSize(request, *limits_); !size.ok()) {
       LeaveOut(item->name, size);
@@ -88,7 +98,10 @@ void FrameSender::Loop() {
     ++sequence;
     {
       absl::MutexLock lock(&mutex_);
-      sent_.push_back({.name = item->name, .picture = std::move(item->picture)});
+      sent_.push_back({.name = item->name,
+                       .picture = std::move(item->picture),
+                       .truth = item->truth,
+                       .sent_at = absl::Now()});
     }
     if (!stream_->Send(std::move(frame)).ok()) break;
   }
@@ -101,7 +114,8 @@ void FrameSender::LeaveOut(const std::string& name, const absl::Status& error) {
   ++left_out_;
 }
 
-int64_t FrameSender::TimestampNs(int64_t index) const {
+int64_t FrameSender::TimestampNs(const FrameSource::Item& item, int64_t index) const {
+  if (item.timestamp_ns.has_value()) return *item.timestamp_ns;
   const double rate = fps_ > 0 ? fps_ : source_->fps();
   if (rate > 0) return static_cast<int64_t>(static_cast<double>(index) * kNsPerSecond / rate);
   return absl::ToUnixNanos(absl::Now());

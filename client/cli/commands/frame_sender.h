@@ -29,13 +29,16 @@ class FrameSender {
   struct Sent {
     std::string name;
     std::optional<Picture> picture;
+    std::optional<TrueMotion> truth;  // of a simulated camera
+    absl::Time sent_at;
   };
 
   // Starts the thread. Every pointer outlives the sender. `fps`: frames per second, 0 = as fast as
-  // the stream accepts them. A frame larger than `limits` fails alone; sending it would make gRPC
-  // end the stream.
+  // the stream accepts them; a camera sets the pace by itself. `frames`: most items to take from
+  // the source, 0 = all. A frame larger than `limits` fails alone; sending it would make gRPC end
+  // the stream.
   FrameSender(FrameSource* source, client::FrameStream* stream, const RequestSetup* setup,
-              const v1::ServerLimits* limits, double fps, Console* console);
+              const v1::ServerLimits* limits, double fps, int64_t frames, Console* console);
 
   // Stops reading and joins the thread. A stream that blocks the thread must be cancelled before.
   ~FrameSender();
@@ -50,24 +53,29 @@ class FrameSender {
   // Number of frames that could not be read or not be sent.
   int64_t left_out();
 
+  // Number of frames that the camera dropped before this program saw them.
+  int64_t lost_by_camera();
+
  private:
   void Loop();
   // Waits until `turn`; false when the command shall stop.
   bool WaitForTurn(absl::Time turn);
   void LeaveOut(const std::string& name, const absl::Status& error);
-  // Timestamp of the frame number `index`. A known frame rate gives the same timestamps in every
-  // run; otherwise the clock decides.
-  int64_t TimestampNs(int64_t index) const;
+  // Timestamp of the item number `index`. A known frame rate gives the same timestamps in every
+  // run; otherwise the clock decides, the camera's if there is one.
+  int64_t TimestampNs(const FrameSource::Item& item, int64_t index) const;
 
   FrameSource* const source_;
   client::FrameStream* const stream_;
   const RequestSetup* const setup_;
   const v1::ServerLimits* const limits_;
   const double fps_;
+  const int64_t frames_;
   Console* const console_;
   absl::Mutex mutex_;
   std::deque<Sent> sent_ ABSL_GUARDED_BY(mutex_);
   int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t lost_by_camera_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last member: starts after the others exist
 };

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -18,17 +20,18 @@
 #include "client/cli/commands/frame_sender.h"
 #include "client/cli/commands/request_setup.h"
 #include "client/cli/commands/stream_listing.h"
+#include "client/cli/commands/stream_open.h"
 #include "client/cli/commands/stream_results.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/images/frame_source.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/output/output_names.h"
+#include "client/cli/output/stream_pictures.h"
 #include "client/cli/output/table_cells.h"
 
 namespace orbserve::cli {
 namespace {
 
-constexpr int kMaxReferences = 16;
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
 // Time that an interrupted stream waits for the results of the frames it has sent.
 constexpr absl::Duration kInterruptGrace = absl::Seconds(3);
@@ -64,37 +67,6 @@ class CancelOnInterrupt {
   std::thread thread_;
 };
 
-absl::StatusOr<v1::StreamOpen> MakeOpen(const StreamOptions& options, const RequestSetup& setup) {
-  if (options.track) {
-    return absl::UnimplementedError("--track: tracks are not available in this version");
-  }
-  if (options.references.size() > kMaxReferences) {
-    return absl::InvalidArgumentError(absl::StrCat("--reference can be given up to ",
-                                                   kMaxReferences, " times; got ",
-                                                   options.references.size()));
-  }
-  v1::StreamOpen open;
-  *open.mutable_pipeline() = setup.pipeline;
-  for (const std::string& reference : options.references) open.add_references(reference);
-  return open;
-}
-
-// Decides whether frames are matched with the frame before: they are if the pipeline has
-// descriptors. INVALID_ARGUMENT when it has none and options ask for matches.
-absl::Status SetMatching(const StreamOptions& options, const RequestSetup& setup,
-                         const v1::GetServerInfoResponse& server, v1::StreamOpen* open) {
-  const v1::Pipeline pipeline = EffectivePipeline(setup.pipeline, server);
-  const bool has_descriptors = pipeline.describe().descriptor_type() != v1::DESCRIPTOR_TYPE_NONE;
-  open->set_match_previous(has_descriptors);
-  if (has_descriptors) return absl::OkStatus();
-  const std::string asked = options.references.empty()
-                                ? MatchingFlagOf(setup.flags)
-                                : absl::StrCat("--reference ", options.references[0]);
-  if (asked.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(asked, " needs descriptors to match, and describe.descriptor_type is NONE"));
-}
-
 int ExitCodeFor(Console* console, const absl::Status& ended, const StreamTotals& totals,
                 int64_t left_out) {
   if (Interrupted()) {
@@ -105,68 +77,127 @@ int ExitCodeFor(Console* console, const absl::Status& ended, const StreamTotals&
     console->Error(absl::StrCat("the stream has ended early: ", ErrorText(ended)));
     return ended.code() == absl::StatusCode::kUnavailable ? kExitUnreachable : kExitFailed;
   }
-  return totals.failed + totals.unmatched + left_out > 0 ? kExitFailed : kExitOk;
+  if (totals.failed + totals.lost + totals.unmatched + left_out > 0) return kExitFailed;
+  // Frames that are dropped or late were asked for by options, but not all of them.
+  return totals.done == 0 && totals.answered() > 0 ? kExitFailed : kExitOk;
 }
 
-std::string Summary(const StreamTotals& totals, bool matches, int64_t left_out,
-                    absl::Duration duration) {
+std::string Summary(const StreamResults& results, const v1::StreamOpen& open, int64_t left_out,
+                    int64_t lost_by_camera, absl::Duration duration) {
+  StreamTotals totals = results.totals();
   const double seconds = absl::ToDoubleSeconds(duration);
-  std::string matched = "no descriptors to match";
-  if (matches) {
-    matched = absl::StrCat(totals.matched, " with matches to the frame before");
-    if (totals.unmatched > 0) {
-      absl::StrAppend(&matched, ", ", totals.unmatched, " with failed matches");
-    }
+  std::string text = absl::StrCat(totals.done, " frames, ");
+  if (open.match_previous()) {
+    absl::StrAppend(&text, totals.matched, " with matches to the frame before");
+    if (totals.unmatched > 0)
+      absl::StrAppend(&text, ", ", totals.unmatched, " with failed matches");
+  } else {
+    absl::StrAppend(&text, "no descriptors to match");
   }
-  return absl::StrFormat("%d frames, %s, %d failed, %.2f s, %.1f frames a second", totals.done,
-                         matched, totals.failed + left_out, seconds,
-                         static_cast<double>(totals.done) / std::max(seconds, 1e-9));
+  if (open.track()) absl::StrAppendFormat(&text, ", %.1f tracks on average", results.mean_tracks());
+  absl::StrAppend(&text, ", ", totals.failed + left_out, " failed");
+  totals.failed = 0;
+  absl::StrAppend(&text, NotDone(totals));
+  if (lost_by_camera > 0) absl::StrAppend(&text, ", ", lost_by_camera, " dropped by the camera");
+  if (totals.reconnected > 0) absl::StrAppend(&text, ", connected again ", totals.reconnected, "x");
+  absl::StrAppendFormat(&text, ", %.2f s, %.1f frames a second", seconds,
+                        static_cast<double>(totals.done) / std::max(seconds, 1e-9));
+  return text;
+}
+
+// Checks that no drawing takes the place of an input.
+absl::Status CheckDrawing(const StreamOptions& options, const FrameSource& source) {
+  if (options.draw.empty()) return absl::OkStatus();
+  if (!StreamPictures::IsVideo(options.draw)) {
+    return CheckNoInputDrawnOver(source.files(), options.draw);
+  }
+  std::vector<std::string> inputs = {options.source.empty() ? options.photo : options.source};
+  for (const InputFile& file : source.files()) inputs.push_back(file.path);
+  return CheckNoInputReplaced(inputs, {options.draw});
+}
+
+// The parts of a stream that exist before it is opened.
+struct Prepared {
+  RequestSetup setup;
+  v1::StreamOpen open;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<FrameSource> source;
+};
+
+absl::StatusOr<Prepared> Prepare(const StreamOptions& options) {
+  Prepared prepared;
+  if (absl::Status checked = CheckStreamOptions(options); !checked.ok()) return checked;
+  const absl::StatusOr<FrameSourceOptions> source_options = SourceOptionsOf(options);
+  if (!source_options.ok()) return source_options.status();
+  absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
+  if (!setup.ok()) return setup.status();
+  prepared.setup = *std::move(setup);
+  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
+  if (!engine.ok()) return engine.status();
+  prepared.engine = *std::move(engine);
+  const absl::Status accepted = CheckRequestSetup(prepared.setup, prepared.engine.get());
+  if (!accepted.ok()) return accepted;
+  absl::StatusOr<v1::StreamOpen> open =
+      MakeStreamOpen(options, prepared.setup, prepared.engine->info());
+  if (!open.ok()) return open.status();
+  prepared.open = *std::move(open);
+  absl::StatusOr<std::unique_ptr<FrameSource>> source =
+      OpenFrameSource(*source_options, prepared.engine->picture_limits());
+  if (!source.ok()) return source.status();
+  prepared.source = *std::move(source);
+  if (absl::Status drawing = CheckDrawing(options, *prepared.source); !drawing.ok()) return drawing;
+  return prepared;
+}
+
+// Number of items that the source will give; 0 if it is not known.
+int64_t CountOf(const StreamOptions& options, const FrameSource& source) {
+  if (source.count() == 0 || options.frames == 0) return std::max(source.count(), options.frames);
+  return std::min(source.count(), options.frames);
 }
 
 }  // namespace
 
 int RunStream(const StreamOptions& given) {
   StreamOptions options = given;
+  CompleteStreamOptions(&options);
   Console console(options.common.quiet);
-  // References are kept by servers only.
-  if (!options.references.empty() && options.common.server.empty()) {
-    options.common.server = kDefaultServer;
-  }
-  const absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
-  if (!setup.ok()) return Fail(&console, setup.status());
-  absl::StatusOr<v1::StreamOpen> open = MakeOpen(options, *setup);
-  if (!open.ok()) return Fail(&console, open.status());
-  const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
-  if (!engine.ok()) return Fail(&console, engine.status());
-  const absl::Status accepted = CheckRequestSetup(*setup, engine->get());
-  if (!accepted.ok()) return Fail(&console, accepted);
-  const absl::Status matching = SetMatching(options, *setup, (*engine)->info(), &*open);
-  if (!matching.ok()) return Fail(&console, matching);
-  const absl::StatusOr<std::unique_ptr<FrameSource>> source =
-      OpenFrameSource(options.source, (*engine)->picture_limits(), options.draw_folder);
-  if (!source.ok()) return Fail(&console, source.status());
-  if (!options.draw_folder.empty()) {
-    const absl::Status kept = CheckNoInputDrawnOver((*source)->files(), options.draw_folder);
-    if (!kept.ok()) return Fail(&console, kept);
+  absl::StatusOr<Prepared> prepared = Prepare(options);
+  if (!prepared.ok()) return Fail(&console, prepared.status());
+  Engine* const engine = prepared->engine.get();
+  FrameSource* const source = prepared->source.get();
+
+  const StreamListing listing(
+      options.common.json ? StreamListing::Kind::kJson : StreamListing::Kind::kTable,
+      {.references = options.references,
+       .keyframes = options.match_keyframe,
+       .tracks = options.track,
+       .truth = !options.photo.empty(),
+       .energy = HasPowerSource(engine->info())});
+  std::unique_ptr<StreamPictures> pictures;
+  if (!options.draw.empty()) {
+    pictures = StreamPictures::Make(options.draw, options.fps > 0 ? options.fps : source->fps());
   }
 
   CatchInterrupts();
-  const absl::StatusOr<std::unique_ptr<client::FrameStream>> stream =
-      (*engine)->client()->OpenStream(*open);
+  StreamResults* taker = nullptr;  // of events, which come with results only
+  const absl::StatusOr<std::unique_ptr<client::FrameStream>> stream = engine->client()->OpenStream(
+      prepared->open,
+      {.reconnect_for =
+           engine->embedded() ? absl::ZeroDuration() : absl::Seconds(options.reconnect_s),
+       .on_event = [&taker](const client::StreamEvent& event) { taker->Take(event); }});
   if (!stream.ok()) return Fail(&console, stream.status());
 
   const absl::Time start = absl::Now();
-  const StreamListing listing(
-      options.common.json ? StreamListing::Kind::kJson : StreamListing::Kind::kTable,
-      options.references, HasPowerSource((*engine)->info()));
-  StreamResults results(&listing, options.draw_folder,
-                        static_cast<int64_t>((*source)->files().size()), &console);
+  StreamResults results(&listing, pictures.get(), options.track, CountOf(options, *source),
+                        &console);
+  taker = &results;
   absl::Status ended;
   int64_t left_out = 0;
+  int64_t lost_by_camera = 0;
   {
     const CancelOnInterrupt guard(stream->get());
-    FrameSender sender(source->get(), stream->get(), &*setup, &(*engine)->info().limits(),
-                       options.fps, &console);
+    FrameSender sender(source, stream->get(), &prepared->setup, &engine->info().limits(),
+                       options.fps, options.frames, &console);
     for (;;) {
       absl::StatusOr<std::optional<v1::FrameResult>> result = (*stream)->Receive();
       if (!result.ok()) ended = result.status();
@@ -181,9 +212,16 @@ int RunStream(const StreamOptions& given) {
     }
     if (!ended.ok()) (*stream)->Cancel();
     left_out = sender.left_out();
+    lost_by_camera = sender.lost_by_camera();
   }
   console.EndProgress();
-  console.Note(Summary(results.totals(), open->match_previous(), left_out, absl::Now() - start));
+  if (pictures != nullptr) {
+    if (const absl::Status drawn = pictures->Finish(); !drawn.ok()) {
+      console.Error(ErrorText(drawn));
+      ++left_out;
+    }
+  }
+  console.Note(Summary(results, prepared->open, left_out, lost_by_camera, absl::Now() - start));
   return ExitCodeFor(&console, ended, results.totals(), left_out);
 }
 

@@ -3,60 +3,112 @@
 
 #include "client/cli/commands/stream_results.h"
 
-#include <cstdio>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/commands/failure.h"
-#include "client/cli/file_io.h"
-#include "client/cli/images/png_file.h"
 #include "client/cli/output/output_names.h"
 #include "client/cli/output/overlay.h"
-#include "client/cli/output/standard_output.h"
-#include "orbserve/client.h"
 
 namespace orbserve::cli {
 
-StreamResults::StreamResults(const StreamListing* listing, std::string draw_folder,
+StreamResults::StreamResults(const StreamListing* listing, StreamPictures* pictures, bool tracks,
                              int64_t frame_count, Console* console)
-    : listing_(listing), draw_folder_(std::move(draw_folder)), console_(console) {
-  PrintText(listing_->Heading());
-  // Rows of a table show the progress already.
-  if (listing_->kind() == StreamListing::Kind::kJson && frame_count > 0) {
-    console_->StartProgress(frame_count, "frames");
-  }
+    : listing_(listing),
+      pictures_(pictures),
+      tracks_(tracks),
+      frame_count_(frame_count),
+      console_(console) {
+  console_->Output(listing_->Heading());
 }
 
 void StreamResults::Take(const FrameSender::Sent& sent, v1::FrameResult result) {
+  const absl::Time now = absl::Now();
+  StreamRow row{.name = sent.name, .result = &result, .truth = sent.truth};
   if (const absl::Status status = client::StatusFromWire(result.status()); !status.ok()) {
-    Fail(sent, status);
-    PrintText(listing_->Row(sent.name, result, ""));
-    console_->Progress(totals_.done + totals_.failed, totals_.failed);
+    TakeFailed(sent, result.sequence(), status);
+    Print(std::move(row));
     return;
   }
+  pace_.Take(now, now - sent.sent_at);
   const v1::FrameMatches* previous = CheckMatches(sent, result);
-  std::string overlay;
-  if (sent.picture.has_value()) {
-    absl::StatusOr<std::string> drawn = Draw(sent, result, previous);
-    if (!drawn.ok()) {
-      Fail(sent, drawn.status());
-      previous_ = std::move(*result.mutable_features());
-      return;
-    }
-    overlay = *std::move(drawn);
+  if (tracks_) {
+    tails_.Take(result, sent.truth);
+    track_sum_ += result.tracks_size();
+    if (sent.truth.has_value()) row.track_error_px = tails_.MedianErrorPx(*sent.truth);
   }
-  ++totals_.done;
-  if (previous != nullptr) ++totals_.matched;
-  PrintText(listing_->Row(sent.name, result, overlay));
-  // People and programs follow a stream while it runs.
-  std::fflush(stdout);
-  console_->Progress(totals_.done + totals_.failed, totals_.failed);
+  absl::Status drawn;
+  if (sent.picture.has_value()) {
+    absl::StatusOr<std::string> path = Draw(sent, result, previous);
+    drawn = path.status();
+    if (path.ok()) row.overlay = *std::move(path);
+  }
+  if (drawn.ok()) {
+    ++totals_.done;
+    if (previous != nullptr) ++totals_.matched;
+    Print(std::move(row));
+  } else {
+    TakeFailed(sent, result.sequence(), drawn);
+  }
   previous_ = std::move(*result.mutable_features());
 }
 
-void StreamResults::Fail(const FrameSender::Sent& sent, const absl::Status& error) {
-  ++totals_.failed;
+void StreamResults::Take(const client::StreamEvent& event) {
+  switch (event.kind) {
+    case client::StreamEvent::Kind::kLost:
+      lost_.insert(event.lost_sequences.begin(), event.lost_sequences.end());
+      reconnected_ = Reconnection{.lost_sequences = event.lost_sequences};
+      console_->Error(absl::StrCat("the connection is lost, with ", event.lost_sequences.size(),
+                                   " frames; trying again: ", ErrorText(event.status)));
+      break;
+    case client::StreamEvent::Kind::kReconnected:
+      ++totals_.reconnected;
+      if (!reconnected_.has_value()) reconnected_.emplace();
+      reconnected_->attempts = event.attempts;
+      console_->Note(absl::StrCat("connected again after ", event.attempts,
+                                  event.attempts == 1 ? " try" : " tries",
+                                  tracks_ ? "; tracks begin anew" : ""));
+      tails_.Clear();
+      previous_.Clear();
+      break;
+    case client::StreamEvent::Kind::kGoingAway:
+      console_->Note(absl::StrCat("the server is about to stop: ", ErrorText(event.status)));
+      break;
+    case client::StreamEvent::Kind::kReopened:
+      break;
+  }
+}
+
+double StreamResults::mean_tracks() const {
+  return static_cast<double>(track_sum_) / static_cast<double>(std::max<int64_t>(totals_.done, 1));
+}
+
+void StreamResults::TakeFailed(const FrameSender::Sent& sent, uint64_t sequence,
+                               const absl::Status& error) {
+  const v1::Status wire = client::WireStatusOf(error);
+  if (wire.reason() == kDropped) {
+    ++totals_.dropped;
+    return;
+  }
+  if (wire.reason() == kLate) {
+    ++totals_.late;
+    return;
+  }
+  ++(lost_.erase(sequence) > 0 ? totals_.lost : totals_.failed);
   console_->Error(absl::StrCat(NameOnOneLine(sent.name), ": ", ErrorText(error)));
+}
+
+void StreamResults::Print(StreamRow row) {
+  // Numbers of lost frames come before the connection is there again. They are told with it.
+  if (reconnected_.has_value() && reconnected_->attempts > 0) {
+    row.reconnected = std::exchange(reconnected_, std::nullopt);
+  }
+  console_->Output(listing_->Row(row));
+  if (!console_->StatusDue()) return;
+  const int64_t tracks = tracks_ ? static_cast<int64_t>(tails_.tails().size()) : -1;
+  console_->ShowStatus(StatusText(totals_, pace_, frame_count_, tracks));
 }
 
 const v1::FrameMatches* StreamResults::CheckMatches(const FrameSender::Sent& sent,
@@ -71,6 +123,8 @@ const v1::FrameMatches* StreamResults::CheckMatches(const FrameSender::Sent& sen
     any_failed = true;
     const std::string target = matches.target() == v1::MATCH_TARGET_REFERENCE
                                    ? absl::StrCat("reference ", matches.reference())
+                               : matches.target() == v1::MATCH_TARGET_KEYFRAME
+                                   ? std::string("the keyframe")
                                    : std::string("the frame before");
     if (!reported_.insert(target).second) continue;
     console_->Error(absl::StrCat(NameOnOneLine(sent.name), ": no matches with ", target, ": ",
@@ -83,14 +137,12 @@ const v1::FrameMatches* StreamResults::CheckMatches(const FrameSender::Sent& sen
 absl::StatusOr<std::string> StreamResults::Draw(const FrameSender::Sent& sent,
                                                 const v1::FrameResult& result,
                                                 const v1::FrameMatches* previous) const {
-  const Picture picture = previous == nullptr ? DrawFeatures(*sent.picture, result.features())
-                                              : DrawMotion(*sent.picture, result.features(),
-                                                           previous_, previous->matches());
-  const absl::StatusOr<std::string> png = EncodePng(picture);
-  if (!png.ok()) return png.status();
-  const std::string path = PicturePath(draw_folder_, sent.name);
-  if (absl::Status status = WriteFile(path, *png); !status.ok()) return status;
-  return path;
+  if (tracks_) return pictures_->Write(sent.name, DrawTracks(*sent.picture, tails_));
+  if (previous == nullptr) {
+    return pictures_->Write(sent.name, DrawFeatures(*sent.picture, result.features()));
+  }
+  return pictures_->Write(
+      sent.name, DrawMotion(*sent.picture, result.features(), previous_, previous->matches()));
 }
 
 }  // namespace orbserve::cli

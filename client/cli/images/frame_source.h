@@ -4,6 +4,7 @@
 #ifndef ORBSERVE_CLIENT_CLI_IMAGES_FRAME_SOURCE_H_
 #define ORBSERVE_CLIENT_CLI_IMAGES_FRAME_SOURCE_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/types/span.h"
 #include "client/cli/images/inputs.h"
 #include "client/cli/images/picture.h"
+#include "client/cli/images/true_motion.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {
@@ -22,7 +24,10 @@ class FrameSource {
   struct Item {
     std::string name;  // relative path, or "000007" in a video
     absl::StatusOr<v1::Frame> frame;
-    std::optional<Picture> picture;  // if the source keeps pictures
+    std::optional<Picture> picture;       // if the source keeps pictures
+    std::optional<int64_t> timestamp_ns;  // of a camera
+    uint32_t lost_before = 0;             // frames that a camera dropped since the item before
+    std::optional<TrueMotion> truth;      // of a simulated camera
   };
 
   virtual ~FrameSource() = default;
@@ -31,25 +36,42 @@ class FrameSource {
   // `frame`.
   virtual std::optional<Item> Next() = 0;
 
-  // Ends a video early, even while Next waits for a pipe. Callable from any thread.
+  // Ends a video early, even while Next waits for a pipe or a camera. Callable from any thread.
   virtual void Stop() = 0;
 
-  // The files that the frames come from, one per frame. Empty for a video, whose number of frames
-  // is not known.
-  virtual absl::Span<const InputFile> files() const = 0;
+  // The files that the frames come from, one per frame. Empty for a video.
+  virtual absl::Span<const InputFile> files() const { return {}; }
+
+  // Number of items; 0 if it is not known.
+  virtual int64_t count() const { return static_cast<int64_t>(files().size()); }
 
   // Frame rate of the source in frames per second; 0 if it has none.
-  virtual double fps() const = 0;
+  virtual double fps() const { return 0; }
+
+  // True for a camera, which sets the pace by itself.
+  virtual bool live() const { return false; }
 };
 
-// Opens the source called `source`: a folder of images, an image, a Y4M file, or "-" for Y4M on
-// standard input. `picture_folder`: destination of drawn pictures, as for ExpandInputs. If it is
-// not empty, every item carries its picture to draw on.
-// A video without frames gives one item, named after the video, with an error.
-// Errors: as ExpandInputs and Y4mReader; UNIMPLEMENTED for cameras.
-absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const std::string& source,
-                                                             const PictureLimits& limits,
-                                                             const std::string& picture_folder);
+struct FrameSourceOptions {
+  // Folder of images, image, Y4M or MJPEG file or named pipe, "-" for one of these two on standard
+  // input, or a camera ("/dev/video0"). "" with `photo`.
+  std::string source;
+  std::string photo;  // photograph that a simulated camera flies over; "" = none
+  // Destination of drawn pictures, a folder, as for ExpandInputs; "" = none.
+  std::string picture_folder;
+  bool keep_pictures = false;  // every item carries its picture to draw on
+  int width_px = 0;            // of frames of cameras, real or simulated; 0, 0 = their own
+  int height_px = 0;
+  double fps = 0;                // rate of cameras; 0 = their own
+  int64_t simulated_frames = 0;  // length of a simulated flight, from 1
+  std::string camera_format;     // as CameraOptions::format
+};
+
+// Opens the source that `options` name. A video without frames gives one item, named after the
+// video, with an error. Errors: as ExpandInputs, Y4mReader and CameraDevice; INVALID_ARGUMENT for a
+// kind of source that is not read, with the ffmpeg command that helps.
+absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const FrameSourceOptions& options,
+                                                             const PictureLimits& limits);
 
 }  // namespace orbserve::cli
 

@@ -34,18 +34,6 @@ ImageType TypeOf(absl::string_view bytes) {
   return ImageType::kUnknown;
 }
 
-// Converts RGB to grey in place, without a second buffer.
-void TurnGrey(Picture* picture) {
-  if (picture->channels == 1) return;
-  const size_t count = static_cast<size_t>(picture->width_px) * picture->height_px;
-  auto* pixels = reinterpret_cast<uint8_t*>(picture->pixels.data());
-  for (size_t i = 0; i < count; ++i) {
-    pixels[i] = GreyFromRgb(pixels[3 * i], pixels[3 * i + 1], pixels[3 * i + 2]);
-  }
-  picture->pixels.resize(count);
-  picture->channels = 1;
-}
-
 absl::StatusOr<Picture> Decode(ImageType type, std::string bytes, const PictureLimits& limits) {
   switch (type) {
     case ImageType::kJpeg:
@@ -61,6 +49,17 @@ absl::StatusOr<Picture> Decode(ImageType type, std::string bytes, const PictureL
 }
 
 }  // namespace
+
+void TurnGrey(Picture* picture) {
+  if (picture->channels == 1) return;
+  const size_t count = static_cast<size_t>(picture->width_px) * picture->height_px;
+  auto* pixels = reinterpret_cast<uint8_t*>(picture->pixels.data());
+  for (size_t i = 0; i < count; ++i) {
+    pixels[i] = GreyFromRgb(pixels[3 * i], pixels[3 * i + 1], pixels[3 * i + 2]);
+  }
+  picture->pixels.resize(count);
+  picture->channels = 1;
+}
 
 v1::Frame FrameOfPicture(Picture picture) {
   v1::Frame frame;

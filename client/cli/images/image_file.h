@@ -35,6 +35,9 @@ absl::StatusOr<v1::Mask> LoadMask(const std::string& path, const PictureLimits& 
 // read from its header.
 size_t WorkingBytes(const v1::Frame& frame);
 
+// Converts RGB to grey in place, with the server's formula. Grey stays as it is.
+void TurnGrey(Picture* picture);
+
 // Moves the pixels of a picture into a frame.
 v1::Frame FrameOfPicture(Picture picture);
 

@@ -39,6 +39,7 @@ void AddExecution(const v1::FrameTimings& timings, const v1::Execution& executio
   json->Key("compute").Double(Milliseconds(timings.compute_ns()));
   json->Key("download").Double(Milliseconds(timings.download_ns()));
   json->Key("match").Double(Milliseconds(timings.match_ns()));
+  json->Key("track").Double(Milliseconds(timings.track_ns()));
   json->Key("total").Double(Milliseconds(timings.total_ns()));
   json->Key("stages").BeginArray();
   for (const v1::StageTime& stage : timings.stages()) {

@@ -156,6 +156,15 @@ Colour Heat(float t) {
   return {255, level(220 - 180 * (2 * share - 1)), level(60 - 20 * (2 * share - 1))};
 }
 
+Colour AgeColour(float t) {
+  const float share = std::clamp(t, 0.0f, 1.0f);
+  const auto level = [](float value) { return static_cast<uint8_t>(std::lround(value)); };
+  if (share < 0.5f) {
+    return {level(70 - 20 * 2 * share), level(130 + 90 * 2 * share), level(255 - 145 * 2 * share)};
+  }
+  return {level(50 + 205 * (2 * share - 1)), 220, level(110 - 80 * (2 * share - 1))};
+}
+
 Colour LevelColour(int level) {
   static constexpr std::array<Colour, 8> kColours = {{{80, 220, 100},
                                                       {60, 190, 255},

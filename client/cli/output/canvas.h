@@ -50,6 +50,9 @@ class Canvas {
 // Returns a colour from green (0) through yellow to red (1); `t` is clamped to [0, 1].
 Colour Heat(float t);
 
+// Returns a colour from blue (0) through green to yellow (1); `t` is clamped to [0, 1].
+Colour AgeColour(float t);
+
 // Returns a colour for a small number such as a pyramid level. Eight distinct colours repeat.
 Colour LevelColour(int level);
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "client/cli/output/standard_output.h"
 
 namespace orbserve::cli {
 namespace {
@@ -40,7 +41,11 @@ std::string ClockText(absl::Duration duration) {
 }
 
 Console::Console(bool quiet)
-    : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1), colours_(terminal_ && WantsColours()) {}
+    : quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      colours_(terminal_ && WantsColours()),
+      one_terminal_(terminal_ && isatty(STDOUT_FILENO) == 1),
+      last_drawn_(absl::Now()) {}
 
 Console::~Console() { EndProgress(); }
 
@@ -84,6 +89,40 @@ void Console::EndProgress() {
   absl::MutexLock lock(&mutex_);
   Clear();
   active_ = false;
+  status_.clear();
+}
+
+bool Console::StatusDue() {
+  if (quiet_) return false;
+  absl::MutexLock lock(&mutex_);
+  return absl::Now() - last_drawn_ >= (terminal_ ? kBarPeriod : kLinePeriod);
+}
+
+void Console::ShowStatus(absl::string_view text) {
+  if (quiet_) return;
+  absl::MutexLock lock(&mutex_);
+  last_drawn_ = absl::Now();
+  if (!terminal_) {
+    Print(absl::StrCat("orbserve: ", std::string(text), "\n"));
+    return;
+  }
+  Clear();
+  status_ = std::string(text);
+  Print(status_);
+  drawn_ = true;
+}
+
+void Console::Output(absl::string_view text) {
+  absl::MutexLock lock(&mutex_);
+  const bool redraw = one_terminal_ && drawn_ && !status_.empty();
+  if (one_terminal_) Clear();
+  PrintText(text);
+  // People and programs follow a stream while it runs.
+  std::fflush(stdout);
+  if (redraw) {
+    Print(status_);
+    drawn_ = true;
+  }
 }
 
 void Console::Clear() {

@@ -39,8 +39,19 @@ class Console {
   void StartProgress(int64_t total, absl::string_view unit);
   // Reports that `done` of the total have ended, `failed` of them with an error.
   void Progress(int64_t done, int64_t failed);
-  // Removes the bar.
+  // Removes the bar, or the status.
   void EndProgress();
+
+  // True if it is time for another ShowStatus(): ten times a second on a terminal, every ten
+  // seconds elsewhere, never if quiet.
+  bool StatusDue();
+  // Shows `text` as the last line of a terminal, in place of the one before; elsewhere prints it as
+  // a line.
+  void ShowStatus(absl::string_view text);
+
+  // Writes `text` to standard output, which may be the terminal that has the status: the status
+  // moves below the text.
+  void Output(absl::string_view text);
 
  private:
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -49,6 +60,7 @@ class Console {
   const bool quiet_;
   const bool terminal_;
   const bool colours_;
+  const bool one_terminal_;  // standard output is a terminal, too
   absl::Mutex mutex_;
   bool active_ ABSL_GUARDED_BY(mutex_) = false;
   bool drawn_ ABSL_GUARDED_BY(mutex_) = false;
@@ -58,6 +70,7 @@ class Console {
   int64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time started_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_drawn_ ABSL_GUARDED_BY(mutex_);
+  std::string status_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Duration as "0:07", "12:40" or "3:05:00".

@@ -163,6 +163,18 @@ JsonWriter& JsonWriter::Double(double value) {
   return *this;
 }
 
+JsonWriter& JsonWriter::Exact(double value) {
+  BeforeValue();
+  if (!std::isfinite(value)) {
+    text_.append("null");
+    return *this;
+  }
+  char digits[32];
+  const auto result = std::to_chars(digits, digits + sizeof(digits), value);
+  text_.append(digits, result.ptr);
+  return *this;
+}
+
 JsonWriter& JsonWriter::Bool(bool value) {
   BeforeValue();
   text_.append(value ? "true" : "false");

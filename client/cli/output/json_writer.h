@@ -35,6 +35,7 @@ class JsonWriter {
   JsonWriter& UInt(uint64_t value);
   JsonWriter& Float(float value);
   JsonWriter& Double(double value);  // at most 9 significant digits: times, rates
+  JsonWriter& Exact(double value);   // shortest decimal that reads back as the same number
   JsonWriter& Bool(bool value);
   JsonWriter& Null();
 

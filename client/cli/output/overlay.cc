@@ -189,4 +189,31 @@ Picture DrawMotion(const Picture& picture, const v1::FeatureSet& features,
   return canvas.picture();
 }
 
+Picture DrawTracks(const Picture& picture, const TrackTails& tails) {
+  Canvas canvas(picture);
+  canvas.Dim(0.8f);
+  const float width = LineWidth(picture.width_px, picture.height_px);
+  const MarkStyle marks = MarksFor(picture, static_cast<int>(tails.tails().size()), width);
+  // Old tracks come last: they are rarer, and worth more.
+  std::vector<const TrackTails::Tail*> order;
+  for (const auto& [id, tail] : tails.tails()) order.push_back(&tail);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const TrackTails::Tail* a, const TrackTails::Tail* b) {
+                     return a->age_frames < b->age_frames;
+                   });
+  for (const TrackTails::Tail* const tail : order) {
+    const Colour colour = AgeColour(static_cast<float>(tail->age_frames) / kOldTrackFrames);
+    for (size_t i = 1; i < tail->places.size(); ++i) {
+      const auto& from = tail->places[i - 1];
+      const auto& to = tail->places[i];
+      // The tail fades towards its end.
+      const float share = static_cast<float>(i) / static_cast<float>(tail->places.size());
+      canvas.Line(from[0], from[1], to[0], to[1], width, colour, marks.opacity * share);
+    }
+    canvas.Disc(tail->places.back()[0], tail->places.back()[1], marks.radius_px, colour,
+                marks.opacity);
+  }
+  return canvas.picture();
+}
+
 }  // namespace orbserve::cli

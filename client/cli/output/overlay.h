@@ -7,6 +7,7 @@
 #define ORBSERVE_CLIENT_CLI_OUTPUT_OVERLAY_H_
 
 #include "client/cli/images/picture.h"
+#include "client/cli/output/track_tails.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {
@@ -33,6 +34,14 @@ Picture DrawMatched(const Picture& picture, const v1::FeatureSet& features,
 // current place of the keypoint, coloured by distance; the other keypoints are faint dots.
 Picture DrawMotion(const Picture& picture, const v1::FeatureSet& features,
                    const v1::FeatureSet& previous, const v1::MatchSet& matches);
+
+// Draws a frame of a stream with tracks: a dot at the place of every track, with a tail through its
+// latest places that fades. Colours go from blue (new) through green to yellow (kOldTrackFrames and
+// older). The more tracks there are, the smaller and fainter they get.
+Picture DrawTracks(const Picture& picture, const TrackTails& tails);
+
+// Age of a track in frames that has the last colour.
+inline constexpr float kOldTrackFrames = 60.0f;
 
 // Distance in bits that has the last colour. Few good matches of 256-bit descriptors are farther
 // apart.

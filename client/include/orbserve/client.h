@@ -13,12 +13,13 @@
 #ifndef ORBSERVE_CLIENT_H_
 #define ORBSERVE_CLIENT_H_
 
-#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -57,6 +58,46 @@ absl::Status StatusFromWire(const v1::Status& status);
 
 enum class Health { kServing, kNotServing };
 
+// What happens to a stream beside the results of its frames.
+struct StreamEvent {
+  enum class Kind {
+    kReopened,     // the server has answered Reopen(): later results follow the new options
+    kGoingAway,    // the server is about to stop; it still answers the frames sent so far
+    kLost,         // the connection is lost; the stream tries to connect again
+    kReconnected,  // the stream runs again, on a new connection; no kLost comes before it if the
+                   // server said that it would stop, and answered every frame
+  };
+  Kind kind = Kind::kLost;
+  absl::Status status;  // kLost: the cause; kGoingAway: the server's reason
+  // kLost: numbers of the frames that were sent and not answered, in their order. Each of them gets
+  // a result with the status UNAVAILABLE.
+  std::vector<uint64_t> lost_sequences;
+  int attempts = 0;         // kReconnected: connections that were tried, from 1
+  v1::StreamOpened opened;  // kReopened, kReconnected: the server's answer
+};
+
+struct StreamOptions {
+  // Longest time after the loss of a connection during which the stream tries to connect again.
+  // Zero: the loss ends the stream. The time begins anew when a frame is answered, and after a
+  // connection that has lasted longer than this time.
+  //
+  // A connection is lost when the server cannot be reached any more, stops, or ends the stream
+  // before CloseSend(). A new one is opened with the latest options (Reopen() included). The state
+  // of the robot on the server is gone: the first frame has nothing to match with, no frame is a
+  // keyframe, and tracks begin anew. Ids of tracks go on, so that no id stands for two tracks.
+  absl::Duration reconnect_for = absl::ZeroDuration();
+  // Wait before the first try, which doubles with every further one up to `max_delay`. The wait is
+  // a random share of it, one half to all: otherwise all robots would return to a server that was
+  // restarted at once. A server that asks for a longer wait gets it.
+  absl::Duration first_delay = absl::Milliseconds(100);
+  absl::Duration max_delay = absl::Seconds(5);
+  // Longest time of one try.
+  absl::Duration try_timeout = absl::Seconds(10);
+  // Called by Receive(), on its thread, between the results that the event separates. Must not call
+  // the stream, except Cancel(). May be empty.
+  std::function<void(const StreamEvent& event)> on_event;
+};
+
 class FrameStream;
 
 // A connection to one server. Thread-safe. Must outlive every pipeline and stream made from it.
@@ -85,8 +126,9 @@ class Client {
   // Asks grpc.health.v1.Health for the health of `service`; "" is the whole server.
   absl::StatusOr<Health> CheckHealth(const std::string& service = "");
 
-  // Opens a stream and waits for the server's answer to `open`.
-  absl::StatusOr<std::unique_ptr<FrameStream>> OpenStream(const v1::StreamOpen& open);
+  // Opens a stream and waits for the server's answer to `open`. The first connection is tried once.
+  absl::StatusOr<std::unique_ptr<FrameStream>> OpenStream(const v1::StreamOpen& open,
+                                                          StreamOptions options = {});
 
  private:
   friend class ExtractPipeline;
@@ -147,8 +189,9 @@ class ExtractPipeline {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Stream of one robot's frames. Results come in the order of the frames. One thread sends and one
-// receives; one thread may do both if it leaves at most `max_in_flight` frames unanswered.
+// Stream of one robot's frames. Results come in the order of the frames, exactly one for each frame
+// sent, unless the stream ends with an error. One thread sends and one receives; one thread may do
+// both if it leaves at most `max_in_flight` frames unanswered.
 class FrameStream {
  public:
   // Cancels the stream unless it was received to its end.
@@ -157,42 +200,85 @@ class FrameStream {
   FrameStream(const FrameStream&) = delete;
   FrameStream& operator=(const FrameStream&) = delete;
 
-  // The server's answer to the opening: the pipeline in force and the frames that it takes at once.
-  const v1::StreamOpened& opened() const { return opened_; }
+  // The server's latest answer to an opening: the pipeline in force and the frames that it takes at
+  // once.
+  v1::StreamOpened opened() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Sends a frame. Waits while the server holds the stream back. An error means that the stream has
-  // ended; Receive() returns the reason.
-  absl::Status Send(v1::Frame frame);
+  // Sends a frame. Waits while the server holds the stream back, or while the stream connects
+  // again. An error means that the stream has ended; Receive() returns the reason.
+  absl::Status Send(v1::Frame frame) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Tells the server that no more frames follow.
-  absl::Status CloseSend();
+  // Changes the options of all frames that are sent later. Belongs to the sending thread. Errors as
+  // Send(); a server that refuses the options ends the stream.
+  absl::Status Reopen(const v1::StreamOpen& open) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Tells the server that no more frames follow. Belongs to the sending thread.
+  absl::Status CloseSend() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits for the next result. No value means that the stream ended well after CloseSend(). A
   // failed frame has its `status` set and does not end the stream.
-  absl::StatusOr<std::optional<v1::FrameResult>> Receive();
+  absl::StatusOr<std::optional<v1::FrameResult>> Receive() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True once the server has said that it is about to stop. It still answers the frames sent so
-  // far.
-  bool going_away() const { return going_away_.load(std::memory_order_relaxed); }
+  // True once the server has said that it is about to stop, until the stream has gone over to
+  // another one. It still answers the frames sent so far.
+  bool going_away() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the stream from any thread. Send() and Receive() return.
-  void Cancel();
+  void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   friend class Client;
 
-  FrameStream() = default;
-  absl::Status Finish();
+  struct Connection;
+  // A frame that was sent and not answered yet.
+  struct Unanswered {
+    uint64_t sequence;
+    int64_t timestamp_ns;
+  };
+  // The next thing that Receive() hands out.
+  using Delivery = std::variant<v1::FrameResult, StreamEvent>;
 
-  grpc::ClientContext context_;
-  std::unique_ptr<
-      grpc::ClientReaderWriterInterface<v1::StreamFramesRequest, v1::StreamFramesResponse>>
-      stream_;
-  v1::StreamOpened opened_;
-  std::atomic<bool> going_away_ = false;
-  std::atomic<bool> send_closed_ = false;
-  std::atomic<bool> cancelled_ = false;       // by the caller
-  std::optional<absl::Status> final_status_;  // receiving thread only
+  FrameStream(Client* client, v1::StreamOpen open, StreamOptions options);
+
+  // Opens a connection and waits for the server's answer, for up to `timeout`.
+  absl::Status Open(const v1::StreamOpen& open, absl::Duration timeout, Connection* connection,
+                    v1::StreamOpened* opened) const;
+  // Sends `request` on the current connection, or the next one.
+  absl::Status Write(const v1::StreamFramesRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes a message of the server.
+  void Take(v1::StreamFramesResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends `connection`, whose messages or whose reader have ended: reads it to its end and decides
+  // what becomes of the stream. Waits for the other thread to leave the connection. Does nothing if
+  // that has been done.
+  void End(const std::shared_ptr<Connection>& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fails the frames without an answer.
+  void LoseUnanswered(const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tries once to connect again. Sets `final_status_` when there is no use in a further try.
+  void Reconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Client* const client_;
+  const StreamOptions options_;
+  mutable absl::Mutex mutex_;
+  // Null while the stream is down.
+  std::shared_ptr<Connection> connection_ ABSL_GUARDED_BY(mutex_);
+  // A connection that is being opened, for Cancel().
+  std::shared_ptr<Connection> opening_ ABSL_GUARDED_BY(mutex_);
+  v1::StreamOpen open_ ABSL_GUARDED_BY(mutex_);  // the latest options
+  v1::StreamOpened opened_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Unanswered> unanswered_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Delivery> deliveries_ ABSL_GUARDED_BY(mutex_);
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;     // a thread reads from the connection
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;     // a thread writes to it
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;        // a thread ends it, or opens a new one
+  bool going_away_ ABSL_GUARDED_BY(mutex_) = false;  // the server of the latest connection
+  bool send_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;                       // by the caller
+  absl::Status loss_ ABSL_GUARDED_BY(mutex_);                            // cause of the latest loss
+  absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of the latest loss
+  int attempts_ ABSL_GUARDED_BY(mutex_) = 0;       // since the latest answered frame
+  uint64_t first_id_ ABSL_GUARDED_BY(mutex_) = 0;  // added to ids of tracks
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;   // largest id of a track so far
+  std::optional<absl::Status> final_status_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace orbserve::client

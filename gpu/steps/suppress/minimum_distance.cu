@@ -3,29 +3,40 @@
 
 // In: response maps of (frame, level), and of corner maps the best response of each frame. Out: per
 // (frame, level) the corners that are kept, in any order, and the number of passes. Arithmetic:
-// features/algo/distance_squares.h (paper 5, sec. 3.1, 3.3, 3.4), which divides a level into
-// squares that hold one corner at most.
+// features/algo/distance_squares.h and distance_tile.h (paper 5, sec. 3.1, 3.3, 3.4), which divide
+// a level into squares that hold one corner at most.
 //
 // Data decides the number of passes: a dozen on photographs, hundreds where responses fall along a
-// line or are equal everywhere. The launches are the same for all of them:
+// line or are equal everywhere. The launches are the same for all of them. With squares of up to
+// 16 x 16 places:
 //
-//   1. DistanceSquaresKernel: the best candidate of each square, one group of lanes a square.
+//   1. TilePassesKernel: all passes over a tile of squares and a margin round it by one block, with
+//      the squares in shared memory and a thread per undecided square. The maps stay as they are.
+//      Squares that depend on what lies beyond the margin are listed: none or a few dozen of the
+//      82,000 of a photograph of 1920x1080 at distance 5.
+//   2. LastPassesKernel: the listed squares, from the first pass on. Decided squares round them
+//      take part with the corners that they are known to get (they "follow"). A level of a frame
+//      has one block, or one cluster of blocks where there are many squares and the device has
+//      clusters. Barriers part the halves of a pass. Squares that stay undecided go to a second
+//      list. It ends when the list is empty.
+//
+// With larger squares, which are fewer:
+//
+//   1. DistanceSquaresKernel: the best candidate of each square, one warp a square.
 //   2. InsideKernel and OutsideKernel, the halves of a pass, for each of the first passes. All
-//      squares have threads, and the ends of launches part the halves. The last of them lists the
+//      squares have warps, and the ends of launches part the halves. The last of them lists the
 //      squares that are still undecided.
-//   3. LastPassesKernel: all other passes. A level of a frame has one block, or one cluster of
-//      blocks where the device has clusters. Barriers of the block or cluster part the halves, and
-//      the squares that stay undecided go to a second list. It ends when the list is empty.
+//   3. LastPassesKernel: all other passes.
 //
 // No kernel waits for a block that may not be running: the blocks of a cluster start together. So
 // batches of other lanes cannot hold it up, as they could a barrier of a whole grid.
-// A corner leaves in the pass in which it becomes inside.
+// Shared memory of a tile: 46 KiB, 24 or 48 bytes a square.
 
 #include "gpu/steps/suppress/minimum_distance.h"
 
 #include <algorithm>
 
-#include "features/pipeline/capacity.h"
+#include "features/algo/distance_tile.h"
 #include "gpu/runtime/check.h"
 #include "gpu/steps/detect/corner_sink.cuh"
 #include "gpu/steps/level_share.cuh"
@@ -37,10 +48,30 @@ constexpr int kThreads = 256;  // of kernels that have threads for all squares
 // Of a block of the last passes. Larger ones would wait for a multiprocessor of their own.
 constexpr int kLastThreads = 512;
 constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
+// Squares left by tiles that one block works on alone, with up to nine times as many that follow:
+// its barriers and its first-level cache are several times as fast as a cluster's barriers and the
+// second-level cache.
+constexpr int kFewSquares = 96;
+
+// Of a block that has a tile. Photographs have candidates in up to nine tenths of the squares.
+constexpr int kTileThreads = 1024;
+
+// Lanes that share a square of a tile where few squares are left: most have eight neighbours.
+constexpr int kLanesOfTiledSquares = 8;
+
+// Sides of tiles and their margins, in squares. With a small margin doubts reach more squares of
+// the tile, with a large one more squares are worked on twice.
+struct TileSides {
+  int smallest;
+  int largest;
+  int margin;
+};
+constexpr TileSides kTilesOfSmallSquares = {8, 28, 8};   // squares of up to 8 x 8 places
+constexpr TileSides kTilesOfMediumSquares = {6, 18, 6};  // up to 16 x 16
 
 // kCount lanes of a warp that work on one square together (algo::OneLane names the functions).
-// Groups of a warp take ways of their own.
-template <int kCount>
+// Groups of a warp take ways of their own. `kAlone`: no other block works on their level meanwhile.
+template <int kCount, bool kAlone>
 class WarpLanes {
  public:
   static constexpr int kLanes = kCount;
@@ -81,6 +112,7 @@ class WarpLanes {
   // Past the first-level cache, which may hold what other blocks of the cluster have replaced.
   template <typename T>
   __device__ __forceinline__ T Load(const T* from) const {
+    if constexpr (kAlone) return *from;
     return *static_cast<const volatile T*>(from);
   }
 
@@ -105,7 +137,7 @@ __device__ __forceinline__ LevelData DataOf(const DistanceParams& params, int fr
           params.best + first,
           params.inside + first,
           {params.list[0] + first, params.list[1] + first},
-          params.list_count + (frame_index * kMaxLevels + l) * kSquareCounts};
+          params.frames.counters[frame_index].undecided_squares[l]};
 }
 
 // The places of a level.
@@ -123,12 +155,13 @@ template <bool kCompressed>
 __device__ __forceinline__ typename PlacesOf<kCompressed>::Places MakePlaces(
     const DistanceParams& params, const FrameParams& frame, const FrameCounters& counters,
     int frame_index, int l) {
+  const algo::PixelPlaces pixels = {params.maps.Of(frame_index, l), params.maps.pitch[l],
+                                    CandidateThreshold(params.is_corner_map, frame, counters)};
   if constexpr (kCompressed) {
-    return {params.blocks_2x2 + frame_index * params.block_stride + params.level[l].first_block_2x2,
-            params.level[l].squares.rule.Places(params.images.level[l].width_px)};
+    const Region& region = params.level[l].region;
+    return {pixels, region.x_begin, region.y_begin, region.x_end, region.y_end};
   } else {
-    return {params.maps.Of(frame_index, l), params.maps.pitch[l],
-            CandidateThreshold(params.is_corner_map, frame, counters)};
+    return pixels;
   }
 }
 
@@ -140,53 +173,30 @@ __device__ __forceinline__ int LevelOfBlock(const DistanceParams& params) {
   }
   return l;
 }
-// The group's square in it; the last block has groups without a square.
-template <typename Lanes>
-__device__ __forceinline__ int SquareOfGroup(const DistanceParams::Level& level) {
-  constexpr int kGroups = kThreads / Lanes::kLanes;
-  return (static_cast<int>(blockIdx.x) - level.first_block) * kGroups +
-         static_cast<int>(threadIdx.x) / Lanes::kLanes;
+// The warp's square in it; the last block has warps without a square.
+using WideLanes = WarpLanes<kWarpLanes, false>;
+constexpr int kSquaresPerBlock = kThreads / kWarpLanes;
+__device__ __forceinline__ int SquareOfWarp(const DistanceParams::Level& level) {
+  return (static_cast<int>(blockIdx.x) - level.first_block) * kSquaresPerBlock +
+         static_cast<int>(threadIdx.x) / kWarpLanes;
 }
 
-template <typename Lanes, bool kCompressed>
+template <bool kCompressed>
 __global__ __launch_bounds__(kThreads) void DistanceSquaresKernel(
     const __grid_constant__ DistanceParams params) {
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
-  static_assert(kMaxLevels * kSquareCounts <= kThreads);
-  if (blockIdx.x == 0 && threadIdx.x < kMaxLevels * kSquareCounts) {
-    params.list_count[frame_index * kMaxLevels * kSquareCounts + static_cast<int>(threadIdx.x)] = 0;
-  }
   const FrameCounters& counters = params.frames.counters[frame_index];
   const int l = LevelOfBlock(params);
   const LevelData data = DataOf(params, frame_index, l);
   const algo::DistanceSquares& squares = data.level.squares;
-  const int i = SquareOfGroup<Lanes>(data.level);
-  if (i >= squares.count()) return;  // the whole group; no barrier follows
-  const Lanes lanes;
-  const int column = i % squares.columns;
-  const int row = i / squares.columns;
-  uint64_t best = algo::kNoCandidate;
-  if constexpr (kCompressed) {
-    const algo::PixelPlaces pixels = {params.maps.Of(frame_index, l), params.maps.pitch[l],
-                                      CandidateThreshold(params.is_corner_map, frame, counters)};
-    const auto blocks = MakePlaces<true>(params, frame, counters, frame_index, l);
-    const Region& region = data.level.region;
-    const algo::PlaceRectangle square = algo::SquareAt(squares, column, row);
-    for (int place = lanes.lane(); place < square.width * square.height; place += Lanes::kLanes) {
-      const int v = place / square.width;
-      const int u = place - v * square.width;
-      const uint64_t key = algo::BestOfBlock(pixels, square.u + u, square.v + v, region.x_begin,
-                                             region.y_begin, region.x_end, region.y_end);
-      blocks.keys[static_cast<int64_t>(square.v + v) * blocks.pitch + square.u + u] = key;
-      best = Min(best, key);
-    }
-    best = lanes.Least(best);
-  } else {
-    best = algo::BestOfSquare(squares, MakePlaces<false>(params, frame, counters, frame_index, l),
-                              column, row, lanes);
-  }
+  const int i = SquareOfWarp(data.level);
+  if (i >= squares.count()) return;  // the whole warp; no barrier follows
+  const WideLanes lanes;
+  const uint64_t best =
+      algo::BestOfSquare(squares, MakePlaces<kCompressed>(params, frame, counters, frame_index, l),
+                         i % squares.columns, i / squares.columns, lanes);
   if (lanes.lane() == 0) {
     data.best[i] = best;
     data.inside[i] = 0;
@@ -194,7 +204,7 @@ __global__ __launch_bounds__(kThreads) void DistanceSquaresKernel(
 }
 
 // Half a of a pass.
-template <typename Lanes, bool kCompressed>
+template <bool kCompressed>
 __global__ __launch_bounds__(kThreads) void InsideKernel(
     const __grid_constant__ DistanceParams params, int pass) {
   __shared__ int block_corners;
@@ -206,8 +216,8 @@ __global__ __launch_bounds__(kThreads) void InsideKernel(
   const int l = LevelOfBlock(params);
   const LevelData data = DataOf(params, frame_index, l);
   const algo::DistanceSquares& squares = data.level.squares;
-  const int i = SquareOfGroup<Lanes>(data.level);
-  const Lanes lanes;
+  const int i = SquareOfWarp(data.level);
+  const WideLanes lanes;
   const uint64_t own = i < squares.count() ? lanes.Load(data.best + i) : algo::kNoCandidate;
   if (threadIdx.x == 0) block_corners = 0;
   // No corner is counted yet. Most blocks of late passes end here: nothing is undecided.
@@ -237,7 +247,7 @@ __global__ __launch_bounds__(kThreads) void InsideKernel(
 }
 
 // Half b of a pass.
-template <typename Lanes, bool kCompressed>
+template <bool kCompressed>
 __global__ __launch_bounds__(kThreads) void OutsideKernel(
     const __grid_constant__ DistanceParams params, int pass, bool lists) {
   __shared__ int block_squares;
@@ -249,8 +259,8 @@ __global__ __launch_bounds__(kThreads) void OutsideKernel(
   const int l = LevelOfBlock(params);
   const LevelData data = DataOf(params, frame_index, l);
   const algo::DistanceSquares& squares = data.level.squares;
-  const int i = SquareOfGroup<Lanes>(data.level);
-  const Lanes lanes;
+  const int i = SquareOfWarp(data.level);
+  const WideLanes lanes;
   const uint64_t own = i < squares.count() ? lanes.Load(data.best + i) : algo::kNoCandidate;
   uint64_t best = algo::kNoCandidate;
   if (own != algo::kNoCandidate) {
@@ -284,36 +294,316 @@ __device__ __forceinline__ void SyncCluster() {
 #endif
 }
 
-// Blocks [l * cluster_blocks, (l + 1) * cluster_blocks) of a frame are the cluster of its level l.
-template <typename Lanes, bool kCompressed>
-__global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
-    const __grid_constant__ DistanceParams params, int first_pass, int cluster_blocks) {
-  constexpr int kGroups = kLastThreads / Lanes::kLanes;
+// Squares, states and lists of a tile.
+template <int kWords>
+struct TileMemory {
+  static constexpr TileSides kSides = kWords == 2 ? kTilesOfSmallSquares : kTilesOfMediumSquares;
+  static constexpr int kMostAcross = kSides.largest + 2 * kSides.margin;
+  static constexpr int kMostSquares = kMostAcross * kMostAcross;
+  static_assert(kSides.largest * kSides.largest <= kTileThreads,
+                "a square of the tile has a thread");
+
+  uint64_t best[kMostSquares];
+  uint32_t undecided[kWords * kMostSquares];
+  uint16_t inside[kMostSquares];
+  uint8_t is_doubtful[kMostSquares];
+  algo::Doubt doubt[kMostSquares];
+  // Squares with candidates: one list is read while the other one is filled.
+  uint16_t list[kSquareLists][kMostSquares];
+  // Their numbers, with those of the tile's own squares in the upper half; three take turns.
+  uint32_t count[3];
+  uint32_t judged;  // squares that need a closer look
+  int corners;
+  int first_corner;
+  int listed;
+  int first_listed;
+  int last_pass;
+};
+static_assert(sizeof(TileMemory<2>) <= 48 << 10 && sizeof(TileMemory<8>) <= 48 << 10,
+              "more shared memory would have to be asked for");
+
+// Entry of a list: row and column of the square in what the block knows.
+constexpr int kListColumnBits = 6;
+static_assert(TileMemory<2>::kMostAcross <= 1 << kListColumnBits);
+
+// Appends the squares of the lanes that have one. The whole warp takes part.
+__device__ __forceinline__ void AppendSquare(bool has_square, bool is_own, int entry,
+                                             uint16_t* list, uint32_t* count) {
+  const unsigned squares = __ballot_sync(kFullWarp, has_square);
+  if (squares == 0) return;
+  const unsigned own = __ballot_sync(kFullWarp, has_square && is_own);
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  uint32_t before = 0;
+  if (lane == 0) {
+    before = atomicAdd(count, static_cast<uint32_t>(__popc(squares) | __popc(own) << 16));
+  }
+  before = __shfl_sync(kFullWarp, before, 0);
+  if (has_square) {
+    list[static_cast<int>(before & 0xffff) + __popc(squares & ((1u << lane) - 1))] =
+        static_cast<uint16_t>(entry);
+  }
+}
+
+// All passes over a tile, as far as the block can do them.
+template <int kWords, bool kCompressed>
+__global__ __launch_bounds__(kTileThreads) void TilePassesKernel(
+    const __grid_constant__ DistanceParams params) {
+  __shared__ TileMemory<kWords> memory;
+  using Bits = algo::PlaceBits<kWords>;
+  const int thread = static_cast<int>(threadIdx.x);
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   FrameCounters& counters = params.frames.counters[frame_index];
-  if (frame.mode != FrameMode::kDetect) return;  // the whole cluster
-  const int l = static_cast<int>(blockIdx.x) / cluster_blocks;
-  const int rank = static_cast<int>(blockIdx.x) - l * cluster_blocks;
+  if (frame.mode != FrameMode::kDetect) return;  // the whole block
+  const int l = LevelOfBlock(params);
   const LevelData data = DataOf(params, frame_index, l);
   const algo::DistanceSquares& squares = data.level.squares;
+  const int side = squares.rule.square_side;
+  const int tile = static_cast<int>(blockIdx.x) - data.level.first_block;
+  const int tile_column = tile % data.level.tile_columns * params.tile_side;
+  const int tile_row = tile / data.level.tile_columns * params.tile_side;
+  // What the block knows: the tile and its margin, cut at the sides of the level.
+  const int margin = TileMemory<kWords>::kSides.margin;
+  const int first_column = max(tile_column - margin, 0);
+  const int first_row = max(tile_row - margin, 0);
+  const int end_column = min(tile_column + params.tile_side + margin, squares.columns);
+  const int end_row = min(tile_row + params.tile_side + margin, squares.rows);
+  algo::DistanceTile<kWords> known;
+  known.squares = {squares.rule,
+                   squares.u_begin + first_column * side,
+                   squares.v_begin + first_row * side,
+                   min(squares.u_begin + end_column * side, squares.u_end),
+                   min(squares.v_begin + end_row * side, squares.v_end),
+                   end_column - first_column,
+                   end_row - first_row};
+  known.stride = TileMemory<kWords>::kMostSquares;
+  known.best = memory.best;
+  known.undecided = memory.undecided;
+  known.inside = memory.inside;
+  known.is_doubtful = memory.is_doubtful;
+  known.doubt = memory.doubt;
   const auto places = MakePlaces<kCompressed>(params, frame, counters, frame_index, l);
-  const Lanes lanes;
-  const int group = rank * kGroups + static_cast<int>(threadIdx.x) / Lanes::kLanes;
-  const int groups = cluster_blocks * kGroups;
-  const bool leads = rank == 0 && threadIdx.x == 0;
+  const int columns = known.squares.columns;
+  const auto is_own = [&](int column, int row) {
+    const int c = column + first_column - tile_column;
+    const int r = row + first_row - tile_row;
+    return c >= 0 && r >= 0 && c < params.tile_side && r < params.tile_side;
+  };
+  const auto column_of = [](int entry) { return entry & ((1 << kListColumnBits) - 1); };
+  const auto row_of = [](int entry) { return entry >> kListColumnBits; };
 
-  int pass = first_pass;
+  if (thread < 3) memory.count[thread] = 0;
+  if (thread == 0) {
+    memory.judged = 0;
+    memory.corners = 0;
+    memory.listed = 0;
+    memory.last_pass = 0;
+  }
+  __syncthreads();  // nothing is counted yet
+  const int reach = squares.SquareReach();
+  // Columns and rows of the ring, of which some neighbours are unknown, end or begin here.
+  const int ring_left = first_column > 0 ? reach : 0;
+  const int ring_top = first_row > 0 ? reach : 0;
+  const int ring_right = columns - (end_column < squares.columns ? reach : 0);
+  const int ring_bottom = known.squares.rows - (end_row < squares.rows ? reach : 0);
+  bool sees_certain = false;  // a square with candidates that are not doubtful
+  for (int begin = 0; begin < known.squares.count(); begin += kTileThreads) {
+    const int i = begin + thread;
+    const int row = i / columns;
+    const int column = i - row * columns;
+    bool has_candidates = false;
+    if (i < known.squares.count()) {
+      const bool in_ring =
+          column < ring_left || row < ring_top || column >= ring_right || row >= ring_bottom;
+      has_candidates = algo::LoadSquare(known, places, column, row, in_ring);
+      sees_certain = sees_certain || (has_candidates && !in_ring);
+    }
+    AppendSquare(has_candidates, is_own(column, row), row << kListColumnBits | column,
+                 memory.list[0], &memory.count[0]);
+  }
+  bool goes_on = __syncthreads_or(sees_certain) != 0;  // and the squares and their list are there
+
+  const int most_passes = params.max_passes == 0 ? algo::kMostTilePasses
+                                                 : min(algo::kMostTilePasses, params.max_passes);
+  int pass = 1;
+  for (; goes_on && pass <= most_passes; ++pass) {
+    const uint16_t* const from = memory.list[(pass - 1) % kSquareLists];
+    uint16_t* const to = memory.list[pass % kSquareLists];
+    const uint32_t count = memory.count[(pass - 1) % 3];
+    const int number = static_cast<int>(count & 0xffff);
+    if (count >> 16 == 0) break;  // the whole block: the tile is decided
+    if (thread == 0) memory.count[(pass + 1) % 3] = 0;
+    // The few squares that need a closer look are gathered, in the place of the next list, so that
+    // whole warps look. Eight lanes a square take less time, and more work.
+    for (int begin = 0; begin < number; begin += kTileThreads) {
+      const int n = begin + thread;
+      const int entry = n < number ? from[n] : 0;
+      const int column = column_of(entry);
+      const int row = row_of(entry);
+      const bool is_judged = n < number && known.is_doubtful[row * columns + column] == 0 &&
+                             !algo::IsBeatenNearby(known, places, column, row);
+      AppendSquare(is_judged, false, entry, to, &memory.judged);
+    }
+    __syncthreads();  // they are gathered
+    const int judged = static_cast<int>(memory.judged);
+    using Lanes = WarpLanes<kLanesOfTiledSquares, true>;
+    if (judged * Lanes::kLanes <= kTileThreads) {
+      const int n = thread / Lanes::kLanes;
+      if (n < judged) {
+        algo::JudgeBest(known, places, column_of(to[n]), row_of(to[n]), pass, Lanes());
+      }
+    } else {
+      for (int n = thread; n < judged; n += kTileThreads) {
+        algo::JudgeBest(known, places, column_of(to[n]), row_of(to[n]), pass, algo::OneLane());
+      }
+    }
+    __syncthreads();  // all new inside places are there
+    if (thread == 0) memory.judged = 0;
+    for (int n = thread; n < number; n += kTileThreads) {
+      algo::RemoveNearInside(known, places, column_of(from[n]), row_of(from[n]), pass);
+    }
+    __syncthreads();  // what is in conflict with them is gone, and doubts of this pass are known
+    sees_certain = false;
+    for (int begin = 0; begin < number; begin += kTileThreads) {
+      const int n = begin + thread;
+      const int entry = n < number ? from[n] : 0;
+      const int column = column_of(entry);
+      const int row = row_of(entry);
+      const int i = row * columns + column;
+      const bool has_candidates = n < number && known.best[i] != algo::kNoCandidate;
+      if (has_candidates) {
+        const bool is_doubtful = algo::IsDoubtful(known, column, row);
+        known.is_doubtful[i] = is_doubtful ? 1 : 0;
+        sees_certain = sees_certain || !is_doubtful;
+      }
+      AppendSquare(has_candidates, is_own(column, row), entry, to, &memory.count[pass % 3]);
+    }
+    goes_on = __syncthreads_or(sees_certain) != 0;  // and the next list is complete
+  }
+
+  // Each thread has a square of the tile.
+  const int own_columns = min(params.tile_side, squares.columns - tile_column);
+  const int own_rows = min(params.tile_side, squares.rows - tile_row);
+  const int own_row = thread / own_columns;
+  const int own_column = thread - own_row * own_columns;
+  const int column = tile_column + own_column - first_column;
+  const int row = tile_row + own_row - first_row;
+  const int square = (tile_row + own_row) * squares.columns + tile_column + own_column;
+  bool is_listed = false;
+  uint16_t inside = 0;
+  int corner = 0;
+  int listed = 0;
+  if (own_row < own_rows) {
+    const int i = row * columns + column;
+    const bool is_dropped =
+        params.max_passes != 0 && pass > params.max_passes && known.is_doubtful[i] == 0;
+    is_listed = known.best[i] != algo::kNoCandidate && !is_dropped;
+    inside = known.inside[i];
+    if (is_listed) {
+      data.inside[square] = algo::kUndecidedSquare;
+      listed = atomicAdd(&memory.listed, 1);
+    } else if (inside != 0) {
+      const int place = algo::TileInsidePlace(inside);
+      const int inside_pass = algo::TileInsidePass(inside);
+      data.inside[square] =
+          algo::InsideEntry(inside_pass, place / Bits::kRowBits * side + place % Bits::kRowBits);
+      corner = atomicAdd(&memory.corners, 1);
+      atomicMax(&memory.last_pass, inside_pass);
+    } else {
+      data.inside[square] = 0;
+    }
+  }
+  __syncthreads();  // corners and undecided squares are counted
+  if (thread == 0) {
+    if (memory.corners > 0) {
+      memory.first_corner = atomicAdd(&counters.corners[l], memory.corners);
+      atomicMax(&counters.suppression_passes[l], memory.last_pass);
+    }
+    if (memory.listed > 0) memory.first_listed = atomicAdd(&data.list_count[0], memory.listed);
+  }
+  __syncthreads();  // the block has its parts of the lists
+  if (is_listed) {
+    data.list[0][memory.first_listed + listed] = square;
+  } else if (inside != 0) {
+    const int place = algo::TileInsidePlace(inside);
+    const uint64_t key = places.Key(algo::OneLane(), known.FirstU(column) + place % Bits::kRowBits,
+                                    known.FirstV(row) + place / Bits::kRowBits);
+    StoreCorner(params.sink, params.images, frame, frame_index, l, counters,
+                memory.first_corner + corner, key, thread / kWarpLanes);
+  }
+}
+
+// Prepares the squares that tiles have left undecided, and lists the squares that follow them as
+// their complements, which are negative: decided ones with candidates, not farther away than a
+// candidate reaches. Counts them in *followers.
+template <typename Lanes, typename Places>
+__device__ void ListFollowers(const LevelData& data, const Places& places, int undecided, int group,
+                              int groups, int32_t* followers, const Lanes& lanes) {
+  const algo::DistanceSquares& squares = data.level.squares;
+  const int reach = squares.SquareReach();
+  // Calls visit(square) for those near square i, row by row, until it returns true.
+  const auto visit_near = [&](int i, const auto& visit) {
+    const int column = i % squares.columns;
+    const int row = i / squares.columns;
+    const int last_column = min(column + reach, squares.columns - 1);
+    const int last_row = min(row + reach, squares.rows - 1);
+    for (int r = max(row - reach, 0); r <= last_row; ++r) {
+      for (int c = max(column - reach, 0); c <= last_column; ++c) {
+        if (visit(r * squares.columns + c)) return;
+      }
+    }
+  };
+  const auto is_undecided = [&](int i) {
+    return lanes.Load(data.inside + i) == algo::kUndecidedSquare;
+  };
+  for (int n = group; n < undecided; n += groups) {
+    const int own = lanes.Load(data.list[0] + n);
+    visit_near(own, [&](int i) {
+      if (i != own) {
+        // Only the first undecided square near it lists a follower.
+        int first = -1;
+        if (is_undecided(i)) return false;
+        visit_near(i, [&](int other) {
+          first = other;
+          return is_undecided(other);
+        });
+        if (first != own) return false;
+      }
+      const uint64_t best =
+          algo::BestOfSquare(squares, places, i % squares.columns, i / squares.columns, lanes);
+      if (lanes.lane() == 0) {
+        data.best[i] = best;
+        if (i != own && best != algo::kNoCandidate) {
+          data.list[0][undecided + atomicAdd(followers, 1)] = ~i;
+        }
+      }
+      return false;
+    });
+  }
+}
+
+// The passes from `first_pass` on over the squares of list 0 by `groups` groups of lanes, of blocks
+// that `sync` waits for. `number`: their number. `counts`: three that take turns, of which
+// counts[read] and the next one may be written. Returns the last pass in which this thread stored a
+// corner, or 0.
+template <typename Lanes, typename Places, typename Sync>
+__device__ int DoPasses(const DistanceParams& params, const FrameParams& frame,
+                        FrameCounters& counters, int frame_index, int l, const LevelData& data,
+                        const Places& places, int first_pass, int number, int group, int groups,
+                        bool leads, int32_t* counts, int read, const Lanes& lanes,
+                        const Sync& sync) {
+  const algo::DistanceSquares& squares = data.level.squares;
+  int last_pass = 0;
   int32_t* from = data.list[0];
   int32_t* to = data.list[1];
-  int read = 0;  // count of the list that is read, of three that take turns
-  int number = lanes.Load(data.list_count + read);
-  while (number > 0 && (params.max_passes == 0 || pass <= params.max_passes)) {
+  for (int pass = first_pass; number > 0 && (params.max_passes == 0 || pass <= params.max_passes);
+       ++pass) {
     const int filled = (read + 1) % 3;
     // Read for the last time two barriers ago, and counted up from the barrier after the next on.
-    if (leads) data.list_count[(read + 2) % 3] = 0;
+    if (leads) counts[(read + 2) % 3] = 0;
     for (int n = group; n < number; n += groups) {
       const int i = lanes.Load(from + n);
+      if (i < 0) continue;  // follows
       const uint64_t own = lanes.Load(data.best + i);
       if (!algo::BestBecomesInside(squares, places, data.best, own, lanes)) continue;
       if (lanes.lane() == 0) {
@@ -321,49 +611,82 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
         StoreCorner(params.sink, params.images, frame, frame_index, l, counters,
                     atomicAdd(&counters.corners[l], 1), own,
                     static_cast<int>(threadIdx.x / kWarpLanes));
+        last_pass = pass;
       }
     }
-    SyncCluster();  // all new inside places are there
+    sync();  // all new inside places are there
     for (int n = group; n < number; n += groups) {
-      const int i = lanes.Load(from + n);
+      const int entry = lanes.Load(from + n);
+      const int i = entry < 0 ? ~entry : entry;
       const uint64_t own = lanes.Load(data.best + i);
       const uint64_t best = algo::RemoveConflicts(squares, places, data.inside, i % squares.columns,
                                                   i / squares.columns, own, pass, lanes);
       if (lanes.lane() == 0) {
         if (best != own) data.best[i] = best;
-        if (best != algo::kNoCandidate) to[atomicAdd(&data.list_count[filled], 1)] = i;
+        if (best != algo::kNoCandidate) to[atomicAdd(&counts[filled], 1)] = entry;
       }
     }
-    SyncCluster();  // the next list and its count are complete
+    sync();  // the next list and its count are complete
     int32_t* const emptied = from;
     from = to;
     to = emptied;
     read = filled;
-    number = lanes.Load(data.list_count + read);
-    ++pass;
+    number = lanes.Load(counts + read);
   }
-  // Each pass has a corner: the best candidate of all.
-  if (leads && pass > first_pass) atomicMax(&counters.suppression_passes[l], pass - 1);
+  return last_pass;
 }
 
-// Calls `launch` with the kernels' template arguments.
-template <typename Launch>
-absl::Status WithTemplates(const DistanceParams& params, const Launch& launch) {
-  const auto with_lanes = [&](auto is_compressed) {
-    switch (params.lanes) {
-      case 1:
-        return launch.template operator()<WarpLanes<1>, is_compressed.value>();
-      case 8:
-        return launch.template operator()<WarpLanes<8>, is_compressed.value>();
-      default:
-        return launch.template operator()<WarpLanes<kWarpLanes>, is_compressed.value>();
+// Blocks [l * cluster_blocks, (l + 1) * cluster_blocks) of a frame are the cluster of its level l.
+// `after_tiles`: list 0 has what tiles have left; else what the passes before first_pass have left.
+template <int kLanes, bool kCompressed>
+__global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
+    const __grid_constant__ DistanceParams params, int first_pass, int cluster_blocks,
+    bool after_tiles) {
+  __shared__ int32_t block_counts[kSquareCounts];
+  constexpr int kGroups = kLastThreads / kLanes;
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
+  FrameCounters& counters = params.frames.counters[frame_index];
+  if (frame.mode != FrameMode::kDetect) return;  // the whole cluster
+  const int l = static_cast<int>(blockIdx.x) / cluster_blocks;
+  const int rank = static_cast<int>(blockIdx.x) - l * cluster_blocks;
+  const LevelData data = DataOf(params, frame_index, l);
+  int number = data.list_count[0];
+  if (number == 0) return;  // the whole cluster
+  const auto places = MakePlaces<kCompressed>(params, frame, counters, frame_index, l);
+  const int group = static_cast<int>(threadIdx.x) / kLanes;
+  const bool leads = rank == 0 && threadIdx.x == 0;
+  const auto do_passes = [&](auto lanes, int first_group, int groups, int32_t* counts,
+                             const auto& sync) {
+    int read = 0;
+    if (after_tiles) {
+      ListFollowers(data, places, number, first_group + group, groups, counts + 1, lanes);
+      sync();  // the list is complete
+      number += lanes.Load(counts + 1);
+      read = 1;
     }
+    return DoPasses(params, frame, counters, frame_index, l, data, places, first_pass, number,
+                    first_group + group, groups, leads, counts, read, lanes, sync);
   };
-  return params.is_compressed ? with_lanes(std::true_type()) : with_lanes(std::false_type());
+  int last_pass = 0;
+  if (after_tiles && number <= kFewSquares) {
+    if (rank != 0) return;  // the whole block; nobody waits for it
+    if (threadIdx.x < kSquareCounts) block_counts[threadIdx.x] = 0;
+    __syncthreads();  // nothing is counted yet
+    last_pass =
+        do_passes(WarpLanes<kLanes, true>(), 0, kGroups, block_counts, [] { __syncthreads(); });
+  } else {
+    last_pass = do_passes(WarpLanes<kLanes, false>(), rank * kGroups, cluster_blocks * kGroups,
+                          data.list_count, [] { SyncCluster(); });
+  }
+  if (last_pass > 0) atomicMax(&counters.suppression_passes[l], last_pass);
 }
 
-// Lanes that find a few places each in a square.
-int LanesFor(int square_side) { return square_side <= 2 ? 1 : square_side <= 8 ? 8 : kWarpLanes; }
+// Calls `launch` with std::true_type or std::false_type, by compression.
+template <typename Launch>
+auto WithCompression(const DistanceParams& params, const Launch& launch) {
+  return params.is_compressed ? launch(std::true_type()) : launch(std::false_type());
+}
 
 struct ClusterLaunch {
   cudaLaunchConfig_t config = {};
@@ -407,21 +730,34 @@ absl::StatusOr<int> MostClusterBlocks(int device, const void* kernel) {
 
 }  // namespace
 
+absl::Status LaunchTilePasses(const DistanceParams& params, cudaStream_t stream) {
+  const dim3 grid(params.thread_blocks, params.frames.count);
+  return WithCompression(params, [&](auto compressed) {
+    constexpr bool kCompressed = compressed.value;
+    if (params.level[0].squares.rule.square_side <= algo::PlaceBits<2>::kMostSide) {
+      TilePassesKernel<2, kCompressed><<<grid, kTileThreads, 0, stream>>>(params);
+    } else {
+      TilePassesKernel<8, kCompressed><<<grid, kTileThreads, 0, stream>>>(params);
+    }
+    return CheckLaunch("TilePassesKernel");
+  });
+}
+
 absl::Status LaunchDistanceSquares(const DistanceParams& params, cudaStream_t stream) {
   const dim3 grid(params.thread_blocks, params.frames.count);
-  return WithTemplates(params, [&]<typename Lanes, bool kCompressed>() {
-    DistanceSquaresKernel<Lanes, kCompressed><<<grid, kThreads, 0, stream>>>(params);
+  return WithCompression(params, [&](auto compressed) {
+    DistanceSquaresKernel<compressed.value><<<grid, kThreads, 0, stream>>>(params);
     return CheckLaunch("DistanceSquaresKernel");
   });
 }
 
 absl::Status LaunchPass(const DistanceParams& params, int pass, bool lists, cudaStream_t stream) {
   const dim3 grid(params.thread_blocks, params.frames.count);
-  return WithTemplates(params, [&]<typename Lanes, bool kCompressed>() {
-    InsideKernel<Lanes, kCompressed><<<grid, kThreads, 0, stream>>>(params, pass);
+  return WithCompression(params, [&](auto compressed) -> absl::Status {
+    InsideKernel<compressed.value><<<grid, kThreads, 0, stream>>>(params, pass);
     ORBSERVE_RETURN_IF_ERROR(CheckLaunch("InsideKernel"));
     if (pass == params.max_passes) return absl::OkStatus();  // nothing looks at what is left
-    OutsideKernel<Lanes, kCompressed><<<grid, kThreads, 0, stream>>>(params, pass, lists);
+    OutsideKernel<compressed.value><<<grid, kThreads, 0, stream>>>(params, pass, lists);
     return CheckLaunch("OutsideKernel");
   });
 }
@@ -429,16 +765,21 @@ absl::Status LaunchPass(const DistanceParams& params, int pass, bool lists, cuda
 absl::Status LaunchLastPasses(const DistanceParams& params, int first_pass, int cluster_blocks,
                               cudaStream_t stream) {
   const dim3 grid(params.levels * cluster_blocks, params.frames.count);
-  return WithTemplates(params, [&]<typename Lanes, bool kCompressed>() {
+  const bool after_tiles = params.in_tiles;
+  const auto launch = [&](auto* kernel) -> absl::Status {
     if (cluster_blocks == 1) {
-      LastPassesKernel<Lanes, kCompressed>
-          <<<grid, kLastThreads, 0, stream>>>(params, first_pass, cluster_blocks);
+      kernel<<<grid, kLastThreads, 0, stream>>>(params, first_pass, cluster_blocks, after_tiles);
       return CheckLaunch("LastPassesKernel");
     }
-    const ClusterLaunch launch(grid, cluster_blocks, stream);
-    return StatusFromCuda(cudaLaunchKernelEx(&launch.config, LastPassesKernel<Lanes, kCompressed>,
-                                             params, first_pass, cluster_blocks),
+    const ClusterLaunch cluster(grid, cluster_blocks, stream);
+    return StatusFromCuda(cudaLaunchKernelEx(&cluster.config, kernel, params, first_pass,
+                                             cluster_blocks, after_tiles),
                           "LastPassesKernel");
+  };
+  return WithCompression(params, [&](auto compressed) {
+    constexpr bool kCompressed = compressed.value;
+    return after_tiles ? launch(LastPassesKernel<kLanesOfTiledSquares, kCompressed>)
+                       : launch(LastPassesKernel<kWarpLanes, kCompressed>);
   });
 }
 
@@ -456,47 +797,54 @@ MinimumDistanceStep::MinimumDistanceStep(const CompiledPipeline& pipeline,
   many_candidates_ = options.detect.detector == Detector::kShiTomasi;
   params_.is_compressed = rule.pixels_per_place > 1;
   params_.max_passes = suppress.max_passes;
-  params_.lanes = LanesFor(rule.square_side);
+  params_.in_tiles = rule.square_side <= algo::kMostTileSquareSide;
   params_.levels = pipeline.pyramid.detecting_levels;
   int first_square = 0;
   for (int l = 0; l < params_.levels; ++l) {
-    const LevelGeometry& geometry = pipeline.level(l);
-    const Region& region = geometry.region;
+    const Region& region = pipeline.level(l).region;
     DistanceParams::Level& level = params_.level[l];
     level.squares =
         algo::DistanceSquares::Of(rule, region.x_begin, region.y_begin, region.x_end, region.y_end);
     level.region = region;
     level.first_square = first_square;
-    level.first_block = params_.thread_blocks;
-    level.first_block_2x2 = params_.block_stride;
     const int squares = level.squares.count();
     most_squares_ = std::max(most_squares_, squares);
     first_square += squares;
-    params_.thread_blocks += DivUp(squares, kThreads / params_.lanes);
-    if (params_.is_compressed) {
-      params_.block_stride +=
-          static_cast<int64_t>(rule.Places(geometry.width_px)) * rule.Places(geometry.height_px);
-    }
   }
   params_.square_stride = first_square;
   const auto squares = static_cast<size_t>(first_square);
   best_ = layout->Add("best of squares", squares * sizeof(uint64_t));
   inside_ = layout->Add("inside places", squares * sizeof(uint32_t));
   for (BufferId& list : list_) list = layout->Add("undecided squares", squares * sizeof(int32_t));
-  list_count_ = layout->Add("undecided counts", kMaxLevels * kSquareCounts * sizeof(int32_t));
-  blocks_2x2_ =
-      layout->Add("2x2 blocks", static_cast<size_t>(params_.block_stride) * sizeof(uint64_t));
 }
 
 absl::Status MinimumDistanceStep::AddDevice(int device,
                                             const std::shared_ptr<MemoryBudget>& /*budget*/) {
-  return WithTemplates(params_, [&]<typename Lanes, bool kCompressed>() -> absl::Status {
-    ORBSERVE_ASSIGN_OR_RETURN(const int blocks,
-                              MostClusterBlocks(device, reinterpret_cast<const void*>(
-                                                            LastPassesKernel<Lanes, kCompressed>)));
+  return WithCompression(params_, [&](auto compressed) -> absl::Status {
+    constexpr bool kCompressed = compressed.value;
+    const auto* const kernel =
+        params_.in_tiles
+            ? reinterpret_cast<const void*>(LastPassesKernel<kLanesOfTiledSquares, kCompressed>)
+            : reinterpret_cast<const void*>(LastPassesKernel<kWarpLanes, kCompressed>);
+    ORBSERVE_ASSIGN_OR_RETURN(const int blocks, MostClusterBlocks(device, kernel));
     most_cluster_blocks_.push_back(blocks);
     return absl::OkStatus();
   });
+}
+
+void MinimumDistanceStep::SetBlocks(int tile_side, DistanceParams* params) const {
+  params->tile_side = tile_side;
+  params->thread_blocks = 0;
+  for (int l = 0; l < params->levels; ++l) {
+    DistanceParams::Level& level = params->level[l];
+    level.first_block = params->thread_blocks;
+    if (!params->in_tiles) {
+      params->thread_blocks += DivUp(level.squares.count(), kSquaresPerBlock);
+      continue;
+    }
+    level.tile_columns = std::max(DivUp(level.squares.columns, tile_side), 1);  // a divisor
+    params->thread_blocks += level.tile_columns * DivUp(level.squares.rows, tile_side);
+  }
 }
 
 DistanceParams MinimumDistanceStep::ParamsFor(const StepContext& context) const {
@@ -510,8 +858,16 @@ DistanceParams MinimumDistanceStep::ParamsFor(const StepContext& context) const 
   for (int i = 0; i < kSquareLists; ++i) {
     params.list[i] = reinterpret_cast<int32_t*>(context.At(list_[i]));
   }
-  params.list_count = reinterpret_cast<int32_t*>(context.At(list_count_));
-  params.blocks_2x2 = reinterpret_cast<uint64_t*>(context.At(blocks_2x2_));
+  const TileSides& sides = params.level[0].squares.rule.square_side <= algo::PlaceBits<2>::kMostSide
+                               ? kTilesOfSmallSquares
+                               : kTilesOfMediumSquares;
+  // The smallest tiles for which every block has a multiprocessor of its own at once.
+  int side = sides.smallest;
+  SetBlocks(side, &params);
+  while (params.in_tiles && side < sides.largest &&
+         params.thread_blocks * params.frames.count > context.tables->multiprocessors) {
+    SetBlocks(++side, &params);
+  }
   return params;
 }
 
@@ -531,7 +887,7 @@ int MinimumDistanceStep::WidePasses(int cluster_blocks) const {
   // two squares at most.
   const float undecided_share = many_candidates_ ? 0.6f : 0.4f;
   constexpr int kMostPasses = 8;
-  const int groups = cluster_blocks * kLastThreads / params_.lanes;
+  const int groups = cluster_blocks * kLastThreads / kWarpLanes;
   int passes = 1;
   float squares = undecided_share * static_cast<float>(most_squares_);
   while (passes < kMostPasses && squares > 2.0f * static_cast<float>(groups)) {
@@ -544,8 +900,12 @@ int MinimumDistanceStep::WidePasses(int cluster_blocks) const {
 absl::Status MinimumDistanceStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
   const DistanceParams params = ParamsFor(context);
   if (params.frames.count == 0 || params.thread_blocks == 0) return absl::OkStatus();
-  ORBSERVE_RETURN_IF_ERROR(LaunchDistanceSquares(params, stream));
   const int cluster_blocks = ClusterBlocks(context);
+  if (params.in_tiles) {
+    ORBSERVE_RETURN_IF_ERROR(LaunchTilePasses(params, stream));
+    return LaunchLastPasses(params, 1, cluster_blocks, stream);
+  }
+  ORBSERVE_RETURN_IF_ERROR(LaunchDistanceSquares(params, stream));
   const int wide_passes = WidePasses(cluster_blocks);
   for (int pass = 1; pass <= wide_passes; ++pass) {
     ORBSERVE_RETURN_IF_ERROR(LaunchPass(params, pass, pass == wide_passes, stream));

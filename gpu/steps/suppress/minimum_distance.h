@@ -27,17 +27,14 @@ namespace orbserve::gpu {
 
 // Lists of undecided squares that a level has: one is read while the other one is filled.
 inline constexpr int kSquareLists = 2;
-// Their lengths, in turns: that of the list which is read, of the one which is filled, and of the
-// one which comes after it. The fourth is unused.
-inline constexpr int kSquareCounts = 4;
 
 struct DistanceParams {
   struct Level {
     algo::DistanceSquares squares;
-    Region region;            // pixels that may be keypoints
-    int64_t first_block_2x2;  // of its blocks of 2x2 pixels in a frame's
-    int32_t first_square;     // in a frame's squares
-    int32_t first_block;      // of its thread blocks in a frame's, where all squares have threads
+    Region region;         // pixels that may be keypoints
+    int32_t first_square;  // in a frame's squares
+    int32_t first_block;   // of its thread blocks in a frame's: of tiles, or of a warp per square
+    int32_t tile_columns;  // tiles side by side
   };
 
   Frames frames;
@@ -45,30 +42,31 @@ struct DistanceParams {
   ResponseMaps maps;  // overwritten
   CornerSink sink;
   // Per frame and square: the best undefined candidate, the inside place, and the undecided squares
-  // of each level, by their numbers in the level.
+  // of each level, by their numbers in the level. FrameCounters::undecided_squares has their
+  // number.
   uint64_t* best;
   uint32_t* inside;
   int32_t* list[kSquareLists];
-  int32_t* list_count;  // [frame][level][kSquareCounts]
   int64_t square_stride;
-  // With compression of the cornerness map: rank keys of the blocks of 2x2 pixels.
-  uint64_t* blocks_2x2;
-  int64_t block_stride;
   Level level[kMaxLevels];
   int32_t levels;
   int32_t thread_blocks;  // of all levels
-  int32_t lanes;          // threads that work on a square together: 1, 8 or 32
+  int32_t tile_side;      // in squares
   int32_t max_passes;     // 0 = to the end
   bool is_corner_map;     // else the maps are FAST's
   bool is_compressed;
+  bool in_tiles;  // else the first passes take all squares of a level together
 };
 
+// All passes in tiles. Lists the squares that could not be decided there.
+absl::Status LaunchTilePasses(const DistanceParams& params, cudaStream_t stream);
 // The best candidate of each square. Clears what the passes write.
 absl::Status LaunchDistanceSquares(const DistanceParams& params, cudaStream_t stream);
 // Pass number `pass`, from 1 on, over all squares. The corners that become inside go to the sink.
 // `lists`: makes the lists of undecided squares, with which LaunchLastPasses() begins.
 absl::Status LaunchPass(const DistanceParams& params, int pass, bool lists, cudaStream_t stream);
-// All passes from `first_pass` on. `cluster_blocks`: thread blocks that share a level of a frame.
+// All passes from `first_pass` on over the listed squares; after tiles the first one is 1.
+// `cluster_blocks`: thread blocks that share a level of a frame.
 absl::Status LaunchLastPasses(const DistanceParams& params, int first_pass, int cluster_blocks,
                               cudaStream_t stream);
 
@@ -89,6 +87,9 @@ class MinimumDistanceStep final : public Step {
   int WidePasses(int cluster_blocks) const;
 
  private:
+  // Divides the levels among thread blocks.
+  void SetBlocks(int tile_side, DistanceParams* params) const;
+
   const LevelImageBuffers images_;
   const ResponseMapBuffers maps_;
   const CornerSinkBuffers sink_;
@@ -98,8 +99,6 @@ class MinimumDistanceStep final : public Step {
   BufferId best_{};
   BufferId inside_{};
   BufferId list_[kSquareLists]{};
-  BufferId list_count_{};
-  BufferId blocks_2x2_{};
   std::vector<int> most_cluster_blocks_;  // of each of the plan's devices
 };
 

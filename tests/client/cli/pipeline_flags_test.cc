@@ -7,6 +7,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/rpc/conversion/pipeline.h"
+#include "tests/support/option_values.h"
 
 namespace orbserve::cli {
 namespace {
@@ -74,6 +76,15 @@ const std::vector<Row>& Table() {
       {"--match-window", "match.window_px", {"0", "12.5"}},
       {"--match-offset-x", "match.offset_x", {"0", "-3.5"}, {{"--match-window", {"4"}}}},
       {"--match-offset-y", "match.offset_y", {"0", "1000"}, {{"--match-window", {"4"}}}},
+      {"--track-levels", "track.levels", {"1", "11"}},
+      {"--track-coarse-patch", "track.coarse_patch_px", {"8", "16"}},
+      {"--track-iterations", "track.iterations", {"1", "100"}},
+      {"--track-epsilon", "track.epsilon_px", {"0.001", "1"}},
+      {"--track-min-eigen", "track.min_eigen", {"0.001", "1000"}},
+      {"--track-max-residual", "track.max_residual", {"0.5", "128"}},
+      {"--track-illumination", "track.illumination", {"NONE", "OFFSET", "GAIN", "BOTH"}},
+      {"--track-template", "track.template", {"PREVIOUS", "FIRST"}},
+      {"--track-redetect", "track.redetect_percent", {"0", "100"}},
       // clang-format on
   };
   return table;
@@ -140,6 +151,27 @@ TEST(PipelineFlagsTest, EveryValueReachesTheServerUnderItsName) {
       v1::Pipeline resolved;
       PipelineToProto(*read, &resolved);
       EXPECT_EQ(TextAt(resolved, row.path), value);
+    }
+  }
+}
+
+// The table of the tests that compare answers has every option, and every name of an enum.
+TEST(PipelineFlagsTest, EveryOptionAndEveryNameHasATestOfItsAnswer) {
+  std::set<std::pair<std::string, std::string>> tested;
+  std::set<std::string> tested_flags;
+  const auto add = [&](const std::vector<std::pair<std::string, std::string>>& flags) {
+    for (const auto& [flag, value] : flags) {
+      tested.insert({flag, absl::StrReplaceAll(absl::AsciiStrToUpper(value), {{"-", "_"}})});
+      tested_flags.insert(flag);
+    }
+  };
+  for (const testing::OptionValue& value : testing::OptionValues()) add(value.flags);
+  for (const testing::MatchOptionValue& value : testing::MatchOptionValues()) add(value.flags);
+  for (const PipelineFlag& flag : PipelineFlags()) {
+    EXPECT_TRUE(tested_flags.contains(flag.name)) << flag.name;
+    if (flag.field().cpp_type() != FieldDescriptor::CPPTYPE_ENUM) continue;
+    for (const std::string& name : ShortNames(*flag.field().enum_type())) {
+      EXPECT_TRUE(tested.contains({flag.name, name})) << flag.name << " " << name;
     }
   }
 }
@@ -302,6 +334,13 @@ TEST(PipelineFlagsTest, MatchingFlagsAreToldApart) {
   EXPECT_EQ(MatchingFlagOf({{"--levels", {"3"}}, {"--ratio", {}}}), "");
   EXPECT_EQ(MatchingFlagOf({{"--levels", {"3"}}, {"--ratio", {"0.5"}}}), "--ratio 0.5");
   EXPECT_EQ(MatchingFlagOf({{"--cross-check", {"false"}}}), "--no-cross-check");
+  EXPECT_EQ(MatchingFlagOf({{"--track-levels", {"3"}}}), "");
+}
+
+TEST(PipelineFlagsTest, TrackingFlagsAreToldApart) {
+  EXPECT_EQ(TrackingFlagOf({{"--levels", {"3"}}, {"--track-levels", {}}}), "");
+  EXPECT_EQ(TrackingFlagOf({{"--ratio", {"0.5"}}, {"--track-template", {"first"}}}),
+            "--track-template first");
 }
 
 }  // namespace

@@ -16,36 +16,17 @@
 #include "features/pipeline/capacity.h"
 #include "tests/support/method_images.h"
 #include "tests/support/method_oracle.h"
+#include "tests/support/order_map.h"
 
 namespace orbserve::algo {
 namespace {
 
+using ::orbserve::testing::DistanceRulesOf;
 using ::orbserve::testing::GreyPlane;
 using ::orbserve::testing::NamedImage;
-
-// A map of OrderedBits(), 0 = no candidate.
-struct OrderMap {
-  int width = 0;
-  int height = 0;
-  std::vector<uint32_t> orders;
-
-  OrderMap(int w, int h)
-      : width(w), height(h), orders(static_cast<size_t>(w) * static_cast<size_t>(h)) {}
-  uint32_t& At(int x, int y) {
-    return orders[static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x)];
-  }
-  std::vector<uint64_t> Keys() const {
-    std::vector<uint64_t> keys;
-    for (size_t i = 0; i < orders.size(); ++i) {
-      if (orders[i] == 0) continue;
-      const int x = static_cast<int>(i % static_cast<size_t>(width));
-      const int y = static_cast<int>(i / static_cast<size_t>(width));
-      keys.push_back(RankKey(ValueOfOrderedBits(orders[i]), x, y));
-    }
-    std::sort(keys.begin(), keys.end());
-    return keys;
-  }
-};
+using ::orbserve::testing::OrderMap;
+using ::orbserve::testing::RandomOrderMap;
+using ::orbserve::testing::SnakeOrderMap;
 
 struct Result {
   std::vector<uint64_t> keys;
@@ -55,17 +36,8 @@ struct Result {
 };
 
 Result ByPick(const OrderMap& map, const DistanceRule& rule, int max_passes) {
-  std::vector<int32_t> passes(static_cast<size_t>(rule.Places(map.width)) *
-                              static_cast<size_t>(rule.Places(map.height)));
-  std::vector<uint16_t> inside(static_cast<size_t>(rule.Squares(map.width)) *
-                               static_cast<size_t>(rule.Squares(map.height)));
-  Result result;
-  result.keys = map.Keys();
-  const int kept =
-      KeepByDistance(result.keys.data(), static_cast<int>(result.keys.size()), rule, map.width,
-                     map.height, max_passes, {passes.data(), inside.data()}, &result.passes);
-  result.keys.resize(static_cast<size_t>(kept));
-  return result;
+  const testing::Pick pick = testing::PickOf(map, rule, max_passes);
+  return {pick.keys, pick.most_passes};
 }
 
 // Data of the passes over one level, which all lanes share.
@@ -73,20 +45,16 @@ struct Squares {
   Squares(const OrderMap& of_map, const DistanceRule& rule)
       : map(of_map),
         squares(DistanceSquares::Of(rule, 0, 0, map.width, map.height)),
-        block_keys(static_cast<size_t>(rule.Places(map.width)) *
-                       static_cast<size_t>(rule.Places(map.height)),
-                   kNoCandidate),
         best(static_cast<size_t>(squares.count())),
         inside(static_cast<size_t>(squares.count())) {
     for (int i = 0; i < squares.count(); ++i) active.push_back(i);
   }
 
   PixelPlaces pixels() { return {map.orders.data(), map.width, 0}; }
-  BlockPlaces blocks() { return {block_keys.data(), squares.rule.Places(map.width)}; }
+  BlockPlaces blocks() { return {pixels(), 0, 0, map.width, map.height}; }
 
   OrderMap map;
   const DistanceSquares squares;
-  std::vector<uint64_t> block_keys;
   std::vector<uint64_t> best;
   std::vector<uint32_t> inside;
   std::vector<int> active;
@@ -133,18 +101,6 @@ void RunPasses(Squares* data, const Places& places, int max_passes, const Lanes&
   }
 }
 
-void MakeBlocks(Squares* data) {
-  const BlockPlaces blocks = data->blocks();
-  const DistanceSquares& squares = data->squares;
-  for (int v = squares.v_begin; v < squares.v_end; ++v) {
-    for (int u = squares.u_begin; u < squares.u_end; ++u) {
-      blocks.keys[static_cast<size_t>(v) * static_cast<size_t>(blocks.pitch) +
-                  static_cast<size_t>(u)] =
-          BestOfBlock(data->pixels(), u, v, 0, 0, data->map.width, data->map.height);
-    }
-  }
-}
-
 template <typename Lanes>
 void RunPasses(Squares* data, int max_passes, const Lanes& lanes) {
   if (data->squares.rule.pixels_per_place == 2) {
@@ -156,7 +112,6 @@ void RunPasses(Squares* data, int max_passes, const Lanes& lanes) {
 
 Result BySquares(const OrderMap& map, const DistanceRule& rule, int max_passes) {
   Squares data(map, rule);
-  if (rule.pixels_per_place == 2) MakeBlocks(&data);
   RunPasses(&data, max_passes, OneLane());
   std::sort(data.result.keys.begin(), data.result.keys.end());
   return data.result;
@@ -216,7 +171,6 @@ class ThreadLanes {
 template <int kCount>
 Result ByLanes(const OrderMap& map, const DistanceRule& rule, int max_passes) {
   Squares data(map, rule);
-  if (rule.pixels_per_place == 2) MakeBlocks(&data);
   typename ThreadLanes<kCount>::Shared shared;
   std::vector<std::thread> threads;
   for (int lane = 0; lane < kCount; ++lane) {
@@ -228,42 +182,10 @@ Result ByLanes(const OrderMap& map, const DistanceRule& rule, int max_passes) {
   return data.result;
 }
 
-std::vector<DistanceRule> RulesOf(int d) {
-  return {DistanceRuleOf(d, false, false), DistanceRuleOf(d, true, false),
-          DistanceRuleOf(d, false, true)};
-}
-
-OrderMap RandomMap(int width, int height, unsigned density, unsigned levels, std::mt19937* random) {
-  OrderMap map(width, height);
-  for (uint32_t& order : map.orders) {
-    if ((*random)() % 4 >= density) continue;
-    order = OrderedBits(static_cast<float>((*random)() % levels));
-  }
-  return map;
-}
-
-// Responses fall by one a pixel along a corridor that goes to and fro, rows `spacing` apart.
-OrderMap Snake(int width, int height, int spacing) {
-  OrderMap map(width, height);
-  float response = 1e6f;
-  for (int y = 0; y < height; y += spacing) {
-    const bool turns = y / spacing % 2 != 0;
-    for (int i = 0; i < width; ++i) {
-      map.At(turns ? width - 1 - i : i, y) = OrderedBits(response);
-      response -= 1.0f;
-    }
-    for (int v = y + 1; v < std::min(y + spacing, height); ++v) {
-      map.At(turns ? 0 : width - 1, v) = OrderedBits(response);
-      response -= 1.0f;
-    }
-  }
-  return map;
-}
-
 TEST(DistanceSquaresTest, SquaresCoverTheRegionAndAreNoMoreThanTheListsHaveRoomFor) {
   for (const int d : {1, 2, 3, 7, 64}) {
     for (const int border : {4, 5, 31}) {
-      for (const DistanceRule& rule : RulesOf(d)) {
+      for (const DistanceRule& rule : DistanceRulesOf(d)) {
         const Region region = {border, border, 333 - border, 200 - border};
         const DistanceSquares squares =
             DistanceSquares::Of(rule, region.x_begin, region.y_begin, region.x_end, region.y_end);
@@ -284,7 +206,7 @@ TEST(DistanceSquaresTest, SquaresCoverTheRegionAndAreNoMoreThanTheListsHaveRoomF
       }
     }
   }
-  EXPECT_EQ(DistanceSquares::Of(RulesOf(5)[0], 10, 10, 10, 30).count(), 0);
+  EXPECT_EQ(DistanceSquares::Of(DistanceRulesOf(5)[0], 10, 10, 10, 30).count(), 0);
 }
 
 TEST(DistanceSquaresTest, EntriesHoldPlaceAndPass) {
@@ -306,9 +228,10 @@ TEST(DistanceSquaresTest, RandomMapsGiveThePicksCornersAndPasses) {
   for (int n = 0; n < 300; ++n) {
     const int width = 1 + static_cast<int>(random() % 90);
     const int height = 1 + static_cast<int>(random() % 90);
-    const OrderMap map = RandomMap(width, height, 1 + random() % 4, 1 + random() % 40, &random);
+    const OrderMap map =
+        RandomOrderMap(width, height, 1 + random() % 4, 1 + random() % 40, &random);
     const int d = n % 30 == 0 ? 64 : 2 + static_cast<int>(random() % 20);
-    for (const DistanceRule& rule : RulesOf(d)) {
+    for (const DistanceRule& rule : DistanceRulesOf(d)) {
       for (const int max_passes : {0, 1, 2, 5}) {
         ASSERT_EQ(BySquares(map, rule, max_passes), ByPick(map, rule, max_passes))
             << "seed " << kSeed << " map " << n << ", " << width << " x " << height << " d " << d
@@ -322,9 +245,9 @@ TEST(DistanceSquaresTest, ManyLanesDoAsOne) {
   constexpr uint32_t kSeed = 72;
   std::mt19937 random(kSeed);
   for (int n = 0; n < 4; ++n) {
-    const OrderMap map = RandomMap(37, 29, 4, n % 2 == 0 ? 3 : 1000, &random);
+    const OrderMap map = RandomOrderMap(37, 29, 4, n % 2 == 0 ? 3 : 1000, &random);
     for (const int d : {3, 9}) {
-      for (const DistanceRule& rule : RulesOf(d)) {
+      for (const DistanceRule& rule : DistanceRulesOf(d)) {
         const Result expected = ByPick(map, rule, 0);
         ASSERT_EQ(ByLanes<4>(map, rule, 0), expected) << d;
         if (n > 0) continue;
@@ -336,11 +259,11 @@ TEST(DistanceSquaresTest, ManyLanesDoAsOne) {
 
 TEST(DistanceSquaresTest, ChainsThroughTheWholeMapEndInAsManyPassesAsThePick) {
   for (const int d : {2, 5, 8}) {
-    const OrderMap map = Snake(120, 90, 2 * d);
-    const Result expected = ByPick(map, RulesOf(d)[0], 0);
+    const OrderMap map = SnakeOrderMap(120, 90, 2 * d);
+    const Result expected = ByPick(map, DistanceRulesOf(d)[0], 0);
     EXPECT_GT(expected.passes, 120 / d * 4) << d;
-    EXPECT_EQ(BySquares(map, RulesOf(d)[0], 0), expected);
-    for (const DistanceRule& rule : RulesOf(d)) {
+    EXPECT_EQ(BySquares(map, DistanceRulesOf(d)[0], 0), expected);
+    for (const DistanceRule& rule : DistanceRulesOf(d)) {
       EXPECT_EQ(BySquares(map, rule, 0), ByPick(map, rule, 0)) << d;
       EXPECT_EQ(BySquares(map, rule, 7), ByPick(map, rule, 7)) << d;
     }
@@ -351,7 +274,7 @@ TEST(DistanceSquaresTest, EqualResponsesEverywhere) {
   OrderMap map(150, 40);
   std::fill(map.orders.begin(), map.orders.end(), OrderedBits(7.0f));
   for (const int d : {2, 5, 13}) {
-    for (const DistanceRule& rule : RulesOf(d)) {
+    for (const DistanceRule& rule : DistanceRulesOf(d)) {
       const Result expected = ByPick(map, rule, 0);
       EXPECT_GT(expected.passes, 10) << d;
       EXPECT_EQ(BySquares(map, rule, 0), expected) << d;
@@ -372,7 +295,7 @@ TEST(DistanceSquaresTest, MapsOfImages) {
       }
     }
     for (const int d : {2, 5, 11}) {
-      for (const DistanceRule& rule : RulesOf(d)) {
+      for (const DistanceRule& rule : DistanceRulesOf(d)) {
         ASSERT_EQ(BySquares(map, rule, 0), ByPick(map, rule, 0)) << named.name << " d " << d;
       }
     }

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <random>
@@ -38,12 +37,11 @@
 #include "tests/support/backend_runner.h"
 #include "tests/support/golden_files.h"
 #include "tests/support/image_makers.h"
-#include "tests/support/reference_lines.h"
+#include "tests/support/published_tracks.h"
 
 namespace orbserve::gpu {
 namespace {
 
-namespace fs = std::filesystem;
 using ::orbserve::testing::NoiseImage;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
@@ -312,9 +310,7 @@ class TrackParityTest : public BackendPairTest {
   // The first `count` images of a sequence; none where it is missing.
   static std::vector<TestImage> Sequence(const std::string& folder, int count) {
     std::vector<TestImage> images;
-    const fs::path path = fs::path(ORBSERVE_TEST_DATA_DIR) / folder;
-    if (std::string(ORBSERVE_TEST_DATA_DIR).empty() || !fs::is_directory(path)) return images;
-    for (const std::string& file : testing::FilesEndingIn(path.string(), ".png")) {
+    for (const std::string& file : testing::SequenceFrames(folder, ORBSERVE_TEST_DATA_DIR)) {
       if (static_cast<int>(images.size()) == count) break;
       images.push_back(testing::ReadGreyPng(file));
     }
@@ -327,85 +323,27 @@ class TrackParityTest : public BackendPairTest {
 
 // ---- Reference values ----
 
-struct PublishedStep {
-  Illumination illumination;
-  const char* value;  // number of points that are OK, and CRC-32 of all lines
-  TrackOptions options = {};
-  size_t to = 1;  // number of the second frame
-};
-
-constexpr const char* kKitti = "seq-kitti-a/image_0";
-constexpr const char* kEuroc = "seq-euroc-v101-static/cam0";
-constexpr const char* kTum = "seq-tum-fr2desk/rgb";
-
 TEST_F(TrackParityTest, GivesThePublishedValues) {
-  const auto with = [](const auto& change) {
-    TrackOptions options;
-    change(&options);
-    return options;
-  };
-  const TrackOptions usual;
-  const TrackOptions strong = with([](TrackOptions* o) { o->min_eigen = 20.0f; });
-  const TrackOptions equal = with([](TrackOptions* o) { o->max_residual = 4.0f; });
-  const TrackOptions coarse = with([](TrackOptions* o) { o->coarse_patch_px = 8; });
-  const std::pair<const char*, std::vector<PublishedStep>> sequences[] = {
-      {kKitti,
-       {{Illumination::kNone, "79 99985d65"},
-        {Illumination::kOffset, "73 cddd29c4"},
-        {Illumination::kGain, "73 16babcc0"},
-        {Illumination::kBoth, "77 2b51c598"},
-        {Illumination::kNone, "55 560f55cd", strong},
-        {Illumination::kNone, "* d2f0b19a", equal},
-        {Illumination::kBoth, "* 2a570c4c", coarse},
-        {Illumination::kOffset, "* 9ea32357", usual, 5},
-        {Illumination::kBoth, "* 41b12782", usual, 5}}},
-      {kEuroc,
-       {{Illumination::kNone, "100 5866a46e"},
-        {Illumination::kOffset, "100 4021ef21"},
-        {Illumination::kGain, "100 2452771a"},
-        {Illumination::kBoth, "100 c3c9f7af"}}}};
-  int checked = 0;
-  for (const auto& [folder, steps] : sequences) {
-    const std::vector<TestImage> images = Sequence(folder, 6);
-    if (images.size() < 6) {
-      printf("MISSING: %s below \"%s\"\n", folder, ORBSERVE_TEST_DATA_DIR);
+  int compared = 0;
+  for (const testing::PublishedTracks& published : testing::kPublishedTracks) {
+    const std::vector<TestImage> images = Sequence(published.folder, 6);
+    if (images.size() <= published.second_frame) {
+      printf("MISSING: %s below \"%s\"\n", published.folder, ORBSERVE_TEST_DATA_DIR);
       continue;
     }
-    const Frames frames = Extract(images, usual.levels, 100);
-    ASSERT_EQ(frames.features.size(), images.size());
-    auto points = std::make_shared<TrackPoints>();
-    const Features& features = *frames.features[0];
-    for (size_t i = 0; i < features.count(); ++i) {
-      points->x.push_back(algo::TrackPlace(features.x[i]));
-      points->y.push_back(algo::TrackPlace(features.y[i]));
-    }
-    points->gain.resize(features.count());
-    points->offset.resize(features.count());
-    for (const PublishedStep& step : steps) {
-      TrackOptions options = step.options;
-      options.illumination = step.illumination;
-      const TrackBatchAnswer answer =
-          Submit(*gpu_, {{frames.states[1][0], frames.states[1][step.to], points, options}}).get();
-      ASSERT_TRUE(answer.jobs[0].status.ok()) << answer.jobs[0].status;
-      const TrackedPoints& tracked = answer.jobs[0].tracked;
-      std::string lines;
-      int ok = 0;
-      for (size_t i = 0; i < tracked.count(); ++i) {
-        ok += tracked.status[i] == TrackStatus::kOk ? 1 : 0;
-        absl::StrAppendFormat(&lines, "%d,%d,%d,%08x\n", static_cast<int>(tracked.status[i]),
-                              tracked.x[i], tracked.y[i],
-                              std::bit_cast<uint32_t>(tracked.residual[i]));
-      }
-      const std::string crc = absl::StrFormat("%08x", testing::Crc32(lines));
-      const std::string want = step.value;
-      EXPECT_EQ(want[0] == '*' ? "* " + crc : absl::StrCat(ok, " ", crc), want)
-          << folder << ", illumination " << static_cast<int>(step.illumination) << ", to frame "
-          << step.to;
-      ++checked;
-    }
+    const Frames frames =
+        Extract(std::vector<const TestImage*>{&images[0], &images[published.second_frame]},
+                published.options.levels, 100);
+    ASSERT_EQ(frames.features.size(), 2u);
+    const std::vector<State>& states = frames.states[1];
+    TrackBatchAnswer answer = testing::RunTracks(
+        *gpu_, {{states[0], states[1], testing::PointsOf(*frames.features[0]), published.options}});
+    ASSERT_TRUE(answer.jobs[0].status.ok()) << answer.jobs[0].status;
+    ExpectPublished(published, answer.jobs[0].tracked, "cuda");
+    ++compared;
   }
-  if (checked == 0) GTEST_SKIP() << "no sequence below \"" << ORBSERVE_TEST_DATA_DIR << "\"";
-  printf("%d values\n", checked);
+  if (compared == 0) GTEST_SKIP() << "no sequence below \"" << ORBSERVE_TEST_DATA_DIR << "\"";
+  printf("%d values\n", compared);
 }
 
 // ---- Pyramids ----
@@ -543,7 +481,8 @@ TEST_F(TrackParityTest, RealSequences) {
   const int frames = EnvironmentNumber("ORBSERVE_TEST_FRAMES", 7);
   std::mt19937 random(71);
   int found = 0;
-  for (const char* const folder : {kKitti, kEuroc, kTum}) {
+  for (const char* const folder :
+       {testing::kKittiFrames, testing::kEurocFrames, testing::kTumFrames}) {
     const std::vector<TestImage> images = Sequence(folder, frames);
     if (images.size() < 2) {
       printf("MISSING: %s below \"%s\"\n", folder, ORBSERVE_TEST_DATA_DIR);

@@ -411,6 +411,53 @@ TEST_F(FailoverBackendTest, OtherErrorsAreNoLoss) {
   EXPECT_EQ(backend_->state(), BackendState::kOk);
 }
 
+TEST_F(FailoverBackendTest, TracksGoOnFromPyramidsThatTheFallbackMakesAgain) {
+  const auto slot = [] { return std::make_shared<InputSlot>(); };
+  const auto state = [&](const char* owner) {
+    return std::make_shared<HandState>(2, owner, slot(), 5);
+  };
+  auto points = std::make_shared<TrackPoints>();
+  points->x = {100, 200};
+  points->y = points->x;
+  points->gain = points->offset = {0.0f, 0.0f};
+  const auto first = state("gpu");
+  const auto second = state("gpu");
+  std::vector<TrackBatchAnswer> answers;
+  const auto submit = [&](std::shared_ptr<const FrameState> from,
+                          std::shared_ptr<const FrameState> to) {
+    backend_->SubmitTracks(
+        {{std::move(from), std::move(to), points, {}}},
+        [&answers](TrackBatchAnswer answer) { answers.push_back(std::move(answer)); });
+  };
+  submit(first, second);
+  primary_->FinishTracks(Lost());
+  RunTasks();
+  EXPECT_EQ(losses_.size(), 1u);
+  ASSERT_EQ(fallback_->tracks.size(), 1u);
+  const TrackJob& job = fallback_->tracks.front().jobs[0];
+  EXPECT_EQ(job.points, points);
+  EXPECT_EQ(job.from->input(), first->input());
+  EXPECT_EQ(job.to->input(), second->input());
+  EXPECT_EQ(job.to->pyramid_levels(), 5);
+  EXPECT_EQ(fallback_->rebuilt_pyramids, 2);
+  EXPECT_EQ(primary_->rebuilt_pyramids, 0);
+  fallback_->FinishTracks();
+  ASSERT_EQ(answers.size(), 1u);
+  ASSERT_TRUE(answers[0].jobs[0].status.ok());
+  EXPECT_EQ(answers[0].jobs[0].tracked.x, (std::vector<int32_t>{100 + 16384, 200 + 16384}));
+  EXPECT_EQ(answers[0].cost.device, "cpu:0");
+
+  // The next frame is one of the fallback, and only the one before it is made again.
+  submit(second, state("cpu"));
+  RunTasks();
+  EXPECT_EQ(fallback_->rebuilt_pyramids, 3);
+  fallback_->FinishTracks();
+  EXPECT_TRUE(answers.at(1).jobs[0].status.ok());
+  EXPECT_TRUE(primary_->tracks.empty());
+  ASSERT_TRUE(backend_->RebuildPyramid(*first).ok());
+  EXPECT_EQ(fallback_->rebuilt_pyramids, 4);
+}
+
 TEST_F(FailoverBackendTest, MatchesTakeTheirStatesAlong) {
   const auto query = std::make_shared<HandState>(2, "gpu");
   const auto train = std::make_shared<HandState>(3, "gpu");

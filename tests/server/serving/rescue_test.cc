@@ -157,6 +157,34 @@ TEST_F(RescueTest, AMatchWhoseStateCannotMoveIsLostAndTheOthersAreNot) {
   rescue_.WaitUntilEmpty();
 }
 
+TEST_F(RescueTest, ASearchWhosePyramidCannotBeMadeAgainIsLostAndTheOthersAreNot) {
+  const auto pyramid = [](const char* owner) {
+    return std::make_shared<HandState>(1, owner, std::make_shared<InputSlot>(), 5);
+  };
+  auto points = std::make_shared<TrackPoints>();
+  points->x = points->y = {0};
+  points->gain = points->offset = {0.0f};
+  const auto without_slot = std::make_shared<HandState>(1, "gpu");
+  std::vector<TrackJob> jobs = {{pyramid("gpu"), pyramid("cpu"), points, {}},
+                                {pyramid("gpu"), without_slot, points, {}},
+                                {pyramid("cpu"), pyramid("cpu"), points, {}}};
+  std::vector<TrackBatchAnswer> answers;
+  const uint64_t id = rescue_.Add<TrackRescue>(
+      {}, std::move(jobs),
+      [&answers](TrackBatchAnswer answer) { answers.push_back(std::move(answer)); });
+  rescue_.RescueBatch<TrackRescue>(id);
+  ASSERT_EQ(fallback_.tracks.size(), 1u);
+  EXPECT_EQ(fallback_.tracks[0].jobs.size(), 2u);
+  EXPECT_EQ(fallback_.rebuilt_pyramids, 2) << "and none of the fallback's own";
+  fallback_.FinishTracks();
+  ASSERT_EQ(answers.size(), 1u);
+  ASSERT_EQ(answers[0].jobs.size(), 3u);
+  EXPECT_TRUE(answers[0].jobs[0].status.ok());
+  EXPECT_EQ(ReasonOf(answers[0].jobs[1].status), ErrorReason::kDeviceLost);
+  EXPECT_THAT(answers[0].jobs[2].tracked.x, ElementsAre(1 << kTrackFractionBits));
+  rescue_.WaitUntilEmpty();
+}
+
 TEST_F(RescueTest, ABatchThatIsGivenUpWhileItsPlanIsMadeIsAnsweredOnce) {
   fallback_.on_make_plan = [this] { rescue_.GiveUp(); };
   rescue_.RescueBatch<FrameRescue>(AddFrames({1, 2}));

@@ -37,6 +37,7 @@ TEST(MetricsTest, EveryFamilyIsThereFromTheStart) {
   for (const char* family : {"orbserve_request_duration_seconds",
                              "orbserve_frame_duration_seconds",
                              "orbserve_match_queue_wait_seconds",
+                             "orbserve_track_queue_wait_seconds",
                              "orbserve_batch_size_frames",
                              "orbserve_frames_received_total",
                              "orbserve_frames_total",
@@ -153,6 +154,16 @@ TEST(MetricsTest, WaitsOfMatchRequestsBelongToTheirDevice) {
   EXPECT_EQ(ValueOf(page, of_cpu), 1);
   EXPECT_EQ(ValueOf(page, "orbserve_match_queue_wait_seconds_sum{backend=\"cpu\",device=\"cpu\"}"),
             0.25);
+}
+
+TEST(MetricsTest, WaitsOfTracksBelongToTheirDevice) {
+  Metrics metrics(OneCpu());
+  metrics.ObserveTrackWait("cpu", "cpu", 0.5);
+  const std::string page = metrics.Render();
+  EXPECT_EQ(ValueOf(page, "orbserve_track_queue_wait_seconds_sum{backend=\"cpu\",device=\"cpu\"}"),
+            0.5);
+  EXPECT_EQ(
+      ValueOf(page, "orbserve_match_queue_wait_seconds_count{backend=\"cpu\",device=\"cpu\"}"), 0);
 }
 
 TEST(MetricsTest, PhasesAndStagesBelongToADeviceOrToTheHost) {

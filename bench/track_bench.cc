@@ -1,0 +1,494 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Tracks beside cv::calcOpticalFlowPyrLK with the same points, levels and patches, on one thread.
+//
+//   track_bench FRAME...              times of points that are followed from the first frame to the
+//                                     second
+//   track_bench --accuracy FRAME...   errors on frames that are moved by known amounts
+//   track_bench --life FRAME...       lives of points over the frames of a sequence, and the share
+//                                     that agrees with the epipolar geometry of the scene
+
+#include <hwy/highway.h>
+#include <tbb/version.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <opencv2/calib3d.hpp>
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+#include <opencv2/video/tracking.hpp>
+#include <semaphore>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/harness.h"
+#include "bench/photographs.h"
+#include "cpu/cpu_backend.h"
+#include "cpu/kernel_target.h"
+#include "cpu/tracking/follow_points.h"
+#include "cpu/tracking/frame_pyramid.h"
+#include "features/algo/lucas_kanade.h"
+#include "features/options.h"
+#include "oneapi/tbb/task_arena.h"
+
+namespace orbserve::bench {
+namespace {
+
+constexpr int kLevels = 5;
+const cv::Size kWindow(algo::kFineTrackPatchPx, algo::kFineTrackPatchPx);
+const cv::TermCriteria kEnough(cv::TermCriteria::COUNT | cv::TermCriteria::EPS, 30, 0.01);
+// A point that is followed forward and back must come this near to where it began.
+constexpr float kReturnPx = 1.0f;
+
+[[noreturn]] void Die(const absl::Status& status) {
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  if (!value.ok()) Die(value.status());
+  return *std::move(value);
+}
+
+// ---- Both trackers ----
+
+struct Frame {
+  cv::Mat grey;
+  cpu::FramePyramid pyramid;
+  std::vector<LevelGeometry> levels;
+  std::vector<cv::Mat> cv_pyramid;  // with derivatives
+};
+
+class Frames {
+ public:
+  Frames() : backend_(Must(cpu::CreateCpuBackend({.threads = 1}))) {}
+
+  std::unique_ptr<Frame> Make(const cv::Mat& grey) {
+    auto frame = std::make_unique<Frame>();
+    frame->grey = grey;
+    std::shared_ptr<InputSlot> input = Must(backend_->LeaseInput(grey.cols, grey.rows, false));
+    for (int y = 0; y < grey.rows; ++y) {
+      std::memcpy(input->image.Row(y), grey.ptr(y), static_cast<size_t>(grey.cols));
+    }
+    frame->levels = cpu::TrackLevelsFor(grey.cols, grey.rows, kLevels);
+    frame->pyramid.set_input(std::move(input));
+    if (!frame->pyramid.Allocate(frame->levels) ||
+        !frame->pyramid.Make(frame->levels, cpu::FastestTarget())) {
+      Die(MakeError(ErrorReason::kOutOfMemory, "no memory for a pyramid"));
+    }
+    cv::buildOpticalFlowPyramid(grey, frame->cv_pyramid, kWindow, kLevels - 1,
+                                /*withDerivatives=*/true);
+    return frame;
+  }
+
+  // The best corners of the cells of a frame.
+  std::vector<cv::Point2f> Corners(const Frame& frame, int most) {
+    const Preset& vio = *Must(FindPreset("vio"));
+    const auto plan = Must(backend_->MakePlan({frame.grey.cols, frame.grey.rows, vio.pipeline}));
+    FrameJob job;
+    job.input = frame.pyramid.input();
+    job.parameters = vio.frame;
+    job.parameters.max_features = most;
+    std::vector<cv::Point2f> corners;
+    std::binary_semaphore done(0);
+    backend_->Submit(plan, {job}, [&](FrameBatchAnswer answer) {
+      if (!answer.frames[0].status.ok()) Die(answer.frames[0].status);
+      const Features& features = *answer.frames[0].features;
+      for (size_t i = 0; i < features.count(); ++i) {
+        corners.emplace_back(features.x[i], features.y[i]);
+      }
+      done.release();
+    });
+    done.acquire();
+    return corners;
+  }
+
+ private:
+  std::unique_ptr<FeatureBackend> backend_;
+};
+
+struct Followed {
+  std::vector<cv::Point2f> places;
+  std::vector<uint8_t> found;
+};
+
+// Follows points from one frame to another.
+using Follow = std::function<Followed(const Frame&, const Frame&, const std::vector<cv::Point2f>&)>;
+
+Follow Ours(const TrackOptions& options, cpu::FollowKernel kernel) {
+  return [options, kernel](const Frame& from, const Frame& to,
+                           const std::vector<cv::Point2f>& points) {
+    TrackPoints start;
+    for (const cv::Point2f& point : points) {
+      start.x.push_back(algo::TrackPlace(point.x));
+      start.y.push_back(algo::TrackPlace(point.y));
+    }
+    start.gain.resize(points.size());
+    start.offset.resize(points.size());
+    TrackedPoints tracked;
+    cpu::FollowPoints(kernel, from.pyramid, to.pyramid, start, options, nullptr, &tracked);
+    Followed followed;
+    for (size_t i = 0; i < points.size(); ++i) {
+      followed.places.emplace_back(algo::TrackPixels(tracked.x[i]),
+                                   algo::TrackPixels(tracked.y[i]));
+      followed.found.push_back(tracked.status[i] == TrackStatus::kOk ? 1 : 0);
+    }
+    return followed;
+  };
+}
+
+Followed PyrLk(const Frame& from, const Frame& to, const std::vector<cv::Point2f>& points) {
+  Followed followed;
+  if (points.empty()) return followed;
+  cv::Mat error;
+  cv::calcOpticalFlowPyrLK(from.cv_pyramid, to.cv_pyramid, points, followed.places, followed.found,
+                           error, kWindow, kLevels - 1, kEnough);
+  return followed;
+}
+
+Follow ForwardAndBack(const Follow& follow) {
+  return [follow](const Frame& from, const Frame& to, const std::vector<cv::Point2f>& points) {
+    Followed there = follow(from, to, points);
+    const Followed back = follow(to, from, there.places);
+    for (size_t i = 0; i < points.size(); ++i) {
+      const cv::Point2f off = back.places[i] - points[i];
+      if (back.found[i] == 0 || std::max(std::abs(off.x), std::abs(off.y)) > kReturnPx) {
+        there.found[i] = 0;
+      }
+    }
+    return there;
+  };
+}
+
+// ---- Times ----
+
+void CompareTimes(Harness& harness, const std::vector<cv::Mat>& greys,
+                  const std::vector<cpu::KernelTarget>& targets, int points) {
+  Frames frames;
+  const auto from = frames.Make(greys[0]);
+  const auto to = frames.Make(greys[1]);
+  const std::vector<cv::Point2f> corners = frames.Corners(*from, points);
+  const std::string size = std::to_string(greys[0].cols) + "x" + std::to_string(greys[0].rows) +
+                           ", " + std::to_string(corners.size()) + " points";
+  TrackOptions options;
+  options.levels = kLevels;
+  tbb::task_arena one(1);
+  struct Way {
+    const char* name;
+    std::function<Follow(const Follow&)> of;
+  };
+  const Way ways[] = {{"", [](const Follow& follow) { return follow; }},
+                      {", forward and back", ForwardAndBack}};
+  for (const Way& way : ways) {
+    const Follow peer = way.of(PyrLk);
+    const auto name = std::string("cv::calcOpticalFlowPyrLK") + way.name;
+    std::vector<Variant> points_only = {{name, [&] { peer(*from, *to, corners); }}};
+    std::vector<Variant> whole_frame = {{name, [&] {
+                                           cv::buildOpticalFlowPyramid(to->grey, to->cv_pyramid,
+                                                                       kWindow, kLevels - 1);
+                                           peer(*from, *to, corners);
+                                         }}};
+    for (const cpu::KernelTarget& target : targets) {
+      const Follow ours = way.of(Ours(options, cpu::FollowKernelFor(target)));
+      const auto ours_name = "orbserve " + std::string(target.name) + way.name;
+      points_only.push_back(
+          {ours_name, [&, ours] { one.execute([&] { ours(*from, *to, corners); }); }});
+      whole_frame.push_back({ours_name, [&, ours, target] {
+                               one.execute([&] {
+                                 if (!to->pyramid.Make(to->levels, target)) std::abort();
+                                 ours(*from, *to, corners);
+                               });
+                             }});
+    }
+    harness.Compare(size + way.name, points_only);
+    harness.Compare(size + ", with the pyramid of the second frame" + way.name, whole_frame);
+  }
+  const auto count = [](const Followed& followed) {
+    return std::to_string(std::count(followed.found.begin(), followed.found.end(), 1));
+  };
+  harness.AddInfo(size + ", found",
+                  "pyrLK " + count(PyrLk(*from, *to, corners)) + ", orbserve " +
+                      count(Ours(options, cpu::FollowKernelFor(targets[0]))(*from, *to, corners)));
+}
+
+// ---- Errors on moved frames ----
+
+struct Errors {
+  std::vector<float> near;  // up to half a pixel
+  int found = 0;
+  int off = 0;  // of these above half a pixel
+
+  void Add(const Followed& followed, const std::vector<cv::Point2f>& truth) {
+    for (size_t i = 0; i < truth.size(); ++i) {
+      if (followed.found[i] == 0) continue;
+      ++found;
+      const cv::Point2f off_by = followed.places[i] - truth[i];
+      const float error = std::hypot(off_by.x, off_by.y);
+      if (error > 0.5f) {
+        ++off;
+      } else {
+        near.push_back(error);
+      }
+    }
+  }
+  std::string Text() {
+    if (near.empty()) return "none";
+    std::nth_element(near.begin(), near.begin() + static_cast<ptrdiff_t>(near.size() / 2),
+                     near.end());
+    double sum = 0;
+    double squares = 0;
+    for (const float error : near) {
+      sum += static_cast<double>(error);
+      squares += static_cast<double>(error) * static_cast<double>(error);
+    }
+    const auto n = static_cast<double>(near.size());
+    char text[120];
+    std::snprintf(text, sizeof(text), "%.4f / %.4f / %.4f   %6d, %d",
+                  static_cast<double>(near[near.size() / 2]), sum / n, std::sqrt(squares / n),
+                  found, off);
+    return text;
+  }
+};
+
+// The frame moved by `shift`, a multiple of 1/32 pixel, for which the interpolation has weights.
+cv::Mat Moved(const cv::Mat& grey, cv::Point2f shift) {
+  const cv::Mat move = (cv::Mat_<double>(2, 3) << 1, 0, static_cast<double>(shift.x), 0, 1,
+                        static_cast<double>(shift.y));
+  cv::Mat moved;
+  cv::warpAffine(grey, moved, move, grey.size(), cv::INTER_LANCZOS4, cv::BORDER_REPLICATE);
+  return moved;
+}
+
+cv::Mat WithNoise(const cv::Mat& grey, double sigma, uint64_t seed) {
+  cv::Mat noise(grey.size(), CV_16S);
+  cv::RNG random(seed);
+  random.fill(noise, cv::RNG::NORMAL, 0, sigma);
+  cv::Mat noisy;
+  cv::add(grey, noise, noisy, cv::noArray(), CV_8U);
+  return noisy;
+}
+
+int PrintAccuracy(const std::vector<cv::Mat>& greys) {
+  struct Case {
+    const char* name;
+    std::vector<cv::Point2f> shifts;
+    int coarse_patch_px = 16;
+    double noise = 0;
+    bool light = false;
+  };
+  const std::vector<cv::Point2f> small = {{0.5f, 0.25f},      {-0.34375f, 0.65625f},
+                                          {1.28125f, -0.75f}, {-2.40625f, -1.53125f},
+                                          {3.125f, 2.84375f}, {-4.59375f, 3.1875f}};
+  const std::vector<cv::Point2f> large = {
+      {11.6875f, -3.21875f}, {-16.40625f, 9.53125f}, {21.8125f, 15.65625f}};
+  const Case cases[] = {
+      {"6 shifts up to 5.6 px", small},
+      {"3 shifts of 12 to 27 px", large},
+      {"the same, patches 16 16 16 8 8", large, 8},
+      {"noise of 4 grey levels on both", {small[0], small[2], small[4]}, 16, 4.0},
+      {"light x 0.8 + 15, gain and offset", {small[1], small[2], small[3], small[5]}, 16, 0, true}};
+  std::printf("%-36s %8s  %-40s  %s\n", "", "points", "pyrLK: median / mean / rms px, found, off",
+              "orbserve");
+  Frames frames;
+  tbb::task_arena one(1);
+  for (const Case& c : cases) {
+    TrackOptions options;
+    options.levels = kLevels;
+    options.coarse_patch_px = c.coarse_patch_px;
+    if (c.light) options.illumination = Illumination::kBoth;
+    const Follow ours = Ours(options, cpu::FollowKernelFor(cpu::FastestTarget()));
+    Errors errors_of_peer;
+    Errors errors;
+    size_t points = 0;
+    for (const cv::Mat& grey : greys) {
+      for (const cv::Point2f shift : c.shifts) {
+        cv::Mat first = grey;
+        cv::Mat second = Moved(grey, shift);
+        if (c.light) second.convertTo(second, CV_8U, 0.8, 15);
+        if (c.noise > 0) {
+          first = WithNoise(first, c.noise, 1);
+          second = WithNoise(second, c.noise, 2);
+        }
+        const auto from = frames.Make(first);
+        const auto to = frames.Make(second);
+        std::vector<cv::Point2f> corners = frames.Corners(*frames.Make(grey), kMaxFeatures);
+        // Where the patch of level 0 and its surroundings exist in both frames.
+        std::erase_if(corners, [&](const cv::Point2f& corner) {
+          const cv::Rect2f inside(16, 16, static_cast<float>(grey.cols - 32),
+                                  static_cast<float>(grey.rows - 32));
+          return !inside.contains(corner) || !inside.contains(corner + shift);
+        });
+        std::vector<cv::Point2f> truth;
+        for (const cv::Point2f& corner : corners) truth.push_back(corner + shift);
+        points += corners.size();
+        errors_of_peer.Add(PyrLk(*from, *to, corners), truth);
+        one.execute([&] { errors.Add(ours(*from, *to, corners), truth); });
+      }
+    }
+    std::printf("%-36s %8zu  %-40s  %s\n", c.name, points, errors_of_peer.Text().c_str(),
+                errors.Text().c_str());
+  }
+  return 0;
+}
+
+// ---- Lives over a sequence ----
+
+struct Life {
+  std::vector<int> lives;  // frames that each point was followed for
+  int64_t steps = 0;       // points that were followed from one frame to the next
+  int64_t inlier_steps = 0;
+  int64_t spans = 0;  // points that were followed for kSpan frames
+  int64_t inlier_spans = 0;
+};
+
+// Points whose two places agree with one fundamental matrix.
+int64_t Inliers(const std::vector<cv::Point2f>& from, const std::vector<cv::Point2f>& to) {
+  if (from.size() < 16) return 0;
+  cv::theRNG().state = 1;
+  std::vector<uint8_t> inlier;
+  cv::findFundamentalMat(from, to, cv::FM_RANSAC, 1.0, 0.999, inlier);
+  return std::count(inlier.begin(), inlier.end(), 1);
+}
+
+// Corners of every `kEvery`-th frame are followed for up to kMost frames.
+Life LivesOf(const std::vector<std::unique_ptr<Frame>>& sequence, Frames& frames,
+             const Follow& follow) {
+  constexpr size_t kEvery = 5;
+  constexpr size_t kMost = 19;
+  constexpr size_t kSpan = 5;
+  Life life;
+  for (size_t begin = 0; begin + kMost < sequence.size(); begin += kEvery) {
+    std::vector<cv::Point2f> first = frames.Corners(*sequence[begin], 200);
+    std::vector<cv::Point2f> places = first;
+    for (size_t step = 1; step <= kMost && !places.empty(); ++step) {
+      const Followed next = follow(*sequence[begin + step - 1], *sequence[begin + step], places);
+      std::vector<cv::Point2f> kept_first;
+      std::vector<cv::Point2f> kept_before;
+      std::vector<cv::Point2f> kept;
+      for (size_t i = 0; i < places.size(); ++i) {
+        // pyrLK also finds points outside the frame.
+        const cv::Rect2f inside(0, 0, static_cast<float>(sequence[begin]->grey.cols - 1),
+                                static_cast<float>(sequence[begin]->grey.rows - 1));
+        if (next.found[i] == 0 || !inside.contains(next.places[i])) {
+          life.lives.push_back(static_cast<int>(step - 1));
+          continue;
+        }
+        kept_first.push_back(first[i]);
+        kept_before.push_back(places[i]);
+        kept.push_back(next.places[i]);
+      }
+      if (kept.size() >= 16) {
+        life.steps += static_cast<int64_t>(kept.size());
+        life.inlier_steps += Inliers(kept_before, kept);
+        if (step == kSpan) {
+          life.spans += static_cast<int64_t>(kept.size());
+          life.inlier_spans += Inliers(kept_first, kept);
+        }
+      }
+      first = std::move(kept_first);
+      places = std::move(kept);
+    }
+    life.lives.insert(life.lives.end(), places.size(), static_cast<int>(kMost));
+  }
+  return life;
+}
+
+int PrintLives(const std::vector<cv::Mat>& greys) {
+  Frames frames;
+  std::vector<std::unique_ptr<Frame>> sequence;
+  for (const cv::Mat& grey : greys) sequence.push_back(frames.Make(grey));
+  const cpu::FollowKernel kernel = cpu::FollowKernelFor(cpu::FastestTarget());
+  struct Tracker {
+    std::string name;
+    Follow follow;
+  };
+  std::vector<Tracker> trackers = {{"pyrLK", PyrLk},
+                                   {"pyrLK, forward and back", ForwardAndBack(PyrLk)}};
+  for (const auto& [name, illumination] : {std::pair("NONE", Illumination::kNone),
+                                           {"OFFSET", Illumination::kOffset},
+                                           {"GAIN", Illumination::kGain},
+                                           {"BOTH", Illumination::kBoth}}) {
+    TrackOptions options;
+    options.levels = kLevels;
+    options.illumination = illumination;
+    const Follow ours = Ours(options, kernel);
+    trackers.push_back({std::string("orbserve ") + name, ours});
+    trackers.push_back(
+        {std::string("orbserve ") + name + ", forward and back", ForwardAndBack(ours)});
+  }
+  std::printf("%-36s %7s %12s %10s %8s %14s %14s\n", "", "points", "median life", "mean life",
+              "steps", "inliers, step", "after 5");
+  tbb::task_arena one(1);
+  for (const Tracker& tracker : trackers) {
+    Life life;
+    one.execute([&] { life = LivesOf(sequence, frames, tracker.follow); });
+    if (life.lives.empty() || life.steps == 0) continue;
+    std::sort(life.lives.begin(), life.lives.end());
+    double sum = 0;
+    for (const int one_life : life.lives) sum += one_life;
+    std::printf("%-36s %7zu %12d %10.2f %8lld %13.2f%% %13.2f%%\n", tracker.name.c_str(),
+                life.lives.size(), life.lives[life.lives.size() / 2],
+                sum / static_cast<double>(life.lives.size()), static_cast<long long>(life.steps),
+                100.0 * static_cast<double>(life.inlier_steps) / static_cast<double>(life.steps),
+                life.spans == 0 ? 0.0
+                                : 100.0 * static_cast<double>(life.inlier_spans) /
+                                      static_cast<double>(life.spans));
+  }
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  Harness harness("track_bench", "Tracks beside cv::calcOpticalFlowPyrLK");
+  std::vector<std::string> files;
+  std::vector<std::string> names;
+  int points = 200;
+  bool accuracy = false;
+  bool life = false;
+  std::vector<std::string> known = {"reference"};
+  for (const cpu::KernelTarget& target : cpu::SimdTargets()) known.emplace_back(target.name);
+  harness.app().add_option("frames", files, "Frames in their order")->required();
+  harness.app().add_option("--points", points, "Most points of the first frame");
+  harness.app()
+      .add_option("--target", names, "SIMD targets or \"reference\", comma-separated")
+      ->delimiter(',')
+      ->check(CLI::IsMember(known));
+  harness.app().add_flag("--accuracy", accuracy, "Errors on frames moved by known amounts");
+  harness.app().add_flag("--life", life, "Lives of points over the frames");
+  if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
+  const std::vector<cv::Mat> greys = LoadGrey(files);
+  if (greys.empty() || (!accuracy && greys.size() < 2)) {
+    std::fprintf(stderr, "two frames are needed, one for --accuracy; got %zu\n", greys.size());
+    return 1;
+  }
+  cv::setNumThreads(1);
+  if (accuracy) return PrintAccuracy(greys);
+  if (life) return PrintLives(greys);
+  std::vector<cpu::KernelTarget> targets;
+  for (const cpu::KernelTarget& target : cpu::SimdTargets()) {
+    if (names.empty() || std::find(names.begin(), names.end(), target.name) != names.end()) {
+      targets.push_back(target);
+    }
+  }
+  if (targets.empty() || std::find(names.begin(), names.end(), "reference") != names.end()) {
+    targets.push_back(cpu::ReferenceTarget());
+  }
+  harness.AddInfo("highway", std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." +
+                                 std::to_string(HWY_PATCH));
+  harness.AddInfo("onetbb", TBB_VERSION_STRING);
+  harness.AddInfo("opencv", CV_VERSION);
+  CompareTimes(harness, greys, targets, points);
+  return harness.Finish();
+}
+
+}  // namespace
+}  // namespace orbserve::bench
+
+int main(int argc, char** argv) { return orbserve::bench::Main(argc, argv); }

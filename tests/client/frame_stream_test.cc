@@ -1,0 +1,387 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Streams that lose their connection. The service does on each connection what the test says.
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "gtest/gtest.h"
+#include "orbserve/client.h"
+
+namespace orbserve::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Kind = StreamEvent::Kind;
+
+using ServerStream = grpc::ServerReaderWriter<v1::StreamFramesResponse, v1::StreamFramesRequest>;
+// What the service does after it has answered `open`.
+using Connection = std::function<grpc::Status(ServerStream* stream)>;
+
+const grpc::Status kGone(grpc::UNAVAILABLE, "gone");
+
+grpc::Status WireError(grpc::StatusCode code, const std::string& reason,
+                       uint32_t retry_after_ms = 0) {
+  v1::Status entry;
+  entry.set_code(code);
+  entry.set_reason(reason);
+  entry.set_message("text");
+  entry.set_retry_after_ms(retry_after_ms);
+  v1::CallStatus call;
+  call.set_code(code);
+  call.set_message("text");
+  call.add_details()->PackFrom(entry);
+  return grpc::Status(code, "text", call.SerializeAsString());
+}
+
+void Answer(ServerStream* stream, const v1::StreamFramesRequest& request,
+            const std::vector<uint64_t>& tracks = {}) {
+  v1::StreamFramesResponse response;
+  response.mutable_result()->set_sequence(request.frame().sequence());
+  for (const uint64_t id : tracks) response.mutable_result()->add_tracks()->set_id(id);
+  stream->Write(response);
+}
+
+// Answers `count` frames, or all.
+grpc::Status Echo(ServerStream* stream, int count = 1 << 30) {
+  v1::StreamFramesRequest request;
+  for (int i = 0; i < count && stream->Read(&request); ++i) Answer(stream, request);
+  return grpc::Status::OK;
+}
+
+class ScriptedService : public v1::Features::Service {
+ public:
+  grpc::Status StreamFrames(grpc::ServerContext*, ServerStream* stream) override {
+    v1::StreamFramesRequest request;
+    if (!stream->Read(&request)) return grpc::Status::CANCELLED;
+    Connection connection;
+    v1::StreamFramesResponse response;
+    {
+      absl::MutexLock lock(&mutex);
+      opens.push_back(request.open());
+      const size_t number = opens.size() - 1;
+      if (number < refusals.size() && !refusals[number].ok()) return refusals[number];
+      response.mutable_opened()->set_stream_id(number + 1);
+      connection =
+          number < script.size() ? script[number] : [](ServerStream* s) { return Echo(s); };
+    }
+    stream->Write(response);
+    return connection(stream);
+  }
+
+  absl::Mutex mutex;
+  std::vector<Connection> script ABSL_GUARDED_BY(mutex);      // by connection; after them: Echo
+  std::vector<grpc::Status> refusals ABSL_GUARDED_BY(mutex);  // of the opening, by connection
+  std::vector<v1::StreamOpen> opens ABSL_GUARDED_BY(mutex);
+};
+
+class FrameStreamTest : public ::testing::Test {
+ protected:
+  FrameStreamTest() {
+    // The in-process transport has no buffers: a service that answers would wait for a client that
+    // still sends.
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    client_ = *Client::Connect(absl::StrCat("127.0.0.1:", port), {});
+  }
+  ~FrameStreamTest() override { server_->Shutdown(); }
+
+  void SetScript(std::vector<Connection> script, std::vector<grpc::Status> refusals = {}) {
+    absl::MutexLock lock(&service_.mutex);
+    service_.script = std::move(script);
+    service_.refusals = std::move(refusals);
+  }
+
+  std::unique_ptr<FrameStream> Open(absl::Duration reconnect_for = absl::Seconds(60),
+                                    const v1::StreamOpen& open = {}) {
+    auto stream = client_->OpenStream(
+        open, {.reconnect_for = reconnect_for,
+               .first_delay = absl::Milliseconds(1),
+               .max_delay = absl::Milliseconds(4),
+               .on_event = [this](const StreamEvent& event) { events_.push_back(event); }});
+    EXPECT_TRUE(stream.ok()) << stream.status();
+    return *std::move(stream);
+  }
+
+  static absl::Status Send(FrameStream* stream, uint64_t sequence) {
+    v1::Frame frame;
+    frame.set_sequence(sequence);
+    frame.set_timestamp_ns(static_cast<int64_t>(sequence) * 10);
+    return stream->Send(std::move(frame));
+  }
+
+  // The next result: its sequence, with "!" if it has a status; "end", or an error.
+  static std::string Next(FrameStream* stream) {
+    const auto result = stream->Receive();
+    if (!result.ok()) return result.status().ToString();
+    if (!result->has_value()) return "end";
+    EXPECT_TRUE((*result)->status().code() == 0 || (*result)->timestamp_ns() > 0);
+    return absl::StrCat((*result)->sequence(), (*result)->status().code() == 0 ? "" : "!");
+  }
+
+  std::vector<Kind> Kinds() const {
+    std::vector<Kind> kinds;
+    for (const StreamEvent& event : events_) kinds.push_back(event.kind);
+    return kinds;
+  }
+
+  ScriptedService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Client> client_;
+  std::vector<StreamEvent> events_;
+};
+
+// Reads `frames` frames, answers `answered` of them, and is gone.
+Connection Dies(int frames, int answered) {
+  return [=](ServerStream* stream) {
+    v1::StreamFramesRequest request;
+    for (int i = 0; i < frames && stream->Read(&request); ++i) {
+      if (i < answered) Answer(stream, request);
+    }
+    return kGone;
+  };
+}
+
+TEST_F(FrameStreamTest, LostFramesHaveResultsInTheirPlaceAndTheStreamGoesOn) {
+  SetScript({Dies(3, 1)});
+  const auto stream = Open();
+  for (const uint64_t sequence : {1, 2, 3}) ASSERT_TRUE(Send(stream.get(), sequence).ok());
+  EXPECT_EQ(Next(stream.get()), "1");
+  const auto lost = stream->Receive();
+  ASSERT_TRUE(lost.ok() && lost->has_value()) << lost.status();
+  EXPECT_EQ((*lost)->sequence(), 2u);
+  EXPECT_EQ((*lost)->timestamp_ns(), 20);
+  EXPECT_EQ((*lost)->status().code(), 14);
+  EXPECT_EQ((*lost)->status().message(),
+            "the connection was lost before the frame was answered: gone");
+  EXPECT_EQ(Next(stream.get()), "3!");
+  ASSERT_THAT(Kinds(), ElementsAre(Kind::kLost));
+  EXPECT_THAT(events_[0].lost_sequences, ElementsAre(2, 3));
+  EXPECT_EQ(events_[0].status.code(), absl::StatusCode::kUnavailable);
+  // This thread sends and receives: the sending connects again.
+  ASSERT_TRUE(Send(stream.get(), 4).ok());
+  EXPECT_EQ(Next(stream.get()), "4");
+  EXPECT_EQ(stream->opened().stream_id(), 2u);
+  ASSERT_THAT(Kinds(), ElementsAre(Kind::kLost, Kind::kReconnected));
+  EXPECT_EQ(events_[1].attempts, 1);
+  EXPECT_EQ(events_[1].opened.stream_id(), 2u);
+  ASSERT_TRUE(stream->CloseSend().ok());
+  EXPECT_EQ(Next(stream.get()), "end");
+}
+
+TEST_F(FrameStreamTest, EveryFrameOfTwoThreadsHasOneResultInOrder) {
+  std::vector<Connection> script;
+  for (int i = 0; i < 20; ++i) script.push_back(Dies(1 + i * 7 % 11, i * 5 % 8));
+  SetScript(script);
+  const auto stream = Open();
+  constexpr uint64_t kFrames = 300;
+  std::atomic<uint64_t> received = 0;
+  std::thread sender([&] {
+    for (uint64_t i = 1; i <= kFrames; ++i) {
+      // Otherwise gRPC's buffers take all frames, and the first loss has them all.
+      while (i > received + 8) absl::SleepFor(absl::Microseconds(50));
+      EXPECT_TRUE(Send(stream.get(), i).ok());
+    }
+    EXPECT_TRUE(stream->CloseSend().ok());
+  });
+  int lost = 0;
+  for (uint64_t i = 1; i <= kFrames; ++i) {
+    const auto result = stream->Receive();
+    ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
+    EXPECT_EQ((*result)->sequence(), i);
+    received = i;
+    lost += (*result)->status().code() == 0 ? 0 : 1;
+  }
+  EXPECT_EQ(Next(stream.get()), "end");
+  sender.join();
+  int told = 0;
+  for (const StreamEvent& event : events_) told += static_cast<int>(event.lost_sequences.size());
+  EXPECT_EQ(told, lost);
+  EXPECT_GT(lost, 0);
+  EXPECT_LE(lost, 20 * 8);
+}
+
+TEST_F(FrameStreamTest, IdsOfTracksGoOnAfterALoss) {
+  const auto tracking = [](ServerStream* stream) {
+    v1::StreamFramesRequest request;
+    stream->Read(&request);
+    Answer(stream, request, {1, 2, 3});
+    stream->Read(&request);
+    v1::StreamFramesResponse response;
+    response.mutable_result()->set_sequence(request.frame().sequence());
+    response.mutable_result()->add_tracks()->set_id(2);
+    response.mutable_result()->add_ended_tracks()->set_id(1);
+    stream->Write(response);
+    return kGone;
+  };
+  SetScript({tracking, tracking, tracking});
+  const auto stream = Open();
+  for (uint64_t connection = 0; connection < 3; ++connection) {
+    for (const uint64_t i : {0, 1}) ASSERT_TRUE(Send(stream.get(), 1 + connection * 2 + i).ok());
+    const auto first = stream->Receive();
+    ASSERT_TRUE(first.ok() && first->has_value()) << first.status();
+    ASSERT_EQ((*first)->tracks_size(), 3);
+    EXPECT_EQ((*first)->tracks(0).id(), 3 * connection + 1);
+    const auto second = stream->Receive();
+    ASSERT_TRUE(second.ok() && second->has_value()) << second.status();
+    EXPECT_EQ((*second)->tracks(0).id(), 3 * connection + 2);
+    EXPECT_EQ((*second)->ended_tracks(0).id(), 3 * connection + 1);
+  }
+}
+
+TEST_F(FrameStreamTest, TheLatestOptionsOpenTheNextConnection) {
+  SetScript({[](ServerStream* stream) {
+    v1::StreamFramesRequest request;
+    while (stream->Read(&request)) {
+      if (request.has_frame()) {
+        Answer(stream, request);
+        if (request.frame().sequence() == 2) return kGone;
+        continue;
+      }
+      v1::StreamFramesResponse response;
+      response.mutable_opened()->set_deadline_ms(request.open().deadline_ms());
+      stream->Write(response);
+    }
+    return grpc::Status::OK;
+  }});
+  v1::StreamOpen open;
+  open.set_deadline_ms(7);
+  const auto stream = Open(absl::Seconds(60), open);
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  open.set_deadline_ms(8);
+  ASSERT_TRUE(stream->Reopen(open).ok());
+  ASSERT_TRUE(Send(stream.get(), 2).ok());
+  EXPECT_EQ(Next(stream.get()), "1");
+  EXPECT_THAT(events_, IsEmpty());
+  EXPECT_EQ(Next(stream.get()), "2");
+  ASSERT_THAT(Kinds(), ElementsAre(Kind::kReopened));
+  EXPECT_EQ(events_[0].opened.deadline_ms(), 8u);
+  EXPECT_EQ(stream->opened().deadline_ms(), 8u);
+  ASSERT_TRUE(Send(stream.get(), 3).ok());
+  EXPECT_EQ(Next(stream.get()), "3");
+  absl::MutexLock lock(&service_.mutex);
+  ASSERT_EQ(service_.opens.size(), 2u);
+  EXPECT_EQ(service_.opens[0].deadline_ms(), 7u);
+  EXPECT_EQ(service_.opens[1].deadline_ms(), 8u);
+}
+
+TEST_F(FrameStreamTest, AServerThatGoesAwayIsLeftWithoutALoss) {
+  SetScript({[](ServerStream* stream) {
+    v1::StreamFramesRequest request;
+    while (stream->Read(&request)) {
+      if (request.frame().sequence() == 1) {
+        v1::StreamFramesResponse response;
+        response.mutable_going_away()->mutable_status()->set_code(14);
+        response.mutable_going_away()->mutable_status()->set_reason("DRAINING");
+        stream->Write(response);
+      }
+      Answer(stream, request);
+    }
+    return grpc::Status::OK;  // when the client has no more frames for it
+  }});
+  const auto stream = Open();
+  for (uint64_t i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(Send(stream.get(), i).ok());
+    EXPECT_EQ(Next(stream.get()), absl::StrCat(i));
+  }
+  ASSERT_THAT(Kinds(), ElementsAre(Kind::kGoingAway, Kind::kReconnected));
+  EXPECT_THAT(events_[0].status.ToString(), HasSubstr("DRAINING"));
+  EXPECT_EQ(stream->opened().stream_id(), 2u);
+}
+
+TEST_F(FrameStreamTest, ARefusalThatWillNotPassEndsTheStream) {
+  SetScript({Dies(1, 0)}, {grpc::Status::OK, WireError(grpc::INVALID_ARGUMENT, "BAD_OPTIONS")});
+  const auto stream = Open();
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  EXPECT_EQ(Next(stream.get()), "1!");
+  EXPECT_THAT(Next(stream.get()), HasSubstr("BAD_OPTIONS"));
+  EXPECT_FALSE(Send(stream.get(), 2).ok());
+}
+
+TEST_F(FrameStreamTest, RefusalsThatMayPassAreTriedAgainAfterTheTimeThatTheServerAsksFor) {
+  const grpc::Status full = WireError(grpc::RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", 60);
+  SetScript({Dies(1, 0)}, {grpc::Status::OK, full, kGone, full});
+  const auto stream = Open();
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  EXPECT_EQ(Next(stream.get()), "1!");
+  const absl::Time start = absl::Now();
+  ASSERT_TRUE(Send(stream.get(), 2).ok());
+  EXPECT_EQ(Next(stream.get()), "2");
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(120));
+  EXPECT_EQ(events_.back().attempts, 4);
+}
+
+TEST_F(FrameStreamTest, AServerThatStaysAwayIsGivenUpWithTheCause) {
+  SetScript({Dies(1, 0)}, {grpc::Status::OK});
+  const auto stream = Open(absl::Milliseconds(100));
+  {
+    absl::MutexLock lock(&service_.mutex);
+    service_.refusals.resize(100'000, kGone);
+  }
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  EXPECT_EQ(Next(stream.get()), "1!");
+  EXPECT_EQ(Next(stream.get()), "UNAVAILABLE: gone");
+  EXPECT_FALSE(Send(stream.get(), 2).ok());
+  absl::MutexLock lock(&service_.mutex);
+  EXPECT_GT(service_.opens.size(), 3u);
+}
+
+TEST_F(FrameStreamTest, ALossAfterTheLastFrameNeedsNoNewConnection) {
+  SetScript({Dies(2, 1)});
+  const auto stream = Open();
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  ASSERT_TRUE(Send(stream.get(), 2).ok());
+  ASSERT_TRUE(stream->CloseSend().ok());
+  EXPECT_EQ(Next(stream.get()), "1");
+  EXPECT_EQ(Next(stream.get()), "2!");
+  EXPECT_EQ(Next(stream.get()), "end");
+  absl::MutexLock lock(&service_.mutex);
+  EXPECT_EQ(service_.opens.size(), 1u);
+}
+
+TEST_F(FrameStreamTest, CancelEndsTheWaitForTheNextTry) {
+  SetScript({Dies(1, 0)});
+  auto stream = client_->OpenStream({}, {.reconnect_for = absl::Hours(9),
+                                         .first_delay = absl::Hours(1),
+                                         .max_delay = absl::Hours(1)});
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  ASSERT_TRUE(Send(stream->get(), 1).ok());
+  EXPECT_EQ(Next(stream->get()), "1!");
+  std::thread receiver([&] { EXPECT_THAT(Next(stream->get()), HasSubstr("CANCELLED")); });
+  std::thread sender([&] { EXPECT_FALSE(Send(stream->get(), 2).ok()); });
+  absl::SleepFor(absl::Milliseconds(5));  // so that they may wait; the outcome is the same
+  (*stream)->Cancel();
+  receiver.join();
+  sender.join();
+}
+
+TEST_F(FrameStreamTest, WithoutTheOptionALossEndsTheStream) {
+  SetScript({Dies(2, 1)});
+  const auto stream = Open(absl::ZeroDuration());
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  ASSERT_TRUE(Send(stream.get(), 2).ok());
+  EXPECT_EQ(Next(stream.get()), "1");
+  EXPECT_EQ(Next(stream.get()), "UNAVAILABLE: gone");
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace orbserve::client

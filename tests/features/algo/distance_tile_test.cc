@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "features/algo/distance_tile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "tests/support/method_images.h"
+#include "tests/support/method_oracle.h"
+#include "tests/support/order_map.h"
+
+namespace orbserve::algo {
+namespace {
+
+using ::orbserve::testing::DistanceRulesOf;
+using ::orbserve::testing::OrderMap;
+using ::orbserve::testing::Pick;
+using ::orbserve::testing::PickOf;
+using ::orbserve::testing::RandomOrderMap;
+
+// Squares of a level from [first_column, end_column) by [first_row, end_row).
+struct Part {
+  int first_column;
+  int first_row;
+  int end_column;
+  int end_row;
+};
+
+// The passes over a part of a level by one group, in the steps of a kernel. Squares come in a
+// random order.
+template <int kWords>
+class TileRun {
+ public:
+  template <typename Places>
+  TileRun(const DistanceSquares& level, const Places& places, const Part& part, int most_passes)
+      : part_(part) {
+    const int side = level.rule.square_side;
+    tile_.squares = {level.rule,
+                     level.u_begin + part.first_column * side,
+                     level.v_begin + part.first_row * side,
+                     std::min(level.u_begin + part.end_column * side, level.u_end),
+                     std::min(level.v_begin + part.end_row * side, level.v_end),
+                     part.end_column - part.first_column,
+                     part.end_row - part.first_row};
+    const auto count = static_cast<size_t>(tile_.squares.count());
+    best_.resize(count);
+    undecided_.resize(count * kWords);
+    inside_.resize(count);
+    is_doubtful_.resize(count);
+    doubt_.resize(count);
+    tile_.stride = tile_.squares.count();
+    tile_.best = best_.data();
+    tile_.undecided = undecided_.data();
+    tile_.inside = inside_.data();
+    tile_.is_doubtful = is_doubtful_.data();
+    tile_.doubt = doubt_.data();
+    Run(level, places, most_passes);
+  }
+
+  struct Square {
+    bool is_decided;
+    int pass;  // of its inside place; 0 = it has none
+    int u;
+    int v;
+  };
+  // Of the part; `column` and `row` count in the level.
+  Square At(int column, int row) const {
+    const int c = column - part_.first_column;
+    const int r = row - part_.first_row;
+    const auto i = static_cast<size_t>(r * tile_.squares.columns + c);
+    const int place = TileInsidePlace(inside_[i]);
+    return {best_[i] == kNoCandidate, TileInsidePass(inside_[i]),
+            tile_.FirstU(c) + place % PlaceBits<kWords>::kRowBits,
+            tile_.FirstV(r) + place / PlaceBits<kWords>::kRowBits};
+  }
+  int passes() const { return passes_; }
+
+ private:
+  template <typename Places>
+  void Run(const DistanceSquares& level, const Places& places, int most_passes) {
+    const int columns = tile_.squares.columns;
+    const int rows = tile_.squares.rows;
+    const int reach = tile_.squares.SquareReach();
+    std::vector<int> active;
+    for (int i = 0; i < tile_.squares.count(); ++i) {
+      const int c = i % columns;
+      const int r = i / columns;
+      const bool in_ring = (part_.first_column > 0 && c < reach) ||
+                           (part_.first_row > 0 && r < reach) ||
+                           (part_.end_column < level.columns && c >= columns - reach) ||
+                           (part_.end_row < level.rows && r >= rows - reach);
+      if (LoadSquare(tile_, places, c, r, in_ring)) active.push_back(i);
+    }
+    std::mt19937 random(7);
+    const auto is_certain = [&](int i) { return is_doubtful_[static_cast<size_t>(i)] == 0; };
+    while (passes_ < most_passes && std::any_of(active.begin(), active.end(), is_certain)) {
+      ++passes_;
+      std::shuffle(active.begin(), active.end(), random);
+      for (const int i : active) {
+        if (!is_certain(i)) continue;
+        const int c = i % columns;
+        const int r = i / columns;
+        if (IsBeatenNearby(tile_, places, c, r)) continue;
+        JudgeBest(tile_, places, c, r, passes_, OneLane());
+      }
+      std::shuffle(active.begin(), active.end(), random);
+      for (const int i : active) RemoveNearInside(tile_, places, i % columns, i / columns, passes_);
+      std::erase_if(active, [&](int i) { return best_[static_cast<size_t>(i)] == kNoCandidate; });
+      std::shuffle(active.begin(), active.end(), random);
+      for (const int i : active) {
+        is_doubtful_[static_cast<size_t>(i)] = IsDoubtful(tile_, i % columns, i / columns) ? 1 : 0;
+      }
+    }
+  }
+
+  const Part part_;
+  int passes_ = 0;
+  DistanceTile<kWords> tile_{};
+  std::vector<uint64_t> best_;
+  std::vector<uint32_t> undecided_;
+  std::vector<uint16_t> inside_;
+  std::vector<uint8_t> is_doubtful_;
+  std::vector<Doubt> doubt_;
+};
+
+struct Counts {
+  int decided = 0;
+  int undecided = 0;
+  int corners = 0;
+};
+
+// Compares what a part's passes decide with the pick: each inside place and its pass, and that a
+// decided square without one has none.
+template <int kWords, typename Places>
+Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& places,
+                       const Part& part) {
+  const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, map->width, map->height);
+  const TileRun<kWords> run(level, places, part, kMostTilePasses);
+  const Pick pick = PickOf(*map, rule, 0);
+  std::vector<uint64_t> of_square(static_cast<size_t>(level.count()), kNoCandidate);
+  for (const uint64_t key : pick.keys) {
+    const int column = level.PlaceU(key) / rule.square_side;
+    const int row = level.PlaceV(key) / rule.square_side;
+    of_square[static_cast<size_t>(row * level.columns + column)] = key;
+  }
+  Counts counts;
+  for (int row = part.first_row; row < part.end_row; ++row) {
+    for (int column = part.first_column; column < part.end_column; ++column) {
+      const auto square = run.At(column, row);
+      if (!square.is_decided) {
+        ++counts.undecided;
+        continue;
+      }
+      ++counts.decided;
+      const uint64_t key = of_square[static_cast<size_t>(row * level.columns + column)];
+      EXPECT_EQ(square.pass != 0, key != kNoCandidate) << column << " " << row;
+      if (square.pass == 0 || key == kNoCandidate) continue;
+      ++counts.corners;
+      EXPECT_EQ(square.u, level.PlaceU(key)) << column << " " << row;
+      EXPECT_EQ(square.v, level.PlaceV(key)) << column << " " << row;
+      EXPECT_EQ(square.pass,
+                pick.passes[static_cast<size_t>(square.v * rule.Places(map->width) + square.u)])
+          << column << " " << row;
+    }
+  }
+  return counts;
+}
+
+Counts CompareWithPick(OrderMap map, const DistanceRule& rule, const Part& part) {
+  const PixelPlaces pixels = {map.orders.data(), map.width, 0};
+  const BlockPlaces blocks = {pixels, 0, 0, map.width, map.height};
+  const auto with_words = [&](const auto& places) {
+    return rule.square_side <= PlaceBits<2>::kMostSide
+               ? CompareWithPick<2>(&map, rule, places, part)
+               : CompareWithPick<8>(&map, rule, places, part);
+  };
+  return rule.pixels_per_place == 2 ? with_words(blocks) : with_words(pixels);
+}
+
+Part WholeOf(const DistanceSquares& level) { return {0, 0, level.columns, level.rows}; }
+
+TEST(DistanceTileTest, ATileThatKnowsTheLevelDecidesAllOfIt) {
+  constexpr uint32_t kSeed = 81;
+  std::mt19937 random(kSeed);
+  for (int n = 0; n < 150; ++n) {
+    const int width = 1 + static_cast<int>(random() % 70);
+    const int height = 1 + static_cast<int>(random() % 70);
+    const OrderMap map = RandomOrderMap(width, height, 1 + random() % 4, 5000, &random);
+    const int d = 2 + static_cast<int>(random() % 15);
+    for (const DistanceRule& rule : DistanceRulesOf(d)) {
+      const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, width, height);
+      const Counts counts = CompareWithPick(map, rule, WholeOf(level));
+      EXPECT_EQ(counts.undecided, 0);
+      EXPECT_EQ(counts.decided, level.count());
+      ASSERT_FALSE(HasFailure()) << "seed " << kSeed << " map " << n << ", " << width << " x "
+                                 << height << " d " << d << (rule.below_squared > 0 ? " disc" : "");
+    }
+  }
+}
+
+TEST(DistanceTileTest, WhatAPartDecidesIsThePicks) {
+  constexpr uint32_t kSeed = 82;
+  std::mt19937 random(kSeed);
+  Counts all;
+  for (int n = 0; n < 400; ++n) {
+    const int width = 40 + static_cast<int>(random() % 120);
+    const int height = 40 + static_cast<int>(random() % 120);
+    const unsigned levels = n % 5 == 0 ? 3 : n % 5 == 1 ? 1 : 100'000;
+    const OrderMap map = RandomOrderMap(width, height, 1 + random() % 4, levels, &random);
+    const int d = 2 + static_cast<int>(random() % (n % 2 == 0 ? 6 : 15));
+    for (const DistanceRule& rule : DistanceRulesOf(d)) {
+      const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, width, height);
+      const auto from = [&](int count) { return static_cast<int>(random() % 4) * count / 8; };
+      const Part part = {from(level.columns), from(level.rows), level.columns - from(level.columns),
+                         level.rows - from(level.rows)};
+      if (part.first_column >= part.end_column || part.first_row >= part.end_row) continue;
+      const Counts counts = CompareWithPick(map, rule, part);
+      all.decided += counts.decided;
+      all.undecided += counts.undecided;
+      all.corners += counts.corners;
+      ASSERT_FALSE(HasFailure()) << "seed " << kSeed << " map " << n << ", " << width << " x "
+                                 << height << " d " << d << (rule.below_squared > 0 ? " disc" : "");
+    }
+  }
+  EXPECT_GT(all.corners, 10'000);
+  EXPECT_GT(all.undecided, 10'000);
+  EXPECT_GT(all.decided, 10'000);
+}
+
+TEST(DistanceTileTest, PassesEndThoughChainsGoOn) {
+  for (const int d : {2, 5, 9}) {
+    const OrderMap map = testing::SnakeOrderMap(200, 60, 2 * d);
+    for (const DistanceRule& rule : DistanceRulesOf(d)) {
+      const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, map.width, map.height);
+      const Counts counts = CompareWithPick(map, rule, WholeOf(level));
+      EXPECT_GT(counts.corners, 10) << d;
+    }
+    const DistanceRule rule = DistanceRulesOf(d)[0];
+    EXPECT_GT(PickOf(map, rule, 0).most_passes, kMostTilePasses);
+    const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, map.width, map.height);
+    EXPECT_GT(CompareWithPick(map, rule, WholeOf(level)).undecided, 0);
+  }
+}
+
+TEST(DistanceTileTest, PartsOfImagesGiveThePicksCorners) {
+  for (const testing::NamedImage& named : testing::MadeImages()) {
+    const testing::GreyPlane plane = testing::PlaneOf(named.image.view());
+    const testing::Plane<float> responses = testing::OracleCornerMap(plane, Detector::kShiTomasi);
+    float top = 0;
+    for (const float value : responses.values) top = std::max(top, value);
+    OrderMap map(plane.width, plane.height);
+    for (int y = 0; y < plane.height; ++y) {
+      for (int x = 0; x < plane.width; ++x) {
+        if (responses.At(x, y) > 0.01f * top) map.At(x, y) = OrderedBits(responses.At(x, y));
+      }
+    }
+    for (const DistanceRule& rule : DistanceRulesOf(3)) {
+      const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, map.width, map.height);
+      const int half = level.columns / 2;
+      CompareWithPick(map, rule, {0, 0, half, level.rows});
+      CompareWithPick(map, rule, {std::max(half - 8, 0), 0, level.columns, level.rows});
+      ASSERT_FALSE(HasFailure()) << named.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orbserve::algo
