@@ -41,6 +41,8 @@ TEST(FrameRunTest, NoStepBeginsForAFrameThatIsCancelled) {
   given->y = {100.0f, 120.0f};
   given->angle_deg = {0.0f, 10.0f};
   given->octave = {0, 1};
+  given->size = {31.0f, 37.0f};
+  given->response = {1.0f, 2.0f};
   for (const int threads : {1, 4}) {
     for (const bool is_given : {false, true}) {
       const auto plan =
