@@ -4,6 +4,7 @@
 // A stream of the client library and a real server that is killed, stopped and started again.
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <memory>
@@ -84,6 +85,9 @@ TEST_F(ClientReconnectTest, AStreamGoesOnWithTheServerThatTookThePlaceOfAKilledO
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(Receive(i).status().code(), 0);
   // A server that stands still answers nothing: these frames are surely under way.
   ASSERT_EQ(kill(server_->pid(), SIGSTOP), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(server_->pid(), &status, WUNTRACED), server_->pid());
+  ASSERT_TRUE(WIFSTOPPED(status));
   for (uint64_t i = 4; i < 7; ++i) ASSERT_TRUE(Send(i).ok());
   ASSERT_EQ(kill(server_->pid(), SIGKILL), 0);
   for (uint64_t i = 4; i < 7; ++i) EXPECT_EQ(Receive(i).status().code(), 14) << i;
