@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every kernel of the CUDA backend on its own: a CUDA graph of many launches, divided by their
-// number. A copy on the device restores before each launch the data that it changes; the time of
-// that copy, measured in the same way, is subtracted.
+// Every kernel of the CUDA backend on its own, and every step of the presets: a CUDA graph of many
+// launches, divided by their number. A copy on the device restores before each launch the data that
+// it changes; the time of that copy, measured in the same way, is subtracted.
 
 #include <cuda_runtime_api.h>
 
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "features/algo/fast.h"
+#include "features/algo/rbrief32.h"
 #include "features/algo/rbrief_pattern.h"
 #include "gpu/matching/match_kernel.h"
 #include "gpu/memory/frame_room.h"
@@ -33,6 +34,7 @@
 #include "gpu/steps/detect/corner_map.h"
 #include "gpu/steps/detect/fast.h"
 #include "gpu/steps/pyramid.h"
+#include "gpu/steps/select/key_survivors.h"
 #include "gpu/steps/select/rank.h"
 #include "gpu/steps/select/survivors.h"
 #include "gpu/steps/suppress/minimum_distance.h"
@@ -76,6 +78,7 @@ class Bench {
       ORBSERVE_RETURN_IF_ERROR(LoadImage());
       ORBSERVE_RETURN_IF_ERROR(Pipeline());
       ORBSERVE_RETURN_IF_ERROR(CornerMaps());
+      ORBSERVE_RETURN_IF_ERROR(StepsOfPresets());
     }
     if (!settings_.json.empty()) {
       std::ofstream out(settings_.json);
@@ -272,8 +275,16 @@ class Bench {
     return in ? absl::OkStatus() : absl::InvalidArgumentError("the PGM image ends early");
   }
 
+  // Tables that do not depend on plans.
+  struct Tables {
+    algo::RBriefPair pattern[algo::kRBriefPairs];
+    algo::RBriefPair pattern_32[algo::kRBrief32Pairs];
+    uint32_t bits[4][algo::kFastBitTableWords];  // of arc lengths 9..12
+  };
+
+  // `apart`: with a launch for each stage, as timed graphs have.
   absl::Status Prepare(const PipelineOptions& options, const FrameParameters& parameters,
-                       Workload* workload) {
+                       Workload* workload, bool apart = false) {
     GpuPlan::Limits limits;
     limits.devices = {0};
     limits.budgets = {nullptr};
@@ -282,16 +293,20 @@ class Bench {
     ORBSERVE_ASSIGN_OR_RETURN(
         workload->plan, GpuPlan::Create({image_.width_px, image_.height_px, options}, limits));
     const GpuPlan& plan = *workload->plan;
-    const GraphKind kind = {ClassOfFrames(settings_.frames)};
+    const CompiledPipeline& pipeline = plan.pipeline();
+    const Cuts cuts = pipeline.CutsFor(parameters);
+    const FrameRoom room = FrameRoom::ForDetection(pipeline, parameters, cuts);
+    GraphKind kind = {ClassOfFrames(settings_.frames)};
+    kind.timed = apart;
+    kind.low_threshold = parameters.fast_threshold_low_grey > 0;
+    kind.few_keys = ChoosesFewKeys(pipeline, FirstKeys(cuts));
     const int frames = kind.frames();
-    const size_t arena_bytes = plan.ArenaBytesWanting(kind, parameters.max_features);
+    const size_t arena_bytes =
+        plan.ArenaBytesFor(kind, static_cast<size_t>(frames) * room.list_bytes());
     ORBSERVE_ASSIGN_OR_RETURN(workload->arena, DeviceBuffer::Create(0, arena_bytes, nullptr));
     uint8_t* const arena = workload->arena.data();
     ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(arena, 0, arena_bytes));
 
-    const CompiledPipeline& pipeline = plan.pipeline();
-    const Cuts cuts = pipeline.CutsFor(parameters);
-    const FrameRoom room = FrameRoom::ForDetection(pipeline, parameters, cuts);
     PinnedSide& side = workload->side;
     ORBSERVE_RETURN_IF_ERROR(
         side.Create(frames,
@@ -310,16 +325,20 @@ class Bench {
       FrameParams& frame = side.params()[i];
       frame = {};
       frame.mode = FrameMode::kDetect;
-      frame.threshold_grey = parameters.fast_threshold_grey;
+      frame.threshold_grey = parameters.detection_threshold_grey();
+      if (kind.low_threshold) frame.strong_threshold_grey = parameters.fast_threshold_grey;
       frame.quality_level = parameters.quality_level;
       std::copy(cuts.by_score.begin(), cuts.by_score.end(), frame.first_cut);
       std::copy(cuts.by_response.begin(), cuts.by_response.end(), frame.second_cut);
+      frame.answer_limit = std::min(cuts.wanted, cuts.capacity);
+      frame.first_keys = FirstKeys(cuts);
       frame.image_offset =
           static_cast<int64_t>(static_cast<size_t>(i) * slot.image_bytes) + kImagePaddingBytes;
       frame.mask_offset = -1;
       frame.survivors = reinterpret_cast<uint64_t*>(arena + plan.ListsOffset(kind) +
                                                     static_cast<size_t>(i) * room.list_bytes());
       frame.ranked = frame.survivors + room.survivor_entries;
+      frame.spare = frame.ranked + room.ranked_entries;
       std::copy(room.survivors.begin(), room.survivors.end(), frame.survivor_room);
       std::copy(room.ranked.begin(), room.ranked.end(), frame.ranked_room);
       frame.record_capacity = room.rows;
@@ -331,20 +350,22 @@ class Bench {
     ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena + plan.ParamsOffset(kind), side.params(),
                                              static_cast<size_t>(frames) * sizeof(FrameParams),
                                              cudaMemcpyHostToDevice));
-    static uint32_t bits[algo::kFastBitTableWords];
-    algo::FillFastBitTable<9>(bits);
+    const auto tables = std::make_unique<Tables>();
+    std::memcpy(tables->pattern, algo::kRBriefPattern, sizeof(tables->pattern));
+    std::memcpy(tables->pattern_32, algo::kRBrief32Pattern, sizeof(tables->pattern_32));
+    algo::FillFastBitTable<9>(tables->bits[0]);
+    algo::FillFastBitTable<10>(tables->bits[1]);
+    algo::FillFastBitTable<11>(tables->bits[2]);
+    algo::FillFastBitTable<12>(tables->bits[3]);
     ORBSERVE_ASSIGN_OR_RETURN(
         workload->tables,
-        DeviceBuffer::Create(0, sizeof(algo::kRBriefPattern) + sizeof(bits), nullptr));
-    uint8_t* const tables = workload->tables.data();
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables, algo::kRBriefPattern,
-                                             sizeof(algo::kRBriefPattern), cudaMemcpyHostToDevice));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(tables + sizeof(algo::kRBriefPattern), bits,
-                                             sizeof(bits), cudaMemcpyHostToDevice));
+        DeviceBuffer::CreateCopyOf(
+            0, {reinterpret_cast<const uint8_t*>(tables.get()), sizeof(Tables)}, nullptr));
+    const auto* const there = reinterpret_cast<const Tables*>(workload->tables.data());
     workload->device_tables.multiprocessors = multiprocessors_;
-    workload->device_tables.pattern = reinterpret_cast<const algo::RBriefPair*>(tables);
-    workload->device_tables.bit_tables =
-        reinterpret_cast<const uint32_t*>(tables + sizeof(algo::kRBriefPattern));
+    workload->device_tables.pattern = there->pattern;
+    workload->device_tables.pattern_32 = there->pattern_32;
+    workload->device_tables.bit_tables = there->bits[0];
     workload->context = plan.ContextFor(kind, 0, workload->device_tables, arena);
     return absl::OkStatus();
   }
@@ -416,6 +437,87 @@ class Bench {
       }
     }
     return absl::OkStatus();
+  }
+
+  // The steps of every other preset, each on its own. Before each launch the parts of the arena
+  // that the step changes are as the steps before have left them.
+  absl::Status StepsOfPresets() {
+    for (const Preset& preset : Presets()) {
+      if (preset.name == "orb") continue;
+      const std::string name(preset.name);
+      ORBSERVE_RETURN_IF_ERROR(Steps(name, preset.pipeline, preset.frame, /*apart=*/false));
+      if (preset.name != "vio") continue;
+      // Search and selection in launches of their own, also of one level.
+      PipelineOptions options = preset.pipeline;
+      ORBSERVE_RETURN_IF_ERROR(Steps(name + ", apart", options, preset.frame, /*apart=*/true));
+      options.pyramid.levels = 1;
+      ORBSERVE_RETURN_IF_ERROR(
+          Steps(name + " of one level, apart", options, preset.frame, /*apart=*/true));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Steps(const std::string& name, const PipelineOptions& options,
+                     const FrameParameters& parameters, bool apart) {
+    Workload workload;
+    ORBSERVE_RETURN_IF_ERROR(Prepare(options, parameters, &workload, apart));
+    const StepContext& context = workload.context;
+    const size_t bytes = workload.arena.size_bytes();
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer saved, DeviceBuffer::Create(0, bytes, nullptr));
+    std::vector<uint8_t> before(bytes);
+    std::vector<uint8_t> after(bytes);
+    for (const StepList::PlacedStep& placed : workload.plan->steps().steps()) {
+      const Step& step = *placed.step;
+      const Launch launch = [&](cudaStream_t stream) { return step.Enqueue(context, stream); };
+      ORBSERVE_ASSIGN_OR_RETURN(const Graph graph, Graph::Capture(stream_.get(), launch));
+      if (graph.nodes() == 0) continue;  // another step does its work
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemcpy(saved.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToDevice));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemcpy(before.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToHost));
+      ORBSERVE_RETURN_IF_ERROR(launch(stream_.get()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_.get()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemcpy(after.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToHost));
+      const std::vector<Range> changed = ChangedRanges(context, before, after);
+      const Launch restore = [&](cudaStream_t stream) -> absl::Status {
+        for (const Range& range : changed) {
+          ORBSERVE_CUDA_RETURN_IF_ERROR(
+              cudaMemcpyAsync(workload.arena.data() + range.begin, saved.data() + range.begin,
+                              range.end - range.begin, cudaMemcpyDeviceToDevice, stream));
+        }
+        return absl::OkStatus();
+      };
+      ORBSERVE_RETURN_IF_ERROR(Report(name + ": " + std::string(step.name()), launch,
+                                      changed.empty() ? Launch() : restore));
+    }
+    std::printf("  features %d\n", workload.side.reports()[0].total);
+    return absl::OkStatus();
+  }
+
+  struct Range {
+    size_t begin;
+    size_t end;
+  };
+  // Of each buffer of an arena the part that two states of it do not have in common.
+  static std::vector<Range> ChangedRanges(const StepContext& context,
+                                          const std::vector<uint8_t>& before,
+                                          const std::vector<uint8_t>& after) {
+    std::vector<size_t> begins;
+    for (size_t i = 0; i < context.layout->buffers().size(); ++i) {
+      begins.push_back(context.layout->Offset(BufferId(i), context.kind));
+    }
+    begins.push_back(context.layout->Bytes(context.kind));  // the lists
+    begins.push_back(before.size());
+    std::vector<Range> ranges;
+    for (size_t i = 0; i + 1 < begins.size(); ++i) {
+      size_t begin = begins[i];
+      size_t end = begins[i + 1];
+      while (begin < end && before[begin] == after[begin]) ++begin;
+      while (begin < end && before[end - 1] == after[end - 1]) --end;
+      if (begin < end) ranges.push_back({begin, end});
+    }
+    return ranges;
   }
 
   absl::Status Pipeline() {

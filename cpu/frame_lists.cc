@@ -18,6 +18,9 @@ constexpr int kStripPixels = 48 * 1024;
 constexpr int kMinStripRows = 16;
 // Rows of a response map begin at a multiple of so many entries: a line of the cache.
 constexpr int kResponsePitch = 16;
+// Room for undecided places of MINIMUM_DISTANCE: images of the real world need less.
+constexpr int kPixelsPerUndecided = 32;
+constexpr int kLeastUndecided = 64;
 // An integral image takes some 10 to 20 microseconds for as many.
 constexpr int kIntegralStripPixels = 128 * 1024;
 
@@ -93,7 +96,12 @@ void FrameLists::DeclareResponses(const PipelineOptions& options, int l, const L
       static_cast<size_t>(response_pitch[i]) * static_cast<size_t>(level.height_px) + kMapRowSlack,
       &responses);
   layout->Add(l, static_cast<size_t>(strips[i].count), &strip_tops);
-  layout->Add(l, static_cast<size_t>(strips[i].count), &strip_candidates);
+  if (options.suppress.suppression != Suppression::kMinimumDistance) return;
+  const auto strip_count = static_cast<size_t>(strips[i].count);
+  undecided_capacity[i] =
+      kLeastUndecided + strips[i].rows * level.region.width() / kPixelsPerUndecided;
+  layout->Add(l, strip_count * static_cast<size_t>(undecided_capacity[i]), &undecided);
+  layout->Add(l, strip_count, &strip_undecided);
   if (!HasBlocks(options)) return;
   block_pitch[i] = RoundUp<ptrdiff_t>(DivUp(level.width_px, 2), kResponsePitch);
   layout->Add(l,

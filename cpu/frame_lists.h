@@ -38,6 +38,16 @@ struct IntegralStrips {
   ptrdiff_t sums = 0;  // entries between the column sums of two strips
 };
 
+// An undecided candidate of MINIMUM_DISTANCE (cpu/steps/suppress/minimum_distance.h) and one that
+// outranked it when it was last tested: indices of map entries. The latter is -1 before the first
+// test.
+struct UndecidedPlace {
+  int32_t place;
+  int32_t outranked_by;
+  int16_t x;
+  int16_t y;
+};
+
 // Entries that kernels may read beyond the end of a row of a map.
 inline constexpr int kMapRowSlack = 64;
 
@@ -66,7 +76,10 @@ struct FrameLists {
   LevelBuffer<uint32_t> strip_tops;  // [strip], largest entry inside the region; of corner maps
   // Entries of corner maps above this one are candidates. Other maps hold candidates alone.
   FrameBuffer<uint32_t> candidate_threshold;
-  LevelBuffer<int32_t> strip_candidates;  // [strip], number of candidates before suppression
+  // MINIMUM_DISTANCE: [strip][undecided_capacity], peaks that the first pass leaves undecided.
+  LevelBuffer<UndecidedPlace> undecided;
+  std::array<int, kMaxLevels> undecided_capacity{};
+  LevelBuffer<int32_t> strip_undecided;  // [strip], their number; above the capacity: some are lost
   // With compression for MINIMUM_DISTANCE: largest entry of each block of 2x2 pixels.
   LevelBuffer<uint32_t> blocks;                     // [block row][block_pitch]
   std::array<ptrdiff_t, kMaxLevels> block_pitch{};  // entries

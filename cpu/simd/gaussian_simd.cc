@@ -118,7 +118,7 @@ HWY_INLINE void FilterRow(const StripRows& work, int blocks, float* out) {
 }
 
 // Grey levels of one block from seven rows of results. No result leaves [0, 255]: all operations
-// are monotonous, and seven rows of 255 give 255 (tests/cpu/simd_kernels_test.cc).
+// are monotonous, and seven rows of 255 give 255 (tests/cpu/simd/describe_kernels_test.cc).
 HWY_INLINE hn::Vec<D8> FilterColumn(const float* const (&row)[kTaps], int block) {
   const DF d;
   const VF tap[kRadius + 1] = {hn::Set(d, algo::GaussianTap(0)), hn::Set(d, algo::GaussianTap(1)),

@@ -49,8 +49,57 @@ HWY_INLINE int FirstAbove(const uint32_t* entries, int count, V limit) {
   return bits != 0 ? i + FirstBit(bits) : -1;
 }
 
+// Outranking() where each row of conflicting places has at most `kVectors` vectors. Reads up to so
+// many vectors from the first place of a row on.
+template <int kVectors>
+HWY_INLINE ptrdiff_t OutrankingNear(const PlaceMap& map, const ConflictRows& rows, int x, int y,
+                                    bool ties_in_row) {
+  const D d;
+  static_assert(kVectors * kLanes <= 32 && kVectors * kLanes <= kMapRowSlack);
+  const Region& region = map.region;
+  const uint32_t own = map.entries[y * map.pitch + x];
+  // Entries above `lower` outrank from below and from the right, those above `upper` from above.
+  const V lower = hn::Set(d, own);
+  const V upper = hn::Set(d, own - 1);
+  const auto above = [&](const uint32_t* entries, V limit) {
+    uint32_t bits = 0;
+    for (int i = 0; i < kVectors; ++i) {
+      bits |= MaskBits(d, hn::Gt(hn::LoadU(d, entries + i * kLanes), limit)) << (i * kLanes);
+    }
+    return bits;
+  };
+  const int widest = rows.half_width[0];
+  int begin = std::max(x - widest, region.x_begin);
+  int end = std::min(x + widest + 1, region.x_end);
+  const ptrdiff_t row = y * map.pitch + begin;
+  uint32_t in_row = above(map.entries + row, lower);
+  if (ties_in_row) in_row |= above(map.entries + row, upper) & ((uint32_t{1} << (x - begin)) - 1);
+  in_row &= FirstBits(end - begin);
+  if (in_row != 0) return row + FirstBit(in_row);
+  // Neighbours are the likeliest to outrank. The rows above and below share a branch, which is
+  // foreseen badly.
+  for (int dy = 1; dy <= rows.reach; ++dy) {
+    const int half_width = rows.half_width[dy];
+    begin = std::max(x - half_width, region.x_begin);
+    end = std::min(x + half_width + 1, region.x_end);
+    const ptrdiff_t upper_row = (y - dy) * map.pitch + begin;
+    const ptrdiff_t lower_row = (y + dy) * map.pitch + begin;
+    const uint32_t inside = FirstBits(end - begin);
+    const uint32_t in_upper =
+        y - dy >= region.y_begin ? above(map.entries + upper_row, upper) & inside : 0;
+    const uint32_t in_lower =
+        y + dy < region.y_end ? above(map.entries + lower_row, lower) & inside : 0;
+    if ((in_upper | in_lower) == 0) continue;
+    return in_upper != 0 ? upper_row + FirstBit(in_upper) : lower_row + FirstBit(in_lower);
+  }
+  return -1;
+}
+
 ptrdiff_t Outranking(const PlaceMap& map, const ConflictRows& rows, int x, int y,
                      bool ties_in_row) {
+  const int row_places = 2 * rows.half_width[0] + 1;
+  if (row_places <= kLanes) return OutrankingNear<1>(map, rows, x, y, ties_in_row);
+  if (row_places <= 2 * kLanes) return OutrankingNear<2>(map, rows, x, y, ties_in_row);
   const D d;
   const Region& region = map.region;
   const uint32_t own = map.entries[y * map.pitch + x];

@@ -24,7 +24,8 @@
 //
 // Each pass has three parts, between which all squares must wait for each other: JudgeBest() of all
 // squares, RemoveNearInside() of all, IsDoubtful() of all. Inside a part their order does not
-// matter, as no square reads what another one writes.
+// matter, as no square reads what another one writes. IsBeatenNearby() saves most squares the
+// first part.
 
 #ifndef ORBSERVE_FEATURES_ALGO_DISTANCE_TILE_H_
 #define ORBSERVE_FEATURES_ALGO_DISTANCE_TILE_H_
@@ -101,19 +102,28 @@ ORBSERVE_HOST_DEVICE inline uint32_t ConflictWord(const DistanceTile<kWords>& ti
   const DistanceRule& rule = tile.squares.rule;
   const int from_u = u - tile.FirstU(column);
   const int from_v = v - tile.FirstV(row) - w * Bits::kRowsPerWord;
-  uint32_t word = 0;
-  ORBSERVE_UNROLL
-  for (int i = 0; i < Bits::kRowsPerWord; ++i) {
-    const int dv = i - from_v;
-    if (dv < -rule.reach || dv > rule.reach) continue;
-    int reach = rule.reach;
-    if (rule.below_squared > 0) {
-      // Largest du with du^2 + dv^2 < below_squared: the root of a square is exact.
-      reach = static_cast<int>(std::sqrt(static_cast<float>(rule.below_squared - 1 - dv * dv)));
-    }
+  const int first_row = Max(from_v - rule.reach, 0);
+  const int last_row = Min(from_v + rule.reach, Bits::kRowsPerWord - 1);
+  // Bits of the columns that are `reach` away or less, in the lowest row.
+  const auto bits_within = [from_u](int reach) {
     const int first = Max(from_u - reach, 0);
     const int last = Min(from_u + reach, Bits::kRowBits - 1);
-    if (first <= last) word |= ((2u << last) - (1u << first)) << (i * Bits::kRowBits);
+    return first <= last ? (2u << last) - (1u << first) : 0u;
+  };
+  if (rule.below_squared == 0) {
+    if (first_row > last_row) return 0;
+    constexpr uint32_t kEachRow = Bits::kRowBits == 8 ? 0x01010101u : 0x00010001u;
+    const uint32_t up_to_last =
+        0xffffffffu >> ((Bits::kRowsPerWord - 1 - last_row) * Bits::kRowBits);
+    return bits_within(rule.reach) * kEachRow & up_to_last &
+           0xffffffffu << (first_row * Bits::kRowBits);
+  }
+  uint32_t word = 0;
+  for (int i = first_row; i <= last_row; ++i) {
+    // Largest du with du^2 + dv^2 < below_squared: the root of a square is exact.
+    const int dv = i - from_v;
+    const auto rest = static_cast<float>(rule.below_squared - 1 - dv * dv);
+    word |= bits_within(static_cast<int>(std::sqrt(rest))) << (i * Bits::kRowBits);
   }
   return word;
 }
@@ -180,65 +190,113 @@ ORBSERVE_HOST_DEVICE inline bool LoadSquare(const DistanceTile<kWords>& tile, co
   return best != kNoCandidate;
 }
 
-enum class Verdict { kStays, kInside, kUnsure };
-
-// First part of a pass: the lot of the best candidate of square (column, row), which has one and is
-// not doubtful.
+// Before the first part of a pass: true if the best candidate of square (column, row), which has
+// one and is not doubtful, is surely beaten by the best of a square beside its own or by a
+// candidate beside it. Responses are smooth, so that few others are beaten.
 template <int kWords, typename Places>
-ORBSERVE_HOST_DEVICE inline Verdict JudgeBest(const DistanceTile<kWords>& tile,
-                                              const Places& places, int column, int row) {
+ORBSERVE_HOST_DEVICE inline bool IsBeatenNearby(const DistanceTile<kWords>& tile,
+                                                const Places& places, int column, int row) {
+  using Bits = PlaceBits<kWords>;
   const DistanceSquares& squares = tile.squares;
-  const DistanceRule& rule = squares.rule;
   const uint64_t own = tile.best[row * squares.columns + column];
   const int u = squares.PlaceU(own);
   const int v = squares.PlaceV(own);
-  const int reach = squares.SquareReach();
-  const int first_column = Max(column - reach, 0);
-  const int first_row = Max(row - reach, 0);
-  const int last_column = Min(column + reach, squares.columns - 1);
-  const int last_row = Min(row + reach, squares.rows - 1);
-  constexpr int kMostAcross = 5;
-  bool may_be_beaten = false;
-  uint32_t searched = 0;  // squares whose best is better and too far away
-  for (int r = first_row; r <= last_row; ++r) {
-    for (int c = first_column; c <= last_column; ++c) {
+  const int side = squares.rule.square_side;
+  const int in_u = u - tile.FirstU(column);
+  const int in_v = v - tile.FirstV(row);
+  bool is_beaten = false;
+  ORBSERVE_UNROLL
+  for (int dr = -1; dr <= 1; ++dr) {
+    ORBSERVE_UNROLL
+    for (int dc = -1; dc <= 1; ++dc) {
+      const int c = column + dc;
+      const int r = row + dr;
+      if (c < 0 || r < 0 || c >= squares.columns || r >= squares.rows) continue;
       const int i = r * squares.columns + c;
-      const uint64_t other = tile.best[i];
-      if (other >= own) continue;
-      if (!rule.Conflicts(squares.PlaceU(other) - u, squares.PlaceV(other) - v)) {
-        searched |= 1u << ((r - first_row) * kMostAcross + c - first_column);
-      } else if (tile.is_doubtful[i] == 0) {
-        return Verdict::kStays;
-      } else {
-        may_be_beaten = true;
+      if (tile.best[i] >= own || tile.is_doubtful[i] != 0) continue;
+      is_beaten = is_beaten || squares.rule.Conflicts(squares.PlaceU(tile.best[i]) - u,
+                                                      squares.PlaceV(tile.best[i]) - v);
+    }
+  }
+  if (is_beaten) return true;
+  ORBSERVE_UNROLL
+  for (int n = 0; n < 9; ++n) {
+    const int to_u = in_u + n % 3 - 1;
+    const int to_v = in_v + n / 3 - 1;
+    const int dc = to_u < 0 ? -1 : to_u >= side ? 1 : 0;
+    const int dr = to_v < 0 ? -1 : to_v >= side ? 1 : 0;
+    const int c = column + dc;
+    const int r = row + dr;
+    if ((dc == 0 && dr == 0) || c < 0 || r < 0 || c >= squares.columns || r >= squares.rows) {
+      continue;  // no candidate of its own square is better
+    }
+    const int i = r * squares.columns + c;
+    const int place = (to_v - dr * side) * Bits::kRowBits + to_u - dc * side;
+    const uint32_t word = tile.Word(i, place / Bits::kWordBits);
+    if ((word >> (place % Bits::kWordBits) & 1) == 0 || tile.is_doubtful[i] != 0) continue;
+    is_beaten = is_beaten || places.Key(OneLane(), u + n % 3 - 1, v + n / 3 - 1) < own;
+  }
+  return is_beaten;
+}
+
+// First part of a pass: decides the lot of the best candidate of square (column, row), which has
+// one and is not doubtful. It becomes inside, or the square is in doubt, or nothing changes. The
+// lanes share the squares round it.
+template <int kWords, typename Places, typename Lanes>
+ORBSERVE_HOST_DEVICE inline void JudgeBest(const DistanceTile<kWords>& tile, const Places& places,
+                                           int column, int row, int pass, const Lanes& lanes) {
+  const DistanceSquares& squares = tile.squares;
+  const uint64_t own = tile.best[row * squares.columns + column];
+  const int u = squares.PlaceU(own);
+  const int v = squares.PlaceV(own);
+  // True if a candidate of square (c, r), which may be undecided, beats its own and is in conflict.
+  const auto is_beaten_by = [&](int c, int r) {
+    const int i = r * squares.columns + c;
+    const uint64_t other = tile.best[i];
+    if (other >= own) return false;
+    if (squares.rule.Conflicts(squares.PlaceU(other) - u, squares.PlaceV(other) - v)) return true;
+    for (int w = 0; w < kWords; ++w) {
+      const uint32_t near = tile.Word(i, w) & ConflictWord(tile, c, r, w, u, v);
+      if (!VisitWord(tile, places, c, r, w, near, [&](uint64_t key) { return key >= own; })) {
+        return true;
       }
     }
-  }
-  for (uint32_t rest = searched; rest != 0; rest &= rest - 1) {
-    const int at = LowestBit(rest);
-    const int c = first_column + at % kMostAcross;
-    const int r = first_row + at / kMostAcross;
-    const int i = r * squares.columns + c;
-    const bool is_doubtful = tile.is_doubtful[i] != 0;
-    if (is_doubtful && may_be_beaten) continue;
-    bool is_beaten = false;
-    for (int w = 0; w < kWords && !is_beaten; ++w) {
-      const uint32_t near = tile.Word(i, w) & ConflictWord(tile, c, r, w, u, v);
-      is_beaten = !VisitWord(tile, places, c, r, w, near, [&](uint64_t key) { return key >= own; });
+    return false;
+  };
+  const int reach = squares.SquareReach();
+  const int last_column = Min(column + reach, squares.columns - 1);
+  const int last_row = Min(row + reach, squares.rows - 1);
+  bool is_beaten = false;
+  bool may_be_beaten = false;
+  int turn = 0;  // the lane whose square it is
+  for (int r = Max(row - reach, 0); r <= last_row && !is_beaten; ++r) {
+    for (int c = Max(column - reach, 0); c <= last_column && !is_beaten; ++c) {
+      if (c == column && r == row) continue;
+      const bool is_mine = turn == lanes.lane();
+      turn = turn + 1 < Lanes::kLanes ? turn + 1 : 0;
+      if (!is_mine) continue;
+      const bool is_doubtful = tile.is_doubtful[r * squares.columns + c] != 0;
+      if ((is_doubtful && may_be_beaten) || !is_beaten_by(c, r)) continue;
+      (is_doubtful ? may_be_beaten : is_beaten) = true;
     }
-    if (!is_beaten) continue;
-    if (!is_doubtful) return Verdict::kStays;
-    may_be_beaten = true;
   }
-  return may_be_beaten ? Verdict::kUnsure : Verdict::kInside;
+  if (lanes.Any(is_beaten)) return;
+  may_be_beaten = lanes.Any(may_be_beaten);
+  if (lanes.lane() != 0) return;
+  const int i = row * squares.columns + column;
+  if (may_be_beaten) {
+    tile.doubt[i] = Doubt::kBest;
+  } else {
+    tile.inside[i] = TileInside(pass, tile.PlaceOf(own, column, row));
+  }
 }
 
 // Second part, of a square with candidates: removes those in conflict with a place that became
-// inside in `pass`, and finds the best of the rest. `is_unsure`: the verdict was kUnsure.
+// inside in `pass`, and finds the best of the rest.
 template <int kWords, typename Places>
 ORBSERVE_HOST_DEVICE inline void RemoveNearInside(const DistanceTile<kWords>& tile,
                                                   const Places& places, int column, int row,
-                                                  int pass, bool is_unsure) {
+                                                  int pass) {
   using Bits = PlaceBits<kWords>;
   const DistanceSquares& squares = tile.squares;
   const int i = row * squares.columns + column;
@@ -280,8 +338,8 @@ ORBSERVE_HOST_DEVICE inline void RemoveNearInside(const DistanceTile<kWords>& ti
     tile.doubt[i] = Doubt::kNone;  // none of its candidates has become inside
   } else if (tile.is_doubtful[i] != 0) {
     tile.doubt[i] = Doubt::kAll;
-  } else {
-    tile.doubt[i] = is_unsure && keeps_best ? Doubt::kBest : Doubt::kNone;
+  } else if (!keeps_best) {
+    tile.doubt[i] = Doubt::kNone;  // the one in doubt has not become inside
   }
 }
 

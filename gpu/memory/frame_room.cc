@@ -39,10 +39,10 @@ size_t SparePerSurvivor(Selection selection) {
     case Selection::kLevelQuota:
     case Selection::kBest:
       break;
-    case Selection::kQuadtree:
-      return 1;  // candidates in the order of their paths
-    case Selection::kCell:
-      return 2;  // candidates by cell; their places in the order of the frame, and in their cells
+    case Selection::kQuadtree:  // candidates in the order of their paths, and their rank keys
+    case Selection::kCell:  // candidates by cell; their places in the order of the frame, and in
+                            // their cells
+      return 2;
   }
   return 0;
 }

@@ -418,10 +418,9 @@ void StreamCall::OnAlarm() {
     SetAlarm();
     session = session_;
   }
-  for (const auto& [index, ticket] : late) {
-    session->Fail(index, LateStatus(WorkKind::kFrames));
-    services_.batcher->Cancel(ticket);  // what has begun stops
-  }
+  // Work stops before its frame is answered: nothing begins for a frame whose client was told.
+  for (const auto& [index, ticket] : late) services_.batcher->Cancel(ticket);
+  for (const auto& [index, ticket] : late) session->Fail(index, LateStatus(WorkKind::kFrames));
 }
 
 void StreamCall::SetAlarm() {

@@ -135,31 +135,36 @@ void StreamSession::Advance() {
     {
       absl::MutexLock lock(&mutex_);
       if (advancing_ || closed_) return;
+      SettleFirst(released);
       start = TakeStart();
       if (!start.has_value()) {
         if (entries_.empty() || !entries_.front().is_complete) return;
-        Entry& front = entries_.front();
-        if (!front.is_settled) {  // it has a deadline
-          if (parts_.clock->Now() >= front.frame.deadline) {
-            FailEntry(front, LateStatus(WorkKind::kFrames), released);
-          } else {
-            Commit(front, released);
-          }
-        }
-        result = std::move(front.result);
+        result = std::move(entries_.front().result);
         entries_.pop_front();
         ++first_index_;
       }
       advancing_ = true;
     }
+    Release(std::move(released));
     if (start.has_value()) {
       StartFrame(*std::move(start));
     } else {
-      Release(std::move(released));
       emit_(std::move(result));
     }
     absl::MutexLock lock(&mutex_);
     advancing_ = false;
+  }
+}
+
+void StreamSession::SettleFirst(Released& released) {
+  if (entries_.empty()) return;
+  Entry& first = entries_.front();
+  if (!first.is_complete || first.is_settled) return;
+  // It has a deadline, and its result is given out next.
+  if (parts_.clock->Now() >= first.frame.deadline) {
+    FailEntry(first, LateStatus(WorkKind::kFrames), released);
+  } else {
+    Commit(first, released);
   }
 }
 
@@ -235,7 +240,10 @@ void StreamSession::StartFrame(Start start) {
         [self = shared_from_this(), index = start.index](TrackOutcome outcome) {
           self->OnTracked(index, std::move(outcome));
         });
-    if (!KeepTicket(start.index, &Entry::track_ticket, ticket)) parts_.tracker->Cancel(ticket);
+    if (!KeepTicket(start.index, &Entry::track_ticket, ticket)) {
+      parts_.tracker->Cancel(ticket);
+      return;
+    }
   }
   if (!matching.jobs.empty()) {
     const WorkTicket ticket = parts_.matcher->Submit(
@@ -360,8 +368,10 @@ void StreamSession::OnTracked(uint64_t index, TrackOutcome outcome) {
     winners = entry->winners;
     max_features = entry->frame.max_features;
   }
-  absl::StatusOr<FrameTracks> found = outcome.status;
-  if (outcome.status.ok()) {
+  absl::StatusOr<FrameTracks> found = FrameTracks();
+  if (!outcome.status.ok()) {
+    found = outcome.status;
+  } else {
     const std::shared_ptr<InputSlot> input = pyramid->input();
     found = tracks->Finish({.mask = input == nullptr ? ImageView() : ImageView(input->mask),
                             .candidates = winners.get(),

@@ -12,10 +12,11 @@
 // A frame that failed or was dropped keeps its place in the order, and is otherwise no frame: no
 // target of matches, no keyframe, and tracks go on from the frame before it to the one after it.
 // The next frame therefore starts when the one before is *settled*: when it has its tracks, and can
-// no longer fail. A frame with a deadline can fail until its result is given out.
+// no longer fail. A frame with a deadline can fail until its result is complete and the next one to
+// be given out.
 //
-// Deadlines. The owner of the session ends a frame at its deadline by Fail(). In any case a result
-// that is given out at or after its frame's deadline is DEADLINE_EXCEEDED.
+// Deadlines. The owner of the session ends a frame at its deadline by Fail(). In any case a frame
+// whose turn to be given out comes at its deadline or later is DEADLINE_EXCEEDED.
 //
 // Keyframes. A frame becomes the keyframe if it asks for it or as the rule of its options says. It
 // is still matched against the keyframe before it.
@@ -229,6 +230,8 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   Entry* FindOpen(uint64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes a frame whose parts are all there, and settles it if it cannot fail any more.
   void PartDone(Entry& entry, Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Settles the first frame if it is complete.
+  void SettleFirst(Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The frame fails: nothing of it stays.
   void FailEntry(Entry& entry, const absl::Status& status, Released& released)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

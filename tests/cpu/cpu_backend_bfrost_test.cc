@@ -7,19 +7,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "features/errors.h"
 #include "tests/cpu/cpu_backend_support.h"
+#include "tests/cpu/given_descriptions.h"
+#include "tests/cpu/oracle_variants.h"
 #include "tests/cpu/published_values.h"
 #include "tests/support/feature_compare.h"
-#include "tests/support/method_images.h"
 #include "tests/support/method_oracle.h"
 #include "tests/support/reference_answers.h"
 
@@ -27,16 +26,8 @@ namespace orbserve::cpu {
 namespace {
 
 using ::orbserve::testing::DotLattice;
-using ::orbserve::testing::FeaturesOf;
 using ::orbserve::testing::FirstDifference;
 using ::orbserve::testing::GreyPlane;
-using ::orbserve::testing::OracleAnswer;
-using ::orbserve::testing::OracleExtract;
-using ::orbserve::testing::OracleOptions;
-using ::orbserve::testing::OracleOptionsOf;
-using ::orbserve::testing::PlaneOf;
-using ::orbserve::testing::RandomMask;
-using ::orbserve::testing::RunFrame;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
@@ -47,12 +38,6 @@ PipelineOptions BFrost() { return (*FindPreset("bfrost"))->pipeline; }
 TEST(CpuBFrostTest, EveryVariantGivesThePublishedValues) {
   ExpectPublishedValues(testing::BFrostReferenceAnswers(), kFolder);
 }
-
-struct Variant {
-  std::string name;
-  PipelineOptions pipeline;
-  FrameParameters parameters;
-};
 
 std::vector<Variant> Variants() {
   std::vector<Variant> variants;
@@ -102,37 +87,7 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-TEST(CpuBFrostTest, EqualsTheOracleOverItsOptions) {
-  const auto reference = Backend({.threads = 1, .reference = true});
-  const auto simd = Backend({.threads = 3});
-  size_t features = 0;
-  for (const testing::NamedImage& named : testing::MadeImages()) {
-    const GreyPlane image = PlaneOf(named.image.view());
-    const TestImage mask = RandomMask(image.width, image.height, 77);
-    const GreyPlane mask_plane = PlaneOf(mask.view());
-    for (const Variant& variant : Variants()) {
-      for (const bool masked : {false, true}) {
-        const OracleOptions options = OracleOptionsOf(variant.pipeline, variant.parameters);
-        const OracleAnswer answer = OracleExtract(image, masked ? &mask_plane : nullptr, options);
-        const Features expected = FeaturesOf(answer, image, options);
-        for (FeatureBackend* const backend : {reference.get(), simd.get()}) {
-          SCOPED_TRACE(named.name + ", " + variant.name + (masked ? ", masked, " : ", ") +
-                       std::string(backend->name()));
-          const auto actual = RunFrame(*backend, variant.pipeline,
-                                       {.image = named.image.view(),
-                                        .mask = masked ? mask.view() : ImageView{},
-                                        .parameters = variant.parameters});
-          ASSERT_TRUE(actual.ok()) << actual.status();
-          ASSERT_EQ(FirstDifference(expected, **actual), "");
-          ASSERT_EQ((*actual)->truncated, answer.truncated);
-          features += expected.count();
-        }
-      }
-    }
-  }
-  EXPECT_GT(features, 10'000u);
-  printf("%zu features compared\n", features);
-}
+TEST(CpuBFrostTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnMadeImages(Variants()); }
 
 TEST(CpuBFrostTest, TiesAtTheCutGoByLevelThenRowThenColumn) {
   const auto backend = Backend();
@@ -165,55 +120,18 @@ TEST(CpuBFrostTest, TheCapacityIsFilledWithTheBestAndSaysSo) {
 }
 
 TEST(CpuBFrostTest, GivenKeypointsAreDescribedInTheNearestDirectionToTheirAngle) {
-  const TestImage image = SceneImage(420, 390, 42);
   PipelineOptions pipeline = BFrost();
   pipeline.pyramid.levels = 2;
-  const std::vector<GreyPlane> levels = testing::OraclePyramid(
-      PlaneOf(image.view()), OracleOptionsOf(pipeline, {}), /*is_mask=*/false);
-  ASSERT_EQ(levels.size(), 2u);
-  auto given = std::make_shared<GivenKeypoints>();
-  std::mt19937 random(43);
-  std::uniform_real_distribution<float> unit(0.0f, 1.0f);
-  for (int i = 0; i < 400; ++i) {
-    given->x.push_back(unit(random) * 420.0f);
-    given->y.push_back(unit(random) * 390.0f);
-    given->size.push_back(89.0f);
-    // Steps of the table, halves between two directions, and anything else.
-    given->angle_deg.push_back(i % 5 == 0   ? -1.0f
-                               : i % 5 == 1 ? 11.25f * static_cast<float>(i % 32)
-                                            : unit(random) * 1440.0f - 720.0f);
-    given->response.push_back(0.0f);
-    given->octave.push_back(i % 2);
-  }
-  for (const auto& backend : AllBackends()) {
-    const auto answer =
-        RunFrame(*backend, pipeline, {.image = image.view(), .given_keypoints = given});
-    ASSERT_TRUE(answer.ok()) << answer.status();
-    const Features& features = **answer;
-    size_t row = 0;
-    for (uint32_t i = 0; i < given->count(); ++i) {
-      const int level = given->octave[i];
-      const GreyPlane& plane = levels[static_cast<size_t>(level)];
-      const float inverse = level == 0 ? 1.0f : 0.5f;
-      const auto place = [inverse](float at) {
-        return static_cast<int>(std::nearbyint(at * inverse));
-      };
-      const int x = place(given->x[i]);
-      const int y = place(given->y[i]);
-      const bool fits = x >= 44 && x < plane.width - 44 && y >= 44 && y < plane.height - 44;
-      if (!fits) continue;
-      ASSERT_LT(row, features.count());
-      ASSERT_EQ(features.source_index[row], i);
-      const std::vector<uint8_t> expected =
-          testing::DescribeBFrost(plane, x, y, testing::TauOf(given->angle_deg[i]));
-      ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
-                             features.descriptors.begin() + static_cast<ptrdiff_t>(32 * row)))
-          << "keypoint " << i << ", angle " << given->angle_deg[i];
-      ++row;
-    }
-    EXPECT_EQ(features.count(), row);
-    EXPECT_GT(row, 100u);
-  }
+  // Steps of the table, halves between two directions, and anything else.
+  const auto angle_of = [](int i, float any_deg) {
+    return i % 5 == 0 ? -1.0f : i % 5 == 1 ? 11.25f * static_cast<float>(i % 32) : any_deg;
+  };
+  const auto describe = [](const GreyPlane& plane, int x, int y, float angle_deg) {
+    return testing::DescribeBFrost(plane, x, y, testing::TauOf(angle_deg));
+  };
+  EXPECT_GT(ExpectGivenAreDescribed(pipeline, SceneImage(420, 390, 42), /*reach_px=*/44, angle_of,
+                                    describe),
+            100u);
 }
 
 TEST(CpuBFrostTest, ItsDescriptorsAreNotMatchedWithThoseOfOrb) {

@@ -6,14 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/cpu/cpu_backend_support.h"
+#include "tests/cpu/oracle_variants.h"
 #include "tests/cpu/published_values.h"
-#include "tests/support/feature_compare.h"
 #include "tests/support/method_images.h"
 #include "tests/support/method_oracle.h"
 #include "tests/support/reference_answers.h"
@@ -21,17 +22,12 @@
 namespace orbserve::cpu {
 namespace {
 
-using ::orbserve::testing::FeaturesOf;
-using ::orbserve::testing::FirstDifference;
-using ::orbserve::testing::GreyPlane;
 using ::orbserve::testing::NoiseImage;
 using ::orbserve::testing::OracleAnswer;
 using ::orbserve::testing::OracleExtract;
 using ::orbserve::testing::OracleOptions;
 using ::orbserve::testing::OracleOptionsOf;
 using ::orbserve::testing::PlaneOf;
-using ::orbserve::testing::RandomMask;
-using ::orbserve::testing::RunFrame;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
@@ -47,12 +43,6 @@ TEST(CpuCornerMapsTest, EveryVariantGivesThePublishedValuesOfHarrisCorners) {
 TEST(CpuCornerMapsTest, EveryVariantGivesThePublishedValuesOfKltCorners) {
   ExpectPublishedValues(testing::KltCornersReferenceAnswers(), kFolder);
 }
-
-struct Variant {
-  std::string name;
-  PipelineOptions pipeline;
-  FrameParameters parameters;
-};
 
 std::vector<Variant> Variants() {
   std::vector<Variant> variants;
@@ -110,32 +100,12 @@ std::vector<Variant> Variants() {
 }
 
 TEST(CpuCornerMapsTest, EveryVariantIsTheOracles) {
-  const TestImage mask = RandomMask(320, 240, 110);
-  const GreyPlane mask_plane = PlaneOf(mask.view());
-  size_t features = 0;
-  for (const TestImage& image : {SceneImage(320, 240, 111), NoiseImage(320, 240, 112)}) {
-    for (const Variant& variant : Variants()) {
-      for (const bool masked : {false, true}) {
-        OracleOptions options = OracleOptionsOf(variant.pipeline, variant.parameters);
-        options.count_passes = true;
-        const GreyPlane plane = PlaneOf(image.view());
-        const OracleAnswer answer = OracleExtract(plane, masked ? &mask_plane : nullptr, options);
-        const Features expected = FeaturesOf(answer, plane, options);
-        for (const auto& backend : AllBackends()) {
-          SCOPED_TRACE(variant.name + (masked ? ", masked, " : ", ") +
-                       std::string(backend->devices()[0].details));
-          const auto actual = RunFrame(*backend, variant.pipeline,
-                                       {.image = image.view(),
-                                        .mask = masked ? mask.view() : ImageView{},
-                                        .parameters = variant.parameters});
-          ASSERT_TRUE(actual.ok()) << actual.status();
-          ASSERT_EQ(FirstDifference(expected, **actual), "");
-          EXPECT_EQ((*actual)->suppression_passes, answer.passes);
-          features += (*actual)->count();
-        }
-      }
-    }
-  }
+  const std::vector<std::unique_ptr<FeatureBackend>> owners = AllBackends();
+  std::vector<FeatureBackend*> backends;
+  for (const auto& owner : owners) backends.push_back(owner.get());
+  const size_t features =
+      CompareVariants(Variants(), SceneImage(320, 240, 111), "scene", backends) +
+      CompareVariants(Variants(), NoiseImage(320, 240, 112), "noise", backends);
   EXPECT_GT(features, 10'000u);
 }
 

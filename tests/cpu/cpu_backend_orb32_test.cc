@@ -8,10 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -19,6 +17,7 @@
 
 #include "features/errors.h"
 #include "tests/cpu/cpu_backend_support.h"
+#include "tests/cpu/given_descriptions.h"
 #include "tests/cpu/oracle_variants.h"
 #include "tests/cpu/published_values.h"
 #include "tests/support/feature_compare.h"
@@ -30,10 +29,6 @@
 namespace orbserve::cpu {
 namespace {
 
-using ::orbserve::testing::GreyPlane;
-using ::orbserve::testing::OracleOptionsOf;
-using ::orbserve::testing::PlaneOf;
-using ::orbserve::testing::RunFrame;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
@@ -100,58 +95,12 @@ TEST(CpuOrb32Test, ExactlyAsManyAsWantedAreAnsweredWhereThereAre) {
 }
 
 TEST(CpuOrb32Test, GivenKeypointsAreDescribedAtTheirOwnAngle) {
-  const TestImage image = SceneImage(300, 220, 82);
   PipelineOptions pipeline = Orb32().pipeline;
   pipeline.pyramid = {.levels = 2, .scale_factor = 4.0f};  // the border is nearer than 4 pixels
-  const std::vector<GreyPlane> levels = testing::OraclePyramid(
-      PlaneOf(image.view()), OracleOptionsOf(pipeline, {}), /*is_mask=*/false);
-  ASSERT_EQ(levels.size(), 2u);
-  auto given = std::make_shared<GivenKeypoints>();
-  std::mt19937 random(83);
-  std::uniform_real_distribution<float> unit(0.0f, 1.0f);
-  for (int i = 0; i < 800; ++i) {
-    given->x.push_back(unit(random) * 300.0f);
-    given->y.push_back(unit(random) * 220.0f);
-    given->size.push_back(10.0f);
-    given->angle_deg.push_back(i % 5 == 0 ? -1.0f : unit(random) * 1440.0f - 720.0f);
-    given->response.push_back(0.0f);
-    given->octave.push_back(i % 2);
-  }
-  for (const auto& backend : AllBackends()) {
-    const auto answer =
-        RunFrame(*backend, pipeline, {.image = image.view(), .given_keypoints = given});
-    ASSERT_TRUE(answer.ok()) << answer.status();
-    const Features& features = **answer;
-    size_t row = 0;
-    int outside = 0;
-    for (uint32_t i = 0; i < given->count(); ++i) {
-      const int x0 = static_cast<int>(std::nearbyint(given->x[i]));
-      const int y0 = static_cast<int>(std::nearbyint(given->y[i]));
-      if (x0 < 10 || x0 >= 290 || y0 < 10 || y0 >= 210) continue;
-      const int level = given->octave[i];
-      const GreyPlane& plane = levels[static_cast<size_t>(level)];
-      const float inverse = level == 0 ? 1.0f : 0.25f;
-      const int x = static_cast<int>(std::nearbyint(given->x[i] * inverse));
-      const int y = static_cast<int>(std::nearbyint(given->y[i] * inverse));
-      if (x < 4 || x >= plane.width - 4 || y < 4 || y >= plane.height - 4) {
-        ++outside;
-        continue;
-      }
-      ASSERT_LT(row, features.count());
-      ASSERT_EQ(features.source_index[row], i);
-      ASSERT_EQ(features.angle_deg[row], given->angle_deg[i]);
-      const std::vector<uint8_t> expected =
-          testing::DescribeRBrief32(plane, x, y, given->angle_deg[i]);
-      ASSERT_EQ(expected.size(), 4u);
-      ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
-                             features.descriptors.begin() + static_cast<ptrdiff_t>(4 * row)))
-          << "keypoint " << i << ", angle " << given->angle_deg[i];
-      ++row;
-    }
-    EXPECT_EQ(features.count(), row);
-    EXPECT_GT(row, 400u);
-    EXPECT_GT(outside, 0);
-  }
+  const auto angle_of = [](int i, float any_deg) { return i % 5 == 0 ? -1.0f : any_deg; };
+  EXPECT_GT(ExpectGivenAreDescribed(pipeline, SceneImage(300, 220, 82), /*reach_px=*/4, angle_of,
+                                    testing::DescribeRBrief32),
+            400u);
 }
 
 TEST(CpuOrb32Test, MatchesToAReferenceOf128VectorsAreTheOracles) {

@@ -146,10 +146,10 @@ TrackOptions RandomTrackOptions(std::mt19937& random) {
   TrackOptions options;
   options.levels = 1 + static_cast<int>(random() % 11);
   options.coarse_patch_px = pick(8, 16);
-  options.iterations = pick(1, 2, 5, 30, 100);
-  options.epsilon_px = pick(0.001f, 0.005f, 0.03f, 1.0f);
-  options.min_eigen = pick(0.001f, 0.1f, 5.0f, 100.0f);
-  options.max_residual = pick(128.0f, 128.0f, 10.0f, 1.0f);
+  options.iterations = pick(1, 5, 30, 30, 100);
+  options.epsilon_px = pick(0.001f, 0.005f, 0.03f, 0.03f, 1.0f);
+  options.min_eigen = pick(0.001f, 0.1f, 0.1f, 1.0f, 5.0f, 100.0f);
+  options.max_residual = pick(128.0f, 128.0f, 128.0f, 10.0f, 1.0f);
   options.illumination =
       pick(Illumination::kNone, Illumination::kOffset, Illumination::kGain, Illumination::kBoth);
   options.track_template = pick(TrackTemplate::kPrevious, TrackTemplate::kFirst);
@@ -162,12 +162,13 @@ TestImage RandomNextImage(const TestImage& first, std::mt19937& random) {
   const int height = first.height_px();
   if (random() % 4 == 0) return testing::RandomImage(width, height, random);
   TestImage next(width, height);
-  const int reach = 1 + static_cast<int>(random() % 12);
+  const bool is_easy = random() % 2 == 0;
+  const int reach = 1 + static_cast<int>(random() % (is_easy ? 3 : 12));
   const int dx = static_cast<int>(random() % static_cast<uint32_t>(2 * reach + 1)) - reach;
   const int dy = static_cast<int>(random() % static_cast<uint32_t>(2 * reach + 1)) - reach;
-  const int gain = 64 + static_cast<int>(random() % 128);  // of 128
-  const int offset = static_cast<int>(random() % 60) - 30;
-  const int noise = static_cast<int>(random() % 12);
+  const int gain = is_easy ? 128 : 64 + static_cast<int>(random() % 128);  // of 128
+  const int offset = is_easy ? 0 : static_cast<int>(random() % 60) - 30;
+  const int noise = is_easy ? 0 : static_cast<int>(random() % 12);
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
       const int grey =
@@ -189,14 +190,14 @@ struct RandomJob {
   static RandomJob Make(uint32_t seed) {
     std::mt19937 random(seed);
     const auto side = [&random] {
-      const uint32_t kind = random() % 8;
+      const uint32_t kind = random() % 12;
       return kind == 0 ? 1 + static_cast<int>(random() % 4)
                        : 5 + static_cast<int>(random() % (kind < 4 ? 40 : 200));
     };
     const int width = side();
     const int height = side();
     // Scenes have corners that can be followed; other images are degenerate now and then.
-    TestImage first = random() % 3 == 0
+    TestImage first = random() % 4 == 0
                           ? testing::RandomImage(width, height, random)
                           : SceneImage(width, height, static_cast<uint32_t>(random()));
     TestImage begin = RandomNextImage(first, random);
@@ -312,7 +313,7 @@ TEST(CpuTrackTest, EqualsTheOracleForAllOptions) {
       points += static_cast<int64_t>(job.points.count());
     }
   }
-  for (const int count : statuses) EXPECT_GT(count, 10);
+  for (const int count : statuses) EXPECT_GT(count, 100);
   printf(
       "%lld points compared; OK %d, NO_TEXTURE %d, LEFT_IMAGE %d, NOT_CONVERGED %d, DIFFERENT %d\n",
       static_cast<long long>(points), statuses[0], statuses[1], statuses[2], statuses[3],

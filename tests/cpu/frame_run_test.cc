@@ -43,8 +43,9 @@ TEST(FrameRunTest, NoStepBeginsForAFrameThatIsCancelled) {
   given->octave = {0, 1};
   for (const int threads : {1, 4}) {
     for (const bool is_given : {false, true}) {
-      const auto plan = CpuPlan::Create({320, 240, {}}, FastestTarget(), threads,
-                                        std::make_shared<MemoryCount>());
+      const auto plan =
+          CpuPlan::Create({320, 240, {}}, FastestTarget(), threads, std::make_shared<MemoryCount>(),
+                          std::make_shared<MemoryCount>());
       ASSERT_TRUE(plan.ok()) << plan.status();
       const std::shared_ptr<Workspace> workspace = (*plan)->LeaseWorkspace();
       ASSERT_NE(workspace, nullptr);
@@ -56,7 +57,9 @@ TEST(FrameRunTest, NoStepBeginsForAFrameThatIsCancelled) {
       StageTimes times;
       absl::Status status;
       tbb::task_arena arena(threads);
-      const auto run = [&] { status = FrameRun(**plan, *workspace, job).Run(&features, &times); };
+      const auto run = [&] {
+        status = FrameRun(**plan, *workspace, job, nullptr).Run(&features, &times);
+      };
       arena.execute(run);
       EXPECT_TRUE(status.ok()) << status;
       const size_t count = features.count();

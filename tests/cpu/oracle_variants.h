@@ -40,13 +40,15 @@ inline size_t CompareVariants(const std::vector<Variant>& variants,
   size_t features = 0;
   for (const Variant& variant : variants) {
     for (const bool masked : {false, true}) {
-      const testing::OracleOptions options =
+      testing::OracleOptions options =
           testing::OracleOptionsOf(variant.pipeline, variant.parameters);
+      options.count_passes = true;
       const testing::OracleAnswer answer =
           testing::OracleExtract(image, masked ? &mask_plane : nullptr, options);
       const Features expected = testing::FeaturesOf(answer, image, options);
       for (FeatureBackend* const backend : backends) {
-        SCOPED_TRACE(name + ", " + variant.name + (masked ? ", masked" : ""));
+        SCOPED_TRACE(name + ", " + variant.name + (masked ? ", masked, " : ", ") +
+                     std::string(backend->devices()[0].details));
         const auto actual = testing::RunFrame(*backend, variant.pipeline,
                                               {.image = picture.view(),
                                                .mask = masked ? mask.view() : ImageView{},
@@ -57,6 +59,7 @@ inline size_t CompareVariants(const std::vector<Variant>& variants,
         }
         EXPECT_EQ(testing::FirstDifference(expected, **actual), "");
         EXPECT_EQ((*actual)->truncated, answer.truncated);
+        EXPECT_EQ((*actual)->suppression_passes, answer.passes);
         features += expected.count();
       }
     }

@@ -260,6 +260,44 @@ TEST_F(GpuSelectionTest, FewKeysOfKeyedCorners) {
   EXPECT_GT(features, 10'000u);
 }
 
+// Few of the best of the cells, which the last tile of the search chooses and writes; where all
+// levels come from level 0 the tiles make them, too, but for batches with masks.
+TEST_F(GpuSelectionTest, FewOfTheCellsWithLevelsFromEverySource) {
+  size_t features = 0;
+  struct Levels {
+    int count;
+    float scale_factor;
+    PyramidSource source;
+  };
+  for (const Levels& levels : {Levels{1, 2.0f, PyramidSource::kPreviousLevel},
+                               {2, 2.0f, PyramidSource::kPreviousLevel},
+                               {4, 1.3f, PyramidSource::kLevelZero},
+                               {3, 3.3f, PyramidSource::kLevelZero},
+                               {3, 2.0f, PyramidSource::kPreviousLevel}}) {
+    for (const Scoring& scoring : kScorings) {
+      for (const auto& [width, height] :
+           std::vector<std::pair<int, int>>{{1, 1}, {23, 200}, {333, 47}, {1283, 719}}) {
+        PlanSpec spec = SpecOf(width, height, Selection::kBest, levels.count);
+        spec.pipeline.pyramid.scale_factor = levels.scale_factor;
+        spec.pipeline.pyramid.source = levels.source;
+        spec.pipeline.detect.score = scoring.score;
+        spec.pipeline.suppress.compare = scoring.compare;
+        spec.pipeline.suppress.suppression = Suppression::kCell;
+        spec.pipeline.suppress.cell_height_px = 8;
+        spec.pipeline.suppress.window_px = width == 333 ? 7 : 3;
+        spec.pipeline.select.capacity = width == 333 ? 60 : kMaxFeatures;
+        std::vector<TestFrame> frames = MixedFrames(width, height, {1, 100, 513, 1024}, &random_);
+        for (TestFrame& frame : frames) frame.parameters.fast_threshold_low_grey = 0;
+        features += ExpectSame(spec, frames, /*alone=*/true);
+        for (TestFrame& frame : frames) frame.mask = {};
+        features += ExpectSame(spec, frames, /*alone=*/false);
+        if (HasFailure()) return;
+      }
+    }
+  }
+  EXPECT_GT(features, 10'000u);
+}
+
 TEST_F(GpuSelectionTest, SecondThresholdsInBatchesOfEverySize) {
   size_t features = 0;
   for (const Scoring& scoring : kScorings) {

@@ -241,7 +241,7 @@ TEST(PlanTest, KeyedCornersHaveRoomByWhatTheirSelectionLooksAt) {
   // A quadtree and rounds over cells look at all corners, whatever is wanted.
   const FrameRoom tree = room_for(10);
   EXPECT_EQ(tree.survivors[0].count, kMaxSorted);
-  EXPECT_EQ(tree.spare_entries, tree.survivor_entries);
+  EXPECT_EQ(tree.spare_entries, 2 * tree.survivor_entries);
   EXPECT_LE(tree.ranked[0].count, 8);
   spec.pipeline.select.selection = Selection::kCell;
   const FrameRoom rounds = room_for(10);

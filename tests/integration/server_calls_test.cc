@@ -512,6 +512,14 @@ TEST_F(CallsTest, ServerInfoTellsLimitsAndPresets) {
   ASSERT_GE(info.presets_size(), 8);
   EXPECT_EQ(info.presets(0).name(), "orb");
   EXPECT_EQ(info.presets(0).pipeline().pyramid().levels(), 8u);
+  for (const v1::PresetInfo& preset : info.presets()) {
+    if (!preset.available()) continue;
+    const v1::TrackOptions& track = preset.pipeline().track();
+    EXPECT_EQ(track.levels(), 5u) << preset.name();
+    EXPECT_EQ(track.illumination(), v1::ILLUMINATION_NONE);
+    EXPECT_EQ(track.template_(), v1::TRACK_TEMPLATE_PREVIOUS);
+    EXPECT_EQ(track.redetect_percent(), 30u);
+  }
 }
 
 // Nothing measures what the CPU backend takes: that is said, and no figure made up.

@@ -389,7 +389,8 @@ TEST_F(StreamPolicyTest, ASecondOpeningHoldsForTheFramesBehindIt) {
   for (uint64_t i = 0; i < 2; ++i) {
     const v1::FrameResult result = ReadResult(*stream);
     EXPECT_EQ(result.sequence(), i);
-    EXPECT_NEAR(result.features().x_size(), 50, 10);
+    EXPECT_GT(result.features().x_size(), 20);
+    EXPECT_LE(result.features().x_size(), 50) << "of its own opening";
     EXPECT_EQ(result.matches_size(), i == 0 ? 0 : 1);
   }
   v1::StreamFramesResponse response;

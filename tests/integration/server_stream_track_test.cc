@@ -118,10 +118,14 @@ class StreamTrackTest : public ServerTest {
 };
 
 TEST_F(StreamTrackTest, TracksFollowTheMotionUnderTheirIds) {
+  constexpr int kWanted = 60;  // the frame has 80 cells, whose winners the tracks choose from
   grpc::ClientContext context;
-  const auto stream = Open(context, TrackingOpen());
+  v1::StreamOpen open = TrackingOpen();
+  open.mutable_pipeline()->mutable_select()->set_max_features(kWanted);
+  const auto stream = Open(context, open);
   v1::FrameResult before = Answer(*stream, Moved(0));
-  ASSERT_GT(before.tracks_size(), 50);
+  EXPECT_EQ(before.tracks_size(), kWanted);
+  EXPECT_EQ(before.features().x_size(), kWanted);
   EXPECT_FALSE(before.keyframe());
   EXPECT_EQ(before.timings().track_ns() > 0,
             before.timings().stages().rbegin()->stage() == "track");
@@ -147,11 +151,11 @@ TEST_F(StreamTrackTest, TracksFollowTheMotionUnderTheirIds) {
                std::abs(track.y() - old[track.id()].y() + kStepY) < 0.1f;
     }
     EXPECT_GT(right, now.tracks_size() * 9 / 10);
-    EXPECT_GT(now.tracks_size(), 30);
+    EXPECT_GT(now.tracks_size(), kWanted / 4);
     EXPECT_GT(now.timings().track_ns(), 0u);
     EXPECT_EQ(now.timings().stages().rbegin()->stage(), "track");
     EXPECT_EQ(now.timings().stages().rbegin()->duration_ns(), now.timings().track_ns());
-    EXPECT_EQ(now.features().x_size(), 100);
+    EXPECT_EQ(now.features().x_size(), kWanted);
     before = now;
   }
   End(*stream);

@@ -82,19 +82,16 @@ class DistanceMaps {
   int PlaceX(uint64_t key) const { return algo::RankKeyX(key) / rule_.pixels_per_place; }
   int PlaceY(uint64_t key) const { return algo::RankKeyY(key) / rule_.pixels_per_place; }
 
-  // Calls `visit` with the columns of each row in [begin, end) that are peaks. Rows outside that
-  // range are looked at. Returns the number of candidates.
+  // Calls `visit` with the columns of row `y` that are peaks.
   template <typename Visit>
-  static int ForEachPeak(const PlaceMap& places, int y, uint32_t threshold, PeaksKernel find,
-                         uint16_t* columns, Visit visit) {
+  static void ForEachPeak(const PlaceMap& places, int y, uint32_t threshold, PeaksKernel find,
+                          uint16_t* columns, Visit visit) {
     const Region& region = places.region;
     const uint32_t* const row = places.entries + y * places.pitch + region.x_begin;
-    int candidates = 0;
-    const int count = find(y > region.y_begin ? row - places.pitch : row, row,
-                           y + 1 < region.y_end ? row + places.pitch : row, region.width(),
-                           threshold, columns, &candidates);
+    const int count =
+        find(y > region.y_begin ? row - places.pitch : row, row,
+             y + 1 < region.y_end ? row + places.pitch : row, region.width(), threshold, columns);
     for (int i = 0; i < count; ++i) visit(region.x_begin + columns[i]);
-    return candidates;
   }
 
  private:
@@ -137,6 +134,11 @@ class DistanceMaps {
   const bool has_blocks_;
   const OutrankingKernel outranking_;
 };
+
+UndecidedPlace UndecidedAt(const PlaceMap& places, int x, int y, ptrdiff_t outranked_by) {
+  return {static_cast<int32_t>(y * places.pitch + x), static_cast<int32_t>(outranked_by),
+          static_cast<int16_t>(x), static_cast<int16_t>(y)};
+}
 
 size_t ColumnBytes(const LevelGeometry& level) {
   return RoundUp<size_t>(static_cast<size_t>(level.width_px + kMapRowSlack) * sizeof(uint16_t), 64);
@@ -210,9 +212,12 @@ class FirstDistancePass final : public Step {
     const Part rows = maps_.RowsOf(frame, level, task);
     uint64_t* const keys = frame.At(frame.lists.keys, level) +
                            task * frame.lists.strips[static_cast<size_t>(level)].capacity;
+    const int capacity = frame.lists.undecided_capacity[static_cast<size_t>(level)];
+    UndecidedPlace* const undecided =
+        frame.At(frame.lists.undecided, level) + static_cast<ptrdiff_t>(task) * capacity;
     uint16_t* const columns = frame.Scratch<uint16_t>();
-    int candidates = 0;
     int kept = 0;
+    int left = 0;
     for (int y = rows.begin; y < rows.end; ++y) {
       const auto keep = [&](int x) { keys[kept++] = maps_.KeyOf(places, pixels, x, y); };
       if (maps_.rows().reach == 0) {
@@ -221,13 +226,17 @@ class FirstDistancePass final : public Step {
         for (int i = 0; i < count; ++i) keep(places.region.x_begin + columns[i]);
         continue;
       }
-      candidates +=
-          DistanceMaps::ForEachPeak(places, y, threshold, find_peaks_, columns, [&](int x) {
-            if (maps_.Outranking(places, pixels, x, y) < 0) keep(x);
-          });
+      DistanceMaps::ForEachPeak(places, y, threshold, find_peaks_, columns, [&](int x) {
+        const ptrdiff_t by = maps_.Outranking(places, pixels, x, y);
+        if (by < 0) {
+          keep(x);
+        } else if (left++ < capacity) {
+          undecided[left - 1] = UndecidedAt(places, x, y, by);
+        }
+      });
     }
     frame.At(frame.lists.strip_corners, level)[task] = kept;
-    frame.At(frame.lists.strip_candidates, level)[task] = candidates;
+    frame.At(frame.lists.strip_undecided, level)[task] = left;
   }
 
  private:
@@ -244,18 +253,20 @@ class MinimumDistance final : public Step {
         maps_(setup),
         is_scored_(CornerListOf(setup.pipeline.spec.pipeline) == CornerList::kScored),
         find_peaks_(PeaksKernelFor(setup.target)),
-        list_(CandidatesKernelFor(setup.target)),
+        find_peaks_of_part_(PeaksOfPartKernelFor(setup.target)),
         clear_(ClearConflictsKernelFor(setup.target)) {}
 
   absl::string_view name() const override { return "minimum_distance"; }
   StageSet stages() const override { return Stage::kSuppress; }
 
   void Declare(WorkspaceLayout* layout) override {
+    const int side = 2 * BesideRadius() + 1;
+    layout->AddScratch(static_cast<size_t>(side * side) * sizeof(MapPlace));
     for (int l = 0; l < pipeline_.level_count(); ++l) {
       const LevelGeometry& level = pipeline_.level(l);
       if (level.region.empty()) continue;
-      layout->AddScratch(ColumnBytes(level) + static_cast<size_t>(level.height_px));
-      layout->Add(l, static_cast<size_t>(ListCapacity(level)), &waiting_);
+      layout->AddScratch(ColumnBytes(level));
+      layout->Add(l, ListedWords(level), &listed_);
     }
   }
 
@@ -271,25 +282,28 @@ class MinimumDistance final : public Step {
                  maps_.Places(frame, level),
                  maps_.Pixels(frame, level),
                  maps_.Threshold(frame),
-                 frame.At(frame.lists.keys, level)};
-    int64_t candidates = JoinFirstPass(work);
+                 frame.At(frame.lists.keys, level),
+                 frame.At(frame.lists.undecided, level),
+                 frame.lists.strips[static_cast<size_t>(level)].count *
+                     frame.lists.undecided_capacity[static_cast<size_t>(level)],
+                 frame.At(listed_, level)};
+    JoinFirstPass(work);
     work.passes = 1;
     const int max_passes = pipeline_.spec.pipeline.suppress.max_passes;
-    if (maps_.rows().reach > 0 && max_passes != 1) {
-      ClearConflicts(work, 0);
-      const int64_t capacity = ListCapacity(pipeline_.level(level));
-      uint8_t* const has_candidates =
-          frame.Scratch<uint8_t>() + ColumnBytes(pipeline_.level(level));
-      std::memset(has_candidates, 1, static_cast<size_t>(work.places.region.y_end));
-      bool ended = false;
-      while (!ended && candidates > capacity && (max_passes == 0 || work.passes < max_passes)) {
-        ended = !PassOverMap(work, has_candidates, &candidates);
-      }
-      if (!ended && (max_passes == 0 || work.passes < max_passes)) {
-        int count = ListCandidates(work, has_candidates);
-        while (count > 0 && (max_passes == 0 || work.passes < max_passes)) {
-          count = PassOverList(work, count);
+    if (maps_.rows().reach > 0) {
+      ClearListed(work);
+      for (int i = 0; i < work.undecided_count; ++i) IsNewInList(work, work.undecided[i].place);
+      int begin = 0;
+      while (max_passes == 0 || work.passes < max_passes) {
+        Exclude(work, begin);
+        begin = work.kept;
+        if (work.is_list_complete) {
+          PassOverList(work);
+        } else {
+          PassOverMap(work);
         }
+        if (work.kept == begin) break;  // nothing was undecided: this was no pass
+        ++work.passes;
       }
     }
     frame.level(level).suppression_passes = work.passes;
@@ -300,14 +314,6 @@ class MinimumDistance final : public Step {
   }
 
  private:
-  // An undefined candidate and one that outranked it when it was last tested, or -1.
-  struct Waiting {
-    int32_t place;
-    int32_t outranked_by;
-    int16_t x;
-    int16_t y;
-  };
-
   struct Work {
     FrameContext& frame;
     const int level;
@@ -315,38 +321,60 @@ class MinimumDistance final : public Step {
     const PlaceMap pixels;
     const uint32_t threshold;
     uint64_t* const keys;  // of the corners that are kept
+    // The list of undecided peaks, and a bit for each place that is or was in it.
+    UndecidedPlace* const undecided;
+    const int undecided_capacity;
+    uint64_t* const listed;
+    int undecided_count = 0;
+    bool is_list_complete = true;
     int kept = 0;
     int passes = 0;
   };
 
-  // A pass over the map costs about as much as so many pixels, divided, cost in a list.
-  static constexpr int kPixelsPerListed = 64;
-  static int64_t ListCapacity(const LevelGeometry& level) {
-    return 256 + static_cast<int64_t>(level.width_px) * level.height_px / kPixelsPerListed;
+  static constexpr int kSearchBehind = 2;  // corners
+
+  // Places beside those in conflict with a corner are so far away from it at most.
+  int BesideRadius() const { return maps_.rows().reach + 1; }
+
+  static size_t ListedWords(const LevelGeometry& level) {
+    return DivUp(RoundUp<size_t>(static_cast<size_t>(level.width_px), 64) *
+                     static_cast<size_t>(level.height_px),
+                 size_t{64});
+  }
+  void ClearListed(const Work& work) const {
+    std::fill_n(work.listed, ListedWords(pipeline_.level(work.level)), uint64_t{0});
+  }
+  // Sets the bit of a place; returns true if it was not set.
+  static bool IsNewInList(const Work& work, int32_t place) {
+    uint64_t& word = work.listed[place / 64];
+    const uint64_t bit = uint64_t{1} << (place % 64);
+    const bool is_new = (word & bit) == 0;
+    word |= bit;
+    return is_new;
   }
 
-  // Makes one list of the strips; returns the number of candidates before the first pass.
-  static int64_t JoinFirstPass(Work& work) {
+  // Makes one list each of the corners and the undecided peaks of the strips.
+  static void JoinFirstPass(Work& work) {
     const FrameContext& frame = work.frame;
-    const Strips& strips = frame.lists.strips[static_cast<size_t>(work.level)];
+    const auto level = static_cast<size_t>(work.level);
+    const Strips& strips = frame.lists.strips[level];
     const int32_t* const counts = frame.At(frame.lists.strip_corners, work.level);
-    const int32_t* const candidates = frame.At(frame.lists.strip_candidates, work.level);
-    int64_t all = 0;
+    const int32_t* const undecided = frame.At(frame.lists.strip_undecided, work.level);
+    const int capacity = frame.lists.undecided_capacity[level];
     for (int strip = 0; strip < strips.count; ++strip) {
       if (strip > 0) {
         std::memmove(work.keys + work.kept, work.keys + strip * strips.capacity,
                      static_cast<size_t>(counts[strip]) * sizeof(uint64_t));
       }
       work.kept += counts[strip];
-      all += candidates[strip];
-    }
-    return all;
-  }
-
-  // Second half of a pass, after the corners from `begin` on have come inside.
-  void ClearConflicts(const Work& work, int begin) const {
-    for (int i = begin; i < work.kept; ++i) {
-      clear_(work.places, maps_.rows(), maps_.PlaceX(work.keys[i]), maps_.PlaceY(work.keys[i]));
+      if (undecided[strip] > capacity) work.is_list_complete = false;
+      if (!work.is_list_complete) continue;
+      if (strip > 0) {
+        std::memmove(work.undecided + work.undecided_count,
+                     work.undecided + static_cast<ptrdiff_t>(strip) * capacity,
+                     static_cast<size_t>(undecided[strip]) * sizeof(UndecidedPlace));
+      }
+      work.undecided_count += undecided[strip];
     }
   }
 
@@ -354,55 +382,49 @@ class MinimumDistance final : public Step {
     work.keys[work.kept++] = maps_.KeyOf(work.places, work.pixels, x, y);
   }
 
-  // One pass through the rows that have candidates. `candidates` is set to their number before the
-  // pass. Returns false, and does not count as a pass, when there was none.
-  bool PassOverMap(Work& work, uint8_t* has_candidates, int64_t* candidates) const {
-    uint16_t* const columns = work.frame.Scratch<uint16_t>();
-    const int begin = work.kept;
-    *candidates = 0;
-    for (int y = work.places.region.y_begin; y < work.places.region.y_end; ++y) {
-      if (has_candidates[y] == 0) continue;
-      const int found = DistanceMaps::ForEachPeak(
-          work.places, y, work.threshold, find_peaks_, columns, [&](int x) {
-            if (maps_.Outranking(work.places, work.pixels, x, y) < 0) Keep(work, x, y);
-          });
-      has_candidates[y] = found > 0 ? 1 : 0;
-      *candidates += found;
+  // Adds a place to the list, if it is not in it and there is room.
+  static void List(Work& work, int x, int y, ptrdiff_t outranked_by) {
+    const UndecidedPlace undecided = UndecidedAt(work.places, x, y, outranked_by);
+    if (!IsNewInList(work, undecided.place)) return;
+    if (work.undecided_count == work.undecided_capacity) {
+      work.is_list_complete = false;
+      return;
     }
-    if (*candidates == 0) return false;
-    ClearConflicts(work, begin);
-    ++work.passes;
-    return true;
+    work.undecided[work.undecided_count++] = undecided;
   }
 
-  int ListCandidates(const Work& work, const uint8_t* has_candidates) const {
-    uint16_t* const columns = work.frame.Scratch<uint16_t>();
-    Waiting* const waiting = work.frame.At(waiting_, work.level);
+  // Second half of a pass: takes the corners from `begin` on, and all in conflict with them, out of
+  // the map. Lists the peaks that appear.
+  void Exclude(Work& work, int begin) const {
+    MapPlace* const peaks = work.frame.Scratch<MapPlace>();
     const Region& region = work.places.region;
-    int count = 0;
-    for (int y = region.y_begin; y < region.y_end; ++y) {
-      if (has_candidates[y] == 0) continue;
-      const ptrdiff_t row = y * work.places.pitch;
-      const int found = list_(work.places.entries + row + region.x_begin, region.width(),
-                              work.threshold, columns);
-      for (int i = 0; i < found; ++i) {
-        const int x = region.x_begin + columns[i];
-        waiting[count++] = {static_cast<int32_t>(row + x), -1, static_cast<int16_t>(x),
-                            static_cast<int16_t>(y)};
-      }
+    const int radius = BesideRadius();
+    const auto list_beside = [&](int i) {
+      const int x = maps_.PlaceX(work.keys[i]);
+      const int y = maps_.PlaceY(work.keys[i]);
+      const Region beside = {
+          std::max(x - radius, region.x_begin), std::max(y - radius, region.y_begin),
+          std::min(x + radius + 1, region.x_end), std::min(y + radius + 1, region.y_end)};
+      const int count = find_peaks_of_part_(work.places.entries, work.places.pitch, region, beside,
+                                            work.threshold, peaks);
+      for (int p = 0; p < count; ++p) List(work, peaks[p].x, peaks[p].y, -1);
+    };
+    for (int i = begin; i < work.kept; ++i) {
+      clear_(work.places, maps_.rows(), maps_.PlaceX(work.keys[i]), maps_.PlaceY(work.keys[i]));
+      // Loads wait for stores to the same line, so the search stays a little behind.
+      if (i - begin >= kSearchBehind && work.is_list_complete) list_beside(i - kSearchBehind);
     }
-    return count;
+    for (int i = std::max(work.kept - kSearchBehind, begin); i < work.kept; ++i) {
+      if (work.is_list_complete) list_beside(i);
+    }
   }
 
-  // One pass over the list, which keeps those that are still undefined after its first half.
-  // Returns their number. A list without an undefined candidate is no pass.
-  int PassOverList(Work& work, int count) const {
-    Waiting* const waiting = work.frame.At(waiting_, work.level);
+  // First half of a pass over the list.
+  void PassOverList(Work& work) const {
     const uint32_t* const entries = work.places.entries;
-    const int begin = work.kept;
     int left = 0;
-    for (int i = 0; i < count; ++i) {
-      Waiting candidate = waiting[i];
+    for (int i = 0; i < work.undecided_count; ++i) {
+      UndecidedPlace candidate = work.undecided[i];
       if (entries[candidate.place] == 0) continue;
       if (candidate.outranked_by < 0 || entries[candidate.outranked_by] == 0) {
         candidate.outranked_by = static_cast<int32_t>(
@@ -412,11 +434,27 @@ class MinimumDistance final : public Step {
           continue;
         }
       }
-      waiting[left++] = candidate;
+      work.undecided[left++] = candidate;
     }
-    if (work.kept > begin) ++work.passes;
-    ClearConflicts(work, begin);
-    return left;
+    work.undecided_count = left;
+  }
+
+  // First half of a pass over the map, which makes a new list.
+  void PassOverMap(Work& work) const {
+    uint16_t* const columns = work.frame.Scratch<uint16_t>();
+    ClearListed(work);
+    work.undecided_count = 0;
+    work.is_list_complete = true;
+    for (int y = work.places.region.y_begin; y < work.places.region.y_end; ++y) {
+      DistanceMaps::ForEachPeak(work.places, y, work.threshold, find_peaks_, columns, [&](int x) {
+        const ptrdiff_t by = maps_.Outranking(work.places, work.pixels, x, y);
+        if (by < 0) {
+          Keep(work, x, y);
+        } else {
+          List(work, x, y, by);
+        }
+      });
+    }
   }
 
   // Places and FAST scores of the corners, for the first cut.
@@ -439,9 +477,9 @@ class MinimumDistance final : public Step {
   const DistanceMaps maps_;
   const bool is_scored_;
   const PeaksKernel find_peaks_;
-  const CandidatesKernel list_;
+  const PeaksOfPartKernel find_peaks_of_part_;
   const ClearConflictsKernel clear_;
-  LevelBuffer<Waiting> waiting_;
+  LevelBuffer<uint64_t> listed_;
 };
 
 }  // namespace

@@ -11,9 +11,11 @@
 //
 //   1. With compression: blocks of the response map, strip by strip.
 //   2. First half of the first pass, strip by strip. Only peaks of 3x3 places need the full test.
-//   3. The rest, one task for a level. While many candidates are undefined, a pass goes through the
-//      map as the first one does. Once they are few, they are listed; each remembers one candidate
-//      that outranks it and is tested again only after that one has left the undefined.
+//   3. The rest, one task for a level, with a list of the undefined peaks. Each remembers one
+//      candidate that outranks it and is tested again only after that one has left the undefined.
+//      A candidate becomes a peak when the last higher one of its neighbours is taken out of the
+//      map, so new peaks appear beside the places that a new corner takes out, and nowhere else.
+//      If the list has no room, the next pass goes through the whole map as the first one does.
 //
 // The corners of a level become one list, which is that of its first strip; the other strips have
 // none then. Their order is arbitrary.

@@ -46,9 +46,7 @@ class Neighbourhood final : public Step {
     for (int y = strip.y_begin; y < strip.y_end; ++y) {
       // The map reaches as far beyond the region as the window.
       const uint32_t* const row = map + y * pitch + strip.x_begin;
-      int candidates = 0;
-      const int count =
-          find_peaks_(row - pitch, row, row + pitch, strip.width(), threshold, peaks, &candidates);
+      const int count = find_peaks_(row - pitch, row, row + pitch, strip.width(), threshold, peaks);
       for (int i = 0; i < count; ++i) {
         const int x = strip.x_begin + peaks[i];
         if (!algo::IsWindowMaximum(map, pitch, geometry.width_px, geometry.height_px, x, y,
@@ -67,20 +65,40 @@ class Neighbourhood final : public Step {
   const PeaksKernel find_peaks_;
 };
 
+// True if no entry beside row[x] in the columns [0, count) of the three rows is above it.
+bool IsPeak(const uint32_t* above, const uint32_t* row, const uint32_t* below, int count, int x) {
+  for (int u = std::max(x - 1, 0); u <= std::min(x + 1, count - 1); ++u) {
+    if (row[x] < above[u] || row[x] < row[u] || row[x] < below[u]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int ReferencePeaks(const uint32_t* above, const uint32_t* row, const uint32_t* below, int count,
-                   uint32_t threshold, uint16_t* peaks, int* candidates) {
+                   uint32_t threshold, uint16_t* peaks) {
   int number = 0;
-  *candidates = 0;
   for (int x = 0; x < count; ++x) {
-    if (row[x] <= threshold) continue;
-    ++*candidates;
-    bool is_peak = true;
-    for (int u = std::max(x - 1, 0); u <= std::min(x + 1, count - 1); ++u) {
-      is_peak = is_peak && row[x] >= above[u] && row[x] >= row[u] && row[x] >= below[u];
+    if (row[x] > threshold && IsPeak(above, row, below, count, x)) {
+      peaks[number++] = static_cast<uint16_t>(x);
     }
-    if (is_peak) peaks[number++] = static_cast<uint16_t>(x);
+  }
+  return number;
+}
+
+int ReferencePeaksOfPart(const uint32_t* map, ptrdiff_t pitch, const Region& region,
+                         const Region& part, uint32_t threshold, MapPlace* peaks) {
+  int number = 0;
+  for (int y = part.y_begin; y < part.y_end; ++y) {
+    const uint32_t* const row = map + y * pitch + region.x_begin;
+    const uint32_t* const above = y > region.y_begin ? row - pitch : row;
+    const uint32_t* const below = y + 1 < region.y_end ? row + pitch : row;
+    for (int x = part.x_begin; x < part.x_end; ++x) {
+      const int column = x - region.x_begin;
+      if (row[column] > threshold && IsPeak(above, row, below, region.width(), column)) {
+        peaks[number++] = {static_cast<int16_t>(x), static_cast<int16_t>(y)};
+      }
+    }
   }
   return number;
 }

@@ -9,12 +9,15 @@
 // Candidates sorted by path hold every node as a run, so the tree is never built. Three kernels:
 //   1. Paths: a block makes the candidates of a run and sorts them
 //   (gpu/steps/select/sorted_runs.cuh).
-//   2. Order: 32 candidates a block find their places in the level's list.
+//   2. Order: 32 candidates a block find their places in the level's list, and take their rank keys
+//      along.
 //   3. Choice: one block a level counts forks, which tell the last round and the depth of its
 //      nodes, finds those nodes that are split before there are enough, and takes the best of each
-//      node by an atomic minimum. Nodes are split by a total order, so a threshold in that order
-//      tells which are: bit by bit the greatest before which there are not enough nodes.
-// Times grow with the number of candidates: 35,000 of a level take some 60 microseconds.
+//      node by an atomic minimum. A node is split if the nodes that are split before it add too
+//      few.
+// The block of the last kernel goes through the whole list of its level. Each of its warps has a
+// part of the list, which it goes through without waiting for the others; they wait once for the
+// sums of a pass. A candidate's fork is computed once: most fit into shared memory.
 
 #include "gpu/steps/select/quadtree.h"
 
@@ -33,6 +36,9 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr int kMergeThreads = kMergeWarps * kWarpLanes;
+constexpr int kSearchesAtOnce = 4;   // runs that a warp searches at a time
+constexpr int kForksAtOnce = 4;      // forks of a thread whose candidates are under way
+constexpr int kForksAtHand = 24576;  // candidates whose forks are in shared memory
 // Nodes that the last round begins with are fewer than are wanted.
 constexpr int kSplitWords = DivUp(kMaxFeatures, 32);
 // Nodes of the last round as one number: algo::QuadtreeSplitKey() and, below it, the nodes that the
@@ -42,9 +48,10 @@ constexpr uint64_t kGainMask = (1 << kGainBits) - 1;
 
 // The lists of a frame; lane l knows level l.
 struct TreeLists {
-  int count;   // candidates
-  int wanted;  // keypoints
-  int begin;   // of the level's lists among the survivors, and in the spare memory
+  int count;    // candidates
+  int wanted;   // keypoints
+  int begin;    // of the level's lists among the survivors, and in the spare memory
+  int entries;  // of all lists
   bool overflowed;
   // Candidates of levels that have more than are wanted; 0 for the others, where none is left out.
   int divided;
@@ -57,6 +64,7 @@ struct TreeLists {
     wanted = has_level ? frame.second_cut[lane] : 0;
     begin = has_level ? frame.survivor_room[lane].begin : 0;
     const int room = has_level ? frame.survivor_room[lane].count : 0;
+    entries = __shfl_sync(kFullWarp, begin + room, params.keys.levels - 1);
     overflowed = __ballot_sync(kFullWarp, count > room) != 0;
     divided = wanted > 0 && count > wanted ? count : 0;
   }
@@ -69,7 +77,11 @@ __global__ __launch_bounds__(kSortThreads) void QuadtreePathsKernel(
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
-  const TreeLists lists(params, frame, params.frames.counters[frame_index]);
+  FrameCounters& counters = params.frames.counters[frame_index];
+  const TreeLists lists(params, frame, counters);
+  if (blockIdx.x == 0 && static_cast<int>(threadIdx.x) < params.keys.levels) {
+    counters.survivors[threadIdx.x] = lists.count;  // all are candidates
+  }
   if (lists.overflowed) return;
   const uint64_t* const __restrict__ frame_keys =
       params.keys.key + frame_index * params.keys.stride;
@@ -94,7 +106,8 @@ __global__ __launch_bounds__(kSortThreads) void QuadtreePathsKernel(
   }
 }
 
-// Candidates of each list in order, to the spare memory.
+// Candidates of each list in order to the first half of the spare memory, and their rank keys to
+// the second half.
 __global__ __launch_bounds__(kMergeThreads) void QuadtreeOrderKernel(
     const __grid_constant__ QuadtreeParams params) {
   __shared__ int parts[kMergeWarps][kWarpLanes];
@@ -103,7 +116,10 @@ __global__ __launch_bounds__(kMergeThreads) void QuadtreeOrderKernel(
   if (frame.mode != FrameMode::kDetect) return;
   const TreeLists lists(params, frame, params.frames.counters[frame_index]);
   if (lists.overflowed) return;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const uint64_t* const __restrict__ frame_keys =
+      params.keys.key + frame_index * params.keys.stride;
   const uint64_t* const runs = Global(frame.survivors);
   uint64_t* const __restrict__ ordered = Global(frame.spare);
   const LevelShare share = ShareOfLevel(DivUp(lists.divided, kWarpLanes));
@@ -114,14 +130,33 @@ __global__ __launch_bounds__(kMergeThreads) void QuadtreeOrderKernel(
     const int begin = __shfl_sync(kFullWarp, lists.begin, l);
     const int mine = (group - __shfl_sync(kFullWarp, share.begin, l)) * kWarpLanes + lane;
     const uint64_t candidate = mine < count ? runs[begin + mine] : kLastKey;
-    int turn = 0;
+    // The key is on its way while runs are searched.
+    const uint64_t place_mask = (uint64_t{1} << params.level[l].path_shift) - 1;
+    uint64_t key = 0;
+    if (mine < count && warp == 0) {
+      key = frame_keys[params.keys.offset[l] + static_cast<int64_t>(candidate & place_mask)];
+    }
     int place = 0;
-    VisitRuns(runs + begin, count, &turn, [&](const uint64_t* run, int keys) {
-      place += CountBelowInRun(run, keys, candidate);
-    });
+    for (int first = warp; first * kRunKeys < count; first += kMergeWarps * kSearchesAtOnce) {
+      const uint64_t* run[kSearchesAtOnce];
+      int keys[kSearchesAtOnce];
+      uint64_t limit[kSearchesAtOnce];
+#pragma unroll
+      for (int s = 0; s < kSearchesAtOnce; ++s) {
+        const int run_begin = (first + s * kMergeWarps) * kRunKeys;
+        keys[s] = Clamp(count - run_begin, 0, kRunKeys);
+        run[s] = runs + begin + (keys[s] > 0 ? run_begin : 0);
+        limit[s] = candidate;
+      }
+      int below[kSearchesAtOnce];
+      CountBelowInRuns<kSearchesAtOnce>(run, keys, limit, below);
+#pragma unroll
+      for (int s = 0; s < kSearchesAtOnce; ++s) place += below[s];
+    }
     place = SumOverWarps(place, parts);
-    if (mine < count && static_cast<int>(threadIdx.x) < kWarpLanes) {
+    if (mine < count && warp == 0) {
       ordered[begin + place] = candidate;
+      ordered[lists.entries + begin + place] = key;
     }
   }
 }
@@ -130,6 +165,30 @@ struct ChoiceMemory {
   int forks[kScanWarps][algo::kQuadtreeDepth + 1];  // a copy for each warp: fewer atomics collide
   uint32_t split[kSplitWords];  // which nodes of the last round are split, one bit each
   int warp_counts[kScanWarps];
+  int warp_joins[kScanWarps];
+  int warp_parts[kScanWarps];
+  uint64_t nodes[kScanThreads];  // of the last round, where they are that few
+  uint8_t fork_at_hand[kForksAtHand];
+};
+static_assert(sizeof(ChoiceMemory) <= 48 * 1024);
+
+// algo::QuadtreeFork().
+__device__ __forceinline__ int ForkOf(uint64_t path_a, uint64_t path_b) {
+  const int bits = 64 - __clzll(static_cast<long long>((path_a ^ path_b) >> 2));
+  return Max(algo::kQuadtreeDepth - DivUp(bits, 2), 0);
+}
+
+// Sum of the values of warps before this one, and of all. `of_warp`: shared, complete.
+struct WarpsSum {
+  int before;
+  int all;
+
+  __device__ explicit WarpsSum(const int* of_warp) {
+    const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+    const LevelShare share = ShareOfLevel(of_warp[threadIdx.x % kWarpLanes]);
+    before = __shfl_sync(kFullWarp, share.begin, warp);
+    all = share.total;
+  }
 };
 
 // One level of one frame.
@@ -149,10 +208,10 @@ __global__ __launch_bounds__(kScanThreads) void QuadtreeChoiceKernel(
   const int number = __shfl_sync(kFullWarp, lists.count, l);
   const int wanted = __shfl_sync(kFullWarp, lists.wanted, l);
   const int begin_of_level = __shfl_sync(kFullWarp, lists.begin, l);
-  const uint64_t* const __restrict__ keys =
-      params.keys.key + frame_index * params.keys.stride + params.keys.offset[l];
   uint64_t* const chosen = Global(frame.survivors) + begin_of_level;
   if (wanted <= 0 || number <= wanted) {  // none or all
+    const uint64_t* const __restrict__ keys =
+        params.keys.key + frame_index * params.keys.stride + params.keys.offset[l];
     const int all = wanted <= 0 ? 0 : number;
     for (int i = thread; i < all; i += kScanThreads) chosen[i] = keys[i];
     // Keys are read in pairs.
@@ -161,20 +220,45 @@ __global__ __launch_bounds__(kScanThreads) void QuadtreeChoiceKernel(
     return;
   }
   const uint64_t* const __restrict__ ordered = Global(frame.spare) + begin_of_level;
+  const uint64_t* const __restrict__ ordered_keys = ordered + lists.entries;
   const QuadtreeLevel level = params.level[l];
   const auto path_of = [&](int i) { return ordered[i] >> level.path_shift; };
-  // Depth at which candidate i leaves the nodes of the one before it.
-  const auto fork_of = [&](int i) { return algo::QuadtreeFork(path_of(i - 1), path_of(i)); };
+  // The warp's part of the list, in whole groups of 32.
+  const int part_size = DivUp(DivUp(number, kWarpLanes), kScanWarps) * kWarpLanes;
+  const int part_begin = warp * part_size;
+  const int part_end = Min(part_begin + part_size, RoundUp(number, kWarpLanes));
 
-  // Nodes that each round adds.
+  // Depth at which candidate i leaves the nodes of the one before it; the first leaves all. Nodes
+  // that each round adds.
   for (int i = thread; i < kScanWarps * (algo::kQuadtreeDepth + 1); i += kScanThreads) {
     memory.forks[i / (algo::kQuadtreeDepth + 1)][i % (algo::kQuadtreeDepth + 1)] = 0;
   }
   __syncthreads();  // all counts are 0
-  for (int i = thread + 1; i < number; i += kScanThreads) {
-    atomicAdd(&memory.forks[warp][fork_of(i)], 1);
+  for (int base = part_begin + lane; base < part_end; base += kWarpLanes * kForksAtOnce) {
+    uint64_t before[kForksAtOnce];
+    uint64_t own[kForksAtOnce];
+#pragma unroll
+    for (int k = 0; k < kForksAtOnce; ++k) {
+      const int i = Min(base + k * kWarpLanes, number - 1);
+      before[k] = path_of(Max(i - 1, 0));
+      own[k] = path_of(i);
+    }
+#pragma unroll
+    for (int k = 0; k < kForksAtOnce; ++k) {
+      const int i = base + k * kWarpLanes;
+      if (i >= Min(part_end, number)) continue;
+      const int fork = i == 0 ? 0 : ForkOf(before[k], own[k]);
+      if (i < kForksAtHand) memory.fork_at_hand[i] = static_cast<uint8_t>(fork);
+      if (i > 0) atomicAdd(&memory.forks[warp][fork], 1);
+    }
   }
-  __syncthreads();  // the counts of the warps are complete
+  __syncthreads();  // the counts of the warps are complete, forks are at hand
+  constexpr int kNoFork = algo::kQuadtreeDepth + 1;
+  const auto fork_of = [&](int i) -> int {
+    if (i >= number) return kNoFork;
+    if (i < kForksAtHand) return memory.fork_at_hand[i];
+    return ForkOf(path_of(i - 1), path_of(i));
+  };
   if (thread <= algo::kQuadtreeDepth) {
     for (int w = 1; w < kScanWarps; ++w) memory.forks[0][thread] += memory.forks[w][thread];
   }
@@ -187,92 +271,149 @@ __global__ __launch_bounds__(kScanThreads) void QuadtreeChoiceKernel(
   if (round > 0) nodes -= memory.forks[0][round];
   const bool splits = round > 0;
 
+  // Candidates with which a node begins, and those that join them if all nodes are split.
+  int own_runs = 0;
+  int own_joins = 0;
+  for (int base = part_begin; base < part_end; base += kWarpLanes) {
+    const int fork = fork_of(base + lane);
+    own_runs += __popc(__ballot_sync(kFullWarp, fork <= depth));
+    own_joins += __popc(__ballot_sync(kFullWarp, fork <= round));
+  }
+  if (lane == 0) {
+    memory.warp_counts[warp] = own_runs;
+    memory.warp_joins[warp] = own_joins;
+  }
+  __syncthreads();  // all warps have counted
+  const WarpsSum runs(memory.warp_counts);
+  const WarpsSum joins(memory.warp_joins);
+  const unsigned lanes_before = (1u << lane) - 1;
+
   // The nodes that the last round begins with, in the order of their candidates: where each begins,
-  // and in the upper half what its split adds.
+  // and in the upper half the beginnings before it if all are split.
   auto* const halves = reinterpret_cast<uint32_t*>(chosen);
   if (splits) {
-    for (int i = thread; i < number; i += kScanThreads) chosen[i] = 0;
-    __syncthreads();  // no node has gained
-    int runs = 0;
-    for (int base = 0; base < number; base += kScanThreads) {
-      const int i = base + thread;
-      const int fork = i == 0 || i >= number ? 0 : fork_of(i);
-      const bool begins = i < number && (i == 0 || fork <= depth);
-      int total = 0;
-      const int before = runs + CountBefore(begins, memory.warp_counts, &total);
-      if (begins) {
-        halves[2 * before] = static_cast<uint32_t>(i);
-      } else if (i < number && fork == round) {
-        atomicAdd(&halves[2 * (before - 1) + 1], 1u);
+    int runs_before = runs.before;
+    int joins_before = joins.before;
+    for (int base = part_begin; base < part_end; base += kWarpLanes) {
+      const int fork = fork_of(base + lane);
+      const unsigned begins = __ballot_sync(kFullWarp, fork <= depth);
+      const unsigned joining = __ballot_sync(kFullWarp, fork <= round);
+      if (fork <= depth) {
+        const int run = runs_before + __popc(begins & lanes_before);
+        halves[2 * run] = static_cast<uint32_t>(base + lane);
+        halves[2 * run + 1] = static_cast<uint32_t>(joins_before + __popc(joining & lanes_before));
       }
-      runs += total;
+      runs_before += __popc(begins);
+      joins_before += __popc(joining);
     }
     __syncthreads();  // all nodes are known
-    for (int base = 0; base < runs; base += kScanThreads) {
+    for (int base = 0; base < runs.all; base += kScanThreads) {
       const int r = base + thread;
       uint64_t node = 0;
-      if (r < runs) {
+      if (r < runs.all) {
+        const bool is_last = r + 1 == runs.all;
         const int begin = static_cast<int>(__ldcg(&halves[2 * r]));
-        const int end = r + 1 < runs ? static_cast<int>(__ldcg(&halves[2 * (r + 1)])) : number;
+        const int end = is_last ? number : static_cast<int>(__ldcg(&halves[2 * r + 2]));
+        const auto joins_at = static_cast<int>(__ldcg(&halves[2 * r + 1]));
+        const int joins_end = is_last ? joins.all : static_cast<int>(__ldcg(&halves[2 * r + 3]));
         node = algo::QuadtreeSplitKey(path_of(begin), depth, end - begin, level.width_px,
                                       level.height_px)
                    << kGainBits |
-               __ldcg(&halves[2 * r + 1]);
+               static_cast<uint64_t>(joins_end - joins_at - 1);
+      }
+      if (base == 0 && runs.all <= kScanThreads) {
+        if (r < runs.all) memory.nodes[r] = node;
+        break;
       }
       __syncthreads();  // this node and the next one have been read
-      if (r < runs) chosen[r] = node;
+      if (r < runs.all) chosen[r] = node;
     }
     __syncthreads();  // all nodes have their keys
-    // Nodes have more bits in common than their counts can tell apart.
-    int bit = 2 * 32 - kGainBits - 1;
-    uint64_t last = 0;  // a node is split if its key is at most that
-    const int count_bits = 32 - __clz(number);
-    for (; bit >= 32 + count_bits; --bit) last |= uint64_t{1} << bit;
-    for (; bit >= 0; --bit) {
-      const uint64_t tried = last | uint64_t{1} << bit;
-      int gain = 0;
-      for (int r = thread; r < runs; r += kScanThreads) {
-        const uint64_t node = chosen[r];
-        if (node >> kGainBits < tried) gain += static_cast<int>(node & kGainMask);
+    if (runs.all <= kScanThreads) {
+      const bool has_node = thread < runs.all;
+      const uint64_t own = has_node ? memory.nodes[thread] >> kGainBits : 0;
+      int gain = 0;  // of the nodes that are split before
+      if (warp * kWarpLanes < runs.all) {
+#pragma unroll 4
+        for (int r = 0; r < runs.all; ++r) {
+          const uint64_t node = memory.nodes[r];
+          if (node >> kGainBits < own) gain += static_cast<int>(node & kGainMask);
+        }
       }
-      if (nodes + SumOfBlock(gain, memory.warp_counts) < wanted) last = tried;
-    }
-    for (int base = 0; base < runs; base += kScanThreads) {
-      const int r = base + thread;
-      const unsigned split = __ballot_sync(kFullWarp, r < runs && chosen[r] >> kGainBits <= last);
-      if (lane == 0 && r < runs) memory.split[r / 32] = split;
+      const unsigned split = __ballot_sync(kFullWarp, has_node && nodes + gain < wanted);
+      if (lane == 0 && has_node) memory.split[warp] = split;
+    } else {
+      // A threshold tells which nodes are split: bit by bit the greatest before which there are not
+      // enough nodes. Nodes have more bits in common than their counts can tell apart.
+      int bit = 2 * 32 - kGainBits - 1;
+      uint64_t last = 0;  // a node is split if its key is at most that
+      const int count_bits = 32 - __clz(number);
+      for (; bit >= 32 + count_bits; --bit) last |= uint64_t{1} << bit;
+      for (; bit >= 0; --bit) {
+        const uint64_t tried = last | uint64_t{1} << bit;
+        int gain = 0;
+        for (int r = thread; r < runs.all; r += kScanThreads) {
+          const uint64_t node = chosen[r];
+          if (node >> kGainBits < tried) gain += static_cast<int>(node & kGainMask);
+        }
+        if (nodes + SumOfBlock(gain, memory.warp_counts) < wanted) last = tried;
+      }
+      for (int base = 0; base < runs.all; base += kScanThreads) {
+        const int r = base + thread;
+        const unsigned split =
+            __ballot_sync(kFullWarp, r < runs.all && chosen[r] >> kGainBits <= last);
+        if (lane == 0 && r < runs.all) memory.split[r / 32] = split;
+      }
     }
     __syncthreads();  // the nodes are read: their memory takes the best of each part
   }
 
-  // One more than there can be, as keys are read in pairs.
-  for (int i = thread; i < RoundUp(number, 2); i += kScanThreads) chosen[i] = kLastKey;
-  __syncthreads();  // no part has a candidate
-  int runs = 0;
-  int parts = 0;
-  for (int base = 0; base < number; base += kScanThreads) {
-    const int i = base + thread;
-    const int fork = i == 0 || i >= number ? 0 : fork_of(i);
-    const bool begins = i < number && (i == 0 || fork <= depth);
-    int total = 0;
-    const int before = runs + CountBefore(begins, memory.warp_counts, &total);
-    const int run = begins ? before : before - 1;
-    runs += total;
-    bool begins_part = begins;
-    if (splits && i < number && !begins && fork == round) {
-      begins_part = (memory.split[run / 32] >> (run % 32) & 1) != 0;
+  // A part is a node, or what a split makes of it. The last split may add two more than are wanted.
+  // Keys are read in pairs, so one more than there can be is cleared.
+  const int most_parts = Min(number, Max(nodes, wanted + 2));
+  for (int i = thread; i < RoundUp(most_parts, 2); i += kScanThreads) chosen[i] = kLastKey;
+  // Calls visit(candidate, begins) for the candidates of the warp's part of the list; `begins`:
+  // lanes whose candidate begins a part.
+  const auto visit_parts = [&](const auto& visit) {
+    int runs_before = runs.before;
+    for (int base = part_begin; base < part_end; base += kWarpLanes) {
+      const int fork = fork_of(base + lane);
+      const unsigned begins = __ballot_sync(kFullWarp, fork <= depth);
+      bool begins_part = fork <= depth;
+      if (splits && fork == round) {
+        const int run = runs_before + __popc(begins & lanes_before) - 1;
+        begins_part = (memory.split[run / 32] >> (run % 32) & 1) != 0;
+      }
+      visit(base + lane, __ballot_sync(kFullWarp, begins_part));
+      runs_before += __popc(begins);
     }
-    const int parts_before = parts + CountBefore(begins_part, memory.warp_counts, &total);
-    parts += total;
-    if (i < number) {
-      const auto place =
-          static_cast<uint32_t>(ordered[i] & ((uint64_t{1} << level.path_shift) - 1));
-      atomicMin(reinterpret_cast<unsigned long long*>(chosen) +
-                    (begins_part ? parts_before : parts_before - 1),
-                static_cast<unsigned long long>(keys[place]));
+  };
+  int own_parts = 0;
+  visit_parts([&](int /*candidate*/, unsigned begins) { own_parts += __popc(begins); });
+  if (lane == 0) memory.warp_parts[warp] = own_parts;
+  __syncthreads();  // all warps have counted, and no part has a candidate
+  const WarpsSum parts(memory.warp_parts);
+  int parts_before = parts.before;
+  const auto key_of = [&](int i) { return i < number ? ordered_keys[i] : kLastKey; };
+  uint64_t next_key = key_of(part_begin + lane);
+  visit_parts([&](int candidate, unsigned begins) {
+    const int part = parts_before + __popc(begins & (lanes_before | 1u << lane)) - 1;
+    uint64_t best = next_key;
+    next_key = key_of(candidate + kWarpLanes);  // on its way meanwhile
+    // The first lane of a part in this warp finds the best of the others.
+#pragma unroll
+    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+      const uint64_t other = __shfl_down_sync(kFullWarp, best, distance);
+      const int other_part = __shfl_down_sync(kFullWarp, part, distance);
+      if (lane + distance < kWarpLanes && other_part == part && other < best) best = other;
     }
-  }
-  if (thread == 0) counters.chosen[l] = parts;
+    if (candidate < number && (lane == 0 || (begins >> lane & 1) != 0)) {
+      atomicMin(reinterpret_cast<unsigned long long*>(chosen) + part,
+                static_cast<unsigned long long>(best));
+    }
+    parts_before += __popc(begins);
+  });
+  if (thread == 0) counters.chosen[l] = parts.all;
 }
 
 }  // namespace
@@ -315,7 +456,7 @@ absl::Status QuadtreeStep::Enqueue(const StepContext& context, cudaStream_t stre
 }
 
 absl::Status QuadtreeStep::FinishLarge(const StepContext& context, LargeFrame* frame) const {
-  ORBSERVE_RETURN_IF_ERROR(frame->MakeRoomForAll(/*spare_per_survivor=*/1));
+  ORBSERVE_RETURN_IF_ERROR(frame->MakeRoomForAll(/*spare_per_survivor=*/2));
   return Enqueue(context, frame->stream);
 }
 

@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kMapWarps = 8;
 constexpr int kBitsPerWord = 32;
+constexpr int kEntriesInFlight = 4;  // of a thread that goes through a list
 static_assert(algo::kThresholdCellPx == kWarpLanes, "a lane takes a column of a cell");
 
 // FAST score of the corner at (x, y) of a level.
@@ -61,20 +62,38 @@ struct Corner {
   int score;
 };
 
-// Marks the cells of the level that hold a strong corner; `corner(i)` returns corner number `i`.
-template <typename CornerAt>
+// Cells of a level, one bit each, in shared memory, or in `given` where they are too many for it.
+// The block has `shared` to itself.
+constexpr int kSharedWords = 2048;  // of a level of 8192 x 8192
+__device__ __forceinline__ uint32_t* CellBits(const ThresholdGrid& grid, uint32_t* given,
+                                              uint32_t* shared) {
+  return DivUp(grid.columns * grid.rows, kBitsPerWord) <= kSharedWords ? shared : given;
+}
+
+// Marks the cells of the level that hold a strong corner: `corner_of(entry(i))` is corner number
+// `i`.
+template <typename EntryAt, typename CornerOf>
 __device__ void MarkStrongCells(const LowThresholdParams& params, const ThresholdGrid& grid,
                                 int count, int threshold_grey, uint32_t* cells,
-                                const CornerAt& corner) {
+                                const EntryAt& entry_at, const CornerOf& corner_of) {
   const int thread = static_cast<int>(threadIdx.x);
   const int words = DivUp(grid.columns * grid.rows, kBitsPerWord);
   for (int i = thread; i < words; i += kScanThreads) cells[i] = 0;
   __syncthreads();  // no cell is strong
-  for (int i = thread; i < count; i += kScanThreads) {
-    const Corner own = corner(i);
-    if (own.score < threshold_grey) continue;
-    const int cell = algo::ThresholdCellOf(own.x, own.y, params.border_px, grid.columns);
-    atomicOr(&cells[cell / kBitsPerWord], 1u << (cell % kBitsPerWord));
+  for (int begin = thread; begin < count; begin += kScanThreads * kEntriesInFlight) {
+    decltype(entry_at(0)) entry[kEntriesInFlight];
+#pragma unroll
+    for (int i = 0; i < kEntriesInFlight; ++i) {
+      entry[i] = entry_at(Min(begin + i * kScanThreads, count - 1));
+    }
+#pragma unroll
+    for (int i = 0; i < kEntriesInFlight; ++i) {
+      // Past the end the last corner stands for the others.
+      const Corner own = corner_of(entry[i]);
+      if (own.score < threshold_grey) continue;
+      const int cell = algo::ThresholdCellOf(own.x, own.y, params.border_px, grid.columns);
+      atomicOr(&cells[cell / kBitsPerWord], 1u << (cell % kBitsPerWord));
+    }
   }
   __syncthreads();  // all strong cells are marked
 }
@@ -83,14 +102,16 @@ __device__ __forceinline__ bool Stays(const LowThresholdParams& params, const Th
                                       int threshold_grey, const uint32_t* cells,
                                       const Corner& corner) {
   const int cell = algo::ThresholdCellOf(corner.x, corner.y, params.border_px, grid.columns);
-  // Atomics wrote the words behind this multiprocessor's first cache.
-  const bool is_strong = (__ldcg(&cells[cell / kBitsPerWord]) >> (cell % kBitsPerWord) & 1) != 0;
+  // In global memory, atomics wrote the words behind this multiprocessor's first cache.
+  const uint32_t word = *static_cast<const volatile uint32_t*>(&cells[cell / kBitsPerWord]);
+  const bool is_strong = (word >> (cell % kBitsPerWord) & 1) != 0;
   return algo::PassesThresholds(corner.score, threshold_grey, is_strong);
 }
 
 // One level of one frame.
 __global__ __launch_bounds__(kScanThreads) void DropWeakScoredKernel(
     const __grid_constant__ LowThresholdParams params) {
+  __shared__ uint32_t shared_cells[kSharedWords];
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   const int threshold_grey = frame.strong_threshold_grey;
@@ -101,13 +122,15 @@ __global__ __launch_bounds__(kScanThreads) void DropWeakScoredKernel(
   const int count = counters.corners[l];
   const FastCornerLists& lists = params.scored;
   const int64_t list = frame_index * lists.stride + lists.offset[l];
-  uint32_t* const cells = params.strong_cells + frame_index * params.stride + grid.offset;
+  uint32_t* const cells =
+      CellBits(grid, params.strong_cells + frame_index * params.stride + grid.offset, shared_cells);
   const auto corner_at = [&](int i) -> Corner {
     const uint32_t position = lists.position[list + i];
     return {static_cast<int>(position & 0xffff), static_cast<int>(position >> 16),
             lists.score[list + i]};
   };
-  MarkStrongCells(params, grid, count, threshold_grey, cells, corner_at);
+  MarkStrongCells(params, grid, count, threshold_grey, cells, corner_at,
+                  [](const Corner& corner) { return corner; });
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kScanThreads) {
     const Corner corner = corner_at(i);
     if (Stays(params, grid, threshold_grey, cells, corner)) continue;
@@ -119,7 +142,8 @@ __global__ __launch_bounds__(kScanThreads) void DropWeakScoredKernel(
 
 __global__ __launch_bounds__(kScanThreads) void DropWeakKeyedKernel(
     const __grid_constant__ LowThresholdParams params) {
-  __shared__ int warp_counts[kScanWarps];
+  __shared__ uint32_t shared_cells[kSharedWords];
+  __shared__ int kept;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
   const int threshold_grey = frame.strong_threshold_grey;
@@ -130,31 +154,41 @@ __global__ __launch_bounds__(kScanThreads) void DropWeakKeyedKernel(
   const int count = counters.corners[l];
   uint64_t* const keys =
       params.keyed.key + frame_index * params.keyed.stride + params.keyed.offset[l];
-  uint32_t* const cells = params.strong_cells + frame_index * params.stride + grid.offset;
+  uint32_t* const cells =
+      CellBits(grid, params.strong_cells + frame_index * params.stride + grid.offset, shared_cells);
   const Scores scores(params, frame, frame_index, l);
   const auto corner_of = [&](uint64_t key) -> Corner {
     const int x = algo::RankKeyX(key);
     const int y = algo::RankKeyY(key);
     return {x, y, scores.At(algo::RankKeyResponse(key), x, y)};
   };
-  MarkStrongCells(params, grid, count, threshold_grey, cells,
-                  [&](int i) { return corner_of(keys[i]); });
-  int kept = 0;
-  for (int begin = 0; begin < count; begin += kScanThreads) {
-    const int i = begin + static_cast<int>(threadIdx.x);
-    uint64_t key = 0;
-    bool stays = false;
-    if (i < count) {
-      key = keys[i];
-      stays = Stays(params, grid, threshold_grey, cells, corner_of(key));
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % kWarpLanes;
+  if (thread == 0) kept = 0;
+  MarkStrongCells(
+      params, grid, count, threshold_grey, cells, [&](int i) { return keys[i]; }, corner_of);
+  for (int begin = 0; begin < count; begin += kScanThreads * kEntriesInFlight) {
+    uint64_t key[kEntriesInFlight];
+#pragma unroll
+    for (int i = 0; i < kEntriesInFlight; ++i) {
+      const int place = begin + i * kScanThreads + thread;
+      key[i] = place < count ? keys[place] : 0;
     }
-    // All threads have read their keys when it returns, and none writes beyond those.
-    int in_chunk = 0;
-    const int place = kept + CountBefore(stays, warp_counts, &in_chunk);
-    if (stays) keys[place] = key;
-    kept += in_chunk;
+    __syncthreads();  // all threads have read theirs: places up to here may be written
+#pragma unroll
+    for (int i = 0; i < kEntriesInFlight; ++i) {
+      const bool stays = begin + i * kScanThreads + thread < count &&
+                         Stays(params, grid, threshold_grey, cells, corner_of(key[i]));
+      const unsigned staying = __ballot_sync(kFullWarp, stays);
+      if (staying == 0) continue;
+      int place = 0;
+      if (lane == 0) place = atomicAdd(&kept, __popc(staying));
+      place = __shfl_sync(kFullWarp, place, 0);
+      if (stays) keys[place + __popc(staying & ((1u << lane) - 1))] = key[i];
+    }
   }
-  if (threadIdx.x == 0) counters.corners[l] = kept;
+  __syncthreads();  // all have been counted
+  if (thread == 0) counters.corners[l] = kept;
 }
 
 // A warp takes a cell.

@@ -48,22 +48,26 @@ constexpr int kThreads = 256;  // of kernels that have threads for all squares
 // Of a block of the last passes. Larger ones would wait for a multiprocessor of their own.
 constexpr int kLastThreads = 512;
 constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
-// Squares left by tiles that one block works on alone: its barriers and its first-level cache take
-// a fifth of the time that a cluster's take.
-constexpr int kFewSquares = 512;
+// Squares left by tiles that one block works on alone, with up to nine times as many that follow:
+// its barriers and its first-level cache are several times as fast as a cluster's barriers and the
+// second-level cache.
+constexpr int kFewSquares = 96;
 
 // Of a block that has a tile. Photographs have candidates in up to nine tenths of the squares.
 constexpr int kTileThreads = 1024;
 
-// Sides of tiles and their margins, in squares. Doubts reach farther in with a small margin, more
-// squares are worked on twice with a large one. Small tiles are for few frames.
+// Lanes that share a square of a tile where few squares are left: most have eight neighbours.
+constexpr int kLanesOfTiledSquares = 8;
+
+// Sides of tiles and their margins, in squares. With a small margin doubts reach more squares of
+// the tile, with a large one more squares are worked on twice.
 struct TileSides {
-  int small;
-  int large;
+  int smallest;
+  int largest;
   int margin;
 };
-constexpr TileSides kTilesOfSmallSquares = {16, 28, 8};   // squares of up to 8 x 8 places
-constexpr TileSides kTilesOfMediumSquares = {12, 18, 6};  // up to 16 x 16
+constexpr TileSides kTilesOfSmallSquares = {8, 28, 8};   // squares of up to 8 x 8 places
+constexpr TileSides kTilesOfMediumSquares = {6, 18, 6};  // up to 16 x 16
 
 // kCount lanes of a warp that work on one square together (algo::OneLane names the functions).
 // Groups of a warp take ways of their own. `kAlone`: no other block works on their level meanwhile.
@@ -294,9 +298,10 @@ __device__ __forceinline__ void SyncCluster() {
 template <int kWords>
 struct TileMemory {
   static constexpr TileSides kSides = kWords == 2 ? kTilesOfSmallSquares : kTilesOfMediumSquares;
-  static constexpr int kMostAcross = kSides.large + 2 * kSides.margin;
+  static constexpr int kMostAcross = kSides.largest + 2 * kSides.margin;
   static constexpr int kMostSquares = kMostAcross * kMostAcross;
-  static_assert(kSides.large * kSides.large <= kTileThreads, "a square of the tile has a thread");
+  static_assert(kSides.largest * kSides.largest <= kTileThreads,
+                "a square of the tile has a thread");
 
   uint64_t best[kMostSquares];
   uint32_t undecided[kWords * kMostSquares];
@@ -307,6 +312,7 @@ struct TileMemory {
   uint16_t list[kSquareLists][kMostSquares];
   // Their numbers, with those of the tile's own squares in the upper half; three take turns.
   uint32_t count[3];
+  uint32_t judged;  // squares that need a closer look
   int corners;
   int first_corner;
   int listed;
@@ -388,6 +394,7 @@ __global__ __launch_bounds__(kTileThreads) void TilePassesKernel(
 
   if (thread < 3) memory.count[thread] = 0;
   if (thread == 0) {
+    memory.judged = 0;
     memory.corners = 0;
     memory.listed = 0;
     memory.last_pass = 0;
@@ -426,24 +433,34 @@ __global__ __launch_bounds__(kTileThreads) void TilePassesKernel(
     const int number = static_cast<int>(count & 0xffff);
     if (count >> 16 == 0) break;  // the whole block: the tile is decided
     if (thread == 0) memory.count[(pass + 1) % 3] = 0;
-    static_assert(TileMemory<2>::kMostSquares <= kTileThreads * 32, "a turn has a bit");
-    uint32_t unsure = 0;
-    for (int n = thread, turn = 0; n < number; n += kTileThreads, ++turn) {
-      const int column = column_of(from[n]);
-      const int row = row_of(from[n]);
-      const int i = row * columns + column;
-      if (known.is_doubtful[i] != 0) continue;
-      const algo::Verdict verdict = algo::JudgeBest(known, places, column, row);
-      if (verdict == algo::Verdict::kInside) {
-        known.inside[i] = algo::TileInside(pass, known.PlaceOf(known.best[i], column, row));
-      } else if (verdict == algo::Verdict::kUnsure) {
-        unsure |= 1u << turn;
+    // The few squares that need a closer look are gathered, in the place of the next list, so that
+    // whole warps look. Eight lanes a square take less time, and more work.
+    for (int begin = 0; begin < number; begin += kTileThreads) {
+      const int n = begin + thread;
+      const int entry = n < number ? from[n] : 0;
+      const int column = column_of(entry);
+      const int row = row_of(entry);
+      const bool is_judged = n < number && known.is_doubtful[row * columns + column] == 0 &&
+                             !algo::IsBeatenNearby(known, places, column, row);
+      AppendSquare(is_judged, false, entry, to, &memory.judged);
+    }
+    __syncthreads();  // they are gathered
+    const int judged = static_cast<int>(memory.judged);
+    using Lanes = WarpLanes<kLanesOfTiledSquares, true>;
+    if (judged * Lanes::kLanes <= kTileThreads) {
+      const int n = thread / Lanes::kLanes;
+      if (n < judged) {
+        algo::JudgeBest(known, places, column_of(to[n]), row_of(to[n]), pass, Lanes());
+      }
+    } else {
+      for (int n = thread; n < judged; n += kTileThreads) {
+        algo::JudgeBest(known, places, column_of(to[n]), row_of(to[n]), pass, algo::OneLane());
       }
     }
     __syncthreads();  // all new inside places are there
-    for (int n = thread, turn = 0; n < number; n += kTileThreads, ++turn) {
-      algo::RemoveNearInside(known, places, column_of(from[n]), row_of(from[n]), pass,
-                             (unsure >> turn & 1) != 0);
+    if (thread == 0) memory.judged = 0;
+    for (int n = thread; n < number; n += kTileThreads) {
+      algo::RemoveNearInside(known, places, column_of(from[n]), row_of(from[n]), pass);
     }
     __syncthreads();  // what is in conflict with them is gone, and doubts of this pass are known
     sees_certain = false;
@@ -665,9 +682,6 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
   if (last_pass > 0) atomicMax(&counters.suppression_passes[l], last_pass);
 }
 
-// Lanes that find a few places each in a square.
-constexpr int kLanesOfTiledSquares = 8;
-
 // Calls `launch` with std::true_type or std::false_type, by compression.
 template <typename Launch>
 auto WithCompression(const DistanceParams& params, const Launch& launch) {
@@ -847,11 +861,12 @@ DistanceParams MinimumDistanceStep::ParamsFor(const StepContext& context) const 
   const TileSides& sides = params.level[0].squares.rule.square_side <= algo::PlaceBits<2>::kMostSide
                                ? kTilesOfSmallSquares
                                : kTilesOfMediumSquares;
-  SetBlocks(sides.large, &params);
-  // Large tiles that would leave a third of the multiprocessors idle are replaced by small ones.
-  if (params.in_tiles &&
-      3 * params.thread_blocks * params.frames.count < 2 * context.tables->multiprocessors) {
-    SetBlocks(sides.small, &params);
+  // The smallest tiles for which every block has a multiprocessor of its own at once.
+  int side = sides.smallest;
+  SetBlocks(side, &params);
+  while (params.in_tiles && side < sides.largest &&
+         params.thread_blocks * params.frames.count > context.tables->multiprocessors) {
+    SetBlocks(++side, &params);
   }
   return params;
 }

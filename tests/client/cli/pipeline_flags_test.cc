@@ -7,6 +7,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/rpc/conversion/pipeline.h"
+#include "tests/support/option_values.h"
 
 namespace orbserve::cli {
 namespace {
@@ -149,6 +151,27 @@ TEST(PipelineFlagsTest, EveryValueReachesTheServerUnderItsName) {
       v1::Pipeline resolved;
       PipelineToProto(*read, &resolved);
       EXPECT_EQ(TextAt(resolved, row.path), value);
+    }
+  }
+}
+
+// The table of the tests that compare answers has every option, and every name of an enum.
+TEST(PipelineFlagsTest, EveryOptionAndEveryNameHasATestOfItsAnswer) {
+  std::set<std::pair<std::string, std::string>> tested;
+  std::set<std::string> tested_flags;
+  const auto add = [&](const std::vector<std::pair<std::string, std::string>>& flags) {
+    for (const auto& [flag, value] : flags) {
+      tested.insert({flag, absl::StrReplaceAll(absl::AsciiStrToUpper(value), {{"-", "_"}})});
+      tested_flags.insert(flag);
+    }
+  };
+  for (const testing::OptionValue& value : testing::OptionValues()) add(value.flags);
+  for (const testing::MatchOptionValue& value : testing::MatchOptionValues()) add(value.flags);
+  for (const PipelineFlag& flag : PipelineFlags()) {
+    EXPECT_TRUE(tested_flags.contains(flag.name)) << flag.name;
+    if (flag.field().cpp_type() != FieldDescriptor::CPPTYPE_ENUM) continue;
+    for (const std::string& name : ShortNames(*flag.field().enum_type())) {
+      EXPECT_TRUE(tested.contains({flag.name, name})) << flag.name << " " << name;
     }
   }
 }

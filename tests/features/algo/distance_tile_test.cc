@@ -99,21 +99,16 @@ class TileRun {
     const auto is_certain = [&](int i) { return is_doubtful_[static_cast<size_t>(i)] == 0; };
     while (passes_ < most_passes && std::any_of(active.begin(), active.end(), is_certain)) {
       ++passes_;
-      std::vector<bool> unsure(best_.size());
       std::shuffle(active.begin(), active.end(), random);
       for (const int i : active) {
         if (!is_certain(i)) continue;
-        const auto at = static_cast<size_t>(i);
-        const Verdict verdict = JudgeBest(tile_, places, i % columns, i / columns);
-        unsure[at] = verdict == Verdict::kUnsure;
-        if (verdict != Verdict::kInside) continue;
-        inside_[at] = TileInside(passes_, tile_.PlaceOf(best_[at], i % columns, i / columns));
+        const int c = i % columns;
+        const int r = i / columns;
+        if (IsBeatenNearby(tile_, places, c, r)) continue;
+        JudgeBest(tile_, places, c, r, passes_, OneLane());
       }
       std::shuffle(active.begin(), active.end(), random);
-      for (const int i : active) {
-        RemoveNearInside(tile_, places, i % columns, i / columns, passes_,
-                         unsure[static_cast<size_t>(i)]);
-      }
+      for (const int i : active) RemoveNearInside(tile_, places, i % columns, i / columns, passes_);
       std::erase_if(active, [&](int i) { return best_[static_cast<size_t>(i)] == kNoCandidate; });
       std::shuffle(active.begin(), active.end(), random);
       for (const int i : active) {

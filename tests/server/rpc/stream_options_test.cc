@@ -38,8 +38,8 @@ TEST(StreamOptionsTest, EveryFieldOfTheOpeningArrives) {
   open.set_deadline_ms(33);
   open.set_match_previous(true);
   open.set_match_keyframe(true);
-  open.add_references("one");
-  open.add_references("two");
+  open.add_references(std::string("one"));
+  open.add_references(std::string("two"));
   open.set_track(true);
   open.set_omit_features(true);
   open.mutable_keyframe_rule()->set_every_frames(5);
@@ -119,7 +119,7 @@ TEST(StreamOptionsTest, WrongOpeningsAreRefusedWithFieldValueAndRange) {
        ErrorReason::kBadOptions, [](Open& o) { o.mutable_keyframe_rule()->set_lost_percent(30); }},
       {"references must name at most 16; got 17", ErrorReason::kBadRequest,
        [](Open& o) {
-         for (int i = 0; i < 17; ++i) o.add_references("r");
+         for (int i = 0; i < 17; ++i) o.add_references(std::string("marker"));
        }},
       {"matching needs descriptors; describe.descriptor_type is NONE", ErrorReason::kBadOptions,
        [](Open& o) {

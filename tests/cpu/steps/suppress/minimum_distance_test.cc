@@ -150,7 +150,19 @@ TEST(MinimumDistanceStepTest, EveryVariantGivesTheOraclesCorners) {
   }
 }
 
-TEST(MinimumDistanceStepTest, DenseCandidatesGoThroughTheMapUntilTheyAreFew) {
+TEST(MinimumDistanceStepTest, MoreUndecidedPeaksThanThereIsRoomForAreFoundInTheMap) {
+  const TestImage image = TiledImage(140, 100, 5, 106);
+  for (const auto& [shape, compression] : kKinds) {
+    const RunnerInput input = InputFor(Detector::kShiTomasi, 17, shape, compression);
+    ExpectOracleCorners(image, input, AllRunnerVariants());
+    StepRunner runner(image, FastestTarget(), 1, input);
+    runner.RunUntil("survivors");
+    const FrameLists& lists = runner.frame().lists;
+    EXPECT_GT(*runner.frame().At(lists.strip_undecided, 0), lists.undecided_capacity[0]);
+  }
+}
+
+TEST(MinimumDistanceStepTest, DenseCandidatesAreDecidedToTheLast) {
   const TestImage image = SceneImage(400, 300, 96);
   for (const auto& [shape, compression] : kKinds) {
     for (const int distance : {3, 9}) {

@@ -3,10 +3,12 @@
 
 #include "cpu/steps/suppress/neighbourhood.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "features/algo/order.h"
@@ -119,21 +121,72 @@ TEST(PeaksKernelTest, EveryTargetFindsThePeaksOfTheReference) {
         const uint32_t threshold = random() % 2 == 0 ? 0 : 0x80000000u + values / 3;
         std::vector<uint16_t> expected(static_cast<size_t>(count + kMapRowSlack));
         std::vector<uint16_t> actual(expected.size());
-        int expected_candidates = -1;
-        int actual_candidates = -1;
         const int number = ReferencePeaks(rows[0].data(), rows[1].data(), rows[2].data(), count,
-                                          threshold, expected.data(), &expected_candidates);
-        ASSERT_EQ(kernel(rows[0].data(), rows[1].data(), rows[2].data(), count, threshold,
-                         actual.data(), &actual_candidates),
-                  number)
+                                          threshold, expected.data());
+        ASSERT_EQ(
+            kernel(rows[0].data(), rows[1].data(), rows[2].data(), count, threshold, actual.data()),
+            number)
             << target.name << " count " << count;
-        EXPECT_EQ(actual_candidates, expected_candidates);
         expected.resize(static_cast<size_t>(number));
         actual.resize(static_cast<size_t>(number));
         EXPECT_EQ(actual, expected) << target.name << " count " << count;
       }
     }
   }
+}
+
+TEST(PeaksKernelTest, EveryTargetFindsThePeaksOfAPart) {
+  constexpr int kPitch = 112;
+  constexpr int kHeight = 40;
+  std::mt19937 random(85);
+  const auto below = [&random](int n) {
+    return static_cast<int>(random() % static_cast<uint32_t>(n));
+  };
+  size_t peaks = 0;
+  for (int round = 0; round < 600; ++round) {
+    std::vector<uint32_t> map(static_cast<size_t>(kPitch * kHeight + kMapRowSlack));
+    const uint32_t values = round % 3 == 0 ? 2 : 1000;
+    for (uint32_t& entry : map) {
+      entry = random() % 3 == 0 ? 0 : 0x80000000u + random() % values;
+    }
+    // Entries outside the region are there, and must not matter.
+    const int left = below(6);
+    const int top = below(6);
+    const Region region = {left, top, left + 1 + below(kPitch - left),
+                           top + 1 + below(kHeight - top)};
+    const int x = region.x_begin + below(region.width());
+    const int y = region.y_begin + below(region.height());
+    const int radius = 1 + below(30);
+    const Region part = {std::max(x - radius, region.x_begin), std::max(y - radius, region.y_begin),
+                         std::min(x + radius + 1, region.x_end),
+                         std::min(y + radius + 1, region.y_end)};
+    // The plain loop over whole rows, cut to the part.
+    std::vector<std::pair<int, int>> expected;
+    for (int v = part.y_begin; v < part.y_end; ++v) {
+      const uint32_t* const row = map.data() + v * kPitch + region.x_begin;
+      std::vector<uint16_t> columns(static_cast<size_t>(region.width()));
+      columns.resize(static_cast<size_t>(ReferencePeaks(
+          v > region.y_begin ? row - kPitch : row, row, v + 1 < region.y_end ? row + kPitch : row,
+          region.width(), 0, columns.data())));
+      for (const uint16_t column : columns) {
+        const int u = region.x_begin + column;
+        if (part.Holds(u, v)) expected.emplace_back(u, v);
+      }
+    }
+    std::vector<PeaksOfPartKernel> kernels = {&ReferencePeaksOfPart};
+    for (const KernelTarget& target : SimdTargets()) {
+      kernels.push_back(PeaksOfPartKernelFor(target));
+    }
+    for (const PeaksOfPartKernel kernel : kernels) {
+      std::vector<MapPlace> found(static_cast<size_t>(part.width() * part.height()));
+      found.resize(static_cast<size_t>(kernel(map.data(), kPitch, region, part, 0, found.data())));
+      std::vector<std::pair<int, int>> actual;
+      for (const MapPlace& place : found) actual.emplace_back(place.x, place.y);
+      ASSERT_THAT(actual, ::testing::UnorderedElementsAreArray(expected)) << "round " << round;
+    }
+    peaks += expected.size();
+  }
+  EXPECT_GT(peaks, 10'000u);
 }
 
 }  // namespace

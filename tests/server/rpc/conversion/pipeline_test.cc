@@ -334,6 +334,31 @@ TEST(PipelineConversionTest, AFramesSecondThresholdNeedsFast) {
   EXPECT_TRUE(FrameParametersFromProto(frame, pipeline).ok());
 }
 
+TEST(PipelineConversionTest, AFramesParametersReplaceThoseOfItsPipeline) {
+  ResolvedPipeline pipeline;
+  pipeline.frame = {.max_features = 7,
+                    .fast_threshold_grey = 40,
+                    .fast_threshold_low_grey = 9,
+                    .quality_level = 0.5f};
+  pipeline.match = {.ratio = 0.75f, .max_distance = 64};
+  v1::FrameParameters frame;
+  EXPECT_EQ(*FrameParametersFromProto(frame, pipeline), pipeline.frame);
+  EXPECT_EQ(*FrameMatchFromProto(frame, pipeline.match), pipeline.match);
+  frame.set_max_features(8);
+  frame.set_fast_threshold(41);
+  frame.set_fast_threshold_low(10);
+  frame.set_quality_level(0.25f);
+  frame.set_match_ratio(0.5f);
+  frame.set_match_max_distance(65);
+  const FrameParameters parameters = {.max_features = 8,
+                                      .fast_threshold_grey = 41,
+                                      .fast_threshold_low_grey = 10,
+                                      .quality_level = 0.25f};
+  EXPECT_EQ(*FrameParametersFromProto(frame, pipeline), parameters);
+  const MatchOptions match = {.ratio = 0.5f, .max_distance = 65};
+  EXPECT_EQ(*FrameMatchFromProto(frame, pipeline.match), match);
+}
+
 TEST(PipelineConversionTest, AFrameMayHaveAWindowOfItsOwn) {
   const MatchOptions pipeline = {.window_px = 9.0f, .offset_x_px = 1.0f, .offset_y_px = 2.0f};
   v1::FrameParameters frame;

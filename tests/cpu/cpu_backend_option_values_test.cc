@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Every value of every option on the CPU backend: the answer of the independent oracle from the
+// reference and from every SIMD target, and another one than with another value.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "tests/cpu/cpu_backend_support.h"
+#include "tests/support/feature_compare.h"
+#include "tests/support/match_oracle.h"
+#include "tests/support/method_oracle.h"
+#include "tests/support/option_values.h"
+#include "tests/support/reference_answers.h"
+
+namespace orbserve::cpu {
+namespace {
+
+using ::orbserve::testing::OptionValue;
+
+Features AnswerOfOracle(const testing::TestImage& image, const PipelineOptions& pipeline,
+                        const FrameParameters& parameters) {
+  testing::OracleOptions options = testing::OracleOptionsOf(pipeline, parameters);
+  options.count_passes = pipeline.suppress.suppression == Suppression::kMinimumDistance;
+  const testing::GreyPlane plane = testing::PlaneOf(image.view());
+  const testing::OracleAnswer answer = testing::OracleExtract(plane, nullptr, options);
+  Features features = testing::FeaturesOf(answer, plane, options);
+  features.suppression_passes = answer.passes;
+  features.truncated = answer.truncated;
+  return features;
+}
+
+class CpuOptionValueTest : public ::testing::TestWithParam<OptionValue> {};
+
+TEST_P(CpuOptionValueTest, GivesTheOraclesAnswerAndNotThatOfAnotherValue) {
+  const OptionValue& value = GetParam();
+  ASSERT_TRUE(value.pipeline.Validate().ok()) << value.pipeline.Validate();
+  ASSERT_TRUE(value.parameters.Validate().ok()) << value.parameters.Validate();
+  const testing::TestImage image = testing::OptionValueImage();
+  const Features expected = AnswerOfOracle(image, value.pipeline, value.parameters);
+  const Features other = AnswerOfOracle(image, value.other_pipeline, value.other_parameters);
+  EXPECT_EQ(testing::FirstDifference(expected, other) != "", value.changes_answer);
+  for (const auto& backend : AllBackends()) {
+    SCOPED_TRACE(std::string(backend->devices()[0].details));
+    const auto actual = Compute(*backend, image, value.pipeline, value.parameters);
+    EXPECT_EQ(testing::FirstDifference(expected, *actual), "");
+    EXPECT_EQ(actual->truncated, expected.truncated);
+    EXPECT_EQ(actual->suppression_passes, expected.suppression_passes);
+    EXPECT_EQ(actual->descriptor_kind(), value.pipeline.describe.descriptor);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, CpuOptionValueTest, ::testing::ValuesIn(testing::OptionValues()),
+                         testing::NameOfOptionValue());
+
+using ::orbserve::testing::MatchOptionValue;
+
+class CpuMatchOptionValueTest : public ::testing::TestWithParam<MatchOptionValue> {};
+
+TEST_P(CpuMatchOptionValueTest, GivesTheOraclesMatchesAndNotThoseOfAnotherValue) {
+  const MatchOptionValue& value = GetParam();
+  const auto matches_of_oracle = [](const Features& query, const Features& train,
+                                    const MatchOptions& options) {
+    return testing::OracleMatch(query, train, options,
+                                {options.window_px, options.offset_x_px, options.offset_y_px});
+  };
+  const auto columns = [](const Matches& matches) {
+    return std::tuple(matches.query_index, matches.train_index, matches.distance);
+  };
+  const auto backends = AllBackends();
+  const auto train = Compute(*backends[0], testing::OptionValueImage());
+  const auto query = Compute(*backends[0], testing::OptionValueQueryImage());
+  const Matches expected = matches_of_oracle(*query, *train, value.options);
+  EXPECT_NE(columns(expected), columns(matches_of_oracle(*query, *train, value.other)));
+  for (const auto& backend : backends) {
+    SCOPED_TRACE(std::string(backend->devices()[0].details));
+    const MatchBatchAnswer answer = testing::RunMatches(
+        *backend, {{*backend->ImportState(query), *backend->ImportState(train), value.options}});
+    ASSERT_TRUE(answer.pairs[0].status.ok()) << answer.pairs[0].status;
+    EXPECT_EQ(columns(answer.pairs[0].matches), columns(expected));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, CpuMatchOptionValueTest,
+                         ::testing::ValuesIn(testing::MatchOptionValues()),
+                         testing::NameOfOptionValue());
+
+}  // namespace
+}  // namespace orbserve::cpu
