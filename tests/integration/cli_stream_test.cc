@@ -366,7 +366,10 @@ TEST_F(CliTest, StreamGoesOnWhenItsServerIsKilledAndStartedAgain) {
   const std::string address = Server().address();
   const pid_t pid =
       Start({"stream", "--json", "--fps", "40", "--server", address, WriteScenes(120)});
-  const auto lines_so_far = [this] { return std::count(Output().begin(), Output().end(), '\n'); };
+  const auto lines_so_far = [this] {
+    const std::string out = Output();
+    return std::count(out.begin(), out.end(), '\n');
+  };
   EXPECT_TRUE(HappensSoon([&] { return lines_so_far() > 5; }));
   kill(Server().pid(), SIGKILL);
   server_.reset();

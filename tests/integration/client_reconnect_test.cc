@@ -4,6 +4,7 @@
 // A stream of the client library and a real server that is killed, stopped and started again.
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <memory>
@@ -84,6 +85,9 @@ TEST_F(ClientReconnectTest, AStreamGoesOnWithTheServerThatTookThePlaceOfAKilledO
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(Receive(i).status().code(), 0);
   // A server that stands still answers nothing: these frames are surely under way.
   ASSERT_EQ(kill(server_->pid(), SIGSTOP), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(server_->pid(), &status, WUNTRACED), server_->pid());
+  ASSERT_TRUE(WIFSTOPPED(status));
   for (uint64_t i = 4; i < 7; ++i) ASSERT_TRUE(Send(i).ok());
   ASSERT_EQ(kill(server_->pid(), SIGKILL), 0);
   for (uint64_t i = 4; i < 7; ++i) EXPECT_EQ(Receive(i).status().code(), 14) << i;
@@ -96,7 +100,7 @@ TEST_F(ClientReconnectTest, AStreamGoesOnWithTheServerThatTookThePlaceOfAKilledO
   const v1::FrameResult first = Receive(7);
   EXPECT_EQ(first.status().code(), 0) << first.status().message();
   EXPECT_GT(first.features().x_size(), 0);
-  EXPECT_THAT(first.matches(), IsEmpty());  // nothing is left to match with
+  EXPECT_EQ(first.matches_size(), 0);  // nothing is left to match with
   const v1::FrameResult second = Receive(8);
   ASSERT_EQ(second.matches_size(), 1);  // and the options are the same
   EXPECT_EQ(second.matches(0).target_sequence(), 7u);

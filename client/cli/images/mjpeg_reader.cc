@@ -32,6 +32,11 @@ bool HasSegment(int marker) {
   return (marker >= 0xC0 && marker <= 0xCF) || (marker >= kScan && marker <= 0xFE);
 }
 
+// Frame headers, of which a JPEG has one (all kinds of SOF).
+bool IsFrameHeader(int marker) {
+  return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
 bool IsTextOrPadding(int byte) {
   return (byte >= 0x20 && byte < 0x7F) || byte == '\r' || byte == '\n' || byte == '\t' ||
          byte == 0 || byte == kFill;
@@ -110,6 +115,7 @@ absl::StatusOr<std::optional<std::string>> MjpegReader::Next() {
 // Source: ITU-T T.81, annex B.1 and B.2.
 absl::Status MjpegReader::ReadFrame() {
   bool has_scan = false;
+  size_t frame_header = 0;  // place of the content of the frame header; 0 = none yet
   for (int marker = ReadMarker(); marker != kEnd;) {
     if (frame_.size() > kMaxFrameBytes) {
       resume_ = frame_.size();
@@ -126,6 +132,13 @@ absl::Status MjpegReader::ReadFrame() {
       return absl::InvalidArgumentError(
           absl::StrCat("the JPEG is damaged: no segment begins at its byte ", frame_.size() - 1));
     }
+    if (IsFrameHeader(marker) && frame_header > 0) {
+      // A segment that is cut off has taken the start of the next frame for its content.
+      resume_ = frame_header;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the JPEG is cut off: another frame header begins at its byte ", frame_.size() - 2));
+    }
+    if (IsFrameHeader(marker)) frame_header = frame_.size();
     if (absl::Status segment = ReadSegment(marker); !segment.ok()) return segment;
     has_scan |= marker == kScan;
     marker = marker == kScan ? ReadScan() : ReadMarker();
