@@ -254,22 +254,13 @@ class FeatureBackend {
   virtual void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) = 0;
 
   // Follows points between states of this backend. Same rules as Submit().
-  virtual void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) {
-    TrackBatchAnswer answer;
-    answer.jobs.resize(jobs.size());
-    for (TrackAnswer& job : answer.jobs) {
-      job.status = MakeError(ErrorReason::kUnsupported, "this backend does not track");
-    }
-    std::move(done)(std::move(answer));
-  }
+  virtual void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) = 0;
 
   // Makes a state with a pyramid of one that this or another backend made, from its input slot,
   // with the same bits and number of levels, and without features. INTERNAL for a state without a
   // pyramid.
   virtual absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
-      const FrameState& /*state*/) {
-    return MakeError(ErrorReason::kUnsupported, "this backend does not track");
-  }
+      const FrameState& state) = 0;
 
   // Makes features of any origin (a reference, the client, another backend) matchable here;
   // `features` is shared, not copied, on the CPU.

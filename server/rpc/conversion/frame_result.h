@@ -11,7 +11,8 @@
 
 namespace orbserve {
 
-// Fills in status, features, matches, tracks and keyframe. Sequence, times and places are the caller's.
+// Fills in status, features, matches, tracks and keyframe. Sequence, times and places are the
+// caller's.
 void FrameResultToProto(const StreamResult& result, bool omit_features, v1::FrameResult* proto);
 
 }  // namespace orbserve
