@@ -581,6 +581,12 @@ class FailingBackend final : public FeatureBackend {
   void SubmitMatches(std::vector<MatchJob>, MatchBatchDone done) override {
     std::move(done)(MatchBatchAnswer());
   }
+  void SubmitTracks(std::vector<TrackJob>, TrackBatchDone done) override {
+    std::move(done)(TrackBatchAnswer());
+  }
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(const FrameState&) override {
+    return std::make_shared<HandState>(0, "failing");
+  }
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override {
     return std::make_shared<HandState>(features->count(), "failing");
