@@ -282,9 +282,8 @@ class Bench {
     uint32_t bits[4][algo::kFastBitTableWords];  // of arc lengths 9..12
   };
 
-  // `apart`: with a launch for each stage, as timed graphs have.
   absl::Status Prepare(const PipelineOptions& options, const FrameParameters& parameters,
-                       Workload* workload, bool apart = false) {
+                       Workload* workload) {
     GpuPlan::Limits limits;
     limits.devices = {0};
     limits.budgets = {nullptr};
@@ -297,7 +296,6 @@ class Bench {
     const Cuts cuts = pipeline.CutsFor(parameters);
     const FrameRoom room = FrameRoom::ForDetection(pipeline, parameters, cuts);
     GraphKind kind = {ClassOfFrames(settings_.frames)};
-    kind.timed = apart;
     kind.low_threshold = parameters.fast_threshold_low_grey > 0;
     kind.few_keys = ChoosesFewKeys(pipeline, FirstKeys(cuts));
     const int frames = kind.frames();
@@ -445,22 +443,19 @@ class Bench {
     for (const Preset& preset : Presets()) {
       if (preset.name == "orb") continue;
       const std::string name(preset.name);
-      ORBSERVE_RETURN_IF_ERROR(Steps(name, preset.pipeline, preset.frame, /*apart=*/false));
+      ORBSERVE_RETURN_IF_ERROR(Steps(name, preset.pipeline, preset.frame));
       if (preset.name != "vio") continue;
-      // Search and selection in launches of their own, also of one level.
       PipelineOptions options = preset.pipeline;
-      ORBSERVE_RETURN_IF_ERROR(Steps(name + ", apart", options, preset.frame, /*apart=*/true));
       options.pyramid.levels = 1;
-      ORBSERVE_RETURN_IF_ERROR(
-          Steps(name + " of one level, apart", options, preset.frame, /*apart=*/true));
+      ORBSERVE_RETURN_IF_ERROR(Steps(name + " of one level", options, preset.frame));
     }
     return absl::OkStatus();
   }
 
   absl::Status Steps(const std::string& name, const PipelineOptions& options,
-                     const FrameParameters& parameters, bool apart) {
+                     const FrameParameters& parameters) {
     Workload workload;
-    ORBSERVE_RETURN_IF_ERROR(Prepare(options, parameters, &workload, apart));
+    ORBSERVE_RETURN_IF_ERROR(Prepare(options, parameters, &workload));
     const StepContext& context = workload.context;
     const size_t bytes = workload.arena.size_bytes();
     ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer saved, DeviceBuffer::Create(0, bytes, nullptr));

@@ -105,10 +105,6 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   std::optional<CellWinnerBuffers> winners;
   if (options.suppress.suppression == Suppression::kCell) winners.emplace(pipeline, &layout);
 
-  std::unique_ptr<PyramidStep> makes_levels;
-  if (pipeline.level_count() > 1) makes_levels = std::make_unique<PyramidStep>(pipeline, images);
-  const PyramidStep* const pyramid_step = makes_levels.get();
-
   // The search for corners on some levels.
   const auto search = [&](int first_level, int last_level) -> std::unique_ptr<Step> {
     if (options.detect.detector != Detector::kFast) {
@@ -118,8 +114,8 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
       return std::make_unique<FastMapStep>(pipeline, images, *maps, first_level, last_level);
     }
     if (keys.has_value()) {
-      return std::make_unique<FastKeysStep>(pipeline, images, *keys, winners, pyramid_step,
-                                            first_level, last_level);
+      return std::make_unique<FastKeysStep>(pipeline, images, *keys, winners, first_level,
+                                            last_level);
     }
     return std::make_unique<FastStep>(pipeline, images, *corners, first_level, last_level);
   };
@@ -136,7 +132,7 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   const bool has_pyramid = pipeline.level_count() > 1;
   StepList::Id pyramid = 0;
   if (has_pyramid) {
-    pyramid = list.Add(Branch::kMain, std::move(makes_levels));
+    pyramid = list.Add(Branch::kMain, std::make_unique<PyramidStep>(pipeline, images));
   }
   if (last_level >= 1) {
     list.Add(Branch::kMain, search(1, last_level), {clear});
@@ -167,7 +163,7 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
   }
 
   // Nothing on the device waits for the pyramids that states keep, so they are made beside the
-  // selection; beside the search where that selects (gpu/steps/search_fusion.h).
+  // selection.
   if (pipeline.spec.track_levels > 0) {
     side_end = list.Add(Branch::kSide, std::make_unique<TrackPyramidStep>(pipeline, images));
   }

@@ -116,8 +116,7 @@ struct FrameCounters {
   int32_t chosen[kMaxLevels];              // by the quadtree
   int32_t undecided_squares[kMaxLevels][kSquareCounts];
   uint32_t top_order;  // OrderedBits() of the best response inside border and mask; 0 = none
-  int32_t tiles_done;  // tiles of the search whose corners have reached their cells
-  uint32_t pad[2];
+  uint32_t pad[3];
   // Corners by detection score; the copies are to be added.
   alignas(16) uint32_t histogram[kMaxLevels][kHistogramCopies][kHistogramBins];
 };

@@ -14,15 +14,79 @@
 
 #include "features/algo/pyramid.h"
 #include "gpu/runtime/check.h"
-#include "gpu/steps/resize_taps.cuh"
 
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kColumnsPerThread = kResizeColumns;  // one 4-byte store
-constexpr int kRowsPerThread = 2;                  // halves the reads of the column taps
-constexpr int kBlockWidth = 32;                    // threads; a warp writes 128 bytes of a row
+constexpr int kColumnsPerThread = 4;  // one 4-byte store
+constexpr int kRowsPerThread = 2;     // halves the reads of the column taps
+constexpr int kBlockWidth = 32;       // threads; a warp writes 128 bytes of a row
 constexpr int kBlockHeight = 4;
+
+// Neighbouring entries in one load.
+template <int kCount>
+__device__ __forceinline__ void LoadTaps(const ResizeEntry* __restrict__ from,
+                                         ResizeEntry (&to)[kCount]) {
+  static_assert(kResizeEntryGroup % kCount == 0);
+  struct alignas(sizeof(to)) Group {
+    ResizeEntry entry[kCount];
+  };
+  const Group group = *reinterpret_cast<const Group*>(from);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) to[i] = group.entry[i];
+}
+
+// algo::ResizeRow for a thread's columns, whatever the scale.
+__device__ __forceinline__ void FarSums(const ResizeEntry (&column)[kColumnsPerThread],
+                                        const uint8_t* __restrict__ row,
+                                        uint32_t (&sum)[kColumnsPerThread]) {
+#pragma unroll
+  for (int i = 0; i < kColumnsPerThread; ++i) {
+    const int left = column[i].first;
+    sum[i] = algo::ResizeRow(row[left], row[left + column[i].next], column[i].weight);
+  }
+}
+
+// Row sums where all samples lie in eight bytes, as they do at scales up to two. The samples are
+// read as three aligned words; one permutation picks them and one dot product sums them.
+class ColumnTaps {
+ public:
+  __device__ __forceinline__ explicit ColumnTaps(const ResizeEntry (&column)[kColumnsPerThread])
+      : first_word_(column[0].first & ~3), shift_(static_cast<uint32_t>(column[0].first & 3) * 8) {
+    constexpr int kWindow = 8;
+    near_ = true;
+#pragma unroll
+    for (int i = 0; i < kColumnsPerThread; ++i) {
+      const int left = column[i].first - column[0].first;
+      const int right = left + column[i].next;
+      near_ = near_ && right < kWindow;
+      samples_[i] = static_cast<uint32_t>(left | right << 4);
+      weights_[i] = (256u - column[i].weight) | static_cast<uint32_t>(column[i].weight) << 16;
+    }
+  }
+
+  __device__ __forceinline__ bool near() const { return near_; }
+
+  // Reads up to eleven bytes beyond the first sample. `row` is aligned to words.
+  __device__ __forceinline__ void NearSums(const uint8_t* __restrict__ row,
+                                           uint32_t (&sum)[kColumnsPerThread]) const {
+    const auto* words = reinterpret_cast<const uint32_t*>(row + first_word_);
+    const uint32_t word[3] = {words[0], words[1], words[2]};
+    const uint32_t low = __funnelshift_r(word[0], word[1], shift_);
+    const uint32_t high = __funnelshift_r(word[1], word[2], shift_);
+#pragma unroll
+    for (int i = 0; i < kColumnsPerThread; ++i) {
+      sum[i] = __dp2a_lo(weights_[i], __byte_perm(low, high, samples_[i]), 0u);
+    }
+  }
+
+ private:
+  int first_word_;
+  uint32_t shift_;
+  bool near_;
+  uint32_t samples_[kColumnsPerThread];  // of the window, four bits for each of two
+  uint32_t weights_[kColumnsPerThread];  // theirs, 16 bits each
+};
 
 template <bool kMasks>
 __global__ __launch_bounds__(kBlockWidth* kBlockHeight) void ResizeKernel(
@@ -110,7 +174,6 @@ absl::Status LaunchResize(const ResizeParams& params, cudaStream_t stream) {
 
 PyramidStep::PyramidStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images)
     : images_(images),
-      fusion_(SearchFusion::Of(pipeline)),
       from_level_zero_(pipeline.spec.pipeline.pyramid.source == PyramidSource::kLevelZero),
       existing_levels_(pipeline.level_count()),
       detecting_levels_(pipeline.pyramid.detecting_levels) {
@@ -155,7 +218,7 @@ ResizeParams PyramidStep::ParamsFor(const StepContext& context, int first_level,
   params.source_pitch_bytes = source.pitch_bytes;
   params.from_level_zero = source_level == 0;
   params.masks = masks;
-  params.taps = TableFor(context).taps;
+  params.taps = reinterpret_cast<const ResizeEntry*>(device_tables_[context.device_index].data());
   params.levels = last_level - first_level + 1;
   for (int l = first_level; l <= last_level; ++l) {
     ResizeLevel& to = params.to[l - first_level];
@@ -168,18 +231,7 @@ ResizeParams PyramidStep::ParamsFor(const StepContext& context, int first_level,
   return params;
 }
 
-ResizeTable PyramidStep::TableFor(const StepContext& context) const {
-  ResizeTable table = {};
-  table.taps = reinterpret_cast<const ResizeEntry*>(device_tables_[context.device_index].data());
-  for (int l = 1; l < existing_levels_; ++l) {
-    table.x_taps[l] = to_[l].x_taps;
-    table.y_taps[l] = to_[l].y_taps;
-  }
-  return table;
-}
-
 absl::Status PyramidStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
-  if (fusion_.SearchResizes(context.kind)) return absl::OkStatus();
   // Given keypoints may lie on levels that are too small for a detection.
   const int last_level = (context.kind.given ? existing_levels_ : detecting_levels_) - 1;
   for (const bool masks : {false, true}) {

@@ -15,7 +15,6 @@
 #include "features/pipeline/compiled.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/steps/level_images.h"
-#include "gpu/steps/search_fusion.h"
 #include "gpu/steps/step.h"
 
 namespace orbserve::gpu {
@@ -30,13 +29,6 @@ static_assert(sizeof(ResizeEntry) == 4);
 // Columns and rows of a level begin at a multiple of this many entries and are filled up to one by
 // repeating the last.
 inline constexpr int kResizeEntryGroup = 4;
-
-// Where the taps of the levels lie.
-struct ResizeTable {
-  const ResizeEntry* taps;
-  int32_t x_taps[kMaxLevels];  // first entry of a level's columns
-  int32_t y_taps[kMaxLevels];  // first entry of its rows
-};
 
 // A level that a launch makes.
 struct ResizeLevel {
@@ -80,12 +72,9 @@ class PyramidStep final : public Step {
   // Parameters of the launch that makes levels [first_level, last_level] from one source.
   ResizeParams ParamsFor(const StepContext& context, int first_level, int last_level,
                          bool masks) const;
-  // For kernels that make levels themselves.
-  ResizeTable TableFor(const StepContext& context) const;
 
  private:
   const LevelImageBuffers images_;
-  const SearchFusion fusion_;
   const bool from_level_zero_;
   const int existing_levels_;
   const int detecting_levels_;

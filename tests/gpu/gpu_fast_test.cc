@@ -259,8 +259,7 @@ class Search {
       return std::make_unique<FastMapStep>(pipeline_, images_, maps_, first, last);
     }
     if (CornerListOf(options) == CornerList::kKeyed) {
-      return std::make_unique<FastKeysStep>(pipeline_, images_, keys_, std::nullopt, nullptr, first,
-                                            last);
+      return std::make_unique<FastKeysStep>(pipeline_, images_, keys_, std::nullopt, first, last);
     }
     return std::make_unique<FastStep>(pipeline_, images_, corners_, first, last);
   }

@@ -161,45 +161,22 @@ TEST_F(GpuStagesTest, LaunchesOfOrb) {
             }));
 }
 
-// The search makes the levels, sends corners straight to their cells, and writes the answer.
+// Corners go straight to their cells, and one block ranks the few that are wanted.
 TEST_F(GpuStagesTest, LaunchesOfVio) {
   GraphKind kind = {2};
   kind.few_keys = true;
-  const PipelineOptions vio = (*FindPreset("vio"))->pipeline;
-  EXPECT_EQ(CaptureAndDescribe(kind, vio), (std::vector<std::string>{
-                                               "ClearFramesKernel 1",
-                                               "FastKeysKernel 1 < ClearFramesKernel 1",
-                                           }));
-  // Masks have levels, too, which step `pyramid` makes.
-  kind.masks = true;
-  EXPECT_EQ(CaptureAndDescribe(kind, vio),
-            (std::vector<std::string>{
-                "ClearFramesKernel 1",
-                "FastKeysKernel 1 < ClearFramesKernel 1",
-                "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 2",
-                "ResizeKernel 1",
-                "ResizeKernel 2 < ResizeKernel 1",
-            }));
-}
-
-// Stages are told apart where they are timed.
-TEST_F(GpuStagesTest, ATimedGraphOfVioHasALaunchForEachStage) {
-  GraphKind kind = {2};
-  kind.few_keys = true;
-  kind.timed = true;
   EXPECT_EQ(CaptureAndDescribe(kind, (*FindPreset("vio"))->pipeline),
             (std::vector<std::string>{
                 "ClearFramesKernel 1",
                 "FastKeysKernel 1 < ClearFramesKernel 1",
-                "FastKeysKernel 2 < ClearFramesKernel 1 < event 1",
-                "KeySurvivorsKernel 1 < event 2",
+                "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 1",
+                "KeySurvivorsKernel 1 < FastKeysKernel 1 < FastKeysKernel 2",
+                "OrientKernel 1 < KeySurvivorsKernel 1",
                 "ResizeKernel 1",
-                "event 1 < ResizeKernel 1",
-                "event 2 < FastKeysKernel 1 < FastKeysKernel 2",
             }));
 }
 
-// Five levels are one launch beside the search; more take another.
+// Five levels are one launch beside the selection; more take another.
 TEST_F(GpuStagesTest, LaunchesOfVioThatKeepsPyramids) {
   GraphKind kind = {2};
   kind.few_keys = true;
@@ -207,10 +184,15 @@ TEST_F(GpuStagesTest, LaunchesOfVioThatKeepsPyramids) {
   std::vector<std::string> expected = {
       "ClearFramesKernel 1",
       "FastKeysKernel 1 < ClearFramesKernel 1",
-      "TrackPyramidKernel 1 < ClearFramesKernel 1",
+      "FastKeysKernel 2 < ClearFramesKernel 1 < ResizeKernel 1",
+      "KeySurvivorsKernel 1 < FastKeysKernel 1 < FastKeysKernel 2",
+      "OrientKernel 1 < KeySurvivorsKernel 1 < TrackPyramidKernel 1",
+      "ResizeKernel 1",
+      "TrackPyramidKernel 1 < FastKeysKernel 1",
   };
   const PipelineOptions& vio = (*FindPreset("vio"))->pipeline;
   EXPECT_EQ(CaptureAndDescribe(kind, vio, 5), expected);
+  expected[4] = "OrientKernel 1 < KeySurvivorsKernel 1 < TrackPyramidKernel 2";
   expected.push_back("TrackPyramidKernel 2 < TrackPyramidKernel 1");
   EXPECT_EQ(CaptureAndDescribe(kind, vio, 8), expected);
 }

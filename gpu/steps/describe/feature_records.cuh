@@ -67,15 +67,14 @@ __device__ __forceinline__ FrameList FindFeatures(int levels, const FrameParams&
   return list;
 }
 
-// One warp writes the report of a frame of which `count` records are written. `survivors`:
-// of each level.
+// One warp writes the report of a frame of which `count` records are written.
 __device__ __forceinline__ void WriteReport(int levels, const FrameParams& frame,
-                                            const FrameCounters& counters, const int32_t* survivors,
-                                            const FrameList& list, int count) {
+                                            const FrameCounters& counters, const FrameList& list,
+                                            int count) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   if (lane < kMaxLevels) {
     frame.report->kept[lane] = list.kept;
-    frame.report->survivors[lane] = lane < levels ? survivors[lane] : 0;
+    frame.report->survivors[lane] = lane < levels ? counters.survivors[lane] : 0;
   }
   int passes = lane < levels ? counters.suppression_passes[lane] : 0;
 #pragma unroll
@@ -88,12 +87,6 @@ __device__ __forceinline__ void WriteReport(int levels, const FrameParams& frame
     frame.report->written = count;
     frame.report->unranked = static_cast<int32_t>(list.unranked);
   }
-}
-
-__device__ __forceinline__ void WriteReport(int levels, const FrameParams& frame,
-                                            const FrameCounters& counters, const FrameList& list,
-                                            int count) {
-  WriteReport(levels, frame, counters, counters.survivors, list, count);
 }
 
 // Feature number `feature` of the frame, which was `given` or detected. A detected one has no angle

@@ -216,7 +216,6 @@ absl::Status LaunchOrient(const OrientParams& params, cudaStream_t stream) {
 }
 
 absl::Status OrientStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
-  if (fusion_.SelectionWritesRecords(context.kind)) return absl::OkStatus();
   return LaunchOrient({context.frames, images_.At(context), levels_,
                        context.tables->multiprocessors, orientation_, arc_length_},
                       stream);

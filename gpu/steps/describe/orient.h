@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "features/pipeline/compiled.h"
 #include "gpu/steps/level_images.h"
-#include "gpu/steps/search_fusion.h"
 #include "gpu/steps/step.h"
 
 namespace orbserve::gpu {
@@ -35,7 +34,6 @@ class OrientStep final : public Step {
   OrientStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images)
       : images_(images),
         levels_(pipeline.pyramid.detecting_levels),
-        fusion_(SearchFusion::Of(pipeline)),
         orientation_(pipeline.spec.pipeline.describe.orientation),
         arc_length_(pipeline.spec.pipeline.detect.fast_arc_length) {}
 
@@ -48,7 +46,6 @@ class OrientStep final : public Step {
  private:
   const LevelImageBuffers images_;
   const int levels_;
-  const SearchFusion fusion_;
   const Orientation orientation_;
   const int arc_length_;
 };

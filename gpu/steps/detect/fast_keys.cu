@@ -13,19 +13,12 @@
 // photograph has some 70 corners. Where FAST scores are compared and Harris ranks, responses are
 // computed of the corners that are left.
 //
-// Where a frame wants few keypoints of its cells, and records without angles, that is all that is
-// left to do: the tile that comes last chooses and writes them. Two more launches would take longer
-// than the search of a small image. The search can make the levels above level 0 itself, too: a
-// tile resamples its pixels of level 0 on the way to shared memory, so that all levels are one
-// launch.
-//
 // Shared memory with tiles that look at 16 rows (32 rows): 10 to 18 KiB (20 to 34 KiB).
 
 #include "gpu/steps/detect/fast_keys.h"
 
 #include "gpu/runtime/check.h"
 #include "gpu/steps/detect/fast_tile.cuh"
-#include "gpu/steps/select/few_keys.cuh"
 
 namespace orbserve::gpu {
 namespace fast_tile {
@@ -60,44 +53,9 @@ constexpr int MarginOf(Rule rule) {
 template <Rule kRule>
 using ValueType = typename ValueOf<ComparedScore(kRule)>::Type;
 
-// Blocks of a search that selects that a multiprocessor runs at a time: 56 registers a thread.
-constexpr int kResident = 9;
-
-// Chooses and writes the keypoints of a frame, whose cells have their winners, as frame keys. Not
-// inlined: few blocks come here, and the others keep their registers.
-__device__ __noinline__ void WriteWinners(const FastKeyParams& params, int frame_index,
-                                          FewKeyMemory<kThreads>* memory) {
-  constexpr int kKeysInFlight = 8;  // of a thread: a block has 8 KiB under way
-  const FrameParams& frame = params.frames.params[frame_index];
-  const algo::CellGrid& grid = params.winners.cells.grid;
-  const int cells = grid.count();
-  const uint64_t* const of_frame = params.winners.key + static_cast<int64_t>(frame_index) * cells;
-  const auto visit_keys = [&](const auto& visit) {
-    for (int begin = 0; begin < cells; begin += kThreads * kKeysInFlight) {
-      uint64_t key[kKeysInFlight];
-#pragma unroll
-      for (int i = 0; i < kKeysInFlight; ++i) {
-        const int cell = begin + i * kThreads + static_cast<int>(threadIdx.x);
-        // Other multiprocessors have written them since this one may have read a neighbour.
-        key[i] = cell < cells ? __ldcg(of_frame + cell) : algo::kNoCellKey;
-      }
-#pragma unroll
-      for (int i = 0; i < kKeysInFlight; ++i) {
-        if (begin + i * kThreads < cells) visit(key[i] != algo::kNoCellKey, key[i]);
-      }
-    }
-  };
-  const int count =
-      GatherFew<kThreads>(visit_keys, cells, Clamp(frame.first_keys, 1, kFewKeys), memory);
-  SortFew(count, memory);
-  WriteFew(params.keys.levels, grid.width_px, frame, params.frames.counters[frame_index], count,
-           memory);
-}
-
 // `kArcLength`: of the arc extremes, where FAST scores are compared; else 9.
-// `kSelects`: FastKeyParams::selects.
-template <Rule kRule, int kArcLength, bool kSelects>
-__global__ __launch_bounds__(kThreads, kSelects ? kResident : 0) void FastKeysKernel(
+template <Rule kRule, int kArcLength>
+__global__ __launch_bounds__(kThreads) void FastKeysKernel(
     const __grid_constant__ FastKeyParams params) {
   using Value = ValueType<kRule>;
   constexpr Score kCompared = ComparedScore(kRule);
@@ -106,7 +64,6 @@ __global__ __launch_bounds__(kThreads, kSelects ? kResident : 0) void FastKeysKe
   __shared__ int queue_count;
   __shared__ int counts[kWarps];
   __shared__ int list_begin;
-  __shared__ int tiles_before;
   const LevelImages& images = params.images;
   const FastTiles& tiles = params.tiles;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
@@ -117,25 +74,17 @@ __global__ __launch_bounds__(kThreads, kSelects ? kResident : 0) void FastKeysKe
   const uint8_t* const level_zero = images.input + frame.image_offset;
   if (mode != FrameMode::kDetect) return;
 
-  // Tiles that make their pixels take longer: the last levels come first.
-  const auto number = static_cast<int>(kSelects ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-  const FastTile tile = tiles.Find(images, tiles.begin[params.first_level] + number,
-                                   params.last_level, tiles.radius_px);
+  const FastTile tile =
+      tiles.Find(images, tiles.begin[params.first_level] + static_cast<int>(blockIdx.x),
+                 params.last_level, tiles.radius_px);
   const LevelImage& level = images.level[tile.level];
   const int bands = FastTiles::BandsOf(tiles.rows, tiles.radius_px);
   auto* const image = reinterpret_cast<uint8_t*>(tile_memory);
   auto* const values = reinterpret_cast<Value*>(image + ImageRowsOf(bands, kMarginRows) * kPitch);
   auto* const queue = reinterpret_cast<uint16_t*>(values + bands * kBandRows * kPitch);
-  if (kSelects && tile.level > 0 && params.resize.taps != nullptr) {
-    ResizeTile<kMarginRows>(params.resize, level_zero, images, tile,
-                            ImageRowsOf(bands, kMarginRows), reinterpret_cast<uint32_t*>(image));
-  } else {
-    LoadTile<kMarginRows>(
-        tile.level == 0 ? level_zero : images.Image(frame, frame_index, tile.level), level, tile,
-        ImageRowsOf(bands, kMarginRows), reinterpret_cast<uint32_t*>(image));
-  }
-  FindCandidatesOfLoaded<kMarginRows, kMarginRows>(
-      level, tile, tiles.radius_px, bands, threshold_grey, image, values, queue, &queue_count);
+  FindCandidates<kMarginRows, kMarginRows>(
+      tile.level == 0 ? level_zero : images.Image(frame, frame_index, tile.level), level, tile,
+      tiles.radius_px, bands, threshold_grey, image, values, queue, &queue_count);
 
   int count = KeepCorners<kCompared, kArcLength>(
       params, image + kMarginRows * kPitch + kColumnsPerLane, threshold_grey, queue,
@@ -168,7 +117,7 @@ __global__ __launch_bounds__(kThreads, kSelects ? kResident : 0) void FastKeysKe
       return static_cast<float>(values[place]);
     }
   };
-  if (kSelects || params.winners.key != nullptr) {
+  if (params.winners.key != nullptr) {
     // Keys of a cell differ, so its winner does not depend on the order of arrival.
     const ScaledGrid& cells = params.winners.cells;
     auto* const winners = reinterpret_cast<unsigned long long*>(params.winners.key) +
@@ -178,22 +127,10 @@ __global__ __launch_bounds__(kThreads, kSelects ? kResident : 0) void FastKeysKe
       const int place = EntryOfBlock(queue, counts, i);
       const int x = tile.x_begin + place % kPitch;
       const int y = tile.y_begin + place / kPitch;
-      const float response = response_at(place);
-      const uint64_t key =
-          kSelects ? FrameKey(algo::RankKey(response, x, y), tile.level, cells.grid.width_px)
-                   : algo::CellKey(cells.grid, response, tile.level, x, y, scale);
       atomicMin(winners + algo::CellOf(cells.grid, x, y, scale),
-                static_cast<unsigned long long>(key));
+                static_cast<unsigned long long>(
+                    algo::CellKey(cells.grid, response_at(place), tile.level, x, y, scale)));
     }
-    if constexpr (!kSelects) return;
-    __threadfence();  // who sees that this tile is done sees its corners in their cells
-    __syncthreads();  // the corners of all warps are there, and the tile's memory is read
-    FrameCounters& counters = params.frames.counters[frame_index];
-    if (threadIdx.x == 0) tiles_before = atomicAdd(&counters.tiles_done, 1);
-    __syncthreads();  // all know how many tiles were done
-    if (tiles_before != tiles.count - 1) return;
-    __threadfence();  // the corners of the others are seen from here on
-    WriteWinners(params, frame_index, reinterpret_cast<FewKeyMemory<kThreads>*>(tile_memory));
     return;
   }
   if (threadIdx.x == 0 && total > 0) {
@@ -211,22 +148,12 @@ __global__ __launch_bounds__(kThreads, kSelects ? kResident : 0) void FastKeysKe
   }
 }
 
-template <Rule kRule, int kArcLength, bool kSelects>
-void Launch(const FastKeyParams& params, dim3 grid, cudaStream_t stream) {
-  int shared_bytes = SharedBytesOf(FastTiles::BandsOf(params.tiles.rows, params.tiles.radius_px),
-                                   MarginOf(kRule), sizeof(ValueType<kRule>));
-  if constexpr (kSelects) {
-    shared_bytes = Max(shared_bytes, static_cast<int>(sizeof(FewKeyMemory<kThreads>)));
-  }
-  FastKeysKernel<kRule, kArcLength, kSelects><<<grid, kThreads, shared_bytes, stream>>>(params);
-}
 template <Rule kRule, int kArcLength = 9>
 void Launch(const FastKeyParams& params, dim3 grid, cudaStream_t stream) {
-  if (params.selects) {
-    Launch<kRule, kArcLength, true>(params, grid, stream);
-  } else {
-    Launch<kRule, kArcLength, false>(params, grid, stream);
-  }
+  const int shared_bytes =
+      SharedBytesOf(FastTiles::BandsOf(params.tiles.rows, params.tiles.radius_px), MarginOf(kRule),
+                    sizeof(ValueType<kRule>));
+  FastKeysKernel<kRule, kArcLength><<<grid, kThreads, shared_bytes, stream>>>(params);
 }
 
 template <Rule kRule>
@@ -274,27 +201,18 @@ absl::Status LaunchFastKeys(const FastKeyParams& params, cudaStream_t stream) {
 
 FastKeyParams FastKeysStep::ParamsFor(const StepContext& context) const {
   const PipelineOptions& options = pipeline_.spec.pipeline;
-  const bool resizes = fusion_.SearchResizes(context.kind);
-  FastKeyParams params = {
-      FastSearch::For(pipeline_, images_, context, resizes ? 0 : first_level_, last_level_),
-      keys_.At(context),
-      options.detect.score,
-      ComparesFastScores(options),
-      {},
-      fusion_.SearchSelects(context.kind),
-      {}};
+  FastKeyParams params = {FastSearch::For(pipeline_, images_, context, first_level_, last_level_),
+                          keys_.At(context),
+                          options.detect.score,
+                          ComparesFastScores(options),
+                          {}};
   if (winners_.has_value() && SearchOffersToCells(context.kind)) {
     params.winners = winners_->At(context);
   }
-  if (resizes && pyramid_ != nullptr) params.resize = pyramid_->TableFor(context);
   return params;
 }
 
 absl::Status FastKeysStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
-  // The search of the last level looks at all levels then.
-  if (fusion_.SearchResizes(context.kind) && last_level_ < pipeline_.pyramid.detecting_levels - 1) {
-    return absl::OkStatus();
-  }
   return LaunchFastKeys(ParamsFor(context), stream);
 }
 

@@ -18,8 +18,6 @@
 #include "gpu/steps/detect/corner_lists.h"
 #include "gpu/steps/detect/fast.h"
 #include "gpu/steps/level_images.h"
-#include "gpu/steps/pyramid.h"
-#include "gpu/steps/search_fusion.h"
 #include "gpu/steps/step.h"
 #include "gpu/steps/suppress/cell.h"
 
@@ -30,35 +28,25 @@ struct FastKeyParams : FastSearch {
   Score score;                // the response of a key
   bool compares_fast_scores;  // in the window; else responses
   CellWinners winners;        // key not null: corners go there, and to no list
-  // With winners: the last tile of each frame chooses its keypoints and writes records and report.
-  bool selects;
-  // Taps not null: levels above level 0 are not there, and are made of it.
-  ResizeTable resize;
 };
 
 // FAST corners with suppression inside the border of the levels of every frame, as far as its mask
 // allows: their rank keys in any order, and their number (FrameCounters::corners); or the
 // winners of the cells, which are empty or hold winners of other levels before. A sum of
 // absolute differences, or a Harris response above 0, counts for the window if responses are
-// compared. Searches of all levels of a frame that select do so together: the tile that comes last
-// of all launches writes the answer; frames want few keys (ChoosesFewKeys()) then, and records have
-// neither angles nor descriptors. kArcExtremes tests FAST scores alone; in its place other scores
-// take kBinaryEncoding.
+// compared. kArcExtremes tests FAST scores alone; in its place other scores take kBinaryEncoding.
 absl::Status LaunchFastKeys(const FastKeyParams& params, cudaStream_t stream);
 
 class FastKeysStep final : public Step {
  public:
-  // Searches levels [first_level, last_level]. `winners`: of the suppression CELL. `pyramid`: the
-  // step that makes the levels, or null if there is but one; it outlives this one.
+  // Searches levels [first_level, last_level]. `winners`: of the suppression CELL.
   FastKeysStep(const CompiledPipeline& pipeline, const LevelImageBuffers& images,
                const KeyListBuffers& keys, const std::optional<CellWinnerBuffers>& winners,
-               const PyramidStep* pyramid, int first_level, int last_level)
+               int first_level, int last_level)
       : pipeline_(pipeline),
         images_(images),
         keys_(keys),
         winners_(winners),
-        pyramid_(pyramid),
-        fusion_(SearchFusion::Of(pipeline)),
         first_level_(first_level),
         last_level_(last_level) {}
 
@@ -73,8 +61,6 @@ class FastKeysStep final : public Step {
   const LevelImageBuffers images_;
   const KeyListBuffers keys_;
   const std::optional<CellWinnerBuffers> winners_;
-  const PyramidStep* const pyramid_;
-  const SearchFusion fusion_;
   const int first_level_;
   const int last_level_;
 };

@@ -33,7 +33,6 @@
 #include "features/host_device.h"
 #include "gpu/steps/detect/fast.h"
 #include "gpu/steps/level_share.cuh"
-#include "gpu/steps/resize_taps.cuh"
 
 namespace orbserve::gpu::fast_tile {
 
@@ -96,62 +95,6 @@ __device__ __forceinline__ void LoadTile(const uint8_t* __restrict__ image, cons
     }
   }
   if (last_row < rows) words[last_row * kPitchWords + last_word] = last;
-}
-
-// Makes the tile's part of level `l`, as LoadTile() finds it in memory, from level 0.
-template <int kMarginRows>
-__device__ __forceinline__ void ResizeTile(const ResizeTable& table,
-                                           const uint8_t* __restrict__ level_zero,
-                                           const LevelImages& images, const FastTile& tile,
-                                           int rows, uint32_t* __restrict__ words) {
-  static_assert(kColumnsPerLane == kResizeColumns && kResizeColumns == kResizeEntryGroup);
-  const int warp = static_cast<int>(threadIdx.x / kWarpLanes);
-  const int lane = static_cast<int>(threadIdx.x % kWarpLanes);
-  const LevelImage& level = images.level[tile.level];
-  const int pitch = images.level[0].pitch_bytes;
-  const ResizeEntry* __restrict__ x_taps = table.taps + table.x_taps[tile.level];
-  const ResizeEntry* __restrict__ y_taps = table.taps + table.y_taps[tile.level];
-  const auto load_columns = [&](int word, ResizeEntry(&column)[kResizeColumns]) {
-    const int last = (level.width_px - 1) / kResizeColumns * kResizeColumns;
-    LoadTaps(x_taps + max(min(tile.x_begin + (word - 1) * kColumnsPerLane, last), 0), column);
-  };
-  const auto make = [&](int row, const ResizeEntry(&column)[kResizeColumns],
-                        const ColumnTaps& taps) {
-    const int y = max(min(tile.y_begin - kMarginRows + row, level.height_px - 1), 0);
-    const ResizeEntry tap = y_taps[y];
-    const uint8_t* const __restrict__ top = level_zero + static_cast<int64_t>(tap.first) * pitch;
-    const uint8_t* const __restrict__ bottom = top + tap.next * pitch;
-    uint32_t above[kResizeColumns];
-    uint32_t below[kResizeColumns];
-    if (taps.near()) {
-      taps.NearSums(top, above);
-      taps.NearSums(bottom, below);
-    } else {
-      FarSums(column, top, above);
-      FarSums(column, bottom, below);
-    }
-    uint32_t packed = 0;
-#pragma unroll
-    for (int i = 0; i < kResizeColumns; ++i) {
-      packed |= static_cast<uint32_t>(algo::ResizeColumn(above[i], below[i], tap.weight))
-                << (8 * i);
-    }
-    return packed;
-  };
-  // The two words that the lanes of a row leave over.
-  const int last_row = static_cast<int>(threadIdx.x / 2);
-  const int last_word = kWarpLanes + static_cast<int>(threadIdx.x % 2);
-  ResizeEntry column[kResizeColumns];
-  if (last_row < rows) {
-    load_columns(last_word, column);
-    words[last_row * kPitchWords + last_word] = make(last_row, column, ColumnTaps(column));
-  }
-  load_columns(lane, column);
-  const ColumnTaps taps(column);
-#pragma unroll 2
-  for (int row = warp; row < rows; row += kWarps) {
-    words[row * kPitchWords + lane] = make(row, column, taps);
-  }
 }
 
 // Grey levels halved, so that sums of two fit a byte.
@@ -362,16 +305,17 @@ __device__ __forceinline__ void QueueCandidates(const uint32_t* __restrict__ wor
   }
 }
 
-// Phase 2 of a tile whose suppression looks `radius_px` pixels far, and whose image the threads
-// have loaded. All threads of the block take part; afterwards the queue is complete and all
-// `values` are 0.
+// Phases 1 and 2 of a tile whose suppression looks `radius_px` pixels far. All threads of the block
+// take part; afterwards the queue is complete and all `values` are 0.
 template <int kMarginRows, int kReachPx, typename Value>
-__device__ __forceinline__ void FindCandidatesOfLoaded(const LevelImage& level,
-                                                       const FastTile& tile, int radius_px,
-                                                       int bands, int threshold_grey,
-                                                       uint8_t* image, Value* values,
-                                                       uint16_t* queue, int* queue_count) {
+__device__ __forceinline__ void FindCandidates(const uint8_t* __restrict__ source,
+                                               const LevelImage& level, const FastTile& tile,
+                                               int radius_px, int bands, int threshold_grey,
+                                               uint8_t* image, Value* values, uint16_t* queue,
+                                               int* queue_count) {
   static_assert(kMarginRows >= kRadius);
+  LoadTile<kMarginRows>(source, level, tile, ImageRowsOf(bands, kMarginRows),
+                        reinterpret_cast<uint32_t*>(image));
   if (threadIdx.x == 0) *queue_count = 0;
   const int vectors = bands * kBandRows * kPitch * static_cast<int>(sizeof(Value)) / 16;
   for (int i = static_cast<int>(threadIdx.x); i < vectors; i += kThreads) {
@@ -383,19 +327,6 @@ __device__ __forceinline__ void FindCandidatesOfLoaded(const LevelImage& level,
       reinterpret_cast<const uint32_t*>(image + (kMarginRows - kRadius) * kPitch), bands, level,
       tile, tile.yields + 2 * radius_px, threshold_grey, queue, queue_count);
   __syncthreads();  // the queue is complete
-}
-
-// Phases 1 and 2.
-template <int kMarginRows, int kReachPx, typename Value>
-__device__ __forceinline__ void FindCandidates(const uint8_t* __restrict__ source,
-                                               const LevelImage& level, const FastTile& tile,
-                                               int radius_px, int bands, int threshold_grey,
-                                               uint8_t* image, Value* values, uint16_t* queue,
-                                               int* queue_count) {
-  LoadTile<kMarginRows>(source, level, tile, ImageRowsOf(bands, kMarginRows),
-                        reinterpret_cast<uint32_t*>(image));
-  FindCandidatesOfLoaded<kMarginRows, kReachPx>(level, tile, radius_px, bands, threshold_grey,
-                                                image, values, queue, queue_count);
 }
 
 // --- Tests by strings of bits ---

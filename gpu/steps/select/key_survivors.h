@@ -14,7 +14,6 @@
 #include "absl/status/status.h"
 #include "features/pipeline/compiled.h"
 #include "gpu/steps/detect/corner_lists.h"
-#include "gpu/steps/search_fusion.h"
 #include "gpu/steps/step.h"
 #include "gpu/steps/suppress/cell.h"
 
@@ -27,7 +26,10 @@ enum class KeyCut {
   kFrame,      // BEST: keys beyond the first of the frame, FrameParams::first_keys
 };
 
-// True where one block chooses and ranks the keys of a frame of `pipeline` that wants
+// Keys of a frame that one block puts in order.
+inline constexpr int kFewKeys = 1024;
+
+// True where that block chooses and ranks the keys of a frame of `pipeline` that wants
 // `first_keys` (FrameParams::first_keys) of them: keyed corners, BEST, and not too many.
 bool ChoosesFewKeys(const CompiledPipeline& pipeline, int first_keys);
 
@@ -36,8 +38,7 @@ struct KeySurvivorParams {
   KeyLists keys;
   CellWinners winners;  // key null: the corners are the lists' own
   KeyCut cut;
-  int32_t width_px;     // of level 0
-  bool writes_records;  // LaunchFewKeys() alone: in place of ranked lists
+  int32_t width_px;  // of level 0
 };
 
 // Shortens the lists of each frame in place: to the winners of the cells, where there are any, then
@@ -47,8 +48,7 @@ absl::Status LaunchKeySurvivors(const KeySurvivorParams& params, cudaStream_t st
 
 // Chooses and ranks the keys of frames that want few by BEST: the ranked lists, and the numbers of
 // survivors and of keypoints that are kept. A frame without room for its lists is left to the slow
-// path, as LaunchKeySurvivors() leaves it. With `writes_records` the records and the report of each
-// frame in place of lists and numbers.
+// path, as LaunchKeySurvivors() leaves it.
 absl::Status LaunchFewKeys(const KeySurvivorParams& params, cudaStream_t stream);
 
 class KeySurvivorsStep final : public Step {
@@ -66,7 +66,6 @@ class KeySurvivorsStep final : public Step {
   KeyCut cut_;
   int32_t width_px_;
   bool has_work_;  // a quadtree looks at the lists as they are, and counts survivors itself
-  SearchFusion fusion_;
 };
 
 }  // namespace orbserve::gpu
