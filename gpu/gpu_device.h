@@ -66,12 +66,12 @@ class GpuDevice {
   // Makes the plan ready on every lane. Waits for batches in flight.
   absl::Status Prepare(const std::shared_ptr<GpuPlan>& plan);
   void Submit(std::unique_ptr<FrameBatch> batch);
-  // As Matcher::Submit.
+  // See Matcher::Submit.
   void SubmitMatches(const std::shared_ptr<MatchRequest>& request,
                      const std::vector<size_t>& indexes) {
     matcher_->Submit(request, indexes);
   }
-  // As Tracker::Submit.
+  // See Tracker::Submit.
   void SubmitTracks(const std::shared_ptr<TrackRequest>& request,
                     const std::vector<size_t>& indexes) {
     tracker_->Submit(request, indexes);
