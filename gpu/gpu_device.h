@@ -81,7 +81,7 @@ class GpuDevice {
   struct LaneThread {
     std::unique_ptr<Lane> lane;
     std::condition_variable wake;
-    bool busy = false;                             // somebody works for the lane
+    bool busy = false;                             // a thread works for the lane
     std::unique_ptr<FrameBatch> handed;            // launched, to be waited for
     std::deque<std::function<void(Lane*)>> tasks;  // to be done when nothing is in flight
     std::thread thread;
