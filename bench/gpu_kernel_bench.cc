@@ -494,7 +494,7 @@ class Bench {
     size_t begin;
     size_t end;
   };
-  // Of each buffer of an arena the part that two states of it do not have in common.
+  // The part of each buffer of an arena that differs between two states of it.
   static std::vector<Range> ChangedRanges(const StepContext& context,
                                           const std::vector<uint8_t>& before,
                                           const std::vector<uint8_t>& after) {

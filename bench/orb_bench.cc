@@ -95,7 +95,7 @@ void RunPipelineCase(Harness& harness, const std::vector<cv::Mat>& photographs, 
   }
   harness.Compare(latency, one_in_flight, peer.name);
   if (threads == 1) return;
-  // What a user of OpenCV can do with two threads and two frames: one thread for each.
+  // The best use of two threads for two frames with OpenCV: one thread for each.
   const cv::Ptr<cv::ORB> second = MakeOpenCvOrb(features);
   std::vector<cv::Mat> halves[2];
   for (size_t i = 0; i < frames.size(); ++i) halves[i % 2].push_back(frames[i]);

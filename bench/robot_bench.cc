@@ -181,7 +181,7 @@ class Robot {
         continue;
       }
       due += std::chrono::duration_cast<Clock::duration>(period);
-      // A camera does not wait: pictures that were due meanwhile are lost.
+      // A camera does not wait: pictures that were due in between are lost.
       while (due + std::chrono::duration_cast<Clock::duration>(period) < Clock::now()) {
         due += std::chrono::duration_cast<Clock::duration>(period);
         absl::MutexLock lock(&mutex_);

@@ -9,11 +9,11 @@
 #
 # --build   where the programs were built; build
 # --out     where NAME.json and NAME.txt go; bench-results in the build folder
-# --frames  frames of one video, for `orbserve extract` beside a cv2 script (needs python3-opencv)
+# --frames  frames of one video, for track_bench, and for `orbserve extract` beside a cv2 script (needs python3-opencv)
 # PHOTOGRAPH...  images for the benchmarks that look at images
 # ARGUMENT...    go to every compiled benchmark, e.g. -- --repeats 11 --threads 1
 #
-# What lacks its input is left out, and said. Exit codes: 0 all that ran succeeded, 1 one failed or none is built,
+# A benchmark without its input is left out, and the output says so. Exit codes: 0 all that ran succeeded, 1 one failed or none is built,
 # 2 wrong usage.
 
 set -euo pipefail

@@ -337,7 +337,7 @@ int PrintAccuracy(const std::vector<cv::Mat>& greys) {
         const auto from = frames.Make(first);
         const auto to = frames.Make(second);
         std::vector<cv::Point2f> corners = frames.Corners(*frames.Make(grey), kMaxFeatures);
-        // Where the patch of level 0 and its surroundings exist in both frames.
+        // Keeps corners whose patch of level 0 and its surroundings exist in both frames.
         std::erase_if(corners, [&](const cv::Point2f& corner) {
           const cv::Rect2f inside(16, 16, static_cast<float>(grey.cols - 32),
                                   static_cast<float>(grey.rows - 32));

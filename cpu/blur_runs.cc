@@ -16,7 +16,7 @@ int MakeBlurRuns(const uint8_t* marks, int columns, int rows, BlurRun* runs) {
   int count = 0;
   for (int band = 0; band < rows; band += kMaxBlurRunTiles) {
     const int band_end = std::min(band + kMaxBlurRunTiles, rows);
-    // Where the runs of this column and of those that a joined run can span begin.
+    // Number of the first run of this column, and of each column that a joined run can span.
     std::array<int, kMaxBlurRunColumns + 1> first_of;
     first_of.fill(count);
     for (int column = 0; column < columns; ++column) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which parts of a level are smoothed: the tiles that described points read, and nothing else.
+// Parts of a level that are smoothed: the tiles that described points read, and nothing else.
 
 #ifndef ORBSERVE_CPU_BLUR_RUNS_H_
 #define ORBSERVE_CPU_BLUR_RUNS_H_
@@ -45,7 +45,7 @@ struct BlurRun {
     return column_begin < other.column_end && other.column_begin < column_end &&
            row_begin < other.row_end && other.row_begin < row_end;
   }
-  // Whether both are better smoothed as one.
+  // True if both are better smoothed as one.
   bool JoinsWith(const BlurRun& right) const {
     return column_begin < column_end && right.column_end - column_begin <= kMaxBlurRunColumns &&
            HullWith(right).Cost() <= Cost() + right.Cost();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which steps a pipeline runs, in which order.
+// Lists the steps of a pipeline in their order.
 
 #ifndef ORBSERVE_CPU_COMPILE_H_
 #define ORBSERVE_CPU_COMPILE_H_

@@ -91,8 +91,8 @@ int64_t NanosecondsBetween(SteadyTime begin, SteadyTime end) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count();
 }
 
-// What the items of a batch share. The first to start says when the device began; the last to end
-// gives the answer.
+// Progress of a batch, shared by its items. The first to start says when the device began; the last
+// to end gives the answer.
 struct BatchProgress {
   explicit BatchProgress(size_t items) : remaining(items) {}
 
@@ -426,7 +426,7 @@ class CpuBackend final : public FeatureBackend {
     return std::shared_ptr<const FrameState>(kept, &kept->state);
   }
 
-  // Gives the answer and lets go of everything that the batch holds before the backend may end.
+  // Gives the answer and frees everything that the batch holds before the backend may end.
   template <typename Batch>
   void Finish(Batch* batch) {
     if (batch->jobs.empty()) batch->progress.Start();

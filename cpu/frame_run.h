@@ -15,7 +15,7 @@
 //
 // The steps of a plan are divided into phases (cpu/compile.h). The last task of a phase begins the
 // next one, so levels never wait for each other, except before a phase whose scope is the frame.
-// A frame that is cancelled meanwhile begins no further phase.
+// A cancelled frame begins no further phase.
 // Tasks of one frame fill all threads; with several frames a thread takes whole frames first and
 // helps others when there are no more.
 

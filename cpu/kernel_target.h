@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which implementation of its kernels a step runs.
+// Choice of the implementation of its kernels that a step runs.
 //
 // A kernel is the inner loop of a step: a function over memory that the caller owns. It keeps no
 // state, allocates nothing and may run on any thread. Most kernels exist twice with the same bits:

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/lucas_kanade.h"
@@ -86,6 +85,15 @@ int TrackLevelsOf(const TrackJob& job) {
 size_t PatchRowValuesOf(const TrackJob& job) {
   return static_cast<size_t>(
       algo::TrackPatchValues(TrackLevelsOf(job), job.options.coarse_patch_px));
+}
+
+void ResizeColumns(size_t count, TrackedPoints* tracked) {
+  tracked->status.resize(count);
+  tracked->x.resize(count);
+  tracked->y.resize(count);
+  tracked->gain.resize(count);
+  tracked->offset.resize(count);
+  tracked->residual.resize(count);
 }
 
 absl::Status CheckTrackJob(const TrackJob& job) {

@@ -4,8 +4,11 @@
 #ifndef ORBSERVE_FEATURES_TRACK_JOB_H_
 #define ORBSERVE_FEATURES_TRACK_JOB_H_
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "features/backend.h"
+#include "features/types.h"
 
 namespace orbserve {
 
@@ -16,6 +19,9 @@ int TrackLevelsOf(const TrackJob& job);
 // Values of a row of TrackPoints::patches and TrackedPoints::patches of `job`. The job must have
 // passed CheckTrackJob().
 size_t PatchRowValuesOf(const TrackJob& job);
+
+// Gives the columns of `tracked`, except the patches, `count` rows.
+void ResizeColumns(size_t count, TrackedPoints* tracked);
 
 // Checks everything about a job that does not depend on the backend. BAD_OPTIONS for options out of
 // range. BAD_REQUEST for states without a pyramid, of different sizes or numbers of levels, for

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which steps a pipeline runs on a device, in which order, and on which branch. Fusion is decided
+// Lists the steps of a pipeline on a device, in their order, with their branches. Fusion is decided
 // here: a step may carry out several stages, and a pipeline that needs them apart lists other
 // steps.
 

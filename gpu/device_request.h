@@ -47,9 +47,9 @@ absl::Status Guarded(Work&& work) {
   }
 }
 
-// The jobs of one call of SubmitMatches or SubmitTracks. They are computed by anybody in any order,
-// each by one thread; whoever ends the last one gives the answer. `kAnswers`: member of the batch's
-// answer that has an answer for each job.
+// The jobs of one call of SubmitMatches or SubmitTracks. Any threads compute them in any order,
+// each job on one thread; the thread that ends the last one gives the answer. `kAnswers`: member of
+// the batch's answer that has an answer for each job.
 template <typename Job, typename BatchAnswer, auto kAnswers>
 class DeviceRequest {
  public:
@@ -67,8 +67,8 @@ class DeviceRequest {
   // Until Finish(index).
   auto& answer(size_t index) { return (answer_.*kAnswers)[index]; }
 
-  // Job number `index` has its answer. The last of max(size(), 1) calls lets go of the states and
-  // then calls `done`.
+  // Job number `index` has its answer. The last of max(size(), 1) calls drops the states and then
+  // calls `done`.
   void Finish(size_t index, const JobCost& cost) ABSL_LOCKS_EXCLUDED(mutex_) {
     {
       absl::MutexLock lock(&mutex_);

@@ -18,7 +18,7 @@
 
 namespace orbserve::gpu {
 
-// The features of an answer; used again once nobody holds them.
+// The features of an answer; used again once they have no holder.
 struct FrameResult {
   Features features;
   size_t HeldBytes() const { return features.HeldBytes(); }

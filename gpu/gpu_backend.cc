@@ -204,8 +204,8 @@ class GpuBackend final : public FeatureBackend {
     }
   }
 
-  // Where both states have the part already, else where the first has it, else where the second
-  // has it; among equals the device with the least `load`, [device].
+  // The device that has the part of both states, else of the first, else of the second; among equal
+  // ones that with the least `load`, [device].
   size_t DeviceFor(const std::shared_ptr<const FrameState>& first,
                    const std::shared_ptr<const FrameState>& second, StatePart part,
                    const std::vector<int64_t>& load) const {

@@ -66,12 +66,12 @@ class GpuDevice {
   // Makes the plan ready on every lane. Waits for batches in flight.
   absl::Status Prepare(const std::shared_ptr<GpuPlan>& plan);
   void Submit(std::unique_ptr<FrameBatch> batch);
-  // As Matcher::Submit.
+  // See Matcher::Submit.
   void SubmitMatches(const std::shared_ptr<MatchRequest>& request,
                      const std::vector<size_t>& indexes) {
     matcher_->Submit(request, indexes);
   }
-  // As Tracker::Submit.
+  // See Tracker::Submit.
   void SubmitTracks(const std::shared_ptr<TrackRequest>& request,
                     const std::vector<size_t>& indexes) {
     tracker_->Submit(request, indexes);
@@ -81,7 +81,7 @@ class GpuDevice {
   struct LaneThread {
     std::unique_ptr<Lane> lane;
     std::condition_variable wake;
-    bool busy = false;                             // somebody works for the lane
+    bool busy = false;                             // a thread works for the lane
     std::unique_ptr<FrameBatch> handed;            // launched, to be waited for
     std::deque<std::function<void(Lane*)>> tasks;  // to be done when nothing is in flight
     std::thread thread;

@@ -13,7 +13,7 @@
 
 namespace orbserve::gpu {
 
-// Whether every device of the backend still answers, and that they work. Once lost, always lost.
+// State of the backend's devices: lost or not, and their progress. A loss is final.
 // Thread-safe.
 class Health {
  public:

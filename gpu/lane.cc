@@ -306,7 +306,7 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
   if (batch->status.ok() && batch->frames_on_device > 0) {
     const TraceRange trace("wait for batch");
     BatchCost& cost = batch->answer.cost;
-    // Where others wait too, the processor that spinning takes is missing for their frames.
+    // If other lanes wait too, spinning takes the processor that their frames need.
     const auto spin = alone && batch->frames_on_device <= kMostSpinFrames ? kSpin : kSpin.zero();
     batch->status = UseDevice(context_.device);
     if (batch->status.ok()) {

@@ -14,7 +14,7 @@
 
 namespace orbserve {
 
-// Whether the server takes requests, as gRPC's health service and /readyz tell it. A lost device
+// Health of the server, as gRPC's health service and /readyz report it. A lost device
 // and a drain are final; a device that stalls may answer again. Thread-safe.
 class Health {
  public:

@@ -26,7 +26,7 @@ class RateLimit {
  public:
   explicit RateLimit(int burst) : burst_(burst) {}
 
-  // Whether this event passes; then `left_out` says how many before it did not.
+  // True if this event passes; `left_out` then says how many before it did not.
   bool Pass(int64_t& left_out) {
     const auto now = std::chrono::steady_clock::now();
     const std::scoped_lock lock(mutex_);
@@ -53,8 +53,8 @@ class RateLimit {
 };
 
 #if GOOGLE_PROTOBUF_VERSION < 4022000
-// What protobuf would write to standard error by itself: what is wrong with a client's message,
-// which its call is told, or with ours.
+// Logs the messages that protobuf would write to standard error by itself. They say what is wrong
+// with a client's message, which its call is told, or with ours.
 void LogOfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
                    const std::string& message) {
   const bool is_fatal = level == google::protobuf::LOGLEVEL_FATAL;

@@ -30,7 +30,7 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   options.deadline_ms = backend.device_deadline_ms();
   options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
   const auto& batching = config.batching();
-  // A lane is busy until its batch is answered; meanwhile another lane takes the next batch.
+  // A lane is busy until its batch is answered, so another lane takes the next batch.
   options.lanes = std::min(2 * static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
   options.max_batch_frames =
       std::min(static_cast<int>(batching.max_batch()), gpu::kMostFramesInBatch);

@@ -36,8 +36,8 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitDeviceLost = 3;
 
-// A lost device may hang whoever touches it, so the process is gone after this time, come what may.
-// What Server::Drain() takes at most, and some.
+// Any call of a lost device may hang, so the process is gone after this time in any case. It is
+// slightly more than Server::Drain() takes at most.
 constexpr std::chrono::milliseconds kLossLimit{1800};
 
 // Wakes the thread that waits for signals when a device was lost.

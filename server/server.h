@@ -21,7 +21,7 @@
 
 namespace orbserve {
 
-// Where the program that runs the server takes part.
+// Hooks for the program that runs the server.
 struct ServerHooks {
   // Applied to the backend that the configuration chose, before anything else knows the backend.
   BackendWrapper wrap_backend;

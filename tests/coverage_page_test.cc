@@ -57,9 +57,10 @@ std::map<std::string, std::set<std::string>> SourcesOfTests() {
 
 // True if the build makes `binary` of `source`, by the names in the CMake lists.
 bool IsBuiltFrom(const std::string& binary, const std::string& source) {
-  // Those of several sources.
-  const std::set<std::string> of_many = {"cpu_steps_test", "simd_kernels_test", "gpu_parity_test"};
-  return of_many.contains(binary) || binary == source || binary == "rpc_conversion_" + source ||
+  // Binaries of several sources, or of a source with another name.
+  const std::set<std::string> others = {"cpu_steps_test", "simd_kernels_test", "gpu_parity_test",
+                                        "gpu_tracks_test"};
+  return others.contains(binary) || binary == source || binary == "rpc_conversion_" + source ||
          binary == "pipeline_" + source;
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int kThreads = 2;
 // Slices earn a quarter of what urgent work takes, and so get a fifth of the time of both.
 constexpr int kUrgentPerSliceTime = 4;
-// What can be saved up: more would be a burst that urgent work notices.
+// Most time that slices can save up. More would be a burst that urgent work notices.
 constexpr std::chrono::milliseconds kMostCredit{4};
 
 }  // namespace
@@ -79,7 +79,7 @@ void LargeMatches::UrgentEnds(std::chrono::nanoseconds time) {
   {
     absl::MutexLock lock(&mutex_);
     --urgent_;
-    // What was earned is not saved for the next urgent work after a pause.
+    // Earned time is not saved for the next urgent work after a pause.
     credit_ = urgent_ > 0 ? std::min<std::chrono::nanoseconds>(credit_ + time / kUrgentPerSliceTime,
                                                                kMostCredit)
                           : std::chrono::nanoseconds(0);
@@ -130,7 +130,7 @@ void LargeMatches::RunSlices() {
     pass->slice(begin, end);
     const auto taken = std::chrono::steady_clock::now() - time;
     mutex_.Lock();
-    --pass->running;  // the pass may be gone when the lock is next let go
+    --pass->running;  // the pass may be gone when the lock is next released
     credit_ = urgent_ > 0 ? credit_ - taken : std::chrono::nanoseconds(0);
   }
   --runners_;

@@ -7,7 +7,7 @@
 // a millisecond. While nothing else is to be done, all threads of the arena run slices. As soon as
 // anything else is (frames and small matches: the urgent work), every thread leaves after its
 // slice, so what is urgent waits for a slice at most and then has the arena for itself. Under
-// urgent work that never ends the slices get a fifth of the time, so that no match waits for ever.
+// urgent work that never ends the slices get a fifth of the time, so that every match ends.
 //
 // The parts that are not sliced (transposing a train set, sorting a cross-check, a few milliseconds
 // for the largest) run on threads of this class.
@@ -88,7 +88,7 @@ class LargeMatches final : private MatchSlices {
   std::list<Pass*> passes_ ABSL_GUARDED_BY(mutex_);  // oldest first
   int runners_ ABSL_GUARDED_BY(mutex_) = 0;          // enqueued or running
   int urgent_ ABSL_GUARDED_BY(mutex_) = 0;
-  // What slices may take of the time beside urgent work.
+  // Time that slices may take beside urgent work.
   std::chrono::nanoseconds credit_ ABSL_GUARDED_BY(mutex_){};
   std::vector<std::thread> threads_;
 };

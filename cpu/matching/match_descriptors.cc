@@ -22,7 +22,7 @@ constexpr int kMostQueriesPerSlice = 64;
 // Distances of one slice: about a millisecond, so that work which is waiting, or a cancellation,
 // waits no longer however large the train set is.
 constexpr int kDistancesPerSlice = 1 << 20;
-// What the kernels take at a time: fewer queries in a slice would read the train set more often.
+// Queries that the kernels take at a time. Fewer in a slice would read the train set more often.
 constexpr int kQueriesPerStep = 8;
 
 int QueriesPerSlice(int train_count) {

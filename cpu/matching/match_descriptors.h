@@ -99,7 +99,7 @@ std::optional<Matches> MatchDescriptors(const MatchKernels& kernels, const Featu
                                         const Features& train, const MatchOptions& options,
                                         const std::atomic<bool>* cancelled, MatchSlices& slices);
 
-// The same in the calling arena, to the end.
+// Matches in the calling arena, without cancellation.
 Matches MatchDescriptors(const MatchKernels& kernels, const Features& query, const Features& train,
                          const MatchOptions& options);
 

@@ -14,7 +14,7 @@
 //      excess = max over arcs of min over the arc of ring - p,   corner <=> excess > threshold,
 //    and of the 16 arcs of length L, those that begin at k - 1 and at k (k odd) share L - 1 pixels:
 //      min(run[k], max(ring[k - 1], ring[k + L - 1])), run[k] = min of the L - 1 pixels from k.
-//    Where corners of small sums are not wanted, the pixels of sweep 1 are thinned out before.
+//    If corners of small sums are not wanted, the pixels of sweep 1 are thinned out before.
 // 3. One row later, suppression: a score against the largest of its eight neighbours. In larger
 //    windows, with more rows between, the few corners that this leaves are looked at one by one.
 //
@@ -162,7 +162,7 @@ HWY_INLINE V8 ExcessOfSide(const V8 (&ring)[16], V8 p) {
   return kBrighter ? hn::SaturatedSub(extreme, p) : hn::SaturatedSub(p, extreme);
 }
 
-// The same of both sides together.
+// Excess of the darker and of the brighter side, whichever is larger.
 template <int kArcLength>
 HWY_INLINE V8 ExcessOfBoth(const V8 (&ring)[16], V8 p) {
   V8 low2[8], high2[8];

@@ -135,8 +135,8 @@ HWY_INLINE int64_t SumLanesWide(VecI32 v) {
   return sum;
 }
 
-// What features/algo/lucas_kanade.h asks of loops. Functions with `kGain` or `kOffset` leave out
-// the sums that their absence makes needless.
+// The loops of features/algo/lucas_kanade.h. Functions with `kGain` or `kOffset` leave out the
+// sums that are not needed without them.
 class SimdLoops {
  public:
   SimdLoops(const TrackFrames& frames, const PointPatches& patches)

@@ -18,7 +18,7 @@
 //   target counts bits itself, else a nibble) that is xor, count, add; for nibbles the query's
 //   nibble is folded into the lookup table, so that one shuffle gives the count of differing bits.
 //   Halves of a descriptor differ in at most 128 bits and are added with saturation: only 255 and
-//   256 look alike, and are told apart when one of them is near enough to be taken.
+//   256 look equal, and are told apart when one of them is near enough to be taken.
 //
 // In a window few pairs are admissible. The train set is then sorted by place
 // (cpu/matching/place_strips.h), and the admissible rows are measured one by one.
@@ -268,7 +268,7 @@ void PrepareTrain(const uint8_t* train, int train_count, int descriptor_bytes, u
   }
 }
 
-// Where a query finds the slice that tells, for each of its bits, which descriptors differ:
+// Offsets of the slices that tell, for each bit of a query, which descriptors differ:
 // the slice itself where its bit is 0, the complement where it is 1. Byte offsets inside a block.
 template <int kDescriptorBytes>
 HWY_INLINE void PrepareQuery(const uint8_t* query, uint16_t* offsets) {
@@ -412,7 +412,7 @@ HWY_INLINE void NearestOfSize(const uint8_t* query, int query_begin, int query_e
 
 // ---- Bytes: 64 train descriptors at a time, one byte or nibble of each in a lane
 
-// Whether 8-bit lanes count their bits in one instruction (CNT). x86 has that beside 512-bit
+// True if 8-bit lanes count their bits in one instruction (CNT). x86 has that beside 512-bit
 // vectors only.
 constexpr bool kNativeCount = HWY_ARCH_ARM;
 
@@ -447,7 +447,7 @@ void PrepareTrain(const uint8_t* train, int train_count, int descriptor_bytes, u
   }
 }
 
-// What a query contributes to each row, one vector a row: its byte in every lane, or the table of
+// Writes a query's part of each row, one vector a row: its byte in every lane, or the table of
 // differing bits for its nibble. `operands`: [row][kLanes].
 HWY_INLINE void PrepareQuery(const uint8_t* query, int descriptor_bytes, uint8_t* operands) {
   const D8 d;

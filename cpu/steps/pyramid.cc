@@ -10,7 +10,7 @@
 namespace orbserve::cpu {
 namespace {
 
-// Resampling is short beside what can be done meanwhile on the levels that exist; it is divided
+// Resampling is short beside the work on the levels that exist already; it is divided
 // only where many threads wait for it.
 constexpr int kDivideThreads = 4;
 constexpr int kPixelsPerTask = 32 * 1024;

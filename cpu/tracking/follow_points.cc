@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "features/host_device.h"
+#include "features/track_job.h"
 #include "oneapi/tbb/blocked_range.h"
 #include "oneapi/tbb/parallel_for.h"
 #include "oneapi/tbb/partitioner.h"
@@ -182,12 +183,7 @@ bool FollowPoints(FollowKernel follow, const FramePyramid& from, const FramePyra
     row_of.push_back(rows);
     rows += row < 0 ? 1 : 0;
   }
-  tracked->status.resize(count);
-  tracked->x.resize(count);
-  tracked->y.resize(count);
-  tracked->gain.resize(count);
-  tracked->offset.resize(count);
-  tracked->residual.resize(count);
+  ResizeColumns(count, tracked);
   tracked->patches.resize(rows * row_values);
 
   const auto follow_one = [&](size_t i) {

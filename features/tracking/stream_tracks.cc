@@ -39,10 +39,9 @@ bool IsMaskedOut(const ImageView& mask, const Track& track) {
                   kTrackFractionBits)[(track.x + kHalf) >> kTrackFractionBits] == 0;
 }
 
-// Level-0 pixel of a place, rounded down, to its cell.
-int CellOfPlace(const algo::CellGrid& grid, int32_t x, int32_t y) {
-  return (y >> kTrackFractionBits) / grid.cell_height_px * grid.columns +
-         (x >> kTrackFractionBits) / grid.cell_width_px;
+// Number of the cell of a level-0 pixel inside the image.
+size_t CellOfPixel(const algo::CellGrid& grid, int x, int y) {
+  return static_cast<size_t>(y / grid.cell_height_px * grid.columns + x / grid.cell_width_px);
 }
 
 // Level-0 pixel of a keypoint's coordinate, rounded down and clamped into the image, as in CellOf()
@@ -178,15 +177,15 @@ void StreamTracks::BeginTracks(const FrameOfTracks& frame, size_t wanted) {
       width_px_, height_px_, pipeline_.suppress.cell_width_px, pipeline_.suppress.cell_height_px);
   std::vector<bool> occupied(static_cast<size_t>(grid.count()));
   for (const State& state : tracks_) {
-    occupied[static_cast<size_t>(CellOfPlace(grid, state.track.x, state.track.y))] = true;
+    occupied[CellOfPixel(grid, state.track.x >> kTrackFractionBits,
+                         state.track.y >> kTrackFractionBits)] = true;
   }
   const Features& candidates = *frame.candidates;
   std::vector<size_t> free_rows;
   for (size_t row = 0; row < candidates.count(); ++row) {
     const int x = PixelOf(candidates.x[row], width_px_);
     const int y = PixelOf(candidates.y[row], height_px_);
-    const int cell = y / grid.cell_height_px * grid.columns + x / grid.cell_width_px;
-    if (!occupied[static_cast<size_t>(cell)]) free_rows.push_back(row);
+    if (!occupied[CellOfPixel(grid, x, y)]) free_rows.push_back(row);
   }
   KeepFirstOfFrame(candidates, wanted - tracks_.size(), &free_rows);
   for (const size_t row : free_rows) {

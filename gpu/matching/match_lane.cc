@@ -321,7 +321,7 @@ void MatchLane::Compute(std::vector<MatchWork>* works,
       work.status = status;
       if (status.ok()) Finish(elapsed_ns / distances, &work);
     }
-    work.LetGo();
+    work.FreeMemory();
     answered(work);
   }
 }
@@ -462,7 +462,7 @@ void MatchLane::ComputeInSlices(MatchWork* work,
   time_begun_ = false;
   work->status = Slices(work, before_slice);
   if (!work->status.ok()) *work->matches = {};
-  work->LetGo();
+  work->FreeMemory();
 }
 
 }  // namespace orbserve::gpu

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What computes pairs on a device: a stream and memory of fixed size, so that matching allocates
+// Computes pairs on a device: a stream and memory of fixed size, so that matching allocates
 // nothing but room on the device for descriptors that are not there yet.
 
 #ifndef ORBSERVE_GPU_MATCHING_MATCH_LANE_H_
@@ -43,15 +43,15 @@ struct MatchWork {
   size_t nearest = 0;  // places in the lane's results
   size_t reverse = 0;
 
-  // Of the memory, which whoever gets the answer may need.
-  void LetGo() {
+  // Frees the memory before the answer is given, as its receiver may need it.
+  void FreeMemory() {
     query.reset();
     train.reset();
     query_places.reset();
     train_places.reset();
   }
   bool has_window() const { return query_places != nullptr; }
-  // Of a pair that has one.
+  // The window of a pair that has one.
   WindowPair window() const;
 };
 

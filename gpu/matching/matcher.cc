@@ -15,7 +15,7 @@ namespace {
 constexpr int kSmallLanes = 2;
 // 80 microseconds of an H200, a few milliseconds of the smallest devices.
 constexpr uint64_t kMostSmallDistances = uint64_t{1} << 25;
-// What is computed together. More would gain nothing, and the first would wait for the last.
+// Most pairs computed together. More gain nothing, and the first would wait for the last.
 constexpr size_t kMostPairsTogether = 4 * kMaxMatchPairs;
 constexpr uint64_t kMostDistancesTogether = uint64_t{1} << 27;
 constexpr int kDistancesPerLoadBits = 22;

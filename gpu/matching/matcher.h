@@ -5,8 +5,8 @@
 //
 // Small pairs: a few threads, each with a lane of its own. One that is free takes whatever waits,
 // of all requests, and computes it together, so that while one is on the device the next ones
-// gather, and the host's work for one overlaps the device's for another. Nobody waits for more to
-// come: a pair that is alone goes at once.
+// gather, and the host's work for one overlaps the device's for another. A thread never waits for
+// further pairs: one that is alone goes at once.
 //
 // Large pairs: one thread takes one after the other, in slices of about a millisecond. Between
 // slices it looks whether the pair was cancelled and whether others work on the device, which then
@@ -49,9 +49,9 @@ class Matcher {
   // Computes the pairs `indexes` of a request. For a request without pairs: {0}, which answers it.
   void Submit(const std::shared_ptr<MatchRequest>& request, const std::vector<size_t>& indexes);
 
-  // What a pair is to the load of a device, which is about ten microseconds of an H200 a unit.
+  // Share of a pair in the load of a device. A unit is about ten microseconds of an H200.
   static int64_t LoadOf(const MatchJob& job);
-  // Of what was submitted and is not answered.
+  // Load of the pairs that were submitted and are not answered.
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
  private:
@@ -66,7 +66,7 @@ class Matcher {
   static bool IsLarge(const MatchJob& job);
   void RunSmall(MatchLane* lane);
   void RunLarge(MatchLane* lane);
-  // What waits and may be computed together, oldest first. Under mutex_.
+  // Takes waiting pairs that may be computed together, oldest first. Under mutex_.
   void TakeSmall(std::vector<Job>* jobs);
   void AnswerSmall(MatchLane* lane, std::vector<Job>* jobs);
   void AnswerLarge(MatchLane* lane, const Job& job);

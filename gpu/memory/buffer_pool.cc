@@ -41,7 +41,7 @@ std::shared_ptr<DeviceBuffer> DeviceBufferPool::Lease(size_t bytes) {
   if (buffer->data() == nullptr) {
     auto made = DeviceBuffer::Create(device_, class_bytes, budget_);
     if (!made.ok()) {
-      // What another thread is about to free is there when it has done so.
+      // The lock waits until a thread that frees buffers is done.
       absl::MutexLock lock(&reclaim_mutex_);
       FreeIdleAlone();
       made = DeviceBuffer::Create(device_, class_bytes, budget_);

@@ -79,12 +79,7 @@ absl::Status TrackLane::Begin(TrackWork* work) {
   }
   const size_t count = job.points->count();
   TrackedPoints& tracked = *work->tracked;
-  tracked.status.resize(count);
-  tracked.x.resize(count);
-  tracked.y.resize(count);
-  tracked.gain.resize(count);
-  tracked.offset.resize(count);
-  tracked.residual.resize(count);
+  ResizeColumns(count, &tracked);
   if (job.options.track_template == TrackTemplate::kFirst && count > 0) {
     work->row_values = PatchRowValuesOf(job);
     const auto fresh =

@@ -69,7 +69,7 @@ void Tracker::Submit(const std::shared_ptr<TrackRequest>& request,
       idle->busy = true;
       Take(idle);
     }
-    // What must allocate is left to the thread: this call must not block.
+    // The thread launches jobs that must allocate, because this call must not block.
     const bool launches = std::all_of(idle->jobs.begin(), idle->jobs.end(), [&](const Job& job) {
       return idle->lane->IsReady(job.request->job(job.index));
     });

@@ -3,8 +3,8 @@
 
 // Tracks on one device. A few lanes, each with a thread: the thread that submits launches on an
 // idle lane, so that no thread has to wake up before the device works, and the lane's thread waits
-// and answers. Whatever comes meanwhile gathers, of all requests, and is computed together by the
-// lane that is free next. Nobody waits for more to come.
+// and answers. Jobs of all requests that come while every lane is busy are computed together by the
+// lane that is free next. A lane never waits for further jobs.
 
 #ifndef ORBSERVE_GPU_TRACKING_TRACKER_H_
 #define ORBSERVE_GPU_TRACKING_TRACKER_H_
@@ -41,7 +41,7 @@ class Tracker {
 
   // Share of a job in the load of a device, in the units of Matcher::LoadOf().
   static int64_t LoadOf(const TrackJob& job);
-  // Of what was submitted and is not answered.
+  // Load of the jobs that were submitted and are not answered.
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
  private:
@@ -52,7 +52,7 @@ class Tracker {
   struct LaneThread {
     std::unique_ptr<TrackLane> lane;
     std::condition_variable wake;
-    bool busy = false;      // somebody works for the lane
+    bool busy = false;      // a thread works for the lane
     bool handed = false;    // the thread is to go on with `jobs`,
     bool launched = false;  // which are on the device already
     std::vector<Job> jobs;

@@ -5,8 +5,8 @@
 // is leased between them: ReadImageHeader() decides whether the image may enter and how large it
 // is, without allocating anything; DecodeToGrey() writes the pixels straight into the leased slot.
 //
-// What is decoded, what is refused and with which reason: docs/odd-images.md. An image is decoded
-// whole or refused; pixels that a decoder would have to invent never reach a detector.
+// docs/odd-images.md lists what is decoded, and what is refused with which reason. An image is
+// decoded whole or refused; pixels that a decoder would have to invent never reach a detector.
 //
 // Both functions are thread-safe and keep nothing between calls.
 
@@ -63,7 +63,7 @@ struct EncodedImage {
   int64_t size_bytes() const;
 };
 
-// What an admitted image is.
+// Format and size of an admitted image.
 struct ImageHeader {
   PixelFormat format = PixelFormat::kJpeg;
   int width_px = 0;          // 1..max_side_px
@@ -71,7 +71,7 @@ struct ImageHeader {
   int64_t stride_bytes = 0;  // bytes between rows of the (Y) plane; JPEG: 0
 };
 
-// Whether `bytes` begin as a JPEG file does.
+// True if `bytes` begin as a JPEG file does.
 bool LooksLikeJpeg(absl::Span<const uint8_t> bytes);
 
 // Checks everything that can be known without decoding: limits, declared against actual size, and

@@ -11,7 +11,7 @@
 
 namespace orbserve {
 
-// Whether an image of this size may enter. BAD_IMAGE: a side under 1. TOO_LARGE: over `limits`.
+// OK if an image of this size may enter. BAD_IMAGE: a side under 1. TOO_LARGE: over `limits`.
 absl::Status CheckImageSize(int64_t width_px, int64_t height_px, const ImageLimits& limits);
 
 }  // namespace orbserve

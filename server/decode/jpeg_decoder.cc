@@ -71,7 +71,7 @@ void OnProgress(j_common_ptr decoder) {
   if (Clock::now() > run.deadline) GiveUp(run, Failure::kTime);
 }
 
-// Whether every bit of every coefficient of the components in use has arrived: a progressive file
+// True if every bit of every coefficient of the components in use has arrived. A progressive file
 // may end, formally correct, after any scan, and is a blurred picture then.
 bool IsComplete(const jpeg_decompress_struct& decoder) {
   if (!decoder.progressive_mode) return true;

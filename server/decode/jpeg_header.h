@@ -12,7 +12,7 @@
 
 namespace orbserve {
 
-// What the markers of a JPEG file say.
+// Properties of a JPEG file according to its markers.
 struct JpegHeader {
   int width_px = 0;
   int height_px = 0;

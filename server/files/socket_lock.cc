@@ -17,7 +17,7 @@
 namespace orbserve {
 namespace {
 
-// True when the name still leads to the open file; its last holder may have removed it meanwhile.
+// True when the name still leads to the open file; its last holder may have removed it.
 bool IsNameOf(const std::string& path, int file) {
   struct stat by_name = {};
   struct stat open_file = {};

@@ -33,8 +33,8 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_byt
   if (fstat(file, &info) != 0) return Refusal(path, std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return Refusal(path, std::strerror(EISDIR));
   if (!S_ISREG(info.st_mode)) return Refusal(path, "Not a regular file");
-  // The size of the file is not trusted: it may grow meanwhile, and files of /proc claim to be
-  // empty.
+  // The size of the file is not trusted: it may grow while it is read, and files of /proc claim to
+  // be empty.
   std::string text;
   char bytes[1 << 14];
   for (;;) {

@@ -46,7 +46,7 @@ absl::Status Refusal(const NamedText& file, absl::string_view why) {
   return MakeError(ErrorReason::kBadOptions, absl::StrCat(file.field, " ", file.path, ": ", why));
 }
 
-// As above, with OpenSSL's reason, which this takes from OpenSSL's queue.
+// Refusal() with OpenSSL's reason, which this takes from OpenSSL's queue.
 absl::Status OpensslRefusal(const NamedText& file, absl::string_view why) {
   const char* const reason = ERR_reason_error_string(ERR_peek_error());
   ERR_clear_error();

@@ -79,7 +79,7 @@ class CallGate {
   void Close(ErrorReason reason);
   // OK while new calls are taken, else the reason of Close().
   absl::Status refusal() const;
-  // As refusal(), for a frame on an open stream. A server that drains still takes it.
+  // refusal() for a frame on an open stream. A server that drains still takes it.
   absl::Status frame_refusal() const;
 
   // Changes the bytes of an answer from `from` to `to`. Returns false and changes nothing where the

@@ -4,7 +4,7 @@
 // Brings a frame from the wire into the batcher: admission, checks, plan, lease, pixels.
 //
 // A frame is admitted first, so that it is counted and bounded before it costs anything. It may
-// wait between its admission and its begin, and costs only its memory meanwhile. The thread that
+// wait between its admission and its begin, when it costs only its memory. The thread that
 // begins it copies small raw images into their slot: one copy of tens of microseconds, straight
 // from gRPC's buffer if the caller left the pixels there. The worker pool decodes JPEG files and
 // large images, clients taking turns, so that gRPC's threads are never held up.

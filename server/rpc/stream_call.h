@@ -150,7 +150,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   // as OnDone() ends all reservations.
   void CountAnswer(int64_t bytes, int64_t* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AnswerFits(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether one more frame, whose answer has at most so many bytes, may be in flight.
+  // True if one more frame, with an answer of at most so many bytes, may be in flight.
   bool HasPlace(int64_t most_answer_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Each starts the operations that the state allows.
@@ -178,7 +178,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   Response response_;                   // used by OnResult(), which has one call at a time
 
   absl::Mutex mutex_;
-  // Of the last `open`; null before the first. Changed by reactions to reads only.
+  // Options of the last `open`; null before the first. Changed by reactions to reads only.
   std::shared_ptr<const StreamOptions> options_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool read_ended_ ABSL_GUARDED_BY(mutex_) = false;  // half-closed by the client, or we stopped

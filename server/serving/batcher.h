@@ -135,7 +135,7 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   void AnswerUnlaunched(QueuedFrame& frame, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whether the backend has a place for one more batch.
+  // True if the backend has a place for one more batch.
   bool HasPlace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return batches_in_flight() < options_.max_batches_in_flight;
   }

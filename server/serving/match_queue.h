@@ -8,7 +8,7 @@
 //
 // Small requests go to the backend in batches, because a device takes nearly as long for one of
 // them as for many. The backend never has more than `max_in_flight` of these batches. While it has
-// fewer, a request goes at once and alone. Requests that come meanwhile go together at the end of a
+// fewer, a request goes at once and alone. Requests that have to wait go together at the end of a
 // batch; clients take turns request by request.
 //
 // Large requests have a queue and places of their own, so that they delay neither small requests

@@ -252,7 +252,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   uint64_t first_index_ ABSL_GUARDED_BY(mutex_) = 0;   // of entries_.front()
   uint64_t next_start_ ABSL_GUARDED_BY(mutex_) = 0;    // the first frame that has not started
 
-  // Of the last settled frame that did not fail.
+  // State of the last settled frame that did not fail.
   Target previous_ ABSL_GUARDED_BY(mutex_);
   StreamTracks tracks_ ABSL_GUARDED_BY(mutex_);
   int64_t tracks_bytes_ ABSL_GUARDED_BY(mutex_) = 0;                       // as the observer knows

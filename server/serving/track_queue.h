@@ -9,7 +9,7 @@
 // one at a time, because each search begins where the one before ended. Requests of many streams go
 // to the backend in batches, because a device takes nearly as long for one of them as for many. The
 // backend never has more than `max_in_flight` of these batches. While it has fewer, a request goes
-// at once and alone. Requests that come meanwhile go together at the end of a batch; clients take
+// at once and alone. Requests that have to wait go together at the end of a batch; clients take
 // turns request by request.
 //
 // A request that waits holds the states of its two frames, with their pyramids, and its points.

@@ -10,9 +10,9 @@
 //  - it is launched: Launch() makes it part of a batch, which goes to the backend. When the batch
 //    comes back, the kind calls BatchReturned(), decides about the outcomes, calls CloseBatch()
 //    and answers;
-//  - it is withdrawn: its deadline passes, or Cancel(), Fail(), FailWaiting() or the destructor
-//  ends
-//    it. The skeleton then calls AnswerUnlaunched().
+//  - it is withdrawn: its deadline passes, or Cancel(), Fail(), FailWaiting() or the
+//    destructor ends it.
+//    The skeleton then calls AnswerUnlaunched().
 // An entered item is owed exactly one answer, given by whichever thread ends its life and never
 // under a lock. Calls for its ticket after that have no effect.
 //
@@ -23,9 +23,9 @@
 //
 // Deadlines. An item that waits is answered DEADLINE_EXCEEDED at the moment of its deadline, also
 // while the backend is busy, and frees its place at once. An item whose deadline has passed is
-// never launched. The deadline of a launched item raises its cancellation flag if the kind asks for
-// that
-// (`stops_at_deadline`) and otherwise has no effect here.
+// never launched. The deadline of a launched item has an effect here only if the kind asks for it
+// (`stops_at_deadline`): it raises the item's cancellation flag, and the backend then stops
+// work on it.
 //
 // Cancellation. Cancel() answers an item that waits: CANCELLED, or DEADLINE_EXCEEDED when its
 // deadline has passed, because gRPC cancels calls at their deadline, perhaps before the alarm. For
@@ -39,8 +39,8 @@
 // with Do() without the lock, which launches and answers. After a batch the next one is launched
 // before answers go out. The backend is never called under the lock.
 //
-// What a kind adds: an item (derived from WorkItem), a batch (it has a member `items`), and the
-// functions that are virtual here. Its destructor calls Shut() first.
+// A kind adds an item (derived from WorkItem), a batch (it has a member `items`), and the functions
+// that are virtual here. Its destructor calls Shut() first.
 
 #ifndef ORBSERVE_SERVER_SERVING_WORK_QUEUE_H_
 #define ORBSERVE_SERVER_SERVING_WORK_QUEUE_H_
@@ -184,7 +184,7 @@ class WorkQueue {
   // The item waits from now on. The kind calls Do() when it has released the lock.
   Item& Enter(std::unique_ptr<Item> item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Ticket NewTicket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return next_ticket_++; }
-  // Whether the alarm has to be set anew for the deadline of an item that entered.
+  // True if the alarm has to be set anew for the deadline of an item that entered.
   bool AlarmIsLate() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return NextDeadline() < alarm_at_;
   }

@@ -34,7 +34,7 @@ class HttpEndpoint {
       const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
       std::function<absl::Status()> ready);
 
-  // Whether `listen_address` can be read. BAD_OPTIONS.
+  // BAD_OPTIONS if `listen_address` cannot be read.
   static absl::Status CheckAddress(const std::string& listen_address);
 
   // Stops and waits for the requests in progress; takes up to 2 s, in which civetweb notices.

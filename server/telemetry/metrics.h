@@ -3,7 +3,7 @@
 
 // The server's Prometheus families (docs/metrics.md). Recording takes no lock (except for busy
 // intervals, once a batch) and allocates nothing, apart from the first observation of a set of
-// pipeline stages. A scrape reads the counters and never holds anybody up.
+// pipeline stages. A scrape reads the counters and blocks no other thread.
 
 #ifndef ORBSERVE_SERVER_TELEMETRY_METRICS_H_
 #define ORBSERVE_SERVER_TELEMETRY_METRICS_H_

@@ -240,7 +240,7 @@ struct RandomJob {
     }
   }
 
-  // What the oracle says.
+  // The oracle's answer.
   TrackedPoints Expected() const {
     const auto of = [this](const TestImage& image) {
       return testing::OracleTrackPyramid(PlaneOf(image.view()), options.levels);

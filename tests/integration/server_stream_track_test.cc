@@ -38,7 +38,7 @@ class StreamTrackTest : public ServerTest {
     open.set_track(true);
     return open;
   }
-  // As TrackingOpen(), with descriptors to match.
+  // TrackingOpen() with descriptors to match.
   static v1::StreamOpen MatchingOpen() {
     v1::StreamOpen open = TrackingOpen();
     v1::DescribeOptions& describe = *open.mutable_pipeline()->mutable_describe();

@@ -22,7 +22,7 @@ struct OptionValue {
   std::string name;  // "score_SAD_ARC"
   PipelineOptions pipeline;
   FrameParameters parameters;
-  // The same pipeline with another value of the option.
+  // `pipeline` with another value of the option.
   PipelineOptions other_pipeline;
   FrameParameters other_parameters;
   // True unless the option is a hint: answers with the two values differ on OptionValueImage().
@@ -37,7 +37,7 @@ struct OptionValue {
 // all values of every enum.
 const std::vector<OptionValue>& OptionValues();
 
-// The same for options of matching. The flags are those over the preset `orb`, `wire` is
+// One value of one option of matching. The flags are those over the preset `orb`, `wire` is
 // orbserve.v1.MatchOptions.
 struct MatchOptionValue {
   std::string name;
@@ -49,7 +49,7 @@ struct MatchOptionValue {
 const std::vector<MatchOptionValue>& MatchOptionValues();
 
 TestImage OptionValueImage();
-// The same scene from a little to the left and above, with noise: a query to match with it.
+// OptionValueImage() from a little to the left and above, with noise: a query to match with it.
 TestImage OptionValueQueryImage();
 
 // Names parameterised tests and prints their parameter.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kOne = 16384;
 
-// What must hold for every number of the method; the program ends where it does not.
+// Ends the program unless `holds`, which is a property of every number of the method.
 void Require(bool holds) {
   if (!holds) std::abort();
 }

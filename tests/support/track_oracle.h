@@ -38,8 +38,8 @@ struct OracleTrack {
 // Levels of factor 2 that exist, at most `levels`.
 std::vector<GreyPlane> OracleTrackPyramid(const GreyPlane& image, int levels);
 
-// Where a point is in the frame with the levels `search`, its template lying in the frame with the
-// levels `origin`, of equal sizes.
+// The place of a point in the frame with the levels `search`. Its template lies in the frame with
+// the levels `origin`, of equal sizes.
 OracleTrack OracleFollow(const std::vector<GreyPlane>& origin, const std::vector<GreyPlane>& search,
                          const TrackOptions& options, const OracleTrackPoint& point);
 

@@ -36,7 +36,7 @@ class StreamListing {
  public:
   enum class Kind { kTable, kJson };
 
-  // What a stream has beside features; the table has columns for each.
+  // Parts of a stream beside features; the table has columns for each.
   struct Contents {
     std::vector<std::string> references;
     bool keyframes = false;  // matches with the last keyframe

@@ -103,7 +103,7 @@ absl::StatusOr<std::optional<std::string>> MjpegReader::Next() {
   frame_.assign("\xFF\xD8");
   resume_ = frame_.size();
   if (absl::Status status = ReadFrame(); !status.ok()) {
-    // What was taken for a part of this frame may hold the next one.
+    // Bytes that were taken for a part of this frame may hold the next one.
     again_.replace(0, again_at_, frame_, resume_, std::string::npos);
     again_at_ = 0;
     after_error_ = true;

@@ -13,8 +13,8 @@ namespace orbserve::cli {
 
 // A virtual camera that flies over a photograph: it drifts over the whole of it, rises and sinks,
 // and turns. A frame follows from its number alone, bit for bit on every machine: the path is
-// rounded to 2^-20, and pixels are interpolated between four
-// neighbours with integers. The true motion is that of the rounded path, without an error.
+// rounded to 2^-20, and pixels are interpolated between four neighbours with integers. The true
+// motion is that of the rounded path, without an error.
 //
 // A photograph much larger than the frame is made smaller first, by means of 2x2 pixels, so that
 // the camera does not skip pixels.

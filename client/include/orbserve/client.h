@@ -58,7 +58,7 @@ absl::Status StatusFromWire(const v1::Status& status);
 
 enum class Health { kServing, kNotServing };
 
-// What happens to a stream beside the results of its frames.
+// An event of a stream, beside the results of its frames.
 struct StreamEvent {
   enum class Kind {
     kReopened,     // the server has answered Reopen(): later results follow the new options

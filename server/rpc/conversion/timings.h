@@ -19,8 +19,8 @@ void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTi
 // Adds the time from features to matches: `match_ns`, and the stage of that name. Adds nothing
 // where `time` is zero, that is, nothing was matched.
 void AddMatchTime(std::chrono::nanoseconds time, v1::FrameTimings* proto);
-// As AddMatchTime(), for the time from features to tracks: `track_ns` and its stage. The stage of
-// the matches comes first.
+// Adds the time from features to tracks in the same way: `track_ns`, and the stage of that name.
+// Called after AddMatchTime(), whose stage comes first.
 void AddTrackTime(std::chrono::nanoseconds time, v1::FrameTimings* proto);
 
 // Times of two images that one answer is made from: the longer wait for a batch and the sum of the
@@ -28,7 +28,7 @@ void AddTrackTime(std::chrono::nanoseconds time, v1::FrameTimings* proto);
 // would then stand for one image and look like two. `match_ns` and `total_ns` are the caller's.
 v1::FrameTimings SumOfTimings(const v1::FrameTimings& a, const v1::FrameTimings& b);
 
-// Where a frame was computed; empty for one that no batch has computed.
+// Batch and device that computed a frame; empty if no batch has computed it.
 void ExecutionToProto(const ExtractOutcome& outcome, v1::Execution* proto);
 
 }  // namespace orbserve

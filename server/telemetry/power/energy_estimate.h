@@ -14,7 +14,7 @@
 
 namespace orbserve {
 
-// What a batch took, said at the moment it ends. Its energy has not been measured then: sensors
+// Estimate of a batch's energy, made when it ends. The sensors have not measured it then: they
 // are slower than batches by a factor of a thousand. The estimate is
 //
 //   mean power of the device, over the last second that was measured
@@ -45,7 +45,7 @@ class EnergyEstimate {
   double recent_seconds_ = 0;
 
   BusyTime busy_;
-  // Of the batches so far, what is past fading away.
+  // Sums over the batches so far; older ones fade away.
   double batch_seconds_ = 0;
   double busy_seconds_ = 0;
   SteadyTime last_end_;

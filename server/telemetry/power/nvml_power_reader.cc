@@ -16,7 +16,7 @@ namespace {
 
 class NvmlPowerReader final : public PowerReader {
  public:
-  // Whether energy is counted, and whether `has_power`, was found out by asking.
+  // The caller has asked the device whether it counts energy, and whether it `has_power`.
   NvmlPowerReader(std::shared_ptr<const NvmlLibrary> library, NvmlLibrary::Device device,
                   PowerRail rail, bool has_power)
       : library_(std::move(library)),

@@ -149,7 +149,7 @@ class PowerMonitor::Impl : public prometheus::Collectable {
   }
 
  private:
-  // What several threads use, under the lock.
+  // State that several threads use, under the lock.
   struct RailState {
     EnergyMeter meter;
     EnergyEstimate estimate;
@@ -165,7 +165,7 @@ class PowerMonitor::Impl : public prometheus::Collectable {
     std::unique_ptr<PowerReader> reader;
     RailState state;
     JoulesHistogram frame_joules;
-    // Of the thread that polls.
+    // Used by the thread that polls.
     EnergyShares shares;
     std::vector<EnergyShares::Batch> ended;
   };

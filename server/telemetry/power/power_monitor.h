@@ -45,7 +45,7 @@ class PowerMonitor {
   PowerMonitor& operator=(const PowerMonitor&) = delete;
 
   bool has_rails() const;
-  // Of the first rail; "none" without rails.
+  // Source of the first rail; "none" without rails.
   absl::string_view source() const;
 
   // Reads every rail and shares out what was measured. To be called several times a second.

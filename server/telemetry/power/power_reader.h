@@ -19,7 +19,7 @@
 
 namespace orbserve {
 
-// What is measured, and by whom. The strings are values of metric labels.
+// A rail that is measured, and its source. The strings are values of metric labels.
 struct PowerRail {
   std::string rail;            // unique in the process: "cuda:0"
   std::string source;          // "nvml"

@@ -238,7 +238,7 @@ TEST_P(DescribeKernelsTest, BFrostSumsSurviveTheOverflowOfTheIntegralImage) {
   IntegralImage plain(ReferenceIntegral, image.view(), 0);
   std::vector<uint8_t> expected(points.size() * algo::kBFrostBytes);
   ReferenceBFrost256(plain.view(), points.data(), count, expected.data());
-  // As in the lower part of an image so large that its sums have passed 2^32 and 2^31.
+  // Sums of the lower part of an image so large that they have passed 2^32 and 2^31.
   for (const uint32_t offset : {0u - 5'000'000u, 0x80000000u - 5'000'000u}) {
     IntegralImage shifted(ReferenceIntegral, image.view(), 0);
     for (int y = 0; y <= 200; ++y) {

@@ -98,7 +98,7 @@ TEST_P(DetectKernelsTest, CornersOfEveryWindowEqualTheReference) {
   for (const int radius : {2, 3, 4}) EXPECT_GT(corners[radius], 1'000u);
 }
 
-// Which corners of small sums are left out is the kernel's affair; those of large ones are all
+// A kernel may leave out any corners of small sums; those of large ones are all
 // there.
 TEST_P(DetectKernelsTest, StrongCornersAreThoseOfLargeSums) {
   size_t strong = 0;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests of SIMD kernels share: images, points, buffers and a suite with a test for each
+// Parts that tests of SIMD kernels share: images, points, buffers and a suite with a test for each
 // target. Images are allocated with no more around their pixels than the contract allows to be
 // read, so a sanitizer sees any access beyond.
 

@@ -67,7 +67,7 @@ class TileRun {
     int u;
     int v;
   };
-  // Of the part; `column` and `row` count in the level.
+  // A square of the part; `column` and `row` count in the level.
   Square At(int column, int row) const {
     const int c = column - part_.first_column;
     const int r = row - part_.first_row;

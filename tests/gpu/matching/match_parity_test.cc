@@ -89,7 +89,7 @@ class MatchParityTest : public GpuTest {
     return answer;
   }
 
-  // As one request, each set imported once.
+  // The jobs of one request, each set imported once.
   static std::vector<MatchJob> Import(FeatureBackend& backend, const std::vector<Pair>& pairs,
                                       const Flag& cancelled = nullptr) {
     std::vector<std::pair<FeatureSet, std::shared_ptr<const FrameState>>> states;

@@ -418,7 +418,7 @@ TEST_F(TrackParityTest, StatesKeepTheLevelsOfTheMethod) {
     for (const size_t i : {size_t{0}, size_t{2}, size_t{4}}) {
       const auto* const state = dynamic_cast<const GpuFrameState*>(answer.frames[i].state.get());
       ASSERT_NE(state, nullptr);
-      // As it came with the frame, and made again from the slot.
+      // The pyramid that came with the frame is compared with one made again from the slot.
       const State again = *gpu_->RebuildPyramid(*state);
       const auto* const rebuilt = dynamic_cast<const GpuFrameState*>(again.get());
       ASSERT_NE(rebuilt, nullptr);
@@ -599,7 +599,7 @@ TEST_F(TrackParityTest, RequestsOfManyThreadsAtATime) {
           }
         }
         const TrackBatchAnswer want = Submit(*cpu_, jobs[0]).get();
-        // As one request, and job by job, all at once.
+        // The jobs go as one request, and job by job, all at once.
         std::vector<std::future<TrackBatchAnswer>> single;
         auto together = Submit(*gpu_, jobs[1]);
         for (const TrackJob& job : jobs[1]) single.push_back(Submit(*gpu_, {job}));

@@ -121,7 +121,7 @@ TEST(SimulatedFlightTest, MotionsOfFramesAddUp) {
   EXPECT_NEAR(flight.Motion(5, 5)(1, 2)[0], 1, 1e-9);
 }
 
-// The same bytes on every machine.
+// Every machine makes equal bytes.
 TEST(SimulatedFlightTest, FramesAreThoseOfEveryMachine) {
   const SimulatedFlight flight(NoisePhoto(700, 500), 160, 120);
   const auto checksum = [&flight](int64_t index) {
@@ -129,7 +129,7 @@ TEST(SimulatedFlightTest, FramesAreThoseOfEveryMachine) {
     return crc32(0, reinterpret_cast<const Bytef*>(pixels.data()),
                  static_cast<uInt>(pixels.size()));
   };
-  // Of a second program, in Python.
+  // A second program, in Python, gave these sums.
   EXPECT_EQ(checksum(0), 0x9d120dd2u);
   EXPECT_EQ(checksum(1), 0x05d7e0b2u);
   EXPECT_EQ(checksum(299), 0x1c353683u);

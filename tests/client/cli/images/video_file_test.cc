@@ -138,7 +138,7 @@ TEST(FrameSourceTest, ASimulatedFlightTellsItsTrueMotion) {
   EXPECT_FALSE(first->truth->from_previous.has_value());
   const auto second = (*source)->Next();
   ASSERT_TRUE(second.has_value() && second->truth.has_value());
-  // The same point of the photograph by both ways.
+  // Both ways lead to one point of the photograph.
   const auto moved = (*second->truth->from_previous)(10, 20);
   const auto a = first->truth->to_photo(10, 20);
   const auto b = second->truth->to_photo(moved[0], moved[1]);
