@@ -214,6 +214,9 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.keep_state = options.session.keep_state();
   source.track_levels = pipeline.track.levels;
   source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
+  if (source.refusal.ok() && frame.parameters().max_features() <= kMaxFeatures) {
+    source.refusal = options.CheckTracks(entry.wanted_features);
+  }
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
   source.pixels = received_->splitter.pixels();
   source.message_bytes = received_->buffer.Length();
