@@ -34,14 +34,14 @@ namespace orbserve {
 struct StreamLimits {
   int max_streams = 256;                            // open at a time, of all clients
   std::chrono::milliseconds open_timeout{10'000};   // for the opening message
-  int max_frames_in_flight = 8;                     // of one stream: read and not yet answered
-  int64_t max_bytes_in_flight = int64_t{64} << 20;  // of one stream's messages; one always fits
+  int max_frames_in_flight = 8;                     // of one stream: begun, result not yet sent
+  int64_t max_bytes_in_flight = int64_t{64} << 20;  // of their messages; one always fits
   // Frames of one stream that wait behind those in flight under the drop policies, and their
   // messages; one always fits.
   int max_frames_waiting = 4;
   int64_t max_bytes_waiting = int64_t{64} << 20;
   // Bytes of the answers of one stream, and of all streams. An answer counts from the moment that
-  // its frame is read until it is sent. The answer to one frame of each stream always fits.
+  // its frame begins until it is sent. The answer to one frame of each stream always fits.
   int64_t max_answer_bytes = int64_t{64} << 20;
   int64_t max_answer_bytes_of_all = int64_t{1} << 30;
 };

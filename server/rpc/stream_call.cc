@@ -30,15 +30,15 @@ absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
 }
 
-// `policy`: of the frame whose arrival found the room full.
-absl::Status DroppedStatus(DropPolicy policy, const StreamLimits& limits) {
-  return MakeError(
-      ErrorReason::kDropped,
-      absl::StrCat(policy == DropPolicy::kNewest
-                       ? "a newer frame took the place of this one (drop_policy NEWEST)"
-                       : "earlier frames have all places (drop_policy OLDEST)",
-                   "; at most ", limits.max_frames_waiting, " frames with ",
-                   limits.max_bytes_waiting, " bytes wait"));
+// `policy`: of the frame whose arrival found the room full. `is_arriving`: it is dropped itself.
+absl::Status DroppedStatus(DropPolicy policy, bool is_arriving, const StreamLimits& limits) {
+  return MakeError(ErrorReason::kDropped,
+                   absl::StrCat(is_arriving ? "earlier frames have all places"
+                                            : "a newer frame took the place of this one",
+                                policy == DropPolicy::kNewest ? " (drop_policy NEWEST)"
+                                                              : " (drop_policy OLDEST)",
+                                "; at most ", limits.max_frames_waiting, " frames with ",
+                                limits.max_bytes_waiting, " bytes wait"));
 }
 
 grpc::ByteBuffer Serialize(const v1::StreamFramesResponse& message) {
@@ -214,6 +214,9 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.keep_state = options.session.keep_state();
   source.track_levels = pipeline.track.levels;
   source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
+  if (source.refusal.ok() && frame.parameters().max_features() <= kMaxFeatures) {
+    source.refusal = options.CheckTracks(entry.wanted_features);
+  }
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
   source.pixels = received_->splitter.pixels();
   source.message_bytes = received_->buffer.Length();
@@ -241,7 +244,8 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
         self->OnExtracted(index, std::move(outcome));
       });
   for (const Batcher::Ticket ticket : Wait(index, admitted)) {
-    services_.batcher->Fail(ticket, DroppedStatus(options.drop_policy, services_.streams));
+    services_.batcher->Fail(
+        ticket, DroppedStatus(options.drop_policy, ticket == admitted.ticket(), services_.streams));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "features/algo/lucas_kanade.h"
 #include "features/errors.h"
 #include "server/rpc/answer_size.h"
 #include "server/rpc/reference_name.h"
@@ -20,6 +21,9 @@ constexpr IntRange kKeyframeLoss{1, 99};
 // Frames in flight of a stream that drops frames: one is computed, the next one is being decoded.
 // With more of them a frame would wait longer behind frames that cannot be dropped any more.
 constexpr int kInFlightOfDropPolicies = 2;
+// Patches that the tracks of a stream may keep: some 10,000 tracks with the levels of "vio". A
+// search holds them once more. Without a bound 100,000 tracks would keep 700 MB.
+constexpr int64_t kMostPatchBytes = int64_t{32} << 20;
 
 absl::StatusOr<DropPolicy> DropPolicyFromProto(v1::DropPolicy policy) {
   switch (policy) {
@@ -118,6 +122,7 @@ absl::StatusOr<StreamOptions> StreamOptionsFromProto(const v1::StreamOpen& open,
   ORBSERVE_ASSIGN_OR_RETURN(options.drop_policy, DropPolicyFromProto(open.drop_policy()));
   ORBSERVE_ASSIGN_OR_RETURN(options.session, SessionOptionsFromProto(open, pipeline, client));
   options.pipeline = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
+  ORBSERVE_RETURN_IF_ERROR(options.CheckTracks(options.pipeline->frame.max_features));
   options.deadline_ms = open.deadline_ms();
   options.omit_features = open.omit_features();
   options.max_in_flight = limits.max_frames_in_flight;
@@ -143,6 +148,20 @@ int StreamOptions::WantedFeatures(const v1::FrameParameters& frame) const {
   return frame.has_max_features()
              ? static_cast<int>(std::min<uint32_t>(frame.max_features(), kMaxFeatures))
              : pipeline->frame.max_features;
+}
+
+absl::Status StreamOptions::CheckTracks(int wanted) const {
+  const TrackOptions& track = session.track_options;
+  if (!session.track || track.track_template != TrackTemplate::kFirst) return absl::OkStatus();
+  const int64_t bytes_of_one =
+      algo::TrackPatchValues(track.levels, track.coarse_patch_px) * int64_t{sizeof(int16_t)};
+  if (wanted * bytes_of_one <= kMostPatchBytes) return absl::OkStatus();
+  return MakeError(
+      ErrorReason::kBadOptions,
+      absl::StrCat("max_features is ", wanted, " and track.template FIRST keeps ", bytes_of_one,
+                   " bytes of patches for each track with track.levels ", track.levels,
+                   "; allowed: ", kMostPatchBytes, " bytes, so max_features of at most ",
+                   kMostPatchBytes / bytes_of_one, ", or the template PREVIOUS"));
 }
 
 int64_t StreamOptions::MostAnswerBytes(int64_t features, int wanted,

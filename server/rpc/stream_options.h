@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
@@ -36,6 +37,8 @@ struct StreamOptions {
   // and tracks. `wanted`: WantedFeatures() of its frame, and so the number of tracks, unless frames
   // before it wanted more.
   int64_t MostAnswerBytes(int64_t features, int wanted, const MatchOptions& match) const;
+  // BAD_OPTIONS where so many tracks would keep too many bytes of patches (template FIRST).
+  absl::Status CheckTracks(int wanted) const;
 };
 
 // `client`: name of the stream's client. BAD_OPTIONS, BAD_REQUEST, UNSUPPORTED.

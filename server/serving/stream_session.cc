@@ -135,8 +135,8 @@ void StreamSession::Advance() {
     {
       absl::MutexLock lock(&mutex_);
       if (advancing_ || closed_) return;
-      SettleFirst(released);
-      start = TakeStart();
+      // To start a frame takes time. A result that was in time must not become late by it.
+      if (!SettleFirst(released)) start = TakeStart();
       if (!start.has_value()) {
         if (entries_.empty() || !entries_.front().is_complete) return;
         result = std::move(entries_.front().result);
@@ -156,16 +156,17 @@ void StreamSession::Advance() {
   }
 }
 
-void StreamSession::SettleFirst(Released& released) {
-  if (entries_.empty()) return;
+bool StreamSession::SettleFirst(Released& released) {
+  if (entries_.empty()) return false;
   Entry& first = entries_.front();
-  if (!first.is_complete || first.is_settled) return;
+  if (!first.is_complete || first.is_settled) return false;
   // It has a deadline, and its result is given out next.
   if (parts_.clock->Now() >= first.frame.deadline) {
     FailEntry(first, LateStatus(WorkKind::kFrames), released);
   } else {
     Commit(first, released);
   }
+  return true;
 }
 
 std::optional<StreamSession::Start> StreamSession::TakeStart() {
@@ -192,7 +193,22 @@ std::optional<StreamSession::Start> StreamSession::TakeStart() {
   return std::nullopt;
 }
 
+void StreamSession::FreeKeyframesPyramid(Start* start) {
+  const std::shared_ptr<const FrameState> state = start->keyframe.state;
+  if (state == nullptr || state->pyramid_levels() == 0) return;
+  // The stream needs this pyramid still, or has just needed it.
+  if (state == start->tracks_from || state == start->previous.state) return;
+  const auto features = parts_.backend->ExportState(*state);
+  if (!features.ok()) return;
+  auto without_pyramid = parts_.backend->ImportState(*features);
+  if (!without_pyramid.ok()) return;
+  start->keyframe.state = *std::move(without_pyramid);
+  absl::MutexLock lock(&mutex_);
+  if (keyframe_.state == state) keyframe_.state = start->keyframe.state;
+}
+
 void StreamSession::StartFrame(Start start) {
+  FreeKeyframesPyramid(&start);
   const StreamSessionOptions& options = *start.options;
   std::shared_ptr<const Features> features = start.features;
   if (options.track && CutsWinners(options.pipeline)) {

@@ -213,6 +213,9 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   // Takes the next frame that can start, if any.
   std::optional<Start> TakeStart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartFrame(Start start) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A state that has the features alone takes the place of a keyframe's state with a pyramid, which
+  // would hold the pyramid and its input slot until the next keyframe. Keeps it where that fails.
+  void FreeKeyframesPyramid(Start* start) ABSL_LOCKS_EXCLUDED(mutex_);
   // `match_state`: the frame's features for matches, or the error for which there are none.
   Matching PrepareMatching(
       const Start& start,
@@ -230,8 +233,9 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   Entry* FindOpen(uint64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes a frame whose parts are all there, and settles it if it cannot fail any more.
   void PartDone(Entry& entry, Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Settles the first frame if it is complete.
-  void SettleFirst(Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Settles the first frame if it is complete. Returns true for a frame that was not settled
+  // before.
+  bool SettleFirst(Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The frame fails: nothing of it stays.
   void FailEntry(Entry& entry, const absl::Status& status, Released& released)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

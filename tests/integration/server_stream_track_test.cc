@@ -330,6 +330,23 @@ TEST_F(StreamTrackTest, ALateSearchMakesTheFrameLateAndTheNextOneGoesOn) {
   EXPECT_EQ(Metric("orbserve_frames_total{outcome=\"DEADLINE_EXCEEDED\"}"), 1);
 }
 
+TEST_F(StreamTrackTest, AFrameThatWantsMoreTracksThanMayKeepPatchesIsRefused) {
+  v1::StreamOpen open = TrackingOpen();
+  open.mutable_pipeline()->mutable_track()->set_template_(v1::TRACK_TEMPLATE_FIRST);
+  grpc::ClientContext context;
+  auto stream = Open(context, open);
+  const v1::FrameResult first = Answer(*stream, Moved(0));
+  EXPECT_GT(first.tracks_size(), 0);
+  v1::Frame frame = Moved(1);
+  frame.mutable_parameters()->set_max_features(100'000);
+  const v1::FrameResult refused = Answer(*stream, frame);
+  EXPECT_EQ(refused.status().reason(), "BAD_OPTIONS");
+  EXPECT_NE(refused.status().message().find("max_features of at most 10356"), std::string::npos)
+      << refused.status().message();
+  ExpectAllAreToldOf(first, Answer(*stream, Moved(2)));
+  End(*stream);
+}
+
 TEST_F(StreamTrackTest, TracksNeedAPyramidOfFactorTwo) {
   grpc::ClientContext context;
   SetLimit(context);

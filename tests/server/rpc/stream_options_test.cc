@@ -126,6 +126,16 @@ TEST(StreamOptionsTest, WrongOpeningsAreRefusedWithFieldValueAndRange) {
          o.mutable_pipeline()->set_preset("vio");
          o.set_match_keyframe(true);
        }},
+      {"max_features is 10357 and track.template FIRST keeps 3240 bytes of patches for each track "
+       "with track.levels 5; allowed: 33554432 bytes, so max_features of at most 10356, or the "
+       "template PREVIOUS",
+       ErrorReason::kBadOptions,
+       [](Open& o) {
+         o.mutable_pipeline()->set_preset("vio");
+         o.mutable_pipeline()->mutable_track()->set_template_(v1::TRACK_TEMPLATE_FIRST);
+         o.mutable_pipeline()->mutable_select()->set_max_features(10'357);
+         o.set_track(true);
+       }},
   };
   for (const auto& row : rows) {
     Open open;
@@ -139,6 +149,22 @@ TEST(StreamOptionsTest, WrongOpeningsAreRefusedWithFieldValueAndRange) {
   const absl::Status status = StreamOptionsFromProto(open, {}, "robot").status();
   EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions);
   EXPECT_NE(std::string(status.message()).find("pyramid.scale_factor is 1.2"), std::string::npos);
+}
+
+TEST(StreamOptionsTest, PatchesThatTracksKeepAreBounded) {
+  Open open;
+  open.mutable_pipeline()->set_preset("vio");
+  open.set_track(true);
+  EXPECT_TRUE(StreamOptionsFromProto(open, {}, "robot")->CheckTracks(kMaxFeatures).ok())
+      << "PREVIOUS keeps none";
+  open.mutable_pipeline()->mutable_track()->set_template_(v1::TRACK_TEMPLATE_FIRST);
+  const auto first = StreamOptionsFromProto(open, {}, "robot");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(first->CheckTracks(10'356).ok());
+  EXPECT_EQ(ReasonOfFailure(first->CheckTracks(10'357)), ErrorReason::kBadOptions);
+  open.set_track(false);
+  open.mutable_pipeline()->mutable_select()->set_max_features(kMaxFeatures);
+  EXPECT_TRUE(StreamOptionsFromProto(open, {}, "robot").ok()) << "nothing is tracked";
 }
 
 TEST(StreamOptionsTest, TheReservationHasRoomForEverythingThatAnAnswerMayHold) {

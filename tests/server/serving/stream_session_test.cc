@@ -529,6 +529,28 @@ TEST_F(StreamSessionTrackTest, AFrameThatIsLateAfterItsTracksIsNoFrame) {
   EXPECT_EQ(results_[2].matches[0].sequence, 100u);
 }
 
+TEST_F(StreamSessionTrackTest, AResultThatIsInTimeDoesNotWaitForTheStartOfTheNextFrame) {
+  StreamSessionOptions options = Tracking();
+  options.client = "robot";
+  std::vector<size_t> searches;  // that had begun when a result was given out
+  session_ = std::make_shared<StreamSession>(
+      StreamSessionParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
+      options, [&](StreamResult result) {
+        EXPECT_TRUE(result.outcome.status.ok());
+        searches.push_back(backend_.tracks.size());
+      });
+  AddTracked(1, 2);
+  session_->AddFrame(
+      {.sequence = 101, .max_features = 2, .deadline = clock_.Now() + microseconds(100)});
+  session_->AddFrame({.sequence = 102, .max_features = 2});
+  for (uint64_t i = 0; i < 3; ++i) ExtractedAt(i, 2);
+  backend_.FinishTracks();
+  EXPECT_THAT(searches, ElementsAre(0, 0));
+  ASSERT_EQ(backend_.tracks.size(), 1u) << "it starts then";
+  backend_.FinishTracks();
+  EXPECT_THAT(searches, ElementsAre(0, 0, 0));
+}
+
 TEST_F(StreamSessionTrackTest, AFailedFramesSearchIsCancelled) {
   Open(Tracking());
   AddTracked(1, 2);
@@ -639,6 +661,33 @@ TEST_F(StreamSessionTrackTest, EnergyHasTracksInIt) {
   EXPECT_EQ(results_[0].outcome.energy_joules, 1.0);
   EXPECT_EQ(results_[1].outcome.energy_joules, 1.25);
   EXPECT_FALSE(results_[2].outcome.energy_joules.has_value());
+}
+
+TEST_F(StreamSessionTrackTest, AKeyframeThatOutlastsItsPyramidKeepsItsFeaturesAlone) {
+  StreamSessionOptions options = Tracking();
+  options.match_keyframe = true;
+  Open(options);
+  AddTracked(4, 5);
+  ExtractedAt(0, 5);
+  ExtractedAt(1, 5);
+  const std::weak_ptr<InputSlot> input = backend_.tracks.front().jobs[0].from->input();
+  EXPECT_EQ(backend_.imports, 0) << "the tracks need the pyramid still";
+  backend_.FinishTracks();
+  backend_.FinishAllMatches();
+  ExtractedAt(2, 5);
+  EXPECT_TRUE(input.expired());
+  ASSERT_EQ(backend_.matches.size(), 1u);
+  EXPECT_EQ(backend_.matches[0].jobs[0].train->pyramid_levels(), 0);
+  backend_.FinishTracks();
+  backend_.FinishAllMatches();
+  ExtractedAt(3, 5);
+  EXPECT_EQ(backend_.imports, 1) << "once for each keyframe";
+  backend_.FinishTracks();
+  backend_.FinishAllMatches();
+  ASSERT_THAT(Order(), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Keyframes(), ElementsAre(0));
+  EXPECT_EQ(results_[3].matches[0].sequence, 100u);
+  EXPECT_EQ(results_[3].matches[0].matches.distance[0], 5005u);
 }
 
 TEST_F(StreamSessionTrackTest, EverythingThatAStreamKeepsIsCountedAndReleased) {
