@@ -6,8 +6,8 @@
 //   track_bench FRAME...              times of points that are followed from the first frame to the
 //                                     second
 //   track_bench --accuracy FRAME...   errors on frames that are moved by known amounts
-//   track_bench --life FRAME...       lives of points over the frames of a sequence, and the share
-//                                     that agrees with the epipolar geometry of the scene
+//   track_bench --life FRAME...       lives of points over the frames of a sequence; with --truth
+//                                     also those that stay on their true epipolar lines
 
 #include <hwy/highway.h>
 #include <tbb/version.h>
@@ -18,16 +18,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
-#include <opencv2/calib3d.hpp>
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/video/tracking.hpp>
+#include <optional>
 #include <semaphore>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "bench/ground_truth.h"
 #include "bench/harness.h"
 #include "bench/photographs.h"
 #include "cpu/cpu_backend.h"
@@ -358,70 +362,165 @@ int PrintAccuracy(const std::vector<cv::Mat>& greys) {
 
 // ---- Lives over a sequence ----
 
-struct Life {
-  std::vector<int> lives;  // frames that each point was followed for
-  int64_t steps = 0;       // points that were followed from one frame to the next
-  int64_t inlier_steps = 0;
-  int64_t spans = 0;  // points that were followed for kSpan frames
-  int64_t inlier_spans = 0;
+// Most points that are followed at a time.
+constexpr int kPoints = 200;
+// A place this near to the true epipolar line of its point is right.
+constexpr float kTruePx = 1.0f;
+// With a shorter way of the camera, metres, the error of the truth (a millimetre or two of motion
+// capture) turns the epipolar lines too far.
+constexpr double kLeastBaselineM = 0.01;
+
+struct Sequence {
+  std::vector<std::unique_ptr<Frame>> frames;
+  std::vector<std::vector<cv::Point2f>>
+      corners;  // of each frame: the best of its cells, best first
+  std::optional<GroundTruth> truth;
 };
 
-// Points whose two places agree with one fundamental matrix.
-int64_t Inliers(const std::vector<cv::Point2f>& from, const std::vector<cv::Point2f>& to) {
-  if (from.size() < 16) return 0;
-  cv::theRNG().state = 1;
-  std::vector<uint8_t> inlier;
-  cv::findFundamentalMat(from, to, cv::FM_RANSAC, 1.0, 0.999, inlier);
-  return std::count(inlier.begin(), inlier.end(), 1);
-}
+struct Lives {
+  std::vector<int> lives;     // steps that each point was followed for
+  int64_t steps = 0;          // from one frame to the next
+  int64_t judged_steps = 0;   // of these with a baseline long enough
+  int64_t point_steps = 0;    // points over the judged steps
+  int64_t true_steps = 0;     // of these on their epipolar line
+  int64_t ended = 0;          // points whose first and last frame have a baseline long enough
+  int64_t true_ended = 0;     // of these on the epipolar line of their first place
+  int64_t true_to_first = 0;  // over the judged steps: points on the line of their first place
+};
 
-// Corners of every `kEvery`-th frame are followed for up to kMost frames.
-Life LivesOf(const std::vector<std::unique_ptr<Frame>>& sequence, Frames& frames,
-             const Follow& follow) {
-  constexpr size_t kEvery = 5;
-  constexpr size_t kMost = 19;
-  constexpr size_t kSpan = 5;
-  Life life;
-  for (size_t begin = 0; begin + kMost < sequence.size(); begin += kEvery) {
-    std::vector<cv::Point2f> first = frames.Corners(*sequence[begin], 200);
-    std::vector<cv::Point2f> places = first;
-    for (size_t step = 1; step <= kMost && !places.empty(); ++step) {
-      const Followed next = follow(*sequence[begin + step - 1], *sequence[begin + step], places);
-      std::vector<cv::Point2f> kept_first;
-      std::vector<cv::Point2f> kept_before;
-      std::vector<cv::Point2f> kept;
-      for (size_t i = 0; i < places.size(); ++i) {
-        // pyrLK also finds points outside the frame.
-        const cv::Rect2f inside(0, 0, static_cast<float>(sequence[begin]->grey.cols - 1),
-                                static_cast<float>(sequence[begin]->grey.rows - 1));
-        if (next.found[i] == 0 || !inside.contains(next.places[i])) {
-          life.lives.push_back(static_cast<int>(step - 1));
-          continue;
-        }
-        kept_first.push_back(first[i]);
-        kept_before.push_back(places[i]);
-        kept.push_back(next.places[i]);
-      }
-      if (kept.size() >= 16) {
-        life.steps += static_cast<int64_t>(kept.size());
-        life.inlier_steps += Inliers(kept_before, kept);
-        if (step == kSpan) {
-          life.spans += static_cast<int64_t>(kept.size());
-          life.inlier_spans += Inliers(kept_first, kept);
-        }
-      }
-      first = std::move(kept_first);
-      places = std::move(kept);
-    }
-    life.lives.insert(life.lives.end(), places.size(), static_cast<int>(kMost));
+// A point on its way.
+struct Track {
+  size_t began;  // frame
+  cv::Point2f first;
+  cv::Point2f now;
+  bool judged = false;  // from its first frame to now
+  bool right = false;
+};
+
+// New tracks in the cells of a frame that hold none, up to kPoints of them in all.
+void BeginTracks(const Sequence& sequence, size_t frame, std::vector<Track>* tracks) {
+  const SuppressOptions& suppress = Must(FindPreset("vio"))->pipeline.suppress;
+  const auto cell = [&suppress](const cv::Point2f& place) {
+    return std::pair(static_cast<int>(place.x) / suppress.cell_width_px,
+                     static_cast<int>(place.y) / suppress.cell_height_px);
+  };
+  std::set<std::pair<int, int>> held;
+  for (const Track& track : *tracks) held.insert(cell(track.now));
+  for (const cv::Point2f& corner : sequence.corners[frame]) {
+    if (tracks->size() >= kPoints) return;
+    if (!held.contains(cell(corner))) tracks->push_back({frame, corner, corner});
   }
-  return life;
 }
 
-int PrintLives(const std::vector<cv::Mat>& greys) {
+// Compares the tracks in frame `to` with their places in the frame before it and in their first.
+void Judge(const GroundTruth& truth, size_t to, const std::vector<cv::Point2f>& before,
+           std::vector<Track>* tracks, Lives* lives) {
+  std::map<size_t, std::vector<Track*>> by_frame;
+  std::vector<cv::Point2f> now;
+  for (Track& track : *tracks) {
+    by_frame[track.began].push_back(&track);
+    now.push_back(track.now);
+  }
+  for (const auto& [began, group] : by_frame) {
+    const bool judged = truth.Baseline(began, to) >= kLeastBaselineM;
+    std::vector<cv::Point2f> first;
+    std::vector<cv::Point2f> last;
+    for (const Track* track : group) {
+      first.push_back(track->first);
+      last.push_back(track->now);
+    }
+    const std::vector<float> off = truth.OffEpipolar(began, first, to, last);
+    for (size_t i = 0; i < group.size(); ++i) {
+      group[i]->judged = judged;
+      group[i]->right = judged && off[i] <= kTruePx;
+    }
+  }
+  if (truth.Baseline(to - 1, to) < kLeastBaselineM) return;
+  ++lives->judged_steps;
+  lives->point_steps += static_cast<int64_t>(now.size());
+  for (const float off : truth.OffEpipolar(to - 1, before, to, now)) {
+    if (off <= kTruePx) ++lives->true_steps;
+  }
+  for (const Track& track : *tracks) {
+    if (track.right) ++lives->true_to_first;
+  }
+}
+
+// Counts a track whose last frame was `frame`.
+void End(const Track& track, size_t frame, Lives* lives) {
+  lives->lives.push_back(static_cast<int>(frame - track.began));
+  if (!track.judged) return;
+  ++lives->ended;
+  if (track.right) ++lives->true_ended;
+}
+
+// Follows tracks from frame `begin` to frame `end`. New ones begin in frame `begin` and where fewer
+// than `redetect_percent` of kPoints are left.
+void FollowTracks(const Sequence& sequence, const Follow& follow, size_t begin, size_t end,
+                  int redetect_percent, Lives* lives) {
+  std::vector<Track> tracks;
+  for (size_t frame = begin; frame < end; ++frame) {
+    if (frame == begin || tracks.size() * 100 < static_cast<size_t>(redetect_percent) * kPoints) {
+      BeginTracks(sequence, frame, &tracks);
+    }
+    std::vector<cv::Point2f> places;
+    for (const Track& track : tracks) places.push_back(track.now);
+    const Followed next = follow(*sequence.frames[frame], *sequence.frames[frame + 1], places);
+    // pyrLK also finds points outside the frame.
+    const cv::Mat& grey = sequence.frames[frame]->grey;
+    const cv::Rect2f inside(0, 0, static_cast<float>(grey.cols - 1),
+                            static_cast<float>(grey.rows - 1));
+    std::vector<Track> kept;
+    std::vector<cv::Point2f> before;
+    for (size_t i = 0; i < tracks.size(); ++i) {
+      if (next.found[i] == 0 || !inside.contains(next.places[i])) {
+        End(tracks[i], frame, lives);
+        continue;
+      }
+      before.push_back(places[i]);
+      kept.push_back(tracks[i]);
+      kept.back().now = next.places[i];
+    }
+    tracks = std::move(kept);
+    ++lives->steps;
+    if (sequence.truth) Judge(*sequence.truth, frame + 1, before, &tracks, lives);
+  }
+  for (const Track& track : tracks) End(track, end, lives);
+}
+
+void PrintLives(const std::string& name, Lives lives) {
+  if (lives.lives.empty()) return;
+  std::sort(lives.lives.begin(), lives.lives.end());
+  double sum = 0;
+  for (const int life : lives.lives) sum += life;
+  std::printf("%-36s %7zu %6d %7.2f", name.c_str(), lives.lives.size(),
+              lives.lives[lives.lives.size() / 2], sum / static_cast<double>(lives.lives.size()));
+  const auto print = [](int width, int64_t part, int64_t whole, double unit, const char* suffix) {
+    if (whole == 0) {
+      std::printf(" %*s", width, "-");
+    } else {
+      std::printf(" %*.1f%s", width - static_cast<int>(std::strlen(suffix)),
+                  unit * static_cast<double>(part) / static_cast<double>(whole), suffix);
+    }
+  };
+  print(9, lives.true_steps, lives.point_steps, 100, "%");
+  print(13, lives.true_ended, lives.ended, 100, "%");
+  print(10, lives.point_steps, lives.judged_steps, 1, "");
+  print(8, lives.true_steps, lives.judged_steps, 1, "");
+  print(14, lives.true_to_first, lives.judged_steps, 1, "");
+  std::printf("   %lld of %lld\n", static_cast<long long>(lives.judged_steps),
+              static_cast<long long>(lives.steps));
+}
+
+int CompareLives(const std::vector<cv::Mat>& greys, std::optional<GroundTruth> truth,
+                 const std::vector<float>& residuals, int redetect_percent) {
   Frames frames;
-  std::vector<std::unique_ptr<Frame>> sequence;
-  for (const cv::Mat& grey : greys) sequence.push_back(frames.Make(grey));
+  Sequence sequence;
+  sequence.truth = std::move(truth);
+  for (const cv::Mat& grey : greys) {
+    sequence.frames.push_back(frames.Make(grey));
+    sequence.corners.push_back(frames.Corners(*sequence.frames.back(), kMaxFeatures));
+  }
   const cpu::FollowKernel kernel = cpu::FollowKernelFor(cpu::FastestTarget());
   struct Tracker {
     std::string name;
@@ -438,32 +537,31 @@ int PrintLives(const std::vector<cv::Mat>& greys) {
     options.illumination = illumination;
     const Follow ours = Ours(options, kernel);
     trackers.push_back({std::string("orbserve ") + name, ours});
-    for (const float residual : {12.0f, 6.0f}) {
+    for (const float residual : residuals) {
       options.max_residual = residual;
-      trackers.push_back({std::string("orbserve ") + name + ", residual up to " +
-                              std::to_string(static_cast<int>(residual)),
-                          Ours(options, kernel)});
+      trackers.push_back(
+          {absl::StrCat("orbserve ", name, ", residual up to ", residual), Ours(options, kernel)});
     }
     trackers.push_back(
         {std::string("orbserve ") + name + ", forward and back", ForwardAndBack(ours)});
   }
-  std::printf("%-36s %7s %12s %10s %8s %14s %14s\n", "", "points", "median life", "mean life",
-              "steps", "inliers, step", "after 5");
+  std::printf("%-36s %7s %6s %7s %9s %13s %10s %8s %14s   %s\n", "", "points", "median", "mean",
+              "true step", "first to last", "a frame", "true", "true to first", "judged steps");
   tbb::task_arena one(1);
   for (const Tracker& tracker : trackers) {
-    Life life;
-    one.execute([&] { life = LivesOf(sequence, frames, tracker.follow); });
-    if (life.lives.empty() || life.steps == 0) continue;
-    std::sort(life.lives.begin(), life.lives.end());
-    double sum = 0;
-    for (const int one_life : life.lives) sum += one_life;
-    std::printf("%-36s %7zu %12d %10.2f %8lld %13.2f%% %13.2f%%\n", tracker.name.c_str(),
-                life.lives.size(), life.lives[life.lives.size() / 2],
-                sum / static_cast<double>(life.lives.size()), static_cast<long long>(life.steps),
-                100.0 * static_cast<double>(life.inlier_steps) / static_cast<double>(life.steps),
-                life.spans == 0 ? 0.0
-                                : 100.0 * static_cast<double>(life.inlier_spans) /
-                                      static_cast<double>(life.spans));
+    Lives lives;
+    one.execute([&] {
+      if (redetect_percent > 0) {
+        FollowTracks(sequence, tracker.follow, 0, greys.size() - 1, redetect_percent, &lives);
+        return;
+      }
+      constexpr size_t kEvery = 5;
+      constexpr size_t kMost = 19;
+      for (size_t begin = 0; begin + kMost < greys.size(); begin += kEvery) {
+        FollowTracks(sequence, tracker.follow, begin, begin + kMost, 0, &lives);
+      }
+    });
+    PrintLives(tracker.name, std::move(lives));
   }
   return 0;
 }
@@ -475,6 +573,9 @@ int Main(int argc, char** argv) {
   int points = 200;
   bool accuracy = false;
   bool life = false;
+  std::string truth_folder;
+  std::vector<float> residuals = {12, 6};
+  int redetect_percent = 0;
   std::vector<std::string> known = {"reference"};
   for (const cpu::KernelTarget& target : cpu::SimdTargets()) known.emplace_back(target.name);
   harness.app().add_option("frames", files, "Frames in their order")->required();
@@ -485,6 +586,20 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember(known));
   harness.app().add_flag("--accuracy", accuracy, "Errors on frames moved by known amounts");
   harness.app().add_flag("--life", life, "Lives of points over the frames");
+  harness.app()
+      .add_option("--truth", truth_folder,
+                  "--life: folder with calibration and poses of the frames (EuRoC, TUM RGB-D or "
+                  "KITTI odometry)")
+      ->check(CLI::ExistingDirectory);
+  harness.app()
+      .add_option("--residual", residuals, "--life: values of max_residual, comma-separated")
+      ->delimiter(',')
+      ->check(CLI::Range(0.001f, kMostTrackResidual));
+  harness.app()
+      .add_option("--redetect", redetect_percent,
+                  "--life: follow one stream from the first frame to the last, in which new points "
+                  "begin where fewer than this percentage of 200 is left")
+      ->check(CLI::Range(1, 100));
   if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
   const std::vector<cv::Mat> greys = LoadGrey(files);
   if (greys.empty() || (!accuracy && greys.size() < 2)) {
@@ -493,7 +608,12 @@ int Main(int argc, char** argv) {
   }
   cv::setNumThreads(1);
   if (accuracy) return PrintAccuracy(greys);
-  if (life) return PrintLives(greys);
+  if (life) {
+    if (greys.size() != files.size()) return 1;
+    std::optional<GroundTruth> truth;
+    if (!truth_folder.empty()) truth = Must(GroundTruth::Read(truth_folder, files));
+    return CompareLives(greys, std::move(truth), residuals, redetect_percent);
+  }
   std::vector<cpu::KernelTarget> targets;
   for (const cpu::KernelTarget& target : cpu::SimdTargets()) {
     if (names.empty() || std::find(names.begin(), names.end(), target.name) != names.end()) {
