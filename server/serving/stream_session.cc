@@ -473,15 +473,15 @@ bool StreamSession::BecomesKeyframe(const Entry& entry) const {
   const StreamSessionOptions& options = *entry.options;
   const KeyframeRule& rule = options.keyframe_rule;
   if (rule.empty() && !options.match_keyframe) return false;
+  // A frame in the dark must not take the place of a keyframe that later frames can be matched
+  // with.
+  if (entry.result.outcome.features->count() == 0) return false;
   const FrameState* const state = entry.match_state.get();
   // A keyframe that cannot be matched against, for example after a change of the descriptor, is as
   // good as none.
   const bool has_keyframe =
       has_keyframe_ && (!options.match_keyframe || IsComparable(keyframe_.state.get(), state));
-  if (!has_keyframe) {
-    return entry.result.outcome.features->count() > 0 &&
-           (!options.match_keyframe || state != nullptr);
-  }
+  if (!has_keyframe) return !options.match_keyframe || state != nullptr;
   if (rule.every_frames > 0 && frames_since_keyframe_ >= rule.every_frames) return true;
   if (rule.lost_percent == 0 || !options.track) return false;
   if (tracks_.keyframe_tracks() == 0) return tracks_.count() > 0;

@@ -55,7 +55,8 @@
 
 namespace orbserve {
 
-// Rule by which frames become keyframes.
+// Rule by which frames become keyframes. No rule chooses a frame without features: the next one
+// that has some takes its place.
 struct KeyframeRule {
   int every_frames = 0;  // one frame in so many that did not fail; 0 = no such rule
   // A frame becomes a keyframe when more than this share of the tracks that the last keyframe had

@@ -260,8 +260,8 @@ TEST_F(GpuSelectionTest, FewKeysOfKeyedCorners) {
   EXPECT_GT(features, 10'000u);
 }
 
-// Few of the best of the cells, which the last tile of the search chooses and writes; where all
-// levels come from level 0 the tiles make them, too, but for batches with masks.
+// Few of the best of the cells, on pyramids of both sources and one or several levels, with and
+// without masks, down to images without a level that has corners.
 TEST_F(GpuSelectionTest, FewOfTheCellsWithLevelsFromEverySource) {
   size_t features = 0;
   struct Levels {

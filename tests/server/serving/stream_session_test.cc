@@ -335,6 +335,18 @@ TEST_F(StreamSessionTest, OneFrameInSoManyThatDidNotFailIsAKeyframe) {
   EXPECT_THAT(Keyframes(), ElementsAre(0, 4, 7));
 }
 
+TEST_F(StreamSessionTest, ARuleWaitsForAFrameWithFeatures) {
+  Open({.match_keyframe = true, .keyframe_rule = {.every_frames = 2}});
+  Add(5);
+  session_->AddFrame({.sequence = 105, .keyframe = true});
+  const size_t features[] = {10, 11, 0, 13, 14, 0};
+  for (uint64_t i = 0; i < 6; ++i) Extracted(i, features[i]);
+  backend_.FinishAllMatches();
+  ASSERT_EQ(results_.size(), 6u);
+  EXPECT_THAT(Keyframes(), ElementsAre(0, 3, 5)) << "a frame that asks is one in any case";
+  EXPECT_THAT(Targets(3), ElementsAre(Target(MatchTarget::kKeyframe, 100)));
+}
+
 TEST_F(StreamSessionTest, WithoutRuleAndMatchesOnlyFramesThatAskAreKeyframes) {
   Open({});
   Add(1);
@@ -647,6 +659,19 @@ TEST_F(StreamSessionTrackTest, AFrameBecomesAKeyframeWhenTooManyOfItsTracksHaveE
   lose(2, {kOk, kLost});              // 3 of 4
   lose(3, {kOk});
   ASSERT_EQ(results_.size(), 4u);
+  EXPECT_THAT(Keyframes(), ElementsAre(0, 2));
+}
+
+TEST_F(StreamSessionTrackTest, AFrameThatLosesAllTracksAndHasNoFeaturesIsNoKeyframeByRule) {
+  StreamSessionOptions options = Tracking();
+  options.keyframe_rule.lost_percent = 50;
+  Open(options);
+  AddTracked(3, 2);
+  ExtractedAt(0, 2);
+  ExtractedAt(1, 0, {}, 800);  // ends all tracks
+  ExtractedAt(2, 2, {}, 800);
+  ASSERT_EQ(results_.size(), 3u);
+  EXPECT_EQ(results_[1].tracks.ended.size(), 2u);
   EXPECT_THAT(Keyframes(), ElementsAre(0, 2));
 }
 
