@@ -382,8 +382,7 @@ struct LifeSettings {
 
 struct Sequence {
   std::vector<std::unique_ptr<Frame>> frames;
-  std::vector<std::vector<cv::Point2f>>
-      corners;  // of each frame: the best of its cells, best first
+  std::vector<std::vector<cv::Point2f>> corners;  // of each frame, best first
 };
 
 struct Lives {
