@@ -364,17 +364,25 @@ int PrintAccuracy(const std::vector<cv::Mat>& greys) {
 
 // Most points that are followed at a time.
 constexpr int kPoints = 200;
-// A place this near to the true epipolar line of its point is right.
-constexpr float kTruePx = 1.0f;
 // With a shorter way of the camera, metres, the error of the truth (a millimetre or two of motion
 // capture) turns the epipolar lines too far.
 constexpr double kLeastBaselineM = 0.01;
 
+// New tracks begin in every kEvery-th frame and are followed for kMost frames.
+constexpr size_t kEvery = 5;
+constexpr size_t kMost = 19;
+
+struct LifeSettings {
+  std::optional<GroundTruth> truth;
+  float true_px = 1;  // a place this near to the true epipolar line of its point is right
+  std::vector<float> residuals = {16, 12, 8};
+  int iterations = 30;
+  int redetect_percent = 0;
+};
+
 struct Sequence {
   std::vector<std::unique_ptr<Frame>> frames;
-  std::vector<std::vector<cv::Point2f>>
-      corners;  // of each frame: the best of its cells, best first
-  std::optional<GroundTruth> truth;
+  std::vector<std::vector<cv::Point2f>> corners;  // of each frame, best first
 };
 
 struct Lives {
@@ -413,8 +421,8 @@ void BeginTracks(const Sequence& sequence, size_t frame, std::vector<Track>* tra
 }
 
 // Compares the tracks in frame `to` with their places in the frame before it and in their first.
-void Judge(const GroundTruth& truth, size_t to, const std::vector<cv::Point2f>& before,
-           std::vector<Track>* tracks, Lives* lives) {
+void Judge(const GroundTruth& truth, float true_px, size_t to,
+           const std::vector<cv::Point2f>& before, std::vector<Track>* tracks, Lives* lives) {
   std::map<size_t, std::vector<Track*>> by_frame;
   std::vector<cv::Point2f> now;
   for (Track& track : *tracks) {
@@ -432,14 +440,14 @@ void Judge(const GroundTruth& truth, size_t to, const std::vector<cv::Point2f>& 
     const std::vector<float> off = truth.OffEpipolar(began, first, to, last);
     for (size_t i = 0; i < group.size(); ++i) {
       group[i]->judged = judged;
-      group[i]->right = judged && off[i] <= kTruePx;
+      group[i]->right = judged && off[i] <= true_px;
     }
   }
   if (truth.Baseline(to - 1, to) < kLeastBaselineM) return;
   ++lives->judged_steps;
   lives->point_steps += static_cast<int64_t>(now.size());
   for (const float off : truth.OffEpipolar(to - 1, before, to, now)) {
-    if (off <= kTruePx) ++lives->true_steps;
+    if (off <= true_px) ++lives->true_steps;
   }
   for (const Track& track : *tracks) {
     if (track.right) ++lives->true_to_first;
@@ -455,12 +463,13 @@ void End(const Track& track, size_t frame, Lives* lives) {
 }
 
 // Follows tracks from frame `begin` to frame `end`. New ones begin in frame `begin` and where fewer
-// than `redetect_percent` of kPoints are left.
-void FollowTracks(const Sequence& sequence, const Follow& follow, size_t begin, size_t end,
-                  int redetect_percent, Lives* lives) {
+// than settings.redetect_percent of kPoints are left.
+void FollowTracks(const Sequence& sequence, const LifeSettings& settings, const Follow& follow,
+                  size_t begin, size_t end, Lives* lives) {
   std::vector<Track> tracks;
   for (size_t frame = begin; frame < end; ++frame) {
-    if (frame == begin || tracks.size() * 100 < static_cast<size_t>(redetect_percent) * kPoints) {
+    if (frame == begin ||
+        tracks.size() * 100 < static_cast<size_t>(settings.redetect_percent) * kPoints) {
       BeginTracks(sequence, frame, &tracks);
     }
     std::vector<cv::Point2f> places;
@@ -483,7 +492,9 @@ void FollowTracks(const Sequence& sequence, const Follow& follow, size_t begin, 
     }
     tracks = std::move(kept);
     ++lives->steps;
-    if (sequence.truth) Judge(*sequence.truth, frame + 1, before, &tracks, lives);
+    if (settings.truth) {
+      Judge(*settings.truth, settings.true_px, frame + 1, before, &tracks, lives);
+    }
   }
   for (const Track& track : tracks) End(track, end, lives);
 }
@@ -512,11 +523,9 @@ void PrintLives(const std::string& name, Lives lives) {
               static_cast<long long>(lives.steps));
 }
 
-int CompareLives(const std::vector<cv::Mat>& greys, std::optional<GroundTruth> truth,
-                 const std::vector<float>& residuals, int redetect_percent) {
+int CompareLives(const std::vector<cv::Mat>& greys, const LifeSettings& settings) {
   Frames frames;
   Sequence sequence;
-  sequence.truth = std::move(truth);
   for (const cv::Mat& grey : greys) {
     sequence.frames.push_back(frames.Make(grey));
     sequence.corners.push_back(frames.Corners(*sequence.frames.back(), kMaxFeatures));
@@ -534,10 +543,11 @@ int CompareLives(const std::vector<cv::Mat>& greys, std::optional<GroundTruth> t
                                            {"BOTH", Illumination::kBoth}}) {
     TrackOptions options;
     options.levels = kLevels;
+    options.iterations = settings.iterations;
     options.illumination = illumination;
     const Follow ours = Ours(options, kernel);
     trackers.push_back({std::string("orbserve ") + name, ours});
-    for (const float residual : residuals) {
+    for (const float residual : settings.residuals) {
       options.max_residual = residual;
       trackers.push_back(
           {absl::StrCat("orbserve ", name, ", residual up to ", residual), Ours(options, kernel)});
@@ -551,14 +561,12 @@ int CompareLives(const std::vector<cv::Mat>& greys, std::optional<GroundTruth> t
   for (const Tracker& tracker : trackers) {
     Lives lives;
     one.execute([&] {
-      if (redetect_percent > 0) {
-        FollowTracks(sequence, tracker.follow, 0, greys.size() - 1, redetect_percent, &lives);
+      if (settings.redetect_percent > 0) {
+        FollowTracks(sequence, settings, tracker.follow, 0, greys.size() - 1, &lives);
         return;
       }
-      constexpr size_t kEvery = 5;
-      constexpr size_t kMost = 19;
       for (size_t begin = 0; begin + kMost < greys.size(); begin += kEvery) {
-        FollowTracks(sequence, tracker.follow, begin, begin + kMost, 0, &lives);
+        FollowTracks(sequence, settings, tracker.follow, begin, begin + kMost, &lives);
       }
     });
     PrintLives(tracker.name, std::move(lives));
@@ -574,8 +582,7 @@ int Main(int argc, char** argv) {
   bool accuracy = false;
   bool life = false;
   std::string truth_folder;
-  std::vector<float> residuals = {12, 6};
-  int redetect_percent = 0;
+  LifeSettings settings;
   std::vector<std::string> known = {"reference"};
   for (const cpu::KernelTarget& target : cpu::SimdTargets()) known.emplace_back(target.name);
   harness.app().add_option("frames", files, "Frames in their order")->required();
@@ -590,15 +597,29 @@ int Main(int argc, char** argv) {
       .add_option("--truth", truth_folder,
                   "--life: folder with calibration and poses of the frames (EuRoC, TUM RGB-D or "
                   "KITTI odometry)")
+      ->needs("--life")
       ->check(CLI::ExistingDirectory);
   harness.app()
-      .add_option("--residual", residuals, "--life: values of max_residual, comma-separated")
+      .add_option("--within", settings.true_px,
+                  "--life: most pixels between a right place and its true epipolar line")
+      ->needs("--truth")
+      ->check(CLI::Range(0.01f, 100.0f));
+  harness.app()
+      .add_option("--iterations", settings.iterations, "--life: most iterations of orbserve")
+      ->needs("--life")
+      ->check(CLI::Range(1, 100));
+  harness.app()
+      .add_option("--residual", settings.residuals,
+                  "--life: values of max_residual, comma-separated")
       ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs("--life")
       ->check(CLI::Range(0.001f, kMostTrackResidual));
   harness.app()
-      .add_option("--redetect", redetect_percent,
+      .add_option("--redetect", settings.redetect_percent,
                   "--life: follow one stream from the first frame to the last, in which new points "
                   "begin where fewer than this percentage of 200 is left")
+      ->needs("--life")
       ->check(CLI::Range(1, 100));
   if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
   const std::vector<cv::Mat> greys = LoadGrey(files);
@@ -610,9 +631,13 @@ int Main(int argc, char** argv) {
   if (accuracy) return PrintAccuracy(greys);
   if (life) {
     if (greys.size() != files.size()) return 1;
-    std::optional<GroundTruth> truth;
-    if (!truth_folder.empty()) truth = Must(GroundTruth::Read(truth_folder, files));
-    return CompareLives(greys, std::move(truth), residuals, redetect_percent);
+    if (settings.redetect_percent == 0 && greys.size() <= kMost) {
+      std::fprintf(stderr, "--life without --redetect needs at least %zu frames; got %zu\n",
+                   kMost + 1, greys.size());
+      return 1;
+    }
+    if (!truth_folder.empty()) settings.truth = Must(GroundTruth::Read(truth_folder, files));
+    return CompareLives(greys, settings);
   }
   std::vector<cpu::KernelTarget> targets;
   for (const cpu::KernelTarget& target : cpu::SimdTargets()) {
