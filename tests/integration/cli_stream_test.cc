@@ -470,7 +470,7 @@ TEST_F(CliTest, StreamNeverDrawsOverItsPhotograph) {
       Run({"stream", "--frames", "3", "--draw", folder_ / "d", "--simulate", photo});
   EXPECT_EQ(run.code, 2) << run.err;
   EXPECT_THAT(run.err, HasSubstr("would be replaced by the output"));
-  EXPECT_EQ(testing::TemporaryFolder::Read(photo), Scene(0, 900, 700));
+  EXPECT_TRUE(testing::TemporaryFolder::Read(photo) == Scene(0, 900, 700));  // short if it fails
 }
 
 // Accepts a stream and never answers its opening.
