@@ -3,12 +3,14 @@
 
 // The program `orbserve`: reads the command line and runs one command. docs/cli.md describes it.
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/options.h"
@@ -17,6 +19,13 @@
 
 namespace orbserve::cli {
 namespace {
+
+// Check of an option: NaN, which lies in every CLI::Range, is no number.
+std::string RefuseNan(const std::string& value) {
+  double number = 0;
+  const bool nan = absl::SimpleAtod(value, &number) && std::isnan(number);
+  return nan ? "must be a number; got " + value : std::string();
+}
 
 void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_option("--server", options->server,
@@ -39,7 +48,8 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
       ->type_name("FILE");
   app->add_option("--timeout", options->timeout_s, "Time limit of one call; 0 = no limit")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(CLI::Range(0.0, 86400.0))
+      ->check(RefuseNan);
   app->add_option("--backend", options->backend,
                   "Backend of the embedded engine: auto, cpu, cpu-reference, cuda")
       ->type_name("NAME");
@@ -116,6 +126,7 @@ void AddSourceOptions(CLI::App* app, StreamOptions* options) {
                   "Frames to send per second; default as fast as possible. Rate of a camera")
       ->type_name("F")
       ->check(CLI::Range(0.0, 10000.0))
+      ->check(RefuseNan)
       ->group("Source");
   app->add_option("--frames", options->frames,
                   "End after N frames; --simulate: length of the flight, default 300")
@@ -154,9 +165,10 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
       ->type_name("MS")
       ->check(CLI::Range(1, 86'400'000));
   app->add_option("--reconnect", options->reconnect_s,
-                  "Time to try to reach a lost server again; default 30, 0 = end at once")
+                  "Time to try to reach a lost --server again; default 30, 0 = end at once")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(CLI::Range(0.0, 1e6))
+      ->check(RefuseNan);
   app->add_option("--reference", options->references,
                   "Match every frame with this reference of the server, too; up to 16 times")
       ->allow_extra_args(false)

@@ -81,11 +81,11 @@ struct StreamOptions {
   int64_t frames = 0;         // most frames; 0 = all, --simulate: kSimulatedFrames
   bool track = false;
   bool match_keyframe = false;
-  uint32_t keyframe_every = 0;             // 0 = no such rule
-  uint32_t keyframe_lost_percent = 0;      // 0 = no such rule
-  std::string drop_policy;                 // "" = block
-  uint32_t deadline_ms = 0;                // 0 = none
-  double reconnect_s = kReconnectSeconds;  // 0 = a lost connection ends the stream
+  uint32_t keyframe_every = 0;         // 0 = no such rule
+  uint32_t keyframe_lost_percent = 0;  // 0 = no such rule
+  std::string drop_policy;             // "" = block
+  uint32_t deadline_ms = 0;            // 0 = none
+  std::optional<double> reconnect_s;   // 0 = a lost connection ends the stream
   std::vector<std::string> references;
   std::string draw;  // folder, or a file that ends in .y4m; "" = none
 };

@@ -46,13 +46,12 @@ bool MayPass(const absl::Status& status) {
   }
 }
 
-absl::Duration DelayOf(const StreamOptions& options, int attempts, const absl::Status& cause) {
+// Wait before the next try, after `attempts` tries.
+absl::Duration DelayOf(const StreamOptions& options, int attempts) {
   static thread_local std::mt19937_64 random(std::random_device{}());
   const absl::Duration longest =
       std::min(options.first_delay * std::pow(2.0, std::min(attempts, 30)), options.max_delay);
-  const double share = std::uniform_real_distribution<double>(0.5, 1.0)(random);
-  const absl::Duration asked = absl::Milliseconds(WireStatusOf(cause).retry_after_ms());
-  return std::max(longest * share, asked);
+  return longest * std::uniform_real_distribution<double>(0.5, 1.0)(random);
 }
 
 }  // namespace
@@ -321,6 +320,8 @@ void FrameStream::Take(v1::StreamFramesResponse response) {
     }
     for (v1::EndedTrack& ended : *result.mutable_ended_tracks()) {
       ended.set_id(ended.id() + first_id_);
+      // The result in which the track began may have failed.
+      last_id_ = std::max(last_id_, ended.id());
     }
     deliveries_.emplace_back(std::move(result));
   } else if (response.has_opened()) {
@@ -355,10 +356,13 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
   for (v1::StreamFramesResponse& response : rest) Take(std::move(response));
   connection_ = nullptr;
   busy_ = false;
-  const bool wants_more = options_.reconnect_for > absl::ZeroDuration() && !cancelled_;
-  if (wants_more && status.ok() && !send_closed_) {
+  if (status.ok() && !unanswered_.empty()) {
+    status = absl::UnavailableError(absl::StrCat("the server has ended the stream with ",
+                                                 unanswered_.size(), " frames not answered"));
+  } else if (status.ok() && !send_closed_) {
     status = absl::UnavailableError("the server has ended the stream");
   }
+  const bool wants_more = options_.reconnect_for > absl::ZeroDuration() && !cancelled_;
   if (status.ok() || !wants_more || !MayPass(status)) {
     final_status_ = status;
     return;
@@ -398,12 +402,18 @@ void FrameStream::LoseUnanswered(const absl::Status& cause) {
 
 void FrameStream::Reconnect() {
   busy_ = true;
-  const absl::Duration delay = DelayOf(options_, attempts_, loss_);
-  if (absl::Now() + delay > give_up_) {
+  const absl::Time now = absl::Now();
+  const absl::Duration asked = absl::Milliseconds(WireStatusOf(loss_).retry_after_ms());
+  // There is one try at least, even if the caller comes back after the time only.
+  if ((attempts_ > 0 && now >= give_up_) ||
+      (asked > absl::ZeroDuration() && now + asked > give_up_)) {
     final_status_ = loss_;
     busy_ = false;
     return;
   }
+  // The last try comes at the end of the time, however long the wait would be.
+  const absl::Duration delay =
+      std::min(std::max(DelayOf(options_, attempts_), asked), give_up_ - now);
   mutex_.AwaitWithTimeout(absl::Condition(
                               +[](FrameStream* stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
                                 return stream->cancelled_ || stream->send_closed_;

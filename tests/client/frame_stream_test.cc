@@ -230,12 +230,13 @@ TEST_F(FrameStreamTest, IdsOfTracksGoOnAfterALoss) {
     response.mutable_result()->add_tracks()->set_id(2);
     response.mutable_result()->add_ended_tracks()->set_id(1);
     stream->Write(response);
+    stream->Read(&request);
     return kGone;
   };
   SetScript({tracking, tracking, tracking});
   const auto stream = Open();
   for (uint64_t connection = 0; connection < 3; ++connection) {
-    for (const uint64_t i : {0, 1}) ASSERT_TRUE(Send(stream.get(), 1 + connection * 2 + i).ok());
+    for (const uint64_t i : {0, 1}) ASSERT_TRUE(Send(stream.get(), 1 + connection * 3 + i).ok());
     const auto first = stream->Receive();
     ASSERT_TRUE(first.ok() && first->has_value()) << first.status();
     ASSERT_EQ((*first)->tracks_size(), 3);
@@ -244,6 +245,36 @@ TEST_F(FrameStreamTest, IdsOfTracksGoOnAfterALoss) {
     ASSERT_TRUE(second.ok() && second->has_value()) << second.status();
     EXPECT_EQ((*second)->tracks(0).id(), 3 * connection + 2);
     EXPECT_EQ((*second)->ended_tracks(0).id(), 3 * connection + 1);
+    // This frame is lost for certain. One that is sent while the server ends the stream may be.
+    ASSERT_TRUE(Send(stream.get(), 3 + connection * 3).ok());
+    EXPECT_EQ(Next(stream.get()), absl::StrCat(3 + connection * 3, "!"));
+  }
+}
+
+// The result in which a track began may have failed: its end is the first that is heard of it.
+TEST_F(FrameStreamTest, IdsOfTracksThatWereOnlySeenToEndAreNotUsedAgain) {
+  const auto tracking = [](ServerStream* stream) {
+    v1::StreamFramesRequest request;
+    stream->Read(&request);
+    v1::StreamFramesResponse response;
+    response.mutable_result()->set_sequence(request.frame().sequence());
+    response.mutable_result()->add_tracks()->set_id(1);
+    response.mutable_result()->add_ended_tracks()->set_id(5);
+    stream->Write(response);
+    stream->Read(&request);
+    return kGone;
+  };
+  SetScript({tracking, tracking});
+  const auto stream = Open();
+  for (const uint64_t i : {0, 1}) {
+    ASSERT_TRUE(Send(stream.get(), 1 + i * 2).ok());
+    const auto result = stream->Receive();
+    ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
+    ASSERT_EQ((*result)->tracks_size(), 1);
+    EXPECT_EQ((*result)->tracks(0).id(), i * 5 + 1);
+    EXPECT_EQ((*result)->ended_tracks(0).id(), i * 5 + 5);
+    ASSERT_TRUE(Send(stream.get(), 2 + i * 2).ok());
+    EXPECT_EQ(Next(stream.get()), absl::StrCat(2 + i * 2, "!"));
   }
 }
 
@@ -252,8 +283,8 @@ TEST_F(FrameStreamTest, TheLatestOptionsOpenTheNextConnection) {
     v1::StreamFramesRequest request;
     while (stream->Read(&request)) {
       if (request.has_frame()) {
+        if (request.frame().sequence() == 3) return kGone;
         Answer(stream, request);
-        if (request.frame().sequence() == 2) return kGone;
         continue;
       }
       v1::StreamFramesResponse response;
@@ -276,7 +307,9 @@ TEST_F(FrameStreamTest, TheLatestOptionsOpenTheNextConnection) {
   EXPECT_EQ(events_[0].opened.deadline_ms(), 8u);
   EXPECT_EQ(stream->opened().deadline_ms(), 8u);
   ASSERT_TRUE(Send(stream.get(), 3).ok());
-  EXPECT_EQ(Next(stream.get()), "3");
+  EXPECT_EQ(Next(stream.get()), "3!");
+  ASSERT_TRUE(Send(stream.get(), 4).ok());
+  EXPECT_EQ(Next(stream.get()), "4");
   absl::MutexLock lock(&service_.mutex);
   ASSERT_EQ(service_.opens.size(), 2u);
   EXPECT_EQ(service_.opens[0].deadline_ms(), 7u);
@@ -344,6 +377,29 @@ TEST_F(FrameStreamTest, AServerThatStaysAwayIsGivenUpWithTheCause) {
   EXPECT_GT(service_.opens.size(), 3u);
 }
 
+// A long wait must not shorten the time in which the server may come back.
+TEST_F(FrameStreamTest, TheLastTryComesAtTheEndOfTheTime) {
+  SetScript({Dies(1, 0)});
+  auto stream = client_->OpenStream({}, {.reconnect_for = absl::Milliseconds(100),
+                                         .first_delay = absl::Hours(1),
+                                         .max_delay = absl::Hours(1)});
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  ASSERT_TRUE(Send(stream->get(), 1).ok());
+  EXPECT_EQ(Next(stream->get()), "1!");
+  ASSERT_TRUE(Send(stream->get(), 2).ok());
+  EXPECT_EQ(Next(stream->get()), "2");
+}
+
+// A caller with a slow camera may notice the loss when the time is over.
+TEST_F(FrameStreamTest, TheShortestTimeHasOneTry) {
+  SetScript({Dies(1, 0)});
+  const auto stream = Open(absl::Nanoseconds(1));
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  EXPECT_EQ(Next(stream.get()), "1!");
+  ASSERT_TRUE(Send(stream.get(), 2).ok());
+  EXPECT_EQ(Next(stream.get()), "2");
+}
+
 TEST_F(FrameStreamTest, ALossAfterTheLastFrameNeedsNoNewConnection) {
   SetScript({Dies(2, 1)});
   const auto stream = Open();
@@ -371,6 +427,35 @@ TEST_F(FrameStreamTest, CancelEndsTheWaitForTheNextTry) {
   (*stream)->Cancel();
   receiver.join();
   sender.join();
+}
+
+// A server that ends a stream well, but too early, has not answered every frame.
+TEST_F(FrameStreamTest, AnEndWithoutAnAnswerToEveryFrameIsAnError) {
+  const auto ends = [](int frames, int answered) {
+    return [=](ServerStream* stream) {
+      Dies(frames, answered)(stream);
+      return grpc::Status::OK;
+    };
+  };
+  SetScript({ends(1, 1), ends(2, 1), ends(2, 1)});
+  const auto early = Open(absl::ZeroDuration());
+  ASSERT_TRUE(Send(early.get(), 1).ok());
+  EXPECT_EQ(Next(early.get()), "1");
+  EXPECT_EQ(Next(early.get()), "UNAVAILABLE: the server has ended the stream");
+  for (const bool again : {false, true}) {
+    const auto stream = Open(again ? absl::Seconds(60) : absl::ZeroDuration());
+    ASSERT_TRUE(Send(stream.get(), 1).ok());
+    ASSERT_TRUE(Send(stream.get(), 2).ok());
+    ASSERT_TRUE(stream->CloseSend().ok());
+    EXPECT_EQ(Next(stream.get()), "1");
+    if (again) {
+      EXPECT_EQ(Next(stream.get()), "2!");
+      EXPECT_EQ(Next(stream.get()), "end");
+    } else {
+      EXPECT_EQ(Next(stream.get()),
+                "UNAVAILABLE: the server has ended the stream with 1 frames not answered");
+    }
+  }
 }
 
 TEST_F(FrameStreamTest, WithoutTheOptionALossEndsTheStream) {

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <turbojpeg.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -22,8 +24,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "orbserve/v1/orbserve.grpc.pb.h"
 #include "tests/integration/cli_fixture.h"
 
 namespace orbserve {
@@ -178,6 +184,14 @@ TEST_F(CliTest, StreamThatIsAskedToMatchWithoutDescriptorsIsWrongUsage) {
   }
 }
 
+TEST_F(CliTest, StreamRefusesTimesThatAreNoNumbers) {
+  for (const char* option : {"--fps", "--reconnect", "--timeout"}) {
+    const Outcome run = Run({"stream", option, "nan", "folder"});
+    EXPECT_EQ(run.code, 2) << option;
+    EXPECT_THAT(run.err, HasSubstr("must be a number; got nan")) << option;
+  }
+}
+
 TEST_F(CliTest, StreamIsInterruptedBetweenFrames) {
   const pid_t pid = Start({"stream", "--json", "--fps", "2", WriteScenes(40)});
   EXPECT_TRUE(HappensSoon([this] { return !Output().empty(); }));
@@ -234,6 +248,9 @@ TEST_F(CliTest, StreamOfAVideoWithoutFramesSaysSo) {
   const Outcome run = Run({"stream", "--json", video});
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.err, HasSubstr(absl::StrCat(video, ": the Y4M video has no frames")));
+  const Outcome empty = Run({"stream", "--json", "-"});
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_THAT(empty.err, HasSubstr("stdin: the video has no frames: it is empty"));
 }
 
 TEST_F(CliTest, StreamOfAnMjpegFileAnswersEveryJpegOfIt) {
@@ -391,6 +408,18 @@ TEST_F(CliTest, StreamGoesOnWhenItsServerIsKilledAndStartedAgain) {
   EXPECT_THAT(run.err, HasSubstr("connected again 1x"));
 }
 
+// What a program that has ended wrote to a terminal, which is closed.
+std::string ReadTerminal(int terminal) {
+  std::string shown;
+  char buffer[4096];
+  // Everything is in the terminal by now. Behind it the read fails, as no program is left.
+  for (ssize_t size = 0; (size = read(terminal, buffer, sizeof(buffer))) > 0;) {
+    shown.append(buffer, static_cast<size_t>(size));
+  }
+  close(terminal);
+  return shown;
+}
+
 TEST_F(CliTest, StreamShowsItsStatusOnATerminal) {
   const std::string photo = folder_.Write("photo.pgm", Scene(0, 900, 700));
   for (const bool quiet : {false, true}) {
@@ -403,13 +432,7 @@ TEST_F(CliTest, StreamShowsItsStatusOnATerminal) {
     const Outcome run = Run(arguments);
     EXPECT_EQ(run.code, 0);
     close(stderr_fd_);
-    std::string shown;
-    char buffer[4096];
-    // Everything is in the terminal by now. Behind it the read fails, as no program is left.
-    for (ssize_t size = 0; (size = read(terminal, buffer, sizeof(buffer))) > 0;) {
-      shown.append(buffer, static_cast<size_t>(size));
-    }
-    close(terminal);
+    const std::string shown = ReadTerminal(terminal);
     if (quiet) {
       EXPECT_EQ(shown, "");
       continue;
@@ -420,6 +443,67 @@ TEST_F(CliTest, StreamShowsItsStatusOnATerminal) {
     EXPECT_THAT(shown, HasSubstr("\r\033[Korbserve: 20 frames, "));  // in its place at the end
     EXPECT_THAT(run.out, Not(HasSubstr("latency")));
   }
+}
+
+// A status that wraps could not be removed.
+TEST_F(CliTest, StreamFitsItsStatusIntoTheTerminal) {
+  const std::string photo = folder_.Write("photo.pgm", Scene(0, 900, 700));
+  int terminal = -1;
+  const winsize narrow = {.ws_row = 24, .ws_col = 30, .ws_xpixel = 0, .ws_ypixel = 0};
+  ASSERT_EQ(openpty(&terminal, &stderr_fd_, nullptr, nullptr, &narrow), 0);
+  const Outcome run = Run({"stream", "--json", "--fps", "20", "--frames", "20", "--size", "320x240",
+                           "--simulate", photo});
+  EXPECT_EQ(run.code, 0);
+  close(stderr_fd_);
+  const std::string shown = ReadTerminal(terminal);
+  EXPECT_THAT(shown, HasSubstr("/20 frames, "));
+  for (const absl::string_view status : absl::StrSplit(shown, "\r\033[K")) {
+    if (absl::StartsWith(status, "orbserve: ")) continue;
+    EXPECT_LT(status.size(), 30u) << status;
+  }
+}
+
+// The photograph may be a picture of an earlier run.
+TEST_F(CliTest, StreamNeverDrawsOverItsPhotograph) {
+  const std::string photo = folder_.Write("d/000001.png", Scene(0, 900, 700));
+  const Outcome run =
+      Run({"stream", "--frames", "3", "--draw", folder_ / "d", "--simulate", photo});
+  EXPECT_EQ(run.code, 2) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("would be replaced by the output"));
+  EXPECT_TRUE(testing::TemporaryFolder::Read(photo) == Scene(0, 900, 700));  // short if it fails
+}
+
+// Accepts a stream and never answers its opening.
+class SilentService : public v1::Features::Service {
+ public:
+  grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*,
+                             v1::GetServerInfoResponse*) override {
+    return grpc::Status::OK;
+  }
+  grpc::Status StreamFrames(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::StreamFramesResponse, v1::StreamFramesRequest>*) override {
+    asked = true;
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    return grpc::Status::CANCELLED;
+  }
+
+  std::atomic<bool> asked = false;
+};
+
+TEST_F(CliTest, StreamIsInterruptedWhileItIsOpened) {
+  SilentService service;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const pid_t pid = Start({"stream", "--server", absl::StrCat("127.0.0.1:", port), WriteScenes(2)});
+  EXPECT_TRUE(HappensSoon([&] { return service.asked.load(); }));
+  kill(pid, SIGINT);
+  EXPECT_TRUE(EndsOrIsKilled(pid));
+  EXPECT_EQ(Wait(pid).code, -SIGINT);
+  server->Shutdown();
 }
 
 TEST_F(CliTest, StreamKeepsTheVideoOfAnInterruptedRun) {

@@ -108,10 +108,11 @@ std::string Summary(const StreamResults& results, const v1::StreamOpen& open, in
 // Checks that no drawing takes the place of an input.
 absl::Status CheckDrawing(const StreamOptions& options, const FrameSource& source) {
   if (options.draw.empty()) return absl::OkStatus();
-  if (!StreamPictures::IsVideo(options.draw)) {
-    return CheckNoInputDrawnOver(source.files(), options.draw);
-  }
   std::vector<std::string> inputs = {options.source.empty() ? options.photo : options.source};
+  if (!options.image.mask_file.empty()) inputs.push_back(options.image.mask_file);
+  if (!StreamPictures::IsVideo(options.draw)) {
+    return CheckNoInputDrawnOver(source.files(), inputs, options.draw);
+  }
   for (const InputFile& file : source.files()) inputs.push_back(file.path);
   return CheckNoInputReplaced(inputs, {options.draw});
 }
@@ -178,14 +179,16 @@ int RunStream(const StreamOptions& given) {
     pictures = StreamPictures::Make(options.draw, options.fps > 0 ? options.fps : source->fps());
   }
 
-  CatchInterrupts();
   StreamResults* taker = nullptr;  // of events, which come with results only
   const absl::StatusOr<std::unique_ptr<client::FrameStream>> stream = engine->client()->OpenStream(
       prepared->open,
-      {.reconnect_for =
-           engine->embedded() ? absl::ZeroDuration() : absl::Seconds(options.reconnect_s),
+      {.reconnect_for = engine->embedded()
+                            ? absl::ZeroDuration()
+                            : absl::Seconds(options.reconnect_s.value_or(kReconnectSeconds)),
        .on_event = [&taker](const client::StreamEvent& event) { taker->Take(event); }});
   if (!stream.ok()) return Fail(&console, stream.status());
+  // An opening cannot be interrupted. Until here a signal ends the process, which has no outputs.
+  CatchInterrupts();
 
   const absl::Time start = absl::Now();
   StreamResults results(&listing, pictures.get(), options.track, CountOf(options, *source),

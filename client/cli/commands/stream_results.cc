@@ -37,6 +37,7 @@ void StreamResults::Take(const FrameSender::Sent& sent, v1::FrameResult result) 
   if (tracks_) {
     tails_.Take(result, sent.truth);
     track_sum_ += result.tracks_size();
+    ++tracked_;
     if (sent.truth.has_value()) row.track_error_px = tails_.MedianErrorPx(*sent.truth);
   }
   absl::Status drawn;
@@ -48,18 +49,24 @@ void StreamResults::Take(const FrameSender::Sent& sent, v1::FrameResult result) 
   if (drawn.ok()) {
     ++totals_.done;
     if (previous != nullptr) ++totals_.matched;
-    Print(std::move(row));
   } else {
     TakeFailed(sent, result.sequence(), drawn);
   }
+  // The answer is there, also when its picture is not.
+  Print(std::move(row));
   previous_ = std::move(*result.mutable_features());
+  previous_sequence_ = result.sequence();
 }
 
 void StreamResults::Take(const client::StreamEvent& event) {
   switch (event.kind) {
     case client::StreamEvent::Kind::kLost:
       lost_.insert(event.lost_sequences.begin(), event.lost_sequences.end());
-      reconnected_ = Reconnection{.lost_sequences = event.lost_sequences};
+      // A connection may be lost before it has answered a frame: the row tells of both losses.
+      if (!reconnected_.has_value()) reconnected_.emplace();
+      reconnected_->attempts = 0;
+      reconnected_->lost_sequences.insert(reconnected_->lost_sequences.end(),
+                                          event.lost_sequences.begin(), event.lost_sequences.end());
       console_->Error(absl::StrCat("the connection is lost, with ", event.lost_sequences.size(),
                                    " frames; trying again: ", ErrorText(event.status)));
       break;
@@ -82,7 +89,7 @@ void StreamResults::Take(const client::StreamEvent& event) {
 }
 
 double StreamResults::mean_tracks() const {
-  return static_cast<double>(track_sum_) / static_cast<double>(std::max<int64_t>(totals_.done, 1));
+  return static_cast<double>(track_sum_) / static_cast<double>(std::max<int64_t>(tracked_, 1));
 }
 
 void StreamResults::TakeFailed(const FrameSender::Sent& sent, uint64_t sequence,
@@ -138,7 +145,8 @@ absl::StatusOr<std::string> StreamResults::Draw(const FrameSender::Sent& sent,
                                                 const v1::FrameResult& result,
                                                 const v1::FrameMatches* previous) const {
   if (tracks_) return pictures_->Write(sent.name, DrawTracks(*sent.picture, tails_));
-  if (previous == nullptr) {
+  // The server may have matched with a frame whose answer was not in time.
+  if (previous == nullptr || previous->target_sequence() != previous_sequence_) {
     return pictures_->Write(sent.name, DrawFeatures(*sent.picture, result.features()));
   }
   return pictures_->Write(

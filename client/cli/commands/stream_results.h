@@ -62,8 +62,10 @@ class StreamResults {
   StreamPace pace_;
   TrackTails tails_;
   int64_t track_sum_ = 0;
+  int64_t tracked_ = 0;                      // frames with an answer
   std::set<std::string> reported_;           // targets whose failed matches are reported
   v1::FeatureSet previous_;                  // features of the last frame with an answer
+  uint64_t previous_sequence_ = 0;           // of that frame
   std::set<uint64_t> lost_;                  // sequences of lost frames whose results follow
   std::optional<Reconnection> reconnected_;  // since the last row
 };

@@ -53,10 +53,13 @@ absl::StatusOr<std::unique_ptr<FrameSource>> OpenVideo(const std::string& source
     return MakeMjpegSource(*std::move(video), limits, keep_pictures);
   }
   std::fclose(video->file);
+  // The program that feeds a pipe has failed: the usage of this one is not wrong.
+  if (video->head.empty()) {
+    return absl::NotFoundError(absl::StrCat(video->name, ": the video has no frames: it is empty"));
+  }
   if (absl::Status foreign = RefuseForeignVideo(source, video->head); !foreign.ok()) return foreign;
   return absl::InvalidArgumentError(absl::StrCat(
-      video->name, ": not a video that is read: ",
-      video->head.empty() ? "it is empty" : "it begins neither like Y4M nor like MJPEG"));
+      video->name, ": not a video that is read: it begins neither like Y4M nor like MJPEG"));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ struct FrameSourceOptions {
 
 // Opens the source that `options` name. A video without frames gives one item, named after the
 // video, with an error. Errors: as ExpandInputs, Y4mReader and CameraDevice; INVALID_ARGUMENT for a
-// kind of source that is not read, with the ffmpeg command that helps.
+// kind of source that is not read, with the ffmpeg command that helps; NOT_FOUND for an empty pipe.
 absl::StatusOr<std::unique_ptr<FrameSource>> OpenFrameSource(const FrameSourceOptions& options,
                                                              const PictureLimits& limits);
 

@@ -3,12 +3,14 @@
 
 #include "client/cli/images/mjpeg_reader.h"
 
+#include <cerrno>
 #include <cstdint>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/images/video_file.h"
 
 namespace orbserve::cli {
 namespace {
@@ -53,7 +55,12 @@ bool MjpegReader::Recognises(absl::string_view bytes) {
 
 int MjpegReader::Read() {
   if (again_at_ < again_.size()) return static_cast<uint8_t>(again_[again_at_++]);
-  return std::getc(file_);
+  if (at_end_) return kEndOfFile;
+  const int byte = getc_unlocked(file_);  // no other thread has the file
+  if (byte >= 0) return byte;
+  at_end_ = true;
+  if (std::ferror(file_) != 0) read_error_ = errno;
+  return kEndOfFile;
 }
 
 int MjpegReader::ReadIntoFrame() {
@@ -95,6 +102,9 @@ absl::StatusOr<std::optional<std::string>> MjpegReader::Next() {
       return absl::InvalidArgumentError(absl::StrCat(
           strange, " bytes ", at_start_ ? "in front of the next JPEG" : "at the end of the video",
           " belong to none"));
+    }
+    if (!at_start_ && read_error_.has_value()) {
+      return CannotBeRead(*std::exchange(read_error_, std::nullopt));
     }
     if (!at_start_) return std::optional<std::string>();
   }

@@ -36,7 +36,7 @@ class MjpegReader {
 
   // Returns the next JPEG; no value at the end of the file. INVALID_ARGUMENT: a frame is cut off or
   // damaged, or bytes belong to no frame. Reading goes on behind the damage: the next call returns
-  // the next frame.
+  // the next frame. DATA_LOSS: as CannotBeRead(), and no frame follows.
   absl::StatusOr<std::optional<std::string>> Next();
 
   // Number of frames that have begun so far, broken ones included.
@@ -68,8 +68,10 @@ class MjpegReader {
   size_t resume_ = 0;    // byte of `frame_` from which the next frame is searched after an error
   size_t strange_ = 0;   // bytes before the next frame that belong to none
   int64_t begun_ = 0;
-  bool at_start_ = false;     // the start of a frame was read
-  bool after_error_ = false;  // the frame before was broken
+  std::optional<int> read_error_;  // errno of a read that has failed, until it is returned
+  bool at_end_ = false;            // of the file, or of what can be read of it
+  bool at_start_ = false;          // the start of a frame was read
+  bool after_error_ = false;       // the frame before was broken
 };
 
 // True if `jpeg` is a photograph that says of itself that further pictures follow in its file

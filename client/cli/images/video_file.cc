@@ -35,7 +35,11 @@ ssize_t ReadUnlessStopped(void* cookie, char* buffer, size_t size) {
     from->head.erase(0, count);
     return static_cast<ssize_t>(count);
   }
-  if (AwaitReadable(from->fd, from->stop.get())) return read(from->fd, buffer, size);
+  while (AwaitReadable(from->fd, from->stop.get())) {
+    const ssize_t count = read(from->fd, buffer, size);
+    // Standard input may have been opened by another program, without waiting.
+    if (count >= 0 || (errno != EINTR && errno != EAGAIN)) return count;
+  }
   return 0;  // end of file
 }
 
@@ -109,6 +113,11 @@ absl::StatusOr<VideoFile> OpenVideoFile(const std::string& path) {
   }
   (void)from.release();  // the file owns it now
   return video;
+}
+
+absl::Status CannotBeRead(int error) {
+  return absl::DataLossError(absl::StrCat("the video cannot be read any further: ",
+                                          error != 0 ? std::strerror(error) : "a read failed"));
 }
 
 bool IsUrl(absl::string_view source) {

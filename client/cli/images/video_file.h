@@ -34,6 +34,10 @@ inline constexpr size_t kVideoHeadBytes = 192;
 // pipe. Errors of opening: as open().
 absl::StatusOr<VideoFile> OpenVideoFile(const std::string& path);
 
+// Error for a video of which a read has failed; a program must not take that for its end. `error`:
+// errno of the read, 0 = not known.
+absl::Status CannotBeRead(int error);
+
 // Error for a source that is not read, with the command line of ffmpeg that turns it into one that
 // is; OK for a source that is none of the known kinds. `source`: path, URL, or "-". `head`: its
 // first bytes, empty for a URL.

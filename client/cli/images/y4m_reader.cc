@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/images/picture_size.h"
+#include "client/cli/images/video_file.h"
 
 namespace orbserve::cli {
 namespace {
@@ -21,6 +23,9 @@ namespace {
 constexpr absl::string_view kMagic = "YUV4MPEG2";
 constexpr absl::string_view kFrameMagic = "FRAME";
 constexpr size_t kMaxLineBytes = 4096;
+// Frame rates that are believed, in frames per second. Others would leave the range of timestamps.
+constexpr double kLeastFps = 1e-3;
+constexpr double kMostFps = 1e5;
 
 // Reads a line without its end; no value at the end of the file, or if the line is longer than
 // kMaxLineBytes.
@@ -87,11 +92,12 @@ absl::Status Y4mReader::ParseHeader(absl::string_view line, const PictureLimits&
         break;
       case 'F': {
         const std::vector<std::string> rate = absl::StrSplit(value, ':');
-        double frames = 0;
-        double seconds = 0;
-        if (rate.size() == 2 && absl::SimpleAtod(rate[0], &frames) &&
-            absl::SimpleAtod(rate[1], &seconds) && frames > 0 && seconds > 0) {
-          fps_ = frames / seconds;
+        int64_t frames = 0;
+        int64_t seconds = 0;
+        if (rate.size() == 2 && absl::SimpleAtoi(rate[0], &frames) &&
+            absl::SimpleAtoi(rate[1], &seconds) && frames > 0 && seconds > 0) {
+          const double fps = static_cast<double>(frames) / static_cast<double>(seconds);
+          if (fps >= kLeastFps && fps <= kMostFps) fps_ = fps;
         }
         break;
       }
@@ -127,10 +133,13 @@ absl::Status Y4mReader::ParseHeader(absl::string_view line, const PictureLimits&
 }
 
 absl::StatusOr<std::optional<Picture>> Y4mReader::Next() {
+  errno = 0;
   const int first = std::getc(file_);
+  if (first == EOF && std::ferror(file_) != 0) return CannotBeRead(errno);
   if (first == EOF) return std::optional<Picture>();
   std::ungetc(first, file_);
   const std::optional<std::string> line = ReadLine(file_);
+  if (std::ferror(file_) != 0) return CannotBeRead(errno);
   if (!line.has_value() || !absl::StartsWith(*line, kFrameMagic)) {
     return Damaged("a frame does not begin with FRAME");
   }
@@ -138,6 +147,7 @@ absl::StatusOr<std::optional<Picture>> Y4mReader::Next() {
   picture.pixels.resize(picture.row_bytes() * height_px_);
   if (std::fread(picture.pixels.data(), 1, picture.pixels.size(), file_) != picture.pixels.size() ||
       !Skip(file_, chroma_bytes_)) {
+    if (std::ferror(file_) != 0) return CannotBeRead(errno);
     return Damaged("it ends inside a frame");
   }
   return std::optional<Picture>(std::move(picture));

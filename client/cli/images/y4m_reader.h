@@ -32,11 +32,11 @@ class Y4mReader {
   Y4mReader(const Y4mReader&) = delete;
   Y4mReader& operator=(const Y4mReader&) = delete;
 
-  // Frames per second according to the header; 0 if it has no rate.
+  // Frames per second according to the header; 0 if it has no rate, or one that cannot be meant.
   double fps() const { return fps_; }
 
   // Returns the next frame as a grey picture; no value at the end. INVALID_ARGUMENT: damaged, or
-  // the video ends inside a frame.
+  // the video ends inside a frame. DATA_LOSS: as CannotBeRead().
   absl::StatusOr<std::optional<Picture>> Next();
 
  private:

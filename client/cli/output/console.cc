@@ -3,6 +3,7 @@
 
 #include "client/cli/output/console.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,12 @@ bool WantsColours() {
   const char* term = std::getenv("TERM");
   return (no_color == nullptr || no_color[0] == '\0') &&
          (term == nullptr || absl::string_view(term) != "dumb");
+}
+
+// Columns of the terminal that is standard error; 0 if it does not say.
+size_t Columns() {
+  winsize size = {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 void Print(absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
@@ -107,7 +114,9 @@ void Console::ShowStatus(absl::string_view text) {
     return;
   }
   Clear();
-  status_ = std::string(text);
+  // A text that wraps would leave its upper lines on the terminal each time.
+  const size_t columns = Columns();
+  status_ = std::string(columns > 1 ? text.substr(0, columns - 1) : text);
   Print(status_);
   drawn_ = true;
 }

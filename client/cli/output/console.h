@@ -45,8 +45,8 @@ class Console {
   // True if it is time for another ShowStatus(): ten times a second on a terminal, every ten
   // seconds elsewhere, never if quiet.
   bool StatusDue();
-  // Shows `text` as the last line of a terminal, in place of the one before; elsewhere prints it as
-  // a line.
+  // Shows `text` as the last line of a terminal, in place of the one before, cut to its width;
+  // elsewhere prints it as a line.
   void ShowStatus(absl::string_view text);
 
   // Writes `text` to standard output, which may be the terminal that has the status: the status

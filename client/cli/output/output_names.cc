@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -63,9 +64,17 @@ absl::Status CheckNoInputReplaced(absl::Span<const std::string> inputs,
 }
 
 absl::Status CheckNoInputDrawnOver(absl::Span<const InputFile> files,
+                                   absl::Span<const std::string> others,
                                    const std::string& picture_folder) {
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs(others.begin(), others.end());
   std::vector<std::string> pictures;
+  for (const std::string& other : others) {
+    // An input may be the picture of an earlier run.
+    const std::string name = std::filesystem::path(other).stem().native();
+    if (files.empty() && absl::c_all_of(name, absl::ascii_isdigit)) {
+      pictures.push_back(PicturePath(picture_folder, name));
+    }
+  }
   for (const InputFile& file : files) {
     inputs.push_back(file.path);
     pictures.push_back(PicturePath(picture_folder, file.relative));

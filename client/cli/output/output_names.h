@@ -27,8 +27,11 @@ absl::Status CheckOneOutputEach(absl::Span<const InputFile> files);
 absl::Status CheckNoInputReplaced(absl::Span<const std::string> inputs,
                                   absl::Span<const std::string> outputs);
 
-// CheckNoInputReplaced for the pictures that are drawn into `picture_folder`, one for each file.
+// CheckNoInputReplaced for the pictures that are drawn into `picture_folder`: one for each file, or
+// for each frame of a video, which has no files and whose frames are called by number. `others`:
+// inputs beside the files.
 absl::Status CheckNoInputDrawnOver(absl::Span<const InputFile> files,
+                                   absl::Span<const std::string> others,
                                    const std::string& picture_folder);
 
 // `name` as one line of text: control characters and backslashes become \n, \\ or \x1b. Different

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -61,22 +62,27 @@ absl::Status Y4mWriter::Begin(const Picture& picture) {
   width_px_ = picture.width_px;
   height_px_ = picture.height_px;
   constexpr int kPerSecond = 1000;
-  const std::string header =
-      absl::StrCat("YUV4MPEG2 W", width_px_, " H", height_px_, " F",
-                   std::llround(fps_ * kPerSecond), ":", kPerSecond, " Ip A1:1 C444\n");
+  const std::string header = absl::StrCat("YUV4MPEG2 W", width_px_, " H", height_px_, " F",
+                                          std::max(std::llround(fps_ * kPerSecond), 1LL), ":",
+                                          kPerSecond, " Ip A1:1 C444\n");
   return std::fwrite(header.data(), 1, header.size(), file_) == header.size() ? absl::OkStatus()
                                                                               : Failed();
 }
 
 absl::Status Y4mWriter::Add(const Picture& picture) {
-  if (file_ == nullptr) {
-    if (absl::Status begun = Begin(picture); !begun.ok()) return begun;
-  }
+  if (!status_.ok()) return status_;
+  if (file_ == nullptr) status_ = Begin(picture);
+  if (!status_.ok()) return status_;
   if (picture.width_px != width_px_ || picture.height_px != height_px_) {
     return absl::InvalidArgumentError(
         absl::StrCat("a frame of ", picture.width_px, "x", picture.height_px, " cannot go into ",
                      path_, ", which began with ", width_px_, "x", height_px_));
   }
+  status_ = Write(picture);
+  return status_;
+}
+
+absl::Status Y4mWriter::Write(const Picture& picture) {
   const size_t count = static_cast<size_t>(width_px_) * height_px_;
   planes_.resize(3 * count);
   const auto* pixel = reinterpret_cast<const uint8_t*>(picture.pixels.data());
@@ -89,16 +95,24 @@ absl::Status Y4mWriter::Add(const Picture& picture) {
     planes_[2 * count + i] = RedDifference(red, green, blue);
   }
   if (std::fputs("FRAME\n", file_) < 0 ||
-      std::fwrite(planes_.data(), 1, planes_.size(), file_) != planes_.size()) {
+      std::fwrite(planes_.data(), 1, planes_.size(), file_) != planes_.size() ||
+      std::fflush(file_) != 0) {
     return Failed();
   }
+  whole_bytes_ = std::ftell(file_);
   return absl::OkStatus();
 }
 
 absl::Status Y4mWriter::Finish() {
   if (file_ == nullptr) return absl::OkStatus();
-  // The last bytes may be the first to find the disk full.
-  if (std::fclose(std::exchange(file_, nullptr)) != 0 ||
+  if (whole_bytes_ == 0) {
+    std::fclose(std::exchange(file_, nullptr));
+    unlink(beside_.c_str());
+    return absl::OkStatus();  // Add() has reported the error
+  }
+  // A picture that was written in part, for example on a full disk, is cut off.
+  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0 || !status_.ok();
+  if (!closed || truncate(beside_.c_str(), whole_bytes_) != 0 ||
       std::rename(beside_.c_str(), path_.c_str()) != 0) {
     const absl::Status failed = Failed();
     unlink(beside_.c_str());

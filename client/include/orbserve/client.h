@@ -78,8 +78,9 @@ struct StreamEvent {
 
 struct StreamOptions {
   // Longest time after the loss of a connection during which the stream tries to connect again.
-  // Zero: the loss ends the stream. The time begins anew when a frame is answered, and after a
-  // connection that has lasted longer than this time.
+  // Zero: the loss ends the stream. There is one try at least, and a last one at the end of the
+  // time. The time begins anew when a frame is answered, and after a connection that has lasted
+  // longer than this time.
   //
   // A connection is lost when the server cannot be reached any more, stops, or ends the stream
   // before CloseSend(). A new one is opened with the latest options (Reopen() included). The state
@@ -215,8 +216,8 @@ class FrameStream {
   // Tells the server that no more frames follow. Belongs to the sending thread.
   absl::Status CloseSend() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Waits for the next result. No value means that the stream ended well after CloseSend(). A
-  // failed frame has its `status` set and does not end the stream.
+  // Waits for the next result. No value means that the stream ended well: after CloseSend(), with
+  // a result for every frame. A failed frame has its `status` set and does not end the stream.
   absl::StatusOr<std::optional<v1::FrameResult>> Receive() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // True once the server has said that it is about to stop, until the stream has gone over to

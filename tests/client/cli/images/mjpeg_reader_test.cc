@@ -12,6 +12,7 @@
 #include "client/cli/images/mjpeg_source.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/failing_file.h"
 #include "tests/client/temporary_folder.h"
 
 namespace orbserve::cli {
@@ -208,6 +209,21 @@ TEST_F(MjpegReaderTest, VideosAreToldFromPhotographs) {
   EXPECT_TRUE(HasPreviews(previews));
   EXPECT_FALSE(HasPreviews(JpegWithThumbnail(1)));
   EXPECT_FALSE(HasPreviews(kStart));
+}
+
+// A disk that fails between two frames, or inside one, does not end the video.
+TEST(MjpegReaderErrorTest, AReadThatFailsIsNotTheEnd) {
+  for (const std::string& rest : {std::string(), Jpeg(2).substr(0, 9)}) {
+    MjpegReader reader(testing::FailingFile(Jpeg(1) + rest));
+    EXPECT_EQ(**reader.Next(), Jpeg(1));
+    if (!rest.empty()) {
+      EXPECT_THAT(std::string(reader.Next().status().message()), HasSubstr("cut off"));
+    }
+    EXPECT_EQ(reader.Next().status().ToString(),
+              "DATA_LOSS: the video cannot be read any further: Input/output error");
+    const auto end = reader.Next();
+    EXPECT_TRUE(end.ok() && !end->has_value()) << end.status();
+  }
 }
 
 }  // namespace

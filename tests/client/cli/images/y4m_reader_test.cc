@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "tests/client/failing_file.h"
 #include "tests/client/temporary_folder.h"
 
 namespace orbserve::cli {
@@ -74,6 +75,29 @@ TEST_F(Y4mReaderTest, VideoThatEndsInsideAFrameIsAnError) {
     auto reader = Open(std::string("YUV4MPEG2 W3 H3\n") + rest);
     ASSERT_TRUE(reader.ok());
     EXPECT_FALSE((*reader)->Next().ok()) << rest;
+  }
+}
+
+TEST_F(Y4mReaderTest, RatesThatCannotBeMeantAreNone) {
+  for (const char* rate : {"inf:inf", "inf:1", "1:inf", "1:99999999999", "999999999:1", "0:1",
+                           "25:0", "-25:-1", "25", "a:b"}) {
+    auto reader = Open(std::string("YUV4MPEG2 W3 H3 F") + rate + "\n");
+    ASSERT_TRUE(reader.ok()) << rate << ": " << reader.status();
+    EXPECT_EQ((*reader)->fps(), 0) << rate;
+  }
+}
+
+// A disk that fails between two frames does not end the video.
+TEST_F(Y4mReaderTest, AReadThatFailsIsNotTheEnd) {
+  const std::string header = "YUV4MPEG2 W3 H3 Cmono\n";
+  for (const char* rest : {"", "FRA", "FRAME\nabc", "FRAME\nabcdefghi"}) {
+    auto reader = Y4mReader::Create(testing::FailingFile(header + rest), {});
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    auto frame = (*reader)->Next();
+    if (frame.ok() && frame->has_value()) frame = (*reader)->Next();
+    EXPECT_EQ(frame.status().ToString(),
+              "DATA_LOSS: the video cannot be read any further: Input/output error")
+        << rest;
   }
 }
 

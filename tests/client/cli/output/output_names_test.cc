@@ -56,10 +56,22 @@ TEST(CheckNoInputDrawnOverTest, PictureInPlaceOfAnInputIsAnError) {
   const TemporaryFolder folder;
   const InputFile image{.path = folder.Write("a.png", "x"), .relative = "a.png"};
   const InputFile other{.path = folder.Write("a.png.png", "x"), .relative = "a.png.png"};
-  EXPECT_TRUE(CheckNoInputDrawnOver({image}, folder.path()).ok());
-  const absl::Status status = CheckNoInputDrawnOver({image, other}, folder.path());
+  EXPECT_TRUE(CheckNoInputDrawnOver({image}, {}, folder.path()).ok());
+  const absl::Status status = CheckNoInputDrawnOver({image, other}, {}, folder.path());
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr(other.path));
+  EXPECT_FALSE(CheckNoInputDrawnOver({image}, {other.path}, folder.path()).ok());
+}
+
+// A photograph, a video or a mask may be the picture of a frame of an earlier run.
+TEST(CheckNoInputDrawnOverTest, PictureOfAFrameInPlaceOfAnInputIsAnError) {
+  const TemporaryFolder folder;
+  const std::string frame = folder.Write("000012.png", "x");
+  const absl::Status status = CheckNoInputDrawnOver({}, {frame}, folder.path());
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(frame));
+  EXPECT_TRUE(CheckNoInputDrawnOver({}, {frame}, folder / "other").ok());
+  EXPECT_TRUE(CheckNoInputDrawnOver({}, {folder.Write("a.png", "x")}, folder.path()).ok());
 }
 
 TEST(NameOnOneLineTest, DifferentNamesGiveDifferentText) {

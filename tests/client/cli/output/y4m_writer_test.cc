@@ -3,6 +3,9 @@
 
 #include "client/cli/output/y4m_writer.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -67,6 +70,42 @@ TEST(Y4mWriterTest, AFolderThatCannotBeIsNamed) {
   Y4mWriter writer(file + "/v.y4m", 30);
   EXPECT_THAT(std::string(writer.Add(Pixels(1, "ab")).message()),
               HasSubstr("its folder cannot be created"));
+}
+
+// A full disk that has room again later must not leave half a picture inside the video.
+TEST(Y4mWriterTest, NothingIsWrittenBehindAPictureThatDoesNotFit) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "v.y4m";
+  const Picture picture{
+      .width_px = 100, .height_px = 100, .channels = 1, .pixels = std::string(10'000, 'p')};
+  const std::string header = "YUV4MPEG2 W100 H100 F30000:1000 Ip A1:1 C444\n";
+  constexpr size_t kFrameBytes = 6 + 3 * 10'000;
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  Y4mWriter writer(path, 0);
+  const rlimit full = {.rlim_cur = header.size() + 2 * kFrameBytes + 5'000,
+                       .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  EXPECT_TRUE(writer.Add(picture).ok());
+  EXPECT_TRUE(writer.Add(picture).ok());
+  const absl::Status refused = writer.Add(picture);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, ignored);
+  EXPECT_FALSE(refused.ok());
+  EXPECT_EQ(writer.Add(picture), refused);
+  EXPECT_TRUE(writer.Finish().ok());
+  const std::string video = testing::TemporaryFolder::Read(path);
+  ASSERT_EQ(video.size(), header.size() + 2 * kFrameBytes);
+  EXPECT_EQ(video.substr(header.size() + kFrameBytes, 6), "FRAME\n");
+}
+
+TEST(Y4mWriterTest, ASlowVideoHasARate) {
+  const testing::TemporaryFolder folder;
+  Y4mWriter writer(folder / "v.y4m", 1e-9);
+  ASSERT_TRUE(writer.Add(Pixels(1, "ab")).ok());
+  ASSERT_TRUE(writer.Finish().ok());
+  EXPECT_THAT(testing::TemporaryFolder::Read(folder / "v.y4m"), HasSubstr(" F1:1000 "));
 }
 
 }  // namespace
