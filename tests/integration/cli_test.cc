@@ -493,7 +493,9 @@ TEST_F(CliTest, PresetsAreListedWithTheirPurposeAndTheirValues) {
           "\"describe\":{\"orientation\":\"INTENSITY_CENTROID\",\"descriptor_type\":"
           "\"RBRIEF_256\"},\"match\":{\"selection\":\"BEST\",\"k\":1,\"ratio\":0,"
           "\"cross_check\":false,\"max_distance\":256,\"window_px\":0,\"offset_x\":0,"
-          "\"offset_y\":0}}}"));
+          "\"offset_y\":0},\"track\":{\"levels\":5,\"coarse_patch_px\":16,\"iterations\":30,"
+          "\"epsilon_px\":0.005,\"min_eigen\":0.1,\"max_residual\":128,\"illumination\":\"NONE\","
+          "\"template\":\"PREVIOUS\",\"redetect_percent\":30}}}"));
 }
 
 TEST_F(CliTest, EveryPresetThatIsAvailableExtractsAndStreams) {
