@@ -185,7 +185,7 @@ struct TrackJob {
   std::shared_ptr<const FrameState> to;
   std::shared_ptr<const TrackPoints> points;
   TrackOptions options;
-  // As in MatchJob.
+  // The flag works as MatchJob::cancelled does.
   std::shared_ptr<const std::atomic<bool>> cancelled = nullptr;
 };
 

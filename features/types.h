@@ -121,8 +121,8 @@ struct TrackPoints {
   }
 };
 
-// Where the points are in the new frame, one row per point, in their order. Every number of a row
-// whose status is not OK is 0.
+// Places of the points in the new frame: one row per point, in their order. All numbers of a row
+// whose status is not OK are 0.
 struct TrackedPoints {
   std::vector<TrackStatus> status;
   std::vector<int32_t> x;  // 2^-14 pixels of level 0

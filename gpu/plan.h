@@ -69,7 +69,7 @@ class GpuPlan final : public FeaturePlan {
   const CompiledPipeline& pipeline() const { return pipeline_; }
   const StepList& steps() const { return compiled_.list; }
   const SlotLayout& slot() const { return slot_; }
-  // Of the states that keep one; no levels where the plan keeps none.
+  // Layout of the pyramids that states keep. It has no levels if the plan keeps no pyramids.
   const TrackPyramid& track_pyramid() const { return track_pyramid_; }
   const std::shared_ptr<GraphMeter>& graph_meter() const { return graph_meter_; }
 

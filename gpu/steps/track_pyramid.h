@@ -27,13 +27,13 @@ struct TrackPyramidLevel {
   int32_t offset;  // of its first pixel in the pyramid
 };
 
-// Where the levels of a state's pyramid lie in its memory: level 0 first, with rows as in a leased
+// Layout of a state's pyramid in its memory: level 0 comes first, with rows as in a leased
 // slot, each level with kImagePaddingBytes around.
 struct TrackPyramid {
   int32_t levels;
   TrackPyramidLevel level[algo::kMostTrackLevels];
 
-  // As many of `levels` as exist; those of PyramidGeometry::track_levels.
+  // Lays out those of `levels` levels that exist, as PyramidGeometry::track_levels has them.
   static TrackPyramid For(int width_px, int height_px, int levels);
   size_t bytes() const;
 };

@@ -43,7 +43,7 @@ __device__ __forceinline__ int32_t WarpSum(int32_t value) {
 #endif
 }
 
-// The same of values whose sum has more than 32 bits.
+// This overload adds values whose sum has more than 32 bits.
 __device__ __forceinline__ int64_t WideWarpSum(int32_t value) {
   constexpr int kLowBits = 16;
   const int32_t low = WarpSum(value & ((1 << kLowBits) - 1));

@@ -113,7 +113,7 @@ __global__ __launch_bounds__(kMergeThreads) void FramePlacesKernel(
     for (int m = 0; m < params.keys.levels; ++m) {
       const int others = __shfl_sync(kFullWarp, lists.count, m);
       const uint64_t* const list = lists.runs + __shfl_sync(kFullWarp, lists.begin, m);
-      // Of equal responses, those of lower levels come first. No response has the last order.
+      // Lower levels come first among equal responses. No response has the last order.
       const uint64_t first_behind = m == l ? key : order + (m < l ? uint64_t{1} << kCellShift : 0);
       VisitRuns(list, others, &turn, [&](const uint64_t* run, int keys) {
         place += CountBelowInRun(run, keys, first_behind);

@@ -200,7 +200,7 @@ __device__ void RankSortedRuns(const RankParams& params, const FrameParams& fram
         run[s] = lists.runs + __shfl_sync(kFullWarp, lists.runs_begin, m) + begin;
         keys[s] = exists ? Min(others - begin, kRunKeys) : 0;
         counts_smaller[s] = m == l && search % searches_per_run == 0;
-        // Of equal responses, those of lower levels come first. No response has the last order.
+        // Lower levels come first among equal responses. No response has the last order.
         limit[s] = counts_smaller[s] ? key : order + (m < l ? uint64_t{1} << kOrderShift : 0);
       }
       int below[kSearchesAtOnce];

@@ -29,8 +29,8 @@ static_assert(kSortKeysPerThread == 4);
 inline constexpr int kMergeWarps = 4;
 inline constexpr uint64_t kLastKey = ~uint64_t{0};  // not below any key
 
-// Where shared memory has key `k` of thread `thread`: no bank conflicts, neither where threads
-// reach for their k-th keys nor where they reach for neighbouring keys.
+// Place of key `k` of thread `thread` in shared memory. It avoids bank conflicts, both where
+// threads reach for their k-th keys and where they reach for neighbouring keys.
 __device__ __forceinline__ int SharedPlace(int thread, int k) {
   return k * kSortThreads + (thread ^ (k * 4));
 }

@@ -45,7 +45,7 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr int kThreads = 256;  // of kernels that have threads for all squares
-// Of a block of the last passes. Larger ones would wait for a multiprocessor of their own.
+// Threads of a block of the last passes. A larger block would wait for a multiprocessor of its own.
 constexpr int kLastThreads = 512;
 constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
 // Squares left by tiles that one block works on alone, with up to nine times as many that follow:
@@ -53,7 +53,7 @@ constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
 // second-level cache.
 constexpr int kFewSquares = 96;
 
-// Of a block that has a tile. Photographs have candidates in up to nine tenths of the squares.
+// Threads of a block that has a tile. Photographs have candidates in most of its squares.
 constexpr int kTileThreads = 1024;
 
 // Lanes that share a square of a tile where few squares are left: most have eight neighbours.
@@ -122,7 +122,7 @@ class WarpLanes {
   unsigned mask_;
 };
 
-// What kernels know about one level of a frame.
+// LevelData is the view that kernels have of one level of a frame.
 struct LevelData {
   const DistanceParams::Level& level;
   uint64_t* best;
@@ -362,7 +362,7 @@ __global__ __launch_bounds__(kTileThreads) void TilePassesKernel(
   const int tile = static_cast<int>(blockIdx.x) - data.level.first_block;
   const int tile_column = tile % data.level.tile_columns * params.tile_side;
   const int tile_row = tile / data.level.tile_columns * params.tile_side;
-  // What the block knows: the tile and its margin, cut at the sides of the level.
+  // The block knows the tile and its margin, cut at the sides of the level.
   const int margin = TileMemory<kWords>::kSides.margin;
   const int first_column = max(tile_column - margin, 0);
   const int first_row = max(tile_row - margin, 0);
