@@ -22,6 +22,9 @@
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
 #include "server/config.h"
+#include "server/listen/descriptor_limit.h"
+#include "server/listen/guard_table.h"
+#include "server/listen/socket_hook.h"
 #include "server/log.h"
 #include "server/server.h"
 #include "server/start_check.h"
@@ -35,12 +38,13 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitDeviceLost = 3;
+constexpr int kExitDeaf = 4;
 
 // Any call of a lost device may hang, so the process is gone after this time in any case. It is
 // slightly more than Server::Drain() takes at most.
 constexpr std::chrono::milliseconds kLossLimit{1800};
 
-// Wakes the thread that waits for signals when a device was lost.
+// Wakes the thread that waits for signals when the process must end by itself.
 int LossSignal() { return SIGRTMIN; }
 
 struct Arguments {
@@ -131,6 +135,17 @@ void EndAfter(std::chrono::milliseconds limit, int code) {
   }).detach();
 }
 
+// Calls the server once, and so finds out whether its reads pass the guard of connections.
+void CheckOwnCall(Server& server, const server::Config& config) {
+  if (config.listen().empty()) return;
+  if (const absl::Status status = server.Ready(); !status.ok()) {
+    spdlog::warn("event=not_ready message={}", LogValue(status.message()));
+  } else if (!HasSocketHook() || !GuardTable::Get().is_used()) {
+    spdlog::warn("event=guard_absent message={}",
+                 LogValue("floods of HTTP/2 frames are not noticed in this build"));
+  }
+}
+
 // Gives memory back to the system after a burst: once after each, while no frame is open.
 class Trimmer {
  public:
@@ -144,14 +159,14 @@ class Trimmer {
   int64_t trimmed_at_ = 0;
 };
 
-// Waits for a signal to stop, or until a device is lost.
+// Waits for a signal to stop, or until a device is lost or the server deaf.
 void WaitForStop(const Server& server, const sigset_t& signals) {
   constexpr timespec kTrimPeriod = {30, 0};
   Trimmer trimmer;
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kTrimPeriod);
     if (signal < 0 && errno == EAGAIN) trimmer.Look(server);
-    if (server.device_lost()) return;
+    if (server.device_lost() || server.deaf()) return;
     if (signal == SIGTERM || signal == SIGINT) {
       spdlog::info("event=signal number={}", signal);
       return;
@@ -207,6 +222,8 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     EndAfter(kLossLimit, kExitDeviceLost);
     kill(getpid(), LossSignal());
   };
+  hooks.on_deaf = [] { kill(getpid(), LossSignal()); };
+  RaiseDescriptorLimit();
   auto created = Server::Create(config, std::move(hooks));
   if (!created.ok()) {
     // A backend that this program was not compiled for, or a device that is not there, is not there
@@ -220,6 +237,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
                LogValue(config.listen()), server.port(), LogValue(config.http_listen()),
                server.http_port());
 
+  CheckOwnCall(server, config);
   WaitForStop(server, signals);
   EndAfter(std::chrono::milliseconds(config.drain().delay_ms()) +
                std::chrono::milliseconds(config.drain().timeout_ms()) + std::chrono::seconds(5),
@@ -231,6 +249,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   spdlog::default_logger()->flush();
   // A lost device may hang in destructors, and in what the driver does when a process returns.
   if (server.device_lost()) _exit(kExitDeviceLost);
+  if (server.deaf()) _exit(kExitDeaf);
   created->reset();
   return complete ? kExitOk : kExitFailed;
 }
