@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "server/part_options.h"
 #include "server/telemetry/family_builder.h"
 
 namespace orbserve {
@@ -84,15 +83,24 @@ void AddPlans(const PlanCacheUse& plans, Page& page) {
                plans.evictions);
 }
 
-void AddReferences(const ReferenceStoreUse& references, const server::Config::Limits& limits,
-                   Page& page) {
+void AddReferences(const ReferenceStoreUse& references, Page& page) {
   page.Gauge("orbserve_references", "References that clients keep on the server.",
              references.references);
-  page.Gauge("orbserve_reference_bytes", "Features of these references.", references.bytes);
+  page.Gauge("orbserve_reference_bytes",
+             "Features of these references, and the copies that the backend holds of them.",
+             references.bytes);
   page.Gauge("orbserve_limit_reference_bytes", "Limit of orbserve_reference_bytes.",
              references.max_bytes);
   page.Gauge("orbserve_limit_references", "Limit of orbserve_references.",
-             ReferenceStoreOptionsOf(limits).max_references);
+             references.max_references);
+  page.Gauge("orbserve_limit_client_references",
+             "Limit of one owner's part of orbserve_references.",
+             references.max_references_per_owner);
+  page.Gauge("orbserve_limit_client_reference_bytes",
+             "Limit of one owner's part of orbserve_reference_bytes.",
+             references.max_bytes_per_owner);
+  page.Counter("orbserve_reference_evictions_total",
+               "References that were removed to make room.", references.evictions);
 }
 
 void AddCallLimits(const server::Config::Limits& limits, Page& page) {
@@ -115,7 +123,7 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
             page);
   AddDecodePool(sources_.decode_pool->use(), page);
   AddPlans(sources_.plans->use(), page);
-  AddReferences(references, sources_.config->limits(), page);
+  AddReferences(references, page);
   AddCallLimits(sources_.config->limits(), page);
 
   FamilyBuilder memory("orbserve_memory_bytes",
