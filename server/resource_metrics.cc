@@ -99,8 +99,8 @@ void AddReferences(const ReferenceStoreUse& references, Page& page) {
   page.Gauge("orbserve_limit_client_reference_bytes",
              "Limit of one owner's part of orbserve_reference_bytes.",
              references.max_bytes_per_owner);
-  page.Counter("orbserve_reference_evictions_total",
-               "References that were removed to make room.", references.evictions);
+  page.Counter("orbserve_reference_evictions_total", "References that were removed to make room.",
+               references.evictions);
 }
 
 void AddCallLimits(const server::Config::Limits& limits, Page& page) {
@@ -134,7 +134,8 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
                     {{"kind", std::string(kind.data(), kind.size())}, {"device", device}});
   };
   for (const MemoryUse& use : sources_.backend->memory()) add(use.kind, use.device, use.bytes);
-  add("references", "host", references.bytes);
+  // The copies are among the states of the backend.
+  add("references", "host", references.bytes - references.copy_bytes);
   add("queue", "host", frames.bytes);
   add("answers", "host",
       sources_.metrics->stream_answer_bytes() + sources_.metrics->call_answer_bytes());

@@ -90,11 +90,10 @@ absl::StatusOr<ReferenceStore::PutResult> ReferenceStore::Put(
   const size_t bytes = reference->own_bytes();
   const size_t most_bytes = std::min(options_.max_bytes, options_.max_bytes_per_owner);
   if (bytes > most_bytes) {
-    return MakeError(
-        ErrorReason::kTooLarge,
-        absl::StrCat("the reference takes ", bytes, " bytes; all references ",
-                     most_bytes < options_.max_bytes ? "of this client" : "together", " may take ",
-                     most_bytes));
+    return MakeError(ErrorReason::kTooLarge,
+                     absl::StrCat("the reference takes ", bytes, " bytes; all references ",
+                                  most_bytes < options_.max_bytes ? "of this client" : "together",
+                                  " may take ", most_bytes));
   }
   Entries made;
   made.emplace(absl::string_view(reference->name()), Entry{.reference = reference, .bytes = bytes});
@@ -152,6 +151,7 @@ absl::StatusOr<std::shared_ptr<const FrameState>> ReferenceStore::State(const Cl
     Entry* const entry = FindEntry(id, reference);
     if (entry == nullptr) return state;
     entry->bytes += imported_bytes;
+    copy_bytes_ += imported_bytes;
     Count(*FindClient(id), static_cast<ptrdiff_t>(imported_bytes), 0);
   }
   MakeRoom(id, nullptr);
@@ -191,6 +191,7 @@ ReferenceStoreUse ReferenceStore::use() const {
   absl::MutexLock lock(&mutex_);
   return {.references = count_,
           .bytes = static_cast<int64_t>(used_bytes_),
+          .copy_bytes = static_cast<int64_t>(copy_bytes_),
           .max_references = options_.max_references,
           .max_bytes = static_cast<int64_t>(options_.max_bytes),
           .max_references_per_owner = options_.max_references_per_owner,
@@ -253,6 +254,7 @@ std::shared_ptr<const Reference> ReferenceStore::Remove(Client& client, Entries:
   Entry& entry = at->second;
   std::shared_ptr<const Reference> reference = std::move(entry.reference);
   Count(client, -static_cast<ptrdiff_t>(entry.bytes), -1);
+  copy_bytes_ -= entry.bytes - reference->own_bytes();
   if (entry.is_evictable) client.by_use.erase(entry.use);
   client.entries.erase(at);
   return reference;

@@ -87,6 +87,7 @@ struct ReferenceStoreOptions {
 struct ReferenceStoreUse {
   int64_t references = 0;
   int64_t bytes = 0;
+  int64_t copy_bytes = 0;  // part of `bytes` that the backend may hold
   int64_t max_references = 0;
   int64_t max_bytes = 0;
   int64_t max_references_per_owner = 0;
@@ -199,6 +200,7 @@ class ReferenceStore {
   std::map<std::string, Owner, std::less<>> owners_ ABSL_GUARDED_BY(mutex_);
   ByLoad<Owner> by_load_ ABSL_GUARDED_BY(mutex_);
   size_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t copy_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // part of used_bytes_
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_version_ ABSL_GUARDED_BY(mutex_) = 1;
