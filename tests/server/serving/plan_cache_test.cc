@@ -57,6 +57,9 @@ TEST_F(PlanCacheTest, APlanIsBuiltByTheExecutorAndOnceForAllWhoAsk) {
   EXPECT_EQ(*first, *second);
   const auto third = Get(cache, 640);  // inside the call
   EXPECT_EQ(*third, *first);
+  EXPECT_EQ(cache.use().builds, 1);
+  EXPECT_EQ(cache.use().failed_builds, 0);
+  EXPECT_GT(cache.use().build_time, std::chrono::nanoseconds(0));
 }
 
 PlanSpec SpecWithTest(CandidateTest test) {
