@@ -103,7 +103,7 @@ DeleteReferenceCall::DeleteReferenceCall(const CallServices& services, CallGate&
 void DeleteReferenceCall::Start(const v1::DeleteReferenceRequest& request) {
   FinishWith([&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string client, ClientOf(*context_));
+    ORBSERVE_ASSIGN_OR_RETURN(const ClientId client, ClientOf(*context_));
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request.name()));
     return services_.references->Delete(client, request.name());
   }());
@@ -116,7 +116,7 @@ ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& g
 void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
   const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string client, ClientOf(*context_));
+    ORBSERVE_ASSIGN_OR_RETURN(const ClientId client, ClientOf(*context_));
     for (const auto& reference : services_.references->List(client)) {
       ReferenceToProto(*reference, response->add_references());
     }

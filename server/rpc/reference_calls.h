@@ -5,11 +5,11 @@
 #define ORBSERVE_SERVER_RPC_REFERENCE_CALLS_H_
 
 #include <memory>
-#include <string>
 
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/arena_messages.h"
 #include "server/rpc/call.h"
+#include "server/serving/client_id.h"
 
 namespace orbserve {
 
@@ -33,7 +33,7 @@ class PutReferenceCall final : public UnaryCall {
 
   const v1::PutReferenceRequest& request_;
   v1::PutReferenceResponse& response_;
-  std::string client_;
+  ClientId client_;
   Batcher::Ticket ticket_ = 0;  // set inside Start()
 };
 

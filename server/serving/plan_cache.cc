@@ -23,7 +23,7 @@ std::shared_ptr<FeaturePlan> PlanCache::Find(const PlanSpec& spec) {
   return plan;
 }
 
-void PlanCache::Get(const PlanSpec& spec, absl::string_view client, Callback callback) {
+void PlanCache::Get(const PlanSpec& spec, const ClientId& client, Callback callback) {
   std::shared_ptr<FeaturePlan> plan;
   Plans surplus;
   {
@@ -119,7 +119,7 @@ void PlanCache::TakeSurplus(Plans* surplus) {
 
 void PlanCache::Free(Plans surplus) {
   if (surplus.empty()) return;
-  executor_->Run("", [surplus = std::move(surplus)]() mutable { surplus.clear(); });
+  executor_->Run(ClientId{}, [surplus = std::move(surplus)]() mutable { surplus.clear(); });
 }
 
 }  // namespace orbserve

@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
+#include "server/serving/client_id.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {
@@ -69,7 +70,7 @@ class PlanCache {
   // Calls `callback` once with the plan, or with the status of a failed build: inside the call when
   // the plan exists, otherwise from the executor. Never under a lock. A new plan is built in the
   // executor's turn of `client`.
-  void Get(const PlanSpec& spec, absl::string_view client, Callback callback)
+  void Get(const PlanSpec& spec, const ClientId& client, Callback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Asks all plans for their size.

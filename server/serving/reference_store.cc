@@ -55,8 +55,7 @@ absl::StatusOr<std::shared_ptr<const FrameState>> Reference::State(FeatureBacken
 ReferenceStore::ReferenceStore(const ReferenceStoreOptions& options) : options_(options) {}
 
 absl::StatusOr<ReferenceStore::PutResult> ReferenceStore::Put(
-    const std::string& client_name, const std::string& name,
-    std::shared_ptr<const Features> features) {
+    const ClientId& client_id, const std::string& name, std::shared_ptr<const Features> features) {
   const size_t bytes = SizeOf(name, *features);
   if (bytes > options_.max_bytes) {
     return MakeError(ErrorReason::kTooLarge, absl::StrCat("the reference takes ", bytes,
@@ -68,7 +67,7 @@ absl::StatusOr<ReferenceStore::PutResult> ReferenceStore::Put(
   // Freed after the lock: the last holder of a reference may free device memory.
   std::vector<std::shared_ptr<const Reference>> removed;
   absl::MutexLock lock(&mutex_);
-  Client& client = clients_[client_name];
+  Client& client = clients_[client_id.name];
   if (client.entries.contains(name)) removed.push_back(Remove(client, name));
 
   result.reference = std::make_shared<Reference>(name, next_version_++, std::move(features));
@@ -98,10 +97,10 @@ absl::StatusOr<ReferenceStore::PutResult> ReferenceStore::Put(
   return result;
 }
 
-absl::StatusOr<std::shared_ptr<const Reference>> ReferenceStore::Get(const std::string& client_name,
+absl::StatusOr<std::shared_ptr<const Reference>> ReferenceStore::Get(const ClientId& client_id,
                                                                      const std::string& name) {
   absl::MutexLock lock(&mutex_);
-  const auto client = clients_.find(client_name);
+  const auto client = clients_.find(client_id.name);
   if (client == clients_.end()) return NotFound(name);
   const auto entry = client->second.entries.find(name);
   if (entry == client->second.entries.end()) return NotFound(name);
@@ -110,10 +109,10 @@ absl::StatusOr<std::shared_ptr<const Reference>> ReferenceStore::Get(const std::
   return entry->second.reference;
 }
 
-absl::Status ReferenceStore::Delete(const std::string& client_name, const std::string& name) {
+absl::Status ReferenceStore::Delete(const ClientId& client_id, const std::string& name) {
   std::shared_ptr<const Reference> removed;
   absl::MutexLock lock(&mutex_);
-  const auto client = clients_.find(client_name);
+  const auto client = clients_.find(client_id.name);
   if (client == clients_.end() || !client->second.entries.contains(name)) return NotFound(name);
   removed = Remove(client->second, name);
   if (client->second.entries.empty()) clients_.erase(client);
@@ -121,10 +120,10 @@ absl::Status ReferenceStore::Delete(const std::string& client_name, const std::s
 }
 
 std::vector<std::shared_ptr<const Reference>> ReferenceStore::List(
-    const std::string& client_name) const {
+    const ClientId& client_id) const {
   std::vector<std::shared_ptr<const Reference>> list;
   absl::MutexLock lock(&mutex_);
-  const auto client = clients_.find(client_name);
+  const auto client = clients_.find(client_id.name);
   if (client == clients_.end()) return list;
   for (const auto& [name, entry] : client->second.entries) list.push_back(entry.reference);
   return list;

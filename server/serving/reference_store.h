@@ -3,9 +3,10 @@
 
 // Named sets of features that clients keep on the server to match against.
 //
-// A name belongs to a client: two clients may use the same name for different references, and
-// neither sees the other's. A reference never changes. Putting one under a name that exists makes a
-// new version, and holders of the old version keep it. Versions only grow, also over a deletion.
+// The name of a reference belongs to a client, which ClientId::name tells: two clients may use the
+// same name for different references, and neither sees the other's. A reference never changes.
+// Putting one under a name that exists makes a new version, and holders of the old version keep it.
+// Versions only grow, also over a deletion.
 //
 // The store holds at most `max_bytes` and `max_references`. When a new reference does not fit, the
 // client with the most bytes makes room; the new reference counts as held already. That client
@@ -25,9 +26,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
+#include "server/serving/client_id.h"
 
 namespace orbserve {
 
@@ -79,18 +80,17 @@ class ReferenceStore {
   explicit ReferenceStore(const ReferenceStoreOptions& options);
 
   // TOO_LARGE when the features alone exceed the store.
-  absl::StatusOr<PutResult> Put(const std::string& client, const std::string& name,
+  absl::StatusOr<PutResult> Put(const ClientId& client, const std::string& name,
                                 std::shared_ptr<const Features> features)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Marks the reference as used. REFERENCE_NOT_FOUND.
-  absl::StatusOr<std::shared_ptr<const Reference>> Get(const std::string& client,
+  absl::StatusOr<std::shared_ptr<const Reference>> Get(const ClientId& client,
                                                        const std::string& name)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // REFERENCE_NOT_FOUND.
-  absl::Status Delete(const std::string& client, const std::string& name)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Delete(const ClientId& client, const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
   // References of the client, sorted by name.
-  std::vector<std::shared_ptr<const Reference>> List(const std::string& client) const
+  std::vector<std::shared_ptr<const Reference>> List(const ClientId& client) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   ReferenceStoreUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
