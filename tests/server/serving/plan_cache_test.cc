@@ -279,6 +279,8 @@ TEST_F(PlanCacheTest, AFailureIsToldToAllAndNotKept) {
   EXPECT_EQ(answers_, 2);
   EXPECT_EQ(*first, nullptr);
   EXPECT_EQ(*second, nullptr);
+  EXPECT_EQ(cache.use().failed_builds, 1);
+  EXPECT_EQ(cache.use().builds, 0);
   backend_.plan_status = absl::OkStatus();
   const auto third = Get(cache, 640);
   executor_.RunAll();
