@@ -3,10 +3,12 @@
 
 #include "server/resource_metrics.h"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "server/log.h"
 #include "server/telemetry/family_builder.h"
 
 namespace orbserve {
@@ -15,14 +17,17 @@ namespace {
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// A page in the making: whole numbers without labels.
+// A page in the making: numbers without labels.
 class Page {
  public:
   void Gauge(const char* name, const char* help, int64_t value) {
     AddGaugeFamily(families_, name, help, static_cast<double>(value));
   }
   void Counter(const char* name, const char* help, int64_t value) {
-    AddCounterFamily(families_, name, help, static_cast<double>(value));
+    Counter(name, help, static_cast<double>(value));
+  }
+  void Counter(const char* name, const char* help, double value) {
+    AddCounterFamily(families_, name, help, value);
   }
   void Add(FamilyBuilder family) { family.MoveTo(families_); }
   std::vector<MetricFamily> Take() { return std::move(families_); }
@@ -81,6 +86,11 @@ void AddPlans(const PlanCacheUse& plans, Page& page) {
   page.Counter("orbserve_plan_misses_total", "Look-ups that had to wait for a plan.", plans.misses);
   page.Counter("orbserve_plan_evictions_total", "Plans that were dropped to make room.",
                plans.evictions);
+  page.Counter("orbserve_plan_builds_total", "Plans that were built.", plans.builds);
+  page.Counter("orbserve_plan_build_failures_total", "Plans that could not be built.",
+               plans.failed_builds);
+  page.Counter("orbserve_plan_build_seconds_total", "Time that building plans took, in sum.",
+               std::chrono::duration<double>(plans.build_time).count());
 }
 
 void AddReferences(const ReferenceStoreUse& references, Page& page) {
@@ -123,6 +133,9 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
             page);
   AddDecodePool(sources_.decode_pool->use(), page);
   AddPlans(sources_.plans->use(), page);
+  page.Counter("orbserve_log_lines_lost_total",
+               "Lines of the log that were lost because standard error was not read.",
+               LostLogLines());
   AddReferences(references, page);
   AddCallLimits(sources_.config->limits(), page);
 
