@@ -59,6 +59,7 @@
 #include "server/rpc/stream_options.h"
 #include "server/rpc/stream_registry.h"
 #include "server/rpc/waiting_room.h"
+#include "server/serving/client_id.h"
 #include "server/serving/stream_session.h"
 
 namespace orbserve {
@@ -171,7 +172,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   std::unique_ptr<Alarm> alarm_;      // null when the stream was refused
 
   // Written by the first opening message, read by the reactions after it.
-  std::string client_;
+  ClientId client_;
   std::shared_ptr<StreamSession> session_;
   SteadyTime call_deadline_ = kNever;
   std::unique_ptr<Received> received_;  // message that is being read or taken
