@@ -11,8 +11,9 @@
 //                    <------ |             above[j] = max of rows j ... 7
 //                            | ------>     below[j] = max of rows 8 ... 2r+j
 //
-// An entry can be a maximum if it is that of its column and no less than its two neighbours in the
-// row, which leaves few. Each of them is compared with the maxima of the columns within reach.
+// An entry can be a maximum only if it is that of its column and of a few columns beside, aligned
+// groups of four (or two, where reaches are small). Each of these is compared with the maxima of
+// all columns within reach.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/square_distance_simd.cc"
@@ -27,6 +28,7 @@
 
 #include "cpu/simd/ops-inl.h"
 #include "cpu/steps/suppress/square_distance.h"
+#include "features/host_device.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {
@@ -59,10 +61,6 @@ HWY_INLINE uint32_t BitsOf(D d, M mask) {
   return bits;
 }
 
-HWY_INLINE int FirstBit(uint32_t bits) {
-  return static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero32(bits));
-}
-
 // Bits below `count`, which may be any number.
 HWY_INLINE uint32_t LowBits(int count) {
   return count >= 32 ? ~uint32_t{0} : count <= 0 ? 0 : (uint32_t{1} << count) - 1;
@@ -84,28 +82,60 @@ void Coarsen(const uint32_t* row, int count, const CoarseScale& scale, uint16_t*
   }
 }
 
-// Places of a band that may be maxima: bits of the columns of one vector of a row.
+// Each lane: the largest of the lanes of its group, aligned groups of four or of two.
+template <bool kOfFour>
+HWY_INLINE V16 MaxOfGroup(V16 v) {
+  const D16 d;
+  const DU32 du;
+  v = hn::Max(v, hn::Reverse2(d, v));
+  if (kOfFour) v = hn::Max(v, hn::BitCast(d, hn::Reverse2(du, hn::BitCast(du, v))));
+  return v;
+}
+
+// Places of a band that may be maxima: bits of the columns of one vector in two rows, the upper one
+// in the lower half.
 struct Candidates {
-  uint32_t bits;
-  int16_t column;  // of bit 0, counted from the first column of the part
-  int16_t row;
+  uint64_t bits;
+  int16_t column;  // of bits 0 and 32, counted from the first column of the part
+  int16_t row;     // of bit 0
 };
 
-// Takes the maxima over columns, from `reach` columns before the part on, into `highest`, and lists
-// the candidates; returns their number.
-template <bool kFar>
-HWY_INLINE int MaximaOfColumns(const CoarseMap& map, int reach, const Region& part,
-                               uint16_t* highest, Candidates* candidates) {
+// Scratch memory: maxima over columns, rows kBandPitch apart, and the candidates.
+struct Band {
+  uint16_t* highest;
+  Candidates* candidates;
+};
+
+HWY_INLINE Band BandIn(uint8_t* scratch) {
+  Band band;
+  band.highest = reinterpret_cast<uint16_t*>(scratch);
+  band.candidates = reinterpret_cast<Candidates*>(band.highest + kBandRows * kBandPitch);
+  return band;
+}
+static_assert((DivUp(kBandPitch, kLanes) * kBandRows / 2 + 1) * sizeof(Candidates) <=
+              kBandScratchBytes / 2);
+
+// Takes the maxima over columns, from `reach` columns before the part on, and lists candidates;
+// returns the length of the list. kReach: `reach`, or 0 for any.
+template <int kReach, bool kFar>
+HWY_NOINLINE int MaximaOfColumns(const CoarseMap& map, int any_reach, const Region& part,
+                                 const Band& band) {
   const D16 d;
+  const int reach = kReach > 0 ? kReach : any_reach;
   const auto one = hn::Set(d, 1);
-  const uint16_t* const first =
-      map.entries + (part.y_begin - reach) * map.pitch + part.x_begin - reach;
+  const ptrdiff_t pitch = map.pitch;
+  const uint16_t* const first = map.entries + (part.y_begin - reach) * pitch + part.x_begin - reach;
   const int columns = part.width() + 2 * reach;
   const int rows = part.height();
-  int number = 0;
+  uint16_t* const highest = band.highest;
+  int listed = 0;
   for (int i = 0; i < columns; i += kLanes) {
     const uint16_t* const top = first + i;
-    const auto row = [&](int k) { return hn::LoadU(d, top + k * map.pitch); };
+    // Few pointers and a multiple of the pitch each are cheaper than a pointer for each row.
+    const uint16_t* const fours[4] = {top, top + 4 * pitch, top + 8 * pitch, top + 12 * pitch};
+    const auto row = [&](int k) {
+      return hn::LoadU(d, kReach > 0 && k < 16 ? fours[k / 4] + k % 4 * pitch : top + k * pitch);
+    };
     V16 window[kBandRows];
     if (kFar) {
       window[kBandRows - 1] = row(kBandRows - 1);
@@ -123,52 +153,64 @@ HWY_INLINE int MaximaOfColumns(const CoarseMap& map, int reach, const Region& pa
         for (int k = 1; k <= 2 * reach; ++k) window[j] = hn::Max(window[j], row(j + k));
       }
     }
-    for (int j = 0; j < kBandRows; ++j) hn::StoreU(window[j], d, highest + j * kBandPitch + i);
     const uint32_t inside = LowBits(reach + part.width() - i) & ~LowBits(reach - i);
-    for (int j = 0; j < kBandRows; ++j) {
-      const uint16_t* const at = top + (reach + j) * map.pitch;
-      const V16 own = hn::LoadU(d, at);
-      const V16 beside = hn::Max(hn::LoadU(d, at - 1), hn::LoadU(d, at + 1));
-      const V16 limit = hn::Max(hn::Max(window[j], beside), one);
-      const uint32_t bits = BitsOf(d, hn::Eq(own, limit)) & inside;
-      candidates[number] = {bits, static_cast<int16_t>(i - reach), static_cast<int16_t>(j)};
-      number += bits != 0 && j < rows ? 1 : 0;
+    const auto candidates = [&](int j) -> uint64_t {
+      hn::StoreU(window[j], d, highest + j * kBandPitch + i);
+      const V16 limit = hn::Max(MaxOfGroup<kFar>(window[j]), one);
+      return BitsOf(d, hn::Eq(row(reach + j), limit)) & (j < rows ? inside : 0);
+    };
+    for (int j = 0; j < kBandRows; j += 2) {  // without branches, which would be foreseen badly
+      const uint64_t bits = candidates(j) | candidates(j + 1) << 32;
+      band.candidates[listed] = {bits, static_cast<int16_t>(i - reach), static_cast<int16_t>(j)};
+      listed += bits != 0 ? 1 : 0;
     }
   }
-  return number;
+  return listed;
 }
 
-int CoarseMaxima(const CoarseMap& map, int reach, const Region& part, uint8_t* scratch,
-                 CoarseMaximum* maxima) {
+// How the maxima of the columns within reach compare with `own`, the entry of their middle.
+struct Comparison {
+  bool is_above;
+  bool is_equal;  // in another column
+};
+
+template <int kReach>
+HWY_INLINE Comparison CompareColumns(const uint16_t* window, int any_reach, uint16_t own) {
   const DWindow d;
-  auto* const highest = reinterpret_cast<uint16_t*>(scratch);
-  auto* const candidates = reinterpret_cast<Candidates*>(highest + kBandRows * kBandPitch);
-  static_assert((kBandPitch / kLanes + 1) * kBandRows * sizeof(Candidates) <=
-                kBandScratchBytes / 2);
-  const int listed = 2 * reach >= kBandRows
-                         ? MaximaOfColumns<true>(map, reach, part, highest, candidates)
-                         : MaximaOfColumns<false>(map, reach, part, highest, candidates);
+  const int reach = kReach > 0 ? kReach : any_reach;
   const int side = 2 * reach + 1;
+  const auto centre = hn::Set(d, own);
+  uint32_t above = 0;
+  uint32_t equal = 0;
+  for (int u = 0; u < side; u += kWindowLanes) {
+    const auto values = hn::LoadU(d, window + u);
+    const uint32_t lanes = LowBits(std::min(side - u, kWindowLanes));
+    const uint32_t others = lanes & ~(LowBits(reach - u + 1) & ~LowBits(reach - u));
+    above |= ~BitsOf(d, hn::Eq(hn::Max(values, centre), centre)) & lanes;
+    equal |= BitsOf(d, hn::Eq(values, centre)) & others;
+  }
+  return {above != 0, equal != 0};
+}
+
+template <int kReach, bool kFar>
+int MaximaOfBand(const CoarseMap& map, int any_reach, const Region& part, uint8_t* scratch,
+                 CoarseMaximum* maxima) {
+  const int reach = kReach > 0 ? kReach : any_reach;
+  const Band band = BandIn(scratch);
+  const int listed = MaximaOfColumns<kReach, kFar>(map, reach, part, band);
   int number = 0;
   for (int c = 0; c < listed; ++c) {
-    const int y = part.y_begin + candidates[c].row;
-    const uint16_t* const row = map.entries + y * map.pitch + part.x_begin;
-    for (uint32_t bits = candidates[c].bits; bits != 0; bits &= bits - 1) {
-      const int x = candidates[c].column + FirstBit(bits);
-      const uint16_t* const window = highest + candidates[c].row * kBandPitch + x;
-      const auto own = hn::Set(d, row[x]);
-      uint32_t above = 0;
-      uint32_t equal = 0;  // in columns other than its own
-      for (int u = 0; u < side; u += kWindowLanes) {
-        const auto values = hn::LoadU(d, window + u);
-        const uint32_t lanes = LowBits(side - u);
-        above |= ~BitsOf(d, hn::Eq(hn::Max(values, own), own)) & lanes & LowBits(kWindowLanes);
-        equal |= BitsOf(d, hn::Eq(values, own)) & lanes &
-                 ~(LowBits(reach - u + 1) & ~LowBits(reach - u));
-      }
-      maxima[number] = {static_cast<int16_t>(part.x_begin + x), static_cast<int16_t>(y),
-                        equal != 0 ? 1 : 0};
-      number += above == 0 ? 1 : 0;
+    const Candidates& candidates = band.candidates[c];
+    for (uint64_t bits = candidates.bits; bits != 0; bits &= bits - 1) {
+      const auto bit = static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(bits));
+      const int row = candidates.row + bit / 32;
+      const int x = candidates.column + bit % 32;
+      const uint16_t own = map.entries[(part.y_begin + row) * map.pitch + part.x_begin + x];
+      const Comparison comparison =
+          CompareColumns<kReach>(band.highest + row * kBandPitch + x, reach, own);
+      maxima[number] = {static_cast<int16_t>(part.x_begin + x),
+                        static_cast<int16_t>(part.y_begin + row), comparison.is_equal ? 1 : 0};
+      number += comparison.is_above ? 0 : 1;
     }
   }
   for (int i = 0; i < number; ++i) {
@@ -178,6 +220,14 @@ int CoarseMaxima(const CoarseMap& map, int reach, const Region& part, uint8_t* s
     maxima[i].has_equal |= equal > 1 ? 1 : 0;
   }
   return number;
+}
+
+int CoarseMaxima(const CoarseMap& map, int reach, const Region& part, uint8_t* scratch,
+                 CoarseMaximum* maxima) {
+  constexpr int kUsualReach = 4;  // of the presets
+  if (reach == kUsualReach) return MaximaOfBand<kUsualReach, true>(map, 0, part, scratch, maxima);
+  return 2 * reach >= kBandRows ? MaximaOfBand<0, true>(map, reach, part, scratch, maxima)
+                                : MaximaOfBand<0, false>(map, reach, part, scratch, maxima);
 }
 
 }  // namespace
