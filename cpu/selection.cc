@@ -93,6 +93,11 @@ void DivideBest(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wante
     std::fill(kept.begin(), kept.end(), 0);
     return;
   }
+  for (size_t r = 0; r < runs.size(); ++r) {
+    if (static_cast<int64_t>(runs[r].size()) < total) continue;
+    kept[r] = static_cast<int>(wanted);  // all keys are of one run
+    return;
+  }
   constexpr int kDigitBits = 8;
   constexpr uint32_t kDigitMask = (1u << kDigitBits) - 1;
   uint32_t last = 0;
