@@ -59,6 +59,7 @@
 #include "server/rpc/stream_options.h"
 #include "server/rpc/stream_registry.h"
 #include "server/rpc/waiting_room.h"
+#include "server/serving/client_id.h"
 #include "server/serving/stream_session.h"
 
 namespace orbserve {
@@ -171,7 +172,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   std::unique_ptr<Alarm> alarm_;      // null when the stream was refused
 
   // Written by the first opening message, read by the reactions after it.
-  std::string client_;
+  ClientId client_;
   std::shared_ptr<StreamSession> session_;
   SteadyTime call_deadline_ = kNever;
   std::unique_ptr<Received> received_;  // message that is being read or taken
@@ -201,6 +202,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // reserved by frames_ and outgoing_
   int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
+  const CallGate::Ticket ticket_;
 };
 
 }  // namespace orbserve
