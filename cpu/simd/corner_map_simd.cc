@@ -146,8 +146,7 @@ HWY_INLINE void AddRow(const uint8_t* pixels, ptrdiff_t pitch, int row, int coun
 
 // Sums of the windows that begin at the even and at the odd columns of kLanes32 pairs.
 struct WindowSums {
-  V32 even;
-  V32 odd;
+  V32 of[2];
 };
 
 // The vector `kBy` lanes behind the one at `sums`.
@@ -172,8 +171,8 @@ HWY_INLINE WindowSums SumsOfWindows(const PairSums& sums, int pair) {
   const V32 even_here = hn::Load(d, evens);
   const V32 even_next = hn::Load(d, evens + kLanes32);
   const V32 shared = hn::Add(Behind<1>(pairs, here, next), Behind<2>(pairs, here, next));
-  return {hn::Add(hn::Add(shared, here), Behind<3>(evens, even_here, even_next)),
-          hn::Add(hn::Add(shared, Behind<3>(pairs, here, next)), hn::Sub(here, even_here))};
+  return {{hn::Add(hn::Add(shared, here), Behind<3>(evens, even_here, even_next)),
+           hn::Add(hn::Add(shared, Behind<3>(pairs, here, next)), hn::Sub(here, even_here))}};
 }
 
 // The lanes of both in turn: even[0], odd[0], even[1], ... in `lower`, then `upper`.
@@ -234,7 +233,11 @@ struct HarrisResponse {
   static HWY_INLINE V32 OddToEven(V32 v) {
     return hn::BitCast(D32(), hn::ShiftRight<32>(hn::BitCast(DU64(), v)));
   }
-  static HWY_INLINE VU32 Order(V32 xx, V32 yy, V32 xy) {
+  static HWY_INLINE void Order(const WindowSums& xx, const WindowSums& yy, const WindowSums& xy,
+                               VU32 (&orders)[2]) {
+    for (int i = 0; i < 2; ++i) orders[i] = OrderOfOne(xx.of[i], yy.of[i], xy.of[i]);
+  }
+  static HWY_INLINE VU32 OrderOfOne(V32 xx, V32 yy, V32 xy) {
     const DU32 du;
     const V32 trace = hn::Add(xx, yy);
     const VU32 even = ToFloat(Even(xx, yy, xy, trace));
@@ -245,23 +248,45 @@ struct HarrisResponse {
 };
 
 struct ShiTomasiResponse {
-  static HWY_INLINE VU32 Order(V32 xx, V32 yy, V32 xy) {
-    const D32 d;
+  // Both vectors step by step: a root takes many steps that wait for each other.
+  static HWY_INLINE void Order(const WindowSums& xx, const WindowSums& yy, const WindowSums& xy,
+                               VU32 (&orders)[2]) {
     const DF32 df;
-    const V32 difference = hn::Sub(xx, yy);
-    const V32 twice_xy = hn::Add(xy, xy);
-    const V32 low_bits = hn::Add(hn::Mul(difference, difference), hn::Mul(twice_xy, twice_xy));
-    const auto a = hn::ConvertTo(df, difference);
-    const auto b = hn::ConvertTo(df, twice_xy);
-    const auto estimate = hn::Sqrt(hn::MulAdd(a, a, hn::Mul(b, b)));
-    V32 root = RoundToInt32(estimate);
-    const auto missing = hn::ConvertTo(df, hn::Sub(low_bits, hn::Mul(root, root)));
-    const auto reciprocal = hn::ApproximateReciprocal(hn::Max(estimate, hn::Set(df, 1.0f)));
-    root = hn::Add(root, RoundToInt32(hn::Mul(hn::Mul(missing, hn::Set(df, 0.5f)), reciprocal)));
-    // One less where the square is too large.
-    root = hn::Add(root, hn::ShiftRight<31>(hn::Sub(low_bits, hn::Mul(root, root))));
-    const V32 twice = hn::Sub(hn::Add(xx, yy), root);
-    return OrderOf(hn::Mul(hn::ConvertTo(df, twice), hn::Set(df, 0.5f)));
+    const auto half = hn::Set(df, 0.5f);
+    V32 low_bits[2];
+    V32 root[2];
+    VecF32 estimate[2];
+    for (int i = 0; i < 2; ++i) {
+      const V32 difference = hn::Sub(xx.of[i], yy.of[i]);
+      const V32 twice_xy = hn::Add(xy.of[i], xy.of[i]);
+      low_bits[i] = hn::Add(hn::Mul(difference, difference), hn::Mul(twice_xy, twice_xy));
+      const auto a = hn::ConvertTo(df, difference);
+      const auto b = hn::ConvertTo(df, twice_xy);
+      estimate[i] = hn::MulAdd(a, a, hn::Mul(b, b));
+    }
+    for (int i = 0; i < 2; ++i) estimate[i] = hn::Sqrt(estimate[i]);
+    for (int i = 0; i < 2; ++i) root[i] = RoundToInt32(estimate[i]);
+    // Roots below 2^22 are less than 1 off: single precision is to half a unit there.
+    const auto exact = hn::Set(df, 4194304.0f);
+    if (!hn::AllTrue(df, hn::Lt(hn::Max(estimate[0], estimate[1]), exact))) {
+      VecF32 missing[2];
+      for (int i = 0; i < 2; ++i) {
+        missing[i] = hn::ConvertTo(df, hn::Sub(low_bits[i], hn::Mul(root[i], root[i])));
+        estimate[i] =
+            hn::Mul(half, hn::ApproximateReciprocal(hn::Max(estimate[i], hn::Set(df, 1.0f))));
+      }
+      for (int i = 0; i < 2; ++i) {
+        root[i] = hn::Add(root[i], RoundToInt32(hn::Mul(missing[i], estimate[i])));
+      }
+    }
+    for (int i = 0; i < 2; ++i) {
+      // One less where the square is too large.
+      const V32 is_less = hn::ShiftRight<31>(hn::Sub(low_bits[i], hn::Mul(root[i], root[i])));
+      root[i] = hn::Sub(hn::Sub(hn::Add(xx.of[i], yy.of[i]), root[i]), is_less);
+    }
+    for (int i = 0; i < 2; ++i) {
+      orders[i] = OrderOf(hn::Mul(hn::ConvertTo(df, root[i]), half));
+    }
   }
 };
 
@@ -315,10 +340,11 @@ uint32_t CornerMapOf(const CornerMapTask& task, uint8_t* scratch) {
         const WindowSums xx = SumsOfWindows(columns.xx, pair);
         const WindowSums yy = SumsOfWindows(columns.yy, pair);
         const WindowSums xy = SumsOfWindows(columns.xy, pair);
+        VU32 orders[2];
+        Response::Order(xx, yy, xy, orders);
         VU32 lower;
         VU32 upper;
-        Interleave(Response::Order(xx.even, yy.even, xy.even),
-                   Response::Order(xx.odd, yy.odd, xy.odd), &lower, &upper);
+        Interleave(orders[0], orders[1], &lower, &upper);
         write(lower, x);
         if (x + kLanes32 < end) write(upper, x + kLanes32);
       }
