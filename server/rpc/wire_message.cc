@@ -40,8 +40,8 @@ absl::Status ParseMessage(grpc::ByteBuffer& buffer, const WireRules& rules,
 }
 
 absl::Status UnparsedStatus(const google::protobuf::Message& message) {
-  return MakeError(ErrorReason::kInternal, absl::StrCat("a ", message.GetDescriptor()->name(),
-                                                        " that passed the scan cannot be parsed"));
+  return MakeError(ErrorReason::kBadRequest,
+                   absl::StrCat("the bytes are not a ", message.GetDescriptor()->name()));
 }
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {

@@ -24,7 +24,7 @@ void CollectPieces(grpc::ByteBuffer& buffer, std::vector<BytePiece>* pieces);
 absl::Status ParseMessage(grpc::ByteBuffer& buffer, const WireRules& rules,
                           google::protobuf::Message* message);
 
-// INTERNAL: a message passed the scan and cannot be parsed.
+// BAD_REQUEST for a message that passed the scan and cannot be parsed: a packed number is too long.
 absl::Status UnparsedStatus(const google::protobuf::Message& message);
 
 // The bytes of a message in one block of our own memory: gRPC ends the process when it finds none.

@@ -20,7 +20,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 
 // Arrays of numbers double when they are full, and an arena keeps the old ones: for n numbers up to
-// 2n in the last array, and as many in those before it.
+// 2n in the last array, and as many in those before it. One packed block of numbers of a fixed size
+// gets an array that it fits into.
 constexpr size_t kArrayGrowth = 4;
 // Object and pointer of a text, beside its bytes.
 constexpr size_t kTextBytes = sizeof(std::string) + 2 * sizeof(void*);
@@ -248,14 +249,19 @@ class WireScan::Pass {
     // Packed numbers.
     size_t elements = 0;
     if (field.kind == Kind::kVarint) {
-      cursor_.Walk(bytes, [&](BytePiece stretch) { elements += CountVarints(stretch); });
+      uint8_t last = 0;
+      cursor_.Walk(bytes, [&](BytePiece stretch) {
+        elements += CountVarints(stretch);
+        last = stretch.back();
+      });
+      if (last >= 0x80) return Broken(field.name);
     } else {
       const size_t each = field.kind == Kind::kFixed32 ? 4 : 8;
       if (bytes % each != 0) return Broken(field.name);
       elements = bytes / each;
       cursor_.Skip(bytes);
     }
-    return CountNumbers(field, elements);
+    return CountNumbers(field, elements, /*is_packed=*/true);
   }
 
   // The text is the next `bytes`. A parser checks it, too, and writes a line about a bad one to
@@ -273,9 +279,10 @@ class WireScan::Pass {
     return Refuse(ErrorReason::kBadRequest, absl::StrCat(field.name, " is not UTF-8"));
   }
 
-  absl::Status CountNumbers(const Field& field, size_t elements) {
+  absl::Status CountNumbers(const Field& field, size_t elements, bool is_packed = false) {
     if (!field.is_repeated_number) return CountOccurrence(field);
-    memory_ += kArrayGrowth * elements * field.element_bytes;
+    const bool is_exact = is_packed && field.kind != Kind::kVarint && counts_[field.counter] == 0;
+    memory_ += (is_exact ? 2 : kArrayGrowth) * elements * field.element_bytes;
     // Empty blocks cost time.
     const size_t count = counts_[field.counter] + std::max<size_t>(elements, 1);
     if (count > limits_.max_elements) {

@@ -131,7 +131,7 @@ TEST(FrameSplitterTest, WhatIsNotWorthItIsParsedAsUsual) {
   FrameSplitter splitter;
   v1::StreamFramesRequest request;
   EXPECT_EQ(Check(splitter, ""), Way::kWhole);
-  request.mutable_open()->mutable_pipeline()->set_preset(std::string(9000, 'x'));
+  request.mutable_open()->mutable_pipeline()->set_preset(std::string(4000, 'x'));
   EXPECT_EQ(Check(splitter, request.SerializeAsString()), Way::kWhole);
   request = PlainRequest(random);
   request.mutable_frame()->set_pixels("few");
