@@ -90,6 +90,9 @@ server::Config DefaultConfig() {
   limits.set_max_stream_frames_waiting(4);
   limits.set_max_stream_bytes_waiting(64 * kMiB);
   limits.set_max_reference_bytes(kGiB);
+  limits.set_max_references(100'000);
+  limits.set_max_reference_bytes_per_client(0);
+  limits.set_max_references_per_client(0);
   limits.set_max_calls_per_connection(256);
   limits.set_max_receive_buffer_bytes(2 * kGiB);
   limits.set_max_stream_answer_bytes(64 * kMiB);
@@ -190,6 +193,14 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("limits.max_stream_bytes_waiting", limits.max_stream_bytes_waiting(), 1, 64 * kGiB));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_reference_bytes", limits.max_reference_bytes(), kKiB, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_references", limits.max_references(), 1, 10'000'000));
+  if (limits.max_reference_bytes_per_client() != 0) {
+    ORBSERVE_RETURN_IF_ERROR(Range("limits.max_reference_bytes_per_client",
+                                   limits.max_reference_bytes_per_client(), kKiB,
+                                   uint64_t{1} << 40));
+  }
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_references_per_client",
+                                 limits.max_references_per_client(), 0, 10'000'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_calls_per_connection", limits.max_calls_per_connection(), 1, 100'000));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_receive_buffer_bytes",

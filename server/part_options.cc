@@ -47,6 +47,9 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config) {
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config) {
   ReferenceStoreOptions options;
   options.max_bytes = static_cast<size_t>(config.max_reference_bytes());
+  options.max_references = static_cast<int>(config.max_references());
+  options.max_bytes_per_owner = static_cast<size_t>(config.max_reference_bytes_per_client());
+  options.max_references_per_owner = static_cast<int>(config.max_references_per_client());
   return options;
 }
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "server/log.h"
-#include "server/part_options.h"
 #include "server/telemetry/family_builder.h"
 
 namespace orbserve {
@@ -94,15 +93,24 @@ void AddPlans(const PlanCacheUse& plans, Page& page) {
                std::chrono::duration<double>(plans.build_time).count());
 }
 
-void AddReferences(const ReferenceStoreUse& references, const server::Config::Limits& limits,
-                   Page& page) {
+void AddReferences(const ReferenceStoreUse& references, Page& page) {
   page.Gauge("orbserve_references", "References that clients keep on the server.",
              references.references);
-  page.Gauge("orbserve_reference_bytes", "Features of these references.", references.bytes);
+  page.Gauge("orbserve_reference_bytes",
+             "Features of these references, and the copies that the backend holds of them.",
+             references.bytes);
   page.Gauge("orbserve_limit_reference_bytes", "Limit of orbserve_reference_bytes.",
              references.max_bytes);
   page.Gauge("orbserve_limit_references", "Limit of orbserve_references.",
-             ReferenceStoreOptionsOf(limits).max_references);
+             references.max_references);
+  page.Gauge("orbserve_limit_client_references",
+             "Limit of one owner's part of orbserve_references.",
+             references.max_references_per_owner);
+  page.Gauge("orbserve_limit_client_reference_bytes",
+             "Limit of one owner's part of orbserve_reference_bytes.",
+             references.max_bytes_per_owner);
+  page.Counter("orbserve_reference_evictions_total", "References that were removed to make room.",
+               references.evictions);
 }
 
 void AddCallLimits(const server::Config::Limits& limits, Page& page) {
@@ -128,7 +136,7 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
   page.Counter("orbserve_log_lines_lost_total",
                "Lines of the log that were lost because standard error was not read.",
                LostLogLines());
-  AddReferences(references, sources_.config->limits(), page);
+  AddReferences(references, page);
   AddCallLimits(sources_.config->limits(), page);
 
   FamilyBuilder memory("orbserve_memory_bytes",
@@ -139,7 +147,8 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
                     {{"kind", std::string(kind.data(), kind.size())}, {"device", device}});
   };
   for (const MemoryUse& use : sources_.backend->memory()) add(use.kind, use.device, use.bytes);
-  add("references", "host", references.bytes);
+  // The copies are among the states of the backend.
+  add("references", "host", references.bytes - references.copy_bytes);
   add("queue", "host", frames.bytes);
   add("answers", "host",
       sources_.metrics->stream_answer_bytes() + sources_.metrics->call_answer_bytes());

@@ -100,6 +100,7 @@ class Server::Impl {
         power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
         observer_(&metrics_, power_.get()),
         references_(ReferenceStoreOptionsOf(config.limits())),
+        lists_(std::make_unique<WorkerPool>(1)),
         executor_(std::make_unique<WorkerPool>(
             config.batching().decode_threads() == 0
                 ? Processors()
@@ -131,6 +132,7 @@ class Server::Impl {
     // Each waits for the threads that are still inside it: threads of the pool may be on their way
     // into the batcher, and threads of the batcher into matcher and tracker. Threads of these two
     // start the next frame of a stream and so enter both: neither is freed before both are shut.
+    lists_.reset();
     executor_.reset();
     batcher_.reset();
     tracker_->Shut();
@@ -184,6 +186,7 @@ class Server::Impl {
   const std::unique_ptr<PowerSampler> power_sampler_;
   MetricsObserver observer_;
   ReferenceStore references_;
+  std::unique_ptr<WorkerPool> lists_;
   std::unique_ptr<WorkerPool> executor_;
   PlanCache plans_;
   std::unique_ptr<Batcher> batcher_;
@@ -236,6 +239,7 @@ class Server::Impl {
     services.matcher = matcher_.get();
     services.tracker = tracker_.get();
     services.references = &references_;
+    services.lists = lists_.get();
     services.metrics = &metrics_;
     services.observer = &observer_;
     services.streams = StreamLimitsOf(config_.limits());

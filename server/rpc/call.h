@@ -27,6 +27,7 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/track_queue.h"
+#include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
@@ -60,6 +61,7 @@ struct CallServices {
   MatchQueue* matcher = nullptr;
   TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
+  Executor* lists = nullptr;  // builds lists of references
   Metrics* metrics = nullptr;
   ServingObserver* observer = nullptr;
   StreamLimits streams;
