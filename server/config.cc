@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kKiB = uint64_t{1} << 10;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr uint64_t kMaxConnections = 30'000;
 
 // Keeps the first error; lines and columns count from 1 as editors do.
 class FirstError final : public google::protobuf::io::ErrorCollector {
@@ -98,6 +99,8 @@ server::Config DefaultConfig() {
   limits.set_max_stream_answer_bytes(64 * kMiB);
   limits.set_max_answer_bytes(kGiB);
   limits.set_stream_open_timeout_ms(10'000);
+  limits.set_max_connections(4096);
+  limits.set_max_connections_per_address(1024);
   config.mutable_tls();
   server::Config::Drain& drain = *config.mutable_drain();
   drain.set_delay_ms(0);
@@ -211,6 +214,10 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("limits.max_answer_bytes", limits.max_answer_bytes(), 1, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.stream_open_timeout_ms", limits.stream_open_timeout_ms(), 1, 600'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_connections", limits.max_connections(), 1, kMaxConnections));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_connections_per_address",
+                                 limits.max_connections_per_address(), 1, kMaxConnections));
   const auto& tls = config.tls();
   if (tls.cert_file().empty() != tls.key_file().empty()) {
     return MakeError(ErrorReason::kBadOptions,

@@ -22,6 +22,9 @@
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
 #include "server/config.h"
+#include "server/listen/descriptor_limit.h"
+#include "server/listen/guard_table.h"
+#include "server/listen/socket_hook.h"
 #include "server/log.h"
 #include "server/server.h"
 #include "server/start_check.h"
@@ -35,6 +38,7 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitDeviceLost = 3;
+constexpr int kExitDeaf = 4;
 
 // Any call of a lost device may hang, so the process is gone after this time in any case. It is
 // slightly more than Server::Drain() takes at most.
@@ -44,7 +48,7 @@ constexpr std::chrono::milliseconds kLossLimit{1800};
 // them.
 constexpr std::chrono::milliseconds kLogTime{200};
 
-// Wakes the thread that waits for signals when a device was lost.
+// Wakes the thread that waits for signals when the process must end by itself.
 int LossSignal() { return SIGRTMIN; }
 
 struct Arguments {
@@ -136,6 +140,17 @@ void EndAfter(std::chrono::milliseconds limit, int code) {
   }).detach();
 }
 
+// Calls the server once, and so finds out whether its reads pass the guard of connections.
+void CheckOwnCall(Server& server, const server::Config& config) {
+  if (config.listen().empty()) return;
+  if (const absl::Status status = server.Ready(); !status.ok()) {
+    spdlog::warn("event=not_ready message={}", LogValue(status.message()));
+  } else if (!HasSocketHook() || !GuardTable::Get().is_used()) {
+    spdlog::warn("event=guard_absent message={}",
+                 LogValue("floods of HTTP/2 frames are not noticed in this build"));
+  }
+}
+
 // Gives memory back to the system after a burst: once after each, while no frame is open.
 class Trimmer {
  public:
@@ -176,7 +191,7 @@ sigset_t TakeSignals() {
   return signals;
 }
 
-// Waits for a signal to stop, or until a device is lost.
+// Waits for a signal to stop, or until a device is lost or the server deaf.
 void WaitForStop(const Server& server, const sigset_t& signals) {
   constexpr timespec kLookPeriod = {1, 0};
   constexpr int kLooksPerTrim = 30;
@@ -186,7 +201,7 @@ void WaitForStop(const Server& server, const sigset_t& signals) {
     const int signal = sigtimedwait(&signals, nullptr, &kLookPeriod);
     if (signal < 0 && errno == EAGAIN && looks % kLooksPerTrim == 0) trimmer.Look(server);
     loss.Look();
-    if (server.device_lost()) return;
+    if (server.device_lost() || server.deaf()) return;
     if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) {
       spdlog::info("event=signal number={}", signal);
       return;
@@ -234,6 +249,8 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     EndAfter(kLossLimit, kExitDeviceLost);
     kill(getpid(), LossSignal());
   };
+  hooks.on_deaf = [] { kill(getpid(), LossSignal()); };
+  RaiseDescriptorLimit();
   auto created = Server::Create(config, std::move(hooks));
   if (!created.ok()) {
     // A backend that this program was not compiled for, or a device that is not there, is not there
@@ -247,6 +264,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
                LogValue(config.listen()), server.port(), LogValue(config.http_listen()),
                server.http_port());
 
+  CheckOwnCall(server, config);
   WaitForStop(server, signals);
   EndAfter(std::chrono::milliseconds(config.drain().delay_ms()) +
                std::chrono::milliseconds(config.drain().timeout_ms()) + std::chrono::seconds(5),
@@ -259,6 +277,10 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   if (server.device_lost()) {
     FlushLog(kLogTime);
     _exit(kExitDeviceLost);
+  }
+  if (server.deaf()) {
+    FlushLog(kLogTime);
+    _exit(kExitDeaf);
   }
   created->reset();
   const int code = complete ? kExitOk : kExitFailed;

@@ -123,6 +123,21 @@ void AddCallLimits(const server::Config::Limits& limits, Page& page) {
              static_cast<int64_t>(limits.max_answer_bytes()));
 }
 
+void AddConnections(const ListenerUse& use, Page& page) {
+  page.Gauge("orbserve_connections", "Open connections of clients.", use.connections);
+  page.Gauge("orbserve_limit_connections", "Limit of orbserve_connections.", use.max_connections);
+  page.Gauge("orbserve_limit_address_connections",
+             "Limit of one address's part of orbserve_connections.",
+             use.max_connections_per_address);
+  FamilyBuilder closed("orbserve_connections_closed_total",
+                       "Connections that ended or were not accepted, by reason.",
+                       MetricType::Counter);
+  for (size_t i = 0; i < use.closed.size(); ++i) {
+    closed.AddCounter(static_cast<double>(use.closed[i]), {{"reason", kCloseReasonNames[i]}});
+  }
+  page.Add(std::move(closed));
+}
+
 }  // namespace
 
 std::vector<MetricFamily> ResourceMetrics::Collect() const {
@@ -138,6 +153,7 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
                LostLogLines());
   AddReferences(references, page);
   AddCallLimits(sources_.config->limits(), page);
+  AddConnections(sources_.listener(), page);
 
   FamilyBuilder memory("orbserve_memory_bytes",
                        "Memory by purpose and device; device host is memory of the machine.",
