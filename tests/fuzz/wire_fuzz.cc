@@ -9,22 +9,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/wire_scan.h"
+#include "tests/fuzz/require.h"
 
 namespace orbserve {
 namespace {
-
-void Require(bool condition, const char* promise) {
-  if (condition) return;
-  std::fprintf(stderr, "broken promise: %s\n", promise);
-  std::abort();
-}
 
 template <typename Message>
 void Fuzz(const uint8_t* data, size_t size, size_t piece_bytes) {
@@ -37,10 +30,8 @@ void Fuzz(const uint8_t* data, size_t size, size_t piece_bytes) {
   const BytePiece whole(data, size);
   const absl::Status status = scan.Check(absl::Span<const BytePiece>(&whole, 1));
   Require(in_pieces == status, "the answer does not depend on the pieces");
-  if (!status.ok()) {
-    Require(!status.message().empty(), "an error has a reason in words");
-    return;
-  }
+  RequireReason(status);
+  if (!status.ok()) return;
   Message message;
   // A packed number of more than ten bytes is left to the parser.
   if (!message.ParseFromArray(data, static_cast<int>(size))) return;
