@@ -69,6 +69,13 @@ def main() -> int:
             b"\x03" + message("MatchOptions", "cross_check: true ratio: 0.8 window_px: 9"),
             b"\x04markers/door",
         ],
+        "wire_fuzz": [
+            b"\xFC" + message("StreamFramesRequest", f"frame {{ sequence: 1 {frame} }}"),
+            b"\0" + message("StreamFramesRequest", open_),
+            b"\x11" + message("ExtractRequest", f'pipeline {{ preset: "orb" }} frame {{ {frame} {mask} {points} }}'),
+            b"\x22" + message("MatchRequest", f'train_reference: "door" query_features {{ {features} }}'),
+            b"\x07" + message("PutReferenceRequest", f'name: "door" features {{ {features} }}'),
+        ],
         "client_file_fuzz": [b"\0" + npz(), b"\x01" + png(16, 8), b"\x02" + pnm, b"\x02P2 2 1 9 3 4\n", b"\x04" + y4m],
         "decode_fuzz": [bytes([1, 16, 0, 8, 0, 16, 0, 0]) + bytes(128)],
     }
