@@ -142,6 +142,11 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   const SteadyTime begin_;  // when the request had arrived
 
  private:
+  // Frees the request.
+  virtual void DropRequest() = 0;
+  // Makes the response ready to be sent.
+  virtual void SendResponse() = 0;
+
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
   int64_t answer_bytes_ = 0;   // reserved at the gate
