@@ -13,7 +13,6 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/arena_messages.h"
 #include "server/rpc/call.h"
-#include "server/serving/client_id.h"
 
 namespace orbserve {
 
@@ -53,7 +52,6 @@ class MatchCall final : public UnaryCall {
 
   const v1::MatchRequest& request_;
   v1::MatchResponse& response_;
-  ClientId client_;
   SteadyTime deadline_ = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline_;
   MatchOptions options_;

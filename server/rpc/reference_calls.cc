@@ -36,7 +36,7 @@ PutReferenceCall::PutReferenceCall(const CallServices& services, CallGate& gate,
 
 absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline) {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  ORBSERVE_RETURN_IF_ERROR(Identify());
   ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
   if (request_.content_case() == v1::PutReferenceRequest::CONTENT_NOT_SET) {
     return MakeError(ErrorReason::kBadRequest, "content is missing; features or frame must be set");
@@ -103,9 +103,9 @@ DeleteReferenceCall::DeleteReferenceCall(const CallServices& services, CallGate&
 void DeleteReferenceCall::Start(const v1::DeleteReferenceRequest& request) {
   FinishWith([&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(const ClientId client, ClientOf(*context_));
+    ORBSERVE_RETURN_IF_ERROR(Identify());
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request.name()));
-    return services_.references->Delete(client, request.name());
+    return services_.references->Delete(client_, request.name());
   }());
 }
 
@@ -116,8 +116,8 @@ ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& g
 void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
   const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(const ClientId client, ClientOf(*context_));
-    for (const auto& reference : services_.references->List(client)) {
+    ORBSERVE_RETURN_IF_ERROR(Identify());
+    for (const auto& reference : services_.references->List(client_)) {
       ReferenceToProto(*reference, response->add_references());
     }
     const ReferenceStoreUse use = services_.references->use();

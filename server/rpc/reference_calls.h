@@ -9,7 +9,6 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/arena_messages.h"
 #include "server/rpc/call.h"
-#include "server/serving/client_id.h"
 
 namespace orbserve {
 
@@ -33,7 +32,6 @@ class PutReferenceCall final : public UnaryCall {
 
   const v1::PutReferenceRequest& request_;
   v1::PutReferenceResponse& response_;
-  ClientId client_;
   Batcher::Ticket ticket_ = 0;  // set inside Start()
 };
 

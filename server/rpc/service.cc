@@ -21,7 +21,11 @@ class GetServerInfoCall final : public UnaryCall {
 }  // namespace
 
 FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfoResponse info)
-    : services_(services), info_(std::move(info)) {
+    : services_(services),
+      info_(std::move(info)),
+      streams_({.max_streams = services.streams.max_streams,
+                .max_streams_per_owner = services.streams.max_streams_per_client,
+                .weights = services.weights}) {
   AddHealthDescriptor();
   SetMessageAllocatorFor_Extract(&extract_messages_);
   SetMessageAllocatorFor_Match(&match_messages_);
