@@ -31,6 +31,7 @@
 #include "server/serving/owner_weights.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/track_queue.h"
+#include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
@@ -60,6 +61,7 @@ struct CallServices {
   MatchQueue* matcher = nullptr;
   TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
+  Executor* lists = nullptr;  // builds lists of references
   Metrics* metrics = nullptr;
   // Bytes of the answers of all unary calls, from the admission of a call until its answer is sent,
   // and of all streams, from the begin of a frame.
@@ -75,8 +77,12 @@ struct CallServices {
 // Counts open calls, and refuses new calls once it is closed. Thread-safe.
 class CallGate {
  public:
-  void Enter();
-  void Leave();
+  // Says whether the call came before Close().
+  enum class Ticket { kAccepted, kRefused };
+
+  // Returns the ticket to leave with.
+  [[nodiscard]] Ticket Enter();
+  void Leave(Ticket ticket);
 
   // Makes refusal() answer `reason` from now on: kDraining or kDeviceLost. kDeviceLost may follow
   // kDraining, not the other way round.
@@ -86,9 +92,10 @@ class CallGate {
   // refusal() for a frame on an open stream. A server that drains still takes it.
   absl::Status frame_refusal() const;
 
-  // Waits until no call is open and none came for a tenth of a second. False when `timeout` passed
-  // before. gRPC cancels calls that reach a server while it shuts down. Waiting first gives late
-  // calls a status with a reason.
+  // Waits until every call that came before Close() has ended, and a tenth of a second more. False
+  // when `timeout` passed before. gRPC cancels calls that reach a server while it shuts down.
+  // Waiting first gives late calls a status with a reason. Calls that are refused are not waited
+  // for: clients may try again as fast as they like.
   bool WaitUntilQuiet(std::chrono::milliseconds timeout);
 
  private:
@@ -96,8 +103,7 @@ class CallGate {
   std::atomic<State> state_{State::kOpen};
   std::mutex mutex_;
   std::condition_variable left_;
-  int open_ = 0;
-  int64_t entered_ = 0;
+  int accepted_ = 0;  // calls with kAccepted that are open
 };
 
 // Base of a unary call. The call finishes exactly once, counts itself at the gate, and deletes
@@ -145,6 +151,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   StalledReaders::Watch watch_;
   int frames_ = 0;             // counted by CountFrame()
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
+  const CallGate::Ticket ticket_;
 };
 
 }  // namespace orbserve
