@@ -10,6 +10,10 @@
 namespace orbserve {
 namespace {
 
+// Time in which clients must have read answers when the server is about to stop: one that never
+// reads must not use up the time of the drain.
+constexpr std::chrono::milliseconds kReadingTimeAtEnd{2000};
+
 class GetServerInfoCall final : public UnaryCall {
  public:
   GetServerInfoCall(const CallServices& services, CallGate& gate,
@@ -90,6 +94,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FeaturesService::St
 
 void FeaturesService::Close(ErrorReason reason) {
   gate_.Close(reason);
+  services_.readers->Shorten(kReadingTimeAtEnd);
   streams_.AnnounceGoingAway();
 }
 

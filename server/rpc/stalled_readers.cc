@@ -26,7 +26,7 @@ void StalledReaders::Begin(Watch& watch, grpc::CallbackServerContext* context) {
   absl::MutexLock lock(&mutex_);
   watch.place = watched_.insert(watched_.end(), {context, now});
   watch.is_watched = true;
-  if (now + limit_ < alarm_at_) SetAlarm(now + limit_);
+  if (now + limit() < alarm_at_) SetAlarm(now + limit());
 }
 
 void StalledReaders::End(Watch& watch) {
@@ -34,6 +34,13 @@ void StalledReaders::End(Watch& watch) {
   if (!watch.is_watched) return;
   watch.is_watched = false;
   (watch.place->is_cancelled ? cancelled_ : watched_).erase(watch.place);
+}
+
+void StalledReaders::Shorten(std::chrono::milliseconds limit) {
+  absl::MutexLock lock(&mutex_);
+  if (limit >= this->limit()) return;
+  limit_.store(limit, std::memory_order_relaxed);
+  if (!watched_.empty()) SetAlarm(watched_.front().since + limit);
 }
 
 void StalledReaders::SetAlarm(SteadyTime when) {
@@ -47,7 +54,7 @@ void StalledReaders::OnAlarm() {
   {
     absl::MutexLock lock(&mutex_);
     alarm_at_ = kNever;  // it has fired
-    for (; !watched_.empty() && watched_.front().since + limit_ <= now; ++count) {
+    for (; !watched_.empty() && watched_.front().since + limit() <= now; ++count) {
       Entry& entry = watched_.front();
       entry.is_cancelled = true;
       cancelled_.splice(cancelled_.end(), watched_, watched_.begin());
@@ -56,12 +63,12 @@ void StalledReaders::OnAlarm() {
       metrics_->CallCut(CutCause::kStalledReader);
     }
     if (!watched_.empty()) {
-      const SteadyTime next = watched_.front().since + limit_;
+      const SteadyTime next = watched_.front().since + limit();
       SetAlarm(count == 0 ? next : std::max(next, now + kPace));
     }
   }
   if (count > 0) {
-    spdlog::warn("event=stalled_readers_cut calls={} timeout_ms={}", count, limit_.count());
+    spdlog::warn("event=stalled_readers_cut calls={} timeout_ms={}", count, limit().count());
   }
 }
 

@@ -8,6 +8,7 @@
 #ifndef ORBSERVE_SERVER_RPC_STALLED_READERS_H_
 #define ORBSERVE_SERVER_RPC_STALLED_READERS_H_
 
+#include <atomic>
 #include <chrono>
 #include <list>
 #include <memory>
@@ -41,7 +42,9 @@ class StalledReaders {
   // object.
   StalledReaders(Clock* clock, Metrics* metrics, std::chrono::milliseconds limit);
 
-  std::chrono::milliseconds limit() const { return limit_; }
+  std::chrono::milliseconds limit() const { return limit_.load(std::memory_order_relaxed); }
+  // Clients have `limit` from now on, if that is less. The server is about to stop.
+  void Shorten(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
   // The answer of the call is about to be handed to gRPC.
   void Begin(Watch& watch, grpc::CallbackServerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
   // The answer was sent or the call has ended. The context is not used afterwards. Does nothing
@@ -54,7 +57,7 @@ class StalledReaders {
 
   Clock* const clock_;
   Metrics* const metrics_;
-  const std::chrono::milliseconds limit_;
+  std::atomic<std::chrono::milliseconds> limit_;
   absl::Mutex mutex_;
   std::list<Entry> watched_ ABSL_GUARDED_BY(mutex_);    // longest first
   std::list<Entry> cancelled_ ABSL_GUARDED_BY(mutex_);  // until their End()

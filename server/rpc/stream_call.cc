@@ -393,6 +393,7 @@ void StreamCall::AnnounceGoingAway() {
   Response response;
   StatusToProto(gate_.refusal(), response.mutable_going_away()->mutable_status());
   outgoing_.push_back(Outgoing{Serialize(response), /*is_answer=*/false});
+  SetAlarm();  // readers have less time
   Step();
 }
 
