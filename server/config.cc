@@ -227,8 +227,8 @@ absl::Status ValidateConfig(const server::Config& config) {
                                    limits.max_reference_bytes_per_client(), kKiB,
                                    uint64_t{1} << 40));
   }
-  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_references_per_client",
-                                 limits.max_references_per_client(), 0, 10'000'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_references_per_client", limits.max_references_per_client(), 0, 10'000'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_calls_per_connection", limits.max_calls_per_connection(), 1, 100'000));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_receive_buffer_bytes",

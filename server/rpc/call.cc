@@ -102,6 +102,7 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   absl::Status sent = status;
   if (sent.ok()) sent = ExpectAnswer(static_cast<int64_t>(wire_bytes));
   if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
+  if (sent.ok()) SendResponse();
   code_ = sent.code();
   LogFailure(method_, sent);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
@@ -111,11 +112,7 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   Finish(StatusToGrpc(sent, context_));
 }
 
-void UnaryCall::FreeRequest() {
-  if (auto* const messages = context_->GetRpcAllocatorState(); messages != nullptr) {
-    messages->FreeRequest();
-  }
-}
+void UnaryCall::FreeRequest() { DropRequest(); }
 
 void UnaryCall::OnDone() {
   services_.readers->End(watch_);

@@ -145,6 +145,11 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   ClientId client_;         // empty until Identify()
 
  private:
+  // Frees the request.
+  virtual void DropRequest() = 0;
+  // Makes the response ready to be sent.
+  virtual void SendResponse() = 0;
+
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
   int64_t answer_bytes_ = 0;  // reserved

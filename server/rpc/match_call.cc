@@ -18,9 +18,8 @@
 namespace orbserve {
 
 MatchCall::MatchCall(const CallServices& services, CallGate& gate,
-                     grpc::CallbackServerContext* context, const v1::MatchRequest* request,
-                     v1::MatchResponse* response)
-    : UnaryCall(services, gate, context, "Match"), request_(*request), response_(*response) {}
+                     grpc::CallbackServerContext* context, const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "Match") {}
 
 absl::Status MatchCall::ReadOptions() {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
@@ -68,6 +67,10 @@ int64_t MatchCall::ExpectedWireBytes() const {
 }
 
 void MatchCall::Start() {
+  if (const absl::Status status = ReadRequest(); !status.ok()) {
+    FinishWith(status);
+    return;
+  }
   deadline_ = DeadlineOf(*context_);
   const absl::Status status = ReadOptions();
   // Frames are submitted even if the call was refused, so that they are counted.
@@ -128,7 +131,7 @@ void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   source.client = client_;
   source.deadline = deadline_;
   source.pipeline = pipeline_;
-  source.frame = MatchMessages::Share(context_, &frame);
+  source.frame = Share(&frame);
   source.keep_state = KeepState::kFeatures;
   source.refusal = side.status;
   side.ticket = services_.intake->Submit(std::move(source), [this, &side](ExtractOutcome outcome) {

@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "orbserve/v1/orbserve.grpc.pb.h"  // how gRPC turns messages into bytes
 #include "server/log.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/conversion/frame_result.h"
 #include "server/rpc/conversion/timings.h"
 #include "server/rpc/status.h"
+#include "server/rpc/wire_message.h"
 
 namespace orbserve {
 namespace {
@@ -41,15 +41,6 @@ absl::Status DroppedStatus(DropPolicy policy, bool is_arriving, const StreamLimi
                                                               : " (drop_policy OLDEST)",
                                 "; at most ", limits.max_frames_waiting, " frames with ",
                                 limits.max_bytes_waiting, " bytes wait"));
-}
-
-grpc::ByteBuffer Serialize(const v1::StreamFramesResponse& message) {
-  grpc::ByteBuffer buffer;
-  bool own = false;
-  // Fails only for messages larger than protobuf allows. The buffer is then empty.
-  const grpc::Status status =
-      grpc::SerializationTraits<v1::StreamFramesResponse>::Serialize(message, &buffer, &own);
-  return status.ok() ? buffer : grpc::ByteBuffer();
 }
 
 }  // namespace
@@ -131,10 +122,8 @@ void StreamCall::OnReadDone(bool ok) {
 
 absl::Status StreamCall::TakeMessage() {
   auto message = std::make_shared<Request>();
-  if (!received_->splitter.Parse(received_->buffer, message.get())) {
-    // The stream ends here, because the place of later messages in it is unknown.
-    return BadRequest("a message of the stream is not a StreamFramesRequest");
-  }
+  // A message that cannot be parsed ends the stream: it is unknown which frame it was.
+  ORBSERVE_RETURN_IF_ERROR(received_->splitter.Parse(received_->buffer, message.get()));
   if (message->has_open()) return Open(message->open());
   if (session_ == nullptr) return BadRequest("the first message of a stream must be `open`");
   if (!message->has_frame()) return BadRequest("a message must be `open` or a `frame`");
@@ -165,7 +154,7 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   opened.set_stream_id(id_);
   StreamOptionsToProto(*options, &opened);
   *opened.mutable_limits() = services_.server_limits;
-  grpc::ByteBuffer message = Serialize(response);
+  grpc::ByteBuffer message = SerializeMessage(response);
 
   absl::MutexLock lock(&mutex_);
   options_ = options;
@@ -347,7 +336,7 @@ void StreamCall::OnResult(StreamResult result) {
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
   AddMatchTime(result.match_time, proto.mutable_timings());
   AddTrackTime(result.track_time, proto.mutable_timings());
-  Outgoing outgoing{Serialize(response_), /*is_answer=*/true, frame.has_begun,
+  Outgoing outgoing{SerializeMessage(response_), /*is_answer=*/true, frame.has_begun,
                     frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
@@ -392,7 +381,7 @@ void StreamCall::AnnounceGoingAway() {
   going_away_ = true;
   Response response;
   StatusToProto(gate_.refusal(), response.mutable_going_away()->mutable_status());
-  outgoing_.push_back(Outgoing{Serialize(response), /*is_answer=*/false});
+  outgoing_.push_back(Outgoing{SerializeMessage(response), /*is_answer=*/false});
   SetAlarm();  // readers have less time
   Step();
 }
