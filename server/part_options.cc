@@ -93,6 +93,9 @@ ListenerOptions ListenerOptionsOf(const server::Config& config) {
   options.max_connections_per_address =
       static_cast<int>(config.limits().max_connections_per_address());
   options.max_calls_per_connection = static_cast<int>(config.limits().max_calls_per_connection());
+  // gRPC ends calls of anybody when its own buffers are full.
+  options.max_unfinished_bytes =
+      static_cast<int64_t>(config.limits().max_receive_buffer_bytes() / 2);
   options.user_timeout = std::chrono::milliseconds(config.keepalive().timeout_ms());
   return options;
 }
