@@ -23,8 +23,8 @@
 // place and its pass are therefore exact.
 //
 // A square remembers one candidate that beats its best, its witness: while that one is undecided,
-// nothing has to be compared. Few squares of a pass lose their witness or their best, and all lanes
-// of a warp look at the places of such a square together.
+// nothing has to be compared. Few squares of a pass lose their witness or their best; lanes share
+// the places of such a square, or round its best.
 //
 // Each pass has four parts, between which all squares must wait for each other:
 //
