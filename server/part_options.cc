@@ -47,6 +47,9 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config) {
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config) {
   ReferenceStoreOptions options;
   options.max_bytes = static_cast<size_t>(config.max_reference_bytes());
+  options.max_references = static_cast<int>(config.max_references());
+  options.max_bytes_per_owner = static_cast<size_t>(config.max_reference_bytes_per_client());
+  options.max_references_per_owner = static_cast<int>(config.max_references_per_client());
   return options;
 }
 
@@ -61,20 +64,37 @@ ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
 StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
   StreamLimits limits;
   limits.max_streams = static_cast<int>(config.max_streams());
+  limits.max_streams_per_client = config.max_streams_per_client() == 0
+                                      ? limits.max_streams
+                                      : static_cast<int>(config.max_streams_per_client());
   limits.open_timeout = std::chrono::milliseconds(config.stream_open_timeout_ms());
+  limits.idle_timeout = std::chrono::milliseconds(config.stream_idle_timeout_ms());
   limits.max_frames_in_flight = static_cast<int>(config.max_stream_frames_in_flight());
   limits.max_bytes_in_flight = static_cast<int64_t>(config.max_stream_bytes_in_flight());
   limits.max_frames_waiting = static_cast<int>(config.max_stream_frames_waiting());
   limits.max_bytes_waiting = static_cast<int64_t>(config.max_stream_bytes_waiting());
   limits.max_answer_bytes = static_cast<int64_t>(config.max_stream_answer_bytes());
-  limits.max_answer_bytes_of_all = static_cast<int64_t>(config.max_answer_bytes());
   return limits;
 }
 
-UnaryLimits UnaryLimitsOf(const server::Config::Limits& config) {
-  UnaryLimits limits;
-  limits.max_answer_bytes = static_cast<int64_t>(config.max_answer_bytes());
-  return limits;
+OwnerWeights OwnerWeightsOf(const server::Config& config) {
+  OwnerWeights weights;
+  for (const server::Config::Share& share : config.shares()) {
+    weights[share.owner()] = share.weight();
+  }
+  return weights;
+}
+
+ListenerOptions ListenerOptionsOf(const server::Config& config) {
+  ListenerOptions options;
+  options.address = config.listen();
+  options.is_plain = config.tls().cert_file().empty();
+  options.max_connections = static_cast<int>(config.limits().max_connections());
+  options.max_connections_per_address =
+      static_cast<int>(config.limits().max_connections_per_address());
+  options.max_calls_per_connection = static_cast<int>(config.limits().max_calls_per_connection());
+  options.user_timeout = std::chrono::milliseconds(config.keepalive().timeout_ms());
+  return options;
 }
 
 void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder) {
@@ -99,8 +119,6 @@ void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  // Otherwise two servers on one port would share the clients, and nobody would notice.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   grpc::ResourceQuota quota("orbserve");
   quota.Resize(limits.max_receive_buffer_bytes());
   builder.SetResourceQuota(quota);

@@ -12,8 +12,10 @@
 #include "grpcpp/server_builder.h"
 #include "server/config.pb.h"
 #include "server/decode/image_decoder.h"
+#include "server/listen/listener.h"
 #include "server/rpc/call.h"
 #include "server/serving/batcher.h"
+#include "server/serving/owner_weights.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
 
@@ -29,7 +31,8 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config);
-UnaryLimits UnaryLimitsOf(const server::Config::Limits& config);
+OwnerWeights OwnerWeightsOf(const server::Config& config);
+ListenerOptions ListenerOptionsOf(const server::Config& config);
 
 // Bounds the messages, calls, buffers and dead connections that clients can make gRPC itself hold.
 void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder);

@@ -8,19 +8,22 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/log.h"
+#include "server/rpc/call_context.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {
 
-void CallGate::Enter() {
+CallGate::Ticket CallGate::Enter() {
   const std::scoped_lock lock(mutex_);
-  ++open_;
-  ++entered_;
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return Ticket::kRefused;
+  ++accepted_;
+  return Ticket::kAccepted;
 }
 
-void CallGate::Leave() {
+void CallGate::Leave(Ticket ticket) {
+  if (ticket == Ticket::kRefused) return;
   const std::scoped_lock lock(mutex_);
-  --open_;
+  --accepted_;
   // Notified under the lock: the waiting thread may destroy the gate once the lock is released.
   left_.notify_all();
 }
@@ -47,29 +50,14 @@ absl::Status CallGate::frame_refusal() const {
                    "a device of this server was lost and the server starts anew; try again");
 }
 
-bool CallGate::ChangeAnswer(int64_t from, int64_t to, int64_t max_bytes) {
-  int64_t bytes = answer_bytes_.load(std::memory_order_relaxed);
-  do {
-    const int64_t others = bytes - from;
-    if (to > from && others > 0 && others + to > max_bytes) return false;
-  } while (
-      !answer_bytes_.compare_exchange_weak(bytes, bytes - from + to, std::memory_order_relaxed));
-  return true;
-}
-
 bool CallGate::WaitUntilQuiet(std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds kQuiet{100};
   const auto end = std::chrono::steady_clock::now() + timeout;
   std::unique_lock lock(mutex_);
-  for (;;) {
-    if (!left_.wait_until(lock, end, [this] { return open_ == 0; })) return false;
-    const int64_t before = entered_;
-    lock.unlock();
-    std::this_thread::sleep_for(kQuiet);
-    lock.lock();
-    if (entered_ == before) return true;
-    if (std::chrono::steady_clock::now() >= end) return open_ == 0;
-  }
+  if (!left_.wait_until(lock, end, [this] { return accepted_ == 0; })) return false;
+  lock.unlock();
+  std::this_thread::sleep_for(kQuiet);
+  return true;
 }
 
 UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
@@ -78,18 +66,31 @@ UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
       gate_(gate),
       context_(context),
       begin_(std::chrono::steady_clock::now()),
-      method_(method) {
-  gate_.Enter();
+      method_(method),
+      ticket_(gate_.Enter()) {}
+
+absl::Status UnaryCall::Identify() {
+  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  return absl::OkStatus();
 }
 
 absl::Status UnaryCall::ExpectAnswer(int64_t wire_bytes) {
   constexpr int64_t kForms = 2;  // gRPC keeps the message beside its bytes
   const int64_t bytes = kForms * wire_bytes;
-  if (!gate_.ChangeAnswer(answer_bytes_, bytes, services_.unary.max_answer_bytes)) {
-    return MakeError(ErrorReason::kQueueFull,
-                     absl::StrCat("answers that are not sent yet hold too much: this one's ", bytes,
-                                  " bytes do not fit into the ", services_.unary.max_answer_bytes,
-                                  " that all may have"));
+  switch (services_.call_answers->Change(client_, answer_bytes_, bytes)) {
+    case ByteShares::Answer::kFits:
+      break;
+    case ByteShares::Answer::kShareIsFull:
+      return MakeError(ErrorReason::kQuotaExceeded,
+                       absl::StrCat("answers to this client that are not sent yet hold too much: "
+                                    "this one's ",
+                                    bytes, " bytes do not fit into its share of the ",
+                                    services_.call_answers->max_bytes(), " that all may have"));
+    case ByteShares::Answer::kAllIsFull:
+      return MakeError(ErrorReason::kQueueFull,
+                       absl::StrCat("answers that are not sent yet hold too much: this one's ",
+                                    bytes, " bytes do not fit into the ",
+                                    services_.call_answers->max_bytes(), " that all may have"));
   }
   services_.metrics->AddCallAnswerBytes(bytes - answer_bytes_);
   answer_bytes_ = bytes;
@@ -101,20 +102,20 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   absl::Status sent = status;
   if (sent.ok()) sent = ExpectAnswer(static_cast<int64_t>(wire_bytes));
   if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
+  if (sent.ok()) SendResponse();
   code_ = sent.code();
   LogFailure(method_, sent);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   for (int i = 0; i < frames_; ++i) services_.metrics->ObserveFrame(method_, time.count());
+  // Only an answer can wait for its client: a status alone needs no leave from HTTP/2 flow control.
+  if (sent.ok()) services_.readers->Begin(watch_, context_);
   Finish(StatusToGrpc(sent, context_));
 }
 
-void UnaryCall::FreeRequest() {
-  if (auto* const messages = context_->GetRpcAllocatorState(); messages != nullptr) {
-    messages->FreeRequest();
-  }
-}
+void UnaryCall::FreeRequest() { DropRequest(); }
 
 void UnaryCall::OnDone() {
+  services_.readers->End(watch_);
   ExpectAnswer(0).IgnoreError();  // never refused
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   services_.metrics->ObserveRequest(method_, code_, time.count());
@@ -124,8 +125,9 @@ void UnaryCall::OnDone() {
 void UnaryCall::Drop() {
   if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   CallGate& gate = gate_;
+  const CallGate::Ticket ticket = ticket_;
   delete this;
-  gate.Leave();  // last, because the server may be destroyed from here on
+  gate.Leave(ticket);  // last, because the server may be destroyed from here on
 }
 
 }  // namespace orbserve

@@ -5,18 +5,27 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "features/errors.h"
+#include "server/rpc/peer.h"
 
 namespace orbserve {
 
-absl::StatusOr<std::string> ClientOf(const grpc::ServerContextBase& context) {
+absl::StatusOr<ClientId> ClientOf(const grpc::ServerContextBase& context) {
   constexpr char kKey[] = "x-client-id";
   const auto& metadata = context.client_metadata();
   const auto [first, last] = metadata.equal_range(kKey);
-  if (first == last) return absl::StrCat("peer:", context.peer());
+  const std::string peer = context.peer();
+  ClientId client;
+  client.owner = PeerOwner(peer);
+  if (first == last) {
+    client.name = absl::StrCat("peer:", peer);
+    return client;
+  }
   if (std::next(first) != last) {
     return MakeError(ErrorReason::kBadRequest, "metadata x-client-id must be given once");
   }
@@ -27,7 +36,8 @@ absl::StatusOr<std::string> ClientOf(const grpc::ServerContextBase& context) {
     return MakeError(ErrorReason::kBadRequest,
                      "metadata x-client-id must be 1 to 128 bytes of printable ASCII");
   }
-  return absl::StrCat("id:", id);
+  client.name = absl::StrCat("id:", id);
+  return client;
 }
 
 SteadyTime DeadlineOf(const grpc::ServerContextBase& context) {

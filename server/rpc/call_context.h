@@ -6,19 +6,18 @@
 #ifndef ORBSERVE_SERVER_RPC_CALL_CONTEXT_H_
 #define ORBSERVE_SERVER_RPC_CALL_CONTEXT_H_
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "grpcpp/server_context.h"
+#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
 
 namespace orbserve {
 
-// Name of the caller: the metadata `x-client-id` (1 to 128 bytes of printable ASCII), else the
-// connection's. Prefixes keep the two kinds apart. BAD_REQUEST for a bad or repeated id.
-absl::StatusOr<std::string> ClientOf(const grpc::ServerContextBase& context);
+// The caller. Its owner is the address that it calls from (peer.h). Its name is the metadata
+// `x-client-id` (1 to 128 bytes of printable ASCII), else that of the connection; prefixes keep the
+// two kinds apart. BAD_REQUEST for a bad or repeated id.
+absl::StatusOr<ClientId> ClientOf(const grpc::ServerContextBase& context);
 
 // The call's deadline on the steady clock; kNever when it has none.
 SteadyTime DeadlineOf(const grpc::ServerContextBase& context);

@@ -23,6 +23,7 @@
 #include "server/decode/image_decoder.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/serving/batcher.h"
+#include "server/serving/client_id.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
@@ -30,7 +31,7 @@
 namespace orbserve {
 
 struct FrameSource {
-  std::string client;
+  ClientId client;
   SteadyTime deadline = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline;
   std::shared_ptr<const v1::Frame> frame;  // shares the ownership of its message

@@ -3,9 +3,12 @@
 
 #include "server/rpc/reference_calls.h"
 
+#include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
@@ -14,6 +17,11 @@
 
 namespace orbserve {
 namespace {
+
+// Most references on one page.
+constexpr uint32_t kMostListed = 1000;
+// Most bytes of one of them: a name of 128 bytes and five numbers, with their tags.
+constexpr int64_t kMostListedWireBytes = 192;
 
 void ReferenceToProto(const Reference& reference, v1::ReferenceInfo* proto) {
   proto->set_name(reference.name());
@@ -27,16 +35,12 @@ void ReferenceToProto(const Reference& reference, v1::ReferenceInfo* proto) {
 }  // namespace
 
 PutReferenceCall::PutReferenceCall(const CallServices& services, CallGate& gate,
-                                   grpc::CallbackServerContext* context,
-                                   const v1::PutReferenceRequest* request,
-                                   v1::PutReferenceResponse* response)
-    : UnaryCall(services, gate, context, "PutReference"),
-      request_(*request),
-      response_(*response) {}
+                                   grpc::CallbackServerContext* context, const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "PutReference") {}
 
 absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline) {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  ORBSERVE_RETURN_IF_ERROR(Identify());
   ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
   if (request_.content_case() == v1::PutReferenceRequest::CONTENT_NOT_SET) {
     return MakeError(ErrorReason::kBadRequest, "content is missing; features or frame must be set");
@@ -51,13 +55,17 @@ absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipelin
 }
 
 void PutReferenceCall::Start() {
+  if (const absl::Status status = ReadRequest(); !status.ok()) {
+    FinishWith(status);
+    return;
+  }
   FrameSource source;
   source.refusal = ReadOptions(source.pipeline);
   if (request_.has_frame()) {
     CountFrame();
     source.client = client_;
     source.deadline = DeadlineOf(*context_);
-    source.frame = PutReferenceMessages::Share(context_, &request_.frame());
+    source.frame = Share(&request_.frame());
     source.message_bytes = request_.ByteSizeLong();
     ticket_ = services_.intake->Submit(std::move(source),
                                        [this](ExtractOutcome outcome) { OnExtracted(outcome); });
@@ -68,7 +76,7 @@ void PutReferenceCall::Start() {
     return;
   }
   auto features = FeaturesFromProto(request_.features());
-  FinishWith(features.ok() ? Put(*std::move(features)) : features.status());
+  End(features.ok() ? Put(*std::move(features)) : features.status());
 }
 
 void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
@@ -84,7 +92,12 @@ void PutReferenceCall::OnExtracted(const ExtractOutcome& outcome) {
     ExecutionToProto(outcome, response_.mutable_execution());
     TimingsToProto(outcome, begin_, response_.mutable_timings());
   }
-  FinishWith(status);
+  End(status);
+}
+
+// The answer may name thousands of references that were evicted.
+void PutReferenceCall::End(const absl::Status& status) {
+  FinishWith(status, status.ok() ? response_.ByteSizeLong() : 0);
 }
 
 absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
@@ -97,35 +110,66 @@ absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
 }
 
 DeleteReferenceCall::DeleteReferenceCall(const CallServices& services, CallGate& gate,
-                                         grpc::CallbackServerContext* context)
-    : UnaryCall(services, gate, context, "DeleteReference") {}
+                                         grpc::CallbackServerContext* context,
+                                         const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "DeleteReference") {}
 
-void DeleteReferenceCall::Start(const v1::DeleteReferenceRequest& request) {
+void DeleteReferenceCall::Start() {
   FinishWith([&]() -> absl::Status {
+    ORBSERVE_RETURN_IF_ERROR(ReadRequest());
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string client, ClientOf(*context_));
-    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request.name()));
-    return services_.references->Delete(client, request.name());
+    ORBSERVE_RETURN_IF_ERROR(Identify());
+    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
+    return services_.references->Delete(client_, request_.name());
   }());
 }
 
 ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& gate,
-                                       grpc::CallbackServerContext* context)
-    : UnaryCall(services, gate, context, "ListReferences") {}
+                                       grpc::CallbackServerContext* context, const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "ListReferences") {}
 
-void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
-  const absl::Status status = [&]() -> absl::Status {
-    ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string client, ClientOf(*context_));
-    for (const auto& reference : services_.references->List(client)) {
-      ReferenceToProto(*reference, response->add_references());
-    }
-    const ReferenceStoreUse use = services_.references->use();
-    response->set_used_bytes(static_cast<uint64_t>(use.bytes));
-    response->set_capacity_bytes(static_cast<uint64_t>(use.max_bytes));
-    return absl::OkStatus();
-  }();
-  FinishWith(status, response->ByteSizeLong());
+absl::Status ListReferencesCall::ReadOptions() {
+  ORBSERVE_RETURN_IF_ERROR(ReadRequest());
+  ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
+  ORBSERVE_RETURN_IF_ERROR(Identify());
+  if (request_.page_size() > kMostListed) {
+    return MakeError(ErrorReason::kBadRequest,
+                     absl::StrCat("page_size must be in [1, ", kMostListed,
+                                  "], or 0 for the largest; got ", request_.page_size()));
+  }
+  page_size_ = request_.page_size() == 0 ? kMostListed : request_.page_size();
+  // A token is the name of the last reference of the page before.
+  if (!request_.page_token().empty() && !CheckReferenceName(request_.page_token()).ok()) {
+    return MakeError(ErrorReason::kBadRequest,
+                     "page_token must be the next_page_token of an earlier answer");
+  }
+  after_ = request_.page_token();
+  return absl::OkStatus();
+}
+
+void ListReferencesCall::Start() {
+  if (const absl::Status status = ReadOptions(); !status.ok()) {
+    FinishWith(status);
+    return;
+  }
+  services_.lists->Run(client_, [this] {
+    const absl::Status status = List();
+    FinishWith(status, response_.ByteSizeLong());
+  });
+}
+
+absl::Status ListReferencesCall::List() {
+  ORBSERVE_RETURN_IF_ERROR(
+      ExpectAnswer(kOtherWireBytes + static_cast<int64_t>(page_size_) * kMostListedWireBytes));
+  const ReferenceStore::Page page = services_.references->List(client_, after_, page_size_);
+  for (const auto& reference : page.references) {
+    ReferenceToProto(*reference, response_.add_references());
+  }
+  if (!page.is_last) response_.set_next_page_token(page.references.back()->name());
+  const ReferenceStoreUse use = services_.references->use();
+  response_.set_used_bytes(static_cast<uint64_t>(use.bytes));
+  response_.set_capacity_bytes(static_cast<uint64_t>(use.max_bytes));
+  return absl::OkStatus();
 }
 
 }  // namespace orbserve

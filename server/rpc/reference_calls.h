@@ -5,22 +5,19 @@
 #define ORBSERVE_SERVER_RPC_REFERENCE_CALLS_H_
 
 #include <memory>
-#include <string>
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/arena_messages.h"
 #include "server/rpc/call.h"
+#include "server/rpc/message_call.h"
 
 namespace orbserve {
 
-using PutReferenceMessages = ArenaMessages<v1::PutReferenceRequest, v1::PutReferenceResponse>;
-
 // Stores features, sent as such or extracted from an image, under a name.
-class PutReferenceCall final : public UnaryCall {
+class PutReferenceCall final
+    : public MessageCall<v1::PutReferenceRequest, v1::PutReferenceResponse> {
  public:
   PutReferenceCall(const CallServices& services, CallGate& gate,
-                   grpc::CallbackServerContext* context, const v1::PutReferenceRequest* request,
-                   v1::PutReferenceResponse* response);
+                   grpc::CallbackServerContext* context, const CallBytes& bytes);
 
   void Start();
   void OnCancel() override;
@@ -30,25 +27,34 @@ class PutReferenceCall final : public UnaryCall {
   void OnExtracted(const ExtractOutcome& outcome);
   // Stores the features and fills in the response.
   absl::Status Put(std::shared_ptr<const Features> features);
+  void End(const absl::Status& status);
 
-  const v1::PutReferenceRequest& request_;
-  v1::PutReferenceResponse& response_;
-  std::string client_;
   Batcher::Ticket ticket_ = 0;  // set inside Start()
 };
 
-class DeleteReferenceCall final : public UnaryCall {
+class DeleteReferenceCall final
+    : public MessageCall<v1::DeleteReferenceRequest, v1::DeleteReferenceResponse> {
  public:
   DeleteReferenceCall(const CallServices& services, CallGate& gate,
-                      grpc::CallbackServerContext* context);
-  void Start(const v1::DeleteReferenceRequest& request);
+                      grpc::CallbackServerContext* context, const CallBytes& bytes);
+  void Start();
 };
 
-class ListReferencesCall final : public UnaryCall {
+// One page of the references of the caller. CallServices::lists builds it, one after the other, so
+// that many calls take neither gRPC's threads nor memory for more than the answers' share.
+class ListReferencesCall final
+    : public MessageCall<v1::ListReferencesRequest, v1::ListReferencesResponse> {
  public:
   ListReferencesCall(const CallServices& services, CallGate& gate,
-                     grpc::CallbackServerContext* context);
-  void Start(v1::ListReferencesResponse* response);
+                     grpc::CallbackServerContext* context, const CallBytes& bytes);
+  void Start();
+
+ private:
+  absl::Status ReadOptions();
+  absl::Status List();
+
+  std::string after_;
+  size_t page_size_ = 0;
 };
 
 }  // namespace orbserve

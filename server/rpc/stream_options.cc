@@ -81,7 +81,7 @@ absl::Status CheckKeyframeRule(const v1::StreamOpen& open) {
 
 absl::StatusOr<StreamSessionOptions> SessionOptionsFromProto(const v1::StreamOpen& open,
                                                              const ResolvedPipeline& pipeline,
-                                                             const std::string& client) {
+                                                             const ClientId& client) {
   if (open.references_size() > kMaxReferencesPerStream) {
     return MakeError(ErrorReason::kBadRequest,
                      absl::StrCat("references must name at most ", kMaxReferencesPerStream,
@@ -116,7 +116,7 @@ absl::StatusOr<StreamSessionOptions> SessionOptionsFromProto(const v1::StreamOpe
 
 absl::StatusOr<StreamOptions> StreamOptionsFromProto(const v1::StreamOpen& open,
                                                      const StreamLimits& limits,
-                                                     const std::string& client) {
+                                                     const ClientId& client) {
   StreamOptions options;
   ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(open.pipeline()));
   ORBSERVE_ASSIGN_OR_RETURN(options.drop_policy, DropPolicyFromProto(open.drop_policy()));

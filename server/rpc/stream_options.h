@@ -17,6 +17,7 @@
 #include "server/rpc/call.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/waiting_room.h"
+#include "server/serving/client_id.h"
 #include "server/serving/stream_session.h"
 
 namespace orbserve {
@@ -41,10 +42,10 @@ struct StreamOptions {
   absl::Status CheckTracks(int wanted) const;
 };
 
-// `client`: name of the stream's client. BAD_OPTIONS, BAD_REQUEST, UNSUPPORTED.
+// `client`: of the stream. BAD_OPTIONS, BAD_REQUEST, UNSUPPORTED.
 absl::StatusOr<StreamOptions> StreamOptionsFromProto(const v1::StreamOpen& open,
                                                      const StreamLimits& limits,
-                                                     const std::string& client);
+                                                     const ClientId& client);
 
 // Fills in everything of `opened` that follows from the options.
 void StreamOptionsToProto(const StreamOptions& options, v1::StreamOpened* opened);

@@ -36,7 +36,6 @@
 #include <list>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -45,6 +44,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "features/backend.h"
+#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
 #include "server/serving/fair_queue.h"
 #include "server/serving/observer.h"
@@ -77,7 +77,7 @@ struct FrameOutcome {
 using FrameDone = absl::AnyInvocable<void(FrameOutcome) &&>;
 
 struct FrameAdmission {
-  std::string client;            // whose turn it takes
+  ClientId client;               // whose turn it takes
   SteadyTime deadline = kNever;  // answered no later than this unless launched before
   int64_t image_bytes = 0;       // its pixels and mask as they were sent
   int64_t message_bytes = 0;     // memory that it holds until it is launched

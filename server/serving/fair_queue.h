@@ -9,11 +9,10 @@
 
 #include <cstddef>
 #include <list>
-#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/string_view.h"
+#include "server/serving/client_id.h"
 
 namespace orbserve {
 
@@ -22,7 +21,7 @@ template <typename T>
 class FairQueue {
  private:
   struct Client {
-    std::string name;
+    ClientId id;
     std::list<T> items;  // never empty
   };
 
@@ -38,10 +37,10 @@ class FairQueue {
   size_t client_count() const { return rotation_.size(); }
 
   // Appends to the items of `client`. A client without items takes its turn after all others.
-  Handle Push(absl::string_view client, T value) {
-    auto [entry, is_new] = clients_.try_emplace(std::string(client));
+  Handle Push(const ClientId& client, T value) {
+    auto [entry, is_new] = clients_.try_emplace(client);
     if (is_new) {
-      entry->second = rotation_.insert(rotation_.end(), Client{std::string(client), {}});
+      entry->second = rotation_.insert(rotation_.end(), Client{client, {}});
     }
     const auto turn = entry->second;
     turn->items.push_back(std::move(value));
@@ -50,7 +49,7 @@ class FairQueue {
   }
 
   // The client whose turn it is. The queue must not be empty.
-  const std::string& front_client() const { return rotation_.front().name; }
+  const ClientId& front_client() const { return rotation_.front().id; }
 
   // The item that Pop() would take. The queue must not be empty.
   const T& front() const { return rotation_.front().items.front(); }
@@ -81,12 +80,12 @@ class FairQueue {
 
  private:
   void Forget(typename std::list<Client>::iterator turn) {
-    clients_.erase(turn->name);
+    clients_.erase(turn->id);
     rotation_.erase(turn);
   }
 
   std::list<Client> rotation_;  // front = next turn
-  absl::flat_hash_map<std::string, typename std::list<Client>::iterator> clients_;
+  absl::flat_hash_map<ClientId, typename std::list<Client>::iterator> clients_;
   size_t size_ = 0;
 };
 

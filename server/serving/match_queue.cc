@@ -28,7 +28,7 @@ MatchQueue::MatchQueue(FeatureBackend* backend, Clock* clock, ServingObserver* o
 
 MatchQueue::~MatchQueue() { Shut(); }
 
-MatchQueue::Ticket MatchQueue::Submit(const std::string& client, SteadyTime deadline,
+MatchQueue::Ticket MatchQueue::Submit(const ClientId& client, SteadyTime deadline,
                                       std::vector<MatchJob> jobs, MatchDone done) {
   absl::Status refusal;
   Ticket ticket = 0;

@@ -35,7 +35,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -43,6 +42,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "features/backend.h"
+#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
 #include "server/serving/fair_queue.h"
 #include "server/serving/observer.h"
@@ -101,7 +101,7 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
 
   // `jobs` must not be empty; the queue sets their `cancelled`. `done` is called once, never under
   // a lock, possibly inside the call. Never blocks.
-  Ticket Submit(const std::string& client, SteadyTime deadline, std::vector<MatchJob> jobs,
+  Ticket Submit(const ClientId& client, SteadyTime deadline, std::vector<MatchJob> jobs,
                 MatchDone done) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

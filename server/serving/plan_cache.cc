@@ -3,6 +3,7 @@
 
 #include "server/serving/plan_cache.h"
 
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -22,7 +23,7 @@ std::shared_ptr<FeaturePlan> PlanCache::Find(const PlanSpec& spec) {
   return plan;
 }
 
-void PlanCache::Get(const PlanSpec& spec, absl::string_view client, Callback callback) {
+void PlanCache::Get(const PlanSpec& spec, const ClientId& client, Callback callback) {
   std::shared_ptr<FeaturePlan> plan;
   Plans surplus;
   {
@@ -51,17 +52,24 @@ PlanCacheUse PlanCache::use() const {
                       .hits = hits_,
                       .misses = misses_,
                       .evictions = evictions_,
-                      .building = static_cast<int64_t>(building_.size())};
+                      .building = static_cast<int64_t>(building_.size()),
+                      .builds = builds_,
+                      .failed_builds = failed_builds_,
+                      .build_time = build_time_};
   for (const Plan& plan : plans_) use.bytes += static_cast<int64_t>(plan.plan->size_bytes());
   return use;
 }
 
 void PlanCache::Build(const PlanSpec& spec) {
+  const auto begin = std::chrono::steady_clock::now();
   PlanOr plan = backend_->MakePlan(spec);
+  const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
   std::vector<Callback> waiting;
   Plans surplus;  // freed by this thread, which is the executor's
   {
     absl::MutexLock lock(&mutex_);
+    ++(plan.ok() ? builds_ : failed_builds_);
+    build_time_ += time;
     const auto entry = building_.find(spec);
     waiting = std::move(entry->second);
     building_.erase(entry);
@@ -111,7 +119,7 @@ void PlanCache::TakeSurplus(Plans* surplus) {
 
 void PlanCache::Free(Plans surplus) {
   if (surplus.empty()) return;
-  executor_->Run("", [surplus = std::move(surplus)]() mutable { surplus.clear(); });
+  executor_->Run(ClientId{}, [surplus = std::move(surplus)]() mutable { surplus.clear(); });
 }
 
 }  // namespace orbserve

@@ -15,6 +15,7 @@
 #ifndef ORBSERVE_SERVER_SERVING_PLAN_CACHE_H_
 #define ORBSERVE_SERVER_SERVING_PLAN_CACHE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -27,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
+#include "server/serving/client_id.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {
@@ -46,6 +48,9 @@ struct PlanCacheUse {
   int64_t misses = 0;     // calls of Get() that had to wait for one
   int64_t evictions = 0;  // plans taken out because they did not fit
   int64_t building = 0;   // plans that the executor builds or will build
+  int64_t builds = 0;     // plans that were built
+  int64_t failed_builds = 0;
+  std::chrono::nanoseconds build_time{};  // of both, summed
 };
 
 // Thread-safe. Backend and executor must outlive it, and the executor must have run its tasks
@@ -65,7 +70,7 @@ class PlanCache {
   // Calls `callback` once with the plan, or with the status of a failed build: inside the call when
   // the plan exists, otherwise from the executor. Never under a lock. A new plan is built in the
   // executor's turn of `client`.
-  void Get(const PlanSpec& spec, absl::string_view client, Callback callback)
+  void Get(const PlanSpec& spec, const ClientId& client, Callback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Asks all plans for their size.
@@ -102,6 +107,9 @@ class PlanCache {
   int64_t hits_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t misses_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t builds_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t failed_builds_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::nanoseconds build_time_ ABSL_GUARDED_BY(mutex_){};
   absl::flat_hash_map<PlanSpec, Plans::iterator> by_spec_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<PlanSpec, std::vector<Callback>> building_ ABSL_GUARDED_BY(mutex_);
 };

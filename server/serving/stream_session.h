@@ -48,6 +48,7 @@
 #include "features/backend.h"
 #include "features/tracking/stream_tracks.h"
 #include "server/serving/batcher.h"
+#include "server/serving/client_id.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/observer.h"
 #include "server/serving/reference_store.h"
@@ -69,7 +70,7 @@ struct KeyframeRule {
 
 // Options of a stream from one frame on.
 struct StreamSessionOptions {
-  std::string client;  // whose references are meant, and whose turn matches and tracks take
+  ClientId client;  // whose references are meant, and whose turn matches and tracks take
   bool match_previous = false;
   bool match_keyframe = false;
   std::vector<std::string> references;

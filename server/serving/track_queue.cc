@@ -35,7 +35,7 @@ TrackQueue::TrackQueue(FeatureBackend* backend, Clock* clock, ServingObserver* o
 
 TrackQueue::~TrackQueue() { Shut(); }
 
-TrackQueue::Ticket TrackQueue::Submit(const std::string& client, SteadyTime deadline, TrackJob job,
+TrackQueue::Ticket TrackQueue::Submit(const ClientId& client, SteadyTime deadline, TrackJob job,
                                       TrackDone done) {
   const int64_t bytes = BytesOf(job);
   absl::Status refusal;

@@ -29,13 +29,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "features/backend.h"
+#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
 #include "server/serving/fair_queue.h"
 #include "server/serving/observer.h"
@@ -88,7 +88,7 @@ class TrackQueue final : public WorkQueue<QueuedTrack, QueuedTrackBatch> {
 
   // The states and the points of `job` must be set; the queue sets its `cancelled`. `done` is
   // called once, never under a lock, possibly inside the call. Never blocks.
-  Ticket Submit(const std::string& client, SteadyTime deadline, TrackJob job, TrackDone done)
+  Ticket Submit(const ClientId& client, SteadyTime deadline, TrackJob job, TrackDone done)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

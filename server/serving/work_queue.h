@@ -55,7 +55,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -64,6 +63,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "features/errors.h"
+#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
 #include "server/serving/observer.h"
 #include "server/serving/worker_pool.h"
@@ -74,7 +74,7 @@ using WorkTicket = uint64_t;  // never 0
 
 struct WorkItem {
   WorkTicket ticket = 0;  // set by Enter()
-  std::string client;     // whose turn it takes
+  ClientId client;        // whose turn it takes
   SteadyTime deadline = kNever;
   int64_t bytes = 0;                  // memory that it holds while it waits; see ReleaseBytes()
   SteadyTime ready_at;                // from when on it may be launched; set by the kind
@@ -179,7 +179,7 @@ class WorkQueue {
 
   // Counts an item as received and says whether it may enter. When OK, its place and its `bytes`
   // are taken, and Enter() must follow under the same lock.
-  absl::Status Reserve(const std::string& client, SteadyTime deadline, int64_t bytes)
+  absl::Status Reserve(const ClientId& client, SteadyTime deadline, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The item waits from now on. The kind calls Do() when it has released the lock.
   Item& Enter(std::unique_ptr<Item> item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -194,7 +194,7 @@ class WorkQueue {
   // The item waits no more: it becomes part of a batch, and its client has had its turn.
   std::unique_ptr<Item> Launch(Item& item, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // When the client, which has an open item, was last served: larger is later.
-  uint64_t LastTurn(const std::string& client) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  uint64_t LastTurn(const ClientId& client) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return clients_.at(client).last_turn;
   }
   int batches_in_flight() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return batches_in_flight_; }
@@ -263,7 +263,7 @@ class WorkQueue {
   absl::flat_hash_map<Ticket, std::unique_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
   // Cancellation flags of the items that are launched and not closed.
   absl::flat_hash_map<Ticket, std::shared_ptr<std::atomic<bool>>> launched_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, Client> clients_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ClientId, Client> clients_ ABSL_GUARDED_BY(mutex_);
   // Deadlines of the items that wait and, if `stops_at_deadline`, of the launched ones.
   std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
   // Moment for which the alarm is set: the next one at which there may be work, or an earlier one.
@@ -296,7 +296,7 @@ void WorkQueue<Item, Batch>::Shut() {
 }
 
 template <typename Item, typename Batch>
-absl::Status WorkQueue<Item, Batch>::Reserve(const std::string& client_name, SteadyTime deadline,
+absl::Status WorkQueue<Item, Batch>::Reserve(const ClientId& client_id, SteadyTime deadline,
                                              int64_t bytes) {
   ++counts_.received;
   absl::Status refusal;
@@ -307,7 +307,7 @@ absl::Status WorkQueue<Item, Batch>::Reserve(const std::string& client_name, Ste
   } else if (waiting_.size() >= static_cast<size_t>(options_.max_items) ||
              (!waiting_.empty() && waiting_bytes_ + bytes > options_.max_bytes)) {
     refusal = QueueFullStatus(options_, waiting_.size(), waiting_bytes_);
-  } else if (Client& client = clients_[client_name];
+  } else if (Client& client = clients_[client_id];
              client.waiting >= options_.max_items_per_client) {
     refusal = QuotaExceededStatus(options_, client.waiting);
   } else {
@@ -580,7 +580,7 @@ void WorkQueue<Item, Batch>::GiveAnswers(std::vector<Answer> answers, Executor* 
     std::vector<Answer> some(from + static_cast<ptrdiff_t>(first),
                              from + static_cast<ptrdiff_t>(end));
     Stay();
-    threads->Run("", [this, give, some = std::move(some)]() mutable {
+    threads->Run(ClientId{}, [this, give, some = std::move(some)]() mutable {
       give(some);
       some.clear();
       Leave();

@@ -20,7 +20,7 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkerPool::Run(absl::string_view client, absl::AnyInvocable<void() &&> task) {
+void WorkerPool::Run(const ClientId& client, absl::AnyInvocable<void() &&> task) {
   absl::MutexLock lock(&mutex_);
   tasks_.Push(client, std::move(task));
 }

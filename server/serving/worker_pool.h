@@ -13,8 +13,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "server/serving/client_id.h"
 #include "server/serving/fair_queue.h"
 
 namespace orbserve {
@@ -24,7 +24,7 @@ class Executor {
  public:
   virtual ~Executor() = default;
   // Never runs `task` inside the call. Tasks of different clients take turns.
-  virtual void Run(absl::string_view client, absl::AnyInvocable<void() &&> task) = 0;
+  virtual void Run(const ClientId& client, absl::AnyInvocable<void() &&> task) = 0;
 };
 
 // Use of a WorkerPool at one moment.
@@ -44,7 +44,7 @@ class WorkerPool final : public Executor {
   // Runs every task that was accepted, then returns.
   ~WorkerPool() override;
 
-  void Run(absl::string_view client, absl::AnyInvocable<void() &&> task) override
+  void Run(const ClientId& client, absl::AnyInvocable<void() &&> task) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   WorkerPoolUse use() const ABSL_LOCKS_EXCLUDED(mutex_);

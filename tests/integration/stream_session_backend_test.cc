@@ -25,6 +25,7 @@
 #include "server/serving/failover_backend.h"
 #include "server/serving/stream_session.h"
 #include "tests/cpu/cpu_backend_support.h"
+#include "tests/server/serving/named_client.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/golden_files.h"
 #include "tests/support/reference_lines.h"
@@ -199,7 +200,7 @@ std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
   const auto received = std::make_shared<Received>();
   size_t sent = 0;
   StreamSessionOptions options = *frames[0].open;
-  options.client = name;
+  options.client = Named(name);
   const auto session =
       std::make_shared<StreamSession>(engine.Parts(), options, [received](StreamResult result) {
         absl::MutexLock lock(&received->mutex);
@@ -215,7 +216,7 @@ std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
     ++sent;
     if (frame.open.has_value()) {
       options = *frame.open;
-      options.client = name;
+      options.client = Named(name);
       session->SetOptions(options);
     }
     const uint64_t index = session->AddFrame(
@@ -234,10 +235,10 @@ std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
                                  .parameters = parameters});
     EXPECT_TRUE(job.ok()) << job.status();
     job->keep_state = options.keep_state();
-    const auto ticket =
-        engine.batcher().Admit({.client = name, .done = [session, index](FrameOutcome outcome) {
-                                  session->FrameDone(index, std::move(outcome));
-                                }});
+    const auto ticket = engine.batcher().Admit(
+        {.client = Named(name), .done = [session, index](FrameOutcome outcome) {
+           session->FrameDone(index, std::move(outcome));
+         }});
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     engine.batcher().Ready(*ticket,
                            engine.Plan({width, height, options.pipeline,

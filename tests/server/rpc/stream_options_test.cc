@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/rpc/answer_size.h"
 #include "tests/server/rpc/reason_of_failure.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using Open = v1::StreamOpen;
 
 TEST(StreamOptionsTest, AnEmptyOpeningBlocksAndHasNoDeadlineMatchesOrTracks) {
-  const auto options = StreamOptionsFromProto({}, {}, "robot");
+  const auto options = StreamOptionsFromProto({}, {}, Named("robot"));
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->pipeline->preset, "orb");
   EXPECT_EQ(options->drop_policy, DropPolicy::kBlock);
@@ -49,7 +50,7 @@ TEST(StreamOptionsTest, EveryFieldOfTheOpeningArrives) {
   open.mutable_pipeline()->mutable_select()->set_border_px(31);
   StreamLimits limits;
   limits.max_frames_waiting = 7;
-  const auto options = StreamOptionsFromProto(open, limits, "robot");
+  const auto options = StreamOptionsFromProto(open, limits, Named("robot"));
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->drop_policy, DropPolicy::kOldest);
   EXPECT_EQ(options->deadline_ms, 33u);
@@ -58,7 +59,7 @@ TEST(StreamOptionsTest, EveryFieldOfTheOpeningArrives) {
   EXPECT_EQ(options->match_targets, 4);
   EXPECT_TRUE(options->omit_features);
   const StreamSessionOptions& session = options->session;
-  EXPECT_EQ(session.client, "robot");
+  EXPECT_EQ(session.client, Named("robot"));
   EXPECT_TRUE(session.match_previous);
   EXPECT_TRUE(session.match_keyframe);
   EXPECT_EQ(session.references, std::vector<std::string>({"one", "two"}));
@@ -86,8 +87,8 @@ TEST(StreamOptionsTest, ADropPolicyNeverHasMoreFramesInFlightThanTheServerAllows
   limits.max_frames_in_flight = 1;
   Open open;
   open.set_drop_policy(v1::DROP_POLICY_NEWEST);
-  EXPECT_EQ(StreamOptionsFromProto(open, limits, "robot")->max_in_flight, 1);
-  EXPECT_EQ(StreamOptionsFromProto(open, limits, "robot")->drop_policy, DropPolicy::kNewest);
+  EXPECT_EQ(StreamOptionsFromProto(open, limits, Named("robot"))->max_in_flight, 1);
+  EXPECT_EQ(StreamOptionsFromProto(open, limits, Named("robot"))->drop_policy, DropPolicy::kNewest);
 }
 
 TEST(StreamOptionsTest, WrongOpeningsAreRefusedWithFieldValueAndRange) {
@@ -140,13 +141,13 @@ TEST(StreamOptionsTest, WrongOpeningsAreRefusedWithFieldValueAndRange) {
   for (const auto& row : rows) {
     Open open;
     row.change(open);
-    const absl::Status status = StreamOptionsFromProto(open, {}, "robot").status();
+    const absl::Status status = StreamOptionsFromProto(open, {}, Named("robot")).status();
     EXPECT_EQ(std::string(status.message()), row.message);
     EXPECT_EQ(ReasonOfFailure(status), row.reason) << row.message;
   }
   Open open;
   open.set_track(true);  // of "orb", whose pyramid has another factor
-  const absl::Status status = StreamOptionsFromProto(open, {}, "robot").status();
+  const absl::Status status = StreamOptionsFromProto(open, {}, Named("robot")).status();
   EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions);
   EXPECT_NE(std::string(status.message()).find("pyramid.scale_factor is 1.2"), std::string::npos);
 }
@@ -155,26 +156,26 @@ TEST(StreamOptionsTest, PatchesThatTracksKeepAreBounded) {
   Open open;
   open.mutable_pipeline()->set_preset("vio");
   open.set_track(true);
-  EXPECT_TRUE(StreamOptionsFromProto(open, {}, "robot")->CheckTracks(kMaxFeatures).ok())
+  EXPECT_TRUE(StreamOptionsFromProto(open, {}, Named("robot"))->CheckTracks(kMaxFeatures).ok())
       << "PREVIOUS keeps none";
   open.mutable_pipeline()->mutable_track()->set_template_(v1::TRACK_TEMPLATE_FIRST);
-  const auto first = StreamOptionsFromProto(open, {}, "robot");
+  const auto first = StreamOptionsFromProto(open, {}, Named("robot"));
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_TRUE(first->CheckTracks(10'356).ok());
   EXPECT_EQ(ReasonOfFailure(first->CheckTracks(10'357)), ErrorReason::kBadOptions);
   open.set_track(false);
   open.mutable_pipeline()->mutable_select()->set_max_features(kMaxFeatures);
-  EXPECT_TRUE(StreamOptionsFromProto(open, {}, "robot").ok()) << "nothing is tracked";
+  EXPECT_TRUE(StreamOptionsFromProto(open, {}, Named("robot")).ok()) << "nothing is tracked";
 }
 
 TEST(StreamOptionsTest, TheReservationHasRoomForEverythingThatAnAnswerMayHold) {
   Open open;
   open.mutable_pipeline()->set_preset("vio");
-  const auto plain = StreamOptionsFromProto(open, {}, "robot");
+  const auto plain = StreamOptionsFromProto(open, {}, Named("robot"));
   open.set_track(true);
-  const auto tracks = StreamOptionsFromProto(open, {}, "robot");
+  const auto tracks = StreamOptionsFromProto(open, {}, Named("robot"));
   open.set_omit_features(true);
-  const auto bare = StreamOptionsFromProto(open, {}, "robot");
+  const auto bare = StreamOptionsFromProto(open, {}, Named("robot"));
   ASSERT_TRUE(plain.ok() && tracks.ok() && bare.ok());
   v1::FrameParameters frame;
   EXPECT_EQ(plain->WantedFeatures(frame), 100);

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 namespace {
@@ -44,7 +45,7 @@ class BatcherTest : public ::testing::Test {
   Batcher::Ticket Admit(int number, const std::string& client, SteadyTime deadline = kNever,
                         int64_t bytes = 1) {
     FrameAdmission admission;
-    admission.client = client;
+    admission.client = Named(client);
     admission.deadline = deadline;
     admission.message_bytes = bytes;
     admission.done = [this, number](FrameOutcome outcome) {

@@ -30,7 +30,7 @@ absl::Status Lost() { return MakeError(ErrorReason::kDeviceLost, "cudaEventQuery
 class HandExecutor final : public Executor {
  public:
   explicit HandExecutor(std::deque<absl::AnyInvocable<void() &&>>* tasks) : tasks_(*tasks) {}
-  void Run(absl::string_view, absl::AnyInvocable<void() &&> task) override {
+  void Run(const ClientId&, absl::AnyInvocable<void() &&> task) override {
     tasks_.push_back(std::move(task));
   }
 
@@ -559,7 +559,7 @@ class FailingBackend final : public FeatureBackend {
   }
   void Submit(std::shared_ptr<FeaturePlan>, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
-    pool_.Run("", [this, jobs = std::move(jobs), done = std::move(done)]() mutable {
+    pool_.Run(ClientId{}, [this, jobs = std::move(jobs), done = std::move(done)]() mutable {
       FrameBatchAnswer answer;
       for (const FrameJob& job : jobs) {
         FrameAnswer frame;

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 namespace {
@@ -21,35 +22,35 @@ std::vector<int> PopAll(FairQueue<int>& queue) {
 
 TEST(FairQueueTest, OneClientIsFirstInFirstOut) {
   FairQueue<int> queue;
-  for (const int value : {1, 2, 3}) queue.Push("a", value);
+  for (const int value : {1, 2, 3}) queue.Push(Named("a"), value);
   EXPECT_THAT(PopAll(queue), ElementsAre(1, 2, 3));
 }
 
 TEST(FairQueueTest, ClientsTakeTurnsInTheOrderOfTheirComing) {
   FairQueue<int> queue;
-  for (const int value : {1, 2, 3, 4}) queue.Push("a", value);
-  queue.Push("b", 10);
-  queue.Push("c", 20);
-  queue.Push("b", 11);
+  for (const int value : {1, 2, 3, 4}) queue.Push(Named("a"), value);
+  queue.Push(Named("b"), 10);
+  queue.Push(Named("c"), 20);
+  queue.Push(Named("b"), 11);
   EXPECT_THAT(PopAll(queue), ElementsAre(1, 10, 20, 2, 11, 3, 4));
 }
 
 TEST(FairQueueTest, AClientThatComesBackGoesToTheEndOfTheTurns) {
   FairQueue<int> queue;
-  queue.Push("a", 1);
-  queue.Push("b", 10);
-  queue.Push("b", 11);
+  queue.Push(Named("a"), 1);
+  queue.Push(Named("b"), 10);
+  queue.Push(Named("b"), 11);
   EXPECT_EQ(queue.Pop(), 1);
-  queue.Push("a", 2);
+  queue.Push(Named("a"), 2);
   EXPECT_THAT(PopAll(queue), ElementsAre(10, 2, 11));
 }
 
 TEST(FairQueueTest, RemovalLeavesTheTurnsAlone) {
   FairQueue<int> queue;
-  queue.Push("a", 1);
-  const auto middle = queue.Push("a", 2);
-  queue.Push("a", 3);
-  const auto only = queue.Push("b", 10);
+  queue.Push(Named("a"), 1);
+  const auto middle = queue.Push(Named("a"), 2);
+  queue.Push(Named("a"), 3);
+  const auto only = queue.Push(Named("b"), 10);
   EXPECT_EQ(queue.Remove(middle), 2);
   EXPECT_EQ(queue.Remove(only), 10);
   EXPECT_EQ(queue.size(), 2u);

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 namespace {
@@ -53,7 +54,7 @@ class MatchQueueTest : public ::testing::Test {
       EXPECT_FALSE(outcomes_.contains(number));
       outcomes_[number] = std::move(outcome);
     };
-    return queue_->Submit(client, deadline, jobs, done);
+    return queue_->Submit(Named(client), deadline, jobs, done);
   }
   SteadyTime After(microseconds time) const { return clock_.Now() + time; }
   std::vector<size_t> Launched() const {
@@ -181,7 +182,7 @@ TEST_F(MatchQueueTest, ThreadsOfTheQueueAnswerABatchAndAreWaitedFor) {
   auto queue = std::make_unique<MatchQueue>(
       &backend_, &clock_, &observer_, MatchQueueOptions{.max_in_flight = 1, .answer_threads = 3});
   for (int i = 0; i < 1 + kTogether; ++i) {
-    queue->Submit("a", kNever,
+    queue->Submit(Named("a"), kNever,
                   {{std::make_shared<HandState>(1), std::make_shared<HandState>(1), {}}},
                   [&](MatchOutcome outcome) {
                     EXPECT_TRUE(outcome.status.ok());
@@ -364,7 +365,7 @@ TEST_F(MatchQueueTest, AStateThatManyWaitForIsHeldOnce) {
   const auto reference = std::make_shared<HandState>(60);
   const auto match = [&](size_t number) {
     return queue_->Submit(
-        "a", kNever, {{std::make_shared<HandState>(number), reference, MatchOptions{}}},
+        Named("a"), kNever, {{std::make_shared<HandState>(number), reference, MatchOptions{}}},
         [this, number](MatchOutcome outcome) { outcomes_[number] = std::move(outcome); });
   };
   Submit(1, "a");

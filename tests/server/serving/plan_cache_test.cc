@@ -9,13 +9,14 @@
 #include "server/serving/batcher.h"
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 namespace {
 
 class HandExecutor final : public Executor {
  public:
-  void Run(absl::string_view, absl::AnyInvocable<void() &&> task) override {
+  void Run(const ClientId&, absl::AnyInvocable<void() &&> task) override {
     tasks.push_back(std::move(task));
   }
   void RunAll() {
@@ -33,7 +34,7 @@ class PlanCacheTest : public ::testing::Test {
   // Asks for the plan of a frame `width_px` wide; null until it is there, or when it failed.
   std::shared_ptr<std::shared_ptr<FeaturePlan>> Get(PlanCache& cache, int width_px) {
     auto plan = std::make_shared<std::shared_ptr<FeaturePlan>>();
-    cache.Get({width_px, 480, {}}, "a", [this, plan](PlanCache::PlanOr made) {
+    cache.Get({width_px, 480, {}}, Named("a"), [this, plan](PlanCache::PlanOr made) {
       ++answers_;
       if (made.ok()) *plan = *made;
     });
@@ -57,6 +58,9 @@ TEST_F(PlanCacheTest, APlanIsBuiltByTheExecutorAndOnceForAllWhoAsk) {
   EXPECT_EQ(*first, *second);
   const auto third = Get(cache, 640);  // inside the call
   EXPECT_EQ(*third, *first);
+  EXPECT_EQ(cache.use().builds, 1);
+  EXPECT_EQ(cache.use().failed_builds, 0);
+  EXPECT_GT(cache.use().build_time, std::chrono::nanoseconds(0));
 }
 
 PlanSpec SpecWithTest(CandidateTest test) {
@@ -70,7 +74,7 @@ TEST_F(PlanCacheTest, ClientsWithDifferentCandidateTestsShareAPlan) {
   std::vector<std::shared_ptr<FeaturePlan>> plans;
   for (const CandidateTest test :
        {CandidateTest::kBitTable, CandidateTest::kAutomatic, CandidateTest::kBinaryEncoding}) {
-    cache.Get(SpecWithTest(test), "a", [&plans](PlanCache::PlanOr plan) {
+    cache.Get(SpecWithTest(test), Named("a"), [&plans](PlanCache::PlanOr plan) {
       ASSERT_TRUE(plan.ok());
       plans.push_back(*plan);
     });
@@ -106,14 +110,14 @@ TEST_F(PlanCacheTest, FramesOfClientsWithDifferentCandidateTestsShareABatch) {
   int answered = 0;
   const auto send = [&](const std::string& client, CandidateTest test) {
     FrameAdmission admission;
-    admission.client = client;
+    admission.client = Named(client);
     admission.done = [&answered](FrameOutcome outcome) {
       EXPECT_TRUE(outcome.status.ok()) << outcome.status;
       ++answered;
     };
     const auto ticket = batcher.Admit(std::move(admission));
     ASSERT_TRUE(ticket.ok());
-    cache.Get(SpecWithTest(test), client, [&batcher, ticket](PlanCache::PlanOr plan) {
+    cache.Get(SpecWithTest(test), Named(client), [&batcher, ticket](PlanCache::PlanOr plan) {
       batcher.Ready(*ticket, *std::move(plan), FrameJob());
     });
     executor_.RunAll();
@@ -275,6 +279,8 @@ TEST_F(PlanCacheTest, AFailureIsToldToAllAndNotKept) {
   EXPECT_EQ(answers_, 2);
   EXPECT_EQ(*first, nullptr);
   EXPECT_EQ(*second, nullptr);
+  EXPECT_EQ(cache.use().failed_builds, 1);
+  EXPECT_EQ(cache.use().builds, 0);
   backend_.plan_status = absl::OkStatus();
   const auto third = Get(cache, 640);
   executor_.RunAll();

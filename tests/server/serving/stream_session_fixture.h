@@ -17,6 +17,7 @@
 #include "server/serving/stream_session.h"
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 
@@ -32,7 +33,7 @@ class StreamObserver final : public ServingObserver {
 class StreamSessionTest : public ::testing::Test {
  protected:
   void Open(StreamSessionOptions options) {
-    options.client = "robot";
+    options.client = Named("robot");
     session_ = std::make_shared<StreamSession>(
         StreamSessionParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
         std::move(options), [this](StreamResult result) { results_.push_back(std::move(result)); });

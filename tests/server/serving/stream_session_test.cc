@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/server/serving/named_client.h"
 #include "tests/server/serving/stream_session_fixture.h"
 
 namespace orbserve {
@@ -74,7 +75,7 @@ TEST_F(StreamSessionTest, AFailedFrameKeepsItsPlaceAndIsNoTarget) {
 
 TEST_F(StreamSessionTest, ReferencesAreLookedUpForEachFrame) {
   Open({.references = {"map", "none"}});
-  ASSERT_TRUE(references_.Put("robot", "map", MakeFeatures(5)).ok());
+  ASSERT_TRUE(references_.Put(Named("robot"), "map", MakeFeatures(5)).ok());
   Add(2);
   Extracted(0, 10);
   backend_.FinishMatches();
@@ -83,7 +84,7 @@ TEST_F(StreamSessionTest, ReferencesAreLookedUpForEachFrame) {
   EXPECT_EQ(results_[0].matches[0].reference_version, 1u);
   EXPECT_EQ(results_[0].matches[0].matches.distance[0], 10'005u);
   EXPECT_EQ(ReasonOf(results_[0].matches[1].status), ErrorReason::kReferenceNotFound);
-  ASSERT_TRUE(references_.Delete("robot", "map").ok());
+  ASSERT_TRUE(references_.Delete(Named("robot"), "map").ok());
   Extracted(1, 10);
   ASSERT_THAT(Order(), ElementsAre(0, 1)) << "nothing to match, nothing to wait for";
   EXPECT_EQ(ReasonOf(results_[1].matches[0].status), ErrorReason::kReferenceNotFound);
@@ -92,7 +93,7 @@ TEST_F(StreamSessionTest, ReferencesAreLookedUpForEachFrame) {
 TEST_F(StreamSessionTest, TheWindowOfAFrameIsForThePreviousFrame) {
   const MatchOptions pipeline = {.window_px = 9.0f, .offset_x_px = 1.0f, .offset_y_px = 2.0f};
   Open({.match_previous = true, .references = {"map"}, .reference_window = pipeline});
-  ASSERT_TRUE(references_.Put("robot", "map", MakeFeatures(5)).ok());
+  ASSERT_TRUE(references_.Put(Named("robot"), "map", MakeFeatures(5)).ok());
   Add(1);
   const MatchOptions frame = {
       .max_distance = 64, .window_px = 3.0f, .offset_x_px = -20.0f, .offset_y_px = 0.5f};
@@ -198,9 +199,9 @@ TEST_F(StreamSessionTest, AFrameCanBeFailedWhereverItIs) {
 TEST_F(StreamSessionTest, OptionsHoldForTheFramesThatAreAddedAfterThem) {
   Open({.match_previous = true});
   Add(2);
-  session_->SetOptions({.client = "robot"});
+  session_->SetOptions({.client = Named("robot")});
   Add(1);
-  session_->SetOptions({.client = "robot", .match_previous = true});
+  session_->SetOptions({.client = Named("robot"), .match_previous = true});
   Add(2);
   for (uint64_t i = 0; i < 5; ++i) Extracted(i, 10 + i);
   backend_.FinishAllMatches();

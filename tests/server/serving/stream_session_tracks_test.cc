@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/server/serving/named_client.h"
 #include "tests/server/serving/stream_session_fixture.h"
 
 namespace orbserve {
@@ -189,7 +190,7 @@ TEST_F(StreamSessionTrackTest, AFrameThatIsLateAfterItsTracksIsNoFrame) {
 
 TEST_F(StreamSessionTrackTest, AResultThatIsInTimeDoesNotWaitForTheStartOfTheNextFrame) {
   StreamSessionOptions options = Tracking();
-  options.client = "robot";
+  options.client = Named("robot");
   std::vector<size_t> searches;  // that had begun when a result was given out
   session_ = std::make_shared<StreamSession>(
       StreamSessionParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
@@ -270,7 +271,7 @@ TEST_F(StreamSessionTrackTest, AnotherPipelineEndsTracksFromItsFirstFrameOnThatD
 TEST_F(StreamSessionTrackTest, WithoutTracksTheOldOnesEndAndAreTold) {
   Open(Tracking());
   AddTracked(1, 2);
-  session_->SetOptions({.client = "robot"});
+  session_->SetOptions({.client = Named("robot")});
   AddTracked(2, 2);
   ExtractedAt(0, 2);
   ExtractedAt(1, 2);

@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 namespace {
@@ -63,7 +64,7 @@ class TrackQueueTest : public ::testing::Test {
   }
   TrackQueue::Ticket Submit(size_t number, const std::string& client, SteadyTime deadline = kNever,
                             size_t points = 1) {
-    return queue_->Submit(client, deadline, Job(number, points),
+    return queue_->Submit(Named(client), deadline, Job(number, points),
                           [this, number](TrackOutcome outcome) {
                             EXPECT_FALSE(outcomes_.contains(number));
                             outcomes_[number] = std::move(outcome);
@@ -249,7 +250,7 @@ TEST_F(TrackQueueTest, ThreadsOfTheQueueAnswerABatchAndAreWaitedFor) {
   auto queue = std::make_unique<TrackQueue>(
       &backend_, &clock_, &observer_, TrackQueueOptions{.max_in_flight = 1, .answer_threads = 3});
   for (int i = 0; i < 1 + kTogether; ++i) {
-    queue->Submit("a", kNever, Job(1), [&](TrackOutcome outcome) {
+    queue->Submit(Named("a"), kNever, Job(1), [&](TrackOutcome outcome) {
       EXPECT_TRUE(outcome.status.ok());
       const std::lock_guard<std::mutex> lock(mutex);
       threads.push_back(std::this_thread::get_id());
@@ -268,7 +269,7 @@ TEST_F(TrackQueueTest, AShutQueueAnswersThoseThatWaitAndRefusesNewRequests) {
   Make({.max_in_flight = 1});
   Submit(1, "a");
   absl::Notification refused;
-  queue_->Submit("a", kNever, Job(2), [&](TrackOutcome outcome) {
+  queue_->Submit(Named("a"), kNever, Job(2), [&](TrackOutcome outcome) {
     EXPECT_EQ(ReasonOf(outcome.status), ErrorReason::kDraining);
     refused.Notify();
   });

@@ -22,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/serving/fake_clock.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 namespace {
@@ -62,10 +63,10 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
     Work work;
     {
       absl::MutexLock lock(&mutex_);
-      refusal = Reserve(client, deadline, bytes);
+      refusal = Reserve(Named(client), deadline, bytes);
       if (refusal.ok()) {
         auto entering = std::make_unique<Errand>();
-        entering->client = client;
+        entering->client = Named(client);
         entering->deadline = deadline;
         entering->bytes = bytes;
         entering->number = number;

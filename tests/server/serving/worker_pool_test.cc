@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/server/serving/named_client.h"
 
 namespace orbserve {
 namespace {
@@ -23,13 +24,14 @@ TEST(WorkerPoolTest, TasksOfClientsTakeTurns) {
     WorkerPool pool(1);
     absl::Notification go;
     absl::Notification begun;
-    pool.Run("a", [&] {
+    pool.Run(Named("a"), [&] {
       begun.Notify();
       go.WaitForNotification();
     });
     begun.WaitForNotification();
-    for (const char* name : {"a1", "a2"}) pool.Run("a", [&order, name] { order.push_back(name); });
-    pool.Run("b", [&order] { order.push_back("b1"); });
+    for (const char* name : {"a1", "a2"})
+      pool.Run(Named("a"), [&order, name] { order.push_back(name); });
+    pool.Run(Named("b"), [&order] { order.push_back("b1"); });
     go.Notify();
   }
   EXPECT_THAT(order, ElementsAre("a1", "b1", "a2"));
@@ -45,13 +47,13 @@ TEST(WorkerPoolTest, ItsUseIsTheThreadsThatWorkAndTheTasksThatWait) {
   absl::Notification last_begun;
   absl::Notification end;
   for (int i = 0; i < 2; ++i) {
-    pool.Run("a", [&] {
+    pool.Run(Named("a"), [&] {
       begun.DecrementCount();
       go.WaitForNotification();
     });
   }
   begun.Wait();
-  pool.Run("a", [&] {
+  pool.Run(Named("a"), [&] {
     last_begun.Notify();
     end.WaitForNotification();
   });

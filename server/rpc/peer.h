@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_RPC_PEER_H_
+#define ORBSERVE_SERVER_RPC_PEER_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace orbserve {
+
+// Where a connection comes from, without what tells connections of one place apart:
+//   "addr:192.0.2.7", "addr:2001:db8::7"  for a network address: no port, IPv6 in its short form,
+//                                         and an IPv4 address inside IPv6 as IPv4;
+//   "unix:"                               for every peer on a Unix socket;
+//   "inproc:"                             for the process itself.
+// `peer`: as grpc::ServerContext::peer() has it. A form that is not known is returned as it is.
+std::string PeerOwner(absl::string_view peer);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_PEER_H_

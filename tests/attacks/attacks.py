@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""The attacks and their limits. A new attack is a function like those of connections.py and a line here."""
+
+import dataclasses
+from typing import Callable, Optional
+
+import connections
+import shares
+
+
+@dataclasses.dataclass
+class Attack:
+    name: str
+    function: Callable  # (address, end, scale) -> dict
+    seconds: float = 4.0
+    long_seconds: float = 20.0
+    server_arguments: tuple = ()
+    innocent: str = "extract"  # what the innocent client does (innocent.py)
+    nofile: Optional[int] = None  # descriptors of the server, soft and hard
+    on_http: bool = False  # attacks the HTTP port
+    tls: bool = False  # the server has a certificate, and the attack comes by TLS
+    memory_mib: int = 300  # growth
+    p99_ms: float = 100.0
+    worst_ms: float = 500.0
+    fresh_ms: float = 100.0
+    stop_s: float = 5.0
+
+
+ATTACKS = {
+    attack.name: attack
+    for attack in [
+        Attack("few_descriptors", connections.many_connections, nofile=64),
+        Attack("many_descriptors", connections.very_many_connections, nofile=1024),
+        Attack("without_preface", connections.without_preface),
+        Attack("half_a_preface", connections.half_a_preface),
+        Attack("reconnects", connections.reconnects),
+        Attack("continuation_flood", connections.continuation_flood),
+        Attack("empty_continuation_flood", connections.empty_continuation_flood),
+        Attack("endless_header", connections.endless_header),
+        Attack("rapid_reset", connections.rapid_reset),
+        Attack("reset_with_request", connections.reset_with_request),
+        Attack("unacknowledged_calls", connections.unacknowledged_calls),
+        Attack("settings_flood", connections.settings_flood),
+        Attack("unread_settings_flood", connections.unread_settings_flood),
+        Attack("ping_flood", connections.ping_flood),
+        Attack("priority_flood", connections.priority_flood),
+        Attack("window_flood", connections.window_flood),
+        Attack("unknown_frame_flood", connections.unknown_frame_flood),
+        Attack("empty_data_flood", connections.empty_data_flood),
+        Attack("crumbs", connections.crumbs),
+        Attack("refused_by_the_server", connections.refused_by_the_server),
+        Attack("expired_calls", connections.expired_calls),
+        Attack("tls_rapid_reset", connections.rapid_reset, tls=True),
+        Attack("tls_continuation_flood", connections.continuation_flood, tls=True),
+        Attack("tls_endless_header", connections.endless_header, tls=True),
+        Attack("tls_many_descriptors", connections.many_connections, nofile=128, tls=True),
+        Attack("slow_http", connections.slow_http, on_http=True),
+        Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
+        Attack("unread_answers_of_many", shares.unread_answers_of_many, memory_mib=1024 + 300),
+        Attack("unopened_streams", shares.unopened_streams, innocent="stream", stop_s=8.0),
+        Attack("silent_streams", shares.silent_streams, innocent="stream", stop_s=8.0),
+        Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
+        Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
+        Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0),
+    ]
+}
