@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -151,55 +152,12 @@ void CheckOwnCall(Server& server, const server::Config& config) {
   }
 }
 
-// Gives memory back to the system after a burst: once after each, while no frame is open.
-class Trimmer {
- public:
-  void Look(const Server& server) {
-    const FrameCounts frames = server.frame_counts();
-    if (frames.received == trimmed_at_ || frames.received > frames.ok + frames.failed) return;
-    if (TrimMemory()) trimmed_at_ = frames.received;
-  }
-
- private:
-  int64_t trimmed_at_ = 0;
-};
-
-// Says in the log that some of it is missing.
-class LossReport {
- public:
-  void Look() {
-    const int64_t lost = LostLogLines();
-    if (lost == told_) return;
-    spdlog::warn("event=log_lines_lost lines={} since_start={}", lost - told_, lost);
-    told_ = lost;
-  }
-
- private:
-  int64_t told_ = 0;
-};
-
-// Blocks all signals that this program handles, in this thread and in those that it makes, so that
-// only WaitForStop() gets them, and ignores those that would end it without a reason.
-sigset_t TakeSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, LossSignal()}) {
-    sigaddset(&signals, signal);
-  }
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
-  return signals;
-}
-
 // Waits for a signal to stop, or until a device is lost or the server deaf.
 void WaitForStop(const Server& server, const sigset_t& signals) {
   constexpr timespec kLookPeriod = {1, 0};
-  constexpr int kLooksPerTrim = 30;
-  Trimmer trimmer;
   LossReport loss;
-  for (int looks = 1;; ++looks) {
+  for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kLookPeriod);
-    if (signal < 0 && errno == EAGAIN && looks % kLooksPerTrim == 0) trimmer.Look(server);
     loss.Look();
     if (server.device_lost() || server.deaf()) return;
     if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) {
@@ -217,13 +175,13 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   Arguments arguments;
   if (const int code = ParseArguments(argc, argv, arguments); code >= 0) return code;
-  server::Config config = DefaultConfig();
+  server::Config given;
   if (!arguments.config_file.empty()) {
     const auto file = ReadConfigFile(arguments.config_file);
     if (!file.ok()) return Complain(file.status(), kExitUsage);
-    config = Overlay(std::move(config), *file);
+    given = *file;
   }
-  config = Overlay(std::move(config), arguments.flags);
+  const server::Config config = CompleteConfig(Overlay(std::move(given), arguments.flags));
   if (const absl::Status status = ValidateConfig(config); !status.ok()) {
     return Complain(status, kExitUsage);
   }
@@ -245,6 +203,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   grpc_init();
   ServerHooks hooks;
   hooks.wrap_backend = std::move(wrap_backend);
+  hooks.look_at_heap = [trimmer = std::make_shared<HeapTrimmer>()] { trimmer->Look(); };
   hooks.on_device_lost = [] {
     EndAfter(kLossLimit, kExitDeviceLost);
     kill(getpid(), LossSignal());

@@ -21,6 +21,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
+#include "server/memory/memory_watch.h"
 #include "server/rpc/frame_intake.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
@@ -62,6 +63,7 @@ struct CallServices {
   TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
   Executor* lists = nullptr;  // builds lists of references
+  const MemoryWatch* memory = nullptr;
   Metrics* metrics = nullptr;
   ServingObserver* observer = nullptr;
   StreamLimits streams;

@@ -202,6 +202,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.keep_state = options.session.keep_state();
   source.track_levels = pipeline.track.levels;
   source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
+  if (source.refusal.ok()) source.refusal = services_.memory->Check(received_->buffer.Length());
   if (source.refusal.ok() && frame.parameters().max_features() <= kMaxFeatures) {
     source.refusal = options.CheckTracks(entry.wanted_features);
   }
