@@ -60,6 +60,27 @@ absl::Status OneOf(absl::string_view name, absl::string_view value,
                    absl::StrCat(name, " must be one of ", names, "; got \"", value, "\""));
 }
 
+absl::Status ValidateShares(const server::Config& config) {
+  std::set<std::string> owners;
+  for (const server::Config::Share& share : config.shares()) {
+    if (share.owner().empty()) {
+      return MakeError(ErrorReason::kBadOptions,
+                       "shares.owner must name an owner, such as \"addr:192.0.2.7\"");
+    }
+    if (!owners.insert(share.owner()).second) {
+      return MakeError(
+          ErrorReason::kBadOptions,
+          absl::StrCat("shares.owner must name each owner once; got ", share.owner(), " twice"));
+    }
+    if (!(share.weight() >= 0.01 && share.weight() <= 100)) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("shares.weight must be in [0.01, 100]; got ", share.weight(),
+                                    " for ", share.owner()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 server::Config DefaultConfig() { return DefaultConfig(FindMemoryLimit().bytes); }
@@ -114,6 +135,9 @@ server::Config DefaultConfig(int64_t memory_bytes) {
   limits.set_max_stream_answer_bytes(64 * kMiB);
   limits.set_max_answer_bytes(part(50, kGiB));
   limits.set_stream_open_timeout_ms(10'000);
+  limits.set_max_streams_per_client(0);
+  limits.set_stream_idle_timeout_ms(300'000);
+  limits.set_stalled_reader_timeout_ms(30'000);
   limits.set_max_connections(4096);
   limits.set_max_connections_per_address(1024);
   config.mutable_tls();
@@ -167,6 +191,7 @@ absl::StatusOr<server::Config> ReadConfigFile(const std::string& path) {
 
 server::Config Overlay(server::Config base, const server::Config& over) {
   if (over.backend().devices_size() > 0) base.mutable_backend()->clear_devices();
+  if (over.shares_size() > 0) base.clear_shares();
   base.MergeFrom(over);
   return base;
 }
@@ -254,6 +279,13 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("limits.max_answer_bytes", limits.max_answer_bytes(), 1, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.stream_open_timeout_ms", limits.stream_open_timeout_ms(), 1, 600'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_streams_per_client", limits.max_streams_per_client(), 0, 100'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.stream_idle_timeout_ms", limits.stream_idle_timeout_ms(), 0, 86'400'000));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.stalled_reader_timeout_ms",
+                                 limits.stalled_reader_timeout_ms(), 100, 3'600'000));
+  ORBSERVE_RETURN_IF_ERROR(ValidateShares(config));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_connections", limits.max_connections(), 1, kMaxConnections));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_connections_per_address",

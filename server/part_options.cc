@@ -87,20 +87,25 @@ ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
 StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
   StreamLimits limits;
   limits.max_streams = static_cast<int>(config.max_streams());
+  limits.max_streams_per_client = config.max_streams_per_client() == 0
+                                      ? limits.max_streams
+                                      : static_cast<int>(config.max_streams_per_client());
   limits.open_timeout = std::chrono::milliseconds(config.stream_open_timeout_ms());
+  limits.idle_timeout = std::chrono::milliseconds(config.stream_idle_timeout_ms());
   limits.max_frames_in_flight = static_cast<int>(config.max_stream_frames_in_flight());
   limits.max_bytes_in_flight = static_cast<int64_t>(config.max_stream_bytes_in_flight());
   limits.max_frames_waiting = static_cast<int>(config.max_stream_frames_waiting());
   limits.max_bytes_waiting = static_cast<int64_t>(config.max_stream_bytes_waiting());
   limits.max_answer_bytes = static_cast<int64_t>(config.max_stream_answer_bytes());
-  limits.max_answer_bytes_of_all = static_cast<int64_t>(config.max_answer_bytes());
   return limits;
 }
 
-UnaryLimits UnaryLimitsOf(const server::Config::Limits& config) {
-  UnaryLimits limits;
-  limits.max_answer_bytes = static_cast<int64_t>(config.max_answer_bytes());
-  return limits;
+OwnerWeights OwnerWeightsOf(const server::Config& config) {
+  OwnerWeights weights;
+  for (const server::Config::Share& share : config.shares()) {
+    weights[share.owner()] = share.weight();
+  }
+  return weights;
 }
 
 ListenerOptions ListenerOptionsOf(const server::Config& config) {
@@ -110,6 +115,7 @@ ListenerOptions ListenerOptionsOf(const server::Config& config) {
   options.max_connections = static_cast<int>(config.limits().max_connections());
   options.max_connections_per_address =
       static_cast<int>(config.limits().max_connections_per_address());
+  options.max_calls_per_connection = static_cast<int>(config.limits().max_calls_per_connection());
   options.user_timeout = std::chrono::milliseconds(config.keepalive().timeout_ms());
   return options;
 }

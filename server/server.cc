@@ -24,6 +24,7 @@
 #include "server/files/socket_lock.h"
 #include "server/files/tls_files.h"
 #include "server/health.h"
+#include "server/listen/descriptor_limit.h"
 #include "server/listen/listener.h"
 #include "server/listen/loopback_probe.h"
 #include "server/listen/own_call.h"
@@ -36,8 +37,10 @@
 #include "server/resource_metrics.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/service.h"
+#include "server/rpc/stalled_readers.h"
 #include "server/server_info.h"
 #include "server/serving/batcher.h"
+#include "server/serving/byte_shares.h"
 #include "server/serving/clock.h"
 #include "server/serving/failover_backend.h"
 #include "server/serving/match_queue.h"
@@ -144,6 +147,12 @@ class Server::Impl {
                                               TrackQueueOptionsOf(config))),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
                 ImageLimitsOf(config.limits())),
+        call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()),
+                      OwnerWeightsOf(config)),
+        stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()),
+                        OwnerWeightsOf(config)),
+        readers_(&clock_, &metrics_,
+                 std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
     metrics_.AddCollectable(power_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
@@ -180,7 +189,7 @@ class Server::Impl {
     SetChannelLimits(config_, builder);
     builder.RegisterService(&service_);
     if (!config_.listen().empty()) {
-      ORBSERVE_ASSIGN_OR_RETURN(listener_, Listener::Create(ListenerOptionsOf(config_)));
+      ORBSERVE_ASSIGN_OR_RETURN(listener_, Listener::Create(OptionsOfListener()));
       using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
       acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
       // A call of the server to itself has no certificate to show.
@@ -195,6 +204,7 @@ class Server::Impl {
     if (!config_.http_listen().empty()) {
       HttpEndpointOptions options;
       options.listen_address = config_.http_listen();
+      options.max_connections = AffordableHttpConnections(options.max_connections);
       ORBSERVE_ASSIGN_OR_RETURN(
           http_, HttpEndpoint::Create(
                      options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
@@ -240,6 +250,9 @@ class Server::Impl {
   std::unique_ptr<MatchQueue> matcher_;
   std::unique_ptr<TrackQueue> tracker_;
   FrameIntake intake_;
+  ByteShares call_answers_;
+  ByteShares stream_answers_;
+  StalledReaders readers_;
   FeaturesService service_;
   std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<SocketLock> socket_lock_;
@@ -252,6 +265,15 @@ class Server::Impl {
   std::atomic<bool> deaf_{false};
 
  private:
+  ListenerOptions OptionsOfListener() const {
+    ListenerOptions options = ListenerOptionsOf(config_);
+    if (!config_.http_listen().empty()) {
+      options.reserved_descriptors =
+          AffordableHttpConnections(HttpEndpointOptions().max_connections);
+    }
+    return options;
+  }
+
   void StartListener() {
     listener_->Start([this](FileDescriptor connection, bool is_own) {
       grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
@@ -319,8 +341,11 @@ class Server::Impl {
     services.memory = &memory_;
     services.metrics = &metrics_;
     services.observer = &observer_;
+    services.call_answers = &call_answers_;
+    services.stream_answers = &stream_answers_;
+    services.readers = &readers_;
     services.streams = StreamLimitsOf(config_.limits());
-    services.unary = UnaryLimitsOf(config_.limits());
+    services.weights = OwnerWeightsOf(config_);
     services.server_limits = MakeServerLimits(config_);
     return services;
   }

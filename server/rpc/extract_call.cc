@@ -34,7 +34,8 @@ void ExtractCall::Start() {
   source.message_bytes = request_.ByteSizeLong();
   source.refusal = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(source.client, ClientOf(*context_));
+    ORBSERVE_RETURN_IF_ERROR(Identify());
+    source.client = client_;
     ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
     ORBSERVE_RETURN_IF_ERROR(
         ExpectAnswer(kOtherWireBytes + MostWireBytes(ExpectedFeatures(request_.frame(), pipeline),

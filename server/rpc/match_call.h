@@ -13,7 +13,6 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
 #include "server/rpc/message_call.h"
-#include "server/serving/client_id.h"
 
 namespace orbserve {
 
@@ -49,7 +48,6 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
   void End(const absl::Status& status);
   void FillTimings(const MatchOutcome& outcome);
 
-  ClientId client_;
   SteadyTime deadline_ = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline_;
   MatchOptions options_;

@@ -9,7 +9,6 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
 #include "server/rpc/message_call.h"
-#include "server/serving/client_id.h"
 
 namespace orbserve {
 
@@ -30,7 +29,6 @@ class PutReferenceCall final
   absl::Status Put(std::shared_ptr<const Features> features);
   void End(const absl::Status& status);
 
-  ClientId client_;
   Batcher::Ticket ticket_ = 0;  // set inside Start()
 };
 
@@ -55,7 +53,6 @@ class ListReferencesCall final
   absl::Status ReadOptions();
   absl::Status List();
 
-  ClientId client_;
   std::string after_;
   size_t page_size_ = 0;
 };

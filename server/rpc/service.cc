@@ -11,6 +11,10 @@
 namespace orbserve {
 namespace {
 
+// Time in which clients must have read answers when the server is about to stop: one that never
+// reads must not use up the time of the drain.
+constexpr std::chrono::milliseconds kReadingTimeAtEnd{2000};
+
 class GetServerInfoCall final
     : public MessageCall<v1::GetServerInfoRequest, v1::GetServerInfoResponse> {
  public:
@@ -27,7 +31,11 @@ class GetServerInfoCall final
 }  // namespace
 
 FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfoResponse info)
-    : services_(services), info_(std::move(info)) {
+    : services_(services),
+      info_(std::move(info)),
+      streams_({.max_streams = services.streams.max_streams,
+                .max_streams_per_owner = services.streams.max_streams_per_client,
+                .weights = services.weights}) {
   AddHealthDescriptor();
 }
 
@@ -86,6 +94,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FeaturesService::St
 
 void FeaturesService::Close(ErrorReason reason) {
   gate_.Close(reason);
+  services_.readers->Shorten(kReadingTimeAtEnd);
   streams_.AnnounceGoingAway();
 }
 

@@ -45,7 +45,7 @@ MIB = 1 << 20
 class Server:
     """The program orbserve-server on free ports of the loopback."""
 
-    def __init__(self, program, arguments, nofile=None, environment=None):
+    def __init__(self, program, arguments, nofile=None, tls=None):
         self.log = tempfile.NamedTemporaryFile("r+", prefix="orbserve-attack-", suffix=".log")
 
         def limit():
@@ -53,8 +53,9 @@ class Server:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
 
         command = [program, "--http-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", *arguments]
-        self.process = subprocess.Popen(
-            command, stdout=self.log, stderr=self.log, preexec_fn=limit, env={**os.environ, **(environment or {})})
+        if tls:
+            command += ["--tls-cert", tls.certificate, "--tls-key", tls.key]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, preexec_fn=limit)
         end = time.monotonic() + START_LIMIT_S
         while True:
             line = re.search(r"event=serving .* port=(\d+) .*http_port=(\d+)", self.text())
@@ -63,7 +64,7 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"the server does not start: {self.text()}")
             time.sleep(0.02)
-        self.address = f"127.0.0.1:{line.group(1)}"
+        self.address = f"{'tls:' if tls else ''}127.0.0.1:{line.group(1)}"
         self.http_address = f"127.0.0.1:{line.group(2)}"
 
     def text(self):
@@ -108,6 +109,25 @@ class Server:
         return tuple(int(number) for number in line.groups()) if line else None
 
 
+class Certificate:
+    """A certificate of localhost that signs itself, in files."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="orbserve-attack-")
+        self.certificate = os.path.join(self.folder.name, "certificate.pem")
+        self.key = os.path.join(self.folder.name, "key.pem")
+        try:
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                 "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                 "-keyout", self.key, "-out", self.certificate],
+                check=True, capture_output=True)
+        except OSError as error:
+            print(f"no certificate: {error}")
+            sys.exit(77)
+        os.environ["ORBSERVE_ATTACK_CERTIFICATE"] = self.certificate
+
+
 def run_attacker(function, address, seconds, scale, queue):
     os.nice(10)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -142,9 +162,9 @@ class Attacker:
             self.process.join()
 
 
-def innocent(address, seconds, client_id):
+def innocent(attack, address, seconds):
     return subprocess.Popen(
-        [sys.executable, INNOCENT, address, str(seconds), client_id], stdout=subprocess.PIPE, text=True)
+        [sys.executable, INNOCENT, address, str(seconds), "innocent", attack.innocent], stdout=subprocess.PIPE, text=True)
 
 
 def answer_of(process, wait_s):
@@ -182,15 +202,16 @@ class Watch:
 def run(attack, options):
     scale = 10 if options.long else 1
     seconds = options.seconds or (attack.long_seconds if options.long else attack.seconds)
-    server = Server(options.server, ["--backend", "cpu", *attack.server_arguments], attack.nofile)
+    tls = Certificate() if attack.tls else None
+    server = Server(options.server, ["--backend", "cpu", *attack.server_arguments], attack.nofile, tls)
     report = {"attack": attack.name, "scale": scale, "seconds": seconds}
     problems = []
     try:
-        report["alone"] = answer_of(innocent(server.address, 1.5, "innocent"), 30)
+        report["alone"] = answer_of(innocent(attack, server.address, 1.5), 30)
         before = server.resident_bytes()
         attacker = Attacker(attack, server, seconds, scale)
         time.sleep(0.3)
-        client = innocent(server.address, seconds - 0.5, "innocent")
+        client = innocent(attack, server.address, seconds - 0.5)
         watch = Watch(server)
         watch.run(client, seconds + 30)
         report["innocent"] = answer_of(client, 10)
@@ -201,7 +222,7 @@ def run(attack, options):
         report["fresh_ms"] = json.loads(fresh.stdout)["fresh_ms"]
         # SIGTERM while the attack goes on.
         attacker = Attacker(attack, server, STOP_LIMIT_S, scale)
-        client = innocent(server.address, 2, "innocent")
+        client = innocent(attack, server.address, 2)
         time.sleep(1.0)
         watch.most_bytes = max(watch.most_bytes, server.resident_bytes())
         code, stop_s = server.stop()
