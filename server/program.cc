@@ -27,6 +27,7 @@
 #include "server/listen/guard_table.h"
 #include "server/listen/socket_hook.h"
 #include "server/log.h"
+#include "server/memory/memory_reserve.h"
 #include "server/server.h"
 #include "server/start_check.h"
 #include "server/tuning.h"
@@ -48,6 +49,10 @@ constexpr std::chrono::milliseconds kLossLimit{1800};
 // Time for lines of the log to be written before the process ends. They are lost where nobody reads
 // them.
 constexpr std::chrono::milliseconds kLogTime{200};
+
+// Small blocks for the ends of all work that may wait or be under way when the heap has none: some
+// kilobytes for each of a thousand frames.
+constexpr size_t kReserveBytes = size_t{16} << 20;
 
 // Wakes the thread that waits for signals when the process must end by itself.
 int LossSignal() { return SIGRTMIN; }
@@ -194,6 +199,9 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     return kExitOk;
   }
   TuneProcess();
+  if (!ProcessReserve().Map(kReserveBytes)) {
+    return Complain(absl::ResourceExhaustedError("no memory for the reserve"), kExitFailed);
+  }
   const sigset_t signals = TakeSignals();
   if (const absl::Status status = SetUpLog(config.log_level(), LogWriter::kThread); !status.ok()) {
     return Complain(status, kExitUsage);
@@ -205,6 +213,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   ServerHooks hooks;
   hooks.wrap_backend = std::move(wrap_backend);
   hooks.look_at_heap = [trimmer = std::make_shared<HeapTrimmer>()] { trimmer->Look(); };
+  hooks.heap_is_short = [] { return ProcessReserve().blocks() > 0; };
   hooks.on_device_lost = [] {
     EndAfter(kLossLimit, kExitDeviceLost);
     kill(getpid(), LossSignal());

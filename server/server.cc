@@ -95,10 +95,12 @@ MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
   return options;
 }
 
-MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config) {
+MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config,
+                                        const ServerHooks& hooks) {
   MemoryWatchOptions options;
   options.limit_bytes = static_cast<int64_t>(config.memory_bytes());
   options.address_limit_bytes = AddressSpaceLimit();
+  options.heap_is_short = hooks.heap_is_short;
   options.on_change = [](bool is_short) {
     if (is_short) {
       spdlog::warn("event=memory_short");
@@ -131,7 +133,7 @@ class Server::Impl {
         power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
         observer_(&metrics_, power_.get()),
         references_(ReferenceStoreOptionsOf(config.limits())),
-        memory_(MemoryWatchOptionsOf(config.limits())),
+        memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
         lists_(std::make_unique<WorkerPool>(1)),
         executor_(std::make_unique<WorkerPool>(
             config.batching().decode_threads() == 0

@@ -53,10 +53,12 @@ void MemoryWatch::Look() {
     return IsAbove(state.resident_bytes, options_.limit_bytes, most_percent) ||
            IsAbove(state.address_bytes, options_.address_limit_bytes, most_percent);
   };
-  is_very_short_.store(is_above(kVeryShortPercent), std::memory_order_relaxed);
-  const bool is_short = is_above(percent) || (state.available_bytes >= 0 &&
-                                              state.available_bytes < options_.limit_bytes / 100 *
-                                                                          kLeastAvailablePercent);
+  const bool heap_is_short = options_.heap_is_short && options_.heap_is_short();
+  is_very_short_.store(heap_is_short || is_above(kVeryShortPercent), std::memory_order_relaxed);
+  const bool is_short =
+      heap_is_short || is_above(percent) ||
+      (state.available_bytes >= 0 &&
+       state.available_bytes < options_.limit_bytes / 100 * kLeastAvailablePercent);
   if (is_short == was_short) return;
   is_short_.store(is_short, std::memory_order_relaxed);
   if (options_.on_change) options_.on_change(is_short);

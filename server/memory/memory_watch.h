@@ -22,12 +22,14 @@
 namespace orbserve {
 
 struct MemoryWatchOptions {
-  int64_t limit_bytes = 0;          // resident memory, > 0
-  int64_t address_limit_bytes = 0;  // RLIMIT_AS; 0 = none
+  int64_t limit_bytes = 0;               // resident memory, > 0
+  int64_t address_limit_bytes = 0;       // RLIMIT_AS; 0 = none
   std::chrono::milliseconds period{20};  // 0 = only Look() looks
   // Called each time that memory begins to be short, and that it is not any more. From the watch's
   // thread.
   std::function<void(bool)> on_change;
+  // True while the heap has no memory, and small blocks come from a reserve. May be null.
+  std::function<bool()> heap_is_short;
   std::function<MemoryState()> read = [] { return ReadMemoryState(); };
 };
 

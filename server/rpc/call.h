@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/memory/memory_watch.h"
+#include "server/memory/out_of_memory.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/stalled_readers.h"
 #include "server/serving/batcher.h"
@@ -118,6 +120,17 @@ class UnaryCall : public grpc::ServerUnaryReactor {
             absl::string_view method);
 
   void OnDone() final;
+
+  // Calls `work`. If it throws std::bad_alloc, finishes the call with OUT_OF_MEMORY. `work` must
+  // not throw once something else will finish the call.
+  template <typename Work>
+  void Guard(const Work& work) {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      FinishWith(OutOfMemoryStatus());
+    }
+  }
 
  protected:
   ~UnaryCall() override = default;
