@@ -158,6 +158,33 @@ void CheckOwnCall(Server& server, const server::Config& config) {
   }
 }
 
+// Says in the log that some of it is missing.
+class LossReport {
+ public:
+  void Look() {
+    const int64_t lost = LostLogLines();
+    if (lost == told_) return;
+    spdlog::warn("event=log_lines_lost lines={} since_start={}", lost - told_, lost);
+    told_ = lost;
+  }
+
+ private:
+  int64_t told_ = 0;
+};
+
+// Blocks all signals that this program handles, in this thread and in those that it makes, so that
+// only WaitForStop() gets them, and ignores those that would end it without a reason.
+sigset_t TakeSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, LossSignal()}) {
+    sigaddset(&signals, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
+  return signals;
+}
+
 // Waits for a signal to stop, or until a device is lost or the server deaf.
 void WaitForStop(const Server& server, const sigset_t& signals) {
   constexpr timespec kLookPeriod = {1, 0};
