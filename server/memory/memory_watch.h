@@ -28,11 +28,9 @@ struct MemoryWatchOptions {
   // Called each time that memory begins to be short, and that it is not any more. From the watch's
   // thread.
   std::function<void(bool)> on_change;
-  std::function<MemoryState()> read = [] {
-    return ReadMemoryState();  // True while the heap has no memory, and small blocks come from a
-                               // reserve. May be null.
-    std::function<bool()> heap_is_short = nullptr;
-  };
+  std::function<MemoryState()> read = [] { return ReadMemoryState(); };
+  // True while the heap has no memory, and small blocks come from a reserve. May be null.
+  std::function<bool()> heap_is_short = nullptr;
 };
 
 // Memory is short while the process holds more than 90 % of a limit, or the machine has less than
