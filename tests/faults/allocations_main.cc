@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// orbserve-server-allocations FILE ARGUMENT...: orbserve-server, in which the allocations fail that
-// the AllocationControl in FILE names.
+// orbserve-server-allocations --control FILE ARGUMENT...: orbserve-server, in which the allocations
+// fail that the AllocationControl in FILE names.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 #include "server/memory/memory_reserve.h"
@@ -34,19 +35,27 @@ bool Fails(size_t bytes) {
 
 int Run(int argc, char** argv) {
   constexpr int kExitUsage = 2;
-  const int file = argc < 2 ? -1 : open(argv[1], O_RDWR | O_CLOEXEC);
+  const char* path = "";
+  std::vector<char*> rest = {argv[0]};
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--control") == 0 && i + 1 < argc) {
+      path = argv[++i];
+    } else {
+      rest.push_back(argv[i]);
+    }
+  }
+  const int file = open(path, O_RDWR | O_CLOEXEC);
   void* const mapping =
       mmap(nullptr, sizeof(AllocationControl), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (mapping == MAP_FAILED) {
-    std::fputs("usage: orbserve-server-allocations FILE [argument of orbserve-server]...\n",
-               stderr);
+    std::fputs(
+        "usage: orbserve-server-allocations --control FILE [argument of orbserve-server]...\n",
+        stderr);
     return kExitUsage;
   }
   close(file);
   control = static_cast<AllocationControl*>(mapping);
   SetAllocationFault(&Fails);
-  std::vector<char*> rest = {argv[0]};
-  rest.insert(rest.end(), argv + 2, argv + argc);
   return RunServerProgram(static_cast<int>(rest.size()), rest.data(), nullptr);
 }
 

@@ -44,7 +44,8 @@ class AllocationsTest : public ::testing::Test {
     close(file);
     ASSERT_NE(mapping, MAP_FAILED);
     control_ = static_cast<faults::AllocationControl*>(mapping);
-    auto server = ServerProcess::Start(ORBSERVE_ALLOCATIONS_PROGRAM, {path_, "--backend", "cpu"});
+    auto server = ServerProcess::Start(ORBSERVE_ALLOCATIONS_PROGRAM,
+                                       {"--control", path_, "--backend", "cpu"});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     grpc::ChannelArguments arguments;
@@ -60,9 +61,9 @@ class AllocationsTest : public ::testing::Test {
         [this] { return SumOfSeries(server_->HttpGet("/metrics"), "orbserve_streams") == 0; }));
     EXPECT_EQ(server_->Stop(), 0);
     const std::string log = server_->Log();
-    EXPECT_EQ(NumberInLog(log, "event=stopped", "frames_received"),
-              NumberInLog(log, "event=stopped", "frames_ok") +
-                  NumberInLog(log, "event=stopped", "frames_failed"));
+    EXPECT_EQ(NumberInLog(log, "stopped", "frames_received"),
+              NumberInLog(log, "stopped", "frames_ok") +
+                  NumberInLog(log, "stopped", "frames_failed"));
     unlink(path_.c_str());
   }
 
