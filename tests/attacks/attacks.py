@@ -20,6 +20,8 @@ class Attack:
     innocent: str = "extract"  # what the innocent client does (innocent.py)
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
     address_space_mib: Optional[int] = None  # RLIMIT_AS of the server
+    # Calls of the innocent client that may be refused. gRPC closes connections, whosever they are, where its buffers are full.
+    refused_percent: float = 0.0
     settles: bool = False  # half a minute later memory is back within a tenth of what it was before
     on_http: bool = False  # attacks the HTTP port
     tls: bool = False  # the server has a certificate, and the attack comes by TLS
@@ -68,8 +70,10 @@ ATTACKS = {
         Attack("packed_numbers", memory.packed_numbers),
         Attack("nested_pipelines", memory.nested_pipelines),
         Attack("large_burst", memory.large_burst, memory_mib=4096, settles=True),
-        Attack("large_burst_in_768_mib", memory.large_burst, memory_mib=768, address_space_mib=768),
-        Attack("large_burst_in_1_gib", memory.large_burst, memory_mib=1024, address_space_mib=1024),
+        Attack("large_burst_in_768_mib", memory.large_burst, memory_mib=768, address_space_mib=768,
+               refused_percent=3.0),
+        Attack("large_burst_in_1_gib", memory.large_burst, memory_mib=1024, address_space_mib=1024,
+               refused_percent=3.0),
         Attack("slow_http", connections.slow_http, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
         Attack("unread_answers_of_many", shares.unread_answers_of_many, memory_mib=1024 + 300),
