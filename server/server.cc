@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "gpu/gpu_backend.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
@@ -36,6 +35,7 @@
 #include "server/part_options.h"
 #include "server/resource_metrics.h"
 #include "server/rpc/frame_intake.h"
+#include "server/rpc/reflection_service.h"
 #include "server/rpc/service.h"
 #include "server/rpc/stalled_readers.h"
 #include "server/server_info.h"
@@ -182,14 +182,14 @@ class Server::Impl {
   }
 
   absl::Status Start() {
-    // Both are switches of the process; setting them again has no effect.
+    // A switch of the process; setting it again has no effect.
     grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     ORBSERVE_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(config_.tls()));
     ORBSERVE_ASSIGN_OR_RETURN(socket_lock_, SocketLock::Create(config_.listen()));
     grpc::ServerBuilder builder;
     SetChannelLimits(config_, builder);
     builder.RegisterService(&service_);
+    builder.RegisterService(&reflection_);
     if (!config_.listen().empty()) {
       ORBSERVE_ASSIGN_OR_RETURN(listener_, Listener::Create(OptionsOfListener()));
       using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
@@ -256,6 +256,7 @@ class Server::Impl {
   ByteShares stream_answers_;
   StalledReaders readers_;
   FeaturesService service_;
+  ReflectionService reflection_;
   std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<SocketLock> socket_lock_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
