@@ -99,6 +99,7 @@ struct BatchProgress {
   std::atomic<bool> started = false;
   SteadyTime begin;
   std::atomic<size_t> remaining;
+  std::atomic<int64_t> thread_ns = 0;  // time that threads spent on the items, if it is known
 
   void Start() {
     if (!started.exchange(true, std::memory_order_relaxed)) begin = Now();
@@ -106,12 +107,13 @@ struct BatchProgress {
   // True for the last. Everything that the others wrote is visible then.
   bool End() { return remaining.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
-  BatchCost Cost() const {
+  BatchCost Cost(int threads) const {
     BatchCost cost;
     cost.device = kDevice;
     cost.busy_begin = begin;
     cost.busy_end = Now();
     cost.timings.compute_ns = NanosecondsBetween(cost.busy_begin, cost.busy_end);
+    cost.work_ns = thread_ns.load(std::memory_order_relaxed) / threads;
     return cost;
   }
 };
@@ -324,6 +326,9 @@ class CpuBackend final : public FeatureBackend {
       answer.status = MakeError(ErrorReason::kCancelled, "cancelled before it was computed");
     } else {
       answer.status = Guarded([&] { return ComputeFrame(*batch, job, &answer); });
+      int64_t thread_ns = 0;
+      for (const StageTime& time : answer.stages.entries()) thread_ns += time.duration_ns;
+      batch->progress.thread_ns.fetch_add(thread_ns, std::memory_order_relaxed);
     }
     if (batch->progress.End()) Finish(batch);
   }
@@ -430,7 +435,7 @@ class CpuBackend final : public FeatureBackend {
   template <typename Batch>
   void Finish(Batch* batch) {
     if (batch->jobs.empty()) batch->progress.Start();
-    batch->answer.cost = batch->progress.Cost();
+    batch->answer.cost = batch->progress.Cost(threads_);
     batch->answer.cost.backend = name();
     auto answer = std::move(batch->answer);
     auto done = std::move(batch->done);

@@ -57,6 +57,29 @@ absl::Status OneOf(absl::string_view name, absl::string_view value,
                    absl::StrCat(name, " must be one of ", names, "; got \"", value, "\""));
 }
 
+absl::Status CheckShares(const server::Config& config) {
+  constexpr double kLeastWeight = 0.01;
+  constexpr double kMostWeight = 100.0;
+  std::set<std::string> owners;
+  for (const auto& share : config.shares()) {
+    if (share.owner().empty()) {
+      return MakeError(ErrorReason::kBadOptions, "shares.owner must not be empty");
+    }
+    if (!owners.insert(share.owner()).second) {
+      return MakeError(
+          ErrorReason::kBadOptions,
+          absl::StrCat("shares must name each owner once; got \"", share.owner(), "\" twice"));
+    }
+    // Written so that a weight that is no number is refused, too.
+    if (share.has_weight() && !(share.weight() >= kLeastWeight && share.weight() <= kMostWeight)) {
+      return MakeError(ErrorReason::kBadOptions,
+                       absl::StrCat("shares.weight must be in [", kLeastWeight, ", ", kMostWeight,
+                                    "]; got ", share.weight(), " for \"", share.owner(), "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 server::Config DefaultConfig() {
@@ -79,6 +102,8 @@ server::Config DefaultConfig() {
   batching.set_decode_threads(0);
   batching.set_max_plans(64);
   batching.set_max_plan_bytes(2 * kGiB);
+  batching.set_max_batch_time_ms(25);
+  batching.set_max_large_batches_in_flight(1);
   server::Config::Limits& limits = *config.mutable_limits();
   limits.set_max_side_px(8192);
   limits.set_max_pixels(67'108'864);
@@ -173,6 +198,11 @@ absl::Status ValidateConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_plans", batching.max_plans(), 1, 10'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("batching.max_plan_bytes", batching.max_plan_bytes(), 0, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_batch_time_ms", batching.max_batch_time_ms(), 1, 10'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_large_batches_in_flight", batching.max_large_batches_in_flight(), 1, 64));
+  ORBSERVE_RETURN_IF_ERROR(CheckShares(config));
   const auto& limits = config.limits();
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_side_px", limits.max_side_px(), 1, 32'768));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_pixels", limits.max_pixels(), 1, kGiB));

@@ -4,9 +4,11 @@
 #include "server/rpc/frame_intake.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "features/errors.h"
+#include "features/this_thread.h"
 #include "features/tracking/winners.h"
 #include "server/rpc/conversion/frame.h"
 
@@ -33,6 +35,7 @@ struct FrameIntake::Task {
   EncodedImage image;
   std::string pixels;  // copy made by KeepPixels()
   ImageHeader header;
+  double decode_work = 0.0;  // when it goes to the worker pool
   std::shared_ptr<FeaturePlan> plan;
   std::atomic<int64_t> decode_ns{0};
 
@@ -150,7 +153,10 @@ void FrameIntake::OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr pl
     Decode(task);
     return;
   }
-  executor_->Run(task->source.client, [this, weak = std::weak_ptr<Task>(task)] {
+  task->decode_work = DecodeWork(task->header, task->image.size_bytes());
+  const double expected_ns = DecodeRateOf(task->header).Expect(task->decode_work);
+  const TaskNeeds needs{.time = std::chrono::nanoseconds(std::llround(expected_ns))};
+  executor_->Run(task->source.client, needs, [this, weak = std::weak_ptr<Task>(task)] {
     if (const auto alive = weak.lock()) Decode(alive);
   });
 }
@@ -171,8 +177,13 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
   job.given_keypoints = task->given_keypoints;
   job.keep_state = task->source.keep_state;
   const auto begin = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds begin_of_thread = TimeOfThisThread();
   absl::Status status = FillSlot(*task, job);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
+  if (status.ok()) {
+    const std::chrono::nanoseconds of_thread = TimeOfThisThread() - begin_of_thread;
+    DecodeRateOf(task->header).Note(task->decode_work, static_cast<double>(of_thread.count()));
+  }
   task->decode_ns = time.count();
   metrics_->ObservePhase(FramePhase::kDecode, std::chrono::duration<double>(time).count());
   // The pixels are in their slot or unusable, and nothing else reads the client's message.
