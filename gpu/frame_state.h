@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
 #include "features/types.h"
+#include "gpu/memory/buffer_pool.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/steps/track_pyramid.h"
 
@@ -39,6 +40,7 @@ class GpuFrameState final : public FrameState {
       : features_(std::move(features)),
         input_(std::move(input)),
         pyramid_levels_(pyramid_levels),
+        devices_(devices),
         on_device_(devices) {}
 
   size_t feature_count() const override { return features_->count(); }
@@ -51,6 +53,14 @@ class GpuFrameState final : public FrameState {
         features_->count() *
         (kRowBytes + kPlaceBytes + 2 * static_cast<size_t>(features_->descriptor_bytes));
     return feature_bytes + (pyramid_levels_ > 0 ? pyramid().bytes() : 0);
+  }
+  // Descriptors and places on every device.
+  size_t copy_bytes() const override {
+    const size_t rows = features_->count();
+    if (rows == 0) return 0;
+    return devices_ *
+           (DeviceBufferPool::ClassBytes(rows * static_cast<size_t>(descriptor_bytes())) +
+            DeviceBufferPool::ClassBytes(rows * 2 * sizeof(float)));
   }
   std::shared_ptr<InputSlot> input() const override { return input_; }
   int pyramid_levels() const override { return pyramid_levels_; }
@@ -96,6 +106,7 @@ class GpuFrameState final : public FrameState {
   const std::shared_ptr<const Features> features_;
   const std::shared_ptr<InputSlot> input_;
   const int pyramid_levels_;
+  const size_t devices_;
   mutable absl::Mutex mutex_;
   mutable std::vector<Copies> on_device_ ABSL_GUARDED_BY(mutex_);
 };

@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kKiB = uint64_t{1} << 10;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr uint64_t kMaxConnections = 30'000;
 
 // Keeps the first error; lines and columns count from 1 as editors do.
 class FirstError final : public google::protobuf::io::ErrorCollector {
@@ -115,11 +116,16 @@ server::Config DefaultConfig() {
   limits.set_max_stream_frames_waiting(4);
   limits.set_max_stream_bytes_waiting(64 * kMiB);
   limits.set_max_reference_bytes(kGiB);
+  limits.set_max_references(100'000);
+  limits.set_max_reference_bytes_per_client(0);
+  limits.set_max_references_per_client(0);
   limits.set_max_calls_per_connection(256);
   limits.set_max_receive_buffer_bytes(2 * kGiB);
   limits.set_max_stream_answer_bytes(64 * kMiB);
   limits.set_max_answer_bytes(kGiB);
   limits.set_stream_open_timeout_ms(10'000);
+  limits.set_max_connections(4096);
+  limits.set_max_connections_per_address(1024);
   config.mutable_tls();
   server::Config::Drain& drain = *config.mutable_drain();
   drain.set_delay_ms(0);
@@ -220,6 +226,14 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("limits.max_stream_bytes_waiting", limits.max_stream_bytes_waiting(), 1, 64 * kGiB));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_reference_bytes", limits.max_reference_bytes(), kKiB, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_references", limits.max_references(), 1, 10'000'000));
+  if (limits.max_reference_bytes_per_client() != 0) {
+    ORBSERVE_RETURN_IF_ERROR(Range("limits.max_reference_bytes_per_client",
+                                   limits.max_reference_bytes_per_client(), kKiB,
+                                   uint64_t{1} << 40));
+  }
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_references_per_client",
+                                 limits.max_references_per_client(), 0, 10'000'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_calls_per_connection", limits.max_calls_per_connection(), 1, 100'000));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_receive_buffer_bytes",
@@ -230,6 +244,10 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("limits.max_answer_bytes", limits.max_answer_bytes(), 1, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.stream_open_timeout_ms", limits.stream_open_timeout_ms(), 1, 600'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_connections", limits.max_connections(), 1, kMaxConnections));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_connections_per_address",
+                                 limits.max_connections_per_address(), 1, kMaxConnections));
   const auto& tls = config.tls();
   if (tls.cert_file().empty() != tls.key_file().empty()) {
     return MakeError(ErrorReason::kBadOptions,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "features/errors.h"
@@ -21,8 +22,26 @@ constexpr milliseconds kUnwindTime{2000};
 // for all answers to leave.
 constexpr milliseconds kRefusalTime{200};
 constexpr milliseconds kLossUnwindTime{200};
+// Time in which gRPC closes connections whose calls are cut.
+constexpr milliseconds kCloseTime{200};
 
 }  // namespace
+
+void ShutDown(grpc::Server& server, Listener* listener, milliseconds time) {
+  if (listener == nullptr) {
+    server.Shutdown(system_clock::now() + time);
+    return;
+  }
+  listener->StopAccepting();
+  std::promise<void> done;
+  std::thread closer([listener, time, ended = done.get_future()] {
+    ended.wait_for(time + kCloseTime);
+    listener->ShutDownConnections();
+  });
+  server.Shutdown(system_clock::now() + time);
+  done.set_value();
+  closer.join();
+}
 
 bool DrainServer(const DrainParts& parts, const server::Config::Drain& config) {
   const milliseconds timeout(config.timeout_ms());
@@ -40,7 +59,7 @@ bool DrainServer(const DrainParts& parts, const server::Config::Drain& config) {
     is_quiet = parts.service->WaitUntilQuiet(left());
   }
   // Answers are on their way when their calls have ended; Shutdown() sends them and cuts the rest.
-  parts.server->Shutdown(system_clock::now() + (is_quiet ? kUnwindTime : left()));
+  ShutDown(*parts.server, parts.listener, is_quiet ? kUnwindTime : left());
   return is_quiet;
 }
 
@@ -52,7 +71,7 @@ bool DrainAfterLoss(const DrainParts& parts) {
         MakeError(ErrorReason::kDeviceLost, "a device was lost before the frame was prepared"));
     is_quiet = parts.service->WaitUntilQuiet(kRefusalTime);
   }
-  parts.server->Shutdown(system_clock::now() + kLossUnwindTime);
+  ShutDown(*parts.server, parts.listener, kLossUnwindTime);
   return is_quiet;
 }
 

@@ -8,6 +8,7 @@
 
 #include "grpcpp/server.h"
 #include "server/config.pb.h"
+#include "server/listen/listener.h"
 #include "server/rpc/service.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
@@ -23,7 +24,13 @@ struct DrainParts {
   FeaturesService* service = nullptr;
   Batcher* batcher = nullptr;
   grpc::Server* server = nullptr;
+  Listener* listener = nullptr;  // null where the server has no address
 };
+
+// Stops to accept connections, then shuts the server down: calls may end within `time`, and then
+// are cut. Connections that gRPC does not close soon afterwards are shut down, so that no client
+// can hold this up.
+void ShutDown(grpc::Server& server, Listener* listener, std::chrono::milliseconds time);
 
 // Both stop a server whose health already says NOT_SERVING (Server::Drain()). They block, and
 // return true when all calls have ended, false when the rest was cut.

@@ -8,6 +8,8 @@
 #ifndef ORBSERVE_SERVER_LOG_H_
 #define ORBSERVE_SERVER_LOG_H_
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,9 +17,23 @@
 
 namespace orbserve {
 
+// The thread that writes lines to standard error.
+enum class LogWriter {
+  kCaller,  // the one that logs; it waits where nobody reads standard error
+  // One of the log's own, so that nobody else ever waits. It has room for 8192 lines; beyond that
+  // the oldest ones are lost and counted. Whoever logs must have blocked its signals before.
+  kThread,
+};
+
 // `level`: trace, debug, info, warning, error or off. INVALID_ARGUMENT otherwise. Protobuf's own
 // lines go the same way, at level debug.
-absl::Status SetUpLog(absl::string_view level);
+absl::Status SetUpLog(absl::string_view level, LogWriter writer);
+
+// Waits until everything logged so far is written. False where that took longer than `most`.
+bool FlushLog(std::chrono::milliseconds most);
+
+// Lines lost since the start because standard error was not read.
+int64_t LostLogLines();
 
 // `text` as the value of a key: quoted where it is not one word, on one line.
 std::string LogValue(absl::string_view text);

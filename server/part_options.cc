@@ -93,6 +93,9 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config) {
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config) {
   ReferenceStoreOptions options;
   options.max_bytes = static_cast<size_t>(config.max_reference_bytes());
+  options.max_references = static_cast<int>(config.max_references());
+  options.max_bytes_per_owner = static_cast<size_t>(config.max_reference_bytes_per_client());
+  options.max_references_per_owner = static_cast<int>(config.max_references_per_client());
   return options;
 }
 
@@ -123,6 +126,17 @@ UnaryLimits UnaryLimitsOf(const server::Config::Limits& config) {
   return limits;
 }
 
+ListenerOptions ListenerOptionsOf(const server::Config& config) {
+  ListenerOptions options;
+  options.address = config.listen();
+  options.is_plain = config.tls().cert_file().empty();
+  options.max_connections = static_cast<int>(config.limits().max_connections());
+  options.max_connections_per_address =
+      static_cast<int>(config.limits().max_connections_per_address());
+  options.user_timeout = std::chrono::milliseconds(config.keepalive().timeout_ms());
+  return options;
+}
+
 void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder) {
   const auto& limits = config.limits();
   const int message_bytes = static_cast<int>(limits.max_message_bytes());
@@ -145,8 +159,6 @@ void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  // Otherwise two servers on one port would share the clients, and nobody would notice.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   grpc::ResourceQuota quota("orbserve");
   quota.Resize(limits.max_receive_buffer_bytes());
   builder.SetResourceQuota(quota);

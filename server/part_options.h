@@ -12,6 +12,7 @@
 #include "grpcpp/server_builder.h"
 #include "server/config.pb.h"
 #include "server/decode/image_decoder.h"
+#include "server/listen/listener.h"
 #include "server/rpc/call.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match_queue.h"
@@ -37,6 +38,7 @@ ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& conf
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config);
 UnaryLimits UnaryLimitsOf(const server::Config::Limits& config);
+ListenerOptions ListenerOptionsOf(const server::Config& config);
 
 // Bounds the messages, calls, buffers and dead connections that clients can make gRPC itself hold.
 void SetChannelLimits(const server::Config& config, grpc::ServerBuilder& builder);

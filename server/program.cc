@@ -22,6 +22,9 @@
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
 #include "server/config.h"
+#include "server/listen/descriptor_limit.h"
+#include "server/listen/guard_table.h"
+#include "server/listen/socket_hook.h"
 #include "server/log.h"
 #include "server/server.h"
 #include "server/start_check.h"
@@ -35,12 +38,17 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitDeviceLost = 3;
+constexpr int kExitDeaf = 4;
 
 // Any call of a lost device may hang, so the process is gone after this time in any case. It is
 // slightly more than Server::Drain() takes at most.
 constexpr std::chrono::milliseconds kLossLimit{1800};
 
-// Wakes the thread that waits for signals when a device was lost.
+// Time for lines of the log to be written before the process ends. They are lost where nobody reads
+// them.
+constexpr std::chrono::milliseconds kLogTime{200};
+
+// Wakes the thread that waits for signals when the process must end by itself.
 int LossSignal() { return SIGRTMIN; }
 
 struct Arguments {
@@ -127,8 +135,20 @@ void EndAfter(std::chrono::milliseconds limit, int code) {
   std::thread([limit, code] {
     std::this_thread::sleep_for(limit);
     spdlog::error("event=stop_hangs");
+    FlushLog(kLogTime);
     _exit(code);
   }).detach();
+}
+
+// Calls the server once, and so finds out whether its reads pass the guard of connections.
+void CheckOwnCall(Server& server, const server::Config& config) {
+  if (config.listen().empty()) return;
+  if (const absl::Status status = server.Ready(); !status.ok()) {
+    spdlog::warn("event=not_ready message={}", LogValue(status.message()));
+  } else if (!HasSocketHook() || !GuardTable::Get().is_used()) {
+    spdlog::warn("event=guard_absent message={}",
+                 LogValue("floods of HTTP/2 frames are not noticed in this build"));
+  }
 }
 
 // Gives memory back to the system after a burst: once after each, while no frame is open.
@@ -144,15 +164,45 @@ class Trimmer {
   int64_t trimmed_at_ = 0;
 };
 
-// Waits for a signal to stop, or until a device is lost.
+// Says in the log that some of it is missing.
+class LossReport {
+ public:
+  void Look() {
+    const int64_t lost = LostLogLines();
+    if (lost == told_) return;
+    spdlog::warn("event=log_lines_lost lines={} since_start={}", lost - told_, lost);
+    told_ = lost;
+  }
+
+ private:
+  int64_t told_ = 0;
+};
+
+// Blocks all signals that this program handles, in this thread and in those that it makes, so that
+// only WaitForStop() gets them, and ignores those that would end it without a reason.
+sigset_t TakeSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, LossSignal()}) {
+    sigaddset(&signals, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
+  return signals;
+}
+
+// Waits for a signal to stop, or until a device is lost or the server deaf.
 void WaitForStop(const Server& server, const sigset_t& signals) {
-  constexpr timespec kTrimPeriod = {30, 0};
+  constexpr timespec kLookPeriod = {1, 0};
+  constexpr int kLooksPerTrim = 30;
   Trimmer trimmer;
-  for (;;) {
-    const int signal = sigtimedwait(&signals, nullptr, &kTrimPeriod);
-    if (signal < 0 && errno == EAGAIN) trimmer.Look(server);
-    if (server.device_lost()) return;
-    if (signal == SIGTERM || signal == SIGINT) {
+  LossReport loss;
+  for (int looks = 1;; ++looks) {
+    const int signal = sigtimedwait(&signals, nullptr, &kLookPeriod);
+    if (signal < 0 && errno == EAGAIN && looks % kLooksPerTrim == 0) trimmer.Look(server);
+    loss.Look();
+    if (server.device_lost() || server.deaf()) return;
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) {
       spdlog::info("event=signal number={}", signal);
       return;
     }
@@ -185,18 +235,10 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     return kExitOk;
   }
   TuneProcess();
-  if (const absl::Status status = SetUpLog(config.log_level()); !status.ok()) {
+  const sigset_t signals = TakeSignals();
+  if (const absl::Status status = SetUpLog(config.log_level(), LogWriter::kThread); !status.ok()) {
     return Complain(status, kExitUsage);
   }
-
-  // Blocked before any thread is made, so that only WaitForStop() gets them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, LossSignal());
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
 
   // gRPC ends with its last user and waits for its threads then, one of which may sleep for ten
   // seconds when a large message was sent. A process that ends does not need that.
@@ -207,6 +249,8 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     EndAfter(kLossLimit, kExitDeviceLost);
     kill(getpid(), LossSignal());
   };
+  hooks.on_deaf = [] { kill(getpid(), LossSignal()); };
+  RaiseDescriptorLimit();
   auto created = Server::Create(config, std::move(hooks));
   if (!created.ok()) {
     // A backend that this program was not compiled for, or a device that is not there, is not there
@@ -220,6 +264,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
                LogValue(config.listen()), server.port(), LogValue(config.http_listen()),
                server.http_port());
 
+  CheckOwnCall(server, config);
   WaitForStop(server, signals);
   EndAfter(std::chrono::milliseconds(config.drain().delay_ms()) +
                std::chrono::milliseconds(config.drain().timeout_ms()) + std::chrono::seconds(5),
@@ -228,11 +273,20 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   const FrameCounts frames = server.frame_counts();
   spdlog::info("event=stopped complete={} frames_received={} frames_ok={} frames_failed={}",
                complete, frames.received, frames.ok, frames.failed);
-  spdlog::default_logger()->flush();
   // A lost device may hang in destructors, and in what the driver does when a process returns.
-  if (server.device_lost()) _exit(kExitDeviceLost);
+  if (server.device_lost()) {
+    FlushLog(kLogTime);
+    _exit(kExitDeviceLost);
+  }
+  if (server.deaf()) {
+    FlushLog(kLogTime);
+    _exit(kExitDeaf);
+  }
   created->reset();
-  return complete ? kExitOk : kExitFailed;
+  const int code = complete ? kExitOk : kExitFailed;
+  // Where nobody reads standard error, the thread of the log cannot be joined.
+  if (!FlushLog(kLogTime)) _exit(code);
+  return code;
 }
 
 }  // namespace orbserve

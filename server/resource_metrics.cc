@@ -3,11 +3,12 @@
 
 #include "server/resource_metrics.h"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "server/part_options.h"
+#include "server/log.h"
 #include "server/telemetry/family_builder.h"
 
 namespace orbserve {
@@ -16,14 +17,17 @@ namespace {
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// A page in the making: whole numbers without labels.
+// A page in the making: numbers without labels.
 class Page {
  public:
   void Gauge(const char* name, const char* help, int64_t value) {
     AddGaugeFamily(families_, name, help, static_cast<double>(value));
   }
   void Counter(const char* name, const char* help, int64_t value) {
-    AddCounterFamily(families_, name, help, static_cast<double>(value));
+    Counter(name, help, static_cast<double>(value));
+  }
+  void Counter(const char* name, const char* help, double value) {
+    AddCounterFamily(families_, name, help, value);
   }
   void Add(FamilyBuilder family) { family.MoveTo(families_); }
   std::vector<MetricFamily> Take() { return std::move(families_); }
@@ -82,17 +86,31 @@ void AddPlans(const PlanCacheUse& plans, Page& page) {
   page.Counter("orbserve_plan_misses_total", "Look-ups that had to wait for a plan.", plans.misses);
   page.Counter("orbserve_plan_evictions_total", "Plans that were dropped to make room.",
                plans.evictions);
+  page.Counter("orbserve_plan_builds_total", "Plans that were built.", plans.builds);
+  page.Counter("orbserve_plan_build_failures_total", "Plans that could not be built.",
+               plans.failed_builds);
+  page.Counter("orbserve_plan_build_seconds_total", "Time that building plans took, in sum.",
+               std::chrono::duration<double>(plans.build_time).count());
 }
 
-void AddReferences(const ReferenceStoreUse& references, const server::Config::Limits& limits,
-                   Page& page) {
+void AddReferences(const ReferenceStoreUse& references, Page& page) {
   page.Gauge("orbserve_references", "References that clients keep on the server.",
              references.references);
-  page.Gauge("orbserve_reference_bytes", "Features of these references.", references.bytes);
+  page.Gauge("orbserve_reference_bytes",
+             "Features of these references, and the copies that the backend holds of them.",
+             references.bytes);
   page.Gauge("orbserve_limit_reference_bytes", "Limit of orbserve_reference_bytes.",
              references.max_bytes);
   page.Gauge("orbserve_limit_references", "Limit of orbserve_references.",
-             ReferenceStoreOptionsOf(limits).max_references);
+             references.max_references);
+  page.Gauge("orbserve_limit_client_references",
+             "Limit of one owner's part of orbserve_references.",
+             references.max_references_per_owner);
+  page.Gauge("orbserve_limit_client_reference_bytes",
+             "Limit of one owner's part of orbserve_reference_bytes.",
+             references.max_bytes_per_owner);
+  page.Counter("orbserve_reference_evictions_total", "References that were removed to make room.",
+               references.evictions);
 }
 
 void AddCallLimits(const server::Config::Limits& limits, Page& page) {
@@ -105,6 +123,21 @@ void AddCallLimits(const server::Config::Limits& limits, Page& page) {
              static_cast<int64_t>(limits.max_answer_bytes()));
 }
 
+void AddConnections(const ListenerUse& use, Page& page) {
+  page.Gauge("orbserve_connections", "Open connections of clients.", use.connections);
+  page.Gauge("orbserve_limit_connections", "Limit of orbserve_connections.", use.max_connections);
+  page.Gauge("orbserve_limit_address_connections",
+             "Limit of one address's part of orbserve_connections.",
+             use.max_connections_per_address);
+  FamilyBuilder closed("orbserve_connections_closed_total",
+                       "Connections that ended or were not accepted, by reason.",
+                       MetricType::Counter);
+  for (size_t i = 0; i < use.closed.size(); ++i) {
+    closed.AddCounter(static_cast<double>(use.closed[i]), {{"reason", kCloseReasonNames[i]}});
+  }
+  page.Add(std::move(closed));
+}
+
 }  // namespace
 
 std::vector<MetricFamily> ResourceMetrics::Collect() const {
@@ -115,8 +148,12 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
             page);
   AddDecodePool(sources_.decode_pool->use(), page);
   AddPlans(sources_.plans->use(), page);
-  AddReferences(references, sources_.config->limits(), page);
+  page.Counter("orbserve_log_lines_lost_total",
+               "Lines of the log that were lost because standard error was not read.",
+               LostLogLines());
+  AddReferences(references, page);
   AddCallLimits(sources_.config->limits(), page);
+  AddConnections(sources_.listener(), page);
 
   FamilyBuilder memory("orbserve_memory_bytes",
                        "Memory by purpose and device; device host is memory of the machine.",
@@ -126,7 +163,8 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
                     {{"kind", std::string(kind.data(), kind.size())}, {"device", device}});
   };
   for (const MemoryUse& use : sources_.backend->memory()) add(use.kind, use.device, use.bytes);
-  add("references", "host", references.bytes);
+  // The copies are among the states of the backend.
+  add("references", "host", references.bytes - references.copy_bytes);
   add("queue", "host", frames.bytes);
   add("answers", "host",
       sources_.metrics->stream_answer_bytes() + sources_.metrics->call_answer_bytes());

@@ -7,10 +7,12 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
+#include <functional>
 #include <vector>
 
 #include "features/backend.h"
 #include "server/config.pb.h"
+#include "server/listen/listener.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
@@ -32,6 +34,7 @@ struct ResourceSources {
   const WorkerPool* decode_pool = nullptr;
   const PlanCache* plans = nullptr;
   const ReferenceStore* references = nullptr;
+  std::function<ListenerUse()> listener;
 };
 
 // How much of each bounded resource is in use at the moment of the scrape, its limit, and the

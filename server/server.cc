@@ -4,6 +4,7 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -11,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "gpu/gpu_backend.h"
@@ -24,6 +24,9 @@
 #include "server/files/socket_lock.h"
 #include "server/files/tls_files.h"
 #include "server/health.h"
+#include "server/listen/listener.h"
+#include "server/listen/loopback_probe.h"
+#include "server/listen/own_call.h"
 #include "server/log.h"
 #include "server/metrics_observer.h"
 #include "server/part_options.h"
@@ -89,15 +92,16 @@ MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
 // Members in the order in which they use each other: destroyed from the last to the first.
 class Server::Impl {
  public:
-  Impl(const server::Config& config, Backends backends, std::function<void()> on_device_lost)
+  Impl(const server::Config& config, Backends backends, ServerHooks hooks)
       : config_(config),
-        on_device_lost_(std::move(on_device_lost)),
+        hooks_(std::move(hooks)),
         backend_(WithFailover(std::move(backends.primary), std::move(backends.fallback))),
         metrics_(MetricsOptionsOf(std::move(backends.devices))),
         power_(MakePowerMonitor(config.power(), *backend_)),
         power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
         observer_(&metrics_, power_.get()),
         references_(ReferenceStoreOptionsOf(config.limits())),
+        lists_(std::make_unique<WorkerPool>(WorkerPoolOptions{})),
         executor_(std::make_unique<WorkerPool>(DecodePoolOptionsOf(config))),
         plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config.batching())),
         batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_,
@@ -116,15 +120,17 @@ class Server::Impl {
   ~Impl() {
     health_.Close();
     http_.reset();
+    probe_.reset();
     if (server_ != nullptr) {
       batcher_->BeginDrain();
-      server_->Shutdown(std::chrono::system_clock::now());
+      ShutDown(*server_, listener_.get(), std::chrono::milliseconds(0));
       server_->Wait();
       server_.reset();
     }
     // Each waits for the threads that are still inside it: threads of the pool may be on their way
     // into the batcher, and threads of the batcher into matcher and tracker. Threads of these two
     // start the next frame of a stream and so enter both: neither is freed before both are shut.
+    lists_.reset();
     executor_.reset();
     batcher_.reset();
     tracker_->Shut();
@@ -140,23 +146,25 @@ class Server::Impl {
     grpc::ServerBuilder builder;
     SetChannelLimits(config_, builder);
     builder.RegisterService(&service_);
-    int port = 0;
-    if (!config_.listen().empty()) builder.AddListeningPort(config_.listen(), credentials, &port);
-    // A first call may come, and lose a device, before this returns.
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || (!config_.listen().empty() && port == 0)) {
-      return absl::UnavailableError(absl::StrCat("cannot serve on ", config_.listen(),
-                                                 ": the address is not one of this machine, "
-                                                 "unknown or in use"));
+    if (!config_.listen().empty()) {
+      ORBSERVE_ASSIGN_OR_RETURN(listener_, Listener::Create(ListenerOptionsOf(config_)));
+      using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+      acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
+      // A call of the server to itself has no certificate to show.
+      own_acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+          Type::FROM_FD, grpc::InsecureServerCredentials());
     }
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) return absl::UnavailableError("gRPC does not start to serve");
     health_.Attach(server_->GetHealthCheckService());
-    if (!absl::StartsWith(config_.listen(), "unix")) port_ = port;
+    // A first call may come, and lose a device, from here on.
+    if (listener_ != nullptr) StartListener();
     if (!config_.http_listen().empty()) {
       HttpEndpointOptions options;
       options.listen_address = config_.http_listen();
-      ORBSERVE_ASSIGN_OR_RETURN(http_, HttpEndpoint::Create(
-                                           options, [this] { return metrics_.Render(); },
-                                           [this] { return health_.Ready(); }));
+      ORBSERVE_ASSIGN_OR_RETURN(
+          http_, HttpEndpoint::Create(
+                     options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
     }
     health_.Start();
     return absl::OkStatus();
@@ -164,12 +172,18 @@ class Server::Impl {
 
   bool Drain() {
     health_.BeginDrain();
-    const DrainParts parts = {&clock_, &service_, batcher_.get(), server_.get()};
+    if (probe_ != nullptr) probe_->Stop();
+    const DrainParts parts = {&clock_, &service_, batcher_.get(), server_.get(), listener_.get()};
     return health_.device_lost() ? DrainAfterLoss(parts) : DrainServer(parts, config_.drain());
   }
 
+  absl::Status Ready() {
+    ORBSERVE_RETURN_IF_ERROR(health_.Ready());
+    return probe_ == nullptr ? absl::OkStatus() : probe_->Check();
+  }
+
   const server::Config config_;
-  const std::function<void()> on_device_lost_;
+  const ServerHooks hooks_;
   Health health_;
   SystemClock clock_;
   const std::unique_ptr<FeatureBackend> backend_;
@@ -178,6 +192,7 @@ class Server::Impl {
   const std::unique_ptr<PowerSampler> power_sampler_;
   MetricsObserver observer_;
   ReferenceStore references_;
+  std::unique_ptr<WorkerPool> lists_;
   std::unique_ptr<WorkerPool> executor_;
   PlanCache plans_;
   std::unique_ptr<Batcher> batcher_;
@@ -186,11 +201,39 @@ class Server::Impl {
   FrameIntake intake_;
   FeaturesService service_;
   std::unique_ptr<SocketLock> socket_lock_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> own_acceptor_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Listener> listener_;  // null where there is no address
+  std::unique_ptr<LoopbackProbe> probe_;
   std::unique_ptr<HttpEndpoint> http_;
-  int port_ = 0;
+  std::atomic<bool> deaf_{false};
 
  private:
+  void StartListener() {
+    listener_->Start([this](FileDescriptor connection, bool is_own) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+      parameters.fd = connection.Release();
+      (is_own ? own_acceptor_ : acceptor_)->HandleNewConnection(&parameters);
+    });
+    probe_ = std::make_unique<LoopbackProbe>(
+        LoopbackProbeOptions{},
+        [this](std::chrono::milliseconds limit) { return CallItself(limit); },
+        [this] { OnDeaf(); });
+  }
+
+  absl::Status CallItself(std::chrono::milliseconds limit) {
+    ORBSERVE_ASSIGN_OR_RETURN(FileDescriptor connection, listener_->Connect());
+    return CallOwnServer(std::move(connection), limit);
+  }
+
+  void OnDeaf() {
+    deaf_ = true;
+    spdlog::error("event=deaf message={}",
+                  LogValue("calls of the server to its own address are not answered"));
+    if (hooks_.on_deaf) hooks_.on_deaf();
+  }
+
   std::unique_ptr<FeatureBackend> WithFailover(std::unique_ptr<FeatureBackend> primary,
                                                std::unique_ptr<FeatureBackend> fallback) {
     if (fallback == nullptr) return primary;
@@ -218,7 +261,7 @@ class Server::Impl {
       metrics_.DeviceLost(loss.device);
       spdlog::error("event=device_lost device={} message={}", LogValue(loss.device),
                     LogValue(loss.status.message()));
-      if (on_device_lost_) on_device_lost_();
+      if (hooks_.on_device_lost) hooks_.on_device_lost();
     });
   }
 
@@ -231,6 +274,7 @@ class Server::Impl {
     services.matcher = matcher_.get();
     services.tracker = tracker_.get();
     services.references = &references_;
+    services.lists = lists_.get();
     services.metrics = &metrics_;
     services.observer = &observer_;
     services.streams = StreamLimitsOf(config_.limits());
@@ -250,6 +294,7 @@ class Server::Impl {
     sources.decode_pool = executor_.get();
     sources.plans = &plans_;
     sources.references = &references_;
+    sources.listener = [this] { return listener_ == nullptr ? ListenerUse() : listener_->use(); };
     return sources;
   }
 };
@@ -265,8 +310,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& con
                  gpu::kMostFramesInBatch);
     batching.set_max_batch(gpu::kMostFramesInBatch);
   }
-  auto impl =
-      std::make_unique<Impl>(complete, std::move(backends), std::move(hooks.on_device_lost));
+  auto impl = std::make_unique<Impl>(complete, std::move(backends), std::move(hooks));
   ORBSERVE_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
@@ -278,11 +322,13 @@ std::shared_ptr<grpc::Channel> Server::InProcessChannel(const grpc::ChannelArgum
   return impl_->server_->InProcessChannel(arguments);
 }
 
-int Server::port() const { return impl_->port_; }
+int Server::port() const { return impl_->listener_ == nullptr ? 0 : impl_->listener_->port(); }
 int Server::http_port() const { return impl_->http_ == nullptr ? 0 : impl_->http_->port(); }
 const server::Config& Server::config() const { return impl_->config_; }
 std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
+absl::Status Server::Ready() { return impl_->Ready(); }
+bool Server::deaf() const { return impl_->deaf_; }
 bool Server::device_lost() const { return impl_->health_.device_lost(); }
 
 FrameCounts Server::frame_counts() const {

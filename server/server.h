@@ -27,6 +27,9 @@ struct ServerHooks {
   BackendWrapper wrap_backend;
   // A device was lost, see device_lost(). Called once, from any thread; must not block.
   std::function<void()> on_device_lost;
+  // The server no longer answers calls to its own address, see deaf(). Called once, from any
+  // thread; must not block.
+  std::function<void()> on_deaf;
 };
 
 // Frames of the server's whole life. At rest `received` is the sum of `ok` and `failed`.
@@ -70,6 +73,14 @@ class Server {
   // health turns NOT_SERVING, the loss is counted, new calls and frames are refused with
   // DEVICE_LOST, and the CPU backend answers the frames that were accepted; streams end after that.
   bool device_lost() const;
+
+  // OK, or why the server takes no requests: DRAINING, DEVICE_LOST, or UNAVAILABLE when a call to
+  // its own address is not answered. Makes such a call if the last one was a second ago; waits for
+  // it for a second at most.
+  absl::Status Ready();
+  // True when calls of the server to its own address have failed for half a minute: the process
+  // should drain and end, and another one take its place.
+  bool deaf() const;
 
   FrameCounts frame_counts() const;
 

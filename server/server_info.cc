@@ -3,6 +3,7 @@
 
 #include "server/server_info.h"
 
+#include <algorithm>
 #include <string>
 
 #include "features/options.h"
@@ -25,6 +26,14 @@ v1::ServerLimits MakeServerLimits(const server::Config& config) {
   limits.set_max_queue_frames_per_client(config.batching().max_queue_frames_per_client());
   limits.set_max_streams(config.limits().max_streams());
   limits.set_max_reference_bytes(config.limits().max_reference_bytes());
+  limits.set_max_references(config.limits().max_references());
+  const auto share = [](uint64_t of_one, uint64_t of_all) {
+    return of_one == 0 ? of_all : std::min(of_one, of_all);
+  };
+  limits.set_max_reference_bytes_per_client(
+      share(config.limits().max_reference_bytes_per_client(), config.limits().max_reference_bytes()));
+  limits.set_max_references_per_client(static_cast<uint32_t>(
+      share(config.limits().max_references_per_client(), config.limits().max_references())));
   return limits;
 }
 

@@ -10,13 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
-#include <system_error>
-#include <utility>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/output/new_file.h"
 
 namespace orbserve::cli {
 namespace {
@@ -33,11 +31,9 @@ class FileDescriptor {
   FileDescriptor(const FileDescriptor&) = delete;
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   int get() const { return fd_; }
-  // Returns the result of close(), which may be the first call to report a full disk.
-  int Close() { return close(std::exchange(fd_, -1)); }
 
  private:
-  int fd_;
+  const int fd_;
 };
 
 absl::Status ErrnoStatus(const char* what) { return absl::ErrnoToStatus(errno, what); }
@@ -80,34 +76,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, const std::atomic<
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
-  const std::string beside = absl::StrCat(path, ".part", getpid());
-  int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0 && errno == ENOENT) {
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-    if (error) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": its folder cannot be created: ", error.message()));
-    }
-    fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  }
-  if (fd < 0) return ErrnoStatus(path.c_str());
-  FileDescriptor file(fd);
-  absl::Status status;
-  while (!bytes.empty() && status.ok()) {
-    const ssize_t count = write(file.get(), bytes.data(), bytes.size());
-    if (count >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(count));
-    } else if (errno != EINTR) {
-      status = ErrnoStatus(path.c_str());
-    }
-  }
-  if (file.Close() != 0 && status.ok()) status = ErrnoStatus(path.c_str());
-  if (status.ok() && std::rename(beside.c_str(), path.c_str()) != 0) {
-    status = ErrnoStatus(path.c_str());
-  }
-  if (!status.ok()) unlink(beside.c_str());
-  return status;
+  absl::StatusOr<std::unique_ptr<NewFile>> file = NewFile::Create(path);
+  if (!file.ok()) return file.status();
+  if (absl::Status status = (*file)->Append(bytes); !status.ok()) return status;
+  return (*file)->Publish();
 }
 
 }  // namespace orbserve::cli

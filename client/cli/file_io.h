@@ -21,9 +21,8 @@ namespace orbserve::cli {
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      const std::atomic<bool>* stop = nullptr);
 
-// Writes `bytes` to a file beside `path` and renames it. Other processes never see half a file.
-// The function does not wait for the disk, which would dominate the time of small outputs: after a
-// power failure the file may be shorter. ResumeLog knows the length. Creates missing folders.
+// Writes a file as NewFile does: other processes never see half of it. After a power failure it may
+// be shorter; ResumeLog knows the length. Creates missing folders.
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 
 }  // namespace orbserve::cli

@@ -134,11 +134,27 @@ absl::Status Client::DeleteReference(const std::string& name) {
 }
 
 absl::StatusOr<v1::ListReferencesResponse> Client::ListReferences() {
+  v1::ListReferencesResponse all;
+  v1::ListReferencesRequest request;
+  for (;;) {
+    absl::StatusOr<v1::ListReferencesResponse> page = ListReferences(request);
+    if (!page.ok()) return page.status();
+    for (v1::ReferenceInfo& reference : *page->mutable_references()) {
+      *all.add_references() = std::move(reference);
+    }
+    all.set_used_bytes(page->used_bytes());
+    all.set_capacity_bytes(page->capacity_bytes());
+    if (page->next_page_token().empty()) return all;
+    request.set_page_token(page->next_page_token());
+  }
+}
+
+absl::StatusOr<v1::ListReferencesResponse> Client::ListReferences(
+    const v1::ListReferencesRequest& request) {
   grpc::ClientContext context;
   Prepare(&context);
   v1::ListReferencesResponse response;
-  if (const grpc::Status status =
-          stub_->ListReferences(&context, v1::ListReferencesRequest(), &response);
+  if (const grpc::Status status = stub_->ListReferences(&context, request, &response);
       !status.ok()) {
     return FromGrpc(status);
   }

@@ -22,8 +22,12 @@ DeviceBufferPool::DeviceBufferPool(int device, std::shared_ptr<MemoryBudget> bud
       max_idle_bytes_(
           static_cast<size_t>(std::max(budget_->limit_bytes() / kIdleShare, kLeastIdleBytes))) {}
 
+size_t DeviceBufferPool::ClassBytes(size_t bytes) {
+  return std::bit_ceil(std::max(bytes, kSmallestBytes));
+}
+
 std::shared_ptr<DeviceBuffer> DeviceBufferPool::Lease(size_t bytes) {
-  const size_t class_bytes = std::bit_ceil(std::max(bytes, kSmallestBytes));
+  const size_t class_bytes = ClassBytes(bytes);
   const auto index = static_cast<size_t>(std::countr_zero(class_bytes));
   auto buffer = std::make_unique<DeviceBuffer>();
   {

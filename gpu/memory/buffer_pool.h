@@ -26,6 +26,9 @@ class DeviceBufferPool : public std::enable_shared_from_this<DeviceBufferPool> {
  public:
   DeviceBufferPool(int device, std::shared_ptr<MemoryBudget> budget);
 
+  // Bytes of the buffer that Lease(bytes) gives.
+  static size_t ClassBytes(size_t bytes);
+
   // A buffer of at least `bytes`, which returns to the pool when the last holder lets go; work of
   // the device with it must be over then. Null when memory ran out.
   std::shared_ptr<DeviceBuffer> Lease(size_t bytes);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps a second server off a Unix socket. gRPC removes the file of a socket before it serves
-// there, even when another server uses it, and again when it stops. Therefore the server that uses
-// a socket holds a lock on a file beside it.
+// Keeps a second server off a Unix socket. A server replaces the file of a socket before it serves
+// there, because a process that was killed leaves one behind. Therefore the server that uses a
+// socket holds a lock on a file beside it.
 
 #ifndef ORBSERVE_SERVER_FILES_SOCKET_LOCK_H_
 #define ORBSERVE_SERVER_FILES_SOCKET_LOCK_H_

@@ -12,15 +12,17 @@
 
 namespace orbserve {
 
-void CallGate::Enter() {
+CallGate::Ticket CallGate::Enter() {
   const std::scoped_lock lock(mutex_);
-  ++open_;
-  ++entered_;
+  if (state_.load(std::memory_order_acquire) != State::kOpen) return Ticket::kRefused;
+  ++accepted_;
+  return Ticket::kAccepted;
 }
 
-void CallGate::Leave() {
+void CallGate::Leave(Ticket ticket) {
+  if (ticket == Ticket::kRefused) return;
   const std::scoped_lock lock(mutex_);
-  --open_;
+  --accepted_;
   // Notified under the lock: the waiting thread may destroy the gate once the lock is released.
   left_.notify_all();
 }
@@ -61,15 +63,10 @@ bool CallGate::WaitUntilQuiet(std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds kQuiet{100};
   const auto end = std::chrono::steady_clock::now() + timeout;
   std::unique_lock lock(mutex_);
-  for (;;) {
-    if (!left_.wait_until(lock, end, [this] { return open_ == 0; })) return false;
-    const int64_t before = entered_;
-    lock.unlock();
-    std::this_thread::sleep_for(kQuiet);
-    lock.lock();
-    if (entered_ == before) return true;
-    if (std::chrono::steady_clock::now() >= end) return open_ == 0;
-  }
+  if (!left_.wait_until(lock, end, [this] { return accepted_ == 0; })) return false;
+  lock.unlock();
+  std::this_thread::sleep_for(kQuiet);
+  return true;
 }
 
 UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
@@ -78,9 +75,8 @@ UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
       gate_(gate),
       context_(context),
       begin_(std::chrono::steady_clock::now()),
-      method_(method) {
-  gate_.Enter();
-}
+      method_(method),
+      ticket_(gate_.Enter()) {}
 
 absl::Status UnaryCall::ExpectAnswer(int64_t wire_bytes) {
   constexpr int64_t kForms = 2;  // gRPC keeps the message beside its bytes
@@ -124,8 +120,9 @@ void UnaryCall::OnDone() {
 void UnaryCall::Drop() {
   if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   CallGate& gate = gate_;
+  const CallGate::Ticket ticket = ticket_;
   delete this;
-  gate.Leave();  // last, because the server may be destroyed from here on
+  gate.Leave(ticket);  // last, because the server may be destroyed from here on
 }
 
 }  // namespace orbserve

@@ -27,6 +27,7 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/track_queue.h"
+#include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
@@ -60,6 +61,7 @@ struct CallServices {
   MatchQueue* matcher = nullptr;
   TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
+  Executor* lists = nullptr;  // builds lists of references
   Metrics* metrics = nullptr;
   ServingObserver* observer = nullptr;
   StreamLimits streams;
@@ -71,8 +73,12 @@ struct CallServices {
 // Thread-safe.
 class CallGate {
  public:
-  void Enter();
-  void Leave();
+  // Says whether the call came before Close().
+  enum class Ticket { kAccepted, kRefused };
+
+  // Returns the ticket to leave with.
+  [[nodiscard]] Ticket Enter();
+  void Leave(Ticket ticket);
 
   // Makes refusal() answer `reason` from now on: kDraining or kDeviceLost. kDeviceLost may follow
   // kDraining, not the other way round.
@@ -86,9 +92,10 @@ class CallGate {
   // sum of all answers would then exceed `max_bytes`. The answer of a lone call always fits.
   bool ChangeAnswer(int64_t from, int64_t to, int64_t max_bytes);
 
-  // Waits until no call is open and none came for a tenth of a second. False when `timeout` passed
-  // before. gRPC cancels calls that reach a server while it shuts down. Waiting first gives late
-  // calls a status with a reason.
+  // Waits until every call that came before Close() has ended, and a tenth of a second more. False
+  // when `timeout` passed before. gRPC cancels calls that reach a server while it shuts down.
+  // Waiting first gives late calls a status with a reason. Calls that are refused are not waited
+  // for: clients may try again as fast as they like.
   bool WaitUntilQuiet(std::chrono::milliseconds timeout);
 
  private:
@@ -97,8 +104,7 @@ class CallGate {
   std::atomic<int64_t> answer_bytes_{0};
   std::mutex mutex_;
   std::condition_variable left_;
-  int open_ = 0;
-  int64_t entered_ = 0;
+  int accepted_ = 0;  // calls with kAccepted that are open
 };
 
 // Base of a unary call. The call finishes exactly once, counts itself at the gate, and deletes
@@ -141,6 +147,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   int64_t answer_bytes_ = 0;   // reserved at the gate
   int frames_ = 0;             // counted by CountFrame()
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
+  const CallGate::Ticket ticket_;
 };
 
 }  // namespace orbserve

@@ -114,7 +114,8 @@ void MatchCall::SetReference() {
   train_.status = [&]() -> absl::Status {
     ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Reference> reference,
                               services_.references->Get(client_, request_.train_reference()));
-    ORBSERVE_ASSIGN_OR_RETURN(train_.state, reference->State(*services_.backend));
+    ORBSERVE_ASSIGN_OR_RETURN(train_.state,
+                              services_.references->State(client_, *reference, *services_.backend));
     response_.set_reference_version(reference->version());
     return absl::OkStatus();
   }();

@@ -3,9 +3,12 @@
 
 #include "server/rpc/reference_calls.h"
 
+#include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
@@ -14,6 +17,11 @@
 
 namespace orbserve {
 namespace {
+
+// Most references on one page.
+constexpr uint32_t kMostListed = 1000;
+// Most bytes of one of them: a name of 128 bytes and five numbers, with their tags.
+constexpr int64_t kMostListedWireBytes = 192;
 
 void ReferenceToProto(const Reference& reference, v1::ReferenceInfo* proto) {
   proto->set_name(reference.name());
@@ -68,7 +76,7 @@ void PutReferenceCall::Start() {
     return;
   }
   auto features = FeaturesFromProto(request_.features());
-  FinishWith(features.ok() ? Put(*std::move(features)) : features.status());
+  End(features.ok() ? Put(*std::move(features)) : features.status());
 }
 
 void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
@@ -84,7 +92,12 @@ void PutReferenceCall::OnExtracted(const ExtractOutcome& outcome) {
     ExecutionToProto(outcome, response_.mutable_execution());
     TimingsToProto(outcome, begin_, response_.mutable_timings());
   }
-  FinishWith(status);
+  End(status);
+}
+
+// The answer may name thousands of references that were evicted.
+void PutReferenceCall::End(const absl::Status& status) {
+  FinishWith(status, status.ok() ? response_.ByteSizeLong() : 0);
 }
 
 absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
@@ -110,22 +123,51 @@ void DeleteReferenceCall::Start(const v1::DeleteReferenceRequest& request) {
 }
 
 ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& gate,
-                                       grpc::CallbackServerContext* context)
-    : UnaryCall(services, gate, context, "ListReferences") {}
+                                       grpc::CallbackServerContext* context,
+                                       v1::ListReferencesResponse* response)
+    : UnaryCall(services, gate, context, "ListReferences"), response_(*response) {}
 
-void ListReferencesCall::Start(v1::ListReferencesResponse* response) {
-  const absl::Status status = [&]() -> absl::Status {
-    ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(const ClientId client, ClientOf(*context_));
-    for (const auto& reference : services_.references->List(client)) {
-      ReferenceToProto(*reference, response->add_references());
-    }
-    const ReferenceStoreUse use = services_.references->use();
-    response->set_used_bytes(static_cast<uint64_t>(use.bytes));
-    response->set_capacity_bytes(static_cast<uint64_t>(use.max_bytes));
-    return absl::OkStatus();
-  }();
-  FinishWith(status, response->ByteSizeLong());
+absl::Status ListReferencesCall::ReadOptions(const v1::ListReferencesRequest& request) {
+  ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
+  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  if (request.page_size() > kMostListed) {
+    return MakeError(ErrorReason::kBadRequest,
+                     absl::StrCat("page_size must be in [1, ", kMostListed,
+                                  "], or 0 for the largest; got ", request.page_size()));
+  }
+  page_size_ = request.page_size() == 0 ? kMostListed : request.page_size();
+  // A token is the name of the last reference of the page before.
+  if (!request.page_token().empty() && !CheckReferenceName(request.page_token()).ok()) {
+    return MakeError(ErrorReason::kBadRequest,
+                     "page_token must be the next_page_token of an earlier answer");
+  }
+  after_ = request.page_token();
+  return absl::OkStatus();
+}
+
+void ListReferencesCall::Start(const v1::ListReferencesRequest& request) {
+  if (const absl::Status status = ReadOptions(request); !status.ok()) {
+    FinishWith(status);
+    return;
+  }
+  services_.lists->Run(client_, {}, [this] {
+    const absl::Status status = List();
+    FinishWith(status, response_.ByteSizeLong());
+  });
+}
+
+absl::Status ListReferencesCall::List() {
+  ORBSERVE_RETURN_IF_ERROR(
+      ExpectAnswer(kOtherWireBytes + static_cast<int64_t>(page_size_) * kMostListedWireBytes));
+  const ReferenceStore::Page page = services_.references->List(client_, after_, page_size_);
+  for (const auto& reference : page.references) {
+    ReferenceToProto(*reference, response_.add_references());
+  }
+  if (!page.is_last) response_.set_next_page_token(page.references.back()->name());
+  const ReferenceStoreUse use = services_.references->use();
+  response_.set_used_bytes(static_cast<uint64_t>(use.bytes));
+  response_.set_capacity_bytes(static_cast<uint64_t>(use.max_bytes));
+  return absl::OkStatus();
 }
 
 }  // namespace orbserve

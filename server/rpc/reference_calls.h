@@ -30,6 +30,7 @@ class PutReferenceCall final : public UnaryCall {
   void OnExtracted(const ExtractOutcome& outcome);
   // Stores the features and fills in the response.
   absl::Status Put(std::shared_ptr<const Features> features);
+  void End(const absl::Status& status);
 
   const v1::PutReferenceRequest& request_;
   v1::PutReferenceResponse& response_;
@@ -44,11 +45,22 @@ class DeleteReferenceCall final : public UnaryCall {
   void Start(const v1::DeleteReferenceRequest& request);
 };
 
+// One page of the references of the caller. CallServices::lists builds it, one after the other, so
+// that many calls take neither gRPC's threads nor memory for more than the answers' share.
 class ListReferencesCall final : public UnaryCall {
  public:
   ListReferencesCall(const CallServices& services, CallGate& gate,
-                     grpc::CallbackServerContext* context);
-  void Start(v1::ListReferencesResponse* response);
+                     grpc::CallbackServerContext* context, v1::ListReferencesResponse* response);
+  void Start(const v1::ListReferencesRequest& request);
+
+ private:
+  absl::Status ReadOptions(const v1::ListReferencesRequest& request);
+  absl::Status List();
+
+  v1::ListReferencesResponse& response_;
+  ClientId client_;
+  std::string after_;
+  size_t page_size_ = 0;
 };
 
 }  // namespace orbserve

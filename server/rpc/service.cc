@@ -63,10 +63,10 @@ grpc::ServerUnaryReactor* FeaturesService::DeleteReference(
 }
 
 grpc::ServerUnaryReactor* FeaturesService::ListReferences(grpc::CallbackServerContext* context,
-                                                          const v1::ListReferencesRequest*,
+                                                          const v1::ListReferencesRequest* request,
                                                           v1::ListReferencesResponse* response) {
-  auto* const call = new ListReferencesCall(services_, gate_, context);
-  call->Start(response);
+  auto* const call = new ListReferencesCall(services_, gate_, context, response);
+  call->Start(*request);
   return call;
 }
 

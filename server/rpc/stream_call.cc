@@ -67,9 +67,8 @@ StreamCall::StreamCall(const CallServices& services, CallGate& gate, StreamRegis
       registry_(registry),
       context_(context),
       begin_(std::chrono::steady_clock::now()),
-      room_(services.streams.max_frames_waiting, services.streams.max_bytes_waiting) {
-  gate_.Enter();
-}
+      room_(services.streams.max_frames_waiting, services.streams.max_bytes_waiting),
+      ticket_(gate_.Enter()) {}
 
 void StreamCall::Begin() {
   absl::Status status = gate_.refusal();
@@ -545,8 +544,9 @@ void StreamCall::OnDone() {
   }
   if (session_ != nullptr) session_->Close();
   CallGate& gate = gate_;
+  const CallGate::Ticket ticket = ticket_;
   self_.reset();
-  gate.Leave();
+  gate.Leave(ticket);
 }
 
 }  // namespace orbserve

@@ -202,6 +202,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // reserved by frames_ and outgoing_
   int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
+  const CallGate::Ticket ticket_;
 };
 
 }  // namespace orbserve

@@ -56,17 +56,24 @@ PlanCacheUse PlanCache::use() const {
                       .hits = hits_,
                       .misses = misses_,
                       .evictions = evictions_,
-                      .building = static_cast<int64_t>(building_.size())};
+                      .building = static_cast<int64_t>(building_.size()),
+                      .builds = builds_,
+                      .failed_builds = failed_builds_,
+                      .build_time = build_time_};
   for (const Plan& plan : plans_) use.bytes += static_cast<int64_t>(plan.plan->size_bytes());
   return use;
 }
 
 void PlanCache::Build(const PlanSpec& spec) {
+  const auto begin = std::chrono::steady_clock::now();
   PlanOr plan = backend_->MakePlan(spec);
+  const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
   std::vector<Callback> waiting;
   Plans surplus;  // freed by this thread, which is the executor's
   {
     absl::MutexLock lock(&mutex_);
+    ++(plan.ok() ? builds_ : failed_builds_);
+    build_time_ += time;
     const auto entry = building_.find(spec);
     waiting = std::move(entry->second);
     building_.erase(entry);

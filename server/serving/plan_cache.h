@@ -15,6 +15,7 @@
 #ifndef ORBSERVE_SERVER_SERVING_PLAN_CACHE_H_
 #define ORBSERVE_SERVER_SERVING_PLAN_CACHE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -47,6 +48,9 @@ struct PlanCacheUse {
   int64_t misses = 0;     // calls of Get() that had to wait for one
   int64_t evictions = 0;  // plans taken out because they did not fit
   int64_t building = 0;   // plans that the executor builds or will build
+  int64_t builds = 0;     // plans that were built
+  int64_t failed_builds = 0;
+  std::chrono::nanoseconds build_time{};  // of both, summed
 };
 
 // Thread-safe. Backend and executor must outlive it, and the executor must have run its tasks
@@ -103,6 +107,9 @@ class PlanCache {
   int64_t hits_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t misses_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t builds_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t failed_builds_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::nanoseconds build_time_ ABSL_GUARDED_BY(mutex_){};
   absl::flat_hash_map<PlanSpec, Plans::iterator> by_spec_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<PlanSpec, std::vector<Callback>> building_ ABSL_GUARDED_BY(mutex_);
 };

@@ -3,6 +3,7 @@
 
 #include "server/serving/reference_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,10 +26,26 @@ size_t SizeOf(const std::string& name, const Features& features) {
          Bytes(features.octave) + Bytes(features.source_index) + Bytes(features.descriptors);
 }
 
+ReferenceStoreOptions WithShares(ReferenceStoreOptions options) {
+  if (options.max_bytes_per_owner == 0) options.max_bytes_per_owner = options.max_bytes;
+  if (options.max_references_per_owner == 0) {
+    options.max_references_per_owner = options.max_references;
+  }
+  return options;
+}
+
 absl::Status NotFound(const std::string& name) {
   return MakeError(ErrorReason::kReferenceNotFound,
                    absl::StrCat("this client has no reference \"", name,
                                 "\"; it was never put, deleted, or forgotten to make room"));
+}
+
+// Gives an element of a ByLoad another load. Never allocates.
+template <typename Map>
+void MoveTo(Map& map, uint64_t number, size_t load, size_t new_load) {
+  auto node = map.extract(std::pair(load, number));
+  node.key().first = new_load;
+  map.insert(std::move(node));
 }
 
 }  // namespace
@@ -37,9 +54,15 @@ Reference::Reference(std::string name, uint64_t version, std::shared_ptr<const F
     : name_(std::move(name)),
       version_(version),
       features_(std::move(features)),
-      size_bytes_(SizeOf(name_, *features_)) {}
+      own_bytes_(SizeOf(name_, *features_)) {}
 
-absl::StatusOr<std::shared_ptr<const FrameState>> Reference::State(FeatureBackend& backend) const {
+size_t Reference::size_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return own_bytes_ + (state_ != nullptr ? state_->copy_bytes() : 0);
+}
+
+absl::StatusOr<std::shared_ptr<const FrameState>> Reference::State(FeatureBackend& backend,
+                                                                   size_t* imported_bytes) const {
   {
     absl::MutexLock lock(&mutex_);
     if (state_ != nullptr) return state_;
@@ -48,111 +71,246 @@ absl::StatusOr<std::shared_ptr<const FrameState>> Reference::State(FeatureBacken
   ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const FrameState> state,
                             backend.ImportState(features_));
   absl::MutexLock lock(&mutex_);
-  if (state_ == nullptr) state_ = std::move(state);
+  if (state_ == nullptr) {
+    state_ = std::move(state);
+    *imported_bytes = state_->copy_bytes();
+  }
   return state_;
 }
 
-ReferenceStore::ReferenceStore(const ReferenceStoreOptions& options) : options_(options) {}
+ReferenceStore::ReferenceStore(const ReferenceStoreOptions& options)
+    : options_(WithShares(options)),
+      load_of_one_(
+          std::max<size_t>(1, options.max_bytes / static_cast<size_t>(options.max_references))) {}
 
 absl::StatusOr<ReferenceStore::PutResult> ReferenceStore::Put(
-    const ClientId& client_id, const std::string& name, std::shared_ptr<const Features> features) {
-  const size_t bytes = SizeOf(name, *features);
-  if (bytes > options_.max_bytes) {
-    return MakeError(ErrorReason::kTooLarge, absl::StrCat("the reference takes ", bytes,
-                                                          " bytes; all references together "
-                                                          "may take ",
-                                                          options_.max_bytes));
+    const ClientId& id, const std::string& name, std::shared_ptr<const Features> features) {
+  // Everything that the lock need not protect is allocated before it.
+  auto reference = std::make_shared<Reference>(name, 0, std::move(features));
+  const size_t bytes = reference->own_bytes();
+  const size_t most_bytes = std::min(options_.max_bytes, options_.max_bytes_per_owner);
+  if (bytes > most_bytes) {
+    return MakeError(ErrorReason::kTooLarge,
+                     absl::StrCat("the reference takes ", bytes, " bytes; all references ",
+                                  most_bytes < options_.max_bytes ? "of this client" : "together",
+                                  " may take ", most_bytes));
   }
+  Entries made;
+  made.emplace(absl::string_view(reference->name()), Entry{.reference = reference, .bytes = bytes});
+  ByUse use(1);
   PutResult result;
-  // Freed after the lock: the last holder of a reference may free device memory.
-  std::vector<std::shared_ptr<const Reference>> removed;
-  absl::MutexLock lock(&mutex_);
-  Client& client = clients_[client_id.name];
-  if (client.entries.contains(name)) removed.push_back(Remove(client, name));
+  result.reference = reference;
 
-  result.reference = std::make_shared<Reference>(name, next_version_++, std::move(features));
-  client.by_use.push_back(name);
-  client.entries.emplace(name, Entry{result.reference, std::prev(client.by_use.end())});
-  client.bytes += bytes;
-  used_bytes_ += bytes;
-  ++count_;
-
-  while (used_bytes_ > options_.max_bytes || count_ > options_.max_references) {
-    auto largest = LargestClient();
-    // The newcomer is its client's most recently used and stays; with nothing else of its client
-    // left, the others make room.
-    if (&largest->second == &client && client.entries.size() == 1) {
-      auto other = clients_.begin();
-      for (auto it = clients_.begin(); it != clients_.end(); ++it) {
-        if (&it->second == &client) continue;
-        if (&other->second == &client || it->second.bytes > other->second.bytes) other = it;
-      }
-      largest = other;
+  std::shared_ptr<const Reference> replaced;  // freed after the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    reference->version_ = next_version_++;
+    Client& client = MakeClient(id);
+    if (const auto old = client.entries.find(name); old != client.entries.end()) {
+      replaced = Remove(client, old);
     }
-    const std::string oldest = largest->second.by_use.front();
-    removed.push_back(Remove(largest->second, oldest));
-    if (&largest->second == &client) result.evicted.push_back(oldest);
-    if (largest->second.entries.empty()) clients_.erase(largest);
+    client.entries.insert(made.extract(made.begin()));
+    Count(client, static_cast<ptrdiff_t>(bytes), 1);
   }
+  MakeRoom(id, &result.evicted);
+
+  absl::MutexLock lock(&mutex_);
+  // Another call may have replaced or deleted it.
+  Entry* const entry = FindEntry(id, *reference);
+  if (entry == nullptr) return result;
+  Client& client = *FindClient(id);
+  use.front() = client.entries.find(name);
+  entry->use = use.begin();
+  entry->is_evictable = true;
+  client.by_use.splice(client.by_use.end(), use);
   return result;
 }
 
-absl::StatusOr<std::shared_ptr<const Reference>> ReferenceStore::Get(const ClientId& client_id,
+absl::StatusOr<std::shared_ptr<const Reference>> ReferenceStore::Get(const ClientId& id,
                                                                      const std::string& name) {
   absl::MutexLock lock(&mutex_);
-  const auto client = clients_.find(client_id.name);
-  if (client == clients_.end()) return NotFound(name);
-  const auto entry = client->second.entries.find(name);
-  if (entry == client->second.entries.end()) return NotFound(name);
-  std::list<std::string>& by_use = client->second.by_use;
-  by_use.splice(by_use.end(), by_use, entry->second.use);
-  return entry->second.reference;
+  Client* const client = FindClient(id);
+  if (client == nullptr) return NotFound(name);
+  const auto found = client->entries.find(name);
+  if (found == client->entries.end()) return NotFound(name);
+  const Entry& entry = found->second;
+  ByUse& by_use = client->by_use;
+  if (entry.is_evictable) by_use.splice(by_use.end(), by_use, entry.use);
+  return entry.reference;
 }
 
-absl::Status ReferenceStore::Delete(const ClientId& client_id, const std::string& name) {
-  std::shared_ptr<const Reference> removed;
+absl::StatusOr<std::shared_ptr<const FrameState>> ReferenceStore::State(const ClientId& id,
+                                                                        const Reference& reference,
+                                                                        FeatureBackend& backend) {
+  size_t imported_bytes = 0;
+  auto state = reference.State(backend, &imported_bytes);
+  if (imported_bytes == 0) return state;
+  {
+    absl::MutexLock lock(&mutex_);
+    // Holders of a reference that left the store keep it, but the store does not count it.
+    Entry* const entry = FindEntry(id, reference);
+    if (entry == nullptr) return state;
+    entry->bytes += imported_bytes;
+    copy_bytes_ += imported_bytes;
+    Count(*FindClient(id), static_cast<ptrdiff_t>(imported_bytes), 0);
+  }
+  MakeRoom(id, nullptr);
+  return state;
+}
+
+absl::Status ReferenceStore::Delete(const ClientId& id, const std::string& name) {
+  std::shared_ptr<const Reference> removed;  // freed after the lock
   absl::MutexLock lock(&mutex_);
-  const auto client = clients_.find(client_id.name);
-  if (client == clients_.end() || !client->second.entries.contains(name)) return NotFound(name);
-  removed = Remove(client->second, name);
-  if (client->second.entries.empty()) clients_.erase(client);
+  Client* const client = FindClient(id);
+  if (client == nullptr) return NotFound(name);
+  const auto entry = client->entries.find(name);
+  if (entry == client->entries.end()) return NotFound(name);
+  removed = Remove(*client, entry);
+  DropIfEmpty(*client);
   return absl::OkStatus();
 }
 
-std::vector<std::shared_ptr<const Reference>> ReferenceStore::List(
-    const ClientId& client_id) const {
-  std::vector<std::shared_ptr<const Reference>> list;
+ReferenceStore::Page ReferenceStore::List(const ClientId& id, absl::string_view after,
+                                          size_t max_references) const {
+  Page page;
+  page.references.reserve(max_references);
   absl::MutexLock lock(&mutex_);
-  const auto client = clients_.find(client_id.name);
-  if (client == clients_.end()) return list;
-  for (const auto& [name, entry] : client->second.entries) list.push_back(entry.reference);
-  return list;
+  const Client* const client = FindClient(id);
+  if (client == nullptr) return page;
+  for (auto entry = client->entries.upper_bound(after); entry != client->entries.end(); ++entry) {
+    if (page.references.size() == max_references) {
+      page.is_last = false;
+      break;
+    }
+    page.references.push_back(entry->second.reference);
+  }
+  return page;
 }
 
 ReferenceStoreUse ReferenceStore::use() const {
   absl::MutexLock lock(&mutex_);
   return {.references = count_,
           .bytes = static_cast<int64_t>(used_bytes_),
-          .max_bytes = static_cast<int64_t>(options_.max_bytes)};
+          .copy_bytes = static_cast<int64_t>(copy_bytes_),
+          .max_references = options_.max_references,
+          .max_bytes = static_cast<int64_t>(options_.max_bytes),
+          .max_references_per_owner = options_.max_references_per_owner,
+          .max_bytes_per_owner = static_cast<int64_t>(options_.max_bytes_per_owner),
+          .evictions = evictions_};
 }
 
-std::shared_ptr<const Reference> ReferenceStore::Remove(Client& client, const std::string& name) {
-  const auto entry = client.entries.find(name);
-  std::shared_ptr<const Reference> reference = std::move(entry->second.reference);
-  client.by_use.erase(entry->second.use);
-  client.entries.erase(entry);
-  client.bytes -= reference->size_bytes();
-  used_bytes_ -= reference->size_bytes();
-  --count_;
+ReferenceStore::Client* ReferenceStore::FindClient(const ClientId& id) const {
+  const auto owner = owners_.find(id.owner);
+  if (owner == owners_.end()) return nullptr;
+  const auto client = owner->second.clients.find(id.name);
+  // Constness is that of the store, not of its parts.
+  return client == owner->second.clients.end() ? nullptr : const_cast<Client*>(&client->second);
+}
+
+ReferenceStore::Entry* ReferenceStore::FindEntry(const ClientId& id,
+                                                 const Reference& reference) const {
+  Client* const client = FindClient(id);
+  if (client == nullptr) return nullptr;
+  const auto entry = client->entries.find(reference.name());
+  if (entry == client->entries.end() || entry->second.reference.get() != &reference) return nullptr;
+  return &entry->second;
+}
+
+ReferenceStore::Client& ReferenceStore::MakeClient(const ClientId& id) {
+  const auto [owner_at, is_new_owner] = owners_.try_emplace(id.owner);
+  Owner& owner = owner_at->second;
+  if (is_new_owner) {
+    owner.name = owner_at->first;
+    owner.number = next_number_++;
+    by_load_.emplace(std::pair(owner.load, owner.number), &owner);
+  }
+  const auto [client_at, is_new_client] = owner.clients.try_emplace(id.name);
+  Client& client = client_at->second;
+  if (is_new_client) {
+    client.name = client_at->first;
+    client.owner = &owner;
+    client.number = next_number_++;
+    owner.by_load.emplace(std::pair(client.load, client.number), &client);
+  }
+  return client;
+}
+
+void ReferenceStore::Count(Client& client, ptrdiff_t bytes, int count) {
+  // Unsigned sums: a negative change wraps round to the right result.
+  const size_t change =
+      static_cast<size_t>(bytes) + static_cast<size_t>(ptrdiff_t{count}) * load_of_one_;
+  Owner& owner = *client.owner;
+  MoveTo(owner.by_load, client.number, client.load, client.load + change);
+  client.load += change;
+  MoveTo(by_load_, owner.number, owner.load, owner.load + change);
+  owner.load += change;
+  owner.bytes += static_cast<size_t>(bytes);
+  owner.count += count;
+  used_bytes_ += static_cast<size_t>(bytes);
+  count_ += count;
+}
+
+std::shared_ptr<const Reference> ReferenceStore::Remove(Client& client, Entries::iterator at) {
+  Entry& entry = at->second;
+  std::shared_ptr<const Reference> reference = std::move(entry.reference);
+  Count(client, -static_cast<ptrdiff_t>(entry.bytes), -1);
+  copy_bytes_ -= entry.bytes - reference->own_bytes();
+  if (entry.is_evictable) client.by_use.erase(entry.use);
+  client.entries.erase(at);
   return reference;
 }
 
-std::map<std::string, ReferenceStore::Client>::iterator ReferenceStore::LargestClient() {
-  auto largest = clients_.begin();
-  for (auto it = clients_.begin(); it != clients_.end(); ++it) {
-    if (it->second.bytes > largest->second.bytes) largest = it;
+void ReferenceStore::DropIfEmpty(Client& client) {
+  if (!client.entries.empty()) return;
+  Owner& owner = *client.owner;
+  owner.by_load.erase({client.load, client.number});
+  owner.clients.erase(owner.clients.find(client.name));
+  if (!owner.clients.empty()) return;
+  by_load_.erase({owner.load, owner.number});
+  owners_.erase(owners_.find(owner.name));
+}
+
+ReferenceStore::Client* ReferenceStore::LargestOf(const Owner& owner) {
+  // Those skipped have nothing but what is being put this moment.
+  for (auto client = owner.by_load.rbegin(); client != owner.by_load.rend(); ++client) {
+    if (!client->second->by_use.empty()) return client->second;
   }
-  return largest;
+  return nullptr;
+}
+
+ReferenceStore::Client* ReferenceStore::NextToMakeRoom(absl::string_view owner_name) const {
+  if (const auto at = owners_.find(owner_name); at != owners_.end()) {
+    const Owner& owner = at->second;
+    if (owner.bytes > options_.max_bytes_per_owner ||
+        owner.count > options_.max_references_per_owner) {
+      if (Client* const client = LargestOf(owner); client != nullptr) return client;
+    }
+  }
+  if (used_bytes_ <= options_.max_bytes && count_ <= options_.max_references) return nullptr;
+  for (auto owner = by_load_.rbegin(); owner != by_load_.rend(); ++owner) {
+    if (Client* const client = LargestOf(*owner->second); client != nullptr) return client;
+  }
+  return nullptr;
+}
+
+void ReferenceStore::MakeRoom(const ClientId& id, std::vector<std::string>* evicted) {
+  for (bool has_room = false; !has_room;) {
+    Removed removed;  // freed after the lock
+    removed.reserve(kEvictionsPerStep);
+    absl::MutexLock lock(&mutex_);
+    while (removed.size() < kEvictionsPerStep) {
+      Client* const client = NextToMakeRoom(id.owner);
+      if (client == nullptr) {
+        has_room = true;
+        break;
+      }
+      const bool is_own = client->name == id.name && client->owner->name == id.owner;
+      removed.push_back(Remove(*client, client->by_use.front()));
+      ++evictions_;
+      if (is_own && evicted != nullptr) evicted->push_back(removed.back()->name());
+      DropIfEmpty(*client);
+    }
+  }
 }
 
 }  // namespace orbserve

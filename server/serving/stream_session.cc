@@ -318,7 +318,8 @@ StreamSession::Matching StreamSession::PrepareMatching(
       continue;
     }
     target.reference_version = (*reference)->version();
-    add(std::move(target), (*reference)->State(*parts_.backend), match);
+    add(std::move(target), parts_.references->State(options.client, **reference, *parts_.backend),
+        match);
   }
   return matching;
 }

@@ -8,7 +8,9 @@
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
@@ -500,6 +502,47 @@ TEST_F(CallsTest, ReferencesAreStoredMatchedListedAndForgotten) {
     with_id(context, "robot 1");
     EXPECT_EQ(Details(stub_->PutReference(&context, put, &stored)).reason(), "BAD_REQUEST");
   }
+}
+
+TEST_F(CallsTest, ReferencesAreListedPageByPage) {
+  constexpr int kReferences = 7;
+  for (int i = 0; i < kReferences; ++i) {
+    v1::PutReferenceRequest request;
+    request.set_name("map " + std::to_string(i));
+    request.mutable_features()->add_x(1);
+    request.mutable_features()->add_y(1);
+    request.mutable_features()->set_descriptor_bytes(4);
+    request.mutable_features()->set_descriptors("abcd");
+    grpc::ClientContext context;
+    v1::PutReferenceResponse response;
+    ASSERT_TRUE(stub_->PutReference(&context, request, &response).ok());
+  }
+  std::vector<std::string> names;
+  v1::ListReferencesRequest request;
+  request.set_page_size(3);
+  for (int page = 0; page < 3; ++page) {
+    grpc::ClientContext context;
+    v1::ListReferencesResponse response;
+    ASSERT_TRUE(stub_->ListReferences(&context, request, &response).ok());
+    EXPECT_LE(response.references_size(), 3);
+    for (const v1::ReferenceInfo& reference : response.references()) {
+      names.push_back(reference.name());
+    }
+    EXPECT_EQ(response.next_page_token().empty(), page == 2);
+    request.set_page_token(response.next_page_token());
+  }
+  EXPECT_THAT(
+      names, ::testing::ElementsAre("map 0", "map 1", "map 2", "map 3", "map 4", "map 5", "map 6"));
+  const auto refused = [&](uint32_t page_size, const std::string& token) {
+    v1::ListReferencesRequest bad;
+    bad.set_page_size(page_size);
+    bad.set_page_token(token);
+    grpc::ClientContext context;
+    v1::ListReferencesResponse response;
+    return stub_->ListReferences(&context, bad, &response).error_message();
+  };
+  EXPECT_THAT(refused(1001, ""), ::testing::HasSubstr("page_size must be in [1, 1000]"));
+  EXPECT_THAT(refused(0, "\n"), ::testing::HasSubstr("page_token"));
 }
 
 TEST_F(CallsTest, ServerInfoTellsLimitsAndPresets) {

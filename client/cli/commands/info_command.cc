@@ -50,7 +50,10 @@ void PrintInfoJson(const v1::GetServerInfoResponse& info) {
   json.Key("max_queue_frames").UInt(limits.max_queue_frames());
   json.Key("max_queue_frames_per_client").UInt(limits.max_queue_frames_per_client());
   json.Key("max_streams").UInt(limits.max_streams());
-  json.Key("max_reference_bytes").UInt(limits.max_reference_bytes()).EndObject();
+  json.Key("max_reference_bytes").UInt(limits.max_reference_bytes());
+  json.Key("max_references").UInt(limits.max_references());
+  json.Key("max_reference_bytes_per_client").UInt(limits.max_reference_bytes_per_client());
+  json.Key("max_references_per_client").UInt(limits.max_references_per_client()).EndObject();
   json.Key("power_source").String(info.power_source()).EndObject();
   PrintLine(json.text());
 }

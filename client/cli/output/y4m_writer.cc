@@ -3,13 +3,9 @@
 
 #include "client/cli/output/y4m_writer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <filesystem>
-#include <system_error>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,36 +33,20 @@ char RedDifference(int red, int green, int blue) {
 }  // namespace
 
 Y4mWriter::Y4mWriter(std::string path, double fps)
-    : path_(std::move(path)),
-      beside_(absl::StrCat(path_, ".part", getpid())),
-      fps_(fps > 0 ? fps : kDefaultFps) {}
-
-Y4mWriter::~Y4mWriter() {
-  if (file_ == nullptr) return;
-  std::fclose(file_);
-  unlink(beside_.c_str());
-}
-
-absl::Status Y4mWriter::Failed() const { return absl::ErrnoToStatus(errno, path_.c_str()); }
+    : path_(std::move(path)), fps_(fps > 0 ? fps : kDefaultFps) {}
 
 absl::Status Y4mWriter::Begin(const Picture& picture) {
-  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": its folder cannot be created: ", error.message()));
-  }
-  file_ = std::fopen(beside_.c_str(), "wbe");
-  if (file_ == nullptr) return Failed();
+  absl::StatusOr<std::unique_ptr<NewFile>> file = NewFile::Create(path_);
+  if (!file.ok()) return file.status();
+  file_ = *std::move(file);
   width_px_ = picture.width_px;
   height_px_ = picture.height_px;
   constexpr int kPerSecond = 1000;
   const std::string header = absl::StrCat("YUV4MPEG2 W", width_px_, " H", height_px_, " F",
                                           std::max(std::llround(fps_ * kPerSecond), 1LL), ":",
                                           kPerSecond, " Ip A1:1 C444\n");
-  return std::fwrite(header.data(), 1, header.size(), file_) == header.size() ? absl::OkStatus()
-                                                                              : Failed();
+  written_bytes_ = static_cast<int64_t>(header.size());
+  return file_->Append(header);
 }
 
 absl::Status Y4mWriter::Add(const Picture& picture) {
@@ -83,42 +63,32 @@ absl::Status Y4mWriter::Add(const Picture& picture) {
 }
 
 absl::Status Y4mWriter::Write(const Picture& picture) {
+  constexpr absl::string_view kFrame = "FRAME\n";
   const size_t count = static_cast<size_t>(width_px_) * height_px_;
-  planes_.resize(3 * count);
+  frame_.resize(kFrame.size() + 3 * count);
+  char* const luma = std::copy(kFrame.begin(), kFrame.end(), frame_.data());
   const auto* pixel = reinterpret_cast<const uint8_t*>(picture.pixels.data());
   for (size_t i = 0; i < count; ++i, pixel += picture.channels) {
     const int red = pixel[0];
     const int green = picture.channels == 3 ? pixel[1] : red;
     const int blue = picture.channels == 3 ? pixel[2] : red;
-    planes_[i] = Luma(red, green, blue);
-    planes_[count + i] = BlueDifference(red, green, blue);
-    planes_[2 * count + i] = RedDifference(red, green, blue);
+    luma[i] = Luma(red, green, blue);
+    luma[count + i] = BlueDifference(red, green, blue);
+    luma[2 * count + i] = RedDifference(red, green, blue);
   }
-  if (std::fputs("FRAME\n", file_) < 0 ||
-      std::fwrite(planes_.data(), 1, planes_.size(), file_) != planes_.size() ||
-      std::fflush(file_) != 0) {
-    return Failed();
-  }
-  whole_bytes_ = std::ftell(file_);
+  if (absl::Status status = file_->Append(frame_); !status.ok()) return status;
+  written_bytes_ += static_cast<int64_t>(frame_.size());
+  has_picture_ = true;
   return absl::OkStatus();
 }
 
 absl::Status Y4mWriter::Finish() {
   if (file_ == nullptr) return absl::OkStatus();
-  if (whole_bytes_ == 0) {
-    std::fclose(std::exchange(file_, nullptr));
-    unlink(beside_.c_str());
-    return absl::OkStatus();  // Add() has reported the error
-  }
+  const std::unique_ptr<NewFile> file = std::move(file_);
+  if (!has_picture_) return absl::OkStatus();  // Add() has reported the error
   // A picture that was written in part, for example on a full disk, is cut off.
-  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0 || !status_.ok();
-  if (!closed || truncate(beside_.c_str(), whole_bytes_) != 0 ||
-      std::rename(beside_.c_str(), path_.c_str()) != 0) {
-    const absl::Status failed = Failed();
-    unlink(beside_.c_str());
-    return failed;
-  }
-  return absl::OkStatus();
+  if (absl::Status status = file->Truncate(written_bytes_); !status.ok()) return status;
+  return file->Publish();
 }
 
 }  // namespace orbserve::cli

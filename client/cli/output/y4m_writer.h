@@ -5,24 +5,21 @@
 #define ORBSERVE_CLIENT_CLI_OUTPUT_Y4M_WRITER_H_
 
 #include <cstdint>
-#include <cstdio>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "client/cli/images/picture.h"
+#include "client/cli/output/new_file.h"
 
 namespace orbserve::cli {
 
 // Writes a YUV4MPEG2 video: 4:4:4, 8 bits, BT.601 in its limited range, which players expect. The
-// file is written beside its place and renamed by Finish().
+// file is seen under its name when Finish() has put it there.
 class Y4mWriter {
  public:
   // `fps`: frames per second; 0 = 30.
   Y4mWriter(std::string path, double fps);
-  // Removes an unfinished file.
-  ~Y4mWriter();
-  Y4mWriter(const Y4mWriter&) = delete;
-  Y4mWriter& operator=(const Y4mWriter&) = delete;
 
   // Adds a picture. INVALID_ARGUMENT: its size is not that of the first one; other errors: it
   // cannot be written, and then no further one is.
@@ -34,17 +31,16 @@ class Y4mWriter {
  private:
   absl::Status Begin(const Picture& picture);
   absl::Status Write(const Picture& picture);
-  absl::Status Failed() const;
 
   const std::string path_;
-  const std::string beside_;  // the file while it is written
   const double fps_;
-  FILE* file_ = nullptr;
-  absl::Status status_;      // of the writes so far
-  int64_t whole_bytes_ = 0;  // length of the file with its last whole picture; 0 = none
+  std::unique_ptr<NewFile> file_;
+  absl::Status status_;        // of the writes so far
+  int64_t written_bytes_ = 0;  // of the header and of whole pictures
+  bool has_picture_ = false;
   int width_px_ = 0;
   int height_px_ = 0;
-  std::string planes_;  // of the current picture
+  std::string frame_;  // the current picture as it is written
 };
 
 }  // namespace orbserve::cli

@@ -121,7 +121,11 @@ class Client {
   absl::StatusOr<v1::MatchResponse> Match(const v1::MatchRequest& request);
   absl::StatusOr<v1::PutReferenceResponse> PutReference(const v1::PutReferenceRequest& request);
   absl::Status DeleteReference(const std::string& name);
+  // All references, in as many calls as there are pages.
   absl::StatusOr<v1::ListReferencesResponse> ListReferences();
+  // One page.
+  absl::StatusOr<v1::ListReferencesResponse> ListReferences(
+      const v1::ListReferencesRequest& request);
   absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo();
 
   // Asks grpc.health.v1.Health for the health of `service`; "" is the whole server.

@@ -42,12 +42,18 @@ class HandPlan final : public FeaturePlan {
 class HandState final : public FrameState {
  public:
   explicit HandState(size_t count, std::string owner = "hand",
-                     std::shared_ptr<InputSlot> input = nullptr, int levels = 0)
-      : count_(count), owner_(std::move(owner)), input_(std::move(input)), levels_(levels) {}
+                     std::shared_ptr<InputSlot> input = nullptr, int levels = 0,
+                     size_t copy_bytes = 0)
+      : count_(count),
+        owner_(std::move(owner)),
+        input_(std::move(input)),
+        levels_(levels),
+        copy_bytes_(copy_bytes) {}
   size_t feature_count() const override { return count_; }
   int descriptor_bytes() const override { return 32; }
   Descriptor descriptor_kind() const override { return Descriptor::kRBrief256; }
   size_t size_bytes() const override { return count_; }
+  size_t copy_bytes() const override { return copy_bytes_; }
   std::shared_ptr<InputSlot> input() const override { return input_; }
   int pyramid_levels() const override { return levels_; }
   const std::string& owner() const { return owner_; }
@@ -57,6 +63,7 @@ class HandState final : public FrameState {
   const std::string owner_;
   const std::shared_ptr<InputSlot> input_;
   const int levels_;
+  const size_t copy_bytes_;
 };
 
 inline std::shared_ptr<Features> MakeFeatures(size_t count) {
@@ -131,7 +138,7 @@ class HandBackend final : public FeatureBackend {
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override {
     ++imports;
-    return std::make_shared<HandState>(features->count(), name_);
+    return std::make_shared<HandState>(features->count(), name_, nullptr, 0, copy_bytes);
   }
   absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
     if (!exports || dynamic_cast<const HandState&>(state).owner() != name_) {
@@ -242,6 +249,7 @@ class HandBackend final : public FeatureBackend {
   int64_t work_ns = 0;  // of each batch of frames that is answered; 0 = the backend does not say
   int leases = 0;
   int imports = 0;
+  size_t copy_bytes = 0;  // of states that are imported
   int rebuilt_pyramids = 0;
   absl::Status plan_status;
   absl::Status lease_status;

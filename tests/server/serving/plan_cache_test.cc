@@ -58,6 +58,9 @@ TEST_F(PlanCacheTest, APlanIsBuiltByTheExecutorAndOnceForAllWhoAsk) {
   EXPECT_EQ(*first, *second);
   const auto third = Get(cache, 640);  // inside the call
   EXPECT_EQ(*third, *first);
+  EXPECT_EQ(cache.use().builds, 1);
+  EXPECT_EQ(cache.use().failed_builds, 0);
+  EXPECT_GT(cache.use().build_time, std::chrono::nanoseconds(0));
 }
 
 PlanSpec SpecWithTest(CandidateTest test) {
@@ -276,6 +279,8 @@ TEST_F(PlanCacheTest, AFailureIsToldToAllAndNotKept) {
   EXPECT_EQ(answers_, 2);
   EXPECT_EQ(*first, nullptr);
   EXPECT_EQ(*second, nullptr);
+  EXPECT_EQ(cache.use().failed_builds, 1);
+  EXPECT_EQ(cache.use().builds, 0);
   backend_.plan_status = absl::OkStatus();
   const auto third = Get(cache, 640);
   executor_.RunAll();

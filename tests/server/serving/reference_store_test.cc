@@ -3,6 +3,12 @@
 
 #include "server/serving/reference_store.h"
 
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/serving/hand_backend.h"
@@ -12,6 +18,7 @@ namespace orbserve {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // What a reference of 100 features called by one letter takes.
@@ -19,7 +26,15 @@ size_t OneReference() { return Reference("x", 1, MakeFeatures(100)).size_bytes()
 
 std::vector<std::string> Names(const ReferenceStore& store, const std::string& client) {
   std::vector<std::string> names;
-  for (const auto& reference : store.List(Named(client))) names.push_back(reference->name());
+  const ReferenceStore::Page page = store.List(Named(client), "", 1000);
+  EXPECT_TRUE(page.is_last);
+  for (const auto& reference : page.references) names.push_back(reference->name());
+  return names;
+}
+
+std::vector<std::string> NamesOf(const ReferenceStore::Page& page) {
+  std::vector<std::string> names;
+  for (const auto& reference : page.references) names.push_back(reference->name());
   return names;
 }
 
@@ -110,10 +125,162 @@ TEST(ReferenceStoreTest, ABackendImportsAReferenceAtItsFirstUseOnly) {
   ReferenceStore store({});
   const auto reference = store.Put(Named("a"), "p", MakeFeatures(7))->reference;
   EXPECT_EQ(backend.imports, 0);
-  const auto state = reference->State(backend);
+  const auto state = store.State(Named("a"), *reference, backend);
   EXPECT_EQ((*state)->feature_count(), 7u);
-  EXPECT_EQ(*reference->State(backend), *state);
+  EXPECT_EQ(*store.State(Named("a"), *reference, backend), *state);
   EXPECT_EQ(backend.imports, 1);
+}
+
+TEST(ReferenceStoreTest, CopiesOfTheBackendCountAndMakeRoom) {
+  HandBackend backend;
+  backend.copy_bytes = OneReference();
+  ReferenceStore store({.max_bytes = 4 * OneReference()});
+  for (const char* name : {"p", "q", "r"}) {
+    ASSERT_TRUE(store.Put(Named("a"), name, MakeFeatures(100)).ok());
+  }
+  const auto r = *store.Get(Named("a"), "r");
+  ASSERT_TRUE(store.State(Named("a"), *r, backend).ok());
+  EXPECT_EQ(r->size_bytes(), 2 * OneReference());
+  EXPECT_EQ(store.use().bytes, static_cast<int64_t>(4 * OneReference()));
+  EXPECT_EQ(store.use().copy_bytes, static_cast<int64_t>(OneReference()));
+  const auto q = *store.Get(Named("a"), "q");
+  ASSERT_TRUE(store.State(Named("a"), *q, backend).ok());
+  EXPECT_THAT(Names(store, "a"), ElementsAre("q", "r"));
+  EXPECT_EQ(store.use().evictions, 1);
+  ASSERT_TRUE(store.Delete(Named("a"), "q").ok());
+  ASSERT_TRUE(store.Delete(Named("a"), "r").ok());
+  EXPECT_EQ(store.use().bytes, 0);
+  EXPECT_EQ(store.use().copy_bytes, 0);
+}
+
+TEST(ReferenceStoreTest, CopiesOfAReferenceThatLeftTheStoreDoNotCount) {
+  HandBackend backend;
+  backend.copy_bytes = 1000;
+  ReferenceStore store({});
+  const auto old = store.Put(Named("a"), "p", MakeFeatures(1))->reference;
+  ASSERT_TRUE(store.Put(Named("a"), "p", MakeFeatures(1)).ok());
+  ASSERT_TRUE(store.State(Named("a"), *old, backend).ok());
+  EXPECT_EQ(store.use().copy_bytes, 0);
+}
+
+TEST(ReferenceStoreTest, PagesAreSortedByNameAndGoOnAfterAName) {
+  ReferenceStore store({});
+  for (const char* name : {"d", "b", "e", "a", "c"}) {
+    ASSERT_TRUE(store.Put(Named("x"), name, MakeFeatures(1)).ok());
+  }
+  const auto first = store.List(Named("x"), "", 2);
+  EXPECT_THAT(NamesOf(first), ElementsAre("a", "b"));
+  EXPECT_FALSE(first.is_last);
+  ASSERT_TRUE(store.Delete(Named("x"), "b").ok());  // the page goes on where it would have been
+  EXPECT_THAT(NamesOf(store.List(Named("x"), "b", 2)), ElementsAre("c", "d"));
+  const auto last = store.List(Named("x"), "d", 2);
+  EXPECT_THAT(NamesOf(last), ElementsAre("e"));
+  EXPECT_TRUE(last.is_last);
+  EXPECT_TRUE(store.List(Named("x"), "c", 2).is_last);  // exactly two are left
+  EXPECT_THAT(NamesOf(store.List(Named("y"), "", 2)), IsEmpty());
+}
+
+TEST(ReferenceStoreTest, AnOwnerHasItsShareHoweverManyNamesItUses) {
+  ReferenceStore store({.max_references_per_owner = 3});
+  const auto camera = [](const std::string& name) {
+    return ClientId{.owner = "robot", .name = name};
+  };
+  ASSERT_TRUE(store.Put(Named("other"), "p", MakeFeatures(1)).ok());
+  ASSERT_TRUE(store.Put(camera("left"), "p", MakeFeatures(1)).ok());
+  ASSERT_TRUE(store.Put(camera("left"), "q", MakeFeatures(1)).ok());
+  ASSERT_TRUE(store.Put(camera("right"), "p", MakeFeatures(1)).ok());
+  // The client with the most makes room, and only the caller's own are reported.
+  EXPECT_THAT(store.Put(camera("rear"), "p", MakeFeatures(1))->evicted, IsEmpty());
+  EXPECT_THAT(NamesOf(store.List(camera("left"), "", 9)), ElementsAre("q"));
+  EXPECT_EQ(store.use().references, 4);
+  EXPECT_EQ(store.use().max_references_per_owner, 3);
+  EXPECT_THAT(Names(store, "other"), ElementsAre("p"));
+}
+
+TEST(ReferenceStoreTest, AnOwnerHasItsShareOfBytes) {
+  ReferenceStore store({.max_bytes_per_owner = 2 * OneReference()});
+  for (const char* name : {"p", "q"}) {
+    ASSERT_TRUE(store.Put(Named("a"), name, MakeFeatures(100)).ok());
+  }
+  EXPECT_THAT(store.Put(Named("a"), "r", MakeFeatures(100))->evicted, ElementsAre("p"));
+  const auto large = store.Put(Named("a"), "s", MakeFeatures(1000));
+  EXPECT_EQ(ReasonOf(large.status()), ErrorReason::kTooLarge);
+  EXPECT_THAT(std::string(large.status().message()), HasSubstr("of this client"));
+}
+
+TEST(ReferenceStoreTest, ManyTinyReferencesWeighAsMuchAsAFewLargeOnes) {
+  ReferenceStore store({.max_bytes = 100 * OneReference(), .max_references = 50});
+  for (const char* name : {"p", "q", "r"}) {
+    ASSERT_TRUE(store.Put(Named("maps"), name, MakeFeatures(1000)).ok());
+  }
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(store.Put(Named("flood"), std::to_string(i), MakeFeatures(0)).ok());
+  }
+  EXPECT_THAT(Names(store, "maps"), ElementsAre("p", "q", "r"));
+  EXPECT_EQ(store.use().references, 50);
+}
+
+TEST(ReferenceStoreTest, ALargeReferenceTakesTheRoomOfThousandsInSteps) {
+  const size_t tiny = Reference("x", 1, MakeFeatures(0)).size_bytes();
+  ReferenceStore store({.max_bytes = 10'000 * (tiny + 4)});
+  for (int i = 0; i < 10'000; ++i) {
+    ASSERT_TRUE(store.Put(Named(absl::StrCat("client ", i)), "x", MakeFeatures(0)).ok());
+  }
+  const auto put = store.Put(Named("large"), "map", MakeFeatures(50'000));
+  ASSERT_TRUE(put.ok());
+  EXPECT_THAT(put->evicted, IsEmpty());
+  EXPECT_GT(store.use().evictions, 10 * ReferenceStore::kEvictionsPerStep);
+  EXPECT_LE(store.use().bytes, store.use().max_bytes);
+  EXPECT_THAT(Names(store, "large"), ElementsAre("map"));
+}
+
+TEST(ReferenceStoreTest, CallsOfManyThreadsLeaveTheStoreWholeAndWithinItsLimits) {
+  ReferenceStore store({.max_bytes = 40 * OneReference(),
+                        .max_references = 60,
+                        .max_bytes_per_owner = 20 * OneReference(),
+                        .max_references_per_owner = 30});
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([&store, seed] {
+      std::minstd_rand random(seed + 1);
+      for (int i = 0; i < 4000; ++i) {
+        const ClientId client = {.owner = absl::StrCat(random() % 3),
+                                 .name = absl::StrCat(random() % 9)};
+        const std::string name = absl::StrCat(random() % 20);
+        switch (random() % 8) {
+          case 0:
+            store.Delete(client, name).IgnoreError();
+            break;
+          case 1:
+            store.Get(client, name).IgnoreError();
+            break;
+          case 2:
+            EXPECT_LE(store.List(client, name, 3).references.size(), 3u);
+            break;
+          default:
+            EXPECT_TRUE(store.Put(client, name, MakeFeatures(random() % 400)).ok());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  int64_t references = 0;
+  int64_t bytes = 0;
+  for (int owner = 0; owner < 3; ++owner) {
+    for (int name = 0; name < 9; ++name) {
+      const ClientId client = {.owner = absl::StrCat(owner), .name = absl::StrCat(name)};
+      for (const auto& reference : store.List(client, "", 100).references) {
+        ++references;
+        bytes += static_cast<int64_t>(reference->size_bytes());
+        EXPECT_TRUE(store.Get(client, reference->name()).ok());
+      }
+    }
+  }
+  const ReferenceStoreUse use = store.use();
+  EXPECT_EQ(use.references, references);
+  EXPECT_EQ(use.bytes, bytes);
+  EXPECT_LE(use.references, use.max_references);
+  EXPECT_LE(use.bytes, use.max_bytes);
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/listen/descriptor_limit.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace orbserve {
+namespace {
+
+constexpr int kDescriptorsPerConnection = 2;  // gRPC's and the connection table's
+
+int OpenDescriptors() {
+  DIR* const folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return 0;
+  int count = -3;  // ".", ".." and the folder itself
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return std::max(count, 0);
+}
+
+}  // namespace
+
+void RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int AffordableConnections(int wanted, int reserve) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
+  constexpr rlim_t kMuch = 1 << 30;
+  const auto all = static_cast<int64_t>(std::min(limit.rlim_cur, kMuch));
+  const int64_t affordable = (all - OpenDescriptors() - reserve) / kDescriptorsPerConnection;
+  return static_cast<int>(std::clamp<int64_t>(affordable, 1, wanted));
+}
+
+}  // namespace orbserve

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Follows the frames of one HTTP/2 connection as the client sends them, and says when the client
+// breaks a bound that no honest client reaches. gRPC 1.51 itself neither bounds header blocks that
+// never end, nor calls that are cancelled at once, nor frames that carry nothing.
+
+#ifndef ORBSERVE_SERVER_LISTEN_HTTP2_GUARD_H_
+#define ORBSERVE_SERVER_LISTEN_HTTP2_GUARD_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace orbserve {
+
+struct Http2GuardLimits {
+  // Bytes of one header block (HEADERS and its CONTINUATION frames). gRPC allows 16 KiB of metadata
+  // and answers a call that has more; this bound is for blocks that cannot be such.
+  uint32_t max_header_block_bytes = 64 << 10;
+  uint32_t max_continuations = 64;  // CONTINUATION frames of one block
+  // Calls, and bytes of their header blocks, before the client acknowledges our SETTINGS. gRPC
+  // applies its limits of calls and metadata only from then on.
+  uint32_t max_calls_unacknowledged = 128;
+  uint32_t max_header_bytes_unacknowledged = 128 << 10;
+  // Calls that the client cancels: so many at once, so many a second, and a part of its calls.
+  uint32_t reset_burst = 256;
+  uint32_t resets_per_second = 50;
+  uint32_t calls_per_reset = 4;
+  // PING frames that want an answer: so many at once, so many a second, one for each call, and one
+  // for each `bytes_per_ping` bytes that the server sends, as clients that measure the path do.
+  uint32_t ping_burst = 64;
+  uint32_t pings_per_second = 20;
+  uint32_t bytes_per_ping = 4096;
+  // Frames beside calls: so many at once, so many a second, and one for each `bytes_per_frame`
+  // bytes of DATA in either direction. DATA frames count too, so those with a few bytes are few.
+  uint32_t frame_burst = 10'000;
+  uint32_t frames_per_second = 1000;
+  uint32_t bytes_per_frame = 512;
+  uint32_t frames_per_call = 16;
+};
+
+// The bound that a connection broke.
+enum class Http2Breach : uint8_t {
+  kNone,
+  kHeaderBlock,     // a header block is too long
+  kResets,          // calls are cancelled too often
+  kFrames,          // too many frames that carry nothing
+  kPings,           // too many PING frames
+  kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
+};
+
+// A byte that flows from the client passes Received() once, in order. Not thread-safe. Allocates
+// nothing; its cost is that of the frame headers, not of the bytes between them.
+class Http2Guard {
+ public:
+  Http2Guard() = default;
+  // `now_ms`: a clock that does not go back. `limits` outlives the guard.
+  Http2Guard(const Http2GuardLimits* limits, int64_t now_ms);
+
+  // The next bytes of the connection. `sent_bytes`: bytes that the server has sent on it so far.
+  // Once a bound is broken, it stays so.
+  Http2Breach Received(const uint8_t* bytes, size_t size, int64_t now_ms, int64_t sent_bytes);
+
+  int64_t calls() const { return calls_; }
+  // Time of the last frame of a call: HEADERS or DATA. That of the creation before the first.
+  int64_t last_call_ms() const { return last_call_ms_; }
+
+ private:
+  static constexpr size_t kFrameHeaderBytes = 9;
+
+  // Refills by the time that has passed.
+  void Refill(int64_t now_ms, int64_t sent_bytes);
+  Http2Breach OnFrame(int64_t now_ms, int64_t sent_bytes);
+  Http2Breach OnHeaders(uint32_t length, uint8_t flags, uint32_t stream);
+  Http2Breach AddToBlock(uint32_t length);
+  // Takes one of what is left; false when nothing is.
+  bool Take(int64_t& left, int64_t now_ms, int64_t sent_bytes);
+
+  const Http2GuardLimits* limits_ = nullptr;
+  Http2Breach breach_ = Http2Breach::kNone;
+  uint8_t preface_left_ = 24;  // bytes of the preface, which gRPC checks
+  uint8_t header_size_ = 0;    // bytes in header_
+  uint8_t header_[kFrameHeaderBytes] = {};
+  bool in_block_ = false;
+  bool acknowledged_ = false;
+  uint32_t payload_left_ = 0;
+  uint32_t last_stream_ = 0;
+  uint32_t block_bytes_ = 0;
+  uint32_t continuations_ = 0;
+  uint32_t unacknowledged_bytes_ = 0;
+  int64_t calls_ = 0;
+  // In thousandths of a reset, a ping and a frame.
+  int64_t resets_left_ = 0;
+  int64_t pings_left_ = 0;
+  int64_t frames_left_ = 0;
+  int64_t refilled_ms_ = 0;
+  int64_t sent_seen_ = 0;
+  int64_t last_call_ms_ = 0;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_LISTEN_HTTP2_GUARD_H_

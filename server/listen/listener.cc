@@ -1,0 +1,447 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/listen/listener.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "server/listen/connection_table.h"
+#include "server/listen/descriptor_limit.h"
+#include "server/listen/guard_table.h"
+#include "server/listen/listen_sockets.h"
+#include "server/log.h"
+#include "spdlog/spdlog.h"
+
+namespace orbserve {
+namespace {
+
+// Descriptors for everything but connections: the HTTP endpoint, probes, files, devices.
+constexpr int kReservedDescriptors = 24;
+constexpr size_t kMostOwn = 64;
+constexpr int kMaxEvents = 64;
+constexpr int kMaxAcceptsAtOnce = 64;
+constexpr int kRetryMs = 10;        // after a failure that may pass
+constexpr int kLinesPerSecond = 5;  // of the log
+
+// What an event of epoll is about: a connection by its number, or one of these.
+constexpr uint64_t kWake = uint64_t{1} << 63;
+constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
+
+std::string ErrorText(int error) { return std::generic_category().message(error); }
+
+CloseReason CloseReasonOf(Http2Breach breach) {
+  switch (breach) {
+    case Http2Breach::kNone:
+      return CloseReason::kEnded;
+    case Http2Breach::kHeaderBlock:
+      return CloseReason::kHeaderBlock;
+    case Http2Breach::kResets:
+      return CloseReason::kResets;
+    case Http2Breach::kFrames:
+      return CloseReason::kFrames;
+    case Http2Breach::kPings:
+      return CloseReason::kPings;
+    case Http2Breach::kUnacknowledged:
+      return CloseReason::kUnacknowledged;
+  }
+  return CloseReason::kEnded;
+}
+
+// An address without which a client cannot be told from another one: with port, or the name of a
+// Unix socket.
+std::string FullAddress(const SocketAddress& address) {
+  if (address.family() == AF_UNIX) {
+    return {reinterpret_cast<const char*>(&address.storage), address.size};
+  }
+  return absl::StrCat(AddressKeyOf(address), " ", PortOf(address));
+}
+
+// The address by which this process itself reaches a socket bound to `bound`.
+SocketAddress OwnTarget(SocketAddress bound) {
+  if (bound.family() == AF_INET) {
+    auto& ipv4 = reinterpret_cast<sockaddr_in&>(bound.storage);
+    if (ipv4.sin_addr.s_addr == INADDR_ANY) ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  } else if (bound.family() == AF_INET6) {
+    auto& ipv6 = reinterpret_cast<sockaddr_in6&>(bound.storage);
+    if (IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr)) ipv6.sin6_addr = in6addr_loopback;
+  }
+  return bound;
+}
+
+}  // namespace
+
+class Listener::Impl {
+ public:
+  explicit Impl(const ListenerOptions& options) : options_(options) {}
+
+  ~Impl() {
+    {
+      const std::scoped_lock lock(mutex_);
+      ending_ = true;
+    }
+    Wake();
+    if (thread_.joinable()) thread_.join();
+    if (table_ == nullptr) return;
+    for (const auto& [number, connection] : table_->all()) {
+      shutdown(connection.duplicate.get(), SHUT_RDWR);
+    }
+  }
+
+  absl::Status Open() {
+    ORBSERVE_ASSIGN_OR_RETURN(sockets_,
+                              ListenSockets::Bind(options_.address, options_.user_timeout));
+    port_ = sockets_.port();
+    for (const FileDescriptor& socket : sockets_.sockets()) {
+      targets_.push_back(OwnTarget(LocalAddressOf(socket.get())));
+    }
+    epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+    wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!epoll_ || !wake_ || !spare_ || !Watch(wake_.get(), EPOLLIN, kWake)) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
+    }
+    bounds_.max_connections = AffordableConnections(options_.max_connections, kReservedDescriptors);
+    bounds_.max_connections_per_address =
+        std::min(options_.max_connections_per_address, bounds_.max_connections);
+    if (bounds_.max_connections < options_.max_connections) {
+      spdlog::warn("event=connections_capped wanted={} max_connections={} reason=descriptor_limit",
+                   options_.max_connections, bounds_.max_connections);
+    }
+    table_ = std::make_unique<ConnectionTable>(bounds_, [](const TrackedConnection& connection) {
+      return GuardTable::Get().View(connection.descriptor);
+    });
+    return absl::OkStatus();
+  }
+
+  void Start(HandOver hand_over) {
+    hand_over_ = std::move(hand_over);
+    for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
+      Watch(sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
+    }
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  void StopAccepting() {
+    // The thread holds this lock while it accepts and hands over.
+    const std::scoped_lock lock(accept_mutex_);
+    sockets_.Close();
+  }
+
+  void ShutDownConnections() {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [number, connection] : table_->all()) {
+      shutdown(connection.duplicate.get(), SHUT_RDWR);
+    }
+    stopped_ = true;
+  }
+
+  absl::StatusOr<FileDescriptor> Connect() {
+    const auto failed = [](const char* call) {
+      return absl::UnavailableError(
+          absl::StrCat("the server cannot reach itself: ", call, ": ", ErrorText(errno)));
+    };
+    const SocketAddress& target = targets_.front();
+    FileDescriptor made(socket(target.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!made) return failed("socket");
+    GuardTable::Get().Disarm(made.get());  // the number may be that of a former connection
+    // The address is known before the connection is made, so it is told from those of clients.
+    SocketAddress own = target;
+    if (own.family() == AF_UNIX) {
+      own = {};
+      own.storage.ss_family = AF_UNIX;
+      own.size = sizeof(sa_family_t);  // the system gives it a name
+    } else {
+      SetPort(own, 0);
+    }
+    if (bind(made.get(), own.get(), own.size) != 0) return failed("bind");
+    const std::string name = FullAddress(LocalAddressOf(made.get()));
+    {
+      const std::scoped_lock lock(mutex_);
+      // Those that were never accepted were given up long ago.
+      if (own_.size() >= kMostOwn) own_.clear();
+      own_.insert(name);
+    }
+    if (connect(made.get(), target.get(), target.size) != 0 && errno != EINPROGRESS) {
+      const absl::Status status = failed("connect");
+      const std::scoped_lock lock(mutex_);
+      own_.erase(name);
+      return status;
+    }
+    return made;
+  }
+
+  int port() const { return port_; }
+
+  ListenerUse use() const {
+    const std::scoped_lock lock(mutex_);
+    ListenerUse use;
+    use.connections = table_->size();
+    use.max_connections = bounds_.max_connections;
+    use.max_connections_per_address = bounds_.max_connections_per_address;
+    use.closed = closed_;
+    return use;
+  }
+
+ private:
+  bool Watch(int descriptor, uint32_t events, uint64_t about) {
+    epoll_event event = {};
+    event.events = events;
+    event.data.u64 = about;
+    return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
+  }
+
+  void Wake() {
+    const uint64_t one = 1;
+    // A full counter wakes as well.
+    [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  }
+
+  void Run() {
+    std::array<epoll_event, kMaxEvents> events;
+    for (;;) {
+      const int wait_ms = waiting_.socket ? kRetryMs : -1;
+      const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
+      for (int i = 0; i < count; ++i) {
+        const uint64_t about = events[static_cast<size_t>(i)].data.u64;
+        if (about == kWake) {
+          const std::scoped_lock lock(mutex_);
+          if (ending_) return;
+        } else if ((about & kListening) != 0) {
+          AcceptFrom(about - kListening);
+        } else {
+          const std::scoped_lock lock(mutex_);
+          End(about);
+        }
+      }
+      if (waiting_.socket) RetryWaiting();
+    }
+  }
+
+  // Takes the connection that waits, if there is room by now, and the next ones then.
+  void RetryWaiting() {
+    const std::scoped_lock accept_lock(accept_mutex_);
+    Take(std::exchange(waiting_.socket, FileDescriptor()), waiting_.peer);
+    if (!waiting_.socket) Listen(EPOLLIN);
+  }
+
+  // Changes the events of the sockets that listen.
+  void Listen(uint32_t events) {
+    for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
+      epoll_event event = {};
+      event.events = events;
+      event.data.u64 = kListening + i;
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, sockets_.sockets()[i].get(), &event);
+    }
+  }
+
+  void AcceptFrom(size_t index) {
+    const std::scoped_lock accept_lock(accept_mutex_);
+    for (int i = 0; i < kMaxAcceptsAtOnce; ++i) {
+      // The second is an event from before StopAccepting().
+      if (waiting_.socket || sockets_.sockets().empty()) return;
+      const int listening = sockets_.sockets()[index].get();
+      SocketAddress peer;
+      peer.size = sizeof(peer.storage);
+      FileDescriptor accepted(
+          accept4(listening, peer.get(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (accepted) {
+        Take(std::move(accepted), peer);
+        continue;
+      }
+      switch (errno) {
+        case EAGAIN:
+          return;
+        case EMFILE:
+        case ENFILE:
+          Refuse(listening);
+          break;
+        case ENOBUFS:
+        case ENOMEM:
+          std::this_thread::sleep_for(std::chrono::milliseconds(kRetryMs));
+          return;
+        default:
+          break;  // the error of one connection that is gone
+      }
+    }
+  }
+
+  // No descriptor is left: the spare one is used to tell a client. The listener stays responsive,
+  // and the client does not wait.
+  void Refuse(int listening) {
+    spare_.Reset();
+    const FileDescriptor accepted(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+    const int number = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const bool was_refused = static_cast<bool>(accepted);
+    if (was_refused) {
+      const std::scoped_lock lock(mutex_);
+      Count(CloseReason::kNoDescriptor, "unknown");
+    }
+    spare_.Reset(number);
+    // Else the loop would spin where another part of the process took the spare one.
+    if (!was_refused) std::this_thread::sleep_for(std::chrono::milliseconds(kRetryMs));
+  }
+
+  void Take(FileDescriptor accepted, const SocketAddress& peer) {
+    TrackedConnection connection;
+    connection.descriptor = accepted.get();
+    connection.address = AddressKeyOf(peer);
+    connection.opened_ms = GuardTable::NowMs();
+    {
+      const std::scoped_lock lock(mutex_);
+      connection.is_own = own_.erase(FullAddress(peer)) > 0;
+      // gRPC has closed this number, and the event has not arrived yet.
+      End(table_->NumberOf(accepted.get()));
+      if (!connection.is_own) {
+        switch (MakeRoom(connection.address, connection.opened_ms)) {
+          case Place::kGiven:
+            break;
+          case Place::kLater:
+            waiting_ = {std::move(accepted), peer};
+            Listen(0);
+            return;
+          case Place::kRefused:
+            return;
+        }
+      }
+      connection.duplicate.Reset(fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
+      if (!connection.duplicate || accepted.get() >= GuardTable::kDescriptors) {
+        Count(CloseReason::kNoDescriptor, connection.address);
+        return;
+      }
+      const int duplicate = connection.duplicate.get();
+      const bool is_own = connection.is_own;
+      // Armed before gRPC can read the first byte.
+      GuardTable::Get().Arm(accepted.get(), options_.is_plain || is_own);
+      const uint64_t number = table_->Add(std::move(connection));
+      // No event but the end of the connection, which epoll always tells, once.
+      if (!Watch(duplicate, EPOLLET, number)) {
+        End(number);
+        return;
+      }
+      connection.is_own = is_own;
+    }
+    hand_over_(std::move(accepted), connection.is_own);
+  }
+
+  enum class Place { kGiven, kLater, kRefused };
+
+  // Looks for a place for a connection of `address`.
+  Place MakeRoom(const std::string& address, int64_t now_ms) {
+    const ConnectionTable::Room room = table_->RoomFor(address);
+    if (room == ConnectionTable::Room::kFree) return Place::kGiven;
+    // Without a look at their traffic idle connections cannot be told from others.
+    if (GuardTable::Get().is_used()) {
+      const ConnectionTable::Idle idle = table_->IdleFor(address, room, now_ms);
+      if (idle.is_soon) return Place::kLater;
+      if (idle.number != 0) {
+        TrackedConnection& connection = *table_->Find(idle.number);
+        shutdown(connection.duplicate.get(), SHUT_RDWR);
+        Count(CloseReason::kEvicted, connection.address);
+        Forget(idle.number);
+        return Place::kGiven;
+      }
+    }
+    Count(room == ConnectionTable::Room::kFull ? CloseReason::kFull : CloseReason::kAddressFull,
+          address);
+    return Place::kRefused;
+  }
+
+  // The connection is over: gRPC has shut it down, or its peer is gone.
+  void End(uint64_t number) {
+    const TrackedConnection* const connection = table_->Find(number);
+    if (connection == nullptr) return;
+    const Http2Breach breach = GuardTable::Get().View(connection->descriptor).breach;
+    CloseReason reason = CloseReasonOf(breach);
+    if (reason == CloseReason::kEnded && stopped_) reason = CloseReason::kStopped;
+    if (!connection->is_own) Count(reason, connection->address);
+    Forget(number);
+  }
+
+  void Forget(uint64_t number) {
+    // The guard stays armed: gRPC may still read what it has. It is armed anew with the number.
+    table_->Remove(number);
+  }
+
+  void Count(CloseReason reason, const std::string& address) {
+    ++closed_[static_cast<size_t>(reason)];
+    if (reason == CloseReason::kEnded || reason == CloseReason::kStopped) return;
+    const int64_t second = GuardTable::NowMs() / 1000;
+    if (second != log_second_) {
+      log_second_ = second;
+      log_lines_ = 0;
+    }
+    if (log_lines_ >= kLinesPerSecond) {
+      ++lines_left_out_;
+      return;
+    }
+    ++log_lines_;
+    spdlog::warn("event=connection_closed reason={} address={} connections={} left_out={}",
+                 kCloseReasonNames[static_cast<size_t>(reason)], LogValue(address), table_->size(),
+                 std::exchange(lines_left_out_, 0));
+  }
+
+  const ListenerOptions options_;
+  std::vector<SocketAddress> targets_;
+  int port_ = 0;
+  FileDescriptor epoll_;
+  FileDescriptor wake_;
+  HandOver hand_over_;
+  ConnectionBounds bounds_;
+
+  std::mutex accept_mutex_;  // taken before mutex_
+  ListenSockets sockets_;    // under accept_mutex_ once the thread runs
+  // Of the thread: a descriptor to give up when there is none left, and the connection that waits
+  // for a place. Nothing is accepted meanwhile.
+  FileDescriptor spare_;
+  struct {
+    FileDescriptor socket;
+    SocketAddress peer;
+  } waiting_;
+
+  mutable std::mutex mutex_;  // guards everything below
+  std::unique_ptr<ConnectionTable> table_;
+  std::set<std::string> own_;  // addresses of Connect() that are not accepted yet
+  std::array<int64_t, kCloseReasonNames.size()> closed_ = {};
+  bool stopped_ = false;
+  bool ending_ = false;
+  int64_t log_second_ = 0;
+  int log_lines_ = 0;
+  int64_t lines_left_out_ = 0;
+
+  std::thread thread_;
+};
+
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenerOptions& options) {
+  auto impl = std::make_unique<Impl>(options);
+  ORBSERVE_RETURN_IF_ERROR(impl->Open());
+  return std::unique_ptr<Listener>(new Listener(std::move(impl)));
+}
+
+Listener::Listener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Listener::~Listener() = default;
+void Listener::Start(HandOver hand_over) { impl_->Start(std::move(hand_over)); }
+void Listener::StopAccepting() { impl_->StopAccepting(); }
+void Listener::ShutDownConnections() { impl_->ShutDownConnections(); }
+absl::StatusOr<FileDescriptor> Listener::Connect() { return impl_->Connect(); }
+int Listener::port() const { return impl_->port(); }
+ListenerUse Listener::use() const { return impl_->use(); }
+
+}  // namespace orbserve

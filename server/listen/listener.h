@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Accepts the connections of the service and hands them to gRPC. gRPC 1.51 stops to listen for good
+// once accept() fails, and bounds neither connections nor their number per address.
+
+#ifndef ORBSERVE_SERVER_LISTEN_LISTENER_H_
+#define ORBSERVE_SERVER_LISTEN_LISTENER_H_
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/listen/file_descriptor.h"
+
+namespace orbserve {
+
+struct ListenerOptions {
+  std::string address;   // one that CheckListenAddress() accepts
+  bool is_plain = true;  // without TLS
+  // Bounds of open connections. The descriptor limit of the process may lower them.
+  int max_connections = 4096;
+  int max_connections_per_address = 1024;
+  // Time after which the system gives up a connection whose peer acknowledges nothing.
+  std::chrono::milliseconds user_timeout{10'000};
+};
+
+// Reasons for the end of a connection, in the order of kCloseReasonNames.
+enum class CloseReason {
+  kEnded,           // by the client, or by gRPC itself
+  kFull,            // not accepted: all connections are in use
+  kAddressFull,     // not accepted: the address has all that it may have
+  kEvicted,         // idle, closed to make room
+  kNoDescriptor,    // not accepted: the process has no descriptor left
+  kHeaderBlock,     // a header block is too long
+  kResets,          // calls are cancelled too often
+  kFrames,          // too many frames that carry nothing
+  kPings,           // too many PING frames
+  kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
+  kStopped,         // the server stops
+};
+inline constexpr std::array kCloseReasonNames = {
+    "ended",  "full",   "address_full", "evicted",        "no_descriptor", "header_block",
+    "resets", "frames", "pings",        "unacknowledged", "stopped"};
+
+struct ListenerUse {
+  int connections = 0;
+  int max_connections = 0;
+  int max_connections_per_address = 0;
+  std::array<int64_t, kCloseReasonNames.size()> closed = {};
+};
+
+// Thread-safe. One thread of its own accepts, and notices the ends of connections.
+class Listener {
+ public:
+  // Takes a connection that does not block. `is_own`: made by Connect().
+  using HandOver = std::function<void(FileDescriptor connection, bool is_own)>;
+
+  // Binds the address and listens; connections wait until Start(). UNAVAILABLE: no address of this
+  // machine, unknown, or in use.
+  static absl::StatusOr<std::unique_ptr<Listener>> Create(const ListenerOptions& options);
+
+  // Closes every connection.
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // `hand_over` is called by the listener's thread until StopAccepting() returns. Once only.
+  void Start(HandOver hand_over);
+  // Closes the sockets that listen. New connections are refused by the system.
+  void StopAccepting();
+  // Shuts down every connection: gRPC then ends their calls.
+  void ShutDownConnections();
+
+  // A connection to the listener itself, by the same way as that of any client, and beyond the
+  // bounds of connections. UNAVAILABLE: the reason.
+  absl::StatusOr<FileDescriptor> Connect();
+
+  int port() const;  // 0 for a Unix socket
+  ListenerUse use() const;
+
+ private:
+  class Impl;
+  explicit Listener(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_LISTEN_LISTENER_H_

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/listen/loopback_probe.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace orbserve {
+namespace {
+
+constexpr int kFewestFailures = 3;
+
+}  // namespace
+
+LoopbackProbe::LoopbackProbe(const LoopbackProbeOptions& options, Call call,
+                             std::function<void()> on_deaf)
+    : options_(options),
+      call_(std::move(call)),
+      on_deaf_(std::move(on_deaf)),
+      thread_([this] { Run(); }) {}
+
+LoopbackProbe::~LoopbackProbe() {
+  Stop();
+  thread_.join();
+}
+
+void LoopbackProbe::Stop() {
+  const std::scoped_lock lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+absl::Status LoopbackProbe::Check() {
+  std::unique_lock lock(mutex_);
+  const Time begin = std::chrono::steady_clock::now();
+  if (calls_ > 0 && begin - last_time_ <= options_.cache_time) return last_;
+  const int64_t before = calls_;
+  is_wanted_ = true;
+  changed_.notify_all();
+  const bool is_new = changed_.wait_until(lock, begin + options_.answer_time,
+                                          [this, before] { return calls_ > before || stopped_; });
+  if (calls_ > before) return last_;
+  if (is_new) return absl::UnavailableError("the server stops");
+  return absl::UnavailableError(absl::StrCat("a call of the server to itself has no answer for ",
+                                             options_.answer_time.count(), " ms"));
+}
+
+void LoopbackProbe::Run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait_for(lock, calls_ == 0 ? std::chrono::milliseconds(0) : options_.period,
+                      [this] { return stopped_ || is_wanted_; });
+    if (stopped_) return;
+    is_wanted_ = false;
+    lock.unlock();
+    const Time begin = std::chrono::steady_clock::now();
+    const absl::Status status = call_(options_.answer_time);
+    lock.lock();
+    if (stopped_) return;
+    const bool is_deaf = Record(status, begin);
+    changed_.notify_all();
+    if (!is_deaf) continue;
+    lock.unlock();
+    on_deaf_();
+    lock.lock();
+  }
+}
+
+bool LoopbackProbe::Record(const absl::Status& status, Time begin) {
+  ++calls_;
+  last_ = status;
+  last_time_ = std::chrono::steady_clock::now();
+  if (status.ok()) {
+    failures_ = 0;
+    return false;
+  }
+  if (failures_++ == 0) first_failure_ = begin;
+  if (is_deaf_ || failures_ < kFewestFailures || last_time_ - first_failure_ < options_.deaf_time) {
+    return false;
+  }
+  is_deaf_ = true;
+  return true;
+}
+
+}  // namespace orbserve

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Proves again and again that a call to the server's own address is answered. Readiness that is a
+// flag alone stays true when nobody accepts connections any more.
+
+#ifndef ORBSERVE_SERVER_LISTEN_LOOPBACK_PROBE_H_
+#define ORBSERVE_SERVER_LISTEN_LOOPBACK_PROBE_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "absl/status/status.h"
+
+namespace orbserve {
+
+struct LoopbackProbeOptions {
+  std::chrono::milliseconds period{5'000};       // between calls that nobody asks for
+  std::chrono::milliseconds cache_time{1'000};   // a result this young is given again
+  std::chrono::milliseconds answer_time{1'000};  // time in which a call must be answered
+  // The server is deaf when every call has failed for so long, and three at least.
+  std::chrono::milliseconds deaf_time{30'000};
+};
+
+// Thread-safe.
+class LoopbackProbe {
+ public:
+  // Makes one call; blocks for at most about the given time. OK when it was answered.
+  using Call = std::function<absl::Status(std::chrono::milliseconds limit)>;
+
+  // `call` runs in a thread of the probe. `on_deaf` is called once, by that thread.
+  LoopbackProbe(const LoopbackProbeOptions& options, Call call, std::function<void()> on_deaf);
+  ~LoopbackProbe();
+  LoopbackProbe(const LoopbackProbe&) = delete;
+  LoopbackProbe& operator=(const LoopbackProbe&) = delete;
+
+  // Result of a call that is younger than `cache_time`. Waits for one, `answer_time` at most.
+  // UNAVAILABLE: the call failed, or has no answer yet.
+  absl::Status Check();
+  // Makes no further call. The server is about to stop.
+  void Stop();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void Run();
+  // Records the result of a call; true when the server is deaf now.
+  bool Record(const absl::Status& status, Time begin);
+
+  const LoopbackProbeOptions options_;
+  const Call call_;
+  const std::function<void()> on_deaf_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopped_ = false;
+  bool is_wanted_ = false;
+  bool is_deaf_ = false;
+  int64_t calls_ = 0;
+  absl::Status last_;
+  Time last_time_;
+  int failures_ = 0;  // in a row
+  Time first_failure_;
+
+  std::thread thread_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_LISTEN_LOOPBACK_PROBE_H_

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_LISTEN_SOCKET_HOOK_H_
+#define ORBSERVE_SERVER_LISTEN_SOCKET_HOOK_H_
+
+namespace orbserve {
+
+// gRPC reads sockets with recvmsg() and writes them with sendmsg(). A program that links this file
+// has its own definitions of both: the dynamic linker prefers them to the C library's, for the
+// calls of gRPC's shared library as well. They do what the C library does, and tell the GuardTable.
+// A connection that breaks a bound looks as if the client had reset it.
+//
+// False in builds with sanitizers, which define these functions themselves.
+bool HasSocketHook();
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_LISTEN_SOCKET_HOOK_H_

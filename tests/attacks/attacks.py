@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""The attacks and their limits. A new attack is a function like those of connections.py and a line here."""
+
+import dataclasses
+from typing import Callable, Optional
+
+import connections
+
+
+@dataclasses.dataclass
+class Attack:
+    name: str
+    function: Callable  # (address, end, scale) -> dict
+    seconds: float = 4.0
+    long_seconds: float = 20.0
+    server_arguments: tuple = ()
+    nofile: Optional[int] = None  # descriptors of the server, soft and hard
+    on_http: bool = False  # attacks the HTTP port
+    memory_mib: int = 300  # growth
+    p99_ms: float = 100.0
+    worst_ms: float = 500.0
+    fresh_ms: float = 100.0
+    stop_s: float = 5.0
+
+
+ATTACKS = {
+    attack.name: attack
+    for attack in [
+        Attack("few_descriptors", connections.many_connections, nofile=64),
+        Attack("many_descriptors", connections.very_many_connections, nofile=1024),
+        Attack("without_preface", connections.without_preface),
+        Attack("half_a_preface", connections.half_a_preface),
+        Attack("reconnects", connections.reconnects),
+        Attack("continuation_flood", connections.continuation_flood),
+        Attack("empty_continuation_flood", connections.empty_continuation_flood),
+        Attack("endless_header", connections.endless_header),
+        Attack("rapid_reset", connections.rapid_reset),
+        Attack("reset_with_request", connections.reset_with_request),
+        Attack("unacknowledged_calls", connections.unacknowledged_calls),
+        Attack("settings_flood", connections.settings_flood),
+        Attack("unread_settings_flood", connections.unread_settings_flood),
+        Attack("ping_flood", connections.ping_flood),
+        Attack("priority_flood", connections.priority_flood),
+        Attack("window_flood", connections.window_flood),
+        Attack("unknown_frame_flood", connections.unknown_frame_flood),
+        Attack("empty_data_flood", connections.empty_data_flood),
+        Attack("crumbs", connections.crumbs),
+        Attack("slow_http", connections.slow_http, on_http=True),
+    ]
+}

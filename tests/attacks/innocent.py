@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""A client that means well: Extract of 320x240 frames, one after another, each with a deadline.
+
+Usage: innocent.py HOST:PORT SECONDS [CLIENT_ID]. Prints one line of JSON: calls, failures and the times of the calls in
+milliseconds.
+"""
+
+import json
+import sys
+import time
+
+import grpc
+
+WIDTH_PX, HEIGHT_PX = 320, 240
+DEADLINE_S = 5.0
+
+
+def varint(value):
+    out = bytearray()
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def field(number, value):
+    """A field of a protobuf message: an int as a varint, bytes with their length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def pixels(width_px, height_px, seed=1):
+    """Grey blocks: plenty of corners."""
+    rows = []
+    for y in range(0, height_px, 8):
+        row = bytearray()
+        for x in range(0, width_px, 8):
+            seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF
+            row += bytes([seed >> 16 & 255]) * 8
+        rows.append(bytes(row[:width_px]) * 8)
+    return b"".join(rows)[: width_px * height_px]
+
+
+def extract_request(width_px=WIDTH_PX, height_px=HEIGHT_PX):
+    frame = field(1, 2) + field(2, width_px) + field(3, height_px) + field(15, pixels(width_px, height_px))
+    return field(15, frame)
+
+
+def make_channel(address):
+    # A pool of its own, so that it gets a connection of its own. Attempts to connect do not wait for long.
+    options = [
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.initial_reconnect_backoff_ms", 50),
+        ("grpc.min_reconnect_backoff_ms", 1000),
+        ("grpc.max_reconnect_backoff_ms", 200),
+        ("grpc.max_receive_message_length", -1),
+    ]
+    return grpc.insecure_channel(address, options)
+
+
+def call(channel, request, client_id, deadline_s=DEADLINE_S):
+    """One Extract; the bytes of the answer, or the error."""
+    method = channel.unary_unary("/orbserve.v1.Features/Extract")
+    return method(
+        request, timeout=deadline_s, metadata=(("x-client-id", client_id),), wait_for_ready=True
+    )
+
+
+def percentile(values, part):
+    return values[min(len(values) - 1, int(part * len(values)))] if values else -1.0
+
+
+def measure(address, seconds, client_id):
+    request = extract_request()
+    times_ms, failures = [], {}
+    with make_channel(address) as channel:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            try:
+                call(channel, request, client_id)
+            except grpc.RpcError as error:
+                name = f"{error.code().name}: {error.details()}"
+                failures[name] = failures.get(name, 0) + 1
+            times_ms.append((time.monotonic() - begin) * 1e3)
+            time.sleep(0.005)
+    times_ms.sort()
+    return {
+        "calls": len(times_ms),
+        "failures": failures,
+        "p50_ms": round(percentile(times_ms, 0.5), 1),
+        "p99_ms": round(percentile(times_ms, 0.99), 1),
+        "worst_ms": round(times_ms[-1], 1) if times_ms else -1.0,
+    }
+
+
+def fresh_call_ms(address, client_id="fresh"):
+    """Time of one call on a connection that is made for it; -1 where it is not served."""
+    request = extract_request()
+    begin = time.monotonic()
+    try:
+        with make_channel(address) as channel:
+            call(channel, request, client_id)
+    except grpc.RpcError:
+        return -1.0
+    return round((time.monotonic() - begin) * 1e3, 1)
+
+
+if __name__ == "__main__":
+    if sys.argv[2] == "fresh":
+        print(json.dumps({"fresh_ms": fresh_call_ms(sys.argv[1])}))
+    else:
+        print(json.dumps(measure(sys.argv[1], float(sys.argv[2]), *(sys.argv[3:] or ["innocent"]))))

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/listen/http2_guard.h"
+
+#include <cstdint>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace orbserve {
+namespace {
+
+constexpr uint8_t kData = 0, kHeaders = 1, kPriority = 2, kReset = 3, kSettings = 4, kPing = 6,
+                  kWindowUpdate = 8, kContinuation = 9;
+constexpr uint8_t kEndStream = 1, kAcknowledge = 1, kEndHeaders = 4;
+
+std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
+  std::string frame;
+  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(length >> shift));
+  frame.push_back(static_cast<char>(type));
+  frame.push_back(static_cast<char>(flags));
+  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
+  return frame + std::string(length, 'x');
+}
+
+class Http2GuardTest : public ::testing::Test {
+ protected:
+  Http2GuardTest() {
+    Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    Send(Frame(kSettings, 0, 0, 6));
+  }
+
+  Http2Breach Send(const std::string& bytes) {
+    return guard_.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms_,
+                           sent_bytes_);
+  }
+  Http2Breach Acknowledge() { return Send(Frame(kSettings, kAcknowledge, 0, 0)); }
+  // The frames of one call with a message of `bytes`.
+  Http2Breach Call(size_t bytes) {
+    stream_ += 2;
+    Send(Frame(kHeaders, kEndHeaders, stream_, 60));
+    for (; bytes > 16384; bytes -= 16384) Send(Frame(kData, 0, stream_, 16384));
+    return Send(Frame(kData, kEndStream, stream_, bytes));
+  }
+  // Sends `frame` until a bound is broken; the number that were sent, `most` at most.
+  int CountUntilBreach(const std::string& frame, int most) {
+    for (int i = 0; i < most; ++i) {
+      if (Send(frame) != Http2Breach::kNone) return i;
+    }
+    return most;
+  }
+
+  const Http2GuardLimits limits_;
+  Http2Guard guard_{&limits_, 0};
+  int64_t now_ms_ = 0;
+  int64_t sent_bytes_ = 0;
+  uint32_t stream_ = 1;
+};
+
+TEST_F(Http2GuardTest, CallsOfAnHonestClientPass) {
+  Acknowledge();
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_EQ(Call(300'000), Http2Breach::kNone) << i;
+    // A client that updates both windows for each 16 KiB of an answer, and probes the path.
+    sent_bytes_ += 30'000;
+    for (int k = 0; k < 4; ++k) ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone);
+    ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Breach::kNone);
+  }
+  EXPECT_EQ(guard_.calls(), 100'000);
+}
+
+TEST_F(Http2GuardTest, SmallCallsWithoutPausePass) {
+  Acknowledge();
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_EQ(Call(5), Http2Breach::kNone) << i;
+    ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone);
+    ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Breach::kNone);
+  }
+}
+
+TEST_F(Http2GuardTest, PiecesOfAnySizeAreFollowed) {
+  std::string bytes = Frame(kSettings, kAcknowledge, 0, 0);
+  for (uint32_t stream = 1; stream < 200; stream += 2) {
+    bytes += Frame(kHeaders, 0, stream, 10) + Frame(kContinuation, kEndHeaders, stream, 3) +
+             Frame(kData, 0, stream, 333) + Frame(kData, kEndStream, stream, 0);
+  }
+  for (const size_t size : {1, 2, 7, 9, 10, 100, 4096}) {
+    Http2Guard guard(&limits_, 0);
+    std::string all = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, 0) + bytes;
+    for (size_t at = 0; at < all.size(); at += size) {
+      const std::string piece = all.substr(at, size);
+      ASSERT_EQ(guard.Received(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(), 0, 0),
+                Http2Breach::kNone);
+    }
+    EXPECT_EQ(guard.calls(), 100) << size;
+  }
+}
+
+TEST_F(Http2GuardTest, AHeaderBlockWithoutEndIsBroken) {
+  Acknowledge();
+  Send(Frame(kHeaders, 0, 1, 1000));
+  const int passed = CountUntilBreach(Frame(kContinuation, 0, 1, 16'000), 100);
+  EXPECT_EQ(passed, (64 * 1024 - 1000) / 16'000);
+  EXPECT_EQ(Send(""), Http2Breach::kHeaderBlock);
+}
+
+TEST_F(Http2GuardTest, EmptyContinuationsWithoutEndAreBroken) {
+  Acknowledge();
+  Send(Frame(kHeaders, 0, 1, 10));
+  EXPECT_EQ(CountUntilBreach(Frame(kContinuation, 0, 1, 0), 1000), 64);
+  EXPECT_EQ(Send(""), Http2Breach::kHeaderBlock);
+}
+
+TEST_F(Http2GuardTest, ABreachIsSeenBeforeTheBytesOfTheFrame) {
+  Acknowledge();
+  EXPECT_EQ(Send(Frame(kHeaders, 0, 1, 1'000'000).substr(0, 9)), Http2Breach::kHeaderBlock);
+}
+
+TEST_F(Http2GuardTest, CallsThatAreCancelledAtOnceAreBroken) {
+  Acknowledge();
+  int calls = 0;
+  while (calls < 100'000) {
+    stream_ += 2;
+    if (Send(Frame(kHeaders, kEndHeaders, stream_, 60) + Frame(kReset, 0, stream_, 4)) !=
+        Http2Breach::kNone) {
+      break;
+    }
+    ++calls;
+  }
+  // Each call earns a quarter of a reset.
+  EXPECT_NEAR(calls, 256 * 4 / 3, 2);
+  EXPECT_EQ(Send(""), Http2Breach::kResets);
+}
+
+TEST_F(Http2GuardTest, AllCallsOfAConnectionMayBeCancelledNowAndThen) {
+  Acknowledge();
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 256; ++i) Call(1000);
+    for (int i = 0; i < 256; ++i) {
+      ASSERT_EQ(Send(Frame(kReset, 0, stream_, 4)), Http2Breach::kNone) << round << " " << i;
+    }
+    now_ms_ += 5000;
+  }
+}
+
+TEST_F(Http2GuardTest, FramesThatCarryNothingAreBroken) {
+  for (const uint8_t type : {kData, kPriority, kSettings, kWindowUpdate, uint8_t{0xbe}}) {
+    Http2Guard guard(&limits_, 0);
+    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    Http2Breach breach = Http2Breach::kNone;
+    int frames = 0;
+    for (; frames < 100'000 && breach == Http2Breach::kNone; ++frames) {
+      bytes += Frame(type, 0, 1, type == kData ? 1 : 5);
+      breach = guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), 0, 0);
+      bytes.clear();
+    }
+    EXPECT_EQ(breach, Http2Breach::kFrames) << int{type};
+    EXPECT_NEAR(frames, 10'000, 100) << int{type};
+  }
+}
+
+TEST_F(Http2GuardTest, FramesThatCarryNothingMayComeSlowly) {
+  for (int i = 0; i < 100'000; ++i) {
+    now_ms_ += 1;
+    ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone) << i;
+  }
+}
+
+TEST_F(Http2GuardTest, PingsWithoutTrafficAreBroken) {
+  EXPECT_EQ(CountUntilBreach(Frame(kPing, 0, 0, 8), 1000), 64);
+  EXPECT_EQ(Send(""), Http2Breach::kPings);
+}
+
+TEST_F(Http2GuardTest, AnswersToOurPingsAreNotPings) {
+  EXPECT_EQ(CountUntilBreach(Frame(kPing, kAcknowledge, 0, 8), 1000), 1000);
+}
+
+TEST_F(Http2GuardTest, CallsBeforeTheAcknowledgementOfOurSettingsAreBounded) {
+  int calls = 0;
+  while (calls < 1000 && Call(10) == Http2Breach::kNone) ++calls;
+  EXPECT_EQ(calls, 128);
+  EXPECT_EQ(Send(""), Http2Breach::kUnacknowledged);
+}
+
+TEST_F(Http2GuardTest, HeadersBeforeTheAcknowledgementOfOurSettingsAreBounded) {
+  for (int i = 0; i < 4; ++i) {
+    stream_ += 2;
+    EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), Http2Breach::kNone);
+  }
+  stream_ += 2;
+  EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), Http2Breach::kUnacknowledged);
+}
+
+TEST_F(Http2GuardTest, HeadersThatOpenNoCallCountAsFrames) {
+  Acknowledge();
+  Call(10);
+  EXPECT_NEAR(CountUntilBreach(Frame(kHeaders, kEndHeaders, 1, 1), 100'000), 10'000, 100);
+  EXPECT_EQ(guard_.calls(), 1);
+}
+
+TEST_F(Http2GuardTest, TheTimeOfTheLastCallIsKnown) {
+  Acknowledge();
+  now_ms_ = 700;
+  Call(10);
+  now_ms_ = 900;
+  Send(Frame(kPing, 0, 0, 8));
+  EXPECT_EQ(guard_.last_call_ms(), 700);
+}
+
+}  // namespace
+}  // namespace orbserve
