@@ -159,13 +159,12 @@ TEST_F(FairSharesTest, AChargeIsCorrectedByWhatTheWorkTook) {
 }
 
 TEST_F(FairSharesTest, ARefundTakesEffectOnWorkThatWaits) {
-  FairShares::Account* const over = shares_->Open(Named("over"));
-  shares_->Charge(over, 1'000);
   Push("over", 1);
   Push("other", 600);
   Push("other", 1);
-  EXPECT_EQ(queue_.front().client.name, "other");
-  Serve();
+  FairShares::Account* const over = shares_->Open(Named("over"));
+  shares_->Charge(over, 1'000);
+  EXPECT_EQ(Serve().name, "other");
   EXPECT_EQ(queue_.front().client.name, "other");
   shares_->Correct(over, -900);
   EXPECT_EQ(queue_.front().client.name, "over");
