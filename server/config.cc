@@ -58,24 +58,22 @@ absl::Status OneOf(absl::string_view name, absl::string_view value,
                    absl::StrCat(name, " must be one of ", names, "; got \"", value, "\""));
 }
 
-absl::Status CheckShares(const server::Config& config) {
-  constexpr double kLeastWeight = 0.01;
-  constexpr double kMostWeight = 100.0;
+absl::Status ValidateShares(const server::Config& config) {
   std::set<std::string> owners;
-  for (const auto& share : config.shares()) {
+  for (const server::Config::Share& share : config.shares()) {
     if (share.owner().empty()) {
-      return MakeError(ErrorReason::kBadOptions, "shares.owner must not be empty");
+      return MakeError(ErrorReason::kBadOptions,
+                       "shares.owner must name an owner, such as \"addr:192.0.2.7\"");
     }
     if (!owners.insert(share.owner()).second) {
       return MakeError(
           ErrorReason::kBadOptions,
-          absl::StrCat("shares must name each owner once; got \"", share.owner(), "\" twice"));
+          absl::StrCat("shares.owner must name each owner once; got ", share.owner(), " twice"));
     }
-    // Written so that a weight that is no number is refused, too.
-    if (share.has_weight() && !(share.weight() >= kLeastWeight && share.weight() <= kMostWeight)) {
+    if (!(share.weight() >= 0.01 && share.weight() <= 100)) {
       return MakeError(ErrorReason::kBadOptions,
-                       absl::StrCat("shares.weight must be in [", kLeastWeight, ", ", kMostWeight,
-                                    "]; got ", share.weight(), " for \"", share.owner(), "\""));
+                       absl::StrCat("shares.weight must be in [0.01, 100]; got ", share.weight(),
+                                    " for ", share.owner()));
     }
   }
   return absl::OkStatus();
@@ -124,6 +122,9 @@ server::Config DefaultConfig() {
   limits.set_max_stream_answer_bytes(64 * kMiB);
   limits.set_max_answer_bytes(kGiB);
   limits.set_stream_open_timeout_ms(10'000);
+  limits.set_max_streams_per_client(0);
+  limits.set_stream_idle_timeout_ms(300'000);
+  limits.set_stalled_reader_timeout_ms(30'000);
   limits.set_max_connections(4096);
   limits.set_max_connections_per_address(1024);
   config.mutable_tls();
@@ -160,6 +161,7 @@ absl::StatusOr<server::Config> ReadConfigFile(const std::string& path) {
 
 server::Config Overlay(server::Config base, const server::Config& over) {
   if (over.backend().devices_size() > 0) base.mutable_backend()->clear_devices();
+  if (over.shares_size() > 0) base.clear_shares();
   base.MergeFrom(over);
   return base;
 }
@@ -208,7 +210,6 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("batching.max_batch_time_ms", batching.max_batch_time_ms(), 1, 10'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("batching.max_large_batches_in_flight", batching.max_large_batches_in_flight(), 1, 64));
-  ORBSERVE_RETURN_IF_ERROR(CheckShares(config));
   const auto& limits = config.limits();
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_side_px", limits.max_side_px(), 1, 32'768));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_pixels", limits.max_pixels(), 1, kGiB));
@@ -232,8 +233,8 @@ absl::Status ValidateConfig(const server::Config& config) {
                                    limits.max_reference_bytes_per_client(), kKiB,
                                    uint64_t{1} << 40));
   }
-  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_references_per_client",
-                                 limits.max_references_per_client(), 0, 10'000'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_references_per_client", limits.max_references_per_client(), 0, 10'000'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_calls_per_connection", limits.max_calls_per_connection(), 1, 100'000));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_receive_buffer_bytes",
@@ -244,6 +245,13 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("limits.max_answer_bytes", limits.max_answer_bytes(), 1, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.stream_open_timeout_ms", limits.stream_open_timeout_ms(), 1, 600'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.max_streams_per_client", limits.max_streams_per_client(), 0, 100'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("limits.stream_idle_timeout_ms", limits.stream_idle_timeout_ms(), 0, 86'400'000));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.stalled_reader_timeout_ms",
+                                 limits.stalled_reader_timeout_ms(), 100, 3'600'000));
+  ORBSERVE_RETURN_IF_ERROR(ValidateShares(config));
   ORBSERVE_RETURN_IF_ERROR(
       Range("limits.max_connections", limits.max_connections(), 1, kMaxConnections));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_connections_per_address",

@@ -19,14 +19,6 @@ constexpr int kLateAnswerThreads = 2;
 
 int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
-OwnerWeights WeightsOf(const server::Config& config) {
-  OwnerWeights weights;
-  for (const auto& share : config.shares()) {
-    weights[share.owner()] = share.has_weight() ? share.weight() : 1.0;
-  }
-  return weights;
-}
-
 }  // namespace
 
 BatcherOptions BatcherOptionsOf(const server::Config& config, size_t devices) {
@@ -41,20 +33,20 @@ BatcherOptions BatcherOptionsOf(const server::Config& config, size_t devices) {
   options.max_frames = static_cast<int>(batching.max_queue_frames());
   options.max_frames_per_client = static_cast<int>(batching.max_queue_frames_per_client());
   options.max_bytes = static_cast<int64_t>(batching.max_queue_bytes());
-  options.weights = WeightsOf(config);
+  options.weights = OwnerWeightsOf(config);
   options.answer_threads = kLateAnswerThreads;
   return options;
 }
 
 MatchQueueOptions MatchQueueOptionsOf(const server::Config& config) {
   MatchQueueOptions options;
-  options.weights = WeightsOf(config);
+  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
 TrackQueueOptions TrackQueueOptionsOf(const server::Config& config) {
   TrackQueueOptions options;
-  options.weights = WeightsOf(config);
+  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
@@ -64,7 +56,7 @@ WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config) {
   options.threads = threads == 0 ? Processors() : threads;
   // One fewer, so that large images leave a processor to small ones also where nothing else does.
   options.large_threads = std::max(1, options.threads - 1);
-  options.weights = WeightsOf(config);
+  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
@@ -110,20 +102,25 @@ ImageLimits ImageLimitsOf(const server::Config::Limits& config) {
 StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
   StreamLimits limits;
   limits.max_streams = static_cast<int>(config.max_streams());
+  limits.max_streams_per_client = config.max_streams_per_client() == 0
+                                      ? limits.max_streams
+                                      : static_cast<int>(config.max_streams_per_client());
   limits.open_timeout = std::chrono::milliseconds(config.stream_open_timeout_ms());
+  limits.idle_timeout = std::chrono::milliseconds(config.stream_idle_timeout_ms());
   limits.max_frames_in_flight = static_cast<int>(config.max_stream_frames_in_flight());
   limits.max_bytes_in_flight = static_cast<int64_t>(config.max_stream_bytes_in_flight());
   limits.max_frames_waiting = static_cast<int>(config.max_stream_frames_waiting());
   limits.max_bytes_waiting = static_cast<int64_t>(config.max_stream_bytes_waiting());
   limits.max_answer_bytes = static_cast<int64_t>(config.max_stream_answer_bytes());
-  limits.max_answer_bytes_of_all = static_cast<int64_t>(config.max_answer_bytes());
   return limits;
 }
 
-UnaryLimits UnaryLimitsOf(const server::Config::Limits& config) {
-  UnaryLimits limits;
-  limits.max_answer_bytes = static_cast<int64_t>(config.max_answer_bytes());
-  return limits;
+OwnerWeights OwnerWeightsOf(const server::Config& config) {
+  OwnerWeights weights;
+  for (const server::Config::Share& share : config.shares()) {
+    weights[share.owner()] = share.weight();
+  }
+  return weights;
 }
 
 ListenerOptions ListenerOptionsOf(const server::Config& config) {

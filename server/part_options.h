@@ -16,6 +16,7 @@
 #include "server/rpc/call.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match_queue.h"
+#include "server/serving/owner_weights.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/track_queue.h"
@@ -37,7 +38,7 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config);
-UnaryLimits UnaryLimitsOf(const server::Config::Limits& config);
+OwnerWeights OwnerWeightsOf(const server::Config& config);
 ListenerOptions ListenerOptionsOf(const server::Config& config);
 
 // Bounds the messages, calls, buffers and dead connections that clients can make gRPC itself hold.

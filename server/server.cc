@@ -33,8 +33,10 @@
 #include "server/resource_metrics.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/service.h"
+#include "server/rpc/stalled_readers.h"
 #include "server/server_info.h"
 #include "server/serving/batcher.h"
+#include "server/serving/byte_shares.h"
 #include "server/serving/clock.h"
 #include "server/serving/failover_backend.h"
 #include "server/serving/match_queue.h"
@@ -112,6 +114,12 @@ class Server::Impl {
                                               TrackQueueOptionsOf(config))),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
                 ImageLimitsOf(config.limits())),
+        call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()),
+                      OwnerWeightsOf(config)),
+        stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()),
+                        OwnerWeightsOf(config)),
+        readers_(&clock_, &metrics_,
+                 std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
     metrics_.AddCollectable(power_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
@@ -199,6 +207,9 @@ class Server::Impl {
   std::unique_ptr<MatchQueue> matcher_;
   std::unique_ptr<TrackQueue> tracker_;
   FrameIntake intake_;
+  ByteShares call_answers_;
+  ByteShares stream_answers_;
+  StalledReaders readers_;
   FeaturesService service_;
   std::unique_ptr<SocketLock> socket_lock_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
@@ -277,8 +288,11 @@ class Server::Impl {
     services.lists = lists_.get();
     services.metrics = &metrics_;
     services.observer = &observer_;
+    services.call_answers = &call_answers_;
+    services.stream_answers = &stream_answers_;
+    services.readers = &readers_;
     services.streams = StreamLimitsOf(config_.limits());
-    services.unary = UnaryLimitsOf(config_.limits());
+    services.weights = OwnerWeightsOf(config_);
     services.server_limits = MakeServerLimits(config_);
     return services;
   }

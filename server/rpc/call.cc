@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/log.h"
+#include "server/rpc/call_context.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {
@@ -49,16 +50,6 @@ absl::Status CallGate::frame_refusal() const {
                    "a device of this server was lost and the server starts anew; try again");
 }
 
-bool CallGate::ChangeAnswer(int64_t from, int64_t to, int64_t max_bytes) {
-  int64_t bytes = answer_bytes_.load(std::memory_order_relaxed);
-  do {
-    const int64_t others = bytes - from;
-    if (to > from && others > 0 && others + to > max_bytes) return false;
-  } while (
-      !answer_bytes_.compare_exchange_weak(bytes, bytes - from + to, std::memory_order_relaxed));
-  return true;
-}
-
 bool CallGate::WaitUntilQuiet(std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds kQuiet{100};
   const auto end = std::chrono::steady_clock::now() + timeout;
@@ -78,14 +69,28 @@ UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
       method_(method),
       ticket_(gate_.Enter()) {}
 
+absl::Status UnaryCall::Identify() {
+  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  return absl::OkStatus();
+}
+
 absl::Status UnaryCall::ExpectAnswer(int64_t wire_bytes) {
   constexpr int64_t kForms = 2;  // gRPC keeps the message beside its bytes
   const int64_t bytes = kForms * wire_bytes;
-  if (!gate_.ChangeAnswer(answer_bytes_, bytes, services_.unary.max_answer_bytes)) {
-    return MakeError(ErrorReason::kQueueFull,
-                     absl::StrCat("answers that are not sent yet hold too much: this one's ", bytes,
-                                  " bytes do not fit into the ", services_.unary.max_answer_bytes,
-                                  " that all may have"));
+  switch (services_.call_answers->Change(client_, answer_bytes_, bytes)) {
+    case ByteShares::Answer::kFits:
+      break;
+    case ByteShares::Answer::kShareIsFull:
+      return MakeError(ErrorReason::kQuotaExceeded,
+                       absl::StrCat("answers to this client that are not sent yet hold too much: "
+                                    "this one's ",
+                                    bytes, " bytes do not fit into its share of the ",
+                                    services_.call_answers->max_bytes(), " that all may have"));
+    case ByteShares::Answer::kAllIsFull:
+      return MakeError(ErrorReason::kQueueFull,
+                       absl::StrCat("answers that are not sent yet hold too much: this one's ",
+                                    bytes, " bytes do not fit into the ",
+                                    services_.call_answers->max_bytes(), " that all may have"));
   }
   services_.metrics->AddCallAnswerBytes(bytes - answer_bytes_);
   answer_bytes_ = bytes;
@@ -97,20 +102,20 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   absl::Status sent = status;
   if (sent.ok()) sent = ExpectAnswer(static_cast<int64_t>(wire_bytes));
   if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
+  if (sent.ok()) SendResponse();
   code_ = sent.code();
   LogFailure(method_, sent);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   for (int i = 0; i < frames_; ++i) services_.metrics->ObserveFrame(method_, time.count());
+  // Only an answer can wait for its client: a status alone needs no leave from HTTP/2 flow control.
+  if (sent.ok()) services_.readers->Begin(watch_, context_);
   Finish(StatusToGrpc(sent, context_));
 }
 
-void UnaryCall::FreeRequest() {
-  if (auto* const messages = context_->GetRpcAllocatorState(); messages != nullptr) {
-    messages->FreeRequest();
-  }
-}
+void UnaryCall::FreeRequest() { DropRequest(); }
 
 void UnaryCall::OnDone() {
+  services_.readers->End(watch_);
   ExpectAnswer(0).IgnoreError();  // never refused
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   services_.metrics->ObserveRequest(method_, code_, time.count());

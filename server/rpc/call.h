@@ -22,9 +22,13 @@
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/frame_intake.h"
+#include "server/rpc/stalled_readers.h"
 #include "server/serving/batcher.h"
+#include "server/serving/byte_shares.h"
+#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
 #include "server/serving/match_queue.h"
+#include "server/serving/owner_weights.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
@@ -34,22 +38,18 @@ namespace orbserve {
 
 struct StreamLimits {
   int max_streams = 256;                            // open at a time, of all clients
+  int max_streams_per_client = 256;                 // of one owner
   std::chrono::milliseconds open_timeout{10'000};   // for the opening message
+  std::chrono::milliseconds idle_timeout{300'000};  // for the next message; 0 = none
   int max_frames_in_flight = 8;                     // of one stream: begun, result not yet sent
   int64_t max_bytes_in_flight = int64_t{64} << 20;  // of their messages; one always fits
   // Frames of one stream that wait behind those in flight under the drop policies, and their
   // messages; one always fits.
   int max_frames_waiting = 4;
   int64_t max_bytes_waiting = int64_t{64} << 20;
-  // Bytes of the answers of one stream, and of all streams. An answer counts from the moment that
-  // its frame begins until it is sent. The answer to one frame of each stream always fits.
+  // Bytes of the answers of one stream. An answer counts from the moment that its frame begins
+  // until it is sent. The answer to one frame of each stream always fits.
   int64_t max_answer_bytes = int64_t{64} << 20;
-  int64_t max_answer_bytes_of_all = int64_t{1} << 30;
-};
-
-struct UnaryLimits {
-  // Bytes of all answers, from the admission of their calls until they are sent. One always fits.
-  int64_t max_answer_bytes = int64_t{1} << 30;
 };
 
 // The parts of the server that calls use; all outlive every call.
@@ -63,14 +63,18 @@ struct CallServices {
   ReferenceStore* references = nullptr;
   Executor* lists = nullptr;  // builds lists of references
   Metrics* metrics = nullptr;
+  // Bytes of the answers of all unary calls, from the admission of a call until its answer is sent,
+  // and of all streams, from the begin of a frame.
+  ByteShares* call_answers = nullptr;
+  ByteShares* stream_answers = nullptr;
+  StalledReaders* readers = nullptr;
   ServingObserver* observer = nullptr;
   StreamLimits streams;
-  UnaryLimits unary;
+  OwnerWeights weights;
   v1::ServerLimits server_limits;  // as clients are told
 };
 
-// Counts open calls and the bytes of unary answers, and refuses new calls once it is closed.
-// Thread-safe.
+// Counts open calls, and refuses new calls once it is closed. Thread-safe.
 class CallGate {
  public:
   // Says whether the call came before Close().
@@ -88,10 +92,6 @@ class CallGate {
   // refusal() for a frame on an open stream. A server that drains still takes it.
   absl::Status frame_refusal() const;
 
-  // Changes the bytes of an answer from `from` to `to`. Returns false and changes nothing where the
-  // sum of all answers would then exceed `max_bytes`. The answer of a lone call always fits.
-  bool ChangeAnswer(int64_t from, int64_t to, int64_t max_bytes);
-
   // Waits until every call that came before Close() has ended, and a tenth of a second more. False
   // when `timeout` passed before. gRPC cancels calls that reach a server while it shuts down.
   // Waiting first gives late calls a status with a reason. Calls that are refused are not waited
@@ -101,7 +101,6 @@ class CallGate {
  private:
   enum class State { kOpen, kDraining, kDeviceLost };
   std::atomic<State> state_{State::kOpen};
-  std::atomic<int64_t> answer_bytes_{0};
   std::mutex mutex_;
   std::condition_variable left_;
   int accepted_ = 0;  // calls with kAccepted that are open
@@ -121,8 +120,11 @@ class UnaryCall : public grpc::ServerUnaryReactor {
  protected:
   ~UnaryCall() override = default;
 
-  // Reserves memory for an answer of `wire_bytes`, until it is sent. QUEUE_FULL when the answers of
-  // all calls hold too much, because clients do not read them or ask for too much at a time.
+  // Finds out who calls. Comes before ExpectAnswer(). BAD_REQUEST.
+  absl::Status Identify();
+  // Reserves memory for an answer of `wire_bytes`, until it is sent. QUOTA_EXCEEDED when the
+  // answers of this client's calls hold too much, because it does not read them or asks for too
+  // much at a time; QUEUE_FULL when those of all clients do.
   absl::Status ExpectAnswer(int64_t wire_bytes);
   // Ends the call. If `status` is OK, sends the response of `wire_bytes`, or fails as
   // ExpectAnswer() does. Frees the request. The call may be deleted before this returns, unless it
@@ -140,11 +142,18 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   CallGate& gate_;
   grpc::CallbackServerContext* const context_;
   const SteadyTime begin_;  // when the request had arrived
+  ClientId client_;         // empty until Identify()
 
  private:
+  // Frees the request.
+  virtual void DropRequest() = 0;
+  // Makes the response ready to be sent.
+  virtual void SendResponse() = 0;
+
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
-  int64_t answer_bytes_ = 0;   // reserved at the gate
+  int64_t answer_bytes_ = 0;  // reserved
+  StalledReaders::Watch watch_;
   int frames_ = 0;             // counted by CountFrame()
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
   const CallGate::Ticket ticket_;

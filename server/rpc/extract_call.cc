@@ -16,22 +16,26 @@
 namespace orbserve {
 
 ExtractCall::ExtractCall(const CallServices& services, CallGate& gate,
-                         grpc::CallbackServerContext* context, const v1::ExtractRequest* request,
-                         v1::ExtractResponse* response)
-    : UnaryCall(services, gate, context, "Extract"), request_(*request), response_(*response) {}
+                         grpc::CallbackServerContext* context, const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "Extract") {}
 
 void ExtractCall::Start() {
+  if (const absl::Status status = ReadRequest(); !status.ok()) {
+    FinishWith(status);
+    return;
+  }
   if (!request_.has_frame()) {
     FinishWith(MakeError(ErrorReason::kBadRequest, "frame is missing; it must be set"));
     return;
   }
   FrameSource source;
   source.deadline = DeadlineOf(*context_);
-  source.frame = ExtractMessages::Share(context_, &request_.frame());
+  source.frame = Share(&request_.frame());
   source.message_bytes = request_.ByteSizeLong();
   source.refusal = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(source.client, ClientOf(*context_));
+    ORBSERVE_RETURN_IF_ERROR(Identify());
+    source.client = client_;
     ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
     ORBSERVE_RETURN_IF_ERROR(
         ExpectAnswer(kOtherWireBytes + MostWireBytes(ExpectedFeatures(request_.frame(), pipeline),

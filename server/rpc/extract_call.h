@@ -7,18 +7,16 @@
 #include <cstdint>
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/arena_messages.h"
 #include "server/rpc/call.h"
+#include "server/rpc/message_call.h"
 
 namespace orbserve {
 
-using ExtractMessages = ArenaMessages<v1::ExtractRequest, v1::ExtractResponse>;
-
 // Features of one frame.
-class ExtractCall final : public UnaryCall {
+class ExtractCall final : public MessageCall<v1::ExtractRequest, v1::ExtractResponse> {
  public:
   ExtractCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context,
-              const v1::ExtractRequest* request, v1::ExtractResponse* response);
+              const CallBytes& bytes);
 
   void Start();
   void OnCancel() override;
@@ -26,8 +24,6 @@ class ExtractCall final : public UnaryCall {
  private:
   void OnExtracted(ExtractOutcome outcome);
 
-  const v1::ExtractRequest& request_;
-  v1::ExtractResponse& response_;
   uint64_t sequence_ = 0;
   int64_t timestamp_ns_ = 0;
   Batcher::Ticket ticket_ = 0;  // set inside Start(), so before OnCancel()

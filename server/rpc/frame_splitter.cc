@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <limits>
 
+#include "features/errors.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "grpcpp/support/proto_buffer_reader.h"
+#include "server/rpc/wire_cursor.h"
+#include "server/rpc/wire_message.h"
 
 namespace orbserve {
 namespace {
@@ -19,70 +22,8 @@ constexpr size_t kMostRestBytes = 4096;
 // Smallest mean size of a message's pieces: each piece has a cost of its own.
 constexpr size_t kLeastPieceBytes = 512;
 
-// Wire format: https://protobuf.dev/programming-guides/encoding
-enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
-constexpr int kWireTypeBits = 3;
-constexpr int kMostVarintBytes = 10;
-constexpr int kMostShortVarintBytes = 5;  // tags and lengths
-
-constexpr uint32_t LengthDelimitedTag(int field) {
-  return static_cast<uint32_t>(field) << kWireTypeBits | kLengthDelimited;
-}
-constexpr uint32_t kFrameTag = LengthDelimitedTag(v1::StreamFramesRequest::kFrameFieldNumber);
-constexpr uint32_t kPixelsTag = LengthDelimitedTag(v1::Frame::kPixelsFieldNumber);
-
-// Walks forward through bytes in pieces. A function returns false at their end; the cursor must not
-// be used after that.
-class Cursor {
- public:
-  explicit Cursor(absl::Span<const BytePiece> pieces) : pieces_(pieces) {}
-
-  size_t position() const { return position_; }
-
-  // Calls `use` for each stretch of the next `count` bytes.
-  template <typename Use>
-  bool Walk(uint64_t count, Use use) {
-    while (count > 0) {
-      if (pieces_.empty()) return false;
-      const BytePiece stretch = pieces_.front().subspan(
-          in_piece_, static_cast<size_t>(std::min<uint64_t>(count, pieces_.front().size())));
-      if (!stretch.empty()) use(stretch);
-      count -= stretch.size();
-      position_ += stretch.size();
-      in_piece_ += stretch.size();
-      if (in_piece_ == pieces_.front().size()) {
-        pieces_.remove_prefix(1);
-        in_piece_ = 0;
-      }
-    }
-    return true;
-  }
-  bool Skip(uint64_t count) {
-    return Walk(count, [](BytePiece) {});
-  }
-  bool AppendTo(std::string* out, size_t count) {
-    return Walk(count, [&](BytePiece stretch) {
-      out->append(reinterpret_cast<const char*>(stretch.data()), stretch.size());
-    });
-  }
-
-  // False also for a varint that is longer than `most_bytes`.
-  bool ReadVarint(int most_bytes, uint64_t* value) {
-    *value = 0;
-    for (int i = 0; i < most_bytes; ++i) {
-      uint8_t byte = 0;
-      if (!Walk(1, [&](BytePiece stretch) { byte = stretch[0]; })) return false;
-      *value |= static_cast<uint64_t>(byte & 0x7F) << (7 * i);
-      if (byte < 0x80) return true;
-    }
-    return false;
-  }
-
- private:
-  absl::Span<const BytePiece> pieces_;  // not yet walked through
-  size_t in_piece_ = 0;                 // bytes of the first piece that are behind the cursor
-  size_t position_ = 0;
-};
+constexpr uint32_t kFrameField = v1::StreamFramesRequest::kFrameFieldNumber;
+constexpr uint32_t kPixelsField = v1::Frame::kPixelsFieldNumber;
 
 // Position of a field with a length, in bytes of the message.
 struct Place {
@@ -91,16 +32,16 @@ struct Place {
   size_t end = 0;
 };
 
-// Finds the field with the tag `wanted` between `cursor` and `end`. False unless there is exactly
-// one, every other field is complete, and none is a group.
-bool FindOnly(Cursor cursor, size_t end, uint32_t wanted, Place* place) {
+// Finds the field with the number `wanted` and a length between `cursor` and `end`. False unless
+// there is exactly one, every other field is complete, and none is a group.
+bool FindOnly(WireCursor cursor, size_t end, uint32_t wanted, Place* place) {
   bool found = false;
   while (cursor.position() < end) {
-    uint64_t tag = 0;
+    uint32_t field = 0;
+    uint32_t wire_type = 0;
     uint64_t value = 0;
-    if (!cursor.ReadVarint(kMostShortVarintBytes, &tag)) return false;
-    if (tag > std::numeric_limits<uint32_t>::max() || tag >> kWireTypeBits == 0) return false;
-    switch (tag & ((1u << kWireTypeBits) - 1)) {
+    if (!cursor.ReadTag(&field, &wire_type)) return false;
+    switch (wire_type) {
       case kVarint:
         if (!cursor.ReadVarint(kMostVarintBytes, &value)) return false;
         break;
@@ -117,7 +58,7 @@ bool FindOnly(Cursor cursor, size_t end, uint32_t wanted, Place* place) {
         here.begin = cursor.position();
         if (!cursor.Skip(value)) return false;
         here.end = cursor.position();
-        if (tag != wanted) break;
+        if (field != wanted) break;
         if (found) return false;
         found = true;
         *place = here;
@@ -155,23 +96,16 @@ bool IsRaw(v1::PixelFormat format) {
 
 }  // namespace
 
-bool FrameSplitter::Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* message) {
-  pieces_.clear();
+absl::Status FrameSplitter::Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* message) {
   pixels_.clear();
-  {
-    grpc::ProtoBufferReader reader(&buffer);
-    const void* data = nullptr;
-    int size = 0;
-    while (reader.Next(&data, &size)) {
-      pieces_.emplace_back(static_cast<const uint8_t*>(data), static_cast<size_t>(size));
-    }
-  }
+  CollectPieces(buffer, &pieces_);
+  ORBSERVE_RETURN_IF_ERROR(scan_.Check(pieces_));
   if (!Split()) {
     pixels_.clear();
     grpc::ProtoBufferReader reader(&buffer);
-    return message->ParseFromZeroCopyStream(&reader);
+    return message->ParseFromZeroCopyStream(&reader) ? absl::OkStatus() : UnparsedStatus(*message);
   }
-  if (!message->ParseFromString(rest_)) return false;
+  if (!message->ParseFromString(rest_)) return UnparsedStatus(*message);
   if (message->frame().payload_case() != v1::Frame::kPixels) {
     pixels_.clear();  // a later field of the oneof replaced them
   } else if (!IsRaw(message->frame().format())) {
@@ -181,7 +115,7 @@ bool FrameSplitter::Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* mes
     }
     pixels_.clear();
   }
-  return true;
+  return absl::OkStatus();
 }
 
 bool FrameSplitter::Split() {
@@ -193,17 +127,17 @@ bool FrameSplitter::Split() {
   }
   Place frame;
   Place pixels;
-  const Cursor begin(pieces_);
-  if (!FindOnly(begin, size, kFrameTag, &frame)) return false;
-  Cursor in_frame = begin;
+  const WireCursor begin(pieces_);
+  if (!FindOnly(begin, size, kFrameField, &frame)) return false;
+  WireCursor in_frame = begin;
   in_frame.Skip(frame.begin);
-  if (!FindOnly(in_frame, frame.end, kPixelsTag, &pixels)) return false;
+  if (!FindOnly(in_frame, frame.end, kPixelsField, &pixels)) return false;
   if (pixels.end - pixels.begin < kLeastPixelBytes ||
       size - (pixels.end - pixels.begin) > kMostRestBytes) {
     return false;
   }
   // A copy of the message with empty pixels and the two lengths adjusted.
-  Cursor cursor = begin;
+  WireCursor cursor = begin;
   rest_.clear();
   cursor.AppendTo(&rest_, frame.length_at);
   cursor.Skip(frame.begin - frame.length_at);

@@ -18,13 +18,12 @@
 namespace orbserve {
 
 MatchCall::MatchCall(const CallServices& services, CallGate& gate,
-                     grpc::CallbackServerContext* context, const v1::MatchRequest* request,
-                     v1::MatchResponse* response)
-    : UnaryCall(services, gate, context, "Match"), request_(*request), response_(*response) {}
+                     grpc::CallbackServerContext* context, const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "Match") {}
 
 absl::Status MatchCall::ReadOptions() {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  ORBSERVE_RETURN_IF_ERROR(Identify());
   ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
   ORBSERVE_ASSIGN_OR_RETURN(options_, MatchOptionsFromProto(request_.options(), pipeline.match));
   const bool has_image = request_.has_query_frame() || request_.has_train_frame();
@@ -68,6 +67,10 @@ int64_t MatchCall::ExpectedWireBytes() const {
 }
 
 void MatchCall::Start() {
+  if (const absl::Status status = ReadRequest(); !status.ok()) {
+    FinishWith(status);
+    return;
+  }
   deadline_ = DeadlineOf(*context_);
   const absl::Status status = ReadOptions();
   // Frames are submitted even if the call was refused, so that they are counted.
@@ -128,7 +131,7 @@ void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   source.client = client_;
   source.deadline = deadline_;
   source.pipeline = pipeline_;
-  source.frame = MatchMessages::Share(context_, &frame);
+  source.frame = Share(&frame);
   source.keep_state = KeepState::kFeatures;
   source.refusal = side.status;
   side.ticket = services_.intake->Submit(std::move(source), [this, &side](ExtractOutcome outcome) {

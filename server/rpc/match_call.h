@@ -11,20 +11,17 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/arena_messages.h"
 #include "server/rpc/call.h"
-#include "server/serving/client_id.h"
+#include "server/rpc/message_call.h"
 
 namespace orbserve {
 
-using MatchMessages = ArenaMessages<v1::MatchRequest, v1::MatchResponse>;
-
 // Matches between two sides, each an image, a feature set, or (train only) a stored reference.
 // Images are extracted first, both at the same time.
-class MatchCall final : public UnaryCall {
+class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> {
  public:
   MatchCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context,
-            const v1::MatchRequest* request, v1::MatchResponse* response);
+            const CallBytes& bytes);
 
   void Start();
   void OnCancel() override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -51,9 +48,6 @@ class MatchCall final : public UnaryCall {
   void End(const absl::Status& status);
   void FillTimings(const MatchOutcome& outcome);
 
-  const v1::MatchRequest& request_;
-  v1::MatchResponse& response_;
-  ClientId client_;
   SteadyTime deadline_ = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline_;
   MatchOptions options_;

@@ -35,16 +35,12 @@ void ReferenceToProto(const Reference& reference, v1::ReferenceInfo* proto) {
 }  // namespace
 
 PutReferenceCall::PutReferenceCall(const CallServices& services, CallGate& gate,
-                                   grpc::CallbackServerContext* context,
-                                   const v1::PutReferenceRequest* request,
-                                   v1::PutReferenceResponse* response)
-    : UnaryCall(services, gate, context, "PutReference"),
-      request_(*request),
-      response_(*response) {}
+                                   grpc::CallbackServerContext* context, const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "PutReference") {}
 
 absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline) {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  ORBSERVE_RETURN_IF_ERROR(Identify());
   ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
   if (request_.content_case() == v1::PutReferenceRequest::CONTENT_NOT_SET) {
     return MakeError(ErrorReason::kBadRequest, "content is missing; features or frame must be set");
@@ -59,13 +55,17 @@ absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipelin
 }
 
 void PutReferenceCall::Start() {
+  if (const absl::Status status = ReadRequest(); !status.ok()) {
+    FinishWith(status);
+    return;
+  }
   FrameSource source;
   source.refusal = ReadOptions(source.pipeline);
   if (request_.has_frame()) {
     CountFrame();
     source.client = client_;
     source.deadline = DeadlineOf(*context_);
-    source.frame = PutReferenceMessages::Share(context_, &request_.frame());
+    source.frame = Share(&request_.frame());
     source.message_bytes = request_.ByteSizeLong();
     ticket_ = services_.intake->Submit(std::move(source),
                                        [this](ExtractOutcome outcome) { OnExtracted(outcome); });
@@ -110,43 +110,45 @@ absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
 }
 
 DeleteReferenceCall::DeleteReferenceCall(const CallServices& services, CallGate& gate,
-                                         grpc::CallbackServerContext* context)
-    : UnaryCall(services, gate, context, "DeleteReference") {}
+                                         grpc::CallbackServerContext* context,
+                                         const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "DeleteReference") {}
 
-void DeleteReferenceCall::Start(const v1::DeleteReferenceRequest& request) {
+void DeleteReferenceCall::Start() {
   FinishWith([&]() -> absl::Status {
+    ORBSERVE_RETURN_IF_ERROR(ReadRequest());
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(const ClientId client, ClientOf(*context_));
-    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request.name()));
-    return services_.references->Delete(client, request.name());
+    ORBSERVE_RETURN_IF_ERROR(Identify());
+    ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
+    return services_.references->Delete(client_, request_.name());
   }());
 }
 
 ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& gate,
-                                       grpc::CallbackServerContext* context,
-                                       v1::ListReferencesResponse* response)
-    : UnaryCall(services, gate, context, "ListReferences"), response_(*response) {}
+                                       grpc::CallbackServerContext* context, const CallBytes& bytes)
+    : MessageCall(services, gate, context, bytes, "ListReferences") {}
 
-absl::Status ListReferencesCall::ReadOptions(const v1::ListReferencesRequest& request) {
+absl::Status ListReferencesCall::ReadOptions() {
+  ORBSERVE_RETURN_IF_ERROR(ReadRequest());
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
-  if (request.page_size() > kMostListed) {
+  ORBSERVE_RETURN_IF_ERROR(Identify());
+  if (request_.page_size() > kMostListed) {
     return MakeError(ErrorReason::kBadRequest,
                      absl::StrCat("page_size must be in [1, ", kMostListed,
-                                  "], or 0 for the largest; got ", request.page_size()));
+                                  "], or 0 for the largest; got ", request_.page_size()));
   }
-  page_size_ = request.page_size() == 0 ? kMostListed : request.page_size();
+  page_size_ = request_.page_size() == 0 ? kMostListed : request_.page_size();
   // A token is the name of the last reference of the page before.
-  if (!request.page_token().empty() && !CheckReferenceName(request.page_token()).ok()) {
+  if (!request_.page_token().empty() && !CheckReferenceName(request_.page_token()).ok()) {
     return MakeError(ErrorReason::kBadRequest,
                      "page_token must be the next_page_token of an earlier answer");
   }
-  after_ = request.page_token();
+  after_ = request_.page_token();
   return absl::OkStatus();
 }
 
-void ListReferencesCall::Start(const v1::ListReferencesRequest& request) {
-  if (const absl::Status status = ReadOptions(request); !status.ok()) {
+void ListReferencesCall::Start() {
+  if (const absl::Status status = ReadOptions(); !status.ok()) {
     FinishWith(status);
     return;
   }

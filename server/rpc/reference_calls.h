@@ -7,20 +7,17 @@
 #include <memory>
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/arena_messages.h"
 #include "server/rpc/call.h"
-#include "server/serving/client_id.h"
+#include "server/rpc/message_call.h"
 
 namespace orbserve {
 
-using PutReferenceMessages = ArenaMessages<v1::PutReferenceRequest, v1::PutReferenceResponse>;
-
 // Stores features, sent as such or extracted from an image, under a name.
-class PutReferenceCall final : public UnaryCall {
+class PutReferenceCall final
+    : public MessageCall<v1::PutReferenceRequest, v1::PutReferenceResponse> {
  public:
   PutReferenceCall(const CallServices& services, CallGate& gate,
-                   grpc::CallbackServerContext* context, const v1::PutReferenceRequest* request,
-                   v1::PutReferenceResponse* response);
+                   grpc::CallbackServerContext* context, const CallBytes& bytes);
 
   void Start();
   void OnCancel() override;
@@ -32,33 +29,30 @@ class PutReferenceCall final : public UnaryCall {
   absl::Status Put(std::shared_ptr<const Features> features);
   void End(const absl::Status& status);
 
-  const v1::PutReferenceRequest& request_;
-  v1::PutReferenceResponse& response_;
-  ClientId client_;
   Batcher::Ticket ticket_ = 0;  // set inside Start()
 };
 
-class DeleteReferenceCall final : public UnaryCall {
+class DeleteReferenceCall final
+    : public MessageCall<v1::DeleteReferenceRequest, v1::DeleteReferenceResponse> {
  public:
   DeleteReferenceCall(const CallServices& services, CallGate& gate,
-                      grpc::CallbackServerContext* context);
-  void Start(const v1::DeleteReferenceRequest& request);
+                      grpc::CallbackServerContext* context, const CallBytes& bytes);
+  void Start();
 };
 
 // One page of the references of the caller. CallServices::lists builds it, one after the other, so
 // that many calls take neither gRPC's threads nor memory for more than the answers' share.
-class ListReferencesCall final : public UnaryCall {
+class ListReferencesCall final
+    : public MessageCall<v1::ListReferencesRequest, v1::ListReferencesResponse> {
  public:
   ListReferencesCall(const CallServices& services, CallGate& gate,
-                     grpc::CallbackServerContext* context, v1::ListReferencesResponse* response);
-  void Start(const v1::ListReferencesRequest& request);
+                     grpc::CallbackServerContext* context, const CallBytes& bytes);
+  void Start();
 
  private:
-  absl::Status ReadOptions(const v1::ListReferencesRequest& request);
+  absl::Status ReadOptions();
   absl::Status List();
 
-  v1::ListReferencesResponse& response_;
-  ClientId client_;
   std::string after_;
   size_t page_size_ = 0;
 };

@@ -6,76 +6,84 @@
 #include <utility>
 
 #include "server/rpc/health_descriptor.h"
+#include "server/rpc/message_call.h"
 
 namespace orbserve {
 namespace {
 
-class GetServerInfoCall final : public UnaryCall {
+// Time in which clients must have read answers when the server is about to stop: one that never
+// reads must not use up the time of the drain.
+constexpr std::chrono::milliseconds kReadingTimeAtEnd{2000};
+
+class GetServerInfoCall final
+    : public MessageCall<v1::GetServerInfoRequest, v1::GetServerInfoResponse> {
  public:
   GetServerInfoCall(const CallServices& services, CallGate& gate,
-                    grpc::CallbackServerContext* context)
-      : UnaryCall(services, gate, context, "GetServerInfo") {}
-  void Start() { FinishWith(absl::OkStatus()); }
+                    grpc::CallbackServerContext* context, const CallBytes& bytes)
+      : MessageCall(services, gate, context, bytes, "GetServerInfo") {}
+  void Start(const v1::GetServerInfoResponse& info) {
+    const absl::Status status = ReadRequest();
+    if (status.ok()) response_ = info;
+    FinishWith(status, response_.ByteSizeLong());
+  }
 };
 
 }  // namespace
 
 FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfoResponse info)
-    : services_(services), info_(std::move(info)) {
+    : services_(services),
+      info_(std::move(info)),
+      streams_({.max_streams = services.streams.max_streams,
+                .max_streams_per_owner = services.streams.max_streams_per_client,
+                .weights = services.weights}) {
   AddHealthDescriptor();
-  SetMessageAllocatorFor_Extract(&extract_messages_);
-  SetMessageAllocatorFor_Match(&match_messages_);
-  SetMessageAllocatorFor_PutReference(&put_reference_messages_);
 }
 
 // The objects below delete themselves when gRPC is done with them.
 
-grpc::ServerUnaryReactor* FeaturesService::Extract(grpc::CallbackServerContext* context,
-                                                   const v1::ExtractRequest* request,
-                                                   v1::ExtractResponse* response) {
-  auto* const call = new ExtractCall(services_, gate_, context, request, response);
+template <typename Call>
+grpc::ServerUnaryReactor* FeaturesService::Begin(grpc::CallbackServerContext* context,
+                                                 const CallBytes& bytes) {
+  auto* const call = new Call(services_, gate_, context, bytes);
   call->Start();
   return call;
+}
+
+grpc::ServerUnaryReactor* FeaturesService::Extract(grpc::CallbackServerContext* context,
+                                                   const grpc::ByteBuffer* request,
+                                                   grpc::ByteBuffer* response) {
+  return Begin<ExtractCall>(context, {request, response});
 }
 
 grpc::ServerUnaryReactor* FeaturesService::Match(grpc::CallbackServerContext* context,
-                                                 const v1::MatchRequest* request,
-                                                 v1::MatchResponse* response) {
-  auto* const call = new MatchCall(services_, gate_, context, request, response);
-  call->Start();
-  return call;
+                                                 const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* response) {
+  return Begin<MatchCall>(context, {request, response});
 }
 
 grpc::ServerUnaryReactor* FeaturesService::PutReference(grpc::CallbackServerContext* context,
-                                                        const v1::PutReferenceRequest* request,
-                                                        v1::PutReferenceResponse* response) {
-  auto* const call = new PutReferenceCall(services_, gate_, context, request, response);
-  call->Start();
-  return call;
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return Begin<PutReferenceCall>(context, {request, response});
 }
 
-grpc::ServerUnaryReactor* FeaturesService::DeleteReference(
-    grpc::CallbackServerContext* context, const v1::DeleteReferenceRequest* request,
-    v1::DeleteReferenceResponse*) {
-  auto* const call = new DeleteReferenceCall(services_, gate_, context);
-  call->Start(*request);
-  return call;
+grpc::ServerUnaryReactor* FeaturesService::DeleteReference(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return Begin<DeleteReferenceCall>(context, {request, response});
 }
 
 grpc::ServerUnaryReactor* FeaturesService::ListReferences(grpc::CallbackServerContext* context,
-                                                          const v1::ListReferencesRequest* request,
-                                                          v1::ListReferencesResponse* response) {
-  auto* const call = new ListReferencesCall(services_, gate_, context, response);
-  call->Start(*request);
-  return call;
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return Begin<ListReferencesCall>(context, {request, response});
 }
 
 grpc::ServerUnaryReactor* FeaturesService::GetServerInfo(grpc::CallbackServerContext* context,
-                                                         const v1::GetServerInfoRequest*,
-                                                         v1::GetServerInfoResponse* response) {
-  *response = info_;
-  auto* const call = new GetServerInfoCall(services_, gate_, context);
-  call->Start();
+                                                         const grpc::ByteBuffer* request,
+                                                         grpc::ByteBuffer* response) {
+  auto* const call = new GetServerInfoCall(services_, gate_, context, CallBytes{request, response});
+  call->Start(info_);
   return call;
 }
 
@@ -86,6 +94,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FeaturesService::St
 
 void FeaturesService::Close(ErrorReason reason) {
   gate_.Close(reason);
+  services_.readers->Shorten(kReadingTimeAtEnd);
   streams_.AnnounceGoingAway();
 }
 

@@ -15,14 +15,14 @@
 
 namespace orbserve {
 
-// Base class with all methods as reactors. StreamFrames reads and writes bytes instead of messages:
-// a message that cannot be parsed then differs from the end of the stream, and a waiting answer is
-// held in one form only.
-using FeaturesMethods = v1::Features::WithCallbackMethod_Extract<
-    v1::Features::WithCallbackMethod_Match<v1::Features::WithCallbackMethod_PutReference<
-        v1::Features::WithCallbackMethod_DeleteReference<
-            v1::Features::WithCallbackMethod_ListReferences<
-                v1::Features::WithCallbackMethod_GetServerInfo<
+// Base class with all methods as reactors, which read and write bytes instead of messages. Requests
+// are scanned before they are parsed, one that cannot be parsed is told why, and an answer is held
+// in one form only.
+using FeaturesMethods = v1::Features::WithRawCallbackMethod_Extract<
+    v1::Features::WithRawCallbackMethod_Match<v1::Features::WithRawCallbackMethod_PutReference<
+        v1::Features::WithRawCallbackMethod_DeleteReference<
+            v1::Features::WithRawCallbackMethod_ListReferences<
+                v1::Features::WithRawCallbackMethod_GetServerInfo<
                     v1::Features::WithRawCallbackMethod_StreamFrames<v1::Features::Service>>>>>>>;
 
 // The service of the wire contract. Each method makes the object of its call and starts it.
@@ -33,23 +33,23 @@ class FeaturesService final : public FeaturesMethods {
   FeaturesService(const CallServices& services, v1::GetServerInfoResponse info);
 
   grpc::ServerUnaryReactor* Extract(grpc::CallbackServerContext* context,
-                                    const v1::ExtractRequest* request,
-                                    v1::ExtractResponse* response) override;
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Match(grpc::CallbackServerContext* context,
-                                  const v1::MatchRequest* request,
-                                  v1::MatchResponse* response) override;
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* PutReference(grpc::CallbackServerContext* context,
-                                         const v1::PutReferenceRequest* request,
-                                         v1::PutReferenceResponse* response) override;
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* DeleteReference(grpc::CallbackServerContext* context,
-                                            const v1::DeleteReferenceRequest* request,
-                                            v1::DeleteReferenceResponse* response) override;
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ListReferences(grpc::CallbackServerContext* context,
-                                           const v1::ListReferencesRequest* request,
-                                           v1::ListReferencesResponse* response) override;
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
-                                          const v1::GetServerInfoRequest* request,
-                                          v1::GetServerInfoResponse* response) override;
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* StreamFrames(
       grpc::CallbackServerContext* context) override;
 
@@ -62,13 +62,13 @@ class FeaturesService final : public FeaturesMethods {
   bool WaitUntilQuiet(std::chrono::milliseconds timeout) { return gate_.WaitUntilQuiet(timeout); }
 
  private:
+  template <typename Call>
+  grpc::ServerUnaryReactor* Begin(grpc::CallbackServerContext* context, const CallBytes& bytes);
+
   const CallServices services_;
   const v1::GetServerInfoResponse info_;
   CallGate gate_;
   StreamRegistry streams_;
-  ExtractMessages::Allocator extract_messages_;
-  MatchMessages::Allocator match_messages_;
-  PutReferenceMessages::Allocator put_reference_messages_;
 };
 
 }  // namespace orbserve

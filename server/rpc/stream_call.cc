@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "orbserve/v1/orbserve.grpc.pb.h"  // how gRPC turns messages into bytes
 #include "server/log.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/conversion/frame_result.h"
 #include "server/rpc/conversion/timings.h"
 #include "server/rpc/status.h"
+#include "server/rpc/wire_message.h"
 
 namespace orbserve {
 namespace {
@@ -25,6 +25,8 @@ namespace {
 constexpr int kMostUnreadResults = 256;
 // Largest answer whose memory a stream keeps for the next one.
 constexpr size_t kMostKeptBytes = 256 << 10;
+// A stream that was cut, and one whose client went away, is cancelled if it has not ended by then.
+constexpr std::chrono::milliseconds kFarewell{1000};
 
 absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
@@ -39,15 +41,6 @@ absl::Status DroppedStatus(DropPolicy policy, bool is_arriving, const StreamLimi
                                                               : " (drop_policy OLDEST)",
                                 "; at most ", limits.max_frames_waiting, " frames with ",
                                 limits.max_bytes_waiting, " bytes wait"));
-}
-
-grpc::ByteBuffer Serialize(const v1::StreamFramesResponse& message) {
-  grpc::ByteBuffer buffer;
-  bool own = false;
-  // Fails only for messages larger than protobuf allows. The buffer is then empty.
-  const grpc::Status status =
-      grpc::SerializationTraits<v1::StreamFramesResponse>::Serialize(message, &buffer, &own);
-  return status.ok() ? buffer : grpc::ByteBuffer();
 }
 
 }  // namespace
@@ -71,21 +64,26 @@ StreamCall::StreamCall(const CallServices& services, CallGate& gate, StreamRegis
       ticket_(gate_.Enter()) {}
 
 void StreamCall::Begin() {
-  absl::Status status = gate_.refusal();
-  if (status.ok()) {
-    const auto id = registry_.Add(shared_from_this(), services_.streams.max_streams);
-    status = id.status();
-    if (id.ok()) {
-      id_ = *id;
-      services_.metrics->StreamOpened();
-      alarm_ = services_.clock->MakeAlarm([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->OnAlarm();
-      });
-      alarm_->Set(services_.clock->Now() + services_.streams.open_timeout);
-    }
+  {
+    // Made first: once the registry knows the stream, another one may take its place.
+    absl::MutexLock lock(&mutex_);
+    alarm_ = services_.clock->MakeAlarm([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->OnAlarm();
+    });
   }
+  const SteadyTime now = services_.clock->Now();
+  const absl::Status status = [&]() -> absl::Status {
+    ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
+    ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+    ORBSERVE_ASSIGN_OR_RETURN(id_, registry_.Add(shared_from_this(), client_, now));
+    services_.metrics->StreamOpened();
+    return absl::OkStatus();
+  }();
   absl::MutexLock lock(&mutex_);
+  if (finished_) return;
   if (status.ok()) {
+    active_at_ = now;
+    SetAlarm();
     Read();
   } else {
     FinishNow(status);
@@ -104,7 +102,9 @@ void StreamCall::OnReadDone(bool ok) {
       Step();
       return;
     }
-    if (finished_) return;
+    if (IsOver()) return;
+    active_at_ = services_.clock->Now();
+    registry_.Touch(id_, active_at_);
   }
   const absl::Status status = TakeMessage();
   if (received_ != nullptr) received_->buffer.Clear();
@@ -113,7 +113,7 @@ void StreamCall::OnReadDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   // Only now: a next read that ends on another thread would otherwise overtake this frame.
   reading_ = false;
-  if (!status.ok()) {  // earlier frames are answered, then the stream ends with the status
+  if (!status.ok() && !is_cut_) {  // earlier frames are answered, then the stream ends with it
     end_status_ = status;
     read_ended_ = true;
   }
@@ -122,10 +122,8 @@ void StreamCall::OnReadDone(bool ok) {
 
 absl::Status StreamCall::TakeMessage() {
   auto message = std::make_shared<Request>();
-  if (!received_->splitter.Parse(received_->buffer, message.get())) {
-    // The stream ends here, because the place of later messages in it is unknown.
-    return BadRequest("a message of the stream is not a StreamFramesRequest");
-  }
+  // A message that cannot be parsed ends the stream: it is unknown which frame it was.
+  ORBSERVE_RETURN_IF_ERROR(received_->splitter.Parse(received_->buffer, message.get()));
   if (message->has_open()) return Open(message->open());
   if (session_ == nullptr) return BadRequest("the first message of a stream must be `open`");
   if (!message->has_frame()) return BadRequest("a message must be `open` or a `frame`");
@@ -135,9 +133,6 @@ absl::Status StreamCall::TakeMessage() {
 
 absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   const bool is_first = session_ == nullptr;
-  if (is_first) {
-    ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
-  }
   ORBSERVE_ASSIGN_OR_RETURN(StreamOptions parsed,
                             StreamOptionsFromProto(open, services_.streams, client_));
   const auto options = std::make_shared<const StreamOptions>(std::move(parsed));
@@ -159,7 +154,7 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   opened.set_stream_id(id_);
   StreamOptionsToProto(*options, &opened);
   *opened.mutable_limits() = services_.server_limits;
-  grpc::ByteBuffer message = Serialize(response);
+  grpc::ByteBuffer message = SerializeMessage(response);
 
   absl::MutexLock lock(&mutex_);
   options_ = options;
@@ -255,7 +250,7 @@ std::vector<Batcher::Ticket> StreamCall::Wait(uint64_t index,
   {
     absl::MutexLock lock(&mutex_);
     const auto found = frames_.find(index);
-    is_over = found == frames_.end() || finished_;
+    is_over = found == frames_.end() || IsOver();
     if (!is_over) {
       Frame& frame = found->second;
       frame.ticket = admitted.ticket();
@@ -277,7 +272,7 @@ void StreamCall::BeginFrames() {
     std::optional<WaitingRoom<Waiting>::Frame> first;
     {
       absl::MutexLock lock(&mutex_);
-      if (finished_ || room_.empty()) return;
+      if (IsOver() || room_.empty()) return;
       Frame& frame = frames_.at(room_.first().index);
       if (!HasPlace(frame.most_answer_bytes)) return;
       first = room_.TakeFirst();
@@ -341,7 +336,7 @@ void StreamCall::OnResult(StreamResult result) {
   TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
   AddMatchTime(result.match_time, proto.mutable_timings());
   AddTrackTime(result.track_time, proto.mutable_timings());
-  Outgoing outgoing{Serialize(response_), /*is_answer=*/true, frame.has_begun,
+  Outgoing outgoing{SerializeMessage(response_), /*is_answer=*/true, frame.has_begun,
                     frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
@@ -349,7 +344,7 @@ void StreamCall::OnResult(StreamResult result) {
   ObserveEnd(frame, status, features);
 
   absl::MutexLock lock(&mutex_);
-  if (finished_) return;
+  if (IsOver()) return;
   CountAnswer(static_cast<int64_t>(outgoing.message.Length()), &outgoing.answer_bytes);
   outgoing_.push_back(std::move(outgoing));
   frames_answered_ = result.index + 1;
@@ -370,6 +365,7 @@ void StreamCall::OnWriteDone(bool ok) {
     if (written.is_in_flight) --in_flight_;
     bytes_in_flight_ -= written.frame_bytes;
     outgoing_.pop_front();
+    active_at_ = services_.clock->Now();
     // A failed write means that the call is over; OnCancel() ends it.
     if (!ok) return;
     if (!finished_) Write();
@@ -381,29 +377,43 @@ void StreamCall::OnWriteDone(bool ok) {
 
 void StreamCall::AnnounceGoingAway() {
   absl::MutexLock lock(&mutex_);
-  if (finished_ || going_away_) return;
+  if (IsOver() || going_away_) return;
   going_away_ = true;
   Response response;
   StatusToProto(gate_.refusal(), response.mutable_going_away()->mutable_status());
-  outgoing_.push_back(Outgoing{Serialize(response), /*is_answer=*/false});
+  outgoing_.push_back(Outgoing{SerializeMessage(response), /*is_answer=*/false});
+  SetAlarm();  // readers have less time
   Step();
 }
 
 void StreamCall::Stop() {
   absl::MutexLock lock(&mutex_);
-  if (finished_) return;
+  if (IsOver()) return;
   if (end_status_.ok()) end_status_ = gate_.refusal();
   read_ended_ = true;
   Step();
 }
 
 void StreamCall::OnAlarm() {
+  const SteadyTime now = services_.clock->Now();
   std::vector<std::pair<uint64_t, Batcher::Ticket>> late;
   std::shared_ptr<StreamSession> session;
   {
     absl::MutexLock lock(&mutex_);
-    if (finished_) return;
+    alarm_at_ = kNever;  // it has fired
+    if (IsOver()) {
+      // The context lives until OnDone(), which waits for this function.
+      if (now >= cancel_at_) context_->TryCancel();
+      if (now < cancel_at_) SetAlarm();
+      return;
+    }
+  }
+  if (CutIfStalled(now)) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (IsOver()) return;
     if (options_ == nullptr) {
+      if (now < begin_ + services_.streams.open_timeout) return SetAlarm();
       if (read_ended_) return;
       end_status_ = MakeError(ErrorReason::kDeadlineExceeded,
                               absl::StrCat("the stream was not opened within ",
@@ -412,7 +422,6 @@ void StreamCall::OnAlarm() {
       Step();
       return;
     }
-    const SteadyTime now = services_.clock->Now();
     while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
       const uint64_t index = deadlines_.begin()->second;
       late.emplace_back(index, frames_.at(index).ticket);
@@ -426,21 +435,94 @@ void StreamCall::OnAlarm() {
   for (const auto& [index, ticket] : late) session->Fail(index, LateStatus(WorkKind::kFrames));
 }
 
+SteadyTime StreamCall::NextAlarm() const {
+  if (IsOver()) return cancel_at_;
+  if (options_ == nullptr) return begin_ + services_.streams.open_timeout;
+  SteadyTime next = deadlines_.empty() ? kNever : deadlines_.begin()->first;
+  if (writing_) next = std::min(next, write_begin_ + services_.readers->limit());
+  // A stream that is busy cannot be idle before it has been active once more.
+  if (services_.streams.idle_timeout.count() > 0) {
+    const SteadyTime active = IsIdle() ? active_at_ : services_.clock->Now();
+    next = std::min(next, active + services_.streams.idle_timeout);
+  }
+  return next;
+}
+
 void StreamCall::SetAlarm() {
-  alarm_->Set(deadlines_.empty() ? kNever : deadlines_.begin()->first);
+  const SteadyTime next = NextAlarm();
+  if (next >= alarm_at_ || alarm_ == nullptr) return;
+  alarm_at_ = next;
+  alarm_->Set(next);
+}
+
+bool StreamCall::CutIfStalled(SteadyTime now) {
+  CutCause cause = CutCause::kStalledReader;
+  std::string message;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (IsOver()) return false;
+    const std::chrono::milliseconds idle_timeout = services_.streams.idle_timeout;
+    if (writing_ && now - write_begin_ >= services_.readers->limit()) {
+      message = absl::StrCat("a result of the stream was not read within ",
+                             services_.readers->limit().count(), " ms");
+    } else if (IsIdle() && idle_timeout.count() > 0 && now - active_at_ >= idle_timeout) {
+      cause = CutCause::kIdleStream;
+      message = absl::StrCat("the stream has sent nothing for ", idle_timeout.count(), " ms");
+    } else {
+      return false;
+    }
+  }
+  Cut(cause, MakeError(ErrorReason::kDeadlineExceeded, message));
+  return true;
+}
+
+void StreamCall::MakeRoom() {
+  Cut(CutCause::kMadeRoom,
+      MakeError(ErrorReason::kQuotaExceeded,
+                absl::StrCat("all ", services_.streams.max_streams,
+                             " streams were open; this one made room for a client with fewer")));
+}
+
+void StreamCall::Cut(CutCause cause, const absl::Status& status) {
+  std::vector<Batcher::Ticket> tickets;
+  std::shared_ptr<StreamSession> session;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (IsOver()) return;
+    is_cut_ = true;
+    end_status_ = status;
+    read_ended_ = true;
+    tickets = TakeFrames(&session);
+    outgoing_.erase(outgoing_.begin() + (writing_ ? 1 : 0), outgoing_.end());
+    cancel_at_ = services_.clock->Now() + kFarewell;
+    SetAlarm();
+    services_.metrics->CallCut(cause);
+    Step();
+  }
+  if (session != nullptr) session->Close();
+  for (const Batcher::Ticket ticket : tickets) services_.batcher->Cancel(ticket);
+}
+
+std::vector<Batcher::Ticket> StreamCall::TakeFrames(std::shared_ptr<StreamSession>* session) {
+  std::vector<Batcher::Ticket> tickets;
+  tickets.reserve(frames_.size());
+  for (const auto& [index, frame] : frames_) tickets.push_back(frame.ticket);
+  ForgetFrames();
+  if (options_ != nullptr) *session = session_;
+  return tickets;
 }
 
 void StreamCall::CountAnswer(int64_t bytes, int64_t* counted) {
   const int64_t change = bytes - *counted;
   *counted = bytes;
   answer_bytes_ += change;
-  registry_.AddAnswerBytes(change);
+  services_.stream_answers->Add(client_, change);
   services_.metrics->AddStreamAnswerBytes(change);
 }
 
 bool StreamCall::AnswerFits(int64_t bytes) const {
   return answer_bytes_ + bytes <= services_.streams.max_answer_bytes &&
-         registry_.answer_bytes() + bytes <= services_.streams.max_answer_bytes_of_all;
+         services_.stream_answers->Fits(client_, bytes);
 }
 
 bool StreamCall::HasPlace(int64_t most_answer_bytes) const {
@@ -475,12 +557,14 @@ void StreamCall::Read() {
 void StreamCall::Write() {
   if (writing_ || outgoing_.empty() || options_ == nullptr) return;
   writing_ = true;
+  write_begin_ = services_.clock->Now();
+  SetAlarm();
   StartWrite(&outgoing_.front().message);
 }
 
 void StreamCall::FinishIfOver() {
-  if (!read_ended_ || unanswered_ > 0 || writing_) return;
-  if (options_ != nullptr && !outgoing_.empty()) return;
+  if (!read_ended_ || writing_) return;
+  if (!is_cut_ && (unanswered_ > 0 || (options_ != nullptr && !outgoing_.empty()))) return;
   FinishNow(end_status_);
 }
 
@@ -488,6 +572,11 @@ void StreamCall::FinishNow(const absl::Status& status) {
   finished_ = true;
   code_ = status.code();
   LogFailure("StreamFrames", status);
+  // Without a result in front of it the status does not wait for the client.
+  if (options_ != nullptr) {
+    cancel_at_ = std::min(cancel_at_, services_.clock->Now() + services_.readers->limit());
+    SetAlarm();
+  }
   Finish(StatusToGrpc(status, context_));
 }
 
@@ -512,10 +601,10 @@ void StreamCall::OnCancel() {
   std::shared_ptr<StreamSession> session;
   {
     absl::MutexLock lock(&mutex_);
-    if (!finished_) FinishNow(MakeError(ErrorReason::kCancelled, "the client went away"));
-    for (const auto& [index, frame] : frames_) tickets.push_back(frame.ticket);
-    ForgetFrames();
-    if (options_ != nullptr) session = session_;
+    if (!finished_) {
+      FinishNow(is_cut_ ? end_status_ : MakeError(ErrorReason::kCancelled, "the client went away"));
+    }
+    tickets = TakeFrames(&session);
   }
   if (session != nullptr) session->Close();
   for (const Batcher::Ticket ticket : tickets) services_.batcher->Cancel(ticket);
@@ -523,7 +612,12 @@ void StreamCall::OnCancel() {
 
 void StreamCall::OnDone() {
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
-  alarm_.reset();
+  std::unique_ptr<Alarm> alarm;  // its end waits for OnAlarm(), which takes the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    alarm = std::move(alarm_);
+  }
+  alarm.reset();
   absl::StatusCode code;
   {
     absl::MutexLock lock(&mutex_);
@@ -532,7 +626,7 @@ void StreamCall::OnDone() {
     outgoing_.clear();
     pending_opened_.clear();
     ForgetFrames();
-    registry_.AddAnswerBytes(-answer_bytes_);
+    services_.stream_answers->Add(client_, -answer_bytes_);
     services_.metrics->AddStreamAnswerBytes(-answer_bytes_);
     answer_bytes_ = 0;
   }

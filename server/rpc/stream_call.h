@@ -20,7 +20,7 @@
 // Answers may be larger than their frames, so their memory is bounded, too. A frame reserves its
 // largest possible answer when it begins. The reservation shrinks to the real size when the answer
 // exists and ends when it is sent. While the reservations of a stream exceed `max_answer_bytes`, or
-// those of all streams `max_answer_bytes_of_all`, a stream has at most one frame in flight. It is
+// those of its client exceed the client's share, a stream has at most one frame in flight. It is
 // not stopped altogether: robots that read nothing would otherwise stop those that do.
 //
 // Deadlines. A frame is answered DEADLINE_EXCEEDED at its deadline, wherever it is. Work on it that
@@ -28,8 +28,12 @@
 // in the order: it waits for the answers of earlier frames whose deadline is later, or which have
 // none.
 //
-// A stream without an opening message ends with DEADLINE_EXCEEDED after `open_timeout`, because it
-// takes one of `max_streams` places.
+// A stream takes one of `max_streams` places. It therefore ends with DEADLINE_EXCEEDED when it has
+// no opening message after `open_timeout`, when it owes nothing and has sent nothing for
+// `idle_timeout`, and when a result was not read in the time that stalled readers have. It ends
+// with QUOTA_EXCEEDED when another client needs its place more (stream_places.h). The status of a
+// stream waits behind the results that its client has not read, so the call is cancelled a second
+// later.
 //
 // Threads: gRPC runs the reactions, one read and one write at a time. Frames begin on these threads
 // only. Results come from the threads that completed them, and from the clock's at deadlines.
@@ -79,6 +83,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void OnCancel() override ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDone() override;
 
+  // Ends the stream for the stream of another client. Its place is taken already.
+  void MakeRoom() ABSL_LOCKS_EXCLUDED(mutex_);
   // Sends the gate's refusal to the client. Called after the gate was closed.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -143,9 +149,24 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void ObserveEnd(const Frame& frame, const absl::Status& status, size_t features);
   // Records and drops the frames of a call that is over, whose results nobody reads.
   void ForgetFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the stream if it was not opened in time, and answers frames that are late.
+  // Ends the stream if its client takes too long, and answers frames that are late.
   void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sets the alarm for what comes next, unless it is set for an earlier moment.
   void SetAlarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SteadyTime NextAlarm() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends a stream whose client takes too long. Returns false where it does not.
+  bool CutIfStalled(SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the stream without the results that it owes.
+  void Cut(CutCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes the frames out whose work is to be cancelled, and the session that is to be closed.
+  std::vector<Batcher::Ticket> TakeFrames(std::shared_ptr<StreamSession>* session)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing that is computed from now on is of use.
+  bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ || is_cut_; }
+  // The client waits for nothing, and we wait for its next message.
+  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return options_ != nullptr && reading_ && unanswered_ == 0;
+  }
 
   // Changes a reservation from `*counted` to `bytes`. Must not be called once the call is finished,
   // as OnDone() ends all reservations.
@@ -169,10 +190,10 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   const SteadyTime begin_;
   std::shared_ptr<StreamCall> self_;  // held for gRPC until OnDone()
   uint64_t id_ = 0;                   // 0 = refused
-  std::unique_ptr<Alarm> alarm_;      // null when the stream was refused
+
+  ClientId client_;  // set by Begin()
 
   // Written by the first opening message, read by the reactions after it.
-  ClientId client_;
   std::shared_ptr<StreamSession> session_;
   SteadyTime call_deadline_ = kNever;
   std::unique_ptr<Received> received_;  // message that is being read or taken
@@ -185,9 +206,15 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   bool read_ended_ ABSL_GUARDED_BY(mutex_) = false;  // half-closed by the client, or we stopped
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_cut_ ABSL_GUARDED_BY(mutex_) = false;
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
   absl::StatusCode code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kUnknown;
+  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);   // null after OnDone()
+  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;   // never later than NextAlarm()
+  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);           // of the last message, either way
+  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);         // if writing_
+  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;  // if IsOver()
 
   uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;                 // their results exist

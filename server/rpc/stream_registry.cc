@@ -5,26 +5,35 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/rpc/stream_call.h"
 
 namespace orbserve {
 
 absl::StatusOr<uint64_t> StreamRegistry::Add(const std::shared_ptr<StreamCall>& stream,
-                                             int max_streams) {
-  absl::MutexLock lock(&mutex_);
-  if (streams_.size() >= static_cast<size_t>(max_streams)) {
-    return MakeError(
-        ErrorReason::kQuotaExceeded,
-        absl::StrCat(streams_.size(), " streams are open; at most ", max_streams, " may be"));
+                                             const ClientId& client, SteadyTime now) {
+  std::shared_ptr<StreamCall> removed;
+  uint64_t id = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    ORBSERVE_ASSIGN_OR_RETURN(const StreamPlaces::Admission admission, places_.Add(client, now));
+    id = admission.id;
+    streams_.emplace(id, stream);
+    const auto found = streams_.find(admission.removed);
+    if (found != streams_.end()) removed = found->second.lock();
   }
-  streams_.emplace(next_id_, stream);
-  return next_id_++;
+  if (removed != nullptr) removed->MakeRoom();
+  return id;
+}
+
+void StreamRegistry::Touch(uint64_t id, SteadyTime now) {
+  absl::MutexLock lock(&mutex_);
+  places_.Touch(id, now);
 }
 
 void StreamRegistry::Remove(uint64_t id) {
   absl::MutexLock lock(&mutex_);
+  places_.Remove(id);
   streams_.erase(id);
 }
 

@@ -4,15 +4,18 @@
 #ifndef ORBSERVE_SERVER_RPC_STREAM_REGISTRY_H_
 #define ORBSERVE_SERVER_RPC_STREAM_REGISTRY_H_
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/serving/client_id.h"
+#include "server/serving/clock.h"
+#include "server/serving/stream_places.h"
 
 namespace orbserve {
 
@@ -21,28 +24,27 @@ class StreamCall;
 // The open streams. Thread-safe.
 class StreamRegistry {
  public:
-  // Gives the stream its number, from 1. QUOTA_EXCEEDED when `max_streams` are open.
-  absl::StatusOr<uint64_t> Add(const std::shared_ptr<StreamCall>& stream, int max_streams)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  explicit StreamRegistry(StreamPlacesOptions options) : places_(std::move(options)) {}
+
+  // Gives the stream its number, from 1. Another stream may have to end for it. QUOTA_EXCEEDED when
+  // there is no place for it (stream_places.h).
+  absl::StatusOr<uint64_t> Add(const std::shared_ptr<StreamCall>& stream, const ClientId& client,
+                               SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The stream has sent a message.
+  void Touch(uint64_t id, SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells every stream that the server is about to stop.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends every stream when the frames that it has read are answered.
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Bytes that all streams have reserved for answers.
-  int64_t answer_bytes() const { return answer_bytes_.load(std::memory_order_relaxed); }
-  void AddAnswerBytes(int64_t change) {
-    answer_bytes_.fetch_add(change, std::memory_order_relaxed);
-  }
-
  private:
   std::vector<std::shared_ptr<StreamCall>> All() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Mutex mutex_;
-  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  StreamPlaces places_ ABSL_GUARDED_BY(mutex_);
+  // Until Remove(), which for a stream that lost its place comes later.
   std::map<uint64_t, std::weak_ptr<StreamCall>> streams_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<int64_t> answer_bytes_{0};
 };
 
 }  // namespace orbserve

@@ -48,8 +48,7 @@ FairShares::Account* FairShares::Open(const ClientId& client) {
   if (owner == nullptr) {
     owner = std::make_unique<Owner>();
     owner->name = client.owner;
-    const auto weight = weights_.find(client.owner);
-    if (weight != weights_.end()) owner->weight = weight->second;
+    owner->weight = WeightOf(weights_, client.owner);
   }
   std::unique_ptr<Account>& account = owner->accounts[client.name];
   if (account == nullptr) {

@@ -30,11 +30,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "server/serving/client_id.h"
+#include "server/serving/owner_weights.h"
 
 namespace orbserve {
-
-// Weights of owners. An owner without an entry has the weight 1.
-using OwnerWeights = absl::flat_hash_map<std::string, double>;
 
 // Not thread-safe.
 class FairShares {

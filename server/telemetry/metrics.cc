@@ -35,6 +35,10 @@ constexpr std::array<absl::string_view, 8> kMethods = {
 constexpr size_t kFrameMethodCount = 4;
 constexpr size_t kCodeCount = 17;  // gRPC's status codes, 0..16
 
+// In the order of CutCause.
+constexpr std::array<absl::string_view, 3> kCutCauses = {"stalled_reader", "idle_stream",
+                                                         "made_room"};
+
 // Outcome of a frame: "ok", then the reasons in the order of their table.
 constexpr size_t kOutcomeCount = 1 + kErrorReasons.size();
 
@@ -104,6 +108,7 @@ class Metrics::Impl {
   std::deque<DurationHistogram> match_waits;  // [device]
   std::deque<DurationHistogram> track_waits;  // [device]
   std::array<AtomicCell, kOutcomeCount> outcomes;
+  std::array<AtomicCell, kCutCauses.size()> cuts;
   AtomicCell received;
   AtomicCell received_bytes;
   AtomicCell keypoints;
@@ -178,6 +183,12 @@ class Metrics::Impl {
     AddGaugeFamily(families, "orbserve_call_answer_bytes",
                    "Answers that unary calls owe or have not sent yet, as messages and as bytes.",
                    ReadAsDouble(call_answer_bytes));
+    FamilyBuilder family("orbserve_calls_cut_total", "Calls that the server ended, by cause.",
+                         MetricType::Counter);
+    for (size_t i = 0; i < kCutCauses.size(); ++i) {
+      family.AddCounter(ReadAsDouble(cuts[i]), {{"cause", Copy(kCutCauses[i])}});
+    }
+    family.MoveTo(families);
   }
 };
 
@@ -250,6 +261,7 @@ void Metrics::FrameFinished(const absl::Status& status, int64_t keypoints) {
   }
 }
 
+void Metrics::CallCut(CutCause cause) { impl_->cuts[static_cast<size_t>(cause)].Add(1); }
 void Metrics::StreamOpened() { impl_->streams.Add(1); }
 void Metrics::StreamClosed() { impl_->streams.Add(-1); }
 void Metrics::AddStreamAnswerBytes(int64_t change) { impl_->stream_answer_bytes.Add(change); }

@@ -28,6 +28,13 @@ class Collectable;
 
 namespace orbserve {
 
+// Why the server ended a call that its client had not.
+enum class CutCause {
+  kStalledReader,  // an answer was not read in time
+  kIdleStream,     // the stream sent nothing for too long
+  kMadeRoom,       // another client needed the stream's place more
+};
+
 struct MetricsOptions {
   std::string version;                // for orbserve_build_info
   std::vector<MetricDevice> devices;  // every device that batches may run on
@@ -83,6 +90,8 @@ class Metrics {
   void FrameFailed(ErrorReason reason);
   // Calls FrameOk() or FrameFailed(), depending on `status`.
   void FrameFinished(const absl::Status& status, int64_t keypoints = 0);
+
+  void CallCut(CutCause cause);
 
   void StreamOpened();
   void StreamClosed();

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Callable, Optional
 
 import connections
+import shares
 
 
 @dataclasses.dataclass
@@ -15,6 +16,7 @@ class Attack:
     seconds: float = 4.0
     long_seconds: float = 20.0
     server_arguments: tuple = ()
+    innocent: str = "extract"  # what the innocent client does (innocent.py)
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
     on_http: bool = False  # attacks the HTTP port
     memory_mib: int = 300  # growth
@@ -47,5 +49,12 @@ ATTACKS = {
         Attack("empty_data_flood", connections.empty_data_flood),
         Attack("crumbs", connections.crumbs),
         Attack("slow_http", connections.slow_http, on_http=True),
+        Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
+        Attack("unread_answers_of_many", shares.unread_answers_of_many, memory_mib=1024 + 300),
+        Attack("unopened_streams", shares.unopened_streams, innocent="stream", stop_s=8.0),
+        Attack("silent_streams", shares.silent_streams, innocent="stream", stop_s=8.0),
+        Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
+        Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
+        Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0),
     ]
 }

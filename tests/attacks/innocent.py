@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client that means well: Extract of 320x240 frames, one after another, each with a deadline.
 
-Usage: innocent.py HOST:PORT SECONDS [CLIENT_ID]. Prints one line of JSON: calls, failures and the times of the calls in
-milliseconds.
+Usage: innocent.py HOST:PORT SECONDS [CLIENT_ID [extract|stream]]. With `stream` each frame has a stream of its own, which is
+opened for it. Prints one line of JSON: calls, failures and the times of the calls in milliseconds.
 """
 
 import json
@@ -45,6 +45,7 @@ def pixels(width_px, height_px, seed=1):
 
 
 def extract_request(width_px=WIDTH_PX, height_px=HEIGHT_PX):
+    """The request of Extract, and the message of a stream: the frame has the same number in both."""
     frame = field(1, 2) + field(2, width_px) + field(3, height_px) + field(15, pixels(width_px, height_px))
     return field(15, frame)
 
@@ -69,11 +70,23 @@ def call(channel, request, client_id, deadline_s=DEADLINE_S):
     )
 
 
+def call_stream(channel, request, client_id, deadline_s=DEADLINE_S):
+    """One stream with one frame."""
+    method = channel.stream_stream("/orbserve.v1.Features/StreamFrames")
+    answers = list(method(
+        iter([field(1, b""), request]), timeout=deadline_s, metadata=(("x-client-id", client_id),), wait_for_ready=True))
+    if len(answers) != 2:
+        raise RuntimeError(f"{len(answers)} answers")
+
+
+CALLS = {"extract": call, "stream": call_stream}
+
+
 def percentile(values, part):
     return values[min(len(values) - 1, int(part * len(values)))] if values else -1.0
 
 
-def measure(address, seconds, client_id):
+def measure(address, seconds, client_id="innocent", kind="extract"):
     request = extract_request()
     times_ms, failures = [], {}
     with make_channel(address) as channel:
@@ -81,7 +94,7 @@ def measure(address, seconds, client_id):
         while time.monotonic() < end:
             begin = time.monotonic()
             try:
-                call(channel, request, client_id)
+                CALLS[kind](channel, request, client_id)
             except grpc.RpcError as error:
                 name = f"{error.code().name}: {error.details()}"
                 failures[name] = failures.get(name, 0) + 1
@@ -113,4 +126,4 @@ if __name__ == "__main__":
     if sys.argv[2] == "fresh":
         print(json.dumps({"fresh_ms": fresh_call_ms(sys.argv[1])}))
     else:
-        print(json.dumps(measure(sys.argv[1], float(sys.argv[2]), *(sys.argv[3:] or ["innocent"]))))
+        print(json.dumps(measure(sys.argv[1], float(sys.argv[2]), *sys.argv[3:])))

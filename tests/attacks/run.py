@@ -142,9 +142,9 @@ class Attacker:
             self.process.join()
 
 
-def innocent(address, seconds, client_id):
+def innocent(attack, address, seconds):
     return subprocess.Popen(
-        [sys.executable, INNOCENT, address, str(seconds), client_id], stdout=subprocess.PIPE, text=True)
+        [sys.executable, INNOCENT, address, str(seconds), "innocent", attack.innocent], stdout=subprocess.PIPE, text=True)
 
 
 def answer_of(process, wait_s):
@@ -186,11 +186,11 @@ def run(attack, options):
     report = {"attack": attack.name, "scale": scale, "seconds": seconds}
     problems = []
     try:
-        report["alone"] = answer_of(innocent(server.address, 1.5, "innocent"), 30)
+        report["alone"] = answer_of(innocent(attack, server.address, 1.5), 30)
         before = server.resident_bytes()
         attacker = Attacker(attack, server, seconds, scale)
         time.sleep(0.3)
-        client = innocent(server.address, seconds - 0.5, "innocent")
+        client = innocent(attack, server.address, seconds - 0.5)
         watch = Watch(server)
         watch.run(client, seconds + 30)
         report["innocent"] = answer_of(client, 10)
@@ -201,7 +201,7 @@ def run(attack, options):
         report["fresh_ms"] = json.loads(fresh.stdout)["fresh_ms"]
         # SIGTERM while the attack goes on.
         attacker = Attacker(attack, server, STOP_LIMIT_S, scale)
-        client = innocent(server.address, 2, "innocent")
+        client = innocent(attack, server.address, 2)
         time.sleep(1.0)
         watch.most_bytes = max(watch.most_bytes, server.resident_bytes())
         code, stop_s = server.stop()

@@ -8,23 +8,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "features/host_device.h"
 #include "features/image_view.h"
 #include "server/decode/image_decoder.h"
+#include "tests/fuzz/require.h"
 
 namespace orbserve {
 namespace {
-
-void Require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
 
 EncodedImage ImageOf(const uint8_t* data, size_t size) {
   EncodedImage image;
@@ -60,7 +53,7 @@ void Fuzz(const uint8_t* data, size_t size) {
   const EncodedImage image = ImageOf(data, size);
   const auto header = ReadImageHeader(image, limits);
   if (!header.ok()) {
-    Require(!header.status().message().empty(), "an error has a reason in words");
+    RequireReason(header.status());
     return;
   }
   Require(header->width_px >= 1 && header->width_px <= limits.max_side_px, "width");

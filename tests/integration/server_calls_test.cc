@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
@@ -501,6 +502,40 @@ TEST_F(CallsTest, ReferencesAreStoredMatchedListedAndForgotten) {
     grpc::ClientContext context;
     with_id(context, "robot 1");
     EXPECT_EQ(Details(stub_->PutReference(&context, put, &stored)).reason(), "BAD_REQUEST");
+  }
+}
+
+TEST_F(CallsTest, BytesThatAreNoRequestAreRefusedWithAReasonByEveryMethod) {
+  grpc::GenericStub stub(grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                             grpc::InsecureChannelCredentials()));
+  const auto call = [&stub](absl::string_view method, const std::string& bytes) {
+    grpc::ClientContext context;
+    SetLimit(context);
+    grpc::CompletionQueue queue;
+    const grpc::Slice slice(bytes);
+    const auto reader =
+        stub.PrepareUnaryCall(&context, absl::StrCat("/orbserve.v1.Features/", method),
+                              grpc::ByteBuffer(&slice, 1), &queue);
+    reader->StartCall();
+    grpc::ByteBuffer answer;
+    grpc::Status status;
+    reader->Finish(&answer, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return status;
+  };
+  for (const char* method :
+       {"Extract", "Match", "PutReference", "DeleteReference", "ListReferences", "GetServerInfo"}) {
+    const grpc::Status broken = call(method, "\x0A\x05xy");
+    EXPECT_EQ(broken.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+    EXPECT_EQ(Details(broken).reason(), "BAD_REQUEST") << method;
+    EXPECT_THAT(broken.error_message(), ::testing::HasSubstr("cut off")) << method;
+    std::string unknown;
+    for (int i = 0; i < 1000; ++i) unknown += "\xFA\x3E\x01x";  // field 1007
+    const grpc::Status large = call(method, unknown);
+    EXPECT_EQ(Details(large).reason(), "TOO_LARGE") << method;
+    EXPECT_THAT(large.error_message(), ::testing::HasSubstr("does not know")) << method;
   }
 }
 

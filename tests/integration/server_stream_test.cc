@@ -566,6 +566,113 @@ TEST_F(StreamTest, ADeadlineIsAnsweredInTheFramesResult) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+TEST_F(StreamTest, AStreamThatSendsNothingForLongEnds) {
+  server::Config config;
+  config.mutable_limits()->set_stream_idle_timeout_ms(500 * kSlower);
+  StartServer(config);
+  grpc::ClientContext context;
+  const auto stream = Open(context);
+  v1::StreamFramesResponse response;
+  for (uint64_t i = 0; i < 4; ++i) {  // each in time, all together not
+    std::this_thread::sleep_for(std::chrono::milliseconds(200 * kSlower));
+    ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
+    ASSERT_TRUE(stream->Read(&response));
+  }
+  EXPECT_FALSE(stream->Read(&response));
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(Details(status).reason(), "DEADLINE_EXCEEDED");
+  EXPECT_NE(status.error_message().find("has sent nothing for"), std::string::npos);
+  EXPECT_EQ(Metric("orbserve_calls_cut_total{cause=\"idle_stream\"}"), 1);
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(StreamTest, AStreamWhoseResultsAreNotReadEnds) {
+  server::Config config;
+  config.mutable_limits()->set_stalled_reader_timeout_ms(300 * kSlower);
+  StartServer(config);
+  v1::StreamOpen open;
+  open.mutable_pipeline()->mutable_select()->set_capacity(20'000);
+  open.mutable_pipeline()->mutable_select()->set_max_features(20'000);
+  v1::StreamFramesRequest request;
+  *request.mutable_open() = open;
+  grpc::GenericStub generic(grpc::CreateCustomChannel(
+      absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), [] {
+        grpc::ChannelArguments arguments;
+        arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+        arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+        return arguments;
+      }()));
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto call = generic.PrepareCall(&context, "/orbserve.v1.Features/StreamFrames", &queue);
+  const auto wait = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return ok;
+  };
+  call->StartCall(nullptr);
+  ASSERT_TRUE(wait());
+  const auto send = [&] {
+    const grpc::Slice slice(request.SerializeAsString());
+    call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    return wait();
+  };
+  ASSERT_TRUE(send());
+  *request.mutable_frame() = MakeFrame(1280, 960, 1);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(send());
+  EXPECT_TRUE(Eventually(
+      [&] { return Metric("orbserve_calls_cut_total{cause=\"stalled_reader\"}") == 1; }));
+  EXPECT_TRUE(NothingIsLeft());
+  grpc::ByteBuffer response;
+  do {
+    call->Read(&response, nullptr);
+  } while (wait());
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  EXPECT_TRUE(wait());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(StreamTest, AClientWithoutAStreamGetsAPlaceOfTheOneThatHasThemAll) {
+  constexpr size_t kStreams = 8;
+  server::Config config;
+  config.mutable_limits()->set_max_streams(kStreams);
+  StartServer(config);
+  std::array<grpc::ClientContext, kStreams> contexts;
+  std::vector<std::unique_ptr<Stream>> greedy;
+  for (grpc::ClientContext& context : contexts) greedy.push_back(Open(context));
+  // The first one works. The others send nothing.
+  ASSERT_TRUE(Send(*greedy[0], MakeFrame(320, 240, 1)));
+  v1::StreamFramesResponse response;
+  ASSERT_TRUE(greedy[0]->Read(&response));
+
+  grpc::ClientContext context;
+  context.AddMetadata("x-client-id", "other");
+  const auto other = Open(context);
+  EXPECT_FALSE(greedy[1]->Read(&response));
+  const grpc::Status status = greedy[1]->Finish();
+  EXPECT_EQ(Details(status).reason(), "QUOTA_EXCEEDED");
+  EXPECT_NE(status.error_message().find("made room"), std::string::npos);
+  EXPECT_EQ(Metric("orbserve_calls_cut_total{cause=\"made_room\"}"), 1);
+  v1::StreamFramesRequest request;
+  request.mutable_open();
+  EXPECT_EQ(RefusalOf(request), "QUOTA_EXCEEDED") << "the greedy one does not get it back";
+
+  for (Stream* const stream : {greedy[0].get(), other.get()}) {
+    ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.result().status().code(), 0);
+    stream->WritesDone();
+    EXPECT_TRUE(stream->Finish().ok());
+  }
+  for (size_t i = 2; i < kStreams; ++i) {
+    greedy[i]->WritesDone();
+    EXPECT_TRUE(greedy[i]->Finish().ok());
+  }
+  EXPECT_TRUE(NothingIsLeft());
+}
+
 TEST_F(StreamTest, TheNumberOfStreamsIsBounded) {
   server::Config config;
   config.mutable_limits()->set_max_streams(1);

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<PowerReader>> MakeReader(
   PowerRail rail;
   rail.rail = device.device;
   rail.source = "nvml";
-  rail.scope = "board";
+  rail.scope = "total";
   rail.counts_energy = energy.ok();
   rail.driver = library->DriverVersion();
   rail.model = device.name;

@@ -13,7 +13,7 @@ namespace orbserve {
 
 inline constexpr char kNvmlLibraryName[] = "libnvidia-ml.so.1";
 
-// One rail, of scope "board", for each device that has a PCI address and whose board answers a
+// One rail, of scope "total", for each device that has a PCI address and whose board answers a
 // query: that for energy, else that for power. Jetsons up to Orin have the library and neither
 // query. Devices are matched by address: CUDA's numbers are of another order, and
 // CUDA_VISIBLE_DEVICES changes them.

@@ -21,14 +21,16 @@ namespace orbserve {
 
 // A rail that is measured, and its source. The strings are values of metric labels.
 struct PowerRail {
-  std::string rail;            // unique in the process: "cuda:0"
-  std::string source;          // "nvml"
-  std::string scope;           // what the figure covers: "board" = the whole card
+  std::string rail;    // unique in the process: "cuda:0", "VDD_IN", "package-0"
+  std::string source;  // "nvml", "ina", "rapl"
+  // What the figure covers. "total" = everything that is known of a device, one rail per device;
+  // other figures are parts of a total or lie beside it, and must not be added to it.
+  std::string scope;
   bool counts_energy = false;  // else power is integrated here
   std::string driver;          // its version
   std::string model;           // of the hardware
-  // The device of the backend whose batches use this rail's energy (DeviceDescription::device), at
-  // most one rail per device; empty: none.
+  // Set for totals: the device of the backend whose batches use this rail's energy
+  // (DeviceDescription::device).
   std::string device;
 };
 
@@ -53,8 +55,11 @@ struct PowerReaders {
   std::vector<std::string> failures;                  // why others are missing, one text each
 };
 
-// The rails of this machine that say something about `devices`.
-PowerReaders FindPowerReaders(const std::vector<DeviceDescription>& devices);
+// The rails of this machine that say something about `devices`, of the sources whose queries work:
+// the chips of a Jetson module, NVML, RAPL for the CPU. Each device has one total at most.
+// `root`: before every path of sysfs, for tests.
+PowerReaders FindPowerReaders(const std::vector<DeviceDescription>& devices,
+                              const std::string& root = "");
 
 }  // namespace orbserve
 

@@ -57,7 +57,7 @@ TEST(NvmlPowerReaderTest, CountsEnergyWhereThatQueryWorks) {
   EXPECT_EQ(rail.rail, "cuda:0");
   EXPECT_EQ(rail.device, "cuda:0");
   EXPECT_EQ(rail.source, "nvml");
-  EXPECT_EQ(rail.scope, "board");
+  EXPECT_EQ(rail.scope, "total");
   EXPECT_TRUE(rail.counts_energy);
   EXPECT_EQ(rail.driver, "999.1");
   EXPECT_EQ(rail.model, "Some Board");

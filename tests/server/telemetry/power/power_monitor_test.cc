@@ -59,7 +59,7 @@ class FakeReader final : public PowerReader {
 PowerRail RailOf(const char* device) {
   return {.rail = device,
           .source = "nvml",
-          .scope = "board",
+          .scope = "total",
           .counts_energy = true,
           .driver = "999.1",
           .model = "Some \"Board\"",
@@ -106,7 +106,7 @@ class PowerMonitorTest : public testing::Test {
     return std::numeric_limits<double>::quiet_NaN();
   }
   static std::string Of(const char* family, int device) {
-    return absl::StrCat(family, "{rail=\"cuda:", device, "\",source=\"nvml\",scope=\"board\"}");
+    return absl::StrCat(family, "{rail=\"cuda:", device, "\",source=\"nvml\",scope=\"total\"}");
   }
 
   SteadyTime now_ = SteadyTime(std::chrono::seconds(1000));
@@ -124,7 +124,7 @@ TEST_F(PowerMonitorTest, PowerAndEnergyOfEachRail) {
   EXPECT_NEAR(ValueOf(Of("orbserve_energy_joules_total", 0)), 600, 1e-6);
   EXPECT_NEAR(ValueOf(Of("orbserve_energy_joules_total", 1)), 150, 1e-6);
   EXPECT_THAT(metrics_.Render(),
-              HasSubstr("orbserve_power_source_info{rail=\"cuda:1\",source=\"nvml\",scope=\"board\""
+              HasSubstr("orbserve_power_source_info{rail=\"cuda:1\",source=\"nvml\",scope=\"total\""
                         ",energy=\"counted\",driver=\"999.1\",model=\"Some \\\"Board\\\"\"} 1\n"));
   EXPECT_EQ(monitor_->source(), "nvml");
 }

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/stalled_readers.h"
+
+#include <algorithm>
+
+#include "spdlog/spdlog.h"
+
+namespace orbserve {
+namespace {
+
+// Calls are cancelled at most so often, because each time has a line in the log.
+constexpr std::chrono::milliseconds kPace{1000};
+
+}  // namespace
+
+StalledReaders::StalledReaders(Clock* clock, Metrics* metrics, std::chrono::milliseconds limit)
+    : clock_(clock),
+      metrics_(metrics),
+      limit_(limit),
+      alarm_(clock->MakeAlarm([this] { OnAlarm(); })) {}
+
+void StalledReaders::Begin(Watch& watch, grpc::CallbackServerContext* context) {
+  const SteadyTime now = clock_->Now();
+  absl::MutexLock lock(&mutex_);
+  watch.place = watched_.insert(watched_.end(), {context, now});
+  watch.is_watched = true;
+  if (now + limit() < alarm_at_) SetAlarm(now + limit());
+}
+
+void StalledReaders::End(Watch& watch) {
+  absl::MutexLock lock(&mutex_);
+  if (!watch.is_watched) return;
+  watch.is_watched = false;
+  (watch.place->is_cancelled ? cancelled_ : watched_).erase(watch.place);
+}
+
+void StalledReaders::Shorten(std::chrono::milliseconds limit) {
+  absl::MutexLock lock(&mutex_);
+  if (limit >= this->limit()) return;
+  limit_.store(limit, std::memory_order_relaxed);
+  if (!watched_.empty()) SetAlarm(watched_.front().since + limit);
+}
+
+void StalledReaders::SetAlarm(SteadyTime when) {
+  alarm_at_ = when;
+  alarm_->Set(when);
+}
+
+void StalledReaders::OnAlarm() {
+  const SteadyTime now = clock_->Now();
+  int count = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    alarm_at_ = kNever;  // it has fired
+    for (; !watched_.empty() && watched_.front().since + limit() <= now; ++count) {
+      Entry& entry = watched_.front();
+      entry.is_cancelled = true;
+      cancelled_.splice(cancelled_.end(), watched_, watched_.begin());
+      // Under the lock, because the context lives until End(). gRPC calls nothing of ours inside.
+      entry.context->TryCancel();
+      metrics_->CallCut(CutCause::kStalledReader);
+    }
+    if (!watched_.empty()) {
+      const SteadyTime next = watched_.front().since + limit();
+      SetAlarm(count == 0 ? next : std::max(next, now + kPace));
+    }
+  }
+  if (count > 0) {
+    spdlog::warn("event=stalled_readers_cut calls={} timeout_ms={}", count, limit().count());
+  }
+}
+
+}  // namespace orbserve

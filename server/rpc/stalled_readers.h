@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Ends unary calls whose answers are not read. An answer holds memory from the end of its call
+// until HTTP/2 flow control lets it go. A client that opens no window would hold it as long as it
+// likes.
+
+#ifndef ORBSERVE_SERVER_RPC_STALLED_READERS_H_
+#define ORBSERVE_SERVER_RPC_STALLED_READERS_H_
+
+#include <atomic>
+#include <chrono>
+#include <list>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/server_context.h"
+#include "server/serving/clock.h"
+#include "server/telemetry/metrics.h"
+
+namespace orbserve {
+
+// Thread-safe.
+class StalledReaders {
+  struct Entry {
+    grpc::CallbackServerContext* context = nullptr;
+    SteadyTime since;
+    bool is_cancelled = false;
+  };
+
+ public:
+  // A call's place among those that are watched. Belongs to the call.
+  class Watch {
+   private:
+    friend class StalledReaders;
+    bool is_watched = false;
+    std::list<Entry>::iterator place;  // if is_watched
+  };
+
+  // `limit`: time in which a client must have read an answer. Both pointers must outlive the
+  // object.
+  StalledReaders(Clock* clock, Metrics* metrics, std::chrono::milliseconds limit);
+
+  std::chrono::milliseconds limit() const { return limit_.load(std::memory_order_relaxed); }
+  // Clients have `limit` from now on, if that is less. The server is about to stop.
+  void Shorten(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The answer of the call is about to be handed to gRPC.
+  void Begin(Watch& watch, grpc::CallbackServerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The answer was sent or the call has ended. The context is not used afterwards. Does nothing
+  // without Begin().
+  void End(Watch& watch) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetAlarm(SteadyTime when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Clock* const clock_;
+  Metrics* const metrics_;
+  std::atomic<std::chrono::milliseconds> limit_;
+  absl::Mutex mutex_;
+  std::list<Entry> watched_ ABSL_GUARDED_BY(mutex_);    // longest first
+  std::list<Entry> cancelled_ ABSL_GUARDED_BY(mutex_);  // until their End()
+  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;
+  const std::unique_ptr<Alarm> alarm_;  // last: destroyed first
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_STALLED_READERS_H_

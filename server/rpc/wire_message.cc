@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/wire_message.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "grpcpp/support/proto_buffer_reader.h"
+#include "grpcpp/support/slice.h"
+
+namespace orbserve {
+
+void CollectPieces(grpc::ByteBuffer& buffer, std::vector<BytePiece>* pieces) {
+  pieces->clear();
+  grpc::ProtoBufferReader reader(&buffer);
+  const void* data = nullptr;
+  int size = 0;
+  while (reader.Next(&data, &size)) {
+    pieces->emplace_back(static_cast<const uint8_t*>(data), static_cast<size_t>(size));
+  }
+}
+
+absl::Status ParseMessage(grpc::ByteBuffer& buffer, const WireRules& rules,
+                          google::protobuf::Message* message) {
+  try {
+    std::vector<BytePiece> pieces;
+    CollectPieces(buffer, &pieces);
+    ORBSERVE_RETURN_IF_ERROR(WireScan(rules).Check(pieces));
+    grpc::ProtoBufferReader reader(&buffer);
+    if (message->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
+  } catch (const std::bad_alloc&) {
+    return MakeError(ErrorReason::kOutOfMemory, "no memory left for this message");
+  }
+  return UnparsedStatus(*message);
+}
+
+absl::Status UnparsedStatus(const google::protobuf::Message& message) {
+  return MakeError(ErrorReason::kBadRequest,
+                   absl::StrCat("the bytes are not a ", message.GetDescriptor()->name()));
+}
+
+grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {
+  const size_t size = message.ByteSizeLong();
+  if (size > std::numeric_limits<int32_t>::max()) return grpc::ByteBuffer();
+  auto* const bytes = static_cast<uint8_t*>(::operator new(size));
+  message.SerializeWithCachedSizesToArray(bytes);
+  const grpc::Slice slice(
+      bytes, size, [](void* block) { ::operator delete(block); }, bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+}  // namespace orbserve

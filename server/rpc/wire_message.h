@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Messages on their way from and into gRPC's buffers.
+
+#ifndef ORBSERVE_SERVER_RPC_WIRE_MESSAGE_H_
+#define ORBSERVE_SERVER_RPC_WIRE_MESSAGE_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/decode/image_decoder.h"
+#include "server/rpc/wire_scan.h"
+
+namespace orbserve {
+
+// The pieces that the bytes of `buffer` lie in, while it holds them.
+void CollectPieces(grpc::ByteBuffer& buffer, std::vector<BytePiece>* pieces);
+
+// Scans `buffer` by `rules`, which are those of `message`, and parses it. BAD_REQUEST or TOO_LARGE,
+// see WireScan, OUT_OF_MEMORY when there is no memory for the message.
+absl::Status ParseMessage(grpc::ByteBuffer& buffer, const WireRules& rules,
+                          google::protobuf::Message* message);
+
+// BAD_REQUEST for a message that passed the scan and cannot be parsed: a packed number is too long.
+absl::Status UnparsedStatus(const google::protobuf::Message& message);
+
+// The bytes of a message in one block of our own memory: gRPC ends the process when it finds none.
+// Empty for messages that are larger than protobuf allows. May throw std::bad_alloc.
+grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_WIRE_MESSAGE_H_

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Looks through a message before it is parsed. A parser makes objects of hundreds of bytes out of
+// two bytes on the wire, so that the size of a message says little about the memory that it will
+// take. The scan reads every field once, allocates next to nothing, and refuses a message that
+//  - is cut off, or whose fields have broken tags, numbers, lengths or texts;
+//  - has groups, which this contract does not use, or is nested too deeply;
+//  - has too many unknown fields or too many bytes of them. Some are allowed, because later
+//  versions
+//    of the contract add fields;
+//  - repeats a field too often, by its elements if it is a repeated number, else by its
+//  occurrences;
+//  - would take much more memory than it has bytes.
+//
+// The rules come from the descriptor of the message, once.
+
+#ifndef ORBSERVE_SERVER_RPC_WIRE_SCAN_H_
+#define ORBSERVE_SERVER_RPC_WIRE_SCAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "features/options.h"
+#include "google/protobuf/descriptor.h"
+#include "server/decode/image_decoder.h"
+
+namespace orbserve {
+
+struct WireLimits {
+  // Elements of each field of repeated numbers in the whole message. A Match may have two sets of
+  // kMaxFeatures; the calls themselves refuse one that is larger, with the number of its rows.
+  size_t max_elements = size_t{4} * kMaxFeatures;
+  size_t max_occurrences = 1024;  // of each other field in the whole message
+  size_t max_text_bytes = 4096;   // of one name or text; bytes fields are free
+  size_t max_unknown_fields = 256;
+  size_t max_unknown_bytes = size_t{64} << 10;
+  int max_depth = 16;  // messages in messages
+  // Memory of the parsed message: at most so many times its bytes, and some more. Columns of
+  // unpacked numbers, as old libraries write them, take up to 3.8 times.
+  size_t max_growth = 4;
+  size_t free_bytes = size_t{1} << 20;
+};
+
+// The fields of a message and of the messages in it. Immutable, thread-safe.
+class WireRules {
+ public:
+  // `root` must be of generated code: its prototypes tell the size of objects.
+  explicit WireRules(const google::protobuf::Descriptor* root);
+
+  // The rules of a generated message, made at the first call.
+  template <typename Message>
+  static const WireRules& Of() {
+    static const WireRules* const rules = new WireRules(Message::descriptor());
+    return *rules;
+  }
+
+ private:
+  friend class WireScan;
+
+  enum class Kind : uint8_t { kUnknown, kVarint, kFixed32, kFixed64, kText, kBytes, kMessage };
+  struct Field {
+    Kind kind = Kind::kUnknown;
+    bool is_repeated_number = false;
+    uint16_t counter = 0;      // number of the field among all fields
+    uint16_t message = 0;      // kMessage: index in messages_
+    size_t element_bytes = 0;  // in memory: of a number, or of the object
+    std::string name;          // "Frame.pixels"
+  };
+  struct Message {
+    std::string name;
+    std::vector<Field> fields;  // [number]
+  };
+
+  uint16_t Add(const google::protobuf::Descriptor* descriptor);
+
+  std::vector<const google::protobuf::Descriptor*> descriptors_;  // of messages_
+  std::vector<Message> messages_;                                 // the root first
+  uint16_t counters_ = 0;
+};
+
+// Scans messages of one kind. Keeps its memory from one message to the next. Not thread-safe.
+class WireScan {
+ public:
+  explicit WireScan(const WireRules& rules, const WireLimits& limits = {});
+
+  // BAD_REQUEST for a message that is broken or not of this kind, TOO_LARGE for one that has or
+  // takes too much. The text names the field and its place.
+  absl::Status Check(absl::Span<const BytePiece> message);
+
+  // Estimate of the memory that the last message takes when it is parsed.
+  size_t memory_bytes() const { return memory_bytes_; }
+
+ private:
+  class Pass;
+
+  const WireRules& rules_;
+  const WireLimits limits_;
+  std::vector<uint32_t> counts_;  // [Field::counter]
+  std::string text_;              // one text of the message
+  size_t memory_bytes_ = 0;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_WIRE_SCAN_H_

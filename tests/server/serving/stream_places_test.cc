@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/stream_places.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "features/errors.h"
+#include "gtest/gtest.h"
+
+namespace orbserve {
+namespace {
+
+using std::chrono::milliseconds;
+
+class StreamPlacesTest : public ::testing::Test {
+ protected:
+  void Make(StreamPlacesOptions options) { places_.emplace(std::move(options)); }
+  // Number of the stream, 0 when it was refused. Time passes before it.
+  uint64_t Open(const std::string& owner, const std::string& name, milliseconds later = {}) {
+    now_ += later;
+    const auto admission = places_->Add({.owner = owner, .name = name}, now_);
+    removed_ = admission.ok() ? admission->removed : 0;
+    if (!admission.ok()) {
+      EXPECT_EQ(ReasonOf(admission.status()), ErrorReason::kQuotaExceeded);
+    }
+    return admission.ok() ? admission->id : 0;
+  }
+
+  std::optional<StreamPlaces> places_;
+  SteadyTime now_{};
+  uint64_t removed_ = 0;
+};
+
+TEST_F(StreamPlacesTest, EveryoneGetsAPlaceWhilePlacesAreFree) {
+  Make({.max_streams = 4});
+  for (uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(Open("a", "1"), i);
+  EXPECT_EQ(removed_, 0u);
+  EXPECT_EQ(Open("a", "1"), 0u) << "it has all places already";
+  places_->Remove(2);
+  EXPECT_EQ(Open("a", "1"), 5u);
+}
+
+TEST_F(StreamPlacesTest, AnOwnerWithoutAStreamTakesThePlaceThatWasSilentLongest) {
+  Make({.max_streams = 3});
+  for (int i = 0; i < 3; ++i) Open("greedy", "1", milliseconds(1));
+  places_->Touch(1, now_);
+  EXPECT_NE(Open("b", "1"), 0u);
+  EXPECT_EQ(removed_, 2u);
+  EXPECT_EQ(places_->size(), 3u);
+}
+
+TEST_F(StreamPlacesTest, PlacesDoNotGoToAndFro) {
+  Make({.max_streams = 4});
+  for (int i = 0; i < 4; ++i) Open("a", "1");
+  EXPECT_NE(Open("b", "1"), 0u);
+  EXPECT_NE(Open("b", "1"), 0u);
+  EXPECT_EQ(Open("b", "1"), 0u) << "two each";
+  EXPECT_EQ(Open("a", "1"), 0u);
+  EXPECT_NE(Open("c", "1"), 0u) << "a third owner finds one, too";
+  EXPECT_EQ(Open("c", "1"), 0u);
+}
+
+TEST_F(StreamPlacesTest, WeightsCount) {
+  Make({.max_streams = 6, .max_streams_per_owner = 6, .weights = {{"heavy", 2.0}}});
+  for (int i = 0; i < 6; ++i) Open("light", "1");
+  int got = 0;
+  while (Open("heavy", "1") != 0) ++got;
+  EXPECT_EQ(got, 4);
+  EXPECT_EQ(Open("light", "1"), 0u);
+}
+
+TEST_F(StreamPlacesTest, NamesOfOneOwnerAreEqual) {
+  Make({.max_streams = 3});
+  for (int i = 0; i < 3; ++i) Open("a", "greedy");
+  EXPECT_NE(Open("a", "b"), 0u);
+  EXPECT_EQ(removed_, 1u);
+  EXPECT_EQ(Open("a", "b"), 0u);
+  EXPECT_EQ(Open("a", "greedy"), 0u);
+}
+
+TEST_F(StreamPlacesTest, ANewcomerTakesThePlaceOfASilentStream) {
+  Make({.max_streams = 2, .silence = milliseconds(100)});
+  const uint64_t one = Open("a", "1");
+  const uint64_t two = Open("b", "1");
+  EXPECT_EQ(Open("a", "2", milliseconds(99)), 0u);
+  EXPECT_EQ(Open("c", "1"), 0u);
+  places_->Touch(one, now_);
+  EXPECT_EQ(Open("a", "2", milliseconds(1)), 0u) << "the silent one is not of its owner";
+  EXPECT_NE(Open("c", "1"), 0u);
+  EXPECT_EQ(removed_, two);
+  EXPECT_NE(Open("a", "2", milliseconds(99)), 0u);
+  EXPECT_EQ(removed_, one);
+}
+
+TEST_F(StreamPlacesTest, AClientWithAStreamTakesNoSilentOne) {
+  Make({.max_streams = 2, .silence = milliseconds(100)});
+  Open("a", "1");
+  Open("b", "1");
+  EXPECT_EQ(Open("a", "1", milliseconds(1000)), 0u);
+}
+
+TEST_F(StreamPlacesTest, AnOwnerHasAMaximumOfItsOwn) {
+  Make({.max_streams = 10, .max_streams_per_owner = 2, .silence = milliseconds(100)});
+  Open("a", "1");
+  Open("a", "2");
+  EXPECT_EQ(Open("a", "1"), 0u);
+  EXPECT_EQ(Open("a", "3"), 0u);
+  EXPECT_NE(Open("b", "1"), 0u);
+  EXPECT_NE(Open("a", "3", milliseconds(100)), 0u) << "takes a silent one";
+  EXPECT_EQ(removed_, 1u);
+}
+
+TEST_F(StreamPlacesTest, AStreamThatLostItsPlaceIsKnownNoMore) {
+  Make({.max_streams = 2});
+  Open("a", "1");
+  Open("a", "1");
+  ASSERT_NE(Open("b", "1"), 0u);
+  ASSERT_EQ(removed_, 1u);
+  places_->Touch(1, now_);
+  places_->Remove(1);
+  EXPECT_EQ(places_->size(), 2u);
+  places_->Remove(2);
+  places_->Remove(3);
+  EXPECT_EQ(places_->size(), 0u);
+}
+
+TEST_F(StreamPlacesTest, ManyNamesOfOneAddressDoNotKeepAnotherOneOut) {
+  Make({.max_streams = 256, .silence = milliseconds(250)});
+  for (int i = 0; i < 256; ++i) Open("addr", std::to_string(i), milliseconds(1));
+  EXPECT_NE(Open("other", "x"), 0u) << "the owner has 256";
+  EXPECT_NE(Open("addr", "x"), 0u) << "the oldest is silent";
+}
+
+}  // namespace
+}  // namespace orbserve
