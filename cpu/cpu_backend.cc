@@ -20,6 +20,7 @@
 #include "cpu/frame_run.h"
 #include "cpu/frame_state.h"
 #include "cpu/kernel_target.h"
+#include "cpu/large_frames.h"
 #include "cpu/matching/large_matches.h"
 #include "cpu/matching/match_descriptors.h"
 #include "cpu/memory/input_pool.h"
@@ -174,6 +175,7 @@ class CpuBackend final : public FeatureBackend {
         worker_limit_(threads),
         arena_(threads, /*reserved_for_masters=*/0),
         large_matches_(&arena_, threads),
+        large_frames_(threads),
         inputs_(std::make_shared<InputPool>(input_budget_bytes)),
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)),
         plan_memory_(std::make_shared<MemoryCount>()),
@@ -228,8 +230,14 @@ class CpuBackend final : public FeatureBackend {
       arena_.enqueue([this, batch] { Finish(batch); });
       return;
     }
+    // The batch may end, and its plan with it, before the last frame is submitted.
+    const bool is_large = batch->plan != nullptr && batch->plan->is_large();
     for (size_t i = 0; i < count; ++i) {
-      EnqueueUrgent([this, batch, i] { RunFrame(batch, i); });
+      if (is_large) {
+        large_frames_.Submit([this, batch, i] { RunFrame(batch, i); });
+      } else {
+        EnqueueUrgent([this, batch, i] { RunFrame(batch, i); });
+      }
     }
   }
 
@@ -459,6 +467,7 @@ class CpuBackend final : public FeatureBackend {
   const WorkerLimit worker_limit_;
   tbb::task_arena arena_;
   LargeMatches large_matches_;
+  LargeFrames large_frames_;
   const std::shared_ptr<InputPool> inputs_;
   const std::shared_ptr<RecyclingPool<FrameResult>> results_;
   const std::shared_ptr<MemoryCount> plan_memory_;   // of plans that live

@@ -102,7 +102,7 @@ server::Config DefaultConfig() {
   batching.set_max_plans(64);
   batching.set_max_plan_bytes(2 * kGiB);
   batching.set_max_batch_time_ms(25);
-  batching.set_max_large_batches_in_flight(1);
+  batching.set_max_large_batches_in_flight(2);
   server::Config::Limits& limits = *config.mutable_limits();
   limits.set_max_side_px(8192);
   limits.set_max_pixels(67'108'864);

@@ -70,6 +70,8 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   const auto& batching = config.batching();
   // A lane is busy until its batch is answered, so another lane takes the next batch.
   options.lanes = std::min(2 * static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
+  options.large_lanes =
+      std::min(static_cast<int>(batching.max_large_batches_in_flight()), gpu::kMostLanes);
   options.max_batch_frames =
       std::min(static_cast<int>(batching.max_batch()), gpu::kMostFramesInBatch);
   return options;

@@ -61,7 +61,7 @@ struct BatcherOptions {
   std::chrono::nanoseconds max_batch_time = std::chrono::milliseconds(25);
   std::chrono::microseconds max_delay{};  // >= 0
   int max_batches_in_flight = 2;          // >= 1
-  int max_large_batches_in_flight = 1;    // >= 1
+  int max_large_batches_in_flight = 2;    // >= 1
   int max_frames = 1024;                  // >= 1
   int max_frames_per_client = 256;        // >= 1
   int64_t max_bytes = int64_t{1} << 30;   // >= 1
