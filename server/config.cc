@@ -101,8 +101,9 @@ server::Config DefaultConfig() {
   batching.set_decode_threads(0);
   batching.set_max_plans(64);
   batching.set_max_plan_bytes(2 * kGiB);
-  batching.set_max_batch_time_ms(25);
+  batching.set_max_batch_time_ms(10);
   batching.set_max_large_batches_in_flight(2);
+  batching.set_max_work_bytes(kGiB);
   server::Config::Limits& limits = *config.mutable_limits();
   limits.set_max_side_px(8192);
   limits.set_max_pixels(67'108'864);
@@ -210,6 +211,8 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("batching.max_batch_time_ms", batching.max_batch_time_ms(), 1, 10'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("batching.max_large_batches_in_flight", batching.max_large_batches_in_flight(), 1, 64));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_work_bytes", batching.max_work_bytes(), 64 * kMiB, uint64_t{1} << 40));
   const auto& limits = config.limits();
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_side_px", limits.max_side_px(), 1, 32'768));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_pixels", limits.max_pixels(), 1, kGiB));

@@ -56,6 +56,7 @@ WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config) {
   options.threads = threads == 0 ? Processors() : threads;
   // One fewer, so that large images leave a processor to small ones also where nothing else does.
   options.large_threads = std::max(1, options.threads - 1);
+  options.max_bytes = static_cast<int64_t>(config.batching().max_work_bytes());
   options.weights = OwnerWeightsOf(config);
   return options;
 }

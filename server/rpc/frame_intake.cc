@@ -37,6 +37,7 @@ struct FrameIntake::Task {
   ImageHeader header;
   double decode_work = 0.0;  // when it goes to the worker pool
   std::shared_ptr<FeaturePlan> plan;
+  std::shared_ptr<TaskMemory> memory;  // of a frame that goes to the worker pool
   std::atomic<int64_t> decode_ns{0};
 
   // Copies borrowed pixels, before Begin() returns and they become invalid.
@@ -155,7 +156,14 @@ void FrameIntake::OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr pl
   }
   task->decode_work = DecodeWork(task->header, task->image.size_bytes());
   const double expected_ns = DecodeRateOf(task->header).Expect(task->decode_work);
-  const TaskNeeds needs{.time = std::chrono::nanoseconds(std::llround(expected_ns))};
+  // A JPEG may be a thousand times smaller than its pixels. It waits as it came until there is room
+  // for them, and for the memory in which the backend will compute them.
+  const int64_t planes = task->source.frame->has_mask() ? 2 : 1;
+  task->memory =
+      std::make_shared<TaskMemory>(planes * task->header.width_px * task->header.height_px +
+                                   static_cast<int64_t>(task->plan->frame_bytes()));
+  const TaskNeeds needs{.time = std::chrono::nanoseconds(std::llround(expected_ns)),
+                        .memory = task->memory};
   executor_->Run(task->source.client, needs, [this, weak = std::weak_ptr<Task>(task)] {
     if (const auto alive = weak.lock()) Decode(alive);
   });
@@ -194,7 +202,7 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
     batcher_->Fail(task->ticket, std::move(status));
     return;
   }
-  batcher_->Ready(task->ticket, std::move(task->plan), std::move(job));
+  batcher_->Ready(task->ticket, std::move(task->plan), std::move(job), std::move(task->memory));
 }
 
 }  // namespace orbserve

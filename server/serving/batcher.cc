@@ -55,7 +55,8 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
   return ticket;
 }
 
-void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job) {
+void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
+                    std::shared_ptr<TaskMemory> memory) {
   Work work;
   {
     absl::MutexLock lock(&mutex_);
@@ -69,6 +70,7 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
     const SteadyTime now = clock_->Now();
     frame->plan = queue.get();
     frame->job = std::move(job);
+    frame->memory = std::move(memory);
     frame->job.cancelled = frame->cancelled;
     frame->ready_at = now;
     frame->work = FrameWork(queue->plan->spec(), frame->job.parameters);

@@ -101,8 +101,9 @@ struct QueuedFrame final : WorkItem {
 
   FrameDone done;
   bool reports_end = true;
-  FrameJob job;          // from Ready() to the launch
-  double work = 0.0;     // FrameWork(); set by Ready()
+  FrameJob job;       // from Ready() to the launch
+  double work = 0.0;  // FrameWork(); set by Ready()
+  std::shared_ptr<TaskMemory> memory;
   Plan* plan = nullptr;  // the queue in which it stands
   FairQueue<QueuedFrame*>::Handle place;
   std::list<QueuedFrame*>::iterator age;
@@ -133,9 +134,10 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   // When refused, `admission.done` has been called with the returned status.
   absl::StatusOr<Ticket> Admit(FrameAdmission admission) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The frame may be launched from now on. The batcher sets `job.cancelled`.
-  void Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The frame may be launched from now on. The batcher sets `job.cancelled`. It holds `memory`,
+  // which may be null, until the backend is done with the frame.
+  void Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
+             std::shared_ptr<TaskMemory> memory = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Dequeue(QueuedFrame& frame) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -104,6 +104,19 @@ class FairQueue {
     return Remove({&client, client.items.begin()});
   }
 
+  // Names the oldest item of the first client, in the order in which they are served, whose oldest
+  // item `fits`. The handle's client is null when there is none.
+  template <typename Fits>
+  Handle FirstThat(const Fits& fits) const {
+    for (Ranked* const owner : by_rank_) {
+      for (Ranked* const ranked : static_cast<Owner*>(owner)->clients) {
+        Client& client = static_cast<Client&>(*ranked);
+        if (fits(client.items.front())) return {&client, client.items.begin()};
+      }
+    }
+    return {};
+  }
+
   // Takes the item out of the middle.
   T Remove(const Handle& handle) {
     Client& client = *handle.client;

@@ -63,6 +63,13 @@ FairShares::Account* FairShares::Open(const ClientId& client) {
   return account.get();
 }
 
+FairShares::Account* FairShares::Reopen(Account* account) {
+  ++level_.open;
+  ++account->owner_->level.open;
+  ++account->open_;
+  return account;
+}
+
 void FairShares::Close(Account* account) {
   Level& names = account->owner_->level;
   if (--level_.open == 0) level_.EndBusyTime();

@@ -93,6 +93,8 @@ class FairShares {
   // as it was opened.
   Account* Open(const ClientId& client);
   void Close(Account* account);
+  // As Open(), for a client whose account is open.
+  Account* Reopen(Account* account);
 
   // Work of this cost begins; `cost_ns` >= 0.
   void Charge(Account* account, int64_t cost_ns);

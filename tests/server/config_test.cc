@@ -91,6 +91,7 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"batching { max_queue_bytes: 1 }", "batching.max_queue_bytes"},
       {"batching { max_plans: 0 }", "batching.max_plans"},
       {"batching { max_batch_time_ms: 0 }", "batching.max_batch_time_ms"},
+      {"batching { max_work_bytes: 1 }", "batching.max_work_bytes"},
       {"batching { max_large_batches_in_flight: 65 }", "batching.max_large_batches_in_flight"},
       {"limits { max_side_px: 0 }", "limits.max_side_px"},
       {"limits { max_message_bytes: 4294967296 }", "limits.max_message_bytes"},

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -112,6 +113,68 @@ TEST(WorkerPoolTest, ThreadsOfLargeTasksHaveALowerPriority) {
   }
   if (priority[0] > 12) GTEST_SKIP() << "SKIPPED: the test itself runs at the lowest priority";
   EXPECT_GT(priority[1], priority[0]);  // larger is lower
+}
+
+TEST(WorkerPoolTest, ATaskWaitsForRoomAndOthersPassIt) {
+  WorkerPool pool({.threads = 1, .max_bytes = 100});
+  auto first = std::make_shared<TaskMemory>(60);
+  absl::Notification first_ran;
+  pool.Run(Named("a"), {.memory = first}, [&] { first_ran.Notify(); });
+  first_ran.WaitForNotification();
+  EXPECT_EQ(pool.use().bytes, 60);
+  std::atomic<bool> second_ran = false;
+  absl::Notification second_over;
+  pool.Run(Named("b"), {.memory = std::make_shared<TaskMemory>(60)}, [&] {
+    second_ran = true;
+    second_over.Notify();
+  });
+  absl::Notification small;
+  pool.Run(Named("c"), {.memory = std::make_shared<TaskMemory>(10)}, [&] { small.Notify(); });
+  small.WaitForNotification();
+  EXPECT_FALSE(second_ran);
+  first.reset();
+  second_over.WaitForNotification();
+}
+
+TEST(WorkerPoolTest, NoOwnerTakesAllTheRoom) {
+  WorkerPool pool({.threads = 1, .max_bytes = 1'000});
+  std::vector<std::shared_ptr<TaskMemory>> held;
+  for (int i = 0; i < 100; ++i) {
+    held.push_back(std::make_shared<TaskMemory>(10));
+    pool.Run(Named("a"), {.memory = held.back()}, [] {});
+  }
+  const auto memory = std::make_shared<TaskMemory>(10);
+  absl::Notification other;
+  pool.Run(Named("b"), {.memory = memory}, [&] { other.Notify(); });
+  other.WaitForNotification();
+  EXPECT_LE(pool.use().bytes, 760);
+  EXPECT_GE(pool.use().waiting, 25);
+  held.clear();  // room for the rest, whose memory nobody else holds
+}
+
+TEST(WorkerPoolTest, ATaskThatNeedsMoreThanThereIsGoesAlone) {
+  WorkerPool pool({.threads = 1, .max_bytes = 100});
+  const auto memory = std::make_shared<TaskMemory>(1'000);
+  absl::Notification ran;
+  pool.Run(Named("a"), {.memory = memory}, [&] { ran.Notify(); });
+  ran.WaitForNotification();
+  EXPECT_LT(pool.use().bytes, 75);
+  // Not beside another one; but a small one of the same owner is.
+  std::atomic<bool> second = false;
+  pool.Run(Named("b"), {.memory = std::make_shared<TaskMemory>(1'000)}, [&] { second = true; });
+  absl::Notification small;
+  pool.Run({.owner = "a", .name = "a2"}, {.memory = std::make_shared<TaskMemory>(1)},
+           [&] { small.Notify(); });
+  small.WaitForNotification();
+  EXPECT_FALSE(second);
+}
+
+TEST(WorkerPoolTest, MemoryMayOutliveThePool) {
+  const auto memory = std::make_shared<TaskMemory>(10);
+  {
+    WorkerPool pool({.threads = 1, .max_bytes = 100});
+    pool.Run(Named("a"), {.memory = memory}, [] {});
+  }
 }
 
 TEST(WorkerPoolTest, ItsUseIsTheThreadsThatWorkAndTheTasksThatWait) {
