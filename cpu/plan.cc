@@ -15,9 +15,9 @@ namespace {
 
 // Most bytes of the idle pyramids of a plan: 150 of 640 x 480 pixels, none above 49 megapixels.
 constexpr size_t kMaxIdlePyramidBytes = size_t{16} << 20;
-// Expected time of a frame on all threads from which on it is large: 1920 x 1080 pixels of orb on
-// one thread, 4000 x 3000 on four.
-constexpr double kLargeFrameNs = 20e6;
+// Expected time of a frame on all threads from which on it is large: so are 2048 x 1536 pixels of
+// orb on one thread, and 4000 x 3000 on up to five.
+constexpr double kLargeFrameNs = 10e6;
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace {
 
 // All measured on a Xeon with AVX-512, rounded. What they are relative to each other matters within
 // a plan only: a factor common to all frames of a plan is learnt.
-constexpr double kNsPerPixel = 4.0;        // resampling, FAST, suppression, smoothing
+constexpr double kNsPerPixel = 1.5;        // resampling, FAST, suppression, smoothing
 constexpr double kNsPerFeature = 1'000.0;  // ranking, angle, descriptor, answer
 constexpr double kNsPerFrame = 50'000.0;
 constexpr double kNsPerPairByte = 0.025;  // 2048 x 2048 pairs of 32 bytes: 3 ms
