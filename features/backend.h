@@ -113,8 +113,8 @@ class FrameState {
   virtual int descriptor_bytes() const = 0;
   virtual Descriptor descriptor_kind() const = 0;
   virtual size_t size_bytes() const = 0;
-  // Bytes that a state made by ImportState() holds, or may come to hold, beside the features that it
-  // shares with its caller: copies on the host and on every device.
+  // Bytes that a state made by ImportState() holds, or may come to hold, beside the features that
+  // it shares with its caller: copies on the host and on every device.
   virtual size_t copy_bytes() const { return 0; }
   // The frame's input slot and the levels of its pyramid, level 0 included; null and 0 for a state
   // without a pyramid.
@@ -262,6 +262,10 @@ class FeatureBackend {
   // A slot for a frame of this size. RESOURCE_EXHAUSTED (OUT_OF_MEMORY) when the budget is used up.
   virtual absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
                                                                 bool with_mask) = 0;
+
+  // Frees memory that was idle since the last call: slots, workspaces and results that a burst has
+  // left behind. Called every few seconds; may take long, and waits for devices.
+  virtual void FreeIdle() {}
 
   // Computes the features of `jobs`, 1..plan->max_batch_frames() of them, all of the plan's size.
   // Never blocks. `done` is called exactly once, from a thread of the backend, and must not block

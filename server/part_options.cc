@@ -38,18 +38,6 @@ BatcherOptions BatcherOptionsOf(const server::Config& config, size_t devices) {
   return options;
 }
 
-MatchQueueOptions MatchQueueOptionsOf(const server::Config& config) {
-  MatchQueueOptions options;
-  options.weights = OwnerWeightsOf(config);
-  return options;
-}
-
-TrackQueueOptions TrackQueueOptionsOf(const server::Config& config) {
-  TrackQueueOptions options;
-  options.weights = OwnerWeightsOf(config);
-  return options;
-}
-
 WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config) {
   const auto threads = static_cast<int>(config.batching().decode_threads());
   WorkerPoolOptions options;
@@ -67,6 +55,7 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   options.devices.assign(backend.devices().begin(), backend.devices().end());
   options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
   options.deadline_ms = backend.device_deadline_ms();
+  options.input_budget_bytes = static_cast<int64_t>(backend.max_input_bytes());
   options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
   const auto& batching = config.batching();
   // A lane is busy until its batch is answered, so another lane takes the next batch.
@@ -75,6 +64,30 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
       std::min(static_cast<int>(batching.max_large_batches_in_flight()), gpu::kMostLanes);
   options.max_batch_frames =
       std::min(static_cast<int>(batching.max_batch()), gpu::kMostFramesInBatch);
+  return options;
+}
+
+cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config) {
+  cpu::CpuBackendOptions options;
+  options.threads = static_cast<int>(config.backend().threads());
+  options.reference = config.backend().name() == "cpu-reference";
+  options.input_budget_bytes = static_cast<int64_t>(config.backend().max_input_bytes());
+  // Plans that batches use may be others than those that the cache keeps.
+  options.plan_budget_bytes = 2 * static_cast<int64_t>(config.batching().max_plan_bytes());
+  return options;
+}
+
+MatchQueueOptions MatchQueueOptionsOf(const server::Config& config) {
+  MatchQueueOptions options;
+  options.max_bytes = static_cast<int64_t>(config.batching().max_match_queue_bytes());
+  options.weights = OwnerWeightsOf(config);
+  return options;
+}
+
+TrackQueueOptions TrackQueueOptionsOf(const server::Config& config) {
+  TrackQueueOptions options;
+  options.max_bytes = static_cast<int64_t>(config.batching().max_track_queue_bytes());
+  options.weights = OwnerWeightsOf(config);
   return options;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 
+#include "cpu/cpu_backend.h"
 #include "gpu/gpu_backend.h"
 #include "grpcpp/server_builder.h"
 #include "server/config.pb.h"
@@ -27,13 +28,15 @@ namespace orbserve {
 // `devices`: number of devices that the backend computes with, >= 1; each has its own batches in
 // flight.
 BatcherOptions BatcherOptionsOf(const server::Config& config, size_t devices);
-MatchQueueOptions MatchQueueOptionsOf(const server::Config& config);
-TrackQueueOptions TrackQueueOptionsOf(const server::Config& config);
 // The threads that decode and build plans.
 WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config);
 // Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
 // kMostFramesInBatch frames at most.
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config);
+// Threads and budgets of the CPU backend.
+cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config);
+MatchQueueOptions MatchQueueOptionsOf(const server::Config& config);
+TrackQueueOptions TrackQueueOptionsOf(const server::Config& config);
 PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);

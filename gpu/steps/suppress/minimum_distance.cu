@@ -3,14 +3,15 @@
 
 // In: response maps of (frame, level), and of corner maps the best response of each frame. Out: per
 // (frame, level) the corners that are kept, in any order, and the number of passes. Arithmetic:
-// features/algo/distance_squares.h (paper 5, sec. 3.1, 3.3, 3.4), which divides a level into squares
-// that hold one corner at most.
+// features/algo/distance_squares.h (paper 5, sec. 3.1, 3.3, 3.4), which divides a level into
+// squares that hold one corner at most.
 //
 // Data decides the number of passes: a dozen on photographs, hundreds where responses fall along a
 // line or are equal everywhere. The launches are the same for all of them. With squares of up to
 // 16 x 16 places:
 //
-//   1. LaunchTilePasses(): all passes over tiles of squares, one block a tile. Squares that depend on
+//   1. LaunchTilePasses(): all passes over tiles of squares, one block a tile. Squares that depend
+//   on
 //      what lies beyond what their blocks know are listed: none or a few on photographs.
 //   2. LastPassesKernel: the listed squares, from the first pass on. Decided squares round them
 //      take part with the corners that they are known to get (they "follow"). A level of a frame
