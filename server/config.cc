@@ -112,6 +112,9 @@ server::Config DefaultConfig(int64_t memory_bytes) {
   batching.set_max_queue_bytes(part(100, kGiB));
   batching.set_decode_threads(0);
   batching.set_max_plans(64);
+  batching.set_max_batch_time_ms(10);
+  batching.set_max_large_batches_in_flight(2);
+  batching.set_max_work_bytes(part(100, kGiB));
   batching.set_max_plan_bytes(part(100, 2 * kGiB));
   batching.set_max_match_queue_bytes(part(50, kGiB));
   batching.set_max_track_queue_bytes(part(50, kGiB));
@@ -238,6 +241,12 @@ absl::Status ValidateConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_plans", batching.max_plans(), 1, 10'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("batching.max_plan_bytes", batching.max_plan_bytes(), 0, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_batch_time_ms", batching.max_batch_time_ms(), 1, 10'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_large_batches_in_flight", batching.max_large_batches_in_flight(), 1, 64));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_work_bytes", batching.max_work_bytes(), kMiB, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_match_queue_bytes", batching.max_match_queue_bytes(),
                                  kMiB, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_track_queue_bytes", batching.max_track_queue_bytes(),

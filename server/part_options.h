@@ -21,12 +21,15 @@
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/track_queue.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 
 // `devices`: number of devices that the backend computes with, >= 1; each has its own batches in
 // flight.
-BatcherOptions BatcherOptionsOf(const server::Config::Batching& config, size_t devices);
+BatcherOptions BatcherOptionsOf(const server::Config& config, size_t devices);
+// The threads that decode and build plans.
+WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config);
 // Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
 // kMostFramesInBatch frames at most.
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config);

@@ -62,8 +62,6 @@ namespace {
 // backend itself finds out, at the end of the batch's time.
 constexpr std::chrono::milliseconds kSilenceMargin{500};
 
-int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
     const server::Config::Tls& config) {
   if (config.cert_file().empty()) return grpc::InsecureServerCredentials();
@@ -134,15 +132,11 @@ class Server::Impl {
         observer_(&metrics_, power_.get()),
         references_(ReferenceStoreOptionsOf(config.limits())),
         memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
-        lists_(std::make_unique<WorkerPool>(1)),
-        executor_(std::make_unique<WorkerPool>(
-            config.batching().decode_threads() == 0
-                ? Processors()
-                : static_cast<int>(config.batching().decode_threads()))),
+        lists_(std::make_unique<WorkerPool>(WorkerPoolOptions{})),
+        executor_(std::make_unique<WorkerPool>(DecodePoolOptionsOf(config))),
         plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config.batching())),
-        batcher_(std::make_unique<Batcher>(
-            backend_.get(), &clock_, &observer_,
-            BatcherOptionsOf(config.batching(), backend_->devices().size()))),
+        batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_,
+                                           BatcherOptionsOf(config, backend_->devices().size()))),
         matcher_(std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_,
                                               MatchQueueOptionsOf(config))),
         tracker_(std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_,
@@ -311,7 +305,8 @@ class Server::Impl {
     options.on_stall = [this](bool stalled) { OnDeviceStall(stalled); };
     options.on_lost = [this](const DeviceLoss& loss) { OnDeviceLost(loss); };
     return std::make_unique<FailoverBackend>(std::move(primary), std::move(fallback), &clock_,
-                                             std::make_unique<WorkerPool>(1), std::move(options));
+                                             std::make_unique<WorkerPool>(WorkerPoolOptions{}),
+                                             std::move(options));
   }
 
   // The device may be lost, or only slow: accepted requests wait, new ones go to another server.

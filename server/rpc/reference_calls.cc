@@ -153,7 +153,7 @@ void ListReferencesCall::Start() {
     FinishWith(status);
     return;
   }
-  services_.lists->Run(client_, [this] {
+  services_.lists->Run(client_, {}, [this] {
     const absl::Status status = WithoutBadAlloc([this] { return List(); });
     FinishWith(status, response_.ByteSizeLong());
   });

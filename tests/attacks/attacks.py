@@ -6,6 +6,7 @@ import dataclasses
 from typing import Callable, Optional
 
 import connections
+import heavy
 import memory
 import shares
 
@@ -87,5 +88,10 @@ ATTACKS = {
         Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
         Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0),
+        # Memory: the budgets of decoded pixels and of plans (configuration.md). Stop: the time of the drain.
+        Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, innocent="jpeg", stop_s=12.0),
+        Attack("large_frames", heavy.large_frames, memory_mib=1324, innocent="jpeg", stop_s=12.0),
+        Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, innocent="jpeg", stop_s=12.0),
+        Attack("many_pixels", heavy.many_pixels, memory_mib=1324, innocent="jpeg", p99_ms=200.0),
     ]
 }

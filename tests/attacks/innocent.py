@@ -15,6 +15,8 @@ import time
 
 import grpc
 
+from jpeg_files import flat
+
 WIDTH_PX, HEIGHT_PX = 320, 240
 DEADLINE_S = 5.0
 
@@ -53,6 +55,10 @@ def extract_request(width_px=WIDTH_PX, height_px=HEIGHT_PX):
     return field(15, frame)
 
 
+def jpeg_request(width_px=WIDTH_PX, height_px=HEIGHT_PX):
+    return field(15, field(1, 1) + field(15, flat(width_px, height_px)))
+
+
 def make_channel(address):
     # A pool of its own, so that it gets a connection of its own. Attempts to connect do not wait for long.
     options = [
@@ -87,7 +93,7 @@ def call_stream(channel, request, client_id, deadline_s=DEADLINE_S):
         raise RuntimeError(f"{len(answers)} answers")
 
 
-CALLS = {"extract": call, "stream": call_stream}
+CALLS = {"extract": call, "jpeg": call, "stream": call_stream}
 
 
 def percentile(values, part):
@@ -95,7 +101,7 @@ def percentile(values, part):
 
 
 def measure(address, seconds, client_id="innocent", kind="extract"):
-    request = extract_request()
+    request = jpeg_request() if kind == "jpeg" else extract_request()
     times_ms, failures = [], {}
     with make_channel(address) as channel:
         end = time.monotonic() + seconds
