@@ -17,6 +17,7 @@ class Attack:
     long_seconds: float = 20.0
     server_arguments: tuple = ()
     innocent: str = "extract"  # what the innocent client does (innocent.py)
+    with_tokens: bool = False  # the innocent client and the attacker have tokens: shares.TOKENS
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
     on_http: bool = False  # attacks the HTTP port
     memory_mib: int = 300  # growth
@@ -55,6 +56,8 @@ ATTACKS = {
         Attack("silent_streams", shares.silent_streams, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
+        Attack("many_ids", shares.many_ids, with_tokens=True),
+        Attack("foreign_ids", shares.foreign_ids, with_tokens=True),
         Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0),
     ]
 }
