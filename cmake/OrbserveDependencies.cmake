@@ -13,7 +13,6 @@ find_package(TBB 2021.8 CONFIG REQUIRED)
 find_package(spdlog 1.10 CONFIG REQUIRED)
 find_package(CLI11 2.1 CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
-find_package(civetweb 1.15 CONFIG REQUIRED)
 find_package(libjpeg-turbo 2.1 CONFIG REQUIRED)
 find_package(PNG 1.6 REQUIRED)
 

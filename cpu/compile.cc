@@ -29,6 +29,7 @@
 #include "cpu/steps/suppress/low_threshold.h"
 #include "cpu/steps/suppress/minimum_distance.h"
 #include "cpu/steps/suppress/neighbourhood.h"
+#include "cpu/steps/suppress/square_distance.h"
 #include "features/options.h"
 #include "features/pipeline/detection.h"
 
@@ -64,7 +65,7 @@ StepMaker QualityOf(const PipelineOptions& options) {
 
 // The steps that suppress corners of a response map, as far as the detector does not.
 struct SuppressionSteps {
-  StepMaker blocks = nullptr;
+  StepMaker compress = nullptr;
   StepMaker first = nullptr;
   StepMaker rest = nullptr;
 };
@@ -73,6 +74,9 @@ SuppressionSteps SuppressionOf(const PipelineOptions& options) {
   if (!HasResponseMap(options)) return {};
   if (options.suppress.suppression != Suppression::kMinimumDistance) {
     return {nullptr, MakeNeighbourhood, nullptr};
+  }
+  if (FrameLists::HasCoarseMaps(options)) {
+    return {MakeCoarseMap, MakeFirstSquarePass, MakeSquareDistance};
   }
   return {FrameLists::HasBlocks(options) ? MakeDistanceBlocks : nullptr, MakeFirstDistancePass,
           MakeMinimumDistance};
@@ -186,7 +190,7 @@ StepList CompileSteps(const StepSetup& setup) {
   const int drop_weak = add(LowThresholdOf(options));
   const int quality = add(QualityOf(options));
   const SuppressionSteps suppression = SuppressionOf(options);
-  const int blocks = add(suppression.blocks);
+  const int compress = add(suppression.compress);
   const int first_pass = add(suppression.first);
   const int suppress = add(suppression.rest);
   const int survive = add(MakeSurvivors);
@@ -206,7 +210,7 @@ StepList CompileSteps(const StepSetup& setup) {
                                  {detect_rest},
                                  {drop_weak},
                                  {quality},
-                                 {blocks},
+                                 {compress},
                                  {first_pass},
                                  {suppress},
                                  {survive, integral},

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cpu/integral_view.h"
+#include "cpu/steps/suppress/square_distance.h"
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"
 #include "features/pipeline/detection.h"
@@ -97,6 +98,7 @@ void FrameLists::DeclareResponses(const PipelineOptions& options, int l, const L
       &responses);
   layout->Add(l, static_cast<size_t>(strips[i].count), &strip_tops);
   if (options.suppress.suppression != Suppression::kMinimumDistance) return;
+  if (HasCoarseMaps(options)) return DeclareCoarseMap(options, l, level.region, layout);
   const auto strip_count = static_cast<size_t>(strips[i].count);
   undecided_capacity[i] =
       kLeastUndecided + strips[i].rows * level.region.width() / kPixelsPerUndecided;
@@ -108,6 +110,22 @@ void FrameLists::DeclareResponses(const PipelineOptions& options, int l, const L
               static_cast<size_t>(block_pitch[i]) * static_cast<size_t>(DivUp(level.height_px, 2)) +
                   kMapRowSlack,
               &blocks);
+}
+
+void FrameLists::DeclareCoarseMap(const PipelineOptions& options, int l, const Region& region,
+                                  WorkspaceLayout* layout) {
+  constexpr int kLine = kCoarseBlock;  // entries
+  static_assert(kLine * sizeof(uint16_t) == 64);
+  const int reach = options.suppress.minimum_distance_px - 1;
+  ptrdiff_t pitch = RoundUp<ptrdiff_t>(region.width() + reach, kLine);
+  // Rows a multiple of 1 KiB apart would share few sets of the first cache, and a square has many.
+  if (pitch % (16 * kLine) == 0) pitch += kLine;
+  coarse_pitch[static_cast<size_t>(l)] = pitch;
+  layout->Add(
+      l,
+      static_cast<size_t>(pitch) * static_cast<size_t>(region.height() + 2 * reach + kBandRows) +
+          kMapRowSlack,
+      &coarse);
 }
 
 void FrameLists::DeclareIntegral(int l, const LevelGeometry& level, int threads,

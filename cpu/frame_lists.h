@@ -76,10 +76,14 @@ struct FrameLists {
   LevelBuffer<uint32_t> strip_tops;  // [strip], largest entry inside the region; of corner maps
   // Entries of corner maps above this one are candidates. Other maps hold candidates alone.
   FrameBuffer<uint32_t> candidate_threshold;
-  // MINIMUM_DISTANCE: [strip][undecided_capacity], peaks that the first pass leaves undecided.
+  // Other MINIMUM_DISTANCE: [strip][undecided_capacity], peaks that the first pass leaves
+  // undecided.
   LevelBuffer<UndecidedPlace> undecided;
   std::array<int, kMaxLevels> undecided_capacity{};
   LevelBuffer<int32_t> strip_undecided;  // [strip], their number; above the capacity: some are lost
+  // MINIMUM_DISTANCE where HasCoarseMaps(): cpu/steps/suppress/square_distance.h.
+  LevelBuffer<uint16_t> coarse;
+  std::array<ptrdiff_t, kMaxLevels> coarse_pitch{};  // entries
   // With compression for MINIMUM_DISTANCE: largest entry of each block of 2x2 pixels.
   LevelBuffer<uint32_t> blocks;                     // [block row][block_pitch]
   std::array<ptrdiff_t, kMaxLevels> block_pitch{};  // entries
@@ -98,6 +102,15 @@ struct FrameLists {
            options.suppress.cornerness_compression && options.suppress.minimum_distance_px > 1;
   }
 
+  // True where the conflicts of MINIMUM_DISTANCE are squares of pixels of a corner map, whose
+  // responses lie between two known bounds.
+  static bool HasCoarseMaps(const PipelineOptions& options) {
+    return options.detect.detector != Detector::kFast &&
+           options.suppress.suppression == Suppression::kMinimumDistance &&
+           options.suppress.distance_shape == DistanceShape::kSquare &&
+           options.suppress.minimum_distance_px > 1 && !HasBlocks(options);
+  }
+
   // True where level 0 is searched after all others: only the best corners of a frame are kept, one
   // of each cell, so that the cells of the other levels tell how strong the corners of the largest
   // level must be to matter (cpu/steps/detect/cell_bound.h).
@@ -114,6 +127,8 @@ struct FrameLists {
 
  private:
   void DeclareResponses(const PipelineOptions& options, int l, const LevelGeometry& level,
+                        WorkspaceLayout* layout);
+  void DeclareCoarseMap(const PipelineOptions& options, int l, const Region& region,
                         WorkspaceLayout* layout);
   void DeclareIntegral(int l, const LevelGeometry& level, int threads, WorkspaceLayout* layout);
 };

@@ -4,6 +4,7 @@
 #include "cpu/selection.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 
@@ -93,6 +94,11 @@ void DivideBest(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wante
     std::fill(kept.begin(), kept.end(), 0);
     return;
   }
+  for (size_t r = 0; r < runs.size(); ++r) {
+    if (static_cast<int64_t>(runs[r].size()) < total) continue;
+    kept[r] = static_cast<int>(wanted);  // all keys are of one run
+    return;
+  }
   constexpr int kDigitBits = 8;
   constexpr uint32_t kDigitMask = (1u << kDigitBits) - 1;
   uint32_t last = 0;
@@ -128,6 +134,54 @@ int KeepFirstKeys(uint64_t* keys, int number, int wanted) {
   if (number <= wanted) return number;
   std::nth_element(keys, keys + wanted - 1, keys + number);
   return wanted;
+}
+
+// Buckets of equal ranges of the upper halves, into which the keys are swapped, and then each
+// bucket by itself. Responses spread over such ranges, so that most buckets get a few keys.
+void SortKeys(uint64_t* keys, int number) {
+  constexpr int kFewKeys = 512;
+  constexpr int kMostBucketBits = 12;
+  if (number < kFewKeys) {
+    std::sort(keys, keys + number);
+    return;
+  }
+  uint32_t least = OrderOf(keys[0]);
+  uint32_t greatest = least;
+  for (int i = 1; i < number; ++i) {
+    least = std::min(least, OrderOf(keys[i]));
+    greatest = std::max(greatest, OrderOf(keys[i]));
+  }
+  // Some four keys in each bucket on the mean.
+  const int bits = std::min(static_cast<int>(std::bit_width(static_cast<uint32_t>(number))) - 2,
+                            kMostBucketBits);
+  const int shift = std::max(static_cast<int>(std::bit_width(greatest - least)) - bits, 0);
+  const auto bucket_of = [least, shift](uint64_t key) { return (OrderOf(key) - least) >> shift; };
+  const size_t buckets = static_cast<size_t>(bucket_of(uint64_t{greatest} << 32)) + 1;
+
+  int32_t next[1 << kMostBucketBits];  // the first key of the bucket that may lie in a wrong one
+  int32_t end[1 << kMostBucketBits];
+  std::fill_n(end, buckets, 0);
+  for (int i = 0; i < number; ++i) ++end[bucket_of(keys[i])];
+  int32_t begin = 0;
+  for (size_t b = 0; b < buckets; ++b) {
+    next[b] = begin;
+    begin += end[b];
+    end[b] = begin;
+  }
+  for (size_t b = 0; b < buckets; ++b) {
+    while (next[b] < end[b]) {
+      uint64_t key = keys[next[b]];
+      for (size_t to = bucket_of(key); to != b; to = bucket_of(key)) {
+        std::swap(key, keys[next[to]++]);
+      }
+      keys[next[b]++] = key;
+    }
+  }
+  begin = 0;
+  for (size_t b = 0; b < buckets; ++b) {
+    std::sort(keys + begin, keys + end[b]);
+    begin = end[b];
+  }
 }
 
 }  // namespace orbserve::cpu

@@ -51,6 +51,9 @@ void DivideBest(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wante
 // Moves the first `wanted` of `keys` in order to the front; returns their number.
 int KeepFirstKeys(uint64_t* keys, int number, int wanted);
 
+// Puts rank keys in order.
+void SortKeys(uint64_t* keys, int number);
+
 }  // namespace orbserve::cpu
 
 #endif  // ORBSERVE_CPU_SELECTION_H_

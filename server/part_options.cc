@@ -113,6 +113,7 @@ ListenerOptions ListenerOptionsOf(const server::Config& config) {
   options.max_connections = static_cast<int>(config.limits().max_connections());
   options.max_connections_per_address =
       static_cast<int>(config.limits().max_connections_per_address());
+  options.max_calls_per_connection = static_cast<int>(config.limits().max_calls_per_connection());
   options.user_timeout = std::chrono::milliseconds(config.keepalive().timeout_ms());
   return options;
 }

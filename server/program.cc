@@ -150,7 +150,8 @@ void CheckOwnCall(Server& server, const server::Config& config) {
   if (config.listen().empty()) return;
   if (const absl::Status status = server.Ready(); !status.ok()) {
     spdlog::warn("event=not_ready message={}", LogValue(status.message()));
-  } else if (!HasSocketHook() || !GuardTable::Get().is_used()) {
+  } else if (!HasSocketHook() || !GuardTable::Get().is_used() ||
+             (!config.tls().cert_file().empty() && !HasTlsHook())) {
     spdlog::warn("event=guard_absent message={}",
                  LogValue("floods of HTTP/2 frames are not noticed in this build"));
   }

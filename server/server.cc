@@ -25,6 +25,7 @@
 #include "server/files/tls_files.h"
 #include "server/files/token_file.h"
 #include "server/health.h"
+#include "server/listen/descriptor_limit.h"
 #include "server/listen/listener.h"
 #include "server/listen/loopback_probe.h"
 #include "server/listen/own_call.h"
@@ -158,7 +159,7 @@ class Server::Impl {
     SetChannelLimits(config_, builder);
     builder.RegisterService(&service_);
     if (!config_.listen().empty()) {
-      ORBSERVE_ASSIGN_OR_RETURN(listener_, Listener::Create(ListenerOptionsOf(config_)));
+      ORBSERVE_ASSIGN_OR_RETURN(listener_, Listener::Create(OptionsOfListener()));
       using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
       acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
       // A call of the server to itself has no certificate to show.
@@ -173,6 +174,7 @@ class Server::Impl {
     if (!config_.http_listen().empty()) {
       HttpEndpointOptions options;
       options.listen_address = config_.http_listen();
+      options.max_connections = AffordableHttpConnections(options.max_connections);
       ORBSERVE_ASSIGN_OR_RETURN(
           http_, HttpEndpoint::Create(
                      options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
@@ -254,6 +256,15 @@ class Server::Impl {
       options.on_look = [this] { service_.CutUnknownStreams(); };
     }
     if (!options.files.empty()) reloader_ = std::make_unique<Reloader>(std::move(options));
+  }
+
+  ListenerOptions OptionsOfListener() const {
+    ListenerOptions options = ListenerOptionsOf(config_);
+    if (!config_.http_listen().empty()) {
+      options.reserved_descriptors =
+          AffordableHttpConnections(HttpEndpointOptions().max_connections);
+    }
+    return options;
   }
 
   void StartListener() {

@@ -4,19 +4,23 @@
 // Corner maps: the twin of features/algo/corner_map.h.
 //
 // A tile of columns is done row by row. Each row of gradients enters the sums of its columns over
-// seven rows and the row seven rows above leaves them, both by one multiply-add of pairs:
+// seven rows and the row seven rows above leaves them:
 //
-//   (new, old) . (new, -old) = new^2 - old^2
+//   new^2 - old^2 = (new - old) * (new + old)
 //
-// Interleaving works within blocks of 16 bytes, so gradients are first put into the order in which
-// its results are columns in their natural order. Seven neighbouring sums of columns make the sums
-// of a pixel. Responses need more than 32 bits:
+// Multiply-adds of neighbouring lanes make sums of pairs of columns, from an even one on; with the
+// odd lanes cleared, of the even column alone. The sums of a pixel are those of seven columns:
+//
+//   from an even column    (0 1) + (2 3) + (4 5) + 6
+//   from an odd column         1 + (2 3) + (4 5) + (6 7)     1 = (0 1) - 0
+//
+// Responses need more than 32 bits:
 //
 //   HARRIS      25 * (A * B - C^2) - (A + B)^2 in 64-bit integers. A double holds 53 bits, so the
 //               lowest bits of large values are first replaced by one that says whether they held
 //               any ("sticky"); rounding to single precision then gives what rounding once does.
-//   SHI_TOMASI  (A - B)^2 + 4 * C^2 is below 2^52 and exact in doubles; the integer part of its
-//               rounded root is the integer root.
+//   SHI_TOMASI  The integer root of (A - B)^2 + 4 * C^2 as algo::SquareRootFloor() finds it. A
+//               reciprocal of 8 bits is enough there: it is multiplied by less than 15.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/corner_map_simd.cc"
@@ -63,11 +67,17 @@ constexpr int kWindow = algo::kCornerMapWindowPx;
 constexpr int kRadius = kWindow / 2;
 constexpr uint32_t kSign = 0x80000000u;
 
+// Sums over the rows of the window, by pairs of columns.
+struct PairSums {
+  int32_t* pair;  // of both columns
+  int32_t* even;  // of the even column
+};
+
 // Columns of a tile in the scratch memory of the kernel.
 struct Columns {
-  int32_t* xx;
-  int32_t* yy;
-  int32_t* xy;
+  PairSums xx;
+  PairSums yy;
+  PairSums xy;
   int16_t* gradients;  // [row % kWindow][x or y][column]
 
   int16_t* Gradients(int row, int component) const {
@@ -77,42 +87,20 @@ struct Columns {
 };
 
 HWY_INLINE Columns ColumnsIn(uint8_t* scratch) {
+  constexpr int kPairs = kCornerMapScratchColumns / 2;
+  auto* sums = reinterpret_cast<int32_t*>(scratch);
   Columns columns;
-  columns.xx = reinterpret_cast<int32_t*>(scratch);
-  columns.yy = columns.xx + kCornerMapScratchColumns;
-  columns.xy = columns.yy + kCornerMapScratchColumns;
-  columns.gradients = reinterpret_cast<int16_t*>(columns.xy + kCornerMapScratchColumns);
+  for (PairSums* of : {&columns.xx, &columns.yy, &columns.xy}) {
+    *of = {sums, sums + kPairs};
+    sums += 2 * kPairs;
+  }
+  columns.gradients = reinterpret_cast<int16_t*>(sums);
   return columns;
 }
 
-// The order for InterleaveLower() and InterleaveUpper(): four columns of the lower half, then four
-// of the upper half in each block.
-HWY_INLINE hn::Vec<D16> OrderForInterleaving(V16 v) {
-  constexpr int kBlocks = kLanes16 / 8;
-  if constexpr (kBlocks == 1) {
-    return v;
-  } else {
-    alignas(64) int32_t order[kLanes32];
-    for (int b = 0; b < kBlocks; ++b) {
-      order[4 * b] = 2 * b;
-      order[4 * b + 1] = 2 * b + 1;
-      order[4 * b + 2] = 2 * (kBlocks + b);
-      order[4 * b + 3] = 2 * (kBlocks + b) + 1;
-    }
-    const D32 d;
-    return hn::BitCast(D16(),
-                       hn::TableLookupLanes(hn::BitCast(d, v), hn::SetTableIndices(d, order)));
-  }
-}
-
-// Adds what the pair products of (a, b) and (c, d), interleaved, come to.
-HWY_INLINE void AddPairs(V16 a, V16 b, V16 c, V16 d, int32_t* sums) {
-  const D16 d16;
-  const D32 d32;
-  const V32 lower = SumPairProducts(hn::InterleaveLower(a, b), hn::InterleaveLower(c, d));
-  const V32 upper = SumPairProducts(hn::InterleaveUpper(d16, a, b), hn::InterleaveUpper(d16, c, d));
-  hn::Store(hn::Add(hn::Load(d32, sums), lower), d32, sums);
-  hn::Store(hn::Add(hn::Load(d32, sums + kLanes32), upper), d32, sums + kLanes32);
+HWY_INLINE void Add(V32 more, int32_t* sums) {
+  const D32 d;
+  hn::Store(hn::Add(hn::Load(d, sums), more), d, sums);
 }
 
 // Takes row `row` of gradients into the sums of columns, and row `row` - kWindow out of them.
@@ -121,6 +109,7 @@ HWY_INLINE void AddRow(const uint8_t* pixels, ptrdiff_t pitch, int row, int coun
                        const Columns& columns) {
   const D16 d;
   const D8For16 d8;
+  const V16 even_lanes = hn::BitCast(d, hn::Set(D32(), 0xffff));
   int16_t* const gradients_x = columns.Gradients(row, 0);
   int16_t* const gradients_y = columns.Gradients(row, 1);
   for (int i = 0; i < count; i += kLanes16) {
@@ -134,26 +123,75 @@ HWY_INLINE void AddRow(const uint8_t* pixels, ptrdiff_t pitch, int row, int coun
     const V16 right = hn::Add(hn::Add(above_right, below_right), load(p + 1));
     const V16 above = hn::Add(hn::Add(above_left, above_right), load(p - pitch));
     const V16 below = hn::Add(hn::Add(below_left, below_right), load(p + pitch));
-    const V16 gx = OrderForInterleaving(hn::Sub(right, left));
-    const V16 gy = OrderForInterleaving(hn::Sub(below, above));
+    const V16 gx = hn::Sub(right, left);
+    const V16 gy = hn::Sub(below, above);
     const V16 old_x = hn::Load(d, gradients_x + i);
     const V16 old_y = hn::Load(d, gradients_y + i);
     hn::Store(gx, d, gradients_x + i);
     hn::Store(gy, d, gradients_y + i);
-    const V16 minus_x = hn::Neg(old_x);
-    const V16 minus_y = hn::Neg(old_y);
-    AddPairs(gx, old_x, gx, minus_x, columns.xx + i);
-    AddPairs(gy, old_y, gy, minus_y, columns.yy + i);
-    AddPairs(gx, old_x, gy, minus_y, columns.xy + i);
+    const auto add_squares = [&](V16 now, V16 old, const PairSums& sums) {
+      const V16 difference = hn::Sub(now, old);
+      const V16 sum = hn::Add(now, old);
+      Add(SumPairProducts(difference, sum), sums.pair + i / 2);
+      Add(SumPairProducts(hn::And(difference, even_lanes), sum), sums.even + i / 2);
+    };
+    add_squares(gx, old_x, columns.xx);
+    add_squares(gy, old_y, columns.yy);
+    Add(hn::Sub(SumPairProducts(gx, gy), SumPairProducts(old_x, old_y)), columns.xy.pair + i / 2);
+    Add(hn::Sub(SumPairProducts(hn::And(gx, even_lanes), gy),
+                SumPairProducts(hn::And(old_x, even_lanes), old_y)),
+        columns.xy.even + i / 2);
   }
 }
 
-HWY_INLINE V32 SumOfWindow(const int32_t* sums) {
+// Sums of the windows that begin at the even and at the odd columns of kLanes32 pairs.
+struct WindowSums {
+  V32 of[2];
+};
+
+// The vector `kBy` lanes behind the one at `sums`.
+template <int kBy>
+HWY_INLINE V32 Behind(const int32_t* sums, V32 here, V32 next) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  (void)sums;
+  return V32{_mm512_alignr_epi32(next.raw, here.raw, kBy)};
+#else
+  (void)here;
+  (void)next;
+  return hn::LoadU(D32(), sums + kBy);
+#endif
+}
+
+HWY_INLINE WindowSums SumsOfWindows(const PairSums& sums, int pair) {
   const D32 d;
-  const V32 a = hn::Add(hn::LoadU(d, sums), hn::LoadU(d, sums + 1));
-  const V32 b = hn::Add(hn::LoadU(d, sums + 2), hn::LoadU(d, sums + 3));
-  const V32 c = hn::Add(hn::LoadU(d, sums + 4), hn::LoadU(d, sums + 5));
-  return hn::Add(hn::Add(a, b), hn::Add(c, hn::LoadU(d, sums + 6)));
+  const int32_t* const pairs = sums.pair + pair;
+  const int32_t* const evens = sums.even + pair;
+  const V32 here = hn::Load(d, pairs);
+  const V32 next = hn::Load(d, pairs + kLanes32);
+  const V32 even_here = hn::Load(d, evens);
+  const V32 even_next = hn::Load(d, evens + kLanes32);
+  const V32 shared = hn::Add(Behind<1>(pairs, here, next), Behind<2>(pairs, here, next));
+  return {{hn::Add(hn::Add(shared, here), Behind<3>(evens, even_here, even_next)),
+           hn::Add(hn::Add(shared, Behind<3>(pairs, here, next)), hn::Sub(here, even_here))}};
+}
+
+// The lanes of both in turn: even[0], odd[0], even[1], ... in `lower`, then `upper`.
+HWY_INLINE void Interleave(VU32 even, VU32 odd, VU32* lower, VU32* upper) {
+  const DU32 d;
+  const VU32 low = hn::InterleaveLower(d, even, odd);
+  const VU32 high = hn::InterleaveUpper(d, even, odd);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+  const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  *lower = VU32{_mm512_permutex2var_epi64(low.raw, first, high.raw)};
+  *upper = VU32{_mm512_permutex2var_epi64(low.raw, second, high.raw)};
+#elif HWY_ARCH_X86
+  *lower = hn::ConcatLowerLower(d, high, low);
+  *upper = hn::ConcatUpperUpper(d, high, low);
+#else
+  *lower = low;
+  *upper = high;
+#endif
 }
 
 // OrderedBits() of values above 0, else 0.
@@ -195,7 +233,11 @@ struct HarrisResponse {
   static HWY_INLINE V32 OddToEven(V32 v) {
     return hn::BitCast(D32(), hn::ShiftRight<32>(hn::BitCast(DU64(), v)));
   }
-  static HWY_INLINE VU32 Order(V32 xx, V32 yy, V32 xy) {
+  static HWY_INLINE void Order(const WindowSums& xx, const WindowSums& yy, const WindowSums& xy,
+                               VU32 (&orders)[2]) {
+    for (int i = 0; i < 2; ++i) orders[i] = OrderOfOne(xx.of[i], yy.of[i], xy.of[i]);
+  }
+  static HWY_INLINE VU32 OrderOfOne(V32 xx, V32 yy, V32 xy) {
     const DU32 du;
     const V32 trace = hn::Add(xx, yy);
     const VU32 even = ToFloat(Even(xx, yy, xy, trace));
@@ -206,21 +248,45 @@ struct HarrisResponse {
 };
 
 struct ShiTomasiResponse {
-  static HWY_INLINE hn::Vec<DHalf32> Root(hn::Vec<DHalf32> difference, hn::Vec<DHalf32> twice_xy) {
-    const DF64 d;
-    const auto a = hn::PromoteTo(d, difference);
-    const auto b = hn::PromoteTo(d, twice_xy);
-    return hn::DemoteTo(DHalf32(), hn::Sqrt(hn::MulAdd(a, a, hn::Mul(b, b))));
-  }
-  static HWY_INLINE VU32 Order(V32 xx, V32 yy, V32 xy) {
-    const D32 d;
-    const DHalf32 half;
-    const V32 difference = hn::Sub(xx, yy);
-    const V32 twice_xy = hn::Add(xy, xy);
-    const auto lower = Root(hn::LowerHalf(half, difference), hn::LowerHalf(half, twice_xy));
-    const auto upper = Root(hn::UpperHalf(half, difference), hn::UpperHalf(half, twice_xy));
-    const V32 twice = hn::Sub(hn::Add(xx, yy), hn::Combine(d, upper, lower));
-    return OrderOf(hn::Mul(hn::ConvertTo(DF32(), twice), hn::Set(DF32(), 0.5f)));
+  // Both vectors step by step: a root takes many steps that wait for each other.
+  static HWY_INLINE void Order(const WindowSums& xx, const WindowSums& yy, const WindowSums& xy,
+                               VU32 (&orders)[2]) {
+    const DF32 df;
+    const auto half = hn::Set(df, 0.5f);
+    V32 low_bits[2];
+    V32 root[2];
+    VecF32 estimate[2];
+    for (int i = 0; i < 2; ++i) {
+      const V32 difference = hn::Sub(xx.of[i], yy.of[i]);
+      const V32 twice_xy = hn::Add(xy.of[i], xy.of[i]);
+      low_bits[i] = hn::Add(hn::Mul(difference, difference), hn::Mul(twice_xy, twice_xy));
+      const auto a = hn::ConvertTo(df, difference);
+      const auto b = hn::ConvertTo(df, twice_xy);
+      estimate[i] = hn::MulAdd(a, a, hn::Mul(b, b));
+    }
+    for (int i = 0; i < 2; ++i) estimate[i] = hn::Sqrt(estimate[i]);
+    for (int i = 0; i < 2; ++i) root[i] = RoundToInt32(estimate[i]);
+    // Roots below 2^22 are less than 1 off: single precision is to half a unit there.
+    const auto exact = hn::Set(df, 4194304.0f);
+    if (!hn::AllTrue(df, hn::Lt(hn::Max(estimate[0], estimate[1]), exact))) {
+      VecF32 missing[2];
+      for (int i = 0; i < 2; ++i) {
+        missing[i] = hn::ConvertTo(df, hn::Sub(low_bits[i], hn::Mul(root[i], root[i])));
+        estimate[i] =
+            hn::Mul(half, hn::ApproximateReciprocal(hn::Max(estimate[i], hn::Set(df, 1.0f))));
+      }
+      for (int i = 0; i < 2; ++i) {
+        root[i] = hn::Add(root[i], RoundToInt32(hn::Mul(missing[i], estimate[i])));
+      }
+    }
+    for (int i = 0; i < 2; ++i) {
+      // One less where the square is too large.
+      const V32 is_less = hn::ShiftRight<31>(hn::Sub(low_bits[i], hn::Mul(root[i], root[i])));
+      root[i] = hn::Sub(hn::Sub(hn::Add(xx.of[i], yy.of[i]), root[i]), is_less);
+    }
+    for (int i = 0; i < 2; ++i) {
+      orders[i] = OrderOf(hn::Mul(hn::ConvertTo(df, root[i]), half));
+    }
   }
 };
 
@@ -251,10 +317,8 @@ uint32_t CornerMapOf(const CornerMapTask& task, uint8_t* scratch) {
       uint32_t* const out = task.map + y * task.pitch;
       const uint8_t* const mask = task.mask.empty() ? nullptr : task.mask.Row(y);
       const bool is_counted = y >= task.counted.y_begin && y < task.counted.y_end;
-      for (int x = begin; x < end; x += kLanes32) {
-        const int i = x - begin;
-        VU32 order = Response::Order(SumOfWindow(columns.xx + i), SumOfWindow(columns.yy + i),
-                                     SumOfWindow(columns.xy + i));
+      const int counted_end = std::min(end, task.counted.x_end);
+      const auto write = [&](VU32 order, int x) {
         if (mask != nullptr) {
           const auto pixels = hn::PromoteTo(du, hn::LoadU(D8For32(), mask + x));
           order = hn::IfThenZeroElse(hn::Eq(pixels, hn::Zero(du)), order);
@@ -264,13 +328,25 @@ uint32_t CornerMapOf(const CornerMapTask& task, uint8_t* scratch) {
         } else {
           hn::BlendedStore(order, hn::FirstN(du, static_cast<size_t>(end - x)), du, out + x);
         }
-        if (!is_counted) continue;
-        const int counted_end = std::min(end, task.counted.x_end);
+        if (!is_counted) return;
         if (x < task.counted.x_begin || x + kLanes32 > counted_end) {
           order = hn::IfThenElseZero(
               hn::RebindMask(du, ColumnsWithin(x, task.counted.x_begin, counted_end)), order);
         }
         top = hn::Max(top, order);
+      };
+      for (int x = begin; x < end; x += 2 * kLanes32) {
+        const int pair = (x - begin) / 2;
+        const WindowSums xx = SumsOfWindows(columns.xx, pair);
+        const WindowSums yy = SumsOfWindows(columns.yy, pair);
+        const WindowSums xy = SumsOfWindows(columns.xy, pair);
+        VU32 orders[2];
+        Response::Order(xx, yy, xy, orders);
+        VU32 lower;
+        VU32 upper;
+        Interleave(orders[0], orders[1], &lower, &upper);
+        write(lower, x);
+        if (x + kLanes32 < end) write(upper, x + kLanes32);
       }
     }
   }

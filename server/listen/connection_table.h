@@ -35,7 +35,7 @@ struct ConnectionBounds {
   // A connection that has made no call for so long may be closed to make room, and one that made
   // none since it was opened, after the shorter time.
   int64_t idle_ms = 60'000;
-  int64_t no_call_ms = 50;
+  int64_t no_call_ms = 10;
 };
 
 // Not thread-safe.

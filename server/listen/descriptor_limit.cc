@@ -22,6 +22,13 @@ int OpenDescriptors() {
   return std::max(count, 0);
 }
 
+int64_t DescriptorLimit() {
+  constexpr rlim_t kMuch = 1 << 30;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMuch;
+  return static_cast<int64_t>(std::min(limit.rlim_cur, kMuch));  // "infinity" is larger
+}
+
 }  // namespace
 
 void RaiseDescriptorLimit() {
@@ -32,12 +39,13 @@ void RaiseDescriptorLimit() {
 }
 
 int AffordableConnections(int wanted, int reserve) {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
-  constexpr rlim_t kMuch = 1 << 30;
-  const auto all = static_cast<int64_t>(std::min(limit.rlim_cur, kMuch));
-  const int64_t affordable = (all - OpenDescriptors() - reserve) / kDescriptorsPerConnection;
+  const int64_t affordable =
+      (DescriptorLimit() - OpenDescriptors() - reserve) / kDescriptorsPerConnection;
   return static_cast<int>(std::clamp<int64_t>(affordable, 1, wanted));
+}
+
+int AffordableHttpConnections(int wanted) {
+  return static_cast<int>(std::clamp<int64_t>(DescriptorLimit() / 8, 1, wanted));
 }
 
 }  // namespace orbserve

@@ -16,6 +16,9 @@ void RaiseDescriptorLimit();
 // each, beside those that are open now and `reserve` more.
 int AffordableConnections(int wanted, int reserve);
 
+// Connections that the HTTP endpoint may have: `wanted`, or an eighth of the descriptors.
+int AffordableHttpConnections(int wanted);
+
 }  // namespace orbserve
 
 #endif  // ORBSERVE_SERVER_LISTEN_DESCRIPTOR_LIMIT_H_

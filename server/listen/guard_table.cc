@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "absl/hash/hash.h"
+
 namespace orbserve {
 
 namespace {
@@ -14,6 +16,9 @@ namespace {
 constexpr Http2GuardLimits kLimits;
 // A TLS connection that has sent more than this is taken to make calls.
 constexpr int64_t kTlsHandshakeBytes = 16 << 10;
+
+// The descriptor that this thread has read last.
+thread_local int last_read = -1;
 
 }  // namespace
 
@@ -34,7 +39,7 @@ int64_t GuardTable::NowMs() {
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-void GuardTable::Arm(int descriptor, bool is_plain) {
+void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, uint32_t max_calls) {
   if (descriptor < 0 || descriptor >= kDescriptors) return;
   Slot* known = slots_[descriptor].load(std::memory_order_acquire);
   if (known == nullptr) {
@@ -43,10 +48,13 @@ void GuardTable::Arm(int descriptor, bool is_plain) {
   }
   Slot& slot = *known;
   const int64_t now_ms = NowMs();
-  slot.guard = Http2Guard(&kLimits, now_ms);
+  slot.budget = &budgets_[absl::HashOf(address) % kBudgets];
+  slot.max_calls = max_calls;
+  slot.guard = Http2Guard(&kLimits, slot.budget, max_calls, now_ms);
+  slot.tls.store(nullptr, std::memory_order_relaxed);
   slot.breach.store(Http2Breach::kNone, std::memory_order_relaxed);
   slot.received_bytes.store(0, std::memory_order_relaxed);
-  slot.sent_bytes.store(0, std::memory_order_relaxed);
+  slot.sending.Clear();
   slot.calls.store(0, std::memory_order_relaxed);
   slot.last_call_ms.store(now_ms, std::memory_order_relaxed);
   slot.state.store(is_plain ? State::kPlain : State::kTls, std::memory_order_release);
@@ -72,22 +80,25 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
   Slot* const slot = Find(descriptor);
   if (slot == nullptr) return true;
   if (!used_.load(std::memory_order_relaxed)) used_.store(true, std::memory_order_relaxed);
+  last_read = descriptor;
   // Only this thread writes these: no atomic addition is needed.
   const int64_t before = slot->received_bytes.load(std::memory_order_relaxed);
   slot->received_bytes.store(before + static_cast<int64_t>(bytes), std::memory_order_relaxed);
   const int64_t now_ms = NowMs();
   if (slot->state.load(std::memory_order_relaxed) != State::kPlain) {
-    if (before < kTlsHandshakeBytes) return true;
+    if (before < kTlsHandshakeBytes || slot->tls.load(std::memory_order_relaxed) != nullptr) {
+      return true;
+    }
     slot->calls.store(1, std::memory_order_relaxed);
     slot->last_call_ms.store(now_ms, std::memory_order_relaxed);
     return true;
   }
-  const int64_t sent = slot->sent_bytes.load(std::memory_order_relaxed);
+  const Http2Answers answers = slot->sending.View();
   Http2Breach breach = Http2Breach::kNone;
   for (size_t i = 0; i < count && bytes > 0; ++i) {
     const size_t size = std::min(pieces[i].iov_len, bytes);
-    breach =
-        slot->guard.Received(static_cast<const uint8_t*>(pieces[i].iov_base), size, now_ms, sent);
+    breach = slot->guard.Received(static_cast<const uint8_t*>(pieces[i].iov_base), size, now_ms,
+                                  answers);
     bytes -= size;
   }
   slot->calls.store(slot->guard.calls(), std::memory_order_relaxed);
@@ -97,10 +108,68 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
   return false;
 }
 
-void GuardTable::Sent(int descriptor, size_t bytes) {
-  if (Slot* const slot = Find(descriptor)) {
-    slot->sent_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+void GuardTable::Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes) {
+  Slot* const slot = Find(descriptor);
+  if (slot == nullptr || slot->state.load(std::memory_order_relaxed) != State::kPlain) return;
+  for (size_t i = 0; i < count && bytes > 0; ++i) {
+    const size_t size = std::min(pieces[i].iov_len, bytes);
+    slot->sending.reader.Sent(static_cast<const uint8_t*>(pieces[i].iov_base), size);
+    bytes -= size;
   }
+  slot->sending.Publish();
+}
+
+void GuardTable::Sending::Clear() {
+  reader = {};
+  Publish();
+}
+
+void GuardTable::Sending::Publish() {
+  const Http2Answers& answers = reader.answers();
+  bytes.store(answers.bytes, std::memory_order_relaxed);
+  ended_calls.store(answers.ended_calls, std::memory_order_relaxed);
+  cancelled_calls.store(answers.cancelled_calls, std::memory_order_relaxed);
+}
+
+Http2Answers GuardTable::Sending::View() const {
+  Http2Answers answers;
+  answers.bytes = bytes.load(std::memory_order_relaxed);
+  answers.ended_calls = ended_calls.load(std::memory_order_relaxed);
+  answers.cancelled_calls = cancelled_calls.load(std::memory_order_relaxed);
+  return answers;
+}
+
+TlsGuard::~TlsGuard() {
+  TlsGuard* own = this;
+  if (slot_ != nullptr) slot_->tls.compare_exchange_strong(own, nullptr);
+}
+
+void TlsGuard::Begin(int64_t now_ms) {
+  begun_ = true;
+  GuardTable::Slot* const slot = GuardTable::Get().Find(last_read);
+  TlsGuard* none = nullptr;
+  if (slot != nullptr && slot->state.load() == GuardTable::State::kTls &&
+      slot->tls.compare_exchange_strong(none, this)) {
+    slot_ = slot;
+  }
+  // Calls of a connection that is not known are bounded by gRPC and by the resets.
+  constexpr uint32_t kAnyCalls = 1 << 20;
+  guard_ = slot_ == nullptr ? Http2Guard(&kLimits, nullptr, kAnyCalls, now_ms)
+                            : Http2Guard(&kLimits, slot_->budget, slot_->max_calls, now_ms);
+}
+
+bool TlsGuard::Received(const uint8_t* bytes, size_t size) {
+  const int64_t now_ms = GuardTable::NowMs();
+  if (!begun_) Begin(now_ms);
+  // The number of the descriptor may belong to another connection by now.
+  const bool is_own = slot_ != nullptr && slot_->tls.load(std::memory_order_relaxed) == this;
+  const Http2Breach breach = guard_.Received(bytes, size, now_ms, sent_.answers());
+  if (is_own) {
+    slot_->calls.store(guard_.calls(), std::memory_order_relaxed);
+    slot_->last_call_ms.store(guard_.last_call_ms(), std::memory_order_relaxed);
+    if (breach != Http2Breach::kNone) slot_->breach.store(breach, std::memory_order_release);
+  }
+  return breach == Http2Breach::kNone;
 }
 
 }  // namespace orbserve

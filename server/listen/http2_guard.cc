@@ -17,7 +17,9 @@ constexpr uint8_t kSettings = 4;
 constexpr uint8_t kPing = 6;
 constexpr uint8_t kContinuation = 9;
 constexpr uint8_t kAcknowledge = 1;
+constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kEndHeaders = 4;
+constexpr uint8_t kPadded = 8;
 
 constexpr int64_t kWhole = 1000;  // thousandths in one
 
@@ -27,8 +29,54 @@ void Earn(int64_t& left, int64_t amount, int64_t burst) {
 
 }  // namespace
 
-Http2Guard::Http2Guard(const Http2GuardLimits* limits, int64_t now_ms)
+bool ResetBudget::Take(const Http2GuardLimits& limits, int64_t now_ms) {
+  const int64_t before_ms = refilled_ms_.exchange(now_ms, std::memory_order_relaxed);
+  const int64_t earned =
+      std::max<int64_t>(now_ms - before_ms, 0) * limits.address_resets_per_second;
+  const int64_t most = limits.address_reset_burst * kWhole;
+  int64_t used = used_.load(std::memory_order_relaxed);
+  int64_t next = 0;
+  do {
+    // Beyond the burst nothing is owed: the budget recovers at once when the flood ends.
+    next = std::min(std::max<int64_t>(used - earned, 0) + kWhole, most);
+  } while (!used_.compare_exchange_weak(used, next, std::memory_order_relaxed));
+  return next < most;
+}
+
+void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size) {
+  answers_.bytes += static_cast<int64_t>(size);
+  while (size > 0) {
+    if (payload_left_ > 0) {
+      const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
+      if (is_reset_) {
+        for (uint32_t i = 0; i < count; ++i) error_code_ = error_code_ << 8 | bytes[i];
+      }
+      payload_left_ -= count;
+      bytes += count;
+      size -= count;
+      // A server that has answered early says so without an error.
+      if (payload_left_ == 0 && is_reset_ && error_code_ != 0) ++answers_.cancelled_calls;
+      continue;
+    }
+    const size_t count = std::min(kFrameHeaderBytes - header_size_, size);
+    std::memcpy(header_ + header_size_, bytes, count);
+    header_size_ = static_cast<uint8_t>(header_size_ + count);
+    bytes += count;
+    size -= count;
+    if (header_size_ < kFrameHeaderBytes) return;
+    header_size_ = 0;
+    payload_left_ = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
+    is_reset_ = header_[3] == kResetStream;
+    error_code_ = 0;
+    if (header_[3] == kHeaders && (header_[4] & kEndStream) != 0) ++answers_.ended_calls;
+  }
+}
+
+Http2Guard::Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
+                       int64_t now_ms)
     : limits_(limits),
+      budget_(budget),
+      max_open_calls_(int64_t{max_calls} + limits->spare_calls),
       resets_left_(limits->reset_burst * kWhole),
       pings_left_(limits->ping_burst * kWhole),
       frames_left_(limits->frame_burst * kWhole),
@@ -36,7 +84,7 @@ Http2Guard::Http2Guard(const Http2GuardLimits* limits, int64_t now_ms)
       last_call_ms_(now_ms) {}
 
 Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms,
-                                 int64_t sent_bytes) {
+                                 const Http2Answers& answers) {
   while (size > 0 && breach_ == Http2Breach::kNone) {
     if (preface_left_ > 0) {
       const auto count = static_cast<uint8_t>(std::min<size_t>(preface_left_, size));
@@ -46,6 +94,14 @@ Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_
       continue;
     }
     if (payload_left_ > 0) {
+      if (checks_byte_) {
+        // The flag of a message says whether it is compressed, and nothing else.
+        checks_byte_ = false;
+        if (bytes[0] > 1) {
+          breach_ = Http2Breach::kMalformed;
+          break;
+        }
+      }
       const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
       payload_left_ -= count;
       bytes += count;
@@ -59,12 +115,12 @@ Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_
     size -= count;
     if (header_size_ < kFrameHeaderBytes) break;
     header_size_ = 0;
-    breach_ = OnFrame(now_ms, sent_bytes);
+    breach_ = OnFrame(now_ms, answers);
   }
   return breach_;
 }
 
-Http2Breach Http2Guard::OnFrame(int64_t now_ms, int64_t sent_bytes) {
+Http2Breach Http2Guard::OnFrame(int64_t now_ms, const Http2Answers& answers) {
   const uint32_t length = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
   const uint8_t type = header_[3];
   const uint8_t flags = header_[4];
@@ -80,7 +136,14 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms, int64_t sent_bytes) {
   }
   const bool is_call = type == kHeaders && stream > last_stream_ && stream % 2 == 1;
   if (type == kHeaders || (type == kData && length > 0)) last_call_ms_ = now_ms;
+  if (type == kData && length > 0 && wants_message_ && stream == last_stream_) {
+    wants_message_ = false;
+    checks_byte_ = (flags & kPadded) == 0;
+  }
   if (is_call) {
+    if (const Http2Breach breach = OnCall(stream, now_ms, answers); breach != Http2Breach::kNone) {
+      return breach;
+    }
     Earn(frames_left_, limits_->frames_per_call * kWhole, limits_->frame_burst);
     Earn(resets_left_, kWhole / limits_->calls_per_reset, limits_->reset_burst);
     Earn(pings_left_, kWhole, limits_->ping_burst);
@@ -88,16 +151,17 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms, int64_t sent_bytes) {
     if (type == kData) {
       Earn(frames_left_, int64_t{length} * kWhole / limits_->bytes_per_frame, limits_->frame_burst);
     }
-    if (!Take(frames_left_, now_ms, sent_bytes)) return Http2Breach::kFrames;
+    if (!Take(frames_left_, now_ms, answers)) return Http2Breach::kFrames;
   }
   switch (type) {
     case kHeaders:
       return OnHeaders(length, flags, is_call ? stream : 0);
     case kResetStream:
-      return Take(resets_left_, now_ms, sent_bytes) ? Http2Breach::kNone : Http2Breach::kResets;
+      ++resets_;
+      return TakeReset(now_ms, answers) ? Http2Breach::kNone : Http2Breach::kResets;
     case kPing:
       if ((flags & kAcknowledge) != 0) return Http2Breach::kNone;
-      return Take(pings_left_, now_ms, sent_bytes) ? Http2Breach::kNone : Http2Breach::kPings;
+      return Take(pings_left_, now_ms, answers) ? Http2Breach::kNone : Http2Breach::kPings;
     case kSettings:
       if ((flags & kAcknowledge) != 0) acknowledged_ = true;
       return Http2Breach::kNone;
@@ -106,14 +170,23 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms, int64_t sent_bytes) {
   }
 }
 
+Http2Breach Http2Guard::OnCall(uint32_t stream, int64_t now_ms, const Http2Answers& answers) {
+  last_stream_ = stream;
+  wants_message_ = true;
+  ++calls_;
+  for (; cancellations_seen_ < answers.cancelled_calls; ++cancellations_seen_) {
+    if (!TakeReset(now_ms, answers)) return Http2Breach::kResets;
+  }
+  const int64_t open = calls_ - resets_ - answers.ended_calls - answers.cancelled_calls;
+  return open > max_open_calls_ ? Http2Breach::kResets : Http2Breach::kNone;
+}
+
 // `stream`: 0 where the block opens no call.
 Http2Breach Http2Guard::OnHeaders(uint32_t length, uint8_t flags, uint32_t stream) {
   in_block_ = (flags & kEndHeaders) == 0;
   block_bytes_ = 0;
   continuations_ = 0;
   if (stream != 0) {
-    last_stream_ = stream;
-    ++calls_;
     if (!acknowledged_ && calls_ > limits_->max_calls_unacknowledged) {
       return Http2Breach::kUnacknowledged;
     }
@@ -136,11 +209,11 @@ Http2Breach Http2Guard::AddToBlock(uint32_t length) {
   return Http2Breach::kNone;
 }
 
-void Http2Guard::Refill(int64_t now_ms, int64_t sent_bytes) {
+void Http2Guard::Refill(int64_t now_ms, const Http2Answers& answers) {
   const int64_t passed_ms = now_ms - refilled_ms_;
-  const int64_t sent = sent_bytes - sent_seen_;
+  const int64_t sent = answers.bytes - sent_seen_;
   refilled_ms_ = now_ms;
-  sent_seen_ = sent_bytes;
+  sent_seen_ = answers.bytes;
   // A thousandth of a second gives a thousandth of what a second gives.
   resets_left_ += passed_ms * limits_->resets_per_second;
   pings_left_ += passed_ms * limits_->pings_per_second + sent * kWhole / limits_->bytes_per_ping;
@@ -150,10 +223,17 @@ void Http2Guard::Refill(int64_t now_ms, int64_t sent_bytes) {
   frames_left_ = std::min(frames_left_, limits_->frame_burst * kWhole);
 }
 
-bool Http2Guard::Take(int64_t& left, int64_t now_ms, int64_t sent_bytes) {
-  if (left < kWhole) Refill(now_ms, sent_bytes);
+bool Http2Guard::Take(int64_t& left, int64_t now_ms, const Http2Answers& answers) {
+  if (left < kWhole) Refill(now_ms, answers);
   left -= kWhole;
   return left >= 0;
+}
+
+bool Http2Guard::TakeReset(int64_t now_ms, const Http2Answers& answers) {
+  if (!Take(resets_left_, now_ms, answers)) return false;
+  if (budget_ == nullptr || budget_->Take(*limits_, now_ms)) return true;
+  const int64_t used = limits_->reset_burst * kWhole - resets_left_;
+  return used <= limits_->reset_burst_of_poor * kWhole;
 }
 
 }  // namespace orbserve

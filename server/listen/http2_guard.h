@@ -8,6 +8,7 @@
 #ifndef ORBSERVE_SERVER_LISTEN_HTTP2_GUARD_H_
 #define ORBSERVE_SERVER_LISTEN_HTTP2_GUARD_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,12 +21,18 @@ struct Http2GuardLimits {
   uint32_t max_continuations = 64;  // CONTINUATION frames of one block
   // Calls, and bytes of their header blocks, before the client acknowledges our SETTINGS. gRPC
   // applies its limits of calls and metadata only from then on.
-  uint32_t max_calls_unacknowledged = 128;
-  uint32_t max_header_bytes_unacknowledged = 128 << 10;
-  // Calls that the client cancels: so many at once, so many a second, and a part of its calls.
+  uint32_t max_calls_unacknowledged = 32;
+  uint32_t max_header_bytes_unacknowledged = 64 << 10;
+  // Calls that the client cancels, or that the server cancels because of what the client sends or
+  // of its deadline: so many at once, so many a second, and a part of its calls.
   uint32_t reset_burst = 256;
-  uint32_t resets_per_second = 50;
+  uint32_t resets_per_second = 200;
   uint32_t calls_per_reset = 4;
+  // The same for all connections of an address. While it has none left, a connection that has
+  // cancelled more than a few calls breaks the bound.
+  uint32_t address_reset_burst = 512;
+  uint32_t address_resets_per_second = 500;
+  uint32_t reset_burst_of_poor = 16;
   // PING frames that want an answer: so many at once, so many a second, one for each call, and one
   // for each `bytes_per_ping` bytes that the server sends, as clients that measure the path do.
   uint32_t ping_burst = 64;
@@ -37,6 +44,9 @@ struct Http2GuardLimits {
   uint32_t frames_per_second = 1000;
   uint32_t bytes_per_frame = 512;
   uint32_t frames_per_call = 16;
+  // Calls that are neither answered nor cancelled, beyond those that gRPC allows. gRPC forgets a
+  // call when it is cancelled, before it has freed what the call holds.
+  uint32_t spare_calls = 64;
 };
 
 // The bound that a connection broke.
@@ -44,9 +54,46 @@ enum class Http2Breach : uint8_t {
   kNone,
   kHeaderBlock,     // a header block is too long
   kResets,          // calls are cancelled too often
+  kMalformed,       // a message of a call cannot be one of gRPC
   kFrames,          // too many frames that carry nothing
   kPings,           // too many PING frames
   kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
+};
+
+// What the server has sent on a connection so far.
+struct Http2Answers {
+  int64_t bytes = 0;
+  int64_t ended_calls = 0;      // with trailers
+  int64_t cancelled_calls = 0;  // with RST_STREAM and an error
+};
+
+// Follows the frames that the server sends. Not thread-safe. Bytes pass Sent() once, in order.
+class Http2AnswerReader {
+ public:
+  void Sent(const uint8_t* bytes, size_t size);
+  const Http2Answers& answers() const { return answers_; }
+
+ private:
+  static constexpr size_t kFrameHeaderBytes = 9;
+
+  uint8_t header_size_ = 0;  // bytes in header_
+  uint8_t header_[kFrameHeaderBytes] = {};
+  uint32_t payload_left_ = 0;
+  bool is_reset_ = false;  // the payload is an error code
+  uint32_t error_code_ = 0;
+  Http2Answers answers_;
+};
+
+// What the connections of one address may cancel together. Thread-safe.
+class ResetBudget {
+ public:
+  constexpr ResetBudget() = default;
+  // Counts one call that is cancelled. False when too many were.
+  bool Take(const Http2GuardLimits& limits, int64_t now_ms);
+
+ private:
+  std::atomic<int64_t> used_{0};  // in thousandths
+  std::atomic<int64_t> refilled_ms_{0};
 };
 
 // A byte that flows from the client passes Received() once, in order. Not thread-safe. Allocates
@@ -54,12 +101,14 @@ enum class Http2Breach : uint8_t {
 class Http2Guard {
  public:
   Http2Guard() = default;
-  // `now_ms`: a clock that does not go back. `limits` outlives the guard.
-  Http2Guard(const Http2GuardLimits* limits, int64_t now_ms);
+  // `now_ms`: a clock that does not go back. `limits` and `budget` outlive the guard.
+  // `max_calls`: calls that gRPC allows at a time.
+  Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
+             int64_t now_ms);
 
-  // The next bytes of the connection. `sent_bytes`: bytes that the server has sent on it so far.
-  // Once a bound is broken, it stays so.
-  Http2Breach Received(const uint8_t* bytes, size_t size, int64_t now_ms, int64_t sent_bytes);
+  // The next bytes of the connection. Once a bound is broken, it stays so.
+  Http2Breach Received(const uint8_t* bytes, size_t size, int64_t now_ms,
+                       const Http2Answers& answers);
 
   int64_t calls() const { return calls_; }
   // Time of the last frame of a call: HEADERS or DATA. That of the creation before the first.
@@ -69,14 +118,17 @@ class Http2Guard {
   static constexpr size_t kFrameHeaderBytes = 9;
 
   // Refills by the time that has passed.
-  void Refill(int64_t now_ms, int64_t sent_bytes);
-  Http2Breach OnFrame(int64_t now_ms, int64_t sent_bytes);
+  void Refill(int64_t now_ms, const Http2Answers& answers);
+  Http2Breach OnFrame(int64_t now_ms, const Http2Answers& answers);
   Http2Breach OnHeaders(uint32_t length, uint8_t flags, uint32_t stream);
+  Http2Breach OnCall(uint32_t stream, int64_t now_ms, const Http2Answers& answers);
   Http2Breach AddToBlock(uint32_t length);
   // Takes one of what is left; false when nothing is.
-  bool Take(int64_t& left, int64_t now_ms, int64_t sent_bytes);
+  bool Take(int64_t& left, int64_t now_ms, const Http2Answers& answers);
+  bool TakeReset(int64_t now_ms, const Http2Answers& answers);
 
   const Http2GuardLimits* limits_ = nullptr;
+  ResetBudget* budget_ = nullptr;
   Http2Breach breach_ = Http2Breach::kNone;
   uint8_t preface_left_ = 24;  // bytes of the preface, which gRPC checks
   uint8_t header_size_ = 0;    // bytes in header_
@@ -85,6 +137,11 @@ class Http2Guard {
   bool acknowledged_ = false;
   uint32_t payload_left_ = 0;
   uint32_t last_stream_ = 0;
+  bool wants_message_ = false;  // no DATA of last_stream_ has come
+  bool checks_byte_ = false;    // the next byte of payload begins its message
+  int64_t max_open_calls_ = 0;
+  int64_t resets_ = 0;              // sent by the client
+  int64_t cancellations_seen_ = 0;  // by the server
   uint32_t block_bytes_ = 0;
   uint32_t continuations_ = 0;
   uint32_t unacknowledged_bytes_ = 0;

@@ -33,10 +33,11 @@ namespace orbserve {
 namespace {
 
 // Descriptors for everything but connections: the HTTP endpoint, probes, files, devices.
-constexpr int kReservedDescriptors = 24;
+constexpr int kReservedDescriptors = 20;
 constexpr size_t kMostOwn = 64;
 constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
+constexpr int kWaitMs = 2;          // for a place to become free
 constexpr int kRetryMs = 10;        // after a failure that may pass
 constexpr int kLinesPerSecond = 5;  // of the log
 
@@ -56,6 +57,8 @@ CloseReason CloseReasonOf(Http2Breach breach) {
       return CloseReason::kResets;
     case Http2Breach::kFrames:
       return CloseReason::kFrames;
+    case Http2Breach::kMalformed:
+      return CloseReason::kMalformed;
     case Http2Breach::kPings:
       return CloseReason::kPings;
     case Http2Breach::kUnacknowledged:
@@ -118,7 +121,8 @@ class Listener::Impl {
       return absl::UnavailableError(
           absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
     }
-    bounds_.max_connections = AffordableConnections(options_.max_connections, kReservedDescriptors);
+    bounds_.max_connections = AffordableConnections(
+        options_.max_connections, kReservedDescriptors + options_.reserved_descriptors);
     bounds_.max_connections_per_address =
         std::min(options_.max_connections_per_address, bounds_.max_connections);
     if (bounds_.max_connections < options_.max_connections) {
@@ -217,7 +221,7 @@ class Listener::Impl {
   void Run() {
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
-      const int wait_ms = waiting_.socket ? kRetryMs : -1;
+      const int wait_ms = waiting_.socket ? kWaitMs : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
@@ -329,7 +333,8 @@ class Listener::Impl {
       const int duplicate = connection.duplicate.get();
       const bool is_own = connection.is_own;
       // Armed before gRPC can read the first byte.
-      GuardTable::Get().Arm(accepted.get(), options_.is_plain || is_own);
+      GuardTable::Get().Arm(accepted.get(), options_.is_plain || is_own, connection.address,
+                            static_cast<uint32_t>(options_.max_calls_per_connection));
       const uint64_t number = table_->Add(std::move(connection));
       // No event but the end of the connection, which epoll always tells, once.
       if (!Watch(duplicate, EPOLLET, number)) {

@@ -25,6 +25,8 @@ struct ListenerOptions {
   // Bounds of open connections. The descriptor limit of the process may lower them.
   int max_connections = 4096;
   int max_connections_per_address = 1024;
+  int max_calls_per_connection = 256;  // as gRPC was told
+  int reserved_descriptors = 0;        // that other parts of the process will open
   // Time after which the system gives up a connection whose peer acknowledges nothing.
   std::chrono::milliseconds user_timeout{10'000};
 };
@@ -40,12 +42,13 @@ enum class CloseReason {
   kResets,          // calls are cancelled too often
   kFrames,          // too many frames that carry nothing
   kPings,           // too many PING frames
+  kMalformed,       // a message of a call cannot be one of gRPC
   kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
   kStopped,         // the server stops
 };
 inline constexpr std::array kCloseReasonNames = {
-    "ended",  "full",   "address_full", "evicted",        "no_descriptor", "header_block",
-    "resets", "frames", "pings",        "unacknowledged", "stopped"};
+    "ended",  "full",   "address_full", "evicted",   "no_descriptor",  "header_block",
+    "resets", "frames", "pings",        "malformed", "unacknowledged", "stopped"};
 
 struct ListenerUse {
   int connections = 0;

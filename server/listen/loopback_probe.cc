@@ -34,17 +34,18 @@ void LoopbackProbe::Stop() {
 
 absl::Status LoopbackProbe::Check() {
   std::unique_lock lock(mutex_);
-  const Time begin = std::chrono::steady_clock::now();
-  if (calls_ > 0 && begin - last_time_ <= options_.cache_time) return last_;
+  const Time now = std::chrono::steady_clock::now();
+  if (calls_ > 0 && now - last_time_ <= options_.cache_time) return last_;
   const int64_t before = calls_;
   is_wanted_ = true;
   changed_.notify_all();
-  const bool is_new = changed_.wait_until(lock, begin + options_.answer_time,
+  if (before > 0 && last_.ok() && now - good_begin_ <= options_.good_time) return last_;
+  const bool is_new = changed_.wait_until(lock, now + options_.wait_time,
                                           [this, before] { return calls_ > before || stopped_; });
   if (calls_ > before) return last_;
   if (is_new) return absl::UnavailableError("the server stops");
   return absl::UnavailableError(absl::StrCat("a call of the server to itself has no answer for ",
-                                             options_.answer_time.count(), " ms"));
+                                             options_.wait_time.count(), " ms"));
 }
 
 void LoopbackProbe::Run() {
@@ -56,7 +57,7 @@ void LoopbackProbe::Run() {
     is_wanted_ = false;
     lock.unlock();
     const Time begin = std::chrono::steady_clock::now();
-    const absl::Status status = call_(options_.answer_time);
+    const absl::Status status = call_(options_.call_time);
     lock.lock();
     if (stopped_) return;
     const bool is_deaf = Record(status, begin);
@@ -73,6 +74,7 @@ bool LoopbackProbe::Record(const absl::Status& status, Time begin) {
   last_ = status;
   last_time_ = std::chrono::steady_clock::now();
   if (status.ok()) {
+    good_begin_ = begin;
     failures_ = 0;
     return false;
   }

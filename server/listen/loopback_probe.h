@@ -19,11 +19,15 @@
 namespace orbserve {
 
 struct LoopbackProbeOptions {
-  std::chrono::milliseconds period{5'000};       // between calls that nobody asks for
-  std::chrono::milliseconds cache_time{1'000};   // a result this young is given again
-  std::chrono::milliseconds answer_time{1'000};  // time in which a call must be answered
+  std::chrono::milliseconds period{5'000};  // between calls that nobody asks for
   // The server is deaf when every call has failed for so long, and three at least.
   std::chrono::milliseconds deaf_time{30'000};
+  std::chrono::milliseconds call_time{5'000};  // time in which a call must be answered
+  // Check() makes another call when the last one ended so long ago, and waits for it if no call was
+  // answered that began within `good_time`.
+  std::chrono::milliseconds cache_time{1'000};
+  std::chrono::milliseconds good_time{5'000};
+  std::chrono::milliseconds wait_time{1'000};
 };
 
 // Thread-safe.
@@ -38,7 +42,7 @@ class LoopbackProbe {
   LoopbackProbe(const LoopbackProbe&) = delete;
   LoopbackProbe& operator=(const LoopbackProbe&) = delete;
 
-  // Result of a call that is younger than `cache_time`. Waits for one, `answer_time` at most.
+  // OK when a call was answered lately, or is answered now. Waits for `wait_time` at most.
   // UNAVAILABLE: the call failed, or has no answer yet.
   absl::Status Check();
   // Makes no further call. The server is about to stop.
@@ -62,7 +66,8 @@ class LoopbackProbe {
   bool is_deaf_ = false;
   int64_t calls_ = 0;
   absl::Status last_;
-  Time last_time_;
+  Time last_time_;    // the end of the last call
+  Time good_begin_;   // the begin of the last one that was answered
   int failures_ = 0;  // in a row
   Time first_failure_;
 

@@ -36,7 +36,10 @@ extern "C" __attribute__((visibility("default"))) ssize_t sendmsg(int descriptor
                                                                   const msghdr* message,
                                                                   int flags) {
   const ssize_t count = syscall(SYS_sendmsg, descriptor, message, flags);
-  if (count > 0) orbserve::GuardTable::Get().Sent(descriptor, static_cast<size_t>(count));
+  if (count > 0) {
+    orbserve::GuardTable::Get().Sent(descriptor, message->msg_iov, message->msg_iovlen,
+                                     static_cast<size_t>(count));
+  }
   return count;
 }
 

@@ -14,6 +14,9 @@ namespace orbserve {
 // False in builds with sanitizers, which define these functions themselves.
 bool HasSocketHook();
 
+// The same for SSL_read() and SSL_write(), by which gRPC decrypts and encrypts.
+bool HasTlsHook();
+
 }  // namespace orbserve
 
 #endif  // ORBSERVE_SERVER_LISTEN_SOCKET_HOOK_H_

@@ -3,26 +3,50 @@
 
 #include "server/telemetry/http_endpoint.h"
 
-#include <civetweb.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <exception>
-#include <type_traits>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
+#include "server/listen/file_descriptor.h"
+#include "server/listen/listen_sockets.h"
+#include "server/telemetry/http_request.h"
 
 namespace orbserve {
 namespace {
 
-constexpr char kMaxRequestBytes[] = "16384";
-constexpr char kRequestTimeoutMs[] = "1000";  // silence; a thread waits
-constexpr int kMaxThreads = 64;
+using Time = std::chrono::steady_clock::time_point;
+using std::chrono::milliseconds;
+
+constexpr int kWorkers = 4;  // threads that call the callbacks
+constexpr int kMaxEvents = 64;
+constexpr int kSweepMs = 100;  // period in which overdue connections are closed
+// What a client still sends is read for so long after the answer. Closing earlier would make the
+// system reset the connection, and the client might lose the answer.
+constexpr milliseconds kLingerTime{1'000};
+constexpr milliseconds kUserTimeout{10'000};
+
+// What an event of epoll is about: a connection by its number, or one of these.
+constexpr uint64_t kWake = uint64_t{1} << 63;
+constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -34,8 +58,39 @@ struct Response {
   std::string body;
 };
 
-// The address as civetweb takes it, which also knows lists and suffixes that are not for us.
-absl::StatusOr<std::string> ListeningPorts(const std::string& address) {
+absl::string_view CodeText(int code) {
+  switch (code) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+std::string ToText(const Response& response, bool with_body) {
+  std::string text = absl::StrCat(
+      "HTTP/1.1 ", response.code, " ", CodeText(response.code),
+      "\r\nContent-Type: ", response.content_type, "\r\nContent-Length: ", response.body.size(),
+      "\r\n", response.extra_headers,
+      "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n");
+  if (with_body) absl::StrAppend(&text, response.body);
+  return text;
+}
+
+// The address as ListenSockets takes it. An empty host is every interface.
+absl::StatusOr<std::string> ListenAddress(const std::string& address) {
   const auto bad = [&] {
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat("HTTP address must be HOST:PORT or [IPV6]:PORT with a port of "
@@ -54,164 +109,346 @@ absl::StatusOr<std::string> ListeningPorts(const std::string& address) {
   }
   const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   for (const char c : in_brackets ? host.substr(1, host.size() - 2) : host) {
-    if (!absl::ascii_isalnum(c) && c != '.' && c != '-' && !(in_brackets && c == ':')) return bad();
+    const bool is_ipv6 = in_brackets && (c == ':' || c == '%');
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && !is_ipv6) {
+      return bad();
+    }
   }
-  if (in_brackets && mg_check_feature(MG_FEATURES_IPV6) == 0) {
-    return MakeError(
-        ErrorReason::kBadOptions,
-        absl::StrCat("HTTP address \"", address, "\": the installed civetweb library has no IPv6"));
-  }
-  // '+': IPv4, and IPv6 where the library has it.
-  return host.empty() ? absl::StrCat("+", port) : absl::StrCat(host, ":", port);
+  return host.empty() ? absl::StrCat("0.0.0.0:", port) : address;
 }
 
-void Send(mg_connection* connection, const Response& response, bool with_body) {
-  const std::string head = absl::StrCat(
-      "HTTP/1.1 ", response.code, " ", mg_get_response_code_text(connection, response.code),
-      "\r\nContent-Type: ", response.content_type, "\r\nContent-Length: ", response.body.size(),
-      "\r\n", response.extra_headers,
-      "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n");
-  // A peer that has gone away is not an error of ours.
-  mg_write(connection, head.data(), head.size());
-  if (with_body) mg_write(connection, response.body.data(), response.body.size());
-}
+enum class Phase { kReading, kAnswering, kWriting, kLingering };
 
-// civetweb 1.15 takes a pointer to the error code, 1.16 has the code itself in `error`.
-template <typename ErrorData>
-void PointToCode(ErrorData& error, unsigned* code) {
-  if constexpr (std::is_pointer_v<decltype(error.code)>) error.code = code;
-}
+struct Connection {
+  FileDescriptor socket;
+  Phase phase = Phase::kReading;
+  Time deadline;
+  std::string received;
+  std::string answer;
+  size_t sent = 0;
+};
 
 }  // namespace
 
+// One thread does all input and output and never blocks there. Workers call the callbacks.
 class HttpEndpoint::Impl {
  public:
-  Impl(std::function<std::string()> render_metrics, std::function<absl::Status()> ready)
-      : render_metrics_(std::move(render_metrics)), ready_(std::move(ready)) {
-    mg_init_library(MG_FEATURES_DEFAULT);
-  }
+  Impl(const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
+       std::function<absl::Status()> ready)
+      : options_(options), render_metrics_(std::move(render_metrics)), ready_(std::move(ready)) {}
 
   ~Impl() {
-    if (context_ != nullptr) mg_stop(context_);
-    mg_exit_library();
+    {
+      const std::scoped_lock lock(mutex_);
+      ending_ = true;
+    }
+    tasks_changed_.notify_all();
+    Wake();
+    for (std::thread& thread : threads_) thread.join();
   }
 
-  absl::Status Start(const HttpEndpointOptions& options) {
-    ORBSERVE_ASSIGN_OR_RETURN(const std::string ports, ListeningPorts(options.listen_address));
-    if (options.threads < 1 || options.threads > kMaxThreads) {
+  absl::Status Start() {
+    ORBSERVE_ASSIGN_OR_RETURN(const std::string address, ListenAddress(options_.listen_address));
+    if (options_.max_connections < 1) {
       return MakeError(
           ErrorReason::kBadOptions,
-          absl::StrCat("HTTP threads must be in [1, ", kMaxThreads, "]; got ", options.threads));
+          absl::StrCat("HTTP connections must be at least 1; got ", options_.max_connections));
     }
-    const std::string threads = absl::StrCat(options.threads);
-    // No keep-alive: an idle connection would hold a thread, and probes come seconds apart.
-    const char* settings[] = {"listening_ports",
-                              ports.c_str(),
-                              "num_threads",
-                              threads.c_str(),
-                              "max_request_size",
-                              kMaxRequestBytes,
-                              "request_timeout_ms",
-                              kRequestTimeoutMs,
-                              "enable_keep_alive",
-                              "no",
-                              nullptr};
-    mg_callbacks callbacks = {};
-    callbacks.begin_request = &Impl::OnRequest;
-    callbacks.http_error = &Impl::OnError;
-    callbacks.log_message = &Impl::OnLog;
-    mg_init_data init = {&callbacks, this, settings};
-    std::array<char, 256> text = {};
-    unsigned code = 0;
-    mg_error_data error = {};
-    PointToCode(error, &code);
-    error.text = text.data();
-    error.text_buffer_size = text.size();
-    context_ = mg_start2(&init, &error);
-    if (context_ == nullptr) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot serve HTTP on ", options.listen_address, ": ",
-                       start_log_.empty() ? std::string(text.data()) : start_log_));
+    auto sockets = ListenSockets::Bind(address, kUserTimeout);
+    if (!sockets.ok()) {
+      return absl::UnavailableError(absl::StrCat("cannot serve HTTP on ", options_.listen_address,
+                                                 ": ", sockets.status().message()));
     }
-    started_ = true;
-    mg_server_port port = {};
-    if (mg_get_server_ports(context_, 1, &port) < 1) {
-      return absl::InternalError("the HTTP server does not tell its port");
+    sockets_ = *std::move(sockets);
+    epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+    wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    bool watched = epoll_ && wake_ && Watch(EPOLL_CTL_ADD, wake_.get(), EPOLLIN, kWake);
+    for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
+      watched =
+          watched && Watch(EPOLL_CTL_ADD, sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
     }
-    port_ = port.port;
+    if (!watched) {
+      return absl::UnavailableError(absl::StrCat("cannot serve HTTP on ", options_.listen_address,
+                                                 ": ", std::generic_category().message(errno)));
+    }
+    threads_.emplace_back([this] { Run(); });
+    for (int i = 0; i < kWorkers; ++i) threads_.emplace_back([this] { Work(); });
     return absl::OkStatus();
   }
 
-  int port() const { return port_; }
+  int port() const { return sockets_.port(); }
 
  private:
-  // Before the start is done the messages say what went wrong; later ones tell of peers that went
-  // away, which is no news.
-  static int OnLog(const mg_connection* connection, const char* message) {
-    auto* self = static_cast<Impl*>(mg_get_user_data(mg_get_context(connection)));
-    if (self != nullptr && !self->started_) {
-      absl::StrAppend(&self->start_log_, self->start_log_.empty() ? "" : "; ", message);
-    }
-    return 1;  // handled: nothing on stderr
+  struct Task {
+    uint64_t number = 0;  // of the connection
+    HttpRequest request;
+  };
+
+  bool Watch(int operation, int descriptor, uint32_t events, uint64_t about) {
+    epoll_event event = {};
+    event.events = events;
+    event.data.u64 = about;
+    return epoll_ctl(epoll_.get(), operation, descriptor, &event) == 0;
   }
 
-  static int OnRequest(mg_connection* connection) {
-    const auto* self = static_cast<const Impl*>(mg_get_user_data(mg_get_context(connection)));
-    const mg_request_info* request = mg_get_request_info(connection);
-    const absl::string_view method = request->request_method;
-    Response response;
-    try {  // the caller is C
-      response = self->Answer(method, request->local_uri);
-    } catch (const std::exception& error) {
-      response = {500, kPlainText, "", absl::StrCat(error.what(), "\n")};
-    }
-    Send(connection, response, method != "HEAD");
-    // Else the library reads the request's body to its end, as long as the peer likes to send.
-    mg_disable_connection_keep_alive(connection);
-    return response.code;
+  void Wake() {
+    const uint64_t one = 1;
+    // A full counter wakes as well.
+    [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   }
 
-  // Requests that the library cannot read. Its own page needs gmtime(), which is not thread-safe.
-  static int OnError(mg_connection* connection, int code, const char* /*text*/) {
-    Send(connection, {code, kPlainText, "", "the request cannot be served\n"}, true);
-    mg_disable_connection_keep_alive(connection);
-    return 0;  // handled
+  // ---- the thread of input and output
+
+  void Run() {
+    std::array<epoll_event, kMaxEvents> events;
+    Time next_sweep;
+    for (;;) {
+      const int wait_ms = connections_.empty() ? -1 : kSweepMs;
+      const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
+      now_ = std::chrono::steady_clock::now();
+      for (int i = 0; i < count; ++i) {
+        const uint64_t about = events[static_cast<size_t>(i)].data.u64;
+        if (about == kWake) {
+          if (!TakeAnswers()) return;
+        } else if ((about & kListening) != 0) {
+          Accept(sockets_.sockets()[about - kListening].get());
+        } else {
+          Move(about);
+        }
+      }
+      if (now_ >= next_sweep) {
+        next_sweep = now_ + milliseconds(kSweepMs);
+        CloseOverdue();
+      }
+    }
   }
 
-  Response Answer(absl::string_view method, const char* path_or_null) const {
-    const absl::string_view path = path_or_null == nullptr ? "" : path_or_null;
-    const bool known = path == "/metrics" || path == "/healthz" || path == "/readyz";
-    if (!known) return {404, kPlainText, "", "not found; there are /metrics, /healthz, /readyz\n"};
-    if (method != "GET" && method != "HEAD") {
-      return {405, kPlainText, "Allow: GET, HEAD\r\n", "only GET and HEAD\n"};
+  void Accept(int listening) {
+    for (int i = 0; i < kMaxEvents; ++i) {
+      FileDescriptor accepted(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!accepted) {
+        if (errno == EAGAIN) return;
+        const bool is_short =
+            errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        if (is_short && !CloseSlowest()) std::this_thread::sleep_for(milliseconds(10));
+        if (is_short) return;
+        continue;
+      }
+      if (connections_.size() >= static_cast<size_t>(options_.max_connections) && !CloseSlowest()) {
+        continue;
+      }
+      const uint64_t number = ++last_number_;
+      if (!Watch(EPOLL_CTL_ADD, accepted.get(), EPOLLIN, number)) continue;
+      Connection& connection = connections_[number];
+      connection.socket = std::move(accepted);
+      connection.deadline = now_ + options_.request_time;
     }
-    if (path == "/metrics") return {200, kMetricsText, "", render_metrics_()};
-    if (path == "/healthz") return {200, kPlainText, "", "ok\n"};
+  }
+
+  // Makes room. A client that waits for its answer keeps its place.
+  bool CloseSlowest() {
+    const auto slowest =
+        std::find_if(connections_.begin(), connections_.end(),
+                     [](const auto& entry) { return entry.second.phase != Phase::kAnswering; });
+    if (slowest == connections_.end()) return false;
+    connections_.erase(slowest);
+    return true;
+  }
+
+  void CloseOverdue() {
+    for (auto next = connections_.begin(); next != connections_.end();) {
+      const Connection& connection = next->second;
+      const bool is_over = connection.phase != Phase::kAnswering && connection.deadline <= now_;
+      next = is_over ? connections_.erase(next) : std::next(next);
+    }
+  }
+
+  // Reads or writes what goes without waiting.
+  void Move(uint64_t number) {
+    const auto found = connections_.find(number);
+    if (found == connections_.end()) return;
+    bool lives = true;
+    switch (found->second.phase) {
+      case Phase::kReading:
+        lives = Read(number, found->second);
+        break;
+      case Phase::kAnswering:
+        break;  // nothing is watched but errors, which the answer will meet
+      case Phase::kWriting:
+        lives = Write(number, found->second);
+        break;
+      case Phase::kLingering:
+        lives = Discard(found->second);
+        break;
+    }
+    if (!lives) connections_.erase(found);
+  }
+
+  // These return false when the connection is over.
+
+  bool Read(uint64_t number, Connection& connection) {
+    std::array<char, 4096> bytes;
+    const ssize_t count = recv(connection.socket.get(), bytes.data(), bytes.size(), 0);
+    if (count < 0) return errno == EAGAIN || errno == EINTR;
+    if (count == 0) return false;
+    connection.received.append(bytes.data(), static_cast<size_t>(count));
+    HttpRequest request = ReadHttpRequest(connection.received);
+    switch (request.state) {
+      case HttpRequest::State::kIncomplete:
+        return true;
+      case HttpRequest::State::kBad:
+        return Send(number, connection, ToText({400, kPlainText, "", "bad request\n"}, true));
+      case HttpRequest::State::kTooLarge:
+        return Send(number, connection,
+                    ToText({431, kPlainText, "", "requests may have 16 KiB\n"}, true));
+      case HttpRequest::State::kVersionUnsupported:
+        return Send(number, connection,
+                    ToText({505, kPlainText, "", "only HTTP/1.0 and HTTP/1.1\n"}, true));
+      case HttpRequest::State::kComplete:
+        break;
+    }
+    if (request.path != "/metrics" && request.path != "/readyz") {
+      return Send(number, connection, ToText(AnswerAtOnce(request), request.method != "HEAD"));
+    }
+    connection.phase = Phase::kAnswering;
+    connection.received = {};
+    if (!Watch(EPOLL_CTL_MOD, connection.socket.get(), EPOLLET, number)) return false;
+    {
+      const std::scoped_lock lock(mutex_);
+      tasks_.push_back({number, std::move(request)});
+    }
+    tasks_changed_.notify_one();
+    return true;
+  }
+
+  bool Send(uint64_t number, Connection& connection, std::string answer) {
+    connection.phase = Phase::kWriting;
+    connection.answer = std::move(answer);
+    connection.deadline = now_ + options_.request_time;
+    if (!Watch(EPOLL_CTL_MOD, connection.socket.get(), EPOLLOUT, number)) return false;
+    return Write(number, connection);
+  }
+
+  bool Write(uint64_t number, Connection& connection) {
+    const std::string& answer = connection.answer;
+    while (connection.sent < answer.size()) {
+      const ssize_t count = send(connection.socket.get(), answer.data() + connection.sent,
+                                 answer.size() - connection.sent, MSG_NOSIGNAL);
+      if (count < 0) return errno == EAGAIN || errno == EINTR;
+      connection.sent += static_cast<size_t>(count);
+    }
+    connection.phase = Phase::kLingering;
+    connection.deadline = now_ + kLingerTime;
+    connection.answer = {};
+    shutdown(connection.socket.get(), SHUT_WR);
+    return Watch(EPOLL_CTL_MOD, connection.socket.get(), EPOLLIN, number);
+  }
+
+  static bool Discard(const Connection& connection) {
+    std::array<char, 4096> bytes;
+    const ssize_t count = recv(connection.socket.get(), bytes.data(), bytes.size(), 0);
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+  }
+
+  // False when the endpoint ends.
+  bool TakeAnswers() {
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t size = read(wake_.get(), &count, sizeof(count));
+    std::vector<std::pair<uint64_t, std::string>> answers;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (ending_) return false;
+      answers.swap(answers_);
+    }
+    for (auto& [number, answer] : answers) {
+      const auto found = connections_.find(number);
+      if (found != connections_.end() && !Send(number, found->second, std::move(answer))) {
+        connections_.erase(found);
+      }
+    }
+    return true;
+  }
+
+  // ---- the workers
+
+  void Work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      tasks_changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
+      if (ending_) return;
+      const Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      Response response;
+      try {
+        response = Answer(task.request);
+      } catch (const std::exception& error) {
+        response = {500, kPlainText, "", absl::StrCat(error.what(), "\n")};
+      }
+      std::string text = ToText(response, task.request.method != "HEAD");
+      lock.lock();
+      answers_.emplace_back(task.number, std::move(text));
+      Wake();
+    }
+  }
+
+  // Of a path whose answer needs no callback.
+  static Response AnswerAtOnce(const HttpRequest& request) {
+    if (request.path != "/healthz") {
+      return {404, kPlainText, "", "not found; there are /metrics, /healthz, /readyz\n"};
+    }
+    if (!IsReading(request)) return OnlyReading();
+    return {200, kPlainText, "", "ok\n"};
+  }
+
+  Response Answer(const HttpRequest& request) const {
+    if (!IsReading(request)) return OnlyReading();
+    if (request.path == "/metrics") return {200, kMetricsText, "", render_metrics_()};
     const absl::Status ready = ready_();
     if (ready.ok()) return {200, kPlainText, "", "ready\n"};
     return {503, kPlainText, "", absl::StrCat("not ready: ", ready.message(), "\n")};
   }
 
+  static bool IsReading(const HttpRequest& request) {
+    return request.method == "GET" || request.method == "HEAD";
+  }
+  static Response OnlyReading() {
+    return {405, kPlainText, "Allow: GET, HEAD\r\n", "only GET and HEAD\n"};
+  }
+
+  const HttpEndpointOptions options_;
   const std::function<std::string()> render_metrics_;
   const std::function<absl::Status()> ready_;
-  mg_context* context_ = nullptr;
-  std::atomic<bool> started_ = false;
-  std::string start_log_;
-  int port_ = 0;
+
+  // Of the thread of input and output, once it runs.
+  ListenSockets sockets_;
+  FileDescriptor epoll_;
+  FileDescriptor wake_;
+  std::map<uint64_t, Connection> connections_;  // the oldest first
+  uint64_t last_number_ = 0;
+  Time now_;
+
+  std::mutex mutex_;  // guards everything below
+  std::condition_variable tasks_changed_;
+  std::deque<Task> tasks_;
+  std::vector<std::pair<uint64_t, std::string>> answers_;
+  bool ending_ = false;
+
+  std::vector<std::thread> threads_;
 };
 
 HttpEndpoint::HttpEndpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpEndpoint::~HttpEndpoint() = default;
 
 absl::Status HttpEndpoint::CheckAddress(const std::string& listen_address) {
-  return ListeningPorts(listen_address).status();
+  return ListenAddress(listen_address).status();
 }
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Create(
     const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
     std::function<absl::Status()> ready) {
-  auto impl = std::make_unique<Impl>(std::move(render_metrics), std::move(ready));
-  ORBSERVE_RETURN_IF_ERROR(impl->Start(options));
+  auto impl = std::make_unique<Impl>(options, std::move(render_metrics), std::move(ready));
+  ORBSERVE_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(impl)));
 }
 

@@ -4,6 +4,7 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_HTTP_ENDPOINT_H_
 #define ORBSERVE_SERVER_TELEMETRY_HTTP_ENDPOINT_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,21 +15,25 @@
 namespace orbserve {
 
 struct HttpEndpointOptions {
-  // HOST:PORT or [IPV6]:PORT, numeric; port 0 = a free one; an empty host = every interface.
+  // HOST:PORT or [IPV6]:PORT; port 0 = a free one; an empty host = every interface.
   std::string listen_address = "127.0.0.1:9464";
-  int threads = 32;  // connections served at a time, 1..64
+  // Connections at a time, >= 1. A new one beyond takes the place of the one that has been sending
+  // its request for the longest time, so slow clients do not keep others out.
+  int max_connections = 256;
+  // Time in which a client must have sent its request, and then taken the answer.
+  std::chrono::milliseconds request_time{5'000};
 };
 
 // The operator's HTTP port: GET and HEAD of
 //   /metrics  what `render_metrics` returns, as Prometheus text format 0.0.4
 //   /healthz  200 while the process lives
 //   /readyz   200 when `ready` says OK, else 503 with the reason
-// Anything else is 404, any other method 405. Plain text; requests over 16 KiB are refused, and a
-// silent connection is closed after 10 s.
+// Anything else is 404, any other method 405. Plain text, one request a connection; requests over
+// 16 KiB are refused.
 class HttpEndpoint {
  public:
   // Binds and starts to serve. Both callbacks are called from any of its threads, also at the same
-  // time, until the endpoint is destroyed.
+  // time, until the endpoint is destroyed. They may block: /healthz does not wait for them.
   // INVALID_ARGUMENT (BAD_OPTIONS): the address cannot be read. UNAVAILABLE: it cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Create(
       const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
@@ -37,7 +42,7 @@ class HttpEndpoint {
   // BAD_OPTIONS if `listen_address` cannot be read.
   static absl::Status CheckAddress(const std::string& listen_address);
 
-  // Stops and waits for the requests in progress; takes up to 2 s, in which civetweb notices.
+  // Closes all connections and waits for the callbacks in progress.
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;

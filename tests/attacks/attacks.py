@@ -20,6 +20,7 @@ class Attack:
     with_tokens: bool = False  # the innocent client and the attacker have tokens: shares.TOKENS
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
     on_http: bool = False  # attacks the HTTP port
+    tls: bool = False  # the server has a certificate, and the attack comes by TLS
     memory_mib: int = 300  # growth
     p99_ms: float = 100.0
     worst_ms: float = 500.0
@@ -49,6 +50,12 @@ ATTACKS = {
         Attack("unknown_frame_flood", connections.unknown_frame_flood),
         Attack("empty_data_flood", connections.empty_data_flood),
         Attack("crumbs", connections.crumbs),
+        Attack("refused_by_the_server", connections.refused_by_the_server),
+        Attack("expired_calls", connections.expired_calls),
+        Attack("tls_rapid_reset", connections.rapid_reset, tls=True),
+        Attack("tls_continuation_flood", connections.continuation_flood, tls=True),
+        Attack("tls_endless_header", connections.endless_header, tls=True),
+        Attack("tls_many_descriptors", connections.many_connections, nofile=128, tls=True),
         Attack("slow_http", connections.slow_http, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
         Attack("unread_answers_of_many", shares.unread_answers_of_many, memory_mib=1024 + 300),

@@ -11,6 +11,7 @@ import itertools
 import os
 import select
 import socket
+import ssl
 import struct
 import time
 
@@ -20,6 +21,7 @@ from http2 import (
 
 EXTRACT = "/orbserve.v1.Features/Extract"
 HEALTH = "/grpc.health.v1.Health/Check"
+WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 PAUSE_S = 0.01  # before a closed connection is made again
 
 
@@ -56,14 +58,14 @@ class Sender:
                 try:
                     if not self.socket.recv(1 << 16):
                         return self.lost()
-                except BlockingIOError:
+                except WOULD_BLOCK:
                     pass
             if not self.pending:
                 self.pending = next(self.chunks)
             count = self.socket.send(self.pending)
             self.sent += count
             self.pending = self.pending[count:]
-        except BlockingIOError:
+        except WOULD_BLOCK:
             pass
         except OSError:
             self.lost()
@@ -129,6 +131,35 @@ def endless_header(address, end, scale):
         start = b"\x00" + text("x-endless") + integer((1 << 31) - 1, 7)
         yield frame(HEADERS, 0, 1, call_headers(EXTRACT) + start)
         yield from batches(frame(CONTINUATION, 0, 1, b"z" * 16000) for _ in itertools.count())
+
+    return flood(address, end, 4 * scale, make)
+
+
+def refused_by_the_server(address, end, scale):
+    """Calls that the server itself resets, because their messages break gRPC's framing."""
+    headers = call_headers(EXTRACT)
+    broken = b"\xff\x00\x00\x00\x05hello"
+
+    def make():
+        def frames():
+            for stream in range(1, 1 << 31, 2):
+                yield frame(HEADERS, END_HEADERS, stream, headers) + frame(DATA, 0, stream, broken)
+
+        yield from batches(frames())
+
+    return flood(address, end, 4 * scale, make)
+
+
+def expired_calls(address, end, scale):
+    """Calls whose deadline has passed when they arrive: the server cancels them."""
+    headers = call_headers(EXTRACT) + literal("grpc-timeout", "1n")
+
+    def make():
+        def frames():
+            for stream in range(1, 1 << 31, 2):
+                yield frame(HEADERS, END_HEADERS, stream, headers)
+
+        yield from batches(frames())
 
     return flood(address, end, 4 * scale, make)
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client that means well: Extract of 320x240 frames, one after another, each with a deadline.
 
-Usage: innocent.py HOST:PORT SECONDS [CLIENT_ID [extract|stream]]. With `stream` each frame has a stream of its own, which is
-opened for it. The environment variable ORBSERVE_TOKEN may have a token to send. Prints one line of JSON: calls, failures
-and the times of the calls in milliseconds.
+Usage: innocent.py ADDRESS SECONDS [CLIENT_ID [extract|stream]], where ADDRESS is HOST:PORT, or tls:HOST:PORT with the server's
+certificate in the file that ORBSERVE_ATTACK_CERTIFICATE names. SECONDS may be "fresh": one call on a new connection. With
+`stream` each frame has a stream of its own, which is opened for it. ORBSERVE_TOKEN may have a token to send. Prints one line of
+JSON: calls, failures and the times of the calls in milliseconds.
 """
 
 import json
@@ -61,7 +62,12 @@ def make_channel(address):
         ("grpc.max_reconnect_backoff_ms", 200),
         ("grpc.max_receive_message_length", -1),
     ]
-    return grpc.insecure_channel(address, options)
+    if not address.startswith("tls:"):
+        return grpc.insecure_channel(address, options)
+    with open(os.environ["ORBSERVE_ATTACK_CERTIFICATE"], "rb") as file:
+        credentials = grpc.ssl_channel_credentials(file.read())
+    options.append(("grpc.ssl_target_name_override", "localhost"))
+    return grpc.secure_channel(address[len("tls:"):], credentials, options)
 
 
 def metadata_of(client_id):

@@ -47,7 +47,7 @@ MIB = 1 << 20
 class Server:
     """The program orbserve-server on free ports of the loopback."""
 
-    def __init__(self, program, arguments, nofile=None, environment=None):
+    def __init__(self, program, arguments, nofile=None, tls=None):
         self.log = tempfile.NamedTemporaryFile("r+", prefix="orbserve-attack-", suffix=".log")
 
         def limit():
@@ -55,8 +55,9 @@ class Server:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
 
         command = [program, "--http-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", *arguments]
-        self.process = subprocess.Popen(
-            command, stdout=self.log, stderr=self.log, preexec_fn=limit, env={**os.environ, **(environment or {})})
+        if tls:
+            command += ["--tls-cert", tls.certificate, "--tls-key", tls.key]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, preexec_fn=limit)
         end = time.monotonic() + START_LIMIT_S
         while True:
             line = re.search(r"event=serving .* port=(\d+) .*http_port=(\d+)", self.text())
@@ -65,7 +66,7 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"the server does not start: {self.text()}")
             time.sleep(0.02)
-        self.address = f"127.0.0.1:{line.group(1)}"
+        self.address = f"{'tls:' if tls else ''}127.0.0.1:{line.group(1)}"
         self.http_address = f"127.0.0.1:{line.group(2)}"
 
     def text(self):
@@ -108,6 +109,25 @@ class Server:
         """Frames received, ok and failed of the last line of the log; None where there is none."""
         line = re.search(r"event=stopped .*frames_received=(\d+) frames_ok=(\d+) frames_failed=(\d+)", self.text())
         return tuple(int(number) for number in line.groups()) if line else None
+
+
+class Certificate:
+    """A certificate of localhost that signs itself, in files."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="orbserve-attack-")
+        self.certificate = os.path.join(self.folder.name, "certificate.pem")
+        self.key = os.path.join(self.folder.name, "key.pem")
+        try:
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                 "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                 "-keyout", self.key, "-out", self.certificate],
+                check=True, capture_output=True)
+        except OSError as error:
+            print(f"no certificate: {error}")
+            sys.exit(77)
+        os.environ["ORBSERVE_ATTACK_CERTIFICATE"] = self.certificate
 
 
 def run_attacker(function, address, seconds, scale, queue):
@@ -192,7 +212,8 @@ def run(attack, options):
             print(name, "sha256:" + hashlib.sha256(token.encode()).hexdigest(), file=tokens, flush=True)
         arguments += ["--token-file", tokens.name]
         os.environ["ORBSERVE_TOKEN"] = shares.TOKENS["innocent"]
-    server = Server(options.server, arguments, attack.nofile)
+    tls = Certificate() if attack.tls else None
+    server = Server(options.server, arguments, attack.nofile, tls)
     report = {"attack": attack.name, "scale": scale, "seconds": seconds}
     problems = []
     try:

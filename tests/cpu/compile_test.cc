@@ -101,9 +101,17 @@ TEST_F(CompileStepsTest, CornerMaps) {
   const StepList list = Compile(options);
   EXPECT_THAT(
       PhasesOf(list, list.detection),
+      ElementsAre("corner_map [detect]", "frame: quality [detect]", "square_distance [suppress]",
+                  "square_distance [suppress]", "square_distance [suppress]", "survivors [select]",
+                  "frame: rank [select]"));
+  EXPECT_THAT(list.description, IsEmpty());
+  options.suppress.distance_shape = DistanceShape::kDisc;
+  const StepList discs = Compile(options);
+  EXPECT_THAT(
+      PhasesOf(discs, discs.detection),
       ElementsAre("corner_map [detect]", "frame: quality [detect]", "minimum_distance [suppress]",
                   "minimum_distance [suppress]", "survivors [select]", "frame: rank [select]"));
-  EXPECT_THAT(list.description, IsEmpty());
+  options.suppress.distance_shape = DistanceShape::kSquare;
   options.suppress.cornerness_compression = true;
   const StepList compressed = Compile(options);
   EXPECT_THAT(

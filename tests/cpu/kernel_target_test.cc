@@ -21,6 +21,7 @@
 #include "cpu/steps/pyramid.h"
 #include "cpu/steps/suppress/minimum_distance.h"
 #include "cpu/steps/suppress/neighbourhood.h"
+#include "cpu/steps/suppress/square_distance.h"
 #include "cpu/window_maximum.h"
 #include "gtest/gtest.h"
 
@@ -50,6 +51,8 @@ void ForEachKernel(const KernelTarget& target, Compare compare) {
   compare("ClearConflicts", ClearConflictsKernelFor(target), &ReferenceClearConflicts);
   compare("Candidates", CandidatesKernelFor(target), &ReferenceCandidates);
   compare("Blocks", BlocksKernelFor(target), &ReferenceBlocks);
+  compare("Coarsen", CoarsenKernelFor(target), &ReferenceCoarsen);
+  compare("CoarseMaxima", CoarseMaximaKernelFor(target), &ReferenceCoarseMaxima);
   compare("IntensityCentroid", IntensityCentroidKernelFor(target), &ReferenceIntensityCentroid);
   compare("PatchCentroid", PatchCentroidKernelFor(target), &ReferencePatchCentroid);
   compare("Gaussian", GaussianKernelFor(target), &ReferenceGaussian);

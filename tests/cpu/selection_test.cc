@@ -141,5 +141,27 @@ TEST(DivideBestTest, GivesExactlyTheFirstOfAllRunsByResponseThenRunThenPlace) {
   }
 }
 
+TEST(SortKeysTest, EqualsSortingForAllSizesAndSpreads) {
+  std::mt19937_64 random(7);
+  for (const int number : {0, 1, 2, 511, 512, 513, 3000, 70'000}) {
+    for (const uint64_t spread :
+         {uint64_t{1}, uint64_t{3}, uint64_t{4095}, uint64_t{1} << 20, uint64_t{1} << 32}) {
+      for (const bool has_outliers : {false, true}) {
+        std::vector<uint64_t> keys;
+        for (int i = 0; i < number; ++i) {
+          const uint64_t order = has_outliers && random() % 500 == 0
+                                     ? random() % 2 * 0xffffffffu
+                                     : (uint64_t{1} << 32) - 1 - random() % spread;
+          keys.push_back(order << 32 | (random() & 0xffffffffu));
+        }
+        std::vector<uint64_t> expected = keys;
+        std::sort(expected.begin(), expected.end());
+        SortKeys(keys.data(), number);
+        ASSERT_EQ(keys, expected) << number << " keys, spread " << spread;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace orbserve::cpu

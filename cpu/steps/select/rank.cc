@@ -15,7 +15,7 @@ namespace orbserve::cpu {
 void RankLevel(FrameContext& frame, int level, int kept) {
   Workspace::Level& state = frame.level(level);
   uint64_t* const keys = frame.At(frame.lists.keys, level);
-  std::sort(keys, keys + kept);
+  SortKeys(keys, kept);
   state.ranked = kept;
   const int count = std::min(kept, frame.lists.max_points[static_cast<size_t>(level)]);
   LevelPoint* const points = frame.At(frame.lists.points, level);

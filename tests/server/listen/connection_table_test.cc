@@ -82,7 +82,7 @@ TEST_F(ConnectionTableTest, AFullAddressMakesRoomByItself) {
 TEST_F(ConnectionTableTest, AConnectionHasAMomentForItsFirstCall) {
   Add("a", 1000);
   Add("a", 1000);
-  const auto idle = table_.IdleFor("b", Room::kFull, 1010);
+  const auto idle = table_.IdleFor("b", Room::kFull, 1005);
   EXPECT_EQ(idle.number, 0u);
   EXPECT_TRUE(idle.is_soon);
 }
@@ -92,7 +92,7 @@ TEST_F(ConnectionTableTest, NobodyWaitsForAnAddressThatHasFewConnections) {
   Add("b", 0, 1, 999);
   Add("b", 0, 1, 999);
   Add("b", 0, 1, 999);
-  const auto idle = table_.IdleFor("a", Room::kAddressFull, 1010);
+  const auto idle = table_.IdleFor("a", Room::kAddressFull, 1005);
   EXPECT_EQ(idle.number, 0u);
   EXPECT_FALSE(idle.is_soon);
 }

@@ -21,7 +21,7 @@ std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
   frame.push_back(static_cast<char>(type));
   frame.push_back(static_cast<char>(flags));
   for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
-  return frame + std::string(length, 'x');
+  return frame + std::string(length, '\0');
 }
 
 class Http2GuardTest : public ::testing::Test {
@@ -33,7 +33,7 @@ class Http2GuardTest : public ::testing::Test {
 
   Http2Breach Send(const std::string& bytes) {
     return guard_.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms_,
-                           sent_bytes_);
+                           answers_);
   }
   Http2Breach Acknowledge() { return Send(Frame(kSettings, kAcknowledge, 0, 0)); }
   // The frames of one call with a message of `bytes`.
@@ -52,9 +52,9 @@ class Http2GuardTest : public ::testing::Test {
   }
 
   const Http2GuardLimits limits_;
-  Http2Guard guard_{&limits_, 0};
+  Http2Guard guard_{&limits_, nullptr, 256, 0};
   int64_t now_ms_ = 0;
-  int64_t sent_bytes_ = 0;
+  Http2Answers answers_;
   uint32_t stream_ = 1;
 };
 
@@ -63,7 +63,8 @@ TEST_F(Http2GuardTest, CallsOfAnHonestClientPass) {
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_EQ(Call(300'000), Http2Breach::kNone) << i;
     // A client that updates both windows for each 16 KiB of an answer, and probes the path.
-    sent_bytes_ += 30'000;
+    answers_.bytes += 30'000;
+    ++answers_.ended_calls;
     for (int k = 0; k < 4; ++k) ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone);
     ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Breach::kNone);
   }
@@ -74,6 +75,7 @@ TEST_F(Http2GuardTest, SmallCallsWithoutPausePass) {
   Acknowledge();
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_EQ(Call(5), Http2Breach::kNone) << i;
+    ++answers_.ended_calls;
     ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone);
     ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Breach::kNone);
   }
@@ -86,11 +88,11 @@ TEST_F(Http2GuardTest, PiecesOfAnySizeAreFollowed) {
              Frame(kData, 0, stream, 333) + Frame(kData, kEndStream, stream, 0);
   }
   for (const size_t size : {1, 2, 7, 9, 10, 100, 4096}) {
-    Http2Guard guard(&limits_, 0);
+    Http2Guard guard(&limits_, nullptr, 256, 0);
     std::string all = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, 0) + bytes;
     for (size_t at = 0; at < all.size(); at += size) {
       const std::string piece = all.substr(at, size);
-      ASSERT_EQ(guard.Received(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(), 0, 0),
+      ASSERT_EQ(guard.Received(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(), 0, {}),
                 Http2Breach::kNone);
     }
     EXPECT_EQ(guard.calls(), 100) << size;
@@ -140,19 +142,48 @@ TEST_F(Http2GuardTest, AllCallsOfAConnectionMayBeCancelledNowAndThen) {
     for (int i = 0; i < 256; ++i) {
       ASSERT_EQ(Send(Frame(kReset, 0, stream_, 4)), Http2Breach::kNone) << round << " " << i;
     }
-    now_ms_ += 5000;
+    now_ms_ += 5000;  // 256 calls were cancelled
   }
+}
+
+TEST_F(Http2GuardTest, ConnectionsOfAnAddressShareABudgetOfResets) {
+  const std::string start =
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, kAcknowledge, 0, 0);
+  ResetBudget budget;
+  // The calls that a new connection may cancel at `now_ms`, a hundred at most.
+  const auto resets_at = [&](int64_t now_ms) {
+    Http2Guard guard(&limits_, &budget, 256, now_ms);
+    const auto send = [&](const std::string& bytes) {
+      return guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms,
+                            {});
+    };
+    send(start);
+    for (int resets = 0; resets < 100; ++resets) {
+      const auto stream = static_cast<uint32_t>(2 * resets + 1);
+      if (send(Frame(kHeaders, kEndHeaders, stream, 60) + Frame(kReset, 0, stream, 4)) !=
+          Http2Breach::kNone) {
+        return resets;
+      }
+    }
+    return 100;
+  };
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(resets_at(1000), 100);
+  resets_at(1000);
+  EXPECT_LE(resets_at(1000), 32);
+  EXPECT_GE(resets_at(1000), 16);
+  // The budget is back soon after the flood.
+  EXPECT_EQ(resets_at(10'000), 100);
 }
 
 TEST_F(Http2GuardTest, FramesThatCarryNothingAreBroken) {
   for (const uint8_t type : {kData, kPriority, kSettings, kWindowUpdate, uint8_t{0xbe}}) {
-    Http2Guard guard(&limits_, 0);
+    Http2Guard guard(&limits_, nullptr, 256, 0);
     std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     Http2Breach breach = Http2Breach::kNone;
     int frames = 0;
     for (; frames < 100'000 && breach == Http2Breach::kNone; ++frames) {
       bytes += Frame(type, 0, 1, type == kData ? 1 : 5);
-      breach = guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), 0, 0);
+      breach = guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), 0, {});
       bytes.clear();
     }
     EXPECT_EQ(breach, Http2Breach::kFrames) << int{type};
@@ -179,12 +210,12 @@ TEST_F(Http2GuardTest, AnswersToOurPingsAreNotPings) {
 TEST_F(Http2GuardTest, CallsBeforeTheAcknowledgementOfOurSettingsAreBounded) {
   int calls = 0;
   while (calls < 1000 && Call(10) == Http2Breach::kNone) ++calls;
-  EXPECT_EQ(calls, 128);
+  EXPECT_EQ(calls, 32);
   EXPECT_EQ(Send(""), Http2Breach::kUnacknowledged);
 }
 
 TEST_F(Http2GuardTest, HeadersBeforeTheAcknowledgementOfOurSettingsAreBounded) {
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 2; ++i) {
     stream_ += 2;
     EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), Http2Breach::kNone);
   }
@@ -197,6 +228,60 @@ TEST_F(Http2GuardTest, HeadersThatOpenNoCallCountAsFrames) {
   Call(10);
   EXPECT_NEAR(CountUntilBreach(Frame(kHeaders, kEndHeaders, 1, 1), 100'000), 10'000, 100);
   EXPECT_EQ(guard_.calls(), 1);
+}
+
+TEST_F(Http2GuardTest, CallsThatTheServerCancelsAtOnceAreBroken) {
+  Acknowledge();
+  int calls = 0;
+  while (calls < 100'000 && Call(10) == Http2Breach::kNone) {
+    ++answers_.cancelled_calls;
+    ++calls;
+  }
+  EXPECT_NEAR(calls, 256 * 4 / 3, 2);
+  EXPECT_EQ(Send(""), Http2Breach::kResets);
+}
+
+TEST_F(Http2GuardTest, CallsThatAreForgottenWithoutAnAnswerAreBroken) {
+  Acknowledge();
+  int calls = 0;
+  while (calls < 100'000 && Call(10) == Http2Breach::kNone) ++calls;
+  EXPECT_EQ(calls, 256 + 64);
+}
+
+TEST_F(Http2GuardTest, MessagesThatCannotBeOfGrpcAreBroken) {
+  Acknowledge();
+  Send(Frame(kHeaders, kEndHeaders, 1, 60));
+  std::string data = Frame(kData, 0, 1, 5);
+  data[9] = '\1';
+  EXPECT_EQ(Send(data), Http2Breach::kNone);
+  data[9] = '\xff';
+  EXPECT_EQ(Send(data), Http2Breach::kNone);  // somewhere inside of the message
+  Send(Frame(kHeaders, kEndHeaders, 3, 60));
+  data = Frame(kData, 0, 3, 5);
+  data[9] = '\2';
+  EXPECT_EQ(Send(data.substr(0, 9)), Http2Breach::kNone);
+  EXPECT_EQ(Send(data.substr(9)), Http2Breach::kMalformed);
+}
+
+TEST(Http2AnswerReaderTest, CountsHowCallsEnd) {
+  std::string bytes = Frame(kSettings, 0, 0, 12);
+  bytes += Frame(kHeaders, kEndHeaders, 1, 20) + Frame(kData, 0, 1, 5000);
+  bytes += Frame(kHeaders, kEndHeaders | kEndStream, 1, 20);
+  bytes += Frame(kReset, 0, 1, 4);  // without an error
+  bytes += Frame(kHeaders, kEndHeaders | kEndStream, 3, 20);
+  bytes += Frame(kReset, 0, 5, 4);
+  bytes.back() = '\x8';
+  bytes += Frame(kPing, kAcknowledge, 0, 8);
+  for (const size_t size : {1, 3, 9, 100, 100'000}) {
+    Http2AnswerReader reader;
+    for (size_t at = 0; at < bytes.size(); at += size) {
+      const std::string piece = bytes.substr(at, size);
+      reader.Sent(reinterpret_cast<const uint8_t*>(piece.data()), piece.size());
+    }
+    EXPECT_EQ(reader.answers().ended_calls, 2) << size;
+    EXPECT_EQ(reader.answers().cancelled_calls, 1) << size;
+    EXPECT_EQ(reader.answers().bytes, static_cast<int64_t>(bytes.size())) << size;
+  }
 }
 
 TEST_F(Http2GuardTest, TheTimeOfTheLastCallIsKnown) {

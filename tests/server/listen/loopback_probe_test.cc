@@ -16,9 +16,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr LoopbackProbeOptions kFast = {.period = milliseconds(5),
+                                        .deaf_time = milliseconds(50),
+                                        .call_time = milliseconds(20'000),
                                         .cache_time = milliseconds(0),
-                                        .answer_time = milliseconds(20'000),
-                                        .deaf_time = milliseconds(50)};
+                                        .good_time = milliseconds(0),
+                                        .wait_time = milliseconds(20'000)};
 
 TEST(LoopbackProbeTest, TellsTheResultOfTheCall) {
   std::atomic<bool> good{true};
@@ -43,7 +45,7 @@ TEST(LoopbackProbeTest, GivesAYoungResultAgain) {
   LoopbackProbeOptions options;
   options.period = milliseconds(3'600'000);
   options.cache_time = milliseconds(3'600'000);
-  options.answer_time = milliseconds(20'000);
+  options.wait_time = milliseconds(20'000);
   LoopbackProbe probe(
       options,
       [&](milliseconds) {
@@ -59,7 +61,7 @@ TEST(LoopbackProbeTest, ACallWithoutAnAnswerIsNotWaitedFor) {
   std::promise<void> answer;
   const std::shared_future<void> answered = answer.get_future().share();
   LoopbackProbeOptions options = kFast;
-  options.answer_time = milliseconds(10);
+  options.wait_time = milliseconds(10);
   LoopbackProbe probe(
       options,
       [&](milliseconds) {
@@ -68,6 +70,24 @@ TEST(LoopbackProbeTest, ACallWithoutAnAnswerIsNotWaitedFor) {
       },
       [] {});
   EXPECT_EQ(probe.Check().code(), absl::StatusCode::kUnavailable);
+  answer.set_value();
+}
+
+TEST(LoopbackProbeTest, AnAnswerOfAMomentAgoIsEnoughWhileTheNextCallIsUnderWay) {
+  std::promise<void> answer;
+  const std::shared_future<void> answered = answer.get_future().share();
+  std::atomic<int> calls{0};
+  LoopbackProbeOptions options = kFast;
+  options.good_time = milliseconds(3'600'000);
+  LoopbackProbe probe(
+      options,
+      [&](milliseconds) {
+        if (++calls > 1) answered.wait();
+        return absl::OkStatus();
+      },
+      [] {});
+  while (calls < 2) probe.Check().IgnoreError();
+  EXPECT_TRUE(probe.Check().ok());
   answer.set_value();
 }
 

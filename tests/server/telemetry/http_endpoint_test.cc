@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -196,25 +197,64 @@ TEST_F(HttpEndpointTest, EndlessBodyIsNotListenedTo) {
   }
 }
 
-TEST_F(HttpEndpointTest, SilentPeersDoNotStopTheProbes) {
-  // One thread less than there are sits and waits for these.
-  std::vector<std::unique_ptr<Connection>> silent;
-  for (int i = 0; i < HttpEndpointOptions().threads - 1; ++i) {
-    silent.push_back(std::make_unique<Connection>(endpoint_->port()));
-    silent.back()->Send("GET /metr");
-  }
-  EXPECT_THAT(Get(endpoint_->port(), "/healthz"), StartsWith("HTTP/1.1 200 "));
-}
-
-TEST_F(HttpEndpointTest, ManySilentPeersHoldTheProbesUpForAMomentOnly) {
-  std::vector<std::unique_ptr<Connection>> silent;
-  for (int i = 0; i < HttpEndpointOptions().threads + 4; ++i) {
-    silent.push_back(std::make_unique<Connection>(endpoint_->port()));
-    silent.back()->Send("GET /metr");
+TEST_F(HttpEndpointTest, SlowPeersDoNotKeepTheProbesWaiting) {
+  std::vector<std::unique_ptr<Connection>> slow;
+  for (int i = 0; i < HttpEndpointOptions().max_connections + 50; ++i) {
+    slow.push_back(std::make_unique<Connection>(endpoint_->port()));
+    slow.back()->Send("GET /metr");
   }
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(Get(endpoint_->port(), "/healthz"), StartsWith("HTTP/1.1 200 "));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+  for (const char* path : {"/healthz", "/metrics", "/readyz"}) {
+    EXPECT_THAT(Get(endpoint_->port(), path), StartsWith("HTTP/1.1 200 "));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  // The last ones are still heard.
+  slow.back()->Send("ics HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(slow.back()->ReceiveAll(), EndsWith(kPage));
+  EXPECT_EQ(slow.front()->ReceiveAll(), "");
+}
+
+TEST_F(HttpEndpointTest, ARequestThatDoesNotEndIsClosed) {
+  const auto endpoint = HttpEndpoint::Create(
+      {.listen_address = "127.0.0.1:0", .request_time = std::chrono::milliseconds(50)},
+      [] { return std::string(kPage); }, [] { return absl::OkStatus(); });
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  Connection connection((*endpoint)->port());
+  connection.Send("GET /metrics HTTP/1.1\r\n");
+  EXPECT_EQ(connection.ReceiveAll(), "");
+}
+
+TEST(HttpEndpointBlockedTest, HealthDoesNotWaitForReadiness) {
+  std::promise<void> answer;
+  const std::shared_future<void> answered = answer.get_future().share();
+  auto endpoint = HttpEndpoint::Create(
+      {.listen_address = "127.0.0.1:0"}, [] { return std::string(kPage); },
+      [&] {
+        answered.wait();
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  const int port = (*endpoint)->port();
+  std::vector<std::thread> waiting;
+  for (int i = 0; i < 20; ++i) {
+    waiting.emplace_back(
+        [port] { EXPECT_THAT(Get(port, "/readyz"), StartsWith("HTTP/1.1 200 ")); });
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_THAT(Get(port, "/healthz"), StartsWith("HTTP/1.1 200 "));
+  answer.set_value();
+  for (std::thread& thread : waiting) thread.join();
+}
+
+TEST_F(HttpEndpointTest, APageThatIsReadSlowlyArrivesWhole) {
+  const std::string page(4 << 20, 'm');
+  const auto endpoint = HttpEndpoint::Create(
+      {.listen_address = "127.0.0.1:0"}, [&] { return page; }, [] { return absl::OkStatus(); });
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  Connection connection((*endpoint)->port());
+  connection.Send("GET /metrics HTTP/1.0\r\n\r\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_THAT(Get((*endpoint)->port(), "/healthz"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(connection.ReceiveAll().size() / (1 << 20), page.size() / (1 << 20));
 }
 
 TEST(HttpEndpointAddressTest, TakenPortIsAClearError) {
