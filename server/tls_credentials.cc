@@ -73,8 +73,11 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(
   if (fetching.generation == own.generation_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const grpc_ssl_pem_key_cert_pair pair = {own.files_.private_key.c_str(),
                                            own.files_.certificate_chain.c_str()};
-  *config = grpc_ssl_server_certificate_config_create(
-      own.verifies_clients_ ? own.files_.client_ca.c_str() : nullptr, &pair, 1);
+  // gRPC ends the process for want of authorities that certify clients, also where no client is
+  // asked for a certificate. Any certificate does then: nothing is verified with it.
+  const std::string& client_ca =
+      own.verifies_clients_ ? own.files_.client_ca : own.files_.certificate_chain;
+  *config = grpc_ssl_server_certificate_config_create(client_ca.c_str(), &pair, 1);
   if (*config == nullptr) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_FAIL;
   fetching.generation = own.generation_;
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
