@@ -37,6 +37,7 @@
 #include "gpu/steps/select/key_survivors.h"
 #include "gpu/steps/select/rank.h"
 #include "gpu/steps/select/survivors.h"
+#include "gpu/steps/suppress/distance_tiles.h"
 #include "gpu/steps/suppress/minimum_distance.h"
 
 namespace orbserve::gpu {

@@ -100,8 +100,8 @@ class FrameState {
   virtual int descriptor_bytes() const = 0;
   virtual Descriptor descriptor_kind() const = 0;
   virtual size_t size_bytes() const = 0;
-  // Bytes that a state made by ImportState() holds, or may come to hold, beside the features that it
-  // shares with its caller: copies on the host and on every device.
+  // Bytes that a state made by ImportState() holds, or may come to hold, beside the features that
+  // it shares with its caller: copies on the host and on every device.
   virtual size_t copy_bytes() const { return 0; }
   // The frame's input slot and the levels of its pyramid, level 0 included; null and 0 for a state
   // without a pyramid.

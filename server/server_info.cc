@@ -30,8 +30,8 @@ v1::ServerLimits MakeServerLimits(const server::Config& config) {
   const auto share = [](uint64_t of_one, uint64_t of_all) {
     return of_one == 0 ? of_all : std::min(of_one, of_all);
   };
-  limits.set_max_reference_bytes_per_client(
-      share(config.limits().max_reference_bytes_per_client(), config.limits().max_reference_bytes()));
+  limits.set_max_reference_bytes_per_client(share(config.limits().max_reference_bytes_per_client(),
+                                                  config.limits().max_reference_bytes()));
   limits.set_max_references_per_client(static_cast<uint32_t>(
       share(config.limits().max_references_per_client(), config.limits().max_references())));
   return limits;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// BFROST-256: the twin of features/algo/bfrost.h.
+// BFROST-256: the twins of features/algo/bfrost.h, from integral images and from pixels.
 //
 // The four corners of each square are gathered, a vector of squares at a time. Sums are stored
 // twice in a row, so that the partners of tests 0, 1 and 2 are plain loads from 8, 24 and 36
@@ -14,6 +14,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -33,6 +34,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D32 = hn::ScalableTag<int32_t>;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(D32()));
 constexpr int kSamples = algo::kBFrostSamples;
+// Pixels of a row of a square that are added at a time.
+using D8Row = hn::CappedTag<uint8_t, 32>;
+constexpr int kRowLanes = static_cast<int>(hn::MaxLanes(D8Row()));
+constexpr std::array<algo::BFrostSample, kSamples> kSquares = algo::MakeBFrostSamples();
 
 // Offsets of the corners of each square from the entry of the keypoint.
 struct Offsets {
@@ -70,22 +75,57 @@ HWY_INLINE uint32_t JoinHalves(uint64_t halves) {
   return static_cast<uint32_t>(halves | halves >> 16);
 }
 
-HWY_INLINE void DescribePoint(const int32_t* corner, const Offsets& offsets, int direction,
-                              uint8_t* descriptor) {
-  alignas(64) static constexpr int32_t kArea[16] = {9, 49, 169, 625, 9, 49, 169, 625,
-                                                    9, 49, 169, 625, 9, 49, 169, 625};
+// Sums of all squares, twice in a row, so that no partner is beyond the end.
+struct SquareSums {
+  alignas(64) int32_t of[2 * kSamples];
+};
+
+HWY_INLINE void SumSquares(const int32_t* corner, const Offsets& offsets, SquareSums* sums) {
   const D32 d;
-  const hn::Rebind<uint8_t, D32> d8;
-  alignas(64) int32_t sums[2 * kSamples];
   for (int i = 0; i < kSamples; i += kLanes) {
     const auto right =
         hn::Sub(Gather(corner, offsets.bottom_right + i), Gather(corner, offsets.top_right + i));
     const auto left =
         hn::Sub(Gather(corner, offsets.bottom_left + i), Gather(corner, offsets.top_left + i));
     const auto sum = hn::Sub(right, left);
-    hn::Store(sum, d, sums + i);
-    hn::Store(sum, d, sums + kSamples + i);
+    hn::Store(sum, d, sums->of + i);
+    hn::Store(sum, d, sums->of + kSamples + i);
   }
+}
+
+// Sum of a square of kSide pixels a side that begins at `top_left`. Reads up to a vector from the
+// left column of each row on.
+template <int kSide>
+HWY_INLINE int32_t SumOfPixels(const uint8_t* top_left, ptrdiff_t pitch) {
+  const D8Row d;
+  const hn::Repartition<uint64_t, D8Row> d64;
+  auto sum = hn::Zero(d64);
+  for (int u = 0; u < kSide; u += kRowLanes) {
+    const auto inside = hn::VecFromMask(d, hn::FirstN(d, static_cast<size_t>(kSide - u)));
+    for (int v = 0; v < kSide; ++v) {
+      const auto row = hn::And(hn::LoadU(d, top_left + v * pitch + u), inside);
+      sum = hn::Add(sum, hn::SumsOf8(row));
+    }
+  }
+  return static_cast<int32_t>(hn::GetLane(hn::SumOfLanes(d64, sum)));
+}
+
+template <int kCircle>
+HWY_INLINE void SumCircle(const uint8_t* centre, ptrdiff_t pitch, SquareSums* sums) {
+  constexpr int kHalf = algo::BFrostSampleOf(kCircle).half_side;
+  for (int i = kCircle; i < kSamples; i += algo::kBFrostCircles) {
+    const algo::BFrostSample& sample = kSquares[static_cast<size_t>(i)];
+    const int32_t sum =
+        SumOfPixels<2 * kHalf + 1>(centre + (sample.y - kHalf) * pitch + sample.x - kHalf, pitch);
+    sums->of[i] = sums->of[kSamples + i] = sum;
+  }
+}
+
+HWY_INLINE void DescribeSums(const int32_t* sums, int direction, uint8_t* descriptor) {
+  alignas(64) static constexpr int32_t kArea[16] = {9, 49, 169, 625, 9, 49, 169, 625,
+                                                    9, 49, 169, 625, 9, 49, 169, 625};
+  const D32 d;
+  const hn::Rebind<uint8_t, D32> d8;
   const auto area = hn::Load(d, kArea);
   const auto partner_area = hn::Shuffle0123(area);
   alignas(64) uint8_t halves[kSamples];
@@ -120,8 +160,24 @@ void DescribeBFrost256(const IntegralView& integral, const LevelPoint* points, i
     // The difference of sums modulo 2^32 has the same bits with and without a sign.
     const auto* const corner =
         reinterpret_cast<const int32_t*>(integral.Row(points[i].y) + points[i].x);
-    DescribePoint(corner, offsets, algo::BFrostDirectionOf(points[i].angle_deg),
-                  descriptors + static_cast<ptrdiff_t>(i) * algo::kBFrostBytes);
+    SquareSums sums;
+    SumSquares(corner, offsets, &sums);
+    DescribeSums(sums.of, algo::BFrostDirectionOf(points[i].angle_deg),
+                 descriptors + static_cast<ptrdiff_t>(i) * algo::kBFrostBytes);
+  }
+}
+
+void DescribeBFrost256OfPixels(const ImageView& image, const LevelPoint* points, int count,
+                               uint8_t* descriptors) {
+  for (int i = 0; i < count; ++i) {
+    const uint8_t* const centre = image.Row(points[i].y) + points[i].x;
+    SquareSums sums;
+    SumCircle<0>(centre, image.pitch_bytes, &sums);
+    SumCircle<1>(centre, image.pitch_bytes, &sums);
+    SumCircle<2>(centre, image.pitch_bytes, &sums);
+    SumCircle<3>(centre, image.pitch_bytes, &sums);
+    DescribeSums(sums.of, algo::BFrostDirectionOf(points[i].angle_deg),
+                 descriptors + static_cast<ptrdiff_t>(i) * algo::kBFrostBytes);
   }
 }
 
@@ -133,6 +189,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace orbserve::cpu {
+
+BFrost256OfPixelsKernel BFrost256OfPixelsKernelFor(const KernelTarget& target){
+    ORBSERVE_SIMD_SELECT(DescribeBFrost256OfPixels, ReferenceBFrost256OfPixels, target.simd_target)}
 
 BFrost256Kernel BFrost256KernelFor(const KernelTarget& target) {
   ORBSERVE_SIMD_SELECT(DescribeBFrost256, ReferenceBFrost256, target.simd_target)

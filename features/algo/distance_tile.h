@@ -10,48 +10,54 @@
 //   | ? . . . . . . . ? |   spreads inwards, but only through squares that are still undecided, and
 //   | ? . +-------+ . ? |   each pass decides more than half of those that are left. So with a
 //   | ? . | tile  | . ? |   margin of eight squares hardly any square of the tile is ever doubtful.
-//   | ? . +-------+ . ? |   Those that are remain for kernels that know the whole level.
+//   | ? . +-------+ . ? |   Those that are remain for kernels that know more of the level.
 //   | ? . . . . . . . ? |
 //   | ? ? ? ? ? ? ? ? ? |
 //   +-------------------+
 //
-// The undecided candidates of a square are the bits of a few words; of a doubtful square they are
-// those that may be undecided. The best of a square that is not doubtful becomes inside for certain
-// if no candidate that may be undecided beats it, and stays for certain if one that surely is
-// undecided does. Otherwise its square is doubtful from then on. So is a square of which a
-// candidate is in conflict with one that may have become inside. An inside place and its pass are
-// therefore exact, and the map of responses is not changed.
+// The block has the orders of all places of its part in shared memory, those of decided candidates
+// as 0; of a doubtful square they are those that may be undecided. The best of a square that is not
+// doubtful becomes inside for certain if no candidate that may be undecided beats it, and stays for
+// certain if one that surely is undecided does. Otherwise its square is doubtful from then on. So
+// is a square of which a candidate is in conflict with one that may have become inside. An inside
+// place and its pass are therefore exact.
 //
-// Each pass has three parts, between which all squares must wait for each other: JudgeBest() of all
-// squares, RemoveNearInside() of all, IsDoubtful() of all. Inside a part their order does not
-// matter, as no square reads what another one writes. IsBeatenNearby() saves most squares the
-// first part.
+// A square remembers one candidate that beats its best, its witness: while that one is undecided,
+// nothing has to be compared. Few squares of a pass lose their witness or their best; lanes share
+// the places of such a square, or round its best.
+//
+// Each pass has four parts, between which all squares must wait for each other:
+//
+//   1. FindFirstWitness() or HasWitness(), else JudgeBest(), and JudgeClosely(), of all squares
+//   2. RemoveConflicts() of the squares whose best became inside
+//   3. RefreshBest() of all squares whose best has gone, and PassDoubt() of all
+//   4. HasDoubtBeside() of all squares that are not doubtful
+//
+// Inside a part their order does not matter, as no square reads what another one writes.
 
 #ifndef ORBSERVE_FEATURES_ALGO_DISTANCE_TILE_H_
 #define ORBSERVE_FEATURES_ALGO_DISTANCE_TILE_H_
 
-#include <cmath>
 #include <cstdint>
 
 #include "features/algo/distance_squares.h"
 #include "features/host_device.h"
 
+// Before a short loop without stores, of which a device then has four loads under way at a time.
+#if defined(__CUDA_ARCH__)
+#define ORBSERVE_UNROLL_BY_4 _Pragma("unroll 4")
+#else
+#define ORBSERVE_UNROLL_BY_4
+#endif
+
 namespace orbserve::algo {
 
-// Places of a square as bits of kWords words: rows of 8 bits for squares of up to 8 x 8 places, of
-// 16 bits for those of up to 16 x 16. The number of its bit is a place's number in the tile.
-template <int kWords>
-struct PlaceBits {
-  static_assert(kWords == 2 || kWords == 8);
-  static constexpr int kMostSide = kWords == 2 ? 8 : 16;
-  static constexpr int kRowBits = kMostSide;
-  static constexpr int kWordBits = 32;
-  static constexpr int kRowsPerWord = kWordBits / kRowBits;
-};
-inline constexpr int kMostTileSquareSide = PlaceBits<8>::kMostSide;
-
+// Longest side of a square: an inside entry has eight bits for the place.
+inline constexpr int kMostTileSquareSide = 16;
 // Passes that a tile does: an inside entry has eight bits for the pass.
 inline constexpr int kMostTilePasses = 32;
+// Places and squares that a block may know: a witness has 16 bits for each.
+inline constexpr int kMostTilePlaces = 1 << 16;
 
 // In what the state of a square is in doubt after a pass.
 enum class Doubt : uint8_t {
@@ -60,31 +66,45 @@ enum class Doubt : uint8_t {
   kAll,   // each of its candidates may have gone before
 };
 
-// Squares that a block knows. `squares` describes them as if they were a level. Arrays have an
-// entry per square; word w of the bits of square i is undecided[w * stride + i].
-template <int kWords>
-struct DistanceTile {
-  using Bits = PlaceBits<kWords>;
+inline constexpr uint32_t kNoWitness = ~uint32_t{0};
 
+// Squares that a block knows. `squares` describes them as if they were a level. Arrays of squares
+// have an entry per square, row by row.
+struct DistanceTile {
   DistanceSquares squares;
-  int32_t stride;
-  uint64_t* best;  // the best of the candidates in `undecided`
-  uint32_t* undecided;
-  uint16_t* inside;      // pass << 8 | place; 0 = none
+  int32_t pitch;         // entries between rows of places, which begin at squares.u_begin
+  uint32_t side_factor;  // SideFactor() of the side
+  uint32_t* order;       // per place: OrderedBits() of its candidate if it may be undecided; else 0
+  uint8_t* pixel;        // per place that is a block: the candidate's pixel in it; null for pixels
+  uint64_t* best;        // rank key of the best of the square's candidates; kNoCandidate
+  uint32_t* witness;     // square << 16 | place of a candidate that beats the best
+  uint16_t* inside;      // pass << 8 | place in the square; 0 = none
   uint8_t* is_doubtful;  // before the pass
   Doubt* doubt;          // in the pass
 
-  ORBSERVE_HOST_DEVICE uint32_t& Word(int i, int w) const { return undecided[w * stride + i]; }
-  ORBSERVE_HOST_DEVICE int FirstU(int column) const {
-    return squares.u_begin + column * squares.rule.square_side;
+  ORBSERVE_HOST_DEVICE static constexpr uint32_t SideFactor(int side) {
+    return (1u << 16) / static_cast<uint32_t>(side) + 1;
   }
-  ORBSERVE_HOST_DEVICE int FirstV(int row) const {
-    return squares.v_begin + row * squares.rule.square_side;
+  // `distance` / side; 0 <= distance, distance * side < 2^16.
+  ORBSERVE_HOST_DEVICE int SidesIn(int distance) const {
+    return static_cast<int>(static_cast<uint32_t>(distance) * side_factor >> 16);
   }
-  // Number of the place of `key`, which lies in square (column, row).
-  ORBSERVE_HOST_DEVICE int PlaceOf(uint64_t key, int column, int row) const {
-    return (squares.PlaceV(key) - FirstV(row)) * Bits::kRowBits + squares.PlaceU(key) -
-           FirstU(column);
+  // Of the place (u, v), counted from the first one that the block knows.
+  ORBSERVE_HOST_DEVICE uint32_t& OrderAt(int u, int v) const { return order[v * pitch + u]; }
+  ORBSERVE_HOST_DEVICE int U(uint64_t key) const { return squares.PlaceU(key) - squares.u_begin; }
+  ORBSERVE_HOST_DEVICE int V(uint64_t key) const { return squares.PlaceV(key) - squares.v_begin; }
+  ORBSERVE_HOST_DEVICE int Width() const { return squares.u_end - squares.u_begin; }
+  ORBSERVE_HOST_DEVICE int Height() const { return squares.v_end - squares.v_begin; }
+  // Rank key of the candidate at (u, v), whose order is not 0.
+  ORBSERVE_HOST_DEVICE uint64_t KeyOf(uint32_t own_order, int u, int v) const {
+    uint32_t x = static_cast<uint32_t>(u + squares.u_begin);
+    uint32_t y = static_cast<uint32_t>(v + squares.v_begin);
+    if (pixel != nullptr) {
+      const uint32_t at = pixel[v * pitch + u];
+      x = 2 * x + (at & 1);
+      y = 2 * y + (at >> 1);
+    }
+    return static_cast<uint64_t>(~own_order) << 32 | y << 16 | x;
   }
 };
 
@@ -94,315 +114,284 @@ ORBSERVE_HOST_DEVICE constexpr uint16_t TileInside(int pass, int place) {
 ORBSERVE_HOST_DEVICE constexpr int TileInsidePass(uint16_t inside) { return inside >> 8; }
 ORBSERVE_HOST_DEVICE constexpr int TileInsidePlace(uint16_t inside) { return inside & 0xff; }
 
-// Word w of the places of square (column, row) that are in conflict with place (u, v).
-template <int kWords>
-ORBSERVE_HOST_DEVICE inline uint32_t ConflictWord(const DistanceTile<kWords>& tile, int column,
-                                                  int row, int w, int u, int v) {
-  using Bits = PlaceBits<kWords>;
-  const DistanceRule& rule = tile.squares.rule;
-  const int from_u = u - tile.FirstU(column);
-  const int from_v = v - tile.FirstV(row) - w * Bits::kRowsPerWord;
-  const int first_row = Max(from_v - rule.reach, 0);
-  const int last_row = Min(from_v + rule.reach, Bits::kRowsPerWord - 1);
-  // Bits of the columns that are `reach` away or less, in the lowest row.
-  const auto bits_within = [from_u](int reach) {
-    const int first = Max(from_u - reach, 0);
-    const int last = Min(from_u + reach, Bits::kRowBits - 1);
-    return first <= last ? (2u << last) - (1u << first) : 0u;
-  };
-  if (rule.below_squared == 0) {
-    if (first_row > last_row) return 0;
-    constexpr uint32_t kEachRow = Bits::kRowBits == 8 ? 0x01010101u : 0x00010001u;
-    const uint32_t up_to_last =
-        0xffffffffu >> ((Bits::kRowsPerWord - 1 - last_row) * Bits::kRowBits);
-    return bits_within(rule.reach) * kEachRow & up_to_last &
-           0xffffffffu << (first_row * Bits::kRowBits);
+// A group of one. Other groups bring these functions, too; all lanes call them together and, apart
+// from lane(), Leads() and IsFirst(), get the same value.
+struct OneTileLane {
+  ORBSERVE_HOST_DEVICE int lane() const { return 0; }
+  // True for one lane of a group, the one that writes; for none of a group without work, which
+  // follows another one.
+  ORBSERVE_HOST_DEVICE bool Leads() const { return true; }
+  ORBSERVE_HOST_DEVICE int count() const { return 1; }
+  ORBSERVE_HOST_DEVICE bool Any(bool value) const { return value; }
+  ORBSERVE_HOST_DEVICE uint64_t Least(uint64_t value) const { return value; }
+  ORBSERVE_HOST_DEVICE uint32_t Most(uint32_t value) const { return value; }
+  // True for one of the lanes with a true value; for none of a group without work.
+  ORBSERVE_HOST_DEVICE bool IsFirst(bool value) const { return value; }
+};
+
+// Calls visit(order, u, v) for the places of `side` by `side` ones from (first_u, first_v) on that
+// the block knows. Lanes take columns in turn.
+template <typename Lanes, typename Visit>
+ORBSERVE_HOST_DEVICE inline void VisitOrders(const DistanceTile& tile, int side, int first_u,
+                                             int first_v, const Lanes& lanes, const Visit& visit) {
+  const int v_begin = Max(first_v, 0);
+  const int v_end = Min(first_v + side, tile.Height());
+  const int u_end = Min(first_u + side, tile.Width());
+  for (int u = first_u + lanes.lane(); u < u_end; u += lanes.count()) {
+    if (u < 0) continue;
+    uint32_t* at = &tile.OrderAt(u, v_begin);
+    ORBSERVE_UNROLL_BY_4
+    for (int v = v_begin; v < v_end; ++v) {
+      visit(at, u, v);
+      at += tile.pitch;
+    }
   }
-  uint32_t word = 0;
-  for (int i = first_row; i <= last_row; ++i) {
-    // Largest du with du^2 + dv^2 < below_squared: the root of a square is exact.
-    const int dv = i - from_v;
-    const auto rest = static_cast<float>(rule.below_squared - 1 - dv * dv);
-    word |= bits_within(static_cast<int>(std::sqrt(rest))) << (i * Bits::kRowBits);
-  }
-  return word;
 }
 
-// Calls `visit` with the keys of the candidates in `rest`, part of word w of square (column, row),
-// and with kNoCandidate here and there. Ends early and returns false if a call returns false.
-// Several loads are under way at a time.
-template <int kWords, typename Places, typename Visit>
-ORBSERVE_HOST_DEVICE inline bool VisitWord(const DistanceTile<kWords>& tile, const Places& places,
-                                           int column, int row, int w, uint32_t rest,
-                                           const Visit& visit) {
-  using Bits = PlaceBits<kWords>;
-  constexpr int kInFlight = 4;
-  const int first_u = tile.FirstU(column);
-  const int first_v = tile.FirstV(row) + w * Bits::kRowsPerWord;
-  while (rest != 0) {
-    uint64_t keys[kInFlight];
-    ORBSERVE_UNROLL
-    for (int i = 0; i < kInFlight; ++i) {
-      keys[i] = kNoCandidate;
-      if (rest == 0) continue;
-      const int bit = LowestBit(rest);
-      rest &= rest - 1;
-      keys[i] =
-          places.Key(OneLane(), first_u + bit % Bits::kRowBits, first_v + bit / Bits::kRowBits);
-    }
-    ORBSERVE_UNROLL
-    for (int i = 0; i < kInFlight; ++i) {
-      if (!visit(keys[i])) return false;
-    }
+// Sets the place (u, v), counted from the first one that the block knows, to its candidate with
+// rank key `key`, or kNoCandidate.
+ORBSERVE_HOST_DEVICE inline void SetPlace(const DistanceTile& tile, int u, int v, uint64_t key) {
+  tile.OrderAt(u, v) = ~static_cast<uint32_t>(key >> 32);
+  if (tile.pixel != nullptr) {
+    tile.pixel[v * tile.pitch + u] =
+        static_cast<uint8_t>((RankKeyY(key) & 1) << 1 | (RankKeyX(key) & 1));
   }
+}
+
+// Finds the best candidate of square (column, row), by all lanes.
+template <typename Lanes>
+ORBSERVE_HOST_DEVICE inline uint64_t BestInTile(const DistanceTile& tile, int column, int row,
+                                                const Lanes& lanes) {
+  const int side = tile.squares.rule.square_side;
+  uint32_t best_order = 0;
+  int best_u = 0;
+  int best_v = 0;
+  VisitOrders(tile, side, column * side, row * side, lanes, [&](const uint32_t* at, int u, int v) {
+    const uint32_t order = *at;
+    bool is_better = order > best_order;
+    if (order == best_order && order != 0) {  // seldom
+      is_better = tile.KeyOf(order, u, v) < tile.KeyOf(order, best_u, best_v);
+    }
+    best_order = is_better ? order : best_order;
+    best_u = is_better ? u : best_u;
+    best_v = is_better ? v : best_v;
+  });
+  return lanes.Least(best_order == 0 ? kNoCandidate : tile.KeyOf(best_order, best_u, best_v));
+}
+
+// Sets the entries of square i before the first pass. `in_ring`: the block does not know all
+// squares round it. Before the first pass all candidates are undecided, also those of the ring.
+ORBSERVE_HOST_DEVICE inline void StartSquare(const DistanceTile& tile, int i, uint64_t best,
+                                             bool in_ring) {
+  tile.best[i] = best;
+  tile.witness[i] = kNoWitness;
+  tile.inside[i] = 0;
+  tile.is_doubtful[i] = 0;
+  tile.doubt[i] = in_ring ? Doubt::kAll : Doubt::kNone;
+}
+
+// True if the best candidate of square i, which has one, can be judged.
+ORBSERVE_HOST_DEVICE inline bool IsCertain(const DistanceTile& tile, int i) {
+  return tile.is_doubtful[i] == 0 && tile.doubt[i] == Doubt::kNone;
+}
+
+// First part of a pass: true if the best candidate of square i, which IsCertain(), is surely beaten
+// by its witness.
+ORBSERVE_HOST_DEVICE inline bool HasWitness(const DistanceTile& tile, int i) {
+  const uint32_t witness = tile.witness[i];
+  return witness != kNoWitness && tile.order[witness & 0xffff] != 0 &&
+         tile.is_doubtful[witness >> 16] == 0;
+}
+
+// In the first pass, in which no candidate is doubtful: finds a witness among the bests of the
+// squares beside square (column, row). True if there is one.
+ORBSERVE_HOST_DEVICE inline bool FindFirstWitness(const DistanceTile& tile, int column, int row) {
+  const DistanceSquares& squares = tile.squares;
+  const uint64_t own = tile.best[row * squares.columns + column];
+  const int u = squares.PlaceU(own);
+  const int v = squares.PlaceV(own);
+  uint64_t best = own;
+  int best_i = 0;
+  ORBSERVE_UNROLL
+  for (int n = 0; n < 9; ++n) {
+    const int c = Clamp(column + n % 3 - 1, 0, squares.columns - 1);
+    const int r = Clamp(row + n / 3 - 1, 0, squares.rows - 1);
+    const int i = r * squares.columns + c;
+    const uint64_t other = tile.best[i];
+    const bool is_better = other < best && squares.rule.Conflicts(squares.PlaceU(other) - u,
+                                                                  squares.PlaceV(other) - v);
+    best = is_better ? other : best;
+    best_i = is_better ? i : best_i;
+  }
+  if (best == own) return false;
+  tile.witness[row * squares.columns + column] =
+      static_cast<uint32_t>(best_i) << 16 |
+      static_cast<uint32_t>(tile.V(best) * tile.pitch + tile.U(best));
   return true;
 }
 
-// Sets the entries of square (column, row) before the first pass. `in_ring`: the block does not
-// know all squares round it. True if the square has a candidate.
-template <int kWords, typename Places>
-ORBSERVE_HOST_DEVICE inline bool LoadSquare(const DistanceTile<kWords>& tile, const Places& places,
-                                            int column, int row, bool in_ring) {
-  using Bits = PlaceBits<kWords>;
-  const PlaceRectangle square = SquareAt(tile.squares, column, row);
+// What becomes of the best candidate of a square in a pass.
+enum class Lot : uint8_t {
+  kBeaten,  // it has a witness now
+  kInside,
+  kOpen,     // JudgeClosely() tells
+  kInDoubt,  // it may be beaten
+};
+
+ORBSERVE_HOST_DEVICE inline void SetInside(const DistanceTile& tile, int column, int row,
+                                           int pass) {
   const int i = row * tile.squares.columns + column;
-  uint64_t best = kNoCandidate;
-  for (int w = 0; w < kWords; ++w) {
-    uint32_t word = 0;
-    ORBSERVE_UNROLL
-    for (int r = 0; r < Bits::kRowsPerWord; ++r) {
-      const int v = w * Bits::kRowsPerWord + r;
-      if (v >= square.height) continue;
-      ORBSERVE_UNROLL
-      for (int u = 0; u < Bits::kMostSide; ++u) {
-        if (u >= square.width) continue;
-        const uint64_t key = places.Key(OneLane(), square.u + u, square.v + v);
-        best = Min(best, key);
-        if (key != kNoCandidate) word |= 1u << (r * Bits::kRowBits + u);
-      }
-    }
-    tile.Word(i, w) = word;
-  }
-  tile.best[i] = best;
-  tile.inside[i] = 0;
-  tile.is_doubtful[i] = in_ring ? 1 : 0;
-  tile.doubt[i] = Doubt::kNone;
-  return best != kNoCandidate;
+  const uint64_t own = tile.best[i];
+  const int side = tile.squares.rule.square_side;
+  tile.inside[i] =
+      TileInside(pass, (tile.V(own) - row * side) * side + tile.U(own) - column * side);
 }
 
-// Before the first part of a pass: true if the best candidate of square (column, row), which has
-// one and is not doubtful, is surely beaten by the best of a square beside its own or by a
-// candidate beside it. Responses are smooth, so that few others are beaten.
-template <int kWords, typename Places>
-ORBSERVE_HOST_DEVICE inline bool IsBeatenNearby(const DistanceTile<kWords>& tile,
-                                                const Places& places, int column, int row) {
-  using Bits = PlaceBits<kWords>;
+// Decides the lot of the best candidate of such a square without a witness, by all lanes. Almost
+// always the greatest order round it tells: it is its own, or that of one that surely beats it.
+template <typename Lanes>
+ORBSERVE_HOST_DEVICE inline Lot JudgeBest(const DistanceTile& tile, int column, int row, int pass,
+                                          const Lanes& lanes) {
   const DistanceSquares& squares = tile.squares;
-  const uint64_t own = tile.best[row * squares.columns + column];
-  const int u = squares.PlaceU(own);
-  const int v = squares.PlaceV(own);
-  const int side = squares.rule.square_side;
-  const int in_u = u - tile.FirstU(column);
-  const int in_v = v - tile.FirstV(row);
-  bool is_beaten = false;
-  ORBSERVE_UNROLL
-  for (int dr = -1; dr <= 1; ++dr) {
-    ORBSERVE_UNROLL
-    for (int dc = -1; dc <= 1; ++dc) {
-      const int c = column + dc;
-      const int r = row + dr;
-      if (c < 0 || r < 0 || c >= squares.columns || r >= squares.rows) continue;
-      const int i = r * squares.columns + c;
-      if (tile.best[i] >= own || tile.is_doubtful[i] != 0) continue;
-      is_beaten = is_beaten || squares.rule.Conflicts(squares.PlaceU(tile.best[i]) - u,
-                                                      squares.PlaceV(tile.best[i]) - v);
-    }
+  const DistanceRule& rule = squares.rule;
+  const int own_i = row * squares.columns + column;
+  const uint64_t own = tile.best[own_i];
+  const uint32_t own_order = ~static_cast<uint32_t>(own >> 32);
+  const int own_u = tile.U(own);
+  const int own_v = tile.V(own);
+  const bool is_disc = rule.below_squared > 0;
+  uint32_t most = own_order;
+  int most_u = own_u;
+  int most_v = own_v;
+  bool is_tie = false;
+  VisitOrders(tile, 2 * rule.reach + 1, own_u - rule.reach, own_v - rule.reach, lanes,
+              [&](const uint32_t* at, int u, int v) {
+                const uint32_t order = is_disc && !rule.Conflicts(u - own_u, v - own_v) ? 0 : *at;
+                is_tie = is_tie || (order == own_order && (u != own_u || v != own_v));
+                const bool is_more = order > most;
+                most = is_more ? order : most;
+                most_u = is_more ? u : most_u;
+                most_v = is_more ? v : most_v;
+              });
+  // Lanes of other groups may be in the same warp, so that all come by these calls.
+  const uint32_t beaten_by = lanes.Most(most);
+  const bool has_tie = lanes.Any(is_tie);
+  // Any of those with this order: which one it is does not show in an answer.
+  const bool tells = lanes.IsFirst(most == beaten_by);
+  const int most_i = tile.SidesIn(most_v) * squares.columns + tile.SidesIn(most_u);
+  const bool is_doubtful = lanes.Any(tells && tile.is_doubtful[most_i] != 0);
+  if (beaten_by == own_order) {
+    if (has_tie) return Lot::kOpen;
+    if (lanes.Leads()) SetInside(tile, column, row, pass);
+    return Lot::kInside;
   }
-  if (is_beaten) return true;
-  ORBSERVE_UNROLL
-  for (int n = 0; n < 9; ++n) {
-    const int to_u = in_u + n % 3 - 1;
-    const int to_v = in_v + n / 3 - 1;
-    const int dc = to_u < 0 ? -1 : to_u >= side ? 1 : 0;
-    const int dr = to_v < 0 ? -1 : to_v >= side ? 1 : 0;
-    const int c = column + dc;
-    const int r = row + dr;
-    if ((dc == 0 && dr == 0) || c < 0 || r < 0 || c >= squares.columns || r >= squares.rows) {
-      continue;  // no candidate of its own square is better
-    }
-    const int i = r * squares.columns + c;
-    const int place = (to_v - dr * side) * Bits::kRowBits + to_u - dc * side;
-    const uint32_t word = tile.Word(i, place / Bits::kWordBits);
-    if ((word >> (place % Bits::kWordBits) & 1) == 0 || tile.is_doubtful[i] != 0) continue;
-    is_beaten = is_beaten || places.Key(OneLane(), u + n % 3 - 1, v + n / 3 - 1) < own;
+  if (is_doubtful) return Lot::kOpen;
+  if (tells) {
+    tile.witness[own_i] =
+        static_cast<uint32_t>(most_i) << 16 | static_cast<uint32_t>(most_v * tile.pitch + most_u);
   }
-  return is_beaten;
+  return Lot::kBeaten;
 }
 
-// First part of a pass: decides the lot of the best candidate of square (column, row), which has
-// one and is not doubtful. It becomes inside, or the square is in doubt, or nothing changes. The
-// lanes share the squares round it.
-template <int kWords, typename Places, typename Lanes>
-ORBSERVE_HOST_DEVICE inline void JudgeBest(const DistanceTile<kWords>& tile, const Places& places,
-                                           int column, int row, int pass, const Lanes& lanes) {
+// The same of an open one: others have its order, or the best of those that beat it is doubtful.
+template <typename Lanes>
+ORBSERVE_HOST_DEVICE inline Lot JudgeClosely(const DistanceTile& tile, int column, int row,
+                                             int pass, const Lanes& lanes) {
   const DistanceSquares& squares = tile.squares;
-  const uint64_t own = tile.best[row * squares.columns + column];
-  const int u = squares.PlaceU(own);
-  const int v = squares.PlaceV(own);
-  // True if a candidate of square (c, r), which may be undecided, beats its own and is in conflict.
-  const auto is_beaten_by = [&](int c, int r) {
-    const int i = r * squares.columns + c;
-    const uint64_t other = tile.best[i];
-    if (other >= own) return false;
-    if (squares.rule.Conflicts(squares.PlaceU(other) - u, squares.PlaceV(other) - v)) return true;
-    for (int w = 0; w < kWords; ++w) {
-      const uint32_t near = tile.Word(i, w) & ConflictWord(tile, c, r, w, u, v);
-      if (!VisitWord(tile, places, c, r, w, near, [&](uint64_t key) { return key >= own; })) {
-        return true;
-      }
-    }
-    return false;
-  };
-  const int reach = squares.SquareReach();
-  const int last_column = Min(column + reach, squares.columns - 1);
-  const int last_row = Min(row + reach, squares.rows - 1);
-  bool is_beaten = false;
+  const DistanceRule& rule = squares.rule;
+  const int own_i = row * squares.columns + column;
+  const uint64_t own = tile.best[own_i];
+  const uint32_t own_order = ~static_cast<uint32_t>(own >> 32);
+  const int own_u = tile.U(own);
+  const int own_v = tile.V(own);
+  uint32_t most = 0;  // order of the best that surely beats it
+  uint32_t witness = kNoWitness;
   bool may_be_beaten = false;
-  int turn = 0;  // the lane whose square it is
-  for (int r = Max(row - reach, 0); r <= last_row && !is_beaten; ++r) {
-    for (int c = Max(column - reach, 0); c <= last_column && !is_beaten; ++c) {
-      if (c == column && r == row) continue;
-      const bool is_mine = turn == lanes.lane();
-      turn = turn + 1 < Lanes::kLanes ? turn + 1 : 0;
-      if (!is_mine) continue;
-      const bool is_doubtful = tile.is_doubtful[r * squares.columns + c] != 0;
-      if ((is_doubtful && may_be_beaten) || !is_beaten_by(c, r)) continue;
-      (is_doubtful ? may_be_beaten : is_beaten) = true;
+  VisitOrders(tile, 2 * rule.reach + 1, own_u - rule.reach, own_v - rule.reach, lanes,
+              [&](const uint32_t* at, int u, int v) {
+                const uint32_t order = *at;
+                if (order < own_order || !rule.Conflicts(u - own_u, v - own_v)) return;
+                if (order == own_order && tile.KeyOf(order, u, v) >= own) return;
+                const int i = tile.SidesIn(v) * squares.columns + tile.SidesIn(u);
+                if (tile.is_doubtful[i] != 0) {
+                  may_be_beaten = true;
+                } else if (order > most) {
+                  most = order;
+                  witness =
+                      static_cast<uint32_t>(i) << 16 | static_cast<uint32_t>(v * tile.pitch + u);
+                }
+              });
+  const uint32_t beaten_by = lanes.Most(most);
+  const bool tells = lanes.IsFirst(most == beaten_by);
+  const bool is_in_doubt = lanes.Any(may_be_beaten);
+  if (beaten_by != 0) {
+    if (tells) tile.witness[own_i] = witness;
+    return Lot::kBeaten;
+  }
+  if (lanes.Leads()) {
+    if (is_in_doubt) {
+      tile.doubt[own_i] = Doubt::kBest;
+    } else {
+      SetInside(tile, column, row, pass);
     }
   }
-  if (lanes.Any(is_beaten)) return;
-  may_be_beaten = lanes.Any(may_be_beaten);
-  if (lanes.lane() != 0) return;
-  const int i = row * squares.columns + column;
-  if (may_be_beaten) {
-    tile.doubt[i] = Doubt::kBest;
-  } else {
-    tile.inside[i] = TileInside(pass, tile.PlaceOf(own, column, row));
+  return is_in_doubt ? Lot::kInDoubt : Lot::kInside;
+}
+
+// Second part: removes the best candidate of square (column, row), which became inside, and those
+// in conflict with it.
+template <typename Lanes>
+ORBSERVE_HOST_DEVICE inline void RemoveConflicts(const DistanceTile& tile, int column, int row,
+                                                 const Lanes& lanes) {
+  const DistanceRule& rule = tile.squares.rule;
+  const uint64_t own = tile.best[row * tile.squares.columns + column];
+  const int own_u = tile.U(own);
+  const int own_v = tile.V(own);
+  const bool is_disc = rule.below_squared > 0;
+  VisitOrders(tile, 2 * rule.reach + 1, own_u - rule.reach, own_v - rule.reach, lanes,
+              [&](uint32_t* at, int u, int v) {
+                if (!is_disc || rule.Conflicts(u - own_u, v - own_v)) *at = 0;
+              });
+}
+
+// Third part: true if the best candidate of square i, which has one, has gone.
+ORBSERVE_HOST_DEVICE inline bool HasLostBest(const DistanceTile& tile, int i) {
+  const uint64_t best = tile.best[i];
+  return tile.OrderAt(tile.U(best), tile.V(best)) == 0;
+}
+
+// Finds the best of the candidates that such a square has left, by all lanes.
+template <typename Lanes>
+ORBSERVE_HOST_DEVICE inline void RefreshBest(const DistanceTile& tile, int column, int row,
+                                             const Lanes& lanes) {
+  const uint64_t best = BestInTile(tile, column, row, lanes);
+  if (lanes.Leads()) {
+    const int i = row * tile.squares.columns + column;
+    tile.best[i] = best;
+    tile.witness[i] = kNoWitness;
   }
 }
 
-// Second part, of a square with candidates: removes those in conflict with a place that became
-// inside in `pass`, and finds the best of the rest.
-template <int kWords, typename Places>
-ORBSERVE_HOST_DEVICE inline void RemoveNearInside(const DistanceTile<kWords>& tile,
-                                                  const Places& places, int column, int row,
-                                                  int pass) {
-  using Bits = PlaceBits<kWords>;
-  const DistanceSquares& squares = tile.squares;
-  const int i = row * squares.columns + column;
-  if (TileInsidePass(tile.inside[i]) == pass) {
-    for (int w = 0; w < kWords; ++w) tile.Word(i, w) = 0;
-    tile.best[i] = kNoCandidate;
-    tile.doubt[i] = Doubt::kNone;
-    return;
-  }
-  const int reach = squares.SquareReach();
-  bool is_changed = false;
-  for (int r = Max(row - reach, 0); r <= Min(row + reach, squares.rows - 1); ++r) {
-    for (int c = Max(column - reach, 0); c <= Min(column + reach, squares.columns - 1); ++c) {
-      const uint16_t inside = tile.inside[r * squares.columns + c];
-      if (TileInsidePass(inside) != pass) continue;
-      const int place = TileInsidePlace(inside);
-      const int u = tile.FirstU(c) + place % Bits::kRowBits;
-      const int v = tile.FirstV(r) + place / Bits::kRowBits;
-      for (int w = 0; w < kWords; ++w) tile.Word(i, w) &= ~ConflictWord(tile, column, row, w, u, v);
-      is_changed = true;
-    }
-  }
-  bool keeps_best = true;
-  if (is_changed) {
-    const int place = tile.PlaceOf(tile.best[i], column, row);
-    keeps_best = (tile.Word(i, place / Bits::kWordBits) >> (place % Bits::kWordBits) & 1) != 0;
-    if (!keeps_best) {
-      uint64_t best = kNoCandidate;
-      for (int w = 0; w < kWords; ++w) {
-        VisitWord(tile, places, column, row, w, tile.Word(i, w), [&](uint64_t key) {
-          best = Min(best, key);
-          return true;
-        });
-      }
-      tile.best[i] = best;
-    }
-  }
+// Then, for each square that had a candidate before the pass: in what it is in doubt.
+ORBSERVE_HOST_DEVICE inline void PassDoubt(const DistanceTile& tile, int i, bool lost_best) {
   if (tile.best[i] == kNoCandidate) {
     tile.doubt[i] = Doubt::kNone;  // none of its candidates has become inside
   } else if (tile.is_doubtful[i] != 0) {
     tile.doubt[i] = Doubt::kAll;
-  } else if (!keeps_best) {
+  } else if (tile.doubt[i] == Doubt::kAll) {
+    return;  // of the ring, in the first pass
+  } else if (lost_best) {
     tile.doubt[i] = Doubt::kNone;  // the one in doubt has not become inside
   }
 }
 
-// The places from the first to the last row and column of some, which are not none.
-struct PlaceBox {
-  int u_begin;
-  int v_begin;
-  int u_last;
-  int v_last;
-};
-ORBSERVE_HOST_DEVICE inline int HighestBit(uint32_t bits) {
-  bits |= bits >> 1;
-  bits |= bits >> 2;
-  bits |= bits >> 4;
-  bits |= bits >> 8;
-  bits |= bits >> 16;
-  return PopCount(bits) - 1;
-}
-template <int kWords>
-ORBSERVE_HOST_DEVICE inline PlaceBox BoxOf(const DistanceTile<kWords>& tile, int column, int row) {
-  using Bits = PlaceBits<kWords>;
-  const int i = row * tile.squares.columns + column;
-  uint32_t columns = 0;
-  int first_row = 0;
-  int last_row = 0;
-  for (int w = 0; w < kWords; ++w) {
-    const uint32_t word = tile.Word(i, w);
-    if (word == 0) continue;
-    if (columns == 0) first_row = w * Bits::kRowsPerWord + LowestBit(word) / Bits::kRowBits;
-    last_row = w * Bits::kRowsPerWord + HighestBit(word) / Bits::kRowBits;
-    columns |= word;
-  }
-  columns |= columns >> 16;
-  if (Bits::kRowBits == 8) columns |= columns >> 8;
-  columns &= (1u << Bits::kRowBits) - 1;
-  const int u = tile.FirstU(column);
-  const int v = tile.FirstV(row);
-  return {u + LowestBit(columns), v + first_row, u + HighestBit(columns), v + last_row};
-}
-
-// Third part, of a square with candidates: true if they are doubtful after the pass.
-template <int kWords>
-ORBSERVE_HOST_DEVICE inline bool IsDoubtful(const DistanceTile<kWords>& tile, int column, int row) {
+// Fourth part: true if a square beside square (column, row) is in doubt.
+ORBSERVE_HOST_DEVICE inline bool HasDoubtBeside(const DistanceTile& tile, int column, int row) {
   const DistanceSquares& squares = tile.squares;
-  const int i = row * squares.columns + column;
-  if (tile.doubt[i] != Doubt::kNone) return true;
-  const PlaceBox own = BoxOf(tile, column, row);
   const int reach = squares.SquareReach();
   for (int r = Max(row - reach, 0); r <= Min(row + reach, squares.rows - 1); ++r) {
     for (int c = Max(column - reach, 0); c <= Min(column + reach, squares.columns - 1); ++c) {
-      const int other = r * squares.columns + c;
-      const Doubt doubt = tile.doubt[other];
-      if (doubt == Doubt::kNone) continue;
-      PlaceBox box;
-      if (doubt == Doubt::kAll) {
-        box = BoxOf(tile, c, r);
-      } else {
-        box.u_begin = box.u_last = squares.PlaceU(tile.best[other]);
-        box.v_begin = box.v_last = squares.PlaceV(tile.best[other]);
-      }
-      const int gap_u = Max(box.u_begin - own.u_last, own.u_begin - box.u_last);
-      const int gap_v = Max(box.v_begin - own.v_last, own.v_begin - box.v_last);
-      if (gap_u <= squares.rule.reach && gap_v <= squares.rule.reach) return true;
+      if (tile.doubt[r * squares.columns + c] != Doubt::kNone) return true;
     }
   }
   return false;

@@ -23,8 +23,8 @@ inline constexpr int kMaxRanked = 16384;
 inline constexpr int kMaxSorted = 32768;
 
 // Lengths of the lists of undecided squares of a level (minimum distance), in turns: of the one
-// which is read, of the one which is filled, and of the one which comes after it. The fourth is
-// unused.
+// which is read, of the one which is filled, and of the one which comes after it. The fourth is of
+// the one that tiles fill.
 inline constexpr int kSquareCounts = 4;
 
 inline constexpr int kHistogramBins = 256;

@@ -61,6 +61,7 @@ void ForEachKernel(const KernelTarget& target, Compare compare) {
   compare("Integral", IntegralKernelFor(target), &ReferenceIntegral);
   compare("ColumnSums", ColumnSumsKernelFor(target), &ReferenceColumnSums);
   compare("BFrost256", BFrost256KernelFor(target), &ReferenceBFrost256);
+  compare("BFrost256OfPixels", BFrost256OfPixelsKernelFor(target), &ReferenceBFrost256OfPixels);
 }
 
 TEST(KernelTargetTest, EveryTargetHasATwinOfEachKernel) {

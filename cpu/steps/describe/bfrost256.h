@@ -14,6 +14,7 @@
 #include "cpu/kernel_target.h"
 #include "cpu/level_point.h"
 #include "cpu/steps/step.h"
+#include "features/image_view.h"
 
 namespace orbserve::cpu {
 
@@ -24,6 +25,17 @@ using BFrost256Kernel = void (*)(const IntegralView& integral, const LevelPoint*
 void ReferenceBFrost256(const IntegralView& integral, const LevelPoint* points, int count,
                         uint8_t* descriptors);
 BFrost256Kernel BFrost256KernelFor(const KernelTarget& target);
+
+// The same descriptors from the pixels of the level, which are summed square by square.
+using BFrost256OfPixelsKernel = void (*)(const ImageView& image, const LevelPoint* points,
+                                         int count, uint8_t* descriptors);
+void ReferenceBFrost256OfPixels(const ImageView& image, const LevelPoint* points, int count,
+                                uint8_t* descriptors);
+BFrost256OfPixelsKernel BFrost256OfPixelsKernelFor(const KernelTarget& target);
+
+// True for levels whose integral image would not stay in a second cache and would serve few points:
+// their squares are summed from pixels, and no integral image is made.
+bool SumsPixels(const FrameContext& frame, int level);
 
 std::unique_ptr<Step> MakeBFrost256(const StepSetup& setup);
 

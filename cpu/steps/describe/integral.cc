@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cpu/steps/describe/bfrost256.h"
 #include "features/algo/bfrost.h"
 #include "features/host_device.h"
 
@@ -21,6 +22,7 @@ class IntegralColumns final : public Step {
 
   // Nobody begins with the sums of the last strip.
   int Begin(FrameContext& frame, int level) const override {
+    if (SumsPixels(frame, level)) return 0;
     return frame.lists.integral_strips[static_cast<size_t>(level)].count - 1;
   }
 
@@ -51,6 +53,7 @@ class Integral final : public Step {
   }
 
   int Begin(FrameContext& frame, int level) const override {
+    if (SumsPixels(frame, level)) return 0;
     return frame.lists.integral_strips[static_cast<size_t>(level)].count;
   }
 

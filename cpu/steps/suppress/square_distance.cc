@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kChangedCellPx = 8;  // columns
 constexpr int kWordBits = 64;
+constexpr int kCellsBetween = 10;  // of runs that are searched as one
 
 int ReachOf(const StepSetup& setup) {
   return setup.pipeline.spec.pipeline.suppress.minimum_distance_px - 1;
@@ -204,33 +205,28 @@ class ChangedCells {
   }
 
   // Calls visit(x_begin, x_end) with the columns of each run of marked cells of a band, and removes
-  // the marks.
+  // the marks. Runs a few cells apart are one: a call costs more than what lies between them.
   template <typename Visit>
   void TakeRuns(int band, Visit visit) {
     uint64_t* const words = words_ + static_cast<ptrdiff_t>(band) * words_per_band_;
-    int begin = -1;  // of the run that the word before ended with
+    int begin = 0;  // of the run so far, which is empty at first
+    int end = 0;
     for (int w = 0; w < words_per_band_; ++w) {
       uint64_t bits = words[w];
       words[w] = 0;
-      const int first = w * kWordBits;
-      if (begin >= 0) {
-        if (bits == ~uint64_t{0}) continue;
-        visit(begin * kChangedCellPx, (first + std::countr_one(bits)) * kChangedCellPx);
-        begin = -1;
-        bits &= bits + 1;  // without the ones from bit 0 on, which belong to that run
-      }
       while (bits != 0) {
         const int from = std::countr_zero(bits);
-        const int length = std::countr_one(bits >> from);
-        if (from + length == kWordBits) {
-          begin = first + from;
-          break;
+        const int to = from + std::countr_one(bits >> from);
+        const int first = w * kWordBits + from;
+        if (end == begin || first > end + kCellsBetween) {
+          if (end > begin) visit(begin * kChangedCellPx, end * kChangedCellPx);
+          begin = first;
         }
-        visit((first + from) * kChangedCellPx, (first + from + length) * kChangedCellPx);
-        bits &= ~uint64_t{0} << (from + length);
+        end = w * kWordBits + to;
+        bits = to < kWordBits ? bits & ~uint64_t{0} << to : 0;
       }
     }
-    if (begin >= 0) visit(begin * kChangedCellPx, width_);
+    if (end > begin) visit(begin * kChangedCellPx, end * kChangedCellPx);
   }
 
  private:

@@ -3,17 +3,16 @@
 
 // In: response maps of (frame, level), and of corner maps the best response of each frame. Out: per
 // (frame, level) the corners that are kept, in any order, and the number of passes. Arithmetic:
-// features/algo/distance_squares.h and distance_tile.h (paper 5, sec. 3.1, 3.3, 3.4), which divide
-// a level into squares that hold one corner at most.
+// features/algo/distance_squares.h (paper 5, sec. 3.1, 3.3, 3.4), which divides a level into
+// squares that hold one corner at most.
 //
 // Data decides the number of passes: a dozen on photographs, hundreds where responses fall along a
 // line or are equal everywhere. The launches are the same for all of them. With squares of up to
 // 16 x 16 places:
 //
-//   1. TilePassesKernel: all passes over a tile of squares and a margin round it by one block, with
-//      the squares in shared memory and a thread per undecided square. The maps stay as they are.
-//      Squares that depend on what lies beyond the margin are listed: none or a few dozen of the
-//      82,000 of a photograph of 1920x1080 at distance 5.
+//   1. LaunchTilePasses(): all passes over tiles of squares, one block a tile. Squares that depend
+//   on
+//      what lies beyond what their blocks know are listed: none or a few on photographs.
 //   2. LastPassesKernel: the listed squares, from the first pass on. Decided squares round them
 //      take part with the corners that they are known to get (they "follow"). A level of a frame
 //      has one block, or one cluster of blocks where there are many squares and the device has
@@ -30,16 +29,15 @@
 //
 // No kernel waits for a block that may not be running: the blocks of a cluster start together. So
 // batches of other lanes cannot hold it up, as they could a barrier of a whole grid.
-// Shared memory of a tile: 46 KiB, 24 or 48 bytes a square.
 
 #include "gpu/steps/suppress/minimum_distance.h"
 
 #include <algorithm>
 
-#include "features/algo/distance_tile.h"
 #include "gpu/runtime/check.h"
-#include "gpu/steps/detect/corner_sink.cuh"
 #include "gpu/steps/level_share.cuh"
+#include "gpu/steps/suppress/distance_levels.cuh"
+#include "gpu/steps/suppress/distance_tiles.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -53,21 +51,8 @@ constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
 // second-level cache.
 constexpr int kFewSquares = 96;
 
-// Threads of a block that has a tile. Photographs have candidates in most of its squares.
-constexpr int kTileThreads = 1024;
-
-// Lanes that share a square of a tile where few squares are left: most have eight neighbours.
+// Lanes that share a square which tiles have left: most have eight neighbours.
 constexpr int kLanesOfTiledSquares = 8;
-
-// Sides of tiles and their margins, in squares. With a small margin doubts reach more squares of
-// the tile, with a large one more squares are worked on twice.
-struct TileSides {
-  int smallest;
-  int largest;
-  int margin;
-};
-constexpr TileSides kTilesOfSmallSquares = {8, 28, 8};   // squares of up to 8 x 8 places
-constexpr TileSides kTilesOfMediumSquares = {6, 18, 6};  // up to 16 x 16
 
 // kCount lanes of a warp that work on one square together (algo::OneLane names the functions).
 // Groups of a warp take ways of their own. `kAlone`: no other block works on their level meanwhile.
@@ -122,57 +107,6 @@ class WarpLanes {
   unsigned mask_;
 };
 
-// LevelData is the view that kernels have of one level of a frame.
-struct LevelData {
-  const DistanceParams::Level& level;
-  uint64_t* best;
-  uint32_t* inside;
-  int32_t* list[kSquareLists];
-  int32_t* list_count;
-};
-__device__ __forceinline__ LevelData DataOf(const DistanceParams& params, int frame_index, int l) {
-  const DistanceParams::Level& level = params.level[l];
-  const int64_t first = frame_index * params.square_stride + level.first_square;
-  return {level,
-          params.best + first,
-          params.inside + first,
-          {params.list[0] + first, params.list[1] + first},
-          params.frames.counters[frame_index].undecided_squares[l]};
-}
-
-// The places of a level.
-template <bool kCompressed>
-struct PlacesOf;
-template <>
-struct PlacesOf<false> {
-  using Places = algo::PixelPlaces;
-};
-template <>
-struct PlacesOf<true> {
-  using Places = algo::BlockPlaces;
-};
-template <bool kCompressed>
-__device__ __forceinline__ typename PlacesOf<kCompressed>::Places MakePlaces(
-    const DistanceParams& params, const FrameParams& frame, const FrameCounters& counters,
-    int frame_index, int l) {
-  const algo::PixelPlaces pixels = {params.maps.Of(frame_index, l), params.maps.pitch[l],
-                                    CandidateThreshold(params.is_corner_map, frame, counters)};
-  if constexpr (kCompressed) {
-    const Region& region = params.level[l].region;
-    return {pixels, region.x_begin, region.y_begin, region.x_end, region.y_end};
-  } else {
-    return pixels;
-  }
-}
-
-// The level that a thread block works on.
-__device__ __forceinline__ int LevelOfBlock(const DistanceParams& params) {
-  int l = 0;
-  while (l + 1 < params.levels && static_cast<int>(blockIdx.x) >= params.level[l + 1].first_block) {
-    ++l;
-  }
-  return l;
-}
 // The warp's square in it; the last block has warps without a square.
 using WideLanes = WarpLanes<kWarpLanes, false>;
 constexpr int kSquaresPerBlock = kThreads / kWarpLanes;
@@ -292,245 +226,6 @@ __device__ __forceinline__ void SyncCluster() {
 #else
   __syncthreads();
 #endif
-}
-
-// Squares, states and lists of a tile.
-template <int kWords>
-struct TileMemory {
-  static constexpr TileSides kSides = kWords == 2 ? kTilesOfSmallSquares : kTilesOfMediumSquares;
-  static constexpr int kMostAcross = kSides.largest + 2 * kSides.margin;
-  static constexpr int kMostSquares = kMostAcross * kMostAcross;
-  static_assert(kSides.largest * kSides.largest <= kTileThreads,
-                "a square of the tile has a thread");
-
-  uint64_t best[kMostSquares];
-  uint32_t undecided[kWords * kMostSquares];
-  uint16_t inside[kMostSquares];
-  uint8_t is_doubtful[kMostSquares];
-  algo::Doubt doubt[kMostSquares];
-  // Squares with candidates: one list is read while the other one is filled.
-  uint16_t list[kSquareLists][kMostSquares];
-  // Their numbers, with those of the tile's own squares in the upper half; three take turns.
-  uint32_t count[3];
-  uint32_t judged;  // squares that need a closer look
-  int corners;
-  int first_corner;
-  int listed;
-  int first_listed;
-  int last_pass;
-};
-static_assert(sizeof(TileMemory<2>) <= 48 << 10 && sizeof(TileMemory<8>) <= 48 << 10,
-              "more shared memory would have to be asked for");
-
-// Entry of a list: row and column of the square in what the block knows.
-constexpr int kListColumnBits = 6;
-static_assert(TileMemory<2>::kMostAcross <= 1 << kListColumnBits);
-
-// Appends the squares of the lanes that have one. The whole warp takes part.
-__device__ __forceinline__ void AppendSquare(bool has_square, bool is_own, int entry,
-                                             uint16_t* list, uint32_t* count) {
-  const unsigned squares = __ballot_sync(kFullWarp, has_square);
-  if (squares == 0) return;
-  const unsigned own = __ballot_sync(kFullWarp, has_square && is_own);
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  uint32_t before = 0;
-  if (lane == 0) {
-    before = atomicAdd(count, static_cast<uint32_t>(__popc(squares) | __popc(own) << 16));
-  }
-  before = __shfl_sync(kFullWarp, before, 0);
-  if (has_square) {
-    list[static_cast<int>(before & 0xffff) + __popc(squares & ((1u << lane) - 1))] =
-        static_cast<uint16_t>(entry);
-  }
-}
-
-// All passes over a tile, as far as the block can do them.
-template <int kWords, bool kCompressed>
-__global__ __launch_bounds__(kTileThreads) void TilePassesKernel(
-    const __grid_constant__ DistanceParams params) {
-  __shared__ TileMemory<kWords> memory;
-  using Bits = algo::PlaceBits<kWords>;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
-  const FrameParams& frame = params.frames.params[frame_index];
-  FrameCounters& counters = params.frames.counters[frame_index];
-  if (frame.mode != FrameMode::kDetect) return;  // the whole block
-  const int l = LevelOfBlock(params);
-  const LevelData data = DataOf(params, frame_index, l);
-  const algo::DistanceSquares& squares = data.level.squares;
-  const int side = squares.rule.square_side;
-  const int tile = static_cast<int>(blockIdx.x) - data.level.first_block;
-  const int tile_column = tile % data.level.tile_columns * params.tile_side;
-  const int tile_row = tile / data.level.tile_columns * params.tile_side;
-  // The block knows the tile and its margin, cut at the sides of the level.
-  const int margin = TileMemory<kWords>::kSides.margin;
-  const int first_column = max(tile_column - margin, 0);
-  const int first_row = max(tile_row - margin, 0);
-  const int end_column = min(tile_column + params.tile_side + margin, squares.columns);
-  const int end_row = min(tile_row + params.tile_side + margin, squares.rows);
-  algo::DistanceTile<kWords> known;
-  known.squares = {squares.rule,
-                   squares.u_begin + first_column * side,
-                   squares.v_begin + first_row * side,
-                   min(squares.u_begin + end_column * side, squares.u_end),
-                   min(squares.v_begin + end_row * side, squares.v_end),
-                   end_column - first_column,
-                   end_row - first_row};
-  known.stride = TileMemory<kWords>::kMostSquares;
-  known.best = memory.best;
-  known.undecided = memory.undecided;
-  known.inside = memory.inside;
-  known.is_doubtful = memory.is_doubtful;
-  known.doubt = memory.doubt;
-  const auto places = MakePlaces<kCompressed>(params, frame, counters, frame_index, l);
-  const int columns = known.squares.columns;
-  const auto is_own = [&](int column, int row) {
-    const int c = column + first_column - tile_column;
-    const int r = row + first_row - tile_row;
-    return c >= 0 && r >= 0 && c < params.tile_side && r < params.tile_side;
-  };
-  const auto column_of = [](int entry) { return entry & ((1 << kListColumnBits) - 1); };
-  const auto row_of = [](int entry) { return entry >> kListColumnBits; };
-
-  if (thread < 3) memory.count[thread] = 0;
-  if (thread == 0) {
-    memory.judged = 0;
-    memory.corners = 0;
-    memory.listed = 0;
-    memory.last_pass = 0;
-  }
-  __syncthreads();  // nothing is counted yet
-  const int reach = squares.SquareReach();
-  // Columns and rows of the ring, of which some neighbours are unknown, end or begin here.
-  const int ring_left = first_column > 0 ? reach : 0;
-  const int ring_top = first_row > 0 ? reach : 0;
-  const int ring_right = columns - (end_column < squares.columns ? reach : 0);
-  const int ring_bottom = known.squares.rows - (end_row < squares.rows ? reach : 0);
-  bool sees_certain = false;  // a square with candidates that are not doubtful
-  for (int begin = 0; begin < known.squares.count(); begin += kTileThreads) {
-    const int i = begin + thread;
-    const int row = i / columns;
-    const int column = i - row * columns;
-    bool has_candidates = false;
-    if (i < known.squares.count()) {
-      const bool in_ring =
-          column < ring_left || row < ring_top || column >= ring_right || row >= ring_bottom;
-      has_candidates = algo::LoadSquare(known, places, column, row, in_ring);
-      sees_certain = sees_certain || (has_candidates && !in_ring);
-    }
-    AppendSquare(has_candidates, is_own(column, row), row << kListColumnBits | column,
-                 memory.list[0], &memory.count[0]);
-  }
-  bool goes_on = __syncthreads_or(sees_certain) != 0;  // and the squares and their list are there
-
-  const int most_passes = params.max_passes == 0 ? algo::kMostTilePasses
-                                                 : min(algo::kMostTilePasses, params.max_passes);
-  int pass = 1;
-  for (; goes_on && pass <= most_passes; ++pass) {
-    const uint16_t* const from = memory.list[(pass - 1) % kSquareLists];
-    uint16_t* const to = memory.list[pass % kSquareLists];
-    const uint32_t count = memory.count[(pass - 1) % 3];
-    const int number = static_cast<int>(count & 0xffff);
-    if (count >> 16 == 0) break;  // the whole block: the tile is decided
-    if (thread == 0) memory.count[(pass + 1) % 3] = 0;
-    // The few squares that need a closer look are gathered, in the place of the next list, so that
-    // whole warps look. Eight lanes a square take less time, and more work.
-    for (int begin = 0; begin < number; begin += kTileThreads) {
-      const int n = begin + thread;
-      const int entry = n < number ? from[n] : 0;
-      const int column = column_of(entry);
-      const int row = row_of(entry);
-      const bool is_judged = n < number && known.is_doubtful[row * columns + column] == 0 &&
-                             !algo::IsBeatenNearby(known, places, column, row);
-      AppendSquare(is_judged, false, entry, to, &memory.judged);
-    }
-    __syncthreads();  // they are gathered
-    const int judged = static_cast<int>(memory.judged);
-    using Lanes = WarpLanes<kLanesOfTiledSquares, true>;
-    if (judged * Lanes::kLanes <= kTileThreads) {
-      const int n = thread / Lanes::kLanes;
-      if (n < judged) {
-        algo::JudgeBest(known, places, column_of(to[n]), row_of(to[n]), pass, Lanes());
-      }
-    } else {
-      for (int n = thread; n < judged; n += kTileThreads) {
-        algo::JudgeBest(known, places, column_of(to[n]), row_of(to[n]), pass, algo::OneLane());
-      }
-    }
-    __syncthreads();  // all new inside places are there
-    if (thread == 0) memory.judged = 0;
-    for (int n = thread; n < number; n += kTileThreads) {
-      algo::RemoveNearInside(known, places, column_of(from[n]), row_of(from[n]), pass);
-    }
-    __syncthreads();  // what is in conflict with them is gone, and doubts of this pass are known
-    sees_certain = false;
-    for (int begin = 0; begin < number; begin += kTileThreads) {
-      const int n = begin + thread;
-      const int entry = n < number ? from[n] : 0;
-      const int column = column_of(entry);
-      const int row = row_of(entry);
-      const int i = row * columns + column;
-      const bool has_candidates = n < number && known.best[i] != algo::kNoCandidate;
-      if (has_candidates) {
-        const bool is_doubtful = algo::IsDoubtful(known, column, row);
-        known.is_doubtful[i] = is_doubtful ? 1 : 0;
-        sees_certain = sees_certain || !is_doubtful;
-      }
-      AppendSquare(has_candidates, is_own(column, row), entry, to, &memory.count[pass % 3]);
-    }
-    goes_on = __syncthreads_or(sees_certain) != 0;  // and the next list is complete
-  }
-
-  // Each thread has a square of the tile.
-  const int own_columns = min(params.tile_side, squares.columns - tile_column);
-  const int own_rows = min(params.tile_side, squares.rows - tile_row);
-  const int own_row = thread / own_columns;
-  const int own_column = thread - own_row * own_columns;
-  const int column = tile_column + own_column - first_column;
-  const int row = tile_row + own_row - first_row;
-  const int square = (tile_row + own_row) * squares.columns + tile_column + own_column;
-  bool is_listed = false;
-  uint16_t inside = 0;
-  int corner = 0;
-  int listed = 0;
-  if (own_row < own_rows) {
-    const int i = row * columns + column;
-    const bool is_dropped =
-        params.max_passes != 0 && pass > params.max_passes && known.is_doubtful[i] == 0;
-    is_listed = known.best[i] != algo::kNoCandidate && !is_dropped;
-    inside = known.inside[i];
-    if (is_listed) {
-      data.inside[square] = algo::kUndecidedSquare;
-      listed = atomicAdd(&memory.listed, 1);
-    } else if (inside != 0) {
-      const int place = algo::TileInsidePlace(inside);
-      const int inside_pass = algo::TileInsidePass(inside);
-      data.inside[square] =
-          algo::InsideEntry(inside_pass, place / Bits::kRowBits * side + place % Bits::kRowBits);
-      corner = atomicAdd(&memory.corners, 1);
-      atomicMax(&memory.last_pass, inside_pass);
-    } else {
-      data.inside[square] = 0;
-    }
-  }
-  __syncthreads();  // corners and undecided squares are counted
-  if (thread == 0) {
-    if (memory.corners > 0) {
-      memory.first_corner = atomicAdd(&counters.corners[l], memory.corners);
-      atomicMax(&counters.suppression_passes[l], memory.last_pass);
-    }
-    if (memory.listed > 0) memory.first_listed = atomicAdd(&data.list_count[0], memory.listed);
-  }
-  __syncthreads();  // the block has its parts of the lists
-  if (is_listed) {
-    data.list[0][memory.first_listed + listed] = square;
-  } else if (inside != 0) {
-    const int place = algo::TileInsidePlace(inside);
-    const uint64_t key = places.Key(algo::OneLane(), known.FirstU(column) + place % Bits::kRowBits,
-                                    known.FirstV(row) + place / Bits::kRowBits);
-    StoreCorner(params.sink, params.images, frame, frame_index, l, counters,
-                memory.first_corner + corner, key, thread / kWarpLanes);
-  }
 }
 
 // Prepares the squares that tiles have left undecided, and lists the squares that follow them as
@@ -682,12 +377,6 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
   if (last_pass > 0) atomicMax(&counters.suppression_passes[l], last_pass);
 }
 
-// Calls `launch` with std::true_type or std::false_type, by compression.
-template <typename Launch>
-auto WithCompression(const DistanceParams& params, const Launch& launch) {
-  return params.is_compressed ? launch(std::true_type()) : launch(std::false_type());
-}
-
 struct ClusterLaunch {
   cudaLaunchConfig_t config = {};
   cudaLaunchAttribute cluster = {};
@@ -729,19 +418,6 @@ absl::StatusOr<int> MostClusterBlocks(int device, const void* kernel) {
 }
 
 }  // namespace
-
-absl::Status LaunchTilePasses(const DistanceParams& params, cudaStream_t stream) {
-  const dim3 grid(params.thread_blocks, params.frames.count);
-  return WithCompression(params, [&](auto compressed) {
-    constexpr bool kCompressed = compressed.value;
-    if (params.level[0].squares.rule.square_side <= algo::PlaceBits<2>::kMostSide) {
-      TilePassesKernel<2, kCompressed><<<grid, kTileThreads, 0, stream>>>(params);
-    } else {
-      TilePassesKernel<8, kCompressed><<<grid, kTileThreads, 0, stream>>>(params);
-    }
-    return CheckLaunch("TilePassesKernel");
-  });
-}
 
 absl::Status LaunchDistanceSquares(const DistanceParams& params, cudaStream_t stream) {
   const dim3 grid(params.thread_blocks, params.frames.count);
@@ -797,7 +473,6 @@ MinimumDistanceStep::MinimumDistanceStep(const CompiledPipeline& pipeline,
   many_candidates_ = options.detect.detector == Detector::kShiTomasi;
   params_.is_compressed = rule.pixels_per_place > 1;
   params_.max_passes = suppress.max_passes;
-  params_.in_tiles = rule.square_side <= algo::kMostTileSquareSide;
   params_.levels = pipeline.pyramid.detecting_levels;
   int first_square = 0;
   for (int l = 0; l < params_.levels; ++l) {
@@ -820,31 +495,16 @@ MinimumDistanceStep::MinimumDistanceStep(const CompiledPipeline& pipeline,
 
 absl::Status MinimumDistanceStep::AddDevice(int device,
                                             const std::shared_ptr<MemoryBudget>& /*budget*/) {
+  ORBSERVE_ASSIGN_OR_RETURN(const int tile_bytes, AllowTileBytes(device, params_.is_compressed));
+  tile_bytes_.push_back(tile_bytes);
   return WithCompression(params_, [&](auto compressed) -> absl::Status {
-    constexpr bool kCompressed = compressed.value;
+    // Both kinds of the kernel allow the same clusters.
     const auto* const kernel =
-        params_.in_tiles
-            ? reinterpret_cast<const void*>(LastPassesKernel<kLanesOfTiledSquares, kCompressed>)
-            : reinterpret_cast<const void*>(LastPassesKernel<kWarpLanes, kCompressed>);
+        reinterpret_cast<const void*>(LastPassesKernel<kWarpLanes, compressed.value>);
     ORBSERVE_ASSIGN_OR_RETURN(const int blocks, MostClusterBlocks(device, kernel));
     most_cluster_blocks_.push_back(blocks);
     return absl::OkStatus();
   });
-}
-
-void MinimumDistanceStep::SetBlocks(int tile_side, DistanceParams* params) const {
-  params->tile_side = tile_side;
-  params->thread_blocks = 0;
-  for (int l = 0; l < params->levels; ++l) {
-    DistanceParams::Level& level = params->level[l];
-    level.first_block = params->thread_blocks;
-    if (!params->in_tiles) {
-      params->thread_blocks += DivUp(level.squares.count(), kSquaresPerBlock);
-      continue;
-    }
-    level.tile_columns = std::max(DivUp(level.squares.columns, tile_side), 1);  // a divisor
-    params->thread_blocks += level.tile_columns * DivUp(level.squares.rows, tile_side);
-  }
 }
 
 DistanceParams MinimumDistanceStep::ParamsFor(const StepContext& context) const {
@@ -858,15 +518,14 @@ DistanceParams MinimumDistanceStep::ParamsFor(const StepContext& context) const 
   for (int i = 0; i < kSquareLists; ++i) {
     params.list[i] = reinterpret_cast<int32_t*>(context.At(list_[i]));
   }
-  const TileSides& sides = params.level[0].squares.rule.square_side <= algo::PlaceBits<2>::kMostSide
-                               ? kTilesOfSmallSquares
-                               : kTilesOfMediumSquares;
-  // The smallest tiles for which every block has a multiprocessor of its own at once.
-  int side = sides.smallest;
-  SetBlocks(side, &params);
-  while (params.in_tiles && side < sides.largest &&
-         params.thread_blocks * params.frames.count > context.tables->multiprocessors) {
-    SetBlocks(++side, &params);
+  params.in_tiles =
+      SetTiles(tile_bytes_[context.device_index], context.tables->multiprocessors, &params);
+  if (params.in_tiles) return params;
+  params.thread_blocks = 0;
+  for (int l = 0; l < params.levels; ++l) {
+    DistanceParams::Level& level = params.level[l];
+    level.first_block = params.thread_blocks;
+    params.thread_blocks += DivUp(level.squares.count(), kSquaresPerBlock);
   }
   return params;
 }

@@ -14,52 +14,16 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "features/algo/distance_squares.h"
 #include "features/pipeline/compiled.h"
-#include "features/pipeline/geometry.h"
 #include "gpu/memory/arena_layout.h"
 #include "gpu/steps/detect/corner_sink.h"
 #include "gpu/steps/detect/response_map.h"
 #include "gpu/steps/level_images.h"
 #include "gpu/steps/step.h"
+#include "gpu/steps/suppress/distance_params.h"
 
 namespace orbserve::gpu {
 
-// Lists of undecided squares that a level has: one is read while the other one is filled.
-inline constexpr int kSquareLists = 2;
-
-struct DistanceParams {
-  struct Level {
-    algo::DistanceSquares squares;
-    Region region;         // pixels that may be keypoints
-    int32_t first_square;  // in a frame's squares
-    int32_t first_block;   // of its thread blocks in a frame's: of tiles, or of a warp per square
-    int32_t tile_columns;  // tiles side by side
-  };
-
-  Frames frames;
-  LevelImages images;
-  ResponseMaps maps;  // overwritten
-  CornerSink sink;
-  // Per frame and square: the best undefined candidate, the inside place, and the undecided squares
-  // of each level, by their numbers in the level. FrameCounters::undecided_squares has their
-  // number.
-  uint64_t* best;
-  uint32_t* inside;
-  int32_t* list[kSquareLists];
-  int64_t square_stride;
-  Level level[kMaxLevels];
-  int32_t levels;
-  int32_t thread_blocks;  // of all levels
-  int32_t tile_side;      // in squares
-  int32_t max_passes;     // 0 = to the end
-  bool is_corner_map;     // else the maps are FAST's
-  bool is_compressed;
-  bool in_tiles;  // else the first passes take all squares of a level together
-};
-
-// All passes in tiles. Lists the squares that could not be decided there.
-absl::Status LaunchTilePasses(const DistanceParams& params, cudaStream_t stream);
 // The best candidate of each square. Clears what the passes write.
 absl::Status LaunchDistanceSquares(const DistanceParams& params, cudaStream_t stream);
 // Pass number `pass`, from 1 on, over all squares. The corners that become inside go to the sink.
@@ -87,9 +51,6 @@ class MinimumDistanceStep final : public Step {
   int WidePasses(int cluster_blocks) const;
 
  private:
-  // Divides the levels among thread blocks.
-  void SetBlocks(int tile_side, DistanceParams* params) const;
-
   const LevelImageBuffers images_;
   const ResponseMapBuffers maps_;
   const CornerSinkBuffers sink_;
@@ -99,7 +60,9 @@ class MinimumDistanceStep final : public Step {
   BufferId best_{};
   BufferId inside_{};
   BufferId list_[kSquareLists]{};
-  std::vector<int> most_cluster_blocks_;  // of each of the plan's devices
+  // Of each of the plan's devices.
+  std::vector<int> most_cluster_blocks_;
+  std::vector<int> tile_bytes_;  // shared memory of a block that has a tile; 0 = too little
 };
 
 }  // namespace orbserve::gpu

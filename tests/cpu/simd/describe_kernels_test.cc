@@ -226,6 +226,13 @@ TEST_P(DescribeKernelsTest, BFrostDescriptorsEqualTheReference) {
       BFrost256KernelFor(simd())(integral.view(), points.data(), count, actual.data());
       ASSERT_EQ(expected, actual) << size.width << "x" << size.height << ", content "
                                   << static_cast<int>(content);
+      for (const BFrost256OfPixelsKernel kernel :
+           {&ReferenceBFrost256OfPixels, BFrost256OfPixelsKernelFor(simd())}) {
+        std::fill(actual.begin(), actual.end(), uint8_t{0});
+        kernel(image.view(), points.data(), count, actual.data());
+        ASSERT_EQ(expected, actual)
+            << size.width << "x" << size.height << ", content " << static_cast<int>(content);
+      }
     }
   }
 }

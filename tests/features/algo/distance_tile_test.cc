@@ -30,9 +30,8 @@ struct Part {
   int end_row;
 };
 
-// The passes over a part of a level by one group, in the steps of a kernel. Squares come in a
-// random order.
-template <int kWords>
+// The passes over a part of a level by one lane, in the parts of a kernel. Squares come in a random
+// order.
 class TileRun {
  public:
   template <typename Places>
@@ -47,18 +46,29 @@ class TileRun {
                      part.end_column - part.first_column,
                      part.end_row - part.first_row};
     const auto count = static_cast<size_t>(tile_.squares.count());
+    orders_.resize(static_cast<size_t>(tile_.Width() * tile_.Height()));
+    pixels_.resize(orders_.size());
     best_.resize(count);
-    undecided_.resize(count * kWords);
+    witnesses_.resize(count);
     inside_.resize(count);
     is_doubtful_.resize(count);
     doubt_.resize(count);
-    tile_.stride = tile_.squares.count();
+    tile_.pitch = tile_.Width();
+    tile_.side_factor = DistanceTile::SideFactor(side);
+    tile_.order = orders_.data();
+    tile_.pixel = level.rule.pixels_per_place == 2 ? pixels_.data() : nullptr;
     tile_.best = best_.data();
-    tile_.undecided = undecided_.data();
+    tile_.witness = witnesses_.data();
     tile_.inside = inside_.data();
     tile_.is_doubtful = is_doubtful_.data();
     tile_.doubt = doubt_.data();
-    Run(level, places, most_passes);
+    for (int v = 0; v < tile_.Height(); ++v) {
+      for (int u = 0; u < tile_.Width(); ++u) {
+        SetPlace(tile_, u, v,
+                 places.Key(OneLane(), u + tile_.squares.u_begin, v + tile_.squares.v_begin));
+      }
+    }
+    Run(level, most_passes);
   }
 
   struct Square {
@@ -69,19 +79,19 @@ class TileRun {
   };
   // A square of the part; `column` and `row` count in the level.
   Square At(int column, int row) const {
+    const int side = tile_.squares.rule.square_side;
     const int c = column - part_.first_column;
     const int r = row - part_.first_row;
     const auto i = static_cast<size_t>(r * tile_.squares.columns + c);
     const int place = TileInsidePlace(inside_[i]);
     return {best_[i] == kNoCandidate, TileInsidePass(inside_[i]),
-            tile_.FirstU(c) + place % PlaceBits<kWords>::kRowBits,
-            tile_.FirstV(r) + place / PlaceBits<kWords>::kRowBits};
+            tile_.squares.u_begin + c * side + place % side,
+            tile_.squares.v_begin + r * side + place / side};
   }
   int passes() const { return passes_; }
 
  private:
-  template <typename Places>
-  void Run(const DistanceSquares& level, const Places& places, int most_passes) {
+  void Run(const DistanceSquares& level, int most_passes) {
     const int columns = tile_.squares.columns;
     const int rows = tile_.squares.rows;
     const int reach = tile_.squares.SquareReach();
@@ -93,35 +103,50 @@ class TileRun {
                            (part_.first_row > 0 && r < reach) ||
                            (part_.end_column < level.columns && c >= columns - reach) ||
                            (part_.end_row < level.rows && r >= rows - reach);
-      if (LoadSquare(tile_, places, c, r, in_ring)) active.push_back(i);
+      StartSquare(tile_, i, BestInTile(tile_, c, r, OneTileLane()), in_ring);
+      if (best_[static_cast<size_t>(i)] != kNoCandidate) active.push_back(i);
     }
     std::mt19937 random(7);
-    const auto is_certain = [&](int i) { return is_doubtful_[static_cast<size_t>(i)] == 0; };
-    while (passes_ < most_passes && std::any_of(active.begin(), active.end(), is_certain)) {
+    while (passes_ < most_passes &&
+           std::any_of(active.begin(), active.end(), [&](int i) { return IsCertain(tile_, i); })) {
       ++passes_;
       std::shuffle(active.begin(), active.end(), random);
+      std::vector<int> insides;
       for (const int i : active) {
-        if (!is_certain(i)) continue;
+        if (!IsCertain(tile_, i)) continue;
         const int c = i % columns;
         const int r = i / columns;
-        if (IsBeatenNearby(tile_, places, c, r)) continue;
-        JudgeBest(tile_, places, c, r, passes_, OneLane());
+        if (passes_ == 1 ? FindFirstWitness(tile_, c, r) : HasWitness(tile_, i)) continue;
+        Lot lot = JudgeBest(tile_, c, r, passes_, OneTileLane());
+        if (lot == Lot::kOpen) lot = JudgeClosely(tile_, c, r, passes_, OneTileLane());
+        if (lot == Lot::kInside) insides.push_back(i);
+      }
+      for (const int i : insides) {
+        RemoveConflicts(tile_, i % columns, i / columns, OneTileLane());
       }
       std::shuffle(active.begin(), active.end(), random);
-      for (const int i : active) RemoveNearInside(tile_, places, i % columns, i / columns, passes_);
+      for (const int i : active) {
+        const bool has_lost = HasLostBest(tile_, i);
+        if (has_lost) RefreshBest(tile_, i % columns, i / columns, OneTileLane());
+        PassDoubt(tile_, i, has_lost);
+      }
       std::erase_if(active, [&](int i) { return best_[static_cast<size_t>(i)] == kNoCandidate; });
       std::shuffle(active.begin(), active.end(), random);
       for (const int i : active) {
-        is_doubtful_[static_cast<size_t>(i)] = IsDoubtful(tile_, i % columns, i / columns) ? 1 : 0;
+        if (HasDoubtBeside(tile_, i % columns, i / columns)) {
+          is_doubtful_[static_cast<size_t>(i)] = 1;
+        }
       }
     }
   }
 
   const Part part_;
   int passes_ = 0;
-  DistanceTile<kWords> tile_{};
+  DistanceTile tile_{};
+  std::vector<uint32_t> orders_;
+  std::vector<uint8_t> pixels_;
   std::vector<uint64_t> best_;
-  std::vector<uint32_t> undecided_;
+  std::vector<uint32_t> witnesses_;
   std::vector<uint16_t> inside_;
   std::vector<uint8_t> is_doubtful_;
   std::vector<Doubt> doubt_;
@@ -135,11 +160,11 @@ struct Counts {
 
 // Compares what a part's passes decide with the pick: each inside place and its pass, and that a
 // decided square without one has none.
-template <int kWords, typename Places>
+template <typename Places>
 Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& places,
                        const Part& part) {
   const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, map->width, map->height);
-  const TileRun<kWords> run(level, places, part, kMostTilePasses);
+  const TileRun run(level, places, part, kMostTilePasses);
   const Pick pick = PickOf(*map, rule, 0);
   std::vector<uint64_t> of_square(static_cast<size_t>(level.count()), kNoCandidate);
   for (const uint64_t key : pick.keys) {
@@ -173,12 +198,8 @@ Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& pl
 Counts CompareWithPick(OrderMap map, const DistanceRule& rule, const Part& part) {
   const PixelPlaces pixels = {map.orders.data(), map.width, 0};
   const BlockPlaces blocks = {pixels, 0, 0, map.width, map.height};
-  const auto with_words = [&](const auto& places) {
-    return rule.square_side <= PlaceBits<2>::kMostSide
-               ? CompareWithPick<2>(&map, rule, places, part)
-               : CompareWithPick<8>(&map, rule, places, part);
-  };
-  return rule.pixels_per_place == 2 ? with_words(blocks) : with_words(pixels);
+  return rule.pixels_per_place == 2 ? CompareWithPick(&map, rule, blocks, part)
+                                    : CompareWithPick(&map, rule, pixels, part);
 }
 
 Part WholeOf(const DistanceSquares& level) { return {0, 0, level.columns, level.rows}; }

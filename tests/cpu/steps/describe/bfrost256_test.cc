@@ -48,6 +48,30 @@ TEST(BFrost256StepTest, EveryPointGetsItsDescriptorHoweverDivided) {
   }
 }
 
+TEST(BFrost256StepTest, FewPointsOfALargeLevelAreDescribedFromItsPixels) {
+  const TestImage image = SceneImage(1200, 900, 59);
+  RunnerInput input = ThreeLevels();
+  input.pipeline.pyramid.levels = 2;
+  for (const int max_features : {300, 1500}) {
+    input.parameters.max_features = max_features;
+    for (const RunnerVariant& variant : AllRunnerVariants()) {
+      SCOPED_TRACE(Describe(variant));
+      StepRunner runner(image, variant.target, variant.threads, input);
+      runner.RunUntil("bfrost256");
+      EXPECT_EQ(SumsPixels(runner.frame(), 0), max_features == 300);
+      EXPECT_FALSE(SumsPixels(runner.frame(), 1));
+      for (int level = 0; level < runner.levels(); ++level) {
+        const std::vector<LevelPoint> points = runner.Points(level);
+        ASSERT_GT(points.size(), 50u);
+        std::vector<uint8_t> expected(points.size() * algo::kBFrostBytes);
+        ReferenceBFrost256OfPixels(runner.frame().Image(level), points.data(),
+                                   static_cast<int>(points.size()), expected.data());
+        ASSERT_EQ(runner.Descriptors(level), expected) << level;
+      }
+    }
+  }
+}
+
 TEST(BFrost256StepTest, GivenPointsAtTheVeryBorderReadInsideTheLevel) {
   const TestImage image = SceneImage(200, 180, 58);
   for (const RunnerVariant& variant : AllRunnerVariants()) {

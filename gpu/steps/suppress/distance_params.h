@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the kernels of the step `minimum_distance` are handed.
+
+#ifndef ORBSERVE_GPU_STEPS_SUPPRESS_DISTANCE_PARAMS_H_
+#define ORBSERVE_GPU_STEPS_SUPPRESS_DISTANCE_PARAMS_H_
+
+#include <cstdint>
+
+#include "features/algo/distance_squares.h"
+#include "features/options.h"
+#include "features/pipeline/geometry.h"
+#include "gpu/steps/detect/corner_sink.h"
+#include "gpu/steps/detect/response_map.h"
+#include "gpu/steps/frame_params.h"
+#include "gpu/steps/level_images.h"
+
+namespace orbserve::gpu {
+
+// Lists of undecided squares that a level has: one is read while the other one is filled.
+inline constexpr int kSquareLists = 2;
+
+// Tiles of squares, and what their thread blocks know.
+struct TileSizes {
+  int32_t side;          // squares
+  int32_t margin;        // squares round a tile
+  int32_t retry_margin;  // squares round a single one
+  int32_t retry_blocks;  // of a level, for single squares
+  // Of what a block knows at most.
+  int32_t places;
+  int32_t squares;
+};
+
+struct DistanceParams {
+  struct Level {
+    algo::DistanceSquares squares;
+    Region region;         // pixels that may be keypoints
+    int32_t first_square;  // in a frame's squares
+    int32_t first_block;   // of its thread blocks in a frame's: of tiles, or of a warp per square
+    int32_t tile_columns;  // tiles side by side
+  };
+
+  Frames frames;
+  LevelImages images;
+  ResponseMaps maps;  // overwritten
+  CornerSink sink;
+  // Per frame and square: the best undefined candidate, the inside place, and the undecided squares
+  // of each level, by their numbers in the level. FrameCounters::undecided_squares has their
+  // number.
+  uint64_t* best;
+  uint32_t* inside;
+  int32_t* list[kSquareLists];
+  int64_t square_stride;
+  Level level[kMaxLevels];
+  int32_t levels;
+  int32_t thread_blocks;  // of all levels
+  int32_t max_passes;     // 0 = to the end
+  bool is_corner_map;     // else the maps are FAST's
+  bool is_compressed;
+  bool in_tiles;  // else the first passes take all squares of a level together
+  TileSizes tiles;
+};
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_STEPS_SUPPRESS_DISTANCE_PARAMS_H_

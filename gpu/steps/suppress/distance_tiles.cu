@@ -1,0 +1,580 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// In: response maps of (frame, level), and of corner maps the best response of each frame. Out: per
+// (frame, level) the corners of the squares that could be decided, in any order, with the number of
+// passes; per square its inside place; and a list of the other squares. The maps stay as they are.
+//
+// A block has the orders of all places that it knows in shared memory, up to 50,000 of them: a tile
+// of squares and a margin. A thread looks after one square or a few. Squares that have lost their
+// witness or their best are queued, and all threads share the places of the queue, 1 to 32 lanes a
+// square: they take columns, so that neighbouring lanes read neighbouring banks. Barriers part the
+// parts of a pass.
+//
+//   1. TilePassesKernel: every tile of every level. Squares that depend on what lies beyond the
+//      margin are listed.
+//   2. RetryKernel: every listed square by a block of its own, in the middle of what it knows.
+//      Levels with many listed squares (chains, lattices) are passed on as they are.
+//
+// Neither kernel waits for another block.
+
+#include "gpu/steps/suppress/distance_tiles.h"
+
+#include <algorithm>
+
+#include "features/algo/distance_tile.h"
+#include "gpu/runtime/check.h"
+#include "gpu/steps/level_share.cuh"
+#include "gpu/steps/suppress/distance_levels.cuh"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr int kThreads = 1024;
+constexpr int kWarps = kThreads / kWarpLanes;
+constexpr int kMostAcross = 64;  // squares that a block knows side by side
+static_assert(kMostAcross * kMostAcross <= 32 * kThreads,
+              "a thread has a bit for each of its squares");
+constexpr int kMostTileSide = 48;
+constexpr int kOwnRounds = (kMostTileSide * kMostTileSide + kThreads - 1) / kThreads;
+// Listed squares of a level that are tried again.
+constexpr int kMostRetried = 256;
+constexpr int kMostRetryBlocks = 128;
+// The list that tiles fill and RetryKernel reads; it fills list 0.
+constexpr int kTileList = 1;
+constexpr int kTileCount = 3;  // its number among the counts of lists
+static_assert(kTileCount < kSquareCounts);
+
+// `count` neighbouring lanes of a warp, a power of two (algo::OneTileLane names the functions). All
+// lanes of the warp call them together. Groups without work do what another one does, and write
+// nothing but what that one writes.
+class TileLanes {
+ public:
+  __device__ __forceinline__ explicit TileLanes(int count)
+      : count_(count), lane_(static_cast<int>(threadIdx.x) & (count - 1)) {}
+
+  // The same lanes; `has_work`: whether their group has.
+  __device__ __forceinline__ TileLanes With(bool has_work) const {
+    TileLanes lanes = *this;
+    lanes.has_work_ = has_work;
+    return lanes;
+  }
+  __device__ __forceinline__ int lane() const { return lane_; }
+  __device__ __forceinline__ bool Leads() const { return has_work_ && lane_ == 0; }
+  __device__ __forceinline__ int count() const { return count_; }
+  __device__ __forceinline__ bool Any(bool value) const { return OfGroup(value) != 0; }
+  __device__ __forceinline__ bool IsFirst(bool value) const {
+    const unsigned having = OfGroup(value);
+    return has_work_ && lane_ == __ffs(static_cast<int>(having)) - 1;
+  }
+  __device__ __forceinline__ uint32_t Most(uint32_t value) const {
+    for (int distance = count_ / 2; distance > 0; distance /= 2) {
+      value = Max(value, __shfl_xor_sync(kFullWarp, value, distance));
+    }
+    return value;
+  }
+  __device__ __forceinline__ uint64_t Least(uint64_t value) const {
+    for (int distance = count_ / 2; distance > 0; distance /= 2) {
+      value = Min<uint64_t>(
+          value, __shfl_xor_sync(kFullWarp, static_cast<unsigned long long>(value), distance));
+    }
+    return value;
+  }
+
+ private:
+  // Bit i: `value` of lane i.
+  __device__ __forceinline__ unsigned OfGroup(bool value) const {
+    const int first = static_cast<int>(threadIdx.x % kWarpLanes) - lane_;
+    return __ballot_sync(kFullWarp, value) >> first & (kFullWarp >> (kWarpLanes - count_));
+  }
+
+  int count_;
+  int lane_;
+  bool has_work_ = true;
+};
+
+// Squares that need work in a part of a pass. One queue is read while others are filled.
+constexpr int kQueues = 3;
+enum Queued { kJudged, kOpen, kInside, kLost, kQueuedKinds };
+
+// Bytes of shared memory for each place and square that a block knows.
+constexpr int PlaceBytes(bool is_compressed) {
+  return static_cast<int>(sizeof(uint32_t)) + (is_compressed ? 1 : 0);
+}
+constexpr int kSquareBytes = static_cast<int>(
+    sizeof(uint64_t) + sizeof(uint32_t) + (1 + kQueues) * sizeof(uint16_t) + 2 * sizeof(uint8_t));
+
+constexpr int kArrayUnit = 8;  // entries of an array: the next one is aligned
+
+// What a block counts.
+struct TileCounts {
+  int queued[kQueuedKinds];
+  int corners;
+  int first_corner;
+  int listed;
+  int first_listed;
+  int last_pass;
+};
+
+// Squares [column, column + columns) by [row, row + rows) of a level, which a block decides, as far
+// as it can, with a margin round them.
+struct TilePart {
+  int column;
+  int row;
+  int columns;
+  int rows;
+  int margin;
+};
+
+// Loads the orders of the rows of a tile, one warp a row, several places of a lane at a time.
+__device__ __forceinline__ void LoadPlaces(const algo::DistanceTile& tile,
+                                           const algo::PixelPlaces& places) {
+  constexpr int kInFlight = 8;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int width = tile.Width();
+  for (int v = warp; v < tile.Height(); v += kWarps) {
+    const uint32_t* const row = places.map +
+                                static_cast<int64_t>(v + tile.squares.v_begin) * places.pitch +
+                                tile.squares.u_begin;
+    for (int begin = lane; begin < width; begin += kInFlight * kWarpLanes) {
+      uint32_t orders[kInFlight];
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        const int u = begin + i * kWarpLanes;
+        orders[i] = u < width ? row[u] : 0;
+      }
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        const int u = begin + i * kWarpLanes;
+        if (u < width) tile.OrderAt(u, v) = orders[i] > places.threshold ? orders[i] : 0;
+      }
+    }
+  }
+}
+__device__ __forceinline__ void LoadPlaces(const algo::DistanceTile& tile,
+                                           const algo::BlockPlaces& places) {
+  constexpr int kInFlight = 4;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int width = tile.Width();
+  for (int v = warp; v < tile.Height(); v += kWarps) {
+    for (int begin = lane; begin < width; begin += kInFlight * kWarpLanes) {
+      uint64_t keys[kInFlight];
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        const int u = begin + i * kWarpLanes;
+        keys[i] = u < width ? places.Key(algo::OneLane(), u + tile.squares.u_begin,
+                                         v + tile.squares.v_begin)
+                            : algo::kNoCandidate;
+      }
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i) {
+        const int u = begin + i * kWarpLanes;
+        if (u < width) algo::SetPlace(tile, u, v, keys[i]);
+      }
+    }
+  }
+}
+
+// All passes over a part of a level, as far as the block can do them. Squares that it cannot decide
+// go to `list`.
+template <bool kCompressed>
+__device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
+                       FrameCounters& counters, int frame_index, int l, const TilePart& part,
+                       int32_t* list, int32_t* list_count) {
+  extern __shared__ __align__(16) uint8_t tile_memory[];
+  __shared__ TileCounts counts;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int warp = thread / kWarpLanes;
+  const int lane = thread % kWarpLanes;
+  const LevelData data = DataOf(params, frame_index, l);
+  const algo::DistanceSquares& squares = data.level.squares;
+  const int side = squares.rule.square_side;
+  const int first_column = max(part.column - part.margin, 0);
+  const int first_row = max(part.row - part.margin, 0);
+  const int end_column = min(part.column + part.columns + part.margin, squares.columns);
+  const int end_row = min(part.row + part.rows + part.margin, squares.rows);
+  algo::DistanceTile tile;
+  tile.squares = {squares.rule,
+                  squares.u_begin + first_column * side,
+                  squares.v_begin + first_row * side,
+                  min(squares.u_begin + end_column * side, squares.u_end),
+                  min(squares.v_begin + end_row * side, squares.v_end),
+                  end_column - first_column,
+                  end_row - first_row};
+  tile.pitch = tile.Width();
+  tile.side_factor = algo::DistanceTile::SideFactor(side);
+  const TileSizes& sizes = params.tiles;
+  tile.best = reinterpret_cast<uint64_t*>(tile_memory);
+  tile.order = reinterpret_cast<uint32_t*>(tile.best + sizes.squares);
+  tile.witness = tile.order + sizes.places;
+  tile.inside = reinterpret_cast<uint16_t*>(tile.witness + sizes.squares);
+  tile.is_doubtful = reinterpret_cast<uint8_t*>(tile.inside + (1 + kQueues) * sizes.squares);
+  tile.doubt = reinterpret_cast<algo::Doubt*>(tile.is_doubtful + sizes.squares);
+  tile.pixel = kCompressed ? tile.is_doubtful + 2 * sizes.squares : nullptr;
+  const auto places = MakePlaces<kCompressed>(params, frame, counters, frame_index, l);
+  const int columns = tile.squares.columns;
+  const int number = tile.squares.count();
+  // i / columns is the upper half of i * column_factor: i * columns is below 2^32.
+  const uint32_t column_factor = 0xffffffffu / static_cast<uint32_t>(columns) + 1;
+  const auto row_of = [&](int i) {
+    return columns == 1 ? i : static_cast<int>(__umulhi(static_cast<uint32_t>(i), column_factor));
+  };
+  const auto is_own = [&](int column, int row) {
+    const int c = column + first_column - part.column;
+    const int r = row + first_row - part.row;
+    return c >= 0 && r >= 0 && c < part.columns && r < part.rows;
+  };
+  uint16_t* const queue[kQueues] = {tile.inside + sizes.squares, tile.inside + 2 * sizes.squares,
+                                    tile.inside + 3 * sizes.squares};
+  // Threads look after squares; `n` counts those of a thread.
+  const auto for_squares = [&](const auto& visit) {
+#pragma unroll 1
+    for (int n = 0; n * kThreads < number; ++n) {
+      const int i = n * kThreads + thread;
+      const int row = row_of(i);
+      visit(n, i, i - row * columns, row);
+    }
+  };
+  // Appends the squares of the lanes that have `value`. The whole warp takes part.
+  const auto append = [&](bool value, int i, uint16_t* to, Queued kind) {
+    const unsigned having = __ballot_sync(kFullWarp, value);
+    if (having == 0) return;
+    int place = 0;
+    if (lane == 0) place = atomicAdd(&counts.queued[kind], __popc(having));
+    place = __shfl_sync(kFullWarp, place, 0) + __popc(having & ((1u << lane) - 1));
+    if (value) to[place] = static_cast<uint16_t>(i);
+  };
+  // Calls visit(lanes, i, column, row) for each of `queued` squares, i = of(n), by as many groups
+  // of lanes as the block has. Groups of a warp without a square follow the last one.
+  const auto for_groups = [&](int queued, const TileLanes& lanes, const auto& of,
+                              const auto& visit) {
+    const int groups = kThreads / lanes.count();
+    const int group = thread / lanes.count();
+#pragma unroll 1
+    for (int begin = 0; begin < queued; begin += groups) {
+      if (begin + warp * kWarpLanes / lanes.count() >= queued) break;  // the whole warp
+      const int n = begin + group;
+      const int i = of(min(n, queued - 1));
+      const int row = row_of(i);
+      visit(lanes.With(n < queued), i, i - row * columns, row);
+    }
+  };
+  // Lanes for each of so many squares, of which they take columns of places.
+  const auto lanes_for = [](int queued, int places_across) {
+    int count = kWarpLanes;
+    while (count > 1 && (queued * count > kThreads || count / 2 >= places_across)) count /= 2;
+    return TileLanes(count);
+  };
+  const int window_side = 2 * squares.rule.reach + 1;
+
+  if (thread == 0) {
+    counts.corners = 0;
+    counts.listed = 0;
+    counts.last_pass = 0;
+  }
+  if (thread < kQueuedKinds) counts.queued[thread] = 0;
+  LoadPlaces(tile, places);
+  __syncthreads();  // the orders are there, and nothing is counted yet
+
+  const int reach = squares.SquareReach();
+  // Columns and rows of the ring, of which some neighbours are unknown, end or begin here.
+  const int ring_left = first_column > 0 ? reach : 0;
+  const int ring_top = first_row > 0 ? reach : 0;
+  const int ring_right = columns - (end_column < squares.columns ? reach : 0);
+  const int ring_bottom = tile.squares.rows - (end_row < squares.rows ? reach : 0);
+  {
+    // As many lanes a square as read different banks where neighbouring squares begin in the same.
+    const TileLanes all_lanes(side & -side);
+    for_groups(
+        number, all_lanes, [](int n) { return n; },
+        [&](const TileLanes& lanes, int i, int column, int row) {
+          const uint64_t best = algo::BestInTile(tile, column, row, lanes);
+          const bool in_ring =
+              column < ring_left || row < ring_top || column >= ring_right || row >= ring_bottom;
+          if (lanes.Leads()) algo::StartSquare(tile, i, best, in_ring);
+        });
+  }
+  __syncthreads();      // the squares are there
+  uint32_t active = 0;  // bit n: the thread's square n has a candidate
+  for_squares([&](int n, int i, int /*column*/, int /*row*/) {
+    if (i < number && tile.best[i] != algo::kNoCandidate) active |= 1u << n;
+  });
+
+  const int most_passes = params.max_passes == 0 ? algo::kMostTilePasses
+                                                 : min(algo::kMostTilePasses, params.max_passes);
+  int pass = 1;
+  for (; pass <= most_passes; ++pass) {
+    bool goes_on = false;  // a square of the tile has a candidate and is not doubtful
+    for_squares([&](int n, int i, int column, int row) {
+      bool is_judged = false;
+      if ((active >> n & 1) != 0 && algo::IsCertain(tile, i)) {
+        is_judged =
+            pass == 1 ? !algo::FindFirstWitness(tile, column, row) : !algo::HasWitness(tile, i);
+        goes_on = goes_on || is_own(column, row);
+      }
+      append(is_judged, i, queue[0], kJudged);
+    });
+    if (thread == 0) counts.queued[kLost] = 0;
+    if (__syncthreads_or(goes_on) == 0) break;  // else the squares without a witness are known
+    const int judged = counts.queued[kJudged];
+    if (judged > 0) {
+      for_groups(
+          judged, lanes_for(judged, window_side), [&](int n) { return queue[0][n]; },
+          [&](const TileLanes& lanes, int i, int column, int row) {
+            const algo::Lot lot = algo::JudgeBest(tile, column, row, pass, lanes);
+            append(lanes.Leads() && lot == algo::Lot::kInside, i, queue[1], kInside);
+            append(lanes.Leads() && lot == algo::Lot::kOpen, i, queue[2], kOpen);
+          });
+    }
+    __syncthreads();  // most bests are judged
+    const int open = counts.queued[kOpen];
+    if (open > 0) {
+      for_groups(
+          open, lanes_for(open, window_side), [&](int n) { return queue[2][n]; },
+          [&](const TileLanes& lanes, int i, int column, int row) {
+            const algo::Lot lot = algo::JudgeClosely(tile, column, row, pass, lanes);
+            append(lanes.Leads() && lot == algo::Lot::kInside, i, queue[1], kInside);
+          });
+      __syncthreads();  // and the others
+    }
+    if (thread == 0) counts.queued[kJudged] = 0;
+    const int insides = counts.queued[kInside];
+    if (insides > 0) {
+      for_groups(
+          insides, lanes_for(insides, window_side), [&](int n) { return queue[1][n]; },
+          [&](const TileLanes& lanes, int /*i*/, int column, int row) {
+            algo::RemoveConflicts(tile, column, row, lanes);
+          });
+    }
+    __syncthreads();  // what is in conflict with the new inside places is gone
+    for_squares([&](int n, int i, int /*column*/, int /*row*/) {
+      const bool is_active = (active >> n & 1) != 0;
+      const bool has_lost = is_active && algo::HasLostBest(tile, i);
+      if (is_active && !has_lost) algo::PassDoubt(tile, i, false);
+      append(has_lost, i, queue[0], kLost);
+    });
+    __syncthreads();  // the squares that have lost their best are known
+    if (thread == 0) counts.queued[kInside] = counts.queued[kOpen] = 0;
+    const int lost = counts.queued[kLost];
+    if (lost > 0) {
+      for_groups(
+          lost, lanes_for(lost, side), [&](int n) { return queue[0][n]; },
+          [&](const TileLanes& lanes, int i, int column, int row) {
+            algo::RefreshBest(tile, column, row, lanes);
+            if (lanes.Leads()) algo::PassDoubt(tile, i, true);
+          });
+    }
+    __syncthreads();  // the bests of all squares are there, and their doubts of this pass
+    for_squares([&](int n, int i, int column, int row) {
+      if ((active >> n & 1) != 0 && tile.best[i] == algo::kNoCandidate) active &= ~(1u << n);
+      if ((active >> n & 1) != 0 && tile.is_doubtful[i] == 0 &&
+          algo::HasDoubtBeside(tile, column, row)) {
+        tile.is_doubtful[i] = 1;
+      }
+    });
+    __syncthreads();  // it is known which squares are doubtful
+  }
+
+  // Each thread has a few squares of the tile.
+  struct Result {
+    int place;  // in its list
+    uint16_t inside;
+    bool is_listed;
+  };
+  Result results[kOwnRounds];
+  const int own_number = part.columns * part.rows;
+  const auto for_own = [&](const auto& visit) {
+#pragma unroll
+    for (int n = 0; n < kOwnRounds; ++n) {
+      const int own = n * kThreads + thread;
+      if (own >= own_number) continue;
+      const int own_row = own / part.columns;
+      const int row = part.row + own_row;
+      const int column = part.column + own - own_row * part.columns;
+      visit(results[n], column, row, (row - first_row) * columns + column - first_column);
+    }
+  };
+  for_own([&](Result& result, int column, int row, int i) {
+    const bool is_dropped =
+        params.max_passes != 0 && pass > params.max_passes && tile.is_doubtful[i] == 0;
+    result.is_listed = tile.best[i] != algo::kNoCandidate && !is_dropped;
+    result.inside = tile.inside[i];
+    uint32_t entry = 0;
+    if (result.is_listed) {
+      entry = algo::kUndecidedSquare;
+      result.place = atomicAdd(&counts.listed, 1);
+    } else if (result.inside != 0) {
+      const int inside_pass = algo::TileInsidePass(result.inside);
+      entry = algo::InsideEntry(inside_pass, algo::TileInsidePlace(result.inside));
+      result.place = atomicAdd(&counts.corners, 1);
+      atomicMax(&counts.last_pass, inside_pass);
+    }
+    data.inside[row * squares.columns + column] = entry;
+  });
+  __syncthreads();  // corners and undecided squares are counted
+  if (thread == 0) {
+    if (counts.corners > 0) {
+      counts.first_corner = atomicAdd(&counters.corners[l], counts.corners);
+      atomicMax(&counters.suppression_passes[l], counts.last_pass);
+    }
+    if (counts.listed > 0) counts.first_listed = atomicAdd(list_count, counts.listed);
+  }
+  __syncthreads();  // the block has its parts of the lists
+  for_own([&](const Result& result, int column, int row, int /*i*/) {
+    if (result.is_listed) {
+      list[counts.first_listed + result.place] = row * squares.columns + column;
+    } else if (result.inside != 0) {
+      const int place = algo::TileInsidePlace(result.inside);
+      const uint64_t key =
+          places.Key(algo::OneLane(), squares.u_begin + column * side + place % side,
+                     squares.v_begin + row * side + place / side);
+      StoreCorner(params.sink, params.images, frame, frame_index, l, counters,
+                  counts.first_corner + result.place, key, warp);
+    }
+  });
+}
+
+template <bool kCompressed>
+__global__ __launch_bounds__(kThreads) void TilePassesKernel(
+    const __grid_constant__ DistanceParams params) {
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
+  if (frame.mode != FrameMode::kDetect) return;  // the whole block
+  const int l = LevelOfBlock(params);
+  const LevelData data = DataOf(params, frame_index, l);
+  const algo::DistanceSquares& squares = data.level.squares;
+  const int side = params.tiles.side;
+  const int tile = static_cast<int>(blockIdx.x) - data.level.first_block;
+  const int column = tile % data.level.tile_columns * side;
+  const int row = tile / data.level.tile_columns * side;
+  const TilePart part = {column, row, min(side, squares.columns - column),
+                         min(side, squares.rows - row), params.tiles.margin};
+  DoTile<kCompressed>(params, frame, params.frames.counters[frame_index], frame_index, l, part,
+                      data.list[kTileList], &data.list_count[kTileCount]);
+}
+
+// Blocks [l * retry_blocks, (l + 1) * retry_blocks) of a frame are those of its level l.
+template <bool kCompressed>
+__global__ __launch_bounds__(kThreads) void RetryKernel(
+    const __grid_constant__ DistanceParams params) {
+  const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
+  const FrameParams& frame = params.frames.params[frame_index];
+  if (frame.mode != FrameMode::kDetect) return;  // the whole block
+  const int blocks = params.tiles.retry_blocks;
+  const int l = static_cast<int>(blockIdx.x) / blocks;
+  const int block = static_cast<int>(blockIdx.x) - l * blocks;
+  const LevelData data = DataOf(params, frame_index, l);
+  const int32_t* const listed = data.list[kTileList];
+  const int number = data.list_count[kTileCount];
+  if (number > kMostRetried) {
+    for (int n = block * kThreads + static_cast<int>(threadIdx.x); n < number;
+         n += blocks * kThreads) {
+      data.list[0][n] = listed[n];
+    }
+    if (block == 0 && threadIdx.x == 0) data.list_count[0] = number;
+    return;
+  }
+  const int columns = data.level.squares.columns;
+  for (int n = block; n < number; n += blocks) {
+    const int square = listed[n];
+    const TilePart part = {square % columns, square / columns, 1, 1, params.tiles.retry_margin};
+    __syncthreads();  // nothing of the square before is read any more
+    DoTile<kCompressed>(params, frame, params.frames.counters[frame_index], frame_index, l, part,
+                        data.list[0], &data.list_count[0]);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<int> AllowTileBytes(int device, bool is_compressed) {
+  int most = 0;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  int bytes = most;
+  const auto allow = [&](auto* kernel) -> absl::Status {
+    cudaFuncAttributes attributes;
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaFuncGetAttributes(&attributes, kernel));
+    bytes = std::min(bytes, most - static_cast<int>(attributes.sharedSizeBytes));
+    return StatusFromCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               most - static_cast<int>(attributes.sharedSizeBytes)),
+                          "cudaFuncSetAttribute");
+  };
+  if (is_compressed) {
+    ORBSERVE_RETURN_IF_ERROR(allow(TilePassesKernel<true>));
+    ORBSERVE_RETURN_IF_ERROR(allow(RetryKernel<true>));
+  } else {
+    ORBSERVE_RETURN_IF_ERROR(allow(TilePassesKernel<false>));
+    ORBSERVE_RETURN_IF_ERROR(allow(RetryKernel<false>));
+  }
+  return bytes;
+}
+
+bool SetTiles(int tile_bytes, int multiprocessors, DistanceParams* params) {
+  const int square_side = params->level[0].squares.rule.square_side;
+  if (square_side > algo::kMostTileSquareSide) return false;
+  const auto places = [&](int across) { return across * square_side * across * square_side; };
+  const auto bytes = [&](int across) {
+    return RoundUp(places(across), kArrayUnit) * PlaceBytes(params->is_compressed) +
+           RoundUp(across * across, kArrayUnit) * kSquareBytes;
+  };
+  int most_across = kMostAcross;
+  while (most_across > 0 &&
+         (places(most_across) > algo::kMostTilePlaces || bytes(most_across) > tile_bytes)) {
+    --most_across;
+  }
+  // Squares of a margin: doubts seldom reach farther, the less the larger squares are. A wider one
+  // where its squares have threads anyway.
+  constexpr int kWidestMargin = 12;
+  const int least_margin = square_side <= 5 ? 8 : square_side <= 8 ? 6 : 4;
+  const int largest_side = std::min(most_across - 2 * least_margin, kMostTileSide);
+  if (largest_side < 1) return false;
+  // The smallest tiles for which every block has a multiprocessor of its own at once.
+  const auto divide = [&](int side) {
+    params->thread_blocks = 0;
+    for (int l = 0; l < params->levels; ++l) {
+      DistanceParams::Level& level = params->level[l];
+      level.first_block = params->thread_blocks;
+      level.tile_columns = std::max(DivUp(level.squares.columns, side), 1);  // a divisor
+      params->thread_blocks += level.tile_columns * DivUp(level.squares.rows, side);
+    }
+  };
+  TileSizes& tiles = params->tiles;
+  tiles.side = std::min(largest_side, 4);
+  divide(tiles.side);
+  while (tiles.side < largest_side &&
+         params->thread_blocks * params->frames.count > multiprocessors) {
+    divide(++tiles.side);
+  }
+  constexpr int kSquaresOfOneRound = 32;  // side by side
+  tiles.margin =
+      std::min((most_across - tiles.side) / 2,
+               Clamp((kSquaresOfOneRound - tiles.side) / 2, least_margin, kWidestMargin));
+  // A thread has one square round a single one, and there are enough to know more than a tile did.
+  tiles.retry_margin =
+      std::min((most_across - 1) / 2, std::max((kSquaresOfOneRound - 1) / 2, tiles.margin + 4));
+  tiles.retry_blocks =
+      Clamp(multiprocessors / Max(params->levels * params->frames.count, 1), 1, kMostRetryBlocks);
+  const int across = std::max(tiles.side + 2 * tiles.margin, 2 * tiles.retry_margin + 1);
+  tiles.places = RoundUp(places(across), kArrayUnit);
+  tiles.squares = RoundUp(across * across, kArrayUnit);
+  return true;
+}
+
+absl::Status LaunchTilePasses(const DistanceParams& params, cudaStream_t stream) {
+  const TileSizes& tiles = params.tiles;
+  const dim3 grid(params.thread_blocks, params.frames.count);
+  const dim3 retry_grid(params.levels * tiles.retry_blocks, params.frames.count);
+  const size_t bytes = static_cast<size_t>(tiles.places) * PlaceBytes(params.is_compressed) +
+                       static_cast<size_t>(tiles.squares) * kSquareBytes;
+  return WithCompression(params, [&](auto compressed) -> absl::Status {
+    constexpr bool kCompressed = compressed.value;
+    TilePassesKernel<kCompressed><<<grid, kThreads, bytes, stream>>>(params);
+    ORBSERVE_RETURN_IF_ERROR(CheckLaunch("TilePassesKernel"));
+    RetryKernel<kCompressed><<<retry_grid, kThreads, bytes, stream>>>(params);
+    return CheckLaunch("RetryKernel");
+  });
+}
+
+}  // namespace orbserve::gpu
