@@ -58,7 +58,7 @@ ATTACKS = {
         Attack("tls_many_descriptors", connections.many_connections, nofile=128, tls=True),
         Attack("slow_http", connections.slow_http, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
-        Attack("unread_answers_of_many", shares.unread_answers_of_many, memory_mib=1024 + 300),
+        Attack("unread_answers_of_many", shares.unread_answers_of_many, with_tokens=True, memory_mib=1024 + 300),
         Attack("unopened_streams", shares.unopened_streams, innocent="stream", stop_s=8.0),
         Attack("silent_streams", shares.silent_streams, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),

@@ -9,6 +9,7 @@ the calls. Returns what it has done, for the report.
 import asyncio
 import collections
 import itertools
+import os
 import struct
 import time
 
@@ -79,7 +80,11 @@ def run_calls(address, end, connections, calls_each, make_call, pause_s=PAUSE_S)
 
 
 def metadata_of(client_id):
-    return (("x-client-id", client_id),) if client_id else ()
+    """`client_id` may be None. Where clients have tokens, it names a part of the attacker."""
+    if "ORBSERVE_TOKEN" not in os.environ:
+        return (("x-client-id", client_id),) if client_id else ()
+    part = (("x-client-id", "greedy/" + client_id),) if client_id else ()
+    return (*part, ("authorization", "Bearer " + TOKENS["greedy"]))
 
 
 def unread_answers_of(client_of):
@@ -142,7 +147,7 @@ def unread_streams(address, end, scale):
 
 
 def with_ids(client_of):
-    """As many calls as go, of one client with a token that calls itself by many names."""
+    """As many calls as go, of one client with a token that calls itself by any name."""
 
     def attack(address, end, scale):
         request = extract_request()
