@@ -8,6 +8,8 @@
 #include <chrono>
 #include <exception>
 #include <fstream>
+#include <limits>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -165,7 +167,7 @@ absl::Status Guarded(const Work& work) {
 class CpuBackend final : public FeatureBackend {
  public:
   CpuBackend(const Implementation& implementation, bool reference, int threads,
-             int64_t input_budget_bytes)
+             int64_t input_budget_bytes, int64_t plan_budget_bytes)
       : implementation_(implementation),
         reference_(reference),
         threads_(threads),
@@ -174,7 +176,7 @@ class CpuBackend final : public FeatureBackend {
         large_matches_(&arena_, threads),
         inputs_(std::make_shared<InputPool>(input_budget_bytes)),
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)),
-        plan_memory_(std::make_shared<MemoryCount>()),
+        plan_memory_(std::make_shared<MemoryCount>(nullptr, plan_budget_bytes)),
         state_memory_(std::make_shared<MemoryCount>()) {}
 
   ~CpuBackend() override {
@@ -202,7 +204,15 @@ class CpuBackend final : public FeatureBackend {
 
   absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
     try {
-      return CpuPlan::Create(spec, implementation_.target, threads_, plan_memory_, state_memory_);
+      ORBSERVE_ASSIGN_OR_RETURN(
+          std::shared_ptr<CpuPlan> plan,
+          CpuPlan::Create(spec, implementation_.target, threads_, plan_memory_, state_memory_));
+      absl::MutexLock lock(&mutex_);
+      plans_.erase(std::remove_if(plans_.begin(), plans_.end(),
+                                  [](const auto& known) { return known.expired(); }),
+                   plans_.end());
+      plans_.push_back(plan);
+      return std::shared_ptr<FeaturePlan>(std::move(plan));
     } catch (const std::bad_alloc&) {
       return MakeError(ErrorReason::kOutOfMemory, "no memory for the tables of the plan");
     }
@@ -214,6 +224,19 @@ class CpuBackend final : public FeatureBackend {
       return inputs_->Lease(width_px, height_px, with_mask);
     } catch (const std::bad_alloc&) {
       return MakeError(ErrorReason::kOutOfMemory, "no memory for an input slot");
+    }
+  }
+
+  void FreeIdle() override {
+    inputs_->FreeIdle();
+    results_->FreeIdle();
+    std::vector<std::weak_ptr<CpuPlan>> plans;
+    {
+      absl::MutexLock lock(&mutex_);
+      plans = plans_;
+    }
+    for (const std::weak_ptr<CpuPlan>& known : plans) {
+      if (const std::shared_ptr<CpuPlan> plan = known.lock()) plan->FreeIdle();
     }
   }
 
@@ -460,6 +483,7 @@ class CpuBackend final : public FeatureBackend {
   const std::shared_ptr<MemoryCount> state_memory_;  // of answers, held by callers or idle
   absl::Mutex mutex_;
   int64_t batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::weak_ptr<CpuPlan>> plans_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -475,10 +499,18 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateCpuBackend(const CpuBacken
         ErrorReason::kBadOptions,
         absl::StrCat("input_budget_bytes must not be negative; got ", options.input_budget_bytes));
   }
+  if (options.plan_budget_bytes < 0) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("plan_budget_bytes must not be negative; got ", options.plan_budget_bytes));
+  }
   ORBSERVE_ASSIGN_OR_RETURN(const Implementation implementation, ChooseImplementation(options));
   const int threads = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
   const int64_t budget = InputBudgetBytes(options.input_budget_bytes);
-  return std::make_unique<CpuBackend>(implementation, options.reference, threads, budget);
+  const int64_t plan_budget = options.plan_budget_bytes == 0 ? std::numeric_limits<int64_t>::max()
+                                                             : options.plan_budget_bytes;
+  return std::make_unique<CpuBackend>(implementation, options.reference, threads, budget,
+                                      plan_budget);
 }
 
 }  // namespace orbserve::cpu

@@ -24,7 +24,8 @@ absl::StatusOr<std::shared_ptr<CpuPlan>> CpuPlan::Create(
   std::shared_ptr<CpuPlan> plan(new CpuPlan(std::move(pipeline), target, threads, std::move(memory),
                                             std::move(state_memory)));
   // The first workspace now, so that a size that does not fit is refused here and not in a batch.
-  if (!plan->scratch_.Allocate(plan->layout_.scratch_bytes(), threads) ||
+  if (!plan->memory_->Fits(plan->layout_.scratch_bytes() * static_cast<size_t>(threads)) ||
+      !plan->scratch_.Allocate(plan->layout_.scratch_bytes(), threads) ||
       plan->LeaseWorkspace() == nullptr) {
     return MakeError(ErrorReason::kOutOfMemory,
                      absl::StrCat("no memory for the workspace of ", spec.width_px, " x ",
@@ -62,6 +63,7 @@ size_t CpuPlan::TableBytes() const {
 
 std::shared_ptr<Workspace> CpuPlan::LeaseWorkspace() const {
   return workspaces_->Lease([this]() -> std::unique_ptr<Workspace> {
+    if (!memory_->Fits(layout_.bytes())) return nullptr;
     auto workspace = std::make_unique<Workspace>(ArenaSlots(threads_), memory_);
     if (!workspace->memory.Allocate(std::max<size_t>(layout_.bytes(), 1))) return nullptr;
     workspace->CountBytes();
@@ -78,8 +80,14 @@ std::shared_ptr<KeptPyramid> CpuPlan::LeasePyramid() const {
   });
 }
 
+void CpuPlan::FreeIdle() {
+  workspaces_->FreeIdle();
+  pyramids_->FreeIdle();
+}
+
 bool CpuPlan::AddMaskMemory(Workspace* workspace) const {
   if (workspace->mask_memory.size() > 0) return true;
+  if (!memory_->Fits(layout_.mask_bytes())) return false;
   if (!workspace->mask_memory.Allocate(std::max<size_t>(layout_.mask_bytes(), 1))) return false;
   workspace->CountBytes();
   return true;

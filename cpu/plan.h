@@ -47,6 +47,8 @@ class CpuPlan final : public FeaturePlan {
   std::shared_ptr<Workspace> LeaseWorkspace() const;
   // Memory for the pyramid that the state of a frame keeps; null when there is none to be had.
   std::shared_ptr<KeptPyramid> LeasePyramid() const;
+  // Frees the memory that no frame has used since the last call.
+  void FreeIdle();
   // Gives `workspace` the memory that a frame with a mask needs. False when there is none to be
   // had.
   bool AddMaskMemory(Workspace* workspace) const;

@@ -247,6 +247,10 @@ class FeatureBackend {
   virtual absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
                                                                 bool with_mask) = 0;
 
+  // Frees memory that was idle since the last call: slots, workspaces and results that a burst has
+  // left behind. Called every few seconds; may take long, and waits for devices.
+  virtual void FreeIdle() {}
+
   // Computes the features of `jobs`, 1..plan->max_batch_frames() of them, all of the plan's size.
   // Never blocks. `done` is called exactly once, from a thread of the backend, and must not block
   // either.

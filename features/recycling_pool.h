@@ -4,7 +4,10 @@
 #ifndef ORBSERVE_FEATURES_RECYCLING_POOL_H_
 #define ORBSERVE_FEATURES_RECYCLING_POOL_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <new>
@@ -107,7 +110,7 @@ class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
     {
       absl::MutexLock lock(&mutex_);
       if (!idle_.empty()) {
-        object = std::move(idle_.back());
+        object = std::move(idle_.back().object);
         idle_.pop_back();
         idle_bytes_ -= HeldBytes(*object);
       }
@@ -121,6 +124,20 @@ class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
     }
     return std::shared_ptr<T>(object.release(), GiveBack{this->shared_from_this()},
                               BlockAllocator<T>(blocks_));
+  }
+
+  // Frees the objects that have been idle since the last call. The object that was given back last
+  // is leased first, so that those are more than were needed at any time between.
+  void FreeIdle() {
+    std::vector<Idle> freed;  // after the lock
+    absl::MutexLock lock(&mutex_);
+    const auto end = std::find_if(idle_.begin(), idle_.end(),
+                                  [this](const Idle& idle) { return idle.period == period_; });
+    for (auto idle = idle_.begin(); idle != end; ++idle) idle_bytes_ -= HeldBytes(*idle->object);
+    made_ -= static_cast<size_t>(end - idle_.begin());
+    freed.assign(std::make_move_iterator(idle_.begin()), std::make_move_iterator(end));
+    idle_.erase(idle_.begin(), end);
+    ++period_;
   }
 
   // Objects that exist, idle or leased.
@@ -142,8 +159,12 @@ class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
         return;
       }
       pool->idle_bytes_ += bytes;
-      pool->idle_.push_back(std::move(owned));
+      pool->idle_.push_back({std::move(owned), pool->period_});
     }
+  };
+  struct Idle {
+    std::unique_ptr<T> object;
+    uint64_t period = 0;  // in which it was given back
   };
 
   // The same until the object is leased again.
@@ -155,7 +176,8 @@ class RecyclingPool : public std::enable_shared_from_this<RecyclingPool<T>> {
   const std::shared_ptr<BlockPool> blocks_ = std::make_shared<BlockPool>();
   const size_t max_idle_bytes_;
   mutable absl::Mutex mutex_;
-  std::vector<std::unique_ptr<T>> idle_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Idle> idle_ ABSL_GUARDED_BY(mutex_);  // in the order in which they were given back
+  uint64_t period_ ABSL_GUARDED_BY(mutex_) = 0;     // number of calls of FreeIdle()
   size_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t made_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -118,6 +118,12 @@ class GpuBackend final : public FeatureBackend {
     }
   }
 
+  void FreeIdle() override {
+    results_->FreeIdle();
+    // Freeing never returns on a device that hangs.
+    if (!health_.lost()) inputs_->FreeIdle();
+  }
+
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
     auto batch = std::make_unique<FrameBatch>();

@@ -17,14 +17,6 @@
 namespace orbserve {
 namespace {
 
-absl::StatusOr<std::unique_ptr<FeatureBackend>> MakeCpuBackend(
-    const server::Config::Backend& config, bool reference) {
-  cpu::CpuBackendOptions options;
-  options.threads = static_cast<int>(config.threads());
-  options.reference = reference;
-  return cpu::CreateCpuBackend(options);
-}
-
 absl::StatusOr<std::unique_ptr<FeatureBackend>> MakePrimary(const server::Config& config) {
   const absl::string_view name = config.backend().name();
   const gpu::GpuBackendOptions gpu_options = GpuBackendOptionsOf(config);
@@ -40,7 +32,7 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> MakePrimary(const server::Config
     spdlog::log(mistake ? spdlog::level::warn : spdlog::level::info,
                 "event=no_cuda_device reason={}", LogValue(backend.status().message()));
   }
-  return MakeCpuBackend(config.backend(), name == "cpu-reference");
+  return cpu::CreateCpuBackend(CpuBackendOptionsOf(config));
 }
 
 }  // namespace
@@ -53,7 +45,7 @@ absl::StatusOr<Backends> MakeBackends(const server::Config& config, const Backen
   }
   if (!absl::StartsWith(backends.primary->name(), "cpu")) {
     ORBSERVE_ASSIGN_OR_RETURN(backends.fallback,
-                              MakeCpuBackend(config.backend(), /*reference=*/false));
+                              cpu::CreateCpuBackend(CpuBackendOptionsOf(config)));
   }
   for (const FeatureBackend* backend : {backends.primary.get(), backends.fallback.get()}) {
     if (backend == nullptr) continue;

@@ -3,6 +3,7 @@
 
 #include "server/config.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "server/files/text_file.h"
+#include "server/memory/memory_limit.h"
 #include "server/rpc/peer_set.h"
 
 namespace orbserve {
@@ -84,7 +86,16 @@ absl::Status ValidateShares(const server::Config& config) {
 
 }  // namespace
 
-server::Config DefaultConfig() {
+server::Config DefaultConfig() { return DefaultConfig(FindMemoryLimit().bytes); }
+
+server::Config DefaultConfig(int64_t memory_bytes) {
+  const auto memory = static_cast<uint64_t>(memory_bytes);
+  // Thousandths of the memory (docs/configuration.md has them). All together they are 850: the rest
+  // is for the program, messages that are being parsed, and free heap. Plans count twice, as those
+  // in use may be others than those that are kept.
+  const auto part = [memory](uint64_t thousandths, uint64_t most) {
+    return std::min(memory / 1000 * thousandths, most);
+  };
   server::Config config;
   config.set_listen("127.0.0.1:50051");
   config.set_http_listen("127.0.0.1:9464");
@@ -94,6 +105,7 @@ server::Config DefaultConfig() {
   backend.set_name("auto");
   backend.set_threads(0);
   backend.set_gpu_memory_limit_bytes(0);
+  backend.set_max_input_bytes(part(100, uint64_t{1} << 40));
   backend.set_device_deadline_ms(10'000);
   server::Config::Batching& batching = *config.mutable_batching();
   batching.set_max_batch(16);
@@ -101,28 +113,31 @@ server::Config DefaultConfig() {
   batching.set_max_batches_in_flight(2);
   batching.set_max_queue_frames(1024);
   batching.set_max_queue_frames_per_client(256);
-  batching.set_max_queue_bytes(kGiB);
+  batching.set_max_queue_bytes(part(100, kGiB));
   batching.set_decode_threads(0);
   batching.set_max_plans(64);
-  batching.set_max_plan_bytes(2 * kGiB);
+  batching.set_max_plan_bytes(part(100, 2 * kGiB));
+  batching.set_max_match_queue_bytes(part(50, kGiB));
+  batching.set_max_track_queue_bytes(part(50, kGiB));
   server::Config::Limits& limits = *config.mutable_limits();
   limits.set_max_side_px(8192);
   limits.set_max_pixels(67'108'864);
   limits.set_max_jpeg_scans(64);
-  limits.set_max_message_bytes(96 * kMiB);
+  limits.set_memory_bytes(memory);
+  limits.set_max_message_bytes(part(50, 96 * kMiB));
   limits.set_max_streams(256);
   limits.set_max_stream_frames_in_flight(8);
   limits.set_max_stream_bytes_in_flight(64 * kMiB);
   limits.set_max_stream_frames_waiting(4);
   limits.set_max_stream_bytes_waiting(64 * kMiB);
-  limits.set_max_reference_bytes(kGiB);
+  limits.set_max_reference_bytes(part(100, kGiB));
   limits.set_max_references(100'000);
   limits.set_max_reference_bytes_per_client(0);
   limits.set_max_references_per_client(0);
   limits.set_max_calls_per_connection(256);
-  limits.set_max_receive_buffer_bytes(2 * kGiB);
+  limits.set_max_receive_buffer_bytes(part(150, 2 * kGiB));
   limits.set_max_stream_answer_bytes(64 * kMiB);
-  limits.set_max_answer_bytes(kGiB);
+  limits.set_max_answer_bytes(part(50, kGiB));
   limits.set_stream_open_timeout_ms(10'000);
   limits.set_max_streams_per_client(0);
   limits.set_stream_idle_timeout_ms(300'000);
@@ -139,6 +154,23 @@ server::Config DefaultConfig() {
   config.mutable_power()->set_source("auto");
   config.mutable_telemetry()->set_stage_sampling(64);
   return config;
+}
+
+server::Config CompleteConfig(const server::Config& config) {
+  if (config.limits().memory_bytes() == 0) return Overlay(DefaultConfig(), config);
+  // Nonsense is refused by ValidateConfig().
+  const uint64_t memory = std::clamp<uint64_t>(
+      config.limits().memory_bytes(), static_cast<uint64_t>(kLeastMemoryBytes), uint64_t{1} << 40);
+  return Overlay(DefaultConfig(static_cast<int64_t>(memory)), config);
+}
+
+uint64_t MemoryBudgets(const server::Config& config) {
+  const auto& batching = config.batching();
+  const auto& limits = config.limits();
+  return config.backend().max_input_bytes() + batching.max_queue_bytes() +
+         batching.max_match_queue_bytes() + batching.max_track_queue_bytes() +
+         2 * batching.max_plan_bytes() + limits.max_reference_bytes() +
+         limits.max_receive_buffer_bytes() + 2 * limits.max_answer_bytes();
 }
 
 absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin) {
@@ -186,6 +218,8 @@ absl::Status ValidateConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(Range("backend.gpu_memory_limit_bytes", backend.gpu_memory_limit_bytes(),
                                  0, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(
+      Range("backend.max_input_bytes", backend.max_input_bytes(), kMiB, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(
       Range("backend.device_deadline_ms", backend.device_deadline_ms(), 1, 600'000));
   ORBSERVE_RETURN_IF_ERROR(OneOf("log_level", config.log_level(),
                                  {"trace", "debug", "info", "warning", "warn", "error", "off"}));
@@ -204,7 +238,13 @@ absl::Status ValidateConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_plans", batching.max_plans(), 1, 10'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("batching.max_plan_bytes", batching.max_plan_bytes(), 0, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(Range("batching.max_match_queue_bytes", batching.max_match_queue_bytes(),
+                                 kMiB, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(Range("batching.max_track_queue_bytes", batching.max_track_queue_bytes(),
+                                 kMiB, uint64_t{1} << 40));
   const auto& limits = config.limits();
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.memory_bytes", limits.memory_bytes(),
+                                 static_cast<uint64_t>(kLeastMemoryBytes), uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_side_px", limits.max_side_px(), 1, 32'768));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_pixels", limits.max_pixels(), 1, kGiB));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_jpeg_scans", limits.max_jpeg_scans(), 1, 1000));

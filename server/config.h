@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_SERVER_CONFIG_H_
 #define ORBSERVE_SERVER_CONFIG_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,8 +16,16 @@
 
 namespace orbserve {
 
-// A configuration with every field set to its default.
+// Every field set. Budgets of memory are parts of FindMemoryLimit().
 server::Config DefaultConfig();
+// With budgets that are parts of `memory_bytes`, and at most those of a large machine.
+server::Config DefaultConfig(int64_t memory_bytes);
+// `config`, with defaults for all that it does not set. Budgets that it does not set are parts of
+// its limits.memory_bytes.
+server::Config CompleteConfig(const server::Config& config);
+
+// Sum of the budgets of a complete configuration.
+uint64_t MemoryBudgets(const server::Config& config);
 
 // Reads protobuf text. An unknown key, a value of the wrong type or a key given twice is an error
 // (BAD_OPTIONS) that names `origin`, line and column.

@@ -32,12 +32,35 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   options.devices.assign(backend.devices().begin(), backend.devices().end());
   options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
   options.deadline_ms = backend.device_deadline_ms();
+  options.input_budget_bytes = static_cast<int64_t>(backend.max_input_bytes());
   options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
   const auto& batching = config.batching();
   // A lane is busy until its batch is answered, so another lane takes the next batch.
   options.lanes = std::min(2 * static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
   options.max_batch_frames =
       std::min(static_cast<int>(batching.max_batch()), gpu::kMostFramesInBatch);
+  return options;
+}
+
+cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config) {
+  cpu::CpuBackendOptions options;
+  options.threads = static_cast<int>(config.backend().threads());
+  options.reference = config.backend().name() == "cpu-reference";
+  options.input_budget_bytes = static_cast<int64_t>(config.backend().max_input_bytes());
+  // Plans that batches use may be others than those that the cache keeps.
+  options.plan_budget_bytes = 2 * static_cast<int64_t>(config.batching().max_plan_bytes());
+  return options;
+}
+
+MatchQueueOptions MatchQueueOptionsOf(const server::Config& config) {
+  MatchQueueOptions options;
+  options.max_bytes = static_cast<int64_t>(config.batching().max_match_queue_bytes());
+  return options;
+}
+
+TrackQueueOptions TrackQueueOptionsOf(const server::Config& config) {
+  TrackQueueOptions options;
+  options.max_bytes = static_cast<int64_t>(config.batching().max_track_queue_bytes());
   return options;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 
+#include "cpu/cpu_backend.h"
 #include "gpu/gpu_backend.h"
 #include "grpcpp/server_builder.h"
 #include "server/config.pb.h"
@@ -16,9 +17,11 @@
 #include "server/rpc/call.h"
 #include "server/rpc/identity.h"
 #include "server/serving/batcher.h"
+#include "server/serving/match_queue.h"
 #include "server/serving/owner_weights.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/track_queue.h"
 
 namespace orbserve {
 
@@ -28,6 +31,10 @@ BatcherOptions BatcherOptionsOf(const server::Config::Batching& config, size_t d
 // Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
 // kMostFramesInBatch frames at most.
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config);
+// Threads and budgets of the CPU backend.
+cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config);
+MatchQueueOptions MatchQueueOptionsOf(const server::Config& config);
+TrackQueueOptions TrackQueueOptionsOf(const server::Config& config);
 PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -26,6 +27,7 @@
 #include "server/listen/guard_table.h"
 #include "server/listen/socket_hook.h"
 #include "server/log.h"
+#include "server/memory/memory_reserve.h"
 #include "server/server.h"
 #include "server/start_check.h"
 #include "server/tuning.h"
@@ -47,6 +49,10 @@ constexpr std::chrono::milliseconds kLossLimit{1800};
 // Time for lines of the log to be written before the process ends. They are lost where nobody reads
 // them.
 constexpr std::chrono::milliseconds kLogTime{200};
+
+// Small blocks for the ends of all work that may wait or be under way when the heap has none: some
+// kilobytes for each of a thousand frames.
+constexpr size_t kReserveBytes = size_t{16} << 20;
 
 // Wakes the thread that waits for signals when the process must end by itself.
 int LossSignal() { return SIGRTMIN; }
@@ -157,19 +163,6 @@ void CheckOwnCall(Server& server, const server::Config& config) {
   }
 }
 
-// Gives memory back to the system after a burst: once after each, while no frame is open.
-class Trimmer {
- public:
-  void Look(const Server& server) {
-    const FrameCounts frames = server.frame_counts();
-    if (frames.received == trimmed_at_ || frames.received > frames.ok + frames.failed) return;
-    if (TrimMemory()) trimmed_at_ = frames.received;
-  }
-
- private:
-  int64_t trimmed_at_ = 0;
-};
-
 // Says in the log that some of it is missing.
 class LossReport {
  public:
@@ -200,12 +193,9 @@ sigset_t TakeSignals() {
 // Waits for a signal to stop, or until a device is lost or the server deaf.
 void WaitForStop(Server& server, const sigset_t& signals) {
   constexpr timespec kLookPeriod = {1, 0};
-  constexpr int kLooksPerTrim = 30;
-  Trimmer trimmer;
   LossReport loss;
-  for (int looks = 1;; ++looks) {
+  for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kLookPeriod);
-    if (signal < 0 && errno == EAGAIN && looks % kLooksPerTrim == 0) trimmer.Look(server);
     loss.Look();
     if (server.device_lost() || server.deaf()) return;
     if (signal == SIGHUP) {
@@ -227,13 +217,13 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   Arguments arguments;
   if (const int code = ParseArguments(argc, argv, arguments); code >= 0) return code;
-  server::Config config = DefaultConfig();
+  server::Config given;
   if (!arguments.config_file.empty()) {
     const auto file = ReadConfigFile(arguments.config_file);
     if (!file.ok()) return Complain(file.status(), kExitUsage);
-    config = Overlay(std::move(config), *file);
+    given = *file;
   }
-  config = Overlay(std::move(config), arguments.flags);
+  const server::Config config = CompleteConfig(Overlay(std::move(given), arguments.flags));
   if (const absl::Status status = ValidateConfig(config); !status.ok()) {
     return Complain(status, kExitUsage);
   }
@@ -245,6 +235,9 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     return kExitOk;
   }
   TuneProcess();
+  if (!ProcessReserve().Map(kReserveBytes)) {
+    return Complain(absl::ResourceExhaustedError("no memory for the reserve"), kExitFailed);
+  }
   const sigset_t signals = TakeSignals();
   if (const absl::Status status = SetUpLog(config.log_level(), LogWriter::kThread); !status.ok()) {
     return Complain(status, kExitUsage);
@@ -255,6 +248,8 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   grpc_init();
   ServerHooks hooks;
   hooks.wrap_backend = std::move(wrap_backend);
+  hooks.look_at_heap = [trimmer = std::make_shared<HeapTrimmer>()] { trimmer->Look(); };
+  hooks.heap_is_short = [] { return ProcessReserve().blocks() > 0; };
   hooks.on_device_lost = [] {
     EndAfter(kLossLimit, kExitDeviceLost);
     kill(getpid(), LossSignal());

@@ -152,6 +152,10 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
                "Lines of the log that were lost because standard error was not read.",
                LostLogLines());
   AddReferences(references, page);
+  page.Gauge("orbserve_limit_memory_bytes", "Memory that the process may use.",
+             sources_.memory->limit_bytes());
+  page.Gauge("orbserve_memory_is_short", "1 while new work is refused for want of memory.",
+             sources_.memory->is_short() ? 1 : 0);
   AddCallLimits(sources_.config->limits(), page);
   AddConnections(sources_.listener(), page);
 

@@ -13,6 +13,7 @@
 #include "features/backend.h"
 #include "server/config.pb.h"
 #include "server/listen/listener.h"
+#include "server/memory/memory_watch.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
@@ -34,6 +35,7 @@ struct ResourceSources {
   const WorkerPool* decode_pool = nullptr;
   const PlanCache* plans = nullptr;
   const ReferenceStore* references = nullptr;
+  const MemoryWatch* memory = nullptr;
   std::function<ListenerUse()> listener;
 };
 

@@ -30,6 +30,9 @@
 #include "server/listen/loopback_probe.h"
 #include "server/listen/own_call.h"
 #include "server/log.h"
+#include "server/memory/housekeeper.h"
+#include "server/memory/memory_limit.h"
+#include "server/memory/memory_watch.h"
 #include "server/metrics_observer.h"
 #include "server/part_options.h"
 #include "server/reloader.h"
@@ -82,6 +85,30 @@ MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
   return options;
 }
 
+MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config,
+                                        const ServerHooks& hooks) {
+  MemoryWatchOptions options;
+  options.limit_bytes = static_cast<int64_t>(config.memory_bytes());
+  options.address_limit_bytes = AddressSpaceLimit();
+  options.heap_is_short = hooks.heap_is_short;
+  options.on_change = [](bool is_short) {
+    if (is_short) {
+      spdlog::warn("event=memory_short");
+    } else {
+      spdlog::info("event=memory_enough");
+    }
+  };
+  return options;
+}
+
+// Budgets that were set may ask for more than there is.
+void CheckBudgets(const server::Config& config) {
+  const uint64_t budgets = MemoryBudgets(config);
+  if (budgets <= config.limits().memory_bytes()) return;
+  spdlog::warn("event=memory_budgets_too_large sum={} memory_bytes={}", budgets,
+               config.limits().memory_bytes());
+}
+
 }  // namespace
 
 // Members in the order in which they use each other: destroyed from the last to the first.
@@ -97,6 +124,7 @@ class Server::Impl {
         power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
         observer_(&metrics_, power_.get()),
         references_(ReferenceStoreOptionsOf(config.limits())),
+        memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
         lists_(std::make_unique<WorkerPool>(1)),
         executor_(std::make_unique<WorkerPool>(
             config.batching().decode_threads() == 0
@@ -106,10 +134,10 @@ class Server::Impl {
         batcher_(std::make_unique<Batcher>(
             backend_.get(), &clock_, &observer_,
             BatcherOptionsOf(config.batching(), backend_->devices().size()))),
-        matcher_(
-            std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_, MatchQueueOptions{})),
-        tracker_(
-            std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_, TrackQueueOptions{})),
+        matcher_(std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_,
+                                              MatchQueueOptionsOf(config))),
+        tracker_(std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_,
+                                              TrackQueueOptionsOf(config))),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
                 ImageLimitsOf(config.limits())),
         call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
@@ -124,6 +152,7 @@ class Server::Impl {
 
   ~Impl() {
     reloader_.reset();
+    housekeeper_.reset();
     health_.Close();
     http_.reset();
     probe_.reset();
@@ -181,6 +210,13 @@ class Server::Impl {
     }
     health_.Start();
     StartReloader();
+    housekeeper_ =
+        std::make_unique<Housekeeper>(Housekeeper::Options{.free_idle =
+                                                               [this] {
+                                                                 plans_.FreeIdle();
+                                                                 backend_->FreeIdle();
+                                                               },
+                                                           .look_at_heap = hooks_.look_at_heap});
     return absl::OkStatus();
   }
 
@@ -207,6 +243,7 @@ class Server::Impl {
   const std::unique_ptr<PowerSampler> power_sampler_;
   MetricsObserver observer_;
   ReferenceStore references_;
+  MemoryWatch memory_;
   std::unique_ptr<WorkerPool> lists_;
   std::unique_ptr<WorkerPool> executor_;
   PlanCache plans_;
@@ -220,6 +257,7 @@ class Server::Impl {
   Identity identity_;
   std::unique_ptr<TlsCredentials> tls_;  // null without TLS
   FeaturesService service_;
+  std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<SocketLock> socket_lock_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> own_acceptor_;
@@ -331,6 +369,7 @@ class Server::Impl {
     services.tracker = tracker_.get();
     services.references = &references_;
     services.lists = lists_.get();
+    services.memory = &memory_;
     services.metrics = &metrics_;
     services.observer = &observer_;
     services.call_answers = &call_answers_;
@@ -354,6 +393,7 @@ class Server::Impl {
     sources.decode_pool = executor_.get();
     sources.plans = &plans_;
     sources.references = &references_;
+    sources.memory = &memory_;
     sources.listener = [this] { return listener_ == nullptr ? ListenerUse() : listener_->use(); };
     return sources;
   }
@@ -361,7 +401,7 @@ class Server::Impl {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& config,
                                                        ServerHooks hooks) {
-  server::Config complete = Overlay(DefaultConfig(), config);
+  server::Config complete = CompleteConfig(config);
   ORBSERVE_RETURN_IF_ERROR(ValidateConfig(complete));
   ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, hooks.wrap_backend));
   auto& batching = *complete.mutable_batching();
@@ -370,6 +410,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& con
                  gpu::kMostFramesInBatch);
     batching.set_max_batch(gpu::kMostFramesInBatch);
   }
+  CheckBudgets(complete);
   auto impl = std::make_unique<Impl>(complete, std::move(backends), std::move(hooks));
   ORBSERVE_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));

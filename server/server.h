@@ -25,6 +25,12 @@ namespace orbserve {
 struct ServerHooks {
   // Applied to the backend that the configuration chose, before anything else knows the backend.
   BackendWrapper wrap_backend;
+  // Looks at the heap of the process every second and gives back to the system what has long been
+  // free there. May be null. Called from one thread.
+  std::function<void()> look_at_heap;
+  // True while the heap has no memory: nothing new is begun then. May be null. Called from one
+  // thread.
+  std::function<bool()> heap_is_short;
   // A device was lost, see device_lost(). Called once, from any thread; must not block.
   std::function<void()> on_device_lost;
   // The server no longer answers calls to its own address, see deaf(). Called once, from any

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>  // defines __GLIBC__ where there is one
+#include <limits>
 #include <thread>
 
 #ifdef __GLIBC__
@@ -25,7 +26,7 @@ void TuneProcess() {
   // takes it page by page for the next one: with 300 KB frames a fifth of the server's time went
   // there. Frames up to the largest of glibc's own heaps come from it, and some of what is free
   // stays: so much at the end of a heap, and as many heaps as there are processors instead of eight
-  // times as many. What is free in the middle of them goes back by TrimMemory().
+  // times as many. What is free in the middle of them goes back by HeapTrimmer.
   constexpr int kLargestHeapBlock = 32 << 20;
   constexpr int kKeptBytes = 16 << 20;
   mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock);
@@ -39,14 +40,20 @@ void TuneProcess() {
 #endif
 }
 
-bool TrimMemory() {
+void HeapTrimmer::Look() {
 #ifdef ORBSERVE_HAS_MALLINFO2
-  constexpr size_t kMuch = 256 << 20;
-  if (mallinfo2().fordblks < kMuch) return false;
-  malloc_trim(0);
-  return true;
-#else
-  return false;
+  const size_t free = mallinfo2().fordblks;
+  trimmed_ = std::min(trimmed_, free);
+  least_free_ = std::min(least_free_, free);
+  if (++looks_ < kLooks) return;
+  // Memory that went back still counts as free, until it is used again.
+  if (least_free_ - trimmed_ >= kMuch) {
+    malloc_trim(0);
+    trimmed_ = mallinfo2().fordblks;
+    ++trims_;
+  }
+  looks_ = 0;
+  least_free_ = std::numeric_limits<size_t>::max();
 #endif
 }
 

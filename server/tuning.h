@@ -4,6 +4,9 @@
 #ifndef ORBSERVE_SERVER_TUNING_H_
 #define ORBSERVE_SERVER_TUNING_H_
 
+#include <cstddef>
+#include <limits>
+
 namespace orbserve {
 
 // Sets what the libraries of a busy server leave at the defaults of an ordinary program: memory of
@@ -11,10 +14,26 @@ namespace orbserve {
 // For programs, at their start, before they have a second thread.
 void TuneProcess();
 
-// Gives the memory that is free inside glibc's heaps back to the system, where there is much of it:
-// a heap shrinks by itself only from its end. Takes up to a second, in which other threads wait for
-// memory. Whether it did.
-bool TrimMemory();
+// Gives the memory that is free inside glibc's heaps back to the system, where much of it has been
+// free for a while: a heap shrinks by itself only from its end. Memory that a steady load takes and
+// frees again stays. Giving back takes up to a second for gigabytes, in which other threads wait
+// for memory. Not thread-safe.
+class HeapTrimmer {
+ public:
+  // Memory that was free at each of so many looks goes back.
+  static constexpr int kLooks = 5;
+  static constexpr size_t kMuch = size_t{16} << 20;
+
+  // To be called every second.
+  void Look();
+  int trims() const { return trims_; }
+
+ private:
+  int looks_ = 0;
+  int trims_ = 0;
+  size_t least_free_ = std::numeric_limits<size_t>::max();  // at the looks of this round
+  size_t trimmed_ = 0;                                      // free, and given back already
+};
 
 }  // namespace orbserve
 

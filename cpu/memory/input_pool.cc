@@ -86,8 +86,19 @@ absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int he
       BlockAllocator<Slot>(blocks_));
 }
 
+void InputPool::FreeIdle() {
+  Slots freed;  // outside the lock
+  absl::MutexLock lock(&mutex_);
+  while (!idle_.empty() && idle_.front()->period < period_) {
+    held_bytes_ -= static_cast<int64_t>(idle_.front()->memory.size());
+    freed.splice(freed.end(), idle_, idle_.begin());
+  }
+  ++period_;
+}
+
 void InputPool::GiveBack(Slot* slot) {
   absl::MutexLock lock(&mutex_);
+  slot->period = period_;
   nodes_.front().reset(slot);
   idle_.splice(idle_.end(), nodes_, nodes_.begin());
 }

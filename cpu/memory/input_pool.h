@@ -28,6 +28,9 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   // room for another of this size.
   absl::StatusOr<std::shared_ptr<InputSlot>> Lease(int width_px, int height_px, bool with_mask);
 
+  // Frees the slots that have been idle since the last call.
+  void FreeIdle();
+
   // Bytes of all slots, idle or leased.
   int64_t held_bytes() const {
     absl::MutexLock lock(&mutex_);
@@ -37,6 +40,7 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
  private:
   struct Slot final : InputSlot {
     AlignedBuffer memory;
+    uint64_t period = 0;  // in which it was given back
   };
   using Slots = std::list<std::unique_ptr<Slot>>;
 
@@ -49,6 +53,7 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   Slots nodes_ ABSL_GUARDED_BY(mutex_);  // empty list nodes of slots in use, so that giving back
                                          // does not allocate
   int64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all slots
+  uint64_t period_ ABSL_GUARDED_BY(mutex_) = 0;     // number of calls of FreeIdle()
 };
 
 }  // namespace orbserve::cpu

@@ -102,7 +102,7 @@ absl::Status InputPool::AddSlab(size_t slot_bytes) {
     Slabs idle;  // freed after the lock
     absl::MutexLock lock(&mutex_);
     if (ConvertIdleSlab(slot_bytes)) return absl::OkStatus();
-    idle = TakeIdleSlabs();
+    idle = TakeIdleSlabs(leases_);
   }
   if (!memory.ok()) memory = PinnedBuffer::Create(slots * slot_bytes, budget_);
   if (!memory.ok() && slots > 1) memory = PinnedBuffer::Create(slot_bytes, budget_);
@@ -144,16 +144,28 @@ size_t InputPool::IdleBytes() const {
   return bytes;
 }
 
-InputPool::Slabs InputPool::TakeIdleSlabs() {
+InputPool::Slabs InputPool::TakeIdleSlabs(uint64_t last_lease) {
   Slabs idle;
   for (auto same = slabs_.begin(); same != slabs_.end();) {
     for (auto next = same->second.begin(); next != same->second.end();) {
       const auto slab = next++;
-      if (slab->idle()) idle.splice(idle.end(), same->second, slab);
+      if (slab->idle() && slab->last_lease <= last_lease)
+        idle.splice(idle.end(), same->second, slab);
     }
     same = same->second.empty() ? slabs_.erase(same) : std::next(same);
   }
   return idle;
+}
+
+void InputPool::FreeIdle() {
+  absl::MutexLock growing(&grow_mutex_);
+  Slabs idle;  // freed after the lock of the slots
+  {
+    absl::MutexLock lock(&mutex_);
+    idle = TakeIdleSlabs(leases_before_);
+    leases_before_ = leases_;
+  }
+  if (!idle.empty() && UseDevice(device_).ok()) idle.clear();
 }
 
 void InputPool::GiveBack(PinnedSlot* slot, Slab* slab) {

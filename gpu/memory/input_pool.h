@@ -49,6 +49,10 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   // room for another of this size.
   absl::StatusOr<std::shared_ptr<InputSlot>> Lease(int width_px, int height_px, bool with_mask);
 
+  // Frees the slabs without a leased slot of which none was leased since the last call. Waits for
+  // the device.
+  void FreeIdle() ABSL_LOCKS_EXCLUDED(grow_mutex_, mutex_);
+
   // Pinned memory of all slots, leased or not.
   int64_t used_bytes() const { return budget_->used_bytes(); }
 
@@ -75,8 +79,8 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   // slab can hold one.
   bool ConvertIdleSlab(size_t slot_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t IdleBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Slabs without a leased slot.
-  Slabs TakeIdleSlabs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Slabs without a leased slot whose last lease has at most this number.
+  Slabs TakeIdleSlabs(uint64_t last_lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveBack(PinnedSlot* slot, Slab* slab);
 
   const int device_;
@@ -88,6 +92,7 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   // By bytes of a slot; no list is empty.
   std::map<size_t, Slabs> slabs_ ABSL_GUARDED_BY(mutex_);
   uint64_t leases_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t leases_before_ ABSL_GUARDED_BY(mutex_) = 0;  // at the last call of FreeIdle()
 };
 
 }  // namespace orbserve::gpu

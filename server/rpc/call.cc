@@ -101,8 +101,13 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   FreeRequest();
   absl::Status sent = status;
   if (sent.ok()) sent = ExpectAnswer(static_cast<int64_t>(wire_bytes));
+  if (sent.ok()) {
+    sent = WithoutBadAlloc([this] {
+      SendResponse();
+      return absl::OkStatus();
+    });
+  }
   if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
-  if (sent.ok()) SendResponse();
   code_ = sent.code();
   LogFailure(method_, sent);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,6 +22,8 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
+#include "server/memory/memory_watch.h"
+#include "server/memory/out_of_memory.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/identity.h"
 #include "server/rpc/stalled_readers.h"
@@ -63,6 +66,7 @@ struct CallServices {
   TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
   Executor* lists = nullptr;  // builds lists of references
+  const MemoryWatch* memory = nullptr;
   Metrics* metrics = nullptr;
   // Bytes of the answers of all unary calls, from the admission of a call until its answer is sent,
   // and of all streams, from the begin of a frame.
@@ -118,6 +122,17 @@ class UnaryCall : public grpc::ServerUnaryReactor {
             absl::string_view method);
 
   void OnDone() final;
+
+  // Calls `work`. If it throws std::bad_alloc, finishes the call with OUT_OF_MEMORY. `work` must
+  // not throw once something else will finish the call.
+  template <typename Work>
+  void Guard(const Work& work) {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      FinishWith(OutOfMemoryStatus());
+    }
+  }
 
  protected:
   ~UnaryCall() override = default;

@@ -46,8 +46,9 @@ void ExtractCall::Start() {
   timestamp_ns_ = request_.frame().timestamp_ns();
   CountFrame();
   FreeRequest();  // the intake shares it until the pixels are decoded
-  ticket_ = services_.intake->Submit(
-      std::move(source), [this](ExtractOutcome outcome) { OnExtracted(std::move(outcome)); });
+  ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
+    Guard([&] { OnExtracted(std::move(outcome)); });
+  });
 }
 
 void ExtractCall::OnCancel() { services_.batcher->Cancel(ticket_); }

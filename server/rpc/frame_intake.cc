@@ -4,10 +4,12 @@
 #include "server/rpc/frame_intake.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "features/errors.h"
 #include "features/tracking/winners.h"
+#include "server/memory/out_of_memory.h"
 #include "server/rpc/conversion/frame.h"
 
 namespace orbserve {
@@ -84,8 +86,17 @@ FrameIntake::Admitted FrameIntake::Admit(FrameSource source, ExtractDone done) {
   return admitted;
 }
 
+template <typename Work>
+void FrameIntake::Guard(const std::shared_ptr<Task>& task, const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    batcher_->Fail(task->ticket, OutOfMemoryStatus());
+  }
+}
+
 void FrameIntake::Begin(const Admitted& frame) {
-  if (const auto task = frame.task_.lock()) Prepare(task);
+  if (const auto task = frame.task_.lock()) Guard(task, [&] { Prepare(task); });
 }
 
 Batcher::Ticket FrameIntake::Submit(FrameSource source, ExtractDone done) {
@@ -136,7 +147,9 @@ void FrameIntake::Prepare(const std::shared_ptr<Task>& task) {
   task->KeepPixels();
   plans_->Get(spec, task->source.client,
               [this, weak = std::weak_ptr<Task>(task)](PlanCache::PlanOr plan) {
-                if (const auto alive = weak.lock()) OnPlan(alive, std::move(plan));
+                if (const auto alive = weak.lock()) {
+                  Guard(alive, [&] { OnPlan(alive, std::move(plan)); });
+                }
               });
 }
 
@@ -151,7 +164,7 @@ void FrameIntake::OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr pl
     return;
   }
   executor_->Run(task->source.client, [this, weak = std::weak_ptr<Task>(task)] {
-    if (const auto alive = weak.lock()) Decode(alive);
+    if (const auto alive = weak.lock()) Guard(alive, [&] { Decode(alive); });
   });
 }
 

@@ -90,6 +90,9 @@ class FrameIntake {
   Batcher::Ticket Submit(FrameSource source, ExtractDone done);
 
  private:
+  // Calls `work`. Fails the frame with OUT_OF_MEMORY if it throws std::bad_alloc.
+  template <typename Work>
+  void Guard(const std::shared_ptr<Task>& task, const Work& work);
   void Prepare(const std::shared_ptr<Task>& task);
   absl::Status Check(Task& task, PlanSpec& spec);
   void OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr plan);

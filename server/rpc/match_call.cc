@@ -105,22 +105,22 @@ void MatchCall::PrepareTrain() {
 }
 
 void MatchCall::SetFeatures(Side& side, const v1::FeatureSet& proto) {
-  side.status = [&]() -> absl::Status {
+  side.status = WithoutBadAlloc([&]() -> absl::Status {
     ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Features> features, FeaturesFromProto(proto));
     ORBSERVE_ASSIGN_OR_RETURN(side.state, services_.backend->ImportState(std::move(features)));
     return absl::OkStatus();
-  }();
+  });
 }
 
 void MatchCall::SetReference() {
-  train_.status = [&]() -> absl::Status {
+  train_.status = WithoutBadAlloc([&]() -> absl::Status {
     ORBSERVE_ASSIGN_OR_RETURN(std::shared_ptr<const Reference> reference,
                               services_.references->Get(client_, request_.train_reference()));
     ORBSERVE_ASSIGN_OR_RETURN(train_.state,
                               services_.references->State(client_, *reference, *services_.backend));
     response_.set_reference_version(reference->version());
     return absl::OkStatus();
-  }();
+  });
 }
 
 void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
@@ -156,9 +156,9 @@ void MatchCall::OnePrepared() {
   jobs.push_back({query_.state, train_.state, options_});
   // The answer may come before Submit() returns, and with it the end of the call.
   Hold();
-  const MatchQueue::Ticket ticket =
-      services_.matcher->Submit(client_, deadline_, std::move(jobs),
-                                [this](MatchOutcome outcome) { OnMatched(std::move(outcome)); });
+  const MatchQueue::Ticket ticket = services_.matcher->Submit(
+      client_, deadline_, std::move(jobs),
+      [this](MatchOutcome outcome) { Guard([&] { OnMatched(std::move(outcome)); }); });
   bool cancel = false;
   {
     absl::MutexLock lock(&mutex_);

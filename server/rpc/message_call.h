@@ -49,7 +49,8 @@ class MessageCall : public UnaryCall {
   // UNAUTHENTICATED, BAD_REQUEST, TOO_LARGE, OUT_OF_MEMORY.
   absl::Status ReadRequest() {
     ORBSERVE_RETURN_IF_ERROR(Identify());
-    const absl::Status status = ParseMessage(request_bytes_, WireRules::Of<Request>(), &request_);
+    absl::Status status = services_.memory->Check(request_bytes_.Length());
+    if (status.ok()) status = ParseMessage(request_bytes_, WireRules::Of<Request>(), &request_);
     request_bytes_.Clear();
     return status;
   }

@@ -66,8 +66,9 @@ void PutReferenceCall::Start() {
     source.deadline = DeadlineOf(*context_);
     source.frame = Share(&request_.frame());
     source.message_bytes = request_.ByteSizeLong();
-    ticket_ = services_.intake->Submit(std::move(source),
-                                       [this](ExtractOutcome outcome) { OnExtracted(outcome); });
+    ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
+      Guard([&] { OnExtracted(outcome); });
+    });
     return;
   }
   if (!source.refusal.ok()) {
@@ -150,7 +151,7 @@ void ListReferencesCall::Start() {
     return;
   }
   services_.lists->Run(client_, [this] {
-    const absl::Status status = List();
+    const absl::Status status = WithoutBadAlloc([this] { return List(); });
     FinishWith(status, response_.ByteSizeLong());
   });
 }

@@ -37,6 +37,7 @@ FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfo
                 .max_streams_per_owner = services.streams.max_streams_per_client,
                 .weights = services.weights}) {
   AddHealthDescriptor();
+  OutOfMemoryStatus();  // made while there is memory
 }
 
 // The objects below delete themselves when gRPC is done with them.
@@ -45,7 +46,7 @@ template <typename Call>
 grpc::ServerUnaryReactor* FeaturesService::Begin(grpc::CallbackServerContext* context,
                                                  const CallBytes& bytes) {
   auto* const call = new Call(services_, gate_, context, bytes);
-  call->Start();
+  call->Guard([call] { call->Start(); });
   return call;
 }
 
@@ -83,7 +84,7 @@ grpc::ServerUnaryReactor* FeaturesService::GetServerInfo(grpc::CallbackServerCon
                                                          const grpc::ByteBuffer* request,
                                                          grpc::ByteBuffer* response) {
   auto* const call = new GetServerInfoCall(services_, gate_, context, CallBytes{request, response});
-  call->Start(info_);
+  call->Guard([this, call] { call->Start(info_); });
   return call;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/log.h"
+#include "server/memory/out_of_memory.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/conversion/frame_result.h"
 #include "server/rpc/conversion/timings.h"
@@ -105,7 +106,7 @@ void StreamCall::OnReadDone(bool ok) {
     if (IsOver()) return;
     active_at_ = services_.clock->Now();
   }
-  const absl::Status status = TakeMessage();
+  const absl::Status status = WithoutBadAlloc([this] { return TakeMessage(); });
   if (received_ != nullptr) received_->buffer.Clear();
   BeginFrames();
 
@@ -208,6 +209,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.keep_state = options.session.keep_state();
   source.track_levels = pipeline.track.levels;
   source.refusal = match.ok() ? gate_.frame_refusal() : match.status();
+  if (source.refusal.ok()) source.refusal = services_.memory->Check(received_->buffer.Length());
   if (source.refusal.ok() && frame.parameters().max_features() <= kMaxFeatures) {
     source.refusal = options.CheckTracks(entry.wanted_features);
   }
@@ -310,7 +312,22 @@ void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
   session_->FrameDone(index, std::move(outcome.frame));
 }
 
+grpc::ByteBuffer StreamCall::EncodeResult(Frame& frame, StreamResult result) {
+  response_.Clear();  // keeps its memory
+  v1::FrameResult& proto = *response_.mutable_result();
+  proto.set_sequence(frame.sequence);
+  proto.set_timestamp_ns(frame.timestamp_ns);
+  FrameResultToProto(result, frame.options->omit_features, &proto);
+  frame.outcome.frame = std::move(result.outcome);
+  ExecutionToProto(frame.outcome, proto.mutable_execution());
+  TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
+  AddMatchTime(result.match_time, proto.mutable_timings());
+  AddTrackTime(result.track_time, proto.mutable_timings());
+  return SerializeMessage(response_);
+}
+
 void StreamCall::OnResult(StreamResult result) {
+  const uint64_t index = result.index;
   Frame frame;
   std::optional<WaitingRoom<Waiting>::Frame> waiting;  // of a frame that is late; freed outside
   {
@@ -322,21 +339,25 @@ void StreamCall::OnResult(StreamResult result) {
     waiting = room_.Take(result.index);
     if (frame.deadline != kNever) deadlines_.erase({frame.deadline, result.index});
   }
-  const absl::Status status = result.outcome.status;
-  LogFailure("StreamFrames.frame", status);
-  const auto encode_begin = std::chrono::steady_clock::now();
-  response_.Clear();  // keeps its memory
-  v1::FrameResult& proto = *response_.mutable_result();
-  proto.set_sequence(frame.sequence);
-  proto.set_timestamp_ns(frame.timestamp_ns);
-  FrameResultToProto(result, frame.options->omit_features, &proto);
+  absl::Status status = result.outcome.status;
   const size_t features = result.outcome.features == nullptr ? 0 : result.outcome.features->count();
-  frame.outcome.frame = std::move(result.outcome);
-  ExecutionToProto(frame.outcome, proto.mutable_execution());
-  TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
-  AddMatchTime(result.match_time, proto.mutable_timings());
-  AddTrackTime(result.track_time, proto.mutable_timings());
-  Outgoing outgoing{SerializeMessage(response_), /*is_answer=*/true, frame.has_begun,
+  const auto encode_begin = std::chrono::steady_clock::now();
+  grpc::ByteBuffer message;
+  const absl::Status encoded = WithoutBadAlloc([&] {
+    message = EncodeResult(frame, std::move(result));
+    return absl::OkStatus();
+  });
+  if (!encoded.ok()) {
+    status = encoded;
+    Response().Swap(&response_);
+    Response failed;
+    failed.mutable_result()->set_sequence(frame.sequence);
+    failed.mutable_result()->set_timestamp_ns(frame.timestamp_ns);
+    StatusToProto(status, failed.mutable_result()->mutable_status());
+    message = SerializeMessage(failed);
+  }
+  LogFailure("StreamFrames.frame", status);
+  Outgoing outgoing{std::move(message), /*is_answer=*/true, frame.has_begun,
                     frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
@@ -347,7 +368,7 @@ void StreamCall::OnResult(StreamResult result) {
   if (IsOver()) return;
   CountAnswer(static_cast<int64_t>(outgoing.message.Length()), &outgoing.answer_bytes);
   outgoing_.push_back(std::move(outgoing));
-  frames_answered_ = result.index + 1;
+  frames_answered_ = index + 1;
   while (!pending_opened_.empty() && pending_opened_.front().frames == frames_answered_) {
     outgoing_.push_back(Outgoing{std::move(pending_opened_.front().message)});
     pending_opened_.pop_front();

@@ -147,6 +147,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void BeginFrames() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The bytes of a result. May throw std::bad_alloc.
+  grpc::ByteBuffer EncodeResult(Frame& frame, StreamResult result);
   // Records the end of a frame: its outcome, and the time from its arrival until now.
   void ObserveEnd(const Frame& frame, const absl::Status& status, size_t features);
   // Records and drops the frames of a call that is over, whose results nobody reads.

@@ -102,6 +102,11 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
     return fallback_->LeaseInput(width_px, height_px, with_mask);
   }
 
+  void FreeIdle() {
+    if (!lost()) primary_->FreeIdle();
+    fallback_->FreeIdle();
+  }
+
   // `Kind`: FrameRescue and so on.
   template <typename Kind>
   void Submit(typename Kind::Common common, std::vector<typename Kind::Job> jobs,
@@ -242,6 +247,8 @@ absl::StatusOr<std::shared_ptr<const FrameState>> FailoverBackend::RebuildPyrami
     const FrameState& state) {
   return core_->RebuildPyramid(state);
 }
+
+void FailoverBackend::FreeIdle() { core_->FreeIdle(); }
 
 absl::StatusOr<std::shared_ptr<const FrameState>> FailoverBackend::ImportState(
     std::shared_ptr<const Features> features) {

@@ -78,6 +78,7 @@ class FailoverBackend final : public FeatureBackend {
   void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override;
   absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
       const FrameState& state) override;
+  void FreeIdle() override;
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
       std::shared_ptr<const Features> features) override;
   absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override;

@@ -44,6 +44,17 @@ void PlanCache::Get(const PlanSpec& spec, const ClientId& client, Callback callb
   executor_->Run(client, [this, spec] { Build(spec); });
 }
 
+void PlanCache::FreeIdle() {
+  Plans idle;  // freed after the lock
+  absl::MutexLock lock(&mutex_);
+  ++period_;
+  while (!plans_.empty() && plans_.back().period + kIdlePeriods < period_) {
+    bytes_ -= plans_.back().bytes;
+    by_spec_.erase(plans_.back().spec);
+    idle.splice(idle.begin(), plans_, std::prev(plans_.end()));
+  }
+}
+
 PlanCacheUse PlanCache::use() const {
   absl::MutexLock lock(&mutex_);
   PlanCacheUse use = {.plans = static_cast<int64_t>(plans_.size()),
@@ -74,7 +85,7 @@ void PlanCache::Build(const PlanSpec& spec) {
     waiting = std::move(entry->second);
     building_.erase(entry);
     if (plan.ok()) {
-      plans_.push_front({spec, *plan});
+      plans_.push_front({.spec = spec, .plan = *plan, .period = period_});
       by_spec_.emplace(spec, plans_.begin());
       MeasureAll();
       TakeSurplus(&surplus);
@@ -87,6 +98,7 @@ std::shared_ptr<FeaturePlan> PlanCache::Hit(const PlanSpec& spec, Plans* surplus
   const auto entry = by_spec_.find(spec);
   if (entry == by_spec_.end()) return nullptr;
   plans_.splice(plans_.begin(), plans_, entry->second);
+  plans_.front().period = period_;
   if (++hits_ % kHitsPerSizeCheck == 0) {
     MeasureAll();
   } else {

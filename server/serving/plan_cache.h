@@ -11,6 +11,7 @@
 // A plan may grow while it works (workspace, graphs), so the cache asks for its size again at every
 // hit. Every kHitsPerSizeCheck hits it asks all plans, which finds those that grew after their last
 // hit. Plans that no longer fit are evicted at once, except the plan that was just hit or built.
+// Plans that nobody has asked for in a long time are dropped, too.
 
 #ifndef ORBSERVE_SERVER_SERVING_PLAN_CACHE_H_
 #define ORBSERVE_SERVER_SERVING_PLAN_CACHE_H_
@@ -73,6 +74,10 @@ class PlanCache {
   void Get(const PlanSpec& spec, const ClientId& client, Callback callback)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Drops the plans that were not found in the last kIdlePeriods calls.
+  void FreeIdle() ABSL_LOCKS_EXCLUDED(mutex_);
+  static constexpr int kIdlePeriods = 60;
+
   // Asks all plans for their size.
   PlanCacheUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -80,7 +85,8 @@ class PlanCache {
   struct Plan {
     PlanSpec spec;
     std::shared_ptr<FeaturePlan> plan;
-    size_t bytes = 0;  // its size when it was last asked for
+    size_t bytes = 0;    // its size when it was last asked for
+    int64_t period = 0;  // in which it was last found
   };
   using Plans = std::list<Plan>;
 
@@ -102,8 +108,9 @@ class PlanCache {
   const PlanCacheOptions options_;
 
   mutable absl::Mutex mutex_;
-  Plans plans_ ABSL_GUARDED_BY(mutex_);       // most recently used first
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // sum of Plan::bytes
+  Plans plans_ ABSL_GUARDED_BY(mutex_);         // most recently used first
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // sum of Plan::bytes
+  int64_t period_ ABSL_GUARDED_BY(mutex_) = 0;  // number of calls of FreeIdle()
   int64_t hits_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t misses_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Callable, Optional
 
 import connections
+import memory
 import shares
 
 
@@ -19,6 +20,10 @@ class Attack:
     innocent: str = "extract"  # what the innocent client does (innocent.py)
     with_tokens: bool = False  # the innocent client and the attacker have tokens: shares.TOKENS
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
+    address_space_mib: Optional[int] = None  # RLIMIT_AS of the server
+    # Calls of the innocent client that may be refused. gRPC closes connections, whosever they are, where its buffers are full.
+    refused_percent: float = 0.0
+    settles: bool = False  # half a minute later memory is back within a tenth of what it was before
     on_http: bool = False  # attacks the HTTP port
     tls: bool = False  # the server has a certificate, and the attack comes by TLS
     memory_mib: int = 300  # growth
@@ -56,6 +61,20 @@ ATTACKS = {
         Attack("tls_continuation_flood", connections.continuation_flood, tls=True),
         Attack("tls_endless_header", connections.endless_header, tls=True),
         Attack("tls_many_descriptors", connections.many_connections, nofile=128, tls=True),
+        Attack("list_flood", memory.list_flood),
+        Attack("eviction", memory.eviction, memory_mib=1024 + 300),
+        Attack("empty_strings", memory.empty_strings),
+        Attack("unknown_groups", memory.unknown_groups),
+        Attack("unknown_groups_in_stream", memory.unknown_groups_in_stream),
+        Attack("unknown_numbers", memory.unknown_numbers),
+        Attack("alternating_oneof", memory.alternating_oneof),
+        Attack("packed_numbers", memory.packed_numbers),
+        Attack("nested_pipelines", memory.nested_pipelines),
+        Attack("large_burst", memory.large_burst, memory_mib=4096, settles=True),
+        Attack("large_burst_in_768_mib", memory.large_burst, memory_mib=768, address_space_mib=768,
+               refused_percent=3.0),
+        Attack("large_burst_in_1_gib", memory.large_burst, memory_mib=1024, address_space_mib=1024,
+               refused_percent=3.0),
         Attack("slow_http", connections.slow_http, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
         Attack("unread_answers_of_many", shares.unread_answers_of_many, with_tokens=True, memory_mib=1024 + 300),

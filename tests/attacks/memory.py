@@ -186,6 +186,8 @@ def large_burst(address, end, scale):
         with channel_to(address) as channel:
             extract = unary(channel, "Extract")
             for _ in range(8 * scale):
+                if time.monotonic() > end:
+                    break
                 outcomes.call(lambda: extract(message, metadata=[("x-client-id", "burst %d" % i)], timeout=60))
 
     in_threads(8, run)

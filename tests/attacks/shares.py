@@ -154,7 +154,8 @@ def with_ids(client_of):
 
         async def extract(channel, number):
             await channel.unary_unary(SERVICE + "Extract")(
-                request, metadata=(*metadata_of(client_of(number)), ("authorization", "Bearer " + TOKENS["greedy"])))
+                request,
+                metadata=(("x-client-id", client_of(number)), ("authorization", "Bearer " + TOKENS["greedy"])))
 
         return run_calls(address, end, 4, 50 * scale, extract, pause_s=0.0)
 

@@ -52,6 +52,25 @@ TEST(RecyclingPoolTest, AnObjectAboveTheLimitIsNotKept) {
   EXPECT_EQ(pool->made(), 1u);
 }
 
+TEST(RecyclingPoolTest, ObjectsThatNobodyNeededForAPeriodAreFreed) {
+  const auto pool = std::make_shared<RecyclingPool<Sized>>(size_t{1000});
+  std::vector<std::shared_ptr<Sized>> burst;
+  for (int i = 0; i < 10; ++i) burst.push_back(Lease(*pool, 50));
+  burst.clear();
+  pool->FreeIdle();  // they may be needed again
+  EXPECT_EQ(pool->made(), 10u);
+  Lease(*pool, 50).reset();  // one is
+  pool->FreeIdle();
+  EXPECT_EQ(pool->made(), 1u);
+  const auto held = Lease(*pool, 50);
+  pool->FreeIdle();
+  pool->FreeIdle();
+  EXPECT_EQ(pool->made(), 1u);  // in use
+  for (int i = 0; i < 20; ++i) burst.push_back(Lease(*pool, 50));
+  burst.clear();
+  EXPECT_EQ(pool->made(), 21u);  // the room of the freed ones is there again
+}
+
 TEST(RecyclingPoolTest, FeaturesHoldWhatTheirColumnsHaveGrownTo) {
   Features features;
   EXPECT_EQ(features.HeldBytes(), 0u);

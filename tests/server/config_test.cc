@@ -28,6 +28,35 @@ TEST(ConfigTest, TheSampleFileShowsTheDefaults) {
   EXPECT_EQ(ConfigToText(Overlay(DefaultConfig(), *sample)), ConfigToText(DefaultConfig()));
 }
 
+TEST(ConfigTest, BudgetsArePartsOfTheMemoryAndStayBelowIt) {
+  for (const int64_t mib : {64, 256, 512, 1024, 2048, 4096, 16'384, 262'144}) {
+    const int64_t memory = mib << 20;
+    const server::Config config = DefaultConfig(memory);
+    EXPECT_TRUE(ValidateConfig(config).ok()) << mib << " " << ValidateConfig(config);
+    EXPECT_LE(MemoryBudgets(config), static_cast<uint64_t>(memory) / 100 * 85) << mib;
+    // A message that is taken also fits into gRPC's buffers and the queue.
+    EXPECT_LE(config.limits().max_message_bytes(), config.limits().max_receive_buffer_bytes());
+    EXPECT_LE(config.limits().max_message_bytes(), config.batching().max_queue_bytes());
+  }
+  const server::Config large = DefaultConfig(int64_t{64} << 30);
+  EXPECT_EQ(large.batching().max_queue_bytes(), uint64_t{1} << 30);
+  EXPECT_EQ(large.limits().max_reference_bytes(), uint64_t{1} << 30);
+  EXPECT_EQ(large.limits().max_message_bytes(), uint64_t{96} << 20);
+}
+
+TEST(ConfigTest, BudgetsThatAreSetAreKeptAndTheOthersFollowTheMemory) {
+  server::Config given;
+  given.mutable_limits()->set_memory_bytes(uint64_t{1} << 30);
+  given.mutable_limits()->set_max_reference_bytes(uint64_t{3} << 30);
+  const server::Config config = CompleteConfig(given);
+  EXPECT_TRUE(ValidateConfig(config).ok());
+  EXPECT_EQ(config.limits().max_reference_bytes(), uint64_t{3} << 30);
+  EXPECT_LT(config.batching().max_queue_bytes(), uint64_t{128} << 20);
+  EXPECT_GT(MemoryBudgets(config), config.limits().memory_bytes());
+  given.mutable_limits()->set_memory_bytes(1000);
+  EXPECT_THAT(MessageOf(ValidateConfig(CompleteConfig(given))), HasSubstr("limits.memory_bytes"));
+}
+
 TEST(ConfigTest, AnUnknownKeyIsAnErrorWithItsPlace) {
   const auto config =
       ParseConfig("listen: \"a:1\"\n  batching { max_bach: 3 }\n", "server.textproto");

@@ -28,7 +28,9 @@ TEST(TuningTest, MemoryThatIsFreeInTheMiddleOfAHeapGoesBackToTheSystem) {
   GTEST_SKIP() << "memory is the sanitizer's own";
 #endif
   TuneProcess();
-  if (TrimMemory()) GTEST_FAIL() << "there is nothing to give back yet";
+  HeapTrimmer trimmer;
+  for (int i = 0; i < HeapTrimmer::kLooks; ++i) trimmer.Look();
+  ASSERT_EQ(trimmer.trims(), 0) << "there is nothing to give back yet";
   constexpr size_t kBlocks = 400;
   constexpr size_t kBlockBytes = 1 << 20;
   std::vector<std::vector<char>> blocks;
@@ -37,8 +39,13 @@ TEST(TuningTest, MemoryThatIsFreeInTheMiddleOfAHeapGoesBackToTheSystem) {
   blocks.clear();
   const int64_t before = ResidentBytes();
   if (before < int64_t{300} << 20) GTEST_SKIP() << "this malloc gives memory back by itself";
-  EXPECT_TRUE(TrimMemory());
+  for (int i = 1; i < HeapTrimmer::kLooks; ++i) trimmer.Look();
+  EXPECT_EQ(trimmer.trims(), 0) << "it may be needed again";
+  trimmer.Look();
+  EXPECT_EQ(trimmer.trims(), 1);
   EXPECT_LT(ResidentBytes(), before - (int64_t{300} << 20));
+  for (int i = 0; i < 3 * HeapTrimmer::kLooks; ++i) trimmer.Look();
+  EXPECT_EQ(trimmer.trims(), 1) << "nothing more is free";
 }
 
 }  // namespace

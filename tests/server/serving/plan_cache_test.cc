@@ -63,6 +63,22 @@ TEST_F(PlanCacheTest, APlanIsBuiltByTheExecutorAndOnceForAllWhoAsk) {
   EXPECT_GT(cache.use().build_time, std::chrono::nanoseconds(0));
 }
 
+TEST_F(PlanCacheTest, APlanThatNobodyAsksForIsDropped) {
+  PlanCache cache(&backend_, &executor_, {});
+  Get(cache, 640);
+  Get(cache, 320);
+  executor_.RunAll();
+  for (int i = 0; i < PlanCache::kIdlePeriods; ++i) {
+    cache.FreeIdle();
+    EXPECT_NE(cache.Find({640, 480, {}}), nullptr);
+  }
+  EXPECT_EQ(cache.use().plans, 2);
+  cache.FreeIdle();
+  EXPECT_EQ(cache.use().plans, 1);
+  EXPECT_EQ(cache.Find({320, 480, {}}), nullptr);
+  EXPECT_NE(cache.Find({640, 480, {}}), nullptr);
+}
+
 PlanSpec SpecWithTest(CandidateTest test) {
   PlanSpec spec{640, 480, {}};
   spec.pipeline.detect.candidate_test = test;
