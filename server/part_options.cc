@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "grpcpp/resource_quota.h"
+#include "server/files/token_file.h"
 
 namespace orbserve {
 
@@ -131,10 +135,27 @@ StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
   return limits;
 }
 
+IdentityOptions IdentityOptionsOf(const server::Config& config) {
+  IdentityOptions options;
+  options.by_certificate = !config.tls().client_ca_file().empty();
+  options.by_token = !config.token_file().empty();
+  const auto& proxies = config.trusted_proxies();
+  // The configuration is valid.
+  options.trusted_proxies = *PeerSet::Create({proxies.begin(), proxies.end()}, "trusted_proxies");
+  return options;
+}
+
 OwnerWeights OwnerWeightsOf(const server::Config& config) {
   OwnerWeights weights;
   for (const server::Config::Share& share : config.shares()) {
     weights[share.owner()] = share.weight();
+  }
+  if (config.token_file().empty()) return weights;
+  // A file that cannot be read keeps the server from starting.
+  const std::vector<TokenEntry> tokens =
+      ReadTokenFile(config.token_file()).value_or(std::vector<TokenEntry>());
+  for (const TokenEntry& entry : tokens) {
+    weights.try_emplace(absl::StrCat("token:", entry.name), entry.weight);
   }
   return weights;
 }

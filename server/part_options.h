@@ -15,6 +15,7 @@
 #include "server/decode/image_decoder.h"
 #include "server/listen/listener.h"
 #include "server/rpc/call.h"
+#include "server/rpc/identity.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/owner_weights.h"
@@ -41,6 +42,9 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config);
+// Without tokens, which are read from their file.
+IdentityOptions IdentityOptionsOf(const server::Config& config);
+// Of the configuration and, where it says nothing of an owner, of the token file.
 OwnerWeights OwnerWeightsOf(const server::Config& config);
 ListenerOptions ListenerOptionsOf(const server::Config& config);
 

@@ -19,6 +19,7 @@ class Attack:
     long_seconds: float = 20.0
     server_arguments: tuple = ()
     innocent: str = "extract"  # what the innocent client does (innocent.py)
+    with_tokens: bool = False  # the innocent client and the attacker have tokens: shares.TOKENS
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
     address_space_mib: Optional[int] = None  # RLIMIT_AS of the server
     # Calls of the innocent client that may be refused. gRPC closes connections, whosever they are, where its buffers are full.
@@ -82,11 +83,13 @@ ATTACKS = {
                refused_percent=3.0),
         Attack("slow_http", connections.slow_http, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
-        Attack("unread_answers_of_many", shares.unread_answers_of_many, memory_mib=1024 + 300),
+        Attack("unread_answers_of_many", shares.unread_answers_of_many, with_tokens=True, memory_mib=1024 + 300),
         Attack("unopened_streams", shares.unopened_streams, innocent="stream", stop_s=8.0),
         Attack("silent_streams", shares.silent_streams, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
+        Attack("many_ids", shares.many_ids, with_tokens=True),
+        Attack("foreign_ids", shares.foreign_ids, with_tokens=True),
         Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0),
         # Memory: the budgets of decoded pixels and of plans (configuration.md). Stop: the time of the drain.
         Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, innocent="jpeg", stop_s=12.0),

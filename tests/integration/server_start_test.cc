@@ -93,7 +93,7 @@ TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
   for (const char* address : {"127.0.0.1:0", "0.0.0.0:50051", "localhost:50051", "[::]:50051",
                               "[::1]:1", "[fe80::1%eth0]:1", "robot-7.local:65535",
                               "unix:/run/orbserve.sock", "unix-abstract:orbserve"}) {
-    const Outcome run = RunServer({"--check-config", "--listen", address});
+    const Outcome run = RunServer({"--check-config", "--insecure", "--listen", address});
     EXPECT_EQ(run.code, 0) << run.text;
   }
   for (const char* address : {"", ":9464", "127.0.0.1:0"}) {
@@ -120,6 +120,38 @@ bool HasLocalhost() {
   if (getaddrinfo("localhost", nullptr, nullptr, &found) != 0) return false;
   freeaddrinfo(found);
   return true;
+}
+
+TEST(ServerStartTest, PlainTextForOtherMachinesMustBeAskedFor) {
+  const TemporaryFolder folder;
+  const CertificateAndKey own = MakeCertificate();
+  const std::string cert = folder.Write("cert.pem", own.certificate);
+  const std::string key = folder.Write("key.pem", own.key);
+  const std::string tokens = folder.Write("tokens", "");
+  for (const char* address : {"0.0.0.0:0", "[::]:0", "192.0.2.7:0", "robot-7.local:0"}) {
+    ExpectRefused({"--listen", address}, "plain text to other machines");
+    ExpectRefused({"--listen", address, "--token-file", tokens, "--insecure"}, "tokens are sent");
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"--insecure"},
+          {"--tls-cert", cert, "--tls-key", key, "--token-file", tokens}}) {
+      std::vector<std::string> arguments = {"--check-config", "--listen", address};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Outcome run = RunServer(arguments);
+      EXPECT_EQ(run.code, 0) << run.text;
+    }
+  }
+  for (const char* address : {"127.0.0.1:0", "127.1.2.3:0", "localhost:0", "[::1]:0",
+                              "unix:/run/orbserve.sock", "unix-abstract:orbserve"}) {
+    const Outcome run = RunServer({"--check-config", "--listen", address, "--token-file", tokens});
+    EXPECT_EQ(run.code, 0) << run.text;
+  }
+}
+
+TEST(ServerStartTest, TokensThatCannotBeReadAreWrongConfiguration) {
+  const TemporaryFolder folder;
+  ExpectRefused({"--token-file", folder / "none"}, "none: cannot be read");
+  ExpectRefused({"--token-file", folder.Write("tokens", "# ours\nrobot-7 secret\n")},
+                "tokens:2: the name must be followed by sha256:");
 }
 
 TEST(ServerStartTest, EveryKindOfAddressIsServed) {
@@ -173,6 +205,10 @@ TEST(ServerStartTest, CertificatesThatCannotBeUsedAreWrongConfiguration) {
   ExpectRefused({"--tls-cert", cert, "--tls-key", key, "--tls-client-ca", none}, "none.pem");
   ExpectRefused({"--tls-cert", folder.path(), "--tls-key", key}, "Is a directory");
   ExpectRefused({"--tls-cert", key, "--tls-key", key}, "key.pem: is not a PEM file");
+  const CertificateAndKey expired = MakeCertificate({.end_s = -60});
+  ExpectRefused({"--tls-cert", folder.Write("expired.pem", expired.certificate), "--tls-key",
+                 folder.Write("expired_key.pem", expired.key)},
+                "expired.pem: the certificate expired at ");
   ExpectRefused({"--tls-cert", cert, "--tls-key", cert}, "cert.pem: is not a PEM file");
   ExpectRefused({"--tls-cert", folder.Write("empty", ""), "--tls-key", key}, "is not a PEM file");
   ExpectRefused({"--tls-cert", cert, "--tls-key", other_key},
