@@ -13,10 +13,10 @@
 //
 // Where few keys are wanted, the block ranks them, too. The sums of the histogram say where each
 // bin begins in the order of all keys, so keys go straight to the places of their bin, and a key is
-// compared with those of its own bin only: some 10 of 500. Keys of crowded bins, which tie or
-// nearly do, are sorted instead. Latency is what counts, so threads keep up to 12 keys each in
-// registers between the two times that they look at them, places are computed of the keys that stay
-// only, and code that photographs do not need lies apart. 39 KiB of shared memory.
+// compared with those of its own bin only, on photographs a small part. Keys of crowded bins, which
+// tie or nearly do, are sorted instead. Latency is what counts, so threads keep up to 12 keys each
+// in registers between the two times that they look at them, places are computed of the keys that
+// stay only, and code that photographs do not need lies apart. 39 KiB of shared memory.
 
 #include "gpu/steps/select/key_survivors.h"
 
@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / kWarpLanes;
-static_assert(kWarps == kWarpLanes, "one warp scans the sums of all warps");
+static_assert(kWarps == kWarpLanes, "each warp scans the sums of all warps");
 constexpr int kKeysInFlight = 8;  // of a thread: a block has 64 KiB under way
 constexpr int kOrderBits = 32;
 constexpr int kDigitBits = 12;
@@ -490,8 +490,8 @@ __device__ __forceinline__ bool RankFew(const KeySurvivorParams& params, int fra
       }
     }
   }
-  if (__ballot_sync(kFullWarp, most_room > 0) == 0) return false;  // all warps
-  __syncthreads();                                                 // the histogram is complete
+  if (__ballot_sync(kFullWarp, most_room > 0) == 0) return false;
+  __syncthreads();  // the histogram is complete
   const int wanted = Max(first_keys, 1);
   const bool crowded = FindBin(wanted, memory);
   const bool sorts = crowded || memory->before_bin + memory->in_bin > kFewKeys;
