@@ -75,7 +75,6 @@ ATTACKS = {
         Attack("alternating_oneof", memory.alternating_oneof),
         Attack("packed_numbers", memory.packed_numbers),
         Attack("nested_pipelines", memory.nested_pipelines),
-        Attack("unfinished_messages", memory.unfinished_messages, memory_mib=2048 + 300),
         Attack("large_burst", memory.large_burst, memory_mib=4096, settles=True),
         Attack("large_burst_in_768_mib", memory.large_burst, memory_mib=768, address_space_mib=768,
                refused_percent=3.0),

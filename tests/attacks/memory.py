@@ -256,23 +256,6 @@ class Unfinished:
                 self.is_closed = True
 
 
-def unfinished_messages(address, end, scale):
-    """Large messages that come nearly whole and never end, on many connections."""
-    senders, made = [], 0
-    while time.monotonic() < end:
-        senders = [sender for sender in senders if not sender.is_closed]
-        while len(senders) < 40 * scale:
-            try:
-                senders.append(Unfinished(address))
-                made += 1
-            except OSError:
-                break
-        for sender in senders:
-            sender.step()
-        time.sleep(0.001)
-    return {"made": made, "open": len(senders), "mb_held": sum(sender.sent for sender in senders) >> 20}
-
-
 def large_burst(address, end, scale):
     """A burst of the largest frames, whose memory must come back."""
     message = block(15, grey_frame(8192, 8192))
