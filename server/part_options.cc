@@ -137,6 +137,12 @@ ListenerOptions ListenerOptionsOf(const server::Config& config) {
   options.max_connections_per_address =
       static_cast<int>(config.limits().max_connections_per_address());
   options.max_calls_per_connection = static_cast<int>(config.limits().max_calls_per_connection());
+  // gRPC ends calls of anybody when its own buffers are full. Two of the largest messages fit,
+  // where gRPC has room for them.
+  const auto buffer_bytes = static_cast<int64_t>(config.limits().max_receive_buffer_bytes());
+  const auto message_bytes = static_cast<int64_t>(config.limits().max_message_bytes());
+  options.max_unfinished_bytes =
+      std::max(buffer_bytes / 2, std::min(2 * message_bytes, buffer_bytes / 4 * 3));
   options.user_timeout = std::chrono::milliseconds(config.keepalive().timeout_ms());
   return options;
 }

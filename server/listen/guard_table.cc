@@ -4,8 +4,10 @@
 #include "server/listen/guard_table.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/hash/hash.h"
 
@@ -50,11 +52,14 @@ void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
   const int64_t now_ms = NowMs();
   slot.budget = &budgets_[absl::HashOf(address) % kBudgets];
   slot.max_calls = max_calls;
-  slot.guard = Http2Guard(&kLimits, slot.budget, max_calls, now_ms);
+  {
+    const std::scoped_lock lock(slot.mutex);
+    slot.guard = Http2Guard(&kLimits, slot.budget, max_calls, now_ms);
+  }
   slot.tls.store(nullptr, std::memory_order_relaxed);
   slot.breach.store(Http2Breach::kNone, std::memory_order_relaxed);
   slot.received_bytes.store(0, std::memory_order_relaxed);
-  slot.sending.Clear();
+  SetUnfinished(slot, 0);
   slot.calls.store(0, std::memory_order_relaxed);
   slot.last_call_ms.store(now_ms, std::memory_order_relaxed);
   slot.state.store(is_plain ? State::kPlain : State::kTls, std::memory_order_release);
@@ -73,6 +78,7 @@ GuardView GuardTable::View(int descriptor) const {
   view.received_bytes = slot.received_bytes.load(std::memory_order_relaxed);
   view.calls = slot.calls.load(std::memory_order_relaxed);
   view.last_call_ms = slot.last_call_ms.load(std::memory_order_relaxed);
+  view.unfinished_bytes = slot.unfinished_bytes.load(std::memory_order_relaxed);
   return view;
 }
 
@@ -93,50 +99,64 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
     slot->last_call_ms.store(now_ms, std::memory_order_relaxed);
     return true;
   }
-  const Http2Answers answers = slot->sending.View();
   Http2Breach breach = Http2Breach::kNone;
-  for (size_t i = 0; i < count && bytes > 0; ++i) {
-    const size_t size = std::min(pieces[i].iov_len, bytes);
-    breach = slot->guard.Received(static_cast<const uint8_t*>(pieces[i].iov_base), size, now_ms,
-                                  answers);
-    bytes -= size;
+  {
+    const std::scoped_lock lock(slot->mutex);
+    for (size_t i = 0; i < count && bytes > 0; ++i) {
+      const size_t size = std::min(pieces[i].iov_len, bytes);
+      breach = slot->guard.Received(static_cast<const uint8_t*>(pieces[i].iov_base), size, now_ms);
+      bytes -= size;
+    }
+    slot->calls.store(slot->guard.calls(), std::memory_order_relaxed);
+    slot->last_call_ms.store(slot->guard.last_call_ms(), std::memory_order_relaxed);
+    SetUnfinished(*slot, slot->guard.unfinished_bytes());
   }
-  slot->calls.store(slot->guard.calls(), std::memory_order_relaxed);
-  slot->last_call_ms.store(slot->guard.last_call_ms(), std::memory_order_relaxed);
-  if (breach == Http2Breach::kNone) return true;
-  slot->breach.store(breach, std::memory_order_release);
-  return false;
+  return Judge(*slot, breach);
+}
+
+bool GuardTable::Judge(Slot& slot, Http2Breach breach) {
+  if (breach != Http2Breach::kNone) {
+    slot.breach.store(breach, std::memory_order_release);
+    return false;
+  }
+  if (unfinished_bytes() > max_unfinished_bytes_.load(std::memory_order_relaxed)) {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written =
+        write(pressure_event_.load(std::memory_order_relaxed), &one, sizeof(one));
+  }
+  return slot.breach.load(std::memory_order_acquire) == Http2Breach::kNone;
 }
 
 void GuardTable::Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr || slot->state.load(std::memory_order_relaxed) != State::kPlain) return;
+  const std::scoped_lock lock(slot->mutex);
   for (size_t i = 0; i < count && bytes > 0; ++i) {
     const size_t size = std::min(pieces[i].iov_len, bytes);
-    slot->sending.reader.Sent(static_cast<const uint8_t*>(pieces[i].iov_base), size);
+    slot->guard.Sent(static_cast<const uint8_t*>(pieces[i].iov_base), size);
     bytes -= size;
   }
-  slot->sending.Publish();
+  SetUnfinished(*slot, slot->guard.unfinished_bytes());
 }
 
-void GuardTable::Sending::Clear() {
-  reader = {};
-  Publish();
+void GuardTable::Close(int descriptor, Http2Breach breach) {
+  Slot* const slot = Find(descriptor);
+  if (slot == nullptr) return;
+  const std::scoped_lock lock(slot->mutex);
+  slot->breach.store(breach, std::memory_order_release);
+  SetUnfinished(*slot, 0);
 }
 
-void GuardTable::Sending::Publish() {
-  const Http2Answers& answers = reader.answers();
-  bytes.store(answers.bytes, std::memory_order_relaxed);
-  ended_calls.store(answers.ended_calls, std::memory_order_relaxed);
-  cancelled_calls.store(answers.cancelled_calls, std::memory_order_relaxed);
+void GuardTable::WatchUnfinished(int64_t max_bytes, int event) {
+  pressure_event_.store(event, std::memory_order_relaxed);
+  max_unfinished_bytes_.store(event < 0 ? INT64_MAX : max_bytes, std::memory_order_relaxed);
 }
 
-Http2Answers GuardTable::Sending::View() const {
-  Http2Answers answers;
-  answers.bytes = bytes.load(std::memory_order_relaxed);
-  answers.ended_calls = ended_calls.load(std::memory_order_relaxed);
-  answers.cancelled_calls = cancelled_calls.load(std::memory_order_relaxed);
-  return answers;
+void GuardTable::SetUnfinished(Slot& slot, int64_t bytes) {
+  // A connection that is closed holds nothing, whatever is still read from it.
+  if (slot.breach.load(std::memory_order_relaxed) != Http2Breach::kNone) bytes = 0;
+  const int64_t before = slot.unfinished_bytes.exchange(bytes, std::memory_order_relaxed);
+  unfinished_bytes_.fetch_add(bytes - before, std::memory_order_relaxed);
 }
 
 TlsGuard::~TlsGuard() {
@@ -154,22 +174,30 @@ void TlsGuard::Begin(int64_t now_ms) {
   }
   // Calls of a connection that is not known are bounded by gRPC and by the resets.
   constexpr uint32_t kAnyCalls = 1 << 20;
-  guard_ = slot_ == nullptr ? Http2Guard(&kLimits, nullptr, kAnyCalls, now_ms)
-                            : Http2Guard(&kLimits, slot_->budget, slot_->max_calls, now_ms);
+  guard_.Begin(&kLimits, slot_ == nullptr ? nullptr : slot_->budget,
+               slot_ == nullptr ? kAnyCalls : slot_->max_calls, now_ms);
 }
 
 bool TlsGuard::Received(const uint8_t* bytes, size_t size) {
   const int64_t now_ms = GuardTable::NowMs();
-  if (!begun_) Begin(now_ms);
+  if (!begun_) {
+    const std::scoped_lock lock(mutex_);
+    Begin(now_ms);
+  }
   // The number of the descriptor may belong to another connection by now.
   const bool is_own = slot_ != nullptr && slot_->tls.load(std::memory_order_relaxed) == this;
-  const Http2Breach breach = guard_.Received(bytes, size, now_ms, sent_.answers());
-  if (is_own) {
-    slot_->calls.store(guard_.calls(), std::memory_order_relaxed);
-    slot_->last_call_ms.store(guard_.last_call_ms(), std::memory_order_relaxed);
-    if (breach != Http2Breach::kNone) slot_->breach.store(breach, std::memory_order_release);
-  }
-  return breach == Http2Breach::kNone;
+  const std::scoped_lock lock(mutex_);
+  const Http2Breach breach = guard_.Received(bytes, size, now_ms);
+  if (!is_own) return breach == Http2Breach::kNone;
+  slot_->calls.store(guard_.calls(), std::memory_order_relaxed);
+  slot_->last_call_ms.store(guard_.last_call_ms(), std::memory_order_relaxed);
+  GuardTable::Get().SetUnfinished(*slot_, guard_.unfinished_bytes());
+  return GuardTable::Get().Judge(*slot_, breach);
+}
+
+void TlsGuard::Sent(const uint8_t* bytes, size_t size) {
+  const std::scoped_lock lock(mutex_);
+  guard_.Sent(bytes, size);
 }
 
 }  // namespace orbserve

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "absl/strings/string_view.h"
 #include "server/listen/http2_guard.h"
@@ -24,7 +25,8 @@ struct GuardView {
   int64_t received_bytes = 0;
   // With TLS these are estimates by the number of bytes where no TlsGuard sees what is decrypted.
   int64_t calls = 0;
-  int64_t last_call_ms = 0;  // GuardTable::NowMs()
+  int64_t last_call_ms = 0;      // GuardTable::NowMs()
+  int64_t unfinished_bytes = 0;  // of messages that have begun and not ended
 };
 
 class TlsGuard;
@@ -52,6 +54,13 @@ class GuardTable {
   bool Received(int descriptor, const iovec* pieces, size_t count, size_t bytes);
   // Bytes that were written to `descriptor`; by one thread at a time.
   void Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes);
+  // The connection is closed for `breach`, or has ended: it breaks a bound from now on, and its
+  // unfinished messages no longer count.
+  void Close(int descriptor, Http2Breach breach);
+  // Writes to the eventfd `event` when the unfinished messages of all connections hold more than
+  // `max_bytes`, and again after each further read. -1: no longer.
+  void WatchUnfinished(int64_t max_bytes, int event);
+  int64_t unfinished_bytes() const { return unfinished_bytes_.load(std::memory_order_relaxed); }
   // True once Received() was called for a watched descriptor: reads pass through here.
   bool is_used() const { return used_.load(std::memory_order_relaxed); }
 
@@ -59,31 +68,25 @@ class GuardTable {
   friend class TlsGuard;
 
   enum class State : uint8_t { kFree, kTls, kPlain };
-  // Http2Answers, written by the thread that sends and read by the one that receives.
-  struct Sending {
-    Http2AnswerReader reader;
-    std::atomic<int64_t> bytes{0};
-    std::atomic<int64_t> ended_calls{0};
-    std::atomic<int64_t> cancelled_calls{0};
-
-    void Clear();
-    void Publish();
-    Http2Answers View() const;
-  };
   struct Slot {
     std::atomic<State> state{State::kFree};
     std::atomic<Http2Breach> breach{Http2Breach::kNone};
     std::atomic<int64_t> received_bytes{0};
-    Sending sending;
+    std::atomic<int64_t> unfinished_bytes{0};
     uint32_t max_calls = 0;
     std::atomic<int64_t> calls{0};
     std::atomic<int64_t> last_call_ms{0};
     std::atomic<TlsGuard*> tls{nullptr};
     ResetBudget* budget = nullptr;
-    Http2Guard guard;  // of the thread that reads
+    std::mutex mutex;  // one thread reads, another writes
+    Http2Guard guard;
   };
 
   constexpr GuardTable() = default;
+  // Records the bound that a connection broke. False when it broke one, now or before.
+  bool Judge(Slot& slot, Http2Breach breach);
+  // Publishes the bytes of unfinished messages of a slot.
+  void SetUnfinished(Slot& slot, int64_t bytes);
   // The slot of a descriptor that is watched, else null.
   Slot* Find(int descriptor) const;
 
@@ -94,6 +97,9 @@ class GuardTable {
   static constexpr size_t kBudgets = 4096;
 
   std::atomic<bool> used_{false};
+  std::atomic<int64_t> unfinished_bytes_{0};
+  std::atomic<int64_t> max_unfinished_bytes_{INT64_MAX};
+  std::atomic<int> pressure_event_{-1};
   ResetBudget budgets_[kBudgets] = {};
   // A slot is made at the first use of its number and then kept.
   std::atomic<Slot*> slots_[kDescriptors] = {};
@@ -110,14 +116,14 @@ class TlsGuard {
 
   // False when the connection broke a bound, and from then on.
   bool Received(const uint8_t* bytes, size_t size);
-  void Sent(const uint8_t* bytes, size_t size) { sent_.Sent(bytes, size); }
+  void Sent(const uint8_t* bytes, size_t size);
 
  private:
   void Begin(int64_t now_ms);
 
   bool begun_ = false;
+  std::mutex mutex_;
   Http2Guard guard_;
-  Http2AnswerReader sent_;
   GuardTable::Slot* slot_ = nullptr;  // null where the descriptor is not known
 };
 

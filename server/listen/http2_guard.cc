@@ -21,7 +21,15 @@ constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kEndHeaders = 4;
 constexpr uint8_t kPadded = 8;
 
+constexpr uint8_t kMessagePrefixBytes = 5;
+
 constexpr int64_t kWhole = 1000;  // thousandths in one
+
+uint32_t StreamOf(const uint8_t* frame_header) {
+  return (uint32_t{frame_header[5]} << 24 | uint32_t{frame_header[6]} << 16 |
+          uint32_t{frame_header[7]} << 8 | frame_header[8]) &
+         0x7fff'ffffu;
+}
 
 void Earn(int64_t& left, int64_t amount, int64_t burst) {
   left = std::min(left + amount, burst * kWhole);
@@ -43,7 +51,8 @@ bool ResetBudget::Take(const Http2GuardLimits& limits, int64_t now_ms) {
   return next < most;
 }
 
-void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size) {
+void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size,
+                             absl::FunctionRef<void(uint32_t)> on_end) {
   answers_.bytes += static_cast<int64_t>(size);
   while (size > 0) {
     if (payload_left_ > 0) {
@@ -68,23 +77,34 @@ void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size) {
     payload_left_ = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
     is_reset_ = header_[3] == kResetStream;
     error_code_ = 0;
-    if (header_[3] == kHeaders && (header_[4] & kEndStream) != 0) ++answers_.ended_calls;
+    const bool has_trailers = header_[3] == kHeaders && (header_[4] & kEndStream) != 0;
+    if (has_trailers) ++answers_.ended_calls;
+    if (has_trailers || is_reset_) on_end(StreamOf(header_));
   }
 }
 
 Http2Guard::Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
-                       int64_t now_ms)
-    : limits_(limits),
-      budget_(budget),
-      max_open_calls_(int64_t{max_calls} + limits->spare_calls),
-      resets_left_(limits->reset_burst * kWhole),
-      pings_left_(limits->ping_burst * kWhole),
-      frames_left_(limits->frame_burst * kWhole),
-      refilled_ms_(now_ms),
-      last_call_ms_(now_ms) {}
+                       int64_t now_ms) {
+  Begin(limits, budget, max_calls, now_ms);
+}
 
-Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms,
-                                 const Http2Answers& answers) {
+void Http2Guard::Begin(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
+                       int64_t now_ms) {
+  limits_ = limits;
+  budget_ = budget;
+  max_open_calls_ = int64_t{max_calls} + limits->spare_calls;
+  resets_left_ = limits->reset_burst * kWhole;
+  pings_left_ = limits->ping_burst * kWhole;
+  frames_left_ = limits->frame_burst * kWhole;
+  refilled_ms_ = now_ms;
+  last_call_ms_ = now_ms;
+}
+
+void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
+  sent_.Sent(bytes, size, [this](uint32_t stream) { EndUpload(stream); });
+}
+
+Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
   while (size > 0 && breach_ == Http2Breach::kNone) {
     if (preface_left_ > 0) {
       const auto count = static_cast<uint8_t>(std::min<size_t>(preface_left_, size));
@@ -94,18 +114,15 @@ Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_
       continue;
     }
     if (payload_left_ > 0) {
-      if (checks_byte_) {
-        // The flag of a message says whether it is compressed, and nothing else.
-        checks_byte_ = false;
-        if (bytes[0] > 1) {
-          breach_ = Http2Breach::kMalformed;
-          break;
-        }
-      }
       const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
+      if (data_stream_ != 0 && !AddToUpload(bytes, count)) {
+        breach_ = Http2Breach::kMalformed;
+        break;
+      }
       payload_left_ -= count;
       bytes += count;
       size -= count;
+      if (payload_left_ == 0 && is_last_data_) EndUpload(data_stream_);
       continue;
     }
     const size_t count = std::min(kFrameHeaderBytes - header_size_, size);
@@ -115,35 +132,33 @@ Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_
     size -= count;
     if (header_size_ < kFrameHeaderBytes) break;
     header_size_ = 0;
-    breach_ = OnFrame(now_ms, answers);
+    breach_ = OnFrame(now_ms);
   }
   return breach_;
 }
 
-Http2Breach Http2Guard::OnFrame(int64_t now_ms, const Http2Answers& answers) {
+Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
   const uint32_t length = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
   const uint8_t type = header_[3];
   const uint8_t flags = header_[4];
-  const uint32_t stream = (uint32_t{header_[5]} << 24 | uint32_t{header_[6]} << 16 |
-                           uint32_t{header_[7]} << 8 | header_[8]) &
-                          0x7fff'ffffu;
+  const uint32_t stream = StreamOf(header_);
   payload_left_ = length;
+  data_stream_ = 0;
+  is_last_data_ = false;
   if (in_block_ || type == kContinuation) {
     // gRPC closes the connection where another frame comes into a block.
     ++continuations_;
     in_block_ = (flags & kEndHeaders) == 0;
     return AddToBlock(length);
   }
+  const bool ends_stream = (flags & kEndStream) != 0;
   const bool is_call = type == kHeaders && stream > last_stream_ && stream % 2 == 1;
   if (type == kHeaders || (type == kData && length > 0)) last_call_ms_ = now_ms;
-  if (type == kData && length > 0 && wants_message_ && stream == last_stream_) {
-    wants_message_ = false;
-    checks_byte_ = (flags & kPadded) == 0;
-  }
   if (is_call) {
-    if (const Http2Breach breach = OnCall(stream, now_ms, answers); breach != Http2Breach::kNone) {
+    if (const Http2Breach breach = OnCall(stream, now_ms); breach != Http2Breach::kNone) {
       return breach;
     }
+    if (!ends_stream) uploads_[stream] = {};
     Earn(frames_left_, limits_->frames_per_call * kWhole, limits_->frame_burst);
     Earn(resets_left_, kWhole / limits_->calls_per_reset, limits_->reset_burst);
     Earn(pings_left_, kWhole, limits_->ping_burst);
@@ -151,17 +166,28 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms, const Http2Answers& answers) {
     if (type == kData) {
       Earn(frames_left_, int64_t{length} * kWhole / limits_->bytes_per_frame, limits_->frame_burst);
     }
-    if (!Take(frames_left_, now_ms, answers)) return Http2Breach::kFrames;
+    if (!Take(frames_left_, now_ms)) return Http2Breach::kFrames;
   }
   switch (type) {
     case kHeaders:
-      return OnHeaders(length, flags, is_call ? stream : 0);
+      if (!is_call && ends_stream) EndUpload(stream);
+      return OnHeaders(length, flags);
+    case kData:
+      if ((flags & kPadded) != 0) return Http2Breach::kMalformed;  // gRPC refuses it too
+      if (length > 0) {
+        data_stream_ = stream;
+        is_last_data_ = ends_stream;
+      } else if (ends_stream) {
+        EndUpload(stream);
+      }
+      return Http2Breach::kNone;
     case kResetStream:
       ++resets_;
-      return TakeReset(now_ms, answers) ? Http2Breach::kNone : Http2Breach::kResets;
+      EndUpload(stream);
+      return TakeReset(now_ms) ? Http2Breach::kNone : Http2Breach::kResets;
     case kPing:
       if ((flags & kAcknowledge) != 0) return Http2Breach::kNone;
-      return Take(pings_left_, now_ms, answers) ? Http2Breach::kNone : Http2Breach::kPings;
+      return Take(pings_left_, now_ms) ? Http2Breach::kNone : Http2Breach::kPings;
     case kSettings:
       if ((flags & kAcknowledge) != 0) acknowledged_ = true;
       return Http2Breach::kNone;
@@ -170,27 +196,60 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms, const Http2Answers& answers) {
   }
 }
 
-Http2Breach Http2Guard::OnCall(uint32_t stream, int64_t now_ms, const Http2Answers& answers) {
+Http2Breach Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
+  const Http2Answers& answers = sent_.answers();
   last_stream_ = stream;
-  wants_message_ = true;
   ++calls_;
+  if (!acknowledged_ && calls_ > limits_->max_calls_unacknowledged) {
+    return Http2Breach::kUnacknowledged;
+  }
   for (; cancellations_seen_ < answers.cancelled_calls; ++cancellations_seen_) {
-    if (!TakeReset(now_ms, answers)) return Http2Breach::kResets;
+    if (!TakeReset(now_ms)) return Http2Breach::kResets;
   }
   const int64_t open = calls_ - resets_ - answers.ended_calls - answers.cancelled_calls;
   return open > max_open_calls_ ? Http2Breach::kResets : Http2Breach::kNone;
 }
 
-// `stream`: 0 where the block opens no call.
-Http2Breach Http2Guard::OnHeaders(uint32_t length, uint8_t flags, uint32_t stream) {
+bool Http2Guard::AddToUpload(const uint8_t* bytes, size_t size) {
+  const auto found = uploads_.find(data_stream_);
+  if (found == uploads_.end()) return true;  // the call has ended: gRPC drops the bytes
+  Upload& upload = found->second;
+  while (size > 0) {
+    if (upload.prefix_size < kMessagePrefixBytes) {
+      // The flag says whether the message is compressed, and nothing else.
+      if (upload.prefix_size == 0 && *bytes > 1) return false;
+      // It is shifted out by the four bytes of the length.
+      upload.length = upload.length << 8 | *bytes;
+      ++upload.prefix_size;
+      ++bytes;
+      --size;
+      if (upload.prefix_size == kMessagePrefixBytes && upload.length == 0) upload = {};
+      continue;
+    }
+    const auto count =
+        static_cast<uint32_t>(std::min<size_t>(upload.length - upload.received, size));
+    upload.received += count;
+    unfinished_bytes_ += count;
+    bytes += count;
+    size -= count;
+    if (upload.received < upload.length) break;
+    unfinished_bytes_ -= upload.received;
+    upload = {};
+  }
+  return true;
+}
+
+void Http2Guard::EndUpload(uint32_t stream) {
+  const auto found = uploads_.find(stream);
+  if (found == uploads_.end()) return;
+  unfinished_bytes_ -= found->second.received;
+  uploads_.erase(found);
+}
+
+Http2Breach Http2Guard::OnHeaders(uint32_t length, uint8_t flags) {
   in_block_ = (flags & kEndHeaders) == 0;
   block_bytes_ = 0;
   continuations_ = 0;
-  if (stream != 0) {
-    if (!acknowledged_ && calls_ > limits_->max_calls_unacknowledged) {
-      return Http2Breach::kUnacknowledged;
-    }
-  }
   return AddToBlock(length);
 }
 
@@ -209,11 +268,11 @@ Http2Breach Http2Guard::AddToBlock(uint32_t length) {
   return Http2Breach::kNone;
 }
 
-void Http2Guard::Refill(int64_t now_ms, const Http2Answers& answers) {
+void Http2Guard::Refill(int64_t now_ms) {
   const int64_t passed_ms = now_ms - refilled_ms_;
-  const int64_t sent = answers.bytes - sent_seen_;
+  const int64_t sent = sent_.answers().bytes - sent_seen_;
   refilled_ms_ = now_ms;
-  sent_seen_ = answers.bytes;
+  sent_seen_ += sent;
   // A thousandth of a second gives a thousandth of what a second gives.
   resets_left_ += passed_ms * limits_->resets_per_second;
   pings_left_ += passed_ms * limits_->pings_per_second + sent * kWhole / limits_->bytes_per_ping;
@@ -223,14 +282,14 @@ void Http2Guard::Refill(int64_t now_ms, const Http2Answers& answers) {
   frames_left_ = std::min(frames_left_, limits_->frame_burst * kWhole);
 }
 
-bool Http2Guard::Take(int64_t& left, int64_t now_ms, const Http2Answers& answers) {
-  if (left < kWhole) Refill(now_ms, answers);
+bool Http2Guard::Take(int64_t& left, int64_t now_ms) {
+  if (left < kWhole) Refill(now_ms);
   left -= kWhole;
   return left >= 0;
 }
 
-bool Http2Guard::TakeReset(int64_t now_ms, const Http2Answers& answers) {
-  if (!Take(resets_left_, now_ms, answers)) return false;
+bool Http2Guard::TakeReset(int64_t now_ms) {
+  if (!Take(resets_left_, now_ms)) return false;
   if (budget_ == nullptr || budget_->Take(*limits_, now_ms)) return true;
   const int64_t used = limits_->reset_burst * kWhole - resets_left_;
   return used <= limits_->reset_burst_of_poor * kWhole;

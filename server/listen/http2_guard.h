@@ -12,6 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+
 namespace orbserve {
 
 struct Http2GuardLimits {
@@ -57,6 +60,7 @@ enum class Http2Breach : uint8_t {
   kMalformed,       // a message of a call cannot be one of gRPC
   kFrames,          // too many frames that carry nothing
   kPings,           // too many PING frames
+  kUnfinished,      // messages that do not end hold too much memory; not found by Http2Guard itself
   kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
 };
 
@@ -67,10 +71,11 @@ struct Http2Answers {
   int64_t cancelled_calls = 0;  // with RST_STREAM and an error
 };
 
-// Follows the frames that the server sends. Not thread-safe. Bytes pass Sent() once, in order.
+// Follows the frames that the server sends. Not thread-safe.
 class Http2AnswerReader {
  public:
-  void Sent(const uint8_t* bytes, size_t size);
+  // The next bytes. Calls `on_end` with the number of each stream that the server ends.
+  void Sent(const uint8_t* bytes, size_t size, absl::FunctionRef<void(uint32_t)> on_end);
   const Http2Answers& answers() const { return answers_; }
 
  private:
@@ -96,8 +101,8 @@ class ResetBudget {
   std::atomic<int64_t> refilled_ms_{0};
 };
 
-// A byte that flows from the client passes Received() once, in order. Not thread-safe. Allocates
-// nothing; its cost is that of the frame headers, not of the bytes between them.
+// A byte that the client sends passes Received() once, one that the server sends Sent(), in order.
+// Not thread-safe. The cost is that of the frame headers and calls, not of the bytes between them.
 class Http2Guard {
  public:
   Http2Guard() = default;
@@ -106,26 +111,42 @@ class Http2Guard {
   Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
              int64_t now_ms);
 
-  // The next bytes of the connection. Once a bound is broken, it stays so.
-  Http2Breach Received(const uint8_t* bytes, size_t size, int64_t now_ms,
-                       const Http2Answers& answers);
+  // As the constructor, for a guard that has seen Sent() already.
+  void Begin(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
+             int64_t now_ms);
+
+  // Once a bound is broken, it stays so.
+  Http2Breach Received(const uint8_t* bytes, size_t size, int64_t now_ms);
+  void Sent(const uint8_t* bytes, size_t size);
 
   int64_t calls() const { return calls_; }
   // Time of the last frame of a call: HEADERS or DATA. That of the creation before the first.
   int64_t last_call_ms() const { return last_call_ms_; }
+  // Bytes of messages that have begun and not ended. gRPC keeps them.
+  int64_t unfinished_bytes() const { return unfinished_bytes_; }
 
  private:
   static constexpr size_t kFrameHeaderBytes = 9;
 
+  // The message of a call that comes next: gRPC puts a flag and a length of 4 bytes before each.
+  struct Upload {
+    uint8_t prefix_size = 0;
+    uint32_t length = 0;
+    uint32_t received = 0;  // of the length
+  };
+
   // Refills by the time that has passed.
-  void Refill(int64_t now_ms, const Http2Answers& answers);
-  Http2Breach OnFrame(int64_t now_ms, const Http2Answers& answers);
-  Http2Breach OnHeaders(uint32_t length, uint8_t flags, uint32_t stream);
-  Http2Breach OnCall(uint32_t stream, int64_t now_ms, const Http2Answers& answers);
+  void Refill(int64_t now_ms);
+  Http2Breach OnFrame(int64_t now_ms);
+  Http2Breach OnHeaders(uint32_t length, uint8_t flags);
+  Http2Breach OnCall(uint32_t stream, int64_t now_ms);
   Http2Breach AddToBlock(uint32_t length);
+  // Bytes of a DATA frame; false when they cannot be of gRPC.
+  bool AddToUpload(const uint8_t* bytes, size_t size);
+  void EndUpload(uint32_t stream);
   // Takes one of what is left; false when nothing is.
-  bool Take(int64_t& left, int64_t now_ms, const Http2Answers& answers);
-  bool TakeReset(int64_t now_ms, const Http2Answers& answers);
+  bool Take(int64_t& left, int64_t now_ms);
+  bool TakeReset(int64_t now_ms);
 
   const Http2GuardLimits* limits_ = nullptr;
   ResetBudget* budget_ = nullptr;
@@ -135,24 +156,28 @@ class Http2Guard {
   uint8_t header_[kFrameHeaderBytes] = {};
   bool in_block_ = false;
   bool acknowledged_ = false;
+  bool is_last_data_ = false;  // the frame ends its stream
   uint32_t payload_left_ = 0;
+  uint32_t data_stream_ = 0;  // of the DATA frame whose payload comes, 0 = none
   uint32_t last_stream_ = 0;
-  bool wants_message_ = false;  // no DATA of last_stream_ has come
-  bool checks_byte_ = false;    // the next byte of payload begins its message
-  int64_t max_open_calls_ = 0;
-  int64_t resets_ = 0;              // sent by the client
-  int64_t cancellations_seen_ = 0;  // by the server
   uint32_t block_bytes_ = 0;
   uint32_t continuations_ = 0;
   uint32_t unacknowledged_bytes_ = 0;
+  int64_t max_open_calls_ = 0;
   int64_t calls_ = 0;
+  int64_t resets_ = 0;              // sent by the client
+  int64_t cancellations_seen_ = 0;  // by the server
+  int64_t last_call_ms_ = 0;
+  int64_t unfinished_bytes_ = 0;
   // In thousandths of a reset, a ping and a frame.
   int64_t resets_left_ = 0;
   int64_t pings_left_ = 0;
   int64_t frames_left_ = 0;
   int64_t refilled_ms_ = 0;
   int64_t sent_seen_ = 0;
-  int64_t last_call_ms_ = 0;
+  Http2AnswerReader sent_;
+  // Calls that neither side has ended. Their number is bounded, see Http2GuardLimits::spare_calls.
+  absl::flat_hash_map<uint32_t, Upload> uploads_;
 };
 
 }  // namespace orbserve

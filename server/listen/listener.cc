@@ -20,7 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "server/listen/connection_table.h"
 #include "server/listen/descriptor_limit.h"
@@ -59,6 +61,8 @@ CloseReason CloseReasonOf(Http2Breach breach) {
       return CloseReason::kFrames;
     case Http2Breach::kMalformed:
       return CloseReason::kMalformed;
+    case Http2Breach::kUnfinished:
+      return CloseReason::kUnfinished;
     case Http2Breach::kPings:
       return CloseReason::kPings;
     case Http2Breach::kUnacknowledged:
@@ -100,7 +104,10 @@ class Listener::Impl {
       ending_ = true;
     }
     Wake();
-    if (thread_.joinable()) thread_.join();
+    if (thread_.joinable()) {
+      GuardTable::Get().WatchUnfinished(0, -1);
+      thread_.join();
+    }
     if (table_ == nullptr) return;
     for (const auto& [number, connection] : table_->all()) {
       shutdown(connection.duplicate.get(), SHUT_RDWR);
@@ -140,6 +147,7 @@ class Listener::Impl {
     for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
       Watch(sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
     }
+    GuardTable::Get().WatchUnfinished(options_.max_unfinished_bytes, wake_.get());
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -226,8 +234,11 @@ class Listener::Impl {
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
         if (about == kWake) {
+          uint64_t wakes = 0;
+          [[maybe_unused]] const ssize_t size = read(wake_.get(), &wakes, sizeof(wakes));
           const std::scoped_lock lock(mutex_);
           if (ending_) return;
+          FreeUnfinished();
         } else if ((about & kListening) != 0) {
           AcceptFrom(about - kListening);
         } else {
@@ -346,6 +357,32 @@ class Listener::Impl {
     hand_over_(std::move(accepted), connection.is_own);
   }
 
+  // Closes connections whose unfinished messages hold the most, of the address that holds the most,
+  // until the others have room.
+  void FreeUnfinished() {
+    while (GuardTable::Get().unfinished_bytes() > options_.max_unfinished_bytes) {
+      absl::flat_hash_map<absl::string_view, int64_t> of_addresses;
+      for (const auto& [number, connection] : table_->all()) {
+        of_addresses[connection.address] +=
+            GuardTable::Get().View(connection.descriptor).unfinished_bytes;
+      }
+      const TrackedConnection* largest = nullptr;
+      std::pair<int64_t, int64_t> most = {0, 0};  // bytes of the address, bytes of the connection
+      for (const auto& [number, connection] : table_->all()) {
+        const std::pair<int64_t, int64_t> held = {
+            of_addresses[connection.address],
+            GuardTable::Get().View(connection.descriptor).unfinished_bytes};
+        if (held.second > 0 && held > most) {
+          most = held;
+          largest = &connection;
+        }
+      }
+      if (largest == nullptr) return;  // another server of this process holds them
+      GuardTable::Get().Close(largest->descriptor, Http2Breach::kUnfinished);
+      shutdown(largest->duplicate.get(), SHUT_RDWR);
+    }
+  }
+
   enum class Place { kGiven, kLater, kRefused };
 
   // Looks for a place for a connection of `address`.
@@ -381,7 +418,9 @@ class Listener::Impl {
   }
 
   void Forget(uint64_t number) {
-    // The guard stays armed: gRPC may still read what it has. It is armed anew with the number.
+    // The guard stays armed, because gRPC may still have the descriptor. It is armed anew with the
+    // number.
+    GuardTable::Get().Close(table_->Find(number)->descriptor, Http2Breach::kUnfinished);
     table_->Remove(number);
   }
 

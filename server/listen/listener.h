@@ -26,7 +26,10 @@ struct ListenerOptions {
   int max_connections = 4096;
   int max_connections_per_address = 1024;
   int max_calls_per_connection = 256;  // as gRPC was told
-  int reserved_descriptors = 0;        // that other parts of the process will open
+  // Bytes of messages that have begun and not ended, of all connections. Beyond, connections that
+  // hold the most are closed.
+  int64_t max_unfinished_bytes = int64_t{1} << 30;
+  int reserved_descriptors = 0;  // that other parts of the process will open
   // Time after which the system gives up a connection whose peer acknowledges nothing.
   std::chrono::milliseconds user_timeout{10'000};
 };
@@ -43,12 +46,13 @@ enum class CloseReason {
   kFrames,          // too many frames that carry nothing
   kPings,           // too many PING frames
   kMalformed,       // a message of a call cannot be one of gRPC
+  kUnfinished,      // messages that do not end hold too much memory
   kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
   kStopped,         // the server stops
 };
 inline constexpr std::array kCloseReasonNames = {
-    "ended",  "full",   "address_full", "evicted",   "no_descriptor",  "header_block",
-    "resets", "frames", "pings",        "malformed", "unacknowledged", "stopped"};
+    "ended",  "full",  "address_full", "evicted",    "no_descriptor",  "header_block", "resets",
+    "frames", "pings", "malformed",    "unfinished", "unacknowledged", "stopped"};
 
 struct ListenerUse {
   int connections = 0;

@@ -246,6 +246,128 @@ def crumbs(address, end, scale):
     return flood(address, end, 4 * scale, make)
 
 
+def unfinished_messages(address, end, scale):
+    """Many calls on each connection, each with a large message that never ends."""
+    headers = call_headers(EXTRACT)
+    piece = b"u" * 16384
+
+    def make():
+        streams = range(1, 401, 2)
+        for stream in streams:
+            yield frame(HEADERS, END_HEADERS, stream, headers) + frame(
+                DATA, 0, stream, b"\x00" + struct.pack(">I", 90_000_000))
+        # As far as the windows of the streams go; that of the connection is not looked at.
+        for _ in itertools.count():
+            for stream in streams:
+                yield frame(DATA, 0, stream, piece)
+
+    return flood(address, end, 4 * scale, make)
+
+
+class Windows:
+    """Keeps to flow control: `room` says how much DATA a stream may send."""
+
+    def __init__(self):
+        self.connection, self.initial, self.streams, self.buffer = 65535, 65535, {}, b""
+
+    def received(self, data):
+        self.buffer += data
+        answers = []
+        while len(self.buffer) >= 9:
+            length = int.from_bytes(self.buffer[:3], "big")
+            if len(self.buffer) < 9 + length:
+                break
+            kind, flags = self.buffer[3], self.buffer[4]
+            stream = int.from_bytes(self.buffer[5:9], "big")
+            payload, self.buffer = self.buffer[9:9 + length], self.buffer[9 + length:]
+            if kind == WINDOW_UPDATE:
+                more = int.from_bytes(payload, "big")
+                if stream == 0:
+                    self.connection += more
+                elif stream in self.streams:
+                    self.streams[stream] += more
+            elif kind == SETTINGS and not flags & ACK:
+                for at in range(0, length, 6):
+                    name, value = struct.unpack(">HI", payload[at:at + 6])
+                    if name == 4:
+                        for known in self.streams:
+                            self.streams[known] += value - self.initial
+                        self.initial = value
+                answers.append(frame(SETTINGS, ACK, 0))
+            elif kind == PING and not flags & ACK:
+                answers.append(frame(PING, ACK, 0, payload))
+            elif kind == RST_STREAM:
+                self.streams.pop(stream, None)
+        return b"".join(answers)
+
+    def take(self, stream, most):
+        count = max(0, min(most, self.connection, self.streams.get(stream, 0)))
+        self.connection -= count
+        if count:
+            self.streams[stream] -= count
+        return count
+
+
+def unfinished_uploads(address, end, scale):
+    """As unfinished_messages(), by the rules of flow control: the server asks for all of it."""
+    headers = call_headers(EXTRACT)
+    connections, sent, closed = [], 0, 0
+
+    def open_one():
+        made = connect_http2(address)
+        windows = Windows()
+        for stream in range(1, 401, 2):
+            windows.streams[stream] = windows.initial
+            made.sendall(frame(HEADERS, END_HEADERS, stream, headers))
+        made.setblocking(False)
+        return made, windows, set(), [b""]
+
+    while time.monotonic() < end:
+        while len(connections) < 4 * scale:
+            try:
+                connections.append(open_one())
+            except OSError:
+                time.sleep(PAUSE_S)
+                break
+        moved = False
+        for entry in list(connections):
+            made, windows, begun, pending = entry
+            try:
+                try:
+                    data = made.recv(1 << 18)
+                    if not data:
+                        raise OSError("closed")
+                    pending[0] += windows.received(data)
+                except WOULD_BLOCK:
+                    pass
+                if len(pending[0]) < 1 << 18:
+                    parts = [pending[0]]
+                    for stream in list(windows.streams):
+                        if stream not in begun and windows.take(stream, 5) == 5:
+                            begun.add(stream)
+                            parts.append(frame(DATA, 0, stream, b"\x00" + struct.pack(">I", 90_000_000)))
+                        count = windows.take(stream, 16384) if stream in begun else 0
+                        if count:
+                            parts.append(frame(DATA, 0, stream, b"u" * count))
+                    pending[0] = b"".join(parts)
+                if pending[0]:
+                    count = made.send(pending[0])
+                    sent += count
+                    pending[0] = pending[0][count:]
+                    moved = True
+            except WOULD_BLOCK:
+                pass
+            except OSError:
+                made.close()
+                connections.remove(entry)
+                closed += 1
+        if not moved:
+            time.sleep(0.005)
+    for made, *_ in connections:
+        made.close()
+    return {"connections": 4 * scale, "mb_sent": round(sent / 1e6, 1), "closed_by_server": closed}
+
+
 def hold(address, end, count, start):
     """Holds `count` connections that have sent `start` and then say nothing."""
     held, refused, closed = [], 0, 0

@@ -3,6 +3,11 @@
 
 // How a server stops: nothing that it took is lost, and it always ends.
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -58,6 +63,53 @@ TEST_F(DrainTest, EveryAcceptedCallIsAnsweredUnderLoad) {
   EXPECT_EQ(Metric("orbserve_frames_received_total"),
             Metric("orbserve_frames_total{outcome=\"ok\"}") +
                 Metric("orbserve_frames_total{outcome=\"DRAINING\"}"));
+}
+
+TEST_F(DrainTest, ClientsThatTryAgainAtOnceDoNotHoldItUp) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> ok{0}, refused{0};
+  std::vector<std::jthread> clients;
+  const absl::Cleanup end_clients = [&] { stop = true; };  // also when something fails
+  for (uint32_t c = 0; c < 8; ++c) {
+    clients.emplace_back([&, c] {
+      const auto stub = NewStub();
+      v1::ExtractRequest request;
+      *request.mutable_frame() = MakeFrame(160, 120, c);
+      while (!stop) {
+        grpc::ClientContext context;
+        SetLimit(context);
+        v1::ExtractResponse response;
+        const grpc::Status status = stub->Extract(&context, request, &response);
+        ++(status.ok() ? ok : refused);
+      }
+    });
+  }
+  ASSERT_TRUE(Eventually([&] { return ok > 40; }));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(server_->Drain());
+  // The configured time is ten seconds.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4) * kSlower);
+  EXPECT_TRUE(Eventually([&] { return refused > 0; }));
+}
+
+TEST_F(DrainTest, ConnectionsThatStayOpenDoNotHoldItUp) {
+  // One that has sent nothing: gRPC would wait ten seconds for its preface.
+  const int idle = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(server_->port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(idle, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_TRUE(Eventually([&] { return Metric("orbserve_connections") == 1; }));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(server_->Drain());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4) * kSlower);
+  char bytes[64];
+  ssize_t count = 0;
+  while ((count = recv(idle, bytes, sizeof(bytes), 0)) > 0) {
+  }
+  EXPECT_LE(count, 0);  // closed by the server
+  close(idle);
 }
 
 TEST_F(DrainTest, HealthTurnsBeforeAnythingElse) {

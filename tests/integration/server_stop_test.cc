@@ -4,6 +4,7 @@
 // SIGTERM to the real program under load: nothing that it accepted is lost, and it ends in time.
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
@@ -47,6 +48,19 @@ TEST(ServerStopTest, EveryFrameThatWasAcceptedIsAnsweredBeforeTheProcessEnds) {
     EXPECT_EQ(NumberInLog(log, "stopped", "frames_received"), counts.ok + counts.refused);
     RecordProperty("seconds_to_stop", std::to_string(time.count()));
   }
+}
+
+// A server that cannot make or take connections any more ends, so that another one takes its place.
+TEST(ServerStopTest, ADeafServerEndsByItself) {
+  auto server = ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {"--backend", "cpu"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_NE((*server)->HttpGet("/readyz").find("200 OK"), std::string::npos);
+  const rlimit none = {3, 3};  // no further descriptor
+  ASSERT_EQ(prlimit((*server)->pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  EXPECT_EQ((*server)->Wait(std::chrono::seconds(60)), 4);
+  const std::string log = (*server)->Log();
+  EXPECT_NE(log.find("event=deaf"), std::string::npos) << log;
+  EXPECT_NE(log.find("event=stopped complete=true"), std::string::npos) << log;
 }
 
 // gRPC, when it ends, may wait for ten seconds after a large message.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -24,6 +25,19 @@ std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
   return frame + std::string(length, '\0');
 }
 
+// A message of gRPC with its prefix.
+std::string Message(uint32_t length) {
+  std::string message(1, '\0');
+  for (const int shift : {24, 16, 8, 0}) message.push_back(static_cast<char>(length >> shift));
+  return message + std::string(length, '\xee');
+}
+
+std::string DataFrame(uint8_t flags, uint32_t stream, const std::string& payload) {
+  std::string frame = Frame(kData, flags, stream, payload.size());
+  frame.replace(9, payload.size(), payload);
+  return frame;
+}
+
 class Http2GuardTest : public ::testing::Test {
  protected:
   Http2GuardTest() {
@@ -32,16 +46,21 @@ class Http2GuardTest : public ::testing::Test {
   }
 
   Http2Breach Send(const std::string& bytes) {
-    return guard_.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms_,
-                           answers_);
+    return guard_.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms_);
   }
   Http2Breach Acknowledge() { return Send(Frame(kSettings, kAcknowledge, 0, 0)); }
   // The frames of one call with a message of `bytes`.
-  Http2Breach Call(size_t bytes) {
+  Http2Breach Call(uint32_t bytes) {
+    constexpr size_t kMostInFrame = 16384;
     stream_ += 2;
     Send(Frame(kHeaders, kEndHeaders, stream_, 60));
-    for (; bytes > 16384; bytes -= 16384) Send(Frame(kData, 0, stream_, 16384));
-    return Send(Frame(kData, kEndStream, stream_, bytes));
+    const std::string message = Message(bytes);
+    for (size_t at = 0;; at += kMostInFrame) {
+      const bool is_last = at + kMostInFrame >= message.size();
+      const Http2Breach breach =
+          Send(DataFrame(is_last ? kEndStream : 0, stream_, message.substr(at, kMostInFrame)));
+      if (is_last) return breach;
+    }
   }
   // Sends `frame` until a bound is broken; the number that were sent, `most` at most.
   int CountUntilBreach(const std::string& frame, int most) {
@@ -54,28 +73,41 @@ class Http2GuardTest : public ::testing::Test {
   const Http2GuardLimits limits_;
   Http2Guard guard_{&limits_, nullptr, 256, 0};
   int64_t now_ms_ = 0;
-  Http2Answers answers_;
+  // The server's part: an answer of `bytes`, or the cancellation of a call.
+  void Answer(size_t bytes) {
+    SendBack(Frame(kHeaders, kEndHeaders, stream_, 20) + Frame(kData, 0, stream_, bytes) +
+             Frame(kHeaders, kEndHeaders | kEndStream, stream_, 20));
+  }
+  void Cancel() {
+    std::string frame = Frame(kReset, 0, stream_, 4);
+    frame.back() = '\x8';
+    SendBack(frame);
+  }
+  void SendBack(const std::string& bytes) {
+    guard_.Sent(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  }
+
   uint32_t stream_ = 1;
 };
 
 TEST_F(Http2GuardTest, CallsOfAnHonestClientPass) {
   Acknowledge();
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < 5000; ++i) {
     ASSERT_EQ(Call(300'000), Http2Breach::kNone) << i;
     // A client that updates both windows for each 16 KiB of an answer, and probes the path.
-    answers_.bytes += 30'000;
-    ++answers_.ended_calls;
+    Answer(30'000);
     for (int k = 0; k < 4; ++k) ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone);
     ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Breach::kNone);
   }
-  EXPECT_EQ(guard_.calls(), 100'000);
+  EXPECT_EQ(guard_.calls(), 5000);
+  EXPECT_EQ(guard_.unfinished_bytes(), 0);
 }
 
 TEST_F(Http2GuardTest, SmallCallsWithoutPausePass) {
   Acknowledge();
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_EQ(Call(5), Http2Breach::kNone) << i;
-    ++answers_.ended_calls;
+    Answer(10);
     ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone);
     ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Breach::kNone);
   }
@@ -92,7 +124,7 @@ TEST_F(Http2GuardTest, PiecesOfAnySizeAreFollowed) {
     std::string all = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, 0) + bytes;
     for (size_t at = 0; at < all.size(); at += size) {
       const std::string piece = all.substr(at, size);
-      ASSERT_EQ(guard.Received(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(), 0, {}),
+      ASSERT_EQ(guard.Received(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(), 0),
                 Http2Breach::kNone);
     }
     EXPECT_EQ(guard.calls(), 100) << size;
@@ -154,8 +186,7 @@ TEST_F(Http2GuardTest, ConnectionsOfAnAddressShareABudgetOfResets) {
   const auto resets_at = [&](int64_t now_ms) {
     Http2Guard guard(&limits_, &budget, 256, now_ms);
     const auto send = [&](const std::string& bytes) {
-      return guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms,
-                            {});
+      return guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms);
     };
     send(start);
     for (int resets = 0; resets < 100; ++resets) {
@@ -183,7 +214,7 @@ TEST_F(Http2GuardTest, FramesThatCarryNothingAreBroken) {
     int frames = 0;
     for (; frames < 100'000 && breach == Http2Breach::kNone; ++frames) {
       bytes += Frame(type, 0, 1, type == kData ? 1 : 5);
-      breach = guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), 0, {});
+      breach = guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), 0);
       bytes.clear();
     }
     EXPECT_EQ(breach, Http2Breach::kFrames) << int{type};
@@ -234,7 +265,7 @@ TEST_F(Http2GuardTest, CallsThatTheServerCancelsAtOnceAreBroken) {
   Acknowledge();
   int calls = 0;
   while (calls < 100'000 && Call(10) == Http2Breach::kNone) {
-    ++answers_.cancelled_calls;
+    Cancel();
     ++calls;
   }
   EXPECT_NEAR(calls, 256 * 4 / 3, 2);
@@ -251,16 +282,55 @@ TEST_F(Http2GuardTest, CallsThatAreForgottenWithoutAnAnswerAreBroken) {
 TEST_F(Http2GuardTest, MessagesThatCannotBeOfGrpcAreBroken) {
   Acknowledge();
   Send(Frame(kHeaders, kEndHeaders, 1, 60));
-  std::string data = Frame(kData, 0, 1, 5);
-  data[9] = '\1';
-  EXPECT_EQ(Send(data), Http2Breach::kNone);
-  data[9] = '\xff';
-  EXPECT_EQ(Send(data), Http2Breach::kNone);  // somewhere inside of the message
+  EXPECT_EQ(Send(DataFrame(0, 1, Message(100))), Http2Breach::kNone);
+  std::string compressed = Message(10);
+  compressed[0] = '\1';
+  EXPECT_EQ(Send(DataFrame(0, 1, compressed)), Http2Breach::kNone);
+  std::string broken = Message(10);
+  broken[0] = '\2';
+  EXPECT_EQ(Send(DataFrame(0, 1, broken)), Http2Breach::kMalformed);
+}
+
+TEST_F(Http2GuardTest, PaddedDataIsRefusedAsGrpcDoes) {
+  Acknowledge();
+  Send(Frame(kHeaders, kEndHeaders, 1, 60));
+  EXPECT_EQ(Send(Frame(kData, 8, 1, 10)), Http2Breach::kMalformed);
+}
+
+TEST_F(Http2GuardTest, BytesOfUnfinishedMessagesAreKnown) {
+  Acknowledge();
+  Send(Frame(kHeaders, kEndHeaders, 1, 60));
   Send(Frame(kHeaders, kEndHeaders, 3, 60));
-  data = Frame(kData, 0, 3, 5);
-  data[9] = '\2';
-  EXPECT_EQ(Send(data.substr(0, 9)), Http2Breach::kNone);
-  EXPECT_EQ(Send(data.substr(9)), Http2Breach::kMalformed);
+  const std::string message = Message(100'000);
+  // Two messages side by side, in frames whose borders are those of nothing else.
+  for (size_t at = 0; at < 50'000; at += 1000) {
+    Send(DataFrame(0, 1, message.substr(at, 1000)));
+    Send(DataFrame(0, 3, message.substr(at, 1000)));
+  }
+  EXPECT_EQ(guard_.unfinished_bytes(), 2 * (50'000 - 5));
+  // The first message ends, and the next begins in the same frame.
+  EXPECT_EQ(Send(DataFrame(
+                0, 1, message.substr(50'000) + Message(10) + Message(0) + message.substr(0, 105))),
+            Http2Breach::kNone);
+  EXPECT_EQ(guard_.unfinished_bytes(), 50'000 - 5 + 100);
+  Send(Frame(kReset, 0, 3, 4));
+  EXPECT_EQ(guard_.unfinished_bytes(), 100);
+  Send(Frame(kData, kEndStream, 1, 0));
+  EXPECT_EQ(guard_.unfinished_bytes(), 0);
+}
+
+TEST_F(Http2GuardTest, WhatComesAfterTheServersAnswerIsNotLookedAt) {
+  Acknowledge();
+  Call(0);
+  stream_ += 2;
+  Send(Frame(kHeaders, kEndHeaders, stream_, 60));
+  const std::string message = Message(100'000);
+  Send(DataFrame(0, stream_, message.substr(0, 20'000)));
+  EXPECT_EQ(guard_.unfinished_bytes(), 20'000 - 5);
+  Answer(0);
+  EXPECT_EQ(guard_.unfinished_bytes(), 0);
+  EXPECT_EQ(Send(DataFrame(0, stream_, message.substr(20'000, 10'000))), Http2Breach::kNone);
+  EXPECT_EQ(guard_.unfinished_bytes(), 0);
 }
 
 TEST(Http2AnswerReaderTest, CountsHowCallsEnd) {
@@ -274,10 +344,13 @@ TEST(Http2AnswerReaderTest, CountsHowCallsEnd) {
   bytes += Frame(kPing, kAcknowledge, 0, 8);
   for (const size_t size : {1, 3, 9, 100, 100'000}) {
     Http2AnswerReader reader;
+    std::vector<uint32_t> ended;
     for (size_t at = 0; at < bytes.size(); at += size) {
       const std::string piece = bytes.substr(at, size);
-      reader.Sent(reinterpret_cast<const uint8_t*>(piece.data()), piece.size());
+      reader.Sent(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(),
+                  [&](uint32_t stream) { ended.push_back(stream); });
     }
+    EXPECT_EQ(ended, (std::vector<uint32_t>{1, 1, 3, 5})) << size;
     EXPECT_EQ(reader.answers().ended_calls, 2) << size;
     EXPECT_EQ(reader.answers().cancelled_calls, 1) << size;
     EXPECT_EQ(reader.answers().bytes, static_cast<int64_t>(bytes.size())) << size;
