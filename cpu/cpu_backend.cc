@@ -22,6 +22,7 @@
 #include "cpu/frame_run.h"
 #include "cpu/frame_state.h"
 #include "cpu/kernel_target.h"
+#include "cpu/large_frames.h"
 #include "cpu/matching/large_matches.h"
 #include "cpu/matching/match_descriptors.h"
 #include "cpu/memory/input_pool.h"
@@ -101,6 +102,7 @@ struct BatchProgress {
   std::atomic<bool> started = false;
   SteadyTime begin;
   std::atomic<size_t> remaining;
+  std::atomic<int64_t> thread_ns = 0;  // time that threads spent on the items, if it is known
 
   void Start() {
     if (!started.exchange(true, std::memory_order_relaxed)) begin = Now();
@@ -108,12 +110,13 @@ struct BatchProgress {
   // True for the last. Everything that the others wrote is visible then.
   bool End() { return remaining.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
-  BatchCost Cost() const {
+  BatchCost Cost(int threads) const {
     BatchCost cost;
     cost.device = kDevice;
     cost.busy_begin = begin;
     cost.busy_end = Now();
     cost.timings.compute_ns = NanosecondsBetween(cost.busy_begin, cost.busy_end);
+    cost.work_ns = thread_ns.load(std::memory_order_relaxed) / threads;
     return cost;
   }
 };
@@ -174,6 +177,7 @@ class CpuBackend final : public FeatureBackend {
         worker_limit_(threads),
         arena_(threads, /*reserved_for_masters=*/0),
         large_matches_(&arena_, threads),
+        large_frames_(threads),
         inputs_(std::make_shared<InputPool>(input_budget_bytes)),
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)),
         plan_memory_(std::make_shared<MemoryCount>(nullptr, plan_budget_bytes)),
@@ -249,8 +253,14 @@ class CpuBackend final : public FeatureBackend {
       arena_.enqueue([this, batch] { Finish(batch); });
       return;
     }
+    // The batch may end, and its plan with it, before the last frame is submitted.
+    const bool is_large = batch->plan != nullptr && batch->plan->is_large();
     for (size_t i = 0; i < count; ++i) {
-      EnqueueUrgent([this, batch, i] { RunFrame(batch, i); });
+      if (is_large) {
+        large_frames_.Submit([this, batch, i] { RunFrame(batch, i); });
+      } else {
+        EnqueueUrgent([this, batch, i] { RunFrame(batch, i); });
+      }
     }
   }
 
@@ -347,6 +357,9 @@ class CpuBackend final : public FeatureBackend {
       answer.status = MakeError(ErrorReason::kCancelled, "cancelled before it was computed");
     } else {
       answer.status = Guarded([&] { return ComputeFrame(*batch, job, &answer); });
+      int64_t thread_ns = 0;
+      for (const StageTime& time : answer.stages.entries()) thread_ns += time.duration_ns;
+      batch->progress.thread_ns.fetch_add(thread_ns, std::memory_order_relaxed);
     }
     if (batch->progress.End()) Finish(batch);
   }
@@ -453,7 +466,7 @@ class CpuBackend final : public FeatureBackend {
   template <typename Batch>
   void Finish(Batch* batch) {
     if (batch->jobs.empty()) batch->progress.Start();
-    batch->answer.cost = batch->progress.Cost();
+    batch->answer.cost = batch->progress.Cost(threads_);
     batch->answer.cost.backend = name();
     auto answer = std::move(batch->answer);
     auto done = std::move(batch->done);
@@ -477,6 +490,7 @@ class CpuBackend final : public FeatureBackend {
   const WorkerLimit worker_limit_;
   tbb::task_arena arena_;
   LargeMatches large_matches_;
+  LargeFrames large_frames_;
   const std::shared_ptr<InputPool> inputs_;
   const std::shared_ptr<RecyclingPool<FrameResult>> results_;
   const std::shared_ptr<MemoryCount> plan_memory_;   // of plans that live

@@ -8,12 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "features/work.h"
 
 namespace orbserve::cpu {
 namespace {
 
 // Most bytes of the idle pyramids of a plan: 150 of 640 x 480 pixels, none above 49 megapixels.
 constexpr size_t kMaxIdlePyramidBytes = size_t{16} << 20;
+// Expected time of a frame on all threads from which on it is large: so are 2048 x 1536 pixels of
+// orb on one thread, and 4000 x 3000 on up to five.
+constexpr double kLargeFrameNs = 10e6;
 
 }  // namespace
 
@@ -39,6 +43,7 @@ CpuPlan::CpuPlan(CompiledPipeline pipeline, const KernelTarget& target, int thre
                  std::shared_ptr<MemoryCount> memory, std::shared_ptr<MemoryCount> state_memory)
     : pipeline_(std::move(pipeline)),
       threads_(threads),
+      is_large_(FrameWork(pipeline_.spec, FrameParameters()) >= kLargeFrameNs * threads),
       memory_(std::make_shared<MemoryCount>(std::move(memory))),
       state_memory_(std::move(state_memory)),
       steps_(CompileSteps({pipeline_, target, threads})),

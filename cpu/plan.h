@@ -38,6 +38,8 @@ class CpuPlan final : public FeaturePlan {
   int max_batch_frames() const override { return 64; }
   // Tables, scratch memory and all workspaces, with the pyramids of their masks.
   size_t size_bytes() const override { return static_cast<size_t>(memory_->bytes()); }
+  bool is_large() const override { return is_large_; }
+  size_t frame_bytes() const override { return layout_.bytes(); }
 
   const CompiledPipeline& pipeline() const { return pipeline_; }
   const StepList& steps() const { return steps_; }
@@ -65,6 +67,7 @@ class CpuPlan final : public FeaturePlan {
 
   const CompiledPipeline pipeline_;
   const int threads_;
+  const bool is_large_;
   const std::shared_ptr<MemoryCount> memory_;
   const std::shared_ptr<MemoryCount> state_memory_;
   WorkspaceLayout layout_;

@@ -26,8 +26,10 @@ COPY --from=build /image/usr/share/doc/orbserve/ /usr/share/doc/orbserve/
 USER 10001:10001
 EXPOSE 50051 9464
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["orbserve", "health", "--server", "127.0.0.1:50051"]
-# Inside a container the loopback address would reach nobody; publish the ports with care, there is no authentication.
-ENTRYPOINT ["orbserve-server", "--listen", "0.0.0.0:50051", "--http-listen", "0.0.0.0:9464"]
+# Inside a container the loopback address would reach nobody. --insecure allows plain text without authentication: publish
+# the ports with care, or mount certificates and override the arguments: --tls-cert, --tls-key, --tls-client-ca.
+ENTRYPOINT ["orbserve-server", "--http-listen", "0.0.0.0:9464"]
+CMD ["--listen", "0.0.0.0:50051", "--insecure"]
 LABEL org.opencontainers.image.title="orbserve" \
       org.opencontainers.image.description="Visual features over gRPC, CPU backend" \
       org.opencontainers.image.licenses="Apache-2.0"

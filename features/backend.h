@@ -30,6 +30,7 @@
 #include "features/options.h"
 #include "features/pipeline/stage.h"
 #include "features/types.h"
+#include "features/work_rate.h"
 
 namespace orbserve {
 
@@ -77,6 +78,18 @@ class FeaturePlan {
   virtual int max_batch_frames() const = 0;
   // Bytes of workspace that the plan holds now, on the host and on the device.
   virtual size_t size_bytes() const = 0;
+  // True if one frame keeps this backend busy for so long that it must not delay the frames of
+  // other plans. The backend computes such frames behind all others, and not too many at a time.
+  virtual bool is_large() const { return false; }
+  // Workspace that a frame needs while it is computed, on the host or on the device; 0 where all
+  // plans share it.
+  virtual size_t frame_bytes() const { return 0; }
+
+  // What its frames took, in relation to FrameWork(). Kept here for who submits the batches.
+  WorkRate& rate() const { return rate_; }
+
+ private:
+  mutable WorkRate rate_;
 };
 
 // One leased grey image and, if asked for, its mask. Rows are kRowAlignmentBytes aligned and
@@ -147,6 +160,9 @@ struct BatchCost {
   int lane = 0;
   SteadyTime busy_begin;  // when the device began to work for this batch
   SteadyTime busy_end;
+  // Time for which the batch would have kept the whole backend busy by itself; 0 = as from
+  // `busy_begin` to `busy_end`.
+  int64_t work_ns = 0;
 };
 
 struct FrameBatchAnswer {

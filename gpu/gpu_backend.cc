@@ -83,9 +83,11 @@ class GpuBackend final : public FeatureBackend {
       GpuPlan::Limits limits;
       limits.max_batch_frames = options_.max_batch_frames;
       limits.arena_bytes = devices_[0]->arena_bytes();
+      limits.multiprocessors = devices_[0]->multiprocessors();
       for (const auto& device : devices_) {
         limits.devices.push_back(device->ordinal());
         limits.budgets.push_back(device->table_budget());
+        limits.multiprocessors = std::min(limits.multiprocessors, device->multiprocessors());
         limits.arena_bytes = std::min(limits.arena_bytes, device->arena_bytes());
       }
       while (true) {
@@ -281,6 +283,7 @@ bool IsBuiltIn() { return true; }
 
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options) {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, {1, kMostLanes}));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("large_lanes", options.large_lanes, {1, kMostLanes}));
   ORBSERVE_RETURN_IF_ERROR(
       CheckRange("max_batch_frames", options.max_batch_frames, {1, kMostFramesInBatch}));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("deadline_ms", options.deadline_ms, {1, kMaxDeadlineMs}));

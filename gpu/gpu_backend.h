@@ -25,6 +25,9 @@ struct GpuBackendOptions {
   // machine's memory.
   int64_t input_budget_bytes = 0;
   int lanes = 4;  // batches in flight per device, 1..kMostLanes
+  // Batches of large plans (FeaturePlan::is_large()) in flight per device beside these,
+  // 1..kMostLanes.
+  int large_lanes = 2;
   // 1..kMostFramesInBatch; plans that need much memory allow fewer.
   int max_batch_frames = 32;
   // A batch that takes longer means that the device is lost.

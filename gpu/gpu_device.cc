@@ -83,13 +83,14 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   context_.tables.default_test =
       architecture >= 90 ? CornerTest::kArcExtremes : CornerTest::kBinaryEncoding;
   // A tenth is left for tables of plans, states and the slow path.
-  context_.arena_bytes =
-      static_cast<size_t>(std::min(limit / 10 * 9 / options.lanes, kLargestArenaBytes));
+  context_.arena_bytes = static_cast<size_t>(
+      std::min(limit / 10 * 9 / (options.lanes + options.large_lanes), kLargestArenaBytes));
   ORBSERVE_RETURN_IF_ERROR(MakeTables());
 
-  for (int i = 0; i < options.lanes; ++i) {
+  for (int i = 0; i < options.lanes + options.large_lanes; ++i) {
     auto lane = std::make_unique<LaneThread>();
-    ORBSERVE_ASSIGN_OR_RETURN(lane->lane, Lane::Create(context_, i));
+    lane->for_large = i >= options.lanes;
+    ORBSERVE_ASSIGN_OR_RETURN(lane->lane, Lane::Create(context_, i, lane->for_large));
     lanes_.push_back(std::move(lane));
   }
   ORBSERVE_ASSIGN_OR_RETURN(
@@ -151,9 +152,14 @@ DeviceDescription GpuDevice::Describe() const {
 absl::Status GpuDevice::Prepare(const std::shared_ptr<GpuPlan>& plan) {
   std::mutex mutex;
   std::condition_variable done;
-  size_t remaining = lanes_.size();
+  const bool is_large = plan->is_large();
+  const auto works_for_it = [is_large](const std::unique_ptr<LaneThread>& lane) {
+    return lane->for_large == is_large;
+  };
+  auto remaining = std::count_if(lanes_.begin(), lanes_.end(), works_for_it);
   absl::Status first_error;
   for (auto& lane : lanes_) {
+    if (!works_for_it(lane)) continue;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       lane->tasks.push_back([&](Lane* own) {
@@ -179,16 +185,17 @@ absl::Status GpuDevice::Prepare(const std::shared_ptr<GpuPlan>& plan) {
 void GpuDevice::Submit(std::unique_ptr<FrameBatch> batch) {
   batches_.fetch_add(1, std::memory_order_relaxed);
   LaneThread* idle = nullptr;
+  const bool is_large = batch->plan != nullptr && batch->plan->is_large();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& lane : lanes_) {
-      if (!lane->busy && lane->tasks.empty()) {
+      if (lane->for_large == is_large && !lane->busy && lane->tasks.empty()) {
         idle = lane.get();
         break;
       }
     }
     if (idle == nullptr) {
-      queue_.push_back(std::move(batch));
+      queues_[is_large ? 1 : 0].push_back(std::move(batch));
       return;
     }
     idle->busy = true;
@@ -223,6 +230,7 @@ void GpuDevice::Launch(Lane* lane, FrameBatch* batch) {
 
 void GpuDevice::Run(LaneThread* self) {
   Lane* const lane = self->lane.get();
+  std::deque<std::unique_ptr<FrameBatch>>& queue = queues_[self->for_large ? 1 : 0];
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     self->wake.wait(lock, [&] {
@@ -246,9 +254,9 @@ void GpuDevice::Run(LaneThread* self) {
         lock.lock();
       }
       std::unique_ptr<FrameBatch> next;
-      if (!queue_.empty()) {
-        next = std::move(queue_.front());
-        queue_.pop_front();
+      if (!queue.empty()) {
+        next = std::move(queue.front());
+        queue.pop_front();
       }
       if (next == nullptr && current == nullptr) break;
       lock.unlock();

@@ -36,6 +36,9 @@ namespace orbserve::gpu {
 // (so that no thread has to wake up first) and hands it to the lane's thread, which waits for the
 // device, launches the next batch of the queue, then fills in the answers of the first while the
 // device works.
+//
+// Batches of large plans have lanes and a queue of their own, so that they never hold the lanes of
+// others.
 class GpuDevice {
  public:
   // `ordinal`: CUDA's number; `index`, `count`: among the backend's devices.
@@ -50,6 +53,7 @@ class GpuDevice {
   DeviceDescription Describe() const;
   // Part of the device's memory for tables.
   const std::shared_ptr<MemoryBudget>& table_budget() const { return table_budget_; }
+  int multiprocessors() const { return context_.tables.multiprocessors; }
   // Appends the memory that the device's lanes, plans and states hold there.
   void AppendMemory(std::vector<MemoryUse>* uses) const;
   // Bytes that the graphs of the device's lanes take on the host.
@@ -63,7 +67,7 @@ class GpuDevice {
            tracker_->load();
   }
 
-  // Makes the plan ready on every lane. Waits for batches in flight.
+  // Makes the plan ready on every lane that its batches use. Waits for batches in flight there.
   absl::Status Prepare(const std::shared_ptr<GpuPlan>& plan);
   void Submit(std::unique_ptr<FrameBatch> batch);
   // See Matcher::Submit.
@@ -80,6 +84,7 @@ class GpuDevice {
  private:
   struct LaneThread {
     std::unique_ptr<Lane> lane;
+    bool for_large = false;
     std::condition_variable wake;
     bool busy = false;                             // a thread works for the lane
     std::unique_ptr<FrameBatch> handed;            // launched, to be waited for
@@ -110,8 +115,9 @@ class GpuDevice {
   std::atomic<int> batches_{0};  // submitted and not yet answered
 
   std::mutex mutex_;
-  bool stopping_ = false;                          // guarded by mutex_
-  std::deque<std::unique_ptr<FrameBatch>> queue_;  // guarded by mutex_
+  bool stopping_ = false;  // guarded by mutex_
+  // [of large plans]; guarded by mutex_
+  std::deque<std::unique_ptr<FrameBatch>> queues_[2];
   std::vector<std::unique_ptr<LaneThread>> lanes_;
   std::unique_ptr<Matcher> matcher_;
   std::unique_ptr<Tracker> tracker_;

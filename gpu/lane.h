@@ -3,6 +3,9 @@
 
 // One lane of a device: a pair of streams and the memory in which one batch at a time is computed.
 // Batches of several lanes overlap: while one computes, another goes up.
+//
+// Lanes for large frames run behind all others: their streams have a low priority, which the graphs
+// take over when they are captured, and their images go up in pieces.
 
 #ifndef ORBSERVE_GPU_LANE_H_
 #define ORBSERVE_GPU_LANE_H_
@@ -52,7 +55,8 @@ struct LaneContext {
 // Not thread-safe: one thread at a time works for a lane.
 class Lane {
  public:
-  static absl::StatusOr<std::unique_ptr<Lane>> Create(const LaneContext& context, int index);
+  static absl::StatusOr<std::unique_ptr<Lane>> Create(const LaneContext& context, int index,
+                                                      bool for_large);
 
   // Makes the graphs of `plan` for frames without masks and without given keypoints, and memory for
   // its largest batch of frames that want the default number of features, masks included. A batch
@@ -69,7 +73,7 @@ class Lane {
   void Finish(FrameBatch* batch);
 
  private:
-  Lane(const LaneContext& context, int index);
+  Lane(const LaneContext& context, int index, bool for_large);
 
   absl::Status EnsureArena(size_t bytes);
   absl::StatusOr<const Graph*> GraphFor(const std::shared_ptr<GpuPlan>& plan,
@@ -83,6 +87,7 @@ class Lane {
   absl::Status LaunchPrepared(FrameBatch* batch, PinnedSide* side);
   // Begins the copies of the images and fills in where they come to lie.
   absl::Status CopyImages(const FrameBatch& batch, PinnedSide* side);
+  absl::Status CopyUp(uint8_t* to, const uint8_t* from, size_t bytes);
   // Times of the stages of a timed batch that is done.
   StageTimes TimesOf(const FrameBatch& batch) const;
   absl::Status FinishFrame(FrameBatch* batch, size_t job_index);
@@ -94,9 +99,12 @@ class Lane {
 
   const LaneContext& context_;
   const int index_;
+  const bool for_large_;
+  const std::chrono::milliseconds deadline_;  // of a batch
   Stream stream_;
   Stream side_stream_;
   Event order_[kMostBranchEvents];
+  Event copied_[2];  // pieces of an image that goes up: one event for each stream
   Event stage_end_[StageTimes::kMaxEntries];
   Event begin_;  // before the upload
   Event uploaded_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "features/algo/pyramid.h"
 #include "features/errors.h"
+#include "features/work.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/trace.h"
@@ -20,6 +21,11 @@ uint64_t NextId() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
+
+// A frame is large from so many pixels of all levels on, for each multiprocessor: about two
+// milliseconds of a device that has nothing else to do. So are 4000 x 3000 pixels of orb on an
+// H200, and 1920 x 1080 on a device of 16 multiprocessors.
+constexpr double kLargePixelsPerMultiprocessor = 250'000.0;
 
 // Bytes of the geometry, with its resize taps.
 size_t HostBytes(const CompiledPipeline& pipeline) {
@@ -42,7 +48,9 @@ GpuPlan::GpuPlan(CompiledPipeline pipeline, const Limits& limits)
       track_pyramid_(TrackPyramid::For(pipeline_.spec.width_px, pipeline_.spec.height_px,
                                        pipeline_.spec.track_levels)),
       compiled_(CompileSteps(pipeline_)),
-      max_batch_frames_(limits.max_batch_frames) {}
+      max_batch_frames_(limits.max_batch_frames),
+      is_large_(PixelsOf(pipeline_.spec) >=
+                kLargePixelsPerMultiprocessor * limits.multiprocessors) {}
 
 absl::StatusOr<std::shared_ptr<GpuPlan>> GpuPlan::Create(const PlanSpec& spec,
                                                          const Limits& limits) {

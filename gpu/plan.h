@@ -49,7 +49,8 @@ class GpuPlan final : public FeaturePlan {
     std::vector<int> devices;
     std::vector<std::shared_ptr<MemoryBudget>> budgets;  // of tables, one for each device
     int max_batch_frames = 1;
-    size_t arena_bytes = 0;  // that one lane may have
+    size_t arena_bytes = 0;   // that one lane may have
+    int multiprocessors = 1;  // of the smallest device
   };
 
   // INVALID_ARGUMENT for bad options or sizes, RESOURCE_EXHAUSTED when the workspace of one frame
@@ -60,6 +61,7 @@ class GpuPlan final : public FeaturePlan {
   const PlanSpec& spec() const override { return pipeline_.spec; }
   // An arena holds them all with their masks, whatever they want.
   int max_batch_frames() const override { return max_batch_frames_; }
+  bool is_large() const override { return is_large_; }
   // Tables on all devices and on the host, and graphs. Arenas and pinned memory belong to the
   // lanes, which all plans share.
   size_t size_bytes() const override;
@@ -104,6 +106,7 @@ class GpuPlan final : public FeaturePlan {
   const TrackPyramid track_pyramid_;
   CompiledSteps compiled_;  // immutable once the plan is made
   int max_batch_frames_ = 1;
+  const bool is_large_;
   const std::shared_ptr<GraphMeter> graph_meter_ = std::make_shared<GraphMeter>();
 };
 

@@ -17,8 +17,7 @@ namespace orbserve::gpu {
 
 absl::Status Lane::WaitForStream() {
   ORBSERVE_RETURN_IF_ERROR(end_.Record(stream_.get()));
-  return end_.Wait(std::chrono::steady_clock::now() + context_.deadline,
-                   std::chrono::microseconds(100));
+  return end_.Wait(std::chrono::steady_clock::now() + deadline_, std::chrono::microseconds(100));
 }
 
 bool Lane::NeedsSlowPath(const FrameBatch& batch, size_t job_index) const {

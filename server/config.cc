@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
@@ -13,6 +15,7 @@
 #include "google/protobuf/text_format.h"
 #include "server/files/text_file.h"
 #include "server/memory/memory_limit.h"
+#include "server/rpc/peer_set.h"
 
 namespace orbserve {
 namespace {
@@ -97,6 +100,7 @@ server::Config DefaultConfig(int64_t memory_bytes) {
   config.set_listen("127.0.0.1:50051");
   config.set_http_listen("127.0.0.1:9464");
   config.set_log_level("info");
+  config.set_insecure(false);
   server::Config::Backend& backend = *config.mutable_backend();
   backend.set_name("auto");
   backend.set_threads(0);
@@ -112,6 +116,9 @@ server::Config DefaultConfig(int64_t memory_bytes) {
   batching.set_max_queue_bytes(part(100, kGiB));
   batching.set_decode_threads(0);
   batching.set_max_plans(64);
+  batching.set_max_batch_time_ms(10);
+  batching.set_max_large_batches_in_flight(2);
+  batching.set_max_work_bytes(part(100, kGiB));
   batching.set_max_plan_bytes(part(100, 2 * kGiB));
   batching.set_max_match_queue_bytes(part(50, kGiB));
   batching.set_max_track_queue_bytes(part(50, kGiB));
@@ -192,6 +199,7 @@ absl::StatusOr<server::Config> ReadConfigFile(const std::string& path) {
 server::Config Overlay(server::Config base, const server::Config& over) {
   if (over.backend().devices_size() > 0) base.mutable_backend()->clear_devices();
   if (over.shares_size() > 0) base.clear_shares();
+  if (over.trusted_proxies_size() > 0) base.clear_trusted_proxies();
   base.MergeFrom(over);
   return base;
 }
@@ -218,11 +226,6 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("backend.device_deadline_ms", backend.device_deadline_ms(), 1, 600'000));
   ORBSERVE_RETURN_IF_ERROR(OneOf("log_level", config.log_level(),
                                  {"trace", "debug", "info", "warning", "warn", "error", "off"}));
-  if (!config.token_file().empty()) {
-    return MakeError(ErrorReason::kUnsupported,
-                     "token_file is not available in this version; use tls.client_ca_file, or "
-                     "leave it out");
-  }
   const auto& batching = config.batching();
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_batch", batching.max_batch(), 1, 256));
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_delay_us", batching.max_delay_us(), 0, 1'000'000));
@@ -238,6 +241,12 @@ absl::Status ValidateConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_plans", batching.max_plans(), 1, 10'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("batching.max_plan_bytes", batching.max_plan_bytes(), 0, uint64_t{1} << 40));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_batch_time_ms", batching.max_batch_time_ms(), 1, 10'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_large_batches_in_flight", batching.max_large_batches_in_flight(), 1, 64));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("batching.max_work_bytes", batching.max_work_bytes(), kMiB, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_match_queue_bytes", batching.max_match_queue_bytes(),
                                  kMiB, uint64_t{1} << 40));
   ORBSERVE_RETURN_IF_ERROR(Range("batching.max_track_queue_bytes", batching.max_track_queue_bytes(),
@@ -299,6 +308,14 @@ absl::Status ValidateConfig(const server::Config& config) {
     return MakeError(ErrorReason::kBadOptions,
                      "tls.client_ca_file needs tls.cert_file and tls.key_file");
   }
+  if (!tls.client_ca_file().empty() && !config.token_file().empty()) {
+    return MakeError(ErrorReason::kBadOptions,
+                     "tls.client_ca_file and token_file exclude each other: a client is its "
+                     "certificate or its token");
+  }
+  const std::vector<std::string> proxies(config.trusted_proxies().begin(),
+                                         config.trusted_proxies().end());
+  ORBSERVE_RETURN_IF_ERROR(PeerSet::Create(proxies, "trusted_proxies").status());
   ORBSERVE_RETURN_IF_ERROR(Range("drain.delay_ms", config.drain().delay_ms(), 0, 600'000));
   ORBSERVE_RETURN_IF_ERROR(Range("drain.timeout_ms", config.drain().timeout_ms(), 0, 600'000));
   ORBSERVE_RETURN_IF_ERROR(

@@ -56,6 +56,11 @@ bool DrainServer(const DrainParts& parts, const server::Config::Drain& config) {
   if (!is_quiet) {
     parts.batcher->BeginDrain();
     parts.service->StopStreams();
+    is_quiet = parts.service->WaitUntilQuiet(left() / 2);
+  }
+  if (!is_quiet) {
+    // More was accepted than there is time for: a client that is told so can go elsewhere.
+    parts.batcher->FailWaiting(DrainingStatus());
     is_quiet = parts.service->WaitUntilQuiet(left());
   }
   // Answers are on their way when their calls have ended; Shutdown() sends them and cuts the rest.

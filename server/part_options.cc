@@ -6,19 +6,50 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "grpcpp/resource_quota.h"
+#include "server/files/token_file.h"
 
 namespace orbserve {
 
-BatcherOptions BatcherOptionsOf(const server::Config::Batching& config, size_t devices) {
+namespace {
+
+// Threads that answer frames whose deadlines passed together.
+constexpr int kLateAnswerThreads = 2;
+
+int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+}  // namespace
+
+BatcherOptions BatcherOptionsOf(const server::Config& config, size_t devices) {
+  const auto& batching = config.batching();
   BatcherOptions options;
-  options.max_batch_frames = static_cast<int>(config.max_batch());
-  options.max_delay = std::chrono::microseconds(config.max_delay_us());
-  options.max_batches_in_flight = static_cast<int>(config.max_batches_in_flight() * devices);
-  options.max_frames = static_cast<int>(config.max_queue_frames());
-  options.max_frames_per_client = static_cast<int>(config.max_queue_frames_per_client());
-  options.max_bytes = static_cast<int64_t>(config.max_queue_bytes());
+  options.max_batch_frames = static_cast<int>(batching.max_batch());
+  options.max_batch_time = std::chrono::milliseconds(batching.max_batch_time_ms());
+  options.max_delay = std::chrono::microseconds(batching.max_delay_us());
+  options.max_batches_in_flight = static_cast<int>(batching.max_batches_in_flight() * devices);
+  options.max_large_batches_in_flight =
+      static_cast<int>(batching.max_large_batches_in_flight() * devices);
+  options.max_frames = static_cast<int>(batching.max_queue_frames());
+  options.max_frames_per_client = static_cast<int>(batching.max_queue_frames_per_client());
+  options.max_bytes = static_cast<int64_t>(batching.max_queue_bytes());
+  options.weights = OwnerWeightsOf(config);
+  options.answer_threads = kLateAnswerThreads;
+  return options;
+}
+
+WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config) {
+  const auto threads = static_cast<int>(config.batching().decode_threads());
+  WorkerPoolOptions options;
+  options.threads = threads == 0 ? Processors() : threads;
+  // One fewer, so that large images leave a processor to small ones also where nothing else does.
+  options.large_threads = std::max(1, options.threads - 1);
+  options.max_bytes = static_cast<int64_t>(config.batching().max_work_bytes());
+  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
@@ -33,6 +64,8 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   const auto& batching = config.batching();
   // A lane is busy until its batch is answered, so another lane takes the next batch.
   options.lanes = std::min(2 * static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);
+  options.large_lanes =
+      std::min(static_cast<int>(batching.max_large_batches_in_flight()), gpu::kMostLanes);
   options.max_batch_frames =
       std::min(static_cast<int>(batching.max_batch()), gpu::kMostFramesInBatch);
   return options;
@@ -51,12 +84,14 @@ cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config) {
 MatchQueueOptions MatchQueueOptionsOf(const server::Config& config) {
   MatchQueueOptions options;
   options.max_bytes = static_cast<int64_t>(config.batching().max_match_queue_bytes());
+  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
 TrackQueueOptions TrackQueueOptionsOf(const server::Config& config) {
   TrackQueueOptions options;
   options.max_bytes = static_cast<int64_t>(config.batching().max_track_queue_bytes());
+  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
@@ -100,10 +135,27 @@ StreamLimits StreamLimitsOf(const server::Config::Limits& config) {
   return limits;
 }
 
+IdentityOptions IdentityOptionsOf(const server::Config& config) {
+  IdentityOptions options;
+  options.by_certificate = !config.tls().client_ca_file().empty();
+  options.by_token = !config.token_file().empty();
+  const auto& proxies = config.trusted_proxies();
+  // The configuration is valid.
+  options.trusted_proxies = *PeerSet::Create({proxies.begin(), proxies.end()}, "trusted_proxies");
+  return options;
+}
+
 OwnerWeights OwnerWeightsOf(const server::Config& config) {
   OwnerWeights weights;
   for (const server::Config::Share& share : config.shares()) {
     weights[share.owner()] = share.weight();
+  }
+  if (config.token_file().empty()) return weights;
+  // A file that cannot be read keeps the server from starting.
+  const std::vector<TokenEntry> tokens =
+      ReadTokenFile(config.token_file()).value_or(std::vector<TokenEntry>());
+  for (const TokenEntry& entry : tokens) {
+    weights.try_emplace(absl::StrCat("token:", entry.name), entry.weight);
   }
   return weights;
 }

@@ -15,18 +15,22 @@
 #include "server/decode/image_decoder.h"
 #include "server/listen/listener.h"
 #include "server/rpc/call.h"
+#include "server/rpc/identity.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/owner_weights.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
 #include "server/serving/track_queue.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 
 // `devices`: number of devices that the backend computes with, >= 1; each has its own batches in
 // flight.
-BatcherOptions BatcherOptionsOf(const server::Config::Batching& config, size_t devices);
+BatcherOptions BatcherOptionsOf(const server::Config& config, size_t devices);
+// The threads that decode and build plans.
+WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config);
 // Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
 // kMostFramesInBatch frames at most.
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config);
@@ -38,6 +42,9 @@ PlanCacheOptions PlanCacheOptionsOf(const server::Config::Batching& config);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config);
 ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config);
+// Without tokens, which are read from their file.
+IdentityOptions IdentityOptionsOf(const server::Config& config);
+// Of the configuration and, where it says nothing of an owner, of the token file.
 OwnerWeights OwnerWeightsOf(const server::Config& config);
 ListenerOptions ListenerOptionsOf(const server::Config& config);
 

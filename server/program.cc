@@ -99,7 +99,11 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
   auto* const key_flag = app.add_option("--tls-key", key, "PEM file: private key");
   auto* const ca_flag =
       app.add_option("--tls-client-ca", client_ca, "PEM file: clients must be certified by it");
-  auto* const token_flag = app.add_option("--token-file", token_file, "Reserved");
+  auto* const token_flag =
+      app.add_option("--token-file", token_file, "Tokens of the clients; others are refused");
+  bool insecure = false;
+  auto* const insecure_flag = app.add_flag(
+      "--insecure", insecure, "Serve plain text on an address that other machines reach");
   app.add_flag("--check-config", arguments.check_config,
                "Print the resulting configuration and exit");
   try {
@@ -112,6 +116,7 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
   if (http_flag->count() > 0) flags.set_http_listen(http_listen);
   if (level_flag->count() > 0) flags.set_log_level(log_level);
   if (token_flag->count() > 0) flags.set_token_file(token_file);
+  if (insecure_flag->count() > 0) flags.set_insecure(insecure);
   if (backend_flag->count() > 0) flags.mutable_backend()->set_name(backend);
   if (threads_flag->count() > 0) flags.mutable_backend()->set_threads(threads);
   if (memory_flag->count() > 0) {
@@ -186,13 +191,17 @@ sigset_t TakeSignals() {
 }
 
 // Waits for a signal to stop, or until a device is lost or the server deaf.
-void WaitForStop(const Server& server, const sigset_t& signals) {
+void WaitForStop(Server& server, const sigset_t& signals) {
   constexpr timespec kLookPeriod = {1, 0};
   LossReport loss;
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kLookPeriod);
     loss.Look();
     if (server.device_lost() || server.deaf()) return;
+    if (signal == SIGHUP) {
+      spdlog::info("event=signal number={}", signal);
+      server.Reload();
+    }
     if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) {
       spdlog::info("event=signal number={}", signal);
       return;

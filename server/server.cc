@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "gpu/gpu_backend.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
@@ -23,6 +22,7 @@
 #include "server/drain.h"
 #include "server/files/socket_lock.h"
 #include "server/files/tls_files.h"
+#include "server/files/token_file.h"
 #include "server/health.h"
 #include "server/listen/descriptor_limit.h"
 #include "server/listen/listener.h"
@@ -34,8 +34,11 @@
 #include "server/memory/memory_watch.h"
 #include "server/metrics_observer.h"
 #include "server/part_options.h"
+#include "server/reloader.h"
 #include "server/resource_metrics.h"
 #include "server/rpc/frame_intake.h"
+#include "server/rpc/identity.h"
+#include "server/rpc/reflection_service.h"
 #include "server/rpc/service.h"
 #include "server/rpc/stalled_readers.h"
 #include "server/server_info.h"
@@ -53,6 +56,7 @@
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
 #include "server/telemetry/power/power_sampler.h"
+#include "server/tls_credentials.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
@@ -61,22 +65,6 @@ namespace {
 // A device that is silent for this much longer than a batch may take counts as lost. Normally the
 // backend itself finds out, at the end of the batch's time.
 constexpr std::chrono::milliseconds kSilenceMargin{500};
-
-int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
-    const server::Config::Tls& config) {
-  if (config.cert_file().empty()) return grpc::InsecureServerCredentials();
-  ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(config));
-  grpc::SslServerCredentialsOptions options;
-  options.pem_key_cert_pairs.push_back(
-      {std::move(files.private_key), std::move(files.certificate_chain)});
-  if (!files.client_ca.empty()) {
-    options.pem_root_certs = std::move(files.client_ca);
-    options.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
-  }
-  return grpc::SslServerCredentials(options);
-}
 
 std::shared_ptr<PowerMonitor> MakePowerMonitor(const server::Config::Power& config,
                                                const FeatureBackend& backend) {
@@ -127,6 +115,7 @@ class Server::Impl {
   Impl(const server::Config& config, Backends backends, ServerHooks hooks)
       : config_(config),
         hooks_(std::move(hooks)),
+        weights_(OwnerWeightsOf(config)),
         backend_(WithFailover(std::move(backends.primary), std::move(backends.fallback))),
         metrics_(MetricsOptionsOf(std::move(backends.devices))),
         power_(MakePowerMonitor(config.power(), *backend_)),
@@ -134,33 +123,29 @@ class Server::Impl {
         observer_(&metrics_, power_.get()),
         references_(ReferenceStoreOptionsOf(config.limits())),
         memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
-        lists_(std::make_unique<WorkerPool>(1)),
-        executor_(std::make_unique<WorkerPool>(
-            config.batching().decode_threads() == 0
-                ? Processors()
-                : static_cast<int>(config.batching().decode_threads()))),
+        lists_(std::make_unique<WorkerPool>(WorkerPoolOptions{})),
+        executor_(std::make_unique<WorkerPool>(DecodePoolOptionsOf(config))),
         plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config.batching())),
-        batcher_(std::make_unique<Batcher>(
-            backend_.get(), &clock_, &observer_,
-            BatcherOptionsOf(config.batching(), backend_->devices().size()))),
+        batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_,
+                                           BatcherOptionsOf(config, backend_->devices().size()))),
         matcher_(std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_,
                                               MatchQueueOptionsOf(config))),
         tracker_(std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_,
                                               TrackQueueOptionsOf(config))),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
                 ImageLimitsOf(config.limits())),
-        call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()),
-                      OwnerWeightsOf(config)),
-        stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()),
-                        OwnerWeightsOf(config)),
+        call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
+        stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
         readers_(&clock_, &metrics_,
                  std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
+        identity_(IdentityOptionsOf(config)),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
     metrics_.AddCollectable(power_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
   }
 
   ~Impl() {
+    reloader_.reset();
     housekeeper_.reset();
     health_.Close();
     http_.reset();
@@ -182,14 +167,20 @@ class Server::Impl {
   }
 
   absl::Status Start() {
-    // Both are switches of the process; setting them again has no effect.
+    // A switch of the process; setting it again has no effect.
     grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    ORBSERVE_ASSIGN_OR_RETURN(auto credentials, MakeCredentials(config_.tls()));
+    std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+    if (!config_.tls().cert_file().empty()) {
+      ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(config_.tls()));
+      tls_ = std::make_unique<TlsCredentials>(std::move(files));
+      credentials = tls_->Make();
+    }
+    if (!config_.token_file().empty()) ORBSERVE_RETURN_IF_ERROR(LoadTokens());
     ORBSERVE_ASSIGN_OR_RETURN(socket_lock_, SocketLock::Create(config_.listen()));
     grpc::ServerBuilder builder;
     SetChannelLimits(config_, builder);
     builder.RegisterService(&service_);
+    builder.RegisterService(&reflection_);
     if (!config_.listen().empty()) {
       ORBSERVE_ASSIGN_OR_RETURN(listener_, Listener::Create(OptionsOfListener()));
       using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
@@ -212,6 +203,7 @@ class Server::Impl {
                      options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
     }
     health_.Start();
+    StartReloader();
     housekeeper_ =
         std::make_unique<Housekeeper>(Housekeeper::Options{.free_idle =
                                                                [this] {
@@ -236,6 +228,7 @@ class Server::Impl {
 
   const server::Config config_;
   const ServerHooks hooks_;
+  const OwnerWeights weights_;
   Health health_;
   SystemClock clock_;
   const std::unique_ptr<FeatureBackend> backend_;
@@ -255,7 +248,10 @@ class Server::Impl {
   ByteShares call_answers_;
   ByteShares stream_answers_;
   StalledReaders readers_;
+  Identity identity_;
+  std::unique_ptr<TlsCredentials> tls_;  // null without TLS
   FeaturesService service_;
+  ReflectionService reflection_;
   std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<SocketLock> socket_lock_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
@@ -265,8 +261,36 @@ class Server::Impl {
   std::unique_ptr<LoopbackProbe> probe_;
   std::unique_ptr<HttpEndpoint> http_;
   std::atomic<bool> deaf_{false};
+  std::unique_ptr<Reloader> reloader_;  // null without files
 
  private:
+  absl::Status LoadTokens() {
+    ORBSERVE_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(config_.token_file()));
+    identity_.SetTokens(std::make_shared<const TokenTable>(std::move(entries)));
+    return absl::OkStatus();
+  }
+
+  absl::Status LoadTls() {
+    ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(config_.tls()));
+    tls_->Set(std::move(files));
+    return absl::OkStatus();
+  }
+
+  void StartReloader() {
+    ReloaderOptions options;
+    if (tls_ != nullptr) {
+      const auto& tls = config_.tls();
+      std::vector<std::string> paths = {tls.cert_file(), tls.key_file()};
+      if (!tls.client_ca_file().empty()) paths.push_back(tls.client_ca_file());
+      options.files.push_back({"tls", std::move(paths), [this] { return LoadTls(); }});
+    }
+    if (!config_.token_file().empty()) {
+      options.files.push_back({"tokens", {config_.token_file()}, [this] { return LoadTokens(); }});
+      options.on_look = [this] { service_.CutUnknownStreams(); };
+    }
+    if (!options.files.empty()) reloader_ = std::make_unique<Reloader>(std::move(options));
+  }
+
   ListenerOptions OptionsOfListener() const {
     ListenerOptions options = ListenerOptionsOf(config_);
     if (!config_.http_listen().empty()) {
@@ -310,7 +334,8 @@ class Server::Impl {
     options.on_stall = [this](bool stalled) { OnDeviceStall(stalled); };
     options.on_lost = [this](const DeviceLoss& loss) { OnDeviceLost(loss); };
     return std::make_unique<FailoverBackend>(std::move(primary), std::move(fallback), &clock_,
-                                             std::make_unique<WorkerPool>(1), std::move(options));
+                                             std::make_unique<WorkerPool>(WorkerPoolOptions{}),
+                                             std::move(options));
   }
 
   // The device may be lost, or only slow: accepted requests wait, new ones go to another server.
@@ -346,8 +371,9 @@ class Server::Impl {
     services.call_answers = &call_answers_;
     services.stream_answers = &stream_answers_;
     services.readers = &readers_;
+    services.identity = &identity_;
     services.streams = StreamLimitsOf(config_.limits());
-    services.weights = OwnerWeightsOf(config_);
+    services.weights = weights_;
     services.server_limits = MakeServerLimits(config_);
     return services;
   }
@@ -401,6 +427,10 @@ bool Server::Drain() { return impl_->Drain(); }
 absl::Status Server::Ready() { return impl_->Ready(); }
 bool Server::deaf() const { return impl_->deaf_; }
 bool Server::device_lost() const { return impl_->health_.device_lost(); }
+
+void Server::Reload() {
+  if (impl_->reloader_ != nullptr) impl_->reloader_->Reload();
+}
 
 FrameCounts Server::frame_counts() const {
   const Batcher::Counts counts = impl_->batcher_->counts();

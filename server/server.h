@@ -88,6 +88,10 @@ class Server {
   // should drain and end, and another one take its place.
   bool deaf() const;
 
+  // Reads certificates and tokens again, soon and on another thread. What cannot be used is logged,
+  // and the old ones stay. Without a call files are read when they change.
+  void Reload();
+
   FrameCounts frame_counts() const;
 
  private:

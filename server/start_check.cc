@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "features/errors.h"
 #include "server/files/tls_files.h"
+#include "server/files/token_file.h"
 #include "server/telemetry/http_endpoint.h"
 
 namespace orbserve {
@@ -56,7 +57,39 @@ bool IsHostAndPort(absl::string_view address) {
   return IsHost(host);
 }
 
+// Certificates of clients cannot be seen, and tokens can be read by others, without TLS.
+absl::Status CheckPlainText(const server::Config& config) {
+  if (!config.tls().cert_file().empty() || IsLocalAddress(config.listen())) return absl::OkStatus();
+  if (!config.token_file().empty()) {
+    return MakeError(
+        ErrorReason::kBadOptions,
+        absl::StrCat("token_file needs tls.cert_file and tls.key_file on ", config.listen(),
+                     ": tokens are sent over TLS, Unix sockets and the loopback only"));
+  }
+  if (config.insecure()) return absl::OkStatus();
+  return MakeError(ErrorReason::kBadOptions,
+                   absl::StrCat("listen ", config.listen(),
+                                " would serve plain text to other machines; use TLS (--tls-cert, "
+                                "--tls-key), an address of this machine only, or --insecure"));
+}
+
 }  // namespace
+
+bool IsLocalAddress(absl::string_view address) {
+  if (absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:")) {
+    return true;
+  }
+  absl::string_view host = address.substr(0, address.rfind(':'));
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  if (host == "localhost") return true;
+  in6_addr ipv6 = {};
+  if (inet_pton(AF_INET6, std::string(host).c_str(), &ipv6) == 1) {
+    return IN6_IS_ADDR_LOOPBACK(&ipv6) != 0;
+  }
+  in_addr ipv4 = {};
+  return inet_pton(AF_INET, std::string(host).c_str(), &ipv4) == 1 &&
+         (ntohl(ipv4.s_addr) >> 24) == 127;
+}
 
 absl::Status CheckListenAddress(absl::string_view address) {
   absl::string_view name = address;
@@ -86,7 +119,10 @@ absl::Status CheckStart(const server::Config& config) {
                                     config.http_listen(), "\""));
     }
   }
-  return ReadTlsFiles(config.tls()).status();
+  ORBSERVE_RETURN_IF_ERROR(CheckPlainText(config));
+  ORBSERVE_RETURN_IF_ERROR(ReadTlsFiles(config.tls()).status());
+  if (config.token_file().empty()) return absl::OkStatus();
+  return ReadTokenFile(config.token_file()).status();
 }
 
 }  // namespace orbserve

@@ -26,12 +26,16 @@ std::string DefaultClientId() {
 }
 
 client::ClientOptions ToClientOptions(const CommonOptions& options) {
-  return {.client_id = options.client_id.empty() ? DefaultClientId() : options.client_id,
-          .tls_ca_file = options.tls_ca_file,
-          .tls_cert_file = options.tls_cert_file,
-          .tls_key_file = options.tls_key_file,
-          .timeout =
-              options.timeout_s > 0 ? absl::Seconds(options.timeout_s) : absl::InfiniteDuration()};
+  // A server that knows the caller by certificate or token takes no other name for it.
+  const bool has_name = !options.tls_cert_file.empty() || !options.token_file.empty();
+  return {
+      .client_id = options.client_id.empty() && !has_name ? DefaultClientId() : options.client_id,
+      .tls_ca_file = options.tls_ca_file,
+      .tls_cert_file = options.tls_cert_file,
+      .tls_key_file = options.tls_key_file,
+      .token_file = options.token_file,
+      .timeout =
+          options.timeout_s > 0 ? absl::Seconds(options.timeout_s) : absl::InfiniteDuration()};
 }
 
 // Replaces UNAVAILABLE, which means a server that cannot be reached: the embedded engine returns it
@@ -42,10 +46,8 @@ absl::Status StartError(const absl::Status& error) {
 }
 
 absl::Status CheckOptions(const CommonOptions& options) {
-  // An ignored token would leave the caller without the protection that it stands for.
-  if (options.token_file.has_value()) {
-    return absl::UnimplementedError(
-        "--token-file is not available in this version: no server takes tokens yet; leave it out");
+  if (options.server.empty() && !options.token_file.empty()) {
+    return absl::InvalidArgumentError("--token-file needs --server");
   }
   if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");

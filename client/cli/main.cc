@@ -44,7 +44,7 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
                   "PEM private key of --tls-cert, without a pass phrase")
       ->type_name("FILE");
   app->add_option("--token-file", options->token_file,
-                  "Token to show to the server (not available in this version)")
+                  "File whose first line is the token to show to the server")
       ->type_name("FILE");
   app->add_option("--timeout", options->timeout_s, "Time limit of one call; 0 = no limit")
       ->type_name("SECONDS")

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/src/status.h"
 #include "client/src/tls_files.h"
+#include "client/src/token.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -72,6 +73,13 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
     if (!tls.ok()) return tls.status();
     credentials = grpc::SslCredentials(*tls);
   }
+  std::string authorization;
+  if (!options.token_file.empty()) {
+    absl::StatusOr<std::string> token =
+        ReadToken(options.token_file, address, !options.tls_ca_file.empty());
+    if (!token.ok()) return token.status();
+    authorization = absl::StrCat("Bearer ", *token);
+  }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
@@ -79,15 +87,22 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
-  return std::make_unique<Client>(grpc::CreateCustomChannel(address, credentials, arguments),
-                                  options);
+  auto client =
+      std::make_unique<Client>(grpc::CreateCustomChannel(address, credentials, arguments), options);
+  client->authorization_ = std::move(authorization);
+  return client;
 }
 
 Client::Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options)
     : channel_(std::move(channel)), stub_(v1::Features::NewStub(channel_)), options_(options) {}
 
-void Client::Prepare(grpc::ClientContext* context) const {
+void Client::AddIdentity(grpc::ClientContext* context) const {
   if (!options_.client_id.empty()) context->AddMetadata("x-client-id", options_.client_id);
+  if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
+}
+
+void Client::Prepare(grpc::ClientContext* context) const {
+  AddIdentity(context);
   if (options_.timeout != absl::InfiniteDuration()) {
     context->set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
   }

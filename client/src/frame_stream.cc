@@ -110,9 +110,7 @@ FrameStream::~FrameStream() {
 absl::Status FrameStream::Open(const v1::StreamOpen& open, absl::Duration timeout,
                                Connection* connection, v1::StreamOpened* opened) const {
   grpc::ClientContext& context = connection->context;
-  if (!client_->options_.client_id.empty()) {
-    context.AddMetadata("x-client-id", client_->options_.client_id);
-  }
+  client_->AddIdentity(&context);
   // An alarm limits the opening only. A deadline of the call would end a healthy stream.
   grpc::Alarm alarm;
   std::atomic<bool> timed_out = false;

@@ -97,10 +97,11 @@ WindowPair MatchWork::window() const {
 }
 
 absl::StatusOr<std::unique_ptr<MatchLane>> MatchLane::Create(const LaneContext& context,
-                                                             const Device& device) {
+                                                             const Device& device,
+                                                             Stream::Priority priority) {
   ORBSERVE_RETURN_IF_ERROR(UseDevice(context.device));
   std::unique_ptr<MatchLane> lane(new MatchLane(context, device));
-  ORBSERVE_ASSIGN_OR_RETURN(lane->stream_, Stream::Create());
+  ORBSERVE_ASSIGN_OR_RETURN(lane->stream_, Stream::Create(priority));
   ORBSERVE_ASSIGN_OR_RETURN(lane->begin_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->end_, Event::Create(Event::Timing::kOn));
   constexpr size_t kResultBytes = kMostResults * sizeof(PackedNeighbour);

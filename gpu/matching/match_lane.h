@@ -65,7 +65,8 @@ class MatchLane {
 
   // `context` must outlive the lane.
   static absl::StatusOr<std::unique_ptr<MatchLane>> Create(const LaneContext& context,
-                                                           const Device& device);
+                                                           const Device& device,
+                                                           Stream::Priority priority);
 
   // Entries of kMostResults that the results of a pair take.
   static size_t ResultsOf(const MatchJob& job);

@@ -28,7 +28,8 @@ absl::StatusOr<std::unique_ptr<Matcher>> Matcher::Create(const LaneContext& cont
                                                          Health* health) {
   std::unique_ptr<Matcher> matcher(new Matcher(context, frame_batches, health));
   for (int i = 0; i <= kSmallLanes; ++i) {
-    ORBSERVE_ASSIGN_OR_RETURN(auto lane, MatchLane::Create(context, device));
+    const auto priority = i < kSmallLanes ? Stream::Priority::kHigh : Stream::Priority::kLow;
+    ORBSERVE_ASSIGN_OR_RETURN(auto lane, MatchLane::Create(context, device, priority));
     matcher->lanes_.push_back(std::move(lane));
   }
   for (int i = 0; i <= kSmallLanes; ++i) {

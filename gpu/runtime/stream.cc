@@ -31,10 +31,14 @@ void Destroy(int device, Handle handle, cudaError_t (*destroy)(Handle), const ch
 
 }  // namespace
 
-absl::StatusOr<Stream> Stream::Create() {
+absl::StatusOr<Stream> Stream::Create(Priority priority) {
   Stream stream;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDevice(&stream.device_));
-  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&stream.stream_, cudaStreamNonBlocking));
+  int lowest = 0;  // the larger number; both are 0 on a device without priorities
+  int highest = 0;
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+  ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithPriority(
+      &stream.stream_, cudaStreamNonBlocking, priority == Priority::kHigh ? highest : lowest));
   return stream;
 }
 

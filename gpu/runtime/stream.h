@@ -23,8 +23,12 @@ namespace orbserve::gpu {
 // A stream that does not wait for the default stream.
 class Stream {
  public:
+  // Blocks of kernels in streams of high priority start before those of other streams that wait.
+  // Kernels that run are not stopped, and copies have no priority.
+  enum class Priority { kLow, kHigh };
+
   Stream() = default;
-  static absl::StatusOr<Stream> Create();
+  static absl::StatusOr<Stream> Create(Priority priority = Priority::kHigh);
   ~Stream();
   Stream(Stream&& other) noexcept { *this = std::move(other); }
   Stream& operator=(Stream&& other) noexcept {

@@ -76,6 +76,17 @@ CertificatePtr NextCertificate(BIO* reader) {
 // True when there was no certificate to read, false when there was a bad one.
 bool IsAtEnd() { return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE; }
 
+absl::Status CheckNotExpired(const NamedText& file, const X509* certificate) {
+  const ASN1_TIME* const end = X509_get0_notAfter(certificate);
+  if (X509_cmp_current_time(end) > 0) return absl::OkStatus();
+  const BioPtr writer(BIO_new(BIO_s_mem()));
+  ASN1_TIME_print(writer.get(), end);
+  char* text = nullptr;
+  const auto size = BIO_get_mem_data(writer.get(), &text);
+  return Refusal(file, absl::StrCat("the certificate expired at ",
+                                    absl::string_view(text, static_cast<size_t>(size))));
+}
+
 absl::Status UseCertificateChain(const NamedText& file, SSL_CTX* context) {
   const BioPtr reader = Reader(file.text);
   for (bool is_first = true;; is_first = false) {
@@ -84,6 +95,7 @@ absl::Status UseCertificateChain(const NamedText& file, SSL_CTX* context) {
       if (!is_first && IsAtEnd()) break;
       return OpensslRefusal(file, "holds a certificate that cannot be read");
     }
+    if (is_first) ORBSERVE_RETURN_IF_ERROR(CheckNotExpired(file, certificate.get()));
     const bool used = is_first ? SSL_CTX_use_certificate(context, certificate.get()) == 1
                                : SSL_CTX_add1_chain_cert(context, certificate.get()) == 1;
     if (!used) return OpensslRefusal(file, "holds a certificate that cannot be used");

@@ -21,8 +21,9 @@ struct TlsFiles {
 // Reads the files of a valid configuration, and checks that OpenSSL, and therefore gRPC, can serve
 // with them: gRPC itself only reports that it could not start. BAD_OPTIONS, with the field, the
 // file and the reason: a file cannot be read, holds no usable certificate or key (a key with a pass
-// phrase is not usable), or the key belongs to another certificate. The client judges whether a
-// certificate is valid today and for this host.
+// phrase is not usable), the key belongs to another certificate, or the server's own certificate
+// has expired. The client judges whether it is valid for this host. One that is valid only later is
+// accepted: the clock of a robot may be behind when it starts.
 absl::StatusOr<TlsFiles> ReadTlsFiles(const server::Config::Tls& config);
 
 }  // namespace orbserve

@@ -70,7 +70,7 @@ UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
       ticket_(gate_.Enter()) {}
 
 absl::Status UnaryCall::Identify() {
-  ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+  ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
   return absl::OkStatus();
 }
 

@@ -25,6 +25,7 @@
 #include "server/memory/memory_watch.h"
 #include "server/memory/out_of_memory.h"
 #include "server/rpc/frame_intake.h"
+#include "server/rpc/identity.h"
 #include "server/rpc/stalled_readers.h"
 #include "server/serving/batcher.h"
 #include "server/serving/byte_shares.h"
@@ -72,6 +73,7 @@ struct CallServices {
   ByteShares* call_answers = nullptr;
   ByteShares* stream_answers = nullptr;
   StalledReaders* readers = nullptr;
+  const Identity* identity = nullptr;
   ServingObserver* observer = nullptr;
   StreamLimits streams;
   OwnerWeights weights;
@@ -135,7 +137,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
  protected:
   ~UnaryCall() override = default;
 
-  // Finds out who calls. Comes before ExpectAnswer(). BAD_REQUEST.
+  // Finds out who calls (identity.h). UNAUTHENTICATED, BAD_REQUEST.
   absl::Status Identify();
   // Reserves memory for an answer of `wire_bytes`, until it is sent. QUOTA_EXCEEDED when the
   // answers of this client's calls hold too much, because it does not read them or asks for too
@@ -157,7 +159,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   CallGate& gate_;
   grpc::CallbackServerContext* const context_;
   const SteadyTime begin_;  // when the request had arrived
-  ClientId client_;         // empty until Identify()
+  ClientId client_;         // set by Identify()
 
  private:
   // Frees the request.

@@ -29,13 +29,12 @@ void ExtractCall::Start() {
     return;
   }
   FrameSource source;
+  source.client = client_;
   source.deadline = DeadlineOf(*context_);
   source.frame = Share(&request_.frame());
   source.message_bytes = request_.ByteSizeLong();
   source.refusal = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_RETURN_IF_ERROR(Identify());
-    source.client = client_;
     ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
     ORBSERVE_RETURN_IF_ERROR(
         ExpectAnswer(kOtherWireBytes + MostWireBytes(ExpectedFeatures(request_.frame(), pipeline),

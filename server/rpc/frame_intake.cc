@@ -4,10 +4,12 @@
 #include "server/rpc/frame_intake.h"
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <utility>
 
 #include "features/errors.h"
+#include "features/this_thread.h"
 #include "features/tracking/winners.h"
 #include "server/memory/out_of_memory.h"
 #include "server/rpc/conversion/frame.h"
@@ -35,7 +37,9 @@ struct FrameIntake::Task {
   EncodedImage image;
   std::string pixels;  // copy made by KeepPixels()
   ImageHeader header;
+  double decode_work = 0.0;  // when it goes to the worker pool
   std::shared_ptr<FeaturePlan> plan;
+  std::shared_ptr<TaskMemory> memory;  // of a frame that goes to the worker pool
   std::atomic<int64_t> decode_ns{0};
 
   // Copies borrowed pixels, before Begin() returns and they become invalid.
@@ -163,7 +167,17 @@ void FrameIntake::OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr pl
     Decode(task);
     return;
   }
-  executor_->Run(task->source.client, [this, weak = std::weak_ptr<Task>(task)] {
+  task->decode_work = DecodeWork(task->header, task->image.size_bytes());
+  const double expected_ns = DecodeRateOf(task->header).Expect(task->decode_work);
+  // A JPEG may be a thousand times smaller than its pixels. It waits as it came until there is room
+  // for them, and for the memory in which the backend will compute them.
+  const int64_t planes = task->source.frame->has_mask() ? 2 : 1;
+  task->memory =
+      std::make_shared<TaskMemory>(planes * task->header.width_px * task->header.height_px +
+                                   static_cast<int64_t>(task->plan->frame_bytes()));
+  const TaskNeeds needs{.time = std::chrono::nanoseconds(std::llround(expected_ns)),
+                        .memory = task->memory};
+  executor_->Run(task->source.client, needs, [this, weak = std::weak_ptr<Task>(task)] {
     if (const auto alive = weak.lock()) Guard(alive, [&] { Decode(alive); });
   });
 }
@@ -184,8 +198,13 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
   job.given_keypoints = task->given_keypoints;
   job.keep_state = task->source.keep_state;
   const auto begin = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds begin_of_thread = TimeOfThisThread();
   absl::Status status = FillSlot(*task, job);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
+  if (status.ok()) {
+    const std::chrono::nanoseconds of_thread = TimeOfThisThread() - begin_of_thread;
+    DecodeRateOf(task->header).Note(task->decode_work, static_cast<double>(of_thread.count()));
+  }
   task->decode_ns = time.count();
   metrics_->ObservePhase(FramePhase::kDecode, std::chrono::duration<double>(time).count());
   // The pixels are in their slot or unusable, and nothing else reads the client's message.
@@ -196,7 +215,7 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
     batcher_->Fail(task->ticket, std::move(status));
     return;
   }
-  batcher_->Ready(task->ticket, std::move(task->plan), std::move(job));
+  batcher_->Ready(task->ticket, std::move(task->plan), std::move(job), std::move(task->memory));
 }
 
 }  // namespace orbserve

@@ -7,7 +7,8 @@
 // wait between its admission and its begin, when it costs only its memory. The thread that
 // begins it copies small raw images into their slot: one copy of tens of microseconds, straight
 // from gRPC's buffer if the caller left the pixels there. The worker pool decodes JPEG files and
-// large images, clients taking turns, so that gRPC's threads are never held up.
+// large images, clients sharing it by the time that this takes, so that gRPC's threads are never
+// held up.
 
 #ifndef ORBSERVE_SERVER_RPC_FRAME_INTAKE_H_
 #define ORBSERVE_SERVER_RPC_FRAME_INTAKE_H_
@@ -98,6 +99,11 @@ class FrameIntake {
   void OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr plan);
   absl::Status FillSlot(Task& task, FrameJob& job);
   void Decode(const std::shared_ptr<Task>& task);
+  WorkRate& DecodeRateOf(const ImageHeader& header) {
+    return header.format != PixelFormat::kJpeg ? raw_rate_
+           : header.progressive                ? progressive_rate_
+                                               : jpeg_rate_;
+  }
 
   FeatureBackend* const backend_;
   Batcher* const batcher_;
@@ -105,6 +111,8 @@ class FrameIntake {
   Executor* const executor_;
   Metrics* const metrics_;
   const ImageLimits limits_;
+  // What decoding took, in relation to DecodeWork().
+  WorkRate raw_rate_, jpeg_rate_, progressive_rate_;
 };
 
 }  // namespace orbserve

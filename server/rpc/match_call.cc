@@ -23,7 +23,6 @@ MatchCall::MatchCall(const CallServices& services, CallGate& gate,
 
 absl::Status MatchCall::ReadOptions() {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  ORBSERVE_RETURN_IF_ERROR(Identify());
   ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
   ORBSERVE_ASSIGN_OR_RETURN(options_, MatchOptionsFromProto(request_.options(), pipeline.match));
   const bool has_image = request_.has_query_frame() || request_.has_train_frame();

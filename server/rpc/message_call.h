@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "features/errors.h"
 #include "google/protobuf/arena.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/rpc/call.h"
@@ -44,8 +45,10 @@ class MessageCall : public UnaryCall {
         response_(*google::protobuf::Arena::CreateMessage<Response>(response_arena_.get())) {}
 
  protected:
-  // Parses the request. BAD_REQUEST, TOO_LARGE, OUT_OF_MEMORY.
+  // Finds out who calls and parses the request, which costs nothing where the client is not known.
+  // UNAUTHENTICATED, BAD_REQUEST, TOO_LARGE, OUT_OF_MEMORY.
   absl::Status ReadRequest() {
+    ORBSERVE_RETURN_IF_ERROR(Identify());
     absl::Status status = services_.memory->Check(request_bytes_.Length());
     if (status.ok()) status = ParseMessage(request_bytes_, WireRules::Of<Request>(), &request_);
     request_bytes_.Clear();

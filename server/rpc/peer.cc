@@ -37,6 +37,20 @@ std::string Normal(absl::string_view address) {
 
 }  // namespace
 
+std::string OwnerOfAddress(absl::string_view address) {
+  const auto is_address = [](absl::string_view text) {
+    const std::string host(text.substr(0, text.find('%')));
+    std::array<unsigned char, sizeof(in6_addr)> bytes = {};
+    return inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
+           inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
+  };
+  if (!is_address(address)) {
+    address = address.substr(0, address.rfind(':'));
+    if (absl::ConsumePrefix(&address, "[")) absl::ConsumeSuffix(&address, "]");
+  }
+  return is_address(address) ? absl::StrCat("addr:", Normal(address)) : "";
+}
+
 std::string PeerOwner(absl::string_view peer) {
   if (absl::StartsWith(peer, "unix")) return "unix:";
   if (absl::StartsWith(peer, "inproc")) return "inproc:";

@@ -40,7 +40,6 @@ PutReferenceCall::PutReferenceCall(const CallServices& services, CallGate& gate,
 
 absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline) {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  ORBSERVE_RETURN_IF_ERROR(Identify());
   ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
   if (request_.content_case() == v1::PutReferenceRequest::CONTENT_NOT_SET) {
     return MakeError(ErrorReason::kBadRequest, "content is missing; features or frame must be set");
@@ -119,7 +118,6 @@ void DeleteReferenceCall::Start() {
   FinishWith([&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(ReadRequest());
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_RETURN_IF_ERROR(Identify());
     ORBSERVE_RETURN_IF_ERROR(CheckReferenceName(request_.name()));
     return services_.references->Delete(client_, request_.name());
   }());
@@ -132,7 +130,6 @@ ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& g
 absl::Status ListReferencesCall::ReadOptions() {
   ORBSERVE_RETURN_IF_ERROR(ReadRequest());
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  ORBSERVE_RETURN_IF_ERROR(Identify());
   if (request_.page_size() > kMostListed) {
     return MakeError(ErrorReason::kBadRequest,
                      absl::StrCat("page_size must be in [1, ", kMostListed,
@@ -153,7 +150,7 @@ void ListReferencesCall::Start() {
     FinishWith(status);
     return;
   }
-  services_.lists->Run(client_, [this] {
+  services_.lists->Run(client_, {}, [this] {
     const absl::Status status = WithoutBadAlloc([this] { return List(); });
     FinishWith(status, response_.ByteSizeLong());
   });

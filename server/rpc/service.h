@@ -56,6 +56,8 @@ class FeaturesService final : public FeaturesMethods {
   // Refuses new calls and tells open streams. `reason`: kDraining (open streams may still send
   // frames) or kDeviceLost.
   void Close(ErrorReason reason);
+  // Ends the streams whose clients are not known any more (identity.h).
+  void CutUnknownStreams() { streams_.CutUnknown(); }
   // Ends the streams, each when its frames in flight are answered.
   void StopStreams() { streams_.StopAll(); }
   // Waits until no call is open or comes; false when `timeout` passed before.

@@ -75,7 +75,7 @@ void StreamCall::Begin() {
   const SteadyTime now = services_.clock->Now();
   const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-    ORBSERVE_ASSIGN_OR_RETURN(client_, ClientOf(*context_));
+    ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
     ORBSERVE_ASSIGN_OR_RETURN(id_, registry_.Add(shared_from_this(), client_, now));
     services_.metrics->StreamOpened();
     return absl::OkStatus();
@@ -105,7 +105,6 @@ void StreamCall::OnReadDone(bool ok) {
     }
     if (IsOver()) return;
     active_at_ = services_.clock->Now();
-    registry_.Touch(id_, active_at_);
   }
   const absl::Status status = WithoutBadAlloc([this] { return TakeMessage(); });
   if (received_ != nullptr) received_->buffer.Clear();
@@ -188,6 +187,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   entry.timestamp_ns = frame.timestamp_ns();
   entry.bytes = static_cast<int64_t>(received_->buffer.Length());
   entry.arrival = services_.clock->Now();
+  registry_.Touch(id_, entry.arrival);
   entry.deadline = call_deadline_;
   const uint32_t deadline_ms = frame.deadline_ms() != 0 ? frame.deadline_ms() : options.deadline_ms;
   if (deadline_ms != 0) {
@@ -502,6 +502,12 @@ void StreamCall::MakeRoom() {
       MakeError(ErrorReason::kQuotaExceeded,
                 absl::StrCat("all ", services_.streams.max_streams,
                              " streams were open; this one made room for a client with fewer")));
+}
+
+void StreamCall::CutIfUnknown() {
+  if (services_.identity->IsKnown(client_)) return;
+  Cut(CutCause::kCredentials,
+      MakeError(ErrorReason::kUnauthenticated, "the token of the stream is not valid any more"));
 }
 
 void StreamCall::Cut(CutCause cause, const absl::Status& status) {

@@ -85,6 +85,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
 
   // Ends the stream for the stream of another client. Its place is taken already.
   void MakeRoom() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the stream if its client is not known any more (Identity::IsKnown).
+  void CutIfUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
   // Sends the gate's refusal to the client. Called after the gate was closed.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);

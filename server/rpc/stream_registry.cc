@@ -50,6 +50,10 @@ void StreamRegistry::AnnounceGoingAway() {
   for (const auto& stream : All()) stream->AnnounceGoingAway();
 }
 
+void StreamRegistry::CutUnknown() {
+  for (const auto& stream : All()) stream->CutIfUnknown();
+}
+
 void StreamRegistry::StopAll() {
   for (const auto& stream : All()) stream->Stop();
 }

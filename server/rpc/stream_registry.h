@@ -30,11 +30,13 @@ class StreamRegistry {
   // there is no place for it (stream_places.h).
   absl::StatusOr<uint64_t> Add(const std::shared_ptr<StreamCall>& stream, const ClientId& client,
                                SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The stream has sent a message.
+  // The stream has sent a frame.
   void Touch(uint64_t id, SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells every stream that the server is about to stop.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the streams whose clients are not known any more.
+  void CutUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends every stream when the frames that it has read are answered.
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -4,20 +4,14 @@
 #include "server/serving/batcher.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
 #include "features/errors.h"
+#include "features/work.h"
 
 namespace orbserve {
-namespace {
-
-// Says whether a frame that came back with this status, but after its deadline, is late.
-bool MayBeLate(const absl::Status& status) {
-  return status.ok() || ReasonOf(status) == ErrorReason::kCancelled;
-}
-
-}  // namespace
 
 Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
                  const BatcherOptions& options)
@@ -25,7 +19,9 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
                 {.kind = WorkKind::kFrames,
                  .max_items = options.max_frames,
                  .max_items_per_client = options.max_frames_per_client,
-                 .max_bytes = options.max_bytes}),
+                 .max_bytes = options.max_bytes,
+                 .weights = options.weights,
+                 .answer_threads = options.answer_threads}),
       backend_(backend),
       options_(options) {}
 
@@ -59,7 +55,8 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
   return ticket;
 }
 
-void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job) {
+void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
+                    std::shared_ptr<TaskMemory> memory) {
   Work work;
   {
     absl::MutexLock lock(&mutex_);
@@ -73,9 +70,12 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
     const SteadyTime now = clock_->Now();
     frame->plan = queue.get();
     frame->job = std::move(job);
+    frame->memory = std::move(memory);
     frame->job.cancelled = frame->cancelled;
     frame->ready_at = now;
-    frame->place = queue->frames.Push(frame->client, frame);
+    frame->work = FrameWork(queue->plan->spec(), frame->job.parameters);
+    queue->work += frame->work;
+    frame->place = queue->frames.Push(frame->account, frame);
     frame->age = queue->by_age.insert(queue->by_age.end(), frame);
     work = TakeWork(now);
   }
@@ -84,53 +84,72 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
 
 void Batcher::Dequeue(QueuedFrame& frame) {
   if (frame.plan == nullptr) return;  // is being prepared
+  QueuedFrame::Plan& queue = *frame.plan;
+  LeavePlan(frame);
+  if (queue.frames.empty()) plans_.erase(queue.plan.get());
+}
+
+void Batcher::LeavePlan(QueuedFrame& frame) {
   QueuedFrame::Plan& queue = *std::exchange(frame.plan, nullptr);
   queue.frames.Remove(frame.place);
   queue.by_age.erase(frame.age);
-  if (queue.frames.empty()) plans_.erase(queue.plan.get());
+  queue.work -= frame.work;
+}
+
+double Batcher::ExpectedNs(const FeaturePlan& plan, double work) const {
+  for (const double rate : {plan.rate().value(), rate_.value()}) {
+    if (rate > 0.0) return work * rate;
+  }
+  return work;
 }
 
 bool Batcher::MayLaunch(const QueuedFrame::Plan& queue, SteadyTime now) const {
   const int full = std::min(options_.max_batch_frames, queue.plan->max_batch_frames());
   return is_draining() || queue.frames.size() >= static_cast<size_t>(full) ||
+         ExpectedNs(*queue.plan, queue.work) >= MaxBatchNs() ||
          now >= queue.by_age.front()->ready_at + options_.max_delay;
 }
 
 std::optional<QueuedFrameBatch> Batcher::NextBatch(SteadyTime now) {
-  if (!HasPlace()) return std::nullopt;
   QueuedFrame::Plan* next = nullptr;
-  std::pair<uint64_t, SteadyTime> next_rank;
+  const auto is_before = [](const QueuedFrame::Plan& a, const QueuedFrame::Plan& b) {
+    const FairShares::Account& of_a = *a.frames.front_account();
+    const FairShares::Account& of_b = *b.frames.front_account();
+    if (&of_a != &of_b) return Before(of_a, of_b);
+    return a.by_age.front()->ready_at < b.by_age.front()->ready_at;
+  };
   for (const auto& [plan, queue] : plans_) {
-    if (!MayLaunch(*queue, now)) continue;
-    const std::pair<uint64_t, SteadyTime> rank(LastTurn(queue->frames.front_client()),
-                                               queue->by_age.front()->ready_at);
-    if (next == nullptr || rank < next_rank) {
-      next = queue.get();
-      next_rank = rank;
-    }
+    if (!HasPlace(*plan) || !MayLaunch(*queue, now)) continue;
+    if (next == nullptr || is_before(*queue, *next)) next = queue.get();
   }
   if (next == nullptr) return std::nullopt;
 
   QueuedFrameBatch batch;
   batch.plan = next->plan;
-  const int count = std::min({options_.max_batch_frames, batch.plan->max_batch_frames(),
-                              static_cast<int>(next->frames.size())});
-  batch.items.reserve(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    QueuedFrame& frame = *next->frames.Pop();
-    next->by_age.erase(frame.age);
-    frame.plan = nullptr;
-    batch.items.push_back(Launch(frame, now));
+  const int most = std::min({options_.max_batch_frames, batch.plan->max_batch_frames(),
+                             static_cast<int>(next->frames.size())});
+  batch.items.reserve(static_cast<size_t>(most));
+  for (int i = 0; i < most; ++i) {
+    QueuedFrame& frame = *next->frames.front();
+    if (i > 0 && ExpectedNs(*batch.plan, batch.work + frame.work) > MaxBatchNs()) break;
+    batch.work += frame.work;
+    LeavePlan(frame);
+    batch.items.push_back(Launch(frame, now, std::llround(ExpectedNs(*batch.plan, frame.work))));
   }
+  if (batch.plan->is_large()) ++large_in_flight_;
   if (next->frames.empty()) plans_.erase(batch.plan.get());
   return batch;
 }
 
+void Batcher::FreePlace(const QueuedFrameBatch& batch) {
+  if (batch.plan->is_large()) --large_in_flight_;
+}
+
 SteadyTime Batcher::NextBatchTime() const {
-  // A busy backend is asked again at the end of a batch, not by the alarm.
-  if (!HasPlace()) return kNever;
   SteadyTime next = kNever;
   for (const auto& [plan, queue] : plans_) {
+    // A busy backend is asked again at the end of a batch, not by the alarm.
+    if (!HasPlace(*plan)) continue;
     next = std::min(next, queue->by_age.front()->ready_at + options_.max_delay);
   }
   return next;
@@ -140,7 +159,7 @@ void Batcher::Send(QueuedFrameBatch batch) {
   std::vector<FrameJob> jobs;
   jobs.reserve(batch.items.size());
   for (const auto& frame : batch.items) jobs.push_back(std::move(frame->job));
-  std::shared_ptr<FeaturePlan> plan = std::move(batch.plan);
+  std::shared_ptr<FeaturePlan> plan = batch.plan;
   backend_->Submit(std::move(plan), std::move(jobs),
                    [this, batch = std::move(batch)](FrameBatchAnswer answer) mutable {
                      OnBatchDone(std::move(batch), std::move(answer));
@@ -148,7 +167,15 @@ void Batcher::Send(QueuedFrameBatch batch) {
 }
 
 void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
-  const SteadyTime now = BatchReturned(batch);
+  double done_work = 0.0;  // a frame that failed or was cancelled took less
+  for (size_t i = 0; i < std::min(batch.items.size(), answer.frames.size()); ++i) {
+    if (answer.frames[i].status.ok()) done_work += batch.items[i]->work;
+  }
+  const int64_t taken_ns = TakenNs(answer.cost);
+  for (WorkRate* const rate : {&batch.plan->rate(), &rate_}) {
+    rate->Note(done_work, static_cast<double>(taken_ns));
+  }
+  BatchReturned(batch);
   const int batch_frames = static_cast<int>(batch.items.size());
   const std::optional<double> joules =
       observer_->OnBatchFinished(WorkKind::kFrames, batch_frames, answer.cost);
@@ -164,8 +191,6 @@ void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
     observer_->OnItemComputed(WorkKind::kFrames, outcome.queued, answer.cost, outcome.stages);
     if (i >= answer.frames.size()) {
       outcome.status = MakeError(ErrorReason::kInternal, "the backend answered too few frames");
-    } else if (now >= frame.deadline && MayBeLate(answer.frames[i].status)) {
-      outcome.status = LateStatus(WorkKind::kFrames);
     } else if (!answer.frames[i].status.ok()) {
       outcome.status = std::move(answer.frames[i].status);
     } else {
@@ -173,13 +198,25 @@ void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
       outcome.state = std::move(answer.frames[i].state);
     }
   }
-  CloseBatch(batch, [&](size_t i) -> const absl::Status& { return outcomes[i].status; });
-  for (size_t i = 0; i < batch.items.size(); ++i) Answer(*batch.items[i], std::move(outcomes[i]));
+  CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return outcomes[i].status; });
+  for (size_t i = 0; i < batch.items.size(); ++i) {
+    if (batch.items[i]->is_answered) continue;
+    if (!outcomes[i].status.ok()) outcomes[i].features = nullptr;  // it came too late
+    Answer(*batch.items[i], std::move(outcomes[i]));
+  }
   Leave();
 }
 
-void Batcher::AnswerUnlaunched(QueuedFrame& frame, const absl::Status& status) {
-  Answer(frame, {.status = status});
+void Batcher::AnswerFailed(QueuedFrame& frame, const absl::Status& status) {
+  Answer(frame, {.status = status, .queued = frame.queued});
+}
+
+std::unique_ptr<QueuedFrame> Batcher::TakeAnswer(QueuedFrame& launched) {
+  auto answered = std::make_unique<QueuedFrame>();
+  answered->queued = launched.queued;
+  answered->reports_end = launched.reports_end;
+  answered->done = std::move(launched.done);
+  return answered;
 }
 
 void Batcher::Answer(QueuedFrame& frame, FrameOutcome outcome) {

@@ -18,15 +18,17 @@
 // it is that busy, frames gather, and this is what makes batches form under load. A plan may launch
 // when it has a full batch, or when its oldest frame has waited for `max_delay`. With `max_delay`
 // zero an idle backend gets a frame at once, inside Ready(). A queue that drains waits for nothing.
+// Batches of large plans (FeaturePlan::is_large()) have places of their own,
+// `max_large_batches_in_flight`, so that small frames find theirs.
 //
-// Who is in a batch. Inside a plan clients take turns frame by frame, each with its oldest frame.
-// Among the plans that may launch, the one goes first whose next client was served least recently.
-// A client with one frame therefore waits for the batches in flight and for at most one batch per
-// plan that waits, however many frames another client has queued.
+// Who is in a batch. Inside a plan clients are served by their shares, each with its oldest frame.
+// Among the plans that may launch, the one goes first whose next client has taken least. A batch is
+// full at `max_batch_frames`, or when one more frame would bring its expected time above
+// `max_batch_time`. A client with one frame therefore waits for the batches in flight and for at
+// most one batch per plan that waits, however much work another client has queued.
 //
-// Deadlines. The deadline of a launched frame does not stop it. A frame that comes back after its
-// deadline is answered DEADLINE_EXCEEDED, and so is a frame that was cancelled after its deadline.
-// A frame that failed by itself keeps its own status: it would have failed in time, too.
+// Cost. What a frame is expected to take follows from its size (features/work.h) and from what the
+// last frames of its plan took, or of all plans while its own has had none.
 
 #ifndef ORBSERVE_SERVER_SERVING_BATCHER_H_
 #define ORBSERVE_SERVER_SERVING_BATCHER_H_
@@ -47,18 +49,24 @@
 #include "server/serving/client_id.h"
 #include "server/serving/clock.h"
 #include "server/serving/fair_queue.h"
+#include "server/serving/fair_shares.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_queue.h"
 
 namespace orbserve {
 
 struct BatcherOptions {
-  int max_batch_frames = 16;              // >= 1; a plan may allow fewer
+  int max_batch_frames = 16;  // >= 1; a plan may allow fewer
+  // Of a batch, on this backend; > 0. One frame may take longer.
+  std::chrono::nanoseconds max_batch_time = std::chrono::milliseconds(25);
   std::chrono::microseconds max_delay{};  // >= 0
   int max_batches_in_flight = 2;          // >= 1
+  int max_large_batches_in_flight = 2;    // >= 1
   int max_frames = 1024;                  // >= 1
   int max_frames_per_client = 256;        // >= 1
   int64_t max_bytes = int64_t{1} << 30;   // >= 1
+  OwnerWeights weights;
+  int answer_threads = 0;  // for many late frames at once, >= 0
 };
 
 // Answer to a frame.
@@ -93,7 +101,9 @@ struct QueuedFrame final : WorkItem {
 
   FrameDone done;
   bool reports_end = true;
-  FrameJob job;          // from Ready() to the launch
+  FrameJob job;       // from Ready() to the launch
+  double work = 0.0;  // FrameWork(); set by Ready()
+  std::shared_ptr<TaskMemory> memory;
   Plan* plan = nullptr;  // the queue in which it stands
   FairQueue<QueuedFrame*>::Handle place;
   std::list<QueuedFrame*>::iterator age;
@@ -104,10 +114,12 @@ struct QueuedFrame::Plan {
   std::shared_ptr<FeaturePlan> plan;
   FairQueue<QueuedFrame*> frames;
   std::list<QueuedFrame*> by_age;  // oldest first
+  double work = 0.0;               // sum of the frames
 };
 
 struct QueuedFrameBatch {
   std::shared_ptr<FeaturePlan> plan;
+  double work = 0.0;  // sum of its frames
   std::vector<std::unique_ptr<QueuedFrame>> items;
 };
 
@@ -122,9 +134,10 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   // When refused, `admission.done` has been called with the returned status.
   absl::StatusOr<Ticket> Admit(FrameAdmission admission) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The frame may be launched from now on. The batcher sets `job.cancelled`.
-  void Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The frame may be launched from now on. The batcher sets `job.cancelled`. It holds `memory`,
+  // which may be null, until the backend is done with the frame.
+  void Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
+             std::shared_ptr<TaskMemory> memory = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Dequeue(QueuedFrame& frame) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -132,13 +145,24 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextBatchTime() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(QueuedFrameBatch batch) override ABSL_LOCKS_EXCLUDED(mutex_);
-  void AnswerUnlaunched(QueuedFrame& frame, const absl::Status& status) override
+  void FreePlace(const QueuedFrameBatch& batch) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerFailed(QueuedFrame& frame, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<QueuedFrame> TakeAnswer(QueuedFrame& launched) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // True if the backend has a place for one more batch.
-  bool HasPlace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return batches_in_flight() < options_.max_batches_in_flight;
+  // True if the backend has a place for one more batch of the plan.
+  bool HasPlace(const FeaturePlan& plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return plan.is_large()
+               ? large_in_flight_ < options_.max_large_batches_in_flight
+               : batches_in_flight() - large_in_flight_ < options_.max_batches_in_flight;
   }
+  // Expected time of work of this size.
+  double ExpectedNs(const FeaturePlan& plan, double work) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double MaxBatchNs() const { return static_cast<double>(options_.max_batch_time.count()); }
+  // Takes a frame out of the queue of its plan, where it stands no more.
+  void LeavePlan(QueuedFrame& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayLaunch(const QueuedFrame::Plan& queue, SteadyTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -149,6 +173,8 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   // Only plans with frames that are ready.
   absl::flat_hash_map<const FeaturePlan*, std::unique_ptr<QueuedFrame::Plan>> plans_
       ABSL_GUARDED_BY(mutex_);
+  int large_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // batches of large plans
+  WorkRate rate_;                                    // of all plans
 };
 
 }  // namespace orbserve

@@ -145,7 +145,7 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   void Post(absl::AnyInvocable<void(Core&) &&> task) ABSL_LOCKS_EXCLUDED(executor_mutex_) {
     absl::MutexLock lock(&executor_mutex_);
     if (executor_ == nullptr) return;
-    executor_->Run(ClientId{}, [self = shared_from_this(), task = std::move(task)]() mutable {
+    executor_->Run(ClientId{}, {}, [self = shared_from_this(), task = std::move(task)]() mutable {
       std::move(task)(*self);
     });
   }

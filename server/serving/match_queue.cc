@@ -4,10 +4,12 @@
 #include "server/serving/match_queue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
 #include "features/errors.h"
+#include "features/work.h"
 
 namespace orbserve {
 
@@ -18,13 +20,10 @@ MatchQueue::MatchQueue(FeatureBackend* backend, Clock* clock, ServingObserver* o
                  .max_items = options.max_requests,
                  .max_items_per_client = options.max_requests_per_client,
                  .max_bytes = options.max_bytes,
-                 .stops_at_deadline = true}),
+                 .weights = options.weights,
+                 .answer_threads = options.answer_threads}),
       backend_(backend),
-      options_(options) {
-  if (options_.answer_threads > 0) {
-    answer_threads_ = std::make_unique<WorkerPool>(options_.answer_threads);
-  }
-}
+      options_(options) {}
 
 MatchQueue::~MatchQueue() { Shut(); }
 
@@ -35,23 +34,26 @@ MatchQueue::Ticket MatchQueue::Submit(const ClientId& client, SteadyTime deadlin
   Work work;
   {
     absl::MutexLock lock(&mutex_);
-    refusal = Reserve(client, deadline, HoldStates(jobs));
+    const int64_t bytes = HoldStates(jobs);
+    refusal = Reserve(client, deadline, bytes);
     if (refusal.ok()) {
       auto entering = std::make_unique<QueuedMatch>();
       entering->client = client;
       entering->deadline = deadline;
+      entering->bytes = bytes;
       entering->done = std::move(done);
       QueuedMatch& request = Enter(std::move(entering));
       ticket = request.ticket;
       for (MatchJob& job : jobs) {
         request.pairs += job.pair_count();
+        request.work += MatchWork(job);
         job.cancelled = request.cancelled;
       }
       request.job_count = jobs.size();
       request.jobs = std::move(jobs);
       const SteadyTime now = clock_->Now();
       request.ready_at = now;
-      request.place = ClassOf(request).queue.Push(client, &request);
+      request.place = ClassOf(request).queue.Push(request.account, &request);
       work = TakeWork(now);
     } else {
       ticket = NewTicket();
@@ -117,7 +119,9 @@ std::optional<QueuedMatchBatch> MatchQueue::NextBatch(SteadyTime now) {
       }
       pairs += next.pairs;
       jobs += next.job_count;
-      batch.items.push_back(Launch(*requests->queue.Pop(), now));
+      QueuedMatch& request = *requests->queue.Pop();
+      const double cost = RateOf(request).Expect(request.work);
+      batch.items.push_back(Launch(request, now, std::llround(cost)));
     }
     if (batch.items.empty()) continue;
     ++requests->in_flight;
@@ -146,18 +150,22 @@ void MatchQueue::Send(QueuedMatchBatch batch) {
 }
 
 void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
-  const SteadyTime now = BatchReturned(batch);
+  const int64_t taken_ns = TakenNs(answer.cost);
+  double work = 0.0;
+  for (const auto& request : batch.items) work += request->work;
+  RateOf(*batch.items.front()).Note(work, static_cast<double>(taken_ns));
+  BatchReturned(batch);
   const std::optional<double> joules = observer_->OnBatchFinished(
       WorkKind::kMatches, static_cast<int>(answer.pairs.size()), answer.cost);
   size_t jobs = 0;
   for (const auto& request : batch.items) jobs += request->job_count;
-  std::vector<Answer> answers(batch.items.size());
+  const size_t count = batch.items.size();
+  std::vector<MatchOutcome> outcomes(count);
   // Answers stand in the order of the requests and of their jobs.
   auto next_pair = answer.pairs.begin();
-  for (size_t i = 0; i < batch.items.size(); ++i) {
-    QueuedMatch& request = *batch.items[i];
-    answers[i].done = std::move(request.done);
-    MatchOutcome& outcome = answers[i].outcome;
+  for (size_t i = 0; i < count; ++i) {
+    const QueuedMatch& request = *batch.items[i];
+    MatchOutcome& outcome = outcomes[i];
     outcome.cost = answer.cost;
     outcome.queued = request.queued;
     observer_->OnItemComputed(WorkKind::kMatches, outcome.queued, answer.cost, {});
@@ -170,9 +178,7 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
         std::any_of(next_pair, end, [](const MatchAnswer& pair) {
           return !pair.status.ok() && ReasonOf(pair.status) == ErrorReason::kCancelled;
         });
-    if (now >= request.deadline) {
-      outcome.status = LateStatus(WorkKind::kMatches);
-    } else if (is_cancelled) {
+    if (is_cancelled) {
       outcome.status = CancelledStatus();
     } else {
       outcome.pairs.assign(std::make_move_iterator(next_pair), std::make_move_iterator(end));
@@ -183,14 +189,26 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
     }
     next_pair = end;
   }
-  CloseBatch(batch, [&](size_t i) -> const absl::Status& { return answers[i].outcome.status; });
+  CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return outcomes[i].status; });
+  std::vector<Answer> owed;
+  owed.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (batch.items[i]->is_answered) continue;
+    owed.push_back({std::move(batch.items[i]->done), std::move(outcomes[i])});
+  }
   batch.items.clear();
-  GiveAnswers(std::move(answers), answer_threads_.get(), options_.answer_threads);
+  GiveAnswers(std::move(owed), [](Answer one) { std::move(one.done)(std::move(one.outcome)); });
   Leave();
 }
 
-void MatchQueue::AnswerUnlaunched(QueuedMatch& request, const absl::Status& status) {
+void MatchQueue::AnswerFailed(QueuedMatch& request, const absl::Status& status) {
   std::move(request.done)({.status = status});
+}
+
+std::unique_ptr<QueuedMatch> MatchQueue::TakeAnswer(QueuedMatch& launched) {
+  auto answered = std::make_unique<QueuedMatch>();
+  answered->done = std::move(launched.done);
+  return answered;
 }
 
 }  // namespace orbserve

@@ -9,7 +9,7 @@
 // Small requests go to the backend in batches, because a device takes nearly as long for one of
 // them as for many. The backend never has more than `max_in_flight` of these batches. While it has
 // fewer, a request goes at once and alone. Requests that have to wait go together at the end of a
-// batch; clients take turns request by request.
+// batch, by the shares of their clients.
 //
 // Large requests have a queue and places of their own, so that they delay neither small requests
 // nor each other without bound. Each goes alone. The backend has at most `max_in_flight` of them,
@@ -18,10 +18,9 @@
 // A request holds the states of its jobs while it waits. A state that several requests hold counts
 // once towards `max_bytes`.
 //
-// A request is answered once, with one answer per job in their order. After its launch Cancel() and
-// the deadline stop the backend, and the answer with that reason comes when the backend has
-// stopped. An answer that comes back after the deadline is DEADLINE_EXCEEDED in any case. Each
-// request of a batch has its own deadline and its own cancellation.
+// A request is answered once, with one answer per job in their order. After its launch Cancel()
+// stops the backend, and the answer comes when the backend has stopped. Each request of a batch has
+// its own deadline and its own cancellation.
 //
 // Threads. Answering takes longer than many a match, so threads of the queue answer the requests of
 // a batch, and the backend's thread is free for the next batch. The backend's thread answers a
@@ -65,6 +64,7 @@ struct MatchQueueOptions {
   uint64_t max_batch_pairs = uint64_t{1} << 24;  // sum of a batch
   uint64_t max_large_pairs_in_flight = uint64_t{1} << 26;
   int answer_threads = 4;  // >= 0; 0 = the backend's threads give all answers
+  OwnerWeights weights;
 };
 
 // Answer to a request.
@@ -83,6 +83,7 @@ struct QueuedMatch final : WorkItem {
   std::vector<MatchJob> jobs;  // until the launch
   size_t job_count = 0;
   uint64_t pairs = 0;  // sum over the jobs
+  double work = 0.0;   // MatchWork() of all jobs
   MatchDone done;
   FairQueue<QueuedMatch*>::Handle place;
 };
@@ -129,11 +130,16 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreePlace(const QueuedMatchBatch& batch) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(QueuedMatchBatch batch) override ABSL_LOCKS_EXCLUDED(mutex_);
-  void AnswerUnlaunched(QueuedMatch& request, const absl::Status& status) override
+  void AnswerFailed(QueuedMatch& request, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<QueuedMatch> TakeAnswer(QueuedMatch& launched) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool IsLarge(const QueuedMatch& request) const {
     return request.pairs > options_.max_small_pairs;
+  }
+  WorkRate& RateOf(const QueuedMatch& request) {
+    return IsLarge(request) ? large_rate_ : small_rate_;
   }
   Class& ClassOf(const QueuedMatch& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return IsLarge(request) ? large_ : small_;
@@ -151,7 +157,8 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   Class small_ ABSL_GUARDED_BY(mutex_);
   Class large_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<const FrameState*, HeldState> held_states_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<WorkerPool> answer_threads_;  // null where there are none
+  WorkRate small_rate_;
+  WorkRate large_rate_;
 };
 
 }  // namespace orbserve

@@ -4,8 +4,11 @@
 #include "server/serving/plan_cache.h"
 
 #include <chrono>
+#include <cmath>
 #include <iterator>
 #include <utility>
+
+#include "features/work.h"
 
 namespace orbserve {
 
@@ -41,7 +44,8 @@ void PlanCache::Get(const PlanSpec& spec, const ClientId& client, Callback callb
     std::move(callback)(std::move(plan));
     return;
   }
-  executor_->Run(client, [this, spec] { Build(spec); });
+  executor_->Run(client, {.time = std::chrono::nanoseconds(std::llround(PlanWork(spec)))},
+                 [this, spec] { Build(spec); });
 }
 
 void PlanCache::FreeIdle() {
@@ -131,7 +135,7 @@ void PlanCache::TakeSurplus(Plans* surplus) {
 
 void PlanCache::Free(Plans surplus) {
   if (surplus.empty()) return;
-  executor_->Run(ClientId{}, [surplus = std::move(surplus)]() mutable { surplus.clear(); });
+  executor_->Run(ClientId{}, {}, [surplus = std::move(surplus)]() mutable { surplus.clear(); });
 }
 
 }  // namespace orbserve

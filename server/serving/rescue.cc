@@ -102,6 +102,8 @@ RescuablePlan::RescuablePlan(std::shared_ptr<FeaturePlan> primary,
                              std::shared_ptr<const std::atomic<bool>> lost)
     : spec_(primary != nullptr ? primary->spec() : fallback->spec()),
       max_batch_frames_((primary != nullptr ? primary : fallback)->max_batch_frames()),
+      is_large_((primary != nullptr ? primary : fallback)->is_large()),
+      frame_bytes_((primary != nullptr ? primary : fallback)->frame_bytes()),
       lost_(std::move(lost)),
       primary_(std::move(primary)),
       fallback_(std::move(fallback)) {}

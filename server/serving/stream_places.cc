@@ -4,6 +4,7 @@
 #include "server/serving/stream_places.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
@@ -21,20 +22,23 @@ void StreamPlaces::SetCount(Owner& owner, const std::string& name, int count) {
   }
 }
 
-uint64_t StreamPlaces::LongestSilent(const Owner& owner) const {
+uint64_t StreamPlaces::FirstOfLargest(const Owner& owner) const {
   const std::string& name = owner.by_count.rbegin()->second;
-  const auto found = std::find_if(owner.streams.begin(), owner.streams.end(),
-                                  [&](uint64_t id) { return streams_.at(id).client.name == name; });
-  return *found;
+  const auto is_of_name = [&](uint64_t id) { return streams_.at(id).client.name == name; };
+  const List& unused = owner.streams.unused;
+  const auto found = std::find_if(unused.begin(), unused.end(), is_of_name);
+  if (found != unused.end()) return *found;
+  const List& used = owner.streams.used;
+  return *std::find_if(used.begin(), used.end(), is_of_name);
 }
 
 uint64_t StreamPlaces::VictimInside(const Owner& owner, const ClientId& client,
                                     SteadyTime now) const {
   const auto own = owner.counts.find(client.name);
   const int count = own == owner.counts.end() ? 0 : own->second;
-  if (owner.by_count.rbegin()->first - 1 >= count + 1) return LongestSilent(owner);
+  if (owner.by_count.rbegin()->first - 1 >= count + 1) return FirstOfLargest(owner);
   const uint64_t first = owner.streams.front();
-  return count == 0 && IsSilent(first, now) ? first : 0;
+  return count == 0 && IsOfLittleUse(first, now) ? first : 0;
 }
 
 uint64_t StreamPlaces::Victim(const ClientId& client, SteadyTime now) const {
@@ -43,9 +47,9 @@ uint64_t StreamPlaces::Victim(const ClientId& client, SteadyTime now) const {
   const Owner& largest = owners_.at(by_load_.rbegin()->second);
   const double load = is_new ? 1 / WeightOf(options_.weights, client.owner) : Load(own->second, 1);
   const bool is_largest = !is_new && &own->second == &largest;
-  if (!is_largest && Load(largest, -1) >= load) return LongestSilent(largest);
+  if (!is_largest && Load(largest, -1) >= load) return FirstOfLargest(largest);
   if (!is_new) return VictimInside(own->second, client, now);
-  return IsSilent(all_.front(), now) ? all_.front() : 0;
+  return IsOfLittleUse(all_.front(), now) ? all_.front() : 0;
 }
 
 absl::StatusOr<StreamPlaces::Admission> StreamPlaces::Add(const ClientId& client, SteadyTime now) {
@@ -58,7 +62,7 @@ absl::StatusOr<StreamPlaces::Admission> StreamPlaces::Add(const ClientId& client
   } else if (streams_.size() >= static_cast<size_t>(options_.max_streams)) {
     admission.removed = Victim(client, now);
   } else {
-    return Admission{.id = Enter(client, now)};
+    return Admission{.id = Enter(client)};
   }
   if (admission.removed == 0) {
     return MakeError(
@@ -70,11 +74,11 @@ absl::StatusOr<StreamPlaces::Admission> StreamPlaces::Add(const ClientId& client
                            " of them of this client; at most ", options_.max_streams, " may be"));
   }
   Remove(admission.removed);
-  admission.id = Enter(client, now);
+  admission.id = Enter(client);
   return admission;
 }
 
-uint64_t StreamPlaces::Enter(const ClientId& client, SteadyTime now) {
+uint64_t StreamPlaces::Enter(const ClientId& client) {
   const uint64_t id = next_id_++;
   const auto [entry, is_new] = owners_.try_emplace(client.owner);
   Owner& owner = entry->second;
@@ -83,9 +87,9 @@ uint64_t StreamPlaces::Enter(const ClientId& client, SteadyTime now) {
   } else {
     by_load_.erase({Load(owner, 0), client.owner});
   }
-  Stream stream{.client = client, .last = now};
-  stream.in_all = all_.insert(all_.end(), id);
-  stream.in_owner = owner.streams.insert(owner.streams.end(), id);
+  Stream stream{.client = client};
+  stream.in_all = all_.unused.insert(all_.unused.end(), id);
+  stream.in_owner = owner.streams.unused.insert(owner.streams.unused.end(), id);
   streams_.emplace(id, std::move(stream));
   const auto count = owner.counts.find(client.name);
   SetCount(owner, client.name, count == owner.counts.end() ? 1 : count->second + 1);
@@ -98,9 +102,10 @@ void StreamPlaces::Touch(uint64_t id, SteadyTime now) {
   if (found == streams_.end()) return;
   Stream& stream = found->second;
   stream.last = now;
-  all_.splice(all_.end(), all_, stream.in_all);
+  const bool was_used = std::exchange(stream.is_used, true);
+  all_.used.splice(all_.used.end(), all_.of(was_used), stream.in_all);
   Order& of_owner = owners_.at(stream.client.owner).streams;
-  of_owner.splice(of_owner.end(), of_owner, stream.in_owner);
+  of_owner.used.splice(of_owner.used.end(), of_owner.of(was_used), stream.in_owner);
 }
 
 void StreamPlaces::Remove(uint64_t id) {
@@ -110,8 +115,8 @@ void StreamPlaces::Remove(uint64_t id) {
   const auto entry = owners_.find(stream.client.owner);
   Owner& owner = entry->second;
   by_load_.erase({Load(owner, 0), stream.client.owner});
-  all_.erase(stream.in_all);
-  owner.streams.erase(stream.in_owner);
+  all_.of(stream.is_used).erase(stream.in_all);
+  owner.streams.of(stream.is_used).erase(stream.in_owner);
   SetCount(owner, stream.client.name, owner.counts.at(stream.client.name) - 1);
   if (owner.streams.empty()) {
     owners_.erase(entry);

@@ -5,13 +5,17 @@
 //
 // While places are free, everyone gets one. When all are taken, a newcomer takes the place of a
 // stream of the owner that has most of them, in relation to its weight, as long as that owner has
-// no less than the newcomer's afterwards. Inside an owner the names are equal in the same way. Of
-// the streams that may go, it is the one that has been silent longest. Two clients never take each
-// other's places in turns, because a place only moves to a client that has two fewer.
+// no less than the newcomer's afterwards. Inside an owner the names are equal in the same way. Two
+// clients never take each other's places in turns, because a place only moves to a client that has
+// two fewer.
 //
-// A client that has no stream also takes the place of a stream that is silent at the moment, even
-// if no other client has two: otherwise many names with one silent stream each would keep all
-// newcomers out.
+// A client that has no stream also takes the place of one that is of little use at the moment, even
+// if no other client has two: otherwise many names with one stream each would keep all newcomers
+// out. These are streams that have not sent a frame yet, and those that have been silent for a
+// while.
+//
+// Of the streams that may go, one that has not sent a frame goes first, then the one that has been
+// silent longest.
 
 #ifndef ORBSERVE_SERVER_SERVING_STREAM_PLACES_H_
 #define ORBSERVE_SERVER_SERVING_STREAM_PLACES_H_
@@ -35,7 +39,7 @@ namespace orbserve {
 struct StreamPlacesOptions {
   int max_streams = 256;            // >= 1
   int max_streams_per_owner = 256;  // >= 1
-  // A stream is silent when it has sent nothing for so long. A camera sends more often.
+  // A stream is silent when it has sent no frame for so long. A camera sends more often.
   std::chrono::milliseconds silence{250};
   OwnerWeights weights;
 };
@@ -52,7 +56,7 @@ class StreamPlaces {
 
   // QUOTA_EXCEEDED: the client has its share, or all have theirs.
   absl::StatusOr<Admission> Add(const ClientId& client, SteadyTime now);
-  // The stream has sent a message. A stream without a place may call this, too.
+  // The stream has sent a frame. Does nothing for a stream without a place.
   void Touch(uint64_t id, SteadyTime now);
   // Does nothing for a stream without a place.
   void Remove(uint64_t id);
@@ -60,12 +64,23 @@ class StreamPlaces {
   size_t size() const { return streams_.size(); }
 
  private:
-  using Order = std::list<uint64_t>;  // streams, silent longest first
+  using List = std::list<uint64_t>;
+  // Streams in the order in which they have to go.
+  struct Order {
+    List unused;  // without a frame, oldest first
+    List used;    // silent longest first
+
+    bool empty() const { return unused.empty() && used.empty(); }
+    size_t size() const { return unused.size() + used.size(); }
+    uint64_t front() const { return unused.empty() ? used.front() : unused.front(); }
+    List& of(bool is_used) { return is_used ? used : unused; }
+  };
   struct Stream {
     ClientId client;
-    SteadyTime last;
-    Order::iterator in_all;
-    Order::iterator in_owner;
+    bool is_used = false;
+    SteadyTime last;  // frame, if is_used
+    List::iterator in_all;
+    List::iterator in_owner;
   };
   struct Owner {
     double weight = 1;
@@ -78,12 +93,13 @@ class StreamPlaces {
   static double Load(const Owner& owner, double change) {
     return (static_cast<double>(owner.streams.size()) + change) / owner.weight;
   }
-  bool IsSilent(uint64_t id, SteadyTime now) const {
-    return now - streams_.at(id).last >= options_.silence;
+  bool IsOfLittleUse(uint64_t id, SteadyTime now) const {
+    const Stream& stream = streams_.at(id);
+    return !stream.is_used || now - stream.last >= options_.silence;
   }
-  uint64_t Enter(const ClientId& client, SteadyTime now);
-  // Of the name of the owner that has most streams.
-  uint64_t LongestSilent(const Owner& owner) const;
+  uint64_t Enter(const ClientId& client);
+  // The first to go of the name of the owner that has most streams.
+  uint64_t FirstOfLargest(const Owner& owner) const;
   // The stream that makes room for one of `client`, 0 = none: among those of its owner, among all.
   uint64_t VictimInside(const Owner& owner, const ClientId& client, SteadyTime now) const;
   uint64_t Victim(const ClientId& client, SteadyTime now) const;

@@ -3,9 +3,11 @@
 
 #include "server/serving/track_queue.h"
 
+#include <cmath>
 #include <utility>
 
 #include "features/errors.h"
+#include "features/work.h"
 
 namespace orbserve {
 namespace {
@@ -25,13 +27,10 @@ TrackQueue::TrackQueue(FeatureBackend* backend, Clock* clock, ServingObserver* o
                  .max_items = options.max_requests,
                  .max_items_per_client = options.max_requests_per_client,
                  .max_bytes = options.max_bytes,
-                 .stops_at_deadline = true}),
+                 .weights = options.weights,
+                 .answer_threads = options.answer_threads}),
       backend_(backend),
-      options_(options) {
-  if (options_.answer_threads > 0) {
-    answer_threads_ = std::make_unique<WorkerPool>(options_.answer_threads);
-  }
-}
+      options_(options) {}
 
 TrackQueue::~TrackQueue() { Shut(); }
 
@@ -50,6 +49,7 @@ TrackQueue::Ticket TrackQueue::Submit(const ClientId& client, SteadyTime deadlin
       entering->deadline = deadline;
       entering->bytes = bytes;
       entering->points = job.points->count();
+      entering->work = TrackWork(job);
       entering->done = std::move(done);
       QueuedTrack& request = Enter(std::move(entering));
       ticket = request.ticket;
@@ -57,7 +57,7 @@ TrackQueue::Ticket TrackQueue::Submit(const ClientId& client, SteadyTime deadlin
       request.job = std::move(job);
       const SteadyTime now = clock_->Now();
       request.ready_at = now;
-      request.place = queue_.Push(client, &request);
+      request.place = queue_.Push(request.account, &request);
       work = TakeWork(now);
     } else {
       ticket = NewTicket();
@@ -81,7 +81,8 @@ std::optional<QueuedTrackBatch> TrackQueue::NextBatch(SteadyTime now) {
     const QueuedTrack& next = *queue_.front();
     if (!batch.items.empty() && points + next.points > options_.max_batch_points) break;
     points += next.points;
-    batch.items.push_back(Launch(*queue_.Pop(), now));
+    QueuedTrack& request = *queue_.Pop();
+    batch.items.push_back(Launch(request, now, std::llround(rate_.Expect(request.work))));
   }
   return batch;
 }
@@ -97,15 +98,18 @@ void TrackQueue::Send(QueuedTrackBatch batch) {
 }
 
 void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
-  const SteadyTime now = BatchReturned(batch);
+  const int64_t taken_ns = TakenNs(answer.cost);
+  double work = 0.0;
+  for (const auto& request : batch.items) work += request->work;
+  rate_.Note(work, static_cast<double>(taken_ns));
+  BatchReturned(batch);
   const size_t count = batch.items.size();
   const std::optional<double> joules =
       observer_->OnBatchFinished(WorkKind::kTracks, static_cast<int>(count), answer.cost);
-  std::vector<Answer> answers(count);
+  std::vector<TrackOutcome> outcomes(count);
   for (size_t i = 0; i < count; ++i) {
-    QueuedTrack& request = *batch.items[i];
-    answers[i].done = std::move(request.done);
-    TrackOutcome& outcome = answers[i].outcome;
+    const QueuedTrack& request = *batch.items[i];
+    TrackOutcome& outcome = outcomes[i];
     outcome.cost = answer.cost;
     outcome.queued = request.queued;
     observer_->OnItemComputed(WorkKind::kTracks, outcome.queued, answer.cost, {});
@@ -116,20 +120,31 @@ void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
       outcome.status = std::move(answer.jobs[i].status);
       outcome.tracked = std::move(answer.jobs[i].tracked);
     }
-    if (now >= request.deadline) outcome.status = LateStatus(WorkKind::kTracks);
     // A request that was cancelled too late has its answer.
     if (outcome.status.ok() && joules.has_value()) {
       outcome.energy_joules = *joules / static_cast<double>(count);
     }
   }
-  CloseBatch(batch, [&](size_t i) -> const absl::Status& { return answers[i].outcome.status; });
+  CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return outcomes[i].status; });
+  std::vector<Answer> owed;
+  owed.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (batch.items[i]->is_answered) continue;
+    owed.push_back({std::move(batch.items[i]->done), std::move(outcomes[i])});
+  }
   batch.items.clear();
-  GiveAnswers(std::move(answers), answer_threads_.get(), options_.answer_threads);
+  GiveAnswers(std::move(owed), [](Answer one) { std::move(one.done)(std::move(one.outcome)); });
   Leave();
 }
 
-void TrackQueue::AnswerUnlaunched(QueuedTrack& request, const absl::Status& status) {
+void TrackQueue::AnswerFailed(QueuedTrack& request, const absl::Status& status) {
   std::move(request.done)({.status = status});
+}
+
+std::unique_ptr<QueuedTrack> TrackQueue::TakeAnswer(QueuedTrack& launched) {
+  auto answered = std::make_unique<QueuedTrack>();
+  answered->done = std::move(launched.done);
+  return answered;
 }
 
 }  // namespace orbserve

@@ -9,14 +9,12 @@
 // one at a time, because each search begins where the one before ended. Requests of many streams go
 // to the backend in batches, because a device takes nearly as long for one of them as for many. The
 // backend never has more than `max_in_flight` of these batches. While it has fewer, a request goes
-// at once and alone. Requests that have to wait go together at the end of a batch; clients take
-// turns request by request.
+// at once and alone. Requests that have to wait go together at the end of a batch, by the shares of
+// their clients.
 //
 // A request that waits holds the states of its two frames, with their pyramids, and its points.
 //
-// After its launch Cancel() and the deadline stop the backend, and the answer with that reason
-// comes when the backend has stopped. An answer that comes back after the deadline is
-// DEADLINE_EXCEEDED in any case.
+// After its launch Cancel() stops the backend, and the answer comes when the backend has stopped.
 //
 // Threads. Threads of the queue answer the requests of a batch, so that the backend's thread is
 // free for the next batch. The backend's thread answers a request that went alone.
@@ -53,6 +51,7 @@ struct TrackQueueOptions {
   // Sum of what waiting requests hold. One request always fits.
   int64_t max_bytes = int64_t{1} << 30;
   int answer_threads = 4;  // >= 0; 0 = the backend's threads give all answers
+  OwnerWeights weights;
 };
 
 // Answer to a request.
@@ -70,6 +69,7 @@ using TrackDone = absl::AnyInvocable<void(TrackOutcome) &&>;
 struct QueuedTrack final : WorkItem {
   TrackJob job;  // until the launch
   size_t points = 0;
+  double work = 0.0;  // TrackWork()
   TrackDone done;
   FairQueue<QueuedTrack*>::Handle place;
 };
@@ -101,14 +101,16 @@ class TrackQueue final : public WorkQueue<QueuedTrack, QueuedTrackBatch> {
   std::optional<QueuedTrackBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(QueuedTrackBatch batch) override ABSL_LOCKS_EXCLUDED(mutex_);
-  void AnswerUnlaunched(QueuedTrack& request, const absl::Status& status) override
+  void AnswerFailed(QueuedTrack& request, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<QueuedTrack> TakeAnswer(QueuedTrack& launched) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FeatureBackend* const backend_;
   const TrackQueueOptions options_;
   FairQueue<QueuedTrack*> queue_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<WorkerPool> answer_threads_;  // null where there are none
+  WorkRate rate_;
 };
 
 }  // namespace orbserve

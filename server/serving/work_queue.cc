@@ -61,6 +61,11 @@ absl::Status DrainingStatus() {
   return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
 }
 
+int64_t TakenNs(const BatchCost& cost) {
+  if (cost.work_ns > 0) return cost.work_ns;
+  return std::max<int64_t>(0, std::chrono::nanoseconds(cost.busy_end - cost.busy_begin).count());
+}
+
 absl::Status QueueFullStatus(const WorkQueueOptions& options, size_t waiting, int64_t bytes) {
   const Words& words = WordsFor(options.kind);
   return MakeError(ErrorReason::kQueueFull,
@@ -74,6 +79,16 @@ absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting) {
       ErrorReason::kQuotaExceeded,
       absl::StrCat("this client has ", waiting, " ", WordsFor(options.kind).items_of_client,
                    " waiting; at most ", options.max_items_per_client, " may"));
+}
+
+absl::Status ShareExceededStatus(const WorkQueueOptions& options, absl::string_view who,
+                                 int waiting, int64_t bytes) {
+  const Words& words = WordsFor(options.kind);
+  return MakeError(
+      ErrorReason::kQuotaExceeded,
+      absl::StrCat(who, " has ", waiting, " ", words.items_of_client, " with ", bytes,
+                   " bytes waiting, its share of ", options.max_items, " ", words.items, " and ",
+                   options.max_bytes, " bytes beside those of other clients"));
 }
 
 }  // namespace orbserve

@@ -12,20 +12,25 @@
 //    and answers;
 //  - it is withdrawn: its deadline passes, or Cancel(), Fail(), FailWaiting() or the
 //    destructor ends it.
-//    The skeleton then calls AnswerUnlaunched().
+//    The skeleton then calls AnswerFailed().
 // An entered item is owed exactly one answer, given by whichever thread ends its life and never
 // under a lock. Calls for its ticket after that have no effect.
 //
+// Shares. Clients share the backend by the cost of their items (fair_shares.h): the kind takes
+// items from queues that stand on shares(). Launch() charges the expected cost, CloseBatch()
+// corrects it by what the batch took.
+//
 // Admission. Items that wait are bounded in number and bytes over all clients (QUEUE_FULL beyond)
 // and in number for one client (QUOTA_EXCEEDED beyond). An item larger than the bound of bytes is
-// taken while no item waits. A queue that drains refuses all (DRAINING), and an item whose deadline
-// has passed is refused, too (DEADLINE_EXCEEDED).
+// taken while no item waits. No owner takes the whole queue: it may hold at most kMostOfFree times
+// as much as it leaves free, and in its part a name is bounded in the same way; each may have one
+// item at any rate (QUOTA_EXCEEDED beyond). A queue that drains refuses all (DRAINING), and an item
+// whose deadline has passed is refused, too (DEADLINE_EXCEEDED).
 //
-// Deadlines. An item that waits is answered DEADLINE_EXCEEDED at the moment of its deadline, also
-// while the backend is busy, and frees its place at once. An item whose deadline has passed is
-// never launched. The deadline of a launched item has an effect here only if the kind asks for it
-// (`stops_at_deadline`): it raises the item's cancellation flag, and the backend then stops
-// work on it.
+// Deadlines. An item is answered DEADLINE_EXCEEDED at the moment of its deadline, also while the
+// backend is busy. If it waits, it frees its place at once, and it is never launched. If it is
+// launched, its cancellation flag is raised, and the backend's answer is dropped. No item is
+// answered OK after its deadline.
 //
 // Cancellation. Cancel() answers an item that waits: CANCELLED, or DEADLINE_EXCEEDED when its
 // deadline has passed, because gRPC cancels calls at their deadline, perhaps before the alarm. For
@@ -37,7 +42,8 @@
 // Threads. The skeleton has no thread. Every change of state ends with TakeWork() under the lock,
 // which collects the expired items and the batches that may be launched and sets the alarm, and
 // with Do() without the lock, which launches and answers. After a batch the next one is launched
-// before answers go out. The backend is never called under the lock.
+// before answers go out. The backend is never called under the lock. Threads of the queue answer
+// where many answers are due at once: neither the clock's thread nor the backend's is held up.
 //
 // A kind adds an item (derived from WorkItem), a batch (it has a member `items`), and the functions
 // that are virtual here. Its destructor calls Shut() first.
@@ -65,6 +71,7 @@
 #include "features/errors.h"
 #include "server/serving/client_id.h"
 #include "server/serving/clock.h"
+#include "server/serving/fair_shares.h"
 #include "server/serving/observer.h"
 #include "server/serving/worker_pool.h"
 
@@ -73,12 +80,16 @@ namespace orbserve {
 using WorkTicket = uint64_t;  // never 0
 
 struct WorkItem {
-  WorkTicket ticket = 0;  // set by Enter()
-  ClientId client;        // whose turn it takes
+  WorkTicket ticket = 0;                   // set by Enter()
+  ClientId client;                         // whose share it takes
+  FairShares::Account* account = nullptr;  // of the client; set by Enter()
   SteadyTime deadline = kNever;
   int64_t bytes = 0;                  // memory that it holds while it waits; see ReleaseBytes()
   SteadyTime ready_at;                // from when on it may be launched; set by the kind
   std::chrono::nanoseconds queued{};  // from `ready_at` to the launch; set by Launch()
+  int64_t cost_ns = 0;                // charged to the account; set by Launch()
+  // True after CloseBatch() if the item had its answer at its deadline.
+  bool is_answered = false;
   // Jobs carry this flag to the backend. Set by Enter().
   std::shared_ptr<std::atomic<bool>> cancelled;
 };
@@ -102,7 +113,8 @@ struct WorkQueueOptions {
   int max_items = 1;             // waiting, of all clients, >= 1
   int max_items_per_client = 1;  // waiting, >= 1
   int64_t max_bytes = 1;         // of those that wait, >= 1
-  bool stops_at_deadline = false;
+  OwnerWeights weights;
+  int answer_threads = 0;  // >= 0; 0 = the threads that end items give all answers
 };
 
 // Answers that every kind of work gives.
@@ -112,6 +124,12 @@ absl::Status DrainingStatus();
 // Refusals of an item: `waiting` items with `bytes` wait, or `waiting` items of its client.
 absl::Status QueueFullStatus(const WorkQueueOptions& options, size_t waiting, int64_t bytes);
 absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting);
+// `who` ("this client", "this client's owner") has `waiting` items with `bytes` waiting.
+absl::Status ShareExceededStatus(const WorkQueueOptions& options, absl::string_view who,
+                                 int waiting, int64_t bytes);
+
+// What a batch took of its backend; 0 if the backend does not say.
+int64_t TakenNs(const BatchCost& cost);
 
 // Item: derived from WorkItem. Batch: has `std::vector<std::unique_ptr<Item>> items`. Thread-safe.
 template <typename Item, typename Batch>
@@ -119,6 +137,9 @@ class WorkQueue {
  public:
   using Ticket = WorkTicket;
   using Counts = WorkCounts;
+
+  // An owner holds at most this many times as much of the queue as it leaves free.
+  static constexpr int64_t kMostOfFree = 3;
 
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
@@ -171,9 +192,11 @@ class WorkQueue {
   virtual void FreePlace(const Batch& /*batch*/) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {}
   // Hands a batch to the backend.
   virtual void Send(Batch batch) ABSL_LOCKS_EXCLUDED(mutex_) = 0;
-  // Answers an item that was withdrawn. `status` is not OK.
-  virtual void AnswerUnlaunched(Item& item, const absl::Status& status)
-      ABSL_LOCKS_EXCLUDED(mutex_) = 0;
+  // Answers an item without an outcome of the backend. `status` is not OK.
+  virtual void AnswerFailed(Item& item, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_) = 0;
+  // Moves all that AnswerFailed() needs out of a launched item, which is not answered by its batch.
+  virtual std::unique_ptr<Item> TakeAnswer(Item& launched)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   // --- The kind calls these. ---
 
@@ -191,12 +214,10 @@ class WorkQueue {
 
   // Returns null for an item that does not wait (any more).
   Item* FindWaiting(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The item waits no more: it becomes part of a batch, and its client has had its turn.
-  std::unique_ptr<Item> Launch(Item& item, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // When the client, which has an open item, was last served: larger is later.
-  uint64_t LastTurn(const ClientId& client) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return clients_.at(client).last_turn;
-  }
+  // The item waits no more: it becomes part of a batch, and its client is charged with its expected
+  // cost.
+  std::unique_ptr<Item> Launch(Item& item, SteadyTime now, int64_t cost_ns)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int batches_in_flight() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return batches_in_flight_; }
   bool is_draining() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_draining_; }
 
@@ -204,39 +225,36 @@ class WorkQueue {
   Work TakeWork(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Do(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The backend's answer to a batch begins with BatchReturned(), which launches the next batches
-  // and returns the moment at which this one came back. Then CloseBatch() counts the outcomes;
-  // `status_of(i)` is the status of item i, read under the lock. Answers follow. The last call is
-  // Leave(): until then the destructor waits.
-  SteadyTime BatchReturned(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The backend's answer to a batch begins with BatchReturned(), which launches the next batches.
+  // Then CloseBatch() counts the outcomes and corrects the charges by what the batch took, 0 if
+  // that is unknown; `status_of(i)` returns a reference to the status of item i, which becomes
+  // DEADLINE_EXCEEDED for an item that is late. Answers follow, except of the items that are
+  // answered already. The last call is Leave(): until then the destructor waits.
+  void BatchReturned(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
   template <typename StatusOf>
-  void CloseBatch(const Batch& batch, const StatusOf& status_of) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CloseBatch(const Batch& batch, int64_t taken_ns, const StatusOf& status_of)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the destructor wait for one more Leave(): another thread gives answers.
   void Stay() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives all answers: for each, `done` is called with `outcome`. Several are given by `threads`,
-  // which has `thread_count` threads and may be null, and the destructor waits for these.
-  template <typename Answer>
-  void GiveAnswers(std::vector<Answer> answers, Executor* threads, int thread_count)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Calls `give` for each of `answers`: on this thread if there is only one, else on the queue's
+  // threads, where it has some, for which the destructor waits.
+  template <typename Answer, typename Give>
+  void GiveAnswers(std::vector<Answer> answers, const Give& give) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Clock* const clock_;
   ServingObserver* const observer_;
   mutable absl::Mutex mutex_;
 
  private:
-  // Items of a client, and when it was last served. Forgotten with its last open item.
-  struct Client {
-    int waiting = 0;
-    int open = 0;
-    uint64_t last_turn = 0;
-  };
-
   void Count(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The item is no longer owed an answer, though it gets it only after the lock.
   void Close(const Item& item, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Says whether the client's and its owner's parts of the queue have room for one more item.
+  absl::Status CheckParts(const FairShares::Account& account, int64_t bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the item out of those that wait.
-  std::unique_ptr<Item> TakeOut(Item& item, Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<Item> TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<Item> Withdraw(Item& item, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -254,21 +272,22 @@ class WorkQueue {
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_shut_ ABSL_GUARDED_BY(mutex_) = false;  // the destructor runs: nothing is launched
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
-  uint64_t next_turn_ ABSL_GUARDED_BY(mutex_) = 1;
   int batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // each will call Leave()
   int open_items_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Counts counts_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Ticket, std::unique_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Cancellation flags of the items that are launched and not closed.
-  absl::flat_hash_map<Ticket, std::shared_ptr<std::atomic<bool>>> launched_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<ClientId, Client> clients_ ABSL_GUARDED_BY(mutex_);
-  // Deadlines of the items that wait and, if `stops_at_deadline`, of the launched ones.
+  // Items that are launched and not closed; their batches own them.
+  absl::flat_hash_map<Ticket, Item*> launched_ ABSL_GUARDED_BY(mutex_);
+  FairShares shares_ ABSL_GUARDED_BY(mutex_);
+  FairShares::Account* reserved_ ABSL_GUARDED_BY(mutex_) = nullptr;  // from Reserve() to Enter()
+  // Deadlines of the items that wait or are launched, and are not answered.
   std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
   // Moment for which the alarm is set: the next one at which there may be work, or an earlier one.
   SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;
-  std::unique_ptr<Alarm> alarm_;  // null after Shut()
+  std::unique_ptr<Alarm> alarm_;                // null after Shut()
+  std::unique_ptr<WorkerPool> answer_threads_;  // null where there are none
 };
 
 // Implementation.
@@ -276,8 +295,12 @@ class WorkQueue {
 template <typename Item, typename Batch>
 WorkQueue<Item, Batch>::WorkQueue(Clock* clock, ServingObserver* observer,
                                   const WorkQueueOptions& options)
-    : clock_(clock), observer_(observer), options_(options) {
+    : clock_(clock), observer_(observer), options_(options), shares_(options.weights) {
   alarm_ = clock_->MakeAlarm([this] { OnAlarm(); });
+  if (options_.answer_threads > 0) {
+    answer_threads_ =
+        std::make_unique<WorkerPool>(WorkerPoolOptions{.threads = options_.answer_threads});
+  }
 }
 
 template <typename Item, typename Batch>
@@ -307,25 +330,52 @@ absl::Status WorkQueue<Item, Batch>::Reserve(const ClientId& client_id, SteadyTi
   } else if (waiting_.size() >= static_cast<size_t>(options_.max_items) ||
              (!waiting_.empty() && waiting_bytes_ + bytes > options_.max_bytes)) {
     refusal = QueueFullStatus(options_, waiting_.size(), waiting_bytes_);
-  } else if (Client& client = clients_[client_id];
-             client.waiting >= options_.max_items_per_client) {
-    refusal = QuotaExceededStatus(options_, client.waiting);
   } else {
-    if (client.open == 0) client.last_turn = next_turn_++;  // after those who wait already
-    ++client.waiting;
-    ++client.open;
-    ++open_items_;
-    waiting_bytes_ += bytes;
-    return absl::OkStatus();
+    FairShares::Account* const account = shares_.Open(client_id);
+    refusal = CheckParts(*account, bytes);
+    if (refusal.ok()) {
+      reserved_ = account;
+      account->AddWaiting(1, bytes);
+      ++open_items_;
+      waiting_bytes_ += bytes;
+      return absl::OkStatus();
+    }
+    shares_.Close(account);
   }
   Count(refusal);
   return refusal;
 }
 
 template <typename Item, typename Batch>
+absl::Status WorkQueue<Item, Batch>::CheckParts(const FairShares::Account& account,
+                                                int64_t bytes) const {
+  const FairShares::Waiting& own = account.waiting();
+  if (own.items >= options_.max_items_per_client) return QuotaExceededStatus(options_, own.items);
+  const FairShares::Waiting& owner = account.owner_waiting();
+  // What an owner leaves free bounds what it holds, and what that leaves free of the owner's part
+  // bounds a name.
+  const int64_t most_items =
+      kMostOfFree * (options_.max_items - static_cast<int64_t>(waiting_.size()) - 1);
+  const int64_t most_bytes = kMostOfFree * (options_.max_bytes - waiting_bytes_ - bytes);
+  const auto exceeds = [&](const FairShares::Waiting& part, int64_t items_free,
+                           int64_t bytes_free) {
+    return part.items > 0 && (part.items + 1 > items_free || part.bytes + bytes > bytes_free);
+  };
+  if (exceeds(owner, most_items, most_bytes)) {
+    return ShareExceededStatus(options_, "the owner of this client", owner.items, owner.bytes);
+  }
+  if (exceeds(own, kMostOfFree * (most_items - owner.items - 1),
+              kMostOfFree * (most_bytes - owner.bytes - bytes))) {
+    return ShareExceededStatus(options_, "this client", own.items, own.bytes);
+  }
+  return absl::OkStatus();
+}
+
+template <typename Item, typename Batch>
 Item& WorkQueue<Item, Batch>::Enter(std::unique_ptr<Item> item) {
   Item& entered = *item;
   entered.ticket = NewTicket();
+  entered.account = std::exchange(reserved_, nullptr);
   entered.cancelled = std::make_shared<std::atomic<bool>>(false);
   if (entered.deadline != kNever) deadlines_.insert({entered.deadline, entered.ticket});
   waiting_.emplace(entered.ticket, std::move(item));
@@ -339,19 +389,18 @@ Item* WorkQueue<Item, Batch>::FindWaiting(Ticket ticket) {
 }
 
 template <typename Item, typename Batch>
-std::unique_ptr<Item> WorkQueue<Item, Batch>::Launch(Item& item, SteadyTime now) {
+std::unique_ptr<Item> WorkQueue<Item, Batch>::Launch(Item& item, SteadyTime now, int64_t cost_ns) {
   item.queued = now - item.ready_at;
-  launched_.emplace(item.ticket, item.cancelled);
-  if (!options_.stops_at_deadline) ForgetDeadline(item);
-  Client& client = clients_.at(item.client);
-  client.last_turn = next_turn_++;
-  return TakeOut(item, client);
+  item.cost_ns = cost_ns;
+  launched_.emplace(item.ticket, &item);
+  shares_.Charge(item.account, cost_ns);
+  return TakeOut(item);
 }
 
 template <typename Item, typename Batch>
-std::unique_ptr<Item> WorkQueue<Item, Batch>::TakeOut(Item& item, Client& client) {
+std::unique_ptr<Item> WorkQueue<Item, Batch>::TakeOut(Item& item) {
   waiting_bytes_ -= ReleaseBytes(item);
-  --client.waiting;
+  item.account->AddWaiting(-1, -item.bytes);
   const auto entry = waiting_.find(item.ticket);
   std::unique_ptr<Item> owned = std::move(entry->second);
   waiting_.erase(entry);
@@ -367,7 +416,7 @@ template <typename Item, typename Batch>
 std::unique_ptr<Item> WorkQueue<Item, Batch>::Withdraw(Item& item, const absl::Status& status) {
   Dequeue(item);
   ForgetDeadline(item);
-  std::unique_ptr<Item> owned = TakeOut(item, clients_.at(item.client));
+  std::unique_ptr<Item> owned = TakeOut(item);
   Close(*owned, status);
   return owned;
 }
@@ -385,8 +434,7 @@ template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::Close(const Item& item, const absl::Status& status) {
   Count(status);
   --open_items_;
-  const auto client = clients_.find(item.client);
-  if (--client->second.open == 0) clients_.erase(client);
+  shares_.Close(item.account);
 }
 
 template <typename Item, typename Batch>
@@ -398,14 +446,16 @@ void WorkQueue<Item, Batch>::Cancel(Ticket ticket) {
     Item* const waiting = FindWaiting(ticket);
     if (waiting == nullptr) {
       const auto launched = launched_.find(ticket);
-      if (launched != launched_.end()) launched->second->store(true, std::memory_order_relaxed);
+      if (launched != launched_.end()) {
+        launched->second->cancelled->store(true, std::memory_order_relaxed);
+      }
       return;
     }
     // gRPC cancels a call at its deadline, perhaps before the alarm.
     status = clock_->Now() >= waiting->deadline ? LateStatus(options_.kind) : CancelledStatus();
     item = Withdraw(*waiting, status);
   }
-  AnswerUnlaunched(*item, status);
+  AnswerFailed(*item, status);
 }
 
 template <typename Item, typename Batch>
@@ -417,7 +467,7 @@ void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
     if (waiting == nullptr) return;
     item = Withdraw(*waiting, status);
   }
-  AnswerUnlaunched(*item, status);
+  AnswerFailed(*item, status);
 }
 
 template <typename Item, typename Batch>
@@ -428,7 +478,7 @@ void WorkQueue<Item, Batch>::FailWaiting(const absl::Status& status) {
     left.reserve(waiting_.size());
     while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second, status));
   }
-  for (auto& item : left) AnswerUnlaunched(*item, status);
+  for (auto& item : left) AnswerFailed(*item, status);
 }
 
 template <typename Item, typename Batch>
@@ -471,8 +521,15 @@ std::vector<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTim
     if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
       expired.push_back(Withdraw(*waiting, LateStatus(options_.kind)));
     } else {
-      launched_.at(ticket)->store(true, std::memory_order_relaxed);
+      const auto launched = launched_.find(ticket);
+      Item& item = *launched->second;
+      item.cancelled->store(true, std::memory_order_relaxed);
+      item.is_answered = true;
+      launched_.erase(launched);
       deadlines_.erase(deadlines_.begin());
+      Count(LateStatus(options_.kind));
+      --open_items_;
+      expired.push_back(TakeAnswer(item));
     }
   }
   return expired;
@@ -506,7 +563,9 @@ void WorkQueue<Item, Batch>::Do(Work work) {
   // Most items of a busy server only join their queue.
   if (work.empty()) return;
   for (Batch& batch : work.batches) Send(std::move(batch));
-  for (auto& item : work.expired) AnswerUnlaunched(*item, LateStatus(options_.kind));
+  GiveAnswers(std::move(work.expired), [this](std::unique_ptr<Item> item) {
+    AnswerFailed(*item, LateStatus(options_.kind));
+  });
   Leave();
 }
 
@@ -522,30 +581,45 @@ void WorkQueue<Item, Batch>::OnAlarm() {
 }
 
 template <typename Item, typename Batch>
-SteadyTime WorkQueue<Item, Batch>::BatchReturned(const Batch& batch) {
-  SteadyTime now;
+void WorkQueue<Item, Batch>::BatchReturned(const Batch& batch) {
   Work work;
   {
     absl::MutexLock lock(&mutex_);
-    now = clock_->Now();
     --batches_in_flight_;
     ++callers_inside_;
     FreePlace(batch);
-    work = TakeWork(now);
+    work = TakeWork(clock_->Now());
   }
   Do(std::move(work));
-  return now;
 }
 
 template <typename Item, typename Batch>
 template <typename StatusOf>
-void WorkQueue<Item, Batch>::CloseBatch(const Batch& batch, const StatusOf& status_of) {
+void WorkQueue<Item, Batch>::CloseBatch(const Batch& batch, int64_t taken_ns,
+                                        const StatusOf& status_of) {
+  int64_t charged_ns = 0;
+  for (const auto& item : batch.items) charged_ns += item->cost_ns;
   absl::MutexLock lock(&mutex_);
+  const SteadyTime now = clock_->Now();
   for (size_t i = 0; i < batch.items.size(); ++i) {
     const Item& item = *batch.items[i];
+    if (taken_ns > 0) {
+      const double part = charged_ns > 0
+                              ? static_cast<double>(item.cost_ns) / static_cast<double>(charged_ns)
+                              : 1.0 / static_cast<double>(batch.items.size());
+      const auto own_ns = static_cast<int64_t>(part * static_cast<double>(taken_ns));
+      shares_.Correct(item.account, own_ns - item.cost_ns);
+    }
+    if (item.is_answered) {
+      shares_.Close(item.account);
+      continue;
+    }
     launched_.erase(item.ticket);
-    if (options_.stops_at_deadline) ForgetDeadline(item);
-    Close(item, status_of(i));
+    ForgetDeadline(item);
+    // The alarm may be later than the answer.
+    absl::Status& status = status_of(i);
+    if (now >= item.deadline) status = LateStatus(options_.kind);
+    Close(item, status);
   }
 }
 
@@ -562,17 +636,13 @@ void WorkQueue<Item, Batch>::Stay() {
 }
 
 template <typename Item, typename Batch>
-template <typename Answer>
-void WorkQueue<Item, Batch>::GiveAnswers(std::vector<Answer> answers, Executor* threads,
-                                         int thread_count) {
-  const auto give = [](std::vector<Answer>& some) {
-    for (Answer& answer : some) std::move(answer.done)(std::move(answer.outcome));
-  };
-  if (threads == nullptr || answers.size() == 1) {
-    give(answers);
+template <typename Answer, typename Give>
+void WorkQueue<Item, Batch>::GiveAnswers(std::vector<Answer> answers, const Give& give) {
+  if (answer_threads_ == nullptr || answers.size() < 2) {
+    for (Answer& answer : answers) give(std::move(answer));
     return;
   }
-  const auto parts = static_cast<size_t>(thread_count);
+  const auto parts = static_cast<size_t>(options_.answer_threads);
   const size_t each = (answers.size() + parts - 1) / parts;
   for (size_t first = 0; first < answers.size(); first += each) {
     const size_t end = std::min(first + each, answers.size());
@@ -580,8 +650,8 @@ void WorkQueue<Item, Batch>::GiveAnswers(std::vector<Answer> answers, Executor* 
     std::vector<Answer> some(from + static_cast<ptrdiff_t>(first),
                              from + static_cast<ptrdiff_t>(end));
     Stay();
-    threads->Run(ClientId{}, [this, give, some = std::move(some)]() mutable {
-      give(some);
+    answer_threads_->Run(ClientId{}, {}, [this, give, some = std::move(some)]() mutable {
+      for (Answer& answer : some) give(std::move(answer));
       some.clear();
       Leave();
     });

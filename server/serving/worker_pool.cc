@@ -3,47 +3,128 @@
 
 #include "server/serving/worker_pool.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "features/this_thread.h"
 
 namespace orbserve {
 
-WorkerPool::WorkerPool(int threads) {
-  threads_.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+class TaskRoom {
+ public:
+  explicit TaskRoom(const OwnerWeights& weights) : shares(weights) {}
+
+  absl::Mutex mutex;
+  FairShares shares ABSL_GUARDED_BY(mutex);
+  int64_t used_bytes ABSL_GUARDED_BY(mutex) = 0;
+  // Number of changes after which a task may fit that did not.
+  uint64_t changes ABSL_GUARDED_BY(mutex) = 0;
+};
+
+TaskMemory::~TaskMemory() {
+  if (room_ == nullptr) return;
+  absl::MutexLock lock(&room_->mutex);
+  room_->used_bytes -= bytes_;
+  ++room_->changes;
+  account_->AddWaiting(-1, -bytes_);
+  room_->shares.Close(account_);
+}
+
+WorkerPool::WorkerPool(const WorkerPoolOptions& options)
+    : options_(options),
+      room_(std::make_shared<TaskRoom>(options.weights)),
+      mutex_(room_->mutex),
+      shares_(room_->shares) {
+  threads_.reserve(static_cast<size_t>(options_.threads + options_.large_threads));
+  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(&small_); });
+  for (int i = 0; i < options_.large_threads; ++i) {
+    threads_.emplace_back([this] {
+      LowerPriorityOfThisThread();
+      Work(&large_);
+    });
+  }
 }
 
 WorkerPool::~WorkerPool() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
+    ++room_->changes;
   }
   for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkerPool::Run(const ClientId& client, absl::AnyInvocable<void() &&> task) {
+void WorkerPool::Run(const ClientId& client, const TaskNeeds& needs, Task task) {
   absl::MutexLock lock(&mutex_);
-  tasks_.Push(client, std::move(task));
+  FairShares::Account* const account = shares_.Open(client);
+  (IsLarge(needs) ? large_ : small_).Push(account, {account, needs, std::move(task)});
+  ++room_->changes;
 }
 
 WorkerPoolUse WorkerPool::use() const {
   absl::MutexLock lock(&mutex_);
   return {.threads = static_cast<int64_t>(threads_.size()),
           .busy = busy_,
-          .waiting = static_cast<int64_t>(tasks_.size())};
+          .waiting = static_cast<int64_t>(small_.size() + large_.size()),
+          .bytes = room_->used_bytes};
 }
 
-void WorkerPool::Work() {
-  for (bool has_run_one = false;; has_run_one = true) {
-    absl::AnyInvocable<void() &&> task;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (has_run_one) --busy_;
-      mutex_.Await(absl::Condition(this, &WorkerPool::HasWorkOrStops));
-      if (tasks_.empty()) return;
-      task = tasks_.Pop();
-      ++busy_;
+bool WorkerPool::Fits(const Entry& entry) const {
+  // An owner may hold three times what it leaves free, and a name as much of its owner's part.
+  constexpr int64_t kMostOfFree = 3;
+  if (entry.needs.memory == nullptr || stopping_) return true;
+  const int64_t bytes = CountedBytes(*entry.needs.memory);
+  const int64_t free_bytes = options_.max_bytes - room_->used_bytes - bytes;
+  if (free_bytes < 0) return room_->used_bytes == 0;
+  const int64_t of_owner = entry.account->owner_waiting().bytes;
+  const int64_t of_name = entry.account->waiting().bytes;
+  const int64_t part = kMostOfFree * free_bytes - of_owner - bytes;  // what the owner leaves free
+  if (of_owner > 0 && part < 0) return false;
+  return of_name == 0 || of_name + bytes <= kMostOfFree * part;
+}
+
+bool WorkerPool::Take(Tasks& tasks, Entry* entry) {
+  const auto fits = [this](const Entry& one) { return Fits(one); };
+  const Tasks::Handle next = tasks.FirstThat(fits);
+  if (next.client == nullptr) return false;
+  *entry = tasks.Remove(next);
+  shares_.Charge(entry->account, entry->needs.time.count());
+  if (const std::shared_ptr<TaskMemory> memory = std::move(entry->needs.memory)) {
+    memory->bytes_ = CountedBytes(*memory);
+    memory->room_ = room_;
+    memory->account_ = shares_.Reopen(entry->account);
+    memory->account_->AddWaiting(1, memory->bytes_);
+    room_->used_bytes += memory->bytes_;
+    entry->needs.memory = memory;
+  }
+  return true;
+}
+
+void WorkerPool::Work(Tasks* tasks) {
+  uint64_t seen = 0;
+  const auto has_changed = [this, &seen, tasks] {
+    return room_->changes != seen || (stopping_ && tasks->empty());
+  };
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    Entry entry;
+    if (!Take(*tasks, &entry)) {
+      if (stopping_) return;
+      seen = room_->changes;
+      mutex_.Await(absl::Condition(&has_changed));
+      continue;
     }
-    std::move(task)();
+    ++busy_;
+    mutex_.Unlock();
+    const std::chrono::nanoseconds begin = TimeOfThisThread();
+    std::move(entry.task)();
+    entry.task = nullptr;
+    entry.needs.memory = nullptr;
+    const std::chrono::nanoseconds taken = TimeOfThisThread() - begin;
+    mutex_.Lock();
+    --busy_;
+    shares_.Correct(entry.account, (taken - entry.needs.time).count());
+    shares_.Close(entry.account);
   }
 }
 

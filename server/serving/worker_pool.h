@@ -7,7 +7,11 @@
 #ifndef ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
 #define ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -16,15 +20,43 @@
 #include "absl/synchronization/mutex.h"
 #include "server/serving/client_id.h"
 #include "server/serving/fair_queue.h"
+#include "server/serving/fair_shares.h"
 
 namespace orbserve {
+
+// Bounded memory of tasks, shared out over owners and names as queues are (work_queue.h).
+class TaskRoom;
+
+// Memory that a task takes when it begins and holds until this object is destroyed, on any thread.
+class TaskMemory {
+ public:
+  explicit TaskMemory(int64_t bytes) : bytes_(bytes) {}
+  TaskMemory(const TaskMemory&) = delete;
+  TaskMemory& operator=(const TaskMemory&) = delete;
+  ~TaskMemory();
+
+ private:
+  friend class WorkerPool;
+
+  int64_t bytes_;  // in `room_`, once the task has begun
+  std::shared_ptr<TaskRoom> room_;
+  FairShares::Account* account_ = nullptr;
+};
+
+// What a task will need.
+struct TaskNeeds {
+  std::chrono::nanoseconds time{};     // of a processor, as far as it is known
+  std::shared_ptr<TaskMemory> memory;  // null = none
+};
 
 // Runs tasks on other threads, soon. Thread-safe.
 class Executor {
  public:
+  using Task = absl::AnyInvocable<void() &&>;
+
   virtual ~Executor() = default;
-  // Never runs `task` inside the call. Tasks of different clients take turns.
-  virtual void Run(const ClientId& client, absl::AnyInvocable<void() &&> task) = 0;
+  // Never runs `task` inside the call. Clients share the threads by the time of their tasks.
+  virtual void Run(const ClientId& client, const TaskNeeds& needs, Task task) = 0;
 };
 
 // Use of a WorkerPool at one moment.
@@ -32,31 +64,66 @@ struct WorkerPoolUse {
   int64_t threads = 0;
   int64_t busy = 0;     // threads that run a task
   int64_t waiting = 0;  // tasks that no thread has begun
+  int64_t bytes = 0;    // TaskMemory of tasks that have begun
 };
 
-// A fixed number of threads over one fair queue. Callers bound the number of tasks, since each
-// belongs to an admitted frame. Callers keep tasks light: a task holds weak pointers only, and then
-// a frame that was answered in the meantime holds no memory here.
+struct WorkerPoolOptions {
+  int threads = 1;  // >= 1
+  // Threads of low priority, which run the tasks that need `large_time` or more; 0 = such tasks are
+  // as others.
+  int large_threads = 0;
+  std::chrono::nanoseconds large_time = std::chrono::milliseconds(20);
+  // Of the memory that tasks hold, >= 1. A task that needs more than five eighths counts as if it
+  // needed so much: it goes while others need little, and never beside another one like it.
+  int64_t max_bytes = std::numeric_limits<int64_t>::max() / 16;
+  OwnerWeights weights;
+};
+
+// A fixed number of threads over fair queues. A client is charged with the time that it expects of
+// a task when the task begins, and with the processor time that the task took when it has ended.
+// Large tasks run on threads of their own, so that small ones find a thread, whatever waits. A task
+// that finds no room for its memory waits, and tasks of other clients that find some pass it.
+// Callers bound the number of tasks, since each belongs to an admitted frame. Callers keep tasks
+// light: a task holds weak pointers only, and then a frame that was answered in the meantime holds
+// no memory here.
 class WorkerPool final : public Executor {
  public:
-  // `threads` >= 1.
-  explicit WorkerPool(int threads);
+  explicit WorkerPool(const WorkerPoolOptions& options);
   // Runs every task that was accepted, then returns.
   ~WorkerPool() override;
 
-  void Run(const ClientId& client, absl::AnyInvocable<void() &&> task) override
+  void Run(const ClientId& client, const TaskNeeds& needs, Task task) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   WorkerPoolUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Work() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !tasks_.empty() || stopping_;
-  }
+  struct Entry {
+    FairShares::Account* account = nullptr;
+    TaskNeeds needs;
+    Task task;
+  };
+  using Tasks = FairQueue<Entry>;
 
-  mutable absl::Mutex mutex_;
-  FairQueue<absl::AnyInvocable<void() &&>> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool IsLarge(const TaskNeeds& needs) const {
+    return options_.large_threads > 0 && needs.time >= options_.large_time;
+  }
+  void Work(Tasks* tasks) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the task counts as in the room.
+  int64_t CountedBytes(const TaskMemory& memory) const {
+    return std::min(memory.bytes_, options_.max_bytes / 8 * 5);
+  }
+  bool Fits(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the task that is served next and fits, and its memory. False if there is none.
+  bool Take(Tasks& tasks, Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const WorkerPoolOptions options_;
+  // Memory of tasks may outlive the pool, and with it the accounts and the lock.
+  const std::shared_ptr<TaskRoom> room_;
+  absl::Mutex& mutex_;
+  FairShares& shares_ ABSL_GUARDED_BY(mutex_);
+  Tasks small_ ABSL_GUARDED_BY(mutex_);
+  Tasks large_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int busy_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that run a task
   std::vector<std::thread> threads_;

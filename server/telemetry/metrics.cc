@@ -36,8 +36,8 @@ constexpr size_t kFrameMethodCount = 4;
 constexpr size_t kCodeCount = 17;  // gRPC's status codes, 0..16
 
 // In the order of CutCause.
-constexpr std::array<absl::string_view, 3> kCutCauses = {"stalled_reader", "idle_stream",
-                                                         "made_room"};
+constexpr std::array<absl::string_view, 4> kCutCauses = {"stalled_reader", "idle_stream",
+                                                         "made_room", "credentials"};
 
 // Outcome of a frame: "ok", then the reasons in the order of their table.
 constexpr size_t kOutcomeCount = 1 + kErrorReasons.size();

@@ -33,6 +33,7 @@ enum class CutCause {
   kStalledReader,  // an answer was not read in time
   kIdleStream,     // the stream sent nothing for too long
   kMadeRoom,       // another client needed the stream's place more
+  kCredentials,    // the token of the client is not valid any more
 };
 
 struct MetricsOptions {

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Callable, Optional
 
 import connections
+import heavy
 import memory
 import shares
 
@@ -18,6 +19,7 @@ class Attack:
     long_seconds: float = 20.0
     server_arguments: tuple = ()
     innocent: str = "extract"  # what the innocent client does (innocent.py)
+    with_tokens: bool = False  # the innocent client and the attacker have tokens: shares.TOKENS
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
     address_space_mib: Optional[int] = None  # RLIMIT_AS of the server
     # Calls of the innocent client that may be refused. gRPC closes connections, whosever they are, where its buffers are full.
@@ -68,6 +70,7 @@ ATTACKS = {
         Attack("empty_strings", memory.empty_strings),
         Attack("unknown_groups", memory.unknown_groups),
         Attack("unknown_groups_in_stream", memory.unknown_groups_in_stream),
+        Attack("reflection_groups", memory.reflection_groups),
         Attack("unknown_numbers", memory.unknown_numbers),
         Attack("alternating_oneof", memory.alternating_oneof),
         Attack("packed_numbers", memory.packed_numbers),
@@ -79,11 +82,18 @@ ATTACKS = {
                refused_percent=3.0),
         Attack("slow_http", connections.slow_http, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
-        Attack("unread_answers_of_many", shares.unread_answers_of_many, memory_mib=1024 + 300),
+        Attack("unread_answers_of_many", shares.unread_answers_of_many, with_tokens=True, memory_mib=1024 + 300),
         Attack("unopened_streams", shares.unopened_streams, innocent="stream", stop_s=8.0),
         Attack("silent_streams", shares.silent_streams, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
+        Attack("many_ids", shares.many_ids, with_tokens=True),
+        Attack("foreign_ids", shares.foreign_ids, with_tokens=True),
         Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0),
+        # Memory: the budgets of decoded pixels and of plans (configuration.md). Stop: the time of the drain.
+        Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, innocent="jpeg", stop_s=12.0),
+        Attack("large_frames", heavy.large_frames, memory_mib=1324, innocent="jpeg", stop_s=12.0),
+        Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, innocent="jpeg", stop_s=12.0),
+        Attack("many_pixels", heavy.many_pixels, memory_mib=1324, innocent="jpeg", p99_ms=200.0),
     ]
 }

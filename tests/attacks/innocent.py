@@ -4,8 +4,8 @@
 
 Usage: innocent.py ADDRESS SECONDS [CLIENT_ID [extract|stream]], where ADDRESS is HOST:PORT, or tls:HOST:PORT with the server's
 certificate in the file that ORBSERVE_ATTACK_CERTIFICATE names. SECONDS may be "fresh": one call on a new connection. With
-`stream` each frame has a stream of its own, which is opened for it. Prints one line of JSON: calls, failures and the times of the
-calls in milliseconds.
+`stream` each frame has a stream of its own, which is opened for it. ORBSERVE_TOKEN may have a token to send. Prints one line of
+JSON: calls, failures and the times of the calls in milliseconds.
 """
 
 import json
@@ -14,6 +14,8 @@ import sys
 import time
 
 import grpc
+
+from jpeg_files import flat
 
 WIDTH_PX, HEIGHT_PX = 320, 240
 DEADLINE_S = 5.0
@@ -53,6 +55,10 @@ def extract_request(width_px=WIDTH_PX, height_px=HEIGHT_PX):
     return field(15, frame)
 
 
+def jpeg_request(width_px=WIDTH_PX, height_px=HEIGHT_PX):
+    return field(15, field(1, 1) + field(15, flat(width_px, height_px)))
+
+
 def make_channel(address):
     # A pool of its own, so that it gets a connection of its own. Attempts to connect do not wait for long.
     options = [
@@ -70,11 +76,16 @@ def make_channel(address):
     return grpc.secure_channel(address[len("tls:"):], credentials, options)
 
 
+def metadata_of(client_id):
+    token = os.environ.get("ORBSERVE_TOKEN")
+    return (("x-client-id", client_id), *((("authorization", f"Bearer {token}"),) if token else ()))
+
+
 def call(channel, request, client_id, deadline_s=DEADLINE_S):
     """One Extract; the bytes of the answer, or the error."""
     method = channel.unary_unary("/orbserve.v1.Features/Extract")
     return method(
-        request, timeout=deadline_s, metadata=(("x-client-id", client_id),), wait_for_ready=True
+        request, timeout=deadline_s, metadata=metadata_of(client_id), wait_for_ready=True
     )
 
 
@@ -82,12 +93,12 @@ def call_stream(channel, request, client_id, deadline_s=DEADLINE_S):
     """One stream with one frame."""
     method = channel.stream_stream("/orbserve.v1.Features/StreamFrames")
     answers = list(method(
-        iter([field(1, b""), request]), timeout=deadline_s, metadata=(("x-client-id", client_id),), wait_for_ready=True))
+        iter([field(1, b""), request]), timeout=deadline_s, metadata=metadata_of(client_id), wait_for_ready=True))
     if len(answers) != 2:
         raise RuntimeError(f"{len(answers)} answers")
 
 
-CALLS = {"extract": call, "stream": call_stream}
+CALLS = {"extract": call, "jpeg": call, "stream": call_stream}
 
 
 def percentile(values, part):
@@ -95,7 +106,7 @@ def percentile(values, part):
 
 
 def measure(address, seconds, client_id="innocent", kind="extract"):
-    request = extract_request()
+    request = jpeg_request() if kind == "jpeg" else extract_request()
     times_ms, failures = [], {}
     with make_channel(address) as channel:
         end = time.monotonic() + seconds
@@ -118,7 +129,7 @@ def measure(address, seconds, client_id="innocent", kind="extract"):
     }
 
 
-def fresh_call_ms(address, client_id="fresh"):
+def fresh_call_ms(address, client_id="innocent/fresh"):
     """Time of one call on a connection that is made for it; -1 where it is not served."""
     request = extract_request()
     begin = time.monotonic()

@@ -8,10 +8,13 @@ has done, for the report. Messages are written byte by byte, as no protobuf libr
 
 import collections
 import itertools
+import struct
 import threading
 import time
 
 import grpc
+
+import http2
 
 SERVICE = "/orbserve.v1.Features/"
 OPTIONS = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1),
@@ -174,7 +177,83 @@ unknown_numbers = wire_flood(lambda length: repeat(number(15 << 2, 1), length), 
 alternating_oneof = wire_flood(lambda length: repeat(block(14, b"") + block(15, b""), length), "PutReference")
 # Packed numbers of one byte that take four.
 packed_numbers = wire_flood(lambda length: block(13, block(6, bytes(length))), "Match")
+def reflection_groups(address, end, scale):
+    """Unknown groups for gRPC's server reflection."""
+    message = repeat(varint(100 << 3 | 3) + varint(100 << 3 | 4), MESSAGE_BYTES)
+    outcomes = Outcomes()
+    with channel_to(address) as channel:
+        ask = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                                    lambda data: data, lambda data: data)
+        while time.monotonic() < end:
+            outcomes.call(lambda: list(ask(iter([message]), timeout=30)))
+    return outcomes.report()
+
+
 nested_pipelines = wire_flood(lambda length: repeat(block(1, block(2, b"") + block(3, b"")), length), "Extract")
+
+
+class Unfinished:
+    """A connection with one call whose message is announced with 90 MB and never ends. It obeys flow control."""
+
+    ANNOUNCED = 90 << 20
+    CHUNK = 16384
+
+    def __init__(self, address):
+        self.socket = http2.connect_http2(address)
+        self.socket.sendall(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.call_headers(SERVICE + "Extract")))
+        self.socket.setblocking(False)
+        self.windows = [65535, 65535]  # of the connection, of the stream
+        self.left = self.ANNOUNCED - 5
+        self.sent = 0
+        self.received, self.pending = b"", b""
+        self.first = b"\x00" + struct.pack(">I", self.ANNOUNCED)
+        self.is_closed = False
+
+    def step(self):
+        try:
+            self.read()
+            while not self.is_closed:
+                if not self.pending:
+                    count = min(self.CHUNK, self.left, *self.windows)
+                    if count < 1000:
+                        return
+                    data = self.first + bytes(count - len(self.first))
+                    self.first = b""
+                    self.pending = http2.frame(http2.DATA, 0, 1, data)
+                    self.windows = [window - count for window in self.windows]
+                    self.left -= count
+                done = self.socket.send(self.pending)
+                self.sent += done
+                self.pending = self.pending[done:]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.is_closed = True
+
+    def read(self):
+        try:
+            data = self.socket.recv(1 << 16)
+        except BlockingIOError:
+            return
+        self.is_closed = self.is_closed or not data
+        self.received += data
+        while len(self.received) >= 9:
+            length = int.from_bytes(self.received[:3], "big")
+            if len(self.received) < 9 + length:
+                return
+            kind, flags, number_of_stream = self.received[3], self.received[4], self.received[8]
+            payload, self.received = self.received[9:9 + length], self.received[9 + length:]
+            if kind == http2.WINDOW_UPDATE:
+                self.windows[min(number_of_stream, 1)] += int.from_bytes(payload, "big")
+            elif kind == http2.SETTINGS and not flags & http2.ACK:
+                for at in range(0, length, 6):
+                    key, value = struct.unpack(">HI", payload[at:at + 6])
+                    if key == 4:
+                        self.windows[1] += value - 65535
+            elif kind == http2.PING and not flags & http2.ACK:
+                self.socket.send(http2.frame(http2.PING, http2.ACK, 0, payload))
+            elif kind in (http2.RST_STREAM, http2.GOAWAY):
+                self.is_closed = True
 
 
 def large_burst(address, end, scale):

@@ -14,6 +14,7 @@ Exit codes: 0 every limit held, 1 one did not, 77 a library is missing.
 """
 
 import argparse
+import hashlib
 import json
 import multiprocessing
 import os
@@ -35,6 +36,7 @@ except ImportError as error:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import attacks  # noqa: E402
+import shares  # noqa: E402
 
 INNOCENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "innocent.py")
 START_LIMIT_S = 30
@@ -206,8 +208,16 @@ class Watch:
 def run(attack, options):
     scale = 10 if options.long else 1
     seconds = options.seconds or (attack.long_seconds if options.long else attack.seconds)
+    arguments = ["--backend", "cpu", *attack.server_arguments]
+    tokens = tempfile.NamedTemporaryFile("w", prefix="orbserve-attack-", suffix=".tokens")
+    os.environ.pop("ORBSERVE_TOKEN", None)
+    if attack.with_tokens:
+        for name, token in shares.TOKENS.items():
+            print(name, "sha256:" + hashlib.sha256(token.encode()).hexdigest(), file=tokens, flush=True)
+        arguments += ["--token-file", tokens.name]
+        os.environ["ORBSERVE_TOKEN"] = shares.TOKENS["innocent"]
     tls = Certificate() if attack.tls else None
-    server = Server(options.server, ["--backend", "cpu", *attack.server_arguments], attack.nofile, attack.address_space_mib, tls)
+    server = Server(options.server, arguments, attack.nofile, attack.address_space_mib, tls)
     report = {"attack": attack.name, "scale": scale, "seconds": seconds}
     problems = []
     try:

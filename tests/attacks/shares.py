@@ -9,13 +9,14 @@ the calls. Returns what it has done, for the report.
 import asyncio
 import collections
 import itertools
+import os
 import struct
 import time
 
 import grpc
 import grpc.aio
 
-from innocent import HEIGHT_PX, WIDTH_PX, field, pixels, varint
+from innocent import HEIGHT_PX, WIDTH_PX, extract_request, field, pixels, varint
 
 SERVICE = "/orbserve.v1.Features/"
 KEYPOINTS = 10_000  # of an answer: more than half a megabyte
@@ -26,6 +27,7 @@ OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 200),
 ]
 PAUSE_S = 0.02  # before a call that ended is made again
+TOKENS = {"innocent": "token-of-the-innocent", "greedy": "token-of-the-greedy"}
 
 
 def frame_with_keypoints():
@@ -46,7 +48,7 @@ class Tally:
         return {"begun": self.begun, **dict(self.ends.most_common(4))}
 
 
-async def repeat(tally, end, call):
+async def repeat(tally, end, call, pause_s):
     """Makes the call again each time it has ended."""
     while time.monotonic() < end:
         tally.begun += 1
@@ -57,10 +59,10 @@ async def repeat(tally, end, call):
             return
         except grpc.aio.AioRpcError as error:
             tally.ends[error.code().name] += 1
-        await asyncio.sleep(PAUSE_S)
+        await asyncio.sleep(pause_s)
 
 
-def run_calls(address, end, connections, calls_each, make_call):
+def run_calls(address, end, connections, calls_each, make_call, pause_s=PAUSE_S):
     """`make_call(channel, number)` returns a coroutine that ends with its call."""
 
     async def run():
@@ -68,7 +70,7 @@ def run_calls(address, end, connections, calls_each, make_call):
         channels = [grpc.aio.insecure_channel(address, options=OPTIONS) for _ in range(connections)]
         numbers = itertools.count()
         await asyncio.gather(*(
-            repeat(tally, end, lambda channel=channel, number=next(numbers): make_call(channel, number))
+            repeat(tally, end, lambda channel=channel, number=next(numbers): make_call(channel, number), pause_s)
             for channel in channels for _ in range(calls_each)))
         for channel in channels:
             await channel.close(None)
@@ -78,7 +80,11 @@ def run_calls(address, end, connections, calls_each, make_call):
 
 
 def metadata_of(client_id):
-    return (("x-client-id", client_id),) if client_id else ()
+    """`client_id` may be None. Where clients have tokens, it names a part of the attacker."""
+    if "ORBSERVE_TOKEN" not in os.environ:
+        return (("x-client-id", client_id),) if client_id else ()
+    part = (("x-client-id", "greedy/" + client_id),) if client_id else ()
+    return (*part, ("authorization", "Bearer " + TOKENS["greedy"]))
 
 
 def unread_answers_of(client_of):
@@ -138,3 +144,23 @@ def unread_streams(address, end, scale):
         raise grpc.aio.AioRpcError(await call.code(), grpc.aio.Metadata(), grpc.aio.Metadata())
 
     return run_calls(address, end, 2 * scale, 16, send_only)
+
+
+def with_ids(client_of):
+    """As many calls as go, of one client with a token that calls itself by any name."""
+
+    def attack(address, end, scale):
+        request = extract_request()
+
+        async def extract(channel, number):
+            await channel.unary_unary(SERVICE + "Extract")(
+                request,
+                metadata=(("x-client-id", client_of(number)), ("authorization", "Bearer " + TOKENS["greedy"])))
+
+        return run_calls(address, end, 4, 50 * scale, extract, pause_s=0.0)
+
+    return attack
+
+
+many_ids = with_ids("greedy/{}".format)
+foreign_ids = with_ids(lambda number: ("innocent", "innocent/{}".format(number), "innocent/../greedy")[number % 3])

@@ -187,7 +187,7 @@ TEST_F(ClientTest, CallEndsAtItsTimeout) {
 TEST(ClientTlsTest, FilesThatCannotBeUsedAreNamed) {
   const testing::TemporaryFolder folder;
   const testing::CertificateAndKey own = testing::MakeCertificate();
-  const testing::CertificateAndKey locked = testing::MakeCertificate("secret");
+  const testing::CertificateAndKey locked = testing::MakeCertificate({.pass_phrase = "secret"});
   const std::string good = folder.Write("cert.pem", own.certificate);
   const std::string key = folder.Write("key.pem", own.key);
   const std::string broken = folder.Write(

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/blocking_counter.h"
 #include "features/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -345,6 +346,52 @@ TEST(CpuBackendTest, AnswersOutliveTheBackend) {
   }
   EXPECT_GT(features->count(), 0u);
   slot->image.Row(99)[99] = 1;
+}
+
+// ---- Large frames ----
+
+// 2048 x 1536 pixels are large for one thread and not for four.
+constexpr int kLargeWidth = 2048;
+constexpr int kLargeHeight = 1536;
+
+TEST(CpuLargeFrameTest, ASmallFrameOvertakesALargeOne) {
+  const auto backend = Backend({.threads = 1});
+  const auto large = *backend->MakePlan({kLargeWidth, kLargeHeight, {}});
+  const auto small = *backend->MakePlan({160, 120, {}});
+  ASSERT_TRUE(large->is_large());
+  ASSERT_FALSE(small->is_large());
+  std::atomic<int> answered = 0;
+  int large_was = 0;
+  int small_was = 0;
+  absl::BlockingCounter both(2);
+  const auto submit = [&](const std::shared_ptr<FeaturePlan>& plan, const TestImage& image,
+                          int* was) {
+    std::vector<FrameJob> jobs;
+    jobs.push_back(*MakeJob(*backend, {.image = image.view()}));
+    backend->Submit(plan, std::move(jobs), [&answered, &both, was](FrameBatchAnswer) {
+      *was = ++answered;
+      both.DecrementCount();
+    });
+  };
+  submit(large, SceneImage(kLargeWidth, kLargeHeight, 31), &large_was);
+  submit(small, SceneImage(160, 120, 32), &small_was);
+  both.Wait();
+  EXPECT_EQ(small_was, 1);
+  EXPECT_EQ(large_was, 2);
+}
+
+TEST(CpuLargeFrameTest, ItsAnswerIsTheSame) {
+  const TestImage image = SceneImage(kLargeWidth, kLargeHeight, 33);
+  std::vector<std::shared_ptr<const Features>> answers;
+  for (const int threads : {1, 2, 8}) {
+    const auto backend = Backend({.threads = threads});
+    const auto plan = *backend->MakePlan({kLargeWidth, kLargeHeight, {}});
+    EXPECT_EQ(plan->is_large(), threads == 1);
+    answers.push_back(Compute(*backend, image));
+  }
+  for (const auto& answer : answers) {
+    EXPECT_EQ(testing::FirstDifference(*answers[0], *answer), "");
+  }
 }
 
 // ---- Times of the stages ----

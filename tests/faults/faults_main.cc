@@ -3,7 +3,7 @@
 
 // orbserve-server-faults: orbserve-server, put together the same way, with a backend that fails:
 //   orbserve-server-faults --fault trap|hang|error|silence [--fault-after FRAMES] ARGUMENT...
-// With the first batch after so many frames, or after SIGUSR1. The other arguments are the
+// With the first batch after so many frames, or after FaultSignal(). The other arguments are the
 // server's.
 
 #include <signal.h>
@@ -18,6 +18,7 @@
 
 #include "absl/strings/numbers.h"
 #include "server/program.h"
+#include "tests/faults/fault_signal.h"
 #include "tests/faults/faulty_backend.h"
 
 namespace orbserve::faults {
@@ -51,7 +52,7 @@ int Run(int argc, char** argv) {
     }
   }
   if (!fault.ok()) return Usage();
-  signal(SIGUSR1, [](int) { requested = true; });
+  signal(orbserve::FaultSignal(), [](int) { requested = true; });
   return RunServerProgram(static_cast<int>(rest.size()), rest.data(),
                           [&](std::unique_ptr<FeatureBackend> backend)
                               -> absl::StatusOr<std::unique_ptr<FeatureBackend>> {

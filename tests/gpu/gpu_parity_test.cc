@@ -445,7 +445,8 @@ TEST_F(GpuParityTest, AFrameThatJustFitsIsComputed) {
   const auto needed = static_cast<int64_t>((*sizes)->LargestArenaBytes({0, /*masks=*/true}));
   GpuBackendOptions options;
   options.lanes = 1;
-  options.memory_limit_bytes = (needed / 9 + 1) * 10;  // nine tenths are the lane's
+  options.large_lanes = 1;
+  options.memory_limit_bytes = 2 * (needed / 9 + 1) * 10;  // nine tenths are the two lanes'
   const auto small = MakeGpu(options);
   ASSERT_NE(small, nullptr);
   const auto plan = small->MakePlan(spec);

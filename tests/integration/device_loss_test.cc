@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpu/gpu_backend.h"
 #include "gtest/gtest.h"
+#include "tests/faults/fault_signal.h"
 #include "tests/integration/checked_load.h"
 #include "tests/integration/server_fixture.h"
 #include "tests/integration/server_process.h"
@@ -135,7 +136,7 @@ TEST_P(DeviceLossTest, NoAcceptedFrameIsLostAndTheProcessStartsAnew) {
     return true;
   });
 
-  kill(server.pid(), SIGUSR1);
+  kill(server.pid(), FaultSignal());
   const int code = server.Wait(kDeadline + std::chrono::seconds(20));
   const auto gone = Clock::now();
   for (FirstTime* watch : {&told, &health, &ready, &counted}) watch->Stop();

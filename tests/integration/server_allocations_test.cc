@@ -61,9 +61,9 @@ class AllocationsTest : public ::testing::Test {
         [this] { return SumOfSeries(server_->HttpGet("/metrics"), "orbserve_streams") == 0; }));
     EXPECT_EQ(server_->Stop(), 0);
     const std::string log = server_->Log();
-    EXPECT_EQ(NumberInLog(log, "stopped", "frames_received"),
-              NumberInLog(log, "stopped", "frames_ok") +
-                  NumberInLog(log, "stopped", "frames_failed"));
+    EXPECT_EQ(
+        NumberInLog(log, "stopped", "frames_received"),
+        NumberInLog(log, "stopped", "frames_ok") + NumberInLog(log, "stopped", "frames_failed"));
     unlink(path_.c_str());
   }
 

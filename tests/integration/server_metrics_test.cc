@@ -240,7 +240,7 @@ TEST_F(MetricsPageTest, LimitsStandBesideUse) {
   const std::map<std::string, double> expected = {
       {"queue_frames", 11},
       {"queue_bytes", 3 << 20},
-      {"decode_busy_threads", 3},
+      {"decode_busy_threads", 3 + 2},
       {"plans", 5},
       {"plan_bytes", 123456789},
       {"streams", 4},

@@ -31,7 +31,18 @@ class ServerReflectionTest : public ServerTest {
     const std::unique_ptr<Message> request = New("ServerReflectionRequest");
     request->GetReflection()->SetString(request.get(), Field(*request, question), value);
     std::unique_ptr<Message> response = New("ServerReflectionResponse");
-    grpc::Slice bytes(request->SerializeAsString());
+    grpc::ByteBuffer received;
+    const grpc::Status status = StatusOf(request->SerializeAsString(), &received);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    grpc::Slice slice;
+    EXPECT_TRUE(received.DumpToSingleSlice(&slice).ok());
+    EXPECT_TRUE(response->ParseFromArray(slice.begin(), static_cast<int>(slice.size())));
+    return response;
+  }
+
+  // Status of a request with these bytes.
+  grpc::Status StatusOf(const std::string& request, grpc::ByteBuffer* received = nullptr) {
+    const grpc::Slice bytes(request);
     const grpc::ByteBuffer sent(&bytes, 1);
     // A stream of one message each way is a unary call on the wire.
     grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(grpc::CreateChannel(
@@ -43,17 +54,13 @@ class ServerReflectionTest : public ServerTest {
         &context, absl::StrCat("/", kPackage, ".ServerReflection/ServerReflectionInfo"), sent,
         &queue);
     call->StartCall();
-    grpc::ByteBuffer received;
+    grpc::ByteBuffer answer;
     grpc::Status status;
-    call->Finish(&received, &status, &queue);
+    call->Finish(received == nullptr ? &answer : received, &status, &queue);
     void* tag = nullptr;
     bool ok = false;
     EXPECT_TRUE(queue.Next(&tag, &ok));
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    grpc::Slice slice;
-    EXPECT_TRUE(received.DumpToSingleSlice(&slice).ok());
-    EXPECT_TRUE(response->ParseFromArray(slice.begin(), static_cast<int>(slice.size())));
-    return response;
+    return status;
   }
 
   // The file that defines `symbol`; without a name where the server knows none.
@@ -80,7 +87,6 @@ class ServerReflectionTest : public ServerTest {
     return names;
   }
 
- private:
   std::unique_ptr<Message> New(const std::string& name) {
     const Descriptor* const type =
         DescriptorPool::generated_pool()->FindMessageTypeByName(absl::StrCat(kPackage, ".", name));
@@ -131,6 +137,27 @@ TEST_F(ServerReflectionTest, HealthHasThePublishedShape) {
   EXPECT_EQ(response->field(0)->enum_type()->FindValueByName("SERVING")->number(), 1);
   EXPECT_EQ(response->field(0)->enum_type()->FindValueByName("NOT_SERVING")->number(), 2);
   EXPECT_EQ(response->field(0)->enum_type()->FindValueByName("SERVICE_UNKNOWN")->number(), 3);
+}
+
+TEST_F(ServerReflectionTest, AFileComesWithTheFilesThatItNeeds) {
+  const auto response = Ask("file_by_filename", "orbserve/v1/orbserve.proto");
+  const Message& files = Child(*response, "file_descriptor_response");
+  const FieldDescriptor* const field = Field(files, "file_descriptor_proto");
+  DescriptorPool pool;
+  // The file itself comes first, those that it needs after it.
+  for (int i = files.GetReflection()->FieldSize(files, field) - 1; i >= 0; --i) {
+    FileDescriptorProto file;
+    ASSERT_TRUE(file.ParseFromString(files.GetReflection()->GetRepeatedString(files, field, i)));
+    ASSERT_NE(pool.BuildFile(file), nullptr) << file.name();
+  }
+  EXPECT_NE(pool.FindServiceByName("orbserve.v1.Features"), nullptr);
+}
+
+TEST_F(ServerReflectionTest, ALongRequestIsRefused) {
+  const grpc::Status status = StatusOf(std::string(10'000, 'x'));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Details(status).reason(), "TOO_LARGE");
+  EXPECT_EQ(Details(StatusOf("\x1A\x05xy")).reason(), "BAD_REQUEST");  // cut off
 }
 
 TEST_F(ServerReflectionTest, AnUnknownServiceHasNoDescriptor) {

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
@@ -31,6 +32,7 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/server.h"
 #include "tests/client/temporary_folder.h"
+#include "tests/integration/server_fixture.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/certificates.h"
 
@@ -93,7 +95,7 @@ TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
   for (const char* address : {"127.0.0.1:0", "0.0.0.0:50051", "localhost:50051", "[::]:50051",
                               "[::1]:1", "[fe80::1%eth0]:1", "robot-7.local:65535",
                               "unix:/run/orbserve.sock", "unix-abstract:orbserve"}) {
-    const Outcome run = RunServer({"--check-config", "--listen", address});
+    const Outcome run = RunServer({"--check-config", "--insecure", "--listen", address});
     EXPECT_EQ(run.code, 0) << run.text;
   }
   for (const char* address : {"", ":9464", "127.0.0.1:0"}) {
@@ -120,6 +122,38 @@ bool HasLocalhost() {
   if (getaddrinfo("localhost", nullptr, nullptr, &found) != 0) return false;
   freeaddrinfo(found);
   return true;
+}
+
+TEST(ServerStartTest, PlainTextForOtherMachinesMustBeAskedFor) {
+  const TemporaryFolder folder;
+  const CertificateAndKey own = MakeCertificate();
+  const std::string cert = folder.Write("cert.pem", own.certificate);
+  const std::string key = folder.Write("key.pem", own.key);
+  const std::string tokens = folder.Write("tokens", "");
+  for (const char* address : {"0.0.0.0:0", "[::]:0", "192.0.2.7:0", "robot-7.local:0"}) {
+    ExpectRefused({"--listen", address}, "plain text to other machines");
+    ExpectRefused({"--listen", address, "--token-file", tokens, "--insecure"}, "tokens are sent");
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"--insecure"},
+          {"--tls-cert", cert, "--tls-key", key, "--token-file", tokens}}) {
+      std::vector<std::string> arguments = {"--check-config", "--listen", address};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Outcome run = RunServer(arguments);
+      EXPECT_EQ(run.code, 0) << run.text;
+    }
+  }
+  for (const char* address : {"127.0.0.1:0", "127.1.2.3:0", "localhost:0", "[::1]:0",
+                              "unix:/run/orbserve.sock", "unix-abstract:orbserve"}) {
+    const Outcome run = RunServer({"--check-config", "--listen", address, "--token-file", tokens});
+    EXPECT_EQ(run.code, 0) << run.text;
+  }
+}
+
+TEST(ServerStartTest, TokensThatCannotBeReadAreWrongConfiguration) {
+  const TemporaryFolder folder;
+  ExpectRefused({"--token-file", folder / "none"}, "none: cannot be read");
+  ExpectRefused({"--token-file", folder.Write("tokens", "# ours\nrobot-7 secret\n")},
+                "tokens:2: the name must be followed by sha256:");
 }
 
 TEST(ServerStartTest, EveryKindOfAddressIsServed) {
@@ -173,6 +207,10 @@ TEST(ServerStartTest, CertificatesThatCannotBeUsedAreWrongConfiguration) {
   ExpectRefused({"--tls-cert", cert, "--tls-key", key, "--tls-client-ca", none}, "none.pem");
   ExpectRefused({"--tls-cert", folder.path(), "--tls-key", key}, "Is a directory");
   ExpectRefused({"--tls-cert", key, "--tls-key", key}, "key.pem: is not a PEM file");
+  const CertificateAndKey expired = MakeCertificate({.end_s = -60});
+  ExpectRefused({"--tls-cert", folder.Write("expired.pem", expired.certificate), "--tls-key",
+                 folder.Write("expired_key.pem", expired.key)},
+                "expired.pem: the certificate expired at ");
   ExpectRefused({"--tls-cert", cert, "--tls-key", cert}, "cert.pem: is not a PEM file");
   ExpectRefused({"--tls-cert", folder.Write("empty", ""), "--tls-key", key}, "is not a PEM file");
   ExpectRefused({"--tls-cert", cert, "--tls-key", other_key},
@@ -254,7 +292,7 @@ TEST(ServerStartTest, EveryLineOfTheLogHasItsForm) {
   const auto server =
       ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {"--backend", "cpu", "--log-level", "debug"});
   ASSERT_TRUE(server.ok()) << server.status();
-  // Text that is not UTF-8: protobuf has something to say.
+  // Text that is not UTF-8, about which protobuf itself would write a line in a form of its own.
   v1::ExtractRequest request;
   request.mutable_frame();
   request.mutable_pipeline()->set_preset("@@@@");
@@ -270,9 +308,13 @@ TEST(ServerStartTest, EveryLineOfTheLogHasItsForm) {
   stub.UnaryCall(&context, "/orbserve.v1.Features/Extract", {}, &message, &answer,
                  [&](grpc::Status ended) { status.set_value(std::move(ended)); });
   EXPECT_FALSE(status.get_future().get().ok());
-  const std::string log = (*server)->Log();
-  kill((*server)->pid(), SIGKILL);  // it has said all
-  EXPECT_THAT(log, HasSubstr("event=protobuf"));
+  // The log has a thread of its own.
+  std::string log;
+  EXPECT_TRUE(WaitUntil([&] {
+    log = (*server)->Log();
+    return absl::StrContains(log, "event=failed what=Extract reason=BAD_REQUEST") &&
+           absl::EndsWith(log, "\n");
+  })) << log;
   for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipEmpty())) {
     EXPECT_THAT(std::string(line), AllOf(StartsWith("20"), HasSubstr(" event=")));
   }

@@ -62,6 +62,16 @@ TEST_F(ServerTlsTest, ClientsThatDoNotAreNot) {
   EXPECT_EQ(Ask(grpc::InsecureChannelCredentials()).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
+TEST_F(ServerTlsTest, WithoutAnAuthorityCertificatesOfClientsAreNotAskedFor) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const CertificateAndKey robot = MakeCertificate();
+  for (const CertificateAndKey& client : {robot, own_}) {
+    const grpc::Status served =
+        Ask(grpc::SslCredentials({own_.certificate, client.key, client.certificate}));
+    EXPECT_TRUE(served.ok()) << served.error_message();
+  }
+}
+
 TEST_F(ServerTlsTest, WithAnAuthorityOnlyItsClientsAreServed) {
   const CertificateAndKey robot = MakeCertificate();
   const CertificateAndKey stranger = MakeCertificate();

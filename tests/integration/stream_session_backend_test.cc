@@ -403,7 +403,7 @@ TEST(StreamSessionBackendTest, TracksGoOnWithTheSameBitsAndIdsAfterTheLossOfADev
     {
       Engine engine(std::make_unique<FailoverBackend>(
           std::make_unique<DeviceThatIsLost>(cpu::Backend({.threads = 2}), last_batch),
-          cpu::Backend({.threads = 2}), &clock, std::make_unique<WorkerPool>(1),
+          cpu::Backend({.threads = 2}), &clock, std::make_unique<WorkerPool>(WorkerPoolOptions{}),
           std::move(options)));
       const auto together = ResultsTogether(engine);
       for (uint32_t robot = 0; robot < kRobots; ++robot) {

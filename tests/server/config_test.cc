@@ -119,6 +119,9 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"batching { max_queue_frames: 0 }", "batching.max_queue_frames"},
       {"batching { max_queue_bytes: 1 }", "batching.max_queue_bytes"},
       {"batching { max_plans: 0 }", "batching.max_plans"},
+      {"batching { max_batch_time_ms: 0 }", "batching.max_batch_time_ms"},
+      {"batching { max_work_bytes: 1 }", "batching.max_work_bytes"},
+      {"batching { max_large_batches_in_flight: 65 }", "batching.max_large_batches_in_flight"},
       {"limits { max_side_px: 0 }", "limits.max_side_px"},
       {"limits { max_message_bytes: 4294967296 }", "limits.max_message_bytes"},
       {"limits { max_streams: 0 }", "limits.max_streams"},
@@ -132,6 +135,7 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"limits { max_streams_per_client: 100001 }", "limits.max_streams_per_client"},
       {"limits { stream_idle_timeout_ms: 86400001 }", "limits.stream_idle_timeout_ms"},
       {"limits { stalled_reader_timeout_ms: 99 }", "limits.stalled_reader_timeout_ms"},
+      {"trusted_proxies: \"proxy\"", "trusted_proxies"},
       {"shares { weight: 2 }", "shares.owner"},
       {"shares { owner: \"unix:\" }", "shares.weight"},
       {"shares { owner: \"unix:\" weight: 101 }", "shares.weight"},
@@ -153,10 +157,15 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
   }
 }
 
-TEST(ConfigTest, ATokenFileIsRefusedAndNotIgnored) {
+TEST(ConfigTest, AClientIsItsCertificateOrItsToken) {
   server::Config config = DefaultConfig();
   config.set_token_file("tokens");
-  EXPECT_EQ(ReasonOf(ValidateConfig(config)), ErrorReason::kUnsupported);
+  EXPECT_TRUE(ValidateConfig(config).ok());
+  config.mutable_tls()->set_cert_file("cert");
+  config.mutable_tls()->set_key_file("key");
+  EXPECT_TRUE(ValidateConfig(config).ok());
+  config.mutable_tls()->set_client_ca_file("ca");
+  EXPECT_EQ(ReasonOf(ValidateConfig(config)), ErrorReason::kBadOptions);
 }
 
 }  // namespace

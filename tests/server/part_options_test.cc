@@ -12,9 +12,31 @@ namespace {
 TEST(PartOptionsTest, EveryDeviceHasItsOwnBatchesInFlight) {
   server::Config config = DefaultConfig();
   config.mutable_batching()->set_max_batches_in_flight(3);
-  EXPECT_EQ(BatcherOptionsOf(config.batching(), 1).max_batches_in_flight, 3);
-  EXPECT_EQ(BatcherOptionsOf(config.batching(), 4).max_batches_in_flight, 12);
+  EXPECT_EQ(BatcherOptionsOf(config, 1).max_batches_in_flight, 3);
+  EXPECT_EQ(BatcherOptionsOf(config, 4).max_batches_in_flight, 12);
+  EXPECT_EQ(BatcherOptionsOf(config, 4).max_large_batches_in_flight, 8);
   EXPECT_GT(GpuBackendOptionsOf(config).lanes, 3);  // while one answers, another computes
+}
+
+TEST(PartOptionsTest, WeightsOfOwnersReachEveryQueue) {
+  server::Config config = DefaultConfig();
+  config.add_shares()->set_owner("heavy");
+  config.mutable_shares(0)->set_weight(4.0);
+  for (const OwnerWeights& weights :
+       {BatcherOptionsOf(config, 1).weights, MatchQueueOptionsOf(config).weights,
+        TrackQueueOptionsOf(config).weights, DecodePoolOptionsOf(config).weights}) {
+    EXPECT_EQ(weights.at("heavy"), 4.0);
+  }
+}
+
+TEST(PartOptionsTest, LargeImagesNeverHaveAllThreadsThatDecode) {
+  server::Config config = DefaultConfig();
+  config.mutable_batching()->set_decode_threads(4);
+  EXPECT_EQ(DecodePoolOptionsOf(config).threads, 4);
+  EXPECT_EQ(DecodePoolOptionsOf(config).large_threads, 3);
+  config.mutable_batching()->set_decode_threads(1);
+  EXPECT_EQ(DecodePoolOptionsOf(config).threads, 1);
+  EXPECT_EQ(DecodePoolOptionsOf(config).large_threads, 1);
 }
 
 TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {

@@ -31,6 +31,10 @@ std::string TakeText(BIO* bio) {
   return text;
 }
 
+BIO* Reader(const std::string& text) {
+  return BIO_new_mem_buf(text.data(), static_cast<int>(text.size()));
+}
+
 void AddExtension(X509* certificate, int kind, const char* value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
@@ -42,7 +46,7 @@ void AddExtension(X509* certificate, int kind, const char* value) {
 
 }  // namespace
 
-CertificateAndKey MakeCertificate(const std::string& pass_phrase) {
+CertificateAndKey MakeCertificate(const CertificateOptions& options) {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
   Require(key != nullptr, "EVP_EC_gen");
   X509* const certificate = X509_new();
@@ -50,17 +54,34 @@ CertificateAndKey MakeCertificate(const std::string& pass_phrase) {
   uint32_t serial = 0;
   Require(RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof(serial)) == 1, "RAND_bytes");
   ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial);
-  constexpr int kHour = 3600;
-  X509_gmtime_adj(X509_getm_notBefore(certificate), -kHour);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), 24 * kHour);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), options.begin_s);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), options.end_s);
   X509_set_pubkey(certificate, key);
   X509_NAME* const name = X509_get_subject_name(certificate);
   X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                             reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
-  X509_set_issuer_name(certificate, name);
+                             reinterpret_cast<const unsigned char*>(options.common_name.c_str()),
+                             -1, -1, 0);
+  X509* issuer = nullptr;
+  EVP_PKEY* issuer_key = nullptr;
+  if (options.issuer != nullptr) {
+    BIO* const text = Reader(options.issuer->certificate);
+    issuer = PEM_read_bio_X509(text, nullptr, nullptr, nullptr);
+    Require(issuer != nullptr, "PEM_read_bio_X509");
+    BIO_free(text);
+    BIO* const key_text = Reader(options.issuer->key);
+    issuer_key = PEM_read_bio_PrivateKey(key_text, nullptr, nullptr, nullptr);
+    Require(issuer_key != nullptr, "PEM_read_bio_PrivateKey");
+    BIO_free(key_text);
+  }
+  X509_set_issuer_name(certificate, issuer == nullptr ? name : X509_get_subject_name(issuer));
   AddExtension(certificate, NID_basic_constraints, "critical,CA:TRUE");
-  AddExtension(certificate, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
-  Require(X509_sign(certificate, key, EVP_sha256()) > 0, "X509_sign");
+  if (!options.alternative_names.empty()) {
+    AddExtension(certificate, NID_subject_alt_name, options.alternative_names.c_str());
+  }
+  Require(X509_sign(certificate, issuer_key == nullptr ? key : issuer_key, EVP_sha256()) > 0,
+          "X509_sign");
+  X509_free(issuer);
+  EVP_PKEY_free(issuer_key);
 
   CertificateAndKey made;
   BIO* const certificate_text = BIO_new(BIO_s_mem());
@@ -68,8 +89,9 @@ CertificateAndKey MakeCertificate(const std::string& pass_phrase) {
   made.certificate = TakeText(certificate_text);
   BIO* const key_text = BIO_new(BIO_s_mem());
   Require(PEM_write_bio_PKCS8PrivateKey(
-              key_text, key, pass_phrase.empty() ? nullptr : EVP_aes_128_cbc(), pass_phrase.data(),
-              static_cast<int>(pass_phrase.size()), nullptr, nullptr) == 1,
+              key_text, key, options.pass_phrase.empty() ? nullptr : EVP_aes_128_cbc(),
+              options.pass_phrase.data(), static_cast<int>(options.pass_phrase.size()), nullptr,
+              nullptr) == 1,
           "PEM_write_bio_PKCS8PrivateKey");
   made.key = TakeText(key_text);
   X509_free(certificate);

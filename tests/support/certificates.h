@@ -14,9 +14,17 @@ struct CertificateAndKey {
   std::string key;
 };
 
-// A new key (NIST P-256) and a certificate for it that it has signed itself, of localhost and
-// 127.0.0.1, good for a day. With a `pass_phrase` the key is encrypted by it.
-CertificateAndKey MakeCertificate(const std::string& pass_phrase = "");
+struct CertificateOptions {
+  std::string pass_phrase;  // encrypts the key; empty = not encrypted
+  std::string common_name = "localhost";
+  std::string alternative_names = "DNS:localhost,IP:127.0.0.1";  // empty = none
+  int begin_s = -3600;                                           // from now
+  int end_s = 24 * 3600;
+  const CertificateAndKey* issuer = nullptr;  // who signs it; null = itself
+};
+
+// A new key (NIST P-256) and a certificate for it.
+CertificateAndKey MakeCertificate(const CertificateOptions& options = {});
 
 }  // namespace orbserve::testing
 

@@ -36,7 +36,8 @@
 namespace orbserve::client {
 
 struct ClientOptions {
-  // Name of the caller, which owns quotas and references. Empty: the connection owns them.
+  // Name of the caller, which owns quotas and references. Empty: the connection owns them. For a
+  // server that knows the caller by certificate or token: empty, NAME or NAME/PART.
   std::string client_id;
   // File of PEM certificates to check the server with. Empty: plain text, without TLS.
   std::string tls_ca_file;
@@ -45,6 +46,9 @@ struct ClientOptions {
   // client has no certificate.
   std::string tls_cert_file;
   std::string tls_key_file;
+  // File with the client's token in its first line, for servers that ask for one. It is read once.
+  // Tokens are sent over TLS, Unix sockets and the loopback only. Empty: the client has no token.
+  std::string token_file;
   // Longest time of one call, or of the opening of a stream. Infinite: no limit.
   absl::Duration timeout = absl::InfiniteDuration();
 };
@@ -106,7 +110,7 @@ class Client {
  public:
   // Prepares a connection to `address`, a gRPC target such as "127.0.0.1:50051" or
   // "dns:///features:50051". Nothing is sent before the first call. INVALID_ARGUMENT or NOT_FOUND
-  // for files of certificates and keys that cannot be used.
+  // for files of certificates, keys and tokens that cannot be used.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options);
 
@@ -139,12 +143,15 @@ class Client {
   friend class ExtractPipeline;
   friend class FrameStream;
 
-  // Sets name of the caller and deadline of one call.
+  // Sets name and token of the caller of one call.
+  void AddIdentity(grpc::ClientContext* context) const;
+  // The same, and the deadline.
   void Prepare(grpc::ClientContext* context) const;
 
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Features::StubInterface> stub_;
   const ClientOptions options_;
+  std::string authorization_;  // metadata with the token; empty without one
 };
 
 struct ExtractPipelineOptions {

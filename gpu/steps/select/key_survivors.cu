@@ -9,7 +9,14 @@
 // number is reached, and the keys up to that bin. Bins are eighths of an octave, so that few keys
 // are kept in vain; the exact cut is the ranking's. Where ties leave more than the lists of
 // survivors have room for, the next bits decide, too. Lists are shortened in place: a key moves to
-// a place that every thread has read. 16 KiB of shared memory.
+// a place that every thread has read.
+//
+// Where few keys are wanted, the block ranks them, too. The sums of the histogram say where each
+// bin begins in the order of all keys, so keys go straight to the places of their bin, and a key is
+// compared with those of its own bin only, on photographs a small part. Keys of crowded bins, which
+// tie or nearly do, are sorted instead. Latency is what counts, so threads keep up to 12 keys each
+// in registers between the two times that they look at them, places are computed of the keys that
+// stay only, and code that photographs do not need lies apart. 39 KiB of shared memory.
 
 #include "gpu/steps/select/key_survivors.h"
 
@@ -26,18 +33,24 @@ namespace {
 
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / kWarpLanes;
-static_assert(kWarps == kWarpLanes, "one warp scans the sums of all warps");
+static_assert(kWarps == kWarpLanes, "each warp scans the sums of all warps");
 constexpr int kKeysInFlight = 8;  // of a thread: a block has 64 KiB under way
 constexpr int kOrderBits = 32;
 constexpr int kDigitBits = 12;
 constexpr int kBins = 1 << kDigitBits;
 constexpr int kBinsPerThread = kBins / kThreads;
 
+constexpr int kKeysHeld = 12;  // of a thread that ranks few keys
+constexpr int kRoundKeys = kKeysHeld * kThreads;
+constexpr int kBinShift = 64 - kDigitBits;  // of keys: the first digit of their order
+// Keys of a bin up to which each is compared with all others. About as long as sorting takes.
+constexpr int kMostOfBin = 256;
+static_assert(algo::kNoCellKey == kLastKey, "one value says that there is no key");
+
 struct BlockMemory {
-  union {
-    uint32_t histogram[kBins];
-    uint64_t sorted[2][kFewKeys];  // of the few that are ranked
-  };
+  alignas(16) uint32_t histogram[kBins];  // then where bins begin
+  uint64_t sorted[2][kFewKeys];           // of the few that are ranked
+  int source[kFewKeys];                   // cells or levels of those in sorted[0]
   uint32_t warp_sums[kWarps];
   int counts[kMaxLevels];  // keys of each list
   int kept;                // keys of a list that stay
@@ -80,14 +93,17 @@ __device__ void GatherWinners(const CellWinners& winners, int frame_index, const
   __syncthreads();  // lists and counts are complete
 }
 
-// Finds the bin in which the number of keys reaches `wanted`, 1 .. all keys of the histogram.
-__device__ void FindBin(int wanted, BlockMemory* memory) {
-  const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  const int first_bin = static_cast<int>(threadIdx.x) * kBinsPerThread;
-  uint32_t own = 0;
-#pragma unroll
-  for (int i = 0; i < kBinsPerThread; ++i) own += memory->histogram[first_bin + i];
+// Finds the bin in which the number of keys reaches `wanted`, at least 1; the last one where there
+// are fewer keys. Makes of the histogram where each bin begins in the order of all keys. Returns
+// true in all threads if a bin up to that one is crowded.
+__device__ __forceinline__ bool FindBin(int wanted, BlockMemory* memory) {
+  static_assert(kBinsPerThread == 4);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int warp = thread / kWarpLanes;
+  const int lane = thread % kWarpLanes;
+  auto* const bins = reinterpret_cast<uint4*>(memory->histogram) + thread;
+  const uint4 number = *bins;
+  const uint32_t own = number.x + number.y + number.z + number.w;
   const auto scan = [lane](uint32_t value) {
 #pragma unroll
     for (int distance = 1; distance < kWarpLanes; distance *= 2) {
@@ -96,22 +112,31 @@ __device__ void FindBin(int wanted, BlockMemory* memory) {
     }
     return value;
   };
-  uint32_t end = scan(own);
-  if (lane == kWarpLanes - 1) memory->warp_sums[warp] = end;
+  const uint32_t end_in_warp = scan(own);
+  if (lane == kWarpLanes - 1) memory->warp_sums[warp] = end_in_warp;
   __syncthreads();  // the sums of all warps are there
-  if (warp == 0) memory->warp_sums[lane] = scan(memory->warp_sums[lane]);
-  __syncthreads();  // and summed up
-  if (warp > 0) end += memory->warp_sums[warp - 1];
+  const uint32_t of_warp = memory->warp_sums[lane];
+  const uint32_t warp_end = scan(of_warp);
+  const uint32_t total = __shfl_sync(kFullWarp, warp_end, kWarpLanes - 1);
+  const uint32_t before = __shfl_sync(kFullWarp, warp_end - of_warp, warp) + end_in_warp - own;
+  const uint32_t begin[kBinsPerThread] = {before, before + number.x, before + number.x + number.y,
+                                          before + own - number.w};
+  const uint32_t in_bin[kBinsPerThread] = {number.x, number.y, number.z, number.w};
+  *bins = make_uint4(begin[0], begin[1], begin[2], begin[3]);
   const auto target = static_cast<uint32_t>(wanted);
-  uint32_t before = end - own;
-  if (before < target && target <= end) {  // one thread
-    int bin = first_bin;
-    while (before + memory->histogram[bin] < target) before += memory->histogram[bin++];
-    memory->bin = bin;
-    memory->before_bin = static_cast<int>(before);
-    memory->in_bin = static_cast<int>(memory->histogram[bin]);
+  bool crowded = false;
+#pragma unroll
+  for (int i = 0; i < kBinsPerThread; ++i) {
+    crowded = crowded || (begin[i] < target && in_bin[i] > kMostOfBin);
+    const int bin = thread * kBinsPerThread + i;
+    const bool reaches = begin[i] < target && target <= begin[i] + in_bin[i];
+    if (reaches || (total < target && bin == kBins - 1)) {  // one thread
+      memory->bin = bin;
+      memory->before_bin = static_cast<int>(begin[i]);
+      memory->in_bin = static_cast<int>(in_bin[i]);
+    }
   }
-  __syncthreads();  // the bin is found
+  return __syncthreads_or(crowded ? 1 : 0) != 0;  // the bin is found
 }
 
 // Shortens the list of level `l` to the keys whose order, without its lowest `shift` bits, is at
@@ -275,43 +300,30 @@ __device__ __forceinline__ void VisitFrameKeys(const KeySurvivorParams& params, 
 }
 
 // Gathers the first `wanted` of a frame's keys, 1..kFewKeys, and perhaps more, in
-// memory->sorted[0], in any order. `most`: there are no more keys than that. Returns their number.
+// memory->sorted[0], in any order. Returns their number. FindBin() has looked at the first digits.
 __device__ int GatherFew(const KeySurvivorParams& params, int frame_index, const int* counts,
-                         int most, int wanted, BlockMemory* memory) {
+                         int wanted, BlockMemory* memory) {
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % kWarpLanes;
-  constexpr int kKeyBits = 64;
-  uint64_t last = kLastKey;  // upper bits up to which keys stay
-  int shift = 0;
-  if (most > kFewKeys) {
-    shift = kKeyBits;
-    last = 0;
-    int rest = wanted;  // of the keys that begin with `last`
-    bool fits = false;
-    while (!fits && shift > 0) {
-      const int digit_bits = Min(kDigitBits, shift);
-      const int decided = shift;  // bits below those that `last` has
-      shift -= digit_bits;
-      for (int i = thread; i < kBins; i += kThreads) memory->histogram[i] = 0;
-      __syncthreads();  // the histogram is empty
-      const uint64_t mask = (uint64_t{1} << digit_bits) - 1;
-      VisitFrameKeys(params, frame_index, counts, [&](bool is_key, uint64_t key) {
-        if (is_key && (decided == kKeyBits || key >> decided == last)) {
-          atomicAdd(&memory->histogram[key >> shift & mask], 1u);
-        }
-      });
-      __syncthreads();  // the histogram is complete
-      FindBin(rest, memory);
-      if (decided == kKeyBits && memory->warp_sums[kWarps - 1] <= static_cast<uint32_t>(wanted)) {
-        // All keys are wanted.
-        last = kLastKey;
-        shift = 0;
-        break;
+  uint64_t last = memory->bin;  // upper bits up to which keys stay
+  int shift = kBinShift;
+  int rest = wanted - memory->before_bin;  // of the keys that begin with `last`
+  while (wanted - rest + memory->in_bin > kFewKeys && shift > 0) {
+    const int digit_bits = Min(kDigitBits, shift);
+    const int decided = shift;  // bits below those that `last` has
+    shift -= digit_bits;
+    for (int i = thread; i < kBins; i += kThreads) memory->histogram[i] = 0;
+    __syncthreads();  // the histogram is empty
+    const uint64_t mask = (uint64_t{1} << digit_bits) - 1;
+    VisitFrameKeys(params, frame_index, counts, [&](bool is_key, uint64_t key) {
+      if (is_key && key >> decided == last) {
+        atomicAdd(&memory->histogram[key >> shift & mask], 1u);
       }
-      rest -= memory->before_bin;
-      last = last << digit_bits | static_cast<uint64_t>(memory->bin);
-      fits = wanted - rest + memory->in_bin <= kFewKeys;
-    }
+    });
+    __syncthreads();  // the histogram is complete
+    FindBin(rest, memory);
+    rest -= memory->before_bin;
+    last = last << digit_bits | static_cast<uint64_t>(memory->bin);
   }
   if (thread == 0) memory->kept = 0;
   __syncthreads();  // no key is counted yet
@@ -356,18 +368,139 @@ __device__ uint64_t SortFew(int count, BlockMemory* memory) {
   return key;
 }
 
-// Ranks the first keys of a frame by BEST.
-__device__ void RankFew(const KeySurvivorParams& params, int frame_index, const int* counts,
-                        int most, BlockMemory* memory) {
+// The key of a thread, in order, and the number of all; kLastKey beyond the last.
+struct OrderedKey {
+  uint64_t key;
+  int count;
+};
+
+// Keys of which more tie than lists have room for, or of crowded bins.
+__device__ __noinline__ OrderedKey OrderCrowded(const KeySurvivorParams& params, int frame_index,
+                                                int wanted, BlockMemory* memory) {
+  const int count = GatherFew(params, frame_index, memory->counts, wanted, memory);
+  return {SortFew(count, memory), count};
+}
+
+// One list of a frame's keys, as steps before have left it: the winners of all cells, or the
+// corners of a level.
+struct RawList {
+  const uint64_t* keys;
+  int count;
+};
+
+__device__ __forceinline__ RawList ListOf(const KeySurvivorParams& params, int frame_index, int l,
+                                          const int* counts) {
+  if (params.winners.key != nullptr) {
+    const int cells = params.winners.cells.grid.count();
+    return {params.winners.key + static_cast<int64_t>(frame_index) * cells, cells};
+  }
+  return {params.keys.key + frame_index * params.keys.stride + params.keys.offset[l], counts[l]};
+}
+
+__device__ __forceinline__ void LoadRound(const RawList& list, int begin,
+                                          uint64_t (&key)[kKeysHeld]) {
+#pragma unroll
+  for (int i = 0; i < kKeysHeld; ++i) {
+    const int place = begin + i * kThreads + static_cast<int>(threadIdx.x);
+    key[i] = place < list.count ? list.keys[place] : kLastKey;
+  }
+}
+
+// Moves the keys of the bins up to memory->bin to memory->sorted[0], bin by bin, and ranks them.
+// `held`: the first keys of the first list.
+__device__ __forceinline__ OrderedKey OrderByBins(const KeySurvivorParams& params, int frame_index,
+                                                  int lists, uint64_t (&held)[kKeysHeld],
+                                                  BlockMemory* memory) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const bool has_cells = params.winners.key != nullptr;
+  const auto last_bin = static_cast<uint32_t>(memory->bin);
+  const int count = memory->before_bin + memory->in_bin;
+  for (int l = 0; l < lists; ++l) {
+    const RawList list = ListOf(params, frame_index, l, memory->counts);
+    for (int begin = 0; begin < list.count; begin += kRoundKeys) {
+      if (l > 0 || begin > 0) LoadRound(list, begin, held);
+#pragma unroll
+      for (int i = 0; i < kKeysHeld; ++i) {
+        if (begin + i * kThreads >= list.count) break;
+        const auto bin = static_cast<uint32_t>(held[i] >> kBinShift);
+        if (held[i] != kLastKey && bin <= last_bin) {
+          const uint32_t place = atomicAdd(&memory->histogram[bin], 1u);
+          memory->sorted[0][place] = held[i];
+          memory->source[place] = has_cells ? begin + i * kThreads + thread : l;
+        }
+      }
+    }
+  }
+  __syncthreads();  // keys lie in the places of their bins, and bins begin where they ended
+  uint64_t key = kLastKey;
+  int begin = 0;
+  int end = 0;
+  if (thread < count) {
+    key = memory->sorted[0][thread];
+    const auto bin = static_cast<uint32_t>(key >> kBinShift);
+    begin = bin > 0 ? static_cast<int>(memory->histogram[bin - 1]) : 0;
+    end = static_cast<int>(memory->histogram[bin]);
+    int level = memory->source[thread];
+    if (has_cells) {
+      const int cell = level;
+      level = algo::CellKeyLevel(key);
+      key = algo::CellKeyRank(params.winners.cells.grid, key, cell,
+                              params.winners.cells.scale[level]);
+    }
+    key = FrameKey(key, level, params.width_px);
+    memory->sorted[0][thread] = key;
+  }
+  __syncthreads();  // the order of the frame is in all keys
+  if (thread < count) {
+    int rank = begin;
+#pragma unroll 4
+    for (int i = begin; i < end; ++i) rank += memory->sorted[0][i] < key ? 1 : 0;
+    memory->sorted[1][rank] = key;  // keys differ, and so do their ranks
+  }
+  __syncthreads();  // all keys are in order
+  return {thread < count ? memory->sorted[1][thread] : kLastKey, count};
+}
+
+// Ranks the first keys of a frame by BEST. Returns false if it has no room for lists, which were
+// given up as memory was short.
+__device__ __forceinline__ bool RankFew(const KeySurvivorParams& params, int frame_index,
+                                        BlockMemory* memory) {
   const FrameParams& frame = params.frames.params[frame_index];
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = thread / kWarpLanes;
   const int lane = thread % kWarpLanes;
-  const int count = GatherFew(params, frame_index, counts, most, Max(frame.first_keys, 1), memory);
-  const uint64_t key = SortFew(count, memory);
-  const int limit = Min(count, frame.second_cut[0]);
-  const int level = thread < count ? LevelOfFrameKey(key) : -1;
   const int levels = params.keys.levels;
+  // Read together, ahead of the first use of any.
+  const int first_keys = frame.first_keys;
+  const int second_cut = frame.second_cut[0];
+  const int most_room = lane < levels ? frame.ranked_room[lane].count : 0;
+
+  const int lists = params.winners.key != nullptr ? 1 : levels;
+  uint64_t held[kKeysHeld];
+  for (int l = lists - 1; l >= 0; --l) {
+    const RawList list = ListOf(params, frame_index, l, memory->counts);
+    // From the last to the first, so that those stay in registers.
+    for (int begin = (DivUp(list.count, kRoundKeys) - 1) * kRoundKeys; begin >= 0;
+         begin -= kRoundKeys) {
+      LoadRound(list, begin, held);
+#pragma unroll
+      for (int i = 0; i < kKeysHeld; ++i) {
+        if (begin + i * kThreads >= list.count) break;
+        if (held[i] != kLastKey) atomicAdd(&memory->histogram[held[i] >> kBinShift], 1u);
+      }
+    }
+  }
+  if (__ballot_sync(kFullWarp, most_room > 0) == 0) return false;
+  __syncthreads();  // the histogram is complete
+  const int wanted = Max(first_keys, 1);
+  const bool crowded = FindBin(wanted, memory);
+  const bool sorts = crowded || memory->before_bin + memory->in_bin > kFewKeys;
+  const OrderedKey ordered = sorts ? OrderCrowded(params, frame_index, wanted, memory)
+                                   : OrderByBins(params, frame_index, lists, held, memory);
+  const uint64_t key = ordered.key;
+  const int count = ordered.count;
+  const int limit = Min(count, second_cut);
+  const int level = thread < count ? LevelOfFrameKey(key) : -1;
   int place = 0;  // among the keys of the level in the warp
   for (int l = 0; l < levels; ++l) {
     const unsigned of_level = __ballot_sync(kFullWarp, level == l);
@@ -401,6 +534,7 @@ __device__ void RankFew(const KeySurvivorParams& params, int frame_index, const 
     counters.survivors[thread] = static_cast<int32_t>(sums >> 16);
     counters.kept[thread] = static_cast<int32_t>(sums & 0xffff);
   }
+  return true;
 }
 
 template <bool kFew>
@@ -410,25 +544,21 @@ __global__ __launch_bounds__(kThreads) void KeySurvivorsKernel(
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.x);
   const FrameParams& frame = params.frames.params[frame_index];
   FrameCounters& counters = params.frames.counters[frame_index];
-  if (frame.mode != FrameMode::kDetect) return;
   const KeyLists& keys = params.keys;
   const int thread = static_cast<int>(threadIdx.x);
   const bool has_cells = params.winners.key != nullptr;
-  if (thread < kMaxLevels) {
-    memory.counts[thread] = has_cells || thread >= keys.levels ? 0 : counters.corners[thread];
-  }
-  __syncthreads();  // the counts are there
+  // Read together, ahead of the first use of any.
+  const FrameMode mode = frame.mode;
+  const int corners = has_cells || thread >= keys.levels ? 0 : counters.corners[thread];
+  if (mode != FrameMode::kDetect) return;
+  if (thread < kMaxLevels) memory.counts[thread] = corners;
   if constexpr (kFew) {
-    int most = has_cells ? params.winners.cells.grid.count() : 0;
-    bool has_room = false;  // else the frame's lists were given up, as memory was short
-    for (int l = 0; l < keys.levels; ++l) {
-      if (!has_cells) most += memory.counts[l];
-      has_room = has_room || frame.ranked_room[l].count > 0;
-    }
-    if (has_room) {
-      RankFew(params, frame_index, memory.counts, most, &memory);
-      return;
-    }
+    reinterpret_cast<uint4*>(memory.histogram)[thread] = make_uint4(0, 0, 0, 0);
+  }
+  __syncthreads();  // the counts are there, and the histogram is empty
+  if constexpr (kFew) {
+    if (RankFew(params, frame_index, &memory)) return;
+    __syncthreads();  // the histogram is no longer written
   }
   uint64_t* const frame_keys = keys.key + frame_index * keys.stride;
   if (has_cells) GatherWinners(params.winners, frame_index, keys, frame_keys, &memory);

@@ -77,7 +77,8 @@ TEST_F(TlsFilesTest, AKeyOfAnotherCertificateIsRefused) {
 }
 
 TEST_F(TlsFilesTest, KeysThatCannotBeReadAreRefused) {
-  ExpectRefused(Read(own_.certificate, MakeCertificate("secret").key), "tls.key_file", "key.pem",
+  ExpectRefused(Read(own_.certificate, MakeCertificate({.pass_phrase = "secret"}).key),
+                "tls.key_file", "key.pem",
                 "holds no private key that can be read without a pass phrase");
   ExpectRefused(Read(own_.certificate, own_.key.substr(0, 80)), "tls.key_file", "key.pem",
                 "holds no private key that can be read without a pass phrase");

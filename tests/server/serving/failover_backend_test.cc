@@ -30,7 +30,7 @@ absl::Status Lost() { return MakeError(ErrorReason::kDeviceLost, "cudaEventQuery
 class HandExecutor final : public Executor {
  public:
   explicit HandExecutor(std::deque<absl::AnyInvocable<void() &&>>* tasks) : tasks_(*tasks) {}
-  void Run(const ClientId&, absl::AnyInvocable<void() &&> task) override {
+  void Run(const ClientId&, const TaskNeeds&, Task task) override {
     tasks_.push_back(std::move(task));
   }
 
@@ -547,7 +547,8 @@ TEST_F(FailoverBackendTest, AHealthyDeviceIsFreedAndALostOneIsNot) {
 // Answers from threads of its own; from frame `healthy` on it loses them, or says nothing at all.
 class FailingBackend final : public FeatureBackend {
  public:
-  FailingBackend(int healthy, bool silent) : left_(healthy), silent_(silent), pool_(3) {}
+  FailingBackend(int healthy, bool silent)
+      : left_(healthy), silent_(silent), pool_({.threads = 3}) {}
   absl::string_view name() const override { return "failing"; }
   std::vector<DeviceDescription> devices() const override { return {{"failing:0"}}; }
   BackendState state() const override { return BackendState::kOk; }
@@ -559,7 +560,7 @@ class FailingBackend final : public FeatureBackend {
   }
   void Submit(std::shared_ptr<FeaturePlan>, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
-    pool_.Run(ClientId{}, [this, jobs = std::move(jobs), done = std::move(done)]() mutable {
+    pool_.Run(ClientId{}, {}, [this, jobs = std::move(jobs), done = std::move(done)]() mutable {
       FrameBatchAnswer answer;
       for (const FrameJob& job : jobs) {
         FrameAnswer frame;
@@ -617,7 +618,7 @@ TEST_P(FailoverBackendThreadsTest, EveryFrameIsAnsweredOnceWhenTheDeviceFailsUnd
     options.on_lost = [&](const DeviceLoss&) { ++losses; };
     FailoverBackend backend(std::make_unique<FailingBackend>(300 + 400 * round, GetParam()),
                             std::make_unique<FailingBackend>(1 << 30, false), &clock,
-                            std::make_unique<WorkerPool>(1), std::move(options));
+                            std::make_unique<WorkerPool>(WorkerPoolOptions{}), std::move(options));
     const auto plan = *backend.MakePlan({64, 64, {}});
     std::atomic<int> wrong{0};
     absl::BlockingCounter open(kThreads * kBatches);

@@ -26,8 +26,12 @@ class HandPlan final : public FeaturePlan {
   const PlanSpec& spec() const override { return spec_; }
   int max_batch_frames() const override { return max_batch_; }
   size_t size_bytes() const override { return bytes; }
+  bool is_large() const override { return large; }
+  size_t frame_bytes() const override { return workspace_bytes; }
 
   size_t bytes = 1000;  // a test makes a plan grow
+  bool large = false;
+  size_t workspace_bytes = 0;  // of a frame
 
  private:
   const PlanSpec spec_;
@@ -150,6 +154,7 @@ class HandBackend final : public FeatureBackend {
     batches.pop_front();
     FrameBatchAnswer answer;
     answer.cost.device = device_;
+    answer.cost.work_ns = work_ns;
     statuses.resize(batch.jobs.size());
     for (size_t i = 0; i < batch.jobs.size(); ++i) {
       const FrameJob& job = batch.jobs[i];
@@ -241,6 +246,7 @@ class HandBackend final : public FeatureBackend {
   uint64_t progress_made = 0;
   std::vector<MemoryUse> memory_held;
   mutable int memory_calls = 0;
+  int64_t work_ns = 0;  // of each batch of frames that is answered; 0 = the backend does not say
   int leases = 0;
   int imports = 0;
   size_t copy_bytes = 0;  // of states that are imported

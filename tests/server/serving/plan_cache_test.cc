@@ -16,7 +16,7 @@ namespace {
 
 class HandExecutor final : public Executor {
  public:
-  void Run(const ClientId&, absl::AnyInvocable<void() &&> task) override {
+  void Run(const ClientId&, const TaskNeeds&, Task task) override {
     tasks.push_back(std::move(task));
   }
   void RunAll() {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/serving/fake_clock.h"
@@ -58,15 +59,19 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
 
   absl::StatusOr<Ticket> Submit(int number, const std::string& client, SteadyTime deadline,
                                 int64_t bytes, std::function<void(const absl::Status&)> done) {
+    return Submit(number, Named(client), deadline, bytes, std::move(done));
+  }
+  absl::StatusOr<Ticket> Submit(int number, const ClientId& client, SteadyTime deadline,
+                                int64_t bytes, std::function<void(const absl::Status&)> done) {
     absl::Status refusal;
     Ticket ticket = 0;
     Work work;
     {
       absl::MutexLock lock(&mutex_);
-      refusal = Reserve(Named(client), deadline, bytes);
+      refusal = Reserve(client, deadline, bytes);
       if (refusal.ok()) {
         auto entering = std::make_unique<Errand>();
-        entering->client = Named(client);
+        entering->client = client;
         entering->deadline = deadline;
         entering->bytes = bytes;
         entering->number = number;
@@ -89,15 +94,17 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
   // The backend's answer. `helper`, unless null, becomes the thread that answers the items.
   void Finish(ErrandBatch batch, const absl::Status& status = absl::OkStatus(),
               std::thread* helper = nullptr) {
-    const SteadyTime now = BatchReturned(batch);
+    BatchReturned(batch);
+    if (before_close) before_close();
     std::vector<absl::Status> outcomes(batch.items.size(), status);
     for (size_t i = 0; i < outcomes.size(); ++i) {
       if (batch.items[i]->cancelled->load()) outcomes[i] = CancelledStatus();
-      if (now >= batch.items[i]->deadline) outcomes[i] = LateStatus(WorkKind::kFrames);
     }
-    CloseBatch(batch, [&](size_t i) -> const absl::Status& { return outcomes[i]; });
+    CloseBatch(batch, /*taken_ns=*/0, [&](size_t i) -> absl::Status& { return outcomes[i]; });
     const auto answer = [](ErrandBatch& answered, const std::vector<absl::Status>& with) {
-      for (size_t i = 0; i < with.size(); ++i) answered.items[i]->done(with[i]);
+      for (size_t i = 0; i < with.size(); ++i) {
+        if (!answered.items[i]->is_answered) answered.items[i]->done(with[i]);
+      }
     };
     if (helper == nullptr) {
       answer(batch, outcomes);
@@ -112,6 +119,9 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
     Leave();
   }
 
+  // Called between the return of a batch and the outcomes of its items.
+  std::function<void()> before_close;
+
  private:
   void Dequeue(Errand& errand) override { order_.erase(errand.place); }
   std::optional<ErrandBatch> NextBatch(SteadyTime now) override {
@@ -121,7 +131,7 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
     while (!order_.empty() && batch.items.size() < 2) {
       Errand& errand = *order_.front();
       order_.pop_front();
-      batch.items.push_back(Launch(errand, now));
+      batch.items.push_back(Launch(errand, now, /*cost_ns=*/1));
     }
     return batch;
   }
@@ -130,8 +140,11 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
     return order_.front()->ready_at + options_.delay;
   }
   void Send(ErrandBatch batch) override { send_(std::move(batch)); }
-  void AnswerUnlaunched(Errand& errand, const absl::Status& status) override {
-    errand.done(status);
+  void AnswerFailed(Errand& errand, const absl::Status& status) override { errand.done(status); }
+  std::unique_ptr<Errand> TakeAnswer(Errand& launched) override {
+    auto answered = std::make_unique<Errand>();
+    answered->done = std::move(launched.done);
+    return answered;
   }
 
   const ErrandOptions options_;
@@ -277,29 +290,112 @@ TEST_F(WorkQueueTest, ALateItemIsNotLaunchedThoughTheAlarmIsLate) {
   FinishAll();
 }
 
-TEST_F(WorkQueueTest, TheDeadlineOfALaunchedItemRaisesItsFlagOnlyWhereTheKindWantsIt) {
-  for (const bool stops : {false, true}) {
-    ErrandOptions options;
-    options.work.stops_at_deadline = stops;
-    Make(options);
-    answers_.clear();
-    Submit(1, "a", After(10));
-    Submit(2, "a", After(20));
-    const auto flag = sent_[0].items[0]->cancelled;
-    clock_.Advance(microseconds(9));
-    EXPECT_FALSE(flag->load());
-    clock_.Advance(microseconds(1));
-    EXPECT_EQ(flag->load(), stops);
-    EXPECT_THAT(answers_, IsEmpty()) << "the backend has it";
-    Finish();
-    // The deadline of the second, which is launched now, has its alarm too, and may pass
-    // afterwards.
-    Finish();
-    EXPECT_TRUE(IsOk(2));
-    clock_.Advance(microseconds(20));
-    EXPECT_EQ(answers_.size(), 2u);
-    ExpectBalanced();
+TEST_F(WorkQueueTest, ALaunchedItemIsAnsweredAtItsDeadlineAndItsFlagIsRaised) {
+  Make({});
+  Submit(1, "a", After(10));
+  Submit(2, "a", After(20));
+  const auto flag = sent_[0].items[0]->cancelled;
+  clock_.Advance(microseconds(9));
+  EXPECT_FALSE(flag->load());
+  EXPECT_THAT(answers_, IsEmpty());
+  clock_.Advance(microseconds(1));
+  EXPECT_TRUE(flag->load());
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  EXPECT_EQ(queue_->open_items(), 1) << "the second waits: the backend is not done with the first";
+  ExpectBalanced();
+  Finish();
+  // The deadline of the second, which is launched now, has its alarm too, and may pass afterwards.
+  Finish();
+  EXPECT_TRUE(IsOk(2));
+  clock_.Advance(microseconds(20));
+  EXPECT_EQ(answers_.size(), 2u);
+  ExpectBalanced();
+}
+
+// Launching the next batch takes time, and the alarm's thread may be busy.
+TEST_F(WorkQueueTest, NoAnswerIsOkAfterItsDeadlineThoughTheBatchCameBackBefore) {
+  Make({});
+  Submit(1, "a", After(10));
+  clock_.Advance(microseconds(9));
+  queue_->before_close = [this] { clock_.StandStill(microseconds(1)); };
+  Finish();
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  clock_.Advance(microseconds(10));
+  EXPECT_EQ(answers_.size(), 1u);
+  ExpectBalanced();
+}
+
+TEST_F(WorkQueueTest, ManyLateAnswersDoNotHoldUpTheClock) {
+  ErrandOptions options;
+  options.work.answer_threads = 2;
+  Make(options);
+  Submit(0);
+  absl::Notification go;
+  std::atomic<int> late = 0;
+  for (int i = 1; i <= 20; ++i) {
+    ASSERT_TRUE(queue_
+                    ->Submit(i, "a", After(5), 1,
+                             [&](const absl::Status&) {
+                               go.WaitForNotification();
+                               ++late;
+                             })
+                    .ok());
   }
+  clock_.Advance(microseconds(5));  // returns though no answer can be given
+  EXPECT_EQ(late, 0);
+  EXPECT_EQ(queue_->open_items(), 1);
+  go.Notify();
+  FinishAll();
+  queue_.reset();
+  EXPECT_EQ(late, 20);
+}
+
+TEST_F(WorkQueueTest, NoOwnerFillsTheQueueWhoeverElseWaits) {
+  ErrandOptions options;
+  options.work = {.max_items = 1000, .max_items_per_client = 1000, .max_bytes = 1000};
+  Make(options);
+  Submit(0);  // launched
+  int number = 1;
+  const auto fill = [&](const std::string& client, int64_t bytes) {
+    int taken = 0;
+    while (Submit(number, client, kNever, bytes) != 0) {
+      ++number;
+      ++taken;
+    }
+    EXPECT_EQ(ReasonFor(number++), ErrorReason::kQuotaExceeded) << client;
+    return taken;
+  };
+  const int of_a = fill("a", 10);  // of 100 places
+  EXPECT_GE(of_a, 60);
+  EXPECT_LE(of_a, 75);
+  const int of_b = fill("b", 10);
+  EXPECT_GE(of_b, 15);
+  EXPECT_LT(of_b, 25);
+  EXPECT_GT(fill("c", 10), 2);
+  for (int i = 0; i < 3; ++i) EXPECT_NE(Submit(number++, std::to_string(i), kNever, 5), 0u);
+  FinishAll();
+  ExpectBalanced();
+}
+
+TEST_F(WorkQueueTest, TheNamesOfAnOwnerLeaveRoomForEachOther) {
+  ErrandOptions options;
+  options.work = {.max_items = 1000, .max_items_per_client = 1000, .max_bytes = 1'000'000};
+  Make(options);
+  int number = 0;
+  const auto submit = [&](const std::string& name) {
+    ++number;
+    return queue_
+        ->Submit(number, ClientId{.owner = "o", .name = name}, kNever, 1,
+                 [](const absl::Status&) {})
+        .ok();
+  };
+  submit("launched");
+  for (int name = 0; name < 3; ++name) {
+    while (submit(std::to_string(name))) {
+    }
+  }
+  EXPECT_TRUE(submit("new"));
+  FinishAll();
 }
 
 TEST_F(WorkQueueTest, CancellationAnswersAnItemThatWaitsAndFlagsALaunchedOne) {
@@ -501,7 +597,7 @@ TEST(WorkQueueThreadsTest, EveryItemIsAnsweredOnceAndTheCountsAreExact) {
   bool is_over = false;
   ErrandOptions options;
   options.work = {.max_items = 20, .max_items_per_client = 10, .max_bytes = 1'000};
-  options.work.stops_at_deadline = true;
+  options.work.answer_threads = 2;
   options.max_batches = 2;
   options.delay = microseconds(50);
   auto queue = std::make_unique<ErrandQueue>(&clock, &observer, options, [&](ErrandBatch batch) {
