@@ -85,7 +85,8 @@ class FeaturePlan {
   // plans share it.
   virtual size_t frame_bytes() const { return 0; }
 
-  // What its frames took, in relation to FrameWork(). Kept here for who submits the batches.
+  // The rate says what its frames took, in relation to FrameWork(). It is kept here for who submits
+  // the batches.
   WorkRate& rate() const { return rate_; }
 
  private:

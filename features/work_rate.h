@@ -24,7 +24,7 @@ class WorkRate {
     if (size <= 0.0 || taken_ns <= 0.0) return;
     const double ratio = std::clamp(taken_ns / size, kLeast, kMost);
     const double old = value();
-    // Of two threads at once one is lost, which does no harm.
+    // When two threads write at once, one value is lost, which does no harm.
     value_.store(old == 0.0 ? ratio : old + kNewest * (ratio - old), std::memory_order_relaxed);
   }
 

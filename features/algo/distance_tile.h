@@ -89,7 +89,7 @@ struct DistanceTile {
   ORBSERVE_HOST_DEVICE int SidesIn(int distance) const {
     return static_cast<int>(static_cast<uint32_t>(distance) * side_factor >> 16);
   }
-  // Of the place (u, v), counted from the first one that the block knows.
+  // The place is (u, v), counted from the first one that the block knows.
   ORBSERVE_HOST_DEVICE uint32_t& OrderAt(int u, int v) const { return order[v * pitch + u]; }
   ORBSERVE_HOST_DEVICE int U(uint64_t key) const { return squares.PlaceU(key) - squares.u_begin; }
   ORBSERVE_HOST_DEVICE int V(uint64_t key) const { return squares.PlaceV(key) - squares.v_begin; }
@@ -230,7 +230,7 @@ ORBSERVE_HOST_DEVICE inline bool FindFirstWitness(const DistanceTile& tile, int 
   return true;
 }
 
-// What becomes of the best candidate of a square in a pass.
+// A pass decides about the best candidate of a square in one of these ways.
 enum class Lot : uint8_t {
   kBeaten,  // it has a witness now
   kInside,
@@ -293,7 +293,7 @@ ORBSERVE_HOST_DEVICE inline Lot JudgeBest(const DistanceTile& tile, int column, 
   return Lot::kBeaten;
 }
 
-// The same of an open one: others have its order, or the best of those that beat it is doubtful.
+// Decides about an open candidate: others have its order, or the best that beats it is doubtful.
 template <typename Lanes>
 ORBSERVE_HOST_DEVICE inline Lot JudgeClosely(const DistanceTile& tile, int column, int row,
                                              int pass, const Lanes& lanes) {

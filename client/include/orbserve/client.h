@@ -145,7 +145,7 @@ class Client {
 
   // Sets name and token of the caller of one call.
   void AddIdentity(grpc::ClientContext* context) const;
-  // The same, and the deadline.
+  // Sets what AddIdentity() sets, and the deadline.
   void Prepare(grpc::ClientContext* context) const;
 
   std::shared_ptr<grpc::Channel> channel_;

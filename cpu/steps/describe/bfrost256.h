@@ -26,7 +26,8 @@ void ReferenceBFrost256(const IntegralView& integral, const LevelPoint* points, 
                         uint8_t* descriptors);
 BFrost256Kernel BFrost256KernelFor(const KernelTarget& target);
 
-// The same descriptors from the pixels of the level, which are summed square by square.
+// This step makes the same descriptors from the pixels of the level, which it sums square by
+// square.
 using BFrost256OfPixelsKernel = void (*)(const ImageView& image, const LevelPoint* points,
                                          int count, uint8_t* descriptors);
 void ReferenceBFrost256OfPixels(const ImageView& image, const LevelPoint* points, int count,

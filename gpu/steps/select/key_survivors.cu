@@ -11,7 +11,7 @@
 // survivors have room for, the next bits decide, too. Lists are shortened in place: a key moves to
 // a place that every thread has read.
 //
-// Where few keys are wanted, the block ranks them, too. The sums of the histogram say where each
+// The block also ranks the keys where few are wanted. The sums of the histogram say where each
 // bin begins in the order of all keys, so keys go straight to the places of their bin, and a key is
 // compared with those of its own bin only, on photographs a small part. Keys of crowded bins, which
 // tie or nearly do, are sorted instead. Latency is what counts, so threads keep up to 12 keys each

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the kernels of the step `minimum_distance` share: their view of one level of a frame.
+// The kernels of the step `minimum_distance` share this view of one level of a frame.
 
 #ifndef ORBSERVE_GPU_STEPS_SUPPRESS_DISTANCE_LEVELS_CUH_
 #define ORBSERVE_GPU_STEPS_SUPPRESS_DISTANCE_LEVELS_CUH_

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the kernels of the step `minimum_distance` are handed.
+// The kernels of the step `minimum_distance` are handed these parameters.
 
 #ifndef ORBSERVE_GPU_STEPS_SUPPRESS_DISTANCE_PARAMS_H_
 #define ORBSERVE_GPU_STEPS_SUPPRESS_DISTANCE_PARAMS_H_
@@ -27,7 +27,7 @@ struct TileSizes {
   int32_t margin;        // squares round a tile
   int32_t retry_margin;  // squares round a single one
   int32_t retry_blocks;  // of a level, for single squares
-  // Of what a block knows at most.
+  // These are bounds of what a block knows.
   int32_t places;
   int32_t squares;
 };

@@ -53,7 +53,7 @@ class TileLanes {
   __device__ __forceinline__ explicit TileLanes(int count)
       : count_(count), lane_(static_cast<int>(threadIdx.x) & (count - 1)) {}
 
-  // The same lanes; `has_work`: whether their group has.
+  // Returns these lanes; `has_work` says whether their group has work.
   __device__ __forceinline__ TileLanes With(bool has_work) const {
     TileLanes lanes = *this;
     lanes.has_work_ = has_work;
