@@ -44,7 +44,7 @@ ImageLimits ImageLimitsOf(const server::Config::Limits& config);
 StreamLimits StreamLimitsOf(const server::Config::Limits& config);
 // Without tokens, which are read from their file.
 IdentityOptions IdentityOptionsOf(const server::Config& config);
-// Of the configuration and, where it says nothing of an owner, of the token file.
+// Takes weights from the configuration and, where it says nothing of an owner, from the token file.
 OwnerWeights OwnerWeightsOf(const server::Config& config);
 ListenerOptions ListenerOptionsOf(const server::Config& config);
 

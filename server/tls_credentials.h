@@ -35,7 +35,7 @@ class TlsCredentials {
   void Set(TlsFiles files) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What one port has fetched. gRPC makes one fetch of a port at a time.
+  // This is what one port has fetched. gRPC makes one fetch of a port at a time.
   struct Port {
     TlsCredentials* credentials = nullptr;
     uint64_t generation = 0;  // that it has; 0 = none yet

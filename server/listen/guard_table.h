@@ -18,7 +18,7 @@
 
 namespace orbserve {
 
-// What is known of a connection's traffic. Zero where nothing passes the table (see
+// These figures tell a connection's traffic. They are zero where nothing passes the table (see
 // socket_hook.cc).
 struct GuardView {
   Http2Breach breach = Http2Breach::kNone;

@@ -31,8 +31,8 @@ struct Http2GuardLimits {
   uint32_t reset_burst = 256;
   uint32_t resets_per_second = 200;
   uint32_t calls_per_reset = 4;
-  // The same for all connections of an address. While it has none left, a connection that has
-  // cancelled more than a few calls breaks the bound.
+  // These bounds hold for all connections of an address. While it has none left, a connection that
+  // has cancelled more than a few calls breaks the bound.
   uint32_t address_reset_burst = 512;
   uint32_t address_resets_per_second = 500;
   uint32_t reset_burst_of_poor = 16;
@@ -64,7 +64,7 @@ enum class Http2Breach : uint8_t {
   kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
 };
 
-// What the server has sent on a connection so far.
+// This counts what the server has sent on a connection so far.
 struct Http2Answers {
   int64_t bytes = 0;
   int64_t ended_calls = 0;      // with trailers
@@ -89,7 +89,7 @@ class Http2AnswerReader {
   Http2Answers answers_;
 };
 
-// What the connections of one address may cancel together. Thread-safe.
+// This bounds what the connections of one address may cancel together. Thread-safe.
 class ResetBudget {
  public:
   constexpr ResetBudget() = default;
@@ -111,7 +111,7 @@ class Http2Guard {
   Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
              int64_t now_ms);
 
-  // As the constructor, for a guard that has seen Sent() already.
+  // Does what the constructor does, for a guard that has seen Sent() already.
   void Begin(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
              int64_t now_ms);
 

@@ -43,7 +43,7 @@ constexpr int kWaitMs = 2;          // for a place to become free
 constexpr int kRetryMs = 10;        // after a failure that may pass
 constexpr int kLinesPerSecond = 5;  // of the log
 
-// What an event of epoll is about: a connection by its number, or one of these.
+// An event of epoll is about a connection, by its number, or about one of these.
 constexpr uint64_t kWake = uint64_t{1} << 63;
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
@@ -452,8 +452,8 @@ class Listener::Impl {
 
   std::mutex accept_mutex_;  // taken before mutex_
   ListenSockets sockets_;    // under accept_mutex_ once the thread runs
-  // Of the thread: a descriptor to give up when there is none left, and the connection that waits
-  // for a place. Nothing is accepted meanwhile.
+  // The thread uses these: a descriptor to give up when there is none left, and the connection that
+  // waits for a place. Nothing is accepted meanwhile.
   FileDescriptor spare_;
   struct {
     FileDescriptor socket;

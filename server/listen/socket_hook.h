@@ -14,7 +14,7 @@ namespace orbserve {
 // False in builds with sanitizers, which define these functions themselves.
 bool HasSocketHook();
 
-// The same for SSL_read() and SSL_write(), by which gRPC decrypts and encrypts.
+// Does the same for SSL_read() and SSL_write(), by which gRPC decrypts and encrypts.
 bool HasTlsHook();
 
 }  // namespace orbserve

@@ -111,7 +111,7 @@ class FrameIntake {
   Executor* const executor_;
   Metrics* const metrics_;
   const ImageLimits limits_;
-  // What decoding took, in relation to DecodeWork().
+  // The rates say what decoding took, in relation to DecodeWork().
   WorkRate raw_rate_, jpeg_rate_, progressive_rate_;
 };
 

@@ -23,7 +23,7 @@ namespace orbserve {
 namespace {
 
 constexpr size_t kMaxIdBytes = 128;
-// Of a certificate: as long as a DNS name or a SPIFFE ID may be in practice.
+// A name in a certificate is as long as a DNS name or a SPIFFE ID may be in practice.
 constexpr size_t kMaxCertificateNameBytes = 512;
 // Between the name of an owner and the part that x-client-id names. No name has it, so no client
 // can make a name that is another one's.

@@ -57,7 +57,7 @@ namespace orbserve {
 
 struct BatcherOptions {
   int max_batch_frames = 16;  // >= 1; a plan may allow fewer
-  // Of a batch, on this backend; > 0. One frame may take longer.
+  // A batch takes so long at most on this backend; > 0. One frame may take longer.
   std::chrono::nanoseconds max_batch_time = std::chrono::milliseconds(25);
   std::chrono::microseconds max_delay{};  // >= 0
   int max_batches_in_flight = 2;          // >= 1

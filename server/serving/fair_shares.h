@@ -93,7 +93,7 @@ class FairShares {
   // as it was opened.
   Account* Open(const ClientId& client);
   void Close(Account* account);
-  // As Open(), for a client whose account is open.
+  // Does what Open() does, for a client whose account is open.
   Account* Reopen(Account* account);
 
   // Work of this cost begins; `cost_ns` >= 0.
@@ -142,7 +142,7 @@ class FairShares::Account {
   const std::string& name() const { return name_; }
 
   const Waiting& waiting() const { return waiting_; }
-  // Of all names of the owner.
+  // Returns the sums over all names of the owner.
   const Waiting& owner_waiting() const;
   void AddWaiting(int items, int64_t bytes);
 

@@ -128,7 +128,7 @@ absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting);
 absl::Status ShareExceededStatus(const WorkQueueOptions& options, absl::string_view who,
                                  int waiting, int64_t bytes);
 
-// What a batch took of its backend; 0 if the backend does not say.
+// Returns what a batch took of its backend; 0 if the backend does not say.
 int64_t TakenNs(const BatchCost& cost);
 
 // Item: derived from WorkItem. Batch: has `std::vector<std::unique_ptr<Item>> items`. Thread-safe.

@@ -43,7 +43,7 @@ class TaskMemory {
   FairShares::Account* account_ = nullptr;
 };
 
-// What a task will need.
+// A task will need this.
 struct TaskNeeds {
   std::chrono::nanoseconds time{};     // of a processor, as far as it is known
   std::shared_ptr<TaskMemory> memory;  // null = none
@@ -73,8 +73,8 @@ struct WorkerPoolOptions {
   // as others.
   int large_threads = 0;
   std::chrono::nanoseconds large_time = std::chrono::milliseconds(20);
-  // Of the memory that tasks hold, >= 1. A task that needs more than five eighths counts as if it
-  // needed so much: it goes while others need little, and never beside another one like it.
+  // Tasks hold no more memory than this, >= 1. A task that needs more than five eighths counts as
+  // if it needed so much: it goes while others need little, and never beside another one like it.
   int64_t max_bytes = std::numeric_limits<int64_t>::max() / 16;
   OwnerWeights weights;
 };
@@ -109,7 +109,7 @@ class WorkerPool final : public Executor {
     return options_.large_threads > 0 && needs.time >= options_.large_time;
   }
   void Work(Tasks* tasks) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the task counts as in the room.
+  // Returns what the task counts as in the room.
   int64_t CountedBytes(const TaskMemory& memory) const {
     return std::min(memory.bytes_, options_.max_bytes / 8 * 5);
   }

@@ -44,7 +44,7 @@ constexpr int kSweepMs = 100;  // period in which overdue connections are closed
 constexpr milliseconds kLingerTime{1'000};
 constexpr milliseconds kUserTimeout{10'000};
 
-// What an event of epoll is about: a connection by its number, or one of these.
+// An event of epoll is about a connection, by its number, or about one of these.
 constexpr uint64_t kWake = uint64_t{1} << 63;
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
@@ -392,7 +392,7 @@ class HttpEndpoint::Impl {
     }
   }
 
-  // Of a path whose answer needs no callback.
+  // Answers a path that needs no callback.
   static Response AnswerAtOnce(const HttpRequest& request) {
     if (request.path != "/healthz") {
       return {404, kPlainText, "", "not found; there are /metrics, /healthz, /readyz\n"};
@@ -420,7 +420,7 @@ class HttpEndpoint::Impl {
   const std::function<std::string()> render_metrics_;
   const std::function<absl::Status()> ready_;
 
-  // Of the thread of input and output, once it runs.
+  // Only the thread of input and output uses these, once it runs.
   ListenSockets sockets_;
   FileDescriptor epoll_;
   FileDescriptor wake_;

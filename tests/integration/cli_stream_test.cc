@@ -408,7 +408,7 @@ TEST_F(CliTest, StreamGoesOnWhenItsServerIsKilledAndStartedAgain) {
   EXPECT_THAT(run.err, HasSubstr("connected again 1x"));
 }
 
-// What a program that has ended wrote to a terminal, which is closed.
+// Returns what a program that has ended wrote to a terminal, which is closed.
 std::string ReadTerminal(int terminal) {
   std::string shown;
   char buffer[4096];

@@ -62,7 +62,7 @@ TEST_F(ReloaderTest, ReadsFilesWhenOneOfThemHasChanged) {
   folder_.Write("b", "22");
   Look();
   EXPECT_EQ(loads_, 1);
-  // As it is replaced by a careful program: written beside and renamed, of the same size.
+  // A careful program replaces it so: written beside and renamed, of the same size.
   folder_.Write("c", "33");
   std::filesystem::rename(folder_ / "c", folder_ / "b");
   Look();

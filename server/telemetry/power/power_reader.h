@@ -23,8 +23,8 @@ namespace orbserve {
 struct PowerRail {
   std::string rail;    // unique in the process: "cuda:0", "VDD_IN", "package-0"
   std::string source;  // "nvml", "ina", "rapl"
-  // What the figure covers. "total" = everything that is known of a device, one rail per device;
-  // other figures are parts of a total or lie beside it, and must not be added to it.
+  // This says what the figure covers. "total" = everything that is known of a device, one rail per
+  // device; other figures are parts of a total or lie beside it, and must not be added to it.
   std::string scope;
   bool counts_energy = false;  // else power is integrated here
   std::string driver;          // its version

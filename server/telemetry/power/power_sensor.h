@@ -17,8 +17,8 @@
 
 namespace orbserve {
 
-// What is measured in one place. A rail of its own and a total may share a sensor: it is asked once
-// for both. Not thread-safe.
+// A sensor measures in one place. A rail of its own and a total may share a sensor: it is asked
+// once for both. Not thread-safe.
 class PowerSensor {
  public:
   virtual ~PowerSensor() = default;

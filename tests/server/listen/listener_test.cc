@@ -82,7 +82,7 @@ class ListenerTest : public ::testing::Test {
   bool WaitForTaken(size_t count) {
     return Eventually([&] { return taken() == count; });
   }
-  // As gRPC closes a connection.
+  // Closes the connection as gRPC does.
   void CloseTaken(size_t index) {
     const std::scoped_lock lock(mutex_);
     shutdown(taken_[index].get(), SHUT_RDWR);

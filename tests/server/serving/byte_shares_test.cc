@@ -16,7 +16,7 @@ ClientId Of(const std::string& owner, const std::string& name) {
   return {.owner = owner, .name = name};
 }
 
-// What the client gets when it takes `step` after `step` and gives nothing back.
+// Returns what the client gets when it takes `step` after `step` and gives nothing back.
 int64_t TakeAll(ByteShares& shares, const ClientId& client, int64_t step = 1) {
   int64_t taken = 0;
   while (shares.Change(client, 0, step) == Answer::kFits) taken += step;
