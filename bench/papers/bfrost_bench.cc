@@ -3,7 +3,8 @@
 
 // Detection as in table I of J. Cronje, "BFROST: binary features from robust orientation segment
 // tests accelerated on the GPU", 2011: corners with suppression and direction (preset `bfrost`
-// without descriptors) beside cv::FAST with suppression, which has no directions. Both are whole
+// without descriptors) beside cv::FAST with suppression, which has no directions, and beside
+// cv::ORB::detect on one level, which has them and keeps 31 pixels from the border. All are whole
 // calls on the images as they are.
 
 #include <cstdio>
@@ -56,15 +57,20 @@ int Main(int argc, char** argv) {
       const std::string name = ShortName(files[i]) + ", threshold " + std::to_string(threshold);
       if (!harness.Wants(name)) continue;
       std::vector<cv::KeyPoint> keypoints;
+      const cv::Ptr<cv::ORB> orb =
+          cv::ORB::create(kAllCorners, 1.2f, /*nlevels=*/1, /*edgeThreshold=*/31, /*firstLevel=*/0,
+                          /*WTA_K=*/2, cv::ORB::FAST_SCORE, /*patchSize=*/31, threshold);
       std::vector<Variant> variants = {
-          {"cv::FAST", [&] { cv::FAST(images[i], keypoints, threshold, true); }}};
+          {"cv::FAST", [&] { cv::FAST(images[i], keypoints, threshold, true); }},
+          {"cv::ORB::detect", [&] { orb->detect(images[i], keypoints); }}};
       std::vector<std::unique_ptr<CpuEngine>> engines;
       for (const int threads : harness.threads()) {
         engines.push_back(std::make_unique<CpuEngine>(cpu::CpuBackendOptions{.threads = threads},
                                                       std::vector<cv::Mat>{images[i]}, pipeline,
                                                       parameters));
-        variants.push_back({"orbserve, " + std::to_string(threads) + " threads",
-                            [engine = engines.back().get()] { engine->Run(1); }});
+        variants.push_back(
+            {"orbserve, " + std::to_string(threads) + (threads == 1 ? " thread" : " threads"),
+             [engine = engines.back().get()] { engine->Run(1); }});
       }
       // Both keep a corner that is strictly better than its eight neighbours, up to the ring's
       // radius from the border.
