@@ -18,7 +18,7 @@ FROM debian:12-slim
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
       libgrpc++1.51 libssl3 libprotobuf32 libabsl20220623 libhwy1 libtbb12 libspdlog1.10 libprometheus-cpp-core1.0 \
-      libjpeg62-turbo libturbojpeg0 libpng16-16 \
+      libjpeg62-turbo libturbojpeg0 libpng16-16 libhdf5-103-1 libsqlite3-0 \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /image/usr/bin/ /usr/bin/
 COPY --from=build /image/usr/share/orbserve/ /usr/share/orbserve/

@@ -12,6 +12,7 @@ namespace orbserve::cli {
 
 int RunExtract(const ExtractOptions& options);
 int RunMatch(const MatchCommandOptions& options);
+int RunMatchPairs(const MatchCommandOptions& options);
 int RunStream(const StreamOptions& options);
 int RunReferencePut(const ReferenceOptions& options);
 int RunReferenceList(const ReferenceOptions& options);
