@@ -34,6 +34,7 @@
 #include "server/memory/memory_watch.h"
 #include "server/metrics_observer.h"
 #include "server/part_options.h"
+#include "server/pipeline_watch.h"
 #include "server/reloader.h"
 #include "server/resource_metrics.h"
 #include "server/rpc/frame_intake.h"
@@ -132,6 +133,9 @@ class Server::Impl {
                                               MatchQueueOptionsOf(config))),
         tracker_(std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_,
                                               TrackQueueOptionsOf(config))),
+        watch_({[this] { return batcher_->motion(); }, [this] { return matcher_->motion(); },
+                [this] { return tracker_->motion(); }},
+               [this] { return backend_->progress(); }),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
                 ImageLimitsOf(config.limits())),
         call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
@@ -223,7 +227,13 @@ class Server::Impl {
 
   absl::Status Ready() {
     ORBSERVE_RETURN_IF_ERROR(health_.Ready());
-    return probe_ == nullptr ? absl::OkStatus() : probe_->Check();
+    return CheckProbe();
+  }
+
+  absl::Status Alive() {
+    ORBSERVE_RETURN_IF_ERROR(CheckProbe());
+    if (watch_.Moves()) return absl::OkStatus();
+    return absl::UnavailableError("the backend holds work, none of which ends");
   }
 
   const server::Config config_;
@@ -244,6 +254,7 @@ class Server::Impl {
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<MatchQueue> matcher_;
   std::unique_ptr<TrackQueue> tracker_;
+  PipelineWatch watch_;
   FrameIntake intake_;
   ByteShares call_answers_;
   ByteShares stream_answers_;
@@ -264,6 +275,8 @@ class Server::Impl {
   std::unique_ptr<Reloader> reloader_;  // null without files
 
  private:
+  absl::Status CheckProbe() { return probe_ == nullptr ? absl::OkStatus() : probe_->Check(); }
+
   absl::Status LoadTokens() {
     ORBSERVE_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(config_.token_file()));
     identity_.SetTokens(std::make_shared<const TokenTable>(std::move(entries)));
@@ -425,6 +438,7 @@ const server::Config& Server::config() const { return impl_->config_; }
 std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
 absl::Status Server::Ready() { return impl_->Ready(); }
+absl::Status Server::Alive() { return impl_->Alive(); }
 bool Server::deaf() const { return impl_->deaf_; }
 bool Server::device_lost() const { return impl_->health_.device_lost(); }
 

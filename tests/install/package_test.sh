@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs Debian packages in a fresh root of their distribution, as an administrator would: start, extract, upgrade,
+# remove, purge, and nothing is left. With systemd-nspawn the root is booted, and the unit runs under its systemd, with
+# all that hardens it; --chroot does without.
+#
+#   tests/install/package_test.sh [--suite bookworm|noble] [--mirror URL] [--upgrade FOLDER] [--chroot] FOLDER [IMAGE]
+#
+# FOLDER has the packages, --upgrade's a later revision of them. IMAGE is a photograph. Needs root and mmdebstrap.
+
+set -euo pipefail
+
+suite=bookworm
+mirror=
+upgrade=
+boot=true
+while (($# > 0)); do
+  case $1 in
+    --suite) suite=$2; shift 2 ;;
+    --mirror) mirror=$2; shift 2 ;;
+    --upgrade) upgrade=$(realpath -- "$2"); shift 2 ;;
+    --chroot) boot=false; shift ;;
+    -*) echo "package_test: unknown option $1" >&2; exit 2 ;;
+    *) break ;;
+  esac
+done
+(($# == 1 || $# == 2)) || { echo "package_test: name the folder of the packages" >&2; exit 2; }
+packages=$(realpath -- "$1")
+image=${2:+$(realpath -- "$2")}
+
+case $suite in
+  bookworm) sources="deb ${mirror:-http://deb.debian.org/debian} bookworm main" ;;
+  noble) sources="deb [trusted=yes] ${mirror:-http://archive.ubuntu.com/ubuntu} noble main universe" ;;
+  *) echo "package_test: unknown suite $suite; allowed: bookworm noble" >&2; exit 2 ;;
+esac
+
+root=$(mktemp -d /var/tmp/orbserve-package-test.XXXXXX)
+machine=orbserve-package-test-$$
+started=
+say() { printf '\n== %s\n' "$*"; }
+inside() { # a command in the root, or in the machine that it has booted
+  if [[ -n $started ]]; then
+    systemd-run --quiet --wait --pipe --machine="$machine" --collect -- "$@"
+  else
+    chroot "$root" "$@"
+  fi
+}
+finish() {
+  [[ -z $started ]] || machinectl poweroff "$machine" >/dev/null 2>&1 || true
+  [[ -z $started ]] || tail --pid="$started" -f /dev/null || true
+  umount -q "$root/proc" 2>/dev/null || true
+  rm -rf "$root"
+}
+trap finish EXIT
+fail() {
+  echo "package_test: $*" >&2
+  exit 1
+}
+
+say "A fresh $suite"
+# All that the packages need, so that what they leave behind can be told from the rest.
+depends=$(for deb in "$packages"/*.deb; do dpkg-deb -f "$deb" Depends; done | tr ',' '\n' |
+  sed -E 's/\(.*\)//; s/\|.*//; s/ //g' | sort -u | grep -vE '^(orbserve|liborbserve|$)' | paste -sd,)
+mmdebstrap --quiet --variant=apt --include="$depends,systemd,systemd-sysv,dbus,init-system-helpers,udev" "$suite" "$root" "$sources"
+mkdir -p "$root/srv/first" "$root/srv/second"
+cp "$packages"/*.deb "$root/srv/first/"
+[[ -z $upgrade ]] || cp "$upgrade"/*.deb "$root/srv/second/"
+[[ -z $image ]] || cp "$image" "$root/srv/image"
+find "$root" -xdev \( -path "$root/srv" -o -path "$root/proc" -o -path "$root/run" -o -path "$root/tmp" -o -path "$root/var/cache" -o \
+  -path "$root/var/log" -o -path "$root/var/lib/dpkg" -o -path "$root/var/lib/systemd" -o -path "$root/var/lib/apt" -o -path "$root/var/tmp" \) -prune -o -print |
+  sort >"$root/srv/before"
+cp "$root/etc/passwd" "$root/srv/passwd"
+
+if $boot; then
+  say "Boot"
+  systemd-nspawn --quiet --boot --machine="$machine" --directory="$root" --link-journal=no >"$root/srv/boot.log" 2>&1 &
+  started=$!
+  for ((i = 0; ; ++i)); do
+    ! inside systemctl is-system-running --wait >/dev/null 2>&1 || break
+    # Units of a container may fail; the manager answers all the same.
+    [[ $(inside systemctl is-system-running 2>/dev/null) != degraded ]] || break
+    ((i < 60)) || fail "the machine does not boot: $(tail -5 "$root/srv/boot.log")"
+    sleep 1
+  done
+else
+  mount -t proc proc "$root/proc"
+fi
+
+say "Install"
+inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends /srv/first/*.deb' >/dev/null
+inside getent passwd orbserve
+inside ls -ld /etc/orbserve /etc/orbserve/secrets
+
+serve() { # until it answers
+  if ! $boot; then
+    inside setpriv --reuid=orbserve --regid=orbserve --init-groups \
+      orbserve-server --config /etc/orbserve/server.textproto >"$root/srv/server.log" 2>&1 &
+    server=$!
+  fi
+  for ((i = 0; ; ++i)); do
+    ! inside orbserve health >/dev/null 2>&1 || return 0
+    ((i < 100)) || fail "the server does not serve: $(inside journalctl -u orbserve-server -n 20 2>/dev/null || cat "$root/srv/server.log")"
+    sleep 0.2
+  done
+}
+stop() {
+  $boot || { kill -TERM "$(pgrep -P "$server" orbserve-server || echo "$server")" && wait "$server"; }
+}
+
+say "Start"
+serve
+inside orbserve info --server 127.0.0.1:50051 | sed -n 1,3p
+if $boot; then
+  inside systemctl show orbserve-server -p ActiveState,Type,WatchdogUSec,User,StatusText,MainPID
+  [[ $(inside systemctl is-enabled orbserve-server) == enabled ]] || fail "the unit is not enabled"
+  say "Unit"
+  inside systemd-analyze verify orbserve-server.service
+  inside systemd-analyze security --no-pager orbserve-server.service | tail -1
+fi
+
+if [[ -n $image ]]; then
+  say "Extract"
+  inside orbserve extract --quiet --out /srv/served --server 127.0.0.1:50051 /srv/image
+  inside orbserve extract --quiet --out /srv/embedded /srv/image
+  cmp "$root"/srv/served/*.npz "$root"/srv/embedded/*.npz || fail "server and embedded engine differ"
+  ls -l "$root"/srv/served
+fi
+
+say "Manual and completion"
+for page in man8/orbserve-server.8 man1/orbserve.1 man1/orbserve-extract.1; do
+  inside test -s "/usr/share/man/$page.gz" || inside test -e /etc/dpkg/dpkg.cfg.d/excludes || fail "$page is missing"
+done
+inside bash -c '. /usr/share/bash-completion/completions/orbserve; COMP_WORDS=(orbserve ex); COMP_CWORD=1; compopt() { :; }
+  _orbserve; [[ ${COMPREPLY[*]} == extract ]]' || fail "bash does not complete 'orbserve ex'"
+
+if $boot; then
+  say "Killed, it starts again; silent, the watchdog restarts it"
+  before=$(inside systemctl show orbserve-server -p MainPID --value)
+  inside systemctl kill -s KILL orbserve-server
+  sleep 2
+  serve
+  after=$(inside systemctl show orbserve-server -p MainPID --value)
+  [[ $after != "$before" ]] || fail "it was not killed"
+  inside mkdir -p /run/systemd/system/orbserve-server.service.d
+  inside sh -c 'printf "[Service]\nWatchdogSec=4s\n" > /run/systemd/system/orbserve-server.service.d/watchdog.conf'
+  inside systemctl daemon-reload
+  inside systemctl restart orbserve-server
+  serve
+  sleep 8
+  [[ $(inside systemctl show orbserve-server -p NRestarts --value) == 0 ]] || fail "the watchdog ended a server that is alive"
+  inside systemctl kill -s STOP orbserve-server
+  sleep 8
+  serve
+  inside systemctl show orbserve-server -p NRestarts
+  [[ $(inside systemctl show orbserve-server -p NRestarts --value) -ge 1 ]] || fail "the watchdog did not restart it"
+  inside rm -r /run/systemd/system/orbserve-server.service.d
+  inside systemctl daemon-reload
+fi
+
+if [[ -n $upgrade ]]; then
+  say "Upgrade, with a configuration that was changed"
+  inside sed -i 's/max_batch: 16/max_batch: 8/' /etc/orbserve/server.textproto
+  $boot || stop
+  inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends /srv/second/*.deb' >/dev/null
+  inside grep -q 'max_batch: 8' /etc/orbserve/server.textproto || fail "the changed configuration is gone"
+  inside dpkg-query -W -f '${Package} ${Version}\n' orbserve-server orbserve
+  serve
+fi
+
+say "Remove"
+stop
+inside sh -c 'apt-get remove -qq orbserve-server orbserve liborbserve-client-dev' >/dev/null
+inside test -e /etc/orbserve/server.textproto || fail "the configuration went at removal"
+! inside pgrep -x orbserve-server >/dev/null || fail "a removed server runs"
+
+say "Purge"
+inside sh -c 'dpkg --purge orbserve-server orbserve liborbserve-client-dev $(dpkg-query -W -f "\${Package}\n" "*orbserve*-dbgsym" 2>/dev/null)' >/dev/null
+if ! diff "$root/srv/passwd" "$root/etc/passwd"; then fail "the user is left"; fi
+find "$root" -xdev \( -path "$root/srv" -o -path "$root/proc" -o -path "$root/run" -o -path "$root/tmp" -o -path "$root/var/cache" -o \
+  -path "$root/var/log" -o -path "$root/var/lib/dpkg" -o -path "$root/var/lib/systemd" -o -path "$root/var/lib/apt" -o -path "$root/var/tmp" \) -prune -o -print |
+  sort >"$root/srv/after"
+left=$(comm -13 "$root/srv/before" "$root/srv/after" | grep -vE '/etc/(.*-|\.pwd\.lock|machine-id|ld\.so\.cache)$' || true)
+[[ -z $left ]] || fail "left behind: $left"
+echo "nothing is left"
