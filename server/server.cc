@@ -198,9 +198,8 @@ class Server::Impl {
       HttpEndpointOptions options;
       options.listen_address = config_.http_listen();
       options.max_connections = AffordableHttpConnections(options.max_connections);
-      ORBSERVE_ASSIGN_OR_RETURN(
-          http_, HttpEndpoint::Create(
-                     options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
+      ORBSERVE_ASSIGN_OR_RETURN(http_,
+                                HttpEndpoint::Create(options, Pages(), [this] { return Ready(); }));
     }
     health_.Start();
     StartReloader();
@@ -353,6 +352,14 @@ class Server::Impl {
                     LogValue(loss.status.message()));
       if (hooks_.on_device_lost) hooks_.on_device_lost();
     });
+  }
+
+  // Pages of the HTTP endpoint.
+  std::vector<HttpPage> Pages() const {
+    std::vector<HttpPage> pages;
+    pages.push_back(
+        {"/metrics", kMetricsText, [this](absl::string_view) { return metrics_.Render(); }});
+    return pages;
   }
 
   CallServices Services() {
