@@ -156,6 +156,7 @@ server::Config DefaultConfig(int64_t memory_bytes) {
   keepalive.set_timeout_ms(10'000);
   config.mutable_power()->set_source("auto");
   config.mutable_telemetry()->set_stage_sampling(64);
+  config.mutable_telemetry()->set_show_frames(false);
   return config;
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,6 +34,7 @@
 #include "server/memory/memory_limit.h"
 #include "server/memory/memory_watch.h"
 #include "server/metrics_observer.h"
+#include "server/pages/live_pages.h"
 #include "server/part_options.h"
 #include "server/pipeline_watch.h"
 #include "server/reloader.h"
@@ -50,6 +52,7 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/stream_pictures.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/http_endpoint.h"
@@ -143,6 +146,8 @@ class Server::Impl {
         readers_(&clock_, &metrics_,
                  std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
         identity_(IdentityOptionsOf(config)),
+        pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
+                                                   : nullptr),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
     metrics_.AddCollectable(power_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
@@ -202,9 +207,8 @@ class Server::Impl {
       HttpEndpointOptions options;
       options.listen_address = config_.http_listen();
       options.max_connections = AffordableHttpConnections(options.max_connections);
-      ORBSERVE_ASSIGN_OR_RETURN(
-          http_, HttpEndpoint::Create(
-                     options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
+      ORBSERVE_ASSIGN_OR_RETURN(http_,
+                                HttpEndpoint::Create(options, Pages(), [this] { return Ready(); }));
     }
     health_.Start();
     StartReloader();
@@ -260,7 +264,8 @@ class Server::Impl {
   ByteShares stream_answers_;
   StalledReaders readers_;
   Identity identity_;
-  std::unique_ptr<TlsCredentials> tls_;  // null without TLS
+  std::unique_ptr<TlsCredentials> tls_;             // null without TLS
+  const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
   FeaturesService service_;
   ReflectionService reflection_;
   std::unique_ptr<Housekeeper> housekeeper_;
@@ -368,6 +373,17 @@ class Server::Impl {
     });
   }
 
+  // Pages of the HTTP endpoint.
+  std::vector<HttpPage> Pages() {
+    std::vector<HttpPage> pages;
+    pages.push_back(
+        {"/metrics", kMetricsText, [this](absl::string_view) { return metrics_.Render(); }});
+    for (HttpPage& page : LivePages([this] { return service_.stream_uses(); }, pictures_.get())) {
+      pages.push_back(std::move(page));
+    }
+    return pages;
+  }
+
   CallServices Services() {
     CallServices services;
     services.backend = backend_.get();
@@ -385,13 +401,14 @@ class Server::Impl {
     services.stream_answers = &stream_answers_;
     services.readers = &readers_;
     services.identity = &identity_;
+    services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits());
     services.weights = weights_;
     services.server_limits = MakeServerLimits(config_);
     return services;
   }
 
-  ResourceSources Resources() const {
+  ResourceSources Resources() {
     ResourceSources sources;
     sources.config = &config_;
     sources.backend = backend_.get();
@@ -403,6 +420,14 @@ class Server::Impl {
     sources.plans = &plans_;
     sources.references = &references_;
     sources.memory = &memory_;
+    sources.not_ready = [this] {
+      return NotReady{health_.draining(), health_.device_lost(), health_.device_stalled(),
+                      probe_ != nullptr && probe_->last_failed()};
+    };
+    sources.certificate_expiry_unix_s = [this]() -> std::optional<int64_t> {
+      if (tls_ == nullptr) return std::nullopt;
+      return tls_->expiry_unix_s();
+    };
     sources.listener = [this] { return listener_ == nullptr ? ListenerUse() : listener_->use(); };
     return sources;
   }

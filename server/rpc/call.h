@@ -34,6 +34,7 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/owner_weights.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/stream_pictures.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
@@ -75,6 +76,7 @@ struct CallServices {
   StalledReaders* readers = nullptr;
   const Identity* identity = nullptr;
   ServingObserver* observer = nullptr;
+  StreamPictures* pictures = nullptr;  // null where frames are not shown
   StreamLimits streams;
   OwnerWeights weights;
   v1::ServerLimits server_limits;  // as clients are told

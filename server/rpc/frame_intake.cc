@@ -189,6 +189,7 @@ absl::Status FrameIntake::FillSlot(Task& task, FrameJob& job) {
       backend_->LeaseInput(task.header.width_px, task.header.height_px, frame.has_mask()));
   ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(task.image, task.header, limits_, job.input->image));
   if (frame.has_mask()) CopyMask(frame.mask(), job.input->mask);
+  if (task.source.picture != nullptr) DrawFrame(job.input->image, task.source.picture.get());
   return absl::OkStatus();
 }
 

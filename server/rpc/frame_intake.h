@@ -26,6 +26,7 @@
 #include "server/serving/batcher.h"
 #include "server/serving/client_id.h"
 #include "server/serving/plan_cache.h"
+#include "server/serving/stream_pictures.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 
@@ -50,6 +51,8 @@ struct FrameSource {
   absl::Status refusal;
   // False for a caller that tells the metrics itself how the frame ended.
   bool reports_end = true;
+  // The decoded frame is drawn into it. Null = the frame is not drawn.
+  std::shared_ptr<StreamPicture> picture;
 };
 
 // Outcome of a frame: the batcher's, and the time of decoding.

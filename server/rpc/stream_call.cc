@@ -217,6 +217,10 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.pixels = received_->splitter.pixels();
   source.message_bytes = received_->buffer.Length();
   source.reports_end = false;
+  if (services_.pictures != nullptr && services_.pictures->TakeWish(id_)) {
+    entry.picture = std::make_shared<StreamPicture>();
+    source.picture = entry.picture;
+  }
 
   const uint64_t index = session_->AddFrame({.sequence = entry.sequence,
                                              .match = entry.match,
@@ -340,7 +344,7 @@ void StreamCall::OnResult(StreamResult result) {
     if (frame.deadline != kNever) deadlines_.erase({frame.deadline, result.index});
   }
   absl::Status status = result.outcome.status;
-  const size_t features = result.outcome.features == nullptr ? 0 : result.outcome.features->count();
+  const std::shared_ptr<const Features> features = result.outcome.features;
   const auto encode_begin = std::chrono::steady_clock::now();
   grpc::ByteBuffer message;
   const absl::Status encoded = WithoutBadAlloc([&] {
@@ -362,7 +366,12 @@ void StreamCall::OnResult(StreamResult result) {
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
-  ObserveEnd(frame, status, features);
+  ObserveEnd(frame, status, features.get());
+  if (frame.picture != nullptr && features != nullptr) {
+    frame.picture->sequence = frame.sequence;
+    frame.picture->features = features;
+    services_.pictures->Put(id_, std::move(frame.picture));
+  }
 
   absl::MutexLock lock(&mutex_);
   if (IsOver()) return;
@@ -607,16 +616,48 @@ void StreamCall::FinishNow(const absl::Status& status) {
   Finish(StatusToGrpc(status, context_));
 }
 
-void StreamCall::ObserveEnd(const Frame& frame, const absl::Status& status, size_t features) {
-  const std::chrono::duration<double> time = services_.clock->Now() - frame.arrival;
-  services_.metrics->ObserveFrame("StreamFrames", time.count());
-  services_.metrics->FrameFinished(status, static_cast<int64_t>(features));
+void StreamCall::ObserveEnd(const Frame& frame, const absl::Status& status,
+                            const Features* features) {
+  const std::chrono::nanoseconds time = services_.clock->Now() - frame.arrival;
+  const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
+  services_.metrics->ObserveFrame("StreamFrames", std::chrono::duration<double>(time).count());
+  services_.metrics->FrameFinished(status, count);
+  if (!status.ok()) {
+    ++(ReasonOf(status) == ErrorReason::kDropped ? dropped_ : failed_);
+    return;
+  }
+  ++ok_;
+  last_latency_ns_ = time.count();
+  last_features_ = static_cast<int>(count);
+  if (features == nullptr) return;
+  last_width_px_ = features->image_width_px;
+  last_height_px_ = features->image_height_px;
+}
+
+StreamUse StreamCall::use() {
+  StreamUse use;
+  use.client = client_;
+  use.age = services_.clock->Now() - begin_;
+  use.ok = ok_;
+  use.dropped = dropped_;
+  use.failed = failed_;
+  use.latency = std::chrono::nanoseconds(last_latency_ns_);
+  use.features = last_features_;
+  use.width_px = last_width_px_;
+  use.height_px = last_height_px_;
+  absl::MutexLock lock(&mutex_);
+  if (options_ != nullptr) use.preset = options_->pipeline->preset;
+  use.received = static_cast<int64_t>(frames_read_);
+  use.in_flight = in_flight_;
+  use.waiting = static_cast<int>(room_.size());
+  return use;
 }
 
 void StreamCall::ForgetFrames() {
   const SteadyTime now = services_.clock->Now();
   for (const auto& [index, frame] : frames_) {
-    ObserveEnd(frame, now >= frame.deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(), 0);
+    ObserveEnd(frame, now >= frame.deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(),
+               nullptr);
   }
   frames_.clear();
   deadlines_.clear();
