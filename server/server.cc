@@ -55,11 +55,13 @@
 #include "server/serving/stream_pictures.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
+#include "server/telemetry/device/device_monitor.h"
+#include "server/telemetry/device/device_probe.h"
 #include "server/telemetry/http_endpoint.h"
 #include "server/telemetry/metrics.h"
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
-#include "server/telemetry/power/power_sampler.h"
+#include "server/telemetry/sensors/sampler.h"
 #include "server/tls_credentials.h"
 #include "spdlog/spdlog.h"
 
@@ -71,13 +73,28 @@ namespace {
 constexpr std::chrono::milliseconds kSilenceMargin{500};
 
 std::shared_ptr<PowerMonitor> MakePowerMonitor(const server::Config::Power& config,
-                                               const FeatureBackend& backend) {
+                                               const FeatureBackend& backend,
+                                               const std::string& sensor_root) {
   PowerReaders found;
-  if (config.source() != "none") found = FindPowerReaders(backend.devices());
+  if (config.source() != "none") found = FindPowerReaders(backend.devices(), sensor_root);
   for (const std::string& failure : found.failures) {
     spdlog::warn("event=power_unreadable reason={}", LogValue(failure));
   }
   return std::make_shared<PowerMonitor>(std::move(found.readers));
+}
+
+std::shared_ptr<DeviceMonitor> MakeDeviceMonitor(const FeatureBackend& backend,
+                                                 const std::string& sensor_root) {
+  const std::vector<DeviceDescription> devices = backend.devices();
+  return std::make_shared<DeviceMonitor>(backend.name(), BoardName(sensor_root), devices,
+                                         FindDeviceProbes(devices, sensor_root));
+}
+
+// Polls a monitor from a thread of its own; null where it has nothing to read.
+template <typename Monitor>
+std::unique_ptr<Sampler> Poll(const std::shared_ptr<Monitor>& monitor, bool has_sensors) {
+  if (!has_sensors) return nullptr;
+  return std::make_unique<Sampler>([monitor] { monitor->Poll(); }, Monitor::kPeriod);
 }
 
 MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
@@ -122,8 +139,10 @@ class Server::Impl {
         weights_(OwnerWeightsOf(config)),
         backend_(WithFailover(std::move(backends.primary), std::move(backends.fallback))),
         metrics_(MetricsOptionsOf(std::move(backends.devices))),
-        power_(MakePowerMonitor(config.power(), *backend_)),
-        power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
+        power_(MakePowerMonitor(config.power(), *backend_, hooks_.sensor_root)),
+        power_sampler_(Poll(power_, power_->has_rails())),
+        device_monitor_(MakeDeviceMonitor(*backend_, hooks_.sensor_root)),
+        device_sampler_(Poll(device_monitor_, device_monitor_->has_probes())),
         observer_(&metrics_, power_.get()),
         references_(ReferenceStoreOptionsOf(config.limits())),
         memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
@@ -150,6 +169,7 @@ class Server::Impl {
                                                    : nullptr),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
     metrics_.AddCollectable(power_->families());
+    metrics_.AddCollectable(device_monitor_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
   }
 
@@ -248,7 +268,9 @@ class Server::Impl {
   const std::unique_ptr<FeatureBackend> backend_;
   Metrics metrics_;
   const std::shared_ptr<PowerMonitor> power_;
-  const std::unique_ptr<PowerSampler> power_sampler_;
+  const std::unique_ptr<Sampler> power_sampler_;
+  const std::shared_ptr<DeviceMonitor> device_monitor_;
+  const std::unique_ptr<Sampler> device_sampler_;
   MetricsObserver observer_;
   ReferenceStore references_;
   MemoryWatch memory_;

@@ -23,6 +23,8 @@ namespace orbserve {
 
 // Hooks for the program that runs the server.
 struct ServerHooks {
+  // Stands before every path of the files that sensors are read from; for tests.
+  std::string sensor_root;
   // Applied to the backend that the configuration chose, before anything else knows the backend.
   BackendWrapper wrap_backend;
   // Looks at the heap of the process every second and gives back to the system what has long been

@@ -5,9 +5,10 @@
 // and a machine without it must run the same program. The few functions used here are declared
 // from the documented C interface, so that building needs no header of it either.
 
-#ifndef ORBSERVE_SERVER_TELEMETRY_POWER_NVML_LIBRARY_H_
-#define ORBSERVE_SERVER_TELEMETRY_POWER_NVML_LIBRARY_H_
+#ifndef ORBSERVE_SERVER_TELEMETRY_SENSORS_NVML_LIBRARY_H_
+#define ORBSERVE_SERVER_TELEMETRY_SENSORS_NVML_LIBRARY_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,8 @@
 #include "absl/strings/string_view.h"
 
 namespace orbserve {
+
+inline constexpr char kNvmlLibraryName[] = "libnvidia-ml.so.1";
 
 // Loaded and initialised. Thread-safe, as NVML is.
 class NvmlLibrary {
@@ -38,9 +41,33 @@ class NvmlLibrary {
   // Mean of the last second on boards from Ampere on but GA100, else the power now.
   absl::StatusOr<double> PowerWatts(Device device) const;
 
+  enum class Clock { kGraphics = 0, kMemory = 2 };  // nvmlClockType_t
+  absl::StatusOr<double> ClockHertz(Device device, Clock clock) const;
+  absl::StatusOr<double> MaxClockHertz(Device device, Clock clock) const;
+  absl::StatusOr<double> TemperatureCelsius(Device device) const;
+  absl::StatusOr<double> MemoryTemperatureCelsius(Device device) const;
+  // Bits nvmlClocksThrottleReason* of nvml.h: those that are active, and those that a board has.
+  absl::StatusOr<uint64_t> ThrottleReasons(Device device) const;
+  absl::StatusOr<uint64_t> SupportedThrottleReasons(Device device) const;
+
  private:
   // NVML's types: an enumeration is an int, memory and energy are unsigned long long.
   using Result = int;
+  // nvmlFieldValue_t
+  struct FieldValue {
+    unsigned int field = 0;
+    unsigned int scope = 0;
+    int64_t timestamp_us = 0;
+    int64_t latency_us = 0;
+    int type = 0;
+    Result result = 0;
+    union {
+      double real;
+      uint64_t bits;
+      unsigned int number;
+    } value = {};
+  };
+  static_assert(sizeof(FieldValue) == 40);
   struct Functions {
     Result (*init)() = nullptr;
     Result (*shutdown)() = nullptr;
@@ -51,10 +78,22 @@ class NvmlLibrary {
     Result (*total_energy)(Device,
                            unsigned long long*) = nullptr;   // mJ; NOLINT(google-runtime-int)
     Result (*power_usage)(Device, unsigned int*) = nullptr;  // mW
+    Result (*clock)(Device, int, unsigned int*) = nullptr;   // MHz
+    Result (*max_clock)(Device, int, unsigned int*) = nullptr;
+    Result (*temperature)(Device, int, unsigned int*) = nullptr;  // degrees Celsius
+    Result (*field_values)(Device, int, FieldValue*) = nullptr;
+    Result (*throttle_reasons)(Device, unsigned long long*) =  // NOLINT(google-runtime-int)
+        nullptr;
+    Result (*supported_throttle_reasons)(Device, unsigned long long*) =
+        nullptr;  // NOLINT(google-runtime-int)
   };
 
   NvmlLibrary() = default;
   absl::Status Check(Result result, absl::string_view call) const;
+  // Calls `function`, which may be null, with `arguments` and the address of a Value, its result.
+  template <typename Value, typename Function, typename... Arguments>
+  absl::StatusOr<Value> Query(absl::string_view call, Function function,
+                              Arguments... arguments) const;
 
   void* handle_ = nullptr;
   Functions functions_;
@@ -63,4 +102,4 @@ class NvmlLibrary {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_TELEMETRY_POWER_NVML_LIBRARY_H_
+#endif  // ORBSERVE_SERVER_TELEMETRY_SENSORS_NVML_LIBRARY_H_

@@ -3,8 +3,8 @@
 
 // Files of sysfs that a kernel driver answers: one number or one word each.
 
-#ifndef ORBSERVE_SERVER_TELEMETRY_POWER_SENSOR_FILE_H_
-#define ORBSERVE_SERVER_TELEMETRY_POWER_SENSOR_FILE_H_
+#ifndef ORBSERVE_SERVER_TELEMETRY_SENSORS_SENSOR_FILE_H_
+#define ORBSERVE_SERVER_TELEMETRY_SENSORS_SENSOR_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -44,4 +44,4 @@ std::vector<std::string> NamesIn(const std::string& folder, absl::string_view pr
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_TELEMETRY_POWER_SENSOR_FILE_H_
+#endif  // ORBSERVE_SERVER_TELEMETRY_SENSORS_SENSOR_FILE_H_

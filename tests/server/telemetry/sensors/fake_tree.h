@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_TESTS_SERVER_TELEMETRY_POWER_FAKE_TREE_H_
-#define ORBSERVE_TESTS_SERVER_TELEMETRY_POWER_FAKE_TREE_H_
+#ifndef ORBSERVE_TESTS_SERVER_TELEMETRY_SENSORS_FAKE_TREE_H_
+#define ORBSERVE_TESTS_SERVER_TELEMETRY_SENSORS_FAKE_TREE_H_
 
 #include <cstdlib>
 #include <filesystem>
@@ -74,4 +74,4 @@ class FakeTree {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_TESTS_SERVER_TELEMETRY_POWER_FAKE_TREE_H_
+#endif  // ORBSERVE_TESTS_SERVER_TELEMETRY_SENSORS_FAKE_TREE_H_

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/telemetry/power/sensor_file.h"
+#include "server/telemetry/sensors/sensor_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/telemetry/power/power_sampler.h"
+#include "server/telemetry/sensors/sampler.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -11,23 +11,23 @@
 namespace orbserve {
 
 // Held by the thread too, which may outlive the sampler.
-struct PowerSampler::Shared {
-  std::shared_ptr<PowerMonitor> monitor;
+struct Sampler::Shared {
+  std::function<void()> poll;
   std::mutex mutex;
   std::condition_variable changed;
   bool stopping = false;  // guarded by mutex
   bool stopped = false;   // guarded by mutex
 };
 
-PowerSampler::PowerSampler(std::shared_ptr<PowerMonitor> monitor, std::chrono::milliseconds period)
+Sampler::Sampler(std::function<void()> poll, std::chrono::milliseconds period)
     : shared_(std::make_shared<Shared>()) {
-  shared_->monitor = std::move(monitor);
+  shared_->poll = std::move(poll);
   thread_ = std::thread([shared = shared_, period] {
-    SteadyTime next = std::chrono::steady_clock::now() + period;
+    std::chrono::steady_clock::time_point next = std::chrono::steady_clock::now() + period;
     std::unique_lock<std::mutex> lock(shared->mutex);
     while (!shared->changed.wait_until(lock, next, [&] { return shared->stopping; })) {
       lock.unlock();
-      shared->monitor->Poll();
+      shared->poll();
       // After a slow reading the next comes a period later, not at once.
       next = std::max(next, std::chrono::steady_clock::now()) + period;
       lock.lock();
@@ -37,7 +37,7 @@ PowerSampler::PowerSampler(std::shared_ptr<PowerMonitor> monitor, std::chrono::m
   });
 }
 
-PowerSampler::~PowerSampler() {
+Sampler::~Sampler() {
   bool stopped = false;
   {
     std::unique_lock<std::mutex> lock(shared_->mutex);
