@@ -53,6 +53,7 @@ struct Settings {
   bool cpu = false;
   std::vector<int> devices;
   int lanes = 4;
+  bool in_place = false;
   int stage_sampling = gpu::GpuBackendOptions{}.stage_sampling;
   std::string json;
 };
@@ -138,6 +139,7 @@ int Run(const Settings& settings) {
   options.lanes = settings.lanes;
   options.max_batch_frames = std::max(32, settings.batch);
   options.stage_sampling = settings.stage_sampling;
+  if (settings.in_place) options.input_reads = gpu::InputReads::kInPlace;
   auto gpu = gpu::CreateGpuBackend(options);
   if (!gpu.ok()) {
     std::fprintf(stderr, "%s\n", gpu.status().ToString().c_str());
