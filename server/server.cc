@@ -158,7 +158,10 @@ class Server::Impl {
         readers_(&clock_, &metrics_,
                  std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
         identity_(IdentityOptionsOf(config)),
-        service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
+        service_(Services(), MakeServerInfo(config, *backend_, power_->source()),
+                 [this](v1::GetServerInfoResponse* info) {
+                   AddConditions(*device_monitor_, *power_, info);
+                 }) {
     metrics_.AddCollectable(power_->families());
     metrics_.AddCollectable(device_monitor_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
