@@ -243,6 +243,8 @@ int main(int argc, char** argv) {
                  "One batch in this many is timed stage by stage; 0 = none");
   app.add_option("--threshold", settings.threshold_grey, "FAST threshold");
   app.add_option("--devices", settings.devices, "CUDA ordinals")->delimiter(',');
+  app.add_flag("--read-in-place", settings.in_place,
+               "Kernels read the frames in their pinned slots");
   app.add_flag("--cpu", settings.cpu, "The CPU backend beside it");
   app.add_option("--json", settings.json, "File to write the results to");
   CLI11_PARSE(app, argc, argv);

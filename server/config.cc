@@ -160,6 +160,7 @@ server::Config DefaultConfig(int64_t memory_bytes) {
   config.mutable_power()->set_source("auto");
   config.mutable_telemetry()->set_stage_sampling(64);
   config.mutable_telemetry()->set_busiest_clients(20);
+  config.mutable_telemetry()->set_show_frames(false);
   return config;
 }
 

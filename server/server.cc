@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,6 +34,8 @@
 #include "server/memory/memory_limit.h"
 #include "server/memory/memory_watch.h"
 #include "server/metrics_observer.h"
+#include "server/pages/client_pages.h"
+#include "server/pages/live_pages.h"
 #include "server/part_options.h"
 #include "server/reloader.h"
 #include "server/resource_metrics.h"
@@ -49,6 +52,7 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/stream_pictures.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/device/device_monitor.h"
@@ -151,13 +155,16 @@ class Server::Impl {
                                               MatchQueueOptionsOf(config))),
         tracker_(std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_,
                                               TrackQueueOptionsOf(config))),
-        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
+        clients_(&clock_),
+        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
                 ImageLimitsOf(config.limits())),
         call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
         stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
         readers_(&clock_, &metrics_,
                  std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
         identity_(IdentityOptionsOf(config)),
+        pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
+                                                   : nullptr),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source()),
                  [this](v1::GetServerInfoResponse* info) {
                    AddConditions(*device_monitor_, *power_, info);
@@ -268,12 +275,14 @@ class Server::Impl {
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<MatchQueue> matcher_;
   std::unique_ptr<TrackQueue> tracker_;
+  ClientActivity clients_;
   FrameIntake intake_;
   ByteShares call_answers_;
   ByteShares stream_answers_;
   StalledReaders readers_;
   Identity identity_;
-  std::unique_ptr<TlsCredentials> tls_;  // null without TLS
+  std::unique_ptr<TlsCredentials> tls_;             // null without TLS
+  const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
   FeaturesService service_;
   ReflectionService reflection_;
   std::unique_ptr<Housekeeper> housekeeper_;
@@ -380,10 +389,17 @@ class Server::Impl {
   }
 
   // Pages of the HTTP endpoint.
-  std::vector<HttpPage> Pages() const {
+  std::vector<HttpPage> Pages() {
     std::vector<HttpPage> pages;
     pages.push_back(
         {"/metrics", kMetricsText, [this](absl::string_view) { return metrics_.Render(); }});
+    const size_t most_clients = config_.telemetry().busiest_clients();
+    if (most_clients > 0) {
+      for (HttpPage& page : ClientPages(&clients_, most_clients)) pages.push_back(std::move(page));
+    }
+    for (HttpPage& page : LivePages([this] { return service_.stream_uses(); }, pictures_.get())) {
+      pages.push_back(std::move(page));
+    }
     return pages;
   }
 
@@ -399,18 +415,20 @@ class Server::Impl {
     services.lists = lists_.get();
     services.memory = &memory_;
     services.metrics = &metrics_;
+    services.clients = &clients_;
     services.observer = &observer_;
     services.call_answers = &call_answers_;
     services.stream_answers = &stream_answers_;
     services.readers = &readers_;
     services.identity = &identity_;
+    services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits());
     services.weights = weights_;
     services.server_limits = MakeServerLimits(config_);
     return services;
   }
 
-  ResourceSources Resources() const {
+  ResourceSources Resources() {
     ResourceSources sources;
     sources.config = &config_;
     sources.backend = backend_.get();
@@ -422,6 +440,14 @@ class Server::Impl {
     sources.plans = &plans_;
     sources.references = &references_;
     sources.memory = &memory_;
+    sources.not_ready = [this] {
+      return NotReady{health_.draining(), health_.device_lost(), health_.device_stalled(),
+                      probe_ != nullptr && probe_->last_failed()};
+    };
+    sources.certificate_expiry_unix_s = [this]() -> std::optional<int64_t> {
+      if (tls_ == nullptr) return std::nullopt;
+      return tls_->expiry_unix_s();
+    };
     sources.listener = [this] { return listener_ == nullptr ? ListenerUse() : listener_->use(); };
     return sources;
   }

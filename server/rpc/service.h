@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <vector>
 
 #include "orbserve/v1/orbserve.grpc.pb.h"
 #include "server/rpc/call.h"
@@ -65,6 +66,8 @@ class FeaturesService final : public FeaturesMethods {
   void CutUnknownStreams() { streams_.CutUnknown(); }
   // Ends the streams, each when its frames in flight are answered.
   void StopStreams() { streams_.StopAll(); }
+  // The open streams.
+  std::vector<StreamUse> stream_uses() { return streams_.uses(); }
   // Waits until no call is open or comes; false when `timeout` passed before.
   bool WaitUntilQuiet(std::chrono::milliseconds timeout) { return gate_.WaitUntilQuiet(timeout); }
 
