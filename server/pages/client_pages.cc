@@ -68,15 +68,19 @@ absl::StatusOr<server::ClientTable> TableOf(const ClientActivity& activity, absl
     row.set_dropped(static_cast<double>(use.dropped));
     row.set_failed(static_cast<double>(use.failed));
     row.set_bytes(static_cast<double>(use.bytes));
-    row.set_joules(use.joules);
+    if (use.joules.has_value()) row.set_joules(*use.joules);
     row.set_frames_per_second(use.frames_per_second);
     row.set_bytes_per_second(use.bytes_per_second);
     row.set_device_share(use.device_share);
-    row.set_watts(use.watts);
+    if (use.watts.has_value()) row.set_watts(*use.watts);
     row.set_idle_seconds(std::chrono::duration<double>(use.idle).count());
   }
   table.set_known(static_cast<uint32_t>(known));
   return table;
+}
+
+std::string Cell(bool is_known, double value) {
+  return is_known ? absl::StrFormat("%.2f", value) : "-";
 }
 
 std::string PageOf(const server::ClientTable& table) {
@@ -90,11 +94,12 @@ std::string PageOf(const server::ClientTable& table) {
   for (const server::ClientRow& row : table.clients()) {
     absl::StrAppendFormat(
         &page,
-        "<tr><td>%s<td>%d<td>%.1f<td>%.2f<td>%.1f<td>%.2f<td>%.0f<td>%.0f<td>%.0f<td>%.0f<td>%.2f"
+        "<tr><td>%s<td>%d<td>%.1f<td>%.2f<td>%.1f<td>%s<td>%.0f<td>%.0f<td>%.0f<td>%.0f<td>%s"
         "<td>%.1f</tr>\n",
         Escaped(row.client()), row.streams(), row.frames_per_second(),
-        row.bytes_per_second() * 1e-6, row.device_share() * 100, row.watts(), row.received(),
-        row.ok(), row.dropped(), row.failed(), row.joules(), row.idle_seconds());
+        row.bytes_per_second() * 1e-6, row.device_share() * 100, Cell(row.has_watts(), row.watts()),
+        row.received(), row.ok(), row.dropped(), row.failed(), Cell(row.has_joules(), row.joules()),
+        row.idle_seconds());
   }
   absl::StrAppend(&page, "</table></div></body></html>\n");
   return page;

@@ -79,7 +79,7 @@ void ClientActivity::FrameEnded(const ClientId& client, const FrameOutcome& outc
     entry.seconds.Add(seconds / outcome.batch_frames, now);
   }
   if (outcome.energy_joules.has_value()) {
-    entry.use.joules += *outcome.energy_joules;
+    entry.use.joules = entry.use.joules.value_or(0) + *outcome.energy_joules;
     entry.joules.Add(*outcome.energy_joules, now);
   }
 }
@@ -108,7 +108,7 @@ std::vector<ClientUse> ClientActivity::Busiest(size_t most, size_t* known) const
       use.frames_per_second = entry.frames.PerSecond(now);
       use.bytes_per_second = entry.bytes.PerSecond(now);
       use.device_share = entry.seconds.PerSecond(now);
-      use.watts = entry.joules.PerSecond(now);
+      if (use.joules.has_value()) use.watts = entry.joules.PerSecond(now);
       use.idle = now - entry.last;
     }
   }

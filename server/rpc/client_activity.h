@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -27,12 +28,13 @@ struct ClientUse {
   int64_t dropped = 0;  // by the drop policy
   int64_t failed = 0;   // otherwise
   int64_t bytes = 0;    // of its images
-  double joules = 0;    // of its frames, as their answers estimate it
+  // Of its frames, as their answers estimate it; nothing where no answer had an estimate.
+  std::optional<double> joules;
   // Over the last ten seconds or so.
   double frames_per_second = 0;
   double bytes_per_second = 0;
-  double device_share = 0;  // of one device's time; frames of a batch share its time equally
-  double watts = 0;
+  double device_share = 0;      // of one device's time; frames of a batch share its time equally
+  std::optional<double> watts;  // as `joules`
   std::chrono::nanoseconds idle{};  // since its last frame or stream
 };
 

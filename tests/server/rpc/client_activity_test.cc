@@ -64,7 +64,7 @@ TEST_F(ClientActivityTest, FramesAreCountedByTheirEnds) {
   EXPECT_EQ(uses[0].dropped, 1);
   EXPECT_EQ(uses[0].failed, 1);
   EXPECT_EQ(uses[0].bytes, 4000);
-  EXPECT_DOUBLE_EQ(uses[0].joules, 0.5);
+  EXPECT_DOUBLE_EQ(uses[0].joules.value(), 0.5);
 }
 
 // At a steady rate the rates are those of the last ten seconds or so.
@@ -78,7 +78,7 @@ TEST_F(ClientActivityTest, RatesFollowTheLoad) {
   EXPECT_NEAR(use.frames_per_second, 10, 0.1);
   EXPECT_NEAR(use.bytes_per_second, 10'000, 100);
   EXPECT_NEAR(use.device_share, 0.5, 0.005);
-  EXPECT_NEAR(use.watts, 2.5, 0.025);
+  EXPECT_NEAR(use.watts.value(), 2.5, 0.025);
   EXPECT_EQ(use.idle.count(), 0);
   clock_.Advance(seconds(60));
   use = Busiest(1)[0];
@@ -101,6 +101,16 @@ TEST_F(ClientActivityTest, TheBusiestComeFirst) {
   EXPECT_EQ(known_, 5u);
 }
 
+TEST_F(ClientActivityTest, EnergyThatIsNotKnownIsAbsent) {
+  FrameOutcome outcome = Done();
+  outcome.energy_joules.reset();
+  activity_.FrameReceived(Named("a"), 1);
+  activity_.FrameEnded(Named("a"), outcome);
+  const ClientUse use = Busiest(1)[0];
+  EXPECT_FALSE(use.joules.has_value());
+  EXPECT_FALSE(use.watts.has_value());
+}
+
 TEST_F(ClientActivityTest, StreamsAreThoseThatAreOpen) {
   activity_.StreamOpened(Named("a"));
   activity_.StreamOpened(Named("a"));
@@ -121,8 +131,7 @@ TEST_F(ClientActivityTest, IdleClientsMakeRoomAndThoseWithStreamsStay) {
   bool has_last = false;
   for (const ClientUse& use : uses) {
     has_open = has_open || use.client == Named("open");
-    has_last =
-        has_last || use.client == Named(absl::StrCat(3 * ClientActivity::kMostClients - 1));
+    has_last = has_last || use.client == Named(absl::StrCat(3 * ClientActivity::kMostClients - 1));
   }
   EXPECT_TRUE(has_open);
   EXPECT_TRUE(has_last);
