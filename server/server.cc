@@ -34,6 +34,7 @@
 #include "server/memory/memory_limit.h"
 #include "server/memory/memory_watch.h"
 #include "server/metrics_observer.h"
+#include "server/pages/client_pages.h"
 #include "server/pages/live_pages.h"
 #include "server/part_options.h"
 #include "server/pipeline_watch.h"
@@ -159,6 +160,8 @@ class Server::Impl {
                 [this] { return tracker_->motion(); }},
                [this] { return backend_->progress(); }),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
+        clients_(&clock_),
+        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
                 ImageLimitsOf(config.limits())),
         call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
         stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
@@ -167,7 +170,10 @@ class Server::Impl {
         identity_(IdentityOptionsOf(config)),
         pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
                                                    : nullptr),
-        service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
+        service_(Services(), MakeServerInfo(config, *backend_, power_->source()),
+                 [this](v1::GetServerInfoResponse* info) {
+                   AddConditions(*device_monitor_, *power_, info);
+                 }) {
     metrics_.AddCollectable(power_->families());
     metrics_.AddCollectable(device_monitor_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
@@ -281,6 +287,7 @@ class Server::Impl {
   std::unique_ptr<MatchQueue> matcher_;
   std::unique_ptr<TrackQueue> tracker_;
   PipelineWatch watch_;
+  ClientActivity clients_;
   FrameIntake intake_;
   ByteShares call_answers_;
   ByteShares stream_answers_;
@@ -400,6 +407,10 @@ class Server::Impl {
     std::vector<HttpPage> pages;
     pages.push_back(
         {"/metrics", kMetricsText, [this](absl::string_view) { return metrics_.Render(); }});
+    const size_t most_clients = config_.telemetry().busiest_clients();
+    if (most_clients > 0) {
+      for (HttpPage& page : ClientPages(&clients_, most_clients)) pages.push_back(std::move(page));
+    }
     for (HttpPage& page : LivePages([this] { return service_.stream_uses(); }, pictures_.get())) {
       pages.push_back(std::move(page));
     }
@@ -418,6 +429,7 @@ class Server::Impl {
     services.lists = lists_.get();
     services.memory = &memory_;
     services.metrics = &metrics_;
+    services.clients = &clients_;
     services.observer = &observer_;
     services.call_answers = &call_answers_;
     services.stream_answers = &stream_answers_;

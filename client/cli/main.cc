@@ -272,6 +272,8 @@ int Main(int argc, char** argv) {
                         "Skip images whose output in --out was made with the same options");
   extract_app->add_flag("--timings", extract.timings,
                         "Print the time of every stage, over all images, on standard output");
+  extract_app->add_flag("--power", extract.power,
+                        "Print the energy of a frame and of the devices on standard output");
   extract_app
       ->add_option("INPUT", extract.inputs, "Images, folders of images, or - for names on stdin")
       ->required();
@@ -320,6 +322,16 @@ int Main(int argc, char** argv) {
       app.add_subcommand("health", "Exit 0 if the server is serving; default 127.0.0.1:50051");
   AddCommonOptions(health_app, &health);
 
+  PowerOptions power;
+  CLI::App* power_app = app.add_subcommand(
+      "power", "Show power and energy of every rail, of this machine or of a --server");
+  AddCommonOptions(power_app, &power.common);
+  power_app->add_option("--interval", power.interval_s, "Time between two lists; default 1")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->check(RefuseNan);
+  power_app->add_flag("--once", power.once, "End after the first interval");
+
   RefuseEmptyValues(&app);
   try {
     app.parse(argc, argv);
@@ -335,6 +347,7 @@ int Main(int argc, char** argv) {
   if (delete_app->parsed()) return RunReferenceDelete(reference);
   if (info_app->parsed()) return RunInfo(info);
   if (presets_app->parsed()) return RunPresets(presets);
+  if (power_app->parsed()) return RunPower(power);
   if (bench_app->parsed()) return RefuseBench();
   return RunHealth(health);
 }

@@ -20,6 +20,7 @@ int RunReferenceDelete(const ReferenceOptions& options);
 int RunInfo(const CommonOptions& options);
 int RunPresets(const CommonOptions& options);
 int RunHealth(const CommonOptions& options);
+int RunPower(const PowerOptions& options);
 
 }  // namespace orbserve::cli
 

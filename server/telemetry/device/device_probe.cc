@@ -3,6 +3,9 @@
 
 #include "server/telemetry/device/device_probe.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "server/telemetry/device/nvml_probe.h"
 #include "server/telemetry/device/sysfs_probe.h"
 #include "server/telemetry/sensors/sensor_file.h"
@@ -12,6 +15,18 @@ namespace orbserve {
 std::string BoardName(const std::string& root) {
   const std::string model = ReadWord(root + "/proc/device-tree/model");
   return model.empty() ? ReadWord(root + "/sys/class/dmi/id/product_name") : model;
+}
+
+std::vector<DeviceDescription> FindLocalDevices(const std::string& library) {
+  std::vector<DeviceDescription> devices;
+  if (const auto nvml = NvmlLibrary::Load(library); nvml.ok()) {
+    for (NvmlLibrary::Board& board : (*nvml)->Boards()) {
+      devices.push_back({absl::StrCat("gpu:", devices.size()), std::move(board.name), "",
+                         std::move(board.pci_bus_id)});
+    }
+  }
+  devices.push_back({"cpu", "", "", ""});
+  return devices;
 }
 
 std::vector<std::unique_ptr<DeviceProbe>> FindDeviceProbes(

@@ -57,6 +57,10 @@ class DeviceProbe {
 // `root`: before every path, for tests.
 std::string BoardName(const std::string& root = "");
 
+// The devices of this machine, without a backend: the boards of NVML (`library`) as "gpu:0", ... in
+// its order, then the processor as "cpu".
+std::vector<DeviceDescription> FindLocalDevices(const std::string& library = kNvmlLibraryName);
+
 // Finds the probe of each device, in their order; null for a device of which nothing can be read. A
 // Jetson's files describe its first device, because processor and GPU are one module. Other GPUs
 // are asked through NVML (`library`), processors through files.

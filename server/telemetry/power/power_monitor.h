@@ -5,6 +5,7 @@
 #define ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +20,17 @@ class Collectable;
 }  // namespace prometheus
 
 namespace orbserve {
+
+// Figures of a rail at one moment.
+struct RailFigures {
+  PowerRail rail;
+  // Both are absent while the rail cannot be read.
+  std::optional<double> watts;
+  std::optional<double> joules;  // since the monitor exists
+  // Measured energy of the frames of the rail's device.
+  uint64_t frames = 0;
+  double frame_joules = 0;
+};
 
 // Power and energy of every rail, and what of it each frame took.
 //
@@ -59,6 +71,8 @@ class PowerMonitor {
   // short lock.
   std::optional<double> AddBatch(absl::string_view device, int frames, SteadyTime begin,
                                  SteadyTime end);
+
+  std::vector<RailFigures> Figures() const;
 
   // The families, for Metrics::AddCollectable(). May outlive the monitor.
   std::shared_ptr<prometheus::Collectable> families() const;

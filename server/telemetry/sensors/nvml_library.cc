@@ -14,6 +14,7 @@ namespace orbserve {
 namespace {
 
 constexpr int kSuccess = 0;            // NVML_SUCCESS
+constexpr size_t kNameLength = 96;     // NVML_DEVICE_NAME_V2_BUFFER_SIZE
 constexpr size_t kVersionLength = 80;  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
 constexpr double kUnitsPerOne = 1e3;   // millijoules and milliwatts
 constexpr double kHertzPerUnit = 1e6;
@@ -45,6 +46,10 @@ absl::StatusOr<std::shared_ptr<const NvmlLibrary>> NvmlLibrary::Load(const std::
   Find(handle, "nvmlInit_v2", &functions.init);
   Find(handle, "nvmlShutdown", &functions.shutdown);
   Find(handle, "nvmlDeviceGetHandleByPciBusId_v2", &functions.device_by_pci_bus_id);
+  Find(handle, "nvmlDeviceGetCount_v2", &functions.device_count);
+  Find(handle, "nvmlDeviceGetHandleByIndex_v2", &functions.device_by_index);
+  Find(handle, "nvmlDeviceGetPciInfo_v3", &functions.pci_info);
+  Find(handle, "nvmlDeviceGetName", &functions.device_name);
   Find(handle, "nvmlErrorString", &functions.error_string);
   Find(handle, "nvmlSystemGetDriverVersion", &functions.driver_version);
   Find(handle, "nvmlDeviceGetTotalEnergyConsumption", &functions.total_energy);
@@ -95,6 +100,32 @@ absl::StatusOr<NvmlLibrary::Device> NvmlLibrary::DeviceAt(const std::string& pci
   ORBSERVE_RETURN_IF_ERROR(Check(functions_.device_by_pci_bus_id(pci_bus_id.c_str(), &device),
                                  "nvmlDeviceGetHandleByPciBusId_v2"));
   return device;
+}
+
+std::vector<NvmlLibrary::Board> NvmlLibrary::Boards() const {
+  std::vector<Board> boards;
+  unsigned count = 0;
+  if (functions_.device_count == nullptr || functions_.device_by_index == nullptr ||
+      functions_.pci_info == nullptr || functions_.device_count(&count) != kSuccess) {
+    return boards;
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    Device device = nullptr;
+    PciInfo info;
+    if (functions_.device_by_index(i, &device) != kSuccess ||
+        functions_.pci_info(device, &info) != kSuccess) {
+      continue;
+    }
+    info.bus_id[sizeof(info.bus_id) - 1] = '\0';
+    std::array<char, kNameLength> name = {};
+    if (functions_.device_name == nullptr ||
+        functions_.device_name(device, name.data(), name.size()) != kSuccess) {
+      name = {};
+    }
+    name.back() = '\0';
+    boards.push_back({name.data(), info.bus_id});
+  }
+  return boards;
 }
 
 template <typename Value, typename Function, typename... Arguments>

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +37,12 @@ class NvmlLibrary {
   std::string DriverVersion() const;
   // `pci_bus_id`: "0000:1b:00.0", domain, bus, device and function in hexadecimal.
   absl::StatusOr<Device> DeviceAt(const std::string& pci_bus_id) const;
+  struct Board {
+    std::string name;        // "NVIDIA H100 80GB HBM3"
+    std::string pci_bus_id;  // for DeviceAt()
+  };
+  // The boards of this machine, in NVML's order; those that do not tell their address are left out.
+  std::vector<Board> Boards() const;
   // Since the driver was loaded. Counts in steps; boards before Volta do not have it.
   absl::StatusOr<double> EnergyJoules(Device device) const;
   // Mean of the last second on boards from Ampere on but GA100, else the power now.
@@ -68,12 +75,27 @@ class NvmlLibrary {
     } value = {};
   };
   static_assert(sizeof(FieldValue) == 40);
+  // nvmlPciInfo_t
+  struct PciInfo {
+    char short_bus_id[16] = {};
+    unsigned int domain = 0;
+    unsigned int bus = 0;
+    unsigned int device = 0;
+    unsigned int device_id = 0;
+    unsigned int subsystem_id = 0;
+    char bus_id[32] = {};
+  };
+  static_assert(sizeof(PciInfo) == 68);
   struct Functions {
     Result (*init)() = nullptr;
     Result (*shutdown)() = nullptr;
     Result (*device_by_pci_bus_id)(const char*, Device*) = nullptr;
     // Not in every version; null then.
     const char* (*error_string)(Result) = nullptr;
+    Result (*device_count)(unsigned int*) = nullptr;
+    Result (*device_by_index)(unsigned int, Device*) = nullptr;
+    Result (*pci_info)(Device, PciInfo*) = nullptr;
+    Result (*device_name)(Device, char*, unsigned int) = nullptr;
     Result (*driver_version)(char*, unsigned int) = nullptr;
     Result (*total_energy)(Device,
                            unsigned long long*) = nullptr;   // mJ; NOLINT(google-runtime-int)

@@ -191,6 +191,17 @@ TEST(DeviceMonitorTest, ABoardOfNvmlHasAllItsSeries) {
             Not(HasSubstr("sync_boost")), Not(HasSubstr("throttle_events"))));
 }
 
+TEST(LocalDevicesTest, BoardsComeFirstThenTheProcessor) {
+  FakeNvml nvml(ORBSERVE_FAKE_NVML);
+  const auto devices = FindLocalDevices(ORBSERVE_FAKE_NVML);
+  ASSERT_THAT(devices, SizeIs(2));
+  EXPECT_EQ(devices[0].device, "gpu:0");
+  EXPECT_EQ(devices[0].name, "Some Board");
+  EXPECT_EQ(devices[0].pci_bus_id, "0000:1b:00.0");
+  EXPECT_EQ(devices[1].device, "cpu");
+  EXPECT_THAT(FindLocalDevices(kNoNvml), SizeIs(1));
+}
+
 // As Orin answers: the library is there, and no query works.
 TEST(DeviceMonitorTest, WhatIsNotSupportedIsAbsent) {
   FakeNvml nvml(ORBSERVE_FAKE_NVML);

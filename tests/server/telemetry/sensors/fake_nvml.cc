@@ -47,6 +47,35 @@ int nvmlDeviceGetPowerUsage(void* device, unsigned int* milliwatts) {
   return board.power_result;
 }
 
+int nvmlDeviceGetCount_v2(unsigned int* count) {
+  *count = 0;
+  for (const orbserve::FakeNvmlBoard& board : script.boards) *count += *board.pci_bus_id != '\0';
+  return orbserve::kNvmlSuccess;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void** device) {
+  *device = &script.boards[index];
+  return orbserve::kNvmlSuccess;
+}
+
+// nvmlPciInfo_t as nvml.h lays it out.
+struct FakePciInfo {
+  char legacy[16];
+  unsigned int numbers[5];
+  char bus_id[32];
+};
+
+int nvmlDeviceGetPciInfo_v3(void* device, FakePciInfo* info) {
+  const auto& board = *static_cast<orbserve::FakeNvmlBoard*>(device);
+  std::snprintf(info->bus_id, sizeof(info->bus_id), "%s", board.pci_bus_id);
+  return orbserve::kNvmlSuccess;
+}
+
+int nvmlDeviceGetName(void*, char* name, unsigned int length) {
+  std::snprintf(name, length, "Some Board");
+  return orbserve::kNvmlSuccess;
+}
+
 int nvmlDeviceGetClockInfo(void* device, int type, unsigned int* megahertz) {
   const auto& board = *static_cast<orbserve::FakeNvmlBoard*>(device);
   *megahertz = board.clock_megahertz[type];

@@ -19,7 +19,7 @@ enum FakeNvmlResult : int {
 };
 
 struct FakeNvmlBoard {
-  const char* pci_bus_id = "";
+  const char* pci_bus_id = "";  // "" = there is no such board
   int energy_result = kNvmlSuccess;
   unsigned long long energy_millijoules = 0;  // NOLINT(google-runtime-int): NVML's type
   int power_result = kNvmlSuccess;
