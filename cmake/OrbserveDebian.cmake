@@ -87,7 +87,7 @@ on NVIDIA devices and on the CPU with the same bits.")
 set(CPACK_DEBIAN_SERVER_PACKAGE_NAME ${server_package})
 set(CPACK_DEBIAN_SERVER_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_SERVER_DEBUGINFO_PACKAGE ON)
-set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers | systemd-sysusers, passwd")
+set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers | systemd-sysusers, passwd, procps")
 set(CPACK_DEBIAN_SERVER_PACKAGE_SUGGESTS "${tools_package}, prometheus")
 set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA
   ${PROJECT_SOURCE_DIR}/deploy/debian/server/postinst ${PROJECT_SOURCE_DIR}/deploy/debian/server/prerm
