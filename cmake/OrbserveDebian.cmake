@@ -34,6 +34,30 @@ foreach(component server tools dev)
   install(FILES ${PROJECT_BINARY_DIR}/debian/copyright ${folder}/changelog.Debian.gz ${folder}/changelog.gz
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
 endforeach()
+
+# A bill of materials of each program. The libraries of another machine are not registered with this one's dpkg.
+set(compiled_in --compiled-in libcli11-dev)
+if(ORBSERVE_HAS_CUDA)
+  list(APPEND compiled_in --compiled-in cuda-runtime=${CUDAToolkit_VERSION})
+endif()
+if(NOT CMAKE_CROSSCOMPILING)
+  foreach(part server:orbserve_server tools:orbserve_cli)
+    string(REPLACE ":" ";" part ${part})
+    list(GET part 0 component)
+    list(GET part 1 target)
+    set(package ${${component}_package})
+    set(bill ${PROJECT_BINARY_DIR}/debian/${package}/${package}.spdx.json)
+    add_custom_command(
+      OUTPUT ${bill}
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/script/sbom --name ${package} --version ${ORBSERVE_FULL_VERSION}
+              ${compiled_in} --out ${bill} $<TARGET_FILE:${target}>
+      DEPENDS ${target} ${PROJECT_SOURCE_DIR}/script/sbom
+      VERBATIM)
+    add_custom_target(${target}_bill ALL DEPENDS ${bill})
+    install(FILES ${bill} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
+  endforeach()
+endif()
+
 file(WRITE ${PROJECT_BINARY_DIR}/debian/conffiles "${CMAKE_INSTALL_FULL_SYSCONFDIR}/orbserve/server.textproto\n")
 
 set(CPACK_GENERATOR DEB)
@@ -63,7 +87,7 @@ on NVIDIA devices and on the CPU with the same bits.")
 set(CPACK_DEBIAN_SERVER_PACKAGE_NAME ${server_package})
 set(CPACK_DEBIAN_SERVER_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_SERVER_DEBUGINFO_PACKAGE ON)
-set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers | systemd-sysusers, passwd")
+set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers | systemd-sysusers, passwd, procps")
 set(CPACK_DEBIAN_SERVER_PACKAGE_SUGGESTS "${tools_package}, prometheus")
 set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA
   ${PROJECT_SOURCE_DIR}/deploy/debian/server/postinst ${PROJECT_SOURCE_DIR}/deploy/debian/server/prerm

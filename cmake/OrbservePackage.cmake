@@ -9,6 +9,6 @@ if(NOT ORBSERVE_PACKAGE)
   return()
 endif()
 
-add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-g;-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/orbserve;\
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-g;-ffile-prefix-map=${PROJECT_SOURCE_DIR}=/usr/src/orbserve;-ffile-prefix-map=${PROJECT_BINARY_DIR}=/usr/src/orbserve/build;\
 -fstack-protector-strong;-D_FORTIFY_SOURCE=2;-Wformat;-Werror=format-security>")
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,--build-id=sha1)
