@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +37,10 @@ RENAMED = {"pyramid.source": "pyramid_source"}
 
 # Messages with options: every attribute may be None. Class name by message name.
 OPTIONS = {"MatchOptions": "MatchOptions", "TrackOptions": "TrackOptions", "FrameParameters": "FrameParameters"}
-# Messages of answers: every attribute is set. Class name by message name.
-RECORDS = {
-    "StageTime": "StageTime",
-    "FrameTimings": "Timings",
-    "Execution": "Execution",
-    "ReferenceInfo": "ReferenceInfo",
-    "DeviceInfo": "DeviceInfo",
-    "ServerLimits": "ServerLimits",
-    "PresetInfo": "PresetInfo",
-    "GetServerInfoResponse": "ServerInfo",
-    "StreamOpened": "StreamOpened",
-}
+# Messages of answers, which become records with all messages in them: every attribute is set.
+RECORDS = ("FrameTimings", "Execution", "ReferenceInfo", "GetServerInfoResponse", "StreamOpened")
+# Records with another name than their message.
+RECORD_NAMES = {"FrameTimings": "Timings", "GetServerInfoResponse": "ServerInfo"}
 # Fields of records that may be absent.
 OPTIONAL = {"PresetInfo.pipeline"}
 
@@ -97,6 +90,8 @@ class Contract:
 
 
 def docstring(text: str, indent: int) -> str:
+    if not text:
+        return ""
     margin = " " * indent
     text = text.rstrip(".") + "."
     if len(text) + indent + 6 <= WIDTH:
@@ -114,7 +109,7 @@ def python_type(field: Any) -> str:
     if field.type == Field.TYPE_ENUM:
         return name
     if field.type == Field.TYPE_MESSAGE:
-        return RECORDS.get(name, name)
+        return RECORD_NAMES.get(name, name)
     return SCALARS[int(field.type)]
 
 
@@ -125,14 +120,13 @@ def write_enum(contract: Contract, name: str) -> str:
         if value.number == 0:
             continue  # "not given", for which None stands here
         text += f"\n    {value.name.removeprefix(prefix_of(name))} = {value.number}\n"
-        if comment := contract.comment(*path, 2, i):
-            text += docstring(comment, 4)
+        text += docstring(contract.comment(*path, 2, i), 4)
     return text
 
 
 def write_option(name: str, field: Any, comment: str, path: str) -> str:
     text = f'\n    {name}: {python_type(field)} | None = _option("{path}")\n'
-    return text + (docstring(comment, 4) if comment else "")
+    return text + docstring(comment, 4)
 
 
 def write_options(contract: Contract, message: str, name: str) -> str:
@@ -157,6 +151,17 @@ def write_record(contract: Contract, message: str, name: str) -> str:
             kind += " | None"
         text += f"\n    {field.name}: {kind}\n" + docstring(comment, 4)
     return text
+
+
+def records(contract: Contract, messages: Iterable[str]) -> list[str]:
+    """The messages with all messages in them, each behind those that it has."""
+    ordered: list[str] = []
+    for message in messages:
+        inner = (f.type_name.rpartition(".")[2] for f, _ in contract.fields(message) if f.type == Field.TYPE_MESSAGE)
+        for name in [*records(contract, (name for name in inner if name != "Pipeline")), message]:
+            if name not in ordered:
+                ordered.append(name)
+    return ordered
 
 
 def pipeline_attributes(contract: Contract) -> list[tuple[str, str, Any, str]]:
@@ -239,7 +244,8 @@ def write_module(contract: Contract, presets: list[dict[str, Any]]) -> str:
         text += body
         classes.append((preset["name"], name))
     names += [name for _, name in classes]
-    for message, name in RECORDS.items():
+    for message in records(contract, RECORDS):
+        name = RECORD_NAMES.get(message, message)
         text += write_record(contract, message, name)
         names.append(name)
     text += "\n\nPRESETS: dict[str, type[Pipeline]] = {\n"

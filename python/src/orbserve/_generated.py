@@ -1099,6 +1099,25 @@ class DeviceInfo(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PresetInfo(Record):
+    """`PresetInfo` of the wire contract."""
+
+    _message = "PresetInfo"
+
+    name: str
+    """As in `Pipeline.preset`."""
+
+    available: bool
+    """False: known, and answered with UNIMPLEMENTED by this version."""
+
+    description: str
+    """One line."""
+
+    pipeline: Pipeline | None
+    """Every option resolved; not set unless available."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerLimits(Record):
     """Limits of this server by its configuration (docs/configuration.md). A request beyond a limit
     fails with the reason named.
@@ -1148,26 +1167,6 @@ class ServerLimits(Record):
     """
 
     max_references_per_client: int
-    """."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PresetInfo(Record):
-    """`PresetInfo` of the wire contract."""
-
-    _message = "PresetInfo"
-
-    name: str
-    """As in `Pipeline.preset`."""
-
-    available: bool
-    """False: known, and answered with UNIMPLEMENTED by this version."""
-
-    description: str
-    """One line."""
-
-    pipeline: Pipeline | None
-    """Every option resolved; not set unless available."""
 
 
 @dataclass(frozen=True, kw_only=True)

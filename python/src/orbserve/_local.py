@@ -7,6 +7,8 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import socket as socket_module
+import struct
 import subprocess
 import tempfile
 import threading
@@ -24,6 +26,8 @@ from ._errors import DeadlineExceededError, OrbserveError
 
 _PROGRAM = "orbserve-server"
 _STOP_TIMEOUT = 15.0  # seconds; the server itself gives frames under way 10 s by default
+_NOT_NOW = 1  # exit code of a server that could not start now, for example as the socket is taken
+_OTHER_TIMEOUT = 5.0  # seconds in which a server that took the socket must serve
 _LONGEST_LOG = 4000  # characters of the server's log in an error
 
 
@@ -146,18 +150,29 @@ class LocalServer:
         end = time.monotonic() + timeout
         try:
             while not self._serves(0.5):
-                if process.poll() is not None:
-                    if self._serves(timeout):
-                        self._process = None  # another program was faster
-                        atexit.unregister(self.stop)
-                        return
-                    raise RuntimeError(f"{found} ended with exit code {process.returncode}:\n{self._tail()}")
+                code = process.poll()
+                if code == _NOT_NOW:
+                    # Another program may have been faster, whose server takes the socket now.
+                    end = min(end, time.monotonic() + _OTHER_TIMEOUT)
+                    code = None if time.monotonic() < end else code
+                if code is not None:
+                    raise RuntimeError(f"{found} ended with exit code {code}:\n{self._tail()}")
                 if time.monotonic() > end:
                     raise RuntimeError(f"{found} does not serve after {timeout:g} s:\n{self._tail()}")
                 time.sleep(0.02)
+            if self._listener() != process.pid:
+                self.stop()  # the socket is that of another program's server
         except BaseException:
             self.stop()
             raise
+
+    def _listener(self) -> int:
+        """The process that listens on the socket."""
+        with socket_module.socket(socket_module.AF_UNIX) as probe:
+            probe.connect(str(self.socket))
+            credentials = probe.getsockopt(socket_module.SOL_SOCKET, socket_module.SO_PEERCRED, struct.calcsize("3i"))
+        process: int = struct.unpack("3i", credentials)[0]
+        return process
 
     def _tail(self) -> str:
         assert self._log is not None
