@@ -8,7 +8,7 @@
 #   docker run --rm --read-only -p 127.0.0.1:50051:50051 -p 127.0.0.1:9464:9464 orbserve:cpu
 # `docker buildx build --platform linux/amd64,linux/arm64` makes both.
 
-ARG BASE=docker.io/library/debian:12-slim
+ARG BASE=debian:12-slim
 
 FROM ${BASE} AS build
 COPY script/packages /src/script/packages

@@ -8,8 +8,8 @@
 #     --build-arg SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) -t orbserve:cuda .
 #   docker run --rm --read-only --gpus all -p 127.0.0.1:50051:50051 -p 127.0.0.1:9464:9464 orbserve:cuda
 
-ARG TOOLKIT=docker.io/nvidia/cuda:13.0.1-devel-ubuntu24.04
-ARG BASE=docker.io/library/ubuntu:24.04
+ARG TOOLKIT=nvidia/cuda:13.0.1-devel-ubuntu24.04
+ARG BASE=ubuntu:24.04
 
 FROM ${TOOLKIT} AS build
 COPY script/packages /src/script/packages

@@ -9,8 +9,8 @@
 #     -p 127.0.0.1:9464:9464 orbserve:jetpack7
 # Sensors of power are files of /sys, which Docker shows to containers, to read only.
 
-ARG TOOLKIT=docker.io/nvidia/cuda:13.0.1-devel-ubuntu24.04
-ARG BASE=docker.io/library/ubuntu:24.04
+ARG TOOLKIT=nvidia/cuda:13.0.1-devel-ubuntu24.04
+ARG BASE=ubuntu:24.04
 
 FROM ${TOOLKIT} AS build
 COPY script/packages /src/script/packages

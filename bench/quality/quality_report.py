@@ -62,7 +62,8 @@ def write_planes(report: Report, results: dict, families: dict[str, list[str]]) 
             for group, sets in groups.items()
         }
         of_sets = {
-            method: {s: planes.shares(cell["pairs"]) for s, cell in cells.items()} for method, cells in of_methods.items()
+            method: {s: planes.shares(cell["pairs"]) for s, cell in cells.items()}
+            for method, cells in of_methods.items()
         }
         values[name_of_budget] = {"groups": shares, "sets": of_sets}
         for family in families:
