@@ -159,7 +159,6 @@ class Server::Impl {
         watch_({[this] { return batcher_->motion(); }, [this] { return matcher_->motion(); },
                 [this] { return tracker_->motion(); }},
                [this] { return backend_->progress(); }),
-        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
         clients_(&clock_),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
                 ImageLimitsOf(config.limits())),
