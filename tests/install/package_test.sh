@@ -58,6 +58,13 @@ fail() {
   echo "package_test: $*" >&2
   exit 1
 }
+files() { # of the root, without those that come and go
+  local skip=() folder
+  for folder in srv proc sys dev run tmp var/cache var/log var/tmp var/lib/apt var/lib/dpkg var/lib/systemd; do
+    skip+=(-path "$root/$folder" -prune -o)
+  done
+  find "$root" "${skip[@]}" -print | sort | grep -vE '/etc/(.*-|\.pwd\.lock|machine-id|ld\.so\.cache)$'
+}
 
 say "A fresh $suite"
 # All that the packages need, so that what they leave behind can be told from the rest.
@@ -68,10 +75,6 @@ mkdir -p "$root/srv/first" "$root/srv/second"
 cp "$packages"/*.deb "$root/srv/first/"
 [[ -z $upgrade ]] || cp "$upgrade"/*.deb "$root/srv/second/"
 [[ -z $image ]] || cp "$image" "$root/srv/image"
-find "$root" -xdev \( -path "$root/srv" -o -path "$root/proc" -o -path "$root/run" -o -path "$root/tmp" -o -path "$root/var/cache" -o \
-  -path "$root/var/log" -o -path "$root/var/lib/dpkg" -o -path "$root/var/lib/systemd" -o -path "$root/var/lib/apt" -o -path "$root/var/tmp" \) -prune -o -print |
-  sort >"$root/srv/before"
-cp "$root/etc/passwd" "$root/srv/passwd"
 
 if $boot; then
   say "Boot"
@@ -90,6 +93,9 @@ if $boot; then
 else
   mount -t proc proc "$root/proc"
 fi
+
+files >"$root/srv/before"
+cp "$root/etc/passwd" "$root/srv/passwd"
 
 say "Install"
 inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends /srv/first/*.deb' >/dev/null
@@ -131,6 +137,24 @@ if [[ -n $image ]]; then
   ls -l "$root"/srv/served
 fi
 
+if $boot; then
+  say "Tokens that only root may read"
+  inside sh -c 'umask 077; echo secret >/root/token
+    echo "robot sha256:$(printf secret | sha256sum | cut -d" " -f1)" >/etc/orbserve/secrets/tokens'
+  inside mkdir -p /run/systemd/system/orbserve-server.service.d
+  inside sh -c 'printf "[Service]\nExecStart=\nExecStart=/usr/bin/orbserve-server --token-file \${CREDENTIALS_DIRECTORY}/secrets_tokens\n" \
+    > /run/systemd/system/orbserve-server.service.d/tokens.conf'
+  inside systemctl daemon-reload
+  inside systemctl restart orbserve-server
+  serve
+  ! inside orbserve info --server 127.0.0.1:50051 >/dev/null 2>&1 || fail "the server asks for no token"
+  inside orbserve info --server 127.0.0.1:50051 --token-file /root/token | sed -n 1p
+  inside rm -r /run/systemd/system/orbserve-server.service.d /etc/orbserve/secrets/tokens /root/token
+  inside systemctl daemon-reload
+  inside systemctl restart orbserve-server
+  serve
+fi
+
 say "Manual and completion"
 for page in man8/orbserve-server.8 man1/orbserve.1 man1/orbserve-extract.1; do
   inside test -s "/usr/share/man/$page.gz" || inside test -e /etc/dpkg/dpkg.cfg.d/excludes || fail "$page is missing"
@@ -156,7 +180,6 @@ if $boot; then
   inside systemctl kill -s STOP orbserve-server
   sleep 8
   serve
-  inside systemctl show orbserve-server -p NRestarts
   [[ $(inside systemctl show orbserve-server -p NRestarts --value) -ge 1 ]] || fail "the watchdog did not restart it"
   inside rm -r /run/systemd/system/orbserve-server.service.d
   inside systemctl daemon-reload
@@ -179,11 +202,8 @@ inside test -e /etc/orbserve/server.textproto || fail "the configuration went at
 ! inside pgrep -x orbserve-server >/dev/null || fail "a removed server runs"
 
 say "Purge"
-inside sh -c 'dpkg --purge orbserve-server orbserve liborbserve-client-dev $(dpkg-query -W -f "\${Package}\n" "*orbserve*-dbgsym" 2>/dev/null)' >/dev/null
+inside sh -c 'dpkg --purge orbserve-server $(dpkg-query -W -f "\${Package}\n" "*orbserve*-dbgsym" 2>/dev/null)' >/dev/null
 if ! diff "$root/srv/passwd" "$root/etc/passwd"; then fail "the user is left"; fi
-find "$root" -xdev \( -path "$root/srv" -o -path "$root/proc" -o -path "$root/run" -o -path "$root/tmp" -o -path "$root/var/cache" -o \
-  -path "$root/var/log" -o -path "$root/var/lib/dpkg" -o -path "$root/var/lib/systemd" -o -path "$root/var/lib/apt" -o -path "$root/var/tmp" \) -prune -o -print |
-  sort >"$root/srv/after"
-left=$(comm -13 "$root/srv/before" "$root/srv/after" | grep -vE '/etc/(.*-|\.pwd\.lock|machine-id|ld\.so\.cache)$' || true)
+left=$(comm -13 "$root/srv/before" <(files))
 [[ -z $left ]] || fail "left behind: $left"
 echo "nothing is left"
