@@ -244,14 +244,14 @@ const STAGE_ORDER = ['decode', 'queue', 'upload', 'pyramid', 'detect', 'suppress
 // [name of the gauge, how it is called, how it is written]
 const RESOURCES = [
   ['queue_frames', 'Frame queue', asNumber('')],
-  ['queue_bytes', 'Frame queue, bytes', asBytes],
+  ['queue_bytes', 'Frame queue (bytes)', asBytes],
   ['match_queue_requests', 'Match queue', asNumber('')],
   ['track_queue_requests', 'Track queue', asNumber('')],
   ['decode_busy_threads', 'Decode threads', asNumber('')],
   ['streams', 'Streams', asNumber('')],
   ['connections', 'Connections', asNumber('')],
-  ['stream_answer_bytes', 'Unread answers of streams', asBytes],
-  ['call_answer_bytes', 'Unread answers of calls', asBytes],
+  ['stream_answer_bytes', 'Stream answers', asBytes],
+  ['call_answer_bytes', 'Call answers', asBytes],
   ['reference_bytes', 'References', asBytes],
   ['plan_bytes', 'Plans', asBytes],
 ];

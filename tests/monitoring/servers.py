@@ -5,7 +5,6 @@
 import os
 import random
 import re
-import resource
 import signal
 import subprocess
 import time
@@ -18,35 +17,25 @@ SKIPPED = 77  # exit code for CTest: something that the test needs is not instal
 class Server:
     """A program orbserve-server on the loopback. Its files lie in `folder`."""
 
-    def __init__(self, program, folder, name, config="", arguments=(), http_port=0, descriptors=None, read_log=True):
+    def __init__(self, program, folder, name, config="", arguments=(), http_port=0):
         self.folder, self.name, self.http_port = folder, name, http_port
         config_file = os.path.join(folder, f"{name}.textproto")
         with open(config_file, "w", encoding="utf-8") as file:
             file.write(config)
         self.command = [program, *arguments, "--config", config_file, "--backend", "cpu", "--threads", "1", "--listen", "127.0.0.1:0"]
-        self.descriptors = descriptors
-        self.read_log = read_log
         self.process = None
         self.start()
 
     def start(self):
         """Starts it, again at the HTTP port that it had."""
-        def limit():
-            if self.descriptors is not None:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
-
         path = os.path.join(self.folder, f"{self.name}.log")
         log = open(path, "wb")
         command = [*self.command, "--http-listen", f"127.0.0.1:{self.http_port}"]
-        self.process = subprocess.Popen(command, stdout=log, stderr=log if self.read_log else subprocess.PIPE, preexec_fn=limit)
-        text = ""
+        self.process = subprocess.Popen(command, stdout=log, stderr=log)
         end = time.monotonic() + START_LIMIT_S
         while True:
-            if self.read_log:
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    text = file.read()
-            else:
-                text += self.process.stderr.readline().decode(errors="replace")
+            with open(path, encoding="utf-8", errors="replace") as file:
+                text = file.read()
             line = re.search(r"event=serving .* port=(\d+) .*http_port=(\d+)", text)
             if line is not None:
                 break
@@ -81,8 +70,6 @@ class Server:
         self.process.send_signal(signal.SIGCONT)
         self.process.send_signal(how)
         self.process.wait()
-        if self.process.stderr is not None:
-            self.process.stderr.close()
         self.process = None
 
 
