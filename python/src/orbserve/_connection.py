@@ -16,6 +16,7 @@ from ._errors import OrbserveError
 Path_ = str | os.PathLike[str]
 
 _MAX_TOKEN_BYTES = 4096
+_LONGEST_RETRY = 5.0  # seconds between two tries, unless the server asks for more
 _CHANNEL_OPTIONS: list[tuple[str, int]] = [
     # Answers may be larger than the 4 MiB that gRPC takes by default.
     ("grpc.max_receive_message_length", -1),
@@ -95,5 +96,5 @@ def _stays_on_this_machine(address: str) -> bool:
 
 def retry_delay(error: OrbserveError, attempts: int) -> float:
     """Seconds to wait before the next try of a call, after `attempts` tries."""
-    longest: float = (error.retry_after or 0.1) * 2 ** min(attempts - 1, 8)
-    return longest * random.uniform(0.5, 1.0)
+    longest: float = min(max(error.retry_after or 0.0, 0.1) * 2.0 ** min(attempts - 1, 30), _LONGEST_RETRY)
+    return max(longest * random.uniform(0.5, 1.0), error.retry_after or 0.0)
