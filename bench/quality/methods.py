@@ -14,7 +14,8 @@ from image_sets import file_digest
 
 PRESETS = ["orb", "orb-slam", "oriented-fast", "vio", "bfrost", "orb-32", "harris-corners", "klt-corners"]
 OPENCV = ["cv::ORB", "cv::SIFT", "cv::BRISK", "cv::AKAZE"]
-# Of OpenCV's methods that have no limit, or one that they pass at equal responses, the best are kept.
+# Features of OpenCV's methods where presets have their own numbers. A method that finds more keeps its best; cv::ORB
+# may exceed the number where responses are equal, as `orb` does.
 OPENCV_FEATURES = 500
 
 
@@ -22,7 +23,7 @@ OPENCV_FEATURES = 500
 class Features:
     """Features of an image in one order for all methods: level, response, row, column, angle.
 
-    Of equal distances a matcher takes the first, so equal sets of features must have equal orders.
+    A matcher takes the first of equal distances, so equal sets of features must have equal orders.
     """
 
     xy: np.ndarray  # float32, pixels of the image
@@ -31,7 +32,7 @@ class Features:
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """`features`: the number wanted; 0 = the preset's own."""
+    """A preset or a method of OpenCV. `features` is the wanted number; 0 = the preset's own."""
 
     name: str
     features: int
@@ -46,7 +47,7 @@ class Method:
 
 
 def methods(features: int) -> list[Method]:
-    """All presets and OpenCV's methods. 0: every preset has its own number, OpenCV 500."""
+    """All presets and OpenCV's methods. 0 leaves every preset its own number and gives OpenCV's methods 500."""
     return [Method(name, features) for name in PRESETS] + [Method(name, features or OPENCV_FEATURES) for name in OPENCV]
 
 
@@ -135,7 +136,7 @@ class Extractor:
 
 
 def mutual_matches(first: Features, second: Features, norm: int) -> np.ndarray:
-    """(M, 2) indices of features that are each other's nearest; of equal distances the first counts."""
+    """(M, 2) indices of features that are each other's nearest; the first of equal distances counts."""
     if len(first.xy) == 0 or len(second.xy) == 0:
         return np.zeros((0, 2), int)
     matcher = cv2.BFMatcher(norm)

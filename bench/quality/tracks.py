@@ -153,8 +153,9 @@ def beginnings(frames: list[Frame]) -> list[tuple[int, int]]:
 def flight_counts(flight: Flight, frames: list[Frame]) -> dict:
     """Counts over the tracks of a flight.
 
-    Of the tracks whose true places stay on the frames for h frames, h = 1, 2, ...: how many there are, how many
-    still exist, and how many of those are right. For ERROR_FRAMES also the errors of those that exist.
+    Counts are lists over h = 1, 2, ... frames since a track began. `eligible` are tracks whose true places have stayed
+    on the frames, `alive` those of them that still exist, `right` those within RIGHT_PX of their true places. `errors`
+    are distances from the true places after ERROR_FRAMES.
     """
     most = LIFE_FRAMES["flight"]
     eligible, alive, right = ([0] * (most + 1) for _ in range(3))

@@ -47,7 +47,7 @@ class Results:
 
 
 def check_page(page: pathlib.Path, results: Results, write: bool) -> tuple[list[str], set[str]]:
-    """What is wrong with a page, and the files of results that it uses."""
+    """Errors of a page, and the files of results that it uses."""
     errors: list[str] = []
     used: set[str] = set()
     lines = page.read_text().split("\n")

@@ -23,6 +23,22 @@ from line_plot import line_plot  # noqa: E402
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 
 
+def json_text(value, indent: str = "") -> str:
+    """JSON whose lists and objects stand on one line where they fit."""
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if len(indent) + len(line) <= 160 or not isinstance(value, dict | list) or not value:
+        return line
+    deeper = indent + " "
+    if isinstance(value, list):
+        if not any(isinstance(v, dict | list) for v in value):
+            return line
+        parts, brackets = [json_text(v, deeper) for v in value], "[]"
+    else:
+        parts = [f"{json.dumps(str(k), ensure_ascii=False)}: {json_text(v, deeper)}" for k, v in value.items()]
+        brackets = "{}"
+    return f"{brackets[0]}\n{deeper}" + f",\n{deeper}".join(parts) + f"\n{indent}{brackets[1]}"
+
+
 def table_lines(table: dict) -> list[str]:
     """A table in Markdown."""
     rows = [table["columns"], ["---"] * len(table["columns"])] + table["rows"]
@@ -64,7 +80,7 @@ class Report:
         (docs / "data").mkdir(parents=True, exist_ok=True)
         (docs / "plots").mkdir(exist_ok=True)
         target = docs / "data" / f"{self.name}.json"
-        target.write_text(json.dumps(self.content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        target.write_text(json_text(self.content) + "\n")
         for name, plot in self.content["plots"].items():
             (docs / "plots" / f"{self.name}_{name}.svg").write_text(line_plot(plot))
         print(f"\n{target}")
