@@ -12,9 +12,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "google/protobuf/util/json_util.h"
 #include "server/pages/embedded_files.h"
+#include "server/pages/json.h"
 #include "server/pages/pages.pb.h"
+#include "server/rpc/identity.h"
 
 namespace orbserve {
 namespace {
@@ -22,7 +23,6 @@ namespace {
 constexpr size_t kMaxRows = 50;
 constexpr size_t kMaxDrawnFeatures = 2'000;
 
-constexpr char kJson[] = "application/json";
 // The page loads nothing from elsewhere, sends nothing elsewhere, and is in no frame.
 constexpr char kPageHeaders[] =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -30,21 +30,9 @@ constexpr char kPageHeaders[] =
     "frame-ancestors 'none'\r\n"
     "Referrer-Policy: no-referrer\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n";
-// No page of another site may load it.
-constexpr char kOwnHeaders[] = "Cross-Origin-Resource-Policy: same-origin\r\n";
 
 double Seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
-}
-
-absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
-  if (!status.ok()) return absl::InternalError(status.ToString());
-  return text;
 }
 
 server::StreamTable TableOf(std::vector<StreamUse> streams, bool pictures) {
@@ -60,7 +48,7 @@ server::StreamTable TableOf(std::vector<StreamUse> streams, bool pictures) {
   for (StreamUse& stream : streams) {
     server::StreamRow& row = *table.add_streams();
     row.set_id(static_cast<double>(stream.id));
-    row.set_client(std::move(stream.client.name));
+    row.set_client(DisplayName(stream.client));
     row.set_pipeline(std::move(stream.preset));
     row.set_width_px(static_cast<uint32_t>(stream.width_px));
     row.set_height_px(static_cast<uint32_t>(stream.height_px));
@@ -124,17 +112,17 @@ std::vector<HttpPage> LivePages(std::function<std::vector<StreamUse>()> streams,
   pages.push_back(FilePage("/", "text/html; charset=utf-8", kLiveHtml));
   pages.push_back(FilePage("/live.css", "text/css; charset=utf-8", kLiveCss));
   pages.push_back(FilePage("/live.js", "text/javascript; charset=utf-8", kLiveJs));
-  pages.push_back({"/streams.json", kJson,
+  pages.push_back({"/streams.json", kJsonType,
                    [streams, pictures](absl::string_view) {
                      return ToJson(TableOf(streams(), pictures != nullptr));
                    },
-                   kOwnHeaders});
+                   kOwnSiteHeader});
   if (pictures != nullptr) {
-    pages.push_back({"/frame.json", kJson,
+    pages.push_back({"/frame.json", kJsonType,
                      [streams = std::move(streams), pictures](absl::string_view query) {
                        return FrameJson(*pictures, query, streams());
                      },
-                     kOwnHeaders});
+                     kOwnSiteHeader});
   }
   return pages;
 }

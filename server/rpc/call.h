@@ -24,6 +24,7 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/memory/memory_watch.h"
 #include "server/memory/out_of_memory.h"
+#include "server/rpc/client_activity.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/identity.h"
 #include "server/rpc/stalled_readers.h"
@@ -69,6 +70,7 @@ struct CallServices {
   Executor* lists = nullptr;  // builds lists of references
   const MemoryWatch* memory = nullptr;
   Metrics* metrics = nullptr;
+  ClientActivity* clients = nullptr;
   // Bytes of the answers of all unary calls, from the admission of a call until its answer is sent,
   // and of all streams, from the begin of a frame.
   ByteShares* call_answers = nullptr;

@@ -22,6 +22,7 @@
 #include "features/backend.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/decode/image_decoder.h"
+#include "server/rpc/client_activity.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/serving/batcher.h"
 #include "server/serving/client_id.h"
@@ -81,7 +82,7 @@ class FrameIntake {
   };
 
   FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans, Executor* executor,
-              Metrics* metrics, const ImageLimits& limits);
+              Metrics* metrics, ClientActivity* clients, const ImageLimits& limits);
 
   // Admits a frame, which then waits for Begin(). Calls `done` exactly once, possibly inside the
   // call, never under a lock. Holds the frame's message until its pixels are in their slot or the
@@ -113,6 +114,7 @@ class FrameIntake {
   PlanCache* const plans_;
   Executor* const executor_;
   Metrics* const metrics_;
+  ClientActivity* const clients_;
   const ImageLimits limits_;
   // The rates say what decoding took, in relation to DecodeWork().
   WorkRate raw_rate_, jpeg_rate_, progressive_rate_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/log.h"
@@ -78,6 +79,7 @@ void StreamCall::Begin() {
     ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
     ORBSERVE_ASSIGN_OR_RETURN(id_, registry_.Add(shared_from_this(), client_, now));
     services_.metrics->StreamOpened();
+    services_.clients->StreamOpened(client_);
     return absl::OkStatus();
   }();
   absl::MutexLock lock(&mutex_);
@@ -171,7 +173,30 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   } else {
     pending_opened_.push_back({frames_read_, std::move(message)});
   }
+  if (is_first) {
+    LogClientEvent([&] {
+      return absl::StrCat("event=stream_opened stream=", id_,
+                          " client=", LogValue(DisplayName(client_)),
+                          " pipeline=", LogValue(options->pipeline->preset));
+    });
+  }
   return absl::OkStatus();
+}
+
+std::string StreamCall::CloseLine() {
+  const StreamUse end = use();
+  absl::MutexLock lock(&mutex_);
+  std::string why = "ended";
+  if (cut_cause_.has_value()) {
+    why = std::string(NameOf(*cut_cause_));
+  } else if (!final_status_.ok()) {
+    why = absl::AsciiStrToLower(InfoOf(ReasonOf(final_status_)).name);
+  }
+  return absl::StrCat("event=stream_closed stream=", id_,
+                      " client=", LogValue(DisplayName(client_)), " why=", why,
+                      " seconds=", std::chrono::duration<double>(end.age).count(),
+                      " frames=", end.received, " ok=", end.ok, " dropped=", end.dropped,
+                      " failed=", end.failed, " message=", LogValue(final_status_.message()));
 }
 
 void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
@@ -360,7 +385,7 @@ void StreamCall::OnResult(StreamResult result) {
     StatusToProto(status, failed.mutable_result()->mutable_status());
     message = SerializeMessage(failed);
   }
-  LogFailure("StreamFrames.frame", status);
+  LogFailure("StreamFrames.frame", status, [this] { return DisplayName(client_); });
   Outgoing outgoing{std::move(message), /*is_answer=*/true, frame.has_begun,
                     frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
@@ -526,6 +551,7 @@ void StreamCall::Cut(CutCause cause, const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     if (IsOver()) return;
     is_cut_ = true;
+    cut_cause_ = cause;
     end_status_ = status;
     read_ended_ = true;
     tickets = TakeFrames(&session);
@@ -607,7 +633,8 @@ void StreamCall::FinishIfOver() {
 void StreamCall::FinishNow(const absl::Status& status) {
   finished_ = true;
   code_ = status.code();
-  LogFailure("StreamFrames", status);
+  final_status_ = status;
+  LogFailure("StreamFrames", status, [this] { return DisplayName(client_); });
   // Without a result in front of it the status does not wait for the client.
   if (options_ != nullptr) {
     cancel_at_ = std::min(cancel_at_, services_.clock->Now() + services_.readers->limit());
@@ -703,6 +730,8 @@ void StreamCall::OnDone() {
   if (id_ != 0) {
     registry_.Remove(id_);
     services_.metrics->StreamClosed();
+    services_.clients->StreamClosed(client_);
+    LogClientEvent([this] { return CloseLine(); });
   }
   if (session_ != nullptr) session_->Close();
   CallGate& gate = gate_;

@@ -47,6 +47,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -192,6 +193,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishIfOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishNow(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the log says of the stream when it is over.
+  std::string CloseLine() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CallServices& services_;
   CallGate& gate_;
@@ -220,11 +223,13 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
   absl::StatusCode code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kUnknown;
-  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);   // null after OnDone()
-  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;   // never later than NextAlarm()
-  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);           // of the last message, either way
-  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);         // if writing_
-  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;  // if IsOver()
+  absl::Status final_status_ ABSL_GUARDED_BY(mutex_);          // if finished_
+  std::optional<CutCause> cut_cause_ ABSL_GUARDED_BY(mutex_);  // if is_cut_
+  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);       // null after OnDone()
+  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;       // never later than NextAlarm()
+  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);               // of the last message, either way
+  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);             // if writing_
+  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;      // if IsOver()
 
   uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;                 // their results exist
