@@ -442,6 +442,11 @@ class Session:
         else:
             self.finish(error)
 
+    def left(self) -> None:
+        """Nobody reads any more. After an error that is not foreseen, nobody may wait for a result, either."""
+        if not self.finished:
+            self.finish(error_of(grpc.StatusCode.CANCELLED, "the stream has ended"))
+
     def finish(self, error: OrbserveError | None) -> None:
         """No connection and no frame follows."""
         self.finished = True
