@@ -55,7 +55,7 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
            {"nothing"},
            {"extract"},
            {"extract", "--no-such-option", image},
-           {"extract", "--format", "hdf5", "--out", folder_ / "o", image},
+           {"extract", "--format", "xml", "--out", folder_ / "o", image},
            {"extract", "--format", "npz", image},
            {"extract", "--resume", image},
            {"extract", "--shard", "2/2", image},
@@ -324,7 +324,7 @@ TEST_F(CliTest, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(help.out, HasSubstr("--resume"));
   EXPECT_THAT(help.out, HasSubstr("--detector FAST|HARRIS|SHI_TOMASI"));
   EXPECT_THAT(help.out, Not(HasSubstr("--ratio")));
-  EXPECT_THAT(Run({"match", "--help"}).out, HasSubstr(" IMAGE1 [IMAGE2]\n"));
+  EXPECT_THAT(Run({"match", "--help"}).out, HasSubstr(" INPUT...\n"));
 }
 
 // Flags of the pipeline, as the server sees them: it names the option and the value.
