@@ -87,6 +87,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
+  if (options.own_connection) arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   auto client =
       std::make_unique<Client>(grpc::CreateCustomChannel(address, credentials, arguments), options);
   client->authorization_ = std::move(authorization);
