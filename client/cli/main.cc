@@ -399,6 +399,8 @@ int Main(int argc, char** argv) {
                         "Skip images whose output in --out was made with the same options");
   extract_app->add_flag("--timings", extract.timings,
                         "Print the time of every stage, over all images, on standard output");
+  extract_app->add_flag("--power", extract.power,
+                        "Print the energy of a frame and of the devices on standard output");
   extract_app
       ->add_option("INPUT", extract.inputs, "Images, folders of images, or - for names on stdin")
       ->required();
@@ -461,6 +463,14 @@ int Main(int argc, char** argv) {
   CLI::App* doctor_app =
       app.add_subcommand("doctor", "Check device, driver, power, ports and versions");
   AddCommonOptions(doctor_app, &doctor);
+  PowerOptions power;
+  CLI::App* power_app = app.add_subcommand(
+      "power", "Show power and energy of every rail, of this machine or of a --server");
+  AddCommonOptions(power_app, &power.common);
+  power_app->add_option("--interval", power.interval_s, "Time between two lists; default 1")
+      ->type_name("SECONDS")
+      ->check(InRange(0.1, 3600.0));
+  power_app->add_flag("--once", power.once, "End after the first interval");
 
   RefuseEmptyValues(&app);
   try {
@@ -487,6 +497,7 @@ int Main(int argc, char** argv) {
   if (show_app->parsed()) return RunShow(show);
   if (bench_app->parsed()) return RunBench(bench);
   if (doctor_app->parsed()) return RunDoctor(doctor);
+  if (power_app->parsed()) return RunPower(power);
   return RunHealth(health);
 }
 

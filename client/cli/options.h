@@ -61,6 +61,13 @@ struct ExtractOptions {
   std::string shard;        // "" = everything
   bool resume = false;
   bool timings = false;  // a summary of the times of every stage
+  bool power = false;    // a summary of the energy
+};
+
+struct PowerOptions {
+  CommonOptions common;
+  double interval_s = 1;  // > 0
+  bool once = false;      // end after one interval
 };
 
 struct MatchCommandOptions {

@@ -23,6 +23,7 @@ int RunDoctor(const CommonOptions& options);
 int RunInfo(const CommonOptions& options);
 int RunPresets(const CommonOptions& options);
 int RunHealth(const CommonOptions& options);
+int RunPower(const PowerOptions& options);
 
 }  // namespace orbserve::cli
 

@@ -26,6 +26,7 @@
 #include "client/cli/images/png_file.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/output/contact_sheet.h"
+#include "client/cli/output/energy_summary.h"
 #include "client/cli/output/feature_store.h"
 #include "client/cli/output/legend.h"
 #include "client/cli/output/output_names.h"
@@ -110,6 +111,16 @@ absl::Status Assemble(const ExtractOptions& options, const ExtractPlan& plan,
   return absl::OkStatus();
 }
 
+// Energy of the frames, and of the engine's devices since it was started or asked first.
+std::string PowerRows(const ExtractOptions& options, Engine* engine, const EnergySummary& energy,
+                      absl::Duration duration) {
+  const absl::StatusOr<v1::GetServerInfoResponse> now = engine->client()->GetServerInfo();
+  const v1::GetServerInfoResponse& last = now.ok() ? *now : engine->info();
+  const EnergySummary::Result result =
+      energy.Finish(engine->info(), last, absl::ToDoubleSeconds(duration));
+  return options.common.json ? absl::StrCat(EnergyJson(result), "\n") : EnergyText(result);
+}
+
 std::string Summary(const ExtractTotals& totals, absl::Duration duration) {
   const double seconds = absl::ToDoubleSeconds(duration);
   return absl::StrFormat("%d images, %d features, %d failed, %.2f s, %.1f images a second",
@@ -165,6 +176,7 @@ int RunExtract(const ExtractOptions& options) {
   TimingSummary timings;
   std::unique_ptr<ContactSheet> sheet;
   if (!options.sheet_file.empty()) sheet = std::make_unique<ContactSheet>();
+  EnergySummary energy;
   const auto write = [&](const InputFile& file,
                          const v1::ExtractResponse& response) -> absl::StatusOr<std::string> {
     const absl::StatusOr<std::string> overlay =
@@ -182,6 +194,7 @@ int RunExtract(const ExtractOptions& options) {
         WriteFeatureFile(options, *plan, log.get(), file, response.features());
     if (!output.ok()) return output.status();
     if (options.timings) timings.Add(response.timings());
+    if (options.power) energy.Add(response.execution());
     return listing.Row(file, response, *output, *overlay);
   };
   const auto report = [&](const InputFile& file, const absl::StatusOr<std::string>& text) {
@@ -199,6 +212,7 @@ int RunExtract(const ExtractOptions& options) {
   const ExtractTotals totals = run.Run(plan->files);
   console.EndProgress();
   if (options.timings) PrintText(listing.TimingRows(timings));
+  if (options.power) PrintText(PowerRows(options, engine->get(), energy, absl::Now() - start));
   std::fflush(stdout);
   if (log != nullptr) {
     if (const absl::Status status = log->Close(); !status.ok()) return Fail(&console, status);
