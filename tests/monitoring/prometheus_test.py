@@ -492,15 +492,13 @@ class Stages:
     @staged("OrbserveAnswersUnread")
     def unread_answers(self):
         server = self.start("unread", "limits { max_answer_bytes: 400000 max_stream_answer_bytes: 400000 stalled_reader_timeout_ms: 3600000 }")
-        reader = self.load.stream(server, "robot", "--pipeline", "orb", "--max-features", "2000")
-        wait_until(lambda: (server.metric('orbserve_frames_total{outcome="ok"}') or 0) > 5, 30, "frames are answered")
-        reader.send_signal(signal.SIGSTOP)
-
-        def end():
-            reader.send_signal(signal.SIGCONT)
-            self.load.stop()
-
-        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], end)
+        # Each stream has one frame in flight, whatever others hold.
+        for robot in range(8):
+            self.load.stream(server, f"robot-{robot}", "--pipeline", "orb", "--max-features", "2000")
+        wait_until(lambda: server.metric("orbserve_streams") == 8 and server.metric('orbserve_frames_total{outcome="ok"}') > 50, 60, "frames are answered")
+        for reader in self.load.processes:
+            reader.send_signal(signal.SIGSTOP)
+        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], self.load.stop)
 
     @staged("OrbserveMemoryNearBudget", "OrbserveMemoryShort")
     def memory(self):
