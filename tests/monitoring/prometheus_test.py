@@ -230,14 +230,14 @@ class Test:
 
     def check_panels(self):
         certificate = make_certificate(self.folder, "panels", 30)
-        server = self.server("loaded", f'tls {{ cert_file: "{certificate[0]}" key_file: "{certificate[1]}" }}')
-        # TLS for the metric of its certificate. The load goes to a second server without it.
+        secure = self.server("tls", f'tls {{ cert_file: "{certificate[0]}" key_file: "{certificate[1]}" }}')
+        # Only a server with TLS has a certificate. The load goes to another one.
         plain = self.server("plain")
         self.load.stream(plain, "front", "--pipeline", "vio", "--track", "--fps", "8")
         self.load.stream(plain, "left", "--pipeline", "orb", "--fps", "5", "--match-keyframe")
         prometheus = Prometheus(self.options.source, self.folder, shorten=False)
         try:
-            prometheus.watch("loaded", server.http_address)
+            prometheus.watch("tls", secure.http_address)
             prometheus.watch("plain", plain.http_address)
             page = PowerPage()
             has_sensor = "orbserve_power_watts" in plain.get("/metrics")
