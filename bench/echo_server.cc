@@ -1,25 +1,34 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A gRPC server that takes the frames of StreamFrames and computes nothing: what gRPC itself
-// allows on a machine, for stream_bench to compare orbserve-server with. Messages, interface
+// A gRPC server that takes the frames of Extract and StreamFrames and computes nothing: what gRPC
+// itself allows on a machine, for stream_bench to compare orbserve-server with. With --service-ms
+// it serves one frame of Extract at a time, in the order of their arrival, and takes that long for
+// each: a queue whose waits are known, to check load generators with. Messages, interface
 // (callback reactors) and flow control are the server's; an answer carries its frame's sequence
 // and, if asked for, as many bytes as so many features take, or the frame's pixels.
 //
-//   echo_server [--listen 127.0.0.1:50052] [--features N] [--pixels]     until SIGINT or SIGTERM
+//   echo_server [--listen 127.0.0.1:50052] [--features N] [--pixels] [--service-ms MS]
+//
+// It runs until SIGINT or SIGTERM.
 
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <deque>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"
 
@@ -46,6 +55,7 @@ void FillFeatures(int count, v1::FeatureSet* features) {
 struct Answers {
   int features = 0;
   bool pixels = false;
+  double service_ms = 0;  // 0 = none
 };
 
 class EchoStream final
@@ -127,9 +137,88 @@ class EchoStream final
   std::deque<std::unique_ptr<v1::StreamFramesResponse>> outgoing_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Ends calls of Extract one after the other, `service` apart.
+class OneServer {
+ public:
+  explicit OneServer(absl::Duration service) : service_(service), thread_([this] { Loop(); }) {}
+  ~OneServer() {
+    {
+      absl::MutexLock lock(&mutex_);
+      stop_ = true;
+    }
+    thread_.join();
+  }
+
+  void Serve(grpc::ServerUnaryReactor* reactor) {
+    absl::MutexLock lock(&mutex_);
+    waiting_.push_back({absl::Now(), reactor});
+  }
+
+ private:
+  struct Waiting {
+    absl::Time arrived;
+    grpc::ServerUnaryReactor* reactor;
+  };
+
+  void Loop() {
+    prctl(PR_SET_TIMERSLACK, 1000);  // nanoseconds
+    absl::Time free = absl::InfinitePast();
+    for (;;) {
+      Waiting next{};
+      {
+        absl::MutexLock lock(&mutex_);
+        const auto work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return stop_ || !waiting_.empty();
+        };
+        mutex_.Await(absl::Condition(&work));
+        if (waiting_.empty()) return;
+        next = waiting_.front();
+        waiting_.pop_front();
+      }
+      // From the times themselves: sleeping too long does not add up.
+      free = std::max(free, next.arrived) + service_;
+      absl::SleepFor(free - absl::Now());
+      next.reactor->Finish(grpc::Status::OK);
+    }
+  }
+
+  const absl::Duration service_;
+  absl::Mutex mutex_;
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
 class EchoService final : public v1::Features::CallbackService {
  public:
-  explicit EchoService(const Answers& answers) : answers_(answers) {}
+  explicit EchoService(const Answers& answers) : answers_(answers) {
+    if (answers.service_ms > 0) {
+      server_ = std::make_unique<OneServer>(absl::Milliseconds(answers.service_ms));
+    }
+  }
+
+  grpc::ServerUnaryReactor* Extract(grpc::CallbackServerContext* context,
+                                    const v1::ExtractRequest* request,
+                                    v1::ExtractResponse* response) override {
+    response->set_sequence(request->frame().sequence());
+    if (answers_.features > 0) FillFeatures(answers_.features, response->mutable_features());
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    if (server_ != nullptr) {
+      server_->Serve(reactor);
+    } else {
+      reactor->Finish(grpc::Status::OK);
+    }
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
+                                          const v1::GetServerInfoRequest*,
+                                          v1::GetServerInfoResponse* response) override {
+    response->set_version("echo");
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
 
   grpc::ServerBidiReactor<v1::StreamFramesRequest, v1::StreamFramesResponse>* StreamFrames(
       grpc::CallbackServerContext*) override {
@@ -138,6 +227,7 @@ class EchoService final : public v1::Features::CallbackService {
 
  private:
   const Answers answers_;
+  std::unique_ptr<OneServer> server_;
 };
 
 int Run(int argc, char** argv) {
@@ -149,6 +239,8 @@ int Run(int argc, char** argv) {
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
   app.add_flag("--pixels", answers.pixels, "Send the frame's pixels back");
+  app.add_option("--service-ms", answers.service_ms, "Serve one Extract at a time, for so long")
+      ->check(CLI::Range(0.0, 60'000.0));
   CLI11_PARSE(app, argc, argv);
 
   // Before gRPC makes threads, so that only this one gets them.

@@ -16,11 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "bench/metrics_page.h"
+#include "client/cli/load/metrics_page.h"
 #include "orbserve/client.h"
 
 namespace orbserve::bench {
 namespace {
+
+using cli::FetchMetrics;
+using cli::MetricsPage;
 
 struct Settings {
   std::string server = "127.0.0.1:50051";

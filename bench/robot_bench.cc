@@ -29,13 +29,16 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "bench/metrics_page.h"
 #include "bench/pgm_frame.h"
+#include "client/cli/load/metrics_page.h"
 #include "grpcpp/grpcpp.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"
 
 namespace orbserve::bench {
 namespace {
+
+using cli::FetchMetrics;
+using cli::MetricsPage;
 
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/embedded_engine.h"
+#include "client/cli/server_address.h"
 #include "grpc/grpc.h"
 
 namespace orbserve::cli {
@@ -35,7 +36,8 @@ client::ClientOptions ToClientOptions(const CommonOptions& options) {
       .tls_key_file = options.tls_key_file,
       .token_file = options.token_file,
       .timeout =
-          options.timeout_s > 0 ? absl::Seconds(options.timeout_s) : absl::InfiniteDuration()};
+          options.timeout_s > 0 ? absl::Seconds(options.timeout_s) : absl::InfiniteDuration(),
+      .own_connection = options.own_connection};
 }
 
 // Replaces UNAVAILABLE, which means a server that cannot be reached: the embedded engine returns it
@@ -59,6 +61,7 @@ absl::Status CheckOptions(const CommonOptions& options) {
     return absl::InvalidArgumentError("--tls-ca needs --server");
   }
   if (options.server.empty()) return absl::OkStatus();
+  if (absl::Status address = CheckServerAddress(options.server); !address.ok()) return address;
   if (!options.backend.empty() || options.threads != 0 || !options.log_level.empty()) {
     return absl::InvalidArgumentError(
         "--backend, --threads and --log-level are for the embedded engine; with --server they "

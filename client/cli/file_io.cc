@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/output/new_file.h"
+#include "client/cli/output/table_cells.h"
 
 namespace orbserve::cli {
 namespace {
@@ -49,7 +50,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, const std::atomic<
   if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError("is a folder, not a file");
   if (info.st_size > kMaxFileBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("file too large: ", info.st_size, " bytes; allowed are ", kMaxFileBytes));
+        absl::StrCat("file too large: ", BytesText(static_cast<uint64_t>(info.st_size)),
+                     "; allowed are ", BytesText(kMaxFileBytes)));
   }
   // One spare byte shows the end of a file of the reported size without growing the buffer. Pipes
   // report no size; for them the buffer grows.
@@ -67,7 +69,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, const std::atomic<
     used += static_cast<size_t>(count);
     if (static_cast<int64_t>(used) > kMaxFileBytes) {
       return absl::InvalidArgumentError(
-          absl::StrCat("file too large; allowed are ", kMaxFileBytes, " bytes"));
+          absl::StrCat("file too large; allowed are ", BytesText(kMaxFileBytes)));
     }
   }
   if (used == 0) return absl::InvalidArgumentError("the file is empty");

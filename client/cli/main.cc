@@ -3,16 +3,19 @@
 
 // The program `orbserve`: reads the command line and runs one command. docs/cli.md describes it.
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/nearest_word.h"
 #include "client/cli/options.h"
 #include "client/cli/output/standard_output.h"
 #include "orbserve/version.h"
@@ -20,11 +23,24 @@
 namespace orbserve::cli {
 namespace {
 
-// Check of an option: NaN, which lies in every CLI::Range, is no number.
-std::string RefuseNan(const std::string& value) {
-  double number = 0;
-  const bool nan = absl::SimpleAtod(value, &number) && std::isnan(number);
-  return nan ? "must be a number; got " + value : std::string();
+// Check of an option: a number from `low` to `high`, and a whole one if these are.
+template <typename T>
+CLI::Validator InRange(T low, T high) {
+  return CLI::Validator(
+      [low, high](std::string& text) {
+        T value{};
+        bool number = false;
+        if constexpr (std::is_floating_point_v<T>) {
+          number = absl::SimpleAtod(text, &value);
+        } else {
+          number = absl::SimpleAtoi(text, &value);
+        }
+        // NaN fails both comparisons.
+        if (number && value >= low && value <= high) return std::string();
+        return absl::StrCat("must be a ", std::is_floating_point_v<T> ? "" : "whole ",
+                            "number from ", low, " to ", high, "; got ", text);
+      },
+      "");
 }
 
 void AddCommonOptions(CLI::App* app, CommonOptions* options) {
@@ -48,15 +64,14 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
       ->type_name("FILE");
   app->add_option("--timeout", options->timeout_s, "Time limit of one call; 0 = no limit")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->check(RefuseNan);
+      ->check(InRange(0.0, 86400.0));
   app->add_option("--backend", options->backend,
                   "Backend of the embedded engine: auto, cpu, cpu-reference, cuda")
       ->type_name("NAME");
   app->add_option("--threads", options->threads,
                   "CPU threads of the embedded engine; default one per core")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(InRange(1, 1024));
   app->add_option("--log-level", options->log_level,
                   "Log of the embedded engine: trace, debug, info, warning, error, off")
       ->type_name("LEVEL");
@@ -116,13 +131,14 @@ void AddMatchOptions(CLI::App* app, MatchCommandOptions* options) {
       ->type_name("NAME");
   app->add_option("--draw", options->draw_file, "Write a picture of the matches of two images")
       ->type_name("FILE.png");
+  app->add_flag("--inliers", options->inliers,
+                "Colour the picture by --verify instead of by distance");
   app->add_flag("--verify", options->verify,
                 "Check the matches geometrically: fundamental matrix by RANSAC");
   app->add_option("--verify-px", options->verify_px,
                   "Largest distance of an inlier from the geometry, pixels; default 3")
       ->type_name("PX")
-      ->check(CLI::Range(0.01, 100.0))
-      ->check(RefuseNan);
+      ->check(InRange(0.01, 100.0));
   CLI::Option* const pairs =
       app->add_option("--pairs", options->pairs_file,
                       "Match the pairs in this file: two names of images on each line")
@@ -135,7 +151,7 @@ void AddMatchOptions(CLI::App* app, MatchCommandOptions* options) {
   app->add_option("--sequential", options->sequential,
                   "Match each image with the N images behind it")
       ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(InRange(1, 1'000'000))
       ->group("Folders")
       ->excludes(pairs)
       ->excludes(exhaustive);
@@ -167,13 +183,12 @@ void AddSourceOptions(CLI::App* app, StreamOptions* options) {
   app->add_option("--fps", options->fps,
                   "Frames to send per second; default as fast as possible. Rate of a camera")
       ->type_name("F")
-      ->check(CLI::Range(0.0, 10000.0))
-      ->check(RefuseNan)
+      ->check(InRange(0.0, 10000.0))
       ->group("Source");
   app->add_option("--frames", options->frames,
                   "End after N frames; --simulate: length of the flight, default 300")
       ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->check(InRange(int64_t{1}, int64_t{1} << 40))
       ->group("Source");
   app->add_option("--camera-format", options->camera_format,
                   "Format of a camera's frames; default the first of these that it has")
@@ -193,24 +208,23 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
   app->add_option("--keyframe-every", options->keyframe_every,
                   "Make one frame in N a keyframe, 1 to 1000000")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
+      ->check(InRange(1, 1000000));
   app->add_option("--keyframe-lost-percent", options->keyframe_lost_percent,
                   "Make a keyframe when more of the last one's tracks have ended, 1 to 99; with "
                   "--track")
       ->type_name("PERCENT")
-      ->check(CLI::Range(1, 99));
+      ->check(InRange(1, 99));
   app->add_option("--drop-policy", options->drop_policy,
                   "Frames that survive when the server is too slow; block (default) drops none")
       ->type_name("block|newest|oldest");
   app->add_option("--deadline-ms", options->deadline_ms,
                   "Longest time from the arrival of a frame to its answer")
       ->type_name("MS")
-      ->check(CLI::Range(1, 86'400'000));
+      ->check(InRange(1, 86'400'000));
   app->add_option("--reconnect", options->reconnect_s,
                   "Time to try to reach a lost --server again; default 30, 0 = end at once")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e6))
-      ->check(RefuseNan);
+      ->check(InRange(0.0, 1e6));
   app->add_option("--reference", options->references,
                   "Match every frame with this reference of the server, too; up to 16 times")
       ->allow_extra_args(false)
@@ -218,6 +232,56 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
   app->add_option("--draw", options->draw,
                   "Write pictures of the frames into this folder, or one video (Y4M)")
       ->type_name("DIR|FILE.y4m");
+}
+
+void AddBenchOptions(CLI::App* app, BenchOptions* options) {
+  AddCommonOptions(app, &options->common);
+  AddImageOptions(app, Does::kExtract, &options->image);
+  app->add_option("--presets", options->presets, "Presets that take turns, with commas")
+      ->type_name("NAME,...");
+  app->add_option("--concurrency", options->concurrency,
+                  "Closed loop: callers that wait for their answers; default 1,2,4,8")
+      ->type_name("N,...")
+      ->group("Load");
+  app->add_option("--rate", options->rates,
+                  "Open loop: frames per second, whether the server keeps up or not")
+      ->type_name("R,...")
+      ->group("Load");
+  app->add_option("--max-p99", options->search_p99_ms,
+                  "Search the highest rate whose 99th percentile is up to MS milliseconds")
+      ->type_name("MS")
+      ->check(InRange(0.001, 1e6))
+      ->group("Load");
+  app->add_option("--arrivals", options->arrivals, "Gaps of an open loop; default poisson")
+      ->type_name("poisson|constant")
+      ->check(CLI::IsMember({"poisson", "constant"}))
+      ->group("Load");
+  app->add_option("--streams", options->streams,
+                  "Send frames on N streams in place of single calls; in a closed loop every "
+                  "caller has one")
+      ->type_name("N")
+      ->check(InRange(1, 100'000))
+      ->group("Load");
+  app->add_option("--connections", options->connections, "Connections to --server; default 1")
+      ->type_name("N")
+      ->check(InRange(1, 1024))
+      ->group("Load");
+  app->add_flag("--raw", options->raw, "Send JPEG files as grey pixels")->group("Load");
+  app->add_option("--duration", options->duration_s, "Length of each measurement; default 5")
+      ->type_name("SECONDS")
+      ->check(InRange(0.1, 86400.0))
+      ->group("Load");
+  app->add_option("--warm-up", options->warm_up_s, "Load before each measurement; default 1")
+      ->type_name("SECONDS")
+      ->check(InRange(0.0, 86400.0))
+      ->group("Load");
+  app->add_option("--metrics", options->metrics,
+                  "Address of the server's metrics, for its CPU time per frame")
+      ->type_name("HOST:PORT");
+  app->add_option("--svg", options->svg_file, "Write a picture of latency over rate")
+      ->type_name("FILE.svg");
+  app->add_option("INPUT", options->inputs, "Images or folders of images; they take turns")
+      ->required();
 }
 
 // Refuses empty values, which mostly come from unset shell variables. They would act like a missing
@@ -243,12 +307,71 @@ int FinishOutput(int code) {
   return code == kExitOk ? kExitFailed : code;
 }
 
-int RefuseBench() {
-  std::fprintf(stderr, "orbserve: bench is not available in this version\n");
-  return kExitUsage;
+// Printed by the program without arguments.
+constexpr char kFirstSteps[] =
+    R"(orbserve finds features in images, matches them, and streams frames.
+
+  orbserve extract photo.jpg                         features of an image, as a table
+  orbserve extract --out features --draw pictures DIR
+                                                     files and pictures for a folder of images
+  orbserve match --cross-check --draw m.png a.jpg b.jpg
+                                                     matches of two images, and a picture of them
+  orbserve stream --track --simulate photo.jpg       tracks of a simulated flight over a photograph
+  orbserve doctor                                    checks GPU, power, ports and versions
+
+All commands: orbserve --help. Options of one: orbserve COMMAND --help.
+)";
+
+// Names of the commands below `app`.
+std::vector<std::string> CommandNames(CLI::App* app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app->get_subcommands([](CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::string Suggestion(const std::string& typed, const std::vector<std::string>& words) {
+  const std::string nearest = NearestWord(typed, words);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+// Text about a word of the command line that nothing expects, with the nearest that is; "" where
+// the error is another one.
+std::string UnknownWord(CLI::App* app, int argc, char** argv) {
+  const std::string first = argv[1];
+  if (!first.empty() && first[0] != '-') {
+    const std::vector<std::string> commands = CommandNames(app);
+    if (std::find(commands.begin(), commands.end(), first) == commands.end()) {
+      return absl::StrCat("there is no command ", first, Suggestion(first, commands),
+                          " (orbserve --help lists them)");
+    }
+  }
+  CLI::App* command = app;
+  for (int i = 1; i < argc && !command->get_subcommands().empty(); ++i) {
+    command = command->get_subcommands().front();
+  }
+  std::vector<std::string> options;
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  }
+  for (int i = 1; i < argc && std::string(argv[i]) != "--"; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    if (word.size() < 3 || word.compare(0, 2, "--") != 0) continue;
+    if (std::find(options.begin(), options.end(), word) == options.end()) {
+      return absl::StrCat(command->get_name(), " has no option ", word, Suggestion(word, options),
+                          " (orbserve ", command == app ? "" : command->get_name() + " ",
+                          "--help lists them)");
+    }
+  }
+  return "";
 }
 
 int Main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs(kFirstSteps, stderr);
+    return kExitUsage;
+  }
   CLI::App app("Visual features: keypoints, descriptors and matches of images.", "orbserve");
   app.set_version_flag("--version", std::string("orbserve ") + kVersion);
   app.require_subcommand(1);
@@ -265,6 +388,10 @@ int Main(int argc, char** argv) {
       ->type_name("FORMAT");
   extract_app->add_option("--draw", extract.draw_folder, "Write overlay pictures into this folder")
       ->type_name("DIR");
+  extract_app
+      ->add_option("--sheet", extract.sheet_file,
+                   "Write one page with small pictures of all images, without scripts")
+      ->type_name("FILE.html");
   extract_app
       ->add_option("--shard", extract.shard, "Process every N-th image, beginning with number I")
       ->type_name("I/N");
@@ -312,30 +439,50 @@ int Main(int argc, char** argv) {
       app.add_subcommand("presets", "List the presets: what each is for, and its values (--json)");
   AddCommonOptions(presets_app, &presets);
 
+  ShowOptions show;
+  CLI::App* show_app =
+      app.add_subcommand("show", "Draw the features of an NPZ file on their image");
+  show_app
+      ->add_option("--draw", show.draw_file, "Picture to write; default IMAGE.features.png here")
+      ->type_name("FILE.png");
+  show_app->add_flag("--quiet,-q", show.common.quiet, "Print only errors on standard error");
+  show_app->add_option("FEATURES", show.features, "NPZ file of extract")->required();
+  show_app->add_option("IMAGE", show.image, "Image that they are of")->required();
+
+  BenchOptions bench;
   CLI::App* bench_app =
-      app.add_subcommand("bench", "Measure a server's speed (not available in this version)");
-  // Any further argument leads to the same message.
-  bench_app->allow_extras();
+      app.add_subcommand("bench", "Put a load on the engine or a server, and measure its answers");
+  AddBenchOptions(bench_app, &bench);
 
   CommonOptions health;
   CLI::App* health_app =
       app.add_subcommand("health", "Exit 0 if the server is serving; default 127.0.0.1:50051");
   AddCommonOptions(health_app, &health);
 
+  CommonOptions doctor;
+  CLI::App* doctor_app =
+      app.add_subcommand("doctor", "Check device, driver, power, ports and versions");
+  AddCommonOptions(doctor_app, &doctor);
   PowerOptions power;
   CLI::App* power_app = app.add_subcommand(
       "power", "Show power and energy of every rail, of this machine or of a --server");
   AddCommonOptions(power_app, &power.common);
   power_app->add_option("--interval", power.interval_s, "Time between two lists; default 1")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->check(RefuseNan);
+      ->check(InRange(0.1, 3600.0));
   power_app->add_flag("--once", power.once, "End after the first interval");
 
   RefuseEmptyValues(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) {
+      const std::string unknown = UnknownWord(&app, argc, argv);
+      if (!unknown.empty()) {
+        std::fprintf(stderr, "orbserve: %s\n", unknown.c_str());
+        return kExitUsage;
+      }
+    }
     // CLI11 reports --help and --version as errors of code 0. All other errors are wrong usage.
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
@@ -347,8 +494,10 @@ int Main(int argc, char** argv) {
   if (delete_app->parsed()) return RunReferenceDelete(reference);
   if (info_app->parsed()) return RunInfo(info);
   if (presets_app->parsed()) return RunPresets(presets);
+  if (show_app->parsed()) return RunShow(show);
+  if (bench_app->parsed()) return RunBench(bench);
+  if (doctor_app->parsed()) return RunDoctor(doctor);
   if (power_app->parsed()) return RunPower(power);
-  if (bench_app->parsed()) return RefuseBench();
   return RunHealth(health);
 }
 

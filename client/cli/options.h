@@ -27,19 +27,20 @@ inline constexpr double kReconnectSeconds = 30;
 
 // Options that every command takes.
 struct CommonOptions {
-  std::string server;         // "" = the embedded engine
-  std::string client_id;      // "" = orbserve@HOSTNAME
-  std::string tls_ca_file;    // "" = plain text
-  std::string tls_cert_file;  // the client's own certificate; "" = none
-  std::string tls_key_file;   // key of `tls_cert_file`
-  std::string token_file;     // its first line is the token to show to the server
-  double timeout_s = 0;       // of one call; 0 = no limit
-  std::string backend;        // of the embedded engine; "" = auto
-  int threads = 0;            // of the embedded engine; 0 = one per core
-  std::string log_level;      // of the embedded engine; "" = warning
-  bool time_stages = false;   // the embedded engine times every batch, also on CUDA
-  bool quiet = false;         // only errors on standard error
-  bool json = false;          // JSON on standard output
+  std::string server;           // "" = the embedded engine
+  std::string client_id;        // "" = orbserve@HOSTNAME
+  std::string tls_ca_file;      // "" = plain text
+  std::string tls_cert_file;    // the client's own certificate; "" = none
+  std::string tls_key_file;     // key of `tls_cert_file`
+  std::string token_file;       // its first line is the token to show to the server
+  double timeout_s = 0;         // of one call; 0 = no limit
+  std::string backend;          // of the embedded engine; "" = auto
+  int threads = 0;              // of the embedded engine; 0 = one per core
+  std::string log_level;        // of the embedded engine; "" = warning
+  bool own_connection = false;  // one that no other engine of this process shares
+  bool time_stages = false;     // the embedded engine times every batch, also on CUDA
+  bool quiet = false;           // only errors on standard error
+  bool json = false;            // JSON on standard output
 };
 
 // Options of every command that reads images.
@@ -56,6 +57,7 @@ struct ExtractOptions {
   std::string out_folder;   // "" = none
   std::string format;       // "" = npz with `out_folder`, else a table
   std::string draw_folder;  // "" = none
+  std::string sheet_file;   // page with small pictures of all images; "" = none
   std::string shard;        // "" = everything
   bool resume = false;
   bool timings = false;  // a summary of the times of every stage
@@ -82,6 +84,7 @@ struct MatchCommandOptions {
   // Geometric check.
   bool verify = false;
   double verify_px = 3;  // largest distance from the epipolar geometry
+  bool inliers = false;  // colour the picture by the check
   // Files of the pairs.
   std::string out_folder;  // "" = none
   std::string format;      // "" = npz with `out_folder`
@@ -107,6 +110,31 @@ struct StreamOptions {
   std::optional<double> reconnect_s;   // 0 = a lost connection ends the stream
   std::vector<std::string> references;
   std::string draw;  // folder, or a file that ends in .y4m; "" = none
+};
+
+struct BenchOptions {
+  CommonOptions common;
+  ImageOptions image;
+  std::vector<std::string> inputs;
+  std::string presets;       // that take turns: "orb,vio"; "" = `image`
+  std::string concurrency;   // closed loops: "1,2,4"; "" = a default unless there are rates
+  std::string rates;         // open loops, frames per second: "100,200"
+  std::string arrivals;      // of an open loop: poisson or constant; "" = poisson
+  double search_p99_ms = 0;  // search the highest rate with this limit; 0 = off
+  int streams = 0;           // 0 = a call for each frame
+  int connections = 1;
+  bool raw = false;       // send the pixels of a JPEG
+  double duration_s = 5;  // of each measurement
+  double warm_up_s = 1;   // before each
+  std::string metrics;    // HOST:PORT of the server's metrics; "" = none
+  std::string svg_file;   // "" = none
+};
+
+struct ShowOptions {
+  CommonOptions common;
+  std::string features;  // NPZ file
+  std::string image;
+  std::string draw_file;  // "" = beside the working folder's files, named after the image
 };
 
 struct ReferenceOptions {

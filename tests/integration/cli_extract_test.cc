@@ -25,6 +25,7 @@ namespace orbserve {
 namespace {
 
 namespace fs = std::filesystem;
+using ::orbserve::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
@@ -384,6 +385,24 @@ TEST_F(CliTest, ExtractWhoseServerDiesEndsThoughAPipeStalls) {
   const Outcome run = Wait(pid);
   EXPECT_EQ(run.code, 3) << run.err;
   EXPECT_TRUE(fs::exists(folder_ / "out/a.pgm.npz"));
+}
+
+TEST_F(CliTest, FeaturesAreShownOnTheirImageAndOnASheet) {
+  const std::string in = WriteScenes(2);
+  const std::string sheet = folder_ / "sheet.html";
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "f", "--sheet", sheet, in})));
+  EXPECT_THAT(TemporaryFolder::Read(sheet), HasSubstr("<b>1.pgm</b>"));
+  const std::string picture = folder_ / "p.png";
+  const Outcome shown = Run({"show", "--draw", picture, folder_ / "f/0.pgm.npz", in + "/0.pgm"});
+  ASSERT_TRUE(Succeeded(shown));
+  EXPECT_THAT(shown.err, HasSubstr("features drawn in"));
+  // `extract --draw` draws the same.
+  ASSERT_TRUE(Succeeded(Run({"extract", "--draw", folder_ / "d", in})));
+  EXPECT_EQ(TemporaryFolder::Read(picture), TemporaryFolder::Read(folder_ / "d/0.pgm.png"));
+  const std::string other = folder_.Write("other.pgm", Scene(0, 160, 120));
+  const Outcome wrong = Run({"show", "--draw", picture, folder_ / "f/0.pgm.npz", other});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("of an image of 320x240"));
 }
 
 }  // namespace

@@ -55,6 +55,19 @@ TEST_F(CliTest, MatchFindsTheShiftAloneAndWithAServer) {
   EXPECT_GT(right * 10, query.size() * 8);
 }
 
+TEST_F(CliTest, APictureOfInliersDiffersFromOneOfDistances) {
+  const std::string a = folder_.Write("a.pgm", Scene(0));
+  const std::string b = folder_.Write("b.pgm", Scene(12));
+  const std::string by_distance = folder_ / "d.png";
+  const std::string by_inliers = folder_ / "i.png";
+  ASSERT_TRUE(Succeeded(Run({"match", "--verify", "--draw", by_distance, a, b})));
+  const Outcome inliers = Run({"match", "--inliers", "--draw", by_inliers, a, b});
+  ASSERT_TRUE(Succeeded(inliers));
+  EXPECT_THAT(inliers.out, HasSubstr("of one epipolar geometry"));
+  EXPECT_NE(TemporaryFolder::Read(by_distance), TemporaryFolder::Read(by_inliers));
+  EXPECT_EQ(Run({"match", "--inliers", a, b}).code, 2);
+}
+
 TEST_F(CliTest, MatchesLieInTheWindow) {
   const std::string a = folder_.Write("a.pgm", Scene(0));
   const std::string b = folder_.Write("b.pgm", Scene(12));

@@ -117,7 +117,7 @@ TEST_F(CliTest, StreamSaysWhichReferencesItCouldNotMatchWith) {
   ASSERT_TRUE(Succeeded(good));
   const std::vector<std::string> table = good.Lines();
   ASSERT_THAT(table, SizeIs(4));
-  EXPECT_THAT(table[0], MatchesRegex("frame +features +matches +tile +time/ms.*"));
+  EXPECT_THAT(table[0], MatchesRegex("frame +features +matches +tile +answer/ms.*"));
   EXPECT_THAT(table[1], MatchesRegex("0.pgm +[0-9]+ +- +[1-9][0-9]* .*"));
   EXPECT_THAT(table[2], MatchesRegex("1.pgm +[0-9]+ +[1-9][0-9]* +[1-9][0-9]* .*"));
 
@@ -341,7 +341,7 @@ TEST_F(CliTest, StreamOfASimulatedFlightTracksWhatTrulyMoves) {
   ASSERT_TRUE(Succeeded(text));
   EXPECT_THAT(text.Lines()[0],
               MatchesRegex("frame +features +matches +tracks +mean-age +ended +true-dx +true-dy "
-                           "+zoom +turn +error/px +time/ms.*"));
+                           "+zoom +turn +error/px +answer/ms.*"));
   EXPECT_THAT(text.Lines()[5], MatchesRegex("000004 +[0-9]+ +- +[1-9][0-9]* +[0-9.]+ +[0-9]+ .*"));
 }
 

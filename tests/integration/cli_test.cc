@@ -24,9 +24,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::orbserve::testing::MakeCertificate;
+using ::orbserve::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 TEST_F(CliTest, OutputThatIsLostIsAFailure) {
   const std::string in = WriteScenes(2);
@@ -55,7 +57,15 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
            {"nothing"},
            {"extract"},
            {"extract", "--no-such-option", image},
-           {"extract", "--format", "hdf5", "--out", folder_ / "o", image},
+           {"extract", "--format", "xml", "--out", folder_ / "o", image},
+           {"extract", "--format", "hdf5", image},
+           {"bench"},
+           {"bench", "--rate", "1,x", image},
+           {"bench", "--rate", "10", "--concurrency", "2", image},
+           {"bench", "--concurrency", "1.5", image},
+           {"bench", "--max-p99", "10", "--rate", "10", image},
+           {"bench", "--arrivals", "constant", image},
+           {"bench", "--metrics", "127.0.0.1:1", image},
            {"extract", "--format", "npz", image},
            {"extract", "--resume", image},
            {"extract", "--shard", "2/2", image},
@@ -264,12 +274,12 @@ TEST_F(CliTest, WhatIsTooLargeForAMessageIsAFailedInput) {
   const std::string config = folder_ / "c.textproto";
   folder_.Write("c.textproto", "limits { max_message_bytes: 65536 }");
   StartServer({"--config", config});
-  const std::string allowed = " bytes as it is sent; allowed are ";
+  const std::string allowed = " as it is sent; allowed are ";
   for (const char* command : {"extract", "stream"}) {
     const Outcome run = RunWithServer({command, "--json", folder_ / "in"});
     EXPECT_EQ(run.code, 1) << command << ": " << run.err;
-    EXPECT_THAT(run.err, HasSubstr("1.pgm: too large for a message to the server: 768"));
-    EXPECT_THAT(run.err, HasSubstr(allowed + "65536"));
+    EXPECT_THAT(run.err, HasSubstr("1.pgm: too large for a message to the server: 75"));
+    EXPECT_THAT(run.err, HasSubstr(allowed + "64 KiB"));
     EXPECT_THAT(run.out, HasSubstr("\"0.pgm\""));
     EXPECT_THAT(run.out, HasSubstr("\"2.pgm\"")) << command;
   }
@@ -284,7 +294,7 @@ TEST_F(CliTest, WhatIsTooLargeForAMessageIsAFailedInput) {
                                              {"reference", "put", "a", large, "--mask", mask}}) {
     const Outcome run = RunWithServer(command);
     EXPECT_EQ(run.code, 1) << command[0];
-    EXPECT_THAT(run.err, HasSubstr(allowed + "92160")) << command[0];
+    EXPECT_THAT(run.err, HasSubstr(allowed + "90 KiB")) << command[0];
   }
 }
 
@@ -324,7 +334,7 @@ TEST_F(CliTest, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(help.out, HasSubstr("--resume"));
   EXPECT_THAT(help.out, HasSubstr("--detector FAST|HARRIS|SHI_TOMASI"));
   EXPECT_THAT(help.out, Not(HasSubstr("--ratio")));
-  EXPECT_THAT(Run({"match", "--help"}).out, HasSubstr(" IMAGE1 [IMAGE2]\n"));
+  EXPECT_THAT(Run({"match", "--help"}).out, HasSubstr(" INPUT...\n"));
 }
 
 // Flags of the pipeline, as the server sees them: it names the option and the value.
@@ -523,13 +533,73 @@ TEST_F(CliTest, EveryPresetThatIsAvailableExtractsAndStreams) {
   EXPECT_GE(available, 3);
 }
 
-TEST_F(CliTest, BenchIsNamedAndNotAvailable) {
-  for (const std::vector<std::string>& usage : std::vector<std::vector<std::string>>{
-           {"bench"}, {"bench", "--server", "127.0.0.1:1", "x"}}) {
-    const Outcome run = Run(usage);
-    EXPECT_EQ(run.code, 2);
-    EXPECT_EQ(run.err, "orbserve: bench is not available in this version\n");
+TEST_F(CliTest, TheFirstMinuteSaysWhatToDoNext) {
+  const Outcome alone = Run({});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("orbserve extract photo.jpg"));
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  for (const auto& [arguments, message] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"exract", image}, "there is no command exract; did you mean extract?"},
+           {{"frobnicate"}, "there is no command frobnicate (orbserve --help"},
+           {{"extract", "--ouput", "x", image},
+            "extract has no option --ouput; did you mean --out"},
+           {{"stream", "--fps", "fast", image}, "must be a number from 0 to 10000; got fast"},
+           {{"stream", "--fps", "nan", image}, "must be a number from 0 to 10000; got nan"},
+           {{"extract", "--threads", "1.5", image},
+            "must be a whole number from 1 to 1024; got 1.5"},
+           {{"info", "--server", "localhost"},
+            "the port is missing; write --server localhost:50051"},
+           {{"info", "--server", "http://robot:1"}, "has no http://; write --server robot:1"},
+           {{"match", "--draw", folder_ / "m.jpg", image, image}, "m.jpg must end in .png"},
+           {{"extract", "--draw", folder_ / "x.jpg", image}, "give the name of a folder"},
+           {{"stream", "--draw", folder_ / "x.mp4", image}, "give the name of a folder"}}) {
+    const Outcome run = Run(arguments);
+    EXPECT_EQ(run.code, 2) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(message));
   }
+}
+
+TEST_F(CliTest, DoctorChecksTheMachineAndAServer) {
+  const Outcome alone = Run({"doctor"});
+  EXPECT_THAT(alone.out, HasSubstr("ok   cpu"));
+  EXPECT_THAT(alone.out, HasSubstr("gpu"));
+  const Outcome with = RunWithServer({"doctor", "--json"});
+  EXPECT_THAT(with.out, HasSubstr("{\"check\":\"server\",\"result\":\"ok\""));
+  const Outcome far = Run({"doctor", "--server", "127.0.0.1:1"});
+  EXPECT_EQ(far.code, 1);
+  EXPECT_THAT(far.out, HasSubstr("BAD  server"));
+  EXPECT_THAT(far.out, HasSubstr("-> does it run there"));
+}
+
+TEST_F(CliTest, BenchMeasuresClosedAndOpenLoops) {
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  const std::string svg = folder_ / "curve.svg";
+  const auto bench = [&](std::vector<std::string> load) {
+    std::vector<std::string> command = {"bench", "--json",    "--duration", "0.5", "--warm-up",
+                                        "0.1",   "--presets", "orb,vio",    image};
+    command.insert(command.end(), load.begin(), load.end());
+    return command;
+  };
+  const Outcome closed = Run(bench({"--concurrency", "1,2", "--svg", svg}));
+  ASSERT_TRUE(Succeeded(closed));
+  ASSERT_THAT(closed.Lines(), SizeIs(2));
+  EXPECT_THAT(closed.Lines()[1], HasSubstr("\"loop\":\"closed\",\"concurrency\":2,"));
+  EXPECT_THAT(closed.out, HasSubstr("\"failed\":0"));
+  EXPECT_EQ(TemporaryFolder::Read(svg).substr(0, 4), "<svg");
+  for (const char* arrivals : {"constant", "poisson"}) {
+    const Outcome open = RunWithServer(
+        bench({"--rate", "40", "--arrivals", arrivals, "--streams", "2", "--connections", "2"}));
+    ASSERT_TRUE(Succeeded(open));
+    ASSERT_THAT(open.Lines(), SizeIs(1));
+    EXPECT_THAT(open.out, HasSubstr("\"loop\":\"open\",\"rate\":40,"));
+    // Frames start at their times, however slow the machine is: 20 in half a second.
+    if (std::string(arrivals) == "constant") {
+      EXPECT_THAT(open.out, HasSubstr("\"frames\":20,"));
+    }
+  }
+  const Outcome far = Run({"bench", "--server", "127.0.0.1:1", image});
+  EXPECT_EQ(far.code, 3);
 }
 
 TEST_F(CliTest, InfoAndHealthOfAServer) {

@@ -25,8 +25,10 @@
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/png_file.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/output/contact_sheet.h"
 #include "client/cli/output/energy_summary.h"
 #include "client/cli/output/feature_store.h"
+#include "client/cli/output/legend.h"
 #include "client/cli/output/output_names.h"
 #include "client/cli/output/overlay.h"
 #include "client/cli/output/resume_log.h"
@@ -44,10 +46,13 @@ StorePlace PlaceOf(const ExtractOptions& options, const ExtractPlan& plan) {
 // Writes the picture of one image, if wanted. Returns its path, or "".
 absl::StatusOr<std::string> WriteOverlay(const ExtractOptions& options, const PictureLimits& limits,
                                          const InputFile& file, const v1::FeatureSet& features) {
-  if (options.draw_folder.empty()) return std::string();
+  // An interrupted run drops the pictures that it has not drawn yet: they take longer than
+  // features.
+  if (options.draw_folder.empty() || Interrupted()) return std::string();
   const absl::StatusOr<Picture> picture = LoadPicture(file.path, limits);
   if (!picture.ok()) return picture.status();
-  const absl::StatusOr<std::string> png = EncodePng(DrawFeatures(*picture, features));
+  const absl::StatusOr<std::string> png =
+      EncodePng(WithLegend(DrawFeatures(*picture, features), FeatureLegend(features)));
   if (!png.ok()) return png.status();
   const std::string path = PicturePath(options.draw_folder, file.relative);
   if (absl::Status status = WriteFile(path, *png); !status.ok()) return status;
@@ -169,12 +174,22 @@ int RunExtract(const ExtractOptions& options) {
   PrintText(listing.Heading());
   const PictureLimits limits = (*engine)->picture_limits();
   TimingSummary timings;
+  std::unique_ptr<ContactSheet> sheet;
+  if (!options.sheet_file.empty()) sheet = std::make_unique<ContactSheet>();
   EnergySummary energy;
   const auto write = [&](const InputFile& file,
                          const v1::ExtractResponse& response) -> absl::StatusOr<std::string> {
     const absl::StatusOr<std::string> overlay =
         WriteOverlay(options, limits, file, response.features());
     if (!overlay.ok()) return overlay.status();
+    if (sheet != nullptr && !Interrupted()) {
+      const absl::StatusOr<Picture> picture = LoadPicture(file.path, limits);
+      if (!picture.ok()) return picture.status();
+      const absl::Status added =
+          sheet->Add(file.relative, *picture, response.features(),
+                     static_cast<double>(response.timings().total_ns()) / 1e6);
+      if (!added.ok()) return added;
+    }
     const absl::StatusOr<std::string> output =
         WriteFeatureFile(options, *plan, log.get(), file, response.features());
     if (!output.ok()) return output.status();
@@ -203,6 +218,12 @@ int RunExtract(const ExtractOptions& options) {
     if (const absl::Status status = log->Close(); !status.ok()) return Fail(&console, status);
   }
 
+  if (sheet != nullptr) {
+    std::vector<std::string> names;
+    for (const InputFile& file : plan->files) names.push_back(file.relative);
+    const absl::Status written = WriteFile(options.sheet_file, sheet->Page(names));
+    if (!written.ok()) return Fail(&console, written);
+  }
   if (store != nullptr && totals.lost.ok() && !totals.interrupted) {
     const absl::Status assembled = Assemble(options, *plan, all_files, store.get());
     if (!assembled.ok()) return Fail(&console, assembled);
@@ -211,8 +232,10 @@ int RunExtract(const ExtractOptions& options) {
   console.Note(Summary(totals, absl::Now() - start));
   if (!totals.lost.ok()) return Fail(&console, totals.lost);
   if (totals.interrupted) {
-    console.Error(absl::StrCat("interrupted; finished outputs are kept",
-                               log != nullptr ? ", --resume continues from there" : ""));
+    console.Error(
+        absl::StrCat("interrupted; finished outputs are kept",
+                     options.draw_folder.empty() ? "" : ", pictures not drawn are dropped",
+                     log != nullptr ? ", --resume continues from there" : ""));
     return kExitInterrupted;
   }
   return totals.failed > 0 ? kExitFailed : kExitOk;

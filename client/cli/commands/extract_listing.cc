@@ -44,7 +44,7 @@ ExtractListing::ExtractListing(Kind kind, FeatureFormat format, absl::Span<const
 std::string ExtractListing::Heading() const {
   if (kind_ == Kind::kTable) {
     return absl::StrFormat("%-*s  %11s  %8s  %9s%s\n", name_columns_, "image", "size", "features",
-                           "time/ms", with_energy_ ? "  energy/mJ" : "");
+                           "answer/ms", with_energy_ ? "  energy/mJ" : "");
   }
   if (kind_ == Kind::kFeatures && format_ == FeatureFormat::kCsv) {
     return EncodeFeatures(v1::FeatureSet(), format_, "");

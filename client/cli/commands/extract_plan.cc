@@ -23,10 +23,10 @@ absl::Status CheckOutputs(const ExtractOptions& options, FeatureFormat format, c
                           const std::vector<InputFile>& files) {
   const bool to_files = !options.out_folder.empty();
   const bool draws = !options.draw_folder.empty();
-  if (!to_files && !draws) return absl::OkStatus();
+  if (!to_files && !draws && options.sheet_file.empty()) return absl::OkStatus();
   if (absl::Status status = CheckOneOutputEach(files); !status.ok()) return status;
   std::vector<std::string> inputs = {options.image.mask_file};
-  std::vector<std::string> outputs;
+  std::vector<std::string> outputs = {options.sheet_file};
   for (const InputFile& file : files) {
     inputs.push_back(file.path);
     if (draws) outputs.push_back(PicturePath(options.draw_folder, file.relative));
@@ -80,6 +80,7 @@ absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options) {
     if (!shard.ok()) return shard.status();
     plan.shard = *shard;
   }
+  if (absl::Status draw = CheckPictureFolder(options.draw_folder); !draw.ok()) return draw;
   absl::StatusOr<std::vector<InputFile>> files =
       ExpandInputs(options.inputs, std::cin, options.draw_folder);
   if (!files.ok()) return files.status();

@@ -34,8 +34,9 @@ absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options);
 // Name of an image's feature file, relative to the output folder.
 std::string FeatureFileName(const InputFile& file, FeatureFormat format);
 
-// Folder, relative to the output folder, of the parts of a format that keeps all images in one file:
-// an NPZ file for each image, until the run is complete. A run that is killed goes on from there.
+// Folder, relative to the output folder, of the parts of a format that keeps all images in one
+// file: an NPZ file for each image, until the run is complete. A run that is killed goes on from
+// there.
 std::string PartsFolder(const Shard& shard);
 
 // Name of the file that is written as soon as an image is done, relative to the output folder: its

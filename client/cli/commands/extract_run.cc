@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/images/image_file.h"
 #include "client/cli/interrupt.h"
 
@@ -81,7 +82,14 @@ ExtractTotals ExtractRun::Run(const std::vector<InputFile>& files) {
     };
     while (!mutex_.AwaitWithTimeout(absl::Condition(&finished), kPoll)) {
       if (cancelled || !Stopping()) continue;
-      if (give_up == absl::InfiniteFuture()) give_up = absl::Now() + kInterruptGrace;
+      if (give_up == absl::InfiniteFuture()) {
+        give_up = absl::Now() + kInterruptGrace;
+        if (Interrupted() && unanswered_ > 0) {
+          console_->Note(absl::StrCat("stopping: waiting up to ",
+                                      absl::ToInt64Seconds(kInterruptGrace), " s for ", unanswered_,
+                                      " images that are under way; Ctrl-C again ends at once"));
+        }
+      }
       if (totals_.lost.ok() && absl::Now() < give_up) continue;
       cancelled = true;
       mutex_.Unlock();

@@ -16,6 +16,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/output/json_writer.h"
 #include "client/cli/output/standard_output.h"
+#include "client/cli/output/table_cells.h"
 
 namespace orbserve::cli {
 namespace {
@@ -67,8 +68,9 @@ void PrintInfoText(const v1::GetServerInfoResponse& info) {
   }
   absl::PrintF("power     %s\n", info.power_source());
   const v1::ServerLimits& limits = info.limits();
-  absl::PrintF("images    up to %d per side, %d pixels, %d bytes a message\n", limits.max_side_px(),
-               limits.max_pixels(), limits.max_message_bytes());
+  absl::PrintF("images    up to %d pixels per side, %.1f megapixels, %s a message\n",
+               limits.max_side_px(), static_cast<double>(limits.max_pixels()) / 1e6,
+               BytesText(limits.max_message_bytes()));
   absl::PrintF("batches   up to %d frames, %d us of waiting; queue %d frames, %d a client\n",
                limits.max_batch(), limits.max_delay_us(), limits.max_queue_frames(),
                limits.max_queue_frames_per_client());

@@ -20,6 +20,7 @@
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/png_file.h"
 #include "client/cli/output/answer_json.h"
+#include "client/cli/output/legend.h"
 #include "client/cli/output/output_names.h"
 #include "client/cli/output/overlay.h"
 #include "client/cli/output/standard_output.h"
@@ -133,24 +134,32 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
   } else if (options.verify) {
     absl::PrintF("\n%-9s  0: the matches fit no epipolar geometry", "inliers");
   }
-  absl::PrintF("\n%-9s  %s ms\n", "time", MillisecondsCell(response.timings().total_ns()));
+  absl::PrintF("\n%-9s  %s ms after the images had arrived\n", "answer",
+               MillisecondsCell(response.timings().total_ns()));
   if (response.execution().has_energy_joules()) {
     absl::PrintF("%-9s  %s mJ\n", "energy", EnergyCell(response.execution()));
   }
 }
 
 absl::Status Draw(const MatchCommandOptions& options, const v1::MatchResponse& response,
-                  const PictureLimits& limits) {
+                  const Geometry& geometry, const PictureLimits& limits) {
   const absl::StatusOr<Picture> query = LoadPicture(options.inputs[0], limits);
   if (!query.ok()) return query.status();
   Picture overlay;
   if (options.reference.empty()) {
     const absl::StatusOr<Picture> train = LoadPicture(options.inputs[1], limits);
     if (!train.ok()) return train.status();
-    overlay = DrawMatches(*query, response.query_features(), *train, response.train_features(),
-                          response.matches());
+    const std::vector<bool> inliers =
+        geometry.has_value() ? geometry->inliers : std::vector<bool>();
+    const int count = response.matches().query_index_size();
+    const int kept = geometry.has_value() ? geometry->inlier_count : 0;
+    overlay =
+        WithLegend(DrawMatches(*query, response.query_features(), *train, response.train_features(),
+                               response.matches(), options.inliers ? &inliers : nullptr),
+                   options.inliers ? InlierLegend(kept, count - kept) : DistanceLegend(count));
   } else {
-    overlay = DrawMatched(*query, response.query_features(), response.matches());
+    overlay = WithLegend(DrawMatched(*query, response.query_features(), response.matches()),
+                         DistanceLegend(response.matches().query_index_size()));
   }
   const absl::StatusOr<std::string> png = EncodePng(overlay);
   if (!png.ok()) return png.status();
@@ -205,11 +214,18 @@ int RunMatch(const MatchCommandOptions& given) {
     console.Error("--out and --format need --exhaustive, --sequential N or --pairs FILE");
     return kExitUsage;
   }
+  if (options.inliers && options.draw_file.empty()) {
+    console.Error("--inliers colours a picture; it needs --draw FILE.png");
+    return kExitUsage;
+  }
+  options.verify |= options.inliers;
   if (options.verify && !options.reference.empty()) {
     console.Error("--verify needs the places of both sides, which a reference does not answer");
     return kExitUsage;
   }
   if (!options.draw_file.empty()) {
+    const absl::Status name = CheckPictureFile(options.draw_file);
+    if (!name.ok()) return Fail(&console, name);
     std::vector<std::string> inputs = options.inputs;
     inputs.push_back(options.image.mask_file);
     const absl::Status kept = CheckNoInputReplaced(inputs, {options.draw_file});
@@ -251,7 +267,7 @@ int RunMatch(const MatchCommandOptions& given) {
         {.max_error_px = options.verify_px});
   }
   if (!options.draw_file.empty()) {
-    if (const absl::Status status = Draw(options, *response, limits); !status.ok()) {
+    if (const absl::Status status = Draw(options, *response, geometry, limits); !status.ok()) {
       console.Error(ErrorText(status));
       return kExitFailed;
     }

@@ -19,6 +19,7 @@
 #include "client/cli/output/feature_files.h"
 #include "client/cli/output/json_writer.h"
 #include "client/cli/output/standard_output.h"
+#include "client/cli/output/table_cells.h"
 
 namespace orbserve::cli {
 namespace {
@@ -92,8 +93,8 @@ int RunReferencePut(const ReferenceOptions& options) {
     json.EndArray().EndObject();
     PrintLine(json.text());
   } else {
-    absl::PrintF("%s  version %d  %d features  %d bytes\n", info.name(), info.version(),
-                 info.feature_count(), info.size_bytes());
+    absl::PrintF("%s  version %d  %d features  %s\n", info.name(), info.version(),
+                 info.feature_count(), BytesText(info.size_bytes()));
   }
   return kExitOk;
 }
@@ -118,10 +119,10 @@ int RunReferenceList(const ReferenceOptions& options) {
     width = std::max(width, info.name().size());
   }
   const int columns = static_cast<int>(width);
-  absl::PrintF("%-*s  %7s  %8s  %10s\n", columns, "name", "version", "features", "bytes");
+  absl::PrintF("%-*s  %7s  %8s  %10s\n", columns, "name", "version", "features", "size");
   for (const v1::ReferenceInfo& info : response->references()) {
-    absl::PrintF("%-*s  %7d  %8d  %10d\n", columns, info.name(), info.version(),
-                 info.feature_count(), info.size_bytes());
+    absl::PrintF("%-*s  %7d  %8d  %10s\n", columns, info.name(), info.version(),
+                 info.feature_count(), BytesText(info.size_bytes()));
   }
   return kExitOk;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/picture_size.h"
+#include "client/cli/output/table_cells.h"
 #include "client/cli/pipeline_option.h"
 
 namespace orbserve::cli {
@@ -92,9 +93,9 @@ absl::Status CheckMessageSize(const google::protobuf::MessageLite& message,
   if (limits.max_message_bytes() == 0 || bytes <= limits.max_message_bytes()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("too large for a message to the server: ", bytes,
-                                                 " bytes as it is sent; allowed are ",
-                                                 limits.max_message_bytes()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "too large for a message to the server: ", BytesText(bytes), " as it is sent; allowed are ",
+      BytesText(limits.max_message_bytes()), " (limits.max_message_bytes of the server)"));
 }
 
 }  // namespace orbserve::cli

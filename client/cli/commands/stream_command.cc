@@ -111,6 +111,7 @@ absl::Status CheckDrawing(const StreamOptions& options, const FrameSource& sourc
   std::vector<std::string> inputs = {options.source.empty() ? options.photo : options.source};
   if (!options.image.mask_file.empty()) inputs.push_back(options.image.mask_file);
   if (!StreamPictures::IsVideo(options.draw)) {
+    if (absl::Status name = CheckPictureFolder(options.draw); !name.ok()) return name;
     return CheckNoInputDrawnOver(source.files(), inputs, options.draw);
   }
   for (const InputFile& file : source.files()) inputs.push_back(file.path);

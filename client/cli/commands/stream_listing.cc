@@ -149,7 +149,7 @@ std::string StreamListing::Heading() const {
     absl::StrAppendFormat(&text, "  %7s  %7s  %7s  %7s", "true-dx", "true-dy", "zoom", "turn");
     if (contents_.tracks) absl::StrAppendFormat(&text, "  %8s", "error/px");
   }
-  absl::StrAppendFormat(&text, "  %9s%s\n", "time/ms", contents_.energy ? "  energy/mJ" : "");
+  absl::StrAppendFormat(&text, "  %9s%s\n", "answer/ms", contents_.energy ? "  energy/mJ" : "");
   return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,21 @@ absl::StatusOr<Picture> DecodeJpeg(absl::string_view bytes, const PictureLimits&
         absl::StrCat("the JPEG file is damaged: ", tjGetErrorStr2(decoder.get())));
   }
   return picture;
+}
+
+absl::StatusOr<std::string> EncodeJpeg(const Picture& picture, int quality) {
+  const std::unique_ptr<void, int (*)(tjhandle)> encoder(tjInitCompress(), tjDestroy);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;  // the library's type
+  const bool grey = picture.channels == 1;
+  const bool done =
+      encoder != nullptr && tjCompress2(encoder.get(), picture.Row(0), picture.width_px, 0,
+                                        picture.height_px, grey ? TJPF_GRAY : TJPF_RGB, &bytes,
+                                        &size, grey ? TJSAMP_GRAY : TJSAMP_444, quality, 0) == 0;
+  std::string jpeg(reinterpret_cast<const char*>(bytes), done ? size : 0);
+  tjFree(bytes);
+  if (!done) return absl::InternalError("a picture cannot be written as JPEG");
+  return jpeg;
 }
 
 // Source: ITU-T T.81, annex B.

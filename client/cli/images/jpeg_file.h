@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/images/picture.h"
@@ -15,6 +17,9 @@ namespace orbserve::cli {
 // Decodes a JPEG for drawing: grey stays grey, colour becomes RGB, EXIF rotation is ignored. Damage
 // that the decoder can work around is accepted. INVALID_ARGUMENT: damaged, or larger than `limits`.
 absl::StatusOr<Picture> DecodeJpeg(absl::string_view bytes, const PictureLimits& limits);
+
+// Encodes a picture as JPEG, for pictures that are looked at. INTERNAL: the encoder refuses.
+absl::StatusOr<std::string> EncodeJpeg(const Picture& picture, int quality);
 
 // Number of pixels that the frame header of a JPEG declares; 0 if no header is found. Nothing is
 // decoded.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 
 namespace orbserve::cli {
@@ -47,6 +48,16 @@ void Canvas::Paste(const Picture& picture, int x, int y) {
     for (int column = first_x; column < last_x; ++column, ++from, to += 3) {
       to[0] = to[1] = to[2] = *from;
     }
+  }
+}
+
+void Canvas::TurnGrey() {
+  for (size_t at = 0; at < picture_.pixels.size(); at += 3) {
+    const auto channel = [&](size_t i) { return static_cast<uint8_t>(picture_.pixels[at + i]); };
+    // Weights of ITU-R BT.601, in 256ths.
+    const int grey = (77 * channel(0) + 150 * channel(1) + 29 * channel(2)) >> 8;
+    std::fill_n(picture_.pixels.begin() + static_cast<std::ptrdiff_t>(at), 3,
+                static_cast<char>(grey));
   }
 }
 
@@ -149,12 +160,36 @@ void Canvas::Disc(float x, float y, float radius_px, Colour colour, float opacit
   }
 }
 
+namespace {
+
+// Colour between `from` and `to`; `share` in [0, 1].
+Colour Between(Colour from, Colour to, float share) {
+  const auto mix = [share](uint8_t a, uint8_t b) {
+    return static_cast<uint8_t>(std::lround(
+        static_cast<float>(a) + (static_cast<float>(b) - static_cast<float>(a)) * share));
+  };
+  return {mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue)};
+}
+
+// Of the set of Okabe and Ito, which people with any colour vision can tell apart.
+constexpr Colour kSkyBlue{86, 180, 233};
+constexpr Colour kOrange{230, 159, 0};
+constexpr Colour kGreen{0, 158, 115};
+constexpr Colour kYellow{240, 228, 66};
+constexpr Colour kBlue{0, 114, 178};
+constexpr Colour kVermilion{213, 94, 0};
+constexpr Colour kPurple{204, 121, 167};
+constexpr Colour kWhite{238, 238, 238};
+
+}  // namespace
+
 Colour Heat(float t) {
   const float share = std::clamp(t, 0.0f, 1.0f);
-  const auto level = [](float value) { return static_cast<uint8_t>(std::lround(value)); };
-  if (share < 0.5f) return {level(40 + 215 * 2 * share), 220, 60};
-  return {255, level(220 - 180 * (2 * share - 1)), level(60 - 20 * (2 * share - 1))};
+  return share < 0.5f ? Between(kSkyBlue, kYellow, 2 * share)
+                      : Between(kYellow, kVermilion, 2 * share - 1);
 }
+
+Colour InlierColour(bool inlier) { return inlier ? kSkyBlue : kVermilion; }
 
 Colour AgeColour(float t) {
   const float share = std::clamp(t, 0.0f, 1.0f);
@@ -166,14 +201,8 @@ Colour AgeColour(float t) {
 }
 
 Colour LevelColour(int level) {
-  static constexpr std::array<Colour, 8> kColours = {{{80, 220, 100},
-                                                      {60, 190, 255},
-                                                      {255, 200, 40},
-                                                      {255, 110, 70},
-                                                      {200, 120, 255},
-                                                      {60, 230, 220},
-                                                      {255, 120, 190},
-                                                      {200, 220, 90}}};
+  static constexpr std::array<Colour, 8> kColours = {kSkyBlue, kOrange,    kGreen,  kYellow,
+                                                     kBlue,    kVermilion, kPurple, kWhite};
   return kColours[static_cast<size_t>(level < 0 ? 0 : level) % kColours.size()];
 }
 

@@ -33,6 +33,8 @@ class Canvas {
 
   // Copies `picture` so that its top-left pixel lies at (x, y).
   void Paste(const Picture& picture, int x, int y);
+  // Removes the colours.
+  void TurnGrey();
   // Multiplies every channel by `share` in [0, 1].
   void Dim(float share);
   void Line(float x0, float y0, float x1, float y1, float line_px, Colour colour, float opacity);
@@ -47,13 +49,17 @@ class Canvas {
   Picture picture_;
 };
 
-// Returns a colour from green (0) through yellow to red (1); `t` is clamped to [0, 1].
+// Returns a colour from sky blue (0) through yellow to vermilion (1); `t` is clamped to [0, 1].
 Colour Heat(float t);
+
+// Returns the colour of matches that a geometric check keeps (sky blue) or drops (vermilion).
+Colour InlierColour(bool inlier);
 
 // Returns a colour from blue (0) through green to yellow (1); `t` is clamped to [0, 1].
 Colour AgeColour(float t);
 
-// Returns a colour for a small number such as a pyramid level. Eight distinct colours repeat.
+// Returns a colour for a small number such as a pyramid level. Eight colours repeat, which
+// people with any colour vision can tell apart.
 Colour LevelColour(int level);
 
 }  // namespace orbserve::cli

@@ -20,7 +20,9 @@ namespace {
 
 constexpr absl::Duration kBarPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kLinePeriod = absl::Seconds(10);
-constexpr int kBarCells = 28;
+constexpr absl::Duration kTickPeriod = absl::Milliseconds(500);
+constexpr size_t kBarCells = 28;
+constexpr size_t kFewestBarCells = 8;
 
 bool WantsColours() {
   const char* no_color = std::getenv("NO_COLOR");
@@ -79,6 +81,12 @@ void Console::StartProgress(int64_t total, absl::string_view unit) {
   failed_ = 0;
   started_ = absl::Now();
   last_drawn_ = started_;
+  if (!active_ || !terminal_ || ticker_.joinable()) return;
+  ticker_ = std::thread([this] {
+    absl::MutexLock own(&mutex_);
+    const auto ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !active_; };
+    while (!mutex_.AwaitWithTimeout(absl::Condition(&ended), kTickPeriod)) Draw();
+  });
 }
 
 void Console::Progress(int64_t done, int64_t failed) {
@@ -93,9 +101,13 @@ void Console::Progress(int64_t done, int64_t failed) {
 }
 
 void Console::EndProgress() {
+  {
+    absl::MutexLock lock(&mutex_);
+    active_ = false;
+  }
+  if (ticker_.joinable()) ticker_.join();
   absl::MutexLock lock(&mutex_);
   Clear();
-  active_ = false;
   status_.clear();
 }
 
@@ -141,23 +153,60 @@ void Console::Clear() {
 }
 
 void Console::Draw() {
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - started_);
-  const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
-  const std::string left =
-      rate > 0 ? ClockText(absl::Seconds(static_cast<double>(total_ - done_) / rate)) : "-:--";
-  const std::string failures = failed_ > 0 ? absl::StrCat(", ", failed_, " failed") : "";
+  const absl::Duration elapsed = absl::Now() - started_;
   if (!terminal_) {
+    const double seconds = absl::ToDoubleSeconds(elapsed);
+    const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
+    const std::string left =
+        rate > 0 ? ClockText(absl::Seconds(static_cast<double>(total_ - done_) / rate)) : "-:--";
+    const std::string failures = failed_ > 0 ? absl::StrCat(", ", failed_, " failed") : "";
     Print(absl::StrFormat("orbserve: %d of %d %s, %.1f a second, %s left%s\n", done_, total_, unit_,
                           rate, left, failures));
     return;
   }
-  const int filled = static_cast<int>(kBarCells * done_ / total_);
-  std::string bar(static_cast<size_t>(filled), '#');
-  if (colours_) bar = absl::StrCat("\033[32m", bar, "\033[0m");
-  bar.append(static_cast<size_t>(kBarCells - filled), '.');
-  Print(absl::StrFormat("\r\033[K[%s] %d/%d %s  %.1f/s  %s left%s", bar, done_, total_, unit_, rate,
-                        left, failures));
+  std::string line = ProgressLine(done_, total_, failed_, unit_, elapsed, Columns());
+  if (colours_) {
+    // The filled cells of the bar.
+    const size_t first = line.find('#');
+    const size_t last = line.rfind('#');
+    if (first != std::string::npos) {
+      line.insert(last + 1, "\033[0m");
+      line.insert(first, "\033[32m");
+    }
+  }
+  Print(absl::StrCat("\r\033[K", line));
   drawn_ = true;
+}
+
+std::string ProgressLine(int64_t done, int64_t total, int64_t failed, absl::string_view unit,
+                         absl::Duration elapsed, size_t columns) {
+  const double seconds = absl::ToDoubleSeconds(elapsed);
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  const std::string count = absl::StrCat(done, "/", total);
+  const std::string failures = failed > 0 ? absl::StrCat(", ", failed, " failed") : "";
+  const std::string time =
+      done > 0
+          ? absl::StrCat("  ", ClockText(absl::Seconds(static_cast<double>(total - done) / rate)),
+                         " left")
+          : absl::StrCat("  ", ClockText(elapsed), " so far");
+  const std::string speed = done > 0 ? absl::StrFormat("  %.1f/s", rate) : "";
+  const std::string named = absl::StrCat(" ", std::string(unit));
+  const size_t room = columns > 1 ? columns - 1 : 79;
+  const auto bar = [&](size_t cells) {
+    const size_t filled = static_cast<size_t>(
+        static_cast<double>(cells) * static_cast<double>(done) / static_cast<double>(total));
+    return absl::StrCat("[", std::string(filled, '#'), std::string(cells - filled, '.'), "] ");
+  };
+  for (const std::string& text :
+       {absl::StrCat(count, named, speed, time, failures),
+        absl::StrCat(count, speed, time, failures), absl::StrCat(count, time, failures),
+        absl::StrCat(count, failures)}) {
+    const size_t brackets = 3;
+    if (text.size() + brackets + kFewestBarCells <= room) {
+      return absl::StrCat(bar(std::min(room - text.size() - brackets, kBarCells)), text);
+    }
+  }
+  return count.substr(0, room);
 }
 
 }  // namespace orbserve::cli

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
@@ -35,7 +36,7 @@ class Console {
   void Note(absl::string_view text);
 
   // Begins to show progress towards `total` of `unit` ("images"): a bar with rate and time left on
-  // a terminal, a plain line every ten seconds elsewhere.
+  // a terminal, which moves before the first has ended; a plain line every ten seconds elsewhere.
   void StartProgress(int64_t total, absl::string_view unit);
   // Reports that `done` of the total have ended, `failed` of them with an error.
   void Progress(int64_t done, int64_t failed);
@@ -70,8 +71,15 @@ class Console {
   int64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time started_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_drawn_ ABSL_GUARDED_BY(mutex_);
+  std::thread ticker_;  // redraws the bar of a terminal; runs from StartProgress() to EndProgress()
   std::string status_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The bar of a terminal that is `columns` wide; 0 = unknown. The line has fewer characters, and
+// what matters least is left out first: the unit, the rate, the bar itself. `elapsed`: since the
+// start; shown until something is done.
+std::string ProgressLine(int64_t done, int64_t total, int64_t failed, absl::string_view unit,
+                         absl::Duration elapsed, size_t columns);
 
 // Duration as "0:07", "12:40" or "3:05:00".
 std::string ClockText(absl::Duration duration);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,29 @@ FileId IdOf(const struct stat& info) { return {info.st_dev, info.st_ino}; }
 
 std::string PicturePath(const std::string& picture_folder, const std::string& relative) {
   return (std::filesystem::path(picture_folder) / absl::StrCat(relative, ".png")).native();
+}
+
+absl::Status CheckPictureFile(const std::string& path) {
+  const std::filesystem::path name = path;
+  if (absl::AsciiStrToLower(name.extension().native()) == ".png") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--draw writes PNG: ", path, " must end in .png, for example ",
+                   std::filesystem::path(name).replace_extension(".png").native()));
+}
+
+absl::Status CheckPictureFolder(const std::string& path) {
+  const std::string ending =
+      absl::AsciiStrToLower(std::filesystem::path(path).extension().native());
+  std::error_code ignored;
+  for (const char* const file :
+       {".png", ".jpg", ".jpeg", ".gif", ".mp4", ".avi", ".mkv", ".webm"}) {
+    if (ending != file || std::filesystem::is_directory(path, ignored)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--draw ", path,
+                     ": pictures are written into a folder, one PNG for each "
+                     "image; give the name of a folder"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckOneOutputEach(absl::Span<const InputFile> files) {

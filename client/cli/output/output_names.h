@@ -18,6 +18,14 @@ namespace orbserve::cli {
 // Path of the picture that is drawn for the input called `relative`.
 std::string PicturePath(const std::string& picture_folder, const std::string& relative);
 
+// Check of --draw FILE: pictures are PNG, and a file of another name would mislead.
+// INVALID_ARGUMENT.
+absl::Status CheckPictureFile(const std::string& path);
+
+// Check of --draw DIR: INVALID_ARGUMENT for a name like that of a picture or a video, unless there
+// is a folder of that name.
+absl::Status CheckPictureFolder(const std::string& path);
+
 // INVALID_ARGUMENT: two of the files have the same relative path, so one output would replace the
 // other.
 absl::Status CheckOneOutputEach(absl::Span<const InputFile> files);

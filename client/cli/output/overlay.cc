@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "client/cli/output/canvas.h"
@@ -16,11 +18,15 @@ namespace {
 
 constexpr Colour kFaint{150, 170, 200};
 constexpr int kGapPx = 8;  // between two pictures
-constexpr float kCircleOpacity = 0.8f;
-constexpr float kInkedShare = 0.6f;      // of the picture, by circles that do not fade
+constexpr float kCircleOpacity = 0.9f;
+constexpr float kInkedShare = 0.2f;        // of the picture, by circles that are not made smaller
+constexpr float kSmallestCirclePx = 2.2f;  // radius, in widths of a line
+constexpr float kWeakest = 0.4f;           // opacity of the weakest response
+constexpr Colour kCasing{0, 0, 0};         // dark edge of lines
+constexpr float kCasingPx = 1.4f;          // of both sides together
+constexpr float kCasingOpacity = 0.45f;
 constexpr float kMarkedShare = 0.12f;    // of the picture, by marks, and again by their ticks
 constexpr float kSmallestMarkPx = 0.7f;  // radius; about one pixel
-constexpr float kFaintestCircle = 0.5f;  // opacity; more circles would hide the picture
 constexpr float kFaintestMark = 0.25f;   // opacity; what is fainter is hard to see
 
 // Width of lines in pixels, proportional to the picture.
@@ -70,16 +76,54 @@ MarkStyle MarksFor(const Picture& picture, int count, float width) {
   return style;
 }
 
-// Opacity of circles of the features' sizes; 0 = they would hide the picture.
-float CircleOpacity(const Picture& picture, const v1::FeatureSet& features, float width) {
+// Factor for the radii of circles of the features' sizes, up to 1, with which their lines cover a
+// bearable part of the picture; 0 = the circles would be too small to be seen as such.
+float CircleScale(const Picture& picture, const v1::FeatureSet& features, float width) {
   const double area = static_cast<double>(picture.width_px) * picture.height_px;
   double inked = 0;
+  float smallest = std::numeric_limits<float>::infinity();
   for (const float size : features.size()) {
-    if (std::isfinite(size)) inked += std::numbers::pi * std::max(size, 2.0f) * width;
+    if (!std::isfinite(size)) continue;
+    inked += std::numbers::pi * std::max(size, 2.0f) * width;
+    smallest = std::min(smallest, size);
   }
-  if (inked <= kInkedShare * area) return kCircleOpacity;
-  const auto opacity = static_cast<float>(kCircleOpacity * kInkedShare * area / inked);
-  return opacity < kFaintestCircle ? 0.0f : opacity;
+  const auto scale = static_cast<float>(std::min(1.0, kInkedShare * area / std::max(inked, 1.0)));
+  return scale * smallest / 2 < kSmallestCirclePx * width ? 0.0f : scale;
+}
+
+// Opacity of each feature: the strongest response is the clearest.
+std::vector<float> ResponseOpacity(const v1::FeatureSet& features) {
+  const int count = features.x_size();
+  std::vector<float> opacity(static_cast<size_t>(count), 1.0f);
+  if (features.response_size() != count || count < 2) return opacity;
+  std::vector<int> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&features](int a, int b) {
+    return features.response(a) < features.response(b);
+  });
+  for (int rank = 0; rank < count; ++rank) {
+    const float share = static_cast<float>(rank) / static_cast<float>(count - 1);
+    opacity[static_cast<size_t>(order[rank])] = kWeakest + (1 - kWeakest) * share;
+  }
+  return opacity;
+}
+
+// A line with a dark edge, which shows on white ground, too.
+void CasedLine(float x0, float y0, float x1, float y1, float width, Colour colour, float opacity,
+               Canvas* canvas) {
+  canvas->Line(x0, y0, x1, y1, width + kCasingPx, kCasing, opacity * kCasingOpacity);
+  canvas->Line(x0, y0, x1, y1, width, colour, opacity);
+}
+
+void CasedCircle(float x, float y, float radius, float width, Colour colour, float opacity,
+                 Canvas* canvas) {
+  canvas->Circle(x, y, radius, width + kCasingPx, kCasing, opacity * kCasingOpacity);
+  canvas->Circle(x, y, radius, width, colour, opacity);
+}
+
+void CasedDisc(float x, float y, float radius, Colour colour, float opacity, Canvas* canvas) {
+  canvas->Disc(x, y, radius + kCasingPx / 2, kCasing, opacity * kCasingOpacity);
+  canvas->Disc(x, y, radius, colour, opacity);
 }
 
 void DrawTick(const v1::FeatureSet& features, int i, float length, float width, Colour colour,
@@ -88,8 +132,8 @@ void DrawTick(const v1::FeatureSet& features, int i, float length, float width, 
   const float angle = features.angle(i) * std::numbers::pi_v<float> / 180.0f;
   const float x = features.x(i);
   const float y = features.y(i);
-  canvas->Line(x, y, x + length * std::cos(angle), y + length * std::sin(angle), width, colour,
-               opacity);
+  CasedLine(x, y, x + length * std::cos(angle), y + length * std::sin(angle), width, colour,
+            opacity, canvas);
 }
 
 void DrawFaintDots(const Picture& picture, const v1::FeatureSet& features, float width,
@@ -105,25 +149,26 @@ void DrawFaintDots(const Picture& picture, const v1::FeatureSet& features, float
 
 Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features) {
   Canvas canvas(picture);
-  canvas.Dim(0.8f);
+  canvas.TurnGrey();
+  canvas.Dim(0.85f);
   const float width = LineWidth(picture.width_px, picture.height_px);
-  const float circles =
-      features.descriptor_bytes() > 0 ? CircleOpacity(picture, features, width) : 0.0f;
+  const float scale =
+      features.descriptor_bytes() > 0 ? CircleScale(picture, features, width) : 0.0f;
   const MarkStyle marks = MarksFor(picture, features.x_size(), width);
+  const std::vector<float> opacity = ResponseOpacity(features);
   // Coarse levels come first: small circles stay visible on large ones.
   for (int i = features.x_size() - 1; i >= 0; --i) {
     const Colour colour = LevelColour(features.octave(i));
     const float x = features.x(i);
     const float y = features.y(i);
-    if (circles > 0) {
-      const float radius = std::max(features.size(i) / 2, 1.0f);
-      canvas.Circle(x, y, radius, width, colour, circles);
-      canvas.Disc(x, y, width * 1.2f, colour, std::min(circles / kCircleOpacity, 1.0f));
-      DrawTick(features, i, radius, width, colour, std::min(circles / kCircleOpacity, 1.0f),
-               &canvas);
+    const float strength = opacity[static_cast<size_t>(i)];
+    if (scale > 0) {
+      const float radius = std::max(scale * features.size(i) / 2, 1.0f);
+      CasedCircle(x, y, radius, width, colour, kCircleOpacity * strength, &canvas);
+      DrawTick(features, i, radius, width, colour, strength, &canvas);
     } else {
-      canvas.Disc(x, y, marks.radius_px, colour, marks.opacity);
-      DrawTick(features, i, marks.tick_px, width, colour, marks.opacity, &canvas);
+      CasedDisc(x, y, marks.radius_px, colour, marks.opacity * strength, &canvas);
+      DrawTick(features, i, marks.tick_px, width, colour, marks.opacity * strength, &canvas);
     }
   }
   return canvas.picture();
@@ -131,29 +176,38 @@ Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features) {
 
 Picture DrawMatches(const Picture& query_picture, const v1::FeatureSet& query,
                     const Picture& train_picture, const v1::FeatureSet& train,
-                    const v1::MatchSet& matches) {
+                    const v1::MatchSet& matches, const std::vector<bool>* inliers) {
   const int train_x = query_picture.width_px + kGapPx;
   Canvas canvas(train_x + train_picture.width_px,
                 std::max(query_picture.height_px, train_picture.height_px));
   canvas.Paste(query_picture, 0, 0);
   canvas.Paste(train_picture, train_x, 0);
-  canvas.Dim(0.75f);
+  canvas.TurnGrey();
+  canvas.Dim(0.85f);
   const float width = LineWidth(canvas.width_px() / 2, canvas.height_px());
-  const std::vector<int> order = DrawingOrder(matches, query.x_size(), train.x_size());
+  std::vector<int> order = DrawingOrder(matches, query.x_size(), train.x_size());
+  const auto is_inlier = [inliers](int i) {
+    return static_cast<size_t>(i) < inliers->size() && (*inliers)[static_cast<size_t>(i)];
+  };
+  // Inliers come last, on top.
+  if (inliers != nullptr) std::stable_partition(order.begin(), order.end(), std::not_fn(is_inlier));
   // A thousand opaque lines would hide the pictures.
-  const float opacity = std::clamp(60.0f / static_cast<float>(order.size() + 1), 0.35f, 0.9f);
+  const float opacity = std::clamp(40.0f / static_cast<float>(order.size() + 1), 0.2f, 0.9f);
+  const auto colour_of = [&](int i) {
+    return inliers != nullptr ? InlierColour(is_inlier(i)) : ColourOf(matches, i);
+  };
   for (const int i : order) {
     const int q = static_cast<int>(matches.query_index(i));
     const int t = static_cast<int>(matches.train_index(i));
-    canvas.Line(query.x(q), query.y(q), static_cast<float>(train_x) + train.x(t), train.y(t), width,
-                ColourOf(matches, i), opacity);
+    CasedLine(query.x(q), query.y(q), static_cast<float>(train_x) + train.x(t), train.y(t),
+              width * 0.8f, colour_of(i), opacity, &canvas);
   }
   for (const int i : order) {
     const int q = static_cast<int>(matches.query_index(i));
     const int t = static_cast<int>(matches.train_index(i));
-    canvas.Circle(query.x(q), query.y(q), width * 2.5f, width, ColourOf(matches, i), 1.0f);
-    canvas.Circle(static_cast<float>(train_x) + train.x(t), train.y(t), width * 2.5f, width,
-                  ColourOf(matches, i), 1.0f);
+    CasedCircle(query.x(q), query.y(q), width * 2.0f, width, colour_of(i), kCircleOpacity, &canvas);
+    CasedCircle(static_cast<float>(train_x) + train.x(t), train.y(t), width * 2.0f, width,
+                colour_of(i), kCircleOpacity, &canvas);
   }
   return canvas.picture();
 }
@@ -161,7 +215,8 @@ Picture DrawMatches(const Picture& query_picture, const v1::FeatureSet& query,
 Picture DrawMatched(const Picture& picture, const v1::FeatureSet& features,
                     const v1::MatchSet& matches) {
   Canvas canvas(picture);
-  canvas.Dim(0.75f);
+  canvas.TurnGrey();
+  canvas.Dim(0.85f);
   const float width = LineWidth(picture.width_px, picture.height_px);
   DrawFaintDots(picture, features, width, &canvas);
   for (const int i : DrawingOrder(matches, features.x_size(), std::numeric_limits<int>::max())) {
@@ -176,22 +231,24 @@ Picture DrawMatched(const Picture& picture, const v1::FeatureSet& features,
 Picture DrawMotion(const Picture& picture, const v1::FeatureSet& features,
                    const v1::FeatureSet& previous, const v1::MatchSet& matches) {
   Canvas canvas(picture);
-  canvas.Dim(0.8f);
+  canvas.TurnGrey();
+  canvas.Dim(0.85f);
   const float width = LineWidth(picture.width_px, picture.height_px);
   DrawFaintDots(picture, features, width, &canvas);
   for (const int i : DrawingOrder(matches, features.x_size(), previous.x_size())) {
     const int q = static_cast<int>(matches.query_index(i));
     const int t = static_cast<int>(matches.train_index(i));
-    canvas.Line(previous.x(t), previous.y(t), features.x(q), features.y(q), width,
-                ColourOf(matches, i), 0.8f);
-    canvas.Disc(features.x(q), features.y(q), width * 1.6f, ColourOf(matches, i), 1.0f);
+    CasedLine(previous.x(t), previous.y(t), features.x(q), features.y(q), width,
+              ColourOf(matches, i), 0.8f, &canvas);
+    CasedDisc(features.x(q), features.y(q), width * 1.6f, ColourOf(matches, i), 1.0f, &canvas);
   }
   return canvas.picture();
 }
 
 Picture DrawTracks(const Picture& picture, const TrackTails& tails) {
   Canvas canvas(picture);
-  canvas.Dim(0.8f);
+  canvas.TurnGrey();
+  canvas.Dim(0.85f);
   const float width = LineWidth(picture.width_px, picture.height_px);
   const MarkStyle marks = MarksFor(picture, static_cast<int>(tails.tails().size()), width);
   // Old tracks come last: they are rarer, and worth more.
@@ -210,8 +267,8 @@ Picture DrawTracks(const Picture& picture, const TrackTails& tails) {
       const float share = static_cast<float>(i) / static_cast<float>(tail->places.size());
       canvas.Line(from[0], from[1], to[0], to[1], width, colour, marks.opacity * share);
     }
-    canvas.Disc(tail->places.back()[0], tail->places.back()[1], marks.radius_px, colour,
-                marks.opacity);
+    CasedDisc(tail->places.back()[0], tail->places.back()[1], marks.radius_px, colour,
+              marks.opacity, &canvas);
   }
   return canvas.picture();
 }

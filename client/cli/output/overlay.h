@@ -6,24 +6,30 @@
 #ifndef ORBSERVE_CLIENT_CLI_OUTPUT_OVERLAY_H_
 #define ORBSERVE_CLIENT_CLI_OUTPUT_OVERLAY_H_
 
+#include <vector>
+
 #include "client/cli/images/picture.h"
 #include "client/cli/output/track_tails.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {
 
-// Draws every keypoint, coloured by pyramid level: as a circle of its size where it has a
-// descriptor, which covers that circle, else as a small mark. A line shows the angle, if there is
-// one. Circles fade where there are many, and become marks where they would still hide the picture;
-// the more marks there are, the smaller they get.
+// All pictures are drawn over a grey copy, in colours that people with any colour vision can tell
+// apart, with a dark edge that shows on white ground.
+
+// Draws every keypoint, coloured by pyramid level: as a circle where it has a descriptor, which
+// covers that circle, else as a small mark. A line shows the angle, if there is one. The weaker the
+// response, the fainter. Many circles are all drawn smaller by one factor, and become marks where
+// they would still hide the picture; the more marks there are, the smaller they get.
 Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features);
 
 // Draws two pictures side by side. Every match is a line from its keypoint on the left (query) to
-// the one on the right (train), coloured from green (distance 0) to red (kFarDistance bits and
-// more), with the smallest distances on top.
+// the one on the right (train), coloured from sky blue (distance 0) to vermilion (kFarDistance bits
+// and more), with the smallest distances on top. `inliers`: one for each match, or null; the
+// colours then tell inliers from outliers, with the inliers on top.
 Picture DrawMatches(const Picture& query_picture, const v1::FeatureSet& query,
                     const Picture& train_picture, const v1::FeatureSet& train,
-                    const v1::MatchSet& matches);
+                    const v1::MatchSet& matches, const std::vector<bool>* inliers = nullptr);
 
 // Draws the keypoints of one picture that have a match as circles coloured by distance, the others
 // as faint dots. For matches with a reference, which has no picture.

@@ -16,6 +16,19 @@ std::string MillisecondsCell(uint64_t duration_ns) {
   return absl::StrFormat("%.2f", static_cast<double>(duration_ns) / 1e6);
 }
 
+std::string BytesText(uint64_t bytes) {
+  if (bytes < 1024) return absl::StrCat(bytes, " bytes");
+  double value = static_cast<double>(bytes) / 1024;
+  const char* unit = "KiB";
+  for (const char* const larger : {"MiB", "GiB"}) {
+    if (value < 1024) break;
+    value /= 1024;
+    unit = larger;
+  }
+  const bool whole = value == static_cast<double>(static_cast<int64_t>(value));
+  return absl::StrFormat("%.*f %s", whole ? 0 : 1, value, unit);
+}
+
 std::string EnergyCell(const v1::Execution& execution) {
   if (!execution.has_energy_joules()) return "-";
   return absl::StrFormat("%.2f", execution.energy_joules() * 1e3);

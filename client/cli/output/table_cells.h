@@ -19,6 +19,9 @@ std::string SizeCell(const v1::FeatureSet& features);
 // Milliseconds with two decimals, "1.25".
 std::string MillisecondsCell(uint64_t duration_ns);
 
+// A number of bytes as people say it: "312 bytes", "1.5 KiB", "96 MiB".
+std::string BytesText(uint64_t bytes);
+
 // Millijoules of an answer with two decimals; "-" if the answer has no energy.
 std::string EnergyCell(const v1::Execution& execution);
 

@@ -51,6 +51,9 @@ struct ClientOptions {
   std::string token_file;
   // Longest time of one call, or of the opening of a stream. Infinite: no limit.
   absl::Duration timeout = absl::InfiniteDuration();
+  // Clients of one process that call the same address with the same options share a connection.
+  // True: this client has one of its own, and with it a share of its own in the bandwidth.
+  bool own_connection = false;
 };
 
 // The server's table entry for an error of this library. For an error without an entry only code

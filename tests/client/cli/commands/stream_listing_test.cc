@@ -88,7 +88,7 @@ TEST(StreamListingTest, TableHasColumnsForWhatTheStreamHas) {
                               {.keyframes = true, .tracks = true, .truth = true});
   EXPECT_THAT(listing.Heading(),
               MatchesRegex("frame +features +matches +keyframe +tracks +mean-age +ended +true-dx "
-                           "+true-dy +zoom +turn +error/px +time/ms\n"));
+                           "+true-dy +zoom +turn +error/px +answer/ms\n"));
   const Affine motion{.xx = 1, .x0 = -3, .yy = 1, .y0 = 0.5};
   EXPECT_THAT(listing.Row({.name = "000007",
                            .result = &result,

@@ -4,6 +4,7 @@
 #include "client/cli/output/canvas.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "gtest/gtest.h"
@@ -103,11 +104,27 @@ TEST(CanvasTest, PasteCutsAtTheBorders) {
   EXPECT_EQ(LitPixels(canvas.picture()), 2);
 }
 
-TEST(HeatTest, GoesFromGreenThroughYellowToRed) {
-  EXPECT_GT(Heat(0).green, Heat(0).red + 100);
-  EXPECT_GT(Heat(1).red, Heat(1).green + 100);
+TEST(HeatTest, GoesFromBlueThroughYellowToVermilion) {
+  EXPECT_GT(Heat(0).blue, Heat(0).red + 100);
+  EXPECT_GT(Heat(0.5f).green, Heat(0.5f).blue + 100);
+  EXPECT_GT(Heat(1).red, Heat(1).blue + 100);
   EXPECT_EQ(Heat(-3), Heat(0));
   EXPECT_EQ(Heat(3), Heat(1));
+}
+
+// Brightness of a colour for people who lack the cones for red or for green: both see about what
+// the blue channel and the sum of the other two say.
+TEST(LevelColourTest, NeighboursDifferForEveryColourVision) {
+  for (int a = 0; a < 8; ++a) {
+    for (int b = 0; b < a; ++b) {
+      const Colour first = LevelColour(a);
+      const Colour second = LevelColour(b);
+      const int blue = std::abs(first.blue - second.blue);
+      const int rest =
+          std::abs((2 * first.red + 5 * first.green) / 7 - (2 * second.red + 5 * second.green) / 7);
+      EXPECT_GT(blue + rest, 30) << a << " and " << b;
+    }
+  }
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/metrics_page.h"
+#include "client/cli/load/metrics_page.h"
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <sstream>
 
-namespace orbserve::bench {
+namespace orbserve::cli {
 namespace {
 
 int Connect(const std::string& host, const std::string& port) {
@@ -57,4 +57,4 @@ MetricsPage FetchMetrics(const std::string& host, const std::string& port) {
   return page;
 }
 
-}  // namespace orbserve::bench
+}  // namespace orbserve::cli

@@ -1,0 +1,365 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// orbserve bench
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/failure.h"
+#include "client/cli/commands/request_setup.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/file_io.h"
+#include "client/cli/images/image_file.h"
+#include "client/cli/images/inputs.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/load/latency_curve.h"
+#include "client/cli/load/load_run.h"
+#include "client/cli/load/metrics_page.h"
+#include "client/cli/load/rate_search.h"
+#include "client/cli/output/json_writer.h"
+#include "client/cli/output/output_names.h"
+#include "client/cli/output/standard_output.h"
+
+namespace orbserve::cli {
+namespace {
+
+constexpr size_t kMostFrames = 64;         // kept in memory, to take turns
+constexpr double kKeepsUp = 0.98;          // share of the frames sent that must be answered in time
+constexpr double kLateWarningShare = 0.1;  // of the median latency
+constexpr double kFirstRate = 16;          // of a search, frames per second
+
+// Parses "1,2,4". INVALID_ARGUMENT: a part is no number in [low, high].
+template <typename T>
+absl::StatusOr<std::vector<T>> ParseList(const char* option, const std::string& text, double low,
+                                         double high) {
+  std::vector<T> values;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    double value = 0;
+    if (!absl::SimpleAtod(part, &value) || !(value >= low && value <= high) ||
+        static_cast<double>(static_cast<T>(value)) != value) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, " must be a list of numbers from ", low, " to ", high,
+                       " with commas between them, such as 1,2,4; got ", text));
+    }
+    values.push_back(static_cast<T>(value));
+  }
+  return values;
+}
+
+// The loads to measure, in order; empty for a search.
+absl::StatusOr<std::vector<LoadShape>> ShapesOf(const BenchOptions& options) {
+  std::vector<LoadShape> shapes;
+  if (!options.rates.empty() && !options.concurrency.empty()) {
+    return absl::InvalidArgumentError("--rate and --concurrency are different loads; give one");
+  }
+  if (options.search_p99_ms > 0 && !(options.rates.empty() && options.concurrency.empty())) {
+    return absl::InvalidArgumentError(
+        "--max-p99 chooses the rates itself; --rate and --concurrency cannot be given with it");
+  }
+  const ArrivalKind arrivals =
+      options.arrivals == "constant" ? ArrivalKind::kConstant : ArrivalKind::kPoisson;
+  if (!options.rates.empty()) {
+    const auto rates = ParseList<double>("--rate", options.rates, 0.01, 1e7);
+    if (!rates.ok()) return rates.status();
+    for (const double rate : *rates) shapes.push_back({.rate = rate, .arrivals = arrivals});
+    return shapes;
+  }
+  if (!options.arrivals.empty() && options.search_p99_ms <= 0) {
+    return absl::InvalidArgumentError("--arrivals has no effect: it needs --rate or --max-p99");
+  }
+  if (options.search_p99_ms > 0) return shapes;
+  const auto callers = ParseList<int>(
+      "--concurrency", options.concurrency.empty() ? "1,2,4,8" : options.concurrency, 1, 100'000);
+  if (!callers.ok()) return callers.status();
+  for (const int caller : *callers) shapes.push_back({.concurrency = caller});
+  return shapes;
+}
+
+// A request for each image with each pipeline.
+absl::StatusOr<std::vector<v1::ExtractRequest>> MakeRequests(
+    const BenchOptions& options, const std::vector<InputFile>& files,
+    const std::vector<RequestSetup>& setups, const Engine& engine) {
+  std::vector<v1::ExtractRequest> requests;
+  for (const InputFile& file : files) {
+    const auto named = [&file](const absl::Status& status) {
+      return absl::Status(status.code(), absl::StrCat(file.path, ": ", ErrorText(status)));
+    };
+    if (!file.problem.ok()) return named(file.problem);
+    absl::StatusOr<v1::Frame> frame = LoadFrame(file.path, engine.picture_limits());
+    if (!frame.ok()) return named(frame.status());
+    if (options.raw && frame->format() == v1::PIXEL_FORMAT_JPEG) {
+      absl::StatusOr<Picture> picture = LoadPicture(file.path, engine.picture_limits());
+      if (!picture.ok()) return named(picture.status());
+      TurnGrey(&*picture);
+      frame = FrameOfPicture(*std::move(picture));
+    }
+    for (const RequestSetup& setup : setups) {
+      v1::ExtractRequest request;
+      *request.mutable_pipeline() = setup.pipeline;
+      *request.mutable_frame() = *frame;
+      if (setup.mask.has_value()) *request.mutable_frame()->mutable_mask() = *setup.mask;
+      const absl::Status size = CheckMessageSize(request, engine.info().limits());
+      if (!size.ok()) return named(size);
+      requests.push_back(std::move(request));
+    }
+    if (requests.size() >= kMostFrames) break;
+  }
+  return requests;
+}
+
+// The pipelines to take turns: --presets, or the one of --pipeline.
+absl::StatusOr<std::vector<RequestSetup>> SetupsOf(const BenchOptions& options) {
+  std::vector<std::string> pipelines = {options.image.pipeline};
+  if (!options.presets.empty()) {
+    if (!options.image.pipeline.empty()) {
+      return absl::InvalidArgumentError("--presets and --pipeline cannot be given together");
+    }
+    pipelines = absl::StrSplit(options.presets, ',');
+  }
+  std::vector<RequestSetup> setups;
+  for (const std::string& pipeline : pipelines) {
+    ImageOptions image = options.image;
+    image.pipeline = pipeline;
+    absl::StatusOr<RequestSetup> setup = ReadRequestSetup(image);
+    if (!setup.ok()) return setup.status();
+    setups.push_back(*std::move(setup));
+  }
+  return setups;
+}
+
+std::string Cell(const std::optional<double>& value, double factor, const char* format) {
+  if (!value.has_value()) return "-";
+  return absl::StrFormat(*absl::ParsedFormat<'f'>::New(format), *value * factor);
+}
+
+class BenchListing {
+ public:
+  explicit BenchListing(bool json) : json_(json) {}
+
+  void PrintHeading() const {
+    if (json_) return;
+    PrintText(absl::StrFormat("%-12s %9s %9s %6s %9s %9s %9s %9s %9s %9s %6s %9s %8s %8s\n", "load",
+                              "sent/s", "answers/s", "failed", "p50/ms", "p90/ms", "p99/ms",
+                              "p99.9/ms", "max/ms", "server/ms", "batch", "mJ/frame", "cpu/ms",
+                              "srvcpu/ms"));
+  }
+
+  void Print(const LoadShape& shape, const LoadResult& result) {
+    const auto latency = [&result](double percent) {
+      return PercentileOf(result.latency_ms, percent);
+    };
+    points_.push_back({.rate = result.answered_rate,
+                       .p50_ms = latency(50),
+                       .p99_ms = latency(99),
+                       .p999_ms = latency(99.9)});
+    json_ ? PrintJson(shape, result) : PrintRow(shape, result);
+    std::fflush(stdout);
+  }
+
+  const std::vector<CurvePoint>& points() const { return points_; }
+
+ private:
+  static void PrintRow(const LoadShape& shape, const LoadResult& result) {
+    const auto latency = [&result](double percent) {
+      return PercentileOf(result.latency_ms, percent);
+    };
+    PrintText(absl::StrFormat(
+        "%-12s %9.1f %9.1f %6d %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f %6.1f %9s %8.3f %8s\n",
+        shape.closed() ? absl::StrCat(shape.concurrency, " callers")
+                       : absl::StrFormat("%g/s", shape.rate),
+        result.sent_rate, result.answered_rate, result.failed, latency(50), latency(90),
+        latency(99), latency(99.9), latency(100), PercentileOf(result.server_ms, 50),
+        result.mean_batch, Cell(result.joules_per_frame, 1e3, "%.2f"), result.client_cpu_ms,
+        Cell(result.server_cpu_ms, 1, "%.3f")));
+  }
+
+  static void PrintJson(const LoadShape& shape, const LoadResult& result) {
+    JsonWriter json;
+    json.BeginObject().Key("loop").String(shape.closed() ? "closed" : "open");
+    if (shape.closed()) {
+      json.Key("concurrency").Int(shape.concurrency);
+    } else {
+      json.Key("rate").Double(shape.rate);
+      json.Key("arrivals")
+          .String(shape.arrivals == ArrivalKind::kConstant ? "constant" : "poisson");
+    }
+    json.Key("frames").Int(result.frames).Key("failed").Int(result.failed);
+    json.Key("sent_per_s").Double(result.sent_rate);
+    json.Key("answered_per_s").Double(result.answered_rate);
+    const auto percentiles = [&json](const char* key, const std::vector<float>& sorted) {
+      json.Key(key).BeginObject();
+      for (const auto& [name, percent] :
+           {std::pair("p50", 50.0), std::pair("p90", 90.0), std::pair("p99", 99.0),
+            std::pair("p999", 99.9), std::pair("max", 100.0)}) {
+        json.Key(name).Double(PercentileOf(sorted, percent));
+      }
+      json.EndObject();
+    };
+    percentiles("latency_ms", result.latency_ms);
+    percentiles("late_ms", result.late_ms);
+    percentiles("server_ms", result.server_ms);
+    json.Key("mean_batch").Double(result.mean_batch);
+    if (result.joules_per_frame.has_value()) {
+      json.Key("joules_per_frame").Double(*result.joules_per_frame);
+    }
+    json.Key("client_cpu_ms_per_frame").Double(result.client_cpu_ms);
+    if (result.server_cpu_ms.has_value()) {
+      json.Key("server_cpu_ms_per_frame").Double(*result.server_cpu_ms);
+    }
+    json.EndObject();
+    PrintLine(json.text());
+  }
+
+  const bool json_;
+  std::vector<CurvePoint> points_;
+};
+
+// Says what a result is not good for.
+void Warn(const LoadShape& shape, const LoadResult& result, Console* console) {
+  if (result.failed > 0) {
+    console->Note(absl::StrFormat("%d of %d frames failed; the first: %s", result.failed,
+                                  result.frames, ErrorText(result.first_error)));
+  }
+  const double late = PercentileOf(result.late_ms, 99);
+  if (!shape.closed() && late > kLateWarningShare * PercentileOf(result.latency_ms, 50) &&
+      late > 0.2) {
+    console->Note(absl::StrFormat(
+        "at %g/s this program sent one frame in a hundred more than %.2f ms late: it, or a stream "
+        "that the server held back, is part of the latency",
+        shape.rate, late));
+  }
+}
+
+}  // namespace
+
+int RunBench(const BenchOptions& options) {
+  Console console(options.common.quiet);
+  const absl::StatusOr<std::vector<LoadShape>> shapes = ShapesOf(options);
+  if (!shapes.ok()) return Fail(&console, shapes.status());
+  const absl::StatusOr<std::vector<RequestSetup>> setups = SetupsOf(options);
+  if (!setups.ok()) return Fail(&console, setups.status());
+  const absl::StatusOr<std::vector<InputFile>> files =
+      ExpandInputs(options.inputs, std::cin, /*picture_folder=*/"");
+  if (!files.ok()) return Fail(&console, files.status());
+  std::vector<std::string> inputs = {options.image.mask_file};
+  for (const InputFile& file : *files) inputs.push_back(file.path);
+  const absl::Status kept = CheckNoInputReplaced(inputs, {options.svg_file});
+  if (!kept.ok()) return Fail(&console, kept);
+  std::pair<std::string, std::string> metrics;
+  if (!options.metrics.empty()) {
+    const size_t colon = options.metrics.rfind(':');
+    if (options.common.server.empty() || colon == std::string::npos) {
+      console.Error(absl::StrCat(
+          "--metrics needs --server, and HOST:PORT of its pages, such as 127.0.0.1:9464; got ",
+          options.metrics));
+      return kExitUsage;
+    }
+    metrics = {options.metrics.substr(0, colon), options.metrics.substr(colon + 1)};
+  }
+
+  CatchInterrupts();
+  CommonOptions common = options.common;
+  common.own_connection = true;
+  std::vector<std::unique_ptr<Engine>> engines;
+  for (int i = 0; i < (common.server.empty() ? 1 : options.connections); ++i) {
+    absl::StatusOr<std::unique_ptr<Engine>> engine =
+        i == 0 ? Engine::Start(common) : Engine::Connect(common);
+    if (!engine.ok()) return Fail(&console, engine.status());
+    engines.push_back(*std::move(engine));
+  }
+  for (const RequestSetup& setup : *setups) {
+    const absl::Status accepted = CheckRequestSetup(setup, engines[0].get());
+    if (!accepted.ok()) return Fail(&console, accepted);
+  }
+  LoadSetup load{.streams = options.streams,
+                 .warm_up = absl::Seconds(options.warm_up_s),
+                 .duration = absl::Seconds(options.duration_s)};
+  for (const auto& engine : engines) load.clients.push_back(engine->client());
+  absl::StatusOr<std::vector<v1::ExtractRequest>> requests =
+      MakeRequests(options, *files, *setups, *engines[0]);
+  if (!requests.ok()) {
+    console.Error(ErrorText(requests.status()));
+    return kExitFailed;
+  }
+  load.requests = *std::move(requests);
+  if (!options.metrics.empty()) {
+    load.server_cpu = [&metrics]() -> std::optional<double> {
+      const MetricsPage page = FetchMetrics(metrics.first, metrics.second);
+      const auto cpu = page.find("process_cpu_seconds_total");
+      if (cpu == page.end()) return std::nullopt;
+      return cpu->second;
+    };
+    if (!load.server_cpu().has_value()) {
+      console.Error(absl::StrCat("--metrics ", options.metrics,
+                                 ": no page with process_cpu_seconds_total answers there; it is "
+                                 "the address of the server's --http-listen"));
+      return kExitUsage;
+    }
+  }
+
+  BenchListing listing(options.common.json);
+  listing.PrintHeading();
+  absl::Status failed;
+  int64_t answered = 0;
+  const auto measure = [&](const LoadShape& shape) -> absl::StatusOr<LoadResult> {
+    absl::StatusOr<LoadResult> result = RunLoad(load, shape);
+    if (!result.ok()) return result;
+    if (result->latency_ms.empty() && result->failed > 0) return result->first_error;
+    answered += static_cast<int64_t>(result->latency_ms.size());
+    listing.Print(shape, *result);
+    Warn(shape, *result, &console);
+    return result;
+  };
+  for (const LoadShape& shape : *shapes) {
+    failed = measure(shape).status();
+    if (!failed.ok()) break;
+  }
+  if (options.search_p99_ms > 0) {
+    const ArrivalKind arrivals =
+        options.arrivals == "constant" ? ArrivalKind::kConstant : ArrivalKind::kPoisson;
+    const absl::StatusOr<double> highest =
+        FindHighestRate(kFirstRate, [&](double rate) -> absl::StatusOr<bool> {
+          const absl::StatusOr<LoadResult> result = measure({.rate = rate, .arrivals = arrivals});
+          if (!result.ok()) return result.status();
+          return result->failed == 0 && result->answered_rate >= kKeepsUp * result->sent_rate &&
+                 PercentileOf(result->latency_ms, 99) <= options.search_p99_ms;
+        });
+    failed = highest.status();
+    if (highest.ok() && options.common.json) {
+      JsonWriter json;
+      json.BeginObject().Key("highest_rate").Double(*highest);
+      json.Key("max_p99_ms").Double(options.search_p99_ms).EndObject();
+      PrintLine(json.text());
+    } else if (highest.ok()) {
+      PrintText(absl::StrFormat("\nhighest rate with p99 up to %g ms: %.1f frames a second\n",
+                                options.search_p99_ms, *highest));
+    }
+  }
+  if (Interrupted()) {
+    console.Error("interrupted; the rows above are whole measurements");
+    return kExitInterrupted;
+  }
+  if (!failed.ok()) return FailCall(&console, failed);
+  if (!options.svg_file.empty()) {
+    const std::string title =
+        absl::StrCat("orbserve bench: ", options.common.server.empty() ? "engine in the program"
+                                                                       : options.common.server);
+    const absl::Status written = WriteFile(
+        options.svg_file, DrawLatencyCurve(listing.points(), title, options.search_p99_ms));
+    if (!written.ok()) return Fail(&console, written);
+  }
+  return answered > 0 ? kExitOk : kExitFailed;
+}
+
+}  // namespace orbserve::cli

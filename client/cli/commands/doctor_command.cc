@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// orbserve doctor
+
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/commands/failure.h"
+#include "client/cli/doctor/finding.h"
+#include "client/cli/doctor/gpu_check.h"
+#include "client/cli/engine.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/output/json_writer.h"
+#include "client/cli/output/standard_output.h"
+#include "client/cli/output/table_cells.h"
+#include "orbserve/version.h"
+
+namespace orbserve::cli {
+namespace {
+
+constexpr int kGrpcPort = 50051;  // default ports of the server
+constexpr int kMetricsPort = 9464;
+constexpr rlim_t kFewFiles = 4096;  // a server needs one for each client
+constexpr double kServerTimeoutS = 5;
+
+std::string DevicesOf(const v1::GetServerInfoResponse& info) {
+  std::string text;
+  for (const v1::DeviceInfo& device : info.devices()) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", device.device(), ": ", device.name(), "; ",
+                    device.details());
+  }
+  return text;
+}
+
+// True if this program could listen on the port of the loopback address.
+bool PortIsFree(int port) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener < 0) return true;
+  const int on = 1;
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool free = bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  close(listener);
+  return free;
+}
+
+// Answer of an engine to the question for its limits and devices.
+absl::StatusOr<v1::GetServerInfoResponse> Ask(const CommonOptions& options) {
+  const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options);
+  if (!engine.ok()) return engine.status();
+  return (*engine)->info();
+}
+
+CommonOptions EngineOptions(const char* backend) {
+  CommonOptions options;
+  options.backend = backend;
+  options.log_level = "off";
+  return options;
+}
+
+Finding CheckCpu(const absl::StatusOr<v1::GetServerInfoResponse>& cpu) {
+  if (cpu.ok()) return {.subject = "cpu", .text = DevicesOf(*cpu)};
+  return {.subject = "cpu", .kind = Finding::Kind::kBad, .text = ErrorText(cpu.status())};
+}
+
+Finding CheckPower(const v1::GetServerInfoResponse& info) {
+  if (HasPowerSource(info)) {
+    return {.subject = "power", .text = absl::StrCat("read from ", info.power_source())};
+  }
+  return {.subject = "power",
+          .kind = Finding::Kind::kNote,
+          .text = "no sensor can be read; answers come without energy",
+          .advice = "docs/metrics.md lists the sources, and what each needs"};
+}
+
+Finding CheckOpenFiles() {
+  rlimit files = {};
+  getrlimit(RLIMIT_NOFILE, &files);
+  Finding finding{.subject = "files",
+                  .text = absl::StrCat("up to ", files.rlim_cur, " open files and connections")};
+  if (files.rlim_cur < kFewFiles) {
+    finding.kind = Finding::Kind::kNote;
+    finding.advice = absl::StrCat("a server for many robots needs more: ulimit -n ", kFewFiles);
+  }
+  return finding;
+}
+
+// A server of another version works, as the wire contract only grows; newer parts are missing.
+Finding JudgeServer(const std::string& address, const v1::GetServerInfoResponse& info) {
+  Finding finding{
+      .subject = "server",
+      .text = absl::StrCat(address, " answers: version ", info.version(), ", ", DevicesOf(info))};
+  if (info.version() != kVersion) {
+    finding.kind = Finding::Kind::kNote;
+    absl::StrAppend(&finding.text, "; this program is ", kVersion);
+    finding.advice = "install the same version on both sides to have every option";
+  }
+  return finding;
+}
+
+std::vector<Finding> CheckServer(CommonOptions options) {
+  if (options.timeout_s <= 0) options.timeout_s = kServerTimeoutS;
+  if (!options.server.empty()) {
+    const absl::StatusOr<v1::GetServerInfoResponse> info = Ask(options);
+    if (info.ok()) return {JudgeServer(options.server, *info)};
+    return {{.subject = "server",
+             .kind = Finding::Kind::kBad,
+             .text = ErrorText(info.status()),
+             .advice = "does it run there (orbserve-server --listen), does a firewall stand "
+                       "between, and does it want TLS (--tls-ca) or a token (--token-file)?"}};
+  }
+  std::vector<Finding> findings;
+  if (PortIsFree(kGrpcPort)) {
+    findings.push_back(
+        {.subject = "server",
+         .text = absl::StrCat("none on this machine; port ", kGrpcPort, " is free for one")});
+  } else {
+    options.server = kDefaultServer;
+    const absl::StatusOr<v1::GetServerInfoResponse> info = Ask(options);
+    if (info.ok()) {
+      findings.push_back(JudgeServer(kDefaultServer, *info));
+    } else {
+      findings.push_back(
+          {.subject = "server",
+           .kind = Finding::Kind::kNote,
+           .text = absl::StrCat("something that is no orbserve-server without TLS listens on port ",
+                                kGrpcPort, ": ", ErrorText(info.status())),
+           .advice = absl::StrCat("ss -ltnp 'sport = :", kGrpcPort,
+                                  "' names it; choose another port with orbserve-server --listen "
+                                  "127.0.0.1:PORT")});
+    }
+  }
+  if (!PortIsFree(kMetricsPort) && PortIsFree(kGrpcPort)) {
+    findings.push_back(
+        {.subject = "metrics",
+         .kind = Finding::Kind::kNote,
+         .text =
+             absl::StrCat("port ", kMetricsPort, ", on which a server shows its metrics, is taken"),
+         .advice = "choose another with orbserve-server --http-listen 127.0.0.1:PORT"});
+  }
+  return findings;
+}
+
+const char* WordFor(Finding::Kind kind) {
+  switch (kind) {
+    case Finding::Kind::kGood:
+      return "ok";
+    case Finding::Kind::kNote:
+      return "note";
+    case Finding::Kind::kBad:
+      return "BAD";
+  }
+  return "";
+}
+
+void PrintFinding(const Finding& finding, bool json) {
+  if (json) {
+    JsonWriter line;
+    line.BeginObject().Key("check").String(finding.subject);
+    line.Key("result").String(finding.kind == Finding::Kind::kBad ? "bad" : WordFor(finding.kind));
+    line.Key("text").String(finding.text);
+    if (!finding.advice.empty()) line.Key("advice").String(finding.advice);
+    line.EndObject();
+    PrintLine(line.text());
+    return;
+  }
+  PrintText(absl::StrFormat("%-5s%-9s%s\n", WordFor(finding.kind), finding.subject, finding.text));
+  if (!finding.advice.empty()) PrintText(absl::StrFormat("%14s-> %s\n", "", finding.advice));
+}
+
+}  // namespace
+
+int RunDoctor(const CommonOptions& options) {
+  std::vector<Finding> findings;
+  findings.push_back({.subject = "program", .text = absl::StrCat("orbserve ", kVersion)});
+  const absl::StatusOr<v1::GetServerInfoResponse> cpu = Ask(EngineOptions("cpu"));
+  findings.push_back(CheckCpu(cpu));
+  const bool built = cpu.ok() && std::find(cpu->backends().begin(), cpu->backends().end(),
+                                           "cuda") != cpu->backends().end();
+  absl::StatusOr<v1::GetServerInfoResponse> cuda =
+      absl::UnimplementedError("this program was built without CUDA");
+  if (built) cuda = Ask(EngineOptions("cuda"));
+  findings.push_back(
+      JudgeGpu(ReadGpuState("/"), built, cuda.status(), cuda.ok() ? DevicesOf(*cuda) : ""));
+  if (cuda.ok() || cpu.ok()) findings.push_back(CheckPower(cuda.ok() ? *cuda : *cpu));
+  findings.push_back(CheckOpenFiles());
+  for (Finding& finding : CheckServer(options)) findings.push_back(std::move(finding));
+  int bad = 0;
+  for (const Finding& finding : findings) {
+    PrintFinding(finding, options.json);
+    bad += finding.kind == Finding::Kind::kBad ? 1 : 0;
+  }
+  if (!options.json) {
+    PrintText(bad > 0
+                  ? "\nSomething does not work: see the lines marked BAD.\n"
+                  : "\nAll that is needed works. First result: orbserve extract --draw pictures "
+                    "photo.jpg\n");
+  }
+  return bad > 0 ? kExitFailed : kExitOk;
+}
+
+}  // namespace orbserve::cli

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/load/load_result.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace orbserve::cli {
+namespace {
+
+const absl::Time kStart = absl::UnixEpoch() + absl::Seconds(100);
+
+absl::Time At(double ms) { return kStart + absl::Milliseconds(ms); }
+
+TEST(PercentileOf, IsTheNearestRank) {
+  std::vector<float> samples;
+  for (int i = 1; i <= 1000; ++i) samples.push_back(static_cast<float>(i));
+  EXPECT_EQ(PercentileOf(samples, 50), 500);
+  EXPECT_EQ(PercentileOf(samples, 99), 990);
+  EXPECT_EQ(PercentileOf(samples, 99.9), 999);
+  EXPECT_EQ(PercentileOf(samples, 100), 1000);
+  EXPECT_EQ(PercentileOf({7}, 50), 7);
+  EXPECT_EQ(PercentileOf({}, 99), 0);
+}
+
+// A server that stops for a second: the frames that should have started meanwhile have waited.
+TEST(LoadRecorder, LatencyBeginsAtTheIntendedStart) {
+  LoadRecorder recorder(kStart, At(1000), /*closed=*/false);
+  recorder.Add({.intended = At(100), .started = At(900), .finished = At(1500)});
+  const LoadResult result = recorder.Take();
+  ASSERT_EQ(result.latency_ms.size(), 1u);
+  EXPECT_EQ(result.latency_ms[0], 1400);
+  EXPECT_EQ(result.late_ms[0], 800);
+  EXPECT_EQ(result.sent_rate, 1);
+  EXPECT_EQ(result.answered_rate, 0);  // it came after the end
+}
+
+TEST(LoadRecorder, FramesOutsideTheMeasurementDoNotCount) {
+  LoadRecorder open(kStart, At(1000), /*closed=*/false);
+  open.Add({.intended = At(-5), .started = At(-5), .finished = At(5)});
+  open.Add({.intended = At(1000), .started = At(1000), .finished = At(1005)});
+  open.Add({.intended = At(999), .started = At(999), .finished = At(1005)});
+  EXPECT_EQ(open.Take().frames, 1);
+  LoadRecorder closed(kStart, At(1000), /*closed=*/true);
+  closed.Add({.intended = At(-5), .started = At(-5), .finished = At(5)});
+  closed.Add({.intended = At(999), .started = At(999), .finished = At(1005)});
+  const LoadResult result = closed.Take();
+  EXPECT_EQ(result.frames, 1);
+  EXPECT_EQ(result.answered_rate, 1);
+}
+
+TEST(LoadRecorder, FailuresAndEnergyAreCounted) {
+  LoadRecorder recorder(kStart, At(500), /*closed=*/false);
+  LoadRecorder::Frame frame{
+      .intended = At(1), .started = At(1), .finished = At(3), .server_ns = 1'000'000, .batch = 4};
+  recorder.Add(frame);
+  frame.joules = 0.25;
+  frame.batch = 2;
+  recorder.Add(frame);
+  frame.status = absl::ResourceExhaustedError("QUEUE_FULL: full");
+  recorder.Add(frame);
+  const LoadResult result = recorder.Take();
+  EXPECT_EQ(result.frames, 3);
+  EXPECT_EQ(result.failed, 1);
+  EXPECT_EQ(result.first_error.message(), "QUEUE_FULL: full");
+  EXPECT_EQ(result.sent_rate, 6);
+  EXPECT_EQ(result.answered_rate, 4);
+  EXPECT_EQ(result.mean_batch, 3);
+  EXPECT_EQ(result.joules_per_frame, 0.25);
+  EXPECT_EQ(result.server_ms.at(0), 1);
+}
+
+}  // namespace
+}  // namespace orbserve::cli
