@@ -230,14 +230,14 @@ class Test:
 
     def check_panels(self):
         certificate = make_certificate(self.folder, "panels", 30)
-        server = self.server("loaded", f'tls {{ cert_file: "{certificate[0]}" key_file: "{certificate[1]}" }}')
-        # TLS for the metric of its certificate. The load goes to a second server without it.
+        secure = self.server("tls", f'tls {{ cert_file: "{certificate[0]}" key_file: "{certificate[1]}" }}')
+        # Only a server with TLS has a certificate. The load goes to another one.
         plain = self.server("plain")
         self.load.stream(plain, "front", "--pipeline", "vio", "--track", "--fps", "8")
         self.load.stream(plain, "left", "--pipeline", "orb", "--fps", "5", "--match-keyframe")
         prometheus = Prometheus(self.options.source, self.folder, shorten=False)
         try:
-            prometheus.watch("loaded", server.http_address)
+            prometheus.watch("tls", secure.http_address)
             prometheus.watch("plain", plain.http_address)
             page = PowerPage()
             has_sensor = "orbserve_power_watts" in plain.get("/metrics")
@@ -492,15 +492,13 @@ class Stages:
     @staged("OrbserveAnswersUnread")
     def unread_answers(self):
         server = self.start("unread", "limits { max_answer_bytes: 400000 max_stream_answer_bytes: 400000 stalled_reader_timeout_ms: 3600000 }")
-        reader = self.load.stream(server, "robot", "--pipeline", "orb", "--max-features", "2000")
-        wait_until(lambda: (server.metric('orbserve_frames_total{outcome="ok"}') or 0) > 5, 30, "frames are answered")
-        reader.send_signal(signal.SIGSTOP)
-
-        def end():
-            reader.send_signal(signal.SIGCONT)
-            self.load.stop()
-
-        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], end)
+        # Each stream has one frame in flight, whatever others hold.
+        for robot in range(8):
+            self.load.stream(server, f"robot-{robot}", "--pipeline", "orb", "--max-features", "2000")
+        wait_until(lambda: server.metric("orbserve_streams") == 8 and server.metric('orbserve_frames_total{outcome="ok"}') > 50, 60, "frames are answered")
+        for reader in self.load.processes:
+            reader.send_signal(signal.SIGSTOP)
+        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], self.load.stop)
 
     @staged("OrbserveMemoryNearBudget", "OrbserveMemoryShort")
     def memory(self):

@@ -86,7 +86,7 @@ TEST_F(LivePagesTest, TheTableHasTheStreamsWithTheMostFramesFirst) {
   ASSERT_EQ(table.streams_size(), 50);
   const server::StreamRow& first = table.streams(0);
   EXPECT_EQ(first.id(), 60);
-  EXPECT_EQ(first.client(), "id:\"robot\\ 60");
+  EXPECT_EQ(first.client(), "addr:127.0.0.1/\"robot\\ 60");
   EXPECT_EQ(first.received(), 600);
   EXPECT_EQ(first.ok() + first.dropped() + first.failed(), first.received());
   EXPECT_DOUBLE_EQ(first.latency_seconds(), 0.0015);
