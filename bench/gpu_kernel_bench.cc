@@ -13,28 +13,23 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "features/algo/fast.h"
-#include "features/algo/rbrief32.h"
-#include "features/algo/rbrief_pattern.h"
+#include "bench/gpu_workload.h"
 #include "gpu/matching/match_kernel.h"
-#include "gpu/memory/frame_room.h"
 #include "gpu/memory/pinned_side.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
-#include "gpu/steps/describe/rbrief256.h"
 #include "gpu/steps/detect/corner_map.h"
 #include "gpu/steps/detect/fast.h"
 #include "gpu/steps/pyramid.h"
-#include "gpu/steps/select/key_survivors.h"
 #include "gpu/steps/select/rank.h"
 #include "gpu/steps/select/survivors.h"
 #include "gpu/steps/suppress/distance_tiles.h"
@@ -56,17 +51,16 @@ struct Settings {
   std::string json;
 };
 
-using Launch = std::function<absl::Status(cudaStream_t)>;
+using Launch = bench::GpuLaunch;
 
 class Bench {
  public:
   explicit Bench(const Settings& settings) : settings_(settings) {}
 
   absl::Status Run() {
-    ORBSERVE_ASSIGN_OR_RETURN(stream_, Stream::Create());
+    ORBSERVE_ASSIGN_OR_RETURN(timer_,
+                              bench::KernelTimer::Create(settings_.launches, settings_.repeats));
     ORBSERVE_ASSIGN_OR_RETURN(side_, Stream::Create());
-    ORBSERVE_ASSIGN_OR_RETURN(begin_, Event::Create(Event::Timing::kOn));
-    ORBSERVE_ASSIGN_OR_RETURN(end_, Event::Create(Event::Timing::kOn));
     for (Event& event : order_) {
       ORBSERVE_ASSIGN_OR_RETURN(event, Event::Create(Event::Timing::kOff));
     }
@@ -76,7 +70,10 @@ class Bench {
     std::printf("%-44s %10s %10s %10s\n", "kernel", "median us", "p10", "p90");
     ORBSERVE_RETURN_IF_ERROR(Matching());
     if (!settings_.image.empty()) {
-      ORBSERVE_RETURN_IF_ERROR(LoadImage());
+      image_ = bench::ReadPgm(settings_.image);
+      if (image_.pixels.empty()) {
+        return absl::InvalidArgumentError(settings_.image + ": not a PGM image of 8 bits");
+      }
       ORBSERVE_RETURN_IF_ERROR(Pipeline());
       ORBSERVE_RETURN_IF_ERROR(CornerMaps());
       ORBSERVE_RETURN_IF_ERROR(StepsOfPresets());
@@ -89,41 +86,11 @@ class Bench {
   }
 
  private:
-  // Microseconds of one launch: samples, ascending.
-  absl::StatusOr<std::vector<double>> Time(const Launch& launch) {
-    ORBSERVE_ASSIGN_OR_RETURN(
-        const Graph graph, Graph::Capture(stream_.get(), [&](cudaStream_t stream) -> absl::Status {
-          for (int i = 0; i < settings_.launches; ++i) ORBSERVE_RETURN_IF_ERROR(launch(stream));
-          return absl::OkStatus();
-        }));
-    std::vector<double> samples;
-    for (int i = -2; i < settings_.repeats; ++i) {
-      ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
-      ORBSERVE_RETURN_IF_ERROR(graph.Launch(stream_.get()));
-      ORBSERVE_RETURN_IF_ERROR(end_.Record(stream_.get()));
-      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_.get()));
-      ORBSERVE_ASSIGN_OR_RETURN(const int64_t elapsed, end_.ElapsedSince(begin_));
-      if (i >= 0) samples.push_back(static_cast<double>(elapsed) * 1e-3 / settings_.launches);
-    }
-    std::sort(samples.begin(), samples.end());
-    return samples;
-  }
-
   absl::Status Report(const std::string& name, const Launch& launch,
                       const Launch& reset = nullptr) {
-    double offset = 0;
-    Launch both = launch;
-    if (reset != nullptr) {
-      ORBSERVE_ASSIGN_OR_RETURN(const std::vector<double> own, Time(reset));
-      offset = own[own.size() / 2];
-      both = [&](cudaStream_t stream) -> absl::Status {
-        ORBSERVE_RETURN_IF_ERROR(reset(stream));
-        return launch(stream);
-      };
-    }
-    ORBSERVE_ASSIGN_OR_RETURN(const std::vector<double> samples, Time(both));
+    ORBSERVE_ASSIGN_OR_RETURN(const std::vector<double> samples, timer_->Time(launch, reset));
     const auto at = [&](double share) {
-      return samples[static_cast<size_t>(share * static_cast<double>(samples.size() - 1))] - offset;
+      return samples[static_cast<size_t>(share * static_cast<double>(samples.size() - 1))];
     };
     std::printf("%-44s %10.2f %10.2f %10.2f\n", name.c_str(), at(0.5), at(0.1), at(0.9));
     std::fflush(stdout);
@@ -252,121 +219,9 @@ class Bench {
                   [&](cudaStream_t stream) { return LaunchMatch(params, stream); });
   }
 
-  // The image in `frames` frames of a batch, ready for the steps of a plan.
-  struct Workload {
-    std::shared_ptr<GpuPlan> plan;
-    DeviceBuffer arena;
-    DeviceBuffer tables;
-    PinnedSide side;
-    DeviceTables device_tables;
-    StepContext context;
-  };
-
-  absl::Status LoadImage() {
-    std::string magic;
-    int maximum = 0;
-    std::ifstream in(settings_.image, std::ios::binary);
-    in >> magic >> image_.width_px >> image_.height_px >> maximum;
-    in.get();
-    if (!in || magic != "P5") return absl::InvalidArgumentError("not a PGM image");
-    image_.pixels.resize(static_cast<size_t>(image_.width_px) *
-                         static_cast<size_t>(image_.height_px));
-    in.read(reinterpret_cast<char*>(image_.pixels.data()),
-            static_cast<std::streamsize>(image_.pixels.size()));
-    return in ? absl::OkStatus() : absl::InvalidArgumentError("the PGM image ends early");
-  }
-
-  // Tables that do not depend on plans.
-  struct Tables {
-    algo::RBriefPair pattern[algo::kRBriefPairs];
-    algo::RBriefPair pattern_32[algo::kRBrief32Pairs];
-    uint32_t bits[4][algo::kFastBitTableWords];  // of arc lengths 9..12
-  };
-
   absl::Status Prepare(const PipelineOptions& options, const FrameParameters& parameters,
-                       Workload* workload) {
-    GpuPlan::Limits limits;
-    limits.devices = {0};
-    limits.budgets = {nullptr};
-    limits.max_batch_frames = settings_.frames;
-    limits.arena_bytes = size_t{16} << 30;
-    ORBSERVE_ASSIGN_OR_RETURN(
-        workload->plan, GpuPlan::Create({image_.width_px, image_.height_px, options}, limits));
-    const GpuPlan& plan = *workload->plan;
-    const CompiledPipeline& pipeline = plan.pipeline();
-    const Cuts cuts = pipeline.CutsFor(parameters);
-    const FrameRoom room = FrameRoom::ForDetection(pipeline, parameters, cuts);
-    GraphKind kind = {ClassOfFrames(settings_.frames)};
-    kind.low_threshold = parameters.fast_threshold_low_grey > 0;
-    kind.few_keys = ChoosesFewKeys(pipeline, FirstKeys(cuts));
-    const int frames = kind.frames();
-    const size_t arena_bytes =
-        plan.ArenaBytesFor(kind, static_cast<size_t>(frames) * room.list_bytes());
-    ORBSERVE_ASSIGN_OR_RETURN(workload->arena, DeviceBuffer::Create(0, arena_bytes, nullptr));
-    uint8_t* const arena = workload->arena.data();
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(arena, 0, arena_bytes));
-
-    PinnedSide& side = workload->side;
-    ORBSERVE_RETURN_IF_ERROR(
-        side.Create(frames,
-                    static_cast<size_t>(frames) *
-                        PinnedSide::RowBytes(room.rows, pipeline.descriptor_bytes, false),
-                    nullptr));
-    const SlotLayout& slot = plan.slot();
-    std::vector<uint8_t> input(slot.image_bytes);
-    for (int y = 0; y < image_.height_px; ++y) {
-      const auto width = static_cast<size_t>(image_.width_px);
-      std::memcpy(input.data() + kImagePaddingBytes +
-                      static_cast<size_t>(y) * static_cast<size_t>(slot.pitch_bytes),
-                  image_.pixels.data() + static_cast<size_t>(y) * width, width);
-    }
-    for (int i = 0; i < frames; ++i) {
-      FrameParams& frame = side.params()[i];
-      frame = {};
-      frame.mode = FrameMode::kDetect;
-      frame.threshold_grey = parameters.detection_threshold_grey();
-      if (kind.low_threshold) frame.strong_threshold_grey = parameters.fast_threshold_grey;
-      frame.quality_level = parameters.quality_level;
-      std::copy(cuts.by_score.begin(), cuts.by_score.end(), frame.first_cut);
-      std::copy(cuts.by_response.begin(), cuts.by_response.end(), frame.second_cut);
-      frame.answer_limit = std::min(cuts.wanted, cuts.capacity);
-      frame.first_keys = FirstKeys(cuts);
-      frame.image_offset =
-          static_cast<int64_t>(static_cast<size_t>(i) * slot.image_bytes) + kImagePaddingBytes;
-      frame.mask_offset = -1;
-      frame.survivors = reinterpret_cast<uint64_t*>(arena + plan.ListsOffset(kind) +
-                                                    static_cast<size_t>(i) * room.list_bytes());
-      frame.ranked = frame.survivors + room.survivor_entries;
-      frame.spare = frame.ranked + room.ranked_entries;
-      std::copy(room.survivors.begin(), room.survivors.end(), frame.survivor_room);
-      std::copy(room.ranked.begin(), room.ranked.end(), frame.ranked_room);
-      frame.record_capacity = room.rows;
-      side.PlaceRows(i, room.rows, pipeline.descriptor_bytes, false);
-      ORBSERVE_CUDA_RETURN_IF_ERROR(
-          cudaMemcpy(arena + plan.InputOffset(kind) + static_cast<size_t>(i) * slot.image_bytes,
-                     input.data(), slot.image_bytes, cudaMemcpyHostToDevice));
-    }
-    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpy(arena + plan.ParamsOffset(kind), side.params(),
-                                             static_cast<size_t>(frames) * sizeof(FrameParams),
-                                             cudaMemcpyHostToDevice));
-    const auto tables = std::make_unique<Tables>();
-    std::memcpy(tables->pattern, algo::kRBriefPattern, sizeof(tables->pattern));
-    std::memcpy(tables->pattern_32, algo::kRBrief32Pattern, sizeof(tables->pattern_32));
-    algo::FillFastBitTable<9>(tables->bits[0]);
-    algo::FillFastBitTable<10>(tables->bits[1]);
-    algo::FillFastBitTable<11>(tables->bits[2]);
-    algo::FillFastBitTable<12>(tables->bits[3]);
-    ORBSERVE_ASSIGN_OR_RETURN(
-        workload->tables,
-        DeviceBuffer::CreateCopyOf(
-            0, {reinterpret_cast<const uint8_t*>(tables.get()), sizeof(Tables)}, nullptr));
-    const auto* const there = reinterpret_cast<const Tables*>(workload->tables.data());
-    workload->device_tables.multiprocessors = multiprocessors_;
-    workload->device_tables.pattern = there->pattern;
-    workload->device_tables.pattern_32 = there->pattern_32;
-    workload->device_tables.bit_tables = there->bits[0];
-    workload->context = plan.ContextFor(kind, 0, workload->device_tables, arena);
-    return absl::OkStatus();
+                       bench::GpuWorkload* workload) {
+    return workload->Prepare(image_, options, parameters, settings_.frames);
   }
 
   static size_t CounterBytes(const StepContext& context) {
@@ -387,16 +242,11 @@ class Bench {
           PipelineOptions options = found->pipeline;
           options.suppress.minimum_distance_px = distance;
           options.suppress.cornerness_compression = is_compressed;
-          Workload workload;
+          bench::GpuWorkload workload;
           ORBSERVE_RETURN_IF_ERROR(Prepare(options, found->frame, &workload));
           const StepContext& context = workload.context;
-          const CornerMapStep* map = nullptr;
-          const MinimumDistanceStep* distances = nullptr;
-          for (const StepList::PlacedStep& placed : workload.plan->steps().steps()) {
-            const Step* const step = placed.step.get();
-            if (const auto* own = dynamic_cast<const CornerMapStep*>(step)) map = own;
-            if (const auto* own = dynamic_cast<const MinimumDistanceStep*>(step)) distances = own;
-          }
+          const auto* const map = workload.Find<CornerMapStep>();
+          const auto* const distances = workload.Find<MinimumDistanceStep>();
           if (map == nullptr || distances == nullptr) {
             return MakeError(ErrorReason::kInternal, "the image is too small for keypoints");
           }
@@ -455,7 +305,7 @@ class Bench {
 
   absl::Status Steps(const std::string& name, const PipelineOptions& options,
                      const FrameParameters& parameters) {
-    Workload workload;
+    bench::GpuWorkload workload;
     ORBSERVE_RETURN_IF_ERROR(Prepare(options, parameters, &workload));
     const StepContext& context = workload.context;
     const size_t bytes = workload.arena.size_bytes();
@@ -465,14 +315,14 @@ class Bench {
     for (const StepList::PlacedStep& placed : workload.plan->steps().steps()) {
       const Step& step = *placed.step;
       const Launch launch = [&](cudaStream_t stream) { return step.Enqueue(context, stream); };
-      ORBSERVE_ASSIGN_OR_RETURN(const Graph graph, Graph::Capture(stream_.get(), launch));
+      ORBSERVE_ASSIGN_OR_RETURN(const Graph graph, Graph::Capture(timer_->stream(), launch));
       if (graph.nodes() == 0) continue;  // another step does its work
       ORBSERVE_CUDA_RETURN_IF_ERROR(
           cudaMemcpy(saved.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToDevice));
       ORBSERVE_CUDA_RETURN_IF_ERROR(
           cudaMemcpy(before.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToHost));
-      ORBSERVE_RETURN_IF_ERROR(launch(stream_.get()));
-      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_.get()));
+      ORBSERVE_RETURN_IF_ERROR(launch(timer_->stream()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(timer_->stream()));
       ORBSERVE_CUDA_RETURN_IF_ERROR(
           cudaMemcpy(after.data(), workload.arena.data(), bytes, cudaMemcpyDeviceToHost));
       const std::vector<Range> changed = ChangedRanges(context, before, after);
@@ -523,7 +373,7 @@ class Bench {
     FrameParameters parameters;
     parameters.max_features = settings_.max_features;
     parameters.fast_threshold_grey = settings_.threshold_grey;
-    Workload workload;
+    bench::GpuWorkload workload;
     ORBSERVE_RETURN_IF_ERROR(Prepare(options, parameters, &workload));
     const std::shared_ptr<GpuPlan>& plan = workload.plan;
     const CompiledPipeline& pipeline = plan->pipeline();
@@ -547,17 +397,10 @@ class Bench {
                 side.reports()[0].kept[0], side.reports()[0].survivors[0]);
 
     // The plan's steps, on their own and over all levels.
-    const PyramidStep* pyramid = nullptr;
-    const FastStep* fast_step = nullptr;
-    const SurvivorsStep* survivors = nullptr;
-    const RankStep* rank = nullptr;
-    for (const StepList::PlacedStep& placed : plan->steps().steps()) {
-      const Step* const step = placed.step.get();
-      if (const auto* own = dynamic_cast<const PyramidStep*>(step)) pyramid = own;
-      if (const auto* own = dynamic_cast<const FastStep*>(step)) fast_step = own;
-      if (const auto* own = dynamic_cast<const SurvivorsStep*>(step)) survivors = own;
-      if (const auto* own = dynamic_cast<const RankStep*>(step)) rank = own;
-    }
+    const auto* const pyramid = workload.Find<PyramidStep>();
+    const auto* const fast_step = workload.Find<FastStep>();
+    const auto* const survivors = workload.Find<SurvivorsStep>();
+    const auto* const rank = workload.Find<RankStep>();
     if (fast_step == nullptr || survivors == nullptr || rank == nullptr) {
       return MakeError(ErrorReason::kInternal, "the image is too small for keypoints");
     }
@@ -588,14 +431,14 @@ class Bench {
     ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer saved,
                               DeviceBuffer::Create(0, counter_bytes, nullptr));
     const auto run_up_to = [&](int stage) -> absl::Status {
-      ORBSERVE_RETURN_IF_ERROR(clear(stream_.get()));
+      ORBSERVE_RETURN_IF_ERROR(clear(timer_->stream()));
       fast.test = CornerTest::kArcExtremes;
-      ORBSERVE_RETURN_IF_ERROR(LaunchFastCorners(fast, stream_.get()));
-      if (stage > 1) ORBSERVE_RETURN_IF_ERROR(survivors->Enqueue(context, stream_.get()));
-      if (stage > 2) ORBSERVE_RETURN_IF_ERROR(rank->Enqueue(context, stream_.get()));
+      ORBSERVE_RETURN_IF_ERROR(LaunchFastCorners(fast, timer_->stream()));
+      if (stage > 1) ORBSERVE_RETURN_IF_ERROR(survivors->Enqueue(context, timer_->stream()));
+      if (stage > 2) ORBSERVE_RETURN_IF_ERROR(rank->Enqueue(context, timer_->stream()));
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(saved.data(), counters, counter_bytes,
-                                                    cudaMemcpyDeviceToDevice, stream_.get()));
-      return StatusFromCuda(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+                                                    cudaMemcpyDeviceToDevice, timer_->stream()));
+      return StatusFromCuda(cudaStreamSynchronize(timer_->stream()), "cudaStreamSynchronize");
     };
     const Launch restore = [&](cudaStream_t stream) {
       return StatusFromCuda(
@@ -616,17 +459,11 @@ class Bench {
   }
 
   const Settings settings_;
-  Stream stream_;
+  std::optional<bench::KernelTimer> timer_;
   Stream side_;
-  Event begin_;
-  Event end_;
   Event order_[kMostBranchEvents];
   int multiprocessors_ = 1;
-  struct {
-    int width_px = 0;
-    int height_px = 0;
-    std::vector<uint8_t> pixels;
-  } image_;
+  bench::GreyImage image_;
   std::string json_;
 };
 

@@ -7,17 +7,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <memory>
-#include <mutex>
-#include <semaphore>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,14 +19,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "bench/frame_latency.h"
+#include "bench/reference_batches.h"
 #include "features/backend.h"
 #include "features/options.h"
 #include "gpu/gpu_backend.h"
 
 namespace orbserve::bench {
 namespace {
-
-constexpr int kReferenceVectors = 128;
 
 struct Settings {
   std::vector<std::string> images;
@@ -46,156 +39,6 @@ struct Settings {
   int max_features = 0;  // wanted by every preset; 0 = its own number
   std::vector<int> devices;
   std::string json;
-};
-
-// The image shifted with wrapping, so that the frames of a batch differ.
-GreyImage Rolled(const GreyImage& image, int dx, int dy) {
-  GreyImage rolled = image;
-  const auto width = static_cast<size_t>(image.width_px);
-  for (int y = 0; y < image.height_px; ++y) {
-    const auto row = image.pixels.begin() + static_cast<ptrdiff_t>(width) * y;
-    const int to = (y + dy) % image.height_px;
-    std::rotate_copy(row, row + dx % image.width_px, row + static_cast<ptrdiff_t>(width),
-                     rolled.pixels.begin() + static_cast<ptrdiff_t>(width) * to);
-  }
-  return rolled;
-}
-
-FrameBatchAnswer Compute(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
-                         std::vector<FrameJob> jobs) {
-  std::binary_semaphore done(0);
-  FrameBatchAnswer answer;
-  backend.Submit(plan, std::move(jobs), [&](FrameBatchAnswer given) {
-    answer = std::move(given);
-    done.release();
-  });
-  done.acquire();
-  return answer;
-}
-
-MatchBatchAnswer Match(FeatureBackend& backend, std::vector<MatchJob> jobs) {
-  std::binary_semaphore done(0);
-  MatchBatchAnswer answer;
-  backend.SubmitMatches(std::move(jobs), [&](MatchBatchAnswer given) {
-    answer = std::move(given);
-    done.release();
-  });
-  done.acquire();
-  return answer;
-}
-
-// Microseconds of one round over all images, and what came out of it.
-struct Round {
-  double wall_us = 0;
-  double upload_us = 0;  // of the device
-  double extract_us = 0;
-  double download_us = 0;
-  double match_us = 0;
-  size_t features = 0;
-  size_t matches = 0;
-
-  void Add(const Round& other) {
-    upload_us += other.upload_us;
-    extract_us += other.extract_us;
-    download_us += other.download_us;
-    match_us += other.match_us;
-    features += other.features;
-    matches += other.matches;
-  }
-};
-
-// Batches of frames, each matched with a reference when it is answered.
-class ReferenceBatches {
- public:
-  static absl::StatusOr<std::unique_ptr<ReferenceBatches>> Create(FeatureBackend& backend,
-                                                                  const Preset& preset,
-                                                                  const GreyImage& image,
-                                                                  int batch) {
-    std::unique_ptr<ReferenceBatches> batches(new ReferenceBatches(backend, preset));
-    ORBSERVE_ASSIGN_OR_RETURN(batches->plan_,
-                              backend.MakePlan({image.width_px, image.height_px, preset.pipeline}));
-    batches->batch_ = std::min(batch, batches->plan_->max_batch_frames());
-    for (int i = 0; i < batches->batch_; ++i) {
-      batches->slots_.push_back(SlotWith(backend, Rolled(image, 7 * i, 5 * i)));
-    }
-    // The reference is the first frame, as if it had come from a client.
-    FrameParameters parameters = preset.frame;
-    parameters.max_features = kReferenceVectors;
-    std::vector<FrameJob> first(1);
-    first[0].input = batches->slots_[0];
-    first[0].parameters = parameters;
-    const FrameBatchAnswer answer = Compute(backend, batches->plan_, std::move(first));
-    ORBSERVE_RETURN_IF_ERROR(answer.frames[0].status);
-    ORBSERVE_ASSIGN_OR_RETURN(batches->reference_, backend.ImportState(answer.frames[0].features));
-    return batches;
-  }
-
-  int batch() const { return batch_; }
-  size_t reference_vectors() const { return reference_->feature_count(); }
-
-  // A round over `images` images, with up to `in_flight` batches at a time.
-  absl::StatusOr<Round> Run(int images, int in_flight) {
-    Round round;
-    std::atomic<int> next = 0;
-    std::mutex mutex;
-    absl::Status status;
-    const auto begin = std::chrono::steady_clock::now();
-    std::vector<std::thread> threads;
-    for (int i = 0; i < in_flight; ++i) {
-      threads.emplace_back([&] {
-        Round own;
-        absl::Status failure;
-        for (int first; failure.ok() && (first = next.fetch_add(batch_)) < images;) {
-          failure = RunBatch(std::min(batch_, images - first), &own);
-        }
-        const std::lock_guard lock(mutex);
-        round.Add(own);
-        status.Update(failure);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    round.wall_us = MicrosecondsSince(begin);
-    ORBSERVE_RETURN_IF_ERROR(status);
-    return round;
-  }
-
- private:
-  ReferenceBatches(FeatureBackend& backend, const Preset& preset)
-      : backend_(backend), preset_(preset) {}
-
-  absl::Status RunBatch(int images, Round* round) const {
-    std::vector<FrameJob> frames(static_cast<size_t>(images));
-    for (size_t i = 0; i < frames.size(); ++i) {
-      frames[i].input = slots_[i];
-      frames[i].parameters = preset_.frame;
-      frames[i].keep_state = KeepState::kFeatures;
-    }
-    const FrameBatchAnswer answer = Compute(backend_, plan_, std::move(frames));
-    std::vector<MatchJob> pairs;
-    pairs.reserve(answer.frames.size());
-    for (const FrameAnswer& frame : answer.frames) {
-      ORBSERVE_RETURN_IF_ERROR(frame.status);
-      round->features += frame.features->count();
-      pairs.push_back({frame.state, reference_, preset_.match});
-    }
-    const MatchBatchAnswer matched = Match(backend_, std::move(pairs));
-    for (const MatchAnswer& pair : matched.pairs) {
-      ORBSERVE_RETURN_IF_ERROR(pair.status);
-      round->matches += pair.matches.count();
-    }
-    round->upload_us += static_cast<double>(answer.cost.timings.upload_ns) * 1e-3;
-    round->extract_us += static_cast<double>(answer.cost.timings.compute_ns) * 1e-3;
-    round->download_us += static_cast<double>(answer.cost.timings.download_ns) * 1e-3;
-    round->match_us += static_cast<double>(matched.cost.timings.compute_ns) * 1e-3;
-    return absl::OkStatus();
-  }
-
-  FeatureBackend& backend_;
-  const Preset& preset_;
-  int batch_ = 0;
-  std::shared_ptr<FeaturePlan> plan_;
-  std::vector<std::shared_ptr<InputSlot>> slots_;
-  std::shared_ptr<const FrameState> reference_;
 };
 
 class PresetBench {
@@ -302,9 +145,10 @@ class PresetBench {
       std::vector<double> wall;
       std::vector<double> extract;
       std::vector<double> match;
-      Round last;
+      ReferenceBatches::Round last;
       for (int i = -1; i < settings_.rounds; ++i) {
-        ORBSERVE_ASSIGN_OR_RETURN(last, batches->Run(settings_.batch_images, in_flight));
+        ORBSERVE_ASSIGN_OR_RETURN(
+            last, batches->Run(settings_.batch_images, in_flight, /*matches=*/true));
         if (i < 0) continue;
         wall.push_back(last.wall_us * 1e-3);
         extract.push_back(last.extract_us * 1e-3);

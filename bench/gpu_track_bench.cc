@@ -228,13 +228,18 @@ class TrackBench {
         return gpu::LaunchTrackPyramid(params, stream);
       }));
     }
-    for (const Illumination illumination : {Illumination::kNone, Illumination::kBoth}) {
+    const std::pair<Illumination, const char*> illuminations[] = {
+        {Illumination::kNone, ""},
+        {Illumination::kOffset, ", offset"},
+        {Illumination::kGain, ", gain"},
+        {Illumination::kBoth, ", gain and offset"}};
+    for (const auto& [illumination, model] : illuminations) {
       TrackOptions options = options_;
       options.illumination = illumination;
       const auto parameters = algo::TrackParameters::Of(options, layout.levels);
       const gpu::TrackJobParams job =
           gpu::TrackJobParams::Of(parameters, layout, from_there->data(), to_there->data());
-      for (const int count : {1, 100, 200, 2000, 20000}) {
+      for (const int count : {1, 50, 100, 150, 200, 2000, 20000}) {
         const Points points = PointsOf(0, count);
         std::vector<gpu::TrackPointParams> rows;
         for (size_t i = 0; i < points->count(); ++i) {
@@ -257,10 +262,9 @@ class TrackBench {
         params.points = reinterpret_cast<const gpu::TrackPointParams*>(device_rows.data());
         params.records = reinterpret_cast<gpu::TrackRecord*>(records.data());
         params.count = static_cast<int32_t>(rows.size());
-        ORBSERVE_RETURN_IF_ERROR(TimeKernel(
-            absl::StrFormat("kernel: %d points%s", params.count,
-                            illumination == Illumination::kBoth ? ", gain and offset" : ""),
-            [&](cudaStream_t stream) { return gpu::LaunchTrack(params, stream); }));
+        ORBSERVE_RETURN_IF_ERROR(
+            TimeKernel(absl::StrFormat("kernel: %d points%s", params.count, model),
+                       [&](cudaStream_t stream) { return gpu::LaunchTrack(params, stream); }));
       }
     }
     return absl::OkStatus();

@@ -4,6 +4,7 @@
 #include "bench/harness.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +12,8 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+
+#include "bench/device_power.h"
 
 namespace orbserve::bench {
 namespace {
@@ -119,6 +122,20 @@ double NearestRank(const std::vector<double>& sorted, double share) {
   return sorted[rank == 0 ? 0 : rank - 1];
 }
 
+// Mean power while `run` is called again and again, for two seconds; nothing where it cannot be
+// read.
+std::optional<double> WattsWhile(const PowerReaders& power, const std::function<void()>& run) {
+  if (power.readers.empty()) return std::nullopt;
+  std::atomic<bool> stop{false};
+  std::thread worker([&] {
+    while (!stop) run();
+  });
+  const std::optional<double> watts = MeanWatts(power, std::chrono::seconds(2));
+  stop = true;
+  worker.join();
+  return watts;
+}
+
 }  // namespace
 
 Statistics Summarise(std::vector<double> samples_s) {
@@ -161,6 +178,11 @@ std::optional<int> Harness::Parse(int argc, char** argv) {
   AddInfo("build", "with assertions: figures are not comparable");
 #endif
   AddInfo("repeats", std::to_string(repeats_));
+  power_ = FindPowerReaders({{"cpu", "", "", ""}});
+  // The total alone; other rails are parts of it.
+  std::erase_if(power_.readers, [](const auto& reader) { return reader->rail().device.empty(); });
+  AddInfo("power",
+          power_.readers.empty() ? "no sensor can be read" : power_.readers.front()->rail().rail);
   return std::nullopt;
 }
 
@@ -205,8 +227,12 @@ void Harness::Compare(const std::string& case_name, const std::vector<Variant>& 
     if (variants[i].name == baseline) base = i;
   }
   for (size_t i = 0; i < count; ++i) {
+    std::optional<double> joules;
+    if (const auto watts = WattsWhile(power_, variants[i].run); watts.has_value()) {
+      joules = *watts * statistics[i].median_s;
+    }
     results_.push_back({case_name, variants[i].name, statistics[i], calls[i],
-                        statistics[base].median_s / statistics[i].median_s});
+                        statistics[base].median_s / statistics[i].median_s, joules});
   }
 }
 
@@ -228,7 +254,9 @@ std::string Harness::Json() const {
         << ", \"p90_s\": " << JsonNumber(r.statistics.p90_s)
         << ", \"samples\": " << r.statistics.samples
         << ", \"calls_per_sample\": " << r.calls_per_sample
-        << ", \"speedup\": " << JsonNumber(r.speedup) << "}";
+        << ", \"speedup\": " << JsonNumber(r.speedup);
+    if (r.joules.has_value()) out << ", \"joules\": " << JsonNumber(*r.joules);
+    out << "}";
   }
   out << "\n  ]\n}\n";
   return out.str();
@@ -243,12 +271,20 @@ int Harness::Finish() {
   for (const auto& [key, value] : info_) std::printf("  %s: %s\n", key.c_str(), value.c_str());
   std::vector<std::vector<std::string>> rows = {
       {"case", "variant", "median", "min", "p10", "p90", "speed-up"}};
+  const bool has_energy = !power_.readers.empty();
+  if (has_energy) rows.front().push_back("mJ/call");
   for (const Result& r : results_) {
     char speedup[32];
     std::snprintf(speedup, sizeof(speedup), "%.2fx", r.speedup);
     rows.push_back({r.case_name, r.variant, Duration(r.statistics.median_s),
                     Duration(r.statistics.min_s), Duration(r.statistics.p10_s),
                     Duration(r.statistics.p90_s), speedup});
+    if (!has_energy) continue;
+    char energy[32] = "-";
+    if (r.joules.has_value()) {
+      std::snprintf(energy, sizeof(energy), "%.3f", *r.joules * 1e3);
+    }
+    rows.back().push_back(energy);
   }
   PrintTable(rows);
   if (json_path_.empty()) return 0;

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/telemetry/power/power_reader.h"
+
 namespace orbserve::bench {
 
 // Order statistics of one variant's samples, in seconds per call. Percentiles are nearest-rank.
@@ -66,7 +68,8 @@ class Harness {
   // Times every variant of one case: one untimed call each, then --repeats rounds in which every
   // variant is sampled once, beginning with another variant in each round. A sample is as many
   // calls as fill --sample-ms. The first variant is what the others are compared with, or the
-  // variant called `baseline` where there is one.
+  // variant called `baseline` where there is one. Where the processor's power can be read, each
+  // variant then runs for two seconds more, in which its energy is measured.
   void Compare(const std::string& case_name, const std::vector<Variant>& variants,
                const std::string& baseline = "");
 
@@ -80,7 +83,8 @@ class Harness {
     std::string variant;
     Statistics statistics;
     int calls_per_sample;
-    double speedup;  // median of the baseline / median of this
+    double speedup;                // median of the baseline / median of this
+    std::optional<double> joules;  // of one call; nothing where no sensor can be read
   };
 
   std::string Json() const;
@@ -94,6 +98,7 @@ class Harness {
   std::vector<int> threads_ = {1, 2};
   std::vector<std::pair<std::string, std::string>> info_;
   std::vector<Result> results_;
+  PowerReaders power_;  // of the processor
 };
 
 }  // namespace orbserve::bench

@@ -46,6 +46,7 @@ struct Sample {
   double wall_ms;
   double compute_ms;
   uint32_t batch_frames;
+  double energy_mj;  // estimate of the answer; negative where it has none
 };
 
 // One client that keeps `in_flight` requests under way until told to stop.
@@ -101,7 +102,10 @@ class ClosedLoop {
   void OnDone(Call* call, const grpc::Status& status) {
     const Sample sample{Milliseconds(Clock::now() - call->begin),
                         static_cast<double>(call->response.timings().compute_ns()) * 1e-6,
-                        call->response.execution().batch_size()};
+                        call->response.execution().batch_size(),
+                        call->response.execution().has_energy_joules()
+                            ? call->response.execution().energy_joules() * 1e3
+                            : -1};
     delete call;
     if (!stopping_) StartCall();
     absl::MutexLock lock(&mutex_);
@@ -157,6 +161,13 @@ int RunLatency(const std::string& server, const v1::ExtractRequest& request, dou
   row("wall", wall);
   row("compute (reported)", compute);
   row("wall - compute", beside);
+  std::vector<double> energy = Column(samples, [](const Sample& s) { return s.energy_mj; });
+  std::erase_if(energy, [](double one) { return one < 0; });
+  if (energy.empty()) {
+    std::printf("energy: the answers have none\n");
+  } else {
+    row("energy (answers), mJ", energy);
+  }
   return failed == 0 ? 0 : 1;
 }
 

@@ -7,22 +7,21 @@
 // out; printed is the share of them that the first passes find. It is the same on every machine.
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <opencv2/core.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "bench/cpu_engine.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "bench/photographs.h"
-#include "cpu/cpu_backend.h"
+#include "bench/quality_level.h"
 #include "features/options.h"
 
 namespace orbserve::bench {
 namespace {
 
-constexpr int kAllCorners = 100'000;
 constexpr int kPasses = 3;
 
 struct Settings {
@@ -31,30 +30,8 @@ struct Settings {
   int height_px = 480;
   int corners = 500;
   int distance_px = 5;  // a window of 9x9
+  std::string json;     // file for the results; "" = none
 };
-
-// Corners of a frame after `max_passes` passes; 0 = all.
-size_t CountCorners(const cv::Mat& frame, PipelineOptions pipeline, float quality_level,
-                    int max_passes) {
-  pipeline.suppress.max_passes = max_passes;
-  CpuEngine engine({.threads = 1}, {frame}, pipeline,
-                   {.max_features = kAllCorners, .quality_level = quality_level});
-  return engine.CountFeatures();
-}
-
-// The quality level at which about `wanted` corners come out. A lower level gives no fewer corners
-// but for the odd one, so that halving an interval finds it.
-float QualityLevelFor(const cv::Mat& frame, const PipelineOptions& pipeline, size_t wanted) {
-  float low = 1e-6f;  // gives more
-  float high = 0.99f;
-  for (int i = 0; i < 16; ++i) {
-    const float middle = std::sqrt(low * high);
-    const size_t corners = CountCorners(frame, pipeline, middle, 0);
-    if (corners == wanted) return middle;
-    (corners > wanted ? low : high) = middle;
-  }
-  return low;
-}
 
 int Main(int argc, char** argv) {
   Settings settings;
@@ -65,9 +42,10 @@ int Main(int argc, char** argv) {
   app.add_option("--height", settings.height_px, "Height of the frames, pixels")
       ->check(CLI::Range(16, 8192));
   app.add_option("--corners", settings.corners, "Wanted corners")
-      ->check(CLI::Range(1, kAllCorners));
+      ->check(CLI::Range(1, kMaxFeatures));
   app.add_option("--distance", settings.distance_px, "Minimum distance, pixels")
       ->check(CLI::Range(2, 64));
+  app.add_option("--json", settings.json, "Also write the results to this file");
   CLI11_PARSE(app, argc, argv);
   const std::vector<cv::Mat> photographs = LoadGrey(settings.photographs);
   if (photographs.size() != settings.photographs.size()) return 1;
@@ -76,6 +54,7 @@ int Main(int argc, char** argv) {
 
   std::printf("%dx%d, distance %d; share of the corners found after 1, 2, 3 passes\n",
               settings.width_px, settings.height_px, settings.distance_px);
+  std::vector<std::string> results;
   for (const char* preset : {"harris-corners", "klt-corners"}) {
     for (const bool is_compressed : {true, false}) {
       PipelineOptions pipeline = (*FindPreset(preset))->pipeline;
@@ -86,17 +65,31 @@ int Main(int argc, char** argv) {
         const float quality_level =
             QualityLevelFor(frames[i], pipeline, static_cast<size_t>(settings.corners));
         const size_t all = CountCorners(frames[i], pipeline, quality_level, 0);
-        std::printf("  %-40s quality %.6f, %5zu corners:",
-                    settings.photographs[i].substr(settings.photographs[i].rfind('/') + 1).c_str(),
+        const std::string name =
+            settings.photographs[i].substr(settings.photographs[i].rfind('/') + 1);
+        std::printf("  %-40s quality %.6f, %5zu corners:", name.c_str(),
                     static_cast<double>(quality_level), all);
+        std::vector<double> shares;
         for (int passes = 1; passes <= kPasses; ++passes) {
           const size_t found = CountCorners(frames[i], pipeline, quality_level, passes);
-          std::printf(" %.3f",
-                      all == 0 ? 1.0 : static_cast<double>(found) / static_cast<double>(all));
+          shares.push_back(all == 0 ? 1.0 : static_cast<double>(found) / static_cast<double>(all));
+          std::printf(" %.3f", shares.back());
         }
         std::printf("\n");
         std::fflush(stdout);
+        // Order of the photographs, since names of files in several folders may be equal.
+        results.push_back(absl::StrFormat(
+            R"({"preset": "%s", "compressed": %s, "photograph": %d, "corners": %d, "found": [%s]})",
+            preset, is_compressed ? "true" : "false", i, all, absl::StrJoin(shares, ", ")));
       }
+    }
+  }
+  if (!settings.json.empty()) {
+    std::ofstream file(settings.json);
+    file << "[" << absl::StrJoin(results, ",\n ") << "]\n";
+    if (!file.flush()) {
+      std::fprintf(stderr, "cannot write %s\n", settings.json.c_str());
+      return 1;
     }
   }
   return 0;

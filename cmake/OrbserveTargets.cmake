@@ -15,7 +15,13 @@ target_compile_options(orbserve_exact_math INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--ftz=false;--prec-div=true;--prec-sqrt=true;-Xcompiler=-ffp-contract=off>)
 
-# The header <orbserve/version.h>, made from project(VERSION), the only place that names the version.
+# The header <orbserve/version.h>, made from project(VERSION), the only place that names the version. Builds of every day name
+# no commit, as it would soon be another one.
+set(ORBSERVE_REVISION "" CACHE STRING "Commit that is built; part of the version that the programs say")
+set(ORBSERVE_FULL_VERSION ${PROJECT_VERSION})
+if(ORBSERVE_REVISION)
+  string(APPEND ORBSERVE_FULL_VERSION +${ORBSERVE_REVISION})
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/include/orbserve/version.h @ONLY)
 add_library(orbserve_version INTERFACE)
 add_library(orbserve::version ALIAS orbserve_version)

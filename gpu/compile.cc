@@ -83,7 +83,7 @@ void AddKeySelection(const CompiledPipeline& pipeline, const KeyListBuffers& key
 
 }  // namespace
 
-CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
+CompiledSteps CompileSteps(const CompiledPipeline& pipeline, bool reads_in_place) {
   CompiledSteps compiled;
   ArenaLayout& layout = compiled.layout;
   compiled.params = layout.Add("parameters", sizeof(FrameParams));
@@ -91,7 +91,7 @@ CompiledSteps CompileSteps(const CompiledPipeline& pipeline) {
 
   // Data between the steps.
   const PipelineOptions& options = pipeline.spec.pipeline;
-  const LevelImageBuffers images(pipeline, &layout);
+  const LevelImageBuffers images(pipeline, reads_in_place, &layout);
   compiled.input = images.input();
   std::optional<ResponseMapBuffers> maps;
   if (HasResponseMap(options)) maps.emplace(pipeline, &layout);

@@ -19,8 +19,9 @@ struct CompiledSteps {
   StepList list;
 };
 
-// `pipeline` must live as long as the steps.
-CompiledSteps CompileSteps(const CompiledPipeline& pipeline);
+// `pipeline` must live as long as the steps. `reads_in_place`: kernels read the frames in their
+// slots.
+CompiledSteps CompileSteps(const CompiledPipeline& pipeline, bool reads_in_place);
 
 }  // namespace orbserve::gpu
 

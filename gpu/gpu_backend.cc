@@ -30,6 +30,13 @@ static_assert(kMostFramesInBatch == FramesOfClass(kBatchClasses - 1));
 constexpr int kMaxDeadlineMs = 600'000;
 constexpr int kMostStageSampling = 1 << 20;
 
+// True for a device that has no memory of its own.
+bool IsIntegrated(int ordinal) {
+  int integrated = 0;
+  return cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, ordinal) == cudaSuccess &&
+         integrated != 0;
+}
+
 class GpuBackend final : public FeatureBackend {
  public:
   GpuBackend(const GpuBackendOptions& options, int first_device)
@@ -39,10 +46,13 @@ class GpuBackend final : public FeatureBackend {
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)) {}
 
   absl::Status Start(const std::vector<int>& ordinals) {
+    reads_in_place_ = options_.input_reads == InputReads::kInPlace ||
+                      (options_.input_reads == InputReads::kAuto &&
+                       std::all_of(ordinals.begin(), ordinals.end(), &IsIntegrated));
     for (size_t i = 0; i < ordinals.size(); ++i) {
       ORBSERVE_ASSIGN_OR_RETURN(
-          auto device, GpuDevice::Create(ordinals[i], i, ordinals.size(), options_, results_,
-                                         pinned_, &health_));
+          auto device, GpuDevice::Create(ordinals[i], i, ordinals.size(), options_, inputs_,
+                                         results_, pinned_, &health_));
       devices_.push_back(std::move(device));
     }
     return absl::OkStatus();
@@ -82,6 +92,7 @@ class GpuBackend final : public FeatureBackend {
     try {
       GpuPlan::Limits limits;
       limits.max_batch_frames = options_.max_batch_frames;
+      limits.reads_in_place = reads_in_place_;
       limits.arena_bytes = devices_[0]->arena_bytes();
       limits.multiprocessors = devices_[0]->multiprocessors();
       for (const auto& device : devices_) {
@@ -237,6 +248,7 @@ class GpuBackend final : public FeatureBackend {
   }
 
   const GpuBackendOptions options_;
+  bool reads_in_place_ = false;  // set by Start()
   Health health_;
   const std::shared_ptr<InputPool> inputs_;
   const std::shared_ptr<MemoryBudget> pinned_ = MemoryBudget::Unlimited();
@@ -280,6 +292,11 @@ absl::StatusOr<std::vector<int>> ChooseDevices(const std::vector<int>& wanted) {
 }  // namespace
 
 bool IsBuiltIn() { return true; }
+
+bool SharesHostMemory(const std::vector<int>& devices) {
+  const absl::StatusOr<std::vector<int>> ordinals = ChooseDevices(devices);
+  return ordinals.ok() && std::any_of(ordinals->begin(), ordinals->end(), &IsIntegrated);
+}
 
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options) {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, {1, kMostLanes}));

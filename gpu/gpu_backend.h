@@ -18,9 +18,17 @@ namespace orbserve::gpu {
 inline constexpr int kMostLanes = 16;
 inline constexpr int kMostFramesInBatch = 64;
 
+// Where kernels read the frames.
+enum class InputReads {
+  kAuto,     // in place on devices that share the memory of the processor, else as copies
+  kCopied,   // images go up to the device's memory first
+  kInPlace,  // in the pinned slots that they were decoded into
+};
+
 struct GpuBackendOptions {
   std::vector<int> devices;        // CUDA ordinals; empty = every device that answers
   int64_t memory_limit_bytes = 0;  // per device; 0 = what is free at start, less a reserve
+  InputReads input_reads = InputReads::kAuto;
   // Most bytes that leased input slots may hold in pinned host memory; 0 = a quarter of this
   // machine's memory.
   int64_t input_budget_bytes = 0;
@@ -39,6 +47,10 @@ struct GpuBackendOptions {
 
 // True in a build that has CUDA.
 bool IsBuiltIn();
+
+// True if one of these devices (empty = any device) is integrated: it has no memory of its own and
+// uses that of the processor. False in a build without CUDA and where no device answers.
+bool SharesHostMemory(const std::vector<int>& devices);
 
 // UNIMPLEMENTED (UNSUPPORTED) in a build without CUDA, or without code for one of the devices;
 // UNAVAILABLE when no device answers; INVALID_ARGUMENT for options out of range.

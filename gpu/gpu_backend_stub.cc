@@ -8,6 +8,8 @@ namespace orbserve::gpu {
 
 bool IsBuiltIn() { return false; }
 
+bool SharesHostMemory(const std::vector<int>& /*devices*/) { return false; }
+
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions&) {
   return MakeError(
       ErrorReason::kUnsupported,

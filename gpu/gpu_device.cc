@@ -28,16 +28,16 @@ constexpr int64_t kLargestArenaBytes = int64_t{4} << 30;
 
 absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Create(
     int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
-    std::shared_ptr<RecyclingPool<FrameResult>> results,
+    std::shared_ptr<InputPool> inputs, std::shared_ptr<RecyclingPool<FrameResult>> results,
     std::shared_ptr<MemoryBudget> pinned_budget, Health* health) {
   std::unique_ptr<GpuDevice> device(new GpuDevice(health));
-  ORBSERVE_RETURN_IF_ERROR(
-      device->Start(ordinal, index, count, options, std::move(results), std::move(pinned_budget)));
+  ORBSERVE_RETURN_IF_ERROR(device->Start(ordinal, index, count, options, std::move(inputs),
+                                         std::move(results), std::move(pinned_budget)));
   return device;
 }
 
 absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
-                              const GpuBackendOptions& options,
+                              const GpuBackendOptions& options, std::shared_ptr<InputPool> inputs,
                               std::shared_ptr<RecyclingPool<FrameResult>> results,
                               std::shared_ptr<MemoryBudget> pinned_budget) {
   ORBSERVE_RETURN_IF_ERROR(UseDevice(ordinal));
@@ -57,7 +57,8 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   hardware_name_ = properties.name;
   details_ = absl::StrCat("compute capability ", properties.major, ".", properties.minor, ", ",
                           properties.multiProcessorCount, " multiprocessors, ", total_bytes >> 20,
-                          " MiB, limit ", limit >> 20, " MiB, ", options.lanes, " lanes");
+                          " MiB", properties.integrated != 0 ? " shared with the processor" : "",
+                          ", limit ", limit >> 20, " MiB, ", options.lanes, " lanes");
   // A device of CUDA is function 0 of its PCI device.
   pci_bus_id_ = absl::StrCat(absl::Hex(properties.pciDomainID, absl::kZeroPad4), ":",
                              absl::Hex(properties.pciBusID, absl::kZeroPad2), ":",
@@ -75,6 +76,7 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   context_.graph_meter = std::make_shared<GraphMeter>();
   table_budget_ = MemoryBudget::PartOf(context_.budget);
   state_budget_ = MemoryBudget::PartOf(context_.budget);
+  context_.inputs = std::move(inputs);
   context_.results = std::move(results);
   context_.state_buffers = std::make_shared<DeviceBufferPool>(ordinal, state_budget_);
   context_.tables.multiprocessors = properties.multiProcessorCount;

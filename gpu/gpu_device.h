@@ -44,7 +44,7 @@ class GpuDevice {
   // `ordinal`: CUDA's number; `index`, `count`: among the backend's devices.
   static absl::StatusOr<std::unique_ptr<GpuDevice>> Create(
       int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
-      std::shared_ptr<RecyclingPool<FrameResult>> results,
+      std::shared_ptr<InputPool> inputs, std::shared_ptr<RecyclingPool<FrameResult>> results,
       std::shared_ptr<MemoryBudget> pinned_budget, Health* health);
   // Waits for what is in flight.
   ~GpuDevice();
@@ -95,6 +95,7 @@ class GpuDevice {
   GpuDevice(Health* health) : health_(health) {}
 
   absl::Status Start(int ordinal, size_t index, size_t count, const GpuBackendOptions& options,
+                     std::shared_ptr<InputPool> inputs,
                      std::shared_ptr<RecyclingPool<FrameResult>> results,
                      std::shared_ptr<MemoryBudget> pinned_budget);
   absl::Status MakeTables();

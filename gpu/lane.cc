@@ -255,7 +255,8 @@ absl::Status Lane::LaunchPrepared(FrameBatch* batch, PinnedSide* side) {
   }
   ORBSERVE_ASSIGN_OR_RETURN(const Graph* graph, GraphFor(batch->plan, batch->kind));
   ORBSERVE_RETURN_IF_ERROR(begin_.Record(stream_.get()));
-  ORBSERVE_RETURN_IF_ERROR(CopyImages(*batch, side));
+  ORBSERVE_RETURN_IF_ERROR(batch->plan->reads_in_place() ? LocateImages(batch, side)
+                                                         : CopyImages(*batch, side));
   PlaceFrames(batch, side);  // while the images are on their way
   ORBSERVE_CUDA_RETURN_IF_ERROR(
       cudaMemcpyAsync(arena_.data() + batch->plan->ParamsOffset(batch->kind), side->params(),
@@ -339,6 +340,40 @@ absl::Status Lane::CopyImages(const FrameBatch& batch, PinnedSide* side) {
     end += bytes;
   }
   return flush();
+}
+
+absl::Status Lane::LocateImages(FrameBatch* batch, PinnedSide* side) {
+  // Offsets from no input at all: addresses, which are the same on the device.
+  const auto offset_of = [](const ImageView& image) {
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(image.data));
+  };
+  const auto copy = [](const ImageView& from, const MutableImageView& to) {
+    for (int y = 0; y < from.height_px; ++y) {
+      std::memcpy(to.data + static_cast<ptrdiff_t>(y) * to.pitch_bytes,
+                  from.data + static_cast<ptrdiff_t>(y) * from.pitch_bytes,
+                  static_cast<size_t>(from.width_px));
+    }
+  };
+  for (size_t i = 0; i < batch->jobs.size(); ++i) {
+    FrameWork& work = batch->works[i];
+    if (work.place < 0) continue;
+    FrameParams& params = side->params()[work.place];
+    const std::shared_ptr<InputSlot>& input = batch->jobs[i].input;
+    const bool masked = params.mode == FrameMode::kDetect && !input->mask.empty();
+    const InputSlot* slot = input.get();
+    if (dynamic_cast<const PinnedSlot*>(slot) == nullptr) {
+      // Another backend's slot: the device cannot read it.
+      ORBSERVE_ASSIGN_OR_RETURN(
+          work.pinned_copy,
+          context_.inputs->Lease(input->image.width_px, input->image.height_px, masked));
+      copy(input->image, work.pinned_copy->image);
+      if (masked) copy(input->mask, work.pinned_copy->mask);
+      slot = work.pinned_copy.get();
+    }
+    params.image_offset = offset_of(slot->image);
+    if (masked) params.mask_offset = offset_of(slot->mask);
+  }
+  return absl::OkStatus();
 }
 
 void Lane::Wait(FrameBatch* batch, bool alone) {

@@ -22,6 +22,7 @@
 #include "gpu/frame_batch.h"
 #include "gpu/frame_state.h"
 #include "gpu/memory/buffer_pool.h"
+#include "gpu/memory/input_pool.h"
 #include "gpu/memory/pinned_side.h"
 #include "gpu/memory/scratch_memory.h"
 #include "gpu/plan_graphs.h"
@@ -48,6 +49,7 @@ struct LaneContext {
   std::shared_ptr<MemoryBudget> arena_budget;   // part of it: arenas and scratch
   std::shared_ptr<MemoryBudget> pinned_budget;  // counts pinned memory other than inputs
   std::shared_ptr<GraphMeter> graph_meter;      // of the device
+  std::shared_ptr<InputPool> inputs;
   std::shared_ptr<RecyclingPool<FrameResult>> results;
   std::shared_ptr<DeviceBufferPool> state_buffers;
 };
@@ -87,6 +89,8 @@ class Lane {
   absl::Status LaunchPrepared(FrameBatch* batch, PinnedSide* side);
   // Begins the copies of the images and fills in where they come to lie.
   absl::Status CopyImages(const FrameBatch& batch, PinnedSide* side);
+  // Fills in where the images lie, in their pinned slots.
+  absl::Status LocateImages(FrameBatch* batch, PinnedSide* side);
   absl::Status CopyUp(uint8_t* to, const uint8_t* from, size_t bytes);
   // Times of the stages of a timed batch that is done.
   StageTimes TimesOf(const FrameBatch& batch) const;

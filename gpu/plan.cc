@@ -47,7 +47,8 @@ GpuPlan::GpuPlan(CompiledPipeline pipeline, const Limits& limits)
       slot_(SlotLayout::For(pipeline_.spec.width_px, pipeline_.spec.height_px)),
       track_pyramid_(TrackPyramid::For(pipeline_.spec.width_px, pipeline_.spec.height_px,
                                        pipeline_.spec.track_levels)),
-      compiled_(CompileSteps(pipeline_)),
+      reads_in_place_(limits.reads_in_place),
+      compiled_(CompileSteps(pipeline_, reads_in_place_)),
       max_batch_frames_(limits.max_batch_frames),
       is_large_(PixelsOf(pipeline_.spec) >=
                 kLargePixelsPerMultiprocessor * limits.multiprocessors) {}

@@ -51,6 +51,7 @@ class GpuPlan final : public FeaturePlan {
     int max_batch_frames = 1;
     size_t arena_bytes = 0;   // that one lane may have
     int multiprocessors = 1;  // of the smallest device
+    bool reads_in_place = false;
   };
 
   // INVALID_ARGUMENT for bad options or sizes, RESOURCE_EXHAUSTED when the workspace of one frame
@@ -71,6 +72,8 @@ class GpuPlan final : public FeaturePlan {
   const CompiledPipeline& pipeline() const { return pipeline_; }
   const StepList& steps() const { return compiled_.list; }
   const SlotLayout& slot() const { return slot_; }
+  // Kernels read the frames in their pinned slots; else in the arena's input.
+  bool reads_in_place() const { return reads_in_place_; }
   // Layout of the pyramids that states keep. It has no levels if the plan keeps no pyramids.
   const TrackPyramid& track_pyramid() const { return track_pyramid_; }
   const std::shared_ptr<GraphMeter>& graph_meter() const { return graph_meter_; }
@@ -104,6 +107,7 @@ class GpuPlan final : public FeaturePlan {
   const CompiledPipeline pipeline_;
   const SlotLayout slot_;
   const TrackPyramid track_pyramid_;
+  const bool reads_in_place_;
   CompiledSteps compiled_;  // immutable once the plan is made
   int max_batch_frames_ = 1;
   const bool is_large_;

@@ -44,6 +44,7 @@ absl::Status Lane::FinishLarge(FrameBatch* batch, size_t job_index) {
 
   StepContext context =
       plan.ContextFor(batch->kind, context_.device_index, context_.tables, arena_.data());
+  context.kind.few_keys = false;  // the last step writes the records of every round
   context.frames.first = work.place;
   context.frames.count = 1;
   LargeFrame frame;

@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
+#include "gpu/gpu_backend.h"
 #include "server/files/text_file.h"
 #include "server/memory/memory_limit.h"
 #include "server/rpc/peer_set.h"
@@ -105,6 +107,7 @@ server::Config DefaultConfig(int64_t memory_bytes) {
   backend.set_name("auto");
   backend.set_threads(0);
   backend.set_gpu_memory_limit_bytes(0);
+  backend.set_read_in_place("auto");
   backend.set_max_input_bytes(part(100, uint64_t{1} << 40));
   backend.set_device_deadline_ms(10'000);
   server::Config::Batching& batching = *config.mutable_batching();
@@ -156,15 +159,33 @@ server::Config DefaultConfig(int64_t memory_bytes) {
   keepalive.set_timeout_ms(10'000);
   config.mutable_power()->set_source("auto");
   config.mutable_telemetry()->set_stage_sampling(64);
+  config.mutable_telemetry()->set_busiest_clients(20);
+  config.mutable_telemetry()->set_show_frames(false);
   return config;
 }
 
 server::Config CompleteConfig(const server::Config& config) {
-  if (config.limits().memory_bytes() == 0) return Overlay(DefaultConfig(), config);
+  const server::Config::Backend& backend = config.backend();
+  const bool may_use_gpu = !absl::StartsWith(backend.name(), "cpu");
+  return CompleteConfig(config, may_use_gpu && gpu::SharesHostMemory({backend.devices().begin(),
+                                                                      backend.devices().end()}));
+}
+
+server::Config CompleteConfig(const server::Config& config, bool gpu_shares_memory) {
+  const uint64_t given = config.limits().memory_bytes();
   // Nonsense is refused by ValidateConfig().
-  const uint64_t memory = std::clamp<uint64_t>(
-      config.limits().memory_bytes(), static_cast<uint64_t>(kLeastMemoryBytes), uint64_t{1} << 40);
-  return Overlay(DefaultConfig(static_cast<int64_t>(memory)), config);
+  const uint64_t memory =
+      given == 0 ? static_cast<uint64_t>(FindMemoryLimit().bytes)
+                 : std::clamp<uint64_t>(given, static_cast<uint64_t>(kLeastMemoryBytes),
+                                        uint64_t{1} << 40);
+  if (!gpu_shares_memory || config.backend().gpu_memory_limit_bytes() != 0) {
+    return Overlay(DefaultConfig(static_cast<int64_t>(memory)), config);
+  }
+  const uint64_t of_gpu = std::min(memory / 4, memory - static_cast<uint64_t>(kLeastMemoryBytes));
+  server::Config shared = config;
+  shared.mutable_backend()->set_gpu_memory_limit_bytes(of_gpu);
+  if (given != 0) shared.mutable_limits()->set_memory_bytes(given - of_gpu);
+  return Overlay(DefaultConfig(static_cast<int64_t>(memory - of_gpu)), shared);
 }
 
 uint64_t MemoryBudgets(const server::Config& config) {
@@ -208,6 +229,8 @@ absl::Status ValidateConfig(const server::Config& config) {
   const auto& backend = config.backend();
   ORBSERVE_RETURN_IF_ERROR(
       OneOf("backend.name", backend.name(), {"auto", "cpu", "cpu-reference", "cuda"}));
+  ORBSERVE_RETURN_IF_ERROR(
+      OneOf("backend.read_in_place", backend.read_in_place(), {"auto", "always", "never"}));
   ORBSERVE_RETURN_IF_ERROR(Range("backend.threads", backend.threads(), 0, 1024));
   std::set<uint32_t> devices;
   for (const uint32_t device : backend.devices()) {
@@ -322,6 +345,8 @@ absl::Status ValidateConfig(const server::Config& config) {
       Range("keepalive.time_ms", config.keepalive().time_ms(), 1000, 3'600'000));
   ORBSERVE_RETURN_IF_ERROR(
       Range("telemetry.stage_sampling", config.telemetry().stage_sampling(), 0, 1'000'000));
+  ORBSERVE_RETURN_IF_ERROR(
+      Range("telemetry.busiest_clients", config.telemetry().busiest_clients(), 0, 1000));
   ORBSERVE_RETURN_IF_ERROR(OneOf("power.source", config.power().source(), {"auto", "none"}));
   return Range("keepalive.timeout_ms", config.keepalive().timeout_ms(), 1000, 600'000);
 }

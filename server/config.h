@@ -23,6 +23,9 @@ server::Config DefaultConfig(int64_t memory_bytes);
 // `config`, with defaults for all that it does not set. Budgets that it does not set are parts of
 // its limits.memory_bytes.
 server::Config CompleteConfig(const server::Config& config);
+// `gpu_shares_memory`: the GPU that may be used has no memory of its own. Unless the configuration
+// limits its memory, it then gets a quarter of limits.memory_bytes, and the budgets share the rest.
+server::Config CompleteConfig(const server::Config& config, bool gpu_shares_memory);
 
 // Sum of the budgets of a complete configuration.
 uint64_t MemoryBudgets(const server::Config& config);

@@ -34,6 +34,8 @@ class Health {
   // the health service is not used any more.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  bool draining() const { return draining_; }
+  bool device_stalled() const { return device_stalled_; }
   bool device_lost() const { return device_lost_; }
   // OK, or why no requests are taken: DRAINING, DEVICE_LOST. Takes no lock.
   absl::Status Ready() const;

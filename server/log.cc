@@ -177,7 +177,8 @@ std::string LogValue(absl::string_view text) {
   return absl::StrCat("\"", absl::CHexEscape(text), "\"");
 }
 
-void LogFailure(absl::string_view what, const absl::Status& status) {
+void LogFailure(absl::string_view what, const absl::Status& status,
+                absl::FunctionRef<std::string()> client) {
   if (status.ok()) return;
   const ErrorReason reason = ReasonOf(status);
   const bool is_ours = reason == ErrorReason::kInternal || reason == ErrorReason::kDeviceLost;
@@ -187,10 +188,17 @@ void LogFailure(absl::string_view what, const absl::Status& status) {
   static RateLimit* const others = new RateLimit(50);
   int64_t left_out = 0;
   if (!(is_ours ? faults : others)->Pass(left_out)) return;
-  spdlog::log(level, "event=failed what={} reason={} left_out={} message={}",
-              std::string(what.data(), what.size()),
+  spdlog::log(level, "event=failed what={} client={} reason={} left_out={} message={}",
+              std::string(what.data(), what.size()), LogValue(client()),
               std::string(InfoOf(reason).name.data(), InfoOf(reason).name.size()), left_out,
               LogValue(status.message()));
+}
+
+void LogClientEvent(absl::FunctionRef<std::string()> line) {
+  if (!spdlog::should_log(spdlog::level::info)) return;
+  static RateLimit* const limit = new RateLimit(50);
+  int64_t left_out = 0;
+  if (limit->Pass(left_out)) spdlog::info("{} left_out={}", line(), left_out);
 }
 
 }  // namespace orbserve

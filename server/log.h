@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The server's log: one line per event on standard error, "time level event=name key=value ...".
-// Neither pixels nor names of clients or references are logged. What clients can cause as often as
-// they like is limited in rate.
+// Lines about a client name it: client=NAME (identity.h). Neither pixels nor names of references
+// are logged. What clients can cause as often as they like is limited in rate.
 
 #ifndef ORBSERVE_SERVER_LOG_H_
 #define ORBSERVE_SERVER_LOG_H_
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -40,8 +41,13 @@ std::string LogValue(absl::string_view text);
 
 // A call or frame that failed. Faults of ours are errors, the rest of the table is told at level
 // debug, because metrics count it. At most a few lines a second; how many were left out is said in
-// the next one.
-void LogFailure(absl::string_view what, const absl::Status& status);
+// the next one. `client`: whose it is; called only if the line is written.
+void LogFailure(absl::string_view what, const absl::Status& status,
+                absl::FunctionRef<std::string()> client);
+
+// Something that a client did, at level info: `line()` is "event=name key=value ...". At most a few
+// lines a second, as above.
+void LogClientEvent(absl::FunctionRef<std::string()> line);
 
 }  // namespace orbserve
 

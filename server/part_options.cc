@@ -61,6 +61,9 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config) {
   options.deadline_ms = backend.device_deadline_ms();
   options.input_budget_bytes = static_cast<int64_t>(backend.max_input_bytes());
   options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
+  options.input_reads = backend.read_in_place() == "always"  ? gpu::InputReads::kInPlace
+                        : backend.read_in_place() == "never" ? gpu::InputReads::kCopied
+                                                             : gpu::InputReads::kAuto;
   const auto& batching = config.batching();
   // A lane is busy until its batch is answered, so another lane takes the next batch.
   options.lanes = std::min(2 * static_cast<int>(batching.max_batches_in_flight()), gpu::kMostLanes);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
@@ -29,6 +31,7 @@
 #include "server/log.h"
 #include "server/memory/memory_reserve.h"
 #include "server/server.h"
+#include "server/service_manager.h"
 #include "server/start_check.h"
 #include "server/tuning.h"
 #include "spdlog/spdlog.h"
@@ -190,13 +193,48 @@ sigset_t TakeSignals() {
   return signals;
 }
 
+// Tells the service manager as long as the server is alive. Where it is not, the manager starts
+// another process when the watchdog's time is over.
+class Watchdog {
+ public:
+  Watchdog(const ServiceManager& manager, Server& server) : manager_(manager), server_(server) {}
+
+  // How often Look() wants to be called.
+  std::chrono::microseconds period() const { return manager_.watchdog_time() / 4; }
+
+  void Look() {
+    if (manager_.watchdog_time().count() == 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    const absl::Status status = server_.Alive();
+    if (status.ok()) {
+      manager_.Alive();
+      next_ = now + period();
+    } else if (told_.ok()) {
+      spdlog::warn("event=watchdog_waits message={}", LogValue(status.message()));
+    }
+    told_ = status;
+  }
+
+ private:
+  const ServiceManager& manager_;
+  Server& server_;
+  std::chrono::steady_clock::time_point next_{};
+  absl::Status told_;
+};
+
 // Waits for a signal to stop, or until a device is lost or the server deaf.
-void WaitForStop(Server& server, const sigset_t& signals) {
-  constexpr timespec kLookPeriod = {1, 0};
+void WaitForStop(Server& server, const ServiceManager& manager, const sigset_t& signals) {
+  Watchdog watchdog(manager, server);
+  std::chrono::nanoseconds period = std::chrono::seconds(1);
+  if (watchdog.period().count() > 0)
+    period = std::min<std::chrono::nanoseconds>(period, watchdog.period());
+  const timespec look_period = {period.count() / 1'000'000'000, period.count() % 1'000'000'000};
   LossReport loss;
   for (;;) {
-    const int signal = sigtimedwait(&signals, nullptr, &kLookPeriod);
+    const int signal = sigtimedwait(&signals, nullptr, &look_period);
     loss.Look();
+    watchdog.Look();
     if (server.device_lost() || server.deaf()) return;
     if (signal == SIGHUP) {
       spdlog::info("event=signal number={}", signal);
@@ -215,6 +253,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   // gRPC writes lines of its own to standard error, not in the form of our log; what matters of
   // them is told by us. Set it to see them.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  const ServiceManager manager = ServiceManager::FromEnvironment();
   Arguments arguments;
   if (const int code = ParseArguments(argc, argv, arguments); code >= 0) return code;
   server::Config given;
@@ -270,10 +309,13 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
                server.http_port());
 
   CheckOwnCall(server, config);
-  WaitForStop(server, signals);
-  EndAfter(std::chrono::milliseconds(config.drain().delay_ms()) +
-               std::chrono::milliseconds(config.drain().timeout_ms()) + std::chrono::seconds(5),
-           kExitFailed);
+  manager.Ready(absl::StrCat("serving on ", config.listen()));
+  WaitForStop(server, manager, signals);
+  const auto stop_limit = std::chrono::milliseconds(config.drain().delay_ms()) +
+                          std::chrono::milliseconds(config.drain().timeout_ms()) +
+                          std::chrono::seconds(5);
+  EndAfter(stop_limit, kExitFailed);
+  manager.Stopping(stop_limit + std::chrono::seconds(1));
   const bool complete = server.Drain();
   const FrameCounts frames = server.frame_counts();
   spdlog::info("event=stopped complete={} frames_received={} frames_ok={} frames_failed={}",

@@ -138,6 +138,17 @@ void AddConnections(const ListenerUse& use, Page& page) {
   page.Add(std::move(closed));
 }
 
+void AddNotReady(const NotReady& why, Page& page) {
+  FamilyBuilder family("orbserve_not_ready",
+                       "1 while the server takes no requests for this reason, as /readyz says.",
+                       MetricType::Gauge);
+  family.AddGauge(why.draining ? 1 : 0, {{"reason", "draining"}});
+  family.AddGauge(why.device_lost ? 1 : 0, {{"reason", "device_lost"}});
+  family.AddGauge(why.device_stalled ? 1 : 0, {{"reason", "device_stalled"}});
+  family.AddGauge(why.own_call ? 1 : 0, {{"reason", "own_call"}});
+  page.Add(std::move(family));
+}
+
 }  // namespace
 
 std::vector<MetricFamily> ResourceMetrics::Collect() const {
@@ -158,6 +169,12 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
              sources_.memory->is_short() ? 1 : 0);
   AddCallLimits(sources_.config->limits(), page);
   AddConnections(sources_.listener(), page);
+  AddNotReady(sources_.not_ready(), page);
+  if (const std::optional<int64_t> expiry = sources_.certificate_expiry_unix_s()) {
+    page.Gauge("orbserve_tls_certificate_expiry_timestamp_seconds",
+               "When the first certificate of the server's chain expires, in seconds since 1970.",
+               *expiry);
+  }
 
   FamilyBuilder memory("orbserve_memory_bytes",
                        "Memory by purpose and device; device host is memory of the machine.",

@@ -7,7 +7,9 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "features/backend.h"
@@ -24,6 +26,14 @@
 
 namespace orbserve {
 
+// Reasons why the server takes no requests; several may hold.
+struct NotReady {
+  bool draining = false;
+  bool device_lost = false;
+  bool device_stalled = false;
+  bool own_call = false;  // a call of the server to its own address was not answered
+};
+
 // The parts of the server whose use is shown; none is null, and all outlive every scrape.
 struct ResourceSources {
   const server::Config* config = nullptr;  // complete and valid
@@ -37,6 +47,8 @@ struct ResourceSources {
   const ReferenceStore* references = nullptr;
   const MemoryWatch* memory = nullptr;
   std::function<ListenerUse()> listener;
+  std::function<NotReady()> not_ready;
+  std::function<std::optional<int64_t>()> certificate_expiry_unix_s;  // nothing without TLS
 };
 
 // How much of each bounded resource is in use at the moment of the scrape, its limit, and the

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,7 +34,10 @@
 #include "server/memory/memory_limit.h"
 #include "server/memory/memory_watch.h"
 #include "server/metrics_observer.h"
+#include "server/pages/client_pages.h"
+#include "server/pages/live_pages.h"
 #include "server/part_options.h"
+#include "server/pipeline_watch.h"
 #include "server/reloader.h"
 #include "server/resource_metrics.h"
 #include "server/rpc/frame_intake.h"
@@ -49,13 +53,16 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/stream_pictures.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
+#include "server/telemetry/device/device_monitor.h"
+#include "server/telemetry/device/device_probe.h"
 #include "server/telemetry/http_endpoint.h"
 #include "server/telemetry/metrics.h"
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
-#include "server/telemetry/power/power_sampler.h"
+#include "server/telemetry/sensors/sampler.h"
 #include "server/tls_credentials.h"
 #include "spdlog/spdlog.h"
 
@@ -67,13 +74,28 @@ namespace {
 constexpr std::chrono::milliseconds kSilenceMargin{500};
 
 std::shared_ptr<PowerMonitor> MakePowerMonitor(const server::Config::Power& config,
-                                               const FeatureBackend& backend) {
+                                               const FeatureBackend& backend,
+                                               const std::string& sensor_root) {
   PowerReaders found;
-  if (config.source() != "none") found = FindPowerReaders(backend.devices());
+  if (config.source() != "none") found = FindPowerReaders(backend.devices(), sensor_root);
   for (const std::string& failure : found.failures) {
     spdlog::warn("event=power_unreadable reason={}", LogValue(failure));
   }
   return std::make_shared<PowerMonitor>(std::move(found.readers));
+}
+
+std::shared_ptr<DeviceMonitor> MakeDeviceMonitor(const FeatureBackend& backend,
+                                                 const std::string& sensor_root) {
+  const std::vector<DeviceDescription> devices = backend.devices();
+  return std::make_shared<DeviceMonitor>(backend.name(), BoardName(sensor_root), devices,
+                                         FindDeviceProbes(devices, sensor_root));
+}
+
+// Polls a monitor from a thread of its own; null where it has nothing to read.
+template <typename Monitor>
+std::unique_ptr<Sampler> Poll(const std::shared_ptr<Monitor>& monitor, bool has_sensors) {
+  if (!has_sensors) return nullptr;
+  return std::make_unique<Sampler>([monitor] { monitor->Poll(); }, Monitor::kPeriod);
 }
 
 MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
@@ -118,8 +140,10 @@ class Server::Impl {
         weights_(OwnerWeightsOf(config)),
         backend_(WithFailover(std::move(backends.primary), std::move(backends.fallback))),
         metrics_(MetricsOptionsOf(std::move(backends.devices))),
-        power_(MakePowerMonitor(config.power(), *backend_)),
-        power_sampler_(power_->has_rails() ? std::make_unique<PowerSampler>(power_) : nullptr),
+        power_(MakePowerMonitor(config.power(), *backend_, hooks_.sensor_root)),
+        power_sampler_(Poll(power_, power_->has_rails())),
+        device_monitor_(MakeDeviceMonitor(*backend_, hooks_.sensor_root)),
+        device_sampler_(Poll(device_monitor_, device_monitor_->has_probes())),
         observer_(&metrics_, power_.get()),
         references_(ReferenceStoreOptionsOf(config.limits())),
         memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
@@ -132,15 +156,25 @@ class Server::Impl {
                                               MatchQueueOptionsOf(config))),
         tracker_(std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_,
                                               TrackQueueOptionsOf(config))),
-        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_,
+        watch_({[this] { return batcher_->motion(); }, [this] { return matcher_->motion(); },
+                [this] { return tracker_->motion(); }},
+               [this] { return backend_->progress(); }),
+        clients_(&clock_),
+        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
                 ImageLimitsOf(config.limits())),
         call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
         stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
         readers_(&clock_, &metrics_,
                  std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
         identity_(IdentityOptionsOf(config)),
-        service_(Services(), MakeServerInfo(config, *backend_, power_->source())) {
+        pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
+                                                   : nullptr),
+        service_(Services(), MakeServerInfo(config, *backend_, power_->source()),
+                 [this](v1::GetServerInfoResponse* info) {
+                   AddConditions(*device_monitor_, *power_, info);
+                 }) {
     metrics_.AddCollectable(power_->families());
+    metrics_.AddCollectable(device_monitor_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
   }
 
@@ -198,9 +232,8 @@ class Server::Impl {
       HttpEndpointOptions options;
       options.listen_address = config_.http_listen();
       options.max_connections = AffordableHttpConnections(options.max_connections);
-      ORBSERVE_ASSIGN_OR_RETURN(
-          http_, HttpEndpoint::Create(
-                     options, [this] { return metrics_.Render(); }, [this] { return Ready(); }));
+      ORBSERVE_ASSIGN_OR_RETURN(http_,
+                                HttpEndpoint::Create(options, Pages(), [this] { return Ready(); }));
     }
     health_.Start();
     StartReloader();
@@ -223,7 +256,13 @@ class Server::Impl {
 
   absl::Status Ready() {
     ORBSERVE_RETURN_IF_ERROR(health_.Ready());
-    return probe_ == nullptr ? absl::OkStatus() : probe_->Check();
+    return CheckProbe();
+  }
+
+  absl::Status Alive() {
+    ORBSERVE_RETURN_IF_ERROR(CheckProbe());
+    if (watch_.Moves()) return absl::OkStatus();
+    return absl::UnavailableError("the backend holds work, none of which ends");
   }
 
   const server::Config config_;
@@ -234,7 +273,9 @@ class Server::Impl {
   const std::unique_ptr<FeatureBackend> backend_;
   Metrics metrics_;
   const std::shared_ptr<PowerMonitor> power_;
-  const std::unique_ptr<PowerSampler> power_sampler_;
+  const std::unique_ptr<Sampler> power_sampler_;
+  const std::shared_ptr<DeviceMonitor> device_monitor_;
+  const std::unique_ptr<Sampler> device_sampler_;
   MetricsObserver observer_;
   ReferenceStore references_;
   MemoryWatch memory_;
@@ -244,12 +285,15 @@ class Server::Impl {
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<MatchQueue> matcher_;
   std::unique_ptr<TrackQueue> tracker_;
+  PipelineWatch watch_;
+  ClientActivity clients_;
   FrameIntake intake_;
   ByteShares call_answers_;
   ByteShares stream_answers_;
   StalledReaders readers_;
   Identity identity_;
-  std::unique_ptr<TlsCredentials> tls_;  // null without TLS
+  std::unique_ptr<TlsCredentials> tls_;             // null without TLS
+  const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
   FeaturesService service_;
   ReflectionService reflection_;
   std::unique_ptr<Housekeeper> housekeeper_;
@@ -264,6 +308,8 @@ class Server::Impl {
   std::unique_ptr<Reloader> reloader_;  // null without files
 
  private:
+  absl::Status CheckProbe() { return probe_ == nullptr ? absl::OkStatus() : probe_->Check(); }
+
   absl::Status LoadTokens() {
     ORBSERVE_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(config_.token_file()));
     identity_.SetTokens(std::make_shared<const TokenTable>(std::move(entries)));
@@ -355,6 +401,21 @@ class Server::Impl {
     });
   }
 
+  // Pages of the HTTP endpoint.
+  std::vector<HttpPage> Pages() {
+    std::vector<HttpPage> pages;
+    pages.push_back(
+        {"/metrics", kMetricsText, [this](absl::string_view) { return metrics_.Render(); }});
+    const size_t most_clients = config_.telemetry().busiest_clients();
+    if (most_clients > 0) {
+      for (HttpPage& page : ClientPages(&clients_, most_clients)) pages.push_back(std::move(page));
+    }
+    for (HttpPage& page : LivePages([this] { return service_.stream_uses(); }, pictures_.get())) {
+      pages.push_back(std::move(page));
+    }
+    return pages;
+  }
+
   CallServices Services() {
     CallServices services;
     services.backend = backend_.get();
@@ -367,18 +428,20 @@ class Server::Impl {
     services.lists = lists_.get();
     services.memory = &memory_;
     services.metrics = &metrics_;
+    services.clients = &clients_;
     services.observer = &observer_;
     services.call_answers = &call_answers_;
     services.stream_answers = &stream_answers_;
     services.readers = &readers_;
     services.identity = &identity_;
+    services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits());
     services.weights = weights_;
     services.server_limits = MakeServerLimits(config_);
     return services;
   }
 
-  ResourceSources Resources() const {
+  ResourceSources Resources() {
     ResourceSources sources;
     sources.config = &config_;
     sources.backend = backend_.get();
@@ -390,6 +453,14 @@ class Server::Impl {
     sources.plans = &plans_;
     sources.references = &references_;
     sources.memory = &memory_;
+    sources.not_ready = [this] {
+      return NotReady{health_.draining(), health_.device_lost(), health_.device_stalled(),
+                      probe_ != nullptr && probe_->last_failed()};
+    };
+    sources.certificate_expiry_unix_s = [this]() -> std::optional<int64_t> {
+      if (tls_ == nullptr) return std::nullopt;
+      return tls_->expiry_unix_s();
+    };
     sources.listener = [this] { return listener_ == nullptr ? ListenerUse() : listener_->use(); };
     return sources;
   }
@@ -425,6 +496,7 @@ const server::Config& Server::config() const { return impl_->config_; }
 std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
 absl::Status Server::Ready() { return impl_->Ready(); }
+absl::Status Server::Alive() { return impl_->Alive(); }
 bool Server::deaf() const { return impl_->deaf_; }
 bool Server::device_lost() const { return impl_->health_.device_lost(); }
 

@@ -23,6 +23,8 @@ namespace orbserve {
 
 // Hooks for the program that runs the server.
 struct ServerHooks {
+  // Stands before every path of the files that sensors are read from; for tests.
+  std::string sensor_root;
   // Applied to the backend that the configuration chose, before anything else knows the backend.
   BackendWrapper wrap_backend;
   // Looks at the heap of the process every second and gives back to the system what has long been
@@ -84,6 +86,10 @@ class Server {
   // its own address is not answered. Makes such a call if the last one was a second ago; waits for
   // it for a second at most.
   absl::Status Ready();
+  // OK, or why another process may have to take this one's place: calls to its own address are not
+  // answered (as Ready() has it), or the backend has held work since the last call that returned OK
+  // and none of it has ended. A batch may take long, so the caller gives it time.
+  absl::Status Alive();
   // True when calls of the server to its own address have failed for half a minute: the process
   // should drain and end, and another one take its place.
   bool deaf() const;

@@ -4,6 +4,7 @@
 #include "server/server_info.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "features/options.h"
@@ -68,6 +69,45 @@ v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
   *info.mutable_limits() = MakeServerLimits(config);
   set(info.mutable_power_source(), power_source);
   return info;
+}
+
+void AddConditions(const DeviceMonitor& devices, const PowerMonitor& power,
+                   v1::GetServerInfoResponse* info) {
+  for (v1::DeviceInfo& device : *info->mutable_devices()) {
+    device.set_board(devices.board());
+    const std::optional<DeviceCondition> condition = devices.ConditionOf(device.device());
+    if (!condition.has_value()) continue;
+    device.set_power_mode(condition->power_mode);
+    device.set_clock_mode(condition->clock_mode);
+    for (const DeviceCondition::Clock& clock : condition->clocks) {
+      v1::DeviceClock& proto = *device.add_clocks();
+      proto.set_clock(clock.clock);
+      proto.set_hertz(clock.hertz);
+      if (clock.limit_hertz.has_value()) proto.set_limit_hertz(*clock.limit_hertz);
+    }
+    for (const DeviceCondition::Temperature& temperature : condition->temperatures) {
+      v1::DeviceTemperature& proto = *device.add_temperatures();
+      proto.set_sensor(temperature.sensor);
+      proto.set_celsius(temperature.celsius);
+    }
+    for (const DeviceCondition::Throttle& throttle : condition->throttles) {
+      if (throttle.is_active) device.add_throttled(throttle.reason);
+    }
+  }
+  for (const RailFigures& figures : power.Figures()) {
+    v1::PowerRail& proto = *info->add_power_rails();
+    proto.set_rail(figures.rail.rail);
+    proto.set_source(figures.rail.source);
+    proto.set_scope(figures.rail.scope);
+    proto.set_device(figures.rail.device);
+    if (figures.watts.has_value()) proto.set_watts(*figures.watts);
+    if (figures.joules.has_value()) proto.set_joules(*figures.joules);
+    if (figures.rail.device.empty()) continue;
+    v1::FrameEnergy& energy = *info->add_frame_energy();
+    energy.set_device(figures.rail.device);
+    energy.set_frames(figures.frames);
+    energy.set_joules(figures.frame_joules);
+  }
 }
 
 }  // namespace orbserve

@@ -8,6 +8,8 @@
 #include "features/backend.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/config.pb.h"
+#include "server/telemetry/device/device_monitor.h"
+#include "server/telemetry/power/power_monitor.h"
 
 namespace orbserve {
 
@@ -20,6 +22,10 @@ v1::ServerLimits MakeServerLimits(const server::Config& config);
 v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
                                          const FeatureBackend& backend,
                                          absl::string_view power_source);
+
+// Adds what changes while the server runs: the condition of its devices, power and energy.
+void AddConditions(const DeviceMonitor& devices, const PowerMonitor& power,
+                   v1::GetServerInfoResponse* info);
 
 }  // namespace orbserve
 

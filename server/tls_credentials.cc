@@ -65,6 +65,11 @@ void TlsCredentials::Set(TlsFiles files) {
   ++generation_;
 }
 
+int64_t TlsCredentials::expiry_unix_s() const {
+  absl::MutexLock lock(&mutex_);
+  return files_.expiry_unix_s;
+}
+
 grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(
     void* port, grpc_ssl_server_certificate_config** config) {
   Port& fetching = *static_cast<Port*>(port);

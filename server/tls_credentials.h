@@ -33,6 +33,8 @@ class TlsCredentials {
 
   // `files` must have certificates for clients if and only if the first ones had.
   void Set(TlsFiles files) ABSL_LOCKS_EXCLUDED(mutex_);
+  // When the first certificate of the server's chain expires.
+  int64_t expiry_unix_s() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // This is what one port has fetched. gRPC makes one fetch of a port at a time.
@@ -45,7 +47,7 @@ class TlsCredentials {
       void* port, grpc_ssl_server_certificate_config** config);
 
   const bool verifies_clients_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   TlsFiles files_ ABSL_GUARDED_BY(mutex_);
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<std::unique_ptr<Port>> ports_ ABSL_GUARDED_BY(mutex_);

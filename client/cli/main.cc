@@ -109,6 +109,48 @@ void AddImageOptions(CLI::App* app, Does does, ImageOptions* options) {
   AddPipelineFlags(app, does, &options->flags);
 }
 
+void AddMatchOptions(CLI::App* app, MatchCommandOptions* options) {
+  AddCommonOptions(app, &options->common);
+  AddImageOptions(app, Does::kMatch, &options->image);
+  app->add_option("--reference", options->reference, "Match with this reference of the server")
+      ->type_name("NAME");
+  app->add_option("--draw", options->draw_file, "Write a picture of the matches of two images")
+      ->type_name("FILE.png");
+  app->add_flag("--verify", options->verify,
+                "Check the matches geometrically: fundamental matrix by RANSAC");
+  app->add_option("--verify-px", options->verify_px,
+                  "Largest distance of an inlier from the geometry, pixels; default 3")
+      ->type_name("PX")
+      ->check(CLI::Range(0.01, 100.0))
+      ->check(RefuseNan);
+  CLI::Option* const pairs =
+      app->add_option("--pairs", options->pairs_file,
+                      "Match the pairs in this file: two names of images on each line")
+          ->type_name("FILE")
+          ->group("Folders");
+  CLI::Option* const exhaustive =
+      app->add_flag("--exhaustive", options->exhaustive, "Match every pair of images")
+          ->group("Folders")
+          ->excludes(pairs);
+  app->add_option("--sequential", options->sequential,
+                  "Match each image with the N images behind it")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000))
+      ->group("Folders")
+      ->excludes(pairs)
+      ->excludes(exhaustive);
+  app->add_option("--out", options->out_folder, "Write features and matches into this folder")
+      ->type_name("DIR")
+      ->group("Folders");
+  app->add_option("--format", options->format, "npz (default), hdf5 (hloc) or colmap")
+      ->type_name("FORMAT")
+      ->group("Folders");
+  app->add_option("INPUT", options->inputs,
+                  "Two images: query and train; one with --reference; or folders of images, or of "
+                  "NPZ files of an earlier run")
+      ->required();
+}
+
 void AddSourceOptions(CLI::App* app, StreamOptions* options) {
   app->add_option("SOURCE", options->source,
                   "Folder of images, Y4M or MJPEG file, - for one of these two on stdin, or a "
@@ -218,7 +260,8 @@ int Main(int argc, char** argv) {
   AddImageOptions(extract_app, Does::kExtract, &extract.image);
   extract_app->add_option("--out", extract.out_folder, "Write feature files into this folder")
       ->type_name("DIR");
-  extract_app->add_option("--format", extract.format, "npz (default), jsonl or csv")
+  extract_app
+      ->add_option("--format", extract.format, "npz (default), jsonl, csv, hdf5 (hloc) or colmap")
       ->type_name("FORMAT");
   extract_app->add_option("--draw", extract.draw_folder, "Write overlay pictures into this folder")
       ->type_name("DIR");
@@ -229,21 +272,16 @@ int Main(int argc, char** argv) {
                         "Skip images whose output in --out was made with the same options");
   extract_app->add_flag("--timings", extract.timings,
                         "Print the time of every stage, over all images, on standard output");
+  extract_app->add_flag("--power", extract.power,
+                        "Print the energy of a frame and of the devices on standard output");
   extract_app
       ->add_option("INPUT", extract.inputs, "Images, folders of images, or - for names on stdin")
       ->required();
 
   MatchCommandOptions match;
-  CLI::App* match_app =
-      app.add_subcommand("match", "Match two images, or an image with a reference");
-  AddCommonOptions(match_app, &match.common);
-  AddImageOptions(match_app, Does::kMatch, &match.image);
-  match_app->add_option("--reference", match.reference, "Match with this reference of the server")
-      ->type_name("NAME");
-  match_app->add_option("--draw", match.draw_file, "Write a picture of the matches")
-      ->type_name("FILE.png");
-  match_app->add_option("IMAGE1", match.query, "Query image")->required();
-  match_app->add_option("IMAGE2", match.train, "Train image; not with --reference");
+  CLI::App* match_app = app.add_subcommand(
+      "match", "Match two images, an image with a reference, or the images of a folder");
+  AddMatchOptions(match_app, &match);
 
   StreamOptions stream;
   CLI::App* stream_app = app.add_subcommand(
@@ -284,6 +322,16 @@ int Main(int argc, char** argv) {
       app.add_subcommand("health", "Exit 0 if the server is serving; default 127.0.0.1:50051");
   AddCommonOptions(health_app, &health);
 
+  PowerOptions power;
+  CLI::App* power_app = app.add_subcommand(
+      "power", "Show power and energy of every rail, of this machine or of a --server");
+  AddCommonOptions(power_app, &power.common);
+  power_app->add_option("--interval", power.interval_s, "Time between two lists; default 1")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->check(RefuseNan);
+  power_app->add_flag("--once", power.once, "End after the first interval");
+
   RefuseEmptyValues(&app);
   try {
     app.parse(argc, argv);
@@ -299,6 +347,7 @@ int Main(int argc, char** argv) {
   if (delete_app->parsed()) return RunReferenceDelete(reference);
   if (info_app->parsed()) return RunInfo(info);
   if (presets_app->parsed()) return RunPresets(presets);
+  if (power_app->parsed()) return RunPower(power);
   if (bench_app->parsed()) return RefuseBench();
   return RunHealth(health);
 }

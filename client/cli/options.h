@@ -59,15 +59,34 @@ struct ExtractOptions {
   std::string shard;        // "" = everything
   bool resume = false;
   bool timings = false;  // a summary of the times of every stage
+  bool power = false;    // a summary of the energy
+};
+
+struct PowerOptions {
+  CommonOptions common;
+  double interval_s = 1;  // > 0
+  bool once = false;      // end after one interval
 };
 
 struct MatchCommandOptions {
   CommonOptions common;
   ImageOptions image;
-  std::string query;
-  std::string train;      // "" with `reference`
-  std::string reference;  // "" with `train`
+  std::vector<std::string>
+      inputs;             // two images; one with `reference`; folders with a list of pairs
+  std::string reference;  // "" = none
   std::string draw_file;  // "" = none
+  // Pairs of the images in folders; at most one of these is set.
+  std::string pairs_file;  // "" = none
+  bool exhaustive = false;
+  int sequential = 0;  // each image with as many that follow; 0 = off
+  // Geometric check.
+  bool verify = false;
+  double verify_px = 3;  // largest distance from the epipolar geometry
+  // Files of the pairs.
+  std::string out_folder;  // "" = none
+  std::string format;      // "" = npz with `out_folder`
+
+  bool has_pairs() const { return !pairs_file.empty() || exhaustive || sequential > 0; }
 };
 
 struct StreamOptions {

@@ -7,7 +7,9 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/src/status.h"
 #include "client/src/tls_files.h"
 #include "client/src/token.h"
@@ -27,6 +29,32 @@ constexpr int kKeepaliveTimeoutMs = 10'000;
 // minutes.
 constexpr int kFirstReconnectMs = 200;
 constexpr int kLongestReconnectMs = 5'000;
+
+// For targets that may stand for several servers. A call that one of them cannot take is tried
+// again at the next, after a random part of the wait.
+constexpr char kServerGroup[] = R"json({
+  "loadBalancingConfig": [{"round_robin": {}}],
+  "methodConfig": [{
+    "name": [
+      {"service": "orbserve.v1.Features", "method": "Extract"},
+      {"service": "orbserve.v1.Features", "method": "Match"},
+      {"service": "orbserve.v1.Features", "method": "GetServerInfo"},
+      {"service": "orbserve.v1.Features", "method": "ListReferences"}
+    ],
+    "retryPolicy": {
+      "maxAttempts": 5, "initialBackoff": "0.05s", "maxBackoff": "1s", "backoffMultiplier": 3,
+      "retryableStatusCodes": ["UNAVAILABLE"]
+    }
+  }]
+})json";
+// gRPC does not try a call again whose message is larger than this. Its own limit is 256 KiB, less
+// than a frame.
+constexpr int kRetryBufferBytes = 256 << 20;
+
+bool MayBeSeveralServers(absl::string_view address) {
+  return absl::StartsWith(address, "dns:") || absl::StartsWith(address, "ipv4:") ||
+         absl::StartsWith(address, "ipv6:");
+}
 
 // Messages of grpc.health.v1: {string service = 1} and {ServingStatus status = 1}. They are written
 // by hand, because a program may hold one definition of them only, and may have its own.
@@ -87,6 +115,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
+  if (MayBeSeveralServers(address)) {
+    arguments.SetServiceConfigJSON(kServerGroup);
+    arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kRetryBufferBytes);
+  }
   auto client =
       std::make_unique<Client>(grpc::CreateCustomChannel(address, credentials, arguments), options);
   client->authorization_ = std::move(authorization);

@@ -299,7 +299,7 @@ HWY_INLINE hn::Mask<D32> ColumnsWithin(int x, int begin, int end) {
 
 template <typename Response>
 uint32_t CornerMapOf(const CornerMapTask& task, uint8_t* scratch) {
-  const D32 d32;
+  [[maybe_unused]] const D32 d32;  // which some responses and targets need
   const DU32 du;
   const Region& part = task.part;
   if (part.empty()) return 0;

@@ -9,7 +9,9 @@
 
 namespace orbserve::gpu {
 
-LevelImageBuffers::LevelImageBuffers(const CompiledPipeline& pipeline, ArenaLayout* layout) {
+LevelImageBuffers::LevelImageBuffers(const CompiledPipeline& pipeline, bool reads_in_place,
+                                     ArenaLayout* layout)
+    : reads_in_place_(reads_in_place) {
   const SlotLayout slot = SlotLayout::For(pipeline.spec.width_px, pipeline.spec.height_px);
   int64_t end = kImagePaddingBytes;
   for (int l = 0; l < pipeline.level_count(); ++l) {
@@ -24,14 +26,15 @@ LevelImageBuffers::LevelImageBuffers(const CompiledPipeline& pipeline, ArenaLayo
   }
   images_.stride = RoundUp(end, static_cast<int64_t>(kBufferAlignment));
   const auto stride = static_cast<size_t>(images_.stride);
-  input_ = layout->Add("input", slot.image_bytes, 2 * slot.image_bytes);
+  const size_t input_bytes = reads_in_place ? 0 : slot.image_bytes;
+  input_ = layout->Add("input", input_bytes, 2 * input_bytes);
   pyramid_ = layout->Add("pyramid", stride);
   mask_pyramid_ = layout->Add("mask pyramid", 0, stride);
 }
 
 LevelImages LevelImageBuffers::At(const StepContext& context) const {
   LevelImages images = images_;
-  images.input = context.At(input_);
+  images.input = reads_in_place_ ? nullptr : context.At(input_);
   images.pyramid = context.At(pyramid_);
   images.mask_pyramid = context.kind.masks ? context.At(mask_pyramid_) : nullptr;
   return images;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Level images: the levels of the frames of a batch, and of their masks. Level 0 is the leased slot
-// as it was copied up; the others lie in a pyramid per frame.
+// as it was copied up, or the slot itself; the others lie in a pyramid per frame.
 
 #ifndef ORBSERVE_GPU_STEPS_LEVEL_IMAGES_H_
 #define ORBSERVE_GPU_STEPS_LEVEL_IMAGES_H_
@@ -26,6 +26,7 @@ struct LevelImage {
 
 // For kernels. Only levels that exist have an entry.
 struct LevelImages {
+  // The batch's input; null where frames are read in place: their offsets are addresses then.
   const uint8_t* input;
   uint8_t* pyramid;
   uint8_t* mask_pyramid;  // null when no frame has a mask
@@ -48,7 +49,8 @@ struct LevelImages {
 // Their buffers in a plan's arena.
 class LevelImageBuffers {
  public:
-  LevelImageBuffers(const CompiledPipeline& pipeline, ArenaLayout* layout);
+  // `reads_in_place`: see LevelImages::input. The arena then has no input.
+  LevelImageBuffers(const CompiledPipeline& pipeline, bool reads_in_place, ArenaLayout* layout);
 
   LevelImages At(const StepContext& context) const;
   // Slots of the batch, each with its mask behind it if it has one.
@@ -56,6 +58,7 @@ class LevelImageBuffers {
 
  private:
   LevelImages images_{};  // without pointers
+  const bool reads_in_place_;
   BufferId input_;
   BufferId pyramid_;
   BufferId mask_pyramid_;

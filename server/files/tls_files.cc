@@ -9,6 +9,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include <algorithm>
+#include <ctime>
 #include <memory>
 
 #include "absl/strings/match.h"
@@ -87,7 +89,13 @@ absl::Status CheckNotExpired(const NamedText& file, const X509* certificate) {
                                     absl::string_view(text, static_cast<size_t>(size))));
 }
 
-absl::Status UseCertificateChain(const NamedText& file, SSL_CTX* context) {
+int64_t ExpiryOf(const X509* certificate) {
+  std::tm time = {};
+  return ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) == 1 ? timegm(&time) : 0;
+}
+
+// `expiry_unix_s`: when the first of the certificates expires.
+absl::Status UseCertificateChain(const NamedText& file, SSL_CTX* context, int64_t* expiry_unix_s) {
   const BioPtr reader = Reader(file.text);
   for (bool is_first = true;; is_first = false) {
     CertificatePtr certificate = NextCertificate(reader.get());
@@ -99,6 +107,8 @@ absl::Status UseCertificateChain(const NamedText& file, SSL_CTX* context) {
     const bool used = is_first ? SSL_CTX_use_certificate(context, certificate.get()) == 1
                                : SSL_CTX_add1_chain_cert(context, certificate.get()) == 1;
     if (!used) return OpensslRefusal(file, "holds a certificate that cannot be used");
+    const int64_t expiry = ExpiryOf(certificate.get());
+    *expiry_unix_s = is_first ? expiry : std::min(*expiry_unix_s, expiry);
   }
   ERR_clear_error();
   return absl::OkStatus();
@@ -146,7 +156,7 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const server::Config::Tls& config) {
   ERR_clear_error();
   const ContextPtr context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return MakeError(ErrorReason::kInternal, "OpenSSL makes no context");
-  ORBSERVE_RETURN_IF_ERROR(UseCertificateChain(certificate, context.get()));
+  ORBSERVE_RETURN_IF_ERROR(UseCertificateChain(certificate, context.get(), &files.expiry_unix_s));
   ORBSERVE_RETURN_IF_ERROR(UsePrivateKey(key, certificate, context.get()));
   if (!client_ca.path.empty()) {
     ORBSERVE_RETURN_IF_ERROR(Read("BEGIN CERTIFICATE", &client_ca));

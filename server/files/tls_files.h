@@ -4,6 +4,7 @@
 #ifndef ORBSERVE_SERVER_FILES_TLS_FILES_H_
 #define ORBSERVE_SERVER_FILES_TLS_FILES_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,6 +17,7 @@ struct TlsFiles {
   std::string certificate_chain;  // the server's own certificate first
   std::string private_key;        // belongs to the server's own certificate
   std::string client_ca;
+  int64_t expiry_unix_s = 0;  // when the first of the chain's certificates expires
 };
 
 // Reads the files of a valid configuration, and checks that OpenSSL, and therefore gRPC, can serve

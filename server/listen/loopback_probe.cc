@@ -48,6 +48,11 @@ absl::Status LoopbackProbe::Check() {
                                              options_.wait_time.count(), " ms"));
 }
 
+bool LoopbackProbe::last_failed() const {
+  const std::scoped_lock lock(mutex_);
+  return !last_.ok();
+}
+
 void LoopbackProbe::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {

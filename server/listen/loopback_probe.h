@@ -45,6 +45,8 @@ class LoopbackProbe {
   // OK when a call was answered lately, or is answered now. Waits for `wait_time` at most.
   // UNAVAILABLE: the call failed, or has no answer yet.
   absl::Status Check();
+  // True while the last call was not answered. Does not wait.
+  bool last_failed() const;
   // Makes no further call. The server is about to stop.
   void Stop();
 
@@ -59,7 +61,7 @@ class LoopbackProbe {
   const Call call_;
   const std::function<void()> on_deaf_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false;
   bool is_wanted_ = false;

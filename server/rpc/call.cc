@@ -109,7 +109,7 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   }
   if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
   code_ = sent.code();
-  LogFailure(method_, sent);
+  LogFailure(method_, sent, [this] { return DisplayName(client_); });
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   for (int i = 0; i < frames_; ++i) services_.metrics->ObserveFrame(method_, time.count());
   // Only an answer can wait for its client: a status alone needs no leave from HTTP/2 flow control.

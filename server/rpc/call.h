@@ -24,6 +24,7 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/memory/memory_watch.h"
 #include "server/memory/out_of_memory.h"
+#include "server/rpc/client_activity.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/identity.h"
 #include "server/rpc/stalled_readers.h"
@@ -34,6 +35,7 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/owner_weights.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/stream_pictures.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
@@ -68,6 +70,7 @@ struct CallServices {
   Executor* lists = nullptr;  // builds lists of references
   const MemoryWatch* memory = nullptr;
   Metrics* metrics = nullptr;
+  ClientActivity* clients = nullptr;
   // Bytes of the answers of all unary calls, from the admission of a call until its answer is sent,
   // and of all streams, from the begin of a frame.
   ByteShares* call_answers = nullptr;
@@ -75,6 +78,7 @@ struct CallServices {
   StalledReaders* readers = nullptr;
   const Identity* identity = nullptr;
   ServingObserver* observer = nullptr;
+  StreamPictures* pictures = nullptr;  // null where frames are not shown
   StreamLimits streams;
   OwnerWeights weights;
   v1::ServerLimits server_limits;  // as clients are told

@@ -55,12 +55,14 @@ struct FrameIntake::Task {
 };
 
 FrameIntake::FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans,
-                         Executor* executor, Metrics* metrics, const ImageLimits& limits)
+                         Executor* executor, Metrics* metrics, ClientActivity* clients,
+                         const ImageLimits& limits)
     : backend_(backend),
       batcher_(batcher),
       plans_(plans),
       executor_(executor),
       metrics_(metrics),
+      clients_(clients),
       limits_(limits) {}
 
 FrameIntake::Admitted FrameIntake::Admit(FrameSource source, ExtractDone done) {
@@ -77,7 +79,9 @@ FrameIntake::Admitted FrameIntake::Admit(FrameSource source, ExtractDone done) {
   admission.message_bytes = static_cast<int64_t>(
       std::max(frame.ByteSizeLong() + pieces_bytes, task->source.message_bytes));
   admission.reports_end = task->source.reports_end;
-  admission.done = [task, done = std::move(done)](FrameOutcome outcome) mutable {
+  clients_->FrameReceived(admission.client, admission.image_bytes);
+  admission.done = [this, task, done = std::move(done)](FrameOutcome outcome) mutable {
+    clients_->FrameEnded(task->source.client, outcome);
     std::move(done)({std::move(outcome), std::chrono::nanoseconds(task->decode_ns.load())});
   };
   Admitted admitted;
@@ -189,6 +193,7 @@ absl::Status FrameIntake::FillSlot(Task& task, FrameJob& job) {
       backend_->LeaseInput(task.header.width_px, task.header.height_px, frame.has_mask()));
   ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(task.image, task.header, limits_, job.input->image));
   if (frame.has_mask()) CopyMask(frame.mask(), job.input->mask);
+  if (task.source.picture != nullptr) DrawFrame(job.input->image, task.source.picture.get());
   return absl::OkStatus();
 }
 

@@ -22,10 +22,12 @@
 #include "features/backend.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/decode/image_decoder.h"
+#include "server/rpc/client_activity.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/serving/batcher.h"
 #include "server/serving/client_id.h"
 #include "server/serving/plan_cache.h"
+#include "server/serving/stream_pictures.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 
@@ -50,6 +52,8 @@ struct FrameSource {
   absl::Status refusal;
   // False for a caller that tells the metrics itself how the frame ended.
   bool reports_end = true;
+  // The decoded frame is drawn into it. Null = the frame is not drawn.
+  std::shared_ptr<StreamPicture> picture;
 };
 
 // Outcome of a frame: the batcher's, and the time of decoding.
@@ -78,7 +82,7 @@ class FrameIntake {
   };
 
   FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* plans, Executor* executor,
-              Metrics* metrics, const ImageLimits& limits);
+              Metrics* metrics, ClientActivity* clients, const ImageLimits& limits);
 
   // Admits a frame, which then waits for Begin(). Calls `done` exactly once, possibly inside the
   // call, never under a lock. Holds the frame's message until its pixels are in their slot or the
@@ -110,6 +114,7 @@ class FrameIntake {
   PlanCache* const plans_;
   Executor* const executor_;
   Metrics* const metrics_;
+  ClientActivity* const clients_;
   const ImageLimits limits_;
   // The rates say what decoding took, in relation to DecodeWork().
   WorkRate raw_rate_, jpeg_rate_, progressive_rate_;

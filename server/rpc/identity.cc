@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -140,6 +141,15 @@ absl::StatusOr<std::string> ForwardedOwner(const std::string& peer, absl::string
     owner = next;
   }
   return owner;
+}
+
+std::string DisplayName(const ClientId& client) {
+  absl::string_view name = client.name;
+  // The connection says the address already.
+  if (absl::ConsumePrefix(&name, "peer:")) return std::string(name);
+  if (absl::ConsumePrefix(&name, "id:")) return absl::StrCat(client.owner, "/", name);
+  if (name.empty()) return client.owner.empty() ? "-" : client.owner;
+  return absl::StrReplaceAll(name, {{absl::string_view(&kPartSeparator, 1), "/"}});
 }
 
 Identity::Identity(IdentityOptions options)

@@ -60,6 +60,10 @@ class Identity {
   std::shared_ptr<const TokenTable> tokens_ ABSL_GUARDED_BY(mutex_);
 };
 
+// The client for people: "token:robot/front", "addr:192.0.2.7/front", "ipv4:192.0.2.7:4711". "-"
+// for nobody.
+std::string DisplayName(const ClientId& client);
+
 // Parts of ClientOf(), for tests.
 
 // NAME of a certificate with these names; UNAUTHENTICATED if it has none that can be used.

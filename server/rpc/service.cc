@@ -21,18 +21,24 @@ class GetServerInfoCall final
   GetServerInfoCall(const CallServices& services, CallGate& gate,
                     grpc::CallbackServerContext* context, const CallBytes& bytes)
       : MessageCall(services, gate, context, bytes, "GetServerInfo") {}
-  void Start(const v1::GetServerInfoResponse& info) {
+  void Start(const v1::GetServerInfoResponse& info,
+             const FeaturesService::AddConditions& add_conditions) {
     const absl::Status status = ReadRequest();
-    if (status.ok()) response_ = info;
+    if (status.ok()) {
+      response_ = info;
+      add_conditions(&response_);
+    }
     FinishWith(status, response_.ByteSizeLong());
   }
 };
 
 }  // namespace
 
-FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfoResponse info)
+FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfoResponse info,
+                                 AddConditions add_conditions)
     : services_(services),
       info_(std::move(info)),
+      add_conditions_(std::move(add_conditions)),
       streams_({.max_streams = services.streams.max_streams,
                 .max_streams_per_owner = services.streams.max_streams_per_client,
                 .weights = services.weights}) {
@@ -84,7 +90,7 @@ grpc::ServerUnaryReactor* FeaturesService::GetServerInfo(grpc::CallbackServerCon
                                                          const grpc::ByteBuffer* request,
                                                          grpc::ByteBuffer* response) {
   auto* const call = new GetServerInfoCall(services_, gate_, context, CallBytes{request, response});
-  call->Guard([this, call] { call->Start(info_); });
+  call->Guard([this, call] { call->Start(info_, add_conditions_); });
   return call;
 }
 

@@ -5,6 +5,8 @@
 #define ORBSERVE_SERVER_RPC_SERVICE_H_
 
 #include <chrono>
+#include <functional>
+#include <vector>
 
 #include "orbserve/v1/orbserve.grpc.pb.h"
 #include "server/rpc/call.h"
@@ -28,9 +30,13 @@ using FeaturesMethods = v1::Features::WithRawCallbackMethod_Extract<
 // The service of the wire contract. Each method makes the object of its call and starts it.
 class FeaturesService final : public FeaturesMethods {
  public:
-  // `info`: answer of GetServerInfo. The parts that `services` points to must outlive the gRPC
-  // server.
-  FeaturesService(const CallServices& services, v1::GetServerInfoResponse info);
+  // Adds what changes to an answer of GetServerInfo. Called from many threads.
+  using AddConditions = std::function<void(v1::GetServerInfoResponse*)>;
+
+  // `info`: answer of GetServerInfo, without what changes. The parts that `services` points to must
+  // outlive the gRPC server.
+  FeaturesService(const CallServices& services, v1::GetServerInfoResponse info,
+                  AddConditions add_conditions);
 
   grpc::ServerUnaryReactor* Extract(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
@@ -60,6 +66,8 @@ class FeaturesService final : public FeaturesMethods {
   void CutUnknownStreams() { streams_.CutUnknown(); }
   // Ends the streams, each when its frames in flight are answered.
   void StopStreams() { streams_.StopAll(); }
+  // The open streams.
+  std::vector<StreamUse> stream_uses() { return streams_.uses(); }
   // Waits until no call is open or comes; false when `timeout` passed before.
   bool WaitUntilQuiet(std::chrono::milliseconds timeout) { return gate_.WaitUntilQuiet(timeout); }
 
@@ -69,6 +77,7 @@ class FeaturesService final : public FeaturesMethods {
 
   const CallServices services_;
   const v1::GetServerInfoResponse info_;
+  const AddConditions add_conditions_;
   CallGate gate_;
   StreamRegistry streams_;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/log.h"
@@ -78,6 +79,7 @@ void StreamCall::Begin() {
     ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
     ORBSERVE_ASSIGN_OR_RETURN(id_, registry_.Add(shared_from_this(), client_, now));
     services_.metrics->StreamOpened();
+    services_.clients->StreamOpened(client_);
     return absl::OkStatus();
   }();
   absl::MutexLock lock(&mutex_);
@@ -171,7 +173,30 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
   } else {
     pending_opened_.push_back({frames_read_, std::move(message)});
   }
+  if (is_first) {
+    LogClientEvent([&] {
+      return absl::StrCat("event=stream_opened stream=", id_,
+                          " client=", LogValue(DisplayName(client_)),
+                          " pipeline=", LogValue(options->pipeline->preset));
+    });
+  }
   return absl::OkStatus();
+}
+
+std::string StreamCall::CloseLine() {
+  const StreamUse end = use();
+  absl::MutexLock lock(&mutex_);
+  std::string why = "ended";
+  if (cut_cause_.has_value()) {
+    why = std::string(NameOf(*cut_cause_));
+  } else if (!final_status_.ok()) {
+    why = absl::AsciiStrToLower(InfoOf(ReasonOf(final_status_)).name);
+  }
+  return absl::StrCat("event=stream_closed stream=", id_,
+                      " client=", LogValue(DisplayName(client_)), " why=", why,
+                      " seconds=", std::chrono::duration<double>(end.age).count(),
+                      " frames=", end.received, " ok=", end.ok, " dropped=", end.dropped,
+                      " failed=", end.failed, " message=", LogValue(final_status_.message()));
 }
 
 void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
@@ -217,6 +242,10 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.pixels = received_->splitter.pixels();
   source.message_bytes = received_->buffer.Length();
   source.reports_end = false;
+  if (services_.pictures != nullptr && services_.pictures->TakeWish(id_)) {
+    entry.picture = std::make_shared<StreamPicture>();
+    source.picture = entry.picture;
+  }
 
   const uint64_t index = session_->AddFrame({.sequence = entry.sequence,
                                              .match = entry.match,
@@ -340,7 +369,7 @@ void StreamCall::OnResult(StreamResult result) {
     if (frame.deadline != kNever) deadlines_.erase({frame.deadline, result.index});
   }
   absl::Status status = result.outcome.status;
-  const size_t features = result.outcome.features == nullptr ? 0 : result.outcome.features->count();
+  const std::shared_ptr<const Features> features = result.outcome.features;
   const auto encode_begin = std::chrono::steady_clock::now();
   grpc::ByteBuffer message;
   const absl::Status encoded = WithoutBadAlloc([&] {
@@ -356,13 +385,18 @@ void StreamCall::OnResult(StreamResult result) {
     StatusToProto(status, failed.mutable_result()->mutable_status());
     message = SerializeMessage(failed);
   }
-  LogFailure("StreamFrames.frame", status);
+  LogFailure("StreamFrames.frame", status, [this] { return DisplayName(client_); });
   Outgoing outgoing{std::move(message), /*is_answer=*/true, frame.has_begun,
                     frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
   if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
-  ObserveEnd(frame, status, features);
+  ObserveEnd(frame, status, features.get());
+  if (frame.picture != nullptr && features != nullptr) {
+    frame.picture->sequence = frame.sequence;
+    frame.picture->features = features;
+    services_.pictures->Put(id_, std::move(frame.picture));
+  }
 
   absl::MutexLock lock(&mutex_);
   if (IsOver()) return;
@@ -517,6 +551,7 @@ void StreamCall::Cut(CutCause cause, const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     if (IsOver()) return;
     is_cut_ = true;
+    cut_cause_ = cause;
     end_status_ = status;
     read_ended_ = true;
     tickets = TakeFrames(&session);
@@ -598,7 +633,8 @@ void StreamCall::FinishIfOver() {
 void StreamCall::FinishNow(const absl::Status& status) {
   finished_ = true;
   code_ = status.code();
-  LogFailure("StreamFrames", status);
+  final_status_ = status;
+  LogFailure("StreamFrames", status, [this] { return DisplayName(client_); });
   // Without a result in front of it the status does not wait for the client.
   if (options_ != nullptr) {
     cancel_at_ = std::min(cancel_at_, services_.clock->Now() + services_.readers->limit());
@@ -607,16 +643,48 @@ void StreamCall::FinishNow(const absl::Status& status) {
   Finish(StatusToGrpc(status, context_));
 }
 
-void StreamCall::ObserveEnd(const Frame& frame, const absl::Status& status, size_t features) {
-  const std::chrono::duration<double> time = services_.clock->Now() - frame.arrival;
-  services_.metrics->ObserveFrame("StreamFrames", time.count());
-  services_.metrics->FrameFinished(status, static_cast<int64_t>(features));
+void StreamCall::ObserveEnd(const Frame& frame, const absl::Status& status,
+                            const Features* features) {
+  const std::chrono::nanoseconds time = services_.clock->Now() - frame.arrival;
+  const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
+  services_.metrics->ObserveFrame("StreamFrames", std::chrono::duration<double>(time).count());
+  services_.metrics->FrameFinished(status, count);
+  if (!status.ok()) {
+    ++(ReasonOf(status) == ErrorReason::kDropped ? dropped_ : failed_);
+    return;
+  }
+  ++ok_;
+  last_latency_ns_ = time.count();
+  last_features_ = static_cast<int>(count);
+  if (features == nullptr) return;
+  last_width_px_ = features->image_width_px;
+  last_height_px_ = features->image_height_px;
+}
+
+StreamUse StreamCall::use() {
+  StreamUse use;
+  use.client = client_;
+  use.age = services_.clock->Now() - begin_;
+  use.ok = ok_;
+  use.dropped = dropped_;
+  use.failed = failed_;
+  use.latency = std::chrono::nanoseconds(last_latency_ns_);
+  use.features = last_features_;
+  use.width_px = last_width_px_;
+  use.height_px = last_height_px_;
+  absl::MutexLock lock(&mutex_);
+  if (options_ != nullptr) use.preset = options_->pipeline->preset;
+  use.received = static_cast<int64_t>(frames_read_);
+  use.in_flight = in_flight_;
+  use.waiting = static_cast<int>(room_.size());
+  return use;
 }
 
 void StreamCall::ForgetFrames() {
   const SteadyTime now = services_.clock->Now();
   for (const auto& [index, frame] : frames_) {
-    ObserveEnd(frame, now >= frame.deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(), 0);
+    ObserveEnd(frame, now >= frame.deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(),
+               nullptr);
   }
   frames_.clear();
   deadlines_.clear();
@@ -662,6 +730,8 @@ void StreamCall::OnDone() {
   if (id_ != 0) {
     registry_.Remove(id_);
     services_.metrics->StreamClosed();
+    services_.clients->StreamClosed(client_);
+    LogClientEvent([this] { return CloseLine(); });
   }
   if (session_ != nullptr) session_->Close();
   CallGate& gate = gate_;

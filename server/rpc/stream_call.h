@@ -43,9 +43,11 @@
 #ifndef ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 #define ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -65,6 +67,7 @@
 #include "server/rpc/waiting_room.h"
 #include "server/serving/client_id.h"
 #include "server/serving/stream_session.h"
+#include "server/serving/stream_use.h"
 
 namespace orbserve {
 
@@ -90,6 +93,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   // Sends the gate's refusal to the client. Called after the gate was closed.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Without the stream's number, which the registry knows.
+  StreamUse use() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Request = v1::StreamFramesRequest;
@@ -120,7 +125,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     bool has_begun = false;
     bool is_extracted = false;  // or failed
     Batcher::Ticket ticket = 0;
-    ExtractOutcome outcome;  // times only; the features go through the session
+    ExtractOutcome outcome;                  // times only; the features go through the session
+    std::shared_ptr<StreamPicture> picture;  // null unless a viewer waits for it
   };
   // A message that waits to be written.
   struct Outgoing {
@@ -149,8 +155,9 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
   // The bytes of a result. May throw std::bad_alloc.
   grpc::ByteBuffer EncodeResult(Frame& frame, StreamResult result);
-  // Records the end of a frame: its outcome, and the time from its arrival until now.
-  void ObserveEnd(const Frame& frame, const absl::Status& status, size_t features);
+  // Records the end of a frame: its outcome, and the time from its arrival until now. `features`:
+  // null for a frame without.
+  void ObserveEnd(const Frame& frame, const absl::Status& status, const Features* features);
   // Records and drops the frames of a call that is over, whose results nobody reads.
   void ForgetFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the stream if its client takes too long, and answers frames that are late.
@@ -186,6 +193,8 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishIfOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishNow(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the log says of the stream when it is over.
+  std::string CloseLine() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CallServices& services_;
   CallGate& gate_;
@@ -214,11 +223,13 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
   absl::StatusCode code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kUnknown;
-  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);   // null after OnDone()
-  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;   // never later than NextAlarm()
-  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);           // of the last message, either way
-  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);         // if writing_
-  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;  // if IsOver()
+  absl::Status final_status_ ABSL_GUARDED_BY(mutex_);          // if finished_
+  std::optional<CutCause> cut_cause_ ABSL_GUARDED_BY(mutex_);  // if is_cut_
+  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);       // null after OnDone()
+  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;       // never later than NextAlarm()
+  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);               // of the last message, either way
+  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);             // if writing_
+  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;      // if IsOver()
 
   uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;                 // their results exist
@@ -233,6 +244,10 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // reserved by frames_ and outgoing_
   int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
+  // Frames that ended, and the last one that ended well: written by ObserveEnd(), read by use().
+  std::atomic<int64_t> ok_{0}, dropped_{0}, failed_{0};
+  std::atomic<int64_t> last_latency_ns_{0};
+  std::atomic<int> last_features_{0}, last_width_px_{0}, last_height_px_{0};
   const CallGate::Ticket ticket_;
 };
 

@@ -58,4 +58,19 @@ void StreamRegistry::StopAll() {
   for (const auto& stream : All()) stream->Stop();
 }
 
+std::vector<StreamUse> StreamRegistry::uses() {
+  std::vector<std::pair<uint64_t, std::shared_ptr<StreamCall>>> alive;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, stream] : streams_) alive.emplace_back(id, stream.lock());
+  }
+  std::vector<StreamUse> uses;
+  for (const auto& [id, stream] : alive) {
+    if (stream == nullptr) continue;
+    uses.push_back(stream->use());
+    uses.back().id = id;
+  }
+  return uses;
+}
+
 }  // namespace orbserve

@@ -16,6 +16,7 @@
 #include "server/serving/client_id.h"
 #include "server/serving/clock.h"
 #include "server/serving/stream_places.h"
+#include "server/serving/stream_use.h"
 
 namespace orbserve {
 
@@ -39,6 +40,7 @@ class StreamRegistry {
   void CutUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends every stream when the frames that it has read are answered.
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<StreamUse> uses() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   std::vector<std::shared_ptr<StreamCall>> All() ABSL_LOCKS_EXCLUDED(mutex_);

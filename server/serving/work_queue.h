@@ -114,6 +114,12 @@ struct QueueUse {
   int64_t max_bytes = 0;
 };
 
+// Batches of a queue of work at one moment.
+struct BatchMotion {
+  int in_flight = 0;  // with the backend
+  int64_t ended = 0;  // since the queue was made
+};
+
 struct WorkQueueOptions {
   WorkKind kind = WorkKind::kFrames;
   int max_items = 1;             // waiting, of all clients, >= 1
@@ -168,6 +174,7 @@ class WorkQueue {
   int open_items() const ABSL_LOCKS_EXCLUDED(mutex_);
   Counts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
   QueueUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
+  BatchMotion motion() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  protected:
   // Work that a change of state made possible.
@@ -287,6 +294,7 @@ class WorkQueue {
   bool is_shut_ ABSL_GUARDED_BY(mutex_) = false;  // the destructor runs: nothing is launched
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
   int batches_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t batches_ended_ ABSL_GUARDED_BY(mutex_) = 0;
   int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // each will call Leave()
   int open_items_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -527,6 +535,12 @@ QueueUse WorkQueue<Item, Batch>::use() const {
 }
 
 template <typename Item, typename Batch>
+BatchMotion WorkQueue<Item, Batch>::motion() const {
+  absl::MutexLock lock(&mutex_);
+  return {.in_flight = batches_in_flight_, .ended = batches_ended_};
+}
+
+template <typename Item, typename Batch>
 std::deque<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
   std::deque<std::unique_ptr<Item>> expired;
   while (NextDeadline() <= now) {
@@ -628,6 +642,7 @@ void WorkQueue<Item, Batch>::BatchReturned(const Batch& batch) {
   {
     absl::MutexLock lock(&mutex_);
     --batches_in_flight_;
+    ++batches_ended_;
     ++callers_inside_;
     FreePlace(batch);
     work = TakeWork(clock_->Now());

@@ -49,7 +49,9 @@ constexpr uint64_t kWake = uint64_t{1} << 63;
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
-constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
+
+constexpr absl::string_view kHealthPath = "/healthz";
+constexpr absl::string_view kReadyPath = "/readyz";
 
 struct Response {
   int code = 200;
@@ -76,6 +78,18 @@ absl::string_view CodeText(int code) {
       return "HTTP Version Not Supported";
     default:
       return "Internal Server Error";
+  }
+}
+
+// The code that answers a page's error.
+int CodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    default:
+      return 503;
   }
 }
 
@@ -133,9 +147,9 @@ struct Connection {
 // One thread does all input and output and never blocks there. Workers call the callbacks.
 class HttpEndpoint::Impl {
  public:
-  Impl(const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
+  Impl(const HttpEndpointOptions& options, std::vector<HttpPage> pages,
        std::function<absl::Status()> ready)
-      : options_(options), render_metrics_(std::move(render_metrics)), ready_(std::move(ready)) {}
+      : options_(options), pages_(std::move(pages)), ready_(std::move(ready)) {}
 
   ~Impl() {
     {
@@ -307,7 +321,7 @@ class HttpEndpoint::Impl {
       case HttpRequest::State::kComplete:
         break;
     }
-    if (request.path != "/metrics" && request.path != "/readyz") {
+    if (FindPage(request.path) == nullptr && request.path != kReadyPath) {
       return Send(number, connection, ToText(AnswerAtOnce(request), request.method != "HEAD"));
     }
     connection.phase = Phase::kAnswering;
@@ -392,10 +406,19 @@ class HttpEndpoint::Impl {
     }
   }
 
+  const HttpPage* FindPage(absl::string_view path) const {
+    const auto page = std::find_if(pages_.begin(), pages_.end(),
+                                   [path](const HttpPage& each) { return each.path == path; });
+    return page == pages_.end() ? nullptr : &*page;
+  }
+
   // Answers a path that needs no callback.
-  static Response AnswerAtOnce(const HttpRequest& request) {
-    if (request.path != "/healthz") {
-      return {404, kPlainText, "", "not found; there are /metrics, /healthz, /readyz\n"};
+  Response AnswerAtOnce(const HttpRequest& request) const {
+    if (request.path != kHealthPath) {
+      std::string body = "not found; there are ";
+      for (const HttpPage& page : pages_) absl::StrAppend(&body, page.path, ", ");
+      absl::StrAppend(&body, kHealthPath, ", ", kReadyPath, "\n");
+      return {404, kPlainText, "", std::move(body)};
     }
     if (!IsReading(request)) return OnlyReading();
     return {200, kPlainText, "", "ok\n"};
@@ -403,7 +426,11 @@ class HttpEndpoint::Impl {
 
   Response Answer(const HttpRequest& request) const {
     if (!IsReading(request)) return OnlyReading();
-    if (request.path == "/metrics") return {200, kMetricsText, "", render_metrics_()};
+    if (const HttpPage* const page = FindPage(request.path); page != nullptr) {
+      absl::StatusOr<std::string> body = page->render(request.query);
+      if (body.ok()) return {200, page->content_type, page->extra_headers, *std::move(body)};
+      return {CodeOf(body.status()), kPlainText, "", absl::StrCat(body.status().message(), "\n")};
+    }
     const absl::Status ready = ready_();
     if (ready.ok()) return {200, kPlainText, "", "ready\n"};
     return {503, kPlainText, "", absl::StrCat("not ready: ", ready.message(), "\n")};
@@ -417,7 +444,7 @@ class HttpEndpoint::Impl {
   }
 
   const HttpEndpointOptions options_;
-  const std::function<std::string()> render_metrics_;
+  const std::vector<HttpPage> pages_;
   const std::function<absl::Status()> ready_;
 
   // Only the thread of input and output uses these, once it runs.
@@ -445,9 +472,9 @@ absl::Status HttpEndpoint::CheckAddress(const std::string& listen_address) {
 }
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Create(
-    const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
+    const HttpEndpointOptions& options, std::vector<HttpPage> pages,
     std::function<absl::Status()> ready) {
-  auto impl = std::make_unique<Impl>(options, std::move(render_metrics), std::move(ready));
+  auto impl = std::make_unique<Impl>(options, std::move(pages), std::move(ready));
   ORBSERVE_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(impl)));
 }

@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace orbserve {
 
@@ -24,20 +26,32 @@ struct HttpEndpointOptions {
   std::chrono::milliseconds request_time{5'000};
 };
 
-// The operator's HTTP port: GET and HEAD of
-//   /metrics  what `render_metrics` returns, as Prometheus text format 0.0.4
+// Content type of a page in Prometheus' text format.
+inline constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
+
+// A page of the endpoint. `render` makes its body; `query` is the text behind the "?" of the
+// request, not decoded. An error is answered as text: INVALID_ARGUMENT by 400, NOT_FOUND by 404,
+// any other by 503.
+struct HttpPage {
+  std::string path;  // "/metrics"
+  std::string content_type;
+  std::function<absl::StatusOr<std::string>(absl::string_view query)> render;
+  std::string extra_headers = "";  // whole lines, each with its "\r\n"
+};
+
+// The operator's HTTP port: GET and HEAD of its pages and of
 //   /healthz  200 while the process lives
 //   /readyz   200 when `ready` says OK, else 503 with the reason
-// Anything else is 404, any other method 405. Plain text, one request a connection; requests over
-// 16 KiB are refused.
+// Anything else is 404, any other method 405. One request a connection; requests over 16 KiB are
+// refused.
 class HttpEndpoint {
  public:
-  // Binds and starts to serve. Both callbacks are called from any of its threads, also at the same
-  // time, until the endpoint is destroyed. They may block: /healthz does not wait for them.
+  // Binds and starts to serve. Pages and `ready` are called from any of its threads, also at the
+  // same time, until the endpoint is destroyed. They may block: /healthz does not wait for them.
   // INVALID_ARGUMENT (BAD_OPTIONS): the address cannot be read. UNAVAILABLE: it cannot be bound.
-  static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Create(
-      const HttpEndpointOptions& options, std::function<std::string()> render_metrics,
-      std::function<absl::Status()> ready);
+  static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Create(const HttpEndpointOptions& options,
+                                                              std::vector<HttpPage> pages,
+                                                              std::function<absl::Status()> ready);
 
   // BAD_OPTIONS if `listen_address` cannot be read.
   static absl::Status CheckAddress(const std::string& listen_address);

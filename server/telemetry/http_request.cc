@@ -56,7 +56,9 @@ HttpRequest ReadHttpRequest(absl::string_view bytes) {
   HttpRequest request;
   request.state = HttpRequest::State::kComplete;
   request.method = std::string(parts[0]);
-  request.path = std::string(target.substr(0, target.find('?')));
+  const size_t mark = target.find('?');
+  request.path = std::string(target.substr(0, mark));
+  if (mark != absl::string_view::npos) request.query = std::string(target.substr(mark + 1));
   return request;
 }
 

@@ -24,7 +24,8 @@ struct HttpRequest {
   };
   State state = State::kIncomplete;
   std::string method;
-  std::string path;  // without the query, not decoded
+  std::string path;   // without the query, not decoded
+  std::string query;  // behind the "?", not decoded
 };
 
 // Reads the request that `bytes` begins with. Header fields are not looked at.

@@ -261,6 +261,8 @@ void Metrics::FrameFinished(const absl::Status& status, int64_t keypoints) {
   }
 }
 
+absl::string_view NameOf(CutCause cause) { return kCutCauses[static_cast<size_t>(cause)]; }
+
 void Metrics::CallCut(CutCause cause) { impl_->cuts[static_cast<size_t>(cause)].Add(1); }
 void Metrics::StreamOpened() { impl_->streams.Add(1); }
 void Metrics::StreamClosed() { impl_->streams.Add(-1); }

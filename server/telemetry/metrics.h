@@ -36,6 +36,9 @@ enum class CutCause {
   kCredentials,    // the token of the client is not valid any more
 };
 
+// Value of a label: "idle_stream".
+absl::string_view NameOf(CutCause cause);
+
 struct MetricsOptions {
   std::string version;                // for orbserve_build_info
   std::vector<MetricDevice> devices;  // every device that batches may run on

@@ -114,7 +114,7 @@ class Search {
       : pipeline_(pipeline),
         params_(layout_.Add("parameters", sizeof(FrameParams))),
         counters_(layout_.Add("counters", sizeof(FrameCounters))),
-        images_(pipeline, &layout_),
+        images_(pipeline, /*reads_in_place=*/false, &layout_),
         corners_(pipeline, &layout_),
         keys_(pipeline, &layout_),
         maps_(pipeline, &layout_) {}

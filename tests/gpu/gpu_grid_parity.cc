@@ -346,6 +346,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 10'000));
   app.add_option("--every", every, "Take every N-th setting")->check(CLI::Range(1, 1000));
   app.add_option("--devices", options.devices, "CUDA ordinals")->delimiter(',');
+  bool in_place = false;
+  app.add_flag("--read-in-place", in_place, "Kernels read the frames in their pinned slots");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -357,6 +359,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
 
+  if (in_place) options.input_reads = gpu::InputReads::kInPlace;
   Backends backends;
   auto cuda = gpu::CreateGpuBackend(options);
   if (!cuda.ok()) {

@@ -343,6 +343,40 @@ TEST_F(GpuParityTest, MemoryGrowsWithTheWantedFeatures) {
   }
 }
 
+// Frames in every kind of slot: this backend's, with and without mask, and another backend's.
+TEST_F(GpuParityTest, SameAnswersWhereFramesAreReadInPlace) {
+  GpuBackendOptions options;
+  options.input_reads = InputReads::kInPlace;
+  const auto own = MakeGpu(options);
+  ASSERT_NE(own, nullptr);
+  std::mt19937 random(47);
+  for (const auto& [width, height] :
+       {std::pair(640, 480), std::pair(333, 217), std::pair(64, 65)}) {
+    const PlanSpec spec = {width, height, {}};
+    const auto on_gpu = own->MakePlan(spec);
+    const auto on_cpu = cpu_->MakePlan(spec);
+    ASSERT_TRUE(on_gpu.ok()) << on_gpu.status();
+    ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
+    std::vector<TestFrame> batch;
+    for (int i = 0; i < 6; ++i) {
+      TestFrame frame{MakeImage(static_cast<Content>(i % kContents), width, height, &random)};
+      if (i % 2 == 1) frame.mask = MakeImage(Content::kShapes, width, height, &random);
+      batch.push_back(std::move(frame));
+    }
+    batch.push_back({MakeImage(Content::kShapes, width, height, &random), {}, {}});
+    batch.back().given = RandomGiven(50, width, height, 8, &random);
+    const FrameBatchAnswer expected = Compute(*cpu_, *on_cpu, batch);
+    const FrameBatchAnswer answer = Compute(*own, *on_gpu, batch);
+    const FrameBatchAnswer foreign = ComputeIn(*cpu_, *own, *on_gpu, batch);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      ASSERT_TRUE(answer.frames[i].status.ok()) << answer.frames[i].status;
+      ASSERT_TRUE(foreign.frames[i].status.ok()) << foreign.frames[i].status;
+      EXPECT_TRUE(SameFeatures(*expected.frames[i].features, *answer.frames[i].features)) << i;
+      EXPECT_TRUE(SameFeatures(*expected.frames[i].features, *foreign.frames[i].features)) << i;
+    }
+  }
+}
+
 TEST_F(GpuParityTest, SameAnswersFromManyBatchesInFlight) {
   std::mt19937 random(13);
   const PlanSpec spec = {640, 480, {}};

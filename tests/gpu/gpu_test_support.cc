@@ -136,6 +136,9 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateBackend(GpuBackendOptions 
   // Tools that watch every access slow a batch down a hundredfold and more.
   options.deadline_ms =
       EnvironmentNumber("ORBSERVE_TEST_DEADLINE_MS", static_cast<int>(options.deadline_ms));
+  if (EnvironmentNumber("ORBSERVE_TEST_READ_IN_PLACE", 0) != 0) {
+    options.input_reads = InputReads::kInPlace;
+  }
   return CreateGpuBackend(options);
 }
 
@@ -161,12 +164,13 @@ void GpuTest::SetUp() {
   cpu_ = *std::move(cpu);
 }
 
-FrameBatchAnswer GpuTest::Compute(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
-                                  const std::vector<TestFrame>& frames) {
+FrameBatchAnswer GpuTest::ComputeIn(FeatureBackend& slots, FeatureBackend& backend,
+                                    const std::shared_ptr<FeaturePlan>& plan,
+                                    const std::vector<TestFrame>& frames) {
   std::vector<FrameJob> jobs;
   for (const TestFrame& frame : frames) {
     auto job = testing::MakeJob(
-        backend, {ViewOf(frame.image), ViewOf(frame.mask), frame.parameters, frame.given});
+        slots, {ViewOf(frame.image), ViewOf(frame.mask), frame.parameters, frame.given});
     EXPECT_TRUE(job.ok()) << job.status();
     if (!job.ok()) return {};
     job->keep_state = frame.keep_state;

@@ -60,7 +60,13 @@ class GpuTest : public ::testing::Test {
   // Leases slots, writes the frames, submits them as one batch; the answer in `out` when the
   // returned function is called.
   static FrameBatchAnswer Compute(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
-                                  const std::vector<TestFrame>& frames);
+                                  const std::vector<TestFrame>& frames) {
+    return ComputeIn(backend, backend, plan, frames);
+  }
+  // With slots of the backend `slots`.
+  static FrameBatchAnswer ComputeIn(FeatureBackend& slots, FeatureBackend& backend,
+                                    const std::shared_ptr<FeaturePlan>& plan,
+                                    const std::vector<TestFrame>& frames);
 
   static std::unique_ptr<FeatureBackend> MakeGpu(const GpuBackendOptions& options);
 

@@ -135,5 +135,103 @@ TEST_F(CliTest, FilesOfOrb32AreReferencesOfTheirOwnKind) {
   EXPECT_THAT(other.err, HasSubstr("RBRIEF_32"));
 }
 
+TEST_F(CliTest, FoldersAreMatchedPairByPair) {
+  const std::string in = WriteScenes(4);
+  const std::vector<std::string> command = {"match",    "--exhaustive", "--cross-check",
+                                            "--verify", "--json",       in};
+  const Outcome run = Run(command);
+  ASSERT_TRUE(Succeeded(run));
+  ASSERT_THAT(run.Lines(), SizeIs(6));
+  EXPECT_THAT(run.Lines()[0], HasSubstr("{\"query\":\"0.pgm\",\"train\":\"1.pgm\",\"matches\":"));
+  EXPECT_THAT(run.Lines()[5], HasSubstr("{\"query\":\"2.pgm\",\"train\":\"3.pgm\",\"matches\":"));
+  EXPECT_THAT(run.err, HasSubstr("6 pairs verified"));
+  EXPECT_THAT(Run({"match", "--sequential", "1", in, "--json"}).Lines(), SizeIs(3));
+  // One pair alone has the same number of matches.
+  const auto matches_of = [](const std::string& text) {
+    const size_t start = text.find("\"matches\":");
+    return text.substr(start, text.find(',', start) - start);
+  };
+  const Outcome pair = Run({"match", "--cross-check", "--json", in + "/0.pgm", in + "/1.pgm"});
+  ASSERT_TRUE(Succeeded(pair));
+  EXPECT_EQ(matches_of(pair.out), matches_of(run.Lines()[0]));
+}
+
+TEST_F(CliTest, MatchesOfAFolderAreTheSameFromItsFeaturesAndWithAServer) {
+  const std::string in = WriteScenes(3);
+  const auto command = [&](const std::string& out, const std::string& input) {
+    return std::vector<std::string>{"match", "--exhaustive", "--verify", "--out", out, input};
+  };
+  ASSERT_TRUE(Succeeded(Run(command(folder_ / "a", in))));
+  const auto files = Files(folder_ / "a");
+  EXPECT_THAT(files, SizeIs(6));
+  EXPECT_TRUE(files.contains("matches/0.pgm.with/2.pgm.npz"));
+  ASSERT_TRUE(Succeeded(RunWithServer(command(folder_ / "b", in))));
+  EXPECT_EQ(Files(folder_ / "b"), files);
+  // NPZ files of an earlier run are not written again.
+  ASSERT_TRUE(Succeeded(Run(command(folder_ / "c", folder_ / "a/features"))));
+  EXPECT_EQ(Files(folder_ / "c/matches"), Files(folder_ / "a/matches"));
+  EXPECT_THAT(Files(folder_ / "c"), SizeIs(3));
+  // Feature files of `extract` are the same.
+  ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "f", in})));
+  for (const auto& [name, bytes] : Files(folder_ / "a/features")) {
+    EXPECT_EQ(TemporaryFolder::Read(folder_ / ("f/" + name)), bytes);
+  }
+}
+
+TEST_F(CliTest, PairsOfAFileAreMatchedAndBrokenImagesNamed) {
+  const std::string in = WriteScenes(3);
+  folder_.Write("in/broken.png", "no image");
+  const std::string pairs = folder_.Write("pairs.txt", "2.pgm 0.pgm\n0.pgm broken.png\n");
+  const Outcome run = Run({"match", "--pairs", pairs, "--json", in});
+  EXPECT_EQ(run.code, 1);
+  ASSERT_THAT(run.Lines(), SizeIs(2));
+  EXPECT_THAT(run.Lines()[0], HasSubstr("\"query\":\"2.pgm\",\"train\":\"0.pgm\",\"matches\""));
+  EXPECT_THAT(run.Lines()[1], HasSubstr("\"error\""));
+  EXPECT_THAT(run.err, HasSubstr("broken.png"));
+  const std::string unknown = folder_.Write("unknown.txt", "2.pgm 7.pgm\n");
+  const Outcome refused = Run({"match", "--pairs", unknown, in});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("line 1: no input is called 7.pgm"));
+}
+
+TEST_F(CliTest, ExportsOfAFolderAreWholeFiles) {
+  const std::string in = WriteScenes(3);
+  for (const char* format : {"hdf5", "colmap"}) {
+    const std::string out = folder_ / format;
+    ASSERT_TRUE(Succeeded(Run({"match", "--exhaustive", "--format", format, "--out", out, in})));
+    const auto files = Files(out);
+    EXPECT_THAT(files, SizeIs(std::string(format) == "hdf5" ? 2 : 1));
+    // Features alone, in two steps: the second run adds what the first has not done.
+    const std::string alone = folder_ / (std::string(format) + "-alone");
+    const std::vector<std::string> extract = {"extract",  "--format", format,
+                                              "--resume", "--out",    alone};
+    auto first = extract;
+    first.insert(first.end(), {in + "/0.pgm", in + "/1.pgm"});
+    ASSERT_TRUE(Succeeded(Run(first)));
+    auto all = extract;
+    all.insert(all.end(), {in + "/0.pgm", in + "/1.pgm", in + "/2.pgm"});
+    const Outcome second = Run(all);
+    ASSERT_TRUE(Succeeded(second));
+    EXPECT_THAT(second.err, HasSubstr("2 images were done before"));
+    EXPECT_THAT(Files(alone), SizeIs(2));  // with the record of the run
+  }
+}
+
+TEST_F(CliTest, MatchingFoldersIsRefusedWithAReason) {
+  const std::string in = WriteScenes(2);
+  const auto error = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "match");
+    const Outcome run = Run(arguments);
+    EXPECT_EQ(run.code, 2) << run.err;
+    return run.err;
+  };
+  EXPECT_THAT(error({in}), HasSubstr("--exhaustive"));
+  EXPECT_THAT(error({"--exhaustive", "--sequential", "2", in}), HasSubstr("xcludes"));
+  EXPECT_THAT(error({"--exhaustive", "--draw", "x.png", in}), HasSubstr("--draw cannot be given"));
+  EXPECT_THAT(error({"--exhaustive", "--format", "csv", "--out", "x", in}), HasSubstr("npz, hdf5"));
+  EXPECT_THAT(error({"--exhaustive", "--format", "hdf5", in}), HasSubstr("needs --out"));
+  EXPECT_THAT(error({"--exhaustive", in + "/0.pgm"}), HasSubstr("two images or more"));
+}
+
 }  // namespace
 }  // namespace orbserve

@@ -57,6 +57,26 @@ TEST(ConfigTest, BudgetsThatAreSetAreKeptAndTheOthersFollowTheMemory) {
   EXPECT_THAT(MessageOf(ValidateConfig(CompleteConfig(given))), HasSubstr("limits.memory_bytes"));
 }
 
+TEST(ConfigTest, AGpuThatSharesTheMemoryGetsAQuarterOfIt) {
+  server::Config given;
+  given.mutable_limits()->set_memory_bytes(uint64_t{4} << 30);
+  const server::Config config = CompleteConfig(given, /*gpu_shares_memory=*/true);
+  EXPECT_TRUE(ValidateConfig(config).ok());
+  EXPECT_EQ(config.backend().gpu_memory_limit_bytes(), uint64_t{1} << 30);
+  EXPECT_EQ(config.limits().memory_bytes(), uint64_t{3} << 30);
+  EXPECT_LT(MemoryBudgets(config) + config.backend().gpu_memory_limit_bytes(), uint64_t{4} << 30);
+  // Completing again changes nothing.
+  EXPECT_EQ(ConfigToText(CompleteConfig(config, true)), ConfigToText(config));
+  // With a limit of its own.
+  given.mutable_backend()->set_gpu_memory_limit_bytes(uint64_t{2} << 30);
+  EXPECT_EQ(CompleteConfig(given, true).limits().memory_bytes(), uint64_t{4} << 30);
+  // All of the machine's memory.
+  given = {};
+  EXPECT_LT(CompleteConfig(given, true).limits().memory_bytes(),
+            CompleteConfig(given, false).limits().memory_bytes());
+  EXPECT_EQ(CompleteConfig(given, false).backend().gpu_memory_limit_bytes(), 0u);
+}
+
 TEST(ConfigTest, AnUnknownKeyIsAnErrorWithItsPlace) {
   const auto config =
       ParseConfig("listen: \"a:1\"\n  batching { max_bach: 3 }\n", "server.textproto");
@@ -147,6 +167,8 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"keepalive { time_ms: 1 }", "keepalive.time_ms"},
       {"power { source: \"guess\" }", "power.source"},
       {"telemetry { stage_sampling: 1000001 }", "telemetry.stage_sampling"},
+      {"telemetry { busiest_clients: 1001 }", "telemetry.busiest_clients"},
+      {"backend { read_in_place: \"sometimes\" }", "backend.read_in_place"},
   };
   for (const auto& row : rows) {
     const auto over = ParseConfig(row.text, "x");

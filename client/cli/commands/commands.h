@@ -12,6 +12,7 @@ namespace orbserve::cli {
 
 int RunExtract(const ExtractOptions& options);
 int RunMatch(const MatchCommandOptions& options);
+int RunMatchPairs(const MatchCommandOptions& options);
 int RunStream(const StreamOptions& options);
 int RunReferencePut(const ReferenceOptions& options);
 int RunReferenceList(const ReferenceOptions& options);
@@ -19,6 +20,7 @@ int RunReferenceDelete(const ReferenceOptions& options);
 int RunInfo(const CommonOptions& options);
 int RunPresets(const CommonOptions& options);
 int RunHealth(const CommonOptions& options);
+int RunPower(const PowerOptions& options);
 
 }  // namespace orbserve::cli
 

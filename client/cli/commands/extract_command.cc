@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,8 @@
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/png_file.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/output/energy_summary.h"
+#include "client/cli/output/feature_store.h"
 #include "client/cli/output/output_names.h"
 #include "client/cli/output/overlay.h"
 #include "client/cli/output/resume_log.h"
@@ -33,6 +36,10 @@
 
 namespace orbserve::cli {
 namespace {
+
+StorePlace PlaceOf(const ExtractOptions& options, const ExtractPlan& plan) {
+  return {.folder = options.out_folder, .shard = plan.shard, .keep = options.resume};
+}
 
 // Writes the picture of one image, if wanted. Returns its path, or "".
 absl::StatusOr<std::string> WriteOverlay(const ExtractOptions& options, const PictureLimits& limits,
@@ -48,27 +55,65 @@ absl::StatusOr<std::string> WriteOverlay(const ExtractOptions& options, const Pi
 }
 
 // Writes the feature file of one image, if wanted. Returns its path, or "".
-absl::StatusOr<std::string> WriteFeatureFile(const ExtractOptions& options, FeatureFormat format,
+absl::StatusOr<std::string> WriteFeatureFile(const ExtractOptions& options, const ExtractPlan& plan,
                                              ResumeLog* log, const InputFile& file,
                                              const v1::FeatureSet& features) {
   if (options.out_folder.empty()) return std::string();
-  const std::string name = FeatureFileName(file, format);
+  const bool in_one = KeepsAllInOneFile(plan.format);
+  const std::string name = OutputName(plan, file);
   const std::string path = (std::filesystem::path(options.out_folder) / name).native();
-  const std::string bytes = EncodeFeatures(features, format, file.relative);
+  const std::string bytes =
+      EncodeFeatures(features, in_one ? FeatureFormat::kNpz : plan.format, file.relative);
   if (absl::Status status = WriteFile(path, bytes); !status.ok()) return status;
   if (absl::Status status = log->MarkDone(file.path, name, bytes.size()); !status.ok()) {
     return status;
   }
-  return path;
+  return in_one ? FeatureStorePath(plan.format, PlaceOf(options, plan)) : path;
 }
 
-// Removes the images that an earlier run finished. Returns their number.
-size_t SkipFinished(const ExtractOptions& options, const ResumeLog& log, ExtractPlan* plan) {
+// Removes the images that an earlier run finished. `store`: null for a format with a file for each
+// image. Returns their number.
+size_t SkipFinished(const ExtractOptions& options, const ResumeLog& log, const FeatureStore* store,
+                    ExtractPlan* plan) {
   return std::erase_if(plan->files, [&](const InputFile& file) {
-    return file.problem.ok() && log.IsDone(file.path, FeatureFileName(file, plan->format)) &&
+    const std::string name = OutputName(*plan, file);
+    const bool in_store =
+        store != nullptr && store->HasFeatures(file.relative) && log.WasDone(file.path, name);
+    return file.problem.ok() && (in_store || log.IsDone(file.path, name)) &&
            (options.draw_folder.empty() ||
             IsWholePng(PicturePath(options.draw_folder, file.relative)));
   });
+}
+
+// Moves the parts of `files` into the store and publishes it.
+absl::Status Assemble(const ExtractOptions& options, const ExtractPlan& plan,
+                      const std::vector<InputFile>& files, FeatureStore* store) {
+  const std::filesystem::path folder = options.out_folder;
+  std::error_code ignored;
+  for (const InputFile& file : files) {
+    const std::string path = (folder / OutputName(plan, file)).native();
+    if (!std::filesystem::exists(path, ignored)) continue;  // failed, or in the store already
+    const absl::StatusOr<std::string> bytes = ReadFile(path);
+    if (!bytes.ok()) return bytes.status();
+    const absl::StatusOr<v1::FeatureSet> features = DecodeFeatures(*bytes);
+    if (!features.ok()) return features.status();
+    if (absl::Status status = store->PutFeatures(file.relative, *features); !status.ok()) {
+      return status;
+    }
+  }
+  if (absl::Status status = store->Publish(); !status.ok()) return status;
+  std::filesystem::remove_all(folder / PartsFolder(plan.shard), ignored);
+  return absl::OkStatus();
+}
+
+// Energy of the frames, and of the engine's devices since it was started or asked first.
+std::string PowerRows(const ExtractOptions& options, Engine* engine, const EnergySummary& energy,
+                      absl::Duration duration) {
+  const absl::StatusOr<v1::GetServerInfoResponse> now = engine->client()->GetServerInfo();
+  const v1::GetServerInfoResponse& last = now.ok() ? *now : engine->info();
+  const EnergySummary::Result result =
+      energy.Finish(engine->info(), last, absl::ToDoubleSeconds(duration));
+  return options.common.json ? absl::StrCat(EnergyJson(result), "\n") : EnergyText(result);
 }
 
 std::string Summary(const ExtractTotals& totals, absl::Duration duration) {
@@ -92,11 +137,23 @@ int RunExtract(const ExtractOptions& options) {
     if (!opened.ok()) return Fail(&console, opened.status());
     log = *std::move(opened);
   }
-  const size_t skipped = options.resume ? SkipFinished(options, *log, &*plan) : 0;
+  std::unique_ptr<FeatureStore> store;
+  if (KeepsAllInOneFile(plan->format)) {
+    absl::StatusOr<std::unique_ptr<FeatureStore>> opened =
+        OpenFeatureStore(plan->format, PlaceOf(options, *plan));
+    if (!opened.ok()) return Fail(&console, opened.status());
+    store = *std::move(opened);
+  }
+  const std::vector<InputFile> all_files =
+      store != nullptr ? plan->files : std::vector<InputFile>();
+  const size_t skipped = options.resume ? SkipFinished(options, *log, store.get(), &*plan) : 0;
   if (skipped > 0) console.Note(absl::StrCat(skipped, " images were done before"));
   if (plan->files.empty()) {
     if (skipped == 0) console.Note("nothing to do: this shard has no images");
-    return kExitOk;
+    if (store == nullptr) return kExitOk;
+    // A run that was killed before this step has left its parts.
+    const absl::Status assembled = Assemble(options, *plan, all_files, store.get());
+    return assembled.ok() ? kExitOk : Fail(&console, assembled);
   }
 
   CatchInterrupts();
@@ -112,15 +169,17 @@ int RunExtract(const ExtractOptions& options) {
   PrintText(listing.Heading());
   const PictureLimits limits = (*engine)->picture_limits();
   TimingSummary timings;
+  EnergySummary energy;
   const auto write = [&](const InputFile& file,
                          const v1::ExtractResponse& response) -> absl::StatusOr<std::string> {
     const absl::StatusOr<std::string> overlay =
         WriteOverlay(options, limits, file, response.features());
     if (!overlay.ok()) return overlay.status();
     const absl::StatusOr<std::string> output =
-        WriteFeatureFile(options, plan->format, log.get(), file, response.features());
+        WriteFeatureFile(options, *plan, log.get(), file, response.features());
     if (!output.ok()) return output.status();
     if (options.timings) timings.Add(response.timings());
+    if (options.power) energy.Add(response.execution());
     return listing.Row(file, response, *output, *overlay);
   };
   const auto report = [&](const InputFile& file, const absl::StatusOr<std::string>& text) {
@@ -138,9 +197,15 @@ int RunExtract(const ExtractOptions& options) {
   const ExtractTotals totals = run.Run(plan->files);
   console.EndProgress();
   if (options.timings) PrintText(listing.TimingRows(timings));
+  if (options.power) PrintText(PowerRows(options, engine->get(), energy, absl::Now() - start));
   std::fflush(stdout);
   if (log != nullptr) {
     if (const absl::Status status = log->Close(); !status.ok()) return Fail(&console, status);
+  }
+
+  if (store != nullptr && totals.lost.ok() && !totals.interrupted) {
+    const absl::Status assembled = Assemble(options, *plan, all_files, store.get());
+    if (!assembled.ok()) return Fail(&console, assembled);
   }
 
   console.Note(Summary(totals, absl::Now() - start));

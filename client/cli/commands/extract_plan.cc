@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/feature_store.h"
 #include "client/cli/output/output_names.h"
 #include "client/cli/output/resume_log.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -18,7 +19,7 @@
 namespace orbserve::cli {
 namespace {
 
-absl::Status CheckOutputs(const ExtractOptions& options, FeatureFormat format,
+absl::Status CheckOutputs(const ExtractOptions& options, FeatureFormat format, const Shard& shard,
                           const std::vector<InputFile>& files) {
   const bool to_files = !options.out_folder.empty();
   const bool draws = !options.draw_folder.empty();
@@ -29,10 +30,13 @@ absl::Status CheckOutputs(const ExtractOptions& options, FeatureFormat format,
   for (const InputFile& file : files) {
     inputs.push_back(file.path);
     if (draws) outputs.push_back(PicturePath(options.draw_folder, file.relative));
-    if (to_files) {
+    if (to_files && !KeepsAllInOneFile(format)) {
       outputs.push_back(
           (std::filesystem::path(options.out_folder) / FeatureFileName(file, format)).native());
     }
+  }
+  if (to_files && KeepsAllInOneFile(format)) {
+    outputs.push_back(FeatureStorePath(format, {.folder = options.out_folder, .shard = shard}));
   }
   return CheckNoInputReplaced(inputs, outputs);
 }
@@ -49,8 +53,11 @@ absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options) {
     const absl::StatusOr<FeatureFormat> format = ParseFormat(options.format);
     if (!format.ok()) return format.status();
     plan.format = *format;
-    if (!to_files && plan.format == FeatureFormat::kNpz) {
-      return absl::InvalidArgumentError("--format npz needs --out DIR");
+    const bool text =
+        plan.format == FeatureFormat::kJsonLines || plan.format == FeatureFormat::kCsv;
+    if (!to_files && !text) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--format ", options.format, " needs --out DIR"));
     }
   }
   if (options.resume && !to_files) return absl::InvalidArgumentError("--resume needs --out DIR");
@@ -76,7 +83,7 @@ absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options) {
   absl::StatusOr<std::vector<InputFile>> files =
       ExpandInputs(options.inputs, std::cin, options.draw_folder);
   if (!files.ok()) return files.status();
-  if (absl::Status status = CheckOutputs(options, plan.format, *files); !status.ok()) {
+  if (absl::Status status = CheckOutputs(options, plan.format, plan.shard, *files); !status.ok()) {
     return status;
   }
   plan.files = TakeShard(*std::move(files), plan.shard);
@@ -85,6 +92,15 @@ absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options) {
 
 std::string FeatureFileName(const InputFile& file, FeatureFormat format) {
   return absl::StrCat(file.relative, ".", std::string(FormatName(format)));
+}
+
+std::string PartsFolder(const Shard& shard) {
+  return absl::StrCat(".orbserve-parts.", shard.index, "-of-", shard.count);
+}
+
+std::string OutputName(const ExtractPlan& plan, const InputFile& file) {
+  if (!KeepsAllInOneFile(plan.format)) return FeatureFileName(file, plan.format);
+  return absl::StrCat(PartsFolder(plan.shard), "/", FeatureFileName(file, FeatureFormat::kNpz));
 }
 
 std::string PlanFingerprint(const ExtractPlan& plan) {

@@ -34,6 +34,14 @@ absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options);
 // Name of an image's feature file, relative to the output folder.
 std::string FeatureFileName(const InputFile& file, FeatureFormat format);
 
+// Folder, relative to the output folder, of the parts of a format that keeps all images in one file:
+// an NPZ file for each image, until the run is complete. A run that is killed goes on from there.
+std::string PartsFolder(const Shard& shard);
+
+// Name of the file that is written as soon as an image is done, relative to the output folder: its
+// feature file, or its part of the one file.
+std::string OutputName(const ExtractPlan& plan, const InputFile& file);
+
 // Fingerprint of everything in the plan that decides the bytes of an output.
 std::string PlanFingerprint(const ExtractPlan& plan);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/failure.h"
+#include "client/cli/commands/pair_run.h"
 #include "client/cli/commands/request_setup.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/file_io.h"
@@ -56,17 +58,35 @@ void AddNumbers(const char* key, const google::protobuf::RepeatedField<uint32_t>
   json->EndArray();
 }
 
-void PrintJson(const MatchCommandOptions& options, const v1::MatchResponse& response) {
+using Geometry = std::optional<FundamentalMatrix>;
+
+void AddGeometry(const v1::MatchSet& matches, const Geometry& geometry, JsonWriter* json) {
+  json->Key("inliers").BeginArray();
+  for (int i = 0; i < matches.query_index_size(); ++i) {
+    json->Bool(geometry.has_value() && geometry->inliers[static_cast<size_t>(i)]);
+  }
+  json->EndArray().Key("fundamental");
+  if (!geometry.has_value()) {
+    json->Null();
+    return;
+  }
+  json->BeginArray();
+  for (const double value : geometry->f) json->Exact(value);
+  json->EndArray();
+}
+
+void PrintJson(const MatchCommandOptions& options, const v1::MatchResponse& response,
+               const Geometry& geometry) {
   const bool reference = !options.reference.empty();
   const v1::MatchSet& matches = response.matches();
   JsonWriter json;
   json.BeginObject();
-  AddSide("query", options.query, response.query_features(), &json);
+  AddSide("query", options.inputs[0], response.query_features(), &json);
   if (reference) {
     json.Key("reference").BeginObject().Key("name").String(options.reference);
     json.Key("version").UInt(response.reference_version()).EndObject();
   } else {
-    AddSide("train", options.train, response.train_features(), &json);
+    AddSide("train", options.inputs[1], response.train_features(), &json);
   }
   json.Key("matches").Int(matches.query_index_size());
   json.Key("ratio_undefined").Bool(matches.ratio_undefined());
@@ -77,12 +97,14 @@ void PrintJson(const MatchCommandOptions& options, const v1::MatchResponse& resp
   if (!reference) {
     AddPoints("train_xy", matches.train_index(), response.train_features(), &json);
   }
+  if (options.verify) AddGeometry(matches, geometry, &json);
   AddExecution(response.timings(), response.execution(), &json);
   json.EndObject();
   PrintLine(json.text());
 }
 
-void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& response) {
+void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& response,
+                  const Geometry& geometry) {
   const v1::MatchSet& matches = response.matches();
   std::vector<uint32_t> distances(matches.distance().begin(), matches.distance().end());
   std::sort(distances.begin(), distances.end());
@@ -90,9 +112,9 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
                              const v1::FeatureSet& features) {
     absl::PrintF("%-9s  %s  %s  %d features\n", side, name, SizeCell(features), features.x_size());
   };
-  print_side("query", options.query, response.query_features());
+  print_side("query", options.inputs[0], response.query_features());
   if (options.reference.empty()) {
-    print_side("train", options.train, response.train_features());
+    print_side("train", options.inputs[1], response.train_features());
   } else {
     absl::PrintF("%-9s  %s  version %d\n", "reference", options.reference,
                  response.reference_version());
@@ -105,6 +127,12 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
   if (matches.ratio_undefined()) {
     absl::PrintF("  a ratio test needs two train descriptors or more");
   }
+  if (options.verify && geometry.has_value()) {
+    absl::PrintF("\n%-9s  %d within %g px of one epipolar geometry", "inliers",
+                 geometry->inlier_count, options.verify_px);
+  } else if (options.verify) {
+    absl::PrintF("\n%-9s  0: the matches fit no epipolar geometry", "inliers");
+  }
   absl::PrintF("\n%-9s  %s ms\n", "time", MillisecondsCell(response.timings().total_ns()));
   if (response.execution().has_energy_joules()) {
     absl::PrintF("%-9s  %s mJ\n", "energy", EnergyCell(response.execution()));
@@ -113,11 +141,11 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
 
 absl::Status Draw(const MatchCommandOptions& options, const v1::MatchResponse& response,
                   const PictureLimits& limits) {
-  const absl::StatusOr<Picture> query = LoadPicture(options.query, limits);
+  const absl::StatusOr<Picture> query = LoadPicture(options.inputs[0], limits);
   if (!query.ok()) return query.status();
   Picture overlay;
   if (options.reference.empty()) {
-    const absl::StatusOr<Picture> train = LoadPicture(options.train, limits);
+    const absl::StatusOr<Picture> train = LoadPicture(options.inputs[1], limits);
     if (!train.ok()) return train.status();
     overlay = DrawMatches(*query, response.query_features(), *train, response.train_features(),
                           response.matches());
@@ -143,14 +171,16 @@ absl::StatusOr<v1::MatchRequest> MakeRequest(const MatchCommandOptions& options,
     *to = *std::move(frame);
     return absl::OkStatus();
   };
-  if (const absl::Status query = load(options.query, request.mutable_query_frame()); !query.ok()) {
+  if (const absl::Status query = load(options.inputs[0], request.mutable_query_frame());
+      !query.ok()) {
     return query;
   }
   if (!options.reference.empty()) {
     request.set_train_reference(options.reference);
     return request;
   }
-  if (const absl::Status train = load(options.train, request.mutable_train_frame()); !train.ok()) {
+  if (const absl::Status train = load(options.inputs[1], request.mutable_train_frame());
+      !train.ok()) {
     return train;
   }
   return request;
@@ -159,17 +189,30 @@ absl::StatusOr<v1::MatchRequest> MakeRequest(const MatchCommandOptions& options,
 }  // namespace
 
 int RunMatch(const MatchCommandOptions& given) {
+  if (given.has_pairs()) return RunMatchPairs(given);
   MatchCommandOptions options = given;
   Console console(options.common.quiet);
-  if (options.train.empty() == options.reference.empty()) {
-    console.Error(options.train.empty()
-                      ? "match needs two images, or --reference NAME and one image"
-                      : "match --reference needs one image");
+  const size_t wanted = options.reference.empty() ? 2 : 1;
+  if (options.inputs.size() != wanted) {
+    console.Error(
+        options.reference.empty()
+            ? "match needs two images; or --reference NAME and one image; or folders, with "
+              "--exhaustive, --sequential N or --pairs FILE"
+            : "match --reference needs one image");
+    return kExitUsage;
+  }
+  if (!options.out_folder.empty() || !options.format.empty()) {
+    console.Error("--out and --format need --exhaustive, --sequential N or --pairs FILE");
+    return kExitUsage;
+  }
+  if (options.verify && !options.reference.empty()) {
+    console.Error("--verify needs the places of both sides, which a reference does not answer");
     return kExitUsage;
   }
   if (!options.draw_file.empty()) {
-    const absl::Status kept = CheckNoInputReplaced(
-        {options.query, options.train, options.image.mask_file}, {options.draw_file});
+    std::vector<std::string> inputs = options.inputs;
+    inputs.push_back(options.image.mask_file);
+    const absl::Status kept = CheckNoInputReplaced(inputs, {options.draw_file});
     if (!kept.ok()) return Fail(&console, kept);
   }
   // References are kept by servers only.
@@ -196,13 +239,25 @@ int RunMatch(const MatchCommandOptions& given) {
   }
   const absl::StatusOr<v1::MatchResponse> response = (*engine)->client()->Match(*request);
   if (!response.ok()) return FailCall(&console, response.status());
+  Geometry geometry;
+  if (options.verify) {
+    if (absl::Status rows = CheckRows(response->matches(), response->query_features().x_size(),
+                                      response->train_features().x_size());
+        !rows.ok()) {
+      return FailCall(&console, rows);
+    }
+    geometry = EstimateFundamental(
+        PlacesOf(response->matches(), response->query_features(), response->train_features()),
+        {.max_error_px = options.verify_px});
+  }
   if (!options.draw_file.empty()) {
     if (const absl::Status status = Draw(options, *response, limits); !status.ok()) {
       console.Error(ErrorText(status));
       return kExitFailed;
     }
   }
-  options.common.json ? PrintJson(options, *response) : PrintSummary(options, *response);
+  options.common.json ? PrintJson(options, *response, geometry)
+                      : PrintSummary(options, *response, geometry);
   return kExitOk;
 }
 

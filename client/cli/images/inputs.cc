@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr absl::string_view kFeatureEnding = ".npz";
+
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool HasKnownEnding(const fs::path& path) {
@@ -52,10 +54,11 @@ bool IsImageEntry(const fs::directory_entry& entry) {
   }
 }
 
-// Adds the images below `folder`, with names relative to `root`. A folder below it that cannot be
-// read is listed instead of its content, for the reason given above.
+// Adds the files below `folder` whose path is wanted, with names relative to `root`. A folder below
+// it that cannot be read is listed instead of its content, for the reason given above.
 std::error_code AddEntries(const fs::path& folder, const fs::path& root,
-                           const std::string& picture_folder, std::vector<InputFile>* files) {
+                           const std::string& picture_folder, bool (*wanted)(const fs::path&),
+                           std::vector<InputFile>* files) {
   std::error_code error;
   std::error_code ignored;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
@@ -66,20 +69,25 @@ std::error_code AddEntries(const fs::path& folder, const fs::path& root,
     if (entry->is_directory(ignored)) {
       if (entry->is_symlink(ignored)) continue;  // may form a cycle
       if (!picture_folder.empty() && fs::equivalent(path, picture_folder, ignored)) continue;
-      if (AddEntries(path, root, picture_folder, files)) {
+      if (AddEntries(path, root, picture_folder, wanted, files)) {
         files->push_back({path.native(), relative, absl::OkStatus()});
       }
-    } else if (HasKnownEnding(path) && IsImageEntry(*entry)) {
+    } else if (wanted(path) && IsImageEntry(*entry)) {
       files->push_back({path.native(), relative, absl::OkStatus()});
     }
   }
   return error;
 }
 
-void AddFolder(const std::string& folder, const std::string& picture_folder,
+void AddFolder(const std::string& folder, const std::string& picture_folder, bool or_features,
                std::vector<InputFile>* files) {
   const size_t before = files->size();
-  const std::error_code error = AddEntries(folder, folder, picture_folder, files);
+  std::error_code error = AddEntries(folder, folder, picture_folder, HasKnownEnding, files);
+  if (!error && or_features && files->size() == before) {
+    error = AddEntries(
+        folder, folder, picture_folder,
+        [](const fs::path& path) { return IsFeatureFile(path.native()); }, files);
+  }
   if (error) {
     files->push_back(
         {folder, RelativeNameOf(folder),
@@ -87,14 +95,17 @@ void AddFolder(const std::string& folder, const std::string& picture_folder,
   } else if (files->size() == before) {
     files->push_back(
         {folder, RelativeNameOf(folder),
-         absl::InvalidArgumentError("no image in this folder (jpg, jpeg, png, pgm, ppm, pnm)")});
+         absl::InvalidArgumentError(
+             or_features
+                 ? "no image in this folder (jpg, jpeg, png, pgm, ppm, pnm), and no NPZ file"
+                 : "no image in this folder (jpg, jpeg, png, pgm, ppm, pnm)")});
   }
   std::sort(
       files->begin() + static_cast<std::ptrdiff_t>(before), files->end(),
       [](const InputFile& a, const InputFile& b) { return NaturalLess(a.relative, b.relative); });
 }
 
-absl::Status AddInput(const std::string& input, const std::string& picture_folder,
+absl::Status AddInput(const std::string& input, const std::string& picture_folder, bool or_features,
                       std::vector<InputFile>* files) {
   std::error_code error;
   if (!fs::is_directory(input, error)) {
@@ -106,8 +117,37 @@ absl::Status AddInput(const std::string& input, const std::string& picture_folde
         absl::StrCat("--draw ", picture_folder, " is the folder ", input,
                      " that images are read from; draw into another, or into one below it"));
   }
-  AddFolder(input, picture_folder, files);
+  AddFolder(input, picture_folder, or_features, files);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<InputFile>> Expand(absl::Span<const std::string> inputs,
+                                              std::istream& names,
+                                              const std::string& picture_folder, bool or_features) {
+  std::vector<InputFile> files;
+  for (const std::string& input : inputs) {
+    if (input != "-") {
+      if (absl::Status added = AddInput(input, picture_folder, or_features, &files); !added.ok())
+        return added;
+      continue;
+    }
+    for (std::string name; std::getline(names, name);) {
+      if (absl::EndsWith(name, "\r")) name.pop_back();
+      if (name.empty()) continue;
+      if (absl::Status added = AddInput(name, picture_folder, or_features, &files); !added.ok())
+        return added;
+    }
+  }
+  const bool has_image = std::any_of(files.begin(), files.end(),
+                                     [](const InputFile& file) { return file.problem.ok(); });
+  if (!has_image && !files.empty()) {
+    std::string text = absl::StrCat(files[0].path, ": ", std::string(files[0].problem.message()));
+    if (files.size() > 1) {
+      absl::StrAppend(&text, "; no image in the other ", files.size() - 1, " folders either");
+    }
+    return absl::InvalidArgumentError(text);
+  }
+  return files;
 }
 
 }  // namespace
@@ -145,29 +185,25 @@ bool NaturalLess(absl::string_view a, absl::string_view b) {
   return whole_a < whole_b;  // equal except for leading zeros
 }
 
+bool IsFeatureFile(absl::string_view path) {
+  return absl::EndsWithIgnoreCase(path, kFeatureEnding);
+}
+
 absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string> inputs,
                                                     std::istream& names,
                                                     const std::string& picture_folder) {
-  std::vector<InputFile> files;
-  for (const std::string& input : inputs) {
-    if (input != "-") {
-      if (absl::Status added = AddInput(input, picture_folder, &files); !added.ok()) return added;
-      continue;
+  return Expand(inputs, names, picture_folder, /*or_features=*/false);
+}
+
+absl::StatusOr<std::vector<InputFile>> ExpandImagesOrFeatures(absl::Span<const std::string> inputs,
+                                                              std::istream& names) {
+  absl::StatusOr<std::vector<InputFile>> files =
+      Expand(inputs, names, /*picture_folder=*/"", /*or_features=*/true);
+  if (!files.ok()) return files;
+  for (InputFile& file : *files) {
+    if (IsFeatureFile(file.relative)) {
+      file.relative.resize(file.relative.size() - kFeatureEnding.size());
     }
-    for (std::string name; std::getline(names, name);) {
-      if (absl::EndsWith(name, "\r")) name.pop_back();
-      if (name.empty()) continue;
-      if (absl::Status added = AddInput(name, picture_folder, &files); !added.ok()) return added;
-    }
-  }
-  const bool has_image = std::any_of(files.begin(), files.end(),
-                                     [](const InputFile& file) { return file.problem.ok(); });
-  if (!has_image && !files.empty()) {
-    std::string text = absl::StrCat(files[0].path, ": ", std::string(files[0].problem.message()));
-    if (files.size() > 1) {
-      absl::StrAppend(&text, "; no image in the other ", files.size() - 1, " folders either");
-    }
-    return absl::InvalidArgumentError(text);
   }
   return files;
 }

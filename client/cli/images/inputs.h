@@ -43,6 +43,15 @@ absl::StatusOr<std::vector<InputFile>> ExpandInputs(absl::Span<const std::string
                                                     std::istream& names,
                                                     const std::string& picture_folder);
 
+// Returns the files that the INPUT arguments of a command stand for that reads images or, of an
+// earlier run, their features: as ExpandInputs(), but a folder without images gives the NPZ files
+// in it. The relative name of an NPZ file is that of its image, without ".npz".
+absl::StatusOr<std::vector<InputFile>> ExpandImagesOrFeatures(absl::Span<const std::string> inputs,
+                                                              std::istream& names);
+
+// True if the file is called like one with features.
+bool IsFeatureFile(absl::string_view path);
+
 }  // namespace orbserve::cli
 
 #endif  // ORBSERVE_CLIENT_CLI_IMAGES_INPUTS_H_

@@ -181,6 +181,10 @@ absl::Status ReadColumn(const std::vector<NpzArray>& arrays, const char* name, c
 
 }  // namespace
 
+bool KeepsAllInOneFile(FeatureFormat format) {
+  return format == FeatureFormat::kHdf5 || format == FeatureFormat::kColmap;
+}
+
 absl::string_view FormatName(FeatureFormat format) {
   switch (format) {
     case FeatureFormat::kNpz:
@@ -189,22 +193,22 @@ absl::string_view FormatName(FeatureFormat format) {
       return "jsonl";
     case FeatureFormat::kCsv:
       return "csv";
+    case FeatureFormat::kHdf5:
+      return "hdf5";
+    case FeatureFormat::kColmap:
+      return "colmap";
   }
   return "";
 }
 
 absl::StatusOr<FeatureFormat> ParseFormat(absl::string_view name) {
   for (const FeatureFormat format :
-       {FeatureFormat::kNpz, FeatureFormat::kJsonLines, FeatureFormat::kCsv}) {
+       {FeatureFormat::kNpz, FeatureFormat::kJsonLines, FeatureFormat::kCsv, FeatureFormat::kHdf5,
+        FeatureFormat::kColmap}) {
     if (name == FormatName(format)) return format;
   }
-  if (name == "hdf5" || name == "colmap") {
-    return absl::UnimplementedError(
-        absl::StrCat("--format ", std::string(name),
-                     " is not available in this version; use npz, jsonl or csv"));
-  }
   return absl::InvalidArgumentError(
-      absl::StrCat("--format must be npz, jsonl or csv; got ", std::string(name)));
+      absl::StrCat("--format must be npz, jsonl, csv, hdf5 or colmap; got ", std::string(name)));
 }
 
 std::string EncodeFeatures(const v1::FeatureSet& features, FeatureFormat format,
@@ -216,6 +220,9 @@ std::string EncodeFeatures(const v1::FeatureSet& features, FeatureFormat format,
       return EncodeJsonLine(features, image);
     case FeatureFormat::kCsv:
       return EncodeCsv(features, image, csv_header);
+    case FeatureFormat::kHdf5:
+    case FeatureFormat::kColmap:
+      break;
   }
   return "";
 }

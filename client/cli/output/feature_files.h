@@ -15,17 +15,22 @@
 
 namespace orbserve::cli {
 
-enum class FeatureFormat { kNpz, kJsonLines, kCsv };
+// kHdf5 and kColmap keep all images of a run in one file (feature_store.h).
+enum class FeatureFormat { kNpz, kJsonLines, kCsv, kHdf5, kColmap };
 
-// Name of a format and ending of its files: "npz", "jsonl" or "csv".
+// True if the format keeps all images of a run in one file.
+bool KeepsAllInOneFile(FeatureFormat format);
+
+// Name of a format: "npz", "jsonl", "csv", "hdf5" or "colmap". The first three are the ending of
+// its files, too.
 absl::string_view FormatName(FeatureFormat format);
 
-// Returns the format called `name`. INVALID_ARGUMENT: unknown, with the available formats in the
-// message; UNIMPLEMENTED: known, but not available.
+// Returns the format called `name`. INVALID_ARGUMENT: unknown, with the formats in the message.
 absl::StatusOr<FeatureFormat> ParseFormat(absl::string_view name);
 
-// Returns the bytes of a feature file. `image`: relative path of the image, which the text formats
-// carry. `csv_header`: CSV begins with a line of column names.
+// Returns the bytes of a feature file, in a format with a file for each image. `image`: relative
+// path of the image, which the text formats carry. `csv_header`: CSV begins with a line of column
+// names.
 std::string EncodeFeatures(const v1::FeatureSet& features, FeatureFormat format,
                            absl::string_view image, bool csv_header = true);
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -98,6 +99,16 @@ bool ResumeLog::IsDone(const std::string& input, const std::string& output) cons
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0) return false;
   return found->second == LineOf(fingerprint_, input, static_cast<size_t>(info.st_size), name);
+}
+
+bool ResumeLog::WasDone(const std::string& input, const std::string& output) const {
+  const std::string name = NameOnOneLine(output);
+  const auto found = known_.find(name);
+  if (found == known_.end()) return false;
+  const std::vector<std::string> fields = absl::StrSplit(found->second, absl::MaxSplits(' ', 4));
+  uint64_t bytes = 0;
+  return absl::SimpleAtoi(fields[3], &bytes) &&
+         found->second == LineOf(fingerprint_, input, bytes, name);
 }
 
 absl::Status ResumeLog::MarkDone(const std::string& input, const std::string& output,

@@ -42,6 +42,9 @@ class ResumeLog {
   // the same options from `input`, whose size and time of change are still the same.
   bool IsDone(const std::string& input, const std::string& output) const;
 
+  // True if `output` was written like that, whether it still exists or not.
+  bool WasDone(const std::string& input, const std::string& output) const;
+
   // Records that `output`, of `output_bytes`, was written from `input`. The record is in the file
   // when the function returns: a run that is killed later keeps it.
   absl::Status MarkDone(const std::string& input, const std::string& output, size_t output_bytes);

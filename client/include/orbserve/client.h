@@ -105,12 +105,19 @@ struct StreamOptions {
 
 class FrameStream;
 
-// A connection to one server. Thread-safe. Must outlive every pipeline and stream made from it.
+// A connection to one server, or to several that do the same. Thread-safe. Must outlive every
+// pipeline and stream made from it.
 class Client {
  public:
-  // Prepares a connection to `address`, a gRPC target such as "127.0.0.1:50051" or
-  // "dns:///features:50051". Nothing is sent before the first call. INVALID_ARGUMENT or NOT_FOUND
-  // for files of certificates, keys and tokens that cannot be used.
+  // Prepares a connection to `address`, a gRPC target such as "127.0.0.1:50051". Nothing is sent
+  // before the first call. INVALID_ARGUMENT or NOT_FOUND for files of certificates, keys and tokens
+  // that cannot be used.
+  //
+  // A target with a scheme for names or numbers may stand for several servers:
+  // "dns:///features:50051", "ipv4:10.0.0.1:50051,10.0.0.2:50051". Calls and streams go to them in
+  // turn. Extract(), Match(), GetServerInfo() and ListReferences() are tried again, up to five
+  // times in all, when a server is gone or refuses them because it stops. Every server has
+  // references of its own.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options);
 

@@ -41,29 +41,34 @@ struct FrameList {
   }
 };
 
-__device__ __forceinline__ FrameList FindFeatures(int levels, const FrameParams& frame,
-                                                  const FrameCounters& counters) {
+// The features of a detection. `kept`: keypoints of the lane's level, whose ranked list begins at
+// `ranked_begin`. `overflowed`: a list of this level found no room.
+__device__ __forceinline__ FrameList ListOfKept(int kept, int ranked_begin, bool overflowed) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  FrameList list = {0, 0, 0, 0, 0};
-  bool overflowed = false;
-  if (frame.mode == FrameMode::kDetect && lane < levels) {
-    list.kept = counters.kept[lane];
-    const ListRoom ranked = frame.ranked_room[lane];
-    list.list = ranked.begin;
-    overflowed =
-        counters.survivors[lane] > frame.survivor_room[lane].count || list.kept > ranked.count;
-  }
-  list.unranked = __ballot_sync(kFullWarp, overflowed);
-  int end = list.kept;
+  int end = kept;
 #pragma unroll
   for (int distance = 1; distance < kMaxLevels; distance *= 2) {
     const int other = __shfl_up_sync(kFullWarp, end, distance);
     if (lane >= distance) end += other;
   }
-  list.begin = end - list.kept;
-  list.total = frame.mode == FrameMode::kDescribeGiven
-                   ? frame.given_count
-                   : __shfl_sync(kFullWarp, end, kMaxLevels - 1);
+  return {kept, end - kept, ranked_begin, __shfl_sync(kFullWarp, end, kMaxLevels - 1),
+          __ballot_sync(kFullWarp, overflowed)};
+}
+
+__device__ __forceinline__ FrameList FindFeatures(int levels, const FrameParams& frame,
+                                                  const FrameCounters& counters) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  int kept = 0;
+  int ranked_begin = 0;
+  bool overflowed = false;
+  if (frame.mode == FrameMode::kDetect && lane < levels) {
+    kept = counters.kept[lane];
+    const ListRoom ranked = frame.ranked_room[lane];
+    ranked_begin = ranked.begin;
+    overflowed = counters.survivors[lane] > frame.survivor_room[lane].count || kept > ranked.count;
+  }
+  FrameList list = ListOfKept(kept, ranked_begin, overflowed);
+  if (frame.mode == FrameMode::kDescribeGiven) list.total = frame.given_count;
   return list;
 }
 

@@ -216,6 +216,7 @@ absl::Status LaunchOrient(const OrientParams& params, cudaStream_t stream) {
 }
 
 absl::Status OrientStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
+  if (context.kind.few_keys && few_are_written_) return absl::OkStatus();
   return LaunchOrient({context.frames, images_.At(context), levels_,
                        context.tables->multiprocessors, orientation_, arc_length_},
                       stream);

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "features/pipeline/compiled.h"
 #include "gpu/steps/level_images.h"
+#include "gpu/steps/select/key_survivors.h"
 #include "gpu/steps/step.h"
 
 namespace orbserve::gpu {
@@ -35,7 +36,8 @@ class OrientStep final : public Step {
       : images_(images),
         levels_(pipeline.pyramid.detecting_levels),
         orientation_(pipeline.spec.pipeline.describe.orientation),
-        arc_length_(pipeline.spec.pipeline.detect.fast_arc_length) {}
+        arc_length_(pipeline.spec.pipeline.detect.fast_arc_length),
+        few_are_written_(levels_ > 0 && FewKeysAreRecords(pipeline.spec.pipeline)) {}
 
   absl::string_view name() const override { return "orient"; }
   StageSet stages() const override {
@@ -48,6 +50,7 @@ class OrientStep final : public Step {
   const int levels_;
   const Orientation orientation_;
   const int arc_length_;
+  const bool few_are_written_;  // step `key_survivors` writes the records of few keypoints
 };
 
 }  // namespace orbserve::gpu

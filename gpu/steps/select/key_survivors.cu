@@ -16,7 +16,9 @@
 // compared with those of its own bin only, on photographs a small part. Keys of crowded bins, which
 // tie or nearly do, are sorted instead. Latency is what counts, so threads keep up to 12 keys each
 // in registers between the two times that they look at them, places are computed of the keys that
-// stay only, and code that photographs do not need lies apart. 39 KiB of shared memory.
+// stay only, and code that photographs do not need lies apart. 39 KiB of shared memory. Where
+// keypoints get neither an angle nor a descriptor, the block also writes their records, which saves
+// a launch.
 
 #include "gpu/steps/select/key_survivors.h"
 
@@ -25,6 +27,7 @@
 #include "features/host_device.h"
 #include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
+#include "gpu/steps/describe/feature_records.cuh"
 #include "gpu/steps/level_share.cuh"
 #include "gpu/steps/select/sorted_runs.cuh"
 
@@ -474,6 +477,7 @@ __device__ __forceinline__ bool RankFew(const KeySurvivorParams& params, int fra
   const int first_keys = frame.first_keys;
   const int second_cut = frame.second_cut[0];
   const int most_room = lane < levels ? frame.ranked_room[lane].count : 0;
+  const int survivor_room = lane < levels ? frame.survivor_room[lane].count : 0;
 
   const int lists = params.winners.key != nullptr ? 1 : levels;
   uint64_t held[kKeysHeld];
@@ -521,19 +525,33 @@ __device__ __forceinline__ bool RankFew(const KeySurvivorParams& params, int fra
     if (lane == kWarpLanes - 1) memory->of_level[kWarps][l] = end;
   }
   __syncthreads();  // and added up
+  uint64_t rank_key = 0;
   if (thread < limit) {
     place += static_cast<int>(memory->of_level[warp][level] & 0xffff);
     const ListRoom room = frame.ranked_room[level];
-    if (place < room.count) {
-      frame.ranked[room.begin + place] = RankKeyOfFrameKey(key, params.width_px);
-    }
+    rank_key = RankKeyOfFrameKey(key, params.width_px);
+    if (place < room.count) frame.ranked[room.begin + place] = rank_key;
   }
+  FrameCounters& counters = params.frames.counters[frame_index];
+  const uint32_t sums = lane < levels ? memory->of_level[kWarps][lane] : 0;
+  const auto survivors = static_cast<int32_t>(sums >> 16);
+  const auto kept = static_cast<int32_t>(sums & 0xffff);
   if (thread < levels) {
-    FrameCounters& counters = params.frames.counters[frame_index];
-    const uint32_t sums = memory->of_level[kWarps][thread];
-    counters.survivors[thread] = static_cast<int32_t>(sums >> 16);
-    counters.kept[thread] = static_cast<int32_t>(sums & 0xffff);
+    counters.survivors[thread] = survivors;
+    counters.kept[thread] = kept;
   }
+  if (!params.writes_records) return true;
+
+  const FrameList list = ListOfKept(kept, 0, survivors > survivor_room || kept > most_room);
+  const int records = list.CountFor(frame);
+  const int record = __shfl_sync(kFullWarp, list.begin, Max(level, 0)) + place;
+  if (thread < limit && record < records) {
+    WriteRecord(frame, record,
+                {algo::RankKeyX(rank_key), algo::RankKeyY(rank_key), level, -1.0f,
+                 algo::RankKeyResponse(rank_key)});
+  }
+  // A lane reads the counters that it has written itself.
+  if (warp == 0) WriteReport(levels, frame, counters, list, records);
   return true;
 }
 
@@ -577,6 +595,14 @@ __global__ __launch_bounds__(kThreads) void KeySurvivorsKernel(
     counters.corners[thread] = memory.counts[thread];
     counters.survivors[thread] = memory.counts[thread];
   }
+  if constexpr (kFew) {
+    // Nothing is ranked: the report sends the frame to the slow path. A lane reads the counters
+    // that it has written itself.
+    if (params.writes_records && thread < kWarpLanes) {
+      const FrameList list = FindFeatures(keys.levels, frame, counters);
+      WriteReport(keys.levels, frame, counters, list, list.CountFor(frame));
+    }
+  }
 }
 
 KeyCut CutOf(const CompiledPipeline& pipeline) {
@@ -600,6 +626,11 @@ bool ChoosesFewKeys(const CompiledPipeline& pipeline, int first_keys) {
          first_keys <= kFewKeys && int64_t{spec.width_px} * spec.height_px <= kMostPixels;
 }
 
+bool FewKeysAreRecords(const PipelineOptions& options) {
+  return options.describe.descriptor == Descriptor::kNone &&
+         options.describe.orientation == Orientation::kNone;
+}
+
 absl::Status LaunchKeySurvivors(const KeySurvivorParams& params, cudaStream_t stream) {
   if (params.frames.count == 0) return absl::OkStatus();
   KeySurvivorsKernel<false><<<params.frames.count, kThreads, 0, stream>>>(params);
@@ -618,12 +649,14 @@ KeySurvivorsStep::KeySurvivorsStep(const CompiledPipeline& pipeline, const KeyLi
       winners_(winners),
       cut_(CutOf(pipeline)),
       width_px_(pipeline.spec.width_px),
+      writes_records_(FewKeysAreRecords(pipeline.spec.pipeline)),
       has_work_(winners.has_value() ||
                 pipeline.spec.pipeline.select.selection != Selection::kQuadtree) {}
 
 absl::Status KeySurvivorsStep::Enqueue(const StepContext& context, cudaStream_t stream) const {
   if (!has_work_) return absl::OkStatus();
-  KeySurvivorParams params = {context.frames, keys_.At(context), {}, cut_, width_px_};
+  KeySurvivorParams params = {context.frames, keys_.At(context), {},
+                              cut_,           width_px_,         writes_records_};
   if (winners_.has_value()) params.winners = winners_->At(context);
   return context.kind.few_keys ? LaunchFewKeys(params, stream) : LaunchKeySurvivors(params, stream);
 }

@@ -33,12 +33,17 @@ inline constexpr int kFewKeys = 1024;
 // `first_keys` (FrameParams::first_keys) of them: keyed corners, BEST, and not too many.
 bool ChoosesFewKeys(const CompiledPipeline& pipeline, int first_keys);
 
+// True where that block also writes the records and the report of the frame: its keypoints have
+// neither an angle nor a descriptor.
+bool FewKeysAreRecords(const PipelineOptions& options);
+
 struct KeySurvivorParams {
   Frames frames;
   KeyLists keys;
   CellWinners winners;  // key null: the corners are the lists' own
   KeyCut cut;
-  int32_t width_px;  // of level 0
+  int32_t width_px;     // of level 0
+  bool writes_records;  // LaunchFewKeys() only
 };
 
 // Shortens the lists of each frame in place: to the winners of the cells, where there are any, then
@@ -47,8 +52,8 @@ struct KeySurvivorParams {
 absl::Status LaunchKeySurvivors(const KeySurvivorParams& params, cudaStream_t stream);
 
 // Chooses and ranks the keys of frames that want few by BEST: the ranked lists, and the numbers of
-// survivors and of keypoints that are kept. A frame without room for its lists is left to the slow
-// path, as LaunchKeySurvivors() leaves it.
+// survivors and of keypoints that are kept; records and reports, too, if they are wanted. A frame
+// without room for its lists is left to the slow path, as LaunchKeySurvivors() leaves it.
 absl::Status LaunchFewKeys(const KeySurvivorParams& params, cudaStream_t stream);
 
 class KeySurvivorsStep final : public Step {
@@ -65,6 +70,7 @@ class KeySurvivorsStep final : public Step {
   const std::optional<CellWinnerBuffers> winners_;
   KeyCut cut_;
   int32_t width_px_;
+  bool writes_records_;
   bool has_work_;  // a quadtree looks at the lists as they are, and counts survivors itself
 };
 

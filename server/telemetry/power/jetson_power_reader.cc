@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "server/telemetry/power/power_sensor.h"
-#include "server/telemetry/power/sensor_file.h"
+#include "server/telemetry/sensors/sensor_file.h"
 
 namespace orbserve {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "server/telemetry/power/nvml_library.h"
 
 namespace orbserve {
 namespace {

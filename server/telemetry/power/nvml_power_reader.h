@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "server/telemetry/power/power_reader.h"
+#include "server/telemetry/sensors/nvml_library.h"
 
 namespace orbserve {
-
-inline constexpr char kNvmlLibraryName[] = "libnvidia-ml.so.1";
 
 // One rail, of scope "total", for each device that has a PCI address and whose board answers a
 // query: that for energy, else that for power. Jetsons up to Orin have the library and neither

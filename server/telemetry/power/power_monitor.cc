@@ -91,6 +91,24 @@ class PowerMonitor::Impl : public prometheus::Collectable {
     return state.estimate.AddBatch(begin, end);
   }
 
+  std::vector<RailFigures> Figures() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    const SteadyTime now = now_();
+    std::vector<RailFigures> all;
+    for (const Rail& rail : rails_) {
+      RailFigures& figures = all.emplace_back();
+      figures.rail = rail.info;
+      const ClientMetric::Histogram of_frames = rail.frame_joules.Read();
+      figures.frames = of_frames.sample_count;
+      figures.frame_joules = of_frames.sample_sum;
+      absl::MutexLock lock(&mutex_);
+      const RailState& state = rail.state;
+      if (!state.readable || now - state.read_at > kStale) continue;
+      figures.watts = state.watts;
+      figures.joules = state.meter.total_joules();
+    }
+    return all;
+  }
+
   std::vector<MetricFamily> Collect() const override ABSL_LOCKS_EXCLUDED(mutex_) {
     MetricFamily watts{"orbserve_power_watts",
                        "Power of a rail, as its sensor last told it.",
@@ -208,6 +226,8 @@ std::optional<double> PowerMonitor::AddBatch(absl::string_view device, int frame
                                              SteadyTime end) {
   return impl_->AddBatch(device, frames, begin, end);
 }
+
+std::vector<RailFigures> PowerMonitor::Figures() const { return impl_->Figures(); }
 
 std::shared_ptr<prometheus::Collectable> PowerMonitor::families() const { return impl_; }
 

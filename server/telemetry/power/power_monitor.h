@@ -5,6 +5,7 @@
 #define ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +20,17 @@ class Collectable;
 }  // namespace prometheus
 
 namespace orbserve {
+
+// Figures of a rail at one moment.
+struct RailFigures {
+  PowerRail rail;
+  // Both are absent while the rail cannot be read.
+  std::optional<double> watts;
+  std::optional<double> joules;  // since the monitor exists
+  // Measured energy of the frames of the rail's device.
+  uint64_t frames = 0;
+  double frame_joules = 0;
+};
 
 // Power and energy of every rail, and what of it each frame took.
 //
@@ -36,6 +48,9 @@ class PowerMonitor {
  public:
   using Now = std::function<SteadyTime()>;
 
+  // Period of Poll(): an H200's counter moves every 100 ms, a look at it takes 3 ms.
+  static constexpr std::chrono::milliseconds kPeriod{100};
+
   // Reads every rail once, so that there are figures from the start.
   explicit PowerMonitor(
       std::vector<std::unique_ptr<PowerReader>> readers,
@@ -48,7 +63,7 @@ class PowerMonitor {
   // Source of the first rail; "none" without rails.
   absl::string_view source() const;
 
-  // Reads every rail and shares out what was measured. To be called several times a second.
+  // Reads every rail and shares out what was measured. To be called every kPeriod.
   void Poll();
 
   // A batch of `frames` frames (0 = of matches) has ended. Returns an estimate of the joules that
@@ -56,6 +71,8 @@ class PowerMonitor {
   // short lock.
   std::optional<double> AddBatch(absl::string_view device, int frames, SteadyTime begin,
                                  SteadyTime end);
+
+  std::vector<RailFigures> Figures() const;
 
   // The families, for Metrics::AddCollectable(). May outlive the monitor.
   std::shared_ptr<prometheus::Collectable> families() const;

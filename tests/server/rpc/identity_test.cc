@@ -51,6 +51,16 @@ TEST(IdentityTest, AnIdNamesAPartOfItsOwnerOnly) {
   EXPECT_FALSE(client("robot-7/" + std::string(129, 'a')).ok());
 }
 
+TEST(IdentityTest, PeopleReadNamesWithoutTheirKinds) {
+  const absl::string_view part = "robot-7/left";
+  EXPECT_EQ(DisplayName(*ClientOfOwner("token:", "robot-7", &part)), "token:robot-7/left");
+  EXPECT_EQ(DisplayName(*ClientOfOwner("cert:", "robot-7", nullptr)), "cert:robot-7");
+  EXPECT_EQ(DisplayName({"addr:192.0.2.7", "id:left"}), "addr:192.0.2.7/left");
+  EXPECT_EQ(DisplayName({"addr:192.0.2.7", "peer:ipv4:192.0.2.7:4711"}), "ipv4:192.0.2.7:4711");
+  EXPECT_EQ(DisplayName({"addr:192.0.2.7", "addr:192.0.2.7"}), "addr:192.0.2.7");
+  EXPECT_EQ(DisplayName({}), "-");
+}
+
 TEST(IdentityTest, APartOfOneOwnerIsNeverAnotherOwner) {
   const absl::string_view part = "spiffe://fleet/robot/7";
   const auto partial = ClientOfOwner("cert:", "spiffe://fleet/robot", &part);

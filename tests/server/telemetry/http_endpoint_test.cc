@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -87,15 +88,30 @@ std::string Get(int port, const std::string& path, const std::string& method = "
   return Ask(port, absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
 }
 
+// An endpoint's pages: only /metrics, with this text.
+std::vector<HttpPage> MetricsPage(std::function<std::string()> render) {
+  return {{"/metrics", kMetricsText,
+           [render = std::move(render)](absl::string_view) { return render(); }}};
+}
+
 class HttpEndpointTest : public testing::Test {
  protected:
   void SetUp() override {
     auto endpoint = HttpEndpoint::Create(
         {.listen_address = "127.0.0.1:0"},
-        [this] {
-          if (fail_) throw std::runtime_error("no page today");
-          return std::string(kPage);
-        },
+        {{"/metrics", kMetricsText,
+          [this](absl::string_view) {
+            if (fail_) throw std::runtime_error("no page today");
+            return std::string(kPage);
+          }},
+         {"/echo", "text/html; charset=utf-8",
+          [](absl::string_view query) -> absl::StatusOr<std::string> {
+            if (query == "bad") return absl::InvalidArgumentError("no such query");
+            if (query == "gone") return absl::NotFoundError("no such thing");
+            if (query == "later") return absl::UnavailableError("not now");
+            return std::string(query);
+          },
+          "Content-Security-Policy: default-src 'none'\r\n"}},
         [this] {
           return ready_ ? absl::OkStatus() : MakeError(ErrorReason::kDraining, "draining");
         });
@@ -214,10 +230,26 @@ TEST_F(HttpEndpointTest, SlowPeersDoNotKeepTheProbesWaiting) {
   EXPECT_EQ(slow.front()->ReceiveAll(), "");
 }
 
+TEST_F(HttpEndpointTest, PagesHaveTheirTypeHeadersAndQuery) {
+  EXPECT_THAT(Get(endpoint_->port(), "/echo?n=3&x"),
+              AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\r\nContent-Type: text/html; "),
+                    HasSubstr("\r\nContent-Security-Policy: default-src 'none'\r\n"),
+                    EndsWith("\r\n\r\nn=3&x")));
+  EXPECT_THAT(Get(endpoint_->port(), "/echo"), EndsWith("\r\n\r\n"));
+}
+
+TEST_F(HttpEndpointTest, ErrorsOfPagesAreAnsweredByTheirCodes) {
+  EXPECT_THAT(Get(endpoint_->port(), "/echo?bad"),
+              AllOf(StartsWith("HTTP/1.1 400 "), EndsWith("\r\n\r\nno such query\n")));
+  EXPECT_THAT(Get(endpoint_->port(), "/echo?gone"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(Get(endpoint_->port(), "/echo?later"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(Get(endpoint_->port(), "/echo?bad", "POST"), StartsWith("HTTP/1.1 405 "));
+}
+
 TEST_F(HttpEndpointTest, ARequestThatDoesNotEndIsClosed) {
   const auto endpoint = HttpEndpoint::Create(
       {.listen_address = "127.0.0.1:0", .request_time = std::chrono::milliseconds(50)},
-      [] { return std::string(kPage); }, [] { return absl::OkStatus(); });
+      MetricsPage([] { return std::string(kPage); }), [] { return absl::OkStatus(); });
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   Connection connection((*endpoint)->port());
   connection.Send("GET /metrics HTTP/1.1\r\n");
@@ -227,12 +259,11 @@ TEST_F(HttpEndpointTest, ARequestThatDoesNotEndIsClosed) {
 TEST(HttpEndpointBlockedTest, HealthDoesNotWaitForReadiness) {
   std::promise<void> answer;
   const std::shared_future<void> answered = answer.get_future().share();
-  auto endpoint = HttpEndpoint::Create(
-      {.listen_address = "127.0.0.1:0"}, [] { return std::string(kPage); },
-      [&] {
-        answered.wait();
-        return absl::OkStatus();
-      });
+  auto endpoint = HttpEndpoint::Create({.listen_address = "127.0.0.1:0"},
+                                       MetricsPage([] { return std::string(kPage); }), [&] {
+                                         answered.wait();
+                                         return absl::OkStatus();
+                                       });
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   const int port = (*endpoint)->port();
   std::vector<std::thread> waiting;
@@ -247,8 +278,9 @@ TEST(HttpEndpointBlockedTest, HealthDoesNotWaitForReadiness) {
 
 TEST_F(HttpEndpointTest, APageThatIsReadSlowlyArrivesWhole) {
   const std::string page(4 << 20, 'm');
-  const auto endpoint = HttpEndpoint::Create(
-      {.listen_address = "127.0.0.1:0"}, [&] { return page; }, [] { return absl::OkStatus(); });
+  const auto endpoint =
+      HttpEndpoint::Create({.listen_address = "127.0.0.1:0"}, MetricsPage([&] { return page; }),
+                           [] { return absl::OkStatus(); });
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   Connection connection((*endpoint)->port());
   connection.Send("GET /metrics HTTP/1.0\r\n\r\n");
@@ -258,7 +290,7 @@ TEST_F(HttpEndpointTest, APageThatIsReadSlowlyArrivesWhole) {
 }
 
 TEST(HttpEndpointAddressTest, TakenPortIsAClearError) {
-  const auto page = [] { return std::string(); };
+  const auto page = MetricsPage([] { return std::string(); });
   const auto ready = [] { return absl::OkStatus(); };
   const auto first = HttpEndpoint::Create({.listen_address = "127.0.0.1:0"}, page, ready);
   ASSERT_TRUE(first.ok()) << first.status();
@@ -274,8 +306,8 @@ TEST(HttpEndpointAddressTest, BadAddressesAreRefused) {
   for (const char* address :
        {"", "9464", "127.0.0.1", "127.0.0.1:", ":x", "127.0.0.1:65536", "127.0.0.1:-1",
         "127.0.0.1:80,127.0.0.1:81", "127.0.0.1:80s", "a b:80", "127.0.0.1:000080"}) {
-    const auto endpoint = HttpEndpoint::Create(
-        {.listen_address = address}, [] { return std::string(); }, [] { return absl::OkStatus(); });
+    const auto endpoint =
+        HttpEndpoint::Create({.listen_address = address}, {}, [] { return absl::OkStatus(); });
     ASSERT_FALSE(endpoint.ok()) << address;
     EXPECT_EQ(ReasonOf(endpoint.status()), ErrorReason::kBadOptions) << address;
     EXPECT_THAT(std::string(endpoint.status().message()), HasSubstr("HOST:PORT")) << address;
@@ -284,8 +316,8 @@ TEST(HttpEndpointAddressTest, BadAddressesAreRefused) {
 
 TEST(HttpEndpointAddressTest, EveryInterfaceAndIpv6CanBeAskedFor) {
   for (const char* address : {":0", "0.0.0.0:0", "[::1]:0"}) {
-    const auto endpoint = HttpEndpoint::Create(
-        {.listen_address = address}, [] { return std::string(); }, [] { return absl::OkStatus(); });
+    const auto endpoint =
+        HttpEndpoint::Create({.listen_address = address}, {}, [] { return absl::OkStatus(); });
     if (!endpoint.ok() && std::string(address) == "[::1]:0") {
       std::cout << "no IPv6 here: " << endpoint.status() << "\n";
       continue;

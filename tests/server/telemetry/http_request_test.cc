@@ -19,6 +19,8 @@ TEST(HttpRequestTest, TheFirstLineIsRead) {
   EXPECT_EQ(request.state, State::kComplete);
   EXPECT_EQ(request.method, "GET");
   EXPECT_EQ(request.path, "/metrics");
+  EXPECT_EQ(request.query, "name=x");
+  EXPECT_EQ(ReadHttpRequest("GET /a?n=1?2 HTTP/1.1\r\n\r\n").query, "n=1?2");
 }
 
 TEST(HttpRequestTest, AProxyMayAskWithTheWholeUrl) {

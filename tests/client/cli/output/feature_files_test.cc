@@ -115,8 +115,8 @@ TEST(FeatureFilesTest, EveryFormatGivesTheSameBytesAgain) {
 
 TEST(FeatureFilesTest, FormatsAreNamedAndOthersExplained) {
   EXPECT_EQ(*ParseFormat("jsonl"), FeatureFormat::kJsonLines);
-  EXPECT_EQ(ParseFormat("hdf5").status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(ParseFormat("colmap").status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(*ParseFormat("hdf5"), FeatureFormat::kHdf5);
+  EXPECT_EQ(*ParseFormat("colmap"), FeatureFormat::kColmap);
   EXPECT_EQ(ParseFormat("xml").status().code(), absl::StatusCode::kInvalidArgument);
 }
 

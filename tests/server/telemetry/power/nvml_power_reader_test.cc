@@ -10,8 +10,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/telemetry/power/nvml_library.h"
-#include "tests/server/telemetry/power/fake_nvml.h"
+#include "server/telemetry/sensors/nvml_library.h"
+#include "tests/server/telemetry/sensors/fake_nvml.h"
 
 namespace orbserve {
 namespace {

@@ -22,7 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/telemetry/metrics.h"
-#include "server/telemetry/power/power_sampler.h"
+#include "server/telemetry/sensors/sampler.h"
 #include "tests/server/telemetry/promtool.h"
 
 namespace orbserve {
@@ -223,14 +223,14 @@ TEST(PowerMonitorWithoutRailsTest, SaysSoAndClaimsNothing) {
   EXPECT_THAT(page, Not(HasSubstr("read_errors")));
 }
 
-TEST(PowerSamplerTest, PollsWhileItLivesAndBatchesMayCome) {
+TEST(SamplerTest, PollsWhileItLivesAndBatchesMayCome) {
   auto sensor = std::make_shared<Sensor>();
   sensor->reading.power_watts = 10;
   std::vector<std::unique_ptr<PowerReader>> readers;
   readers.push_back(std::make_unique<FakeReader>(sensor, RailOf("cuda:0")));
   auto monitor = std::make_shared<PowerMonitor>(std::move(readers));
   {
-    const PowerSampler sampler(monitor, milliseconds(1));
+    const Sampler sampler([monitor] { monitor->Poll(); }, milliseconds(1));
     while (sensor->reads < 20) {
       const SteadyTime now = std::chrono::steady_clock::now();
       monitor->AddBatch("cuda:0", 1, now - milliseconds(1), now);
@@ -265,12 +265,13 @@ class HangingReader final : public PowerReader {
   int reads_ = 0;
 };
 
-TEST(PowerSamplerTest, AReaderThatHangsHoldsNobodyUp) {
+TEST(SamplerTest, AReaderThatHangsHoldsNobodyUp) {
   auto shared = std::make_shared<HangingReader::Shared>();
   std::vector<std::unique_ptr<PowerReader>> readers;
   readers.push_back(std::make_unique<HangingReader>(shared));
   auto monitor = std::make_shared<PowerMonitor>(std::move(readers));
-  auto sampler = std::make_unique<PowerSampler>(std::move(monitor), milliseconds(1));
+  auto sampler = std::make_unique<Sampler>([monitor = std::move(monitor)] { monitor->Poll(); },
+                                           milliseconds(1));
   shared->hangs.WaitForNotification();
   sampler.reset();  // comes back
   EXPECT_FALSE(shared->gone.HasBeenNotified());

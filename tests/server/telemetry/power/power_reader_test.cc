@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/server/telemetry/power/fake_tree.h"
+#include "tests/server/telemetry/sensors/fake_tree.h"
 
 namespace orbserve {
 namespace {

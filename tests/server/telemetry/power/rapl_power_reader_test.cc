@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "server/telemetry/power/energy_meter.h"
 #include "server/telemetry/power/power_sensor.h"
-#include "tests/server/telemetry/power/fake_tree.h"
+#include "tests/server/telemetry/sensors/fake_tree.h"
 
 namespace orbserve {
 namespace {

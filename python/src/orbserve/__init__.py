@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""Client of orbserve, the gRPC service for visual features.
+
+Coordinates are pixels of the full-size image, (0, 0) the centre of the top-left pixel, x to the right, y down. Angles
+are degrees in [0, 360), clockwise on the screen; -1 where there is none.
+"""
+
+from importlib.metadata import version as _version
+
+from . import _generated
+from ._aio import AsyncClient, AsyncFrameStream
+from ._calls import Reference, References, StoredReference
+from ._client import Client
+from ._errors import (
+    CancelledError,
+    DeadlineExceededError,
+    DroppedError,
+    InvalidInputError,
+    OrbserveError,
+    OverloadedError,
+    ReferenceNotFoundError,
+    ServerError,
+    UnauthenticatedError,
+    UnavailableError,
+    UnsupportedError,
+)
+from ._features import Features, Matches, match_to_cv2
+from ._generated import *  # noqa: F403  # all of its names are public
+from ._images import Frame, Image, Keypoints
+from ._local import LocalServer, local
+from ._session import FrameMatches, FrameResult, Reconnect, StreamEvent, StreamEventKind, StreamOptions, Tracks
+from ._stream import FrameStream
+
+__version__ = _version("orbserve")
+
+__all__ = [
+    "AsyncClient",
+    "AsyncFrameStream",
+    "CancelledError",
+    "Client",
+    "DeadlineExceededError",
+    "DroppedError",
+    "Features",
+    "Frame",
+    "FrameMatches",
+    "FrameResult",
+    "FrameStream",
+    "Image",
+    "InvalidInputError",
+    "Keypoints",
+    "LocalServer",
+    "Matches",
+    "OrbserveError",
+    "OverloadedError",
+    "Reconnect",
+    "Reference",
+    "ReferenceNotFoundError",
+    "References",
+    "ServerError",
+    "StoredReference",
+    "StreamEvent",
+    "StreamEventKind",
+    "StreamOptions",
+    "Tracks",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnsupportedError",
+    "local",
+    "match_to_cv2",
+]
+__all__ += _generated.__all__

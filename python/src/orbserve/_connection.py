@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""Address and identity of a client: channel options, certificates, token."""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+from ._errors import OrbserveError
+
+Path_ = str | os.PathLike[str]
+
+_MAX_TOKEN_BYTES = 4096
+_LONGEST_RETRY = 5.0  # seconds between two tries, unless the server asks for more
+_CHANNEL_OPTIONS: list[tuple[str, int]] = [
+    # Answers may be larger than the 4 MiB that gRPC takes by default.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # With these a robot behind Wi-Fi learns within 30 seconds that its server is gone.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    # A server that was restarted is found again within seconds. gRPC's own longest wait is two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+    # Two clients of a program have a connection each.
+    ("grpc.use_local_subchannel_pool", 1),
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Everything that a channel and its calls need."""
+
+    address: str
+    credentials: grpc.ChannelCredentials | None
+    metadata: tuple[tuple[str, str], ...]
+
+    options = _CHANNEL_OPTIONS
+
+
+def make_target(
+    address: str,
+    *,
+    client_id: str | None,
+    tls_ca: Path_ | None,
+    tls_cert: Path_ | None,
+    tls_key: Path_ | None,
+    token: str | None,
+    token_file: Path_ | None,
+) -> Target:
+    """Checks the arguments of a client and reads the files."""
+    if (tls_cert is None) != (tls_key is None):
+        raise ValueError("tls_cert and tls_key belong together: give both or neither")
+    if tls_cert is not None and tls_ca is None:
+        raise ValueError("tls_cert and tls_key need tls_ca, the certificates to check the server with")
+    credentials = None
+    if tls_ca is not None:
+        credentials = grpc.ssl_channel_credentials(
+            root_certificates=Path(tls_ca).read_bytes(),
+            private_key=None if tls_key is None else Path(tls_key).read_bytes(),
+            certificate_chain=None if tls_cert is None else Path(tls_cert).read_bytes(),
+        )
+    if token is not None and token_file is not None:
+        raise ValueError("give token or token_file, not both")
+    if token_file is not None:
+        with open(token_file, encoding="utf-8") as file:
+            token = file.readline().strip()
+    metadata = []
+    if client_id:
+        metadata.append(("x-client-id", client_id))
+    if token is not None:
+        if not 1 <= len(token) <= _MAX_TOKEN_BYTES or not all("!" <= c <= "~" for c in token):
+            raise ValueError(f"a token is 1 to {_MAX_TOKEN_BYTES} bytes of printable ASCII without spaces")
+        if credentials is None and not _stays_on_this_machine(address):
+            raise ValueError(
+                f"a token is sent over TLS, Unix sockets and the loopback only; got {address} without tls_ca"
+            )
+        metadata.append(("authorization", f"Bearer {token}"))
+    return Target(address, credentials, tuple(metadata))
+
+
+def _stays_on_this_machine(address: str) -> bool:
+    if address.startswith(("unix:", "unix-abstract:")):
+        return True
+    for scheme in ("dns:///", "dns:", "ipv4:", "ipv6:"):
+        if address.startswith(scheme):
+            address = address[len(scheme) :]
+            break
+    return address.startswith(("localhost:", "127.", "[::1]:"))
+
+
+def retry_delay(error: OrbserveError, attempts: int) -> float:
+    """Seconds to wait before the next try of a call, after `attempts` tries."""
+    longest: float = min(max(error.retry_after or 0.0, 0.1) * 2.0 ** min(attempts - 1, 30), _LONGEST_RETRY)
+    return max(longest * random.uniform(0.5, 1.0), error.retry_after or 0.0)

@@ -1,0 +1,310 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""Features and matches as arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _codec, _npz
+from ._codec import Bytes
+from ._contract import wire
+from ._generated import DescriptorType, Execution, Timings
+from ._options import enum_of
+
+if TYPE_CHECKING:
+    import cv2
+
+Float32 = npt.NDArray[np.float32]
+Int32 = npt.NDArray[np.int32]
+UInt8 = npt.NDArray[np.uint8]
+
+# The kind of descriptors that a number of bytes stands for, where nothing else is said.
+_TYPE_OF_BYTES = {0: DescriptorType.NONE, 4: DescriptorType.RBRIEF_32, 32: DescriptorType.RBRIEF_256}
+_DEFAULT_SIZE = 31.0  # of cv::ORB, and of the program's for files without the array
+
+# Packed columns of a FeatureSet.
+_X, _Y, _SIZE, _ANGLE, _RESPONSE, _OCTAVE, _SOURCE, _DESCRIPTORS = 1, 2, 3, 4, 5, 6, 7, 15
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Features of an image: arrays with one row per keypoint, named as those of the program's NPZ files.
+
+    Rows are ordered by level up, response down, y up, x up, or as the caller gave the keypoints. Features of one's own
+    are made from arrays; columns that are left out have the values of a file without them. ValueError for arrays whose
+    shapes do not fit each other.
+    """
+
+    xy: Float32
+    """(N, 2): x and y, pixels of the full-size image; (0, 0) is the centre of the top-left pixel, y down."""
+
+    size: Float32 = None  # type: ignore[assignment]  # filled in by __post_init__
+    """(N,): diameter of the described patch, pixels of the full-size image. Default: 31."""
+
+    angle: Float32 = None  # type: ignore[assignment]
+    """(N,): degrees in [0, 360), clockwise on the screen; -1 = none. Default: -1."""
+
+    response: Float32 = None  # type: ignore[assignment]
+    """(N,): value that ranked the keypoint; larger is better; may be negative. Default: 0."""
+
+    octave: Int32 = None  # type: ignore[assignment]
+    """(N,): pyramid level, 0..15, 0 = full size. Default: 0."""
+
+    descriptors: UInt8 = None  # type: ignore[assignment]
+    """(N, B), B = 32, 4 or 0 bytes: test i is bit i % 8 of byte i // 8. Default: (N, 0)."""
+
+    image_size: tuple[int, int] = (0, 0)
+    """Width and height of the image, pixels; (0, 0) = not known."""
+
+    descriptor_type: DescriptorType = None  # type: ignore[assignment]
+    """Kind of the descriptors, with which alone they can be matched. Default: by the number of bytes."""
+
+    suppression_passes: int | None = None
+    """Passes of the suppression MINIMUM_DISTANCE, from 1; None where there were none."""
+
+    source_index: Int32 | None = None
+    """(N,): rows of the keypoints that were given; None for detected ones."""
+
+    truncated: bool = False
+    """More features qualified than an answer may hold (`Pipeline.capacity`)."""
+
+    sequence: int = 0
+    """The frame's number, as it was sent."""
+
+    timestamp_ns: int = 0
+    """The frame's time, as it was sent."""
+
+    timings: Timings | None = field(default=None, repr=False)
+    """Times of the frame on the server; None for features that are no answer."""
+
+    execution: Execution | None = field(default=None, repr=False)
+    """Place of the computation; None for features that are no answer."""
+
+    def __post_init__(self) -> None:
+        """Fills in columns that were left out and checks the shapes."""
+        xy = np.asarray(self.xy, np.float32)
+        if xy.ndim != 2 or xy.shape[1] != 2:
+            raise ValueError(f"xy must have the shape (N, 2); got {xy.shape}")
+        count = len(xy)
+        values: dict[str, Any] = {"xy": xy}
+        for name, kind, default in (
+            ("size", np.float32, _DEFAULT_SIZE),
+            ("angle", np.float32, -1.0),
+            ("response", np.float32, 0.0),
+            ("octave", np.int32, 0),
+        ):
+            column = getattr(self, name)
+            values[name] = np.full(count, default, kind) if column is None else np.asarray(column, kind)
+            if values[name].shape != (count,):
+                raise ValueError(
+                    f"{name} must have the shape ({count},), as xy has {count} rows; got {values[name].shape}"
+                )
+        descriptors = np.zeros((count, 0), np.uint8) if self.descriptors is None else np.asarray(self.descriptors)
+        if descriptors.dtype != np.uint8 or descriptors.ndim != 2 or len(descriptors) != count:
+            raise ValueError(
+                f"descriptors must be uint8 of the shape ({count}, B); got {descriptors.dtype} of {descriptors.shape}"
+            )
+        values["descriptors"] = descriptors
+        if self.descriptor_type is None:
+            try:
+                values["descriptor_type"] = _TYPE_OF_BYTES[descriptors.shape[1]]
+            except KeyError:
+                raise ValueError(f"descriptors must have 0, 4 or 32 bytes; got {descriptors.shape[1]}") from None
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        """Number of features."""
+        return len(self.xy)
+
+    # -- the wire ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _from_wire(cls, data: Bytes, answer: Any = None) -> Features:
+        """From a FeatureSet. `answer`: message with sequence, timestamp, timings and execution."""
+        numbers = (_X, _Y, _SIZE, _ANGLE, _RESPONSE, _OCTAVE, _SOURCE, _DESCRIPTORS)
+        message, found = _codec.columns(data, wire.FeatureSet, numbers)
+        x = _codec.floats(found[_X])
+        xy = np.empty((len(x), 2), np.float32)
+        xy[:, 0] = x
+        xy[:, 1] = _codec.floats(found[_Y])
+        descriptors = np.frombuffer(_codec.join(found[_DESCRIPTORS]), np.uint8)
+        source = _codec.integers(found[_SOURCE])
+        return cls(
+            xy=xy,
+            size=_codec.floats(found[_SIZE]),
+            angle=_codec.floats(found[_ANGLE]),
+            response=_codec.floats(found[_RESPONSE]),
+            octave=_codec.integers(found[_OCTAVE]).astype(np.int32),
+            descriptors=descriptors.reshape(len(x), message.descriptor_bytes),
+            image_size=(message.image_width_px, message.image_height_px),
+            descriptor_type=enum_of(DescriptorType, message.descriptor_type) or DescriptorType.NONE,
+            suppression_passes=message.suppression_passes if message.HasField("suppression_passes") else None,
+            source_index=source.astype(np.int32) if source.size > 0 else None,
+            truncated=message.truncated,
+            sequence=answer.sequence if answer is not None else 0,
+            timestamp_ns=answer.timestamp_ns if answer is not None else 0,
+            timings=Timings._from_wire(answer.timings) if answer is not None else None,
+            execution=Execution._from_wire(answer.execution) if answer is not None else None,
+        )
+
+    def _to_wire(self) -> list[Bytes]:
+        """The message FeatureSet in parts."""
+        message = wire.FeatureSet(
+            descriptor_bytes=self.descriptors.shape[1],
+            image_width_px=self.image_size[0],
+            image_height_px=self.image_size[1],
+            descriptor_type=self.descriptor_type,
+        )
+        parts: list[Bytes] = [message.SerializeToString()]
+        parts += _codec.float_column(_X, self.xy[:, 0]) + _codec.float_column(_Y, self.xy[:, 1])
+        parts += _codec.float_column(_SIZE, self.size) + _codec.float_column(_ANGLE, self.angle)
+        parts += _codec.float_column(_RESPONSE, self.response) + _codec.integer_column(_OCTAVE, self.octave)
+        return parts + _codec.field(_DESCRIPTORS, self.descriptors.tobytes())
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """Writes an NPZ file: the same bytes as `orbserve extract --format npz`. Uncompressed.
+
+        A file of a path is written beside its place and renamed, so that no half file is ever seen.
+        """
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "xy": self.xy.astype("<f4", copy=False),
+            "size": self.size.astype("<f4", copy=False),
+            "angle": self.angle.astype("<f4", copy=False),
+            "response": self.response.astype("<f4", copy=False),
+            "octave": self.octave.astype("<i4", copy=False),
+            "descriptors": self.descriptors,
+            "image_size": np.array(self.image_size, "<i4"),
+        }
+        size = self.descriptors.shape[1]
+        if size > 0 and self.descriptor_type != _TYPE_OF_BYTES.get(size):
+            arrays["descriptor_type"] = np.array([self.descriptor_type], "<i4")
+        if self.suppression_passes is not None:
+            arrays["suppression_passes"] = np.array([self.suppression_passes], "<i4")
+        data = _npz.encode(arrays)
+        if not isinstance(file, (str, os.PathLike)):
+            file.write(data)
+            return
+        path = os.fspath(file)
+        beside = f"{path}.{os.getpid()}.part"
+        try:
+            with open(beside, "wb") as out:
+                out.write(data)
+            os.replace(beside, path)
+        except BaseException:
+            if os.path.exists(beside):
+                os.remove(beside)
+            raise
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str] | BinaryIO) -> Features:
+        """Reads an NPZ file of `save()`, of the program, or of `numpy.savez` and `numpy.savez_compressed`.
+
+        The array `xy` must be there; the others have the defaults of this class. ValueError for another file.
+        """
+        with np.load(file, allow_pickle=False) as arrays:
+            if "xy" not in arrays:
+                raise ValueError(f"{file}: features need the array xy; there are {', '.join(arrays.files) or 'none'}")
+            columns = {
+                n: arrays[n] for n in ("xy", "size", "angle", "response", "octave", "descriptors") if n in arrays
+            }
+            width, height = arrays["image_size"].tolist() if "image_size" in arrays else (0, 0)
+            kind = DescriptorType(int(arrays["descriptor_type"][0])) if "descriptor_type" in arrays else None
+            passes = int(arrays["suppression_passes"][0]) if "suppression_passes" in arrays else None
+        values: dict[str, Any] = {"image_size": (width, height), "descriptor_type": kind, "suppression_passes": passes}
+        return cls(**columns, **values)
+
+    # -- OpenCV --------------------------------------------------------------------------------------------------------
+
+    def to_cv2(self) -> tuple[list[cv2.KeyPoint], UInt8]:
+        """Keypoints and descriptors as `cv2.Feature2D.detectAndCompute` returns them. ImportError without OpenCV."""
+        import cv2
+
+        x, y = self.xy.T.tolist()
+        columns = (self.size.tolist(), self.angle.tolist(), self.response.tolist(), self.octave.tolist())
+        return list(map(cv2.KeyPoint, x, y, *columns)), self.descriptors
+
+    @classmethod
+    def from_cv2(
+        cls,
+        keypoints: Sequence[cv2.KeyPoint],
+        descriptors: UInt8 | None = None,
+        *,
+        image_size: tuple[int, int] = (0, 0),
+        descriptor_type: DescriptorType | None = None,
+    ) -> Features:
+        """From keypoints and descriptors of OpenCV, for example those of `cv2.ORB`."""
+        rows = [(*k.pt, k.size, k.angle, k.response, k.octave) for k in keypoints]
+        columns = np.array(rows, np.float64).reshape(-1, 6)
+        return cls(
+            xy=columns[:, :2].astype(np.float32),
+            size=columns[:, 2].astype(np.float32),
+            angle=columns[:, 3].astype(np.float32),
+            response=columns[:, 4].astype(np.float32),
+            octave=columns[:, 5].astype(np.int32),
+            descriptors=descriptors,  # type: ignore[arg-type]  # None: no descriptors
+            image_size=image_size,
+            descriptor_type=descriptor_type,  # type: ignore[arg-type]  # None: by the number of bytes
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Matches as arrays with one row per match, ordered by query index, then by distance."""
+
+    query_index: Int32
+    """(M,): row of the query's features."""
+
+    train_index: Int32
+    """(M,): row of the features matched against."""
+
+    distance: Int32
+    """(M,): differing bits, 0..256."""
+
+    ratio_undefined: bool = False
+    """A ratio test has a train set of only one descriptor; then nothing passes."""
+
+    query: Features | None = field(default=None, repr=False)
+    """The query's features, where they were computed or given."""
+
+    train: Features | None = field(default=None, repr=False)
+    """The train side's features, where they were computed or given; None for a reference."""
+
+    reference_version: int = 0
+    """Version of the reference that was matched against; 0 = no reference."""
+
+    timings: Timings | None = field(default=None, repr=False)
+    """Times on the server; None for the matches of a stream, whose frames have them."""
+
+    execution: Execution | None = field(default=None, repr=False)
+    """Place of the computation; None as for `timings`."""
+
+    def __len__(self) -> int:
+        """Number of matches."""
+        return len(self.query_index)
+
+    @classmethod
+    def _from_wire(cls, data: Bytes, **values: Any) -> Matches:
+        """From a MatchSet."""
+        message, found = _codec.columns(data, wire.MatchSet, (1, 2, 3))
+        query, train, distance = (_codec.integers(found[number]).astype(np.int32) for number in (1, 2, 3))
+        return cls(query, train, distance, message.ratio_undefined, **values)
+
+    def to_cv2(self) -> list[cv2.DMatch]:
+        """Matches as `cv2.DescriptorMatcher.match` returns them. ImportError without OpenCV."""
+        import cv2
+
+        return list(map(cv2.DMatch, self.query_index.tolist(), self.train_index.tolist(), self.distance.tolist()))
+
+
+match_to_cv2 = Matches.to_cv2
+"""`match_to_cv2(matches)` is `matches.to_cv2()`."""

@@ -1,0 +1,451 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""A stream of frames without its connection: what both clients do with messages, losses and waits."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+from operator import attrgetter
+from typing import Any
+
+import grpc
+import numpy as np
+import numpy.typing as npt
+
+from . import _calls, _codec
+from ._codec import Bytes
+from ._contract import wire
+from ._errors import DeadlineExceededError, DroppedError, OrbserveError, UnavailableError, error_of, from_entry
+from ._features import Features, Float32, Int32, Matches
+from ._generated import DropPolicy, Execution, MatchTarget, Pipeline, StreamOpened, Timings, TrackEnd
+from ._images import Frame, Image, frame_parts
+from ._options import enum_of
+
+
+@dataclass(frozen=True, eq=False)
+class Tracks:
+    """Tracks of a frame: arrays with one row per track, id up."""
+
+    id: npt.NDArray[np.int64]
+    """(T,): from 1; the same in every frame of the stream, and never used again."""
+
+    xy: Float32
+    """(T, 2): x and y, pixels of the full-size image."""
+
+    age_frames: Int32
+    """(T,): frames since the track began, from 0."""
+
+    residual: Float32
+    """(T,): mean difference of the patch, grey levels, 0..128; smaller is better; 0 in the first frame."""
+
+    gain: Float32
+    """(T,): factor of the patch's contrast; 1 unless `TrackOptions.illumination` has it."""
+
+    offset: Float32
+    """(T,): added to the patch's brightness, grey levels; 0 unless `TrackOptions.illumination` has it."""
+
+    def __len__(self) -> int:
+        """Number of tracks."""
+        return len(self.id)
+
+
+_TRACK_FIELDS = attrgetter("id", "x", "y", "age_frames", "residual", "gain", "offset")
+
+
+def _read_tracks(tracks: Any, first_id: int) -> Tracks:
+    rows = np.array(list(map(_TRACK_FIELDS, tracks)), np.float64).reshape(-1, 7)  # ids are exact up to 2^53
+    numbers = rows.astype(np.float32)
+    return Tracks(
+        id=rows[:, 0].astype(np.int64) + first_id,
+        xy=np.ascontiguousarray(numbers[:, 1:3]),
+        age_frames=rows[:, 3].astype(np.int32),
+        residual=numbers[:, 4],
+        gain=numbers[:, 5],
+        offset=numbers[:, 6],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FrameMatches:
+    """Matches of a frame with one target."""
+
+    target: MatchTarget | None
+    """PREVIOUS, KEYFRAME or REFERENCE."""
+
+    reference: str
+    """REFERENCE: its name; else empty."""
+
+    reference_version: int
+    """REFERENCE: the version matched against; 0 when there is none of the name."""
+
+    target_sequence: int
+    """PREVIOUS, KEYFRAME: that frame's sequence; else 0."""
+
+    error: OrbserveError | None
+    """Error of the matching, for example a reference that was deleted; None when it went well."""
+
+    matches: Matches | None
+    """Query: this frame, train: the target. None if there is an error."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrameResult:
+    """Result of one frame of a stream."""
+
+    sequence: int
+    """The frame's number, as it was sent."""
+
+    timestamp_ns: int
+    """The frame's time, as it was sent."""
+
+    error: OrbserveError | None
+    """Error of this frame, which does not end the stream; None when it went well."""
+
+    features: Features | None
+    """Features; None for a frame that failed, or with `omit_features`."""
+
+    matches: tuple[FrameMatches, ...]
+    """The frame before first, then the keyframe, unless there is none, then references in the order of the opening."""
+
+    tracks: Tracks
+    """With `track`: all tracks of this frame."""
+
+    ended_tracks: dict[int, TrackEnd | None]
+    """With `track`: tracks that ended since the last result with tracks, and why, id up."""
+
+    keyframe: bool
+    """This frame is the stream's keyframe from now on."""
+
+    timings: Timings
+    """Times on the server; those until its failure for a frame that failed."""
+
+    execution: Execution
+    """Place of the computation."""
+
+    @property
+    def dropped(self) -> bool:
+        """The drop policy kept another frame."""
+        return isinstance(self.error, DroppedError)
+
+    @property
+    def late(self) -> bool:
+        """The frame was not answered by its deadline."""
+        return isinstance(self.error, DeadlineExceededError)
+
+    @property
+    def previous(self) -> Matches | None:
+        """Matches with the frame before; None where there are none."""
+        return next((m.matches for m in self.matches if m.target == MatchTarget.PREVIOUS), None)
+
+
+def _read_result(data: Bytes, first_id: int) -> FrameResult:
+    rest, found = _codec.split(data, (6, 15))
+    message = wire.FrameResult.FromString(rest)
+    return FrameResult(
+        sequence=message.sequence,
+        timestamp_ns=message.timestamp_ns,
+        error=from_entry(message.status),
+        features=Features._from_wire(_codec.join(found[15]), message) if found[15] else None,
+        matches=tuple(map(_read_matches, found[6])),
+        tracks=_read_tracks(message.tracks, first_id),
+        ended_tracks={end.id + first_id: enum_of(TrackEnd, end.reason) for end in message.ended_tracks},
+        keyframe=message.keyframe,
+        timings=Timings._from_wire(message.timings),
+        execution=Execution._from_wire(message.execution),
+    )
+
+
+def _read_matches(data: Bytes) -> FrameMatches:
+    rest, found = _codec.split(data, (6,))
+    message = wire.FrameMatches.FromString(rest)
+    error = from_entry(message.status)
+    return FrameMatches(
+        target=enum_of(MatchTarget, message.target),
+        reference=message.reference,
+        reference_version=message.reference_version,
+        target_sequence=message.target_sequence,
+        error=error,
+        matches=Matches._from_wire(_codec.join(found[6])) if error is None else None,
+    )
+
+
+def _lost_result(sequence: int, timestamp_ns: int, error: OrbserveError) -> FrameResult:
+    empty = wire.FrameResult(sequence=sequence, timestamp_ns=timestamp_ns).SerializeToString()
+    result = _read_result(empty, 0)
+    object.__setattr__(result, "error", error)
+    return result
+
+
+class StreamEventKind(Enum):
+    """Kind of an event of a stream."""
+
+    REOPENED = "reopened"
+    """The server has answered `reopen()`: later results follow the new options."""
+
+    GOING_AWAY = "going away"
+    """The server is about to stop; it still answers the frames sent so far."""
+
+    LOST = "lost"
+    """The connection is lost; the stream tries to connect again."""
+
+    RECONNECTED = "reconnected"
+    """The stream runs again, on a new connection. No LOST comes before it if the server said that it would stop, and
+    answered every frame.
+    """
+
+
+@dataclass(frozen=True)
+class StreamEvent:
+    """An event of a stream, beside the results of its frames."""
+
+    kind: StreamEventKind
+    """Kind of the event."""
+
+    error: OrbserveError | None = None
+    """LOST: the cause; GOING_AWAY: the server's reason; else None."""
+
+    lost_sequences: tuple[int, ...] = ()
+    """LOST: numbers of the frames that were sent and not answered. Each gets a result with an UnavailableError."""
+
+    attempts: int = 0
+    """RECONNECTED: connections that were tried, from 1; else 0."""
+
+    opened: StreamOpened | None = None
+    """REOPENED, RECONNECTED: the server's answer; else None."""
+
+
+@dataclass(frozen=True)
+class Reconnect:
+    """How a stream connects again after the loss of its connection.
+
+    A connection is lost when the server cannot be reached any more, stops, or ends the stream early. The state of the
+    stream on the server is gone then: the first frame has nothing to match with, no frame is a keyframe, and tracks
+    begin anew. Ids of tracks go on, so that no id stands for two tracks.
+    """
+
+    seconds: float
+    """Longest time after a loss in which the stream tries to connect again; 0: the loss ends the stream. There is one
+    try at least. The time begins anew when a frame is answered, and after a connection that has lasted longer than it.
+    """
+
+    first_delay: float = 0.1
+    """Seconds before the first try, which double with every further one. A random part of one half to all is waited, as
+    otherwise all robots would come back at once. A server that asks for a longer wait gets it.
+    """
+
+    longest_delay: float = 5.0
+    """Seconds that a wait grows up to."""
+
+    try_timeout: float = 10.0
+    """Longest time of one try, seconds."""
+
+    @classmethod
+    def of(cls, given: Reconnect | float) -> Reconnect:
+        """The argument `reconnect` of a stream."""
+        return given if isinstance(given, Reconnect) else cls(given)
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """The opening message of a stream. `Client.stream` says what each attribute means."""
+
+    pipeline: Pipeline | str = "orb"
+    drop_policy: DropPolicy = DropPolicy.BLOCK
+    deadline_ms: int = 0
+    match_previous: bool = False
+    match_keyframe: bool = False
+    references: tuple[str, ...] = ()
+    track: bool = False
+    omit_features: bool = False
+    keyframe_every: int = 0
+    keyframe_lost_percent: int = 0
+
+    def request(self) -> bytes:
+        """The message `StreamFramesRequest`."""
+        message = wire.StreamOpen(
+            drop_policy=self.drop_policy,
+            deadline_ms=self.deadline_ms,
+            match_previous=self.match_previous,
+            match_keyframe=self.match_keyframe,
+            references=self.references,
+            track=self.track,
+            omit_features=self.omit_features,
+        )
+        if self.keyframe_every or self.keyframe_lost_percent:
+            message.keyframe_rule.every_frames = self.keyframe_every
+            message.keyframe_rule.lost_percent = self.keyframe_lost_percent
+        parts = _calls.pipeline_field(1, self.pipeline)
+        return b"".join(_codec.field(1, *parts, message.SerializeToString()))
+
+
+@dataclass(frozen=True)
+class Request:
+    """A message on its way to the server."""
+
+    data: bytes
+    options: StreamOptions | None = None  # set: the message is an opening
+    sequence: int = 0  # of a frame
+    timestamp_ns: int = 0  # of a frame
+
+
+Delivery = FrameResult | StreamEvent
+
+
+@dataclass
+class Session:
+    """State of a stream that outlives its connections. The owner guards it."""
+
+    options: StreamOptions  # the latest that were sent
+    reconnect: Reconnect
+    deliveries: deque[Delivery] = field(default_factory=deque)
+    opened: StreamOpened | None = None
+    going_away: bool = False  # the server of this connection has said that it stops
+    send_closed: bool = False
+    cancelled: bool = False
+    finished: bool = False
+    error: OrbserveError | None = None  # with which the stream finished
+    frames: int = 0  # that were made so far
+    unanswered: deque[tuple[int, int]] = field(default_factory=deque)  # sequence and timestamp
+    _loss: OrbserveError | None = None
+    _attempts: int = 0  # since the latest answered frame
+    _give_up: float = float("inf")  # time of the steady clock
+    _begun: float = 0  # of the connection
+    _first_id: int = 0  # added to ids of tracks
+    _last_id: int = 0  # largest id of a track so far
+
+    def frame_request(self, image: Image | Frame) -> Request:
+        """The message of the next frame."""
+        parts = frame_parts(image, self.frames)
+        frame = image if isinstance(image, Frame) else None
+        sequence = self.frames if frame is None or frame.sequence is None else frame.sequence
+        timestamp_ns = frame.timestamp_ns if frame is not None else 0
+        data = b"".join(_codec.field(15, *parts))
+        self.frames += 1
+        return Request(data, sequence=sequence, timestamp_ns=timestamp_ns)
+
+    def sent(self, request: Request) -> None:
+        """A message went to the connection."""
+        if request.options is not None:
+            self.options = request.options
+        else:
+            self.unanswered.append((request.sequence, request.timestamp_ns))
+
+    def connected(self, data: bytes) -> None:
+        """A connection's first answer. UnavailableError for a server that is about to stop."""
+        message = wire.StreamFramesResponse.FromString(data)
+        kind = message.WhichOneof("message")
+        if kind == "going_away":
+            stop = from_entry(message.going_away.status)
+            raise stop or error_of(grpc.StatusCode.UNAVAILABLE, "the server is about to stop")
+        if kind != "opened":
+            raise error_of(grpc.StatusCode.INTERNAL, "the server's first answer on the stream is not `opened`")
+        again = self.opened is not None
+        self.opened = StreamOpened._from_wire(message.opened)
+        self.going_away = False
+        self._begun = time.monotonic()
+        self._first_id = self._last_id
+        if again:
+            event = StreamEvent(StreamEventKind.RECONNECTED, attempts=self._attempts, opened=self.opened)
+            self.deliveries.append(event)
+
+    def take(self, data: bytes) -> None:
+        """A further answer of the connection."""
+        rest, found = _codec.split(data, (15,))
+        if found[15]:
+            result = _read_result(_codec.join(found[15]), self._first_id)
+            if self.unanswered:
+                self.unanswered.popleft()
+            self._give_up = float("inf")
+            self._attempts = 0
+            # A server counts its tracks anew on every connection. The result in which a track began may have failed.
+            if len(result.tracks) > 0:
+                self._last_id = max(self._last_id, int(result.tracks.id[-1]))
+            self._last_id = max(self._last_id, *result.ended_tracks, 0)
+            self.deliveries.append(result)
+            return
+        message = wire.StreamFramesResponse.FromString(rest)
+        kind = message.WhichOneof("message")
+        if kind == "opened":
+            self.opened = StreamOpened._from_wire(message.opened)
+            self.deliveries.append(StreamEvent(StreamEventKind.REOPENED, opened=self.opened))
+        elif kind == "going_away":
+            self.going_away = True
+            stop = from_entry(message.going_away.status)
+            self.deliveries.append(StreamEvent(StreamEventKind.GOING_AWAY, error=stop))
+
+    def ended(self, error: OrbserveError | None) -> None:
+        """The connection has ended. Sets `finished`, or the owner connects again."""
+        if error is None and self.unanswered:
+            text = f"the server has ended the stream with {len(self.unanswered)} frames not answered"
+            error = error_of(grpc.StatusCode.UNAVAILABLE, text)
+        elif error is None and not self.send_closed:
+            error = error_of(grpc.StatusCode.UNAVAILABLE, "the server has ended the stream")
+        if error is None or self.cancelled or self.reconnect.seconds <= 0 or not _may_pass(error):
+            self.finish(error)
+            return
+        # A server that said that it would stop, and answered everything, has cost nothing.
+        if not self.going_away or self.unanswered:
+            self._lose(error)
+        now = time.monotonic()
+        if now - self._begun > self.reconnect.seconds:
+            # It was healthy for long enough, even if no frame was sent.
+            self._give_up = float("inf")
+            self._attempts = 0
+        self._loss = error
+        self._give_up = min(self._give_up, now + self.reconnect.seconds)
+        if self.send_closed:
+            self.finish(None)  # every frame has its result, and none follows
+
+    def _lose(self, cause: OrbserveError) -> None:
+        lost = tuple(self.unanswered)
+        self.unanswered.clear()
+        self.deliveries.append(
+            StreamEvent(StreamEventKind.LOST, error=cause, lost_sequences=tuple(sequence for sequence, _ in lost))
+        )
+        text = f"the connection was lost before the frame was answered: {cause.message}"
+        for sequence, timestamp_ns in lost:
+            error = UnavailableError(grpc.StatusCode.UNAVAILABLE, text, cause.reason, cause.retry_after)
+            self.deliveries.append(_lost_result(sequence, timestamp_ns, error))
+
+    def wait_before_try(self) -> float | None:
+        """Seconds before the next try to connect. None: the time is over, and the stream has finished."""
+        now = time.monotonic()
+        asked = (self._loss.retry_after or 0.0) if self._loss is not None else 0.0
+        # There is one try at least, even if the caller comes back after the time only.
+        if (self._attempts > 0 and now >= self._give_up) or (asked > 0 and now + asked > self._give_up):
+            self.finish(self._loss)
+            return None
+        # 2^30 of any wait is more than the longest one.
+        longest = min(self.reconnect.first_delay * 2.0 ** min(self._attempts, 30), self.reconnect.longest_delay)
+        # The last try comes at the end of the time, however long the wait would be.
+        wait = min(max(longest * random.uniform(0.5, 1.0), asked), self._give_up - now)
+        self._attempts += 1
+        return max(wait, 0.0)
+
+    def stop_trying(self) -> None:
+        """The caller has cancelled the stream, or sends no more frames, between two connections."""
+        self.finish(error_of(grpc.StatusCode.CANCELLED, "the stream was cancelled") if self.cancelled else None)
+
+    def try_failed(self, error: OrbserveError) -> None:
+        """A try to connect has failed."""
+        if _may_pass(error) and not self.cancelled:
+            self._loss = error
+        else:
+            self.finish(error)
+
+    def finish(self, error: OrbserveError | None) -> None:
+        """No connection and no frame follows."""
+        self.finished = True
+        if self.cancelled and error is not None:
+            error = error_of(grpc.StatusCode.CANCELLED, "the stream was cancelled")
+        self.error = error
+
+
+def _may_pass(error: OrbserveError) -> bool:
+    """True for errors after which a new connection may do better."""
+    own = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
+    return error.may_pass or (not error.reason and error.code in own)

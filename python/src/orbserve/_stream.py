@@ -1,0 +1,308 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""The stream of frames of the blocking client."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from ._calls import unreadable
+from ._errors import CancelledError, OrbserveError, error_of, from_rpc
+from ._generated import StreamOpened
+from ._images import Frame, Image
+from ._session import FrameResult, Reconnect, Request, Session, StreamEvent, StreamOptions
+
+# Results and events that wait for the caller before the stream stops reading, and with it the server.
+MAX_WAITING = 16
+
+
+class _Connection:
+    """One call of StreamFrames."""
+
+    call: Any = None
+    closed = False  # no further message goes over it
+
+
+class FrameStream:
+    """Stream of one camera's frames: frames in, exactly one result for each frame out, in the order of the frames.
+
+    Made by `Client.stream()`. One thread sends and one receives, or `run()` does both. A single thread may do both by
+    itself if it leaves fewer than `opened.max_in_flight` frames unanswered. Use it in a `with` statement, or call
+    `close()`.
+    """
+
+    def __init__(
+        self,
+        method: Any,
+        metadata: tuple[tuple[str, str], ...],
+        options: StreamOptions,
+        reconnect: Reconnect,
+        on_event: Callable[[StreamEvent], None] | None,
+        timeout: float | None,
+    ) -> None:
+        """Opens the stream. Use `Client.stream()`."""
+        self._method = method
+        self._metadata = metadata
+        self._on_event = on_event
+        self._session = Session(options, reconnect)
+        # Guards the session, the slot and the connection's flag.
+        self._changed = threading.Condition()
+        self._slot: Request | None = None  # the next message for the server
+        self._connection: _Connection | None = None  # the latest one, perhaps not open yet
+        connection = self._connect(timeout)
+        self._reader = threading.Thread(target=self._read_all, args=(connection,), name="orbserve stream", daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> FrameStream:
+        """Returns the stream itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the stream."""
+        self.close()
+
+    @property
+    def opened(self) -> StreamOpened:
+        """The server's latest answer to an opening: the pipeline in force, the frames that it takes at once, its
+        limits.
+        """
+        assert self._session.opened is not None
+        return self._session.opened
+
+    @property
+    def going_away(self) -> bool:
+        """The server has said that it is about to stop, and the stream has not gone over to another one yet."""
+        return self._session.going_away
+
+    # -- the sending thread --------------------------------------------------------------------------------------------
+
+    def send(self, image: Image | Frame) -> None:
+        """Sends a frame. Waits while the server holds the stream back, or while the stream connects again.
+
+        Raises the error that has ended the stream, CancelledError after `close()`, and ValueError after `close_send()`.
+        """
+        self._put(self._session.frame_request(image))
+
+    def reopen(self, options: StreamOptions) -> None:
+        """Changes the options of all frames that are sent later. A server that refuses them ends the stream."""
+        self._put(Request(options.request(), options))
+
+    def close_send(self) -> None:
+        """Tells the server that no more frames follow."""
+        with self._changed:
+            # A waiting frame belongs to the stream, whichever connection it goes over.
+            self._changed.wait_for(lambda: self._slot is None or self._over())
+            self._session.send_closed = True
+            self._changed.notify_all()
+
+    def _put(self, request: Request) -> None:
+        session = self._session
+        with self._changed:
+            if session.send_closed:
+                raise ValueError("no frame can be sent after close_send()")
+            self._changed.wait_for(lambda: self._slot is None or self._over())
+            if self._over():
+                raise session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
+            self._slot = request
+            self._changed.notify_all()
+
+    def _over(self) -> bool:
+        return self._session.finished or self._session.cancelled
+
+    # -- the receiving thread ------------------------------------------------------------------------------------------
+
+    def receive(self) -> FrameResult | None:
+        """Waits for the next result. None: the stream has ended well, after `close_send()` and a result for every
+        frame.
+
+        A frame that failed has its `error` set, and the stream goes on. Raises the error that has ended the stream.
+        """
+        session = self._session
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: session.deliveries or session.finished)
+                if not session.deliveries:
+                    if session.error is not None:
+                        raise session.error
+                    return None
+                delivery = session.deliveries.popleft()
+                self._changed.notify_all()
+            if isinstance(delivery, FrameResult):
+                return delivery
+            if self._on_event is not None:
+                self._on_event(delivery)
+
+    def __iter__(self) -> Iterator[FrameResult]:
+        """The results until the stream ends."""
+        while (result := self.receive()) is not None:
+            yield result
+
+    def run(self, frames: Iterable[Image | Frame]) -> Iterator[FrameResult]:
+        """Sends all frames from a thread of its own, and yields their results.
+
+        An error of `frames` is raised here, after the results of the frames before it. An iteration that is given up
+        cancels the stream.
+        """
+        failure: list[BaseException] = []
+
+        def feed() -> None:
+            try:
+                for frame in frames:
+                    self.send(frame)
+            except OrbserveError:
+                pass  # receive() raises what has ended the stream
+            except BaseException as error:
+                failure.append(error)
+            self.close_send()
+
+        feeder = threading.Thread(target=feed, name="orbserve frames", daemon=True)
+        feeder.start()
+        done = False
+        try:
+            yield from self
+            done = True
+        finally:
+            if not done:
+                self.cancel()
+        if failure:
+            raise failure[0]
+
+    # -- any thread ----------------------------------------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """Ends the stream from any thread. `send()` and `receive()` raise CancelledError."""
+        with self._changed:
+            if self._session.finished:
+                return
+            self._session.cancelled = True
+            connection = self._connection
+            self._changed.notify_all()
+        if connection is not None and connection.call is not None:
+            connection.call.cancel()
+
+    def close(self) -> None:
+        """Cancels the stream unless it was received to its end, and waits until nothing of it is left."""
+        self.cancel()
+        self._reader.join()
+
+    # -- gRPC's threads ------------------------------------------------------------------------------------------------
+
+    def _requests(self, connection: _Connection, opening: bytes) -> Iterator[bytes]:
+        """Messages of a connection. gRPC takes the next one when the one before is on its way."""
+        yield opening
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: connection.closed or self._slot is not None or self._session.send_closed)
+                request = self._slot
+                if connection.closed or request is None:
+                    return
+                self._slot = None
+                self._session.sent(request)
+                self._changed.notify_all()
+            yield request.data
+
+    # -- the reader's thread -------------------------------------------------------------------------------------------
+
+    def _connect(self, timeout: float | None) -> _Connection:
+        """Opens a connection and waits for the server's answer."""
+        session = self._session
+        connection = _Connection()
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            connection.call.cancel()
+
+        connection.call = self._method(self._requests(connection, session.options.request()), metadata=self._metadata)
+        with self._changed:
+            self._connection = connection
+        # A timer limits the opening only. A deadline of the call would end a healthy stream.
+        timer = threading.Timer(timeout, expire) if timeout is not None else None
+        try:
+            if timer is not None:
+                timer.start()
+            if session.cancelled:  # before the call was there to be cancelled
+                connection.call.cancel()
+            try:
+                data = next(connection.call)
+            except StopIteration:
+                raise error_of(grpc.StatusCode.INTERNAL, "the server ended the stream without an answer") from None
+            except grpc.RpcError as error:
+                if expired.is_set():
+                    text = f"the server did not answer the opening of the stream within {timeout:g} s"
+                    raise error_of(grpc.StatusCode.DEADLINE_EXCEEDED, text) from None
+                raise from_rpc(error, session.cancelled) from None
+            with self._changed:
+                session.connected(data)
+                self._changed.notify_all()
+        except BaseException:
+            self._leave(connection)
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return connection
+
+    def _leave(self, connection: _Connection) -> None:
+        with self._changed:
+            connection.closed = True
+            self._changed.notify_all()
+        connection.call.cancel()
+
+    def _read_all(self, first: _Connection) -> None:
+        """Reads answers, and connects again, until the stream has finished."""
+        connection: _Connection | None = first
+        while connection is not None:
+            error = self._read(connection)
+            self._leave(connection)
+            with self._changed:
+                self._session.ended(error)
+                self._changed.notify_all()
+            connection = None if self._session.finished else self._reconnect()
+
+    def _read(self, connection: _Connection) -> OrbserveError | None:
+        """Reads a connection to its end."""
+        session = self._session
+        try:
+            for data in connection.call:
+                with self._changed:
+                    session.take(data)
+                    if session.going_away and session.reconnect.seconds > 0:
+                        connection.closed = True  # the next frame goes over the next connection
+                    self._changed.notify_all()
+                    self._changed.wait_for(lambda: len(session.deliveries) < MAX_WAITING or session.cancelled)
+        except grpc.RpcError as error:
+            return from_rpc(error, session.cancelled)
+        except (DecodeError, ValueError) as error:
+            return unreadable(error)
+        return None
+
+    def _reconnect(self) -> _Connection | None:
+        """Tries to connect again, as long as that makes sense. None: the stream has finished."""
+        session = self._session
+        while True:
+            with self._changed:
+                wait = session.wait_before_try()
+                if wait is not None:
+                    self._changed.wait_for(lambda: session.cancelled or session.send_closed, wait)
+                    if session.cancelled or session.send_closed:
+                        session.stop_trying()
+                self._changed.notify_all()
+                if session.finished:
+                    return None
+            try:
+                return self._connect(session.reconnect.try_timeout)
+            except OrbserveError as error:
+                with self._changed:
+                    session.try_failed(error)
+                    self._changed.notify_all()
+                    if session.finished:
+                        return None

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""Features and matches: equal to the program's, to files, to OpenCV."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import orbserve
+
+from .conftest import make_image, write_pgm
+
+ALL = [
+    *(kind() for kind in orbserve.PRESETS.values()),
+    orbserve.Orb(max_features=2000, levels=3),
+    orbserve.Orb(suppression=orbserve.Suppression.MINIMUM_DISTANCE),
+]
+FLAGS = [
+    *(["--pipeline", name] for name in orbserve.PRESETS),
+    ["--max-features", "2000", "--levels", "3"],
+    ["--suppress", "MINIMUM_DISTANCE"],
+]
+
+
+def saved(features: orbserve.Features) -> bytes:
+    out = io.BytesIO()
+    features.save(out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(("pipeline", "flags"), list(zip(ALL, FLAGS, strict=True)))
+def test_files_are_those_of_the_program_byte_for_byte(
+    client: orbserve.Client,
+    program: str,
+    image: npt.NDArray[np.uint8],
+    tmp_path: Path,
+    pipeline: orbserve.Pipeline,
+    flags: list[str],
+) -> None:
+    jpeg = tmp_path / "b.jpg"
+    png = tmp_path / "c.png"
+    colour = np.stack([image, image[::-1], image.T.copy().reshape(image.shape)], axis=2)
+    assert cv2.imwrite(str(jpeg), colour)
+    assert cv2.imwrite(str(png), colour)
+    paths = [write_pgm(tmp_path / "a.pgm", image), jpeg, png]
+    subprocess.run(
+        [program, "extract", "--quiet", *flags, "--out", str(tmp_path / "out"), *map(str, paths)],
+        check=True,
+        cwd=tmp_path,
+    )
+    for path, features in zip(paths, client.extract_many(paths, pipeline), strict=True):
+        assert len(features) > 0
+        expected = (tmp_path / "out" / f"{path.name}.npz").read_bytes()
+        assert saved(features) == expected
+        loaded = orbserve.Features.load(tmp_path / "out" / f"{path.name}.npz")
+        assert saved(loaded) == expected
+        assert loaded.descriptor_type == features.descriptor_type
+        assert loaded.suppression_passes == features.suppression_passes
+
+
+def test_files_without_features_are_those_of_the_program(client: orbserve.Client, program: str, tmp_path: Path) -> None:
+    path = write_pgm(tmp_path / "a.pgm", np.zeros((90, 120), np.uint8))
+    subprocess.run([program, "extract", "--quiet", "--out", str(tmp_path), str(path)], check=True, cwd=tmp_path)
+    features = client.extract(path)
+    assert len(features) == 0
+    assert features.descriptors.shape == (0, 32)
+    assert saved(features) == (tmp_path / "a.pgm.npz").read_bytes()
+
+
+def test_numpy_reads_saved_files_and_numpys_files_are_read(
+    client: orbserve.Client, image: npt.NDArray[np.uint8], tmp_path: Path
+) -> None:
+    features = client.extract(image)
+    path = tmp_path / "a.npz"
+    features.save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.npz"]
+    with np.load(path) as arrays:
+        for name in ("xy", "size", "angle", "response", "octave", "descriptors"):
+            assert np.array_equal(arrays[name], getattr(features, name))
+            assert arrays[name].dtype == getattr(features, name).dtype
+    np.savez_compressed(tmp_path / "b.npz", xy=features.xy, descriptors=features.descriptors)
+    other = orbserve.Features.load(tmp_path / "b.npz")
+    assert np.array_equal(other.xy, features.xy)
+    assert (other.size == 31).all()
+    assert (other.angle == -1).all()
+    np.savez(tmp_path / "c.npz", points=features.xy)
+    with pytest.raises(ValueError, match="need the array xy; there are points"):
+        orbserve.Features.load(tmp_path / "c.npz")
+
+
+def test_features_of_ones_own_are_checked() -> None:
+    assert len(orbserve.Features(np.zeros((3, 2), np.float32))) == 3
+    with pytest.raises(ValueError, match=r"xy must have the shape \(N, 2\); got \(3,\)"):
+        orbserve.Features(np.zeros(3, np.float32))
+    with pytest.raises(ValueError, match=r"angle must have the shape \(3,\)"):
+        orbserve.Features(np.zeros((3, 2), np.float32), angle=np.zeros(2, np.float32))
+    with pytest.raises(ValueError, match="descriptors must be uint8"):
+        orbserve.Features(np.zeros((3, 2), np.float32), descriptors=np.zeros((3, 32)))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must have 0, 4 or 32 bytes; got 8"):
+        orbserve.Features(np.zeros((3, 2), np.float32), descriptors=np.zeros((3, 8), np.uint8))
+
+
+def test_features_go_to_opencv_and_back(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    features = client.extract(image)
+    keypoints, descriptors = features.to_cv2()
+    ours = orbserve.Features.from_cv2(keypoints, descriptors, image_size=features.image_size)
+    assert saved(ours) == saved(features)
+    assert len(orbserve.Features.from_cv2([])) == 0
+
+
+def test_orb_is_the_orb_of_opencv(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    # Versions of OpenCV resize and smooth differently in the last bit, so that the first level alone is compared, by
+    # place.
+    features = client.extract(image, orbserve.Orb(levels=1))
+    keypoints = cv2.ORB_create(nlevels=1).detect(image)  # type: ignore[attr-defined]
+    assert {k.pt for k in keypoints} == set(map(tuple, features.xy.tolist()))
+
+
+def test_matches_are_those_of_opencv(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    query, train = client.extract(image), client.extract(np.roll(image, 7, axis=1))
+    matches = client.match(query, train, orbserve.MatchOptions(cross_check=True))
+    assert matches.query is query
+    assert matches.train is train
+    expected = cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True).match(query.descriptors, train.descriptors)
+    assert len(matches) == len(expected) > 0
+    rows = [(m.queryIdx, m.trainIdx, int(m.distance)) for m in orbserve.match_to_cv2(matches)]
+    assert [row[0] for row in rows] == [m.queryIdx for m in expected]
+    assert [row[2] for row in rows] == [int(m.distance) for m in expected]
+
+
+def test_matches_of_images_have_their_features(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    other = np.roll(image, 7, axis=1)
+    matches = client.match(image, other, pipeline="bfrost")
+    assert matches.query is not None
+    assert matches.train is not None
+    assert saved(matches.query) == saved(client.extract(image, "bfrost"))
+    assert saved(matches.train) == saved(client.extract(other, "bfrost"))
+    bits = np.unpackbits(matches.query.descriptors, axis=1).astype(np.int32)
+    distances = (bits[:, None, :] != np.unpackbits(matches.train.descriptors, axis=1)[None]).sum(axis=2)
+    assert np.array_equal(matches.distance, distances[matches.query_index, matches.train_index])
+    nearest = orbserve.MatchOptions(k=3, selection=orbserve.MatchSelection.K_BEST)
+    several = client.match(matches.query, matches.train, nearest)
+    assert np.array_equal(several.distance.reshape(-1, 3), np.sort(distances, axis=1)[:, :3])
+
+
+def test_given_keypoints_are_described(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    found = client.extract(image)
+    again = client.extract(image, keypoints=found)
+    assert np.array_equal(again.descriptors, found.descriptors)
+    assert np.array_equal(again.response, found.response)
+    assert again.source_index is not None
+    assert again.source_index.tolist() == list(range(len(found)))
+    points = orbserve.Keypoints(np.concatenate([[[1.0, 1.0]], found.xy]), angle=30, octave=0)
+    turned = client.extract(image, keypoints=points)
+    assert turned.source_index is not None
+    assert 0 not in turned.source_index  # too near to the border
+    assert (turned.angle == 30).all()
+    empty = client.extract(image, keypoints=orbserve.Keypoints(np.zeros((0, 2))))
+    assert len(empty) == 0
+    with pytest.raises(ValueError, match=r"angle of the keypoints must have the shape \(2,\) of xy"):
+        client.extract(image, keypoints=orbserve.Keypoints([[1, 2], [3, 4]], angle=[1, 2, 3]))
+    with pytest.raises(TypeError, match="octave of the keypoints must be integers; got float64"):
+        client.extract(image, keypoints=orbserve.Keypoints([[1, 2], [3, 4]], octave=[1.5, 2]))
+
+
+def test_masks_keep_features_out(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    mask = np.zeros(image.shape, bool)
+    mask[:, :200] = True
+    left = client.extract(image, orbserve.Orb(levels=1), mask=mask)
+    assert len(left) > 0
+    assert left.xy[:, 0].max() < 200
+    assert saved(client.extract(image, orbserve.Orb(levels=1), mask=mask.astype(np.uint8) * 7)) == saved(left)
+    with pytest.raises(ValueError, match="a mask must be an array of uint8 or bool"):
+        client.extract(image, mask=mask.astype(float))
+    with pytest.raises(orbserve.InvalidInputError):
+        client.extract(image, mask=mask[:-1])
+
+
+def test_parameters_of_one_frame_replace_the_pipelines(client: orbserve.Client) -> None:
+    image = make_image(300, 200, seed=5)
+    few = client.extract(image, parameters=orbserve.FrameParameters(max_features=20, fast_threshold=40))
+    assert saved(few) == saved(client.extract(image, orbserve.Orb(max_features=20, fast_threshold=40)))

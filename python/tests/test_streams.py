@@ -1,0 +1,388 @@
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of both clients: results, policies, tracks, losses."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import orbserve
+from orbserve import Frame, FrameResult, StreamEvent, StreamEventKind, StreamOptions
+
+from .conftest import Server, make_image
+
+Pixels = npt.NDArray[np.uint8]
+
+
+def flight(count: int, size: tuple[int, int] = (320, 240)) -> list[Pixels]:
+    """Frames of a camera that moves two pixels a frame."""
+    width, height = size
+    wide = make_image(width + 2 * count, height)
+    return [wide[:, 2 * i : 2 * i + width] for i in range(count)]
+
+
+def test_every_frame_has_its_result_in_order(client: orbserve.Client) -> None:
+    frames = flight(20)
+    with client.stream(match_previous=True) as stream:
+        results = list(stream.run(Frame(frame, timestamp_ns=1000 + i) for i, frame in enumerate(frames)))
+    assert [r.sequence for r in results] == list(range(20))
+    assert [r.timestamp_ns for r in results] == list(range(1000, 1020))
+    assert results[0].previous is None
+    for before, result, frame in zip(results, results[1:], frames[1:], strict=False):
+        assert result.error is None
+        assert before.features is not None
+        assert result.features is not None
+        alone = client.extract(frame)
+        assert np.array_equal(result.features.xy, alone.xy)
+        assert np.array_equal(result.features.descriptors, alone.descriptors)
+        matched = client.match(result.features, before.features)
+        assert result.previous is not None
+        for name in ("query_index", "train_index", "distance"):
+            assert np.array_equal(getattr(result.previous, name), getattr(matched, name))
+        assert result.matches[0].target_sequence == before.sequence
+        assert result.timings.total_ns > 0
+        assert result.execution.backend == "cpu"
+
+
+def test_tracks_follow_and_end(client: orbserve.Client) -> None:
+    frames = flight(12)
+    known: dict[int, npt.NDArray[np.float32]] = {}
+    moves = []
+    with client.stream(orbserve.Vio(max_features=60), track=True, omit_features=True, keyframe_every=5) as stream:
+        for result in stream.run(frames):
+            assert result.features is None
+            tracks = result.tracks
+            for number in result.ended_tracks:
+                del known[number]
+            current = dict(zip(tracks.id.tolist(), tracks.xy, strict=True))
+            moves += [current[n] - place for n, place in known.items()]
+            assert known.keys() <= current.keys()
+            assert tracks.age_frames.max() == result.sequence
+            known = current
+            assert result.keyframe == (result.sequence % 5 == 0)
+    assert len(known) > 20
+    assert np.median(np.array(moves), axis=0) == pytest.approx([-2, 0], abs=0.05)
+
+
+def test_a_frame_that_fails_does_not_end_the_stream(client: orbserve.Client) -> None:
+    good = make_image(200, 150)
+    with client.stream() as stream:
+        stream.send(good)
+        stream.send(b"\xff\xd8\xff broken")
+        with pytest.raises(ValueError, match="must have the shape"):
+            stream.send(np.zeros(3, np.uint8))
+        stream.send(Frame(good, sequence=77))
+        stream.close_send()
+        with pytest.raises(ValueError, match=r"after close_send\(\)"):
+            stream.send(good)
+        results = list(stream)
+        assert stream.receive() is None
+    assert [r.sequence for r in results] == [0, 1, 77]
+    assert isinstance(results[1].error, orbserve.InvalidInputError)
+    assert results[1].error.reason == "BAD_IMAGE"
+    assert results[1].features is None
+    assert results[2].error is None
+
+
+def test_options_that_are_refused_end_the_stream(client: orbserve.Client) -> None:
+    with pytest.raises(orbserve.InvalidInputError) as caught:
+        client.stream(orbserve.Orb(levels=99))
+    assert caught.value.reason == "BAD_OPTIONS"
+    with client.stream() as stream:
+        stream.send(make_image(200, 150))
+        stream.reopen(StreamOptions(pipeline=orbserve.Orb(levels=99)))
+        assert stream.receive() is not None
+        with pytest.raises(orbserve.InvalidInputError):
+            stream.receive()
+        with pytest.raises(orbserve.InvalidInputError):
+            stream.send(make_image(200, 150))
+
+
+def test_a_stream_is_opened_again_with_other_options(client: orbserve.Client) -> None:
+    image = make_image(200, 150)
+    events: list[StreamEvent] = []
+    with client.stream("orb", on_event=events.append) as stream:
+        stream.send(image)
+        stream.reopen(StreamOptions(pipeline=orbserve.Orb(max_features=10), match_previous=True))
+        stream.send(image)
+        first, second = stream.receive(), stream.receive()
+        assert first is not None
+        assert second is not None
+        assert first.features is not None
+        assert second.features is not None
+        assert len(first.features) > 10 >= len(second.features)
+        assert [e.kind for e in events] == [StreamEventKind.REOPENED]
+        assert stream.opened.pipeline.max_features == 10
+
+
+def test_drop_policies_and_deadlines(client: orbserve.Client) -> None:
+    large = make_image(1600, 1200)
+    slow = orbserve.Orb(max_features=20000)
+    with client.stream(slow, drop_policy="newest") as stream:
+        assert stream.opened.max_waiting > 0
+        results = list(stream.run([large] * 30))
+    dropped = [r for r in results if r.dropped]
+    assert len(results) == 30
+    assert 0 < len(dropped) < 30
+    assert all(r.error is not None and r.error.reason == "DROPPED" for r in dropped)
+    assert not results[-1].dropped  # the newest survive
+    with client.stream(slow, deadline_ms=1) as stream:
+        assert all(r.late for r in stream.run([large] * 3))
+
+
+def test_references_are_matched(server: Server) -> None:
+    image = make_image(200, 150)
+    with orbserve.Client(server.address, client_id="streams") as client:
+        version = client.put_reference("map", image).reference.version
+        with client.stream(references=["map", "none"], match_keyframe=True) as stream:
+            stream.send(Frame(image, keyframe=True))
+            stream.send(image)
+            stream.close_send()
+            results = list(stream)
+        assert [m.target for m in results[0].matches] == [orbserve.MatchTarget.REFERENCE] * 2
+        key, found, missing = results[1].matches
+        assert key.target == orbserve.MatchTarget.KEYFRAME
+        assert (found.reference, found.reference_version) == ("map", version)
+        assert found.matches is not None
+        assert len(found.matches) > 0
+        assert isinstance(missing.error, orbserve.ReferenceNotFoundError)
+        assert missing.matches is None
+        client.delete_reference("map")
+
+
+def test_cancel_frees_both_threads(client: orbserve.Client) -> None:
+    stream = client.stream()
+    caught: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            stream.receive()
+        except orbserve.CancelledError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    stream.cancel()
+    thread.join(5)
+    assert len(caught) == 1
+    with pytest.raises(orbserve.CancelledError):
+        stream.send(make_image(64, 64))
+    stream.close()
+
+
+def test_run_passes_on_errors_of_its_frames_and_may_be_given_up(client: orbserve.Client) -> None:
+    def frames() -> Iterator[Pixels]:
+        yield from flight(3)
+        raise RuntimeError("camera unplugged")
+
+    with client.stream() as stream:
+        results = stream.run(frames())
+        assert [next(results).sequence for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(RuntimeError, match="camera unplugged"):
+            next(results)
+    with client.stream() as stream:
+        for _ in stream.run(flight(50)):
+            break
+    with pytest.raises(orbserve.CancelledError):
+        list(stream)  # behind the results that were there already
+
+
+def test_the_server_holds_back_a_client_that_does_not_read(client: orbserve.Client) -> None:
+    frames = flight(3, (640, 480))
+    sent = 0
+    with client.stream(orbserve.Orb(max_features=2000)) as stream:
+        stop = threading.Event()
+
+        def feed() -> None:
+            nonlocal sent
+            try:
+                while not stop.is_set():
+                    stream.send(frames[sent % 3])
+                    sent += 1
+            except orbserve.CancelledError:
+                pass
+
+        thread = threading.Thread(target=feed)
+        thread.start()
+        time.sleep(2.5)
+        before = sent
+        time.sleep(0.5)
+        stop.set()
+        assert sent == before  # nothing moves any more
+        stream.cancel()
+        thread.join(5)
+    assert before < 600
+
+
+def test_a_loss_ends_a_stream_that_does_not_reconnect(own_server: Server) -> None:
+    with orbserve.Client(own_server.address) as client, client.stream() as stream:
+        own_server.end(signal.SIGKILL)
+        with pytest.raises(orbserve.UnavailableError):
+            stream.receive()
+        with pytest.raises(orbserve.UnavailableError):
+            stream.send(make_image(64, 64))
+
+
+def check_after_loss(count: int, results: list[FrameResult], events: list[StreamEvent]) -> None:
+    """Every frame has one result, in order; lost ones are announced; ids of tracks are never used again."""
+    assert [r.sequence for r in results] == list(range(count))
+    kinds = [e.kind for e in events]
+    assert kinds == [StreamEventKind.LOST, StreamEventKind.RECONNECTED] * (len(kinds) // 2)
+    assert kinds
+    lost = [n for e in events for n in e.lost_sequences]
+    failed = [r for r in results if r.error is not None]
+    assert [r.sequence for r in failed] == lost
+    assert all(isinstance(r.error, orbserve.UnavailableError) for r in failed)
+    assert all(e.attempts >= 1 and e.opened is not None for e in events[1::2])
+    assert all(e.error is not None for e in events[::2])
+    first_after = next(r for r in results if r.error is None and r.sequence > max(lost, default=-1))
+    before = [r for r in results if r.error is None and r.sequence < first_after.sequence]
+    used = {n for r in before for n in r.tracks.id.tolist()}
+    assert used
+    restarted = next(r for r in results[max(lost, default=0) :] if r.error is None and r.tracks.age_frames.max() == 0)
+    assert restarted.tracks.id.min() > max(used)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_stream_connects_again_after_a_kill(own_server: Server, asynchronous: bool) -> None:
+    count = 150
+    wide = flight(count)
+    events: list[StreamEvent] = []
+
+    def restart() -> None:
+        own_server.end(signal.SIGKILL)
+        time.sleep(0.3)
+        own_server.start()
+
+    def frames() -> Iterator[Pixels]:
+        for i, frame in enumerate(wide):
+            if i == 50:
+                restart()
+            yield frame
+
+    if asynchronous:
+        results = asyncio.run(run_async(own_server.address, frames(), events))
+    else:
+        with orbserve.Client(own_server.address) as client:
+            with client.stream("vio", track=True, reconnect=20, on_event=events.append) as stream:
+                results = list(stream.run(frames()))
+    check_after_loss(count, results, events)
+
+
+async def run_async(address: str, frames: Iterator[Pixels], events: list[StreamEvent]) -> list[FrameResult]:
+    async def later() -> AsyncIterator[Pixels]:
+        for frame in frames:
+            yield frame
+            await asyncio.sleep(0)
+
+    async with orbserve.AsyncClient(address) as client:
+        async with client.stream("vio", track=True, reconnect=20, on_event=events.append) as stream:
+            return [result async for result in stream.run(later())]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_server_that_stops_in_order_costs_no_frame(own_server: Server, asynchronous: bool) -> None:
+    count = 60
+    events: list[StreamEvent] = []
+
+    def replace() -> None:
+        own_server.end()
+        own_server.start()
+
+    def frames() -> Iterator[Pixels]:
+        for i, frame in enumerate(flight(count)):
+            if i == 20:
+                threading.Thread(target=replace).start()
+            time.sleep(0.02)
+            yield frame
+
+    if asynchronous:
+        results = asyncio.run(run_async(own_server.address, frames(), events))
+    else:
+        with orbserve.Client(own_server.address) as client:
+            with client.stream("vio", track=True, reconnect=20, on_event=events.append) as stream:
+                results = list(stream.run(frames()))
+    assert [r.sequence for r in results] == list(range(count))
+    assert all(r.error is None for r in results)
+    assert [e.kind for e in events] == [StreamEventKind.GOING_AWAY, StreamEventKind.RECONNECTED]
+    assert events[0].error is not None
+    assert events[0].error.reason == "DRAINING"
+
+
+def test_a_stream_gives_up_after_its_time(own_server: Server) -> None:
+    reconnect = orbserve.Reconnect(0.5, first_delay=0.05)
+    events: list[StreamEvent] = []
+    with orbserve.Client(own_server.address) as client:
+        with client.stream(reconnect=reconnect, on_event=events.append) as stream:
+            own_server.end(signal.SIGKILL)
+            begun = time.monotonic()
+            with pytest.raises(orbserve.UnavailableError):
+                while stream.receive() is not None:
+                    pass
+            assert 0.3 < time.monotonic() - begun < 10
+    assert [e.kind for e in events] == [StreamEventKind.LOST]
+
+
+def test_the_asynchronous_stream_answers_as_the_blocking_one(server: Server, client: orbserve.Client) -> None:
+    frames = flight(12)
+    with client.stream("orb", match_previous=True) as stream:
+        expected = list(stream.run(frames))
+
+    async def main() -> None:
+        async with orbserve.AsyncClient(server.address) as c:
+            async with c.stream("orb", match_previous=True) as stream:
+                results = [r async for r in stream.run(frames)]
+            for mine, other in zip(results, expected, strict=True):
+                assert mine.features is not None
+                assert other.features is not None
+                assert np.array_equal(mine.features.descriptors, other.features.descriptors)
+                assert (mine.previous is None) == (other.previous is None)
+            async with c.stream() as stream:
+                await stream.send(frames[0])
+                await stream.reopen(StreamOptions(pipeline=orbserve.Orb(levels=99)))
+                assert await stream.receive() is not None
+                with pytest.raises(orbserve.InvalidInputError):
+                    await stream.receive()
+            with pytest.raises(orbserve.InvalidInputError):
+                async with c.stream("nope"):
+                    pass
+            async with c.stream() as stream:
+                waiting = asyncio.create_task(stream.receive())
+                await asyncio.sleep(0.05)
+                await stream.cancel()
+                with pytest.raises(orbserve.CancelledError):
+                    await waiting
+            with pytest.raises(RuntimeError, match="unplugged"):
+                async with c.stream() as stream:
+                    async for _ in stream.run(unplugged(frames)):
+                        pass
+            async with c.stream() as stream:
+                async for _ in stream.run(frames * 10):
+                    break
+
+    asyncio.run(main())
+
+
+async def unplugged(frames: list[Pixels]) -> AsyncIterator[Pixels]:
+    for frame in frames:
+        yield frame
+    raise RuntimeError("unplugged")
+
+
+def test_the_opening_has_a_time_limit(server: Server) -> None:
+    import socket
+
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with orbserve.Client(f"127.0.0.1:{silent.getsockname()[1]}") as client:
+            with pytest.raises(orbserve.DeadlineExceededError, match=r"within 0\.3 s"):
+                client.stream(timeout=0.3)

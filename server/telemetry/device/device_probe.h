@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Clocks, temperatures, throttling and power mode of the devices, as far as a machine tells them.
+
+#ifndef ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_PROBE_H_
+#define ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_PROBE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "features/backend.h"
+#include "server/telemetry/sensors/nvml_library.h"
+
+namespace orbserve {
+
+// Condition of a device at one moment. A value that cannot be read has no entry.
+struct DeviceCondition {
+  struct Clock {
+    std::string clock;  // "gpu", "memory", "cpu"
+    double hertz = 0;
+    std::optional<double> limit_hertz;  // highest clock that is allowed now
+  };
+  struct Temperature {
+    std::string sensor;  // "gpu", "cpu", "tj"
+    double celsius = 0;
+  };
+  struct Throttle {
+    std::string reason;  // "power_cap", "gpu-throttle-alert"
+    bool is_active = false;
+  };
+  struct ThrottleEvents {
+    std::string reason;  // "oc1"
+    int64_t count = 0;   // since the machine started
+  };
+
+  std::string power_mode;  // of nvpmodel: "MAXN"; empty where there is none
+  std::string clock_mode;  // "fixed", "dynamic"; empty where unknown
+  std::vector<Clock> clocks;
+  std::vector<Temperature> temperatures;
+  std::vector<Throttle> throttles;
+  std::vector<ThrottleEvents> throttle_events;
+};
+
+// Sensors of one device. Used by one thread at a time.
+class DeviceProbe {
+ public:
+  virtual ~DeviceProbe() = default;
+  // Takes as long as the sensors do, up to some milliseconds.
+  virtual DeviceCondition Read() = 0;
+};
+
+// Name of the board: the model of the device tree, else the product's name; empty where unknown.
+// `root`: before every path, for tests.
+std::string BoardName(const std::string& root = "");
+
+// The devices of this machine, without a backend: the boards of NVML (`library`) as "gpu:0", ... in
+// its order, then the processor as "cpu".
+std::vector<DeviceDescription> FindLocalDevices(const std::string& library = kNvmlLibraryName);
+
+// Finds the probe of each device, in their order; null for a device of which nothing can be read. A
+// Jetson's files describe its first device, because processor and GPU are one module. Other GPUs
+// are asked through NVML (`library`), processors through files.
+std::vector<std::unique_ptr<DeviceProbe>> FindDeviceProbes(
+    const std::vector<DeviceDescription>& devices, const std::string& root = "",
+    const std::string& library = kNvmlLibraryName);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_PROBE_H_
