@@ -19,9 +19,10 @@ namespace {
 constexpr Colour kFaint{150, 170, 200};
 constexpr int kGapPx = 8;  // between two pictures
 constexpr float kCircleOpacity = 0.9f;
-constexpr float kInkedShare = 0.45f;  // of the picture, by circles that are not made smaller
-constexpr int kCells = 16;            // along the longer side, to find crowds
+constexpr float kInkedShare = 0.3f;  // of the picture, by circles that are not made smaller
+constexpr int kCells = 16;           // along the longer side, to find crowds
 constexpr double kMostCrowded = 20;
+constexpr double kCrowdExponent = 0.7;
 constexpr float kSmallestCirclePx = 1.8f;  // radius, in widths of a line
 constexpr float kWeakest = 0.4f;           // opacity of the weakest response
 constexpr Colour kCasing{0, 0, 0};         // dark edge of lines
@@ -78,8 +79,8 @@ MarkStyle MarksFor(const Picture& picture, int count, float width) {
   return style;
 }
 
-// Number of features that the picture would have if it were as crowded everywhere as it is, on
-// average, around its features: they often sit close together.
+// Number of features that the picture would have if it were nearly as crowded everywhere as it is,
+// on average, around its features: they often sit close together.
 int CrowdedCount(const Picture& picture, const v1::FeatureSet& features) {
   const int cell_px = std::max(std::max(picture.width_px, picture.height_px) / kCells, 1);
   const int columns = picture.width_px / cell_px + 1;
@@ -104,8 +105,9 @@ int CrowdedCount(const Picture& picture, const v1::FeatureSet& features) {
   if (sum == 0) return 0;
   const double area = static_cast<double>(picture.width_px) * picture.height_px;
   const double crowded = squares / sum * area / (static_cast<double>(cell_px) * cell_px);
-  // A few features alone in their cells are no crowd.
-  return static_cast<int>(std::clamp(crowded, sum, kMostCrowded * sum));
+  // A few features alone in their cells are no crowd, and a dense crowd may cover some ground.
+  return static_cast<int>(sum *
+                          std::pow(std::clamp(crowded / sum, 1.0, kMostCrowded), kCrowdExponent));
 }
 
 // Factor for the radii of circles of the features' sizes, up to 1, with which their lines cover a
