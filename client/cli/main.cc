@@ -13,6 +13,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/nearest_word.h"
@@ -22,6 +23,9 @@
 
 namespace orbserve::cli {
 namespace {
+
+// A bound as people write it: 1000000, not 1e+06.
+std::string Plain(double value) { return absl::StrFormat("%.12g", value); }
 
 // Check of an option: a number from `low` to `high`, and a whole one if these are.
 template <typename T>
@@ -38,7 +42,8 @@ CLI::Validator InRange(T low, T high) {
         // NaN fails both comparisons.
         if (number && value >= low && value <= high) return std::string();
         return absl::StrCat("must be a ", std::is_floating_point_v<T> ? "" : "whole ",
-                            "number from ", low, " to ", high, "; got ", text);
+                            "number from ", Plain(static_cast<double>(low)), " to ",
+                            Plain(static_cast<double>(high)), "; got ", text);
       },
       "");
 }

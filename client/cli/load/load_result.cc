@@ -11,7 +11,8 @@ namespace orbserve::cli {
 
 double PercentileOf(const std::vector<float>& sorted, double percent) {
   if (sorted.empty()) return 0;
-  const double rank = std::ceil(percent / 100 * static_cast<double>(sorted.size()));
+  // The small number keeps rounding errors from reaching the next rank.
+  const double rank = std::ceil(percent * static_cast<double>(sorted.size()) / 100 - 1e-6);
   const auto index = static_cast<size_t>(std::max(rank - 1, 0.0));
   return sorted[std::min(index, sorted.size() - 1)];
 }

@@ -98,7 +98,8 @@ float DrawText(const std::string& text, float x, float y, float height_px, Colou
 
 Picture WithLegend(const Picture& picture, const std::vector<LegendEntry>& entries) {
   if (picture.width_px < kNarrowestPx || entries.empty()) return picture;
-  const float text_px = std::clamp(static_cast<float>(picture.width_px) / 72, 8.0f, 40.0f);
+  const int side_px = std::min(picture.width_px, 2 * picture.height_px);
+  const float text_px = std::clamp(static_cast<float>(side_px) / 72, 8.0f, 40.0f);
   const int strip_px = static_cast<int>(text_px * 2.2f);
   Canvas canvas(picture.width_px, picture.height_px + strip_px);
   canvas.Paste(picture, 0, 0);

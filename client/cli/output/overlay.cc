@@ -19,8 +19,11 @@ namespace {
 constexpr Colour kFaint{150, 170, 200};
 constexpr int kGapPx = 8;  // between two pictures
 constexpr float kCircleOpacity = 0.9f;
-constexpr float kInkedShare = 0.2f;        // of the picture, by circles that are not made smaller
-constexpr float kSmallestCirclePx = 2.2f;  // radius, in widths of a line
+constexpr float kInkedShare = 0.3f;  // of the picture, by circles that are not made smaller
+constexpr int kCells = 16;           // along the longer side, to find crowds
+constexpr double kMostCrowded = 20;
+constexpr double kCrowdExponent = 0.7;
+constexpr float kSmallestCirclePx = 1.8f;  // radius, in widths of a line
 constexpr float kWeakest = 0.4f;           // opacity of the weakest response
 constexpr Colour kCasing{0, 0, 0};         // dark edge of lines
 constexpr float kCasingPx = 1.4f;          // of both sides together
@@ -76,9 +79,42 @@ MarkStyle MarksFor(const Picture& picture, int count, float width) {
   return style;
 }
 
+// Number of features that the picture would have if it were nearly as crowded everywhere as it is,
+// on average, around its features: they often sit close together.
+int CrowdedCount(const Picture& picture, const v1::FeatureSet& features) {
+  const int cell_px = std::max(std::max(picture.width_px, picture.height_px) / kCells, 1);
+  const int columns = picture.width_px / cell_px + 1;
+  const int rows = picture.height_px / cell_px + 1;
+  std::vector<double> cells(static_cast<size_t>(columns) * rows);
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < features.x_size(); ++i) {
+    const float x = features.x(i);
+    const float y = features.y(i);
+    if (!(x >= 0 && y >= 0 && x < static_cast<float>(picture.width_px) &&
+          y < static_cast<float>(picture.height_px))) {
+      continue;
+    }
+    const size_t column = static_cast<size_t>(x) / static_cast<size_t>(cell_px);
+    const size_t row = static_cast<size_t>(y) / static_cast<size_t>(cell_px);
+    double& cell = cells[row * static_cast<size_t>(columns) + column];
+    squares += 2 * cell + 1;  // (cell + 1)^2 - cell^2
+    cell += 1;
+    sum += 1;
+  }
+  if (sum == 0) return 0;
+  const double area = static_cast<double>(picture.width_px) * picture.height_px;
+  const double crowded = squares / sum * area / (static_cast<double>(cell_px) * cell_px);
+  // A few features alone in their cells are no crowd, and a dense crowd may cover some ground.
+  return static_cast<int>(sum *
+                          std::pow(std::clamp(crowded / sum, 1.0, kMostCrowded), kCrowdExponent));
+}
+
 // Factor for the radii of circles of the features' sizes, up to 1, with which their lines cover a
-// bearable part of the picture; 0 = the circles would be too small to be seen as such.
-float CircleScale(const Picture& picture, const v1::FeatureSet& features, float width) {
+// bearable part of the picture where it is crowded; 0 = the circles would be too small to be seen
+// as such.
+float CircleScale(const Picture& picture, const v1::FeatureSet& features, int crowded,
+                  float width) {
   const double area = static_cast<double>(picture.width_px) * picture.height_px;
   double inked = 0;
   float smallest = std::numeric_limits<float>::infinity();
@@ -87,6 +123,7 @@ float CircleScale(const Picture& picture, const v1::FeatureSet& features, float 
     inked += std::numbers::pi * std::max(size, 2.0f) * width;
     smallest = std::min(smallest, size);
   }
+  inked *= static_cast<double>(crowded) / std::max(features.x_size(), 1);
   const auto scale = static_cast<float>(std::min(1.0, kInkedShare * area / std::max(inked, 1.0)));
   return scale * smallest / 2 < kSmallestCirclePx * width ? 0.0f : scale;
 }
@@ -152,9 +189,10 @@ Picture DrawFeatures(const Picture& picture, const v1::FeatureSet& features) {
   canvas.TurnGrey();
   canvas.Dim(0.85f);
   const float width = LineWidth(picture.width_px, picture.height_px);
+  const int crowded = CrowdedCount(picture, features);
   const float scale =
-      features.descriptor_bytes() > 0 ? CircleScale(picture, features, width) : 0.0f;
-  const MarkStyle marks = MarksFor(picture, features.x_size(), width);
+      features.descriptor_bytes() > 0 ? CircleScale(picture, features, crowded, width) : 0.0f;
+  const MarkStyle marks = MarksFor(picture, crowded, width);
   const std::vector<float> opacity = ResponseOpacity(features);
   // Coarse levels come first: small circles stay visible on large ones.
   for (int i = features.x_size() - 1; i >= 0; --i) {
