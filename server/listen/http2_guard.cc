@@ -30,7 +30,7 @@ constexpr int64_t kWhole = 1000;  // thousandths in one
 constexpr int64_t kCallNs = 50'000;
 constexpr int64_t kAnswerNs = 3'000;
 constexpr int64_t kFrameNs = 500;
-constexpr uint32_t kBytesPerNs = 3;
+constexpr uint32_t kBytesPerNs = 8;
 
 int64_t CostNs(uint8_t type) {
   if (type == kHeaders) return kCallNs;
