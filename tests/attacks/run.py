@@ -42,7 +42,7 @@ INNOCENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "innocent.py
 START_LIMIT_S = 30
 STOP_LIMIT_S = 25
 SETTLE_S = 30
-SETTLED_MIB = 8  # pages of the program that an attack makes it use for the first time
+SETTLED_MIB = 16
 MIB = 1 << 20
 
 
