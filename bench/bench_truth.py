@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-SERVICE_MS = 50.0  # long beside the time of a call
+SERVICE_MS = 200.0  # long beside the jitter of a call
 WARM_UP_S = 1.0
 MASK = (1 << 64) - 1
 
@@ -56,7 +56,7 @@ def percentile(values, percent):
 
 def main():
     folder, image = sys.argv[1], sys.argv[2]
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 20.0
+    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 30.0
     failures = []
 
     def bench(address, *arguments):
