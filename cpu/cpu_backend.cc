@@ -121,11 +121,10 @@ struct BatchProgress {
   }
 };
 
+// A batch has its memory before it takes anything: where there is none, std::bad_alloc leaves the
+// caller with what it had.
 struct FrameBatch {
-  FrameBatch(std::shared_ptr<FeaturePlan> p, std::vector<FrameJob> j, FrameBatchDone d)
-      : plan(std::move(p)), jobs(std::move(j)), done(std::move(d)), progress(jobs.size()) {
-    answer.frames.resize(jobs.size());
-  }
+  explicit FrameBatch(size_t items) : progress(items) { answer.frames.resize(items); }
   std::shared_ptr<FeaturePlan> plan;
   std::vector<FrameJob> jobs;
   FrameBatchDone done;
@@ -134,10 +133,7 @@ struct FrameBatch {
 };
 
 struct MatchBatch {
-  MatchBatch(std::vector<MatchJob> j, MatchBatchDone d)
-      : jobs(std::move(j)), done(std::move(d)), progress(jobs.size()) {
-    answer.pairs.resize(jobs.size());
-  }
+  explicit MatchBatch(size_t items) : progress(items) { answer.pairs.resize(items); }
   std::vector<MatchJob> jobs;
   MatchBatchDone done;
   MatchBatchAnswer answer;
@@ -145,15 +141,16 @@ struct MatchBatch {
 };
 
 struct TrackBatch {
-  TrackBatch(std::vector<TrackJob> j, TrackBatchDone d)
-      : jobs(std::move(j)), done(std::move(d)), progress(jobs.size()) {
-    answer.jobs.resize(jobs.size());
-  }
+  explicit TrackBatch(size_t items) : progress(items) { answer.jobs.resize(items); }
   std::vector<TrackJob> jobs;
   TrackBatchDone done;
   TrackBatchAnswer answer;
   BatchProgress progress;
 };
+
+absl::Status NoMemoryForFrame() {
+  return MakeError(ErrorReason::kOutOfMemory, "no memory left for this frame");
+}
 
 // Calls `work`, which returns a status, and turns what it throws into one: nothing leaves a task.
 template <typename Work>
@@ -161,7 +158,7 @@ absl::Status Guarded(const Work& work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    return MakeError(ErrorReason::kOutOfMemory, "no memory left for this frame");
+    return NoMemoryForFrame();
   } catch (const std::exception& e) {
     return MakeError(ErrorReason::kInternal, absl::StrCat("CPU backend: ", e.what()));
   }
@@ -247,57 +244,51 @@ class CpuBackend final : public FeatureBackend {
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
     const size_t count = jobs.size();
-    auto* const batch = new FrameBatch(std::move(plan), std::move(jobs), std::move(done));
-    BatchBegins();
-    if (count == 0) {
-      arena_.enqueue([this, batch] { Finish(batch); });
-      return;
-    }
+    auto* const batch = new FrameBatch(count);
     // The batch may end, and its plan with it, before the last frame is submitted.
-    const bool is_large = batch->plan != nullptr && batch->plan->is_large();
+    const bool is_large = plan != nullptr && plan->is_large();
+    batch->plan = std::move(plan);
+    Begin(batch, std::move(jobs), std::move(done));
     for (size_t i = 0; i < count; ++i) {
-      if (is_large) {
-        large_frames_.Submit([this, batch, i] { RunFrame(batch, i); });
-      } else {
-        EnqueueUrgent([this, batch, i] { RunFrame(batch, i); });
-      }
+      Start(batch, batch->answer.frames[i], [&] {
+        if (is_large) {
+          large_frames_.Submit([this, batch, i] { RunFrame(batch, i); });
+        } else {
+          EnqueueUrgent([this, batch, i] { RunFrame(batch, i); });
+        }
+      });
     }
   }
 
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
     const size_t count = jobs.size();
-    auto* const batch = new MatchBatch(std::move(jobs), std::move(done));
-    BatchBegins();
-    if (count == 0) {
-      arena_.enqueue([this, batch] { Finish(batch); });
-      return;
-    }
-    // Counted before the first of them can end, and with it the batch.
+    // Known before the first of them can end, and with it the batch.
     std::vector<bool> large(count);
-    for (size_t i = 0; i < count; ++i) large[i] = IsLarge(batch->jobs[i]);
+    for (size_t i = 0; i < count; ++i) large[i] = IsLarge(jobs[i]);
+    auto* const batch = new MatchBatch(count);
+    Begin(batch, std::move(jobs), std::move(done));
     for (size_t i = 0; i < count; ++i) {
-      if (large[i]) {
-        large_matches_.Submit(
-            [this, batch, i](MatchSlices& slices) { RunMatch(batch, i, slices); });
-      } else {
-        EnqueueUrgent([this, batch, i] {
-          ArenaSlices slices;
-          RunMatch(batch, i, slices);
-        });
-      }
+      Start(batch, batch->answer.pairs[i], [&] {
+        if (large[i]) {
+          large_matches_.Submit(
+              [this, batch, i](MatchSlices& slices) { RunMatch(batch, i, slices); });
+        } else {
+          EnqueueUrgent([this, batch, i] {
+            ArenaSlices slices;
+            RunMatch(batch, i, slices);
+          });
+        }
+      });
     }
   }
 
   void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
     const size_t count = jobs.size();
-    auto* const batch = new TrackBatch(std::move(jobs), std::move(done));
-    BatchBegins();
-    if (count == 0) {
-      arena_.enqueue([this, batch] { Finish(batch); });
-      return;
-    }
+    auto* const batch = new TrackBatch(count);
+    Begin(batch, std::move(jobs), std::move(done));
     for (size_t i = 0; i < count; ++i) {
-      EnqueueUrgent([this, batch, i] { RunTrack(batch, i); });
+      Start(batch, batch->answer.jobs[i],
+            [&] { EnqueueUrgent([this, batch, i] { RunTrack(batch, i); }); });
     }
   }
 
@@ -334,10 +325,41 @@ class CpuBackend final : public FeatureBackend {
     return job.query != nullptr && job.train != nullptr && job.pair_count() > kLargeMatchPairs;
   }
 
+  template <typename Batch, typename Job, typename Done>
+  void Begin(Batch* batch, std::vector<Job> jobs, Done done) {
+    batch->jobs = std::move(jobs);
+    batch->done = std::move(done);
+    BatchBegins();
+    if (batch->jobs.empty()) arena_.enqueue([this, batch] { Finish(batch); });
+  }
+
+  // Calls `submit` for an item of the batch, which ends with OUT_OF_MEMORY if that throws. The last
+  // item may end the batch.
+  template <typename Batch, typename Answer, typename Submit>
+  void Start(Batch* batch, Answer& answer, const Submit& submit) {
+    try {
+      submit();
+    } catch (const std::bad_alloc&) {
+      batch->progress.Start();
+      answer.status = NoMemoryForFrame();
+      if (batch->progress.End()) Finish(batch);
+    }
+  }
+
   // Large matches make way for it.
   template <typename Work>
   void EnqueueUrgent(Work work) {
     large_matches_.UrgentBegins();
+    try {
+      Enqueue(work);
+    } catch (const std::bad_alloc&) {
+      large_matches_.UrgentEnds(std::chrono::nanoseconds(0));
+      throw;
+    }
+  }
+
+  template <typename Work>
+  void Enqueue(const Work& work) {
     arena_.enqueue([this, work] {
       const SteadyTime begin = Now();
       // The task may end the last batch, and with it nothing keeps the backend from ending: the

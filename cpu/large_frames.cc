@@ -3,6 +3,8 @@
 
 #include "cpu/large_frames.h"
 
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "features/this_thread.h"
@@ -25,17 +27,28 @@ LargeFrames::~LargeFrames() {
 
 void LargeFrames::Submit(Frame frame) {
   absl::MutexLock lock(&mutex_);
+  MakeThreads();
   frames_.push_back(std::move(frame));
-  while (threads_.size() < static_cast<size_t>(arena_threads_)) {
-    threads_.emplace_back([this] {
-      LowerPriorityOfThisThread();
-      Work();
-    });
-  }
   // A helper is a thread that could compute a whole frame.
   if (!helpers_.empty()) {
     helpers_.back()->open = tbb::task_handle();
     helpers_.pop_back();
+  }
+}
+
+void LargeFrames::MakeThreads() {
+  threads_.reserve(static_cast<size_t>(arena_threads_));
+  while (threads_.size() < static_cast<size_t>(arena_threads_)) {
+    try {
+      threads_.emplace_back([this] {
+        LowerPriorityOfThisThread();
+        Work();
+      });
+    } catch (const std::system_error&) {
+      // The next frame tries again. One thread is enough to compute all of them.
+      if (threads_.empty()) throw std::bad_alloc();
+      return;
+    }
   }
 }
 

@@ -36,6 +36,7 @@ class LargeFrames {
   ~LargeFrames();
 
   // Calls `frame` in the arena, oldest first; it must not throw. Its tasks run in the arena, too.
+  // Throws std::bad_alloc, and drops the frame, where there is no memory for it or for a thread.
   void Submit(Frame frame) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -44,6 +45,7 @@ class LargeFrames {
     tbb::task_handle open;
   };
 
+  void MakeThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunFrame() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Help() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -211,8 +211,8 @@ absl::Status PipelineOptions::Validate() const {
       describe.descriptor != Descriptor::kBFrost256) {
     return MakeError(
         ErrorReason::kBadOptions,
-        "describe.descriptor is a rotated BRIEF and describe.orientation is NONE; allowed: an "
-        "orientation, or descriptor NONE");
+        "describe.descriptor_type is RBRIEF_256 or RBRIEF_32 and describe.orientation is NONE; "
+        "allowed: an orientation, or descriptor_type BFROST_256 or NONE");
   }
 
   if (describe.orientation == Orientation::kArcMiddle && detect.detector != Detector::kFast) {

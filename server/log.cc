@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -198,7 +199,12 @@ void LogClientEvent(absl::FunctionRef<std::string()> line) {
   if (!spdlog::should_log(spdlog::level::info)) return;
   static RateLimit* const limit = new RateLimit(50);
   int64_t left_out = 0;
-  if (limit->Pass(left_out)) spdlog::info("{} left_out={}", line(), left_out);
+  if (!limit->Pass(left_out)) return;
+  try {
+    spdlog::info("{} left_out={}", line(), left_out);
+  } catch (const std::bad_alloc&) {
+    // The end of a call must not fail for want of its line.
+  }
 }
 
 }  // namespace orbserve

@@ -180,13 +180,24 @@ class LossReport {
   int64_t told_ = 0;
 };
 
+pthread_t waiting_thread;
+
+void HandToWaitingThread(int signal) { pthread_kill(waiting_thread, signal); }
+
 // Blocks all signals that this program handles, in this thread and in those that it makes, so that
-// only WaitForStop() gets them, and ignores those that would end it without a reason.
+// only WaitForStop() gets them, and ignores those that would end it without a reason. Libraries
+// have threads that do not block them (a GPU's driver): these hand them on.
 sigset_t TakeSignals() {
+  waiting_thread = pthread_self();
+  struct sigaction hand_on = {};
+  hand_on.sa_handler = HandToWaitingThread;
+  hand_on.sa_flags = SA_RESTART;
+  sigemptyset(&hand_on.sa_mask);
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, LossSignal()}) {
     sigaddset(&signals, signal);
+    sigaction(signal, &hand_on, nullptr);
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);

@@ -178,6 +178,28 @@ def test_cancel_frees_both_threads(client: orbserve.Client) -> None:
     stream.close()
 
 
+def test_closing_the_client_ends_its_streams_and_calls(server: Server) -> None:
+    client = orbserve.Client(server.address)
+    stream = client.stream(reconnect=20)
+    client.close()
+    with pytest.raises(orbserve.CancelledError):
+        stream.receive()
+    stream.close()
+    with pytest.raises(ValueError, match="closed"):
+        client.info()
+
+    async def main() -> None:
+        asynchronous = orbserve.AsyncClient(server.address)
+        async with asynchronous.stream(reconnect=20) as running:
+            waiting = asyncio.create_task(running.receive())
+            await asyncio.sleep(0.05)
+            await asynchronous.close()
+            with pytest.raises(orbserve.CancelledError):
+                await waiting
+
+    asyncio.run(main())
+
+
 def test_run_passes_on_errors_of_its_frames_and_may_be_given_up(client: orbserve.Client) -> None:
     def frames() -> Iterator[Pixels]:
         yield from flight(3)

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace orbserve {
@@ -36,8 +37,12 @@ ConnectionTable::Room ConnectionTable::RoomFor(const std::string& address) const
   return clients_ >= bounds_.max_connections ? Room::kFull : Room::kFree;
 }
 
-ConnectionTable::Idle ConnectionTable::IdleFor(const std::string& address, Room room,
+ConnectionTable::Idle ConnectionTable::IdleFor(const std::string& address, Room room, int queued,
                                                int64_t now_ms) const {
+  // As many as there are places pass in this time.
+  const int64_t no_call_ms =
+      std::clamp(bounds_.max_queue_ms * bounds_.max_connections / std::max(queued, 1),
+                 bounds_.least_no_call_ms, bounds_.no_call_ms);
   uint64_t oldest = 0;  // of those that are idle although they made calls
   int64_t oldest_ms = now_ms - bounds_.idle_ms;
   for (const auto& [number, connection] : connections_) {
@@ -46,7 +51,7 @@ ConnectionTable::Idle ConnectionTable::IdleFor(const std::string& address, Room 
     const GuardView view = look_(connection);
     if (view.calls == 0) {
       // The rest is younger.
-      if (now_ms - connection.opened_ms >= bounds_.no_call_ms) return {number, false};
+      if (now_ms - connection.opened_ms >= no_call_ms) return {number, false};
       const auto of_address = by_address_.find(address);
       const bool has_most = of_address != by_address_.end() && of_address->second > clients_ / 2;
       return {0, room == Room::kFull || has_most};

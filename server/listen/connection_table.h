@@ -36,6 +36,10 @@ struct ConnectionBounds {
   // none since it was opened, after the shorter time.
   int64_t idle_ms = 60'000;
   int64_t no_call_ms = 10;
+  // That time is shorter, down to `least_no_call_ms`, where so many wait to be accepted that they
+  // would wait longer than this.
+  int64_t max_queue_ms = 250;
+  int64_t least_no_call_ms = 3;
 };
 
 // Not thread-safe.
@@ -57,8 +61,8 @@ class ConnectionTable {
   // An idle connection that can be closed for one of `address`: of the address itself where that is
   // full, else of any. The one that has been idle for the longest time goes first, those that never
   // made a call before all others. Only an address that has most of the connections is told to
-  // wait, because others wait with it.
-  Idle IdleFor(const std::string& address, Room room, int64_t now_ms) const;
+  // wait, because others wait with it. `queued`: connections that wait to be accepted.
+  Idle IdleFor(const std::string& address, Room room, int queued, int64_t now_ms) const;
 
   // Returns the number of the connection, from 1 on; numbers are not used again.
   uint64_t Add(TrackedConnection connection);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -18,9 +19,17 @@ namespace {
 constexpr Http2GuardLimits kLimits;
 // A TLS connection that has sent more than this is taken to make calls.
 constexpr int64_t kTlsHandshakeBytes = 16 << 10;
+// Decrypting takes about so long.
+constexpr int64_t kTlsNsPerByte = 1;
 
 // The descriptor that this thread has read last.
 thread_local int last_read = -1;
+
+// A full counter wakes as well.
+void Notify(int event) {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(event, &one, sizeof(one));
+}
 
 }  // namespace
 
@@ -52,8 +61,11 @@ void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
   const int64_t now_ms = NowMs();
   slot.budget = &budgets_[absl::HashOf(address) % kBudgets];
   slot.max_calls = max_calls;
+  slot.turn = {};
   {
     const std::scoped_lock lock(slot.mutex);
+    slot.epoll = -1;
+    slot.descriptor = descriptor;
     slot.guard = Http2Guard(&kLimits, slot.budget, max_calls, now_ms);
   }
   slot.tls.store(nullptr, std::memory_order_relaxed);
@@ -82,6 +94,55 @@ GuardView GuardTable::View(int descriptor) const {
   return view;
 }
 
+void GuardTable::Watched(int descriptor, int epoll, const epoll_event& event) {
+  Slot* const slot = Find(descriptor);
+  if (slot == nullptr) return;
+  const std::scoped_lock lock(slot->mutex);
+  slot->event = event;
+  slot->epoll = epoll;
+}
+
+size_t GuardTable::MayRead(int descriptor) {
+  Slot* const slot = Find(descriptor);
+  if (slot == nullptr || slot->epoll < 0) return std::numeric_limits<size_t>::max();
+  const size_t most = slot->turn.Begin();
+  return most > 0 || EndTurn(*slot) ? most : slot->turn.Begin();
+}
+
+bool GuardTable::EndTurn(Slot& slot) {
+  const int event = event_.load(std::memory_order_relaxed);
+  if (event < 0) return false;
+  if (slot.is_waiting.exchange(true)) return true;
+  Slot* first = waiting_.load(std::memory_order_relaxed);
+  do {
+    slot.next = first;
+  } while (!waiting_.compare_exchange_weak(first, &slot));
+  if (first == nullptr) Notify(event);
+  return true;
+}
+
+void GuardTable::BeginTurns() {
+  Slot* newest = waiting_.exchange(nullptr);
+  Slot* oldest = nullptr;
+  while (newest != nullptr) {
+    Slot* const next = std::exchange(newest->next, oldest);
+    oldest = std::exchange(newest, next);
+  }
+  while (oldest != nullptr) {
+    Slot& slot = *oldest;
+    oldest = slot.next;
+    const std::scoped_lock lock(slot.mutex);
+    slot.is_waiting.store(false);
+    // Fails where the descriptor is closed, and harmlessly where it is that of another connection
+    // by now: both Arm() and Watched() take the lock.
+    if (slot.epoll >= 0) epoll_ctl(slot.epoll, EPOLL_CTL_MOD, slot.descriptor, &slot.event);
+  }
+}
+
+void GuardTable::ReadAll(int descriptor) {
+  if (Slot* const slot = Find(descriptor)) slot->turn.End();
+}
+
 bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, size_t bytes) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr) return true;
@@ -92,6 +153,7 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
   slot->received_bytes.store(before + static_cast<int64_t>(bytes), std::memory_order_relaxed);
   const int64_t now_ms = NowMs();
   if (slot->state.load(std::memory_order_relaxed) != State::kPlain) {
+    slot->turn.Add(bytes, static_cast<int64_t>(bytes) * kTlsNsPerByte);
     if (before < kTlsHandshakeBytes || slot->tls.load(std::memory_order_relaxed) != nullptr) {
       return true;
     }
@@ -102,11 +164,14 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
   Http2Breach breach = Http2Breach::kNone;
   {
     const std::scoped_lock lock(slot->mutex);
+    const int64_t cost_before_ns = slot->guard.cost_ns();
+    const size_t all_bytes = bytes;
     for (size_t i = 0; i < count && bytes > 0; ++i) {
       const size_t size = std::min(pieces[i].iov_len, bytes);
       breach = slot->guard.Received(static_cast<const uint8_t*>(pieces[i].iov_base), size, now_ms);
       bytes -= size;
     }
+    slot->turn.Add(all_bytes, slot->guard.cost_ns() - cost_before_ns);
     slot->calls.store(slot->guard.calls(), std::memory_order_relaxed);
     slot->last_call_ms.store(slot->guard.last_call_ms(), std::memory_order_relaxed);
     SetUnfinished(*slot, slot->guard.unfinished_bytes());
@@ -120,9 +185,7 @@ bool GuardTable::Judge(Slot& slot, Http2Breach breach) {
     return false;
   }
   if (unfinished_bytes() > max_unfinished_bytes_.load(std::memory_order_relaxed)) {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written =
-        write(pressure_event_.load(std::memory_order_relaxed), &one, sizeof(one));
+    Notify(event_.load(std::memory_order_relaxed));
   }
   return slot.breach.load(std::memory_order_acquire) == Http2Breach::kNone;
 }
@@ -147,8 +210,8 @@ void GuardTable::Close(int descriptor, Http2Breach breach) {
   SetUnfinished(*slot, 0);
 }
 
-void GuardTable::WatchUnfinished(int64_t max_bytes, int event) {
-  pressure_event_.store(event, std::memory_order_relaxed);
+void GuardTable::Attach(int event, int64_t max_bytes) {
+  event_.store(event, std::memory_order_relaxed);
   max_unfinished_bytes_.store(event < 0 ? INT64_MAX : max_bytes, std::memory_order_relaxed);
 }
 
@@ -187,8 +250,10 @@ bool TlsGuard::Received(const uint8_t* bytes, size_t size) {
   // The number of the descriptor may belong to another connection by now.
   const bool is_own = slot_ != nullptr && slot_->tls.load(std::memory_order_relaxed) == this;
   const std::scoped_lock lock(mutex_);
+  const int64_t cost_before_ns = guard_.cost_ns();
   const Http2Breach breach = guard_.Received(bytes, size, now_ms);
   if (!is_own) return breach == Http2Breach::kNone;
+  slot_->turn.Add(size, guard_.cost_ns() - cost_before_ns);
   slot_->calls.store(guard_.calls(), std::memory_order_relaxed);
   slot_->last_call_ms.store(guard_.last_call_ms(), std::memory_order_relaxed);
   GuardTable::Get().SetUnfinished(*slot_, guard_.unfinished_bytes());

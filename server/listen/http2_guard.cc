@@ -25,6 +25,18 @@ constexpr uint8_t kMessagePrefixBytes = 5;
 
 constexpr int64_t kWhole = 1000;  // thousandths in one
 
+// Processor time that gRPC takes for a call, for a frame that it answers, for another frame, and
+// for the bytes of a frame.
+constexpr int64_t kCallNs = 50'000;
+constexpr int64_t kAnswerNs = 3'000;
+constexpr int64_t kFrameNs = 500;
+constexpr uint32_t kBytesPerNs = 8;
+
+int64_t CostNs(uint8_t type) {
+  if (type == kHeaders) return kCallNs;
+  return type == kPing || type == kSettings ? kAnswerNs : kFrameNs;
+}
+
 uint32_t StreamOf(const uint8_t* frame_header) {
   return (uint32_t{frame_header[5]} << 24 | uint32_t{frame_header[6]} << 16 |
           uint32_t{frame_header[7]} << 8 | frame_header[8]) &
@@ -52,7 +64,7 @@ bool ResetBudget::Take(const Http2GuardLimits& limits, int64_t now_ms) {
 }
 
 void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size,
-                             absl::FunctionRef<void(uint32_t)> on_end) {
+                             absl::FunctionRef<void(uint32_t, bool)> on_end) {
   answers_.bytes += static_cast<int64_t>(size);
   while (size > 0) {
     if (payload_left_ > 0) {
@@ -79,7 +91,7 @@ void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size,
     error_code_ = 0;
     const bool has_trailers = header_[3] == kHeaders && (header_[4] & kEndStream) != 0;
     if (has_trailers) ++answers_.ended_calls;
-    if (has_trailers || is_reset_) on_end(StreamOf(header_));
+    if (has_trailers || is_reset_) on_end(StreamOf(header_), has_trailers);
   }
 }
 
@@ -101,7 +113,10 @@ void Http2Guard::Begin(const Http2GuardLimits* limits, ResetBudget* budget, uint
 }
 
 void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
-  sent_.Sent(bytes, size, [this](uint32_t stream) { EndUpload(stream); });
+  sent_.Sent(bytes, size, [this](uint32_t stream, bool has_trailers) {
+    if (has_trailers && uploads_.contains(stream)) ++early_answers_;
+    EndUpload(stream);
+  });
 }
 
 Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
@@ -143,6 +158,7 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
   const uint8_t flags = header_[4];
   const uint32_t stream = StreamOf(header_);
   payload_left_ = length;
+  cost_ns_ += CostNs(type) + length / kBytesPerNs;
   data_stream_ = 0;
   is_last_data_ = false;
   if (in_block_ || type == kContinuation) {
@@ -186,11 +202,12 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
       EndUpload(stream);
       return TakeReset(now_ms) ? Http2Breach::kNone : Http2Breach::kResets;
     case kPing:
-      if ((flags & kAcknowledge) != 0) return Http2Breach::kNone;
-      return Take(pings_left_, now_ms) ? Http2Breach::kNone : Http2Breach::kPings;
     case kSettings:
-      if ((flags & kAcknowledge) != 0) acknowledged_ = true;
-      return Http2Breach::kNone;
+      if ((flags & kAcknowledge) != 0) {
+        if (type == kSettings) acknowledged_ = true;
+        return Http2Breach::kNone;
+      }
+      return Take(pings_left_, now_ms) ? Http2Breach::kNone : Http2Breach::kPings;
     default:
       return Http2Breach::kNone;
   }
@@ -203,7 +220,8 @@ Http2Breach Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
   if (!acknowledged_ && calls_ > limits_->max_calls_unacknowledged) {
     return Http2Breach::kUnacknowledged;
   }
-  for (; cancellations_seen_ < answers.cancelled_calls; ++cancellations_seen_) {
+  const int64_t cancellations = answers.cancelled_calls + early_answers_;
+  for (; cancellations_seen_ < cancellations; ++cancellations_seen_) {
     if (!TakeReset(now_ms)) return Http2Breach::kResets;
   }
   const int64_t open = calls_ - resets_ - answers.ended_calls - answers.cancelled_calls;

@@ -27,7 +27,8 @@ struct Http2GuardLimits {
   uint32_t max_calls_unacknowledged = 32;
   uint32_t max_header_bytes_unacknowledged = 64 << 10;
   // Calls that the client cancels, or that the server cancels because of what the client sends or
-  // of its deadline: so many at once, so many a second, and a part of its calls.
+  // of its deadline, or answers before the client has ended its part: so many at once, so many a
+  // second, and a part of its calls.
   uint32_t reset_burst = 256;
   uint32_t resets_per_second = 200;
   uint32_t calls_per_reset = 4;
@@ -74,8 +75,9 @@ struct Http2Answers {
 // Follows the frames that the server sends. Not thread-safe.
 class Http2AnswerReader {
  public:
-  // The next bytes. Calls `on_end` with the number of each stream that the server ends.
-  void Sent(const uint8_t* bytes, size_t size, absl::FunctionRef<void(uint32_t)> on_end);
+  // The next bytes. Calls `on_end` with the number of each stream that the server ends, and whether
+  // it does so with trailers.
+  void Sent(const uint8_t* bytes, size_t size, absl::FunctionRef<void(uint32_t, bool)> on_end);
   const Http2Answers& answers() const { return answers_; }
 
  private:
@@ -124,6 +126,8 @@ class Http2Guard {
   int64_t last_call_ms() const { return last_call_ms_; }
   // Bytes of messages that have begun and not ended. gRPC keeps them.
   int64_t unfinished_bytes() const { return unfinished_bytes_; }
+  // Processor time that gRPC takes for what was received, roughly.
+  int64_t cost_ns() const { return cost_ns_; }
 
  private:
   static constexpr size_t kFrameHeaderBytes = 9;
@@ -166,9 +170,11 @@ class Http2Guard {
   int64_t max_open_calls_ = 0;
   int64_t calls_ = 0;
   int64_t resets_ = 0;              // sent by the client
-  int64_t cancellations_seen_ = 0;  // by the server
+  int64_t early_answers_ = 0;       // before the client has ended its part
+  int64_t cancellations_seen_ = 0;  // by the server, and early answers
   int64_t last_call_ms_ = 0;
   int64_t unfinished_bytes_ = 0;
+  int64_t cost_ns_ = 0;
   // In thousandths of a reset, a ping and a frame.
   int64_t resets_left_ = 0;
   int64_t pings_left_ = 0;

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/un.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -105,8 +107,9 @@ class Listener::Impl {
     }
     Wake();
     if (thread_.joinable()) {
-      GuardTable::Get().WatchUnfinished(0, -1);
+      GuardTable::Get().Attach(-1, 0);
       thread_.join();
+      GuardTable::Get().BeginTurns();  // of another server of this process
     }
     if (table_ == nullptr) return;
     for (const auto& [number, connection] : table_->all()) {
@@ -147,7 +150,7 @@ class Listener::Impl {
     for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
       Watch(sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
     }
-    GuardTable::Get().WatchUnfinished(options_.max_unfinished_bytes, wake_.get());
+    GuardTable::Get().Attach(wake_.get(), options_.max_unfinished_bytes);
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -236,6 +239,7 @@ class Listener::Impl {
         if (about == kWake) {
           uint64_t wakes = 0;
           [[maybe_unused]] const ssize_t size = read(wake_.get(), &wakes, sizeof(wakes));
+          GuardTable::Get().BeginTurns();
           const std::scoped_lock lock(mutex_);
           if (ending_) return;
           FreeUnfinished();
@@ -391,7 +395,7 @@ class Listener::Impl {
     if (room == ConnectionTable::Room::kFree) return Place::kGiven;
     // Without a look at their traffic idle connections cannot be told from others.
     if (GuardTable::Get().is_used()) {
-      const ConnectionTable::Idle idle = table_->IdleFor(address, room, now_ms);
+      const ConnectionTable::Idle idle = table_->IdleFor(address, room, Queued(), now_ms);
       if (idle.is_soon) return Place::kLater;
       if (idle.number != 0) {
         TrackedConnection& connection = *table_->Find(idle.number);
@@ -404,6 +408,20 @@ class Listener::Impl {
     Count(room == ConnectionTable::Room::kFull ? CloseReason::kFull : CloseReason::kAddressFull,
           address);
     return Place::kRefused;
+  }
+
+  // Connections that wait to be accepted. 0 where the system does not say, as of a Unix socket.
+  int Queued() const {
+    int64_t queued = 0;
+    for (const FileDescriptor& socket : sockets_.sockets()) {
+      tcp_info info = {};
+      socklen_t size = sizeof(info);
+      // Of a socket that listens this is the length of its queue.
+      if (getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
+        queued += info.tcpi_unacked;
+      }
+    }
+    return static_cast<int>(std::min<int64_t>(queued, INT_MAX));
   }
 
   // The connection is over: gRPC has shut it down, or its peer is gone.

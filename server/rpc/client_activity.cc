@@ -31,7 +31,7 @@ void ClientActivity::Rate::Add(double amount, SteadyTime now) {
 
 double ClientActivity::Rate::PerSecond(SteadyTime now) const { return Faded(now) / kMemorySeconds; }
 
-ClientActivity::Entry& ClientActivity::Find(const ClientId& client, SteadyTime now) {
+ClientActivity::Entry& ClientActivity::FindOrAdd(const ClientId& client, SteadyTime now) {
   auto found = clients_.find(client);
   if (found == clients_.end()) {
     if (clients_.size() >= kMostClients) MakeRoom();
@@ -58,7 +58,7 @@ void ClientActivity::MakeRoom() {
 void ClientActivity::FrameReceived(const ClientId& client, int64_t bytes) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
-  Entry& entry = Find(client, now);
+  Entry& entry = FindOrAdd(client, now);
   ++entry.use.received;
   entry.use.bytes += bytes;
   entry.frames.Add(1, now);
@@ -68,7 +68,10 @@ void ClientActivity::FrameReceived(const ClientId& client, int64_t bytes) {
 void ClientActivity::FrameEnded(const ClientId& client, const FrameOutcome& outcome) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
-  Entry& entry = Find(client, now);
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  Entry& entry = found->second;
+  entry.last = now;
   if (outcome.status.ok()) {
     ++entry.use.ok;
   } else {
@@ -87,13 +90,16 @@ void ClientActivity::FrameEnded(const ClientId& client, const FrameOutcome& outc
 void ClientActivity::StreamOpened(const ClientId& client) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
-  ++Find(client, now).use.streams;
+  ++FindOrAdd(client, now).use.streams;
 }
 
 void ClientActivity::StreamClosed(const ClientId& client) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
-  --Find(client, now).use.streams;
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  --found->second.use.streams;
+  found->second.last = now;
 }
 
 std::vector<ClientUse> ClientActivity::Busiest(size_t most, size_t* known) const {

@@ -47,9 +47,11 @@ class ClientActivity {
 
   explicit ClientActivity(const Clock* clock) : clock_(*clock) {}
 
+  // These two may throw std::bad_alloc.
   void FrameReceived(const ClientId& client, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  void FrameEnded(const ClientId& client, const FrameOutcome& outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void StreamOpened(const ClientId& client) ABSL_LOCKS_EXCLUDED(mutex_);
+  // These two allocate nothing.
+  void FrameEnded(const ClientId& client, const FrameOutcome& outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void StreamClosed(const ClientId& client) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The `most` clients that take most of the devices' time, the busiest first; `known` is how many
@@ -75,7 +77,7 @@ class ClientActivity {
     SteadyTime last;
   };
 
-  Entry& Find(const ClientId& client, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Entry& FindOrAdd(const ClientId& client, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

@@ -79,8 +79,10 @@ void StreamCall::Begin() {
     ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
     ORBSERVE_ASSIGN_OR_RETURN(id_, registry_.Add(shared_from_this(), client_, now));
     services_.metrics->StreamOpened();
-    services_.clients->StreamOpened(client_);
-    return absl::OkStatus();
+    return WithoutBadAlloc([this] {
+      services_.clients->StreamOpened(client_);
+      return absl::OkStatus();
+    });
   }();
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
@@ -191,6 +193,9 @@ std::string StreamCall::CloseLine() {
     why = std::string(NameOf(*cut_cause_));
   } else if (!final_status_.ok()) {
     why = absl::AsciiStrToLower(InfoOf(ReasonOf(final_status_)).name);
+  } else if (context_->IsCancelled()) {
+    // The end of the client's messages may come before its cancellation.
+    why = "cancelled";
   }
   return absl::StrCat("event=stream_closed stream=", id_,
                       " client=", LogValue(DisplayName(client_)), " why=", why,

@@ -6,12 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <deque>
 #include <utility>
 
 #include "features/errors.h"
 #include "features/work.h"
 
 namespace orbserve {
+namespace {
+
+// Part of the time of a batch that a quick one takes at most.
+constexpr double kQuickPart = 0.125;
+
+}  // namespace
 
 Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
                  const BatcherOptions& options)
@@ -110,7 +117,8 @@ bool Batcher::MayLaunch(const QueuedFrame::Plan& queue, SteadyTime now) const {
          now >= queue.by_age.front()->ready_at + options_.max_delay;
 }
 
-std::optional<QueuedFrameBatch> Batcher::NextBatch(SteadyTime now) {
+template <typename IsCandidate>
+QueuedFrame::Plan* Batcher::NextPlan(SteadyTime now, const IsCandidate& is_candidate) const {
   QueuedFrame::Plan* next = nullptr;
   const auto is_before = [](const QueuedFrame::Plan& a, const QueuedFrame::Plan& b) {
     const FairShares::Account& of_a = *a.frames.front_account();
@@ -119,30 +127,51 @@ std::optional<QueuedFrameBatch> Batcher::NextBatch(SteadyTime now) {
     return a.by_age.front()->ready_at < b.by_age.front()->ready_at;
   };
   for (const auto& [plan, queue] : plans_) {
-    if (!HasPlace(*plan) || !MayLaunch(*queue, now)) continue;
+    if (!is_candidate(*plan) || !MayLaunch(*queue, now)) continue;
     if (next == nullptr || is_before(*queue, *next)) next = queue.get();
+  }
+  return next;
+}
+
+std::optional<QueuedFrameBatch> Batcher::NextBatch(SteadyTime now) {
+  QueuedFrameBatch batch;
+  double most_ns = MaxBatchNs();
+  QueuedFrame::Plan* next = NextPlan(now, [this](const FeaturePlan& plan) {
+    mutex_.AssertHeld();
+    return HasPlace(plan);
+  });
+  if (next == nullptr && quick_in_flight_ == 0) {
+    most_ns *= kQuickPart;
+    next = NextPlan(now, [](const FeaturePlan& plan) { return !plan.is_large(); });
+    batch.is_quick = next != nullptr && !plans_in_flight_.contains(next->plan.get()) &&
+                     ExpectedNs(*next->plan, next->frames.front()->work) <= most_ns;
+    if (!batch.is_quick) return std::nullopt;
   }
   if (next == nullptr) return std::nullopt;
 
-  QueuedFrameBatch batch;
   batch.plan = next->plan;
   const int most = std::min({options_.max_batch_frames, batch.plan->max_batch_frames(),
                              static_cast<int>(next->frames.size())});
   batch.items.reserve(static_cast<size_t>(most));
   for (int i = 0; i < most; ++i) {
     QueuedFrame& frame = *next->frames.front();
-    if (i > 0 && ExpectedNs(*batch.plan, batch.work + frame.work) > MaxBatchNs()) break;
+    if (i > 0 && ExpectedNs(*batch.plan, batch.work + frame.work) > most_ns) break;
     batch.work += frame.work;
     LeavePlan(frame);
     batch.items.push_back(Launch(frame, now, std::llround(ExpectedNs(*batch.plan, frame.work))));
   }
   if (batch.plan->is_large()) ++large_in_flight_;
+  if (batch.is_quick) ++quick_in_flight_;
+  ++plans_in_flight_[batch.plan.get()];
   if (next->frames.empty()) plans_.erase(batch.plan.get());
   return batch;
 }
 
 void Batcher::FreePlace(const QueuedFrameBatch& batch) {
   if (batch.plan->is_large()) --large_in_flight_;
+  if (batch.is_quick) --quick_in_flight_;
+  const auto in_flight = plans_in_flight_.find(batch.plan.get());
+  if (--in_flight->second == 0) plans_in_flight_.erase(in_flight);
 }
 
 SteadyTime Batcher::NextBatchTime() const {
@@ -155,15 +184,19 @@ SteadyTime Batcher::NextBatchTime() const {
   return next;
 }
 
-void Batcher::Send(QueuedFrameBatch batch) {
+void Batcher::Send(QueuedFrameBatch& batch) {
   std::vector<FrameJob> jobs;
   jobs.reserve(batch.items.size());
   for (const auto& frame : batch.items) jobs.push_back(std::move(frame->job));
   std::shared_ptr<FeaturePlan> plan = batch.plan;
-  backend_->Submit(std::move(plan), std::move(jobs),
-                   [this, batch = std::move(batch)](FrameBatchAnswer answer) mutable {
-                     OnBatchDone(std::move(batch), std::move(answer));
-                   });
+  Hand<FrameBatchAnswer>(
+      batch,
+      [&](FrameBatchDone done) {
+        backend_->Submit(std::move(plan), std::move(jobs), std::move(done));
+      },
+      [this](QueuedFrameBatch done, FrameBatchAnswer answer) {
+        OnBatchDone(std::move(done), std::move(answer));
+      });
 }
 
 void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
@@ -179,7 +212,7 @@ void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
   const int batch_frames = static_cast<int>(batch.items.size());
   const std::optional<double> joules =
       observer_->OnBatchFinished(WorkKind::kFrames, batch_frames, answer.cost);
-  std::vector<FrameOutcome> outcomes(batch.items.size());
+  std::deque<FrameOutcome> outcomes(batch.items.size());
   for (size_t i = 0; i < batch.items.size(); ++i) {
     const QueuedFrame& frame = *batch.items[i];
     FrameOutcome& outcome = outcomes[i];

@@ -19,7 +19,9 @@
 // when it has a full batch, or when its oldest frame has waited for `max_delay`. With `max_delay`
 // zero an idle backend gets a frame at once, inside Ready(). A queue that drains waits for nothing.
 // Batches of large plans (FeaturePlan::is_large()) have places of their own,
-// `max_large_batches_in_flight`, so that small frames find theirs.
+// `max_large_batches_in_flight`, so that small frames find theirs. One more place is for frames
+// that take an eighth of `max_batch_time` or less in all: where the client that is served next has
+// such frames, it does not wait for the batches of others.
 //
 // Who is in a batch. Inside a plan clients are served by their shares, each with its oldest frame.
 // Among the plans that may launch, the one goes first whose next client has taken least. A batch is
@@ -41,7 +43,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -119,7 +121,8 @@ struct QueuedFrame::Plan {
 
 struct QueuedFrameBatch {
   std::shared_ptr<FeaturePlan> plan;
-  double work = 0.0;  // sum of its frames
+  double work = 0.0;      // sum of its frames
+  bool is_quick = false;  // has the place for quick ones
   std::vector<std::unique_ptr<QueuedFrame>> items;
 };
 
@@ -144,7 +147,7 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   std::optional<QueuedFrameBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextBatchTime() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Send(QueuedFrameBatch batch) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void Send(QueuedFrameBatch& batch) override ABSL_LOCKS_EXCLUDED(mutex_);
   void FreePlace(const QueuedFrameBatch& batch) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerFailed(QueuedFrame& frame, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -153,12 +156,17 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
 
   // True if the backend has a place for one more batch of the plan.
   bool HasPlace(const FeaturePlan& plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return plan.is_large()
-               ? large_in_flight_ < options_.max_large_batches_in_flight
-               : batches_in_flight() - large_in_flight_ < options_.max_batches_in_flight;
+    return plan.is_large() ? large_in_flight_ < options_.max_large_batches_in_flight
+                           : batches_in_flight() - large_in_flight_ - quick_in_flight_ <
+                                 options_.max_batches_in_flight;
   }
   // Expected time of work of this size.
   double ExpectedNs(const FeaturePlan& plan, double work) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The plan whose client is served next, of those that may launch and that `is_candidate` accepts;
+  // null if there is none.
+  template <typename IsCandidate>
+  QueuedFrame::Plan* NextPlan(SteadyTime now, const IsCandidate& is_candidate) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double MaxBatchNs() const { return static_cast<double>(options_.max_batch_time.count()); }
   // Takes a frame out of the queue of its plan, where it stands no more.
@@ -171,10 +179,13 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   FeatureBackend* const backend_;
   const BatcherOptions options_;
   // Only plans with frames that are ready.
-  absl::flat_hash_map<const FeaturePlan*, std::unique_ptr<QueuedFrame::Plan>> plans_
+  absl::btree_map<const FeaturePlan*, std::unique_ptr<QueuedFrame::Plan>> plans_
       ABSL_GUARDED_BY(mutex_);
   int large_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // batches of large plans
-  WorkRate rate_;                                    // of all plans
+  int quick_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Batches by plan; none is 0.
+  absl::btree_map<const FeaturePlan*, int> plans_in_flight_ ABSL_GUARDED_BY(mutex_);
+  WorkRate rate_;  // of all plans
 };
 
 }  // namespace orbserve

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/synchronization/mutex.h"
 #include "server/serving/client_id.h"
 #include "server/serving/owner_weights.h"
@@ -53,7 +53,7 @@ class ByteShares {
  private:
   struct Owner {
     int64_t bytes = 0;
-    absl::flat_hash_map<std::string, int64_t> names;  // none has 0 bytes
+    absl::btree_map<std::string, int64_t> names;  // none has 0 bytes
   };
 
   Answer Ask(const ClientId& client, int64_t from, int64_t to) const
@@ -64,7 +64,7 @@ class ByteShares {
   const OwnerWeights weights_;
   mutable absl::Mutex mutex_;
   int64_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<std::string, Owner> owners_ ABSL_GUARDED_BY(mutex_);  // none is empty
+  absl::btree_map<std::string, Owner> owners_ ABSL_GUARDED_BY(mutex_);  // none is empty
 };
 
 }  // namespace orbserve

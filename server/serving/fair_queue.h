@@ -15,7 +15,7 @@
 #include <set>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "server/serving/fair_shares.h"
 
 namespace orbserve {
@@ -139,8 +139,8 @@ class FairQueue {
 
   // In this order: entries leave the set when they are destroyed.
   typename Ranked::Set by_rank_;  // owners
-  absl::flat_hash_map<const FairShares::Share*, std::unique_ptr<Owner>> owners_;
-  absl::flat_hash_map<const FairShares::Account*, std::unique_ptr<Client>> clients_;
+  absl::btree_map<const FairShares::Share*, std::unique_ptr<Owner>> owners_;
+  absl::btree_map<const FairShares::Account*, std::unique_ptr<Client>> clients_;
   size_t size_ = 0;
 };
 

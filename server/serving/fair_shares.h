@@ -27,7 +27,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/container/inlined_vector.h"
 #include "server/serving/client_id.h"
 #include "server/serving/owner_weights.h"
@@ -129,7 +129,7 @@ class FairShares {
   Level level_;  // of the owners
   uint64_t next_turn_ = 1;
   size_t clients_ = 0;
-  absl::flat_hash_map<std::string, std::unique_ptr<Owner>> owners_;
+  absl::btree_map<std::string, std::unique_ptr<Owner>> owners_;
   std::list<Account*> idle_;  // without open work, longest first
 };
 
@@ -167,7 +167,7 @@ struct FairShares::Owner {
   Share share;
   Level level;  // of its names
   Waiting waiting;
-  absl::flat_hash_map<std::string, std::unique_ptr<Account>> accounts;
+  absl::btree_map<std::string, std::unique_ptr<Account>> accounts;
 };
 
 inline FairShares::Share& FairShares::Account::owner_share() { return owner_->share; }

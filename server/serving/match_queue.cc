@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <iterator>
 #include <utility>
 
@@ -137,16 +138,21 @@ void MatchQueue::FreePlace(const QueuedMatchBatch& batch) {
   for (const auto& request : batch.items) requests.pairs_in_flight -= request->pairs;
 }
 
-void MatchQueue::Send(QueuedMatchBatch batch) {
+void MatchQueue::Send(QueuedMatchBatch& batch) {
+  size_t count = 0;
+  for (const auto& request : batch.items) count += request->jobs.size();
   std::vector<MatchJob> jobs;
+  jobs.reserve(count);
   for (const auto& request : batch.items) {
     std::move(request->jobs.begin(), request->jobs.end(), std::back_inserter(jobs));
     request->jobs.clear();
   }
-  backend_->SubmitMatches(std::move(jobs),
-                          [this, batch = std::move(batch)](MatchBatchAnswer answer) mutable {
-                            OnBatchDone(std::move(batch), std::move(answer));
-                          });
+  Hand<MatchBatchAnswer>(
+      batch,
+      [&](MatchBatchDone done) { backend_->SubmitMatches(std::move(jobs), std::move(done)); },
+      [this](QueuedMatchBatch done, MatchBatchAnswer answer) {
+        OnBatchDone(std::move(done), std::move(answer));
+      });
 }
 
 void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
@@ -160,7 +166,7 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
   size_t jobs = 0;
   for (const auto& request : batch.items) jobs += request->job_count;
   const size_t count = batch.items.size();
-  std::vector<MatchOutcome> outcomes(count);
+  std::deque<MatchOutcome> outcomes(count);
   // Answers stand in the order of the requests and of their jobs.
   auto next_pair = answer.pairs.begin();
   for (size_t i = 0; i < count; ++i) {
@@ -190,8 +196,7 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
     next_pair = end;
   }
   CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return outcomes[i].status; });
-  std::vector<Answer> owed;
-  owed.reserve(count);
+  std::deque<Answer> owed;
   for (size_t i = 0; i < count; ++i) {
     if (batch.items[i]->is_answered) continue;
     owed.push_back({std::move(batch.items[i]->done), std::move(outcomes[i])});

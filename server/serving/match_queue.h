@@ -37,7 +37,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "features/backend.h"
@@ -129,7 +129,7 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   std::optional<QueuedMatchBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreePlace(const QueuedMatchBatch& batch) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Send(QueuedMatchBatch batch) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void Send(QueuedMatchBatch& batch) override ABSL_LOCKS_EXCLUDED(mutex_);
   void AnswerFailed(QueuedMatch& request, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<QueuedMatch> TakeAnswer(QueuedMatch& launched) override
@@ -156,7 +156,7 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   const MatchQueueOptions options_;
   Class small_ ABSL_GUARDED_BY(mutex_);
   Class large_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<const FrameState*, HeldState> held_states_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<const FrameState*, HeldState> held_states_ ABSL_GUARDED_BY(mutex_);
   WorkRate small_rate_;
   WorkRate large_rate_;
 };

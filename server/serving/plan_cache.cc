@@ -34,7 +34,7 @@ void PlanCache::Get(const PlanSpec& spec, const ClientId& client, Callback callb
     plan = Hit(spec, &surplus);
     if (plan == nullptr) {
       ++misses_;
-      std::vector<Callback>& waiting = building_[spec];
+      std::deque<Callback>& waiting = building_[spec];
       waiting.push_back(std::move(callback));
       if (waiting.size() > 1) return;  // is being built
     }
@@ -79,7 +79,7 @@ void PlanCache::Build(const PlanSpec& spec) {
   const auto begin = std::chrono::steady_clock::now();
   PlanOr plan = backend_->MakePlan(spec);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
-  std::vector<Callback> waiting;
+  std::deque<Callback> waiting;
   Plans surplus;  // freed by this thread, which is the executor's
   {
     absl::MutexLock lock(&mutex_);

@@ -19,12 +19,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <memory>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -117,8 +117,8 @@ class PlanCache {
   int64_t builds_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t failed_builds_ ABSL_GUARDED_BY(mutex_) = 0;
   std::chrono::nanoseconds build_time_ ABSL_GUARDED_BY(mutex_){};
-  absl::flat_hash_map<PlanSpec, Plans::iterator> by_spec_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<PlanSpec, std::vector<Callback>> building_ ABSL_GUARDED_BY(mutex_);
+  absl::node_hash_map<PlanSpec, Plans::iterator> by_spec_ ABSL_GUARDED_BY(mutex_);
+  absl::node_hash_map<PlanSpec, std::deque<Callback>> building_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace orbserve

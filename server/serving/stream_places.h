@@ -28,7 +28,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "server/serving/client_id.h"
 #include "server/serving/clock.h"
@@ -85,7 +85,7 @@ class StreamPlaces {
   struct Owner {
     double weight = 1;
     Order streams;
-    absl::flat_hash_map<std::string, int> counts;  // by name, none is 0
+    absl::btree_map<std::string, int> counts;  // by name, none is 0
     std::set<std::pair<int, std::string>> by_count;
   };
 
@@ -106,9 +106,9 @@ class StreamPlaces {
 
   const StreamPlacesOptions options_;
   uint64_t next_id_ = 1;
-  absl::flat_hash_map<uint64_t, Stream> streams_;
+  absl::btree_map<uint64_t, Stream> streams_;
   Order all_;
-  absl::flat_hash_map<std::string, Owner> owners_;  // none is empty
+  absl::btree_map<std::string, Owner> owners_;  // none is empty
   std::set<std::pair<double, std::string>> by_load_;
 };
 

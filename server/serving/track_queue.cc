@@ -4,6 +4,7 @@
 #include "server/serving/track_queue.h"
 
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include "features/errors.h"
@@ -87,14 +88,15 @@ std::optional<QueuedTrackBatch> TrackQueue::NextBatch(SteadyTime now) {
   return batch;
 }
 
-void TrackQueue::Send(QueuedTrackBatch batch) {
+void TrackQueue::Send(QueuedTrackBatch& batch) {
   std::vector<TrackJob> jobs;
   jobs.reserve(batch.items.size());
   for (const auto& request : batch.items) jobs.push_back(std::exchange(request->job, {}));
-  backend_->SubmitTracks(std::move(jobs),
-                         [this, batch = std::move(batch)](TrackBatchAnswer answer) mutable {
-                           OnBatchDone(std::move(batch), std::move(answer));
-                         });
+  Hand<TrackBatchAnswer>(
+      batch, [&](TrackBatchDone done) { backend_->SubmitTracks(std::move(jobs), std::move(done)); },
+      [this](QueuedTrackBatch done, TrackBatchAnswer answer) {
+        OnBatchDone(std::move(done), std::move(answer));
+      });
 }
 
 void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
@@ -106,7 +108,7 @@ void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
   const size_t count = batch.items.size();
   const std::optional<double> joules =
       observer_->OnBatchFinished(WorkKind::kTracks, static_cast<int>(count), answer.cost);
-  std::vector<TrackOutcome> outcomes(count);
+  std::deque<TrackOutcome> outcomes(count);
   for (size_t i = 0; i < count; ++i) {
     const QueuedTrack& request = *batch.items[i];
     TrackOutcome& outcome = outcomes[i];
@@ -126,8 +128,7 @@ void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
     }
   }
   CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return outcomes[i].status; });
-  std::vector<Answer> owed;
-  owed.reserve(count);
+  std::deque<Answer> owed;
   for (size_t i = 0; i < count; ++i) {
     if (batch.items[i]->is_answered) continue;
     owed.push_back({std::move(batch.items[i]->done), std::move(outcomes[i])});

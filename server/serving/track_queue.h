@@ -100,7 +100,7 @@ class TrackQueue final : public WorkQueue<QueuedTrack, QueuedTrackBatch> {
   void Dequeue(QueuedTrack& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<QueuedTrackBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Send(QueuedTrackBatch batch) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void Send(QueuedTrackBatch& batch) override ABSL_LOCKS_EXCLUDED(mutex_);
   void AnswerFailed(QueuedTrack& request, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<QueuedTrack> TakeAnswer(QueuedTrack& launched) override

@@ -61,6 +61,11 @@ absl::Status DrainingStatus() {
   return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
 }
 
+absl::Status NoMemoryStatus(WorkKind kind) {
+  return MakeError(ErrorReason::kOutOfMemory,
+                   absl::StrCat("no memory left for a batch of ", WordsFor(kind).items));
+}
+
 int64_t TakenNs(const BatchCost& cost) {
   if (cost.work_ns > 0) return cost.work_ns;
   return std::max<int64_t>(0, std::chrono::nanoseconds(cost.busy_end - cost.busy_begin).count());

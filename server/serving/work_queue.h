@@ -39,6 +39,10 @@
 // Accounting. Received = OK + each rejection, at every moment when no item is open, also after
 // shutdown; see counts() and use().
 //
+// Memory. Whatever there is much of stands in containers of small nodes, whose allocations the
+// reserve of the process backs (memory_reserve.h). The vectors that a batch takes to the backend
+// may find no memory: its items are then answered OUT_OF_MEMORY.
+//
 // Threads. The skeleton has no thread. Every change of state ends with TakeWork() under the lock,
 // which collects the expired items and the batches that may be launched and sets the alarm, and
 // with Do() without the lock, which launches and answers. After a batch the next one is launched
@@ -57,15 +61,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "features/errors.h"
@@ -127,6 +133,7 @@ struct WorkQueueOptions {
 absl::Status LateStatus(WorkKind kind);
 absl::Status CancelledStatus();
 absl::Status DrainingStatus();
+absl::Status NoMemoryStatus(WorkKind kind);
 // Refusals of an item: `waiting` items with `bytes` wait, or `waiting` items of its client.
 absl::Status QueueFullStatus(const WorkQueueOptions& options, size_t waiting, int64_t bytes);
 absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting);
@@ -172,8 +179,8 @@ class WorkQueue {
  protected:
   // Work that a change of state made possible.
   struct Work {
-    std::vector<std::unique_ptr<Item>> expired;
-    std::vector<Batch> batches;
+    std::deque<std::unique_ptr<Item>> expired;
+    std::deque<Batch> batches;
     bool empty() const { return expired.empty() && batches.empty(); }
   };
 
@@ -197,8 +204,9 @@ class WorkQueue {
   virtual SteadyTime NextBatchTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return kNever; }
   // Frees the place of a batch that came back from the backend.
   virtual void FreePlace(const Batch& /*batch*/) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {}
-  // Hands a batch to the backend.
-  virtual void Send(Batch batch) ABSL_LOCKS_EXCLUDED(mutex_) = 0;
+  // Hands a batch to the backend. If it throws std::bad_alloc, the batch is as it was, but for its
+  // jobs, and the skeleton answers it.
+  virtual void Send(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_) = 0;
   // Answers an item without an outcome of the backend. `status` is not OK.
   virtual void AnswerFailed(Item& item, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_) = 0;
   // Moves all that AnswerFailed() needs out of a launched item, which is not answered by its batch.
@@ -241,13 +249,17 @@ class WorkQueue {
   template <typename StatusOf>
   void CloseBatch(const Batch& batch, int64_t taken_ns, const StatusOf& status_of)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives `submit`, which hands jobs to the backend, a callback for the batch. `done` takes batch
+  // and answer. Send() ends with it.
+  template <typename Answer, typename Submit, typename Done>
+  void Hand(Batch& batch, const Submit& submit, const Done& done);
   void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the destructor wait for one more Leave(): another thread gives answers.
   void Stay() ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `give` for each of `answers`: on this thread if there is only one, else on the queue's
   // threads, where it has some, for which the destructor waits.
   template <typename Answer, typename Give>
-  void GiveAnswers(std::vector<Answer> answers, const Give& give) ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveAnswers(std::deque<Answer> answers, const Give& give) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Clock* const clock_;
   ServingObserver* const observer_;
@@ -265,11 +277,13 @@ class WorkQueue {
   void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<Item> Withdraw(Item& item, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<std::unique_ptr<Item>> TakeExpired(SteadyTime now)
+  std::deque<std::unique_ptr<Item>> TakeExpired(SteadyTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return deadlines_.empty() ? kNever : deadlines_.begin()->first;
   }
+  // Answers a batch that did not reach the backend.
+  void FailBatch(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return batches_in_flight_ == 0 && callers_inside_ == 0;
@@ -285,9 +299,9 @@ class WorkQueue {
   int open_items_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Counts counts_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<Ticket, std::unique_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<Ticket, std::unique_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
   // Items that are launched and not closed; their batches own them.
-  absl::flat_hash_map<Ticket, Item*> launched_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<Ticket, Item*> launched_ ABSL_GUARDED_BY(mutex_);
   FairShares shares_ ABSL_GUARDED_BY(mutex_);
   FairShares::Account* reserved_ ABSL_GUARDED_BY(mutex_) = nullptr;  // from Reserve() to Enter()
   // Deadlines of the items that wait or are launched, and are not answered.
@@ -480,10 +494,9 @@ void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
 
 template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::FailWaiting(const absl::Status& status) {
-  std::vector<std::unique_ptr<Item>> left;
+  std::deque<std::unique_ptr<Item>> left;
   {
     absl::MutexLock lock(&mutex_);
-    left.reserve(waiting_.size());
     while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second, status));
   }
   for (auto& item : left) AnswerFailed(*item, status);
@@ -528,8 +541,8 @@ BatchMotion WorkQueue<Item, Batch>::motion() const {
 }
 
 template <typename Item, typename Batch>
-std::vector<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
-  std::vector<std::unique_ptr<Item>> expired;
+std::deque<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
+  std::deque<std::unique_ptr<Item>> expired;
   while (NextDeadline() <= now) {
     const Ticket ticket = deadlines_.begin()->second;
     if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
@@ -576,10 +589,39 @@ template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::Do(Work work) {
   // Most items of a busy server only join their queue.
   if (work.empty()) return;
-  for (Batch& batch : work.batches) Send(std::move(batch));
+  for (Batch& batch : work.batches) {
+    try {
+      Send(batch);
+    } catch (const std::bad_alloc&) {
+      FailBatch(batch);
+    }
+  }
   GiveAnswers(std::move(work.expired), [this](std::unique_ptr<Item> item) {
     AnswerFailed(*item, LateStatus(options_.kind));
   });
+  Leave();
+}
+
+template <typename Item, typename Batch>
+template <typename Answer, typename Submit, typename Done>
+void WorkQueue<Item, Batch>::Hand(Batch& batch, const Submit& submit, const Done& done) {
+  auto handed = std::make_shared<Batch>(std::move(batch));
+  try {
+    submit([handed, done](Answer answer) { done(std::move(*handed), std::move(answer)); });
+  } catch (const std::bad_alloc&) {
+    batch = std::move(*handed);
+    throw;
+  }
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::FailBatch(const Batch& batch) {
+  BatchReturned(batch);
+  std::deque<absl::Status> statuses(batch.items.size(), NoMemoryStatus(options_.kind));
+  CloseBatch(batch, 0, [&statuses](size_t i) -> absl::Status& { return statuses[i]; });
+  for (size_t i = 0; i < batch.items.size(); ++i) {
+    if (!batch.items[i]->is_answered) AnswerFailed(*batch.items[i], statuses[i]);
+  }
   Leave();
 }
 
@@ -652,7 +694,7 @@ void WorkQueue<Item, Batch>::Stay() {
 
 template <typename Item, typename Batch>
 template <typename Answer, typename Give>
-void WorkQueue<Item, Batch>::GiveAnswers(std::vector<Answer> answers, const Give& give) {
+void WorkQueue<Item, Batch>::GiveAnswers(std::deque<Answer> answers, const Give& give) {
   if (answer_threads_ == nullptr || answers.size() < 2) {
     for (Answer& answer : answers) give(std::move(answer));
     return;
@@ -662,8 +704,8 @@ void WorkQueue<Item, Batch>::GiveAnswers(std::vector<Answer> answers, const Give
   for (size_t first = 0; first < answers.size(); first += each) {
     const size_t end = std::min(first + each, answers.size());
     const auto from = std::make_move_iterator(answers.begin());
-    std::vector<Answer> some(from + static_cast<ptrdiff_t>(first),
-                             from + static_cast<ptrdiff_t>(end));
+    std::deque<Answer> some(from + static_cast<ptrdiff_t>(first),
+                            from + static_cast<ptrdiff_t>(end));
     Stay();
     answer_threads_->Run(ClientId{}, {}, [this, give, some = std::move(some)]() mutable {
       for (Answer& answer : some) give(std::move(answer));

@@ -22,8 +22,6 @@ class Attack:
     with_tokens: bool = False  # the innocent client and the attacker have tokens: shares.TOKENS
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
     address_space_mib: Optional[int] = None  # RLIMIT_AS of the server
-    # Calls of the innocent client that may be refused. gRPC closes connections, whosever they are, where its buffers are full.
-    refused_percent: float = 0.0
     settles: bool = False  # half a minute later memory is back within a tenth of what it was before
     on_http: bool = False  # attacks the HTTP port
     tls: bool = False  # the server has a certificate, and the attack comes by TLS
@@ -76,10 +74,8 @@ ATTACKS = {
         Attack("packed_numbers", memory.packed_numbers),
         Attack("nested_pipelines", memory.nested_pipelines),
         Attack("large_burst", memory.large_burst, memory_mib=4096, settles=True),
-        Attack("large_burst_in_768_mib", memory.large_burst, memory_mib=768, address_space_mib=768,
-               refused_percent=3.0),
-        Attack("large_burst_in_1_gib", memory.large_burst, memory_mib=1024, address_space_mib=1024,
-               refused_percent=3.0),
+        Attack("large_burst_in_768_mib", memory.large_burst, memory_mib=768, address_space_mib=768),
+        Attack("large_burst_in_1_gib", memory.large_burst, memory_mib=1024, address_space_mib=1024),
         Attack("slow_http", connections.slow_http, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
         Attack("unread_answers_of_many", shares.unread_answers_of_many, with_tokens=True, memory_mib=1024 + 300),
@@ -90,10 +86,10 @@ ATTACKS = {
         Attack("many_ids", shares.many_ids, with_tokens=True),
         Attack("foreign_ids", shares.foreign_ids, with_tokens=True),
         Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0),
-        # Memory: the budgets of decoded pixels and of plans (configuration.md). Stop: the time of the drain.
-        Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, innocent="jpeg", stop_s=12.0),
-        Attack("large_frames", heavy.large_frames, memory_mib=1324, innocent="jpeg", stop_s=12.0),
-        Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, innocent="jpeg", stop_s=12.0),
-        Attack("many_pixels", heavy.many_pixels, memory_mib=1324, innocent="jpeg", p99_ms=200.0),
+        # Memory: the budgets of decoded pixels and of plans (configuration.md).
+        Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, innocent="jpeg"),
+        Attack("large_frames", heavy.large_frames, memory_mib=1324, innocent="jpeg"),
+        Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, innocent="jpeg"),
+        Attack("many_pixels", heavy.many_pixels, memory_mib=1324, innocent="jpeg"),
     ]
 }

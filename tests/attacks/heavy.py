@@ -68,8 +68,8 @@ def keep_under_way(address, end, request, clients, each):
 
 
 def large_pyramids(address, end, scale):
-    """A quarter of a megabyte each: 67 million pixels, and as many again in each of 16 levels."""
-    pyramid = field(1, 16) + fixed32(2, 1.01)
+    """A quarter of a megabyte each: 67 million pixels, and as many again in each of 5 levels, near the bound of memory."""
+    pyramid = field(1, 5) + fixed32(2, 1.01)
     return keep_under_way(address, end, jpeg_request(flat(8192, 8192), field(2, pyramid)), scale, 64)
 
 

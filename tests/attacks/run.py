@@ -42,14 +42,14 @@ INNOCENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "innocent.py
 START_LIMIT_S = 30
 STOP_LIMIT_S = 25
 SETTLE_S = 30
-SETTLED_MIB = 8  # pages of the program that an attack makes it use for the first time
+SETTLED_MIB = 16
 MIB = 1 << 20
 
 
 class Server:
-    """The program orbserve-server on free ports of the loopback."""
+    """The program orbserve-server, on free ports of the loopback unless `listen` says otherwise."""
 
-    def __init__(self, program, arguments, nofile=None, address_space_mib=None, tls=None):
+    def __init__(self, program, arguments, nofile=None, address_space_mib=None, tls=None, listen="127.0.0.1:0"):
         self.log = tempfile.NamedTemporaryFile("r+", prefix="orbserve-attack-", suffix=".log")
 
         def limit():
@@ -58,7 +58,7 @@ class Server:
             if address_space_mib is not None:
                 resource.setrlimit(resource.RLIMIT_AS, (address_space_mib * MIB, address_space_mib * MIB))
 
-        command = [program, "--http-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", *arguments]
+        command = [program, "--http-listen", "127.0.0.1:0", "--listen", listen, *arguments]
         if tls:
             command += ["--tls-cert", tls.certificate, "--tls-key", tls.key]
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, preexec_fn=limit)
@@ -70,7 +70,7 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"the server does not start: {self.text()}")
             time.sleep(0.02)
-        self.address = f"{'tls:' if tls else ''}127.0.0.1:{line.group(1)}"
+        self.address = f"{'tls:' if tls else ''}{listen.rsplit(':', 1)[0]}:{line.group(1)}"
         self.http_address = f"127.0.0.1:{line.group(2)}"
 
     def text(self):
@@ -258,9 +258,7 @@ def run(attack, options):
             if not true:
                 problems.append(text)
 
-        refused = sum(report["innocent"]["failures"].values())
-        most_refused = attack.refused_percent / 100 * report["innocent"]["calls"]
-        want(refused <= most_refused and report["innocent"]["calls"] > 0, "the innocent client was refused")
+        want(not report["innocent"]["failures"] and report["innocent"]["calls"] > 0, "the innocent client was refused")
         want(report["fresh_ms"] >= 0, "a fresh connection was not served")
         want(watch.most_bytes - before <= attack.memory_mib * MIB, "too much memory")
         want(settled is None or settled <= before * 1.1 + SETTLED_MIB * MIB, "memory did not come back")

@@ -57,6 +57,7 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
            {"nothing"},
            {"extract"},
            {"extract", "--no-such-option", image},
+           {"extract", "--format", "xml", "--out", folder_ / "o", image},
            {"extract", "--format", "hdf5", image},
            {"bench"},
            {"bench", "--rate", "1,x", image},

@@ -173,6 +173,54 @@ TEST_F(AllocationsTest, LargeOnesThatFailEndTheirCallWithOutOfMemory) {
             1);
 }
 
+// Queues, shares and lists grow with the number of clients.
+TEST_F(AllocationsTest, LargeOnesThatFailAmongManyClientsLoseNoCall) {
+  constexpr int kChannels = 4;
+  constexpr int kCallsEach = 250;
+  struct Call {
+    grpc::ClientContext context;
+    v1::ExtractResponse response;
+    grpc::Status status;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::ExtractResponse>> reader;
+  };
+  std::vector<std::unique_ptr<v1::Features::Stub>> stubs;
+  for (int i = 0; i < kChannels; ++i) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    stubs.push_back(v1::Features::NewStub(grpc::CreateCustomChannel(
+        server_->address(), grpc::InsecureChannelCredentials(), arguments)));
+  }
+  v1::ExtractRequest request;
+  *request.mutable_frame() = frame_;
+  control_->least_bytes = kLargeBytes;
+  control_->most_bytes = kAnyBytes;
+  for (int64_t nth = 1; !HasFailure(); nth += 1 + nth / 2) {
+    const int64_t before = control_->failures;
+    control_->countdown = nth;
+    grpc::CompletionQueue queue;
+    std::vector<std::unique_ptr<Call>> calls;
+    for (int i = 0; i < kChannels * kCallsEach; ++i) {
+      Call& call = *calls.emplace_back(std::make_unique<Call>());
+      SetLimit(call.context);
+      call.context.AddMetadata("x-client-id", absl::StrCat("client-", i));
+      call.reader =
+          stubs[static_cast<size_t>(i % kChannels)]->AsyncExtract(&call.context, request, &queue);
+      call.reader->Finish(&call.response, &call.status, &call);
+    }
+    for (size_t i = 0; i < calls.size(); ++i) {
+      void* tag = nullptr;
+      bool ok = false;
+      ASSERT_TRUE(queue.Next(&tag, &ok));
+      const grpc::Status& status = static_cast<Call*>(tag)->status;
+      EXPECT_TRUE(status.ok() || status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
+          << nth << ": " << status.error_code() << " " << status.error_message();
+    }
+    control_->countdown = 0;
+    if (control_->failures == before) break;
+  }
+  EXPECT_GE(control_->failures, 5);
+}
+
 TEST_F(AllocationsTest, SmallOnesThatFailComeFromTheReserve) {
   Walk(0, kLargeBytes - 1, 13, [this] { return Extract(frame_); });
   Walk(0, kLargeBytes - 1, 29, [this] { return Stream(); });

@@ -312,8 +312,7 @@ TEST(ServerStartTest, EveryLineOfTheLogHasItsForm) {
   std::string log;
   EXPECT_TRUE(WaitUntil([&] {
     log = (*server)->Log();
-    return absl::StrContains(log, "event=failed what=Extract reason=BAD_REQUEST") &&
-           absl::EndsWith(log, "\n");
+    return absl::StrContains(log, "event=failed what=Extract client=") && absl::EndsWith(log, "\n");
   })) << log;
   for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipEmpty())) {
     EXPECT_THAT(std::string(line), AllOf(StartsWith("20"), HasSubstr(" event=")));

@@ -230,14 +230,14 @@ class Test:
 
     def check_panels(self):
         certificate = make_certificate(self.folder, "panels", 30)
-        server = self.server("loaded", f'tls {{ cert_file: "{certificate[0]}" key_file: "{certificate[1]}" }}')
-        # TLS for the metric of its certificate. The load goes to a second server without it.
+        secure = self.server("tls", f'tls {{ cert_file: "{certificate[0]}" key_file: "{certificate[1]}" }}')
+        # Only a server with TLS has a certificate. The load goes to another one.
         plain = self.server("plain")
         self.load.stream(plain, "front", "--pipeline", "vio", "--track", "--fps", "8")
         self.load.stream(plain, "left", "--pipeline", "orb", "--fps", "5", "--match-keyframe")
         prometheus = Prometheus(self.options.source, self.folder, shorten=False)
         try:
-            prometheus.watch("loaded", server.http_address)
+            prometheus.watch("tls", secure.http_address)
             prometheus.watch("plain", plain.http_address)
             page = PowerPage()
             has_sensor = "orbserve_power_watts" in plain.get("/metrics")
@@ -417,21 +417,28 @@ class Stages:
 
         self.fires_and_goes("lost", ["OrbserveDeviceLost", "OrbserveDeviceStalled"], lambda: None, repeat=restart_after_loss)
 
-    @staged("OrbserveNoProgress", "OrbserveQueueSaturated")
+    @staged("OrbserveQueueSaturated")
+    def queue_full(self):
+        # One owner gets no more than a part of a longer queue.
+        server = self.start("queue", "batching { max_queue_frames: 1 max_batch: 1 max_batches_in_flight: 1 max_large_batches_in_flight: 1 }")
+        for robot in range(4):
+            self.load.stream(server, f"robot-{robot}", "--pipeline", "orb", "--size", "1600x1200", "--levels", "16", "--scale", "1.05")
+        self.fires_and_goes("queue", ["OrbserveQueueSaturated"], self.load.stop)
+
+    @staged("OrbserveNoProgress")
     def device_silent(self):
-        server = self.start("silent", "batching { max_queue_frames: 8 }", program=self.test.options.faults,
-                            arguments=["--fault", "silence", "--fault-after", "400", "--device-deadline-ms", "600000"])
-        # Each stream has 8 frames in flight; two batches hold 16 of them at most.
-        for robot in range(8):
+        server = self.start("silent", program=self.test.options.faults,
+                            arguments=["--fault", "silence", "--fault-after", "20", "--device-deadline-ms", "600000"])
+        for robot in range(3):
             self.load.stream(server, f"robot-{robot}", "--pipeline", "orb", "--fps", "10", "--reconnect", "0")
 
         def end():
             self.load.stop()
             server.stop()
-            server.command[server.command.index("400")] = NEVER
+            server.command[server.command.index("20")] = NEVER
             server.start()
 
-        self.fires_and_goes("silent", ["OrbserveNoProgress", "OrbserveQueueSaturated"], end)
+        self.fires_and_goes("silent", ["OrbserveNoProgress"], end)
 
     @staged("OrbserveDrains")
     def draining(self):
@@ -485,15 +492,13 @@ class Stages:
     @staged("OrbserveAnswersUnread")
     def unread_answers(self):
         server = self.start("unread", "limits { max_answer_bytes: 400000 max_stream_answer_bytes: 400000 stalled_reader_timeout_ms: 3600000 }")
-        reader = self.load.stream(server, "robot", "--pipeline", "orb", "--max-features", "2000")
-        wait_until(lambda: (server.metric('orbserve_frames_total{outcome="ok"}') or 0) > 5, 30, "frames are answered")
-        reader.send_signal(signal.SIGSTOP)
-
-        def end():
-            reader.send_signal(signal.SIGCONT)
-            self.load.stop()
-
-        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], end)
+        # Each stream has one frame in flight, whatever others hold.
+        for robot in range(8):
+            self.load.stream(server, f"robot-{robot}", "--pipeline", "orb", "--max-features", "2000")
+        wait_until(lambda: server.metric("orbserve_streams") == 8 and server.metric('orbserve_frames_total{outcome="ok"}') > 50, 60, "frames are answered")
+        for reader in self.load.processes:
+            reader.send_signal(signal.SIGSTOP)
+        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], self.load.stop)
 
     @staged("OrbserveMemoryNearBudget", "OrbserveMemoryShort")
     def memory(self):

@@ -118,7 +118,8 @@ std::string PowerRows(const ExtractOptions& options, Engine* engine, const Energ
   const v1::GetServerInfoResponse& last = now.ok() ? *now : engine->info();
   const EnergySummary::Result result =
       energy.Finish(engine->info(), last, absl::ToDoubleSeconds(duration));
-  return options.common.json ? absl::StrCat(EnergyJson(result), "\n") : EnergyText(result);
+  if (options.common.json) return absl::StrCat(EnergyJson(result), "\n");
+  return absl::StrCat("\n", EnergyText(result));  // an empty line separates two tables
 }
 
 std::string Summary(const ExtractTotals& totals, absl::Duration duration) {

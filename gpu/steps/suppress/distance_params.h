@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "features/algo/distance_squares.h"
+#include "features/host_device.h"
 #include "features/options.h"
 #include "features/pipeline/geometry.h"
 #include "gpu/steps/detect/corner_sink.h"
@@ -20,6 +21,10 @@ namespace orbserve::gpu {
 
 // Lists of undecided squares that a level has: one is read while the other one is filled.
 inline constexpr int kSquareLists = 2;
+
+// Squares of a level that may be decided without passes, and places in their windows.
+inline constexpr int kMostRest = 64;
+inline constexpr int kMostRestPlaces = 3000;
 
 // Tiles of squares, and what their thread blocks know.
 struct TileSizes {
@@ -60,6 +65,14 @@ struct DistanceParams {
   bool is_compressed;
   bool in_tiles;  // else the first passes take all squares of a level together
   TileSizes tiles;
+
+  // True where one block decides so many squares of a level that tiles have left, from the squares
+  // round them. It looks at all places in the window of each. Up to so many that is faster than to
+  // do all passes for them again, as measured on an H200.
+  ORBSERVE_HOST_DEVICE bool DecidesAtOnce(int number) const {
+    const int across = 2 * level[0].squares.rule.reach + 1;
+    return max_passes == 0 && number <= kMostRest && number * across * across <= kMostRestPlaces;
+  }
 };
 
 }  // namespace orbserve::gpu

@@ -14,7 +14,8 @@
 //   1. TilePassesKernel: every tile of every level. Squares that depend on what lies beyond the
 //      margin are listed.
 //   2. RetryKernel: every listed square by a block of its own, in the middle of what it knows.
-//      Levels with many listed squares (chains, lattices) are passed on as they are.
+//      Levels with many listed squares (chains, lattices) are passed on as they are, and so are
+//      those with very few, which are decided faster in another way.
 //
 // Neither kernel waits for another block.
 
@@ -468,7 +469,7 @@ __global__ __launch_bounds__(kThreads) void RetryKernel(
   const LevelData data = DataOf(params, frame_index, l);
   const int32_t* const listed = data.list[kTileList];
   const int number = data.list_count[kTileCount];
-  if (number > kMostRetried) {
+  if (number > kMostRetried || params.DecidesAtOnce(number)) {
     for (int n = block * kThreads + static_cast<int>(threadIdx.x); n < number;
          n += blocks * kThreads) {
       data.list[0][n] = listed[n];

@@ -13,11 +13,12 @@
 //   1. LaunchTilePasses(): all passes over tiles of squares, one block a tile. Squares that depend
 //   on
 //      what lies beyond what their blocks know are listed: none or a few on photographs.
-//   2. LastPassesKernel: the listed squares, from the first pass on. Decided squares round them
-//      take part with the corners that they are known to get (they "follow"). A level of a frame
-//      has one block, or one cluster of blocks where there are many squares and the device has
-//      clusters. Barriers part the halves of a pass. Squares that stay undecided go to a second
-//      list. It ends when the list is empty.
+//   2. LastPassesKernel: the listed squares. Where they are very few, one block decides them from
+//      the squares round them (features/algo/distance_rest.h). Else it does the passes for them,
+//      from the first one on. Decided squares round them take part with the corners that they are
+//      known to get (they "follow"). A level of a frame has one block, or one cluster of blocks
+//      where there are many squares and the device has clusters. Barriers part the halves of a
+//      pass. Squares that stay undecided go to a second list. It ends when the list is empty.
 //
 // With larger squares, which are fewer:
 //
@@ -34,6 +35,7 @@
 
 #include <algorithm>
 
+#include "features/algo/distance_rest.h"
 #include "gpu/runtime/check.h"
 #include "gpu/steps/level_share.cuh"
 #include "gpu/steps/suppress/distance_levels.cuh"
@@ -53,6 +55,8 @@ constexpr int kFewSquares = 96;
 
 // Lanes that share a square which tiles have left: most have eight neighbours.
 constexpr int kLanesOfTiledSquares = 8;
+// The same where squares are decided without passes.
+constexpr int kLanesOfRest = kWarpLanes;
 
 // kCount lanes of a warp that work on one square together (algo::OneLane names the functions).
 // Groups of a warp take ways of their own. `kAlone`: no other block works on their level meanwhile.
@@ -331,6 +335,82 @@ __device__ int DoPasses(const DistanceParams& params, const FrameParams& frame,
   return last_pass;
 }
 
+// Decides the squares of list 0, which tiles have left, by one block.
+template <typename Places>
+__device__ void DecideRest(const DistanceParams& params, const FrameParams& frame,
+                           FrameCounters& counters, int frame_index, int l, const LevelData& data,
+                           const Places& places, int number) {
+  __shared__ uint32_t entries[kMostRest];  // inside entries as a step has found them
+  const algo::DistanceSquares& squares = data.level.squares;
+  const WarpLanes<kLanesOfRest, true> lanes;
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto for_rest = [&](const auto& visit) {
+    for (int n = thread / kLanesOfRest; n < number; n += kLastThreads / kLanesOfRest) {
+      const int i = data.list[0][n];
+      visit(n, i, i % squares.columns, i / squares.columns, data.inside[i]);
+    }
+  };
+  // Stores what a step has found. True in all threads if `goes_on(entry)` is for one of them.
+  const auto store = [&](const auto& goes_on) {
+    __syncthreads();  // all squares have read, and what they found is there
+    bool any = false;
+    for (int n = thread; n < number; n += kLastThreads) {
+      data.inside[data.list[0][n]] = entries[n];
+      any = any || goes_on(entries[n]);
+    }
+    return __syncthreads_or(any ? 1 : 0) != 0;  // all entries are stored
+  };
+  bool goes_on = true;
+  while (goes_on) {
+    for_rest([&](int /*n*/, int i, int column, int row, uint32_t entry) {
+      if (entry != algo::kUndecidedSquare) return;
+      const uint64_t best = algo::BestOfRest(squares, places, data.inside, column, row, lanes);
+      if (lanes.lane() == 0) data.best[i] = best;
+    });
+    __syncthreads();  // the bests of all undecided squares are there
+    for_rest([&](int n, int i, int column, int row, uint32_t entry) {
+      if (entry == algo::kUndecidedSquare) {
+        const uint64_t own = data.best[i];
+        if (own == algo::kNoCandidate) {
+          entry = 0;
+        } else if (algo::RestBecomesInside(squares, data.best, data.inside, column, row, own,
+                                           lanes)) {
+          entry = algo::InsideEntryOf(squares, own, algo::kUnknownPass);
+        }
+      }
+      if (lanes.lane() == 0) entries[n] = entry;
+    });
+    goes_on = store([](uint32_t entry) { return entry == algo::kUndecidedSquare; });
+  }
+  const auto is_unknown = [](uint32_t entry) {
+    return entry != 0 && algo::InsidePass(entry) == algo::kUnknownPass;
+  };
+  goes_on = true;
+  while (goes_on) {
+    for_rest([&](int n, int /*i*/, int column, int row, uint32_t entry) {
+      if (is_unknown(entry)) {
+        const int pass = algo::RestPass(squares, places, data.inside, column, row, lanes);
+        entry = algo::InsideEntry(pass, algo::InsidePlace(entry));
+      }
+      if (lanes.lane() == 0) entries[n] = entry;
+    });
+    goes_on = store(is_unknown);
+  }
+  for (int n = thread; n < number; n += kLastThreads) {
+    const uint32_t entry = entries[n];
+    if (entry == 0) continue;
+    const int i = data.list[0][n];
+    const int side = squares.rule.square_side;
+    const int place = algo::InsidePlace(entry);
+    const uint64_t key =
+        places.Key(lanes, squares.u_begin + i % squares.columns * side + place % side,
+                   squares.v_begin + i / squares.columns * side + place / side);
+    StoreCorner(params.sink, params.images, frame, frame_index, l, counters,
+                atomicAdd(&counters.corners[l], 1), key, thread / kWarpLanes);
+    atomicMax(&counters.suppression_passes[l], algo::InsidePass(entry));
+  }
+}
+
 // Blocks [l * cluster_blocks, (l + 1) * cluster_blocks) of a frame are the cluster of its level l.
 // `after_tiles`: list 0 has what tiles have left; else what the passes before first_pass have left.
 template <int kLanes, bool kCompressed>
@@ -349,6 +429,12 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
   int number = data.list_count[0];
   if (number == 0) return;  // the whole cluster
   const auto places = MakePlaces<kCompressed>(params, frame, counters, frame_index, l);
+  if constexpr (kLanes == kLanesOfTiledSquares) {
+    if (params.DecidesAtOnce(number)) {
+      if (rank == 0) DecideRest(params, frame, counters, frame_index, l, data, places, number);
+      return;  // the whole block; nobody waits for it
+    }
+  }
   const int group = static_cast<int>(threadIdx.x) / kLanes;
   const bool leads = rank == 0 && threadIdx.x == 0;
   const auto do_passes = [&](auto lanes, int first_group, int groups, int32_t* counts,

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
+from weakref import WeakSet
 
 import grpc
 import grpc.aio
@@ -63,6 +64,7 @@ class AsyncClient:
         )
         self._timeout = timeout
         self._made: grpc.aio.Channel | None = None
+        self._streams: WeakSet[AsyncFrameStream] = WeakSet()
         self._methods: dict[str, Any] = {}
 
     @property
@@ -87,7 +89,9 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connection. Calls under way end with CancelledError."""
+        """Closes the connection. Streams end with CancelledError, calls under way with that of asyncio."""
+        for stream in list(self._streams):
+            await stream.cancel()
         if self._made is not None:
             await self._made.close(None)
 
@@ -262,7 +266,7 @@ class AsyncClient:
             keyframe_every=keyframe_every,
             keyframe_lost_percent=keyframe_lost_percent,
         )
-        return AsyncFrameStream(
+        stream = AsyncFrameStream(
             self._channel.stream_stream(_calls.STREAM_METHOD, None, None),
             self._target.metadata,
             options,
@@ -270,6 +274,8 @@ class AsyncClient:
             on_event,
             self._timeout if timeout is None else timeout,
         )
+        self._streams.add(stream)
+        return stream
 
     async def info(self, *, timeout: float | None = None) -> ServerInfo:
         """As `Client.info`."""
@@ -517,16 +523,21 @@ class AsyncFrameStream:
     async def _read_all(self, first: _Connection) -> None:
         """Reads answers, and connects again, until the stream has finished."""
         connection: _Connection | None = first
-        while connection is not None:
-            error = await self._read(connection)
-            connection.call.cancel()
+        try:
+            while connection is not None:
+                error = await self._read(connection)
+                connection.call.cancel()
+                async with self._changed:
+                    connection.closed = True
+                    self._session.ended(error)
+                    self._changed.notify_all()
+                if connection.writer is not None:
+                    await connection.writer
+                connection = None if self._session.finished else await self._reconnect()
+        finally:
             async with self._changed:
-                connection.closed = True
-                self._session.ended(error)
+                self._session.left()
                 self._changed.notify_all()
-            if connection.writer is not None:
-                await connection.writer
-            connection = None if self._session.finished else await self._reconnect()
 
     async def _read(self, connection: _Connection) -> OrbserveError | None:
         """Reads a connection to its end."""

@@ -106,7 +106,9 @@ def extract(image: Image | Frame, pipeline: Pipeline | str) -> Call[Features]:
 
 def _read_extract(data: bytes) -> Features:
     rest, found = _codec.split(data, (15,))
-    return Features._from_wire(_codec.join(found[15]), wire.ExtractResponse.FromString(rest))
+    answer = wire.ExtractResponse.FromString(rest)
+    timings, execution = Timings._from_wire(answer.timings), Execution._from_wire(answer.execution)
+    return Features._from_wire(_codec.join(found[15]), answer, timings, execution)
 
 
 def match(

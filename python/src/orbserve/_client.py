@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
+from weakref import WeakSet
 
 import grpc
 import numpy.typing as npt
@@ -77,6 +78,8 @@ class Client:
         self._timeout = timeout
         self._methods: dict[str, Any] = {}
         self._on_close: Callable[[], None] | None = None
+        self._streams: WeakSet[FrameStream] = WeakSet()
+        self._closed = False
 
     def __enter__(self) -> Client:
         """Returns the client itself."""
@@ -89,7 +92,10 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the connection. Calls under way end with CancelledError."""
+        """Closes the connection. Calls under way and streams end with CancelledError, later calls with ValueError."""
+        self._closed = True
+        for stream in list(self._streams):
+            stream.cancel()
         self._channel.close()
         if self._on_close is not None:
             self._on_close()
@@ -226,7 +232,7 @@ class Client:
             except grpc.FutureCancelledError:
                 raise
             except grpc.RpcError as failure:
-                error = from_rpc(failure)
+                error = from_rpc(failure, self._closed)
             except OrbserveError as unreadable:
                 return unreadable
             if not error.may_pass or attempt >= attempts:
@@ -336,7 +342,7 @@ class Client:
             keyframe_every=keyframe_every,
             keyframe_lost_percent=keyframe_lost_percent,
         )
-        return FrameStream(
+        stream = FrameStream(
             self._channel.stream_stream(_calls.STREAM_METHOD, None, None),
             self._target.metadata,
             options,
@@ -344,6 +350,8 @@ class Client:
             on_event,
             self._timeout if timeout is None else timeout,
         )
+        self._streams.add(stream)
+        return stream
 
     # -- the server ----------------------------------------------------------------------------------------------------
 
@@ -368,7 +376,7 @@ class Client:
         try:
             data = self._method(call.method)(call.request, timeout=limit, metadata=self._target.metadata)
         except grpc.RpcError as error:
-            raise from_rpc(error) from None
+            raise from_rpc(error, self._closed) from None
         return call.answer(data)
 
     def _start(self, call: Call[Any], timeout: float | None) -> Any:

@@ -127,8 +127,14 @@ class Features:
     # -- the wire ------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def _from_wire(cls, data: Bytes, answer: Any = None) -> Features:
-        """From a FeatureSet. `answer`: message with sequence, timestamp, timings and execution."""
+    def _from_wire(
+        cls,
+        data: Bytes,
+        answer: Any = None,
+        timings: Timings | None = None,
+        execution: Execution | None = None,
+    ) -> Features:
+        """From a FeatureSet. `answer`: message with sequence and timestamp."""
         numbers = (_X, _Y, _SIZE, _ANGLE, _RESPONSE, _OCTAVE, _SOURCE, _DESCRIPTORS)
         message, found = _codec.columns(data, wire.FeatureSet, numbers)
         x = _codec.floats(found[_X])
@@ -151,8 +157,8 @@ class Features:
             truncated=message.truncated,
             sequence=answer.sequence if answer is not None else 0,
             timestamp_ns=answer.timestamp_ns if answer is not None else 0,
-            timings=Timings._from_wire(answer.timings) if answer is not None else None,
-            execution=Execution._from_wire(answer.execution) if answer is not None else None,
+            timings=timings,
+            execution=execution,
         )
 
     def _to_wire(self) -> list[Bytes]:

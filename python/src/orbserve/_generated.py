@@ -1081,6 +1081,33 @@ class ReferenceInfo(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeviceClock(Record):
+    """`DeviceClock` of the wire contract."""
+
+    _message = "DeviceClock"
+
+    clock: str
+    """"gpu", "memory", "cpu"."""
+
+    hertz: float
+
+    limit_hertz: float | None
+    """Highest clock that is allowed now."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceTemperature(Record):
+    """`DeviceTemperature` of the wire contract."""
+
+    _message = "DeviceTemperature"
+
+    sensor: str
+    """"gpu", "cpu", "tj"."""
+
+    celsius: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeviceInfo(Record):
     """`DeviceInfo` of the wire contract."""
 
@@ -1096,6 +1123,24 @@ class DeviceInfo(Record):
     """CPU: the SIMD target in use and the threads; CUDA: compute capability, multiprocessors,
     memory.
     """
+
+    board: str
+    """Condition of the device now. Fields 4 to 9 are empty where the machine does not tell. that it
+    is on: "NVIDIA Jetson AGX Orin Developer Kit".
+    """
+
+    power_mode: str
+    """Of nvpmodel: "MAXN"."""
+
+    clock_mode: str
+    """"fixed", "dynamic"."""
+
+    clocks: tuple[DeviceClock, ...]
+
+    temperatures: tuple[DeviceTemperature, ...]
+
+    throttled: tuple[str, ...]
+    """Reasons for which its clocks are held down: "power_cap", "gpu-throttle-alert"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1170,6 +1215,48 @@ class ServerLimits(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PowerRail(Record):
+    """Power and energy of one rail, that is, of one thing that is measured (docs/metrics.md)."""
+
+    _message = "PowerRail"
+
+    rail: str
+    """"cuda:0", "VDD_IN", "package-0"."""
+
+    source: str
+    """"nvml", "ina", "rapl"."""
+
+    scope: str
+    """"total" = everything that is known of `device`; rails of other scopes are parts of a total or
+    lie beside it.
+    """
+
+    device: str
+    """As in `Execution`; set for totals."""
+
+    watts: float | None
+    """Now; absent while the rail cannot be read."""
+
+    joules: float | None
+    """Since the server started; absent while the rail cannot be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameEnergy(Record):
+    """Measured energy of the frames that a device has computed, a second or so late."""
+
+    _message = "FrameEnergy"
+
+    device: str
+
+    frames: int
+    """Since the server started."""
+
+    joules: float
+    """Of these frames."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerInfo(Record):
     """`GetServerInfoResponse` of the wire contract."""
 
@@ -1195,6 +1282,12 @@ class ServerInfo(Record):
 
     power_source: str
     """Source of power figures: "nvml"; "none" when no rail can be read."""
+
+    power_rails: tuple[PowerRail, ...]
+    """As last read."""
+
+    frame_energy: tuple[FrameEnergy, ...]
+    """Of each device with a total."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1245,10 +1338,13 @@ __all__ = [
     "Compare",
     "DescriptorType",
     "Detector",
+    "DeviceClock",
     "DeviceInfo",
+    "DeviceTemperature",
     "DistanceShape",
     "DropPolicy",
     "Execution",
+    "FrameEnergy",
     "FrameParameters",
     "HarrisCorners",
     "Illumination",
@@ -1264,6 +1360,7 @@ __all__ = [
     "PRESETS",
     "Pipeline",
     "PixelFormat",
+    "PowerRail",
     "PresetInfo",
     "PyramidSource",
     "ReferenceInfo",

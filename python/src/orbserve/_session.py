@@ -145,17 +145,22 @@ class FrameResult:
 def _read_result(data: Bytes, first_id: int) -> FrameResult:
     rest, found = _codec.split(data, (6, 15))
     message = wire.FrameResult.FromString(rest)
+    timings = Timings._from_wire(message.timings)
+    execution = Execution._from_wire(message.execution)
+    features = None
+    if found[15]:
+        features = Features._from_wire(_codec.join(found[15]), message, timings, execution)
     return FrameResult(
         sequence=message.sequence,
         timestamp_ns=message.timestamp_ns,
         error=from_entry(message.status),
-        features=Features._from_wire(_codec.join(found[15]), message) if found[15] else None,
+        features=features,
         matches=tuple(map(_read_matches, found[6])),
         tracks=_read_tracks(message.tracks, first_id),
         ended_tracks={end.id + first_id: enum_of(TrackEnd, end.reason) for end in message.ended_tracks},
         keyframe=message.keyframe,
-        timings=Timings._from_wire(message.timings),
-        execution=Execution._from_wire(message.execution),
+        timings=timings,
+        execution=execution,
     )
 
 
@@ -436,6 +441,11 @@ class Session:
             self._loss = error
         else:
             self.finish(error)
+
+    def left(self) -> None:
+        """Nobody reads any more. After an error that is not foreseen, nobody may wait for a result, either."""
+        if not self.finished:
+            self.finish(error_of(grpc.StatusCode.CANCELLED, "the stream has ended"))
 
     def finish(self, error: OrbserveError | None) -> None:
         """No connection and no frame follows."""

@@ -260,13 +260,18 @@ class FrameStream:
     def _read_all(self, first: _Connection) -> None:
         """Reads answers, and connects again, until the stream has finished."""
         connection: _Connection | None = first
-        while connection is not None:
-            error = self._read(connection)
-            self._leave(connection)
+        try:
+            while connection is not None:
+                error = self._read(connection)
+                self._leave(connection)
+                with self._changed:
+                    self._session.ended(error)
+                    self._changed.notify_all()
+                connection = None if self._session.finished else self._reconnect()
+        finally:
             with self._changed:
-                self._session.ended(error)
+                self._session.left()
                 self._changed.notify_all()
-            connection = None if self._session.finished else self._reconnect()
 
     def _read(self, connection: _Connection) -> OrbserveError | None:
         """Reads a connection to its end."""

@@ -244,13 +244,15 @@ TEST(DistanceSquaresTest, RandomMapsGiveThePicksCornersAndPasses) {
 TEST(DistanceSquaresTest, ManyLanesDoAsOne) {
   constexpr uint32_t kSeed = 72;
   std::mt19937 random(kSeed);
-  for (int n = 0; n < 4; ++n) {
-    const OrderMap map = RandomOrderMap(37, 29, 4, n % 2 == 0 ? 3 : 1000, &random);
+  for (const int responses : {3, 1000}) {
+    const OrderMap map = RandomOrderMap(37, 29, 4, responses, &random);
     for (const int d : {3, 9}) {
       for (const DistanceRule& rule : DistanceRulesOf(d)) {
         const Result expected = ByPick(map, rule, 0);
         ASSERT_EQ(ByLanes<4>(map, rule, 0), expected) << d;
-        if (n > 0) continue;
+        // Sixteen lanes are sixteen threads with a barrier after each step, which takes long on few
+        // cores.
+        if (responses > 3 || d > 3) continue;
         ASSERT_EQ(ByLanes<16>(map, rule, 0), expected) << d;
       }
     }

@@ -3,6 +3,7 @@
 
 #include "server/files/tls_files.h"
 
+#include <ctime>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,17 @@ TEST_F(TlsFilesTest, ChainsKeysAndAuthoritiesAreReadAsTheyAre) {
   EXPECT_EQ(files->certificate_chain, chain);
   EXPECT_EQ(files->private_key, own_.key);
   EXPECT_EQ(files->client_ca, authorities);
+}
+
+TEST_F(TlsFilesTest, TheFirstCertificateOfTheChainToExpireCounts) {
+  const CertificateAndKey early = MakeCertificate({.end_s = 5000});
+  for (const std::string& chain :
+       {own_.certificate + early.certificate, early.certificate + own_.certificate}) {
+    const auto files =
+        Read(chain, chain == own_.certificate + early.certificate ? own_.key : early.key);
+    ASSERT_TRUE(files.ok()) << files.status();
+    EXPECT_NEAR(static_cast<double>(files->expiry_unix_s - std::time(nullptr)), 5000, 60);
+  }
 }
 
 TEST_F(TlsFilesTest, OneFileMayHoldBoth) {

@@ -59,7 +59,7 @@ TEST_F(ConnectionTableTest, OwnConnectionsDoNotCount) {
   const uint64_t number = table_.Add(std::move(own));
   EXPECT_EQ(table_.size(), 0);
   EXPECT_EQ(table_.NumberOf(7), number);
-  EXPECT_EQ(table_.IdleFor("a", Room::kFull, 1'000'000).number, 0u);
+  EXPECT_EQ(table_.IdleFor("a", Room::kFull, 0, 1'000'000).number, 0u);
   table_.Remove(number);
   EXPECT_EQ(table_.NumberOf(7), 0u);
 }
@@ -68,7 +68,7 @@ TEST_F(ConnectionTableTest, TheOldestWithoutACallMakesRoom) {
   Add("a", 0, 5, 100'000);
   const uint64_t oldest = Add("a", 10);
   Add("b", 20);
-  const auto idle = table_.IdleFor("c", Room::kFull, 1000);
+  const auto idle = table_.IdleFor("c", Room::kFull, 0, 1000);
   EXPECT_EQ(idle.number, oldest);
   EXPECT_FALSE(idle.is_soon);
 }
@@ -76,15 +76,25 @@ TEST_F(ConnectionTableTest, TheOldestWithoutACallMakesRoom) {
 TEST_F(ConnectionTableTest, AFullAddressMakesRoomByItself) {
   Add("b", 0);
   const uint64_t of_address = Add("a", 10);
-  EXPECT_EQ(table_.IdleFor("a", Room::kAddressFull, 1000).number, of_address);
+  EXPECT_EQ(table_.IdleFor("a", Room::kAddressFull, 0, 1000).number, of_address);
 }
 
 TEST_F(ConnectionTableTest, AConnectionHasAMomentForItsFirstCall) {
   Add("a", 1000);
   Add("a", 1000);
-  const auto idle = table_.IdleFor("b", Room::kFull, 1005);
+  const auto idle = table_.IdleFor("b", Room::kFull, 0, 1005);
   EXPECT_EQ(idle.number, 0u);
   EXPECT_TRUE(idle.is_soon);
+}
+
+TEST_F(ConnectionTableTest, TheMomentIsShorterWhereManyWait) {
+  const uint64_t oldest = Add("a", 1000);
+  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 100, 1009).number, 0u);
+  // 200 connections at 4 places: 5 ms are 250 ms in all.
+  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 200, 1004).number, 0u);
+  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 200, 1005).number, oldest);
+  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 100'000, 1002).number, 0u);
+  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 100'000, 1003).number, oldest);
 }
 
 TEST_F(ConnectionTableTest, NobodyWaitsForAnAddressThatHasFewConnections) {
@@ -92,7 +102,7 @@ TEST_F(ConnectionTableTest, NobodyWaitsForAnAddressThatHasFewConnections) {
   Add("b", 0, 1, 999);
   Add("b", 0, 1, 999);
   Add("b", 0, 1, 999);
-  const auto idle = table_.IdleFor("a", Room::kAddressFull, 1005);
+  const auto idle = table_.IdleFor("a", Room::kAddressFull, 0, 1005);
   EXPECT_EQ(idle.number, 0u);
   EXPECT_FALSE(idle.is_soon);
 }
@@ -100,8 +110,8 @@ TEST_F(ConnectionTableTest, NobodyWaitsForAnAddressThatHasFewConnections) {
 TEST_F(ConnectionTableTest, ConnectionsThatMakeCallsStayForAMinute) {
   Add("a", 0, 3, 50'000);
   const uint64_t oldest = Add("a", 0, 3, 40'000);
-  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 99'000).number, 0u);
-  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 101'000).number, oldest);
+  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 0, 99'000).number, 0u);
+  EXPECT_EQ(table_.IdleFor("b", Room::kFull, 0, 101'000).number, oldest);
 }
 
 TEST(AddressKeyTest, IsTheAddressWithoutThePort) {

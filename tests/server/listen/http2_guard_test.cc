@@ -207,7 +207,7 @@ TEST_F(Http2GuardTest, ConnectionsOfAnAddressShareABudgetOfResets) {
 }
 
 TEST_F(Http2GuardTest, FramesThatCarryNothingAreBroken) {
-  for (const uint8_t type : {kData, kPriority, kSettings, kWindowUpdate, uint8_t{0xbe}}) {
+  for (const uint8_t type : {kData, kPriority, kWindowUpdate, uint8_t{0xbe}}) {
     Http2Guard guard(&limits_, nullptr, 256, 0);
     std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     Http2Breach breach = Http2Breach::kNone;
@@ -229,13 +229,22 @@ TEST_F(Http2GuardTest, FramesThatCarryNothingMayComeSlowly) {
   }
 }
 
-TEST_F(Http2GuardTest, PingsWithoutTrafficAreBroken) {
-  EXPECT_EQ(CountUntilBreach(Frame(kPing, 0, 0, 8), 1000), 64);
-  EXPECT_EQ(Send(""), Http2Breach::kPings);
+TEST_F(Http2GuardTest, FramesThatWantAnAnswerAreBrokenWithoutTraffic) {
+  for (const uint8_t type : {kPing, kSettings}) {
+    Http2Guard guard(&limits_, nullptr, 256, 0);
+    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    for (int i = 0; i < 64; ++i) bytes += Frame(type, 0, 0, 6);
+    const auto send = [&guard](const std::string& some) {
+      return guard.Received(reinterpret_cast<const uint8_t*>(some.data()), some.size(), 0);
+    };
+    EXPECT_EQ(send(bytes), Http2Breach::kNone) << int{type};
+    EXPECT_EQ(send(Frame(type, 0, 0, 6)), Http2Breach::kPings) << int{type};
+  }
 }
 
-TEST_F(Http2GuardTest, AnswersToOurPingsAreNotPings) {
+TEST_F(Http2GuardTest, AnswersToOurPingsAndSettingsAreNotPings) {
   EXPECT_EQ(CountUntilBreach(Frame(kPing, kAcknowledge, 0, 8), 1000), 1000);
+  EXPECT_EQ(CountUntilBreach(Frame(kSettings, kAcknowledge, 0, 0), 1000), 1000);
 }
 
 TEST_F(Http2GuardTest, CallsBeforeTheAcknowledgementOfOurSettingsAreBounded) {
@@ -270,6 +279,22 @@ TEST_F(Http2GuardTest, CallsThatTheServerCancelsAtOnceAreBroken) {
   }
   EXPECT_NEAR(calls, 256 * 4 / 3, 2);
   EXPECT_EQ(Send(""), Http2Breach::kResets);
+}
+
+TEST_F(Http2GuardTest, CallsThatAreAnsweredBeforeTheyEndAreBroken) {
+  Acknowledge();
+  // As one whose deadline has passed when it comes.
+  const auto expired_call = [this] {
+    stream_ += 2;
+    const Http2Breach breach = Send(Frame(kHeaders, kEndHeaders, stream_, 60));
+    SendBack(Frame(kHeaders, kEndHeaders | kEndStream, stream_, 20) + Frame(kReset, 0, stream_, 4));
+    return breach;
+  };
+  int calls = 0;
+  while (calls < 100'000 && expired_call() == Http2Breach::kNone) ++calls;
+  EXPECT_EQ(Send(""), Http2Breach::kResets);
+  // The burst, and one for each four calls.
+  EXPECT_NEAR(calls, 256 * 4 / 3, 8);
 }
 
 TEST_F(Http2GuardTest, CallsThatAreForgottenWithoutAnAnswerAreBroken) {
@@ -348,7 +373,7 @@ TEST(Http2AnswerReaderTest, CountsHowCallsEnd) {
     for (size_t at = 0; at < bytes.size(); at += size) {
       const std::string piece = bytes.substr(at, size);
       reader.Sent(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(),
-                  [&](uint32_t stream) { ended.push_back(stream); });
+                  [&](uint32_t stream, bool) { ended.push_back(stream); });
     }
     EXPECT_EQ(ended, (std::vector<uint32_t>{1, 1, 3, 5})) << size;
     EXPECT_EQ(reader.answers().ended_calls, 2) << size;

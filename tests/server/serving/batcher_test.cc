@@ -272,6 +272,23 @@ TEST_F(BatcherTest, LargeFramesHavePlacesOfTheirOwn) {
   ExpectBalanced();
 }
 
+TEST_F(BatcherTest, QuickFramesDoNotWaitForBatchesOfOtherPlans) {
+  Make({.max_batch_frames = 1, .max_batches_in_flight = 1});
+  const auto quick = std::make_shared<HandPlan>(PlanSpec{64, 48, {}}, 64);
+  const auto other = std::make_shared<HandPlan>(PlanSpec{80, 48, {}}, 64);
+  const auto slow = std::make_shared<HandPlan>(PlanSpec{4000, 3000, {}}, 64);
+  for (int i = 1; i <= 2; ++i) Send(i, "a", kNever, slow);
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  Send(3, "c", kNever, quick);
+  ASSERT_EQ(backend_.batches.size(), 2u);  // a place for quick ones
+  Send(4, "c", kNever, quick);
+  Send(5, "d", kNever, other);
+  EXPECT_EQ(backend_.batches.size(), 2u);  // and no more
+  while (!backend_.batches.empty()) backend_.FinishBatch();
+  for (int number = 1; number <= 5; ++number) EXPECT_TRUE(IsOk(number)) << number;
+  ExpectBalanced();
+}
+
 TEST_F(BatcherTest, OwnersShareByTheirWeights) {
   Make({.max_batch_frames = 1, .max_batches_in_flight = 1, .weights = {{"heavy", 3.0}}});
   for (int i = 1; i <= 100; ++i) Send(i, "heavy");
@@ -307,10 +324,12 @@ TEST_F(BatcherTest, AClientWithManyPlansDoesNotStarveAQueuedOne) {
     plans.push_back(std::make_shared<HandPlan>(PlanSpec{100 + i, 100, {}}, 64));
   }
   for (int i = 0; i < 10; ++i) Send(1 + i, "greedy", kNever, plans[static_cast<size_t>(i)]);
+  ASSERT_EQ(backend_.batches.size(), 2u);  // one of them has the place for quick frames
   Send(100, "b");
   backend_.FinishBatch();
   backend_.FinishBatch();
-  EXPECT_THAT(backend_.Numbers(0), ElementsAre(100));
+  ASSERT_EQ(backend_.batches.size(), 2u);
+  EXPECT_THAT(backend_.Numbers(1), ElementsAre(100));
   while (!backend_.batches.empty()) backend_.FinishBatch();
 }
 
@@ -520,6 +539,23 @@ TEST_F(BatcherTest, TheDestructorWaitsForBatchesInFlight) {
   batcher_.reset();
   finisher.join();
   EXPECT_TRUE(IsOk(1));
+}
+
+TEST_F(BatcherTest, BatchesForWhichThereIsNoMemoryAreAnswered) {
+  Make({.max_batch_frames = 1, .max_batches_in_flight = 1});
+  for (int i = 1; i <= 2; ++i) Send(i, "a");  // the second one waits
+  backend_.has_memory = false;
+  backend_.FinishBatch();
+  EXPECT_TRUE(IsOk(1));
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kOutOfMemory);
+  Send(3, "a");
+  EXPECT_EQ(ReasonFor(3), ErrorReason::kOutOfMemory);
+  backend_.has_memory = true;
+  Send(4, "a");
+  ASSERT_EQ(backend_.batches.size(), 1u);
+  backend_.FinishBatch();
+  EXPECT_TRUE(IsOk(4));
+  ExpectBalanced();
 }
 
 TEST_F(BatcherTest, ABackendThatAnswersTooFewFramesIsOurBug) {

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,12 +121,15 @@ class HandBackend final : public FeatureBackend {
   }
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
+    if (!has_memory) throw std::bad_alloc();
     batches.push_back({std::move(plan), std::move(jobs), std::move(done)});
   }
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
+    if (!has_memory) throw std::bad_alloc();
     matches.push_back({std::move(jobs), std::move(done)});
   }
   void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
+    if (!has_memory) throw std::bad_alloc();
     tracks.push_back({std::move(jobs), std::move(done)});
   }
   absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
@@ -242,6 +246,7 @@ class HandBackend final : public FeatureBackend {
   std::deque<Batch> batches;
   std::deque<MatchBatch> matches;
   std::deque<TrackBatch> tracks;
+  bool has_memory = true;  // else no batch is taken
   int plans_made = 0;
   uint64_t progress_made = 0;
   std::vector<MemoryUse> memory_held;

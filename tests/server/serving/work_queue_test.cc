@@ -139,7 +139,7 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
     if (order_.empty() || batches_in_flight() >= options_.max_batches) return kNever;
     return order_.front()->ready_at + options_.delay;
   }
-  void Send(ErrandBatch batch) override { send_(std::move(batch)); }
+  void Send(ErrandBatch& batch) override { send_(std::move(batch)); }
   void AnswerFailed(Errand& errand, const absl::Status& status) override { errand.done(status); }
   std::unique_ptr<Errand> TakeAnswer(Errand& launched) override {
     auto answered = std::make_unique<Errand>();

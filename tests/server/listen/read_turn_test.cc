@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/listen/read_turn.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gtest/gtest.h"
+
+namespace orbserve {
+namespace {
+
+constexpr int64_t kTurnNs = ReadTurn::kTurnNs;
+
+TEST(ReadTurnTest, ATurnEndsWhenItsTimeIsUsed) {
+  ReadTurn turn;
+  for (int i = 0; i < 3; ++i) {
+    int64_t used_ns = 0;
+    size_t most = 0;
+    while ((most = turn.Begin()) > 0) {
+      turn.Add(1000, kTurnNs / 4);
+      used_ns += kTurnNs / 4;
+    }
+    EXPECT_EQ(used_ns, kTurnNs) << i;
+  }
+}
+
+TEST(ReadTurnTest, BytesThatCostMuchAreReadInSmallPieces) {
+  ReadTurn turn;
+  for (int i = 0; i < 20; ++i) {
+    if (turn.Begin() > 0) turn.Add(1000, 100 * 1000);
+  }
+  turn.End();
+  EXPECT_NEAR(static_cast<double>(turn.Begin()), static_cast<double>(kTurnNs) / 100, 10);
+  // There is always progress.
+  for (int i = 0; i < 20; ++i) {
+    if (turn.Begin() > 0) turn.Add(10, kTurnNs);
+  }
+  turn.End();
+  EXPECT_EQ(turn.Begin(), ReadTurn::kLeastBytes);
+}
+
+TEST(ReadTurnTest, ATurnReadsNoMoreThanItHasLeft) {
+  ReadTurn turn;
+  for (int i = 0; i < 20; ++i) {
+    if (turn.Begin() > 0) turn.Add(10'000, 10'000);
+  }
+  turn.End();
+  ASSERT_GT(turn.Begin(), 0u);
+  turn.Add(200'000, 200'000);
+  EXPECT_NEAR(static_cast<double>(turn.Begin()), static_cast<double>(kTurnNs - 200'000), 100);
+}
+
+TEST(ReadTurnTest, AConnectionThatIsReadToItsEndKeepsItsTurn) {
+  ReadTurn turn;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_GT(turn.Begin(), 0u);
+    turn.Add(77'000, kTurnNs / 2);
+    turn.End();
+  }
+}
+
+}  // namespace
+}  // namespace orbserve
