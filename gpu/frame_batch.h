@@ -32,7 +32,7 @@ struct FrameWork {
   std::vector<GivenEntry> given;                    // kept keypoints, level pixels
   std::shared_ptr<DeviceBuffer> state_descriptors;  // when the state is wanted
   std::shared_ptr<DeviceBuffer> state_pyramid;      // when it is wanted for tracks
-  // Where the plan reads frames in place, of a frame in a slot of another backend.
+  // Holds the pixels of a frame that lies in a slot of another backend, if the plan reads in place.
   std::shared_ptr<InputSlot> pinned_copy;
 };
 

@@ -18,7 +18,7 @@ namespace orbserve::gpu {
 inline constexpr int kMostLanes = 16;
 inline constexpr int kMostFramesInBatch = 64;
 
-// Where kernels read the frames.
+// Tells kernels where to read the frames.
 enum class InputReads {
   kAuto,     // in place on devices that share the memory of the processor, else as copies
   kCopied,   // images go up to the device's memory first

@@ -17,7 +17,7 @@
 
 namespace orbserve::bench {
 
-// How a pixel is told to be a corner (sec. 5.1, table 2).
+// A variant tells in one of these ways whether a pixel is a corner (sec. 5.1, table 2).
 enum class FastVariant {
   kBaseline,      // a table of classes in constant memory, branches after each pair of the ring
   kBinary,        // all 16 differences as bits of one word, runs by shifts
@@ -25,7 +25,7 @@ enum class FastVariant {
   kSharedBinary,  // kBinary from shared memory
 };
 
-// How the response of a corner is computed (sec. 5.2, table 2). The last three need shared memory.
+// A variant computes the response of a corner in one of these ways (sec. 5.2, table 2). The last three need shared memory.
 enum class HarrisVariant {
   kNone,           // not at all
   kBaseline,       // a thread computes 49 gradients by the 3x3 operator

@@ -39,7 +39,7 @@ ConnectionTable::Room ConnectionTable::RoomFor(const std::string& address) const
 
 ConnectionTable::Idle ConnectionTable::IdleFor(const std::string& address, Room room, int queued,
                                                int64_t now_ms) const {
-  // As many as there are places pass in this time.
+  // So many connections pass in this time as there are places.
   const int64_t no_call_ms =
       std::clamp(bounds_.max_queue_ms * bounds_.max_connections / std::max(queued, 1),
                  bounds_.least_no_call_ms, bounds_.no_call_ms);

@@ -416,7 +416,7 @@ class Listener::Impl {
     for (const FileDescriptor& socket : sockets_.sockets()) {
       tcp_info info = {};
       socklen_t size = sizeof(info);
-      // Of a socket that listens this is the length of its queue.
+      // For a socket that listens, this field is the length of its queue.
       if (getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
         queued += info.tcpi_unacked;
       }

@@ -19,7 +19,7 @@
 
 namespace orbserve {
 
-// What a client has done since it was first seen.
+// Counts what a client has done since it was first seen.
 struct ClientUse {
   ClientId client;
   int streams = 0;       // open ones
@@ -28,7 +28,7 @@ struct ClientUse {
   int64_t dropped = 0;  // by the drop policy
   int64_t failed = 0;   // otherwise
   int64_t bytes = 0;    // of its images
-  // Of its frames, as their answers estimate it; nothing where no answer had an estimate.
+  // Energy of its frames, as their answers estimate it; nothing while no answer had an estimate.
   std::optional<double> joules;
   // Over the last ten seconds or so.
   double frames_per_second = 0;

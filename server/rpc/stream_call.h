@@ -193,7 +193,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishIfOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishNow(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What the log says of the stream when it is over.
+  // Writes the line of the log that closes the stream.
   std::string CloseLine() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CallServices& services_;

@@ -12,7 +12,7 @@
 
 namespace orbserve {
 
-// What an open stream has done so far, for the people who run the server.
+// Counts what an open stream has done so far, for the people who run the server.
 struct StreamUse {
   uint64_t id = 0;
   ClientId client;
@@ -24,7 +24,7 @@ struct StreamUse {
   int64_t failed = 0;   // otherwise
   int in_flight = 0;
   int waiting = 0;
-  // Of the last frame that ended well; zero before the first one.
+  // The last frame that ended well took so long; zero before the first one.
   std::chrono::nanoseconds latency{};
   int features = 0;
   int width_px = 0;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the operating system knows about NVIDIA GPUs, and what follows from it.
+// This file asks the operating system about NVIDIA GPUs, and draws conclusions from its answer.
 
 #ifndef ORBSERVE_CLIENT_CLI_DOCTOR_GPU_CHECK_H_
 #define ORBSERVE_CLIENT_CLI_DOCTOR_GPU_CHECK_H_

@@ -19,7 +19,7 @@
 
 namespace orbserve::cli {
 
-// How frames start.
+// Says when frames start.
 struct LoadShape {
   // Closed loop: so many callers, each of which sends its next frame when the last one is answered.
   // It hides queueing: a slow server gets fewer frames.

@@ -171,7 +171,7 @@ Colour Between(Colour from, Colour to, float share) {
   return {mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue)};
 }
 
-// Of the set of Okabe and Ito, which people with any colour vision can tell apart.
+// These colours belong to the set of Okabe and Ito, which people with any colour vision tell apart.
 constexpr Colour kSkyBlue{86, 180, 233};
 constexpr Colour kOrange{230, 159, 0};
 constexpr Colour kGreen{0, 158, 115};

@@ -55,7 +55,7 @@ constexpr int kFewSquares = 96;
 
 // Lanes that share a square which tiles have left: most have eight neighbours.
 constexpr int kLanesOfTiledSquares = 8;
-// The same where squares are decided without passes.
+// This version decides squares without passes.
 constexpr int kLanesOfRest = kWarpLanes;
 
 // kCount lanes of a warp that work on one square together (algo::OneLane names the functions).
