@@ -25,7 +25,8 @@ enum class FastVariant {
   kSharedBinary,  // kBinary from shared memory
 };
 
-// A variant computes the response of a corner in one of these ways (sec. 5.2, table 2). The last three need shared memory.
+// A variant computes the response of a corner in one of these ways (sec. 5.2, table 2). The last
+// three need shared memory.
 enum class HarrisVariant {
   kNone,           // not at all
   kBaseline,       // a thread computes 49 gradients by the 3x3 operator

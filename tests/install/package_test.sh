@@ -32,7 +32,7 @@ image=${2:+$(realpath -- "$2")}
 
 case $suite in
   bookworm) components="main" ;;
-  noble) components="main universe" ;;
+  noble) components="main,universe" ;;
   *) echo "package_test: unknown suite $suite; allowed: bookworm noble" >&2; exit 2 ;;
 esac
 
@@ -70,7 +70,7 @@ say "A fresh $suite"
 # All that the packages need, so that what they leave behind can be told from the rest.
 depends=$(for deb in "$packages"/*.deb; do dpkg-deb -f "$deb" Depends; done | tr ',' '\n' |
   sed -E 's/\(.*\)//; s/\|.*//; s/ //g' | sort -u | grep -vE '^(orbserve|liborbserve|$)' | paste -sd,)
-mmdebstrap --quiet --variant=apt --include="$depends,systemd,systemd-sysv,dbus,init-system-helpers,udev,man-db,bash-completion" "$suite" "$root" ${mirror:+"deb $mirror $suite $components"}
+mmdebstrap --quiet --variant=apt --components="$components" --include="$depends,systemd,systemd-sysv,dbus,init-system-helpers,udev,man-db,bash-completion" "$suite" "$root" ${mirror:+"$mirror"}
 mkdir -p "$root/srv/first" "$root/srv/second"
 cp "$packages"/*.deb "$root/srv/first/"
 [[ -z $upgrade ]] || cp "$upgrade"/*.deb "$root/srv/second/"
