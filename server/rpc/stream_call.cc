@@ -14,8 +14,6 @@
 #include "server/log.h"
 #include "server/memory/out_of_memory.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/conversion/frame_result.h"
-#include "server/rpc/conversion/timings.h"
 #include "server/rpc/status.h"
 #include "server/rpc/wire_message.h"
 
@@ -25,8 +23,6 @@ namespace {
 // Results that may lie unread beside those of frames that are in flight or wait. Results of dropped
 // frames have some hundred bytes.
 constexpr int kMostUnreadResults = 256;
-// Largest answer whose memory a stream keeps for the next one.
-constexpr size_t kMostKeptBytes = 256 << 10;
 // A stream that was cut, and one whose client went away, is cancelled if it has not ended by then.
 constexpr std::chrono::milliseconds kFarewell{1000};
 
@@ -176,17 +172,14 @@ absl::Status StreamCall::Open(const v1::StreamOpen& open) {
     pending_opened_.push_back({frames_read_, std::move(message)});
   }
   if (is_first) {
-    LogClientEvent([&] {
-      return absl::StrCat("event=stream_opened stream=", id_,
-                          " client=", LogValue(DisplayName(client_)),
-                          " pipeline=", LogValue(options->pipeline->preset));
-    });
+    LogClientEvent([&] { return StreamOpenedLine(id_, client_, options->pipeline->preset); });
   }
   return absl::OkStatus();
 }
 
 std::string StreamCall::CloseLine() {
-  const StreamUse end = use();
+  StreamUse end = use();
+  end.id = id_;
   absl::MutexLock lock(&mutex_);
   std::string why = "ended";
   if (cut_cause_.has_value()) {
@@ -197,11 +190,7 @@ std::string StreamCall::CloseLine() {
     // The end of the client's messages may come before its cancellation.
     why = "cancelled";
   }
-  return absl::StrCat("event=stream_closed stream=", id_,
-                      " client=", LogValue(DisplayName(client_)), " why=", why,
-                      " seconds=", std::chrono::duration<double>(end.age).count(),
-                      " frames=", end.received, " ok=", end.ok, " dropped=", end.dropped,
-                      " failed=", end.failed, " message=", LogValue(final_status_.message()));
+  return StreamClosedLine(end, why, final_status_.message());
 }
 
 void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
@@ -331,7 +320,7 @@ void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
     absl::MutexLock lock(&mutex_);
     if (const auto found = frames_.find(index); found != frames_.end()) {
       Frame& frame = found->second;
-      frame.outcome.decode_time = outcome.decode_time;
+      frame.decode_time = outcome.decode_time;
       frame.is_extracted = true;
       waiting = room_.Take(index);
       if (!finished_ && frame.has_begun) {
@@ -344,20 +333,6 @@ void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
     }
   }
   session_->FrameDone(index, std::move(outcome.frame));
-}
-
-grpc::ByteBuffer StreamCall::EncodeResult(Frame& frame, StreamResult result) {
-  response_.Clear();  // keeps its memory
-  v1::FrameResult& proto = *response_.mutable_result();
-  proto.set_sequence(frame.sequence);
-  proto.set_timestamp_ns(frame.timestamp_ns);
-  FrameResultToProto(result, frame.options->omit_features, &proto);
-  frame.outcome.frame = std::move(result.outcome);
-  ExecutionToProto(frame.outcome, proto.mutable_execution());
-  TimingsToProto(frame.outcome, frame.arrival, proto.mutable_timings());
-  AddMatchTime(result.match_time, proto.mutable_timings());
-  AddTrackTime(result.track_time, proto.mutable_timings());
-  return SerializeMessage(response_);
 }
 
 void StreamCall::OnResult(StreamResult result) {
@@ -376,24 +351,15 @@ void StreamCall::OnResult(StreamResult result) {
   absl::Status status = result.outcome.status;
   const std::shared_ptr<const Features> features = result.outcome.features;
   const auto encode_begin = std::chrono::steady_clock::now();
-  grpc::ByteBuffer message;
-  const absl::Status encoded = WithoutBadAlloc([&] {
-    message = EncodeResult(frame, std::move(result));
-    return absl::OkStatus();
-  });
-  if (!encoded.ok()) {
-    status = encoded;
-    Response().Swap(&response_);
-    Response failed;
-    failed.mutable_result()->set_sequence(frame.sequence);
-    failed.mutable_result()->set_timestamp_ns(frame.timestamp_ns);
-    StatusToProto(status, failed.mutable_result()->mutable_status());
-    message = SerializeMessage(failed);
-  }
+  grpc::ByteBuffer message = encoder_.Encode({.sequence = frame.sequence,
+                                              .timestamp_ns = frame.timestamp_ns,
+                                              .arrival = frame.arrival,
+                                              .decode_time = frame.decode_time,
+                                              .omit_features = frame.options->omit_features},
+                                             std::move(result), &status);
   LogFailure("StreamFrames.frame", status, [this] { return DisplayName(client_); });
   Outgoing outgoing{std::move(message), /*is_answer=*/true, frame.has_begun,
                     frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
-  if (outgoing.message.Length() > kMostKeptBytes) Response().Swap(&response_);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
   ObserveEnd(frame, status, features.get());
@@ -654,29 +620,14 @@ void StreamCall::ObserveEnd(const Frame& frame, const absl::Status& status,
   const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
   services_.metrics->ObserveFrame("StreamFrames", std::chrono::duration<double>(time).count());
   services_.metrics->FrameFinished(status, count);
-  if (!status.ok()) {
-    ++(ReasonOf(status) == ErrorReason::kDropped ? dropped_ : failed_);
-    return;
-  }
-  ++ok_;
-  last_latency_ns_ = time.count();
-  last_features_ = static_cast<int>(count);
-  if (features == nullptr) return;
-  last_width_px_ = features->image_width_px;
-  last_height_px_ = features->image_height_px;
+  account_.Count(status, time, features);
 }
 
 StreamUse StreamCall::use() {
   StreamUse use;
   use.client = client_;
   use.age = services_.clock->Now() - begin_;
-  use.ok = ok_;
-  use.dropped = dropped_;
-  use.failed = failed_;
-  use.latency = std::chrono::nanoseconds(last_latency_ns_);
-  use.features = last_features_;
-  use.width_px = last_width_px_;
-  use.height_px = last_height_px_;
+  account_.FillIn(&use);
   absl::MutexLock lock(&mutex_);
   if (options_ != nullptr) use.preset = options_->pipeline->preset;
   use.received = static_cast<int64_t>(frames_read_);

@@ -43,7 +43,7 @@
 #ifndef ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 #define ORBSERVE_SERVER_RPC_STREAM_CALL_H_
 
-#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -62,6 +62,8 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/call.h"
 #include "server/rpc/frame_splitter.h"
+#include "server/rpc/result_encoder.h"
+#include "server/rpc/stream_account.h"
 #include "server/rpc/stream_options.h"
 #include "server/rpc/stream_registry.h"
 #include "server/rpc/waiting_room.h"
@@ -125,7 +127,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     bool has_begun = false;
     bool is_extracted = false;  // or failed
     Batcher::Ticket ticket = 0;
-    ExtractOutcome outcome;                  // times only; the features go through the session
+    std::chrono::nanoseconds decode_time{};
     std::shared_ptr<StreamPicture> picture;  // null unless a viewer waits for it
   };
   // A message that waits to be written.
@@ -153,8 +155,6 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void BeginFrames() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The bytes of a result. May throw std::bad_alloc.
-  grpc::ByteBuffer EncodeResult(Frame& frame, StreamResult result);
   // Records the end of a frame: its outcome, and the time from its arrival until now. `features`:
   // null for a frame without.
   void ObserveEnd(const Frame& frame, const absl::Status& status, const Features* features);
@@ -210,7 +210,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   std::shared_ptr<StreamSession> session_;
   SteadyTime call_deadline_ = kNever;
   std::unique_ptr<Received> received_;  // message that is being read or taken
-  Response response_;                   // used by OnResult(), which has one call at a time
+  ResultEncoder encoder_;               // used by OnResult(), which has one call at a time
 
   absl::Mutex mutex_;
   // Options of the last `open`; null before the first. Changed by reactions to reads only.
@@ -244,10 +244,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // reserved by frames_ and outgoing_
   int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
-  // Frames that ended, and the last one that ended well: written by ObserveEnd(), read by use().
-  std::atomic<int64_t> ok_{0}, dropped_{0}, failed_{0};
-  std::atomic<int64_t> last_latency_ns_{0};
-  std::atomic<int> last_features_{0}, last_width_px_{0}, last_height_px_{0};
+  StreamAccount account_;
   const CallGate::Ticket ticket_;
 };
 

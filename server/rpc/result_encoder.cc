@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/result_encoder.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "server/memory/out_of_memory.h"
+#include "server/rpc/conversion/frame_result.h"
+#include "server/rpc/conversion/timings.h"
+#include "server/rpc/status.h"
+#include "server/rpc/wire_message.h"
+
+namespace orbserve {
+namespace {
+
+// Largest message whose memory is kept.
+constexpr size_t kMostKeptBytes = 256 << 10;
+
+}  // namespace
+
+// May throw std::bad_alloc.
+grpc::ByteBuffer ResultEncoder::EncodeWhole(const ResultHead& head, StreamResult result) {
+  response_.Clear();  // keeps its memory
+  v1::FrameResult& proto = *response_.mutable_result();
+  proto.set_sequence(head.sequence);
+  proto.set_timestamp_ns(head.timestamp_ns);
+  FrameResultToProto(result, head.omit_features, &proto);
+  const ExtractOutcome outcome{std::move(result.outcome), head.decode_time};
+  ExecutionToProto(outcome, proto.mutable_execution());
+  TimingsToProto(outcome, head.arrival, proto.mutable_timings());
+  AddMatchTime(result.match_time, proto.mutable_timings());
+  AddTrackTime(result.track_time, proto.mutable_timings());
+  return SerializeMessage(response_);
+}
+
+grpc::ByteBuffer ResultEncoder::Encode(const ResultHead& head, StreamResult result,
+                                       absl::Status* status) {
+  grpc::ByteBuffer message;
+  const absl::Status encoded = WithoutBadAlloc([&] {
+    message = EncodeWhole(head, std::move(result));
+    return absl::OkStatus();
+  });
+  if (!encoded.ok()) {
+    *status = encoded;
+    v1::StreamFramesResponse failed;
+    failed.mutable_result()->set_sequence(head.sequence);
+    failed.mutable_result()->set_timestamp_ns(head.timestamp_ns);
+    StatusToProto(encoded, failed.mutable_result()->mutable_status());
+    message = SerializeMessage(failed);
+  }
+  if (!encoded.ok() || message.Length() > kMostKeptBytes) {
+    v1::StreamFramesResponse().Swap(&response_);
+  }
+  return message;
+}
+
+}  // namespace orbserve

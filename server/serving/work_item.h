@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Items of a queue of work (work_queue.h): their bounds, their counts, and the statuses of those
+// that are refused or end without an outcome of the backend.
+
+#ifndef ORBSERVE_SERVER_SERVING_WORK_ITEM_H_
+#define ORBSERVE_SERVER_SERVING_WORK_ITEM_H_
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "features/backend.h"
+#include "features/errors.h"
+#include "server/serving/client_id.h"
+#include "server/serving/clock.h"
+#include "server/serving/fair_shares.h"
+#include "server/serving/observer.h"
+
+namespace orbserve {
+
+using WorkTicket = uint64_t;  // never 0
+
+struct WorkItem {
+  WorkTicket ticket = 0;                   // set by Enter()
+  ClientId client;                         // whose share it takes
+  FairShares::Account* account = nullptr;  // of the client; set by Enter()
+  SteadyTime deadline = kNever;
+  int64_t bytes = 0;                  // memory that it holds while it waits; see ReleaseBytes()
+  SteadyTime ready_at;                // from when on it may be launched; set by the kind
+  std::chrono::nanoseconds queued{};  // from `ready_at` to the launch; set by Launch()
+  int64_t cost_ns = 0;                // charged to the account; set by Launch()
+  // True after CloseBatch() if the item had its answer at its deadline.
+  bool is_answered = false;
+  // Jobs carry this flag to the backend. Set by Enter().
+  std::shared_ptr<std::atomic<bool>> cancelled;
+};
+
+struct WorkCounts {
+  int64_t received = 0;
+  int64_t ok = 0;
+  std::array<int64_t, kErrorReasons.size()> failed{};  // one entry per ErrorReason
+};
+
+// Use of a queue of work at one moment, beside its bounds.
+struct QueueUse {
+  int64_t items = 0;  // admitted and not launched
+  int64_t bytes = 0;  // memory that these items hold
+  int64_t max_items = 0;
+  int64_t max_bytes = 0;
+};
+
+// Batches of a queue of work at one moment.
+struct BatchMotion {
+  int in_flight = 0;  // with the backend
+  int64_t ended = 0;  // since the queue was made
+};
+
+struct WorkQueueOptions {
+  WorkKind kind = WorkKind::kFrames;
+  int max_items = 1;             // waiting, of all clients, >= 1
+  int max_items_per_client = 1;  // waiting, >= 1
+  int64_t max_bytes = 1;         // of those that wait, >= 1
+  OwnerWeights weights;
+  int answer_threads = 0;  // >= 0; 0 = the threads that end items give all answers
+};
+
+// Answers that every kind of work gives.
+absl::Status LateStatus(WorkKind kind);
+absl::Status CancelledStatus();
+absl::Status DrainingStatus();
+absl::Status NoMemoryStatus(WorkKind kind);
+// Refusals of an item: `waiting` items with `bytes` wait, or `waiting` items of its client.
+absl::Status QueueFullStatus(const WorkQueueOptions& options, size_t waiting, int64_t bytes);
+absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting);
+// `who` ("this client", "this client's owner") has `waiting` items with `bytes` waiting.
+absl::Status ShareExceededStatus(const WorkQueueOptions& options, absl::string_view who,
+                                 int waiting, int64_t bytes);
+
+// Returns what a batch took of its backend; 0 if the backend does not say.
+int64_t TakenNs(const BatchCost& cost);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVING_WORK_ITEM_H_
