@@ -41,32 +41,20 @@ bool FindOnly(WireCursor cursor, size_t end, uint32_t wanted, Place* place) {
     uint32_t wire_type = 0;
     uint64_t value = 0;
     if (!cursor.ReadTag(&field, &wire_type)) return false;
-    switch (wire_type) {
-      case kVarint:
-        if (!cursor.ReadVarint(kMostVarintBytes, &value)) return false;
-        break;
-      case kFixed64:
-        if (!cursor.Skip(8)) return false;
-        break;
-      case kFixed32:
-        if (!cursor.Skip(4)) return false;
-        break;
-      case kLengthDelimited: {
-        Place here;
-        here.length_at = cursor.position();
-        if (!cursor.ReadVarint(kMostShortVarintBytes, &value)) return false;
-        here.begin = cursor.position();
-        if (!cursor.Skip(value)) return false;
-        here.end = cursor.position();
-        if (field != wanted) break;
-        if (found) return false;
-        found = true;
-        *place = here;
-        break;
-      }
-      default:
-        return false;
+    if (wire_type != kLengthDelimited) {
+      if (!cursor.ReadScalar(wire_type, &value)) return false;
+      continue;
     }
+    Place here;
+    here.length_at = cursor.position();
+    if (!cursor.ReadVarint(kMostShortVarintBytes, &value)) return false;
+    here.begin = cursor.position();
+    if (!cursor.Skip(value)) return false;
+    here.end = cursor.position();
+    if (field != wanted) continue;
+    if (found) return false;
+    found = true;
+    *place = here;
   }
   return found && cursor.position() == end;
 }

@@ -82,21 +82,10 @@ bool ReadQuestion(absl::string_view bytes, bool is_extension, Question* question
     uint32_t wire_type = 0;
     uint64_t value = 0;
     if (!cursor.ReadTag(&field, &wire_type)) return false;
-    switch (wire_type) {
-      case kVarint:
-        if (!cursor.ReadVarint(kMostVarintBytes, &value)) return false;
-        if (is_extension && field == 2) question->number = value;
-        continue;
-      case kFixed64:
-        if (!cursor.Skip(8)) return false;
-        continue;
-      case kFixed32:
-        if (!cursor.Skip(4)) return false;
-        continue;
-      case kLengthDelimited:
-        break;
-      default:
-        return false;
+    if (wire_type != kLengthDelimited) {
+      if (!cursor.ReadScalar(wire_type, &value)) return false;
+      if (wire_type == kVarint && is_extension && field == 2) question->number = value;
+      continue;
     }
     std::string text;
     if (!cursor.ReadVarint(kMostShortVarintBytes, &value) ||

@@ -90,6 +90,20 @@ class WireCursor {
     *wire_type = static_cast<uint32_t>(tag) & ((1u << kWireTypeBits) - 1);
     return *field != 0;
   }
+  // Reads the value of a field that has no length of its own; only a varint sets `*value`. False
+  // also for other fields.
+  bool ReadScalar(uint32_t wire_type, uint64_t* value) {
+    switch (wire_type) {
+      case kVarint:
+        return ReadVarint(kMostVarintBytes, value);
+      case kFixed64:
+        return Skip(8);
+      case kFixed32:
+        return Skip(4);
+      default:
+        return false;
+    }
+  }
 
  private:
   absl::Span<const BytePiece> pieces_;  // not yet walked through
