@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "bench/gpu_workload.h"
+#include "bench/json_list.h"
 #include "gpu/matching/match_kernel.h"
 #include "gpu/memory/pinned_side.h"
 #include "gpu/plan.h"
@@ -78,9 +78,8 @@ class Bench {
       ORBSERVE_RETURN_IF_ERROR(CornerMaps());
       ORBSERVE_RETURN_IF_ERROR(StepsOfPresets());
     }
-    if (!settings_.json.empty()) {
-      std::ofstream out(settings_.json);
-      out << "[" << json_ << "\n]\n";
+    if (!json_.WriteTo(settings_.json)) {
+      return absl::UnknownError("cannot write " + settings_.json);
     }
     return absl::OkStatus();
   }
@@ -96,10 +95,10 @@ class Bench {
     std::fflush(stdout);
     char line[256];
     std::snprintf(line, sizeof(line),
-                  "%s\n {\"kernel\": \"%s\", \"median_us\": %.3f, \"p10_us\": %.3f, "
+                  "{\"kernel\": \"%s\", \"median_us\": %.3f, \"p10_us\": %.3f, "
                   "\"p90_us\": %.3f}",
-                  json_.empty() ? "" : ",", name.c_str(), at(0.5), at(0.1), at(0.9));
-    json_ += line;
+                  name.c_str(), at(0.5), at(0.1), at(0.9));
+    json_.Append(line);
     return absl::OkStatus();
   }
 
@@ -464,7 +463,7 @@ class Bench {
   Event order_[kMostBranchEvents];
   int multiprocessors_ = 1;
   bench::GreyImage image_;
-  std::string json_;
+  bench::JsonList json_;
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "bench/frame_latency.h"
+#include "bench/json_list.h"
 #include "bench/reference_batches.h"
 #include "features/backend.h"
 #include "features/options.h"
@@ -67,12 +67,7 @@ class PresetBench {
     return true;
   }
 
-  bool WriteJson() const {
-    if (settings_.json.empty()) return true;
-    std::ofstream out(settings_.json);
-    out << "[" << json_ << "\n]\n";
-    return static_cast<bool>(out);
-  }
+  bool WriteJson() const { return json_.WriteTo(settings_.json); }
 
  private:
   // Says so once where a wanted preset is not in this build.
@@ -103,7 +98,7 @@ class PresetBench {
                 latency.compute_us, latency.features);
     if (settings_.stages) PrintStages(*plan, image, parameters);
     std::fflush(stdout);
-    Append(
+    json_.Append(
         absl::StrFormat("{\"preset\": \"%s\", \"image\": \"%s\", \"width\": %d, \"height\": %d, "
                         "\"repeats\": %d, \"median_us\": %.2f, \"p10_us\": %.2f, \"p90_us\": %.2f, "
                         "\"upload_us\": %.2f, \"compute_us\": %.2f, \"features\": %zu}",
@@ -163,7 +158,7 @@ class PresetBench {
           Percentile(wall, 0.1), Percentile(wall, 0.9), Percentile(extract, 0.5),
           Percentile(match, 0.5), last.features, last.matches);
       std::fflush(stdout);
-      Append(absl::StrFormat(
+      json_.Append(absl::StrFormat(
           "{\"preset\": \"%s\", \"image\": \"%s\", \"width\": %d, \"height\": %d, "
           "\"images\": %d, \"batch\": %d, \"in_flight\": %d, \"reference_vectors\": %zu, "
           "\"rounds\": %d, \"wall_ms\": %.3f, \"wall_p10_ms\": %.3f, \"wall_p90_ms\": %.3f, "
@@ -176,11 +171,9 @@ class PresetBench {
     return absl::OkStatus();
   }
 
-  void Append(const std::string& entry) { json_ += (json_.empty() ? "\n " : ",\n ") + entry; }
-
   FeatureBackend& backend_;
   const Settings& settings_;
-  std::string json_;
+  JsonList json_;
 };
 
 int Run(const Settings& settings) {

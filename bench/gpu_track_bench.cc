@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "bench/frame_latency.h"
+#include "bench/json_list.h"
 #include "features/algo/lucas_kanade.h"
 #include "features/backend.h"
 #include "features/errors.h"
@@ -134,12 +134,7 @@ class TrackBench {
     return absl::OkStatus();
   }
 
-  bool WriteJson() const {
-    if (settings_.json.empty()) return true;
-    std::ofstream out(settings_.json);
-    out << "[" << json_ << "\n]\n";
-    return static_cast<bool>(out);
-  }
+  bool WriteJson() const { return json_.WriteTo(settings_.json); }
 
  private:
   FrameJob JobOf(size_t image) const {
@@ -175,10 +170,9 @@ class TrackBench {
     std::printf("%-44s %10.1f %s (p10 %.1f, p90 %.1f)%s\n", name.c_str(), Percentile(samples, 0.5),
                 unit, Percentile(samples, 0.1), Percentile(samples, 0.9), more.c_str());
     std::fflush(stdout);
-    json_ += absl::StrFormat(
-        "%s\n {\"name\": \"%s\", \"unit\": \"%s\", \"median\": %.2f, \"p10\": %.2f, \"p90\": %.2f}",
-        json_.empty() ? "" : ",", name, unit, Percentile(samples, 0.5), Percentile(samples, 0.1),
-        Percentile(samples, 0.9));
+    json_.Append(absl::StrFormat(
+        "{\"name\": \"%s\", \"unit\": \"%s\", \"median\": %.2f, \"p10\": %.2f, \"p90\": %.2f}",
+        name, unit, Percentile(samples, 0.5), Percentile(samples, 0.1), Percentile(samples, 0.9)));
   }
 
   // Time of one launch, from graphs of many in a row.
@@ -387,7 +381,7 @@ class TrackBench {
   std::vector<std::shared_ptr<InputSlot>> slots_;
   std::vector<State> states_;
   std::vector<std::shared_ptr<const Features>> features_;
-  std::string json_;
+  JsonList json_;
 };
 
 int Run(const Settings& settings) {

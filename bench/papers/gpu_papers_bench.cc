@@ -16,7 +16,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "bench/frame_latency.h"
+#include "bench/json_list.h"
 #include "bench/reference_batches.h"
 #include "features/backend.h"
 #include "features/errors.h"
@@ -66,12 +66,7 @@ class PapersBench {
     }
   }
 
-  bool WriteJson() const {
-    if (settings_.json.empty()) return true;
-    std::ofstream out(settings_.json);
-    out << "[" << json_ << "\n]\n";
-    return static_cast<bool>(out);
-  }
+  bool WriteJson() const { return json_.WriteTo(settings_.json); }
 
  private:
   absl::Status Scores(const GreyImage& image) {
@@ -316,13 +311,13 @@ class PapersBench {
   void Row(const std::string& row) {
     std::printf("{%s}\n", row.c_str());
     std::fflush(stdout);
-    json_ += absl::StrFormat("%s\n {%s}", json_.empty() ? "" : ",", row);
+    json_.Append("{" + row + "}");
   }
 
   const Settings& settings_;
   FeatureBackend& backend_;
   FeatureBackend& staged_;
-  std::string json_;
+  JsonList json_;
 };
 
 int Run(const Settings& settings) {
