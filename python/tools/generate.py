@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the generated files of the package: src/orbserve/contract.binpb and src/orbserve/_generated.py.
+"""Writes the generated files of the package: src/orbserve/contract.binpb and the folder src/orbserve/_generated.
 
 Usage: generate.py [--check] [--protoc PROTOC] [--program ORBSERVE]
 
-The first file is the wire contract as a descriptor set. The second has its enums, its options and its records as Python
+The file is the wire contract as a descriptor set. The folder has its enums, its options and its records as Python
 classes with the comments of the contract, and one class for each preset with the values of `orbserve presets --json`.
 With --check nothing is written, and the exit code is 1 if a file differs from what would be written.
 """
@@ -28,6 +28,14 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "orbserve"
 PROTO_ROOT = Path(__file__).resolve().parents[2] / "proto"
 PROTO = "orbserve/v1/orbserve.proto"
 WIDTH = 100
+HEAD = """\
+# SPDX-FileCopyrightText: 2026 The orbserve authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Written by tools/generate.py from the wire contract and the server's presets. Do not edit.
+"""
+# What the generated classes stand on, in `_options`.
+BASES = ("Options", "PipelineBase", "Record", "WireEnum", "_option")
 
 # Groups of a pipeline whose options are attributes of `Pipeline` itself; `match` and `track` are classes of their own,
 # as their names of options are used in the other groups, too.
@@ -200,59 +208,79 @@ def literal(field: Any, value: Any) -> str:
     return repr(value)
 
 
-def write_preset(contract: Contract, preset: dict[str, Any]) -> tuple[str, str]:
-    """Name and text of the class of a preset."""
-    name = "".join(word.capitalize() for word in preset["name"].split("-"))
+def preset_attributes(contract: Contract, preset: dict[str, Any]) -> dict[str, str]:
+    """The text of each attribute that a preset gives a value."""
     values = preset["pipeline"]
-    text = f"\n\n@dataclass(frozen=True, kw_only=True)\nclass {name}(Pipeline):\n"
-    text += docstring(f"The preset `{preset['name']}`: {preset['description']}", 4)
-    text += f'\n    preset: str = "{preset["name"]}"\n'
+    attributes = {}
     for attribute, path, field, _ in pipeline_attributes(contract):
         group, key = path.split(".")
         kind = python_type(field) + (" | None" if values[group][key] == "UNSPECIFIED" else "")
-        text += f'    {attribute}: {kind} = _option("{path}", {literal(field, values[group][key])})\n'
+        attributes[attribute] = f'    {attribute}: {kind} = _option("{path}", {literal(field, values[group][key])})\n'
     for group, kind in (("match", "MatchOptions"), ("track", "TrackOptions")):
         arguments = [f"{f.name}={literal(f, values[group][f.name])}" for f, _ in contract.fields(kind)]
-        text += f"    {group}: {kind} = {kind}(\n        " + ",\n        ".join(arguments) + ",\n    )\n"
-    return name, text
+        attributes[group] = f"    {group}: {kind} = {kind}(\n        " + ",\n        ".join(arguments) + ",\n    )\n"
+    return attributes
 
 
-def write_module(contract: Contract, presets: list[dict[str, Any]]) -> str:
-    text = textwrap.dedent('''\
-        # SPDX-FileCopyrightText: 2026 The orbserve authors
-        # SPDX-License-Identifier: Apache-2.0
-        #
-        # Written by tools/generate.py from the wire contract and the server's presets. Do not edit.
-        """Enums, options, records and presets of the wire contract."""
-
-        from __future__ import annotations
-
-        from dataclasses import dataclass
-
-        from ._options import Options, PipelineBase, Record, WireEnum, _option
-        ''')
-    names = list(contract.enums)
-    text += "".join(write_enum(contract, name) for name in contract.enums)
-    for message, name in OPTIONS.items():
-        text += write_options(contract, message, name)
-        names.append(name)
-    text += write_pipeline(contract)
-    names.append("Pipeline")
+def write_presets(contract: Contract, presets: list[dict[str, Any]]) -> str:
+    """Classes with the values of the presets: those of `orb`, and what the others have in their place."""
+    common = preset_attributes(contract, next(preset for preset in presets if preset["name"] == "orb"))
+    text = "\n\n@dataclass(frozen=True, kw_only=True)\nclass _Values(Pipeline):\n"
+    text += docstring("Values of `orb`. A preset below has them where it does not name its own", 4) + "\n"
+    text += "".join(common.values())
     classes = []
     for preset in presets:
-        name, body = write_preset(contract, preset)
-        text += body
+        name = "".join(word.capitalize() for word in preset["name"].split("-"))
+        text += f"\n\n@dataclass(frozen=True, kw_only=True)\nclass {name}(_Values):\n"
+        text += docstring(f"The preset `{preset['name']}`: {preset['description']}", 4)
+        text += f'\n    preset: str = "{preset["name"]}"\n'
+        own = preset_attributes(contract, preset)
+        text += "".join(line for attribute, line in own.items() if line != common[attribute])
         classes.append((preset["name"], name))
-    names += [name for _, name in classes]
-    for message in records(contract, RECORDS):
-        name = RECORD_NAMES.get(message, message)
-        text += write_record(contract, message, name)
-        names.append(name)
     text += "\n\nPRESETS: dict[str, type[Pipeline]] = {\n"
     text += "".join(f'    "{preset}": {name},\n' for preset, name in classes)
-    text += '}\n"""Classes of the presets by the names of the presets."""\n'
-    text += "\n__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted([*names, "PRESETS"])) + "]\n"
-    return text
+    return text + '}\n"""Classes of the presets by the names of the presets."""\n'
+
+
+def write_module(title: str, body: str, others: dict[str, str]) -> str:
+    """A module with `body`, and what it imports: names that it uses, of the package and of the modules `others`."""
+    imports = []
+    for module, names in {".._options": BASES, **{f".{other}": public_names(t) for other, t in others.items()}}.items():
+        used = sorted(name for name in names if re.search(rf"(?<![\w`\"]){name}(?![\w`\"])", body))
+        if used:
+            line = f"from {module} import {', '.join(used)}\n"
+            if len(line) > WIDTH:
+                line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in used) + ")\n"
+            imports.append(line)
+    head = HEAD + f'"""{title} of the wire contract."""\n\nfrom __future__ import annotations\n\n'
+    if "@dataclass" in body:
+        head += "from dataclasses import dataclass\n\n"
+    listed = "".join(f'    "{name}",\n' for name in sorted(public_names(body)))
+    return head + "".join(imports) + body + f"\n__all__ = [\n{listed}]\n"
+
+
+def public_names(text: str) -> list[str]:
+    return re.findall(r"(?m)^(?:class )?([A-Z]\w*)(?=[(:])", text)
+
+
+def write_modules(contract: Contract, presets: list[dict[str, Any]]) -> dict[str, str]:
+    """The text of each file of the folder `_generated`."""
+    enums = "".join(write_enum(contract, name) for name in contract.enums)
+    options = "".join(write_options(contract, message, name) for message, name in OPTIONS.items())
+    options += write_pipeline(contract)
+    values = write_presets(contract, presets)
+    answers = "".join(write_record(contract, m, RECORD_NAMES.get(m, m)) for m in records(contract, RECORDS))
+    modules = {
+        "enums": write_module("Enums", enums, {}),
+        "options": write_module("Options", options, {"enums": enums}),
+        "presets": write_module("Presets", values, {"enums": enums, "options": options}),
+        "records": write_module("Records", answers, {"enums": enums, "options": options}),
+    }
+    package = HEAD + '"""Enums, options, presets and records of the wire contract."""\n\n'
+    package += "".join(f"from .{name} import *  # noqa: F403\n" for name in modules)
+    listed = sorted(name for text in (enums, options, values, answers) for name in public_names(text))
+    package += "\n__all__ = [\n" + "".join(f'    "{name}",\n' for name in listed) + "]\n"
+    return {"__init__.py": package, **{f"{name}.py": text for name, text in modules.items()}}
 
 
 def descriptors(data: bytes) -> list[Any]:
@@ -270,16 +298,20 @@ def main() -> int:
     listed = subprocess.run([arguments.program, "presets", "--json"], check=True, capture_output=True).stdout
     presets = [preset for preset in json.loads(listed)["presets"] if preset["available"]]
     binary = run_protoc(arguments.protoc, source_info=False)
-    module = write_module(Contract(run_protoc(arguments.protoc, source_info=True)), presets)
+    modules = write_modules(Contract(run_protoc(arguments.protoc, source_info=True)), presets)
     if not arguments.check:
         (PACKAGE / "contract.binpb").write_bytes(binary)
-        (PACKAGE / "_generated.py").write_text(module)
+        (PACKAGE / "_generated").mkdir(exist_ok=True)
+        for name, text in modules.items():
+            (PACKAGE / "_generated" / name).write_text(text)
         return 0
     differing = []
     if descriptors((PACKAGE / "contract.binpb").read_bytes()) != descriptors(binary):
         differing.append("contract.binpb")
-    if (PACKAGE / "_generated.py").read_text() != module:
-        differing.append("_generated.py")
+    for name, text in modules.items():
+        path = PACKAGE / "_generated" / name
+        if not path.exists() or path.read_text() != text:
+            differing.append(f"_generated/{name}")
     for name in differing:
         print(f"src/orbserve/{name} differs from the contract or the presets: run tools/generate.py", file=sys.stderr)
     return 1 if differing else 0
