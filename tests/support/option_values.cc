@@ -194,6 +194,32 @@ std::vector<OptionValue> MakeTable() {
   return table.rows();
 }
 
+std::vector<TrackOptionValue> MakeTrackTable() {
+  // clang-format off
+  return {
+      {"track_levels_1", {.levels = 1}, {.levels = 11}, "levels: 1", {{"--track-levels", "1"}}},
+      {"track_levels_11", {.levels = 11}, {.levels = 1}, "levels: 11", {{"--track-levels", "11"}}},
+      {"coarse_patch_8", {.coarse_patch_px = 8}, {.coarse_patch_px = 16}, "coarse_patch_px: 8", {{"--track-coarse-patch", "8"}}},
+      {"coarse_patch_16", {.coarse_patch_px = 16}, {.coarse_patch_px = 8}, "coarse_patch_px: 16", {{"--track-coarse-patch", "16"}}},
+      {"iterations_1", {.iterations = 1}, {.iterations = 100}, "iterations: 1", {{"--track-iterations", "1"}}},
+      {"iterations_100", {.iterations = 100}, {.iterations = 1}, "iterations: 100", {{"--track-iterations", "100"}}},
+      {"epsilon_0_001", {.epsilon_px = 0.001f}, {.epsilon_px = 1.0f}, "epsilon_px: 0.001", {{"--track-epsilon", "0.001"}}},
+      {"epsilon_1_0", {.epsilon_px = 1.0f}, {.epsilon_px = 0.001f}, "epsilon_px: 1.0", {{"--track-epsilon", "1.0"}}},
+      {"min_eigen_0_001", {.min_eigen = 0.001f}, {.min_eigen = 1000.0f}, "min_eigen: 0.001", {{"--track-min-eigen", "0.001"}}},
+      {"min_eigen_1000_0", {.min_eigen = 1000.0f}, {.min_eigen = 0.001f}, "min_eigen: 1000.0", {{"--track-min-eigen", "1000.0"}}},
+      {"max_residual_2_5", {.max_residual = 2.5f}, {.max_residual = 128.0f}, "max_residual: 2.5", {{"--track-max-residual", "2.5"}}},
+      {"max_residual_128_0", {.max_residual = 128.0f}, {.max_residual = 2.5f}, "max_residual: 128.0", {{"--track-max-residual", "128.0"}}},
+      {"illumination_NONE", {.illumination = Illumination::kNone}, {.illumination = Illumination::kOffset}, "illumination: ILLUMINATION_NONE", {{"--track-illumination", "none"}}},
+      {"illumination_OFFSET", {.illumination = Illumination::kOffset}, {.illumination = Illumination::kGain}, "illumination: ILLUMINATION_OFFSET", {{"--track-illumination", "offset"}}},
+      {"illumination_GAIN", {.illumination = Illumination::kGain}, {.illumination = Illumination::kBoth}, "illumination: ILLUMINATION_GAIN", {{"--track-illumination", "gain"}}},
+      {"illumination_BOTH", {.illumination = Illumination::kBoth}, {.illumination = Illumination::kNone}, "illumination: ILLUMINATION_BOTH", {{"--track-illumination", "both"}}},
+      {"template_PREVIOUS", {.track_template = TrackTemplate::kPrevious}, {.track_template = TrackTemplate::kFirst}, "template: TRACK_TEMPLATE_PREVIOUS", {{"--track-template", "previous"}}},
+      {"template_FIRST", {.track_template = TrackTemplate::kFirst}, {.track_template = TrackTemplate::kPrevious}, "template: TRACK_TEMPLATE_FIRST", {{"--track-template", "first"}}},
+      {"redetect_0", {.redetect_percent = 0}, {.redetect_percent = 100}, "redetect_percent: 0", {{"--track-redetect", "0"}}, /*changes_search=*/false},
+      {"redetect_100", {.redetect_percent = 100}, {.redetect_percent = 0}, "redetect_percent: 100", {{"--track-redetect", "100"}}, /*changes_search=*/false}};
+  // clang-format on
+}
+
 std::vector<MatchOptionValue> MakeMatchTable() {
   // clang-format off
   return {
@@ -228,6 +254,35 @@ const std::vector<OptionValue>& OptionValues() {
 const std::vector<MatchOptionValue>& MatchOptionValues() {
   static const std::vector<MatchOptionValue> table = MakeMatchTable();
   return table;
+}
+
+const std::vector<TrackOptionValue>& TrackOptionValues() {
+  static const std::vector<TrackOptionValue> table = MakeTrackTable();
+  return table;
+}
+
+std::vector<TestImage> TrackOptionValueFrames() {
+  constexpr int kFrames = 3;
+  constexpr int kRight = 3;
+  constexpr int kDown = 2;
+  constexpr int kWidthPx = 320;
+  constexpr int kHeightPx = 256;
+  const TestImage scene =
+      SceneImage(kWidthPx + kFrames * kRight, kHeightPx + kFrames * kDown, 2028);
+  std::mt19937 random(2029);
+  std::vector<TestImage> frames;
+  for (int i = 0; i < kFrames; ++i) {
+    TestImage frame(kWidthPx, kHeightPx);
+    for (int y = 0; y < kHeightPx; ++y) {
+      for (int x = 0; x < kWidthPx; ++x) {
+        const int noise = static_cast<int>(random() % 5) - 2;
+        const int grey = scene.At(x + i * kRight, y + i * kDown) * (16 + i) / 16 + 6 * i + noise;
+        frame.At(x, y) = static_cast<uint8_t>(std::clamp(grey, 0, 255));
+      }
+    }
+    frames.push_back(std::move(frame));
+  }
+  return frames;
 }
 
 TestImage OptionValueImage() { return SceneImage(320, 260, 2026); }

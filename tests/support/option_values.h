@@ -48,6 +48,21 @@ struct MatchOptionValue {
 };
 const std::vector<MatchOptionValue>& MatchOptionValues();
 
+// One value of one option of tracks. The flags are those over the preset `vio`, `wire` is
+// orbserve.v1.TrackOptions.
+struct TrackOptionValue {
+  std::string name;
+  TrackOptions options;
+  TrackOptions other;
+  std::string wire;
+  std::vector<std::pair<std::string, std::string>> flags;
+  // True if the option decides where tracks go, false if it decides when new ones begin.
+  bool changes_search = true;
+};
+const std::vector<TrackOptionValue>& TrackOptionValues();
+// Frames of a camera that moves by a few pixels a frame while the light changes.
+std::vector<TestImage> TrackOptionValueFrames();
+
 TestImage OptionValueImage();
 // OptionValueImage() from a little to the left and above, with noise: a query to match with it.
 TestImage OptionValueQueryImage();
@@ -61,6 +76,7 @@ struct NameOfOptionValue {
 };
 inline void PrintTo(const OptionValue& value, std::ostream* os) { *os << value.name; }
 inline void PrintTo(const MatchOptionValue& value, std::ostream* os) { *os << value.name; }
+inline void PrintTo(const TrackOptionValue& value, std::ostream* os) { *os << value.name; }
 
 }  // namespace orbserve::testing
 
