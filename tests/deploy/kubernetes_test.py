@@ -2,14 +2,14 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
 """Checks the files in deploy/kubernetes: kubectl renders each folder, and the schemas that Kubernetes and the Prometheus
-operator publish allow what comes out (pip packages kubernetes-validate, cloudcoil-models-prometheus-operator). A part whose
-tool is missing is passed over, and the exit code is then 77.
+operator publish allow what comes out. The schemas come from the package registry that pip is configured for, into a virtual
+environment that is kept. Exit code: 0 valid, 1 not, 77 where kubectl is missing or the environment cannot be made.
 
-  kubernetes_test.py SOURCE-FOLDER
+  kubernetes_test.py SOURCE-FOLDER VENV
 """
 
-import importlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -17,26 +17,34 @@ import sys
 
 FOLDERS = ["base", "overlays/gpu-node", "overlays/k3s-jetson", "extract-job", "autoscaling", "monitoring"]
 OPERATOR = "monitoring.coreos.com/v1"
+SCHEMAS = ["PyYAML==6.0.3", "kubernetes-validate==1.37.0", "cloudcoil-models-prometheus-operator==0.80.1.0"]
+SKIPPED = 77
 
 
-def load(name):
-  try:
-    return importlib.import_module(name)
-  except ImportError:
-    print(f"passed over: no Python package {name}")
-    return None
+def run_in(venv):
+  """Runs this program anew with the Python of `venv`, which is made where it is missing or has other packages."""
+  python, installed = venv / "bin/python", venv / "installed"
+  if not installed.exists() or installed.read_text(encoding="utf-8").split() != SCHEMAS:
+    for command in ([sys.executable, "-m", "venv", "--clear", venv],
+                    [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *SCHEMAS]):
+      made = subprocess.run(command, capture_output=True, text=True, check=False)
+      if made.returncode != 0:
+        print(f"skipped: no environment with the schemas: {(made.stderr or made.stdout).strip().splitlines()[-1:]}")
+        return SKIPPED
+    installed.write_text("\n".join(SCHEMAS), encoding="utf-8")
+  os.execv(python, [str(python), *sys.argv[:2]])
 
 
 def main():
   source = pathlib.Path(sys.argv[1])
-  yaml = load("yaml")
-  if shutil.which("kubectl") is None or yaml is None:
-    print("passed over: kubectl or PyYAML is missing")
-    return 77
-  validate = load("kubernetes_validate")
-  operator = load("cloudcoil.models.prometheus_operator.v1")
-  seen = 0
-  skipped = validate is None or operator is None
+  if shutil.which("kubectl") is None:
+    print("skipped: kubectl is missing")
+    return SKIPPED
+  if len(sys.argv) > 2:
+    return run_in(pathlib.Path(sys.argv[2]).absolute())
+  import cloudcoil.models.prometheus_operator.v1 as operator
+  import kubernetes_validate
+  import yaml
   for folder in FOLDERS:
     rendered = subprocess.run(["kubectl", "kustomize", source / "deploy/kubernetes" / folder],
                               capture_output=True, text=True, check=False)
@@ -46,18 +54,16 @@ def main():
     for resource in yaml.safe_load_all(rendered.stdout):
       name = f"{folder}: {resource['kind']} {resource['metadata']['name']}"
       if resource["apiVersion"] == OPERATOR:
-        if operator is not None:
-          model = getattr(operator, resource["kind"])
-          kept = json.loads(model.model_validate(resource).model_dump_json(by_alias=True, exclude_none=True))
-          lost = set(resource["spec"]) - set(kept["spec"])
-          if lost:
-            print(f"{name}: the operator knows no {', '.join(sorted(lost))}")
-            return 1
-      elif validate is not None:
-        validate.validate(resource, validate.latest_version(), strict=True)
-      seen += 1
+        model = getattr(operator, resource["kind"])
+        kept = json.loads(model.model_validate(resource).model_dump_json(by_alias=True, exclude_none=True))
+        lost = set(resource["spec"]) - set(kept["spec"])
+        if lost:
+          print(f"{name}: the operator knows no {', '.join(sorted(lost))}")
+          return 1
+      else:
+        kubernetes_validate.validate(resource, kubernetes_validate.latest_version(), strict=True)
       print(f"{name}: valid")
-  return 77 if skipped or seen == 0 else 0
+  return 0
 
 
 if __name__ == "__main__":
