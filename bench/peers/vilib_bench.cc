@@ -204,7 +204,7 @@ class VilibBench {
                                                            {Illumination::kGain, "gain"},
                                                            {Illumination::kBoth, "both"}};
     for (const auto& [model, model_name] : models) {
-      for (const int count : {50, 100, 150, 200}) {
+      for (const int count : {50, 100, 200}) {
         const std::string what = absl::StrFormat("%s, \"illumination\": \"%s\", \"points\": %d",
                                                  Name(first), model_name, count);
         ORBSERVE_RETURN_IF_ERROR(TracksOf(what, model, count, first_pinned, second_pinned, states));
