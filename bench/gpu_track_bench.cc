@@ -190,6 +190,7 @@ class TrackBench {
                                 DeviceBuffer::Create(0, layout.bytes(), nullptr));
       ORBSERVE_CUDA_RETURN_IF_ERROR(
           cudaMemcpy(copy.data(), from_there->data(), layout.bytes(), cudaMemcpyDeviceToDevice));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
       gpu::TrackPyramidParams params = {};
       params.pyramid = layout;
       params.alone = copy.data();
