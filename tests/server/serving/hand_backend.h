@@ -121,6 +121,7 @@ class HandBackend final : public FeatureBackend {
   }
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
+    if (on_submit) on_submit();
     if (!has_memory) throw std::bad_alloc();
     batches.push_back({std::move(plan), std::move(jobs), std::move(done)});
   }
@@ -262,6 +263,7 @@ class HandBackend final : public FeatureBackend {
   bool exports = true;        // its own states
   int max_batch_frames = 64;  // of the plans that it makes
   std::function<void()> on_make_plan;
+  std::function<void()> on_submit;  // of frames
   std::function<void()> on_matches;
   bool* destroyed = nullptr;  // becomes true
 
