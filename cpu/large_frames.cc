@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "features/this_thread.h"
 
 namespace orbserve::cpu {
@@ -82,8 +83,15 @@ void LargeFrames::RunFrame() {
 void LargeFrames::Help() {
   tbb::task_group group;
   Helper helper;
-  helper.open = group.defer([] {});  // never runs: dropping it ends the wait
-  helpers_.push_back(&helper);
+  try {
+    helper.open = group.defer([] {});  // never runs: dropping it ends the wait
+    helpers_.push_back(&helper);
+  } catch (const std::bad_alloc&) {
+    helper.open = tbb::task_handle();
+    constexpr absl::Duration kPause = absl::Milliseconds(10);
+    mutex_.AwaitWithTimeout(absl::Condition(this, &LargeFrames::HasFrames), kPause);
+    return;
+  }
   mutex_.Unlock();
   arena_.execute([&group] { group.wait(); });
   mutex_.Lock();

@@ -19,6 +19,7 @@
 #include "client/cli/nearest_word.h"
 #include "client/cli/options.h"
 #include "client/cli/output/standard_output.h"
+#include "features/uncaught.h"
 #include "orbserve/version.h"
 
 namespace orbserve::cli {
@@ -532,6 +533,7 @@ int Main(int argc, char** argv) {
 }  // namespace orbserve::cli
 
 int main(int argc, char** argv) {
+  orbserve::ExplainMissingThreads("orbserve");
   // Hides gRPC's own lines on standard error, which repeat errors that the program reports. Setting
   // the variable shows them.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);

@@ -34,6 +34,11 @@ void DeviceWatch::BatchEnds() {
   WorkEnds();
 }
 
+void DeviceWatch::BatchRefused() {
+  absl::MutexLock lock(&mutex_);
+  if (!stopped_) --working_;
+}
+
 void DeviceWatch::PlanBegins() {
   absl::MutexLock lock(&mutex_);
   WorkBegins();
@@ -58,9 +63,10 @@ void DeviceWatch::Close() {
 
 void DeviceWatch::WorkBegins() {
   if (stopped_) return;
-  if (working_++ == 0) Hear(clock_->Now());
+  if (working_ == 0) Hear(clock_->Now());
   // Set once in a while and not once per batch: OnAlarm() looks how old the last answer is.
   if (!armed_) Arm(NextLook(heard_at_));
+  ++working_;  // last, as setting the alarm may find no memory
 }
 
 void DeviceWatch::WorkEnds() {
@@ -95,9 +101,9 @@ SteadyTime DeviceWatch::NextLook(SteadyTime heard) const {
 }
 
 void DeviceWatch::Arm(SteadyTime when) {
+  alarm_->Set(when);
   armed_ = true;
   due_ = when;
-  alarm_->Set(when);
 }
 
 void DeviceWatch::SetStalled(bool stalled) {

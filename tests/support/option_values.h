@@ -56,16 +56,16 @@ struct TrackOptionValue {
   TrackOptions other;
   std::string wire;
   std::vector<std::pair<std::string, std::string>> flags;
-  // True if the option decides where tracks go, false if it decides when new ones begin.
-  bool changes_search = true;
 };
 const std::vector<TrackOptionValue>& TrackOptionValues();
-// Frames of a camera that moves by a few pixels a frame while the light changes.
-std::vector<TestImage> TrackOptionValueFrames();
 
 TestImage OptionValueImage();
 // OptionValueImage() from a little to the left and above, with noise: a query to match with it.
 TestImage OptionValueQueryImage();
+
+// Frames of a stream whose tracks differ between the values of every option of tracks: the camera
+// moves over a scene that becomes lighter, with noise.
+std::vector<TestImage> OptionValueFrames();
 
 // Names parameterised tests and prints their parameter.
 struct NameOfOptionValue {

@@ -155,7 +155,7 @@ TEST(PipelineFlagsTest, EveryValueReachesTheServerUnderItsName) {
   }
 }
 
-// The tables of the tests that compare answers have every option, and every name of the enums.
+// The tables of the tests that compare answers have every option, and every name of its enum.
 TEST(PipelineFlagsTest, EveryOptionAndEveryNameHasATestOfItsAnswer) {
   std::set<std::pair<std::string, std::string>> tested;
   std::set<std::string> tested_flags;
