@@ -187,7 +187,7 @@ void PrintFinding(const Finding& finding, bool json) {
 }  // namespace
 
 int RunDoctor(const CommonOptions& options) {
-  // First of all: an engine has threads.
+  // The probe comes before the engines, which start threads.
   const DriverProbe driver = ProbeDriver();
   std::vector<Finding> findings;
   findings.push_back({.subject = "program", .text = absl::StrCat("orbserve ", kVersion)});

@@ -43,7 +43,7 @@ std::string InFolder(const MatchCommandOptions& options, const std::string& outp
   return (std::filesystem::path(options.out_folder) / output).native();
 }
 
-// What earlier runs have left to do.
+// Work that earlier runs have left.
 struct Work {
   std::vector<ImagePair> pairs;  // to match, in their order
   std::vector<bool> load;        // image -> its features are needed
