@@ -21,10 +21,10 @@
 namespace orbserve::faults {
 
 enum class Fault {
-  // Of a real CUDA device; the backend must be the CUDA one.
+  // A real CUDA device breaks; the backend must be the CUDA one.
   kTrap,  // a kernel traps
   kHang,  // a kernel spins for 30 s on every multiprocessor
-  // As seen from above, with any backend.
+  // A broken device is imitated, with any backend.
   kError,    // from now on every answer is DEVICE_LOST
   kSilence,  // from now on nothing is answered
 };

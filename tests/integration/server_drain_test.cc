@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a server stops: nothing that it took is lost, and it always ends.
+// A server that stops loses nothing that it took, and always ends.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
