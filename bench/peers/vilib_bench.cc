@@ -150,15 +150,19 @@ class VilibBench {
     const int levels = vio_.pipeline.pyramid.levels;
     const auto pool = PoolFor(image, levels);
     const PinnedMat pinned(image);
-    const std::pair<Score, vilib::fast_score> scores[] = {
-        {Score::kSadCircle, vilib::SUM_OF_ABS_DIFF_ALL},
-        {Score::kSadArc, vilib::SUM_OF_ABS_DIFF_ON_ARC},
-        {Score::kLargestThreshold, vilib::MAX_THRESHOLD}};
-    const char* const names[] = {"SAD_CIRCLE", "SAD_ARC", "LARGEST_THRESHOLD"};
-    for (size_t i = 0; i < std::size(scores); ++i) {
-      const std::shared_ptr<vilib::DetectorBaseGPU> detector = DetectorFor(image, scores[i].second);
+    struct NamedScore {
+      Score ours;
+      vilib::fast_score theirs;
+      const char* name;
+    };
+    constexpr NamedScore kScores[] = {
+        {Score::kSadCircle, vilib::SUM_OF_ABS_DIFF_ALL, "SAD_CIRCLE"},
+        {Score::kSadArc, vilib::SUM_OF_ABS_DIFF_ON_ARC, "SAD_ARC"},
+        {Score::kLargestThreshold, vilib::MAX_THRESHOLD, "LARGEST_THRESHOLD"}};
+    for (const NamedScore& score : kScores) {
+      const std::shared_ptr<vilib::DetectorBaseGPU> detector = DetectorFor(image, score.theirs);
       PipelineOptions options = vio_.pipeline;
-      options.detect.score = scores[i].first;
+      options.detect.score = score.ours;
       ORBSERVE_ASSIGN_OR_RETURN(const auto plan,
                                 backend_.MakePlan({image.width_px, image.height_px, options}));
       FrameJob job;
@@ -179,7 +183,7 @@ class VilibBench {
              return answer.frames[0].features->count();
            }}};
       ORBSERVE_RETURN_IF_ERROR(turns_.Time(
-          absl::StrFormat("%s, \"work\": \"corners\", \"score\": \"%s\"", Name(image), names[i]),
+          absl::StrFormat("%s, \"work\": \"corners\", \"score\": \"%s\"", Name(image), score.name),
           contenders));
       ORBSERVE_RETURN_IF_ERROR(CheckCuda());
     }

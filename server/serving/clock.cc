@@ -18,6 +18,7 @@ class SystemClock::SystemAlarm final : public Alarm {
       *is_destroyed_ = true;
       return;
     }
+    is_ending_ = true;
     clock_->ended_.wait(lock, [this] { return !is_running_; });
     clock_->armed_.erase({when_, this});
   }
@@ -45,6 +46,7 @@ class SystemClock::SystemAlarm final : public Alarm {
   // The rest is guarded by clock_->mutex_.
   SteadyTime when_ = kNever;  // kNever = not armed
   bool is_running_ = false;
+  bool is_ending_ = false;        // the destructor waits: it is not armed any more
   std::thread::id runner_;        // if is_running_
   bool* is_destroyed_ = nullptr;  // if is_running_: told to the runner
 };
@@ -74,7 +76,7 @@ std::unique_ptr<Alarm> SystemClock::MakeAlarm(absl::AnyInvocable<void()> callbac
 }
 
 bool SystemClock::Arm(SystemAlarm* alarm) {
-  if (alarm->when_ == kNever) return false;
+  if (alarm->when_ == kNever || alarm->is_ending_) return false;
   const auto entry = armed_.insert({alarm->when_, alarm}).first;
   return entry == armed_.begin();
 }
