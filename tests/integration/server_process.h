@@ -35,7 +35,7 @@ class ServerProcess {
   const std::string& log_path() const { return log_path_; }
   // Returns the memory of the process now.
   int64_t ResidentBytes() const;
-  // Returns the answer to GET `path` on its HTTP port, with the headers; empty when there is no answer.
+  // Returns the answer to GET `path` on its HTTP port, headers included; empty when there is none.
   std::string HttpGet(const std::string& path) const;
   // Returns the log so far.
   std::string Log() const;
