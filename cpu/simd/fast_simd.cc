@@ -149,7 +149,7 @@ HWY_INLINE V8 ArcExtreme(const V8 (&ring)[16], const V8 (&run2)[8], const V8 (&e
   return best;
 }
 
-// How far the best arc of one side exceeds the centre, 0 where none does.
+// Returns by how much the best arc of one side exceeds the centre, 0 where none does.
 template <int kArcLength, bool kBrighter>
 HWY_INLINE V8 ExcessOfSide(const V8 (&ring)[16], V8 p) {
   V8 run2[8];
