@@ -35,7 +35,7 @@
 namespace orbserve::bench {
 namespace {
 
-// As orbserve-server's defaults.
+// Both are orbserve-server's defaults.
 constexpr int kMaxInFlight = 8;
 constexpr int kMaxMessageBytes = 96 << 20;
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "cpu/task_group.h"
 #include "features/this_thread.h"
 
 namespace orbserve::cpu {
@@ -81,10 +82,10 @@ void LargeFrames::RunFrame() {
 }
 
 void LargeFrames::Help() {
-  tbb::task_group group;
+  TaskGroup group;
   Helper helper;
   try {
-    helper.open = group.defer([] {});  // never runs: dropping it ends the wait
+    helper.open = group.Defer([] {});  // never runs: dropping it ends the wait
     helpers_.push_back(&helper);
   } catch (const std::bad_alloc&) {
     helper.open = tbb::task_handle();

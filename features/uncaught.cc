@@ -20,7 +20,7 @@ constexpr int kExitFailed = 1;
 const char* program_name = "";
 std::terminate_handler former_handler = nullptr;
 
-// Whether an exception says that a thread cannot be started. TBB's has a text only.
+// Returns true if an exception says that no thread can be started. TBB's has a text only.
 bool IsMissingThread(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);

@@ -215,7 +215,7 @@ class Watchdog {
  public:
   Watchdog(const ServiceManager& manager, Server& server) : manager_(manager), server_(server) {}
 
-  // How often Look() wants to be called.
+  // Look() wants to be called so often.
   std::chrono::microseconds period() const { return manager_.watchdog_time() / 4; }
 
   void Look() {

@@ -307,7 +307,7 @@ class VilibBench {
                          }}});
   }
 
-  // How many points both followed, and how far apart they end.
+  // Tells how many points both followed, and how far apart they end.
   absl::Status Agreement(const std::string& what, const vilib::Frame& theirs,
                          const std::map<int, size_t>& rows, const TrackedPoints& ours) {
     std::vector<double> distances;
@@ -336,7 +336,7 @@ class VilibBench {
         std::count(points.status.begin(), points.status.end(), TrackStatus::kOk));
   }
 
-  // Of the image in `slot_`.
+  // Makes a job of the image in `slot_`.
   FrameJob JobFor(int max_features) const {
     FrameJob job;
     job.input = slot_;

@@ -17,7 +17,7 @@ import platform
 import struct
 import sys
 
-# Of each machine: its number in seccomp's data, and its numbers of the system calls mmap, mprotect, pkey_mprotect, shmat.
+# Each machine has its number in seccomp's data, and its numbers of the system calls mmap, mprotect, pkey_mprotect, shmat.
 MACHINES = {"x86_64": (0xC000003E, 9, 10, 329, 30), "aarch64": (0xC00000B7, 222, 226, 288, 196)}
 PROT_WRITE, PROT_EXEC, SHM_EXEC = 2, 4, 0o100000
 EPERM = 1

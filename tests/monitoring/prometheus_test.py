@@ -419,7 +419,7 @@ class Stages:
         self.load.stream(server, "robot", "--pipeline", "orb", "--fps", "10", "--reconnect", "0")
 
         def restart_after_loss():
-            # As systemd does it.
+            # systemd does the same.
             if server.process.poll() is not None:
                 assert server.process.returncode == 3, f"exit code {server.process.returncode}"
                 server.command[server.command.index("20")] = NEVER

@@ -238,7 +238,7 @@ class HandBackend final : public FeatureBackend {
     std::move(batch.done)(std::move(answer));
   }
 
-  // What the frames of batch `i` asked for as max_features: tests number their frames by it.
+  // Returns max_features of the frames of batch `i`: tests number their frames by it.
   std::vector<int> Numbers(size_t i) const {
     std::vector<int> numbers;
     for (const FrameJob& job : batches.at(i).jobs) numbers.push_back(job.parameters.max_features);
