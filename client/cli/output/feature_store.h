@@ -73,8 +73,8 @@ absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(FeatureFormat for
 absl::StatusOr<std::unique_ptr<FeatureStore>> OpenHdf5Store(const StorePlace& place);
 absl::StatusOr<std::unique_ptr<FeatureStore>> OpenColmapStore(const StorePlace& place);
 
-// Removes a folder of parts that a store was made of, at once as others see it: a run that is
-// killed meanwhile does not leave a part of the parts.
+// Removes a folder of parts that a store was made of. The folder loses its name first: a run that
+// is killed meanwhile leaves all parts or none.
 void RemoveParts(const std::string& folder);
 
 // Path of the file called `name` + `ending` in the place.
