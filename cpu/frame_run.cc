@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 #include "cpu/given_points.h"
 #include "features/errors.h"
@@ -192,14 +193,22 @@ void FrameRun::RunPhases(const std::vector<Phase>& phases, int levels) {
     MakeOtherLevels(levels, clock);
     return;
   }
-  tbb::task_group tasks;
+  TaskGroup tasks;
   tasks_ = &tasks;
-  for (int level = 0; level < levels; ++level) {
-    if (level > 0) MakeLevel(level, clock);
-    Advance(level, 0, clock, /*fork_all=*/true);
+  bool has_memory = true;
+  try {
+    for (int level = 0; level < levels; ++level) {
+      if (level > 0) MakeLevel(level, clock);
+      Advance(level, 0, clock, /*fork_all=*/true);
+    }
+    MakeOtherLevels(levels, clock);
+  } catch (const std::bad_alloc&) {
+    // Not out of here yet: tasks that have begun use the workspace, and may throw as well.
+    has_memory = false;
+    tasks.cancel();
   }
-  MakeOtherLevels(levels, clock);
   tasks.wait();
+  if (!has_memory) throw std::bad_alloc();
 }
 
 void FrameRun::MakeOtherLevels(int levels, Clock& clock) {
@@ -273,7 +282,7 @@ void FrameRun::Advance(int level, size_t phase, Clock& clock, bool fork_all) {
 }
 
 void FrameRun::Fork(int step, int level, int task, size_t phase) {
-  tasks_->run([this, step, level, task, phase] {
+  tasks_->Run([this, step, level, task, phase] {
     Clock clock(workspace_);
     RunTask(step, level, task, clock);
     if (EndTask(level)) Advance(level, phase + 1, clock);
@@ -291,7 +300,7 @@ void FrameRun::Spread(size_t phase, Clock& clock) {
     if (serial_ || level + 1 == levels_) {
       Advance(level, phase, clock);
     } else {
-      tasks_->run([this, level, phase] {
+      tasks_->Run([this, level, phase] {
         Clock own(workspace_);
         Advance(level, phase, own);
       });

@@ -31,10 +31,10 @@
 #include "cpu/frame_context.h"
 #include "cpu/memory/workspace.h"
 #include "cpu/plan.h"
+#include "cpu/task_group.h"
 #include "features/backend.h"
 #include "features/pipeline/stage.h"
 #include "features/types.h"
-#include "oneapi/tbb/task_group.h"
 
 namespace orbserve::cpu {
 
@@ -97,7 +97,7 @@ class FrameRun {
   const bool serial_;
   const std::vector<Phase>* phases_ = nullptr;
   int levels_ = 0;
-  tbb::task_group* tasks_ = nullptr;  // null when serial
+  TaskGroup* tasks_ = nullptr;  // null when serial
 };
 
 }  // namespace orbserve::cpu

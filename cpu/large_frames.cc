@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/time/time.h"
+#include "cpu/task_group.h"
 #include "features/this_thread.h"
 
 namespace orbserve::cpu {
@@ -80,10 +82,17 @@ void LargeFrames::RunFrame() {
 }
 
 void LargeFrames::Help() {
-  tbb::task_group group;
+  TaskGroup group;
   Helper helper;
-  helper.open = group.defer([] {});  // never runs: dropping it ends the wait
-  helpers_.push_back(&helper);
+  try {
+    helper.open = group.Defer([] {});  // never runs: dropping it ends the wait
+    helpers_.push_back(&helper);
+  } catch (const std::bad_alloc&) {
+    helper.open = tbb::task_handle();
+    constexpr absl::Duration kPause = absl::Milliseconds(10);
+    mutex_.AwaitWithTimeout(absl::Condition(this, &LargeFrames::HasFrames), kPause);
+    return;
+  }
   mutex_.Unlock();
   arena_.execute([&group] { group.wait(); });
   mutex_.Lock();

@@ -49,6 +49,7 @@ class LargeFrames {
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunFrame() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Help() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasFrames() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !frames_.empty(); }
   bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !frames_.empty() || running_ > 0 || stopping_;
   }

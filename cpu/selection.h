@@ -49,7 +49,7 @@ int KeepBestKeys(uint64_t* keys, int number, int wanted);
 // KeepBestKeys() of keys that are in order.
 int CountBestKeys(const uint64_t* keys, int number, int wanted);
 
-// How many keys of each run belong to the first `wanted` of all runs, where the upper halves of the
+// Counts the keys of each run that belong to the first `wanted` of all runs: the upper halves of
 // keys are compared first, then the runs, then the lower halves. Exactly `wanted` keys, or all
 // where there are fewer. `kept` has an entry for each run.
 void DivideBest(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wanted,

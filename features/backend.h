@@ -270,7 +270,7 @@ class FeatureBackend {
 
   // Computes the features of `jobs`, 1..plan->max_batch_frames() of them, all of the plan's size.
   // Never blocks. `done` is called exactly once, from a thread of the backend, and must not block
-  // either.
+  // either. Where this throws std::bad_alloc, nothing was taken, and `done` is never called.
   virtual void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
                       FrameBatchDone done) = 0;
 

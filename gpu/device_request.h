@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -19,8 +18,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
-#include "features/errors.h"
 #include "gpu/lane.h"
+#include "gpu/runtime/guarded.h"
 
 namespace orbserve::gpu {
 
@@ -35,16 +34,6 @@ struct JobCost {
 // True for a job whose flag was set.
 inline bool IsCancelled(const std::shared_ptr<const std::atomic<bool>>& flag) {
   return flag != nullptr && flag->load(std::memory_order_relaxed);
-}
-
-// Status of `work`, which may allocate on the host.
-template <typename Work>
-absl::Status Guarded(Work&& work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return MakeError(ErrorReason::kOutOfMemory, "no memory left for this job");
-  }
 }
 
 // The jobs of one call of SubmitMatches or SubmitTracks. Any threads compute them in any order,

@@ -41,8 +41,8 @@ struct FrameBatch {
   std::vector<FrameJob> jobs;
   FrameBatchDone done;
 
-  FrameBatchAnswer answer;
-  std::vector<FrameWork> works;
+  FrameBatchAnswer answer;       // as many frames as there are jobs, from the beginning
+  std::vector<FrameWork> works;  // also
   GraphKind kind;
   size_t list_bytes = 0;  // of all frames on the device
   int frames_on_device = 0;

@@ -140,6 +140,8 @@ class GpuBackend final : public FeatureBackend {
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
     auto batch = std::make_unique<FrameBatch>();
+    batch->works.resize(jobs.size());
+    batch->answer.frames.resize(jobs.size());
     batch->plan = std::dynamic_pointer_cast<GpuPlan>(std::move(plan));
     batch->jobs = std::move(jobs);
     batch->done = std::move(done);

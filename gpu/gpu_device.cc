@@ -14,6 +14,7 @@
 #include "features/errors.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/guarded.h"
 #include "gpu/runtime/kernel_image.h"
 
 namespace orbserve::gpu {
@@ -160,23 +161,28 @@ absl::Status GpuDevice::Prepare(const std::shared_ptr<GpuPlan>& plan) {
   };
   auto remaining = std::count_if(lanes_.begin(), lanes_.end(), works_for_it);
   absl::Status first_error;
+  const auto ends = [&](const absl::Status& status) {
+    const std::lock_guard<std::mutex> done_lock(mutex);
+    if (first_error.ok()) first_error = status;
+    // Under the lock: the waiting thread's variables end once it has seen 0.
+    if (--remaining == 0) done.notify_one();
+  };
   for (auto& lane : lanes_) {
     if (!works_for_it(lane)) continue;
-    {
+    const absl::Status posted = Guarded([&] {
       const std::lock_guard<std::mutex> lock(mutex_);
-      lane->tasks.push_back([&](Lane* own) {
+      lane->tasks.push_back([this, &plan, &ends](Lane* own) {
         // On a device that hangs, freeing the memory that a larger arena replaces never returns.
         const absl::Status status =
             health_->lost()
                 ? MakeError(ErrorReason::kDeviceLost, "the device does not answer any more")
-                : own->Prepare(plan);
+                : Guarded([&] { return own->Prepare(plan); });
         health_->Note(status);
-        const std::lock_guard<std::mutex> done_lock(mutex);
-        if (first_error.ok()) first_error = status;
-        // Under the lock: the waiting thread's variables end once it has seen 0.
-        if (--remaining == 0) done.notify_one();
+        ends(status);
       });
-    }
+      return absl::OkStatus();
+    });
+    if (!posted.ok()) ends(posted);  // the other lanes use this call's variables
     lane->wake.notify_one();
   }
   std::unique_lock<std::mutex> lock(mutex);
@@ -185,7 +191,6 @@ absl::Status GpuDevice::Prepare(const std::shared_ptr<GpuPlan>& plan) {
 }
 
 void GpuDevice::Submit(std::unique_ptr<FrameBatch> batch) {
-  batches_.fetch_add(1, std::memory_order_relaxed);
   LaneThread* idle = nullptr;
   const bool is_large = batch->plan != nullptr && batch->plan->is_large();
   {
@@ -198,10 +203,12 @@ void GpuDevice::Submit(std::unique_ptr<FrameBatch> batch) {
     }
     if (idle == nullptr) {
       queues_[is_large ? 1 : 0].push_back(std::move(batch));
-      return;
+    } else {
+      idle->busy = true;
     }
-    idle->busy = true;
+    batches_.fetch_add(1, std::memory_order_relaxed);
   }
+  if (idle == nullptr) return;
   Launch(idle->lane.get(), batch.get());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -219,8 +226,6 @@ void GpuDevice::Launch(Lane* lane, FrameBatch* batch) {
     batch->status = MakeError(ErrorReason::kDeviceLost, "the device does not answer any more");
   }
   if (!batch->status.ok()) {
-    batch->works.resize(batch->jobs.size());
-    batch->answer.frames.resize(batch->jobs.size());
     batch->answer.cost.backend = kBackendName;
     batch->answer.cost.device = name_;
     batch->answer.cost.busy_begin = std::chrono::steady_clock::now();

@@ -12,6 +12,7 @@
 #include "gpu/memory/frame_room.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/guarded.h"
 #include "gpu/runtime/trace.h"
 #include "gpu/steps/select/key_survivors.h"
 
@@ -148,15 +149,15 @@ void Lane::Launch(FrameBatch* batch) {
   PinnedSide* const side = &sides_[batch->side];
   batch->status = UseDevice(context_.device);
   if (batch->status.ok()) {
-    PrepareJobs(batch, side);
-    batch->status = LaunchPrepared(batch, side);
+    batch->status = Guarded([&] {
+      PrepareJobs(batch, side);
+      return LaunchPrepared(batch, side);
+    });
   }
 }
 
 // Gives the jobs that can be computed their places on the device, without gaps.
 void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
-  batch->works.resize(batch->jobs.size());
-  batch->answer.frames.resize(batch->jobs.size());
   const CompiledPipeline& pipeline = batch->plan->pipeline();
   batch->kind.few_keys = ChoosesFewKeys(pipeline, 0);
   int place = 0;
@@ -406,7 +407,7 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
       if (batch->works[i].place < 0 || !NeedsSlowPath(*batch, i)) continue;
       const auto begin = std::chrono::steady_clock::now();
       FrameAnswer& answer = batch->answer.frames[i];
-      answer.status = FinishLarge(batch, i);
+      answer.status = Guarded([&] { return FinishLarge(batch, i); });
       answer.stages = {};  // the slow path does not tell its stages apart
       batch->works[i].place = -1;
       batch->answer.cost.timings.compute_ns +=
@@ -440,11 +441,11 @@ StageTimes Lane::TimesOf(const FrameBatch& batch) const {
 
 void Lane::Finish(FrameBatch* batch) {
   const TraceRange trace("finish batch");
-  batch->answer.frames.resize(batch->jobs.size());
   for (size_t i = 0; i < batch->jobs.size(); ++i) {
     FrameAnswer& answer = batch->answer.frames[i];
     if (!answer.status.ok()) continue;
-    answer.status = batch->status.ok() ? FinishFrame(batch, i) : batch->status;
+    answer.status =
+        batch->status.ok() ? Guarded([&] { return FinishFrame(batch, i); }) : batch->status;
   }
 }
 

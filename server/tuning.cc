@@ -8,6 +8,7 @@
 #include <cstdlib>  // defines __GLIBC__ where there is one
 #include <limits>
 #include <thread>
+#include <utility>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -44,17 +45,20 @@ void HeapTrimmer::Look() {
 #ifdef ORBSERVE_HAS_MALLINFO2
   const size_t free = mallinfo2().fordblks;
   trimmed_ = std::min(trimmed_, free);
-  least_free_ = std::min(least_free_, free);
-  if (++looks_ < kLooks) return;
-  // Memory that went back still counts as free, until it is used again.
-  if (least_free_ - trimmed_ >= kMuch) {
-    malloc_trim(0);
-    trimmed_ = mallinfo2().fordblks;
-    ++trims_;
-  }
-  looks_ = 0;
-  least_free_ = std::numeric_limits<size_t>::max();
+  const bool is_much = Ends(short_, kLooks, kMuch, free);
+  const bool is_long = Ends(long_, kManyLooks, kSome, free);
+  if (!is_much && !is_long) return;
+  malloc_trim(0);
+  trimmed_ = mallinfo2().fordblks;
+  ++trims_;
 #endif
+}
+
+bool HeapTrimmer::Ends(Round& round, int looks, size_t bytes, size_t free) {
+  round.least_free = std::min(round.least_free, free);
+  if (++round.looks < looks) return false;
+  // Memory that went back still counts as free, until it is used again.
+  return std::exchange(round, {}).least_free >= trimmed_ + bytes;
 }
 
 }  // namespace orbserve

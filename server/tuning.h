@@ -15,24 +15,35 @@ namespace orbserve {
 void TuneProcess();
 
 // Gives the memory that is free inside glibc's heaps back to the system, where much of it has been
-// free for a while: a heap shrinks by itself only from its end. Memory that a steady load takes and
-// frees again stays. Giving back takes up to a second for gigabytes, in which other threads wait
-// for memory. Not thread-safe.
+// free for a while, or less of it for a longer one: a heap shrinks by itself only from its end, and
+// keeps some there. Memory that a steady load takes and frees again stays. Giving back takes up to
+// a second for gigabytes, in which other threads wait for memory. Not thread-safe.
 class HeapTrimmer {
  public:
   // Memory that was free at each of so many looks goes back.
   static constexpr int kLooks = 5;
   static constexpr size_t kMuch = size_t{16} << 20;
+  static constexpr int kManyLooks = 4 * kLooks;
+  static constexpr size_t kSome = size_t{1} << 20;
 
   // To be called every second.
   void Look();
   int trims() const { return trims_; }
 
  private:
-  int looks_ = 0;
+  // Looks of one length, and the least that was free at them.
+  struct Round {
+    int looks = 0;
+    size_t least_free = std::numeric_limits<size_t>::max();
+  };
+
+  // True if the round is over and has found that so much can go back.
+  bool Ends(Round& round, int looks, size_t bytes, size_t free);
+
   int trims_ = 0;
-  size_t least_free_ = std::numeric_limits<size_t>::max();  // at the looks of this round
-  size_t trimmed_ = 0;                                      // free, and given back already
+  Round short_;
+  Round long_;
+  size_t trimmed_ = 0;  // free, and given back already
 };
 
 }  // namespace orbserve

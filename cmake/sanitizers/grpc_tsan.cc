@@ -30,7 +30,7 @@ Function* Real(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-// Whether `address` lies in code.
+// Returns true if `address` lies in code.
 bool IsCode(uintptr_t address) {
   return dl_iterate_phdr(
              [](dl_phdr_info* object, size_t, void* wanted) {
@@ -81,6 +81,25 @@ void ReleaseMessages(const grpc_op* ops, size_t nops) {
     }
   }
 }
+
+// The memory of a slice whose owner says how to free it. Whoever drops the last reference frees it,
+// after all who have read the bytes; the references are an atomic number in the library.
+struct OwnedMemory {
+  void (*destroy)(void*);
+  void* user_data;
+  void* bytes;
+};
+
+void DestroyOwned(void* memory) {
+  const OwnedMemory owned = *static_cast<OwnedMemory*>(memory);
+  delete static_cast<OwnedMemory*>(memory);
+  __tsan_acquire(owned.bytes);
+  owned.destroy(owned.user_data);
+}
+
+// Calls of a server end before it does: each request of a call counts itself off when the call has
+// ended, by an atomic number in the library, and the server's shutdown waits for the last one.
+char ended_calls;
 
 // Takes the place of a reactor that is told of a cancellation. gRPC counts down afterwards, in the
 // library, and OnDone() follows when `counter` is 0.
@@ -139,6 +158,36 @@ grpc_event grpc_completion_queue_pluck(grpc_completion_queue* queue, void* tag,
   static auto* const real =
       Real<decltype(grpc_completion_queue_pluck)>("grpc_completion_queue_pluck");
   return AcquireFrom(real(queue, tag, deadline, reserved));
+}
+
+grpc_slice grpc_slice_new_with_user_data(void* bytes, size_t size, void (*destroy)(void*),
+                                         void* user_data) {
+  static auto* const real =
+      Real<decltype(grpc_slice_new_with_user_data)>("grpc_slice_new_with_user_data");
+  return real(bytes, size, &DestroyOwned, new OwnedMemory{destroy, user_data, bytes});
+}
+
+void grpc_byte_buffer_destroy(grpc_byte_buffer* buffer) {
+  static auto* const real = Real<decltype(grpc_byte_buffer_destroy)>("grpc_byte_buffer_destroy");
+  if (buffer != nullptr && buffer->type == GRPC_BB_RAW) {
+    const grpc_slice_buffer& slices = buffer->data.raw.slice_buffer;
+    for (size_t i = 0; i < slices.count; ++i) {
+      __tsan_release(GRPC_SLICE_START_PTR(slices.slices[i]));
+    }
+  }
+  real(buffer);
+}
+
+void grpc_call_unref(grpc_call* call) {
+  static auto* const real = Real<decltype(grpc_call_unref)>("grpc_call_unref");
+  __tsan_release(&ended_calls);
+  real(call);
+}
+
+void grpc_server_destroy(grpc_server* server) {
+  static auto* const real = Real<decltype(grpc_server_destroy)>("grpc_server_destroy");
+  real(server);
+  __tsan_acquire(&ended_calls);
 }
 
 int grpc_byte_buffer_reader_peek(grpc_byte_buffer_reader* reader, grpc_slice** slice) {

@@ -4,6 +4,7 @@
 #include "cpu/matching/large_matches.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace orbserve::cpu {
@@ -65,8 +66,17 @@ void LargeMatches::ForEach(int count, int size, absl::FunctionRef<void(int, int)
   }
   Enqueue(new_runners);
   absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(&pass, &Pass::IsDone));
+  Waiter waiter{*this, pass};
+  while (!pass.IsDone()) {
+    mutex_.Await(absl::Condition(&waiter, &Waiter::HasNews));
+    if (stranded_runners_ == 0) continue;
+    --stranded_runners_;
+    mutex_.Unlock();
+    RunSlices();
+    mutex_.Lock();
+  }
   passes_.remove(&pass);
+  if (passes_.empty()) runners_ -= std::exchange(stranded_runners_, 0);
 }
 
 void LargeMatches::UrgentBegins() {
@@ -113,7 +123,16 @@ int LargeMatches::TakeNewRunners() {
 }
 
 void LargeMatches::Enqueue(int runners) {
-  for (int i = 0; i < runners; ++i) arena_.enqueue([this] { RunSlices(); });
+  try {
+    for (; runners > 0; --runners) arena_.enqueue([this] { RunSlices(); });
+  } catch (const std::bad_alloc&) {
+    absl::MutexLock lock(&mutex_);
+    if (passes_.empty()) {
+      runners_ -= runners;
+    } else {
+      stranded_runners_ += runners;
+    }
+  }
 }
 
 void LargeMatches::RunSlices() {

@@ -62,6 +62,16 @@ class LargeMatches final : private MatchSlices {
     bool IsDone() const { return next >= count && running == 0; }
   };
 
+  // The thread that waits for a pass.
+  struct Waiter {
+    LargeMatches& matches;
+    Pass& pass;
+
+    bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(matches.mutex_) {
+      return pass.IsDone() || matches.stranded_runners_ > 0;
+    }
+  };
+
   void ForEach(int count, int size, absl::FunctionRef<void(int, int)> slice) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The threads of this class.
@@ -73,11 +83,11 @@ class LargeMatches final : private MatchSlices {
   void RunSlices() ABSL_LOCKS_EXCLUDED(mutex_);
   // The oldest pass with a slice that is not begun; null when there is none.
   Pass* NextPass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How many threads may run slices now.
+  // Returns the number of threads that may run slices now.
   int AllowedRunners() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How many tasks to enqueue so that as many threads run slices as may; they count as begun.
+  // Returns the number of tasks that give every such thread one. They count as begun.
   int TakeNewRunners() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Enqueue(int runners);
+  void Enqueue(int runners) ABSL_LOCKS_EXCLUDED(mutex_);
 
   tbb::task_arena& arena_;
   const int arena_threads_;
@@ -86,7 +96,9 @@ class LargeMatches final : private MatchSlices {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   std::list<Pass*> passes_ ABSL_GUARDED_BY(mutex_);  // oldest first
-  int runners_ ABSL_GUARDED_BY(mutex_) = 0;          // enqueued or running
+  int runners_ ABSL_GUARDED_BY(mutex_) = 0;          // enqueued, stranded or running
+  // Those for which the arena had no memory. The threads that wait for passes are in their place.
+  int stranded_runners_ ABSL_GUARDED_BY(mutex_) = 0;
   int urgent_ ABSL_GUARDED_BY(mutex_) = 0;
   // Time that slices may take beside urgent work.
   std::chrono::nanoseconds credit_ ABSL_GUARDED_BY(mutex_){};

@@ -173,7 +173,7 @@ HWY_INLINE V8 ArcExtreme(const V8 (&ring)[16], const V8 (&run2)[8], const V8 (&e
   return best;
 }
 
-// How far the best arc of the darker or of the brighter side exceeds the centre, whichever is more.
+// Excess of the best arc of the darker or of the brighter side over the centre, whichever is more.
 template <int kArcLength, bool kBlends>
 HWY_INLINE V8 ExcessOf(const V8 (&ring)[16], V8 p) {
   V8 low2[8], high2[8];

@@ -4,6 +4,7 @@
 #include "gpu/matching/matcher.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "features/errors.h"
@@ -70,18 +71,22 @@ void Matcher::Submit(const std::shared_ptr<MatchRequest>& request,
   int small = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const size_t index : indexes) {
-      const bool has_pair = index < request->size();
-      if (has_pair) load += LoadOf(request->job(index));
-      if (has_pair && IsLarge(request->job(index))) {
-        large_.push_back({request, index});
-        wake_large = true;
-      } else {
-        small_.push_back({request, index});
-        wake_small = true;
-        ++small;
+    const size_t large_before = large_.size();
+    const size_t small_before = small_.size();
+    try {
+      for (const size_t index : indexes) {
+        const bool has_pair = index < request->size();
+        if (has_pair) load += LoadOf(request->job(index));
+        (has_pair && IsLarge(request->job(index)) ? large_ : small_).push_back({request, index});
       }
+    } catch (const std::bad_alloc&) {
+      large_.resize(large_before);
+      small_.resize(small_before);
+      throw;
     }
+    wake_large = large_.size() > large_before;
+    small = static_cast<int>(small_.size() - small_before);
+    wake_small = small > 0;
     // Before a thread can have answered them.
     load_.fetch_add(load, std::memory_order_relaxed);
     small_pairs_.fetch_add(small, std::memory_order_relaxed);
@@ -113,7 +118,11 @@ void Matcher::TakeSmall(std::vector<Job>* jobs) {
 }
 
 void Matcher::RunSmall(MatchLane* lane) {
+  // For as many as ever come together: later there may be no memory.
   std::vector<Job> jobs;
+  std::vector<MatchWork> works;
+  jobs.reserve(kMostPairsTogether);
+  works.reserve(kMostPairsTogether);
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     small_wake_.wait(lock, [&] { return !small_.empty() || stopping_; });
@@ -122,7 +131,7 @@ void Matcher::RunSmall(MatchLane* lane) {
     const bool more = !small_.empty();
     lock.unlock();
     if (more) small_wake_.notify_one();
-    AnswerSmall(lane, &jobs);
+    AnswerSmall(lane, &jobs, &works);
     lock.lock();
   }
 }
@@ -140,10 +149,9 @@ void Matcher::RunLarge(MatchLane* lane) {
   }
 }
 
-void Matcher::AnswerSmall(MatchLane* lane, std::vector<Job>* jobs) {
+void Matcher::AnswerSmall(MatchLane* lane, std::vector<Job>* jobs, std::vector<MatchWork>* works) {
   const SteadyTime begin = std::chrono::steady_clock::now();
-  std::vector<MatchWork> works;
-  works.reserve(jobs->size());
+  works->clear();
   // A request without pairs.
   const auto is_empty = [](const Job& job) { return job.request->size() == 0; };
   for (const Job& job : *jobs) {
@@ -153,7 +161,7 @@ void Matcher::AnswerSmall(MatchLane* lane, std::vector<Job>* jobs) {
   }
   jobs->erase(std::remove_if(jobs->begin(), jobs->end(), is_empty), jobs->end());
   for (const Job& job : *jobs) {
-    MatchWork& work = works.emplace_back();
+    MatchWork& work = works->emplace_back();
     work.job = &job.request->job(job.index);
     work.matches = &job.request->answer(job.index).matches;
   }
@@ -164,9 +172,9 @@ void Matcher::AnswerSmall(MatchLane* lane, std::vector<Job>* jobs) {
     (next++)->request.reset();
   };
   if (const absl::Status lost = health_.Check(); lost.ok()) {
-    lane->Compute(&works, answered);
+    lane->Compute(works, answered);
   } else {
-    for (MatchWork& work : works) {
+    for (MatchWork& work : *works) {
       work.status = lost;
       answered(work);
     }

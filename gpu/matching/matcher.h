@@ -47,6 +47,7 @@ class Matcher {
   ~Matcher();
 
   // Computes the pairs `indexes` of a request. For a request without pairs: {0}, which answers it.
+  // None of them is taken if this throws std::bad_alloc.
   void Submit(const std::shared_ptr<MatchRequest>& request, const std::vector<size_t>& indexes);
 
   // Share of a pair in the load of a device. A unit is about ten microseconds of an H200.
@@ -68,7 +69,8 @@ class Matcher {
   void RunLarge(MatchLane* lane);
   // Takes waiting pairs that may be computed together, oldest first. Under mutex_.
   void TakeSmall(std::vector<Job>* jobs);
-  void AnswerSmall(MatchLane* lane, std::vector<Job>* jobs);
+  // `works` is used for them, and has room for all.
+  void AnswerSmall(MatchLane* lane, std::vector<Job>* jobs, std::vector<MatchWork>* works);
   void AnswerLarge(MatchLane* lane, const Job& job);
   void Finish(const Job& job, absl::Status status, SteadyTime begin, int64_t compute_ns);
 

@@ -10,6 +10,7 @@
 #include "features/errors.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/guarded.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -88,7 +89,8 @@ absl::StatusOr<Graph> Graph::Capture(cudaStream_t stream,
   Graph graph;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaGetDevice(&graph.device_));
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  const absl::Status enqueued = enqueue(stream);
+  // Capturing must end, whatever happens.
+  const absl::Status enqueued = Guarded([&] { return enqueue(stream); });
   cudaGraph_t captured = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
   // Told by `status`; the thread's next launch must not find it.

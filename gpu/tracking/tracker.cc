@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 namespace orbserve::gpu {
@@ -21,6 +22,10 @@ absl::StatusOr<std::unique_ptr<Tracker>> Tracker::Create(const LaneContext& cont
   std::unique_ptr<Tracker> tracker(new Tracker(context, health));
   for (int i = 0; i < kLanes; ++i) {
     auto lane = std::make_unique<LaneThread>();
+    // For as many as ever come together: later there may be no memory.
+    lane->jobs.reserve(TrackLane::kMostJobs);
+    lane->empty.reserve(TrackLane::kMostJobs);
+    lane->works.reserve(TrackLane::kMostJobs);
     ORBSERVE_ASSIGN_OR_RETURN(lane->lane, TrackLane::Create(context));
     tracker->lanes_.push_back(std::move(lane));
   }
@@ -50,12 +55,18 @@ void Tracker::Submit(const std::shared_ptr<TrackRequest>& request,
                      const std::vector<size_t>& indexes) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const size_t index : indexes) {
-      if (index < request->size()) {
-        load_.fetch_add(LoadOf(request->job(index)), std::memory_order_relaxed);
+    const size_t before = queue_.size();
+    int64_t load = 0;
+    try {
+      for (const size_t index : indexes) {
+        if (index < request->size()) load += LoadOf(request->job(index));
+        queue_.push_back({request, index});
       }
-      queue_.push_back({request, index});
+    } catch (const std::bad_alloc&) {
+      queue_.resize(before);
+      throw;
     }
+    load_.fetch_add(load, std::memory_order_relaxed);
   }
   while (true) {
     LaneThread* idle = nullptr;
@@ -87,7 +98,7 @@ void Tracker::Take(LaneThread* self) {
   self->jobs.clear();
   self->empty.clear();
   size_t points = 0;
-  while (!queue_.empty() && self->jobs.size() < TrackLane::kMostJobs) {
+  while (!queue_.empty() && self->jobs.size() + self->empty.size() < TrackLane::kMostJobs) {
     Job& next = queue_.front();
     if (next.request->size() == 0) {
       self->empty.push_back(std::move(next));

@@ -37,6 +37,7 @@ class Tracker {
   ~Tracker();
 
   // Computes the jobs `indexes` of a request. For a request without jobs: {0}, which answers it.
+  // None of them is taken if this throws std::bad_alloc.
   void Submit(const std::shared_ptr<TrackRequest>& request, const std::vector<size_t>& indexes);
 
   // Share of a job in the load of a device, in the units of Matcher::LoadOf().

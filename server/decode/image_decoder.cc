@@ -178,6 +178,7 @@ absl::StatusOr<ImageHeader> ReadJpegImageHeader(const EncodedImage& image,
   ImageHeader image_header{PixelFormat::kJpeg, header.width_px, header.height_px, 0};
   image_header.progressive = header.progressive;
   image_header.scans = header.scans;
+  image_header.decoder_bytes = header.decoder_bytes;
   return image_header;
 }
 

@@ -304,12 +304,13 @@ class Walker {
   }
 
   // With more than one scan the decoder keeps all coefficients, 2 bytes each, until the last.
-  absl::Status CheckMemory() const {
-    const int64_t bytes = padded_blocks_ * kBlockSize * kBlockSize * 2;
-    if (header_.scans > 1 && bytes > limits_.max_decoder_bytes) {
+  absl::Status CheckMemory() {
+    if (header_.scans <= 1) return absl::OkStatus();
+    header_.decoder_bytes = padded_blocks_ * kBlockSize * kBlockSize * 2;
+    if (header_.decoder_bytes > limits_.max_decoder_bytes) {
       return MakeError(
           ErrorReason::kTooLarge,
-          absl::StrCat("JPEG: decoding its ", header_.scans, " scans takes ", bytes,
+          absl::StrCat("JPEG: decoding its ", header_.scans, " scans takes ", header_.decoder_bytes,
                        " bytes of memory; at most ", limits_.max_decoder_bytes, " are allowed"));
     }
     return absl::OkStatus();

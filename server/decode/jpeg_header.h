@@ -19,6 +19,7 @@ struct JpegHeader {
   int components = 0;  // 1 or 3
   bool progressive = false;
   int scans = 0;
+  int64_t decoder_bytes = 0;  // that the decoder holds from the first scan to the last
 };
 
 // Walks through the markers of `bytes` from SOI to EOI, looking into the frame header and counting

@@ -20,11 +20,13 @@ class ReadTurn {
  public:
   static constexpr int64_t kTurnNs = 250'000;
   static constexpr size_t kLeastBytes = 512;
+  // What is left of a turn when it ends: reads that are smaller cost more than they bring.
+  static constexpr int64_t kLeastReadNs = kTurnNs / 8;
 
   // The connection is about to be read. Returns how many bytes may be: by what the last ones cost,
   // as many as the turn has left. 0: the turn is over, and the next call begins a new one.
   size_t Begin() {
-    if (used_ns_ >= kTurnNs) {
+    if (used_ns_ > kTurnNs - kLeastReadNs) {
       used_ns_ = 0;
       return 0;
     }

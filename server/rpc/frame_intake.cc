@@ -40,6 +40,7 @@ struct FrameIntake::Task {
   double decode_work = 0.0;  // when it goes to the worker pool
   std::shared_ptr<FeaturePlan> plan;
   std::shared_ptr<TaskMemory> memory;  // of a frame that goes to the worker pool
+  int64_t kept_bytes = 0;              // of `memory`, once the frame is decoded
   std::atomic<int64_t> decode_ns{0};
 
   // Copies borrowed pixels, before Begin() returns and they become invalid.
@@ -174,11 +175,12 @@ void FrameIntake::OnPlan(const std::shared_ptr<Task>& task, PlanCache::PlanOr pl
   task->decode_work = DecodeWork(task->header, task->image.size_bytes());
   const double expected_ns = DecodeRateOf(task->header).Expect(task->decode_work);
   // A JPEG may be a thousand times smaller than its pixels. It waits as it came until there is room
-  // for them, and for the memory in which the backend will compute them.
+  // for them, for what the decoder takes, and for the memory in which the backend will compute
+  // them.
   const int64_t planes = task->source.frame->has_mask() ? 2 : 1;
-  task->memory =
-      std::make_shared<TaskMemory>(planes * task->header.width_px * task->header.height_px +
-                                   static_cast<int64_t>(task->plan->frame_bytes()));
+  task->kept_bytes = planes * task->header.width_px * task->header.height_px +
+                     static_cast<int64_t>(task->plan->frame_bytes());
+  task->memory = std::make_shared<TaskMemory>(task->kept_bytes + task->header.decoder_bytes);
   const TaskNeeds needs{.time = std::chrono::nanoseconds(std::llround(expected_ns)),
                         .memory = task->memory};
   executor_->Run(task->source.client, needs, [this, weak = std::weak_ptr<Task>(task)] {
@@ -203,14 +205,17 @@ void FrameIntake::Decode(const std::shared_ptr<Task>& task) {
   job.given_keypoints = task->given_keypoints;
   job.keep_state = task->source.keep_state;
   const auto begin = std::chrono::steady_clock::now();
-  const std::chrono::nanoseconds begin_of_thread = TimeOfThisThread();
+  // Asking for the thread's time is a call of the system: not for frames that are decoded at once.
+  const bool is_rated = task->decode_work > 0.0;
+  const auto begin_of_thread = is_rated ? TimeOfThisThread() : std::chrono::nanoseconds(0);
   absl::Status status = FillSlot(*task, job);
   const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
-  if (status.ok()) {
+  if (is_rated && status.ok()) {
     const std::chrono::nanoseconds of_thread = TimeOfThisThread() - begin_of_thread;
     DecodeRateOf(task->header).Note(task->decode_work, static_cast<double>(of_thread.count()));
   }
   task->decode_ns = time.count();
+  if (task->header.decoder_bytes > 0) task->memory->ShrinkTo(task->kept_bytes);
   metrics_->ObservePhase(FramePhase::kDecode, std::chrono::duration<double>(time).count());
   // The pixels are in their slot or unusable, and nothing else reads the client's message.
   task->image = {};

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <deque>
 #include <utility>
 
 #include "features/errors.h"
@@ -212,10 +211,9 @@ void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
   const int batch_frames = static_cast<int>(batch.items.size());
   const std::optional<double> joules =
       observer_->OnBatchFinished(WorkKind::kFrames, batch_frames, answer.cost);
-  std::deque<FrameOutcome> outcomes(batch.items.size());
   for (size_t i = 0; i < batch.items.size(); ++i) {
-    const QueuedFrame& frame = *batch.items[i];
-    FrameOutcome& outcome = outcomes[i];
+    QueuedFrame& frame = *batch.items[i];
+    FrameOutcome& outcome = frame.outcome;
     outcome.cost = answer.cost;
     outcome.batch_frames = batch_frames;
     outcome.queued = frame.queued;
@@ -231,17 +229,20 @@ void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
       outcome.state = std::move(answer.frames[i].state);
     }
   }
-  CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return outcomes[i].status; });
-  for (size_t i = 0; i < batch.items.size(); ++i) {
-    if (batch.items[i]->is_answered) continue;
-    if (!outcomes[i].status.ok()) outcomes[i].features = nullptr;  // it came too late
-    Answer(*batch.items[i], std::move(outcomes[i]));
+  CloseBatch(batch, taken_ns,
+             [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
+  for (const auto& frame : batch.items) {
+    if (frame->is_answered) continue;
+    if (!frame->outcome.status.ok()) frame->outcome.features = nullptr;  // it came too late
+    Answer(*frame);
   }
   Leave();
 }
 
 void Batcher::AnswerFailed(QueuedFrame& frame, const absl::Status& status) {
-  Answer(frame, {.status = status, .queued = frame.queued});
+  frame.outcome.status = status;
+  frame.outcome.queued = frame.queued;
+  Answer(frame);
 }
 
 std::unique_ptr<QueuedFrame> Batcher::TakeAnswer(QueuedFrame& launched) {
@@ -252,12 +253,13 @@ std::unique_ptr<QueuedFrame> Batcher::TakeAnswer(QueuedFrame& launched) {
   return answered;
 }
 
-void Batcher::Answer(QueuedFrame& frame, FrameOutcome outcome) {
+void Batcher::Answer(QueuedFrame& frame) {
+  const FrameOutcome& outcome = frame.outcome;
   if (frame.reports_end) {
     observer_->OnFrameFinished(outcome.status,
                                outcome.features == nullptr ? 0 : outcome.features->count());
   }
-  std::move(frame.done)(std::move(outcome));
+  std::move(frame.done)(std::move(frame.outcome));
 }
 
 }  // namespace orbserve

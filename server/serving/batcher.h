@@ -106,6 +106,7 @@ struct QueuedFrame final : WorkItem {
   FrameJob job;       // from Ready() to the launch
   double work = 0.0;  // FrameWork(); set by Ready()
   std::shared_ptr<TaskMemory> memory;
+  FrameOutcome outcome;  // once the batch has returned
   Plan* plan = nullptr;  // the queue in which it stands
   FairQueue<QueuedFrame*>::Handle place;
   std::list<QueuedFrame*>::iterator age;
@@ -174,7 +175,8 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   bool MayLaunch(const QueuedFrame::Plan& queue, SteadyTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Answer(QueuedFrame& frame, FrameOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives the frame its outcome.
+  void Answer(QueuedFrame& frame) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FeatureBackend* const backend_;
   const BatcherOptions options_;

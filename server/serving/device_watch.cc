@@ -12,8 +12,8 @@ namespace {
 // Answers before stalls are judged: the first ones are slow, as code is loaded when it is first
 // used.
 constexpr int kFirstAnswers = 16;
-// How many times the usual is a stall, and how much of what was usual remains usual at each answer:
-// it is about the slowest of the latest hundred.
+// A silence of so many times the usual one is a stall. The usual one keeps so much of its length at
+// each answer: it is about the longest of the latest hundred.
 constexpr int kStallFactor = 4;
 constexpr double kUsualDecay = 0.99;
 
@@ -32,6 +32,11 @@ void DeviceWatch::BatchBegins() {
 void DeviceWatch::BatchEnds() {
   absl::MutexLock lock(&mutex_);
   WorkEnds();
+}
+
+void DeviceWatch::BatchRefused() {
+  absl::MutexLock lock(&mutex_);
+  if (!stopped_) --working_;
 }
 
 void DeviceWatch::PlanBegins() {
@@ -58,9 +63,10 @@ void DeviceWatch::Close() {
 
 void DeviceWatch::WorkBegins() {
   if (stopped_) return;
-  if (working_++ == 0) Hear(clock_->Now());
+  if (working_ == 0) Hear(clock_->Now());
   // Set once in a while and not once per batch: OnAlarm() looks how old the last answer is.
   if (!armed_) Arm(NextLook(heard_at_));
+  ++working_;  // last, as setting the alarm may find no memory
 }
 
 void DeviceWatch::WorkEnds() {
@@ -95,9 +101,9 @@ SteadyTime DeviceWatch::NextLook(SteadyTime heard) const {
 }
 
 void DeviceWatch::Arm(SteadyTime when) {
+  alarm_->Set(when);
   armed_ = true;
   due_ = when;
-  alarm_->Set(when);
 }
 
 void DeviceWatch::SetStalled(bool stalled) {

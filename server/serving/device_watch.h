@@ -52,6 +52,8 @@ class DeviceWatch {
   // while it is made.
   void BatchBegins();
   void BatchEnds();
+  // Takes a BatchBegins() back: the backend did not take the batch, which is no answer.
+  void BatchRefused();
   void PlanBegins();
   void PlanEnds();
 

@@ -4,6 +4,7 @@
 #include "server/serving/failover_backend.h"
 
 #include <atomic>
+#include <new>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -112,16 +113,12 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   void Submit(typename Kind::Common common, std::vector<typename Kind::Job> jobs,
               typename Kind::Done done) {
     const uint64_t id = rescue_.Add<Kind>(common, jobs, std::move(done));
-    // Read when the batch is open: a loss from now on finds the batch.
-    if (lost()) {
-      Post([id](Core& core) { core.rescue_.RescueBatch<Kind>(id); });
-      return;
+    try {
+      Hand<Kind>(id, common, std::move(jobs));
+    } catch (const std::bad_alloc&) {
+      // A loss may have found the batch in the meantime; then the rescue answers it.
+      if (rescue_.Withdraw<Kind>(id)) throw;
     }
-    watch_.BatchBegins();
-    Kind::SubmitToPrimary(*primary_, common, std::move(jobs),
-                          [self = shared_from_this(), id](typename Kind::Answer answer) {
-                            self->OnAnswer<Kind>(id, std::move(answer));
-                          });
   }
 
   absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
@@ -140,6 +137,27 @@ class FailoverBackend::Core : public std::enable_shared_from_this<Core> {
   }
 
  private:
+  // Gives an open batch to the primary, or to the rescue.
+  template <typename Kind>
+  void Hand(uint64_t id, const typename Kind::Common& common,
+            std::vector<typename Kind::Job> jobs) {
+    // Read when the batch is open: a loss from now on finds the batch.
+    if (lost()) {
+      Post([id](Core& core) { core.rescue_.RescueBatch<Kind>(id); });
+      return;
+    }
+    watch_.BatchBegins();
+    try {
+      Kind::SubmitToPrimary(*primary_, common, std::move(jobs),
+                            [self = shared_from_this(), id](typename Kind::Answer answer) {
+                              self->OnAnswer<Kind>(id, std::move(answer));
+                            });
+    } catch (const std::bad_alloc&) {
+      watch_.BatchRefused();
+      throw;
+    }
+  }
+
   // Runs `task` on the executor. Does nothing after Close(): a leaked primary may still report a
   // loss then.
   void Post(absl::AnyInvocable<void(Core&) &&> task) ABSL_LOCKS_EXCLUDED(executor_mutex_) {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <iterator>
+#include <list>
 #include <utility>
 
 #include "features/errors.h"
@@ -166,12 +166,11 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
   size_t jobs = 0;
   for (const auto& request : batch.items) jobs += request->job_count;
   const size_t count = batch.items.size();
-  std::deque<MatchOutcome> outcomes(count);
   // Answers stand in the order of the requests and of their jobs.
   auto next_pair = answer.pairs.begin();
   for (size_t i = 0; i < count; ++i) {
-    const QueuedMatch& request = *batch.items[i];
-    MatchOutcome& outcome = outcomes[i];
+    QueuedMatch& request = *batch.items[i];
+    MatchOutcome& outcome = request.outcome;
     outcome.cost = answer.cost;
     outcome.queued = request.queued;
     observer_->OnItemComputed(WorkKind::kMatches, outcome.queued, answer.cost, {});
@@ -195,14 +194,16 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
     }
     next_pair = end;
   }
-  CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return outcomes[i].status; });
-  std::deque<Answer> owed;
-  for (size_t i = 0; i < count; ++i) {
-    if (batch.items[i]->is_answered) continue;
-    owed.push_back({std::move(batch.items[i]->done), std::move(outcomes[i])});
+  CloseBatch(batch, taken_ns,
+             [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
+  std::list<std::unique_ptr<QueuedMatch>> owed;
+  for (auto& request : batch.items) {
+    if (!request->is_answered) owed.push_back(std::move(request));
   }
   batch.items.clear();
-  GiveAnswers(std::move(owed), [](Answer one) { std::move(one.done)(std::move(one.outcome)); });
+  GiveAnswers(std::move(owed), [](std::unique_ptr<QueuedMatch> request) {
+    std::move(request->done)(std::move(request->outcome));
+  });
   Leave();
 }
 

@@ -85,6 +85,7 @@ struct QueuedMatch final : WorkItem {
   uint64_t pairs = 0;  // sum over the jobs
   double work = 0.0;   // MatchWork() of all jobs
   MatchDone done;
+  MatchOutcome outcome;  // once the batch has returned
   FairQueue<QueuedMatch*>::Handle place;
 };
 
@@ -110,11 +111,6 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   struct HeldState {
     int uses = 0;  // in their jobs
     int64_t bytes = 0;
-  };
-
-  struct Answer {
-    MatchDone done;
-    MatchOutcome outcome;
   };
 
   // Requests of one size: small or large.

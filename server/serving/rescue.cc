@@ -216,6 +216,17 @@ std::unique_ptr<Rescue::Batch<Kind>> Rescue::Take(uint64_t id) {
 }
 
 template <typename Kind>
+bool Rescue::Withdraw(uint64_t id) {
+  std::unique_ptr<Batch<Kind>> withdrawn;  // freed after the lock
+  absl::MutexLock lock(&mutex_);
+  Table<Kind>& table = TableOf<Kind>();
+  const auto entry = table.find(id);
+  if (entry == table.end() || entry->second->is_rescued) return false;
+  withdrawn = Take<Kind>(id);
+  return true;
+}
+
+template <typename Kind>
 void Rescue::AnswerBatch(std::unique_ptr<Batch<Kind>> batch) {
   if (batch == nullptr) return;
   auto done = std::move(batch->done);
@@ -354,6 +365,9 @@ template uint64_t Rescue::Add<MatchRescue>(MatchRescue::Common, std::vector<Matc
                                            MatchBatchDone);
 template uint64_t Rescue::Add<TrackRescue>(TrackRescue::Common, std::vector<TrackJob>,
                                            TrackBatchDone);
+template bool Rescue::Withdraw<FrameRescue>(uint64_t);
+template bool Rescue::Withdraw<MatchRescue>(uint64_t);
+template bool Rescue::Withdraw<TrackRescue>(uint64_t);
 template absl::Status Rescue::Done<FrameRescue>(uint64_t, FrameBatchAnswer);
 template absl::Status Rescue::Done<MatchRescue>(uint64_t, MatchBatchAnswer);
 template absl::Status Rescue::Done<TrackRescue>(uint64_t, TrackBatchAnswer);

@@ -159,6 +159,11 @@ class Rescue {
   uint64_t Add(typename Kind::Common common, std::vector<typename Kind::Job> jobs,
                typename Kind::Done done) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Closes a batch without an answer, because the primary did not take it. Returns false where it
+  // is answered or in rescue already: then it keeps its owner.
+  template <typename Kind>
+  bool Withdraw(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Takes the primary's answer to a batch. Passes it on and returns OK, unless it says that the
   // device is lost: then the answers that it does contain are kept for the rescue, and the loss is
   // returned. An answer to a batch that is answered or in rescue already is dropped, which is OK.

@@ -4,7 +4,7 @@
 #include "server/serving/track_queue.h"
 
 #include <cmath>
-#include <deque>
+#include <list>
 #include <utility>
 
 #include "features/errors.h"
@@ -108,10 +108,9 @@ void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
   const size_t count = batch.items.size();
   const std::optional<double> joules =
       observer_->OnBatchFinished(WorkKind::kTracks, static_cast<int>(count), answer.cost);
-  std::deque<TrackOutcome> outcomes(count);
   for (size_t i = 0; i < count; ++i) {
-    const QueuedTrack& request = *batch.items[i];
-    TrackOutcome& outcome = outcomes[i];
+    QueuedTrack& request = *batch.items[i];
+    TrackOutcome& outcome = request.outcome;
     outcome.cost = answer.cost;
     outcome.queued = request.queued;
     observer_->OnItemComputed(WorkKind::kTracks, outcome.queued, answer.cost, {});
@@ -127,14 +126,16 @@ void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
       outcome.energy_joules = *joules / static_cast<double>(count);
     }
   }
-  CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return outcomes[i].status; });
-  std::deque<Answer> owed;
-  for (size_t i = 0; i < count; ++i) {
-    if (batch.items[i]->is_answered) continue;
-    owed.push_back({std::move(batch.items[i]->done), std::move(outcomes[i])});
+  CloseBatch(batch, taken_ns,
+             [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
+  std::list<std::unique_ptr<QueuedTrack>> owed;
+  for (auto& request : batch.items) {
+    if (!request->is_answered) owed.push_back(std::move(request));
   }
   batch.items.clear();
-  GiveAnswers(std::move(owed), [](Answer one) { std::move(one.done)(std::move(one.outcome)); });
+  GiveAnswers(std::move(owed), [](std::unique_ptr<QueuedTrack> request) {
+    std::move(request->done)(std::move(request->outcome));
+  });
   Leave();
 }
 

@@ -71,6 +71,7 @@ struct QueuedTrack final : WorkItem {
   size_t points = 0;
   double work = 0.0;  // TrackWork()
   TrackDone done;
+  TrackOutcome outcome;  // once the batch has returned
   FairQueue<QueuedTrack*>::Handle place;
 };
 
@@ -92,11 +93,6 @@ class TrackQueue final : public WorkQueue<QueuedTrack, QueuedTrackBatch> {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Answer {
-    TrackDone done;
-    TrackOutcome outcome;
-  };
-
   void Dequeue(QueuedTrack& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<QueuedTrackBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -40,8 +40,9 @@
 // shutdown; see counts() and use().
 //
 // Memory. Whatever there is much of stands in containers of small nodes, whose allocations the
-// reserve of the process backs (memory_reserve.h). The vectors that a batch takes to the backend
-// may find no memory: its items are then answered OUT_OF_MEMORY.
+// reserve of the process backs (memory_reserve.h), and which take none while they are empty. Items
+// hold their outcomes, so that the answer of the backend finds room. The vectors that a batch takes
+// to the backend may find no memory: its items are then answered OUT_OF_MEMORY.
 //
 // Threads. The skeleton has no thread. Every change of state ends with TakeWork() under the lock,
 // which collects the expired items and the batches that may be launched and sets the alarm, and
@@ -62,6 +63,7 @@
 #include <cstdint>
 #include <deque>
 #include <iterator>
+#include <list>
 #include <memory>
 #include <new>
 #include <optional>
@@ -118,8 +120,8 @@ class WorkQueue {
  protected:
   // Work that a change of state made possible.
   struct Work {
-    std::deque<std::unique_ptr<Item>> expired;
-    std::deque<Batch> batches;
+    std::list<std::unique_ptr<Item>> expired;
+    std::list<Batch> batches;
     bool empty() const { return expired.empty() && batches.empty(); }
   };
 
@@ -198,7 +200,7 @@ class WorkQueue {
   // Calls `give` for each of `answers`: on this thread if there is only one, else on the queue's
   // threads, where it has some, for which the destructor waits.
   template <typename Answer, typename Give>
-  void GiveAnswers(std::deque<Answer> answers, const Give& give) ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveAnswers(std::list<Answer> answers, const Give& give) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Clock* const clock_;
   ServingObserver* const observer_;
@@ -216,7 +218,7 @@ class WorkQueue {
   void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<Item> Withdraw(Item& item, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::deque<std::unique_ptr<Item>> TakeExpired(SteadyTime now)
+  std::list<std::unique_ptr<Item>> TakeExpired(SteadyTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return deadlines_.empty() ? kNever : deadlines_.begin()->first;
@@ -433,7 +435,7 @@ void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
 
 template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::FailWaiting(const absl::Status& status) {
-  std::deque<std::unique_ptr<Item>> left;
+  std::list<std::unique_ptr<Item>> left;
   {
     absl::MutexLock lock(&mutex_);
     while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second, status));
@@ -480,8 +482,8 @@ BatchMotion WorkQueue<Item, Batch>::motion() const {
 }
 
 template <typename Item, typename Batch>
-std::deque<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
-  std::deque<std::unique_ptr<Item>> expired;
+std::list<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
+  std::list<std::unique_ptr<Item>> expired;
   while (NextDeadline() <= now) {
     const Ticket ticket = deadlines_.begin()->second;
     if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
@@ -633,18 +635,18 @@ void WorkQueue<Item, Batch>::Stay() {
 
 template <typename Item, typename Batch>
 template <typename Answer, typename Give>
-void WorkQueue<Item, Batch>::GiveAnswers(std::deque<Answer> answers, const Give& give) {
+void WorkQueue<Item, Batch>::GiveAnswers(std::list<Answer> answers, const Give& give) {
   if (answer_threads_ == nullptr || answers.size() < 2) {
     for (Answer& answer : answers) give(std::move(answer));
     return;
   }
   const auto parts = static_cast<size_t>(options_.answer_threads);
   const size_t each = (answers.size() + parts - 1) / parts;
-  for (size_t first = 0; first < answers.size(); first += each) {
-    const size_t end = std::min(first + each, answers.size());
-    const auto from = std::make_move_iterator(answers.begin());
-    std::deque<Answer> some(from + static_cast<ptrdiff_t>(first),
-                            from + static_cast<ptrdiff_t>(end));
+  while (!answers.empty()) {
+    const size_t count = std::min(each, answers.size());
+    std::list<Answer> some;
+    some.splice(some.begin(), answers, answers.begin(),
+                std::next(answers.begin(), static_cast<ptrdiff_t>(count)));
     Stay();
     answer_threads_->Run(ClientId{}, {}, [this, give, some = std::move(some)]() mutable {
       for (Answer& answer : some) give(std::move(answer));

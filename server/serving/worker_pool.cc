@@ -30,6 +30,16 @@ TaskMemory::~TaskMemory() {
   room_->shares.Close(account_);
 }
 
+void TaskMemory::ShrinkTo(int64_t bytes) {
+  if (room_ == nullptr) return;
+  absl::MutexLock lock(&room_->mutex);
+  const int64_t surplus = std::max<int64_t>(bytes_ - bytes, 0);
+  bytes_ -= surplus;
+  room_->used_bytes -= surplus;
+  ++room_->changes;
+  account_->AddWaiting(0, -surplus);
+}
+
 WorkerPool::WorkerPool(const WorkerPoolOptions& options)
     : options_(options),
       room_(std::make_shared<TaskRoom>(options.weights)),

@@ -35,6 +35,9 @@ class TaskMemory {
   TaskMemory& operator=(const TaskMemory&) = delete;
   ~TaskMemory();
 
+  // Gives back what the task that has begun holds beyond `bytes`.
+  void ShrinkTo(int64_t bytes);
+
  private:
   friend class WorkerPool;
 

@@ -42,7 +42,7 @@ INNOCENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "innocent.py
 START_LIMIT_S = 30
 STOP_LIMIT_S = 25
 SETTLE_S = 30
-SETTLED_MIB = 16  # pages that an attack makes the program use for the first time, and what the allocator keeps
+SETTLED_MIB = 2  # pages of code and tables that an attack makes the program use for the first time
 MIB = 1 << 20
 
 

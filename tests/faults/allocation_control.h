@@ -14,6 +14,7 @@ struct AllocationControl {
   std::atomic<int64_t> countdown;    // the allocation that brings it to zero fails; <= 0: none
   std::atomic<int64_t> least_bytes;  // smaller allocations are not counted,
   std::atomic<int64_t> most_bytes;   // nor are larger ones
+  std::atomic<int64_t> of_tbb;       // 1: those of oneTBB's tasks are counted; 0: the others
   std::atomic<int64_t> failures;     // allocations that failed
 };
 static_assert(std::atomic<int64_t>::is_always_lock_free);

@@ -54,6 +54,13 @@ def main() -> int:
     open_ = 'open { pipeline { preset: "vio" } drop_policy: DROP_POLICY_NEWEST deadline_ms: 50 }'
     y4m = b"YUV4MPEG2 W16 H8 F30:1 Ip A1:1 C420\nFRAME\n" + bytes(192) + b"FRAME\n" + bytes(192)
     pnm = b"P5 16 8 255\n" + bytes(128)
+
+    def http2(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+        return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+    message_of_call = b"\0" + (8).to_bytes(4, "big") + bytes(8)
+    frames = [http2(4, 0, 0, b""), http2(4, 1, 0, b""), http2(1, 4, 1, b"\x83\x86"), http2(0, 1, 1, message_of_call),
+              http2(1, 0, 3, b"\x83"), http2(9, 4, 3, b"\x86"), http2(6, 0, 0, bytes(8)), http2(3, 0, 3, bytes(4))]
     seeds = {
         "config_fuzz": [
             b'\0listen: "127.0.0.1:0" batching { max_batch: 8 } limits { max_streams: 3 }',
@@ -77,6 +84,13 @@ def main() -> int:
             b"\x07" + message("PutReferenceRequest", f'name: "door" features {{ {features} }}'),
         ],
         "client_file_fuzz": [b"\0" + npz(), b"\x01" + png(16, 8), b"\x02" + pnm, b"\x02P2 2 1 9 3 4\n", b"\x04" + y4m],
+        "connection_fuzz": [
+            b"\0" + b"".join(bytes([2 * (len(part) - 1)]) + part for part in frames),
+            b"\x01GET /metrics?since=4 HTTP/1.1\r\nHost: robot\r\n\r\n",
+            b"\x01GET http://robot:9090/healthz HTTP/1.0\r\n\r\n",
+            b"\x02# tokens\nrobot-7 sha256:" + b"0f" * 32 + b" weight=2 expires=2030-01-01T00:00:00Z\n",
+            b"\x03token\nrobot-7\nrobot-7/left\nspiffe://fleet/robot\nrobot.example\nrobot\n192.0.2.0/24\n198.51.100.7",
+        ],
         "decode_fuzz": [bytes([1, 16, 0, 8, 0, 16, 0, 0]) + bytes(128)],
     }
     for jpeg in sorted((ROOT / "tests" / "data").glob("**/*.jpg"))[:20]:

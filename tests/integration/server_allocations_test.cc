@@ -226,5 +226,32 @@ TEST_F(AllocationsTest, SmallOnesThatFailComeFromTheReserve) {
   Walk(0, kLargeBytes - 1, 29, [this] { return Stream(); });
 }
 
+// oneTBB asks the heap itself, without the reserve: its tasks are small, and kept for the next
+// ones.
+TEST_F(AllocationsTest, ThoseOfTasksThatFailEndTheirCallWithOutOfMemory) {
+  v1::FeatureSet features;
+  constexpr int kFeatures = 4000;  // a large match
+  for (int i = 0; i < kFeatures; ++i) {
+    features.add_x(1);
+    features.add_y(1);
+  }
+  features.set_descriptor_bytes(32);
+  features.set_descriptors(std::string(size_t{kFeatures} * 32, 'd'));
+  const v1::Frame large = MakeFrame(4000, 3000, 1);
+  control_->of_tbb = 1;
+  EXPECT_GE(Walk(0, kAnyBytes, 1, [this] { return Extract(frame_); }), 1);
+  EXPECT_GE(Walk(0, kAnyBytes, 53, [&] { return Extract(large); }), 1);
+  EXPECT_GE(Walk(0, kAnyBytes, 3, [this] { return Stream(); }), 1);
+  Walk(0, kAnyBytes, 1, [&] {
+    v1::MatchRequest request;
+    *request.mutable_query_features() = features;
+    *request.mutable_train_features() = features;
+    v1::MatchResponse response;
+    grpc::ClientContext context;
+    SetLimit(context);
+    return stub_->Match(&context, request, &response);
+  });
+}
+
 }  // namespace
 }  // namespace orbserve

@@ -48,5 +48,28 @@ TEST(TuningTest, MemoryThatIsFreeInTheMiddleOfAHeapGoesBackToTheSystem) {
   EXPECT_EQ(trimmer.trims(), 1) << "nothing more is free";
 }
 
+TEST(TuningTest, ALittleThatIsFreeForLongGoesBackToo) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "memory is the sanitizer's own";
+#endif
+  TuneProcess();
+  HeapTrimmer trimmer;
+  for (int i = 0; i < HeapTrimmer::kManyLooks; ++i) trimmer.Look();
+  const int trims = trimmer.trims();
+  constexpr size_t kBlocks = 8;
+  constexpr size_t kBlockBytes = 1 << 20;
+  std::vector<std::vector<char>> blocks;
+  for (size_t i = 0; i < kBlocks; ++i) blocks.emplace_back(kBlockBytes, '\1');
+  trimmer.Look();
+  blocks.clear();
+  const int64_t before = ResidentBytes();
+  for (int i = 2; i <= HeapTrimmer::kManyLooks; ++i) trimmer.Look();
+  EXPECT_EQ(trimmer.trims(), trims) << "it was not free at each look";
+  for (int i = 0; i < HeapTrimmer::kManyLooks; ++i) trimmer.Look();
+  if (trimmer.trims() == trims) GTEST_SKIP() << "this malloc gives memory back by itself";
+  EXPECT_EQ(trimmer.trims(), trims + 1);
+  EXPECT_LT(ResidentBytes(), before - (int64_t{4} << 20));
+}
+
 }  // namespace
 }  // namespace orbserve

@@ -357,6 +357,20 @@ TEST(JpegTest, LimitsAreInclusive) {
   ExpectError(ReadImageHeader(Jpeg(bytes), limits).status(), ErrorReason::kTooLarge, "3071");
 }
 
+TEST(JpegTest, TheMemoryOfTheDecoderIsKnownBeforeItIsTaken) {
+  const auto bytes_of = [](bool progressive) {
+    const std::vector<uint8_t> bytes =
+        WriteJpeg({.width_px = 64, .height_px = 48, .progressive = progressive});
+    const auto header = ReadImageHeader(Jpeg(bytes), {});
+    EXPECT_TRUE(header.ok()) << header.status();
+    return header.ok() ? header->decoder_bytes : -1;
+  };
+  EXPECT_EQ(bytes_of(/*progressive=*/false), 0);
+  // Two bytes for each coefficient of the luma at least.
+  EXPECT_GE(bytes_of(/*progressive=*/true), 64 * 48 * 2);
+  EXPECT_LE(bytes_of(/*progressive=*/true), 3 * 64 * 48 * 2);
+}
+
 TEST(JpegTest, ScansAreLimitedByTheHeaderCheckAndAgainWhileDecoding) {
   const std::vector<uint8_t> bytes = WriteJpeg({.progressive = true});
   const auto header = ReadImageHeader(Jpeg(bytes), {});

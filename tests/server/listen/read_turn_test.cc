@@ -52,6 +52,22 @@ TEST(ReadTurnTest, ATurnReadsNoMoreThanItHasLeft) {
   EXPECT_NEAR(static_cast<double>(turn.Begin()), static_cast<double>(kTurnNs - 200'000), 100);
 }
 
+TEST(ReadTurnTest, ATurnDoesNotEndInSmallReads) {
+  ReadTurn turn;
+  int reads = 0;
+  for (int turns = 0; turns < 100;) {
+    const size_t most = turn.Begin();
+    if (most == 0) {
+      ++turns;
+      continue;
+    }
+    // A read costs a little less than was expected of it.
+    ++reads;
+    turn.Add(most, static_cast<int64_t>(0.95 * 0.2 * static_cast<double>(most)));
+  }
+  EXPECT_LT(reads, 130);
+}
+
 TEST(ReadTurnTest, AConnectionThatIsReadToItsEndKeepsItsTurn) {
   ReadTurn turn;
   for (int i = 0; i < 1000; ++i) {

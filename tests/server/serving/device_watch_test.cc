@@ -52,6 +52,20 @@ TEST_F(DeviceWatchTest, SilenceCountsFromTheLastAnswerWhileThereIsWork) {
   EXPECT_EQ(silences_, 1);
 }
 
+TEST_F(DeviceWatchTest, ABatchThatIsNotTakenIsNeitherWorkNorAnAnswer) {
+  watch_.BatchBegins();
+  watch_.BatchRefused();
+  clock_.Advance(milliseconds(10'000));
+  EXPECT_EQ(silences_, 0);
+  watch_.BatchBegins();
+  clock_.Advance(milliseconds(499));
+  watch_.BatchBegins();
+  watch_.BatchRefused();
+  EXPECT_EQ(silences_, 0);
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(silences_, 1);
+}
+
 TEST_F(DeviceWatchTest, TimeInWhichTheProcessStoodStillIsNoSilence) {
   Batches(20, milliseconds(1));
   watch_.BatchBegins();

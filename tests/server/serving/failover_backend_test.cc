@@ -6,6 +6,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
@@ -492,6 +493,39 @@ TEST_F(FailoverBackendTest, AStateThatStaysOnTheDeviceIsLost) {
   RunTasks();
   ASSERT_EQ(match_answers_[match].pairs.size(), 1u);
   EXPECT_EQ(ReasonOf(match_answers_[match].pairs[0].status), ErrorReason::kDeviceLost);
+}
+
+TEST_F(FailoverBackendTest, ABatchForWhichThePrimaryHasNoMemoryStaysWithItsSender) {
+  primary_->has_memory = false;
+  EXPECT_THROW(Submit({1}), std::bad_alloc);
+  const auto state = std::make_shared<HandState>(1, "gpu");
+  EXPECT_THROW(SubmitMatch(state, state), std::bad_alloc);
+  clock_.Advance(milliseconds(10'000));
+  RunTasks();
+  EXPECT_EQ(counts_, std::vector<int>{0});
+  EXPECT_TRUE(losses_.empty());  // the device holds no work
+  primary_->has_memory = true;
+  const size_t second = Submit({2});
+  primary_->FinishBatch();
+  ExpectFeatures(answers_[second].frames.at(0), 2);
+  LoseDevice();
+  EXPECT_EQ(counts_, (std::vector<int>{0, 1, 1}));
+  backend_.reset();  // waits for the open batches: there are none
+}
+
+TEST_F(FailoverBackendTest, ALossBeforeTheMemoryRunsOutHasTheBatchRescued) {
+  // The primary tells the loss of its first batch while it finds no memory for the second.
+  Submit({1});
+  primary_->on_submit = [this] {
+    primary_->FinishBatch({Lost()});
+    RunTasks();
+  };
+  primary_->has_memory = false;
+  const size_t second = Submit({2});
+  EXPECT_EQ(losses_.size(), 1u);
+  while (!fallback_->batches.empty()) fallback_->FinishBatch();
+  ExpectFeatures(answers_[second].frames.at(0), 2);
+  EXPECT_EQ(counts_, (std::vector<int>{1, 1}));
 }
 
 TEST_F(FailoverBackendTest, AfterTheRescueTimeTheRestIsToldThatTheDeviceIsLost) {

@@ -121,12 +121,14 @@ class HandBackend final : public FeatureBackend {
   }
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
+    if (on_submit) on_submit();
     if (!has_memory) throw std::bad_alloc();
     batches.push_back({std::move(plan), std::move(jobs), std::move(done)});
   }
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
     if (!has_memory) throw std::bad_alloc();
     matches.push_back({std::move(jobs), std::move(done)});
+    if (on_matches) on_matches();
   }
   void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
     if (!has_memory) throw std::bad_alloc();
@@ -236,7 +238,7 @@ class HandBackend final : public FeatureBackend {
     std::move(batch.done)(std::move(answer));
   }
 
-  // What the frames of batch `i` asked for as max_features: tests number their frames by it.
+  // Returns max_features of the frames of batch `i`: tests number their frames by it.
   std::vector<int> Numbers(size_t i) const {
     std::vector<int> numbers;
     for (const FrameJob& job : batches.at(i).jobs) numbers.push_back(job.parameters.max_features);
@@ -261,6 +263,8 @@ class HandBackend final : public FeatureBackend {
   bool exports = true;        // its own states
   int max_batch_frames = 64;  // of the plans that it makes
   std::function<void()> on_make_plan;
+  std::function<void()> on_submit;  // of frames
+  std::function<void()> on_matches;
   bool* destroyed = nullptr;  // becomes true
 
  private:

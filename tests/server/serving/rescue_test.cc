@@ -80,6 +80,27 @@ TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
   rescue_.WaitUntilEmpty();
 }
 
+TEST_F(RescueTest, ABatchThatIsWithdrawnIsNotAnswered) {
+  EXPECT_TRUE(rescue_.Withdraw<FrameRescue>(AddFrames({1})));
+  EXPECT_TRUE(rescue_.Withdraw<MatchRescue>(AddMatch(2)));
+  rescue_.RescueAll();
+  rescue_.GiveUp();
+  rescue_.WaitUntilEmpty();
+  EXPECT_THAT(order_, IsEmpty());
+  EXPECT_THAT(fallback_.batches, IsEmpty());
+}
+
+TEST_F(RescueTest, ABatchThatHasAnotherOwnerCannotBeWithdrawn) {
+  const uint64_t answered = AddFrames({1});
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(answered, Answer({absl::OkStatus()})).ok());
+  EXPECT_FALSE(rescue_.Withdraw<FrameRescue>(answered));
+  const uint64_t rescued = AddFrames({2});
+  rescue_.RescueBatch<FrameRescue>(rescued);
+  EXPECT_FALSE(rescue_.Withdraw<FrameRescue>(rescued));
+  fallback_.FinishBatch();
+  EXPECT_THAT(order_, ElementsAre(1, 2));
+}
+
 TEST_F(RescueTest, ALossIsToldAndKeptForTheRescueOfTheFramesThatItHit) {
   const uint64_t id = AddFrames({1, 2, 3});
   EXPECT_EQ(rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), Lost(), Lost()})), Lost());

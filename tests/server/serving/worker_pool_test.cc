@@ -136,6 +136,24 @@ TEST(WorkerPoolTest, ATaskWaitsForRoomAndOthersPassIt) {
   second_over.WaitForNotification();
 }
 
+TEST(WorkerPoolTest, ATaskGivesBackWhatItNoLongerNeeds) {
+  WorkerPool pool({.threads = 1, .max_bytes = 100});
+  const auto first = std::make_shared<TaskMemory>(60);
+  first->ShrinkTo(0);  // it has not begun, and needs all of it
+  absl::Notification first_ran;
+  pool.Run(Named("a"), {.memory = first}, [&] { first_ran.Notify(); });
+  first_ran.WaitForNotification();
+  const auto second = std::make_shared<TaskMemory>(60);
+  absl::Notification second_ran;
+  pool.Run(Named("b"), {.memory = second}, [&] { second_ran.Notify(); });
+  EXPECT_EQ(pool.use().bytes, 60);
+  first->ShrinkTo(70);
+  EXPECT_EQ(pool.use().bytes, 60);
+  first->ShrinkTo(20);
+  second_ran.WaitForNotification();
+  EXPECT_EQ(pool.use().bytes, 80);
+}
+
 TEST(WorkerPoolTest, NoOwnerTakesAllTheRoom) {
   WorkerPool pool({.threads = 1, .max_bytes = 1'000});
   std::vector<std::shared_ptr<TaskMemory>> held;
