@@ -23,7 +23,8 @@
 namespace orbserve::bench {
 namespace {
 
-// Of the preset and of the paper, and one that leaves no corners, so that the search alone is timed.
+// Of the preset and of the paper, and one that leaves no corners, so that the search alone is
+// timed.
 constexpr int kThresholds[] = {20, 40, 254};
 constexpr int kRingRadiusPx = 3;
 constexpr int kAllCorners = 100'000;

@@ -241,10 +241,20 @@ HWY_INLINE uint64_t BitsInside(const Block& block, int begin, int end) {
   return LowBits(kLanes - behind) & ~LowBits(before) & kAllLanes;
 }
 
-HWY_NOINLINE void ClearLanes(uint64_t lanes, uint8_t* bytes) {
-  for (int i = 0; i < kLanes; ++i) {
-    if ((lanes >> i & 1) != 0) bytes[i] = 0;
-  }
+// All bits of the lanes of a block whose columns lie in [begin, end), which is not empty there.
+HWY_INLINE V8 LanesInside(const Block& block, int begin, int end) {
+  struct Steps {
+    uint8_t bytes[4 * kLanes] = {};  // kLanes times 0, 2 * kLanes times 255, kLanes times 0
+    constexpr Steps() {
+      for (int i = kLanes; i < 3 * kLanes; ++i) bytes[i] = 255;
+    }
+  };
+  static constexpr Steps kSteps;
+  const D8 d;
+  const int before = std::max(begin - block.column, 0);
+  const int behind = std::max(block.column + kLanes - end, 0);
+  return hn::And(hn::LoadU(d, kSteps.bytes + kLanes - before),
+                 hn::LoadU(d, kSteps.bytes + 2 * kLanes + behind));
 }
 
 // Sweep 1: lists the blocks of rows [row_begin, row_end) with a pixel that can be a corner.
@@ -342,13 +352,14 @@ HWY_NOINLINE int ScoreBlocks(const TestedPixels& pixels, const Block* blocks,
     const V8 excess = ExcessOf<kArcLength, kBlends>(ring, p);
     uint64_t corners = GreaterBits(excess, threshold);
     uint8_t* const to = scores.At(block);
-    hn::Store(CornerScores(excess, threshold), d, to);
+    V8 block_scores = CornerScores(excess, threshold);
     const uint64_t inside = BitsInside(block, pixels.x_begin, pixels.x_end);
     if (HWY_UNLIKELY(inside != kAllLanes)) {
       // Pixels beside those that are tested are no corners and must not suppress any.
       corners &= inside;
-      ClearLanes(~inside, to);
+      block_scores = hn::And(block_scores, LanesInside(block, pixels.x_begin, pixels.x_end));
     }
+    hn::Store(block_scores, d, to);
     if (wanted != nullptr) corners &= wanted[i];
     with_corners[number] = {block, corners};
     number += corners != 0 ? 1 : 0;
