@@ -30,7 +30,7 @@ import numpy as np
 
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".pgm", ".ppm"}
 
-# What somebody would write without us, and without thinking of speed.
+# Somebody would write this without us, and without thinking of speed.
 CV2_SCRIPT = """
 import pathlib, sys
 import cv2

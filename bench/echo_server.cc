@@ -35,7 +35,7 @@
 namespace orbserve::bench {
 namespace {
 
-// As orbserve-server's defaults.
+// Both are orbserve-server's defaults.
 constexpr int kMaxInFlight = 8;
 constexpr int kMaxMessageBytes = 96 << 20;
 
@@ -149,15 +149,17 @@ class OneServer {
     thread_.join();
   }
 
-  void Serve(grpc::ServerUnaryReactor* reactor) {
+  // `response` gets the time from now to its end, as a server reports it.
+  void Serve(grpc::ServerUnaryReactor* reactor, v1::ExtractResponse* response) {
     absl::MutexLock lock(&mutex_);
-    waiting_.push_back({absl::Now(), reactor});
+    waiting_.push_back({absl::Now(), reactor, response});
   }
 
  private:
   struct Waiting {
     absl::Time arrived;
     grpc::ServerUnaryReactor* reactor;
+    v1::ExtractResponse* response;
   };
 
   void Loop() {
@@ -178,6 +180,8 @@ class OneServer {
       // From the times themselves: sleeping too long does not add up.
       free = std::max(free, next.arrived) + service_;
       absl::SleepFor(free - absl::Now());
+      next.response->mutable_timings()->set_total_ns(
+          static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Now() - next.arrived)));
       next.reactor->Finish(grpc::Status::OK);
     }
   }
@@ -204,7 +208,7 @@ class EchoService final : public v1::Features::CallbackService {
     if (answers_.features > 0) FillFeatures(answers_.features, response->mutable_features());
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     if (server_ != nullptr) {
-      server_->Serve(reactor);
+      server_->Serve(reactor, response);
     } else {
       reactor->Finish(grpc::Status::OK);
     }

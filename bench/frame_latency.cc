@@ -4,12 +4,13 @@
 #include "bench/frame_latency.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
+
+#include "bench/spin_calls.h"
 
 namespace orbserve::bench {
 
@@ -63,15 +64,8 @@ Latency MeasureLatency(FeatureBackend& backend, const std::shared_ptr<FeaturePla
     job.parameters = parameters;
     std::vector<FrameJob> jobs;
     jobs.push_back(std::move(job));
-    std::atomic<bool> ready{false};
-    FrameBatchAnswer answer;
     const auto begin = Clock::now();
-    backend.Submit(plan, std::move(jobs), [&](FrameBatchAnswer a) {
-      answer = std::move(a);
-      ready.store(true, std::memory_order_release);
-    });
-    while (!ready.load(std::memory_order_acquire)) {
-    }
+    const FrameBatchAnswer answer = Extract(backend, plan, std::move(jobs));
     const double microseconds = MicrosecondsSince(begin);
     if (!answer.frames[0].status.ok()) {
       std::fprintf(stderr, "%s\n", answer.frames[0].status.ToString().c_str());

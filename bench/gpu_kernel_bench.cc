@@ -108,8 +108,6 @@ class Bench {
       const size_t bytes = static_cast<size_t>(count) * 32;
       std::vector<uint8_t> host(2 * bytes);
       for (uint8_t& byte : host) byte = static_cast<uint8_t>(random());
-      ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer sets,
-                                DeviceBuffer::Create(0, host.size(), nullptr));
       ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer results,
                                 DeviceBuffer::Create(0, static_cast<size_t>(count) * 64, nullptr));
       ORBSERVE_ASSIGN_OR_RETURN(
@@ -120,8 +118,8 @@ class Bench {
           DeviceBuffer::Create(0, MatchTicketBytes(multiprocessors_), nullptr));
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(results.data(), 0xff, results.size_bytes()));
       ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(tickets.data(), 0, tickets.size_bytes()));
-      ORBSERVE_CUDA_RETURN_IF_ERROR(
-          cudaMemcpy(sets.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
+      ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer sets,
+                                DeviceBuffer::CreateCopyOf(0, host, nullptr));
       MatchParams params = {};
       params.pairs = 1;
       params.k = 2;
@@ -161,10 +159,10 @@ class Bench {
       const bool is_x = i / static_cast<size_t>(count) % 2 == 0;
       host[i] = static_cast<float>((*random)() % (is_x ? 1920 : 1080));
     }
-    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer places,
-                              DeviceBuffer::Create(0, floats * sizeof(float), nullptr));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(
-        cudaMemcpy(places.data(), host.data(), floats * sizeof(float), cudaMemcpyHostToDevice));
+    ORBSERVE_ASSIGN_OR_RETURN(
+        const DeviceBuffer places,
+        DeviceBuffer::CreateCopyOf(
+            0, {reinterpret_cast<const uint8_t*>(host.data()), floats * sizeof(float)}, nullptr));
     const auto* const x = reinterpret_cast<const float*>(places.data());
     MatchWindows windows = {};
     windows.pair[0] = {{x, x + count, 0, 0}, {x + 2 * count, x + 3 * count, 0, 0}, 50.0f};
@@ -180,8 +178,6 @@ class Bench {
     const auto count = static_cast<size_t>(pairs);
     std::vector<uint8_t> host(count * rows * 32);
     for (uint8_t& byte : host) byte = static_cast<uint8_t>(random());
-    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer sets,
-                              DeviceBuffer::Create(0, host.size(), nullptr));
     ORBSERVE_ASSIGN_OR_RETURN(
         const DeviceBuffer results,
         DeviceBuffer::Create(0, count * static_cast<size_t>(queries) * 2 * sizeof(PackedNeighbour),
@@ -192,8 +188,8 @@ class Bench {
     ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer tickets,
                               DeviceBuffer::Create(0, MatchTicketBytes(multiprocessors_), nullptr));
     ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(tickets.data(), 0, tickets.size_bytes()));
-    ORBSERVE_CUDA_RETURN_IF_ERROR(
-        cudaMemcpy(sets.data(), host.data(), host.size(), cudaMemcpyHostToDevice));
+    ORBSERVE_ASSIGN_OR_RETURN(const DeviceBuffer sets,
+                              DeviceBuffer::CreateCopyOf(0, host, nullptr));
     MatchParams params = {};
     params.pairs = pairs;
     params.k = 2;

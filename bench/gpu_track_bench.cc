@@ -8,7 +8,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +23,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/frame_latency.h"
 #include "bench/json_list.h"
+#include "bench/spin_calls.h"
 #include "features/algo/lucas_kanade.h"
 #include "features/backend.h"
 #include "features/errors.h"
@@ -65,31 +65,6 @@ struct Settings {
 using Clock = std::chrono::steady_clock;
 using State = std::shared_ptr<const FrameState>;
 using Points = std::shared_ptr<const TrackPoints>;
-
-// Waits without sleeping, as only the latency counts.
-template <typename Answer, typename Submit>
-Answer SpinFor(const Submit& submit) {
-  std::atomic<bool> ready{false};
-  Answer answer;
-  submit([&](Answer given) {
-    answer = std::move(given);
-    ready.store(true, std::memory_order_release);
-  });
-  while (!ready.load(std::memory_order_acquire)) {
-  }
-  return answer;
-}
-
-FrameBatchAnswer Extract(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
-                         std::vector<FrameJob> jobs) {
-  return SpinFor<FrameBatchAnswer>(
-      [&](auto done) { backend.Submit(plan, std::move(jobs), std::move(done)); });
-}
-
-TrackBatchAnswer Track(FeatureBackend& backend, std::vector<TrackJob> jobs) {
-  return SpinFor<TrackBatchAnswer>(
-      [&](auto done) { backend.SubmitTracks(std::move(jobs), std::move(done)); });
-}
 
 class TrackBench {
  public:
@@ -215,6 +190,7 @@ class TrackBench {
                                 DeviceBuffer::Create(0, layout.bytes(), nullptr));
       ORBSERVE_CUDA_RETURN_IF_ERROR(
           cudaMemcpy(copy.data(), from_there->data(), layout.bytes(), cudaMemcpyDeviceToDevice));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(nullptr));
       gpu::TrackPyramidParams params = {};
       params.pyramid = layout;
       params.alone = copy.data();

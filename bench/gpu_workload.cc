@@ -108,6 +108,28 @@ absl::Status GpuWorkload::Prepare(const GreyImage& image, const PipelineOptions&
   return absl::OkStatus();
 }
 
+absl::StatusOr<WorkloadGraph> WorkloadGraph::Capture(const GpuWorkload& workload,
+                                                     cudaStream_t stream) {
+  WorkloadGraph made(stream);
+  ORBSERVE_ASSIGN_OR_RETURN(made.side_, gpu::Stream::Create());
+  gpu::BranchStreams branches;
+  branches.side = made.side_.get();
+  for (size_t i = 0; i < made.order_.size(); ++i) {
+    ORBSERVE_ASSIGN_OR_RETURN(made.order_[i], gpu::Event::Create(gpu::Event::Timing::kOff));
+    branches.order[i] = made.order_[i].get();
+  }
+  ORBSERVE_ASSIGN_OR_RETURN(made.graph_, gpu::Graph::Capture(stream, [&](cudaStream_t captured) {
+                              branches.main = captured;
+                              return workload.plan->steps().Enqueue(workload.context, branches);
+                            }));
+  return made;
+}
+
+absl::Status WorkloadGraph::Run() const {
+  ORBSERVE_RETURN_IF_ERROR(graph_.Launch(stream_));
+  return gpu::StatusFromCuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+}
+
 absl::StatusOr<KernelTimer> KernelTimer::Create(int launches, int repeats) {
   KernelTimer timer(launches, repeats);
   ORBSERVE_ASSIGN_OR_RETURN(timer.stream_, gpu::Stream::Create());

@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "gpu/plan.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
+#include "gpu/step_list.h"
 #include "gpu/steps/step.h"
 
 namespace orbserve::bench {
@@ -44,6 +46,24 @@ struct GpuWorkload {
     }
     return nullptr;
   }
+};
+
+// All steps of a workload as one graph, and the streams and events that recorded it.
+class WorkloadGraph {
+ public:
+  // Records on `stream`. The workload must outlive the graph.
+  static absl::StatusOr<WorkloadGraph> Capture(const GpuWorkload& workload, cudaStream_t stream);
+
+  // Runs the steps on the stream and waits for their answer on the host.
+  absl::Status Run() const;
+
+ private:
+  explicit WorkloadGraph(cudaStream_t stream) : stream_(stream) {}
+
+  cudaStream_t stream_;
+  gpu::Stream side_;
+  std::array<gpu::Event, gpu::kMostBranchEvents> order_;
+  gpu::Graph graph_;
 };
 
 using GpuLaunch = std::function<absl::Status(cudaStream_t)>;

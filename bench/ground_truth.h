@@ -29,10 +29,10 @@ class GroundTruth {
   static absl::StatusOr<GroundTruth> Read(const std::string& folder,
                                           const std::vector<std::string>& frames);
 
-  // How far the camera moved between two frames, in metres.
+  // Returns how far the camera moved between two frames, in metres.
   double Baseline(size_t from, size_t to) const;
 
-  // How far each pair of places is from the epipolar geometry of two frames, in pixels of a frame
+  // Returns the distance of each pair of places from the epipolar geometry of two frames, in pixels
   // without distortion: the larger one of two distances, of the place in `to` from the epipolar
   // line of the place in `from` and the other way round.
   std::vector<float> OffEpipolar(size_t from, const std::vector<cv::Point2f>& from_places,

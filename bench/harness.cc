@@ -39,7 +39,7 @@ std::string CpuModel() {
   return model.empty() ? "unknown" : model;
 }
 
-// Of the last minute, before anything is timed: what else the machine was doing.
+// Returns the load of the last minute, before anything is timed: other work of the machine.
 std::string LoadAverage() {
   double load = 0;
   if (getloadavg(&load, 1) != 1) return "unknown";

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What every benchmark shares: variants of the same work are timed turn by turn in one process, so
-// that drifting clocks and noisy neighbours hit all of them alike, and reported as a table and as
+// Harness of every benchmark: variants of one piece of work are timed turn by turn in one process.
+// Drifting clocks and noisy neighbours then hit all of them. The report is a table, and
 // JSON. See docs/benchmarks.md for how to read the figures.
 
 #ifndef ORBSERVE_BENCH_HARNESS_H_
@@ -61,7 +61,7 @@ class Harness {
   // A line about the machine or the libraries, printed above the table and written to the JSON.
   void AddInfo(const std::string& key, const std::string& value) { info_.emplace_back(key, value); }
 
-  // Whether --filter lets `case_name` run: some comma-separated part of the filter occurs in it.
+  // True if --filter lets `case_name` run: some comma-separated part of the filter occurs in it.
   // For skipping a costly set-up; Compare() asks by itself.
   bool Wants(const std::string& case_name) const;
 

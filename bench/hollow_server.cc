@@ -5,11 +5,11 @@
 // and answers every frame with the same features. What is left is what serving itself costs, for
 // stream_bench to compare with echo_server on a machine of any kind.
 //
-//   hollow_server [--features N] [--match-us N] ARGUMENT...
+//   hollow_server [--features N] [--batch-us N] [--match-us N] ARGUMENT...
 //
-// N features of each answer (default 1000), and N microseconds that the one device takes for each
-// call of SubmitMatches() whatever the number of pairs (default 0). The other arguments are the
-// server's.
+// --features: number of features of each answer (default 1000). --batch-us: microseconds that each
+// of two lanes takes for a batch of frames, whatever their number (default 0). --match-us: the same
+// of the one lane for calls of SubmitMatches() (default 0). The other arguments are the server's.
 
 #include <chrono>
 #include <condition_variable>
@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -78,13 +79,17 @@ class Lanes {
   std::vector<std::thread> threads_;
 };
 
-std::shared_ptr<const Features> MakeFeatures(int count) {
+// Features of an image of this size, spread over it.
+std::shared_ptr<const Features> MakeFeatures(int count, int width_px, int height_px) {
   auto features = std::make_shared<Features>();
+  features->image_width_px = width_px;
+  features->image_height_px = height_px;
   features->descriptor_bytes = 32;
   features->Resize(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i);
-    features->x[at] = features->y[at] = 100.5f + static_cast<float>(i % 300);
+    features->x[at] = static_cast<float>(i * 37 % width_px);
+    features->y[at] = static_cast<float>(i * 53 % height_px);
     features->size[at] = 31.0f;
     features->angle_deg[at] = static_cast<float>(i % 360);
     features->response[at] = 1.0f / static_cast<float>(i + 1);
@@ -93,13 +98,17 @@ std::shared_ptr<const Features> MakeFeatures(int count) {
   return features;
 }
 
+// Microseconds that the device takes for each batch.
+struct DeviceTimes {
+  std::chrono::microseconds frames{};
+  std::chrono::microseconds matches{};
+};
+
 // Slots, plans and states are those of the backend inside.
 class HollowBackend final : public FeatureBackend {
  public:
-  HollowBackend(std::unique_ptr<FeatureBackend> backend, int features,
-                std::chrono::microseconds match_time)
-      : backend_(std::move(backend)), features_(MakeFeatures(features)), match_time_(match_time) {
-    if (auto state = backend_->ImportState(features_); state.ok()) state_ = *std::move(state);
+  HollowBackend(std::unique_ptr<FeatureBackend> backend, int features, const DeviceTimes& times)
+      : backend_(std::move(backend)), feature_count_(features), times_(times) {
     for (int i = 0; i < features; ++i) {
       matches_.query_index.push_back(static_cast<uint32_t>(i));
       matches_.train_index.push_back(static_cast<uint32_t>(i));
@@ -129,16 +138,17 @@ class HollowBackend final : public FeatureBackend {
     return backend_->RebuildPyramid(state);
   }
 
-  void Submit(std::shared_ptr<FeaturePlan>, std::vector<FrameJob> jobs,
+  void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
     auto batch = std::make_shared<std::pair<std::vector<FrameJob>, FrameBatchDone>>(
         std::move(jobs), std::move(done));
-    frame_lanes_.Post([this, batch] {
+    frame_lanes_.Post([this, plan = std::move(plan), batch] {
       FrameBatchAnswer answer;
-      answer.cost = Cost();
+      answer.cost = Take(times_.frames);
+      const Frame frame = FrameOf(plan->spec());
       for (const FrameJob& job : batch->first) {
-        answer.frames.push_back(
-            {absl::OkStatus(), features_, job.keep_state != KeepState::kNone ? state_ : nullptr});
+        answer.frames.push_back({absl::OkStatus(), frame.features,
+                                 job.keep_state != KeepState::kNone ? frame.state : nullptr});
       }
       batch->first.clear();
       std::move(batch->second)(std::move(answer));
@@ -151,7 +161,7 @@ class HollowBackend final : public FeatureBackend {
         std::move(jobs), std::move(done));
     track_lane_.Post([this, batch] {
       TrackBatchAnswer answer;
-      answer.cost = Cost();
+      answer.cost = Take({});
       for (const TrackJob& job : batch->first) {
         const size_t count = job.points->count();
         TrackedPoints& tracked = answer.jobs.emplace_back().tracked;
@@ -172,8 +182,7 @@ class HollowBackend final : public FeatureBackend {
         std::move(jobs), std::move(done));
     match_lane_.Post([this, batch] {
       MatchBatchAnswer answer;
-      answer.cost = Cost();
-      std::this_thread::sleep_until(answer.cost.busy_begin + match_time_);
+      answer.cost = Take(times_.matches);
       answer.pairs.assign(batch->first.size(), {absl::OkStatus(), matches_});
       batch->first.clear();
       std::move(batch->second)(std::move(answer));
@@ -181,18 +190,40 @@ class HollowBackend final : public FeatureBackend {
   }
 
  private:
-  BatchCost Cost() const {
+  // Answer to every frame of one size.
+  struct Frame {
+    std::shared_ptr<const Features> features;
+    std::shared_ptr<const FrameState> state;
+  };
+
+  Frame FrameOf(const PlanSpec& spec) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Frame& frame = frames_[{spec.width_px, spec.height_px}];
+    if (frame.features == nullptr) {
+      frame.features = MakeFeatures(feature_count_, spec.width_px, spec.height_px);
+      if (auto state = backend_->ImportState(frame.features); state.ok()) {
+        frame.state = *std::move(state);
+      }
+    }
+    return frame;
+  }
+
+  // Is busy for `time`.
+  BatchCost Take(std::chrono::microseconds time) const {
     BatchCost cost;
     cost.backend = backend_->name();
     cost.device = "cpu";
-    cost.busy_begin = cost.busy_end = SteadyClock::now();
+    cost.busy_begin = SteadyClock::now();
+    if (time.count() > 0) std::this_thread::sleep_until(cost.busy_begin + time);
+    cost.busy_end = SteadyClock::now();
     return cost;
   }
 
   const std::unique_ptr<FeatureBackend> backend_;
-  const std::shared_ptr<const Features> features_;
-  const std::chrono::microseconds match_time_;
-  std::shared_ptr<const FrameState> state_;
+  const int feature_count_;
+  const DeviceTimes times_;
+  std::mutex mutex_;
+  std::map<std::pair<int, int>, Frame> frames_;  // by width and height; guarded by mutex_
   Matches matches_;
   Lanes frame_lanes_{2};  // last: their threads use everything above
   Lanes match_lane_{1};
@@ -201,30 +232,36 @@ class HollowBackend final : public FeatureBackend {
 
 int Usage() {
   std::fputs(
-      "usage: hollow_server [--features N] [--match-us N] [argument of orbserve-server]...\n",
+      "usage: hollow_server [--features N] [--batch-us N] [--match-us N] [argument of "
+      "orbserve-server]...\n",
       stderr);
   return 2;
 }
 
 int Run(int argc, char** argv) {
   int features = 1000;
+  int batch_us = 0;
   int match_us = 0;
   std::vector<char*> rest = {argv[0]};
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--features" && i + 1 < argc) {
       if (!absl::SimpleAtoi(argv[++i], &features) || features < 1) return Usage();
+    } else if (word == "--batch-us" && i + 1 < argc) {
+      if (!absl::SimpleAtoi(argv[++i], &batch_us) || batch_us < 0) return Usage();
     } else if (word == "--match-us" && i + 1 < argc) {
       if (!absl::SimpleAtoi(argv[++i], &match_us) || match_us < 0) return Usage();
     } else {
       rest.push_back(argv[i]);
     }
   }
+  const DeviceTimes times = {std::chrono::microseconds(batch_us),
+                             std::chrono::microseconds(match_us)};
   return RunServerProgram(static_cast<int>(rest.size()), rest.data(),
                           [&](std::unique_ptr<FeatureBackend> backend)
                               -> absl::StatusOr<std::unique_ptr<FeatureBackend>> {
-                            return std::make_unique<HollowBackend>(
-                                std::move(backend), features, std::chrono::microseconds(match_us));
+                            return std::make_unique<HollowBackend>(std::move(backend), features,
+                                                                   times);
                           });
 }
 

@@ -59,6 +59,7 @@ struct Settings {
   bool match_previous = false;
   double seconds = 10;
   double warm_up_seconds = 2;
+  bool each = false;
 };
 
 // Nearest-rank percentile, `share` in [0, 1]; 0 without samples.
@@ -293,6 +294,7 @@ int Run(int argc, char** argv) {
   app.add_flag("--match", settings.match_previous, "Match each frame against the one before it");
   app.add_option("--seconds", settings.seconds, "Measured time")->capture_default_str();
   app.add_option("--warm-up", settings.warm_up_seconds, "Seconds before it")->capture_default_str();
+  app.add_flag("--each", settings.each, "Print a line for each robot");
   CLI11_PARSE(app, argc, argv);
 
   v1::Frame image;
@@ -367,6 +369,10 @@ int Run(int argc, char** argv) {
   for (const Told& told : all) {
     const auto ok = static_cast<double>(told.latency_ms.size());
     if (mean > 0) worst = std::max(worst, std::abs(ok / mean - 1));
+    if (settings.each) {
+      std::printf("one robot: sent %lld, held back %lld, ok %.0f\n",
+                  static_cast<long long>(told.sent), static_cast<long long>(told.skipped), ok);
+    }
   }
   std::printf("frames/s computed: %.1f; farthest from its share: %.1f%%\n",
               static_cast<double>(sums["ok"]) / settings.seconds, worst * 100);

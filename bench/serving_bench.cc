@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a running server adds to the computing, and whether it is fair: closed-loop clients, each
+// Measures what a running server adds to computing, and if it is fair: closed-loop clients, each
 // with its own connection and identity, against --server.
 //
 //   latency   one client, one request under way: wall time of the call less the reported compute

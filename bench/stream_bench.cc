@@ -170,7 +170,7 @@ class Robot {
   std::thread receiver_;
 };
 
-// What the rounds of one server gave.
+// One server, and what its rounds gave.
 struct Target {
   std::string name;
   std::string address;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How fast the passes of the minimum distance find the corners: the experiment of L. Teixeira, W.
+// Measures how fast passes of the minimum distance find corners: the experiment of L. Teixeira, W.
 // Celes & M. Gattass, "Accelerated corner-detector algorithms", BMVC 2008, sec. 4.3, on given
 // photographs. The quality level of each is set so that about the wanted number of corners comes
 // out; printed is the share of them that the first passes find. It is the same on every machine.

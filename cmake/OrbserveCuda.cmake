@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Whether the CUDA backend is built: ORBSERVE_HAS_CUDA. Needs a toolkit, not a GPU.
+# ORBSERVE_HAS_CUDA says whether the CUDA backend is built. That needs a toolkit, not a GPU.
 
 set(ORBSERVE_CUDA_ARCHITECTURES "" CACHE STRING
     "Compute capabilities to compile for, as CMAKE_CUDA_ARCHITECTURES; the preset `cuda` names all that are supported; \

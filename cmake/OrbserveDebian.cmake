@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What CPack makes Debian packages of (script/package): one for each component, and the debug symbols of the programs.
+# CPack makes Debian packages (script/package): one for each component, and one of the debug symbols of the programs.
 
 set(ORBSERVE_PACKAGE_RELEASE "1" CACHE STRING "Debian revision of the packages")
 set(ORBSERVE_PACKAGE_DISTRIBUTION "unstable" CACHE STRING "Distribution that the packages are made for")

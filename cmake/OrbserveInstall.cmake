@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What a machine gets by `cmake --install`: the programs with their manual and completion, a systemd unit, sample
+# `cmake --install` gives a machine the programs with their manual and completion, a systemd unit, sample
 # configuration, the client library with its headers, the wire contract, and the package `orbserve` for find_package(). The
 # computing and serving libraries are no public API: whoever wants features inside a process talks to orbserve::client, or
 # speaks the wire contract. Components: server, tools, dev; each is a Debian package (OrbserveDebian.cmake).

@@ -55,8 +55,8 @@ class FrameContext {
   Workspace::Level& level(int l) const { return workspace_.levels[static_cast<size_t>(l)]; }
   int threads() const { return threads_; }
 
-  // How many tasks `count` elements are divided into, about `chunk` of them each: one for a single
-  // thread, none for none.
+  // Returns the number of tasks that `count` elements are divided into, about `chunk` of them each:
+  // one for a single thread, none for no elements.
   int TasksFor(int count, int chunk) const {
     return threads_ == 1 ? std::min(count, 1) : DivUp(count, chunk);
   }

@@ -43,14 +43,18 @@ void Gather(const FrameContext& frame, int levels, Features* features) {
     const LevelGeometry& level = frame.pipeline.level(l);
     const absl::Span<const LevelPoint> points = frame.level(l).points;
     const size_t count = std::min(points.size(), features->count() - row);
+    float* const x = features->x.data() + row;
+    float* const y = features->y.data() + row;
+    float* const angle_deg = features->angle_deg.data() + row;
+    float* const response = features->response.data() + row;
     for (size_t i = 0; i < count; ++i) {
-      features->x[row + i] = static_cast<float>(points[i].x) * level.scale;
-      features->y[row + i] = static_cast<float>(points[i].y) * level.scale;
-      features->size[row + i] = level.patch_size_px;
-      features->angle_deg[row + i] = points[i].angle_deg;
-      features->response[row + i] = points[i].response;
-      features->octave[row + i] = l;
+      x[i] = static_cast<float>(points[i].x) * level.scale;
+      y[i] = static_cast<float>(points[i].y) * level.scale;
+      angle_deg[i] = points[i].angle_deg;
+      response[i] = points[i].response;
     }
+    std::fill_n(features->size.data() + row, count, level.patch_size_px);
+    std::fill_n(features->octave.data() + row, count, l);
     if (bytes > 0 && count > 0) {
       std::memcpy(features->descriptors.data() + row * bytes, frame.level(l).descriptors,
                   count * bytes);

@@ -69,6 +69,28 @@ int KeepUnmasked(const ImageView& mask, uint64_t* keys, int number) {
   return count;
 }
 
+// Equal scores stay in the order of the corners, which is that of their places.
+void RankScores(const Corner* corners, int number, uint64_t* keys) {
+  ScoreHistogram histogram;
+  histogram.Clear();
+  histogram.Add(corners, number);
+  int32_t* const next = histogram.count;  // the place of the next corner of each score
+  uint64_t response[256];
+  int32_t place = 0;
+  for (int score = 255; score >= 0; --score) {
+    const int32_t count = next[score];
+    next[score] = place;
+    place += count;
+    if (count > 0) response[score] = algo::RankKey(static_cast<float>(score), 0, 0);
+  }
+  for (int i = 0; i < number; ++i) {
+    const Corner corner = corners[i];
+    const int score = corner.score & 255;
+    keys[next[score]++] =
+        response[score] | static_cast<uint64_t>(corner.y) << 16 | static_cast<uint64_t>(corner.x);
+  }
+}
+
 int KeepBestKeys(uint64_t* keys, int number, int wanted) {
   if (wanted <= 0) return 0;
   if (number <= wanted) return number;
@@ -78,6 +100,13 @@ int KeepBestKeys(uint64_t* keys, int number, int wanted) {
   for (int i = wanted; i < number; ++i) {
     if (OrderOf(keys[i]) == last) std::swap(keys[kept++], keys[i]);
   }
+  return kept;
+}
+
+int CountBestKeys(const uint64_t* keys, int number, int wanted) {
+  if (wanted <= 0) return 0;
+  int kept = std::min(number, wanted);
+  while (kept < number && OrderOf(keys[kept]) == OrderOf(keys[wanted - 1])) ++kept;
   return kept;
 }
 

@@ -38,11 +38,18 @@ int KeepUnmasked(const ImageView& mask, Corner* corners, int number);
 // Keeps the rank keys whose pixel of `mask` is not 0, in place, in their order.
 int KeepUnmasked(const ImageView& mask, uint64_t* keys, int number);
 
+// Rank keys of corners whose responses are their scores, in order. The corners come by rows, then
+// by columns.
+void RankScores(const Corner* corners, int number, uint64_t* keys);
+
 // Moves the best `wanted` of `keys` (features/algo/order.h: ascending = better first) and those
 // whose response equals the last one's to the front; returns their number.
 int KeepBestKeys(uint64_t* keys, int number, int wanted);
 
-// How many keys of each run belong to the first `wanted` of all runs, where the upper halves of the
+// KeepBestKeys() of keys that are in order.
+int CountBestKeys(const uint64_t* keys, int number, int wanted);
+
+// Counts the keys of each run that belong to the first `wanted` of all runs: the upper halves of
 // keys are compared first, then the runs, then the lower halves. Exactly `wanted` keys, or all
 // where there are fewer. `kept` has an entry for each run.
 void DivideBest(absl::Span<const absl::Span<const uint64_t>> runs, int64_t wanted,

@@ -17,10 +17,10 @@ COPY . /src
 ARG REVISION=
 ARG SOURCE_DATE_EPOCH=0
 RUN SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} REVISION=${REVISION} \
-    /src/script/package --compiled --build /build --cuda OFF
+    /src/script/package --compiled --cuda OFF
 
 FROM ${BASE}
-RUN --mount=type=bind,from=build,source=/build/packages,target=/packages \
+RUN --mount=type=bind,from=build,source=/src/build-package/packages,target=/packages \
     useradd --system --uid 10001 --user-group --no-create-home --home-dir / --shell /usr/sbin/nologin orbserve \
  && apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends systemd-standalone-sysusers \

@@ -61,7 +61,7 @@ RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir / --sh
 USER 10001:10001
 EXPOSE 50051 9464
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["orbserve", "health", "--server", "127.0.0.1:50051"]
-# As in cpu.Dockerfile: publish the ports with care, or give certificates.
+# Publish the ports with care, or give certificates (cpu.Dockerfile).
 ENTRYPOINT ["orbserve-server", "--http-listen", "0.0.0.0:9464"]
 CMD ["--listen", "0.0.0.0:50051", "--insecure"]
 LABEL org.opencontainers.image.title="orbserve" \

@@ -19,11 +19,11 @@ COPY . /src
 ARG REVISION=
 ARG SOURCE_DATE_EPOCH=0
 RUN SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} REVISION=${REVISION} \
-    /src/script/package --compiled --build /build --cuda ON --architectures "87-real;110-real"
+    /src/script/package --compiled --cuda ON --architectures "87-real;110-real"
 
 FROM ${BASE}
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
-RUN --mount=type=bind,from=build,source=/build/packages,target=/packages \
+RUN --mount=type=bind,from=build,source=/src/build-package/packages,target=/packages \
     useradd --system --uid 10001 --user-group --no-create-home --home-dir / --shell /usr/sbin/nologin orbserve \
  && apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends systemd-standalone-sysusers \
@@ -32,7 +32,7 @@ RUN --mount=type=bind,from=build,source=/build/packages,target=/packages \
 USER 10001:10001
 EXPOSE 50051 9464
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["orbserve", "health", "--server", "127.0.0.1:50051"]
-# As in cpu.Dockerfile: publish the ports with care, or give certificates.
+# Publish the ports with care, or give certificates (cpu.Dockerfile).
 ENTRYPOINT ["orbserve-server", "--http-listen", "0.0.0.0:9464"]
 CMD ["--listen", "0.0.0.0:50051", "--insecure"]
 LABEL org.opencontainers.image.title="orbserve" \

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <system_error>
 #include <thread>
 
 #include "features/errors.h"
@@ -34,11 +35,20 @@ void ShutDown(grpc::Server& server, Listener* listener, milliseconds time) {
   }
   listener->StopAccepting();
   std::promise<void> done;
-  std::thread closer([listener, time, ended = done.get_future()] {
-    ended.wait_for(time + kCloseTime);
-    listener->ShutDownConnections();
-  });
+  std::thread closer;
+  try {
+    closer = std::thread([listener, time, ended = done.get_future()] {
+      ended.wait_for(time + kCloseTime);
+      listener->ShutDownConnections();
+    });
+  } catch (const std::system_error&) {
+    // No thread is left for it. Clients that do not go by themselves are only waited for.
+  }
   server.Shutdown(system_clock::now() + time);
+  if (!closer.joinable()) {
+    listener->ShutDownConnections();
+    return;
+  }
   done.set_value();
   closer.join();
 }

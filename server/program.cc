@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -146,12 +147,16 @@ int Complain(const absl::Status& status, int code) {
 
 // The process ends with `code` after `limit`, whatever hangs then (a call, a device).
 void EndAfter(std::chrono::milliseconds limit, int code) {
-  std::thread([limit, code] {
-    std::this_thread::sleep_for(limit);
-    spdlog::error("event=stop_hangs");
-    FlushLog(kLogTime);
-    _exit(code);
-  }).detach();
+  try {
+    std::thread([limit, code] {
+      std::this_thread::sleep_for(limit);
+      spdlog::error("event=stop_hangs");
+      FlushLog(kLogTime);
+      _exit(code);
+    }).detach();
+  } catch (const std::system_error& error) {
+    spdlog::warn("event=stop_without_limit message={}", LogValue(error.what()));
+  }
 }
 
 // Calls the server once, and so finds out whether its reads pass the guard of connections.
@@ -210,7 +215,7 @@ class Watchdog {
  public:
   Watchdog(const ServiceManager& manager, Server& server) : manager_(manager), server_(server) {}
 
-  // How often Look() wants to be called.
+  // Look() wants to be called so often.
   std::chrono::microseconds period() const { return manager_.watchdog_time() / 4; }
 
   void Look() {

@@ -51,7 +51,7 @@ struct ResourceSources {
   std::function<std::optional<int64_t>()> certificate_expiry_unix_s;  // nothing without TLS
 };
 
-// How much of each bounded resource is in use at the moment of the scrape, its limit, and the
+// Tells the use of each bounded resource at the moment of the scrape, its limit, and the
 // memory behind it (docs/metrics.md). The limit of the gauge orbserve_NAME is
 // orbserve_limit_NAME. Thread-safe.
 class ResourceMetrics final : public prometheus::Collectable {

@@ -116,6 +116,8 @@ TEST(CoveragePageTest, HasTheRowsOfTheTablesInTheirOrder) {
               ElementsAreArray(NamesOf(testing::OptionValues())));
   EXPECT_THAT(RowsOfSection("Options of matching"),
               ElementsAreArray(NamesOf(testing::MatchOptionValues())));
+  EXPECT_THAT(RowsOfSection("Options of tracks"),
+              ElementsAreArray(NamesOf(testing::TrackOptionValues())));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the ablations of papers share: a variant of a piece of work, and the run that times variants
+// Ablations of papers share this: a variant of a piece of work, and the run that times variants
 // beside each other and collects the results.
 
 #ifndef ORBSERVE_BENCH_PAPERS_ABLATION_H_

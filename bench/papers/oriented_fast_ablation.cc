@@ -6,7 +6,6 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -341,23 +340,8 @@ class OrientedFastAblation {
       return absl::OkStatus();
     };
 
-    ORBSERVE_ASSIGN_OR_RETURN(const gpu::Stream side, gpu::Stream::Create());
-    std::array<gpu::Event, gpu::kMostBranchEvents> order;
-    gpu::BranchStreams branches;
-    branches.side = side.get();
-    for (size_t i = 0; i < order.size(); ++i) {
-      ORBSERVE_ASSIGN_OR_RETURN(order[i], gpu::Event::Create(gpu::Event::Timing::kOff));
-      branches.order[i] = order[i].get();
-    }
-    ORBSERVE_ASSIGN_OR_RETURN(const gpu::Graph graph,
-                              gpu::Graph::Capture(stream, [&](cudaStream_t captured) {
-                                branches.main = captured;
-                                return workload.plan->steps().Enqueue(workload.context, branches);
-                              }));
-    const auto ours = [&]() -> absl::Status {
-      ORBSERVE_RETURN_IF_ERROR(graph.Launch(stream));
-      return gpu::StatusFromCuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    };
+    ORBSERVE_ASSIGN_OR_RETURN(const WorkloadGraph graph, WorkloadGraph::Capture(workload, stream));
+    const auto ours = [&] { return graph.Run(); };
     std::vector<double> on_device;
     std::vector<double> of_style;
     std::vector<double> of_ours;

@@ -105,25 +105,43 @@ def pose_row(name: str, cells: dict) -> list[str]:
     return row
 
 
-def write_pose(report: Report, results: dict, tracked: dict) -> None:
+def pose_columns() -> list[str]:
     columns = [""]
     for name in pose.GAPS:
         columns += [f"{name}: AUC {' / '.join(f'{d}°' for d in pose.LIMITS_DEG)}", "median rotation, direction",
                     "points, inliers"]  # fmt: skip
+    return columns
+
+
+def pose_summaries(of_methods: dict) -> dict:
+    return {
+        name: {s: pose.summary(cell["pairs"]) for s, cell in cells.items()} for name, cells in of_methods.items()
+    }
+
+
+def write_matched_poses(report: Report, results: dict) -> dict:
+    """Tables by numbers of features; returns the summaries."""
     for budget, of_methods in results.items():
         rows = [pose_row(f"`{name}`", cells) for name, cells in of_methods.items()]
-        report.table(f"pose_{BUDGET_NAMES[budget]}", columns, rows)
-    report.table("pose_tracked", columns, [pose_row(tracker_name(n), cells) for n, cells in tracked.items()])
-    summaries = {
-        BUDGET_NAMES[budget]: {
-            name: {s: pose.summary(cell["pairs"]) for s, cell in cells.items()} for name, cells in of_methods.items()
-        }
-        for budget, of_methods in results.items()
-    }
-    summaries["tracked"] = {
-        name: {s: pose.summary(cell["pairs"]) for s, cell in cells.items()} for name, cells in tracked.items()
-    }
+        report.table(f"pose_{BUDGET_NAMES[budget]}", pose_columns(), rows)
+    return {BUDGET_NAMES[budget]: pose_summaries(of_methods) for budget, of_methods in results.items()}
+
+
+def write_pose(report: Report, results: dict, tracked: dict) -> None:
+    summaries = write_matched_poses(report, results)
+    report.table("pose_tracked", pose_columns(), [pose_row(tracker_name(n), cells) for n, cells in tracked.items()])
+    summaries["tracked"] = pose_summaries(tracked)
     report.values("pose", rounded(summaries))
+
+
+def write_poses(results: dict, twice: bool) -> None:
+    """The report of relative poses alone. `results`: {features: {method: {sequence: cell}}}."""
+    report = Report("quality_poses", "bench/quality/run --data FOLDER --poses")
+    cells = sum(len(of_method) for of_methods in results.values() for of_method in of_methods.values())
+    if twice:
+        report.sentence("twice", f"Two runs computed everything anew, and all {cells} cells were equal.")
+    report.values("pose", rounded(write_matched_poses(report, results)))
+    report.write()
 
 
 def tracker_name(name: str) -> str:

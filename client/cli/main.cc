@@ -19,6 +19,7 @@
 #include "client/cli/nearest_word.h"
 #include "client/cli/options.h"
 #include "client/cli/output/standard_output.h"
+#include "features/uncaught.h"
 #include "orbserve/version.h"
 
 namespace orbserve::cli {
@@ -129,6 +130,23 @@ void AddImageOptions(CLI::App* app, Does does, ImageOptions* options) {
   AddPipelineFlags(app, does, &options->flags);
 }
 
+// Options of --format colmap. `group`: where --help lists them.
+void AddCameraOptions(CLI::App* app, const char* group, ColmapCameraOptions* options) {
+  app->add_option("--focal", options->focal_px,
+                  "COLMAP: known focal length of the camera, pixels; default a guess")
+      ->type_name("PX")
+      ->check(InRange(0.001, 1e9))
+      ->group(group);
+  app->add_option("--camera-model", options->model,
+                  "COLMAP: model of the camera, by COLMAP's name; default SIMPLE_RADIAL")
+      ->type_name("MODEL")
+      ->group(group);
+  app->add_option("--camera-params", options->params,
+                  "COLMAP: known parameters of the model, in COLMAP's order")
+      ->type_name("P,...")
+      ->group(group);
+}
+
 void AddMatchOptions(CLI::App* app, MatchCommandOptions* options) {
   AddCommonOptions(app, &options->common);
   AddImageOptions(app, Does::kMatch, &options->image);
@@ -166,6 +184,10 @@ void AddMatchOptions(CLI::App* app, MatchCommandOptions* options) {
   app->add_option("--format", options->format, "npz (default), hdf5 (hloc) or colmap")
       ->type_name("FORMAT")
       ->group("Folders");
+  app->add_flag("--resume", options->resume,
+                "Skip images and pairs whose output in --out was made with the same options")
+      ->group("Folders");
+  AddCameraOptions(app, "Folders", &options->camera);
   app->add_option("INPUT", options->inputs,
                   "Two images: query and train; one with --reference; or folders of images, or of "
                   "NPZ files of an earlier run")
@@ -391,6 +413,7 @@ int Main(int argc, char** argv) {
   extract_app
       ->add_option("--format", extract.format, "npz (default), jsonl, csv, hdf5 (hloc) or colmap")
       ->type_name("FORMAT");
+  AddCameraOptions(extract_app, "Options", &extract.camera);
   extract_app->add_option("--draw", extract.draw_folder, "Write overlay pictures into this folder")
       ->type_name("DIR");
   extract_app
@@ -510,6 +533,7 @@ int Main(int argc, char** argv) {
 }  // namespace orbserve::cli
 
 int main(int argc, char** argv) {
+  orbserve::ExplainMissingThreads("orbserve");
   // Hides gRPC's own lines on standard error, which repeat errors that the program reports. Setting
   // the variable shows them.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);

@@ -50,15 +50,25 @@ struct ImageOptions {
   std::string mask_file;     // "" = none
 };
 
+// The camera of all images, for a COLMAP database.
+struct ColmapCameraOptions {
+  double focal_px = 0;  // 0 = unknown
+  std::string model;    // COLMAP's name of it; "" = SIMPLE_RADIAL
+  std::string params;   // of the model, with commas between them; "" = unknown
+
+  bool given() const { return focal_px > 0 || !model.empty() || !params.empty(); }
+};
+
 struct ExtractOptions {
   CommonOptions common;
   ImageOptions image;
   std::vector<std::string> inputs;
-  std::string out_folder;   // "" = none
-  std::string format;       // "" = npz with `out_folder`, else a table
-  std::string draw_folder;  // "" = none
-  std::string sheet_file;   // page with small pictures of all images; "" = none
-  std::string shard;        // "" = everything
+  std::string out_folder;      // "" = none
+  std::string format;          // "" = npz with `out_folder`, else a table
+  std::string draw_folder;     // "" = none
+  ColmapCameraOptions camera;  // of `format` colmap
+  std::string sheet_file;      // page with small pictures of all images; "" = none
+  std::string shard;           // "" = everything
   bool resume = false;
   bool timings = false;  // a summary of the times of every stage
   bool power = false;    // a summary of the energy
@@ -86,8 +96,10 @@ struct MatchCommandOptions {
   double verify_px = 3;  // largest distance from the epipolar geometry
   bool inliers = false;  // colour the picture by the check
   // Files of the pairs.
-  std::string out_folder;  // "" = none
-  std::string format;      // "" = npz with `out_folder`
+  std::string out_folder;      // "" = none
+  std::string format;          // "" = npz with `out_folder`
+  ColmapCameraOptions camera;  // of `format` colmap
+  bool resume = false;
 
   bool has_pairs() const { return !pairs_file.empty() || exhaustive || sequential > 0; }
 };

@@ -29,7 +29,7 @@ namespace {
 #define ORBSERVE_STRING_INNER(x) #x
 #define ORBSERVE_STRING(x) ORBSERVE_STRING_INNER(x)
 
-// How a mangled name repeats the namespace, for parameters.
+// A mangled name repeats the namespace like this in its parameters.
 #if ABSL_OPTION_USE_INLINE_NAMESPACE
 #define ORBSERVE_ABSL_AGAIN "NS0_"
 #else

@@ -30,7 +30,7 @@ Function* Real(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-// Whether `address` lies in code.
+// Returns true if `address` lies in code.
 bool IsCode(uintptr_t address) {
   return dl_iterate_phdr(
              [](dl_phdr_info* object, size_t, void* wanted) {

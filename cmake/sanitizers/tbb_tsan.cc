@@ -52,7 +52,7 @@ class AcquiringTask : public d1::task {
   d1::task& inner_;
 };
 
-// The same for a function that an arena may run on another thread, while the caller waits.
+// Does the same for a function that an arena may run on another thread while the caller waits.
 class OrderedDelegate : public d1::delegate_base {
  public:
   explicit OrderedDelegate(d1::delegate_base& inner) : inner_(inner) {}

@@ -83,9 +83,9 @@ class LargeMatches final : private MatchSlices {
   void RunSlices() ABSL_LOCKS_EXCLUDED(mutex_);
   // The oldest pass with a slice that is not begun; null when there is none.
   Pass* NextPass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How many threads may run slices now.
+  // Returns the number of threads that may run slices now.
   int AllowedRunners() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How many tasks to enqueue so that as many threads run slices as may; they count as begun.
+  // Returns the number of tasks that give every such thread one. They count as begun.
   int TakeNewRunners() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Enqueue(int runners) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -32,7 +32,7 @@ int QueriesPerSlice(int train_count) {
 
 constexpr size_t kScratchAlignment = 64;
 
-// How a match is run: where, and whether it still is.
+// A match that runs: its slices, and whether it was cancelled.
 struct Run {
   const std::atomic<bool>* cancelled;
   MatchSlices& slices;

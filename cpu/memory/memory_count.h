@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How much memory is held for one purpose, so that metrics can say so without a walk over objects.
+// Counts the memory held for one purpose, so that metrics can tell it without a walk over objects.
 
 #ifndef ORBSERVE_CPU_MEMORY_MEMORY_COUNT_H_
 #define ORBSERVE_CPU_MEMORY_MEMORY_COUNT_H_

@@ -26,7 +26,7 @@ inline constexpr int kMaxSteps = 16;
 // Memory that one frame works in, laid out by its plan (cpu/memory/workspace_layout.h) and used
 // again by the next frame. A frame has one at a time; its tasks share it.
 struct Workspace {
-  // How far a level has come.
+  // Progress of a level.
   struct Level {
     std::atomic<int> pending = 0;    // tasks of the running phase that are not done
     int survivors = 0;               // corners that passed the first cut

@@ -4,19 +4,20 @@
 // FAST corners with suppression by their scores: the twin of features/algo/fast.h and
 // window_maximum.h.
 //
-// A row is done in three sweeps, each over as many pixels at a time as a vector has bytes.
-// 1. Compass test: an arc of 9 or more ring pixels holds two neighbouring ones of the four at the
-//    ring's south, east, north and west, and two of the four between them. Two bit rows say where
-//    they could be brighter, where darker.
-// 2. Full test of the vectors that begin at the first such pixel not yet covered, for the
-//    side or sides that it asks for. With extremes over arcs instead of a comparison per ring
+// The image is done in bands of some rows that stay in the first cache, in blocks of as many pixels
+// as a vector has bytes. Each sweep is a loop over all blocks of a band without a branch that is
+// hard to foresee.
+// 1. Compass test of all blocks: an arc of 9 or more ring pixels holds two neighbouring ones of the
+//    four at the ring's south, east, north and west. A list is made of the blocks with such a
+//    pixel.
+// 2. Full test of the blocks in the list. With extremes over arcs instead of a comparison per ring
 //    pixel, the score comes with it:
 //      excess = max over arcs of min over the arc of ring - p,   corner <=> excess > threshold,
-//    and of the 16 arcs of length L, those that begin at k - 1 and at k (k odd) share L - 1 pixels:
-//      min(run[k], max(ring[k - 1], ring[k + L - 1])), run[k] = min of the L - 1 pixels from k.
-//    If corners of small sums are not wanted, the pixels of sweep 1 are thinned out before.
-// 3. One row later, suppression: a score against the largest of its eight neighbours. In larger
-//    windows, with more rows between, the few corners that this leaves are looked at one by one.
+//    for arcs that are brighter, and likewise for darker ones. A second list is made of the blocks
+//    with corners. If corners of small sums are not wanted, the first list is thinned out before.
+// 3. Suppression in the blocks of the second list, as soon as the rows below are scored: a score
+//    against the largest of its eight neighbours. In larger windows the few corners that this
+//    leaves are looked at one by one.
 //
 // Scores are at most 254, so a byte holds them; rows of scores are zero where there is no corner.
 
@@ -47,8 +48,10 @@ using V8 = hn::Vec<D8>;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(D8()));
 static_assert(kLanes <= 64, "a vector's mask is held in 64 bits");
 
+constexpr uint64_t kAllLanes = kLanes == 64 ? ~uint64_t{0} : (uint64_t{1} << (kLanes % 64)) - 1;
+
 constexpr int kPrefetchRows = 6;
-constexpr int kMargin = 32;  // zero bytes before a row of scores
+constexpr int kMargin = 64;  // zero bytes before and after a row of scores
 
 // Bit i: a[i] > b[i].
 HWY_INLINE uint64_t GreaterBits(V8 a, V8 b) {
@@ -65,21 +68,8 @@ HWY_INLINE uint64_t GreaterBits(V8 a, V8 b) {
   hn::StoreMaskBits(d, hn::Eq(hn::Max(a, b), b), bytes);
   uint64_t bits;
   std::memcpy(&bits, bytes, sizeof(bits));
-  constexpr uint64_t kAll = kLanes == 64 ? ~uint64_t{0} : (uint64_t{1} << (kLanes % 64)) - 1;
-  return ~bits & kAll;
+  return ~bits & kAllLanes;
 #endif
-}
-
-// Bits [i, i + 64) of a bit row, i a multiple of 8.
-HWY_INLINE uint64_t LoadBits(const uint8_t* bits, int i) {
-  uint64_t value;
-  std::memcpy(&value, bits + i / 8, sizeof(value));
-  return value;
-}
-
-// Stores kLanes bits at bit i, a multiple of 8.
-HWY_INLINE void StoreBits(uint64_t value, uint8_t* bits, int i) {
-  std::memcpy(bits + i / 8, &value, kLanes / 8);
 }
 
 // Index of the lowest bit that is set; anything in [0, 64) when none is.
@@ -96,14 +86,37 @@ HWY_INLINE uint64_t LowBits(int count) {
   return count >= 64 ? ~uint64_t{0} : count <= 0 ? 0 : (uint64_t{1} << count) - 1;
 }
 
-struct RingOffsets {
-  ptrdiff_t at[16];
-};
+// A vector that several operations take. Compilers would rather load it for each of them, which
+// costs most where it lies on two lines of the cache.
+HWY_INLINE V8 LoadOnce(const uint8_t* at) {
+  const D8 d;
+  V8 v = hn::LoadU(d, at);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  asm("" : "+v"(v.raw));
+#elif HWY_ARCH_X86
+  asm("" : "+x"(v.raw));
+#endif
+  return v;
+}
 
-HWY_INLINE RingOffsets MakeRingOffsets(ptrdiff_t pitch) {
-  return {{3 * pitch, 3 * pitch + 1, 2 * pitch + 2, pitch + 3, 3, -pitch + 3, -2 * pitch + 2,
-           -3 * pitch + 1, -3 * pitch, -3 * pitch - 1, -2 * pitch - 2, -pitch - 3, -3, pitch - 3,
-           2 * pitch - 2, 3 * pitch - 1}};
+HWY_INLINE void LoadRing(const uint8_t* at, ptrdiff_t pitch, V8 (&ring)[16]) {
+  const D8 d;
+  const uint8_t* const top = at - 3 * pitch;
+  const uint8_t* const bottom = at + 3 * pitch;
+  for (int i = -1; i <= 1; ++i) {
+    ring[(16 + i) % 16] = hn::LoadU(d, bottom + i);
+    ring[8 - i] = hn::LoadU(d, top + i);
+  }
+  ring[2] = hn::LoadU(d, at + 2 * pitch + 2);
+  ring[3] = hn::LoadU(d, at + pitch + 3);
+  ring[4] = hn::LoadU(d, at + 3);
+  ring[5] = hn::LoadU(d, top + 2 * pitch + 3);
+  ring[6] = hn::LoadU(d, top + pitch + 2);
+  ring[10] = hn::LoadU(d, top + pitch - 2);
+  ring[11] = hn::LoadU(d, top + 2 * pitch - 3);
+  ring[12] = hn::LoadU(d, at - 3);
+  ring[13] = hn::LoadU(d, at + pitch - 3);
+  ring[14] = hn::LoadU(d, at + 2 * pitch - 2);
 }
 
 template <bool kBrighter>
@@ -115,94 +128,62 @@ HWY_INLINE V8 Outer(V8 a, V8 b) {
   return kBrighter ? hn::Max(a, b) : hn::Min(a, b);
 }
 
-// The smaller and the larger of two. AVX-512 has one port for 512-bit minima and maxima: where both
-// are wanted, a comparison and two blends on the others are faster.
+// The smaller and the larger of two. kBlends: by a comparison and two blends, which are faster
+// where one port does all minima and maxima.
+template <bool kBlends>
 HWY_INLINE void Order(V8 a, V8 b, V8* low, V8* high) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  const auto greater = hn::Gt(a, b);
-  *low = hn::IfThenElse(greater, b, a);
-  *high = hn::IfThenElse(greater, a, b);
-#else
-  *low = hn::Min(a, b);
-  *high = hn::Max(a, b);
-#endif
+  if constexpr (kBlends) {
+    const auto greater = hn::Gt(a, b);
+    *low = hn::IfThenElse(greater, b, a);
+    *high = hn::IfThenElse(greater, a, b);
+  } else {
+    *low = hn::Min(a, b);
+    *high = hn::Max(a, b);
+  }
 }
 
 // kBrighter: the largest over all arcs of the smallest pixel on the arc; else the smallest over all
-// arcs of the largest. For i = 0..7 and k = 2 * i + 1, the ring's odd places:
-// `run2`: Inner of ring[k] and ring[k + 1]; `ends`: Outer of ring[k - 1] and ring[k + length - 1].
+// arcs of the largest. For i = 0..7:
+// `run2`: Inner of ring[2 i + 1] and ring[2 i + 2]; `ends`: Outer of ring[2 i] and
+// ring[2 i + length].
+//
+// The arcs that begin at k..k + 3, k a multiple of 4, share the pixels k + 3..k + length - 1. The
+// first two have k + 1 and k + 2 besides, and one of k and k + length; the other two have
+// k + length and k + length + 1, and one of k + 2 and k + length + 2.
 template <int kArcLength, bool kBrighter>
 HWY_INLINE V8 ArcExtreme(const V8 (&ring)[16], const V8 (&run2)[8], const V8 (&ends)[8]) {
   static_assert(kArcLength >= 9 && kArcLength <= 12);
-  V8 run4[8];
-  for (int i = 0; i < 8; ++i) run4[i] = Inner<kBrighter>(run2[i], run2[(i + 1) % 8]);
   V8 best;
-  for (int i = 0; i < 8; ++i) {
-    const int k = 2 * i + 1;
-    V8 run = Inner<kBrighter>(run4[i], run4[(i + 2) % 8]);
-    if (kArcLength == 10) run = Inner<kBrighter>(run, ring[(k + 8) % 16]);
-    if (kArcLength >= 11) run = Inner<kBrighter>(run, run2[(i + 4) % 8]);
-    if (kArcLength == 12) run = Inner<kBrighter>(run, ring[(k + 10) % 16]);
-    const V8 arcs = Inner<kBrighter>(run, ends[i]);
-    best = i == 0 ? arcs : Outer<kBrighter>(best, arcs);
+  for (int k = 0; k < 16; k += 4) {
+    const int i = k / 2;
+    V8 common =
+        Inner<kBrighter>(Inner<kBrighter>(run2[i + 1], run2[(i + 2) % 8]), run2[(i + 3) % 8]);
+    if (kArcLength == 10) common = Inner<kBrighter>(common, ring[(k + 9) % 16]);
+    if (kArcLength >= 11) common = Inner<kBrighter>(common, run2[(i + 4) % 8]);
+    if (kArcLength == 12) common = Inner<kBrighter>(common, ring[(k + 11) % 16]);
+    V8 after = run2[(i + kArcLength / 2) % 8];
+    if (kArcLength % 2 == 0) {
+      after = Inner<kBrighter>(ring[(k + kArcLength) % 16], ring[(k + kArcLength + 1) % 16]);
+    }
+    const V8 arcs = Inner<kBrighter>(
+        common,
+        Outer<kBrighter>(Inner<kBrighter>(run2[i], ends[i]), Inner<kBrighter>(after, ends[i + 1])));
+    best = k == 0 ? arcs : Outer<kBrighter>(best, arcs);
   }
   return best;
 }
 
-// How far the best arc of one side exceeds the centre, 0 where none does.
-template <int kArcLength, bool kBrighter>
-HWY_INLINE V8 ExcessOfSide(const V8 (&ring)[16], V8 p) {
-  V8 run2[8];
-  V8 ends[8];
-  for (int i = 0; i < 8; ++i) {
-    run2[i] = Inner<kBrighter>(ring[2 * i + 1], ring[(2 * i + 2) % 16]);
-    ends[i] = Outer<kBrighter>(ring[2 * i], ring[(2 * i + kArcLength) % 16]);
-  }
-  const V8 extreme = ArcExtreme<kArcLength, kBrighter>(ring, run2, ends);
-  return kBrighter ? hn::SaturatedSub(extreme, p) : hn::SaturatedSub(p, extreme);
-}
-
-// Excess of the darker and of the brighter side, whichever is larger.
-template <int kArcLength>
-HWY_INLINE V8 ExcessOfBoth(const V8 (&ring)[16], V8 p) {
+// Excess of the best arc of the darker or of the brighter side over the centre, whichever is more.
+template <int kArcLength, bool kBlends>
+HWY_INLINE V8 ExcessOf(const V8 (&ring)[16], V8 p) {
   V8 low2[8], high2[8];
   V8 low_ends[8], high_ends[8];
   for (int i = 0; i < 8; ++i) {
-    Order(ring[2 * i + 1], ring[(2 * i + 2) % 16], &low2[i], &high2[i]);
-    Order(ring[2 * i], ring[(2 * i + kArcLength) % 16], &low_ends[i], &high_ends[i]);
+    Order<kBlends>(ring[2 * i + 1], ring[(2 * i + 2) % 16], &low2[i], &high2[i]);
+    Order<kBlends>(ring[2 * i], ring[(2 * i + kArcLength) % 16], &low_ends[i], &high_ends[i]);
   }
   return hn::Max(hn::SaturatedSub(ArcExtreme<kArcLength, true>(ring, low2, high_ends), p),
                  hn::SaturatedSub(p, ArcExtreme<kArcLength, false>(ring, high2, low_ends)));
-}
-
-// Pixels of a vector that can be corners, bit by bit.
-struct CompassBits {
-  uint64_t brighter;
-  uint64_t darker;
-};
-
-// An arc of nine pixels holds two neighbours of the four at the compass points, and two neighbours
-// of the four between them.
-HWY_INLINE CompassBits CompassTest(const uint8_t* at, ptrdiff_t pitch, V8 threshold) {
-  const D8 d;
-  const V8 ring[8] = {hn::LoadU(d, at + 3 * pitch),
-                      hn::LoadU(d, at - 3 * pitch),
-                      hn::LoadU(d, at + 3),
-                      hn::LoadU(d, at - 3),
-                      hn::LoadU(d, at + 2 * pitch + 2),
-                      hn::LoadU(d, at - 2 * pitch - 2),
-                      hn::LoadU(d, at - 2 * pitch + 2),
-                      hn::LoadU(d, at + 2 * pitch - 2)};
-  V8 low[4], high[4];
-  for (int i = 0; i < 4; ++i) {
-    low[i] = hn::Min(ring[2 * i], ring[2 * i + 1]);
-    high[i] = hn::Max(ring[2 * i], ring[2 * i + 1]);
-  }
-  const V8 brightest = hn::Min(hn::Min(high[0], high[1]), hn::Min(high[2], high[3]));
-  const V8 darkest = hn::Max(hn::Max(low[0], low[1]), hn::Max(low[2], low[3]));
-  const V8 p = hn::LoadU(d, at);
-  return {GreaterBits(brightest, hn::SaturatedAdd(p, threshold)),
-          GreaterBits(hn::SaturatedSub(p, threshold), darkest)};
 }
 
 // Scores from excesses: 0 where the threshold is not exceeded.
@@ -216,17 +197,80 @@ HWY_INLINE V8 CornerScores(V8 excess, V8 threshold) {
 #endif
 }
 
-// Sweep 1: `count` pixels from `centre`. Bits beyond `count` are 0.
-HWY_NOINLINE void CompassTestRow(const uint8_t* centre, ptrdiff_t pitch, int count,
-                                 int threshold_grey, uint8_t* brighter, uint8_t* darker) {
-  const V8 threshold = hn::Set(D8(), static_cast<uint8_t>(threshold_grey));
-  for (int i = 0; i < count; i += kLanes) {
-    hwy::Prefetch(centre + i + kPrefetchRows * pitch);
-    const CompassBits bits = CompassTest(centre + i, pitch, threshold);
-    const uint64_t inside = LowBits(count - i);
-    StoreBits(bits.brighter & inside, brighter, i);
-    StoreBits(bits.darker & inside, darker, i);
+// kLanes pixels of a row that is tested.
+struct Block {
+  int32_t offset;  // of the first pixel from TestedPixels::first_row, bytes
+  int16_t row;     // 0 = the first that is tested
+  int16_t column;  // of the first pixel, in the image
+};
+
+// Bit i belongs to the pixel at column + i.
+struct CornerBlock {
+  Block block;
+  uint64_t corners;
+};
+
+// The pixels that are tested.
+struct TestedPixels {
+  const uint8_t* first_row;  // in the image, at column 0
+  ptrdiff_t pitch;
+  int x_begin;
+  int x_end;
+  int x_first;  // of the first block, which begins at a multiple of kLanes
+
+  const uint8_t* At(const Block& block) const { return first_row + block.offset; }
+};
+
+// Scores of a band and of the rows above it that its windows reach.
+struct BandScores {
+  uint8_t* first;  // of the first block in row `row`
+  int row;
+  ptrdiff_t pitch;
+  int x_first;
+
+  uint8_t* At(const Block& block) const {
+    return first + (block.row - row) * pitch + (block.column - x_first);
   }
+};
+
+// Bits of the pixels of a block whose columns lie in [begin, end). Most blocks do as a whole.
+HWY_INLINE uint64_t BitsInside(const Block& block, int begin, int end) {
+  const int before = begin - block.column;
+  const int behind = block.column + kLanes - end;
+  if (HWY_LIKELY(before <= 0 && behind <= 0)) return kAllLanes;
+  return LowBits(kLanes - behind) & ~LowBits(before) & kAllLanes;
+}
+
+HWY_NOINLINE void ClearLanes(uint64_t lanes, uint8_t* bytes) {
+  for (int i = 0; i < kLanes; ++i) {
+    if ((lanes >> i & 1) != 0) bytes[i] = 0;
+  }
+}
+
+// Sweep 1: lists the blocks of rows [row_begin, row_end) with a pixel that can be a corner.
+HWY_NOINLINE int FindCandidates(const TestedPixels& pixels, int row_begin, int row_end,
+                                int threshold_grey, Block* blocks) {
+  const V8 threshold = hn::Set(D8(), static_cast<uint8_t>(threshold_grey));
+  int count = 0;
+  for (int row = row_begin; row < row_end; ++row) {
+    const uint8_t* const centre = pixels.first_row + row * pixels.pitch;
+    for (int x = pixels.x_first; x < pixels.x_end; x += kLanes) {
+      const uint8_t* const at = centre + x;
+      hwy::Prefetch(at + kPrefetchRows * pixels.pitch);
+      const V8 south = LoadOnce(at + 3 * pixels.pitch);
+      const V8 north = LoadOnce(at - 3 * pixels.pitch);
+      const V8 east = LoadOnce(at + 3);
+      const V8 west = LoadOnce(at - 3);
+      const V8 p = LoadOnce(at);
+      const V8 brightest = hn::Min(hn::Max(south, north), hn::Max(east, west));
+      const V8 darkest = hn::Max(hn::Min(south, north), hn::Min(east, west));
+      const V8 excess = hn::Max(hn::SaturatedSub(brightest, p), hn::SaturatedSub(p, darkest));
+      blocks[count] = {static_cast<int32_t>(at - pixels.first_row), static_cast<int16_t>(row),
+                       static_cast<int16_t>(x)};
+      count += GreaterBits(excess, threshold) != 0 ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 // The mean over the ring of how far its pixels exceed the centre on one side, rounded up or more.
@@ -242,83 +286,95 @@ HWY_INLINE V8 MeanAbove(const V8 (&ring)[16], V8 p) {
   return mean[0];
 }
 
-// Between sweeps 1 and 2: clears the bits of pixels whose ring has no sum of `least_mean` * 16 on
-// that side, as far as rounded means tell. `least_mean`: 1..255.
-HWY_NOINLINE void DropSmallSums(const uint8_t* centre, const RingOffsets& offsets, int count,
-                                int least_mean, uint8_t* brighter, uint8_t* darker) {
-  const D8 d;
-  const V8 below = hn::Set(d, static_cast<uint8_t>(least_mean - 1));
-  const uint64_t lanes = LowBits(kLanes);
-  for (int i = 0; i < count;) {
-    const uint64_t first = LoadBits(brighter, i) | LoadBits(darker, i);
-    if (first == 0) {
-      i += 64;
-      continue;
-    }
-    i += static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(first)) & ~7;
-    const uint64_t brighter_bits = LoadBits(brighter, i) & lanes;
-    const uint64_t darker_bits = LoadBits(darker, i) & lanes;
-    const uint8_t* at = centre + i;
-    const V8 p = hn::LoadU(d, at);
-    V8 ring[16];
-    for (int k = 0; k < 16; ++k) ring[k] = hn::LoadU(d, at + offsets.at[k]);
-    if (brighter_bits != 0) {
-      StoreBits(brighter_bits & GreaterBits(MeanAbove<true>(ring, p), below), brighter, i);
-    }
-    if (darker_bits != 0) {
-      StoreBits(darker_bits & GreaterBits(MeanAbove<false>(ring, p), below), darker, i);
-    }
-    i += kLanes;
+// Pixels of a block that can be corners of one side: of the four ring pixels at the compass points
+// and of the four between them, two neighbours each exceed the threshold.
+template <bool kBrighter>
+HWY_INLINE uint64_t CompassBits(const V8 (&ring)[16], V8 p, V8 threshold) {
+  V8 least = Outer<kBrighter>(ring[0], ring[8]);
+  for (int k = 2; k < 8; k += 2) {
+    least = Inner<kBrighter>(least, Outer<kBrighter>(ring[k], ring[k + 8]));
   }
+  return kBrighter ? GreaterBits(least, hn::SaturatedAdd(p, threshold))
+                   : GreaterBits(hn::SaturatedSub(p, threshold), least);
 }
 
-// Sweep 2. `scores` and `corners` (bits) are zero on entry.
-template <int kArcLength>
-HWY_NOINLINE void ScoreRow(const uint8_t* centre, const RingOffsets& offsets, int count,
-                           int threshold_grey, const uint8_t* brighter, const uint8_t* darker,
-                           uint8_t* scores, uint8_t* corners) {
+// Between sweeps 1 and 2: keeps the blocks with a pixel whose ring has a sum of `least_mean` * 16
+// on a side that can be an arc, as far as rounded means tell, and writes these pixels to `wanted`.
+// `least_mean`: 1..255.
+HWY_NOINLINE int DropSmallSums(const TestedPixels& pixels, int count, int threshold_grey,
+                               int least_mean, Block* blocks, uint64_t* wanted) {
   const D8 d;
   const V8 threshold = hn::Set(d, static_cast<uint8_t>(threshold_grey));
-  for (int i = 0; i < count;) {
-    const uint64_t first = LoadBits(brighter, i) | LoadBits(darker, i);
-    if (first == 0) {
-      i += 64;
-      continue;
-    }
-    i += static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(first)) & ~7;
-    const uint8_t* at = centre + i;
+  const V8 below = hn::Set(d, static_cast<uint8_t>(least_mean - 1));
+  int kept = 0;
+  for (int i = 0; i < count; ++i) {
+    const Block block = blocks[i];
+    const uint8_t* const at = pixels.At(block);
     const V8 p = hn::LoadU(d, at);
     V8 ring[16];
-    for (int k = 0; k < 16; ++k) ring[k] = hn::LoadU(d, at + offsets.at[k]);
-    const uint64_t lanes = LowBits(kLanes);
-    const bool any_brighter = (LoadBits(brighter, i) & lanes) != 0;
-    const bool any_darker = (LoadBits(darker, i) & lanes) != 0;
-    const V8 excess = any_brighter && any_darker ? ExcessOfBoth<kArcLength>(ring, p)
-                      : any_brighter             ? ExcessOfSide<kArcLength, true>(ring, p)
-                                                 : ExcessOfSide<kArcLength, false>(ring, p);
-    const uint64_t bits = GreaterBits(excess, threshold) & LowBits(count - i);
-    if (bits != 0) {
-      StoreBits(bits, corners, i);
-      hn::StoreU(CornerScores(excess, threshold), d, scores + i);
-    }
-    i += kLanes;
+    LoadRing(at, pixels.pitch, ring);
+    uint64_t brighter = CompassBits<true>(ring, p, threshold);
+    uint64_t darker = CompassBits<false>(ring, p, threshold);
+    if (brighter != 0) brighter &= GreaterBits(MeanAbove<true>(ring, p), below);
+    if (darker != 0) darker &= GreaterBits(MeanAbove<false>(ring, p), below);
+    blocks[kept] = block;
+    wanted[kept] = brighter | darker;
+    kept += (brighter | darker) != 0 ? 1 : 0;
   }
-  // Lanes beyond the last pixel were tested too, and must not suppress it.
-  hn::StoreU(hn::Zero(d), d, scores + count);
+  return kept;
+}
+
+// Sweep 2: scores of the blocks, and those with corners; returns their number. `wanted`: pixels
+// that may be corners, or null = all.
+template <int kArcLength, bool kBlends>
+HWY_NOINLINE int ScoreBlocks(const TestedPixels& pixels, const Block* blocks,
+                             const uint64_t* wanted, int count, int threshold_grey,
+                             const BandScores& scores, CornerBlock* with_corners) {
+  const D8 d;
+  const V8 threshold = hn::Set(d, static_cast<uint8_t>(threshold_grey));
+  int number = 0;
+  for (int i = 0; i < count; ++i) {
+    const Block& block = blocks[i];
+    const uint8_t* const at = pixels.At(block);
+    const V8 p = hn::LoadU(d, at);
+    V8 ring[16];
+    LoadRing(at, pixels.pitch, ring);
+    const V8 excess = ExcessOf<kArcLength, kBlends>(ring, p);
+    uint64_t corners = GreaterBits(excess, threshold);
+    uint8_t* const to = scores.At(block);
+    hn::Store(CornerScores(excess, threshold), d, to);
+    const uint64_t inside = BitsInside(block, pixels.x_begin, pixels.x_end);
+    if (HWY_UNLIKELY(inside != kAllLanes)) {
+      // Pixels beside those that are tested are no corners and must not suppress any.
+      corners &= inside;
+      ClearLanes(~inside, to);
+    }
+    if (wanted != nullptr) corners &= wanted[i];
+    with_corners[number] = {block, corners};
+    number += corners != 0 ? 1 : 0;
+  }
+  return number;
 }
 
 // Writes the corners of a block of pixels, whose columns are `column` + the numbers of `bits`.
-HWY_INLINE Corner* WriteCorners(uint64_t bits, const uint8_t* scores, int column, int x_offset,
-                                int y, Corner* out) {
+// `scores`: of the block.
+HWY_INLINE Corner* WriteCorners(uint64_t bits, const uint8_t* scores, int column, int y,
+                                Corner* out) {
+  static_assert(sizeof(Corner) == 6 && offsetof(Corner, y) == 2 && offsetof(Corner, score) == 4);
   // Four at a time, the last ones in vain: how many there are is hard to foresee, and a branch
-  // missed costs more than they do.
+  // missed costs more than they do. A corner is one store, whose last bytes the next one
+  // overwrites.
   const int count = static_cast<int>(hwy::PopCount(bits));
-  for (int k = 0; k < count; k += 4) {
+  for (int k = 0;; k += 4) {
     for (int lane = 0; lane < 4; ++lane) {
-      const int i = column + FirstBit(bits);
+      const int i = FirstBit(bits);
       bits &= bits - 1;
-      out[k + lane] = {static_cast<int16_t>(i + x_offset), static_cast<int16_t>(y), scores[i]};
+      const uint64_t corner = static_cast<uint64_t>(static_cast<uint16_t>(column + i)) |
+                              static_cast<uint64_t>(static_cast<uint16_t>(y)) << 16 |
+                              static_cast<uint64_t>(scores[i]) << 32;
+      std::memcpy(static_cast<void*>(out + k + lane), &corner, sizeof(corner));
     }
+    if (k + 4 >= count) break;
   }
   return out + count;
 }
@@ -350,41 +406,55 @@ HWY_INLINE bool IsMaximum(const ScoreRows<kRadius>& scores, int column) {
   return hn::AllTrue(d, hn::Eq(hn::Max(greatest, below), below));
 }
 
-// Sweep 3: corners of columns [begin, end) that stay.
+// Sweep 3: those corners of a block that stay. `scores`: of the block. Bits beside the block's
+// corners are ignored.
 template <int kRadius>
-HWY_NOINLINE Corner* Suppress(const ScoreRows<kRadius>& scores, const uint8_t* corners, int begin,
-                              int end, int x_offset, int y, Corner* out) {
+HWY_INLINE uint64_t Maxima(uint64_t bits, uint8_t* scores, ptrdiff_t scores_pitch) {
   const D8 d;
-  const uint8_t* const here = scores.rows[kRadius];
-  for (int i = 0; i < end; i += kLanes) {
-    uint64_t bits = LoadBits(corners, i) & LowBits(std::min(end - i, kLanes)) & ~LowBits(begin - i);
-    if (bits == 0) continue;
-    if constexpr (kRadius > 0) {
-      const uint8_t* const above = scores.rows[kRadius - 1];
-      const uint8_t* const below = scores.rows[kRadius + 1];
-      const V8 a = hn::Max(hn::Max(hn::LoadU(d, above + i - 1), hn::LoadU(d, above + i)),
-                           hn::LoadU(d, above + i + 1));
-      const V8 b = hn::Max(hn::Max(hn::LoadU(d, below + i - 1), hn::LoadU(d, below + i)),
-                           hn::LoadU(d, below + i + 1));
-      const V8 c = hn::Max(hn::LoadU(d, here + i - 1), hn::LoadU(d, here + i + 1));
-      bits &= GreaterBits(hn::LoadU(d, here + i), hn::Max(hn::Max(a, b), c));
-    }
-    if constexpr (kRadius > 1) {
-      for (uint64_t rest = bits; rest != 0; rest &= rest - 1) {
-        const int bit = FirstBit(rest);
-        if (!IsMaximum(scores, i + bit)) bits &= ~(uint64_t{1} << bit);
-      }
-    }
-    out = WriteCorners(bits, here, i, x_offset, y, out);
+  if constexpr (kRadius > 0) {
+    const uint8_t* const above = scores - scores_pitch;
+    const uint8_t* const below = scores + scores_pitch;
+    const V8 a =
+        hn::Max(hn::Max(hn::LoadU(d, above - 1), hn::LoadU(d, above)), hn::LoadU(d, above + 1));
+    const V8 b =
+        hn::Max(hn::Max(hn::LoadU(d, below - 1), hn::LoadU(d, below)), hn::LoadU(d, below + 1));
+    const V8 c = hn::Max(hn::LoadU(d, scores - 1), hn::LoadU(d, scores + 1));
+    bits &= GreaterBits(hn::LoadU(d, scores), hn::Max(hn::Max(a, b), c));
   }
-  return out;
+  if constexpr (kRadius > 1) {
+    ScoreRows<kRadius> rows;
+    for (int i = 0; i <= 2 * kRadius; ++i) rows.rows[i] = scores + (i - kRadius) * scores_pitch;
+    for (uint64_t rest = bits; rest != 0; rest &= rest - 1) {
+      const int bit = FirstBit(rest);
+      if (!IsMaximum(rows, bit)) bits &= ~(uint64_t{1} << bit);
+    }
+  }
+  return bits;
 }
 
-using RowScorer = decltype(&ScoreRow<9>);
+using BlockScorer = decltype(&ScoreBlocks<9, false>);
+
+// The parts of the scratch memory.
+struct BandMemory {
+  int64_t stride;     // of the rows of scores
+  uint8_t* scores;    // of the first block, `radius` * 2 rows above the band's first
+  Block* candidates;  // of a band
+  uint64_t* wanted;
+  CornerBlock* corner_blocks;  // of a band and the `radius` rows above it
+
+  BandMemory(int span, int band_rows, int radius_px, uint8_t* scratch)
+      : stride(span + kMargin), scores(scratch + kMargin) {
+    const int blocks = span / kLanes;
+    uint8_t* const lists = scores + (band_rows + 2 * radius_px) * stride;
+    corner_blocks = reinterpret_cast<CornerBlock*>(lists);
+    wanted = reinterpret_cast<uint64_t*>(corner_blocks + (band_rows + radius_px) * blocks);
+    candidates = reinterpret_cast<Block*>(wanted + band_rows * blocks);
+  }
+};
 
 // kDropsSmallSums: corners with SAD_ARC scores below `least_sum` are not wanted.
 template <int kRadius, bool kDropsSmallSums = false>
-int FastCornersOf(const ImageView& image, const Region& region, RowScorer score_row,
+int FastCornersOf(const ImageView& image, const Region& region, BlockScorer score_blocks,
                   int threshold_grey, uint8_t* scratch, Corner* out, int least_sum = 0) {
   // Pixels whose ring fits and which lie in the region or take part in its windows.
   const int x_begin = std::max(3, region.x_begin - kRadius);
@@ -392,90 +462,97 @@ int FastCornersOf(const ImageView& image, const Region& region, RowScorer score_
   const int y_begin = std::max(3, region.y_begin - kRadius);
   const int y_end = std::min(image.height_px - 3, region.y_end + kRadius);
   if (x_begin >= x_end || y_begin >= y_end) return 0;
-  const int count = x_end - x_begin;
-  const RingOffsets offsets = MakeRingOffsets(image.pitch_bytes);
-
-  // The window's rows of scores, then rows of bits in the place of another.
-  constexpr int kRows = 2 * kRadius + 1;
-  const int64_t stride = FastScratchBytes(region, kRadius) / (kRows + 1) & ~int64_t{63};
-  const size_t bit_bytes = static_cast<size_t>(count) / 64 * 8 + 16;
-  std::memset(scratch, 0, static_cast<size_t>(stride) * kRows);
-  ScoreRows<kRadius> scores;
-  for (int i = 0; i < kRows; ++i) scores.rows[i] = scratch + kMargin + i * stride;
-  uint8_t* brighter = scratch + kRows * stride;
-  uint8_t* darker = brighter + bit_bytes;
-  // Corners of the rows from the one that is suppressed on.
-  uint8_t* corners[kRadius + 1];
-  for (int i = 0; i <= kRadius; ++i) corners[i] = darker + static_cast<size_t>(i + 1) * bit_bytes;
-  std::memset(brighter, 0, static_cast<size_t>(kRadius + 3) * bit_bytes);
+  const int x_first = x_begin & ~(kLanes - 1);
+  const TestedPixels pixels = {image.Row(y_begin), image.pitch_bytes, x_begin, x_end, x_first};
+  const int rows = y_end - y_begin;
+  const int band_rows = FastBandRows(region);
+  const int span = (x_end - x_first + kLanes - 1) & ~(kLanes - 1);
+  const BandMemory memory(span, band_rows, kRadius, scratch);
+  std::memset(scratch, 0, static_cast<size_t>(kMargin + 2 * kRadius * memory.stride));
 
   Corner* const out_begin = out;
-  for (int y = y_begin; y < y_end + kRadius; ++y) {
-    // Row y is scored, row y - kRadius suppressed. Rows from y_end on do not exist: their scores
-    // are 0.
-    uint8_t* const lowest = scores.rows[kRows - 1];
-    std::memset(lowest, 0, static_cast<size_t>(count));
-    std::memset(corners[kRadius], 0, bit_bytes);
-    if (y < y_end) {
-      const uint8_t* centre = image.Row(y) + x_begin;
-      CompassTestRow(centre, image.pitch_bytes, count, threshold_grey, brighter, darker);
-      if constexpr (kDropsSmallSums) {
-        const int least_mean = (least_sum + 15) / 16;
-        DropSmallSums(centre, offsets, count, least_mean, brighter, darker);
-      }
-      score_row(centre, offsets, count, threshold_grey, brighter, darker, lowest, corners[kRadius]);
-      if constexpr (kDropsSmallSums) {
-        // Vectors hold corners beside those that sweep 2 was made for.
-        for (int i = 0; i < count; i += 64) {
-          const uint64_t wanted = LoadBits(brighter, i) | LoadBits(darker, i);
-          const uint64_t bits = LoadBits(corners[kRadius], i) & wanted;
-          std::memcpy(corners[kRadius] + i / 8, &bits, sizeof(bits));
-        }
-      }
+  int pending = 0;  // blocks with corners that are not suppressed yet
+  // A band of rows is scored, and those are suppressed whose windows are complete. Rows from the
+  // last one on do not exist: their scores are 0.
+  for (int row = 0; row < rows + kRadius; row += band_rows) {
+    const BandScores scores = {memory.scores, row - 2 * kRadius, memory.stride, x_first};
+    std::memset(memory.scores + 2 * kRadius * memory.stride, 0,
+                static_cast<size_t>(band_rows * memory.stride));
+    int candidates = FindCandidates(pixels, row, std::min(row + band_rows, rows), threshold_grey,
+                                    memory.candidates);
+    const uint64_t* wanted = nullptr;
+    if constexpr (kDropsSmallSums) {
+      const int least_mean = (least_sum + 15) / 16;
+      candidates = DropSmallSums(pixels, candidates, threshold_grey, least_mean, memory.candidates,
+                                 memory.wanted);
+      wanted = memory.wanted;
     }
-    const int y_here = y - kRadius;
-    if (y_here >= std::max(region.y_begin, y_begin) && y_here < region.y_end) {
-      out = Suppress(scores, corners[0], region.x_begin - x_begin,
-                     std::min(region.x_end - x_begin, count), x_begin, y_here, out);
+    pending += score_blocks(pixels, memory.candidates, wanted, candidates, threshold_grey, scores,
+                            memory.corner_blocks + pending);
+
+    const int decided_rows = row + band_rows - kRadius;
+    int decided = 0;
+    for (; decided < pending; ++decided) {
+      const auto& [block, corners] = memory.corner_blocks[decided];
+      if (block.row >= decided_rows) break;
+      const int y = y_begin + block.row;
+      if (y < region.y_begin || y >= region.y_end) continue;
+      uint8_t* const of_block = scores.At(block);
+      const uint64_t inside = BitsInside(block, region.x_begin, region.x_end);
+      const uint64_t stay = Maxima<kRadius>(corners & inside, of_block, memory.stride);
+      out = WriteCorners(stay, of_block, block.column, y, out);
     }
-    std::rotate(scores.rows, scores.rows + 1, scores.rows + kRows);
-    std::rotate(corners, corners + 1, corners + kRadius + 1);
+    std::copy(memory.corner_blocks + decided, memory.corner_blocks + pending, memory.corner_blocks);
+    pending -= decided;
+    std::memmove(memory.scores, memory.scores + band_rows * memory.stride,
+                 static_cast<size_t>(2 * kRadius * memory.stride));
   }
   return static_cast<int>(out - out_begin);
 }
 
-RowScorer RowScorerOf(int arc_length) {
-  return arc_length == 9    ? &ScoreRow<9>
-         : arc_length == 10 ? &ScoreRow<10>
-         : arc_length == 11 ? &ScoreRow<11>
-                            : &ScoreRow<12>;
+template <bool kBlends>
+BlockScorer BlockScorerOf(int arc_length) {
+  return arc_length == 9    ? &ScoreBlocks<9, kBlends>
+         : arc_length == 10 ? &ScoreBlocks<10, kBlends>
+         : arc_length == 11 ? &ScoreBlocks<11, kBlends>
+                            : &ScoreBlocks<12, kBlends>;
+}
+
+BlockScorer BlockScorerOf(int arc_length) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  // Intel's processors have one port for 512-bit minima and maxima.
+  static const bool blends = __builtin_cpu_is("intel") != 0;
+  if (blends) return BlockScorerOf<true>(arc_length);
+#endif
+  return BlockScorerOf<false>(arc_length);
 }
 
 int StrongFastCorners(const ImageView& image, const Region& region, int arc_length,
                       int threshold_grey, int least_sum, uint8_t* scratch, Corner* out) {
-  const RowScorer score_row = RowScorerOf(arc_length);
+  const BlockScorer score_blocks = BlockScorerOf(arc_length);
   // Nearly every corner exceeds as little as that: telling the others would cost more than it
   // saves.
   if (least_sum <= arc_length * (threshold_grey + 1)) {
-    return FastCornersOf<0>(image, region, score_row, threshold_grey, scratch, out);
+    return FastCornersOf<0>(image, region, score_blocks, threshold_grey, scratch, out);
   }
-  return FastCornersOf<0, true>(image, region, score_row, threshold_grey, scratch, out, least_sum);
+  return FastCornersOf<0, true>(image, region, score_blocks, threshold_grey, scratch, out,
+                                least_sum);
 }
 
 int FastCorners(const ImageView& image, const Region& region, int arc_length, int threshold_grey,
                 int radius_px, uint8_t* scratch, Corner* out) {
-  const RowScorer score_row = RowScorerOf(arc_length);
+  const BlockScorer score_blocks = BlockScorerOf(arc_length);
   switch (radius_px) {
     case 0:
-      return FastCornersOf<0>(image, region, score_row, threshold_grey, scratch, out);
+      return FastCornersOf<0>(image, region, score_blocks, threshold_grey, scratch, out);
     case 1:
-      return FastCornersOf<1>(image, region, score_row, threshold_grey, scratch, out);
+      return FastCornersOf<1>(image, region, score_blocks, threshold_grey, scratch, out);
     case 2:
-      return FastCornersOf<2>(image, region, score_row, threshold_grey, scratch, out);
+      return FastCornersOf<2>(image, region, score_blocks, threshold_grey, scratch, out);
     case 3:
-      return FastCornersOf<3>(image, region, score_row, threshold_grey, scratch, out);
+      return FastCornersOf<3>(image, region, score_blocks, threshold_grey, scratch, out);
     default:
-      return FastCornersOf<4>(image, region, score_row, threshold_grey, scratch, out);
+      return FastCornersOf<4>(image, region, score_blocks, threshold_grey, scratch, out);
   }
 }
 

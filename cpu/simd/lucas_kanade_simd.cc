@@ -57,7 +57,7 @@ constexpr int kCopyBytes = 32;
 constexpr int kCopyPitch = 64;
 static_assert(kMostOuter + 1 + kCopyBytes <= kCopyPitch);
 
-// How a patch of `kSide` pixels is divided into vectors (table above).
+// Division of a patch of `kSide` pixels into vectors (table above).
 template <int kSide>
 struct Division {
   static constexpr int kWidth = kSide < kLanes ? kSide : kLanes;

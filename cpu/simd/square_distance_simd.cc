@@ -168,7 +168,7 @@ HWY_NOINLINE int MaximaOfColumns(const CoarseMap& map, int any_reach, const Regi
   return listed;
 }
 
-// How the maxima of the columns within reach compare with `own`, the entry of their middle.
+// Maxima of the columns within reach, compared with `own`, the entry of their middle.
 struct Comparison {
   bool is_above;
   bool is_equal;  // in another column

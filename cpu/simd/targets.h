@@ -23,7 +23,7 @@
 // Targets that have vectors of at least 16 bytes: all but Highway's fallbacks.
 #define ORBSERVE_SIMD_TARGETS ((HWY_TARGETS) & ~(HWY_SCALAR | HWY_EMU128))
 
-// Whether the target being compiled is one of them.
+// True if the target being compiled is one of them.
 #define ORBSERVE_SIMD_TARGET_HAS_VECTORS (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
 // Body of a function that returns the address of `function` as compiled for `target`, the number of

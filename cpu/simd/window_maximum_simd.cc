@@ -29,7 +29,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How the columns -kRadius..kRadius of a window are loaded.
+// Loads of the columns -kRadius..kRadius of a window.
 template <int kRadius>
 struct WindowLoads {
   static constexpr int kSide = 2 * kRadius + 1;

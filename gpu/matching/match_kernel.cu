@@ -68,7 +68,7 @@ __device__ __forceinline__ uint32_t ExpandTrain(uint32_t word, int j) {
   return j < 7 ? word & (0x01010101u << j) : (word >> 1) & 0x40404040u;
 }
 
-// The same bits of a query word: bytes -w and w, so that w times the train's byte is 2^6.
+// Expands these bits of a query word to bytes -w and w, so that w times the train's byte is 2^6.
 __device__ __forceinline__ uint32_t ExpandQuery(uint32_t word, int j) {
   const uint32_t weight = j < 7 ? 1u << (kProductShift - j) : 1u;
   const uint32_t ones = (word >> j) & 0x01010101u;
@@ -122,8 +122,8 @@ __host__ __device__ int TrainsPerBlock(int train_count, int splits) {
   return RoundUp(DivUp(train_count, splits), kTileTrains);
 }
 
-// Whether this block is the last of `blocks` to come here; what the others wrote before is visible
-// to it then. All threads of the block take part and get the same answer. The ticket is 0 again
+// True for the block that is the last of `blocks` to come here. It sees what the others wrote
+// before. All threads of the block take part and get the same answer. The ticket is 0 again
 // afterwards.
 __device__ bool IsLastBlock(uint32_t* ticket, int blocks) {
   __shared__ bool last;

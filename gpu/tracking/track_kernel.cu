@@ -346,7 +346,7 @@ class WarpLoops {
   int16_t* const samples_;
   const int lane_;
   int mean_ = 0;
-  // Of the lane's pixels of the template.
+  // Values of the lane's pixels of the template.
   int t_[kMostPixels];
   int gx_[kMostPixels];
   int gy_[kMostPixels];

@@ -9,13 +9,17 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import grpc
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import orbserve
 from orbserve import Frame, FrameResult, StreamEvent, StreamEventKind, StreamOptions
+from orbserve._contract import wire
 
 from .conftest import Server, make_image
 
@@ -337,6 +341,63 @@ def test_a_server_that_stops_in_order_costs_no_frame(own_server: Server, asynchr
     assert [e.kind for e in events] == [StreamEventKind.GOING_AWAY, StreamEventKind.RECONNECTED]
     assert events[0].error is not None
     assert events[0].error.reason == "DRAINING"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_frame_waits_until_a_connection_is_open(tmp_path: Path, asynchronous: bool) -> None:
+    """The second connection is refused late enough for a frame to go over it."""
+    connections = 0
+
+    def answer(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        nonlocal connections
+        connections += 1
+        assert wire.StreamFramesRequest.FromString(next(requests)).HasField("open")
+        if connections == 2:
+            time.sleep(0.3)
+        else:
+            yield wire.StreamFramesResponse(opened={}).SerializeToString()
+        if connections < 3:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "not now")
+        for data in requests:
+            frame = wire.StreamFramesRequest.FromString(data).frame
+            yield wire.StreamFramesResponse(result={"sequence": frame.sequence}).SerializeToString()
+
+    address = f"unix:{tmp_path / 's'}"
+    server = grpc.server(ThreadPoolExecutor())
+    handlers = {"StreamFrames": grpc.stream_stream_rpc_method_handler(answer)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("orbserve.v1.Features", handlers),))
+    server.add_insecure_port(address)
+    server.start()
+    events: list[StreamEvent] = []
+    lost = threading.Event()
+
+    def note(event: StreamEvent) -> None:
+        events.append(event)
+        lost.set()
+
+    async def run_both() -> FrameResult | None:
+        async with orbserve.AsyncClient(address) as client, client.stream(reconnect=20, on_event=note) as stream:
+            receiver = asyncio.create_task(stream.receive())
+            await asyncio.to_thread(lost.wait, 20)
+            await stream.send(make_image(64, 64))
+            return await receiver
+
+    try:
+        if asynchronous:
+            result = asyncio.run(run_both())
+        else:
+            with orbserve.Client(address) as client, client.stream(reconnect=20, on_event=note) as stream:
+                receiver = ThreadPoolExecutor().submit(stream.receive)
+                assert lost.wait(20)
+                stream.send(make_image(64, 64))
+                result = receiver.result(20)
+    finally:
+        server.stop(0)
+    assert result is not None
+    assert result.sequence == 0
+    assert result.error is None
+    assert [e.kind for e in events] == [StreamEventKind.LOST, StreamEventKind.RECONNECTED]
+    assert connections == 3
 
 
 def test_a_stream_gives_up_after_its_time(own_server: Server) -> None:

@@ -34,7 +34,7 @@ HEAD = """\
 #
 # Written by tools/generate.py from the wire contract and the server's presets. Do not edit.
 """
-# What the generated classes stand on, in `_options`.
+# The generated classes stand on these classes of `_options`.
 BASES = ("Options", "PipelineBase", "Record", "WireEnum", "_option")
 
 # Groups of a pipeline whose options are attributes of `Pipeline` itself; `match` and `track` are classes of their own,

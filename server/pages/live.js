@@ -42,7 +42,7 @@ function total(sample, name, labels) {
   return series.length === 0 ? undefined : series.reduce((sum, each) => sum + each.value, 0);
 }
 
-// What was added between two samples; undefined where the counter is new or absent.
+// Returns the growth between two samples; undefined where the counter is new or absent.
 function added(older, newer, name, labels) {
   const from = total(older, name, labels);
   const to = total(newer, name, labels);
@@ -59,7 +59,7 @@ function mean(older, newer, name, labels) {
   return count ? added(older, newer, name + '_sum', labels) / count : undefined;
 }
 
-// As Prometheus' histogram_quantile(): linear inside a bucket.
+// Does what Prometheus' histogram_quantile() does: it is linear inside a bucket.
 function quantile(q, older, newer, name, labels) {
   const counts = new Map();
   const add = (sample, sign) => {
@@ -520,7 +520,7 @@ function get(path) {
   return fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MS) });
 }
 
-// What the server says now; null where it does not answer.
+// Returns what the server says now; null where it does not answer.
 async function read() {
   try {
     const [metrics, streams] = await Promise.all([get('/metrics'), get('/streams.json')]);

@@ -18,8 +18,8 @@ namespace orbserve {
 // `peer`: as grpc::ServerContext::peer() has it. A form that is not known is returned as it is.
 std::string PeerOwner(absl::string_view peer);
 
-// The same for an address with or without a port ("192.0.2.7", "192.0.2.7:40000", "2001:db8::7",
-// "[2001:db8::7]:40000"). Empty for a text that is none.
+// Returns the owner of an address with or without a port ("192.0.2.7", "192.0.2.7:40000",
+// "2001:db8::7", "[2001:db8::7]:40000"). Empty for a text that is none.
 std::string OwnerOfAddress(absl::string_view address);
 
 }  // namespace orbserve

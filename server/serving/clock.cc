@@ -3,6 +3,8 @@
 
 #include "server/serving/clock.h"
 
+#include "features/this_thread.h"
+
 namespace orbserve {
 
 class SystemClock::SystemAlarm final : public Alarm {
@@ -12,27 +14,28 @@ class SystemClock::SystemAlarm final : public Alarm {
 
   ~SystemAlarm() override {
     std::unique_lock lock(clock_->mutex_);
-    clock_->armed_.erase({when_, this});
-    if (std::this_thread::get_id() == clock_->thread_.get_id()) {
-      if (clock_->running_ == this) clock_->running_ = nullptr;
+    if (is_running_ && runner_ == std::this_thread::get_id()) {
+      *is_destroyed_ = true;
       return;
     }
-    clock_->changed_.wait(lock, [this] { return clock_->running_ != this; });
+    is_ending_ = true;
+    clock_->ended_.wait(lock, [this] { return !is_running_; });
+    clock_->armed_.erase({when_, this});
   }
 
   void Set(SteadyTime when) override {
-    bool is_first;
+    bool is_first = false;
     {
       const std::scoped_lock lock(clock_->mutex_);
       if (when == when_) return;
-      clock_->armed_.erase({when_, this});
+      if (!is_running_) clock_->armed_.erase({when_, this});
       when_ = when;
-      if (when == kNever) return;
-      const auto entry = clock_->armed_.insert({when, this}).first;
-      is_first = entry == clock_->armed_.begin();
+      // An alarm that runs is armed when its callback has ended.
+      if (!is_running_) is_first = clock_->Arm(this);
     }
-    // A later alarm than the one waited for needs no wake-up.
-    if (is_first) clock_->changed_.notify_all();
+    // A later alarm than the one waited for needs no wake-up. The thread that wakes up may take
+    // this thread's processor, and needs the lock.
+    if (is_first) clock_->changed_.notify_one();
   }
 
  private:
@@ -40,10 +43,23 @@ class SystemClock::SystemAlarm final : public Alarm {
 
   SystemClock* const clock_;
   absl::AnyInvocable<void()> callback_;
-  SteadyTime when_ = kNever;  // guarded by clock_->mutex_; kNever = not armed
+  // The rest is guarded by clock_->mutex_.
+  SteadyTime when_ = kNever;  // kNever = not armed
+  bool is_running_ = false;
+  bool is_ending_ = false;        // the destructor waits: it is not armed any more
+  std::thread::id runner_;        // if is_running_
+  bool* is_destroyed_ = nullptr;  // if is_running_: told to the runner
 };
 
-SystemClock::SystemClock() : thread_([this] { Run(); }) {}
+SystemClock::SystemClock() {
+  threads_.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    threads_.emplace_back([this] {
+      RaisePriorityOfThisThread();
+      Run();
+    });
+  }
+}
 
 SystemClock::~SystemClock() {
   {
@@ -51,33 +67,52 @@ SystemClock::~SystemClock() {
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  free_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 std::unique_ptr<Alarm> SystemClock::MakeAlarm(absl::AnyInvocable<void()> callback) {
   return std::make_unique<SystemAlarm>(this, std::move(callback));
 }
 
+bool SystemClock::Arm(SystemAlarm* alarm) {
+  if (alarm->when_ == kNever || alarm->is_ending_) return false;
+  const auto entry = armed_.insert({alarm->when_, alarm}).first;
+  return entry == armed_.begin();
+}
+
 void SystemClock::Run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (armed_.empty()) {
-      changed_.wait(lock);
+    if (is_watched_) {
+      free_.wait(lock);
       continue;
     }
-    const auto [when, alarm] = *armed_.begin();
-    if (Now() < when) {
-      changed_.wait_until(lock, when);
+    if (armed_.empty() || Now() < armed_.begin()->first) {
+      is_watched_ = true;
+      if (armed_.empty()) {
+        changed_.wait(lock);
+      } else {
+        changed_.wait_until(lock, SteadyTime(armed_.begin()->first));
+      }
+      is_watched_ = false;
       continue;
     }
+    SystemAlarm* const alarm = armed_.begin()->second;
     armed_.erase(armed_.begin());
+    bool is_destroyed = false;
     alarm->when_ = kNever;
-    running_ = alarm;
+    alarm->is_running_ = true;
+    alarm->runner_ = std::this_thread::get_id();
+    alarm->is_destroyed_ = &is_destroyed;
+    free_.notify_one();  // to wait for the next moment
     lock.unlock();
     alarm->callback_();
     lock.lock();
-    running_ = nullptr;
-    changed_.notify_all();  // a destructor may wait for the end of the callback
+    if (is_destroyed) continue;
+    alarm->is_running_ = false;
+    if (Arm(alarm)) changed_.notify_one();
+    ended_.notify_all();  // a destructor may wait for the end of the callback
   }
 }
 

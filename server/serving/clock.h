@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "features/backend.h"
@@ -22,13 +23,13 @@ namespace orbserve {
 // Stands for "never" in deadlines and alarms.
 inline constexpr SteadyTime kNever = SteadyTime::max();
 
-// Calls its callback once each time its moment has come. Thread-safe. The destructor returns when
-// no callback runs any more, unless it is called from the callback itself.
+// Calls its callback once each time its moment has come, one call at a time. Thread-safe. The
+// destructor returns when no callback runs any more, unless it is called from the callback itself.
 class Alarm {
  public:
   virtual ~Alarm() = default;
   // Replaces the moment; kNever disarms. A moment that has passed fires as soon as possible, from
-  // the clock's thread, never inside Set().
+  // a thread of the clock, never inside Set().
   virtual void Set(SteadyTime when) = 0;
 };
 
@@ -36,12 +37,16 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual SteadyTime Now() const = 0;
-  // `callback` must not block. The clock must outlive the alarm.
+  // `callback` must not block but for short locks. The clock must outlive the alarm.
   virtual std::unique_ptr<Alarm> MakeAlarm(absl::AnyInvocable<void()> callback) = 0;
 };
 
-// The machine's steady clock (a step of the wall clock moves no deadline), with one thread for all
-// alarms.
+// The machine's steady clock: a step of the wall clock moves no deadline.
+//
+// It has a few threads for all alarms, which take a processor from other threads when a moment has
+// come, where they may. On a machine whose processors are all busy, a callback may have to wait for
+// a lock whose owner has lost its processor for some milliseconds. Other alarms then fire on the
+// other threads.
 class SystemClock final : public Clock {
  public:
   SystemClock();
@@ -52,15 +57,20 @@ class SystemClock final : public Clock {
 
  private:
   class SystemAlarm;
+  static constexpr int kThreads = 4;
 
   void Run();
+  // Arms an alarm that is not armed and does not run. Returns true if its moment is the first one.
+  bool Arm(SystemAlarm* alarm);
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable changed_;  // the first moment, for the thread that waits for it
+  std::condition_variable free_;     // no thread waits for the first moment
+  std::condition_variable ended_;    // a callback
   std::set<std::pair<SteadyTime, SystemAlarm*>> armed_;
-  SystemAlarm* running_ = nullptr;
+  bool is_watched_ = false;  // a thread waits for the first moment
   bool stopping_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace orbserve

@@ -12,8 +12,8 @@ namespace {
 // Answers before stalls are judged: the first ones are slow, as code is loaded when it is first
 // used.
 constexpr int kFirstAnswers = 16;
-// How many times the usual is a stall, and how much of what was usual remains usual at each answer:
-// it is about the slowest of the latest hundred.
+// A silence of so many times the usual one is a stall. The usual one keeps so much of its length at
+// each answer: it is about the longest of the latest hundred.
 constexpr int kStallFactor = 4;
 constexpr double kUsualDecay = 0.99;
 

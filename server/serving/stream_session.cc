@@ -134,16 +134,24 @@ void StreamSession::Advance() {
     Released released;
     {
       absl::MutexLock lock(&mutex_);
-      if (advancing_ || closed_) return;
-      // To start a frame takes time. A result that was in time must not become late by it.
-      if (!SettleFirst(released)) start = TakeStart();
-      if (!start.has_value()) {
-        if (entries_.empty() || !entries_.front().is_complete) return;
+      if (closed_) return;
+      const bool has_result = !emitting_ && !entries_.empty() && entries_.front().is_complete;
+      // To start a frame takes time. A result that was in time must not become late by it, and the
+      // client of a frame that failed must not wait for it.
+      const bool is_urgent =
+          has_result && (SettleFirst(released) || !entries_.front().result.outcome.status.ok());
+      if (!is_urgent && !starting_) start = TakeStart();
+      if (start.has_value()) {
+        starting_ = true;
+      } else if (has_result) {
+        emitting_ = true;
         result = std::move(entries_.front().result);
         entries_.pop_front();
         ++first_index_;
+        next_start_ = std::max(next_start_, first_index_);
+      } else {
+        return;
       }
-      advancing_ = true;
     }
     Release(std::move(released));
     if (start.has_value()) {
@@ -152,14 +160,13 @@ void StreamSession::Advance() {
       emit_(std::move(result));
     }
     absl::MutexLock lock(&mutex_);
-    advancing_ = false;
+    (start.has_value() ? starting_ : emitting_) = false;
   }
 }
 
 bool StreamSession::SettleFirst(Released& released) {
-  if (entries_.empty()) return false;
   Entry& first = entries_.front();
-  if (!first.is_complete || first.is_settled) return false;
+  if (first.is_settled) return false;
   // It has a deadline, and its result is given out next.
   if (parts_.clock->Now() >= first.frame.deadline) {
     FailEntry(first, LateStatus(WorkKind::kFrames), released);

@@ -235,7 +235,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   Entry* FindOpen(uint64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes a frame whose parts are all there, and settles it if it cannot fail any more.
   void PartDone(Entry& entry, Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Settles the first frame if it is complete. Returns true for a frame that was not settled
+  // Settles the first frame, which is complete. Returns true for a frame that was not settled
   // before.
   bool SettleFirst(Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The frame fails: nothing of it stays.
@@ -247,13 +247,15 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   void Release(Released released) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const StreamSessionParts parts_;
-  Emit emit_;  // called by the thread that set advancing_
+  Emit emit_;  // called by the thread that set emitting_
 
   absl::Mutex mutex_;
   std::shared_ptr<const StreamSessionOptions> options_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  // One thread at a time walks the order, and looks again after each step; others need not wait.
-  bool advancing_ ABSL_GUARDED_BY(mutex_) = false;
+  // One thread at a time starts frames, and one gives out results. Each looks again after every
+  // step, so that others need not wait.
+  bool starting_ ABSL_GUARDED_BY(mutex_) = false;
+  bool emitting_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // open frames in order
   uint64_t first_index_ ABSL_GUARDED_BY(mutex_) = 0;   // of entries_.front()
   uint64_t next_start_ ABSL_GUARDED_BY(mutex_) = 0;    // the first frame that has not started

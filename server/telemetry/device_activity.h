@@ -22,7 +22,7 @@
 
 namespace orbserve {
 
-// How the devices are used: the families orbserve_batch_size_frames,
+// Keeps the use of the devices: the families orbserve_batch_size_frames,
 // orbserve_device_busy_seconds_total and orbserve_device_lost_total, and the latest busy intervals.
 // Devices are named by their index into MetricDevices::all(). Thread-safe.
 class DeviceActivity {

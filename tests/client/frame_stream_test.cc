@@ -30,7 +30,7 @@ using ::testing::IsEmpty;
 using Kind = StreamEvent::Kind;
 
 using ServerStream = grpc::ServerReaderWriter<v1::StreamFramesResponse, v1::StreamFramesRequest>;
-// What the service does after it has answered `open`.
+// The service does this after it has answered `open`.
 using Connection = std::function<grpc::Status(ServerStream* stream)>;
 
 const grpc::Status kGone(grpc::UNAVAILABLE, "gone");

@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "tests/cpu/cpu_backend_support.h"
 #include "tests/support/feature_compare.h"
@@ -15,6 +18,8 @@
 #include "tests/support/method_oracle.h"
 #include "tests/support/option_values.h"
 #include "tests/support/reference_answers.h"
+#include "tests/support/track_oracle.h"
+#include "tests/support/track_stream.h"
 
 namespace orbserve::cpu {
 namespace {
@@ -86,6 +91,48 @@ TEST_P(CpuMatchOptionValueTest, GivesTheOraclesMatchesAndNotThoseOfAnotherValue)
 
 INSTANTIATE_TEST_SUITE_P(Values, CpuMatchOptionValueTest,
                          ::testing::ValuesIn(testing::MatchOptionValues()),
+                         testing::NameOfOptionValue());
+
+using ::orbserve::testing::TrackOptionValue;
+
+// Tracks of OptionValueFrames() with the searches of the slow program. The reference detects.
+std::vector<FrameTracks> TracksOfOracle(const TrackOptions& options) {
+  const std::vector<testing::TestImage> frames = testing::OptionValueFrames();
+  std::vector<testing::TrackLevels> levels;
+  for (const testing::TestImage& frame : frames) {
+    levels.push_back(testing::OracleTrackPyramid(testing::PlaneOf(frame.view()), options.levels));
+  }
+  const auto reference = Backend({.threads = 1, .reference = true});
+  auto tracks = testing::TracksOfStream(
+      *reference, frames, options, [&](const testing::StreamSearch& search) {
+        return testing::OracleSearch(levels[search.frame], levels[search.frame + 1], options,
+                                     *search.points,
+                                     [&](size_t point) -> const testing::TrackLevels& {
+                                       return levels[search.begins[point]];
+                                     });
+      });
+  EXPECT_TRUE(tracks.ok()) << tracks.status();
+  return tracks.ok() ? *std::move(tracks) : std::vector<FrameTracks>();
+}
+
+class CpuTrackOptionValueTest : public ::testing::TestWithParam<TrackOptionValue> {};
+
+TEST_P(CpuTrackOptionValueTest, GivesTheOraclesTracksAndNotThoseOfAnotherValue) {
+  const TrackOptionValue& value = GetParam();
+  ASSERT_TRUE(value.options.Validate().ok()) << value.options.Validate();
+  const std::vector<FrameTracks> expected = TracksOfOracle(value.options);
+  EXPECT_NE(testing::FirstDifference(expected, TracksOfOracle(value.other)), "");
+  for (const auto& backend : AllBackends()) {
+    SCOPED_TRACE(std::string(backend->devices()[0].details));
+    const auto actual =
+        testing::TracksOfStream(*backend, testing::OptionValueFrames(), value.options);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    EXPECT_EQ(testing::FirstDifference(expected, *actual), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, CpuTrackOptionValueTest,
+                         ::testing::ValuesIn(testing::TrackOptionValues()),
                          testing::NameOfOptionValue());
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests of the CPU backend share: backends of every kind, and one frame through one of them.
+// Tests of the CPU backend share this: backends of every kind, and one frame through one of them.
 
 #ifndef ORBSERVE_TESTS_CPU_CPU_BACKEND_SUPPORT_H_
 #define ORBSERVE_TESTS_CPU_CPU_BACKEND_SUPPORT_H_

@@ -26,6 +26,7 @@
 #include "oneapi/tbb/task_arena.h"
 #include "tests/cpu/cpu_backend_support.h"
 #include "tests/cpu/track_frames.h"
+#include "tests/support/feature_compare.h"
 #include "tests/support/golden_files.h"
 #include "tests/support/published_tracks.h"
 #include "tests/support/random_options.h"
@@ -111,24 +112,6 @@ TEST(CpuTrackTest, TheOracleGivesThePublishedValues) {
 
 // ---- Against the oracle ----
 
-TrackOptions RandomTrackOptions(std::mt19937& random) {
-  const auto pick = [&random](auto... values) {
-    const std::array all = {values...};
-    return all[random() % all.size()];
-  };
-  TrackOptions options;
-  options.levels = 1 + static_cast<int>(random() % 11);
-  options.coarse_patch_px = pick(8, 16);
-  options.iterations = pick(1, 5, 30, 30, 100);
-  options.epsilon_px = pick(0.001f, 0.005f, 0.03f, 0.03f, 1.0f);
-  options.min_eigen = pick(0.001f, 0.1f, 0.1f, 1.0f, 5.0f, 100.0f);
-  options.max_residual = pick(128.0f, 128.0f, 128.0f, 10.0f, 1.0f);
-  options.illumination =
-      pick(Illumination::kNone, Illumination::kOffset, Illumination::kGain, Illumination::kBoth);
-  options.track_template = pick(TrackTemplate::kPrevious, TrackTemplate::kFirst);
-  return options;
-}
-
 // A second frame: the first moved and with other light, noise on it, or an unrelated one.
 TestImage RandomNextImage(const TestImage& first, std::mt19937& random) {
   const int width = first.width_px();
@@ -175,8 +158,11 @@ struct RandomJob {
                           : SceneImage(width, height, static_cast<uint32_t>(random()));
     TestImage begin = RandomNextImage(first, random);
     TestImage second = RandomNextImage(first, random);
-    RandomJob job = {
-        std::move(first), std::move(second), std::move(begin), RandomTrackOptions(random), {}};
+    RandomJob job = {std::move(first),
+                     std::move(second),
+                     std::move(begin),
+                     testing::RandomTrackOptions(random),
+                     {}};
     job.AddPoints(random);
     return job;
   }
@@ -221,46 +207,10 @@ struct RandomJob {
     const auto origin = of(first);
     const auto search = of(second);
     const auto begun = of(begin);
-    TrackedPoints expected;
-    for (size_t i = 0; i < points.count(); ++i) {
-      const algo::TrackStart start = algo::TrackStartOf(points, i);
-      const bool is_given = !points.patch_row.empty() && points.patch_row[i] >= 0;
-      const OracleTrack track = testing::OracleFollow(
-          is_given ? begun : origin, search, options,
-          {start.x, start.y, start.gain, start.offset, start.template_x, start.template_y});
-      expected.status.push_back(track.status);
-      expected.x.push_back(static_cast<int32_t>(track.x));
-      expected.y.push_back(static_cast<int32_t>(track.y));
-      expected.gain.push_back(track.alpha);
-      expected.offset.push_back(track.beta);
-      expected.residual.push_back(track.residual);
-      if (points.patch_row.empty() || is_given) continue;
-      const auto patches = testing::OracleTrackPatches(origin, options, start.x, start.y);
-      expected.patches.insert(expected.patches.end(), patches.begin(), patches.end());
-    }
-    return expected;
+    return testing::OracleSearch(origin, search, options, points,
+                                 [&](size_t) -> const testing::TrackLevels& { return begun; });
   }
 };
-
-// The first difference, bit by bit; empty when there is none.
-std::string DifferenceOf(const TrackedPoints& expected, const TrackedPoints& given) {
-  if (expected.count() != given.count()) return "number of points";
-  const auto same = [](float a, float b) {
-    return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
-  };
-  for (size_t i = 0; i < expected.count(); ++i) {
-    const std::string at = " of point " + std::to_string(i);
-    if (expected.status[i] != given.status[i]) {
-      return "status" + at + ": " + std::to_string(static_cast<int>(expected.status[i])) + " " +
-             std::to_string(static_cast<int>(given.status[i]));
-    }
-    if (expected.x[i] != given.x[i] || expected.y[i] != given.y[i]) return "place" + at;
-    if (!same(expected.gain[i], given.gain[i])) return "gain" + at;
-    if (!same(expected.offset[i], given.offset[i])) return "offset" + at;
-    if (!same(expected.residual[i], given.residual[i])) return "residual" + at;
-  }
-  return expected.patches == given.patches ? "" : "patches";
-}
 
 TEST(CpuTrackTest, EqualsTheOracleForAllOptions) {
   constexpr uint32_t kJobs = 400;
@@ -280,7 +230,7 @@ TEST(CpuTrackTest, EqualsTheOracleForAllOptions) {
           Track(backend, {StateOf(backend, job.first, levels), StateOf(backend, job.second, levels),
                           std::make_shared<const TrackPoints>(job.points), job.options});
       ASSERT_TRUE(answer.status.ok()) << answer.status;
-      ASSERT_EQ(DifferenceOf(expected, answer.tracked), "")
+      ASSERT_EQ(testing::FirstDifference(expected, answer.tracked), "")
           << "seed " << seed << ", " << job.first.width_px() << " x " << job.first.height_px()
           << ", " << NameOf(backend);
       points += static_cast<int64_t>(job.points.count());
@@ -448,7 +398,7 @@ TEST(CpuTrackTest, JobsOfABatchAreAnsweredInTheirOrder) {
   ASSERT_EQ(answer.jobs.size(), jobs.size());
   for (size_t i = 0; i < jobs.size(); ++i) {
     EXPECT_TRUE(answer.jobs[i].status.ok()) << answer.jobs[i].status;
-    EXPECT_EQ(DifferenceOf(alone[i], answer.jobs[i].tracked), "") << i;
+    EXPECT_EQ(testing::FirstDifference(alone[i], answer.jobs[i].tracked), "") << i;
   }
   EXPECT_EQ(answer.cost.device, "cpu");
   EXPECT_GT(answer.cost.timings.compute_ns, 0);

@@ -19,7 +19,7 @@
 
 namespace orbserve::testing {
 
-// What differs between the comparisons; the rest is at cv::ORB's defaults, which are ours.
+// These options differ between the comparisons; the rest is at cv::ORB's defaults, which are ours.
 struct OrbSettings {
   int max_features = 500;
   int levels = 8;

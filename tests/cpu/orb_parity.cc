@@ -218,7 +218,7 @@ std::vector<Variant> MakeVariants() {
   return variants;
 }
 
-// The same frames through every variant: the reference one by one, the others in random batches.
+// Every variant gets the same frames: the reference one by one, the others in random batches.
 void CompareVariants(std::vector<Variant>& variants, const std::string& name, const cv::Mat& image,
                      const OrbSettings& settings, uint32_t seed, Totals* totals) {
   std::mt19937 random(seed);

@@ -55,6 +55,40 @@ TEST(KeepScoresTest, KeepsTiesAndOrder) {
   EXPECT_THAT(columns, ElementsAre(1, 2, 3, 5));
 }
 
+TEST(RankScoresTest, OrdersByScoreThenRowThenColumn) {
+  std::mt19937 random(5);
+  for (const int number : {0, 1, 2, 700, 5000}) {
+    for (const int highest : {1, 40, 255}) {
+      std::vector<Corner> corners;
+      std::vector<uint64_t> expected;
+      for (int i = 0; i < number; ++i) {
+        const int score = std::uniform_int_distribution<int>(0, highest)(random);
+        corners.push_back({static_cast<int16_t>(8000 + i % 97), static_cast<int16_t>(i / 97),
+                           static_cast<int16_t>(score)});
+        const Corner& corner = corners.back();
+        expected.push_back(algo::RankKey(corner.score, corner.x, corner.y));
+      }
+      std::sort(expected.begin(), expected.end());
+      std::vector<uint64_t> keys(corners.size());
+      RankScores(corners.data(), number, keys.data());
+      ASSERT_EQ(keys, expected) << number << " corners, scores up to " << highest;
+    }
+  }
+}
+
+TEST(CountBestKeysTest, IsTheNumberThatKeepBestKeysKeeps) {
+  std::vector<uint64_t> keys;
+  for (const float response : {9.0f, 7.0f, 7.0f, 7.0f, 2.0f}) {
+    keys.push_back(algo::RankKey(response, static_cast<int>(keys.size()), 0));
+  }
+  for (const int wanted : {-1, 0, 1, 2, 3, 4, 5, 6}) {
+    std::vector<uint64_t> copy = keys;
+    EXPECT_EQ(CountBestKeys(keys.data(), 5, wanted), KeepBestKeys(copy.data(), 5, wanted))
+        << wanted;
+  }
+  EXPECT_EQ(CountBestKeys(nullptr, 0, 3), 0);
+}
+
 TEST(KeepUnmaskedTest, AnyValueButZeroKeeps) {
   testing::TestImage mask(4, 1);
   mask.At(1, 0) = 1;

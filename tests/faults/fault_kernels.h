@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What breaks a CUDA device for this process.
+// Kernels that break a CUDA device for this process.
 
 #ifndef ORBSERVE_TESTS_FAULTS_FAULT_KERNELS_H_
 #define ORBSERVE_TESTS_FAULTS_FAULT_KERNELS_H_

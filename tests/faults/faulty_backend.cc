@@ -44,18 +44,18 @@ absl::StatusOr<Fault> FaultByName(absl::string_view name) {
 
 FaultyBackend::FaultyBackend(std::unique_ptr<FeatureBackend> backend, Fault fault,
                              int64_t after_frames, const std::atomic<bool>* requested)
-    : fault_(fault),
+    : ForwardingBackend(std::move(backend)),
+      fault_(fault),
       after_frames_(after_frames),
       requested_(*requested),
       // A processor is not lost: a server makes no provision for it. What simulates is no
       // processor.
-      name_(Simulates() ? absl::StrCat("faulty-", backend->name())
-                        : std::string(backend->name().data(), backend->name().size())),
-      backend_(std::move(backend)) {}
+      name_(Simulates() ? absl::StrCat("faulty-", inner().name())
+                        : std::string(inner().name().data(), inner().name().size())) {}
 
 void FaultyBackend::Inject() {
   if (failed_.exchange(true)) return;
-  const absl::Status status = Simulates() ? absl::OkStatus() : BreakDevice(fault_, *backend_);
+  const absl::Status status = Simulates() ? absl::OkStatus() : BreakDevice(fault_, inner());
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   if (status.ok()) {
     std::fprintf(stderr, "event=fault_injected fault=%s monotonic_ns=%lld\n", NameOf(fault_),
@@ -71,18 +71,18 @@ void FaultyBackend::Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJ
   const auto count = static_cast<int64_t>(jobs.size());
   const int64_t frames = frames_.fetch_add(count) + count;
   if (requested_ || (after_frames_ >= 0 && frames > after_frames_)) Inject();
-  backend_->Submit(std::move(plan), std::move(jobs),
-                   WithFault(std::move(done), &FrameBatchAnswer::frames, &unanswered_frames_));
+  inner().Submit(std::move(plan), std::move(jobs),
+                 WithFault(std::move(done), &FrameBatchAnswer::frames, &unanswered_frames_));
 }
 
 void FaultyBackend::SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) {
-  backend_->SubmitMatches(
-      std::move(jobs), WithFault(std::move(done), &MatchBatchAnswer::pairs, &unanswered_matches_));
+  inner().SubmitMatches(std::move(jobs),
+                        WithFault(std::move(done), &MatchBatchAnswer::pairs, &unanswered_matches_));
 }
 
 void FaultyBackend::SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) {
-  backend_->SubmitTracks(std::move(jobs),
-                         WithFault(std::move(done), &TrackBatchAnswer::jobs, &unanswered_tracks_));
+  inner().SubmitTracks(std::move(jobs),
+                       WithFault(std::move(done), &TrackBatchAnswer::jobs, &unanswered_tracks_));
 }
 
 template <typename Answer, typename Item>

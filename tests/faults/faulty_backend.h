@@ -17,14 +17,15 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
+#include "tests/support/forwarding_backend.h"
 
 namespace orbserve::faults {
 
 enum class Fault {
-  // Of a real CUDA device; the backend must be the CUDA one.
+  // A real CUDA device breaks; the backend must be the CUDA one.
   kTrap,  // a kernel traps
   kHang,  // a kernel spins for 30 s on every multiprocessor
-  // As seen from above, with any backend.
+  // A broken device is imitated, with any backend.
   kError,    // from now on every answer is DEVICE_LOST
   kSilence,  // from now on nothing is answered
 };
@@ -34,39 +35,19 @@ absl::StatusOr<Fault> FaultByName(absl::string_view name);
 
 // Thread-safe. A line on standard error, `event=fault_injected fault=NAME monotonic_ns=N`, says
 // when the fault came.
-class FaultyBackend final : public FeatureBackend {
+class FaultyBackend final : public testing::ForwardingBackend {
  public:
   // Fails with the first batch after `requested` is true or `after_frames` frames were submitted; a
   // negative number of frames never comes. `requested` must outlive the backend.
   FaultyBackend(std::unique_ptr<FeatureBackend> backend, Fault fault, int64_t after_frames,
                 const std::atomic<bool>* requested);
+  ~FaultyBackend() override { DestroyInner(); }
 
   absl::string_view name() const override { return name_; }
-  std::vector<DeviceDescription> devices() const override { return backend_->devices(); }
-  BackendState state() const override { return backend_->state(); }
-  uint64_t progress() const override { return backend_->progress(); }
-  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
-    return backend_->MakePlan(spec);
-  }
-  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
-                                                        bool with_mask) override {
-    return backend_->LeaseInput(width_px, height_px, with_mask);
-  }
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override;
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override;
   void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override;
-  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
-      const FrameState& state) override {
-    return backend_->RebuildPyramid(state);
-  }
-  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
-      std::shared_ptr<const Features> features) override {
-    return backend_->ImportState(std::move(features));
-  }
-  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
-    return backend_->ExportState(state);
-  }
 
  private:
   void Inject();
@@ -88,7 +69,6 @@ class FaultyBackend final : public FeatureBackend {
   std::vector<FrameBatchDone> unanswered_frames_ ABSL_GUARDED_BY(mutex_);
   std::vector<MatchBatchDone> unanswered_matches_ ABSL_GUARDED_BY(mutex_);
   std::vector<TrackBatchDone> unanswered_tracks_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<FeatureBackend> backend_;  // last: its answers use everything above
 };
 
 }  // namespace orbserve::faults

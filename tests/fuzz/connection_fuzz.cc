@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is read before a client is known: frames of HTTP/2, requests at the HTTP port, and the texts
-// that say who calls. The first byte chooses. Beside what the sanitizers see: the answer does not
-// depend on the pieces in which bytes come, and a refusal has a reason in words.
+// Reads what comes before a client is known: frames of HTTP/2, requests at the HTTP port, and the
+// texts that say who calls. The first byte chooses. Beside what the sanitizers see, the answer must
+// not depend on the pieces in which bytes come, and a refusal must have a reason in words.
 
 #include <algorithm>
 #include <cstddef>

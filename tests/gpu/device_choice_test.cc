@@ -18,7 +18,7 @@
 namespace orbserve::gpu {
 namespace {
 
-// Whether this process has a context on the device; nothing where the driver cannot be asked.
+// True if this process has a context on the device; no value where the driver cannot be asked.
 std::optional<bool> HasContext(int device) {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return std::nullopt;

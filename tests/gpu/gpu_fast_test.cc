@@ -131,14 +131,13 @@ class Search {
     auto arena = DeviceBuffer::Create(0, layout_.Bytes(context.kind), nullptr);
     EXPECT_TRUE(arena.ok()) << arena.status();
     context.arena = arena->data();
-    auto tables = DeviceBuffer::Create(0, sizeof(bit_tables_), nullptr);
-    EXPECT_TRUE(tables.ok()) << tables.status();
     algo::FillFastBitTable<9>(bit_tables_[0]);
     algo::FillFastBitTable<10>(bit_tables_[1]);
     algo::FillFastBitTable<11>(bit_tables_[2]);
     algo::FillFastBitTable<12>(bit_tables_[3]);
-    EXPECT_EQ(cudaMemcpy(tables->data(), bit_tables_, sizeof(bit_tables_), cudaMemcpyHostToDevice),
-              cudaSuccess);
+    auto tables = DeviceBuffer::CreateCopyOf(
+        0, {reinterpret_cast<const uint8_t*>(bit_tables_), sizeof(bit_tables_)}, nullptr);
+    EXPECT_TRUE(tables.ok()) << tables.status();
     DeviceTables device_tables;
     device_tables.multiprocessors = 1;  // tall tiles from small images on
     device_tables.default_test = test;
@@ -194,6 +193,9 @@ class Search {
     }
     EXPECT_EQ(cudaMemcpy(arena->data(), host.data(), host.size(), cudaMemcpyHostToDevice),
               cudaSuccess);
+    // The copy may return before its last bytes have arrived, and the stream of the launches does
+    // not wait for them.
+    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
 
     auto stream = Stream::Create();
     EXPECT_TRUE(stream.ok()) << stream.status();

@@ -13,6 +13,7 @@
 #include "tests/gpu/backend_pair_test.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/option_values.h"
+#include "tests/support/track_stream.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -46,6 +47,17 @@ TEST_F(GpuOptionValuesTest, EveryValueOfMatchingGivesTheCpusMatches) {
     EXPECT_EQ(matches[0].query_index, matches[1].query_index);
     EXPECT_EQ(matches[0].train_index, matches[1].train_index);
     EXPECT_EQ(matches[0].distance, matches[1].distance);
+  }
+}
+
+TEST_F(GpuOptionValuesTest, EveryValueOfTracksGivesTheCpusTracks) {
+  const std::vector<testing::TestImage> frames = testing::OptionValueFrames();
+  for (const testing::TrackOptionValue& value : testing::TrackOptionValues()) {
+    SCOPED_TRACE(value.name);
+    const auto expected = testing::TracksOfStream(*cpu_, frames, value.options);
+    const auto actual = testing::TracksOfStream(*gpu_, frames, value.options);
+    ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+    EXPECT_EQ(testing::FirstDifference(*expected, *actual), "");
   }
 }
 

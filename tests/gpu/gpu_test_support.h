@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the GPU's tests share: both backends, frames to give them, and comparison bit by bit.
+// Tests of the GPU share this: both backends, frames to give them, and comparison bit by bit.
 
 #ifndef ORBSERVE_TESTS_GPU_GPU_TEST_SUPPORT_H_
 #define ORBSERVE_TESTS_GPU_GPU_TEST_SUPPORT_H_
@@ -49,7 +49,7 @@ struct TestFrame {
   KeepState keep_state = KeepState::kNone;
 };
 
-// Whether ORBSERVE_EXPECT_GPU is set, and not to 0: what cannot be tested is a failure then.
+// True if ORBSERVE_EXPECT_GPU is set, and not to 0: a test that cannot run fails then.
 bool GpuIsExpected();
 
 // The backends under test, or a skip; a failure where a GPU is expected.

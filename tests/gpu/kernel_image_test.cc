@@ -24,7 +24,7 @@ TEST(KernelImageTest, NoCodeForTheDeviceIsUnsupportedAndNoLoss) {
     const std::string message(status.message());
     EXPECT_THAT(message, HasSubstr("compute capability 8.6"));
     EXPECT_THAT(message, HasSubstr("ORBSERVE_CUDA_ARCHITECTURES=86"));
-    // What it has code for: at least one number with a point.
+    // It names what it has code for: at least one number with a point.
     EXPECT_THAT(message, ::testing::ContainsRegex("compiled for [0-9]+[.][0-9]"));
   }
 }

@@ -29,9 +29,9 @@ class ExpectedAnswers {
 
   // Frame number `sequence` of an endless sequence that repeats the few.
   v1::Frame FrameOf(uint64_t sequence) const;
-  // Whether these are the features of that frame, bit for bit.
+  // Returns true if these are the features of that frame, bit for bit.
   bool IsRight(uint64_t sequence, const v1::FeatureSet& features) const;
-  // Whether these are its matches against the features of frame `target`.
+  // Returns true if these are its matches against the features of frame `target`.
   bool IsRight(uint64_t sequence, uint64_t target, const v1::MatchSet& matches) const;
 
  private:
@@ -65,7 +65,7 @@ class CheckedLoad {
   void Join();
   int64_t answered() const { return ok_; }
   Counts counts() const { return {ok_, refused_, unreached_, wrong_}; }
-  // What was wrong, one line each, the first few.
+  // Names the first few answers that were wrong, a line each.
   std::string Complaints() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

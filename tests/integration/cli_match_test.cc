@@ -3,7 +3,10 @@
 
 // `orbserve match` and `orbserve reference`.
 
+#include <signal.h>
+
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +20,11 @@
 namespace orbserve {
 namespace {
 
+namespace fs = std::filesystem;
+
 using ::orbserve::testing::TemporaryFolder;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -176,14 +182,14 @@ TEST_F(CliTest, MatchesOfAFolderAreTheSameFromItsFeaturesAndWithAServer) {
   };
   ASSERT_TRUE(Succeeded(Run(command(folder_ / "a", in))));
   const auto files = Files(folder_ / "a");
-  EXPECT_THAT(files, SizeIs(6));
+  EXPECT_THAT(files, SizeIs(7));  // with the record of the run
   EXPECT_TRUE(files.contains("matches/0.pgm.with/2.pgm.npz"));
   ASSERT_TRUE(Succeeded(RunWithServer(command(folder_ / "b", in))));
   EXPECT_EQ(Files(folder_ / "b"), files);
   // NPZ files of an earlier run are not written again.
   ASSERT_TRUE(Succeeded(Run(command(folder_ / "c", folder_ / "a/features"))));
   EXPECT_EQ(Files(folder_ / "c/matches"), Files(folder_ / "a/matches"));
-  EXPECT_THAT(Files(folder_ / "c"), SizeIs(3));
+  EXPECT_THAT(Files(folder_ / "c"), SizeIs(4));
   // Feature files of `extract` are the same.
   ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "f", in})));
   for (const auto& [name, bytes] : Files(folder_ / "a/features")) {
@@ -213,7 +219,7 @@ TEST_F(CliTest, ExportsOfAFolderAreWholeFiles) {
     const std::string out = folder_ / format;
     ASSERT_TRUE(Succeeded(Run({"match", "--exhaustive", "--format", format, "--out", out, in})));
     const auto files = Files(out);
-    EXPECT_THAT(files, SizeIs(std::string(format) == "hdf5" ? 2 : 1));
+    EXPECT_THAT(files, SizeIs(std::string(format) == "hdf5" ? 3 : 2));
     // Features alone, in two steps: the second run adds what the first has not done.
     const std::string alone = folder_ / (std::string(format) + "-alone");
     const std::vector<std::string> extract = {"extract",  "--format", format,
@@ -227,6 +233,63 @@ TEST_F(CliTest, ExportsOfAFolderAreWholeFiles) {
     ASSERT_TRUE(Succeeded(second));
     EXPECT_THAT(second.err, HasSubstr("2 images were done before"));
     EXPECT_THAT(Files(alone), SizeIs(2));  // with the record of the run
+  }
+}
+
+TEST_F(CliTest, MatchingThatWasKilledIsResumedToTheSameBytes) {
+  const std::string in = WriteScenes(25);
+  for (const std::string format : {"npz", "hdf5", "colmap"}) {
+    const auto command = [&](const std::string& out, const std::vector<std::string>& more) {
+      std::vector<std::string> arguments = {"match", "--exhaustive", "--verify", "--format",
+                                            format,  "--out",        out,        in};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      return arguments;
+    };
+    const std::string out = folder_ / format;
+    const std::string parts = format == "npz" ? out : out + "/.orbserve-match-parts";
+    const pid_t pid = Start(command(out, {}));
+    EXPECT_TRUE(HappensSoon([&] { return fs::exists(parts + "/matches/0.pgm.with/3.pgm.npz"); }));
+    kill(pid, SIGKILL);
+    ASSERT_EQ(Wait(pid).code, -SIGKILL);
+    if (format != "npz") {
+      EXPECT_FALSE(fs::exists(out + "/database.db"));
+      EXPECT_FALSE(fs::exists(out + "/matches.h5"));
+    }
+    const Outcome resumed = Run(command(out, {"--resume", "--json"}));
+    ASSERT_TRUE(Succeeded(resumed));
+    EXPECT_THAT(resumed.err, HasSubstr("pairs were done before"));
+    EXPECT_LT(resumed.Lines().size(), 297u);  // of 300 pairs
+    ASSERT_TRUE(Succeeded(Run(command(folder_ / ("whole-" + format), {}))));
+    EXPECT_TRUE(Files(out) == Files(folder_ / ("whole-" + format))) << format;
+    const Outcome again = Run(command(out, {"--resume", "--json"}));
+    ASSERT_TRUE(Succeeded(again));
+    EXPECT_THAT(again.Lines(), IsEmpty());
+    EXPECT_THAT(again.err, HasSubstr("300 pairs were done before"));
+  }
+}
+
+TEST_F(CliTest, ResumedMatchingDoesNewAndChangedImagesOnly) {
+  const std::string in = WriteScenes(4);
+  for (const std::string format : {"npz", "hdf5", "colmap"}) {
+    const std::string out = folder_ / format;
+    fs::remove(in + "/new.pgm");
+    folder_.Write("in/2.pgm", Scene(6));
+    const auto pairs_done = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> arguments = {
+          "match", "--exhaustive", "--resume", "--json", "--format", format, "--out", out, in};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Outcome run = Run(arguments);
+      EXPECT_EQ(run.code, 0) << run.err;
+      return run.Lines().size();
+    };
+    EXPECT_EQ(pairs_done({}), 6u);
+    EXPECT_EQ(pairs_done({}), 0u);
+    folder_.Write("in/new.pgm", Scene(50));
+    EXPECT_EQ(pairs_done({}), 4u);
+    folder_.Write("in/2.pgm", Scene(70, 300, 200));
+    EXPECT_EQ(pairs_done({}), 4u);
+    EXPECT_EQ(pairs_done({"--cross-check"}), 10u);
+    EXPECT_EQ(pairs_done({"--cross-check"}), 0u);
   }
 }
 
@@ -244,6 +307,13 @@ TEST_F(CliTest, MatchingFoldersIsRefusedWithAReason) {
   EXPECT_THAT(error({"--exhaustive", "--format", "csv", "--out", "x", in}), HasSubstr("npz, hdf5"));
   EXPECT_THAT(error({"--exhaustive", "--format", "hdf5", in}), HasSubstr("needs --out"));
   EXPECT_THAT(error({"--exhaustive", in + "/0.pgm"}), HasSubstr("two images or more"));
+  EXPECT_THAT(error({"--exhaustive", "--resume", in}), HasSubstr("--resume needs --out"));
+  EXPECT_THAT(error({"--exhaustive", "--focal", "700", "--out", "x", in}),
+              HasSubstr("--focal has no effect: it needs --format colmap"));
+  EXPECT_THAT(error({"--exhaustive", "--format", "colmap", "--out", "x", "--camera-model",
+                     "PINHOLE", "--camera-params", "700,320", in}),
+              HasSubstr("fx,fy,cx,cy"));
+  EXPECT_THAT(error({"--resume", in + "/0.pgm", in + "/1.pgm"}), HasSubstr("need --exhaustive"));
 }
 
 }  // namespace

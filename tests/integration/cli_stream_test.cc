@@ -335,7 +335,7 @@ TEST_F(CliTest, StreamOfASimulatedFlightTracksWhatTrulyMoves) {
   const std::string video = testing::TemporaryFolder::Read(folder_ / "d/tails.y4m");
   EXPECT_EQ(video.size(), std::string("YUV4MPEG2 W320 H240 F30000:1000 Ip A1:1 C444\n").size() +
                               40 * (6 + 3 * 320 * 240));
-  // The same program through a server: times differ, tracks do not.
+  // Through a server the times of the program differ, and its tracks do not.
   std::vector<std::string> table = {"stream", "--track", "--frames", "5", "--simulate", photo};
   const Outcome text = RunWithServer(table);
   ASSERT_TRUE(Succeeded(text));

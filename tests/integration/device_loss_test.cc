@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kClients = 8;
 constexpr int kWarmUpFrames = ORBSERVE_LOSS_OF_REAL_DEVICE ? 4000 : 100;
 constexpr int kDeviceLostCode = 3;
-// As in deploy/orbserve-server.service.
+// The unit in deploy/systemd has the same.
 constexpr std::chrono::milliseconds kRestartDelay{250};
 constexpr std::chrono::milliseconds kDeadline{1000 * kSlower};  // of a batch, where nothing is said
 

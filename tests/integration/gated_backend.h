@@ -16,6 +16,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
+#include "tests/support/forwarding_backend.h"
 
 namespace orbserve {
 
@@ -63,57 +64,38 @@ struct Gates {
   std::atomic<int> leases{0};  // of input slots: what decoding begins with
 };
 
-class GatedBackend final : public FeatureBackend {
+class GatedBackend final : public testing::ForwardingBackend {
  public:
   // `gates` must outlive the backend.
   GatedBackend(std::unique_ptr<FeatureBackend> inner, Gates* gates)
-      : inner_(std::move(inner)), gates_(gates) {}
+      : ForwardingBackend(std::move(inner)), gates_(gates) {}
   ~GatedBackend() override {
     gates_->frames.Open();
     gates_->matches.Open();
     gates_->tracks.Open();
   }
 
-  absl::string_view name() const override { return inner_->name(); }
-  std::vector<DeviceDescription> devices() const override { return inner_->devices(); }
-  BackendState state() const override { return inner_->state(); }
-  uint64_t progress() const override { return inner_->progress(); }
-  std::vector<MemoryUse> memory() const override { return inner_->memory(); }
-  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
-    return inner_->MakePlan(spec);
-  }
   absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
                                                         bool with_mask) override {
     ++gates_->leases;
-    return inner_->LeaseInput(width_px, height_px, with_mask);
+    return ForwardingBackend::LeaseInput(width_px, height_px, with_mask);
   }
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
     gates_->frames.Pass(Held(
         [this, plan = std::move(plan), jobs = std::move(jobs), done = std::move(done)]() mutable {
-          inner_->Submit(std::move(plan), std::move(jobs), std::move(done));
+          inner().Submit(std::move(plan), std::move(jobs), std::move(done));
         }));
   }
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
     gates_->matches.Pass(Held([this, jobs = std::move(jobs), done = std::move(done)]() mutable {
-      inner_->SubmitMatches(std::move(jobs), std::move(done));
+      inner().SubmitMatches(std::move(jobs), std::move(done));
     }));
   }
   void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
     gates_->tracks.Pass(Held([this, jobs = std::move(jobs), done = std::move(done)]() mutable {
-      inner_->SubmitTracks(std::move(jobs), std::move(done));
+      inner().SubmitTracks(std::move(jobs), std::move(done));
     }));
-  }
-  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
-      const FrameState& state) override {
-    return inner_->RebuildPyramid(state);
-  }
-  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
-      std::shared_ptr<const Features> features) override {
-    return inner_->ImportState(std::move(features));
-  }
-  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
-    return inner_->ExportState(state);
   }
 
  private:
@@ -123,7 +105,6 @@ class GatedBackend final : public FeatureBackend {
     return [shared = std::make_shared<Submit>(std::move(submit))] { (*shared)(); };
   }
 
-  const std::unique_ptr<FeatureBackend> inner_;
   Gates* const gates_;
 };
 

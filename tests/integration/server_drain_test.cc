@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a server stops: nothing that it took is lost, and it always ends.
+// A server that stops loses nothing that it took, and always ends.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,54 +9,75 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
+#include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "orbserve/client.h"
 #include "tests/integration/server_fixture.h"
 
 namespace orbserve {
 namespace {
 
-using DrainTest = ServerTest;
+class DrainTest : public ServerTest {
+ protected:
+  // Clients with a connection each, which send one request after the other until the object ends,
+  // also when something fails, or `on_answer` returns false. It is called on many threads.
+  class Load {
+   public:
+    Load(DrainTest* test, uint32_t clients, int width_px, int height_px,
+         std::function<bool(const grpc::Status& status)> on_answer)
+        : on_answer_(std::move(on_answer)) {
+      for (uint32_t c = 0; c < clients; ++c) {
+        clients_.emplace_back([this, test, c, width_px, height_px](std::stop_token stop) {
+          const auto stub = test->NewStub();
+          v1::ExtractRequest request;
+          *request.mutable_frame() = MakeFrame(width_px, height_px, c);
+          while (!stop.stop_requested()) {
+            grpc::ClientContext context;
+            SetLimit(context);
+            v1::ExtractResponse response;
+            if (!on_answer_(stub->Extract(&context, request, &response))) return;
+          }
+        });
+      }
+    }
+    // Returns when no client sends any more.
+    void End() {
+      for (std::jthread& client : clients_) client.request_stop();
+      clients_.clear();
+    }
+
+   private:
+    const std::function<bool(const grpc::Status& status)> on_answer_;
+    std::vector<std::jthread> clients_;
+  };
+};
 
 TEST_F(DrainTest, EveryAcceptedCallIsAnsweredUnderLoad) {
-  std::atomic<bool> stop{false};
   std::atomic<int> ok{0}, refused{0}, lost{0};
-  std::vector<std::jthread> clients;
-  const absl::Cleanup end_clients = [&] { stop = true; };  // also when something fails
-  for (uint32_t c = 0; c < 4; ++c) {
-    clients.emplace_back([&, c] {
-      const auto stub = NewStub();
-      v1::ExtractRequest request;
-      *request.mutable_frame() = MakeFrame(640, 480, c);
-      while (!stop) {
-        grpc::ClientContext context;
-        SetLimit(context);
-        v1::ExtractResponse response;
-        const grpc::Status status = stub->Extract(&context, request, &response);
-        if (status.ok()) {
-          ++ok;
-        } else if (status.error_details().empty()) {
-          // gRPC itself ended the call on the way in (the port is closed, or the server shuts
-          // down): it never reached the service. The sums below would show one that did.
-          return;
-        } else if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-          ++refused;
-          EXPECT_EQ(Details(status).reason(), "DRAINING");
-          return;  // as advised: to another server
-        } else {
-          ++lost;
-          ADD_FAILURE() << status.error_code() << ": " << status.error_message();
-        }
-      }
-    });
-  }
+  Load load(this, 4, 640, 480, [&](const grpc::Status& status) {
+    if (status.ok()) {
+      ++ok;
+    } else if (status.error_details().empty()) {
+      // gRPC itself ended the call on the way in (the port is closed, or the server shuts down): it
+      // never reached the service. The sums below would show one that did.
+      return false;
+    } else if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      ++refused;
+      EXPECT_EQ(Details(status).reason(), "DRAINING");
+      return false;  // as advised: to another server
+    } else {
+      ++lost;
+      ADD_FAILURE() << status.error_code() << ": " << status.error_message();
+    }
+    return true;
+  });
   ASSERT_TRUE(Eventually([&] { return ok > 40; }));
   EXPECT_TRUE(server_->Drain());
-  stop = true;
-  for (std::jthread& client : clients) client.join();
+  load.End();
   EXPECT_EQ(lost, 0);
   EXPECT_GT(refused, 0);
   EXPECT_EQ(Metric("orbserve_frames_total{outcome=\"ok\"}"), ok);
@@ -66,24 +87,11 @@ TEST_F(DrainTest, EveryAcceptedCallIsAnsweredUnderLoad) {
 }
 
 TEST_F(DrainTest, ClientsThatTryAgainAtOnceDoNotHoldItUp) {
-  std::atomic<bool> stop{false};
   std::atomic<int> ok{0}, refused{0};
-  std::vector<std::jthread> clients;
-  const absl::Cleanup end_clients = [&] { stop = true; };  // also when something fails
-  for (uint32_t c = 0; c < 8; ++c) {
-    clients.emplace_back([&, c] {
-      const auto stub = NewStub();
-      v1::ExtractRequest request;
-      *request.mutable_frame() = MakeFrame(160, 120, c);
-      while (!stop) {
-        grpc::ClientContext context;
-        SetLimit(context);
-        v1::ExtractResponse response;
-        const grpc::Status status = stub->Extract(&context, request, &response);
-        ++(status.ok() ? ok : refused);
-      }
-    });
-  }
+  const Load load(this, 8, 160, 120, [&](const grpc::Status& status) {
+    ++(status.ok() ? ok : refused);
+    return true;
+  });
   ASSERT_TRUE(Eventually([&] { return ok > 40; }));
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(server_->Drain());

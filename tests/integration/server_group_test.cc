@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Three real servers behind the client library, which goes to them in turn, and behind HAProxy with
-// the configuration in deploy/. One of them is killed.
+// Three real servers behind the client library, which goes to them in turn, and behind HAProxy and
+// Envoy with their configurations in deploy/. One of them is killed.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -19,12 +19,14 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -42,6 +44,7 @@ namespace {
 using Kind = client::StreamEvent::Kind;
 
 constexpr int kServers = 3;
+constexpr int kStreams = 6;
 // More than gRPC holds for a new try unless it is told to.
 constexpr int kWidthPx = 800;
 constexpr int kHeightPx = 600;
@@ -119,6 +122,53 @@ class ServerGroupTest : public ::testing::Test {
     return calls;
   }
 
+  // Sends frames on streams while a server is killed. Every frame must have its result, in order,
+  // and a stream may lose the one frame that was under way. Returns the streams that were opened
+  // again.
+  int StreamWhileOneIsKilled(client::Client& client) {
+    constexpr uint64_t kFrames = 60;
+    std::atomic<int> moved = 0;
+    std::atomic<int> ready = 0;
+    std::atomic<bool> killed = false;
+    std::vector<std::thread> threads;
+    for (int s = 0; s < kStreams; ++s) {
+      threads.emplace_back([&] {
+        std::vector<client::StreamEvent> events;
+        auto opened = client.OpenStream(
+            {}, {.reconnect_for = absl::Seconds(60),
+                 .first_delay = absl::Milliseconds(20),
+                 .on_event = [&](const client::StreamEvent& event) { events.push_back(event); }});
+        if (!opened.ok()) ++ready;
+        ASSERT_TRUE(opened.ok()) << opened.status();
+        client::FrameStream& stream = **opened;
+        uint64_t lost = 0;
+        for (uint64_t i = 0; i < kFrames; ++i) {
+          if (i == kFrames / 3) {
+            ++ready;
+            while (!killed) absl::SleepFor(absl::Milliseconds(1));
+          }
+          ASSERT_TRUE(stream.Send(MakeFrame(160, 120, static_cast<uint32_t>(i))).ok());
+          const auto result = stream.Receive();
+          ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
+          EXPECT_EQ((*result)->sequence(), i);
+          if ((*result)->status().code() != 0) ++lost;
+        }
+        if (events.empty()) {
+          EXPECT_EQ(lost, 0u);
+          return;
+        }
+        ++moved;
+        EXPECT_LE(lost, 1u) << "of one frame under way";
+        EXPECT_EQ(events.back().kind, Kind::kReconnected);
+      });
+    }
+    while (ready < kStreams) absl::SleepFor(absl::Milliseconds(1));
+    Kill(1);
+    killed = true;
+    for (std::thread& thread : threads) thread.join();
+    return moved;
+  }
+
   std::array<std::unique_ptr<ServerProcess>, kServers> servers_;
 };
 
@@ -140,49 +190,10 @@ TEST_F(ServerGroupTest, OneKilledServerFailsNoCall) {
 }
 
 TEST_F(ServerGroupTest, StreamsOfAKilledServerGoOnWithAnother) {
-  constexpr int kStreams = 6;
-  constexpr uint64_t kFrames = 60;
   const auto client = Connect(Group());
   ASSERT_NO_FATAL_FAILURE(ReachAll(*client));
-  std::atomic<int> moved = 0;
-  std::atomic<int> ready = 0;
-  std::atomic<bool> killed = false;
-  std::vector<std::thread> threads;
-  for (int s = 0; s < kStreams; ++s) {
-    threads.emplace_back([&] {
-      std::vector<client::StreamEvent> events;
-      auto opened = client->OpenStream(
-          {}, {.reconnect_for = absl::Seconds(60),
-               .first_delay = absl::Milliseconds(20),
-               .on_event = [&](const client::StreamEvent& event) { events.push_back(event); }});
-      ASSERT_TRUE(opened.ok()) << opened.status();
-      client::FrameStream& stream = **opened;
-      uint64_t lost = 0;
-      for (uint64_t i = 0; i < kFrames; ++i) {
-        if (i == kFrames / 3) {
-          ++ready;
-          while (!killed) absl::SleepFor(absl::Milliseconds(1));
-        }
-        ASSERT_TRUE(stream.Send(MakeFrame(160, 120, static_cast<uint32_t>(i))).ok());
-        const auto result = stream.Receive();
-        ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
-        EXPECT_EQ((*result)->sequence(), i);
-        if ((*result)->status().code() != 0) ++lost;
-      }
-      if (events.empty()) {
-        EXPECT_EQ(lost, 0u);
-        return;
-      }
-      ++moved;
-      EXPECT_LE(lost, 1u) << "of one frame under way";
-      EXPECT_EQ(events.back().kind, Kind::kReconnected);
-    });
-  }
-  while (ready < kStreams) absl::SleepFor(absl::Milliseconds(1));
-  Kill(1);
-  killed = true;
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(moved, kStreams / kServers) << "as many streams as the killed server had";
+  EXPECT_EQ(StreamWhileOneIsKilled(*client), kStreams / kServers)
+      << "as many streams as the killed server had";
 }
 
 // A port that nobody listens on.
@@ -198,36 +209,34 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
-// HAProxy with the configuration in deploy/, for the servers of a test.
-class HaproxyTest : public ServerGroupTest {
+// A proxy with its configuration in deploy/, for the servers of a test.
+class ProxyTest : public ServerGroupTest {
  protected:
-  void SetUp() override {
-    if (std::string(ORBSERVE_HAPROXY).empty()) GTEST_SKIP() << "haproxy was not found";
-    ServerGroupTest::SetUp();
-    const testing::CertificateAndKey certificate = testing::MakeCertificate();
-    ca_ = folder_.Write("ca.pem", certificate.certificate);
-    const std::string pem = folder_.Write("proxy.pem", certificate.certificate + certificate.key);
+  using Edits = std::vector<std::pair<std::string, std::string>>;
+
+  // Writes the configuration with what `edits` change of it. Every edit has to find its place.
+  std::string Configure(const std::string& file_name, const Edits& edits) const {
+    std::ifstream file(absl::StrCat(ORBSERVE_DEPLOY_DIR, "/", file_name));
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    for (const auto& [from, to] : edits) EXPECT_TRUE(absl::StrContains(text, from)) << from;
+    return folder_.Write(file_name, absl::StrReplaceAll(text, edits));
+  }
+
+  void MakeCertificate() {
+    const testing::CertificateAndKey made = testing::MakeCertificate();
+    certificate_ = folder_.Write("proxy.crt", made.certificate);
+    key_ = folder_.Write("proxy.key", made.key);
+    both_ = folder_.Write("proxy.pem", made.certificate + made.key);
     port_ = FreePort();
-    std::string servers;
-    for (const auto& server : servers_) {
-      absl::StrAppend(&servers, "  server s", server->http_port(), " ", server->address(),
-                      " check port ", server->http_port(), "\n");
-    }
-    std::ifstream file(ORBSERVE_HAPROXY_CONFIG);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    const std::vector<std::pair<std::string, std::string>> edits = {
-        {":50443", absl::StrCat("127.0.0.1:", port_)},
-        {"/etc/orbserve/proxy.pem", pem},
-        {"http-check connect port 9464", "http-check connect"},
-        {"  server local 127.0.0.1:50051\n", servers}};
-    for (const auto& [from, to] : edits) ASSERT_TRUE(absl::StrContains(text, from)) << from;
-    const std::string config = folder_.Write("haproxy.cfg", absl::StrReplaceAll(text, edits));
-    std::vector<std::string> words = {ORBSERVE_HAPROXY, "-db", "-f", config};
+  }
+
+  void Run(std::vector<std::string> words) {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    ASSERT_EQ(posix_spawn(&proxy_, ORBSERVE_HAPROXY, nullptr, nullptr, argv.data(), environ), 0);
+    ASSERT_EQ(posix_spawn(&proxy_, argv[0], nullptr, nullptr, argv.data(), environ), 0);
   }
+
   void TearDown() override {
     if (proxy_ <= 0) return;
     kill(proxy_, SIGTERM);
@@ -237,7 +246,7 @@ class HaproxyTest : public ServerGroupTest {
   // Waits until the proxy passes calls on.
   std::unique_ptr<client::Client> ConnectToProxy() const {
     client::ClientOptions options;
-    options.tls_ca_file = ca_;
+    options.tls_ca_file = certificate_;
     auto client = Connect(absl::StrCat("dns:///localhost:", port_), options);
     for (int i = 0; i < 300 && !client->GetServerInfo().ok(); ++i) {
       absl::SleepFor(absl::Milliseconds(100));
@@ -245,24 +254,90 @@ class HaproxyTest : public ServerGroupTest {
     return client;
   }
 
+  void SpreadCallsWhileOneIsKilled() {
+    const auto client = ConnectToProxy();
+    ASSERT_NO_FATAL_FAILURE(ReachAll(*client));
+    std::array<double, kServers> before;
+    for (int i = 0; i < kServers; ++i) before[i] = FramesOf(i);
+    for (uint32_t i = 0; i < 10 * kServers; ++i) {
+      const auto answer = client->Extract(MakeRequest(i));
+      ASSERT_TRUE(answer.ok()) << answer.status();
+    }
+    for (int i = 0; i < kServers; ++i) {
+      EXPECT_GE(FramesOf(i) - before[i], 3) << "server " << i;
+    }
+    CallWhileOneIsKilled(*client);
+  }
+
+  void MoveStreamsOfAKilledServer() {
+    const auto client = ConnectToProxy();
+    ASSERT_NO_FATAL_FAILURE(ReachAll(*client));
+    const int moved = StreamWhileOneIsKilled(*client);
+    EXPECT_GE(moved, 1);
+    EXPECT_LT(moved, kStreams);
+  }
+
   testing::TemporaryFolder folder_;
-  std::string ca_;
+  std::string certificate_;
+  std::string key_;
+  std::string both_;
   int port_ = 0;
   pid_t proxy_ = -1;
 };
 
-TEST_F(HaproxyTest, SpreadsCallsAndAKilledServerFailsNone) {
-  const auto client = ConnectToProxy();
-  ASSERT_NO_FATAL_FAILURE(ReachAll(*client));
-  std::array<double, kServers> before;
-  for (int i = 0; i < kServers; ++i) before[i] = FramesOf(i);
-  for (uint32_t i = 0; i < 10 * kServers; ++i) {
-    const auto answer = client->Extract(MakeRequest(i));
-    ASSERT_TRUE(answer.ok()) << answer.status();
+class HaproxyTest : public ProxyTest {
+ protected:
+  void SetUp() override {
+    if (std::string(ORBSERVE_HAPROXY).empty()) GTEST_SKIP() << "haproxy was not found";
+    ProxyTest::SetUp();
+    MakeCertificate();
+    std::string servers;
+    for (const auto& server : servers_) {
+      absl::StrAppend(&servers, "  server s", server->http_port(), " ", server->address(),
+                      " check port ", server->http_port(), "\n");
+    }
+    Run({ORBSERVE_HAPROXY, "-db", "-f",
+         Configure("haproxy.cfg", {{":50443", absl::StrCat("127.0.0.1:", port_)},
+                                   {"/etc/orbserve/proxy.pem", both_},
+                                   {"http-check connect port 9464", "http-check connect"},
+                                   {"  server local 127.0.0.1:50051\n", servers}})});
   }
-  for (int i = 0; i < kServers; ++i) EXPECT_NEAR(FramesOf(i) - before[i], 10, 5) << "server " << i;
-  CallWhileOneIsKilled(*client);
-}
+};
+
+class EnvoyTest : public ProxyTest {
+ protected:
+  void SetUp() override {
+    if (std::string(ORBSERVE_ENVOY).empty()) GTEST_SKIP() << "envoy was not found";
+    ProxyTest::SetUp();
+    MakeCertificate();
+    const std::string first =
+        "address: { socket_address: { address: 127.0.0.1, port_value: 50051 } }\n"
+        "            health_check_config: { port_value: 9464 }\n";
+    std::vector<std::string> servers;
+    for (const auto& server : servers_) {
+      const std::pair<std::string, std::string> host_port =
+          absl::StrSplit(server->address(), absl::MaxSplits(':', 1));
+      servers.push_back(absl::StrReplaceAll(
+          first, {{"50051", host_port.second}, {"9464", absl::StrCat(server->http_port())}}));
+    }
+    const std::string config = Configure(
+        "envoy.yaml", {{"address: \"::\", port_value: 50443, ipv4_compat: true",
+                        absl::StrCat("address: 127.0.0.1, port_value: ", port_)},
+                       {"/etc/orbserve/proxy.crt", certificate_},
+                       {"/etc/orbserve/proxy.key", key_},
+                       {first, absl::StrJoin(servers, "        - endpoint:\n            ")}});
+    Run({ORBSERVE_ENVOY, "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "warning",
+         "-c", config});
+  }
+};
+
+TEST_F(HaproxyTest, SpreadsCallsAndAKilledServerFailsNone) { SpreadCallsWhileOneIsKilled(); }
+
+TEST_F(HaproxyTest, StreamsOfAKilledServerGoOnWithAnother) { MoveStreamsOfAKilledServer(); }
+
+TEST_F(EnvoyTest, SpreadsCallsAndAKilledServerFailsNone) { SpreadCallsWhileOneIsKilled(); }
+
+TEST_F(EnvoyTest, StreamsOfAKilledServerGoOnWithAnother) { MoveStreamsOfAKilledServer(); }
 
 }  // namespace
 }  // namespace orbserve

@@ -135,7 +135,7 @@ TEST_F(ServerIdentityTest, AlternativeNamesGoBeforeTheCommonName) {
   EXPECT_TRUE(Info(by_name, {{"x-client-id", "Robot 7"}}).ok());
 }
 
-// As grpc::SslServerCredentials() does it.
+// grpc::SslServerCredentials() does the same.
 TEST_F(ServerIdentityTest, CertificatesAreVerified) {
   ASSERT_NO_FATAL_FAILURE(StartWithCertificates());
   EXPECT_TRUE(Info(ChannelAs(Certify("a"))).ok());

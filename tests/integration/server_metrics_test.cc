@@ -18,6 +18,7 @@
 #include "tests/integration/server_fixture.h"
 #include "tests/server/telemetry/metrics_page.h"
 #include "tests/server/telemetry/promtool.h"
+#include "tests/support/forwarding_backend.h"
 
 namespace orbserve {
 namespace {
@@ -26,27 +27,16 @@ constexpr StageSet kDetectSuppress = {Stage::kDetect, Stage::kSuppress};
 constexpr StageSet kOrientDescribe = {Stage::kOrient, Stage::kDescribe};
 
 // Puts times of stages into the answers of a backend, and adds figures of memory to it.
-class TimedBackend final : public FeatureBackend {
+class TimedBackend final : public testing::ForwardingBackend {
  public:
-  explicit TimedBackend(std::unique_ptr<FeatureBackend> inner) : inner_(std::move(inner)) {}
+  using ForwardingBackend::ForwardingBackend;
 
-  absl::string_view name() const override { return inner_->name(); }
-  std::vector<DeviceDescription> devices() const override { return inner_->devices(); }
-  BackendState state() const override { return inner_->state(); }
-  uint64_t progress() const override { return inner_->progress(); }
   std::vector<MemoryUse> memory() const override {
     return {{"arenas", "cpu", 1234}, {"pinned", "host", 0}};
   }
-  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override {
-    return inner_->MakePlan(spec);
-  }
-  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
-                                                        bool with_mask) override {
-    return inner_->LeaseInput(width_px, height_px, with_mask);
-  }
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {
-    inner_->Submit(std::move(plan), std::move(jobs),
+    inner().Submit(std::move(plan), std::move(jobs),
                    [done = std::move(done)](FrameBatchAnswer answer) mutable {
                      for (FrameAnswer& frame : answer.frames) {
                        frame.stages = {};
@@ -57,26 +47,6 @@ class TimedBackend final : public FeatureBackend {
                      std::move(done)(std::move(answer));
                    });
   }
-  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
-    inner_->SubmitMatches(std::move(jobs), std::move(done));
-  }
-  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
-    inner_->SubmitTracks(std::move(jobs), std::move(done));
-  }
-  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
-      const FrameState& state) override {
-    return inner_->RebuildPyramid(state);
-  }
-  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
-      std::shared_ptr<const Features> features) override {
-    return inner_->ImportState(std::move(features));
-  }
-  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override {
-    return inner_->ExportState(state);
-  }
-
- private:
-  const std::unique_ptr<FeatureBackend> inner_;
 };
 
 class MetricsPageTest : public ServerTest {

@@ -11,21 +11,36 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/cli/pipeline_flags.h"
 #include "cpu/cpu_backend.h"
 #include "google/protobuf/text_format.h"
 #include "server/rpc/conversion/features.h"
+#include "server/rpc/conversion/tracks.h"
 #include "tests/integration/server_fixture.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/match_oracle.h"
 #include "tests/support/option_values.h"
+#include "tests/support/track_stream.h"
 
 namespace orbserve {
 namespace {
 
 using ::orbserve::testing::OptionValue;
 using ::testing::ElementsAreArray;
+
+v1::Frame FrameOf(const testing::TestImage& image) {
+  v1::Frame frame;
+  frame.set_format(v1::PIXEL_FORMAT_GRAY8);
+  frame.set_width_px(static_cast<uint32_t>(image.width_px()));
+  frame.set_height_px(static_cast<uint32_t>(image.height_px()));
+  for (int y = 0; y < image.height_px(); ++y) {
+    frame.mutable_pixels()->append(reinterpret_cast<const char*>(image.view().Row(y)),
+                                   static_cast<size_t>(image.width_px()));
+  }
+  return frame;
+}
 
 // A server on the CPU backend.
 class CpuServerTest : public ServerTest {
@@ -46,14 +61,7 @@ class ServerOptionValueTest : public CpuServerTest,
     const testing::TestImage image = testing::OptionValueImage();
     v1::ExtractRequest request;
     *request.mutable_pipeline() = pipeline;
-    v1::Frame& frame = *request.mutable_frame();
-    frame.set_format(v1::PIXEL_FORMAT_GRAY8);
-    frame.set_width_px(static_cast<uint32_t>(image.width_px()));
-    frame.set_height_px(static_cast<uint32_t>(image.height_px()));
-    for (int y = 0; y < image.height_px(); ++y) {
-      frame.mutable_pixels()->append(reinterpret_cast<const char*>(image.view().Row(y)),
-                                     static_cast<size_t>(image.width_px()));
-    }
+    *request.mutable_frame() = FrameOf(testing::OptionValueImage());
     v1::ExtractResponse response;
     const grpc::Status status = Extract(request, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
@@ -149,6 +157,62 @@ TEST_P(ServerMatchOptionValueTest, OfTheCommandLineGivesTheOraclesMatches) {
 
 INSTANTIATE_TEST_SUITE_P(Values, ServerMatchOptionValueTest,
                          ::testing::ValuesIn(testing::MatchOptionValues()),
+                         testing::NameOfOptionValue());
+
+using ::orbserve::testing::TrackOptionValue;
+
+class ServerTrackOptionValueTest : public CpuServerTest,
+                                   public ::testing::WithParamInterface<TrackOptionValue> {
+ protected:
+  // Expects the tracks of the CPU backend for the options of the value.
+  void ExpectTracksFor(const v1::Pipeline& pipeline) {
+    const std::vector<testing::TestImage> frames = testing::OptionValueFrames();
+    auto backend = cpu::CreateCpuBackend({.threads = 1});
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    const auto expected = testing::TracksOfStream(**backend, frames, GetParam().options);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+
+    grpc::ClientContext context;
+    v1::StreamOpen open;
+    *open.mutable_pipeline() = pipeline;
+    open.set_track(true);
+    const auto stream = Open(context, open);
+    for (const testing::TestImage& frame : frames) ASSERT_TRUE(Send(*stream, FrameOf(frame)));
+    stream->WritesDone();
+    for (const FrameTracks& tracks : *expected) {
+      v1::StreamFramesResponse response;
+      ASSERT_TRUE(stream->Read(&response));
+      ASSERT_EQ(response.result().status().code(), 0) << response.result().status().message();
+      v1::FrameResult actual;
+      *actual.mutable_tracks() = response.result().tracks();
+      *actual.mutable_ended_tracks() = response.result().ended_tracks();
+      v1::FrameResult wanted;
+      TracksToProto(tracks, &wanted);
+      EXPECT_EQ(actual.SerializeAsString(), wanted.SerializeAsString());
+    }
+    EXPECT_TRUE(stream->Finish().ok());
+  }
+};
+
+TEST_P(ServerTrackOptionValueTest, OfTheWireGivesTheBackendsTracks) {
+  v1::Pipeline pipeline;
+  pipeline.set_preset("vio");
+  ASSERT_TRUE(
+      google::protobuf::TextFormat::ParseFromString(GetParam().wire, pipeline.mutable_track()));
+  ExpectTracksFor(pipeline);
+}
+
+TEST_P(ServerTrackOptionValueTest, OfTheCommandLineGivesTheBackendsTracks) {
+  cli::PipelineFlagValues values;
+  for (const auto& [flag, value] : GetParam().flags) values[flag] = {value};
+  v1::Pipeline pipeline;
+  pipeline.set_preset("vio");
+  ASSERT_TRUE(cli::ApplyPipelineFlags(values, &pipeline).ok());
+  ExpectTracksFor(pipeline);
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, ServerTrackOptionValueTest,
+                         ::testing::ValuesIn(testing::TrackOptionValues()),
                          testing::NameOfOptionValue());
 
 INSTANTIATE_TEST_SUITE_P(Values, ServerOptionValueTest,

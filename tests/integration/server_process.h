@@ -33,7 +33,7 @@ class ServerProcess {
   std::string address() const;
   int http_port() const { return http_port_; }
   const std::string& log_path() const { return log_path_; }
-  // Of the process, now.
+  // Returns the memory of the process now.
   int64_t ResidentBytes() const;
   // What GET `path` on its HTTP port answers, with the headers; empty when there is no answer.
   std::string HttpGet(const std::string& path) const;

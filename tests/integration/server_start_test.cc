@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How the server program refuses to start: what would fail again is told by its exit code and found
-// by --check-config, in one line of our own.
+// The server program refuses to start with an exit code that says whether it would fail again, and
+// with one line of our own. --check-config finds the same.
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -104,7 +104,7 @@ TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
   }
 }
 
-// Whether sockets of IPv6 can be had here: containers often have none.
+// Returns true if sockets of IPv6 can be had here: containers often have none.
 bool HasIpv6() {
   const int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in6 address = {};
@@ -116,7 +116,7 @@ bool HasIpv6() {
   return bound;
 }
 
-// Whether the name is known here: a machine without /etc/hosts may not know its own.
+// Returns true if the name is known here: a machine without /etc/hosts may not know its own.
 bool HasLocalhost() {
   addrinfo* found = nullptr;
   if (getaddrinfo("localhost", nullptr, nullptr, &found) != 0) return false;

@@ -284,14 +284,24 @@ class Test:
                 self.fail(f"{panel['title']} has no description")
             for target in panel["targets"]:
                 expression = target["expr"].replace("$__rate_interval", "15s").replace("$job", ".*").replace("$instance", ".*")
-                self.load.call(server)
-                series = [each for each in prometheus.query(expression) if each["value"][1] != "NaN"]
+                series = self.series_under_calls(prometheus, server, expression)
                 if not series:
-                    self.fail(f"{panel['title']}: no data for {expression}")
+                    self.fail(f"{panel['title']}: no data for {expression} within {DATA_LIMIT_S} s")
                 of_page = not has_sensor and all(each["metric"].get("instance", "power") == "power" for each in series) and re.search("power|energy|device_(clock|temp|thr)", expression)
                 print(f"{panel['title']} | {target['refId']} | {len(series)} | {'page of the test' if of_page else 'real server'}", flush=True)
         for annotation in dashboard["annotations"]["list"]:
             prometheus.query(annotation["expr"].replace("$job", ".*").replace("$instance", ".*"))
+
+    def series_under_calls(self, prometheus, server, expression):
+        """Series of a query, while calls go on: a rate needs two scrapes with a call between them."""
+        def look():
+            self.load.call(server)
+            return [each for each in prometheus.query(expression) if each["value"][1] != "NaN"]
+
+        try:
+            return wait_until(look, DATA_LIMIT_S, expression)
+        except AssertionError:
+            return []
 
     # ---- alerts
 
@@ -409,7 +419,7 @@ class Stages:
         self.load.stream(server, "robot", "--pipeline", "orb", "--fps", "10", "--reconnect", "0")
 
         def restart_after_loss():
-            # As systemd does it.
+            # systemd does the same.
             if server.process.poll() is not None:
                 assert server.process.returncode == 3, f"exit code {server.process.returncode}"
                 server.command[server.command.index("20")] = NEVER

@@ -15,7 +15,7 @@
 
 namespace orbserve::testing {
 
-// What is to be computed of one image.
+// One image, and what is to be computed of it.
 struct FrameInput {
   ImageView image;
   ImageView mask = {};  // empty = none

@@ -8,7 +8,7 @@
 
 namespace orbserve::testing {
 
-// As PEM text.
+// Both are PEM text.
 struct CertificateAndKey {
   std::string certificate;
   std::string key;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace orbserve::testing {
 namespace {
@@ -101,6 +102,38 @@ std::string FirstDifference(const Features& expected, const Features& actual) {
     return absl::StrCat("truncated: expected ", expected.truncated, ", got ", actual.truncated);
   }
   return "";
+}
+
+std::string FirstDifference(const TrackedPoints& expected, const TrackedPoints& actual) {
+  if (expected.count() != actual.count()) {
+    return absl::StrCat(expected.count(), " points expected, got ", actual.count());
+  }
+  const auto text = [](const TrackedPoints& points, size_t row) {
+    return absl::StrFormat("status %d at %d, %d, gain %a offset %a residual %a",
+                           static_cast<int>(points.status[row]), points.x[row], points.y[row],
+                           points.gain[row], points.offset[row], points.residual[row]);
+  };
+  for (size_t row = 0; row < expected.count(); ++row) {
+    const auto same = [row](const auto& a, const auto& b) {
+      return std::memcmp(&a[row], &b[row], sizeof(a[row])) == 0;
+    };
+    if (same(expected.status, actual.status) && same(expected.x, actual.x) &&
+        same(expected.y, actual.y) && same(expected.gain, actual.gain) &&
+        same(expected.offset, actual.offset) && same(expected.residual, actual.residual)) {
+      continue;
+    }
+    return absl::StrCat("point ", row, ": expected ", text(expected, row), ", got ",
+                        text(actual, row));
+  }
+  if (expected.patches.size() != actual.patches.size()) {
+    return absl::StrCat(expected.patches.size(), " values of patches expected, got ",
+                        actual.patches.size());
+  }
+  const auto [a, b] =
+      std::mismatch(expected.patches.begin(), expected.patches.end(), actual.patches.begin());
+  if (a == expected.patches.end()) return "";
+  return absl::StrCat("value ", a - expected.patches.begin(), " of the patches: expected ", *a,
+                      ", got ", *b);
 }
 
 size_t DifferingBytes(const Features& expected, const Features& actual) {

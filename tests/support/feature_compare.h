@@ -18,6 +18,9 @@ Features Sorted(const Features& features);
 // row that differs and both its values.
 std::string FirstDifference(const Features& expected, const Features& actual);
 
+// Compares the answers to a search for tracks in the same way, with a row for each point.
+std::string FirstDifference(const TrackedPoints& expected, const TrackedPoints& actual);
+
 // Bytes in which equally long features differ over all columns; the bytes of the longer one's rows
 // when their lengths differ.
 size_t DifferingBytes(const Features& expected, const Features& actual);

@@ -218,6 +218,39 @@ std::vector<MatchOptionValue> MakeMatchTable() {
   // clang-format on
 }
 
+std::vector<TrackOptionValue> MakeTrackTable() {
+  // clang-format off
+  return {
+      {"levels_1", {.levels = 1}, {.levels = 11}, "levels: 1", {{"--track-levels", "1"}}},
+      {"levels_3", {.levels = 3}, {.levels = 1}, "levels: 3", {{"--track-levels", "3"}}},
+      {"levels_11", {.levels = 11}, {.levels = 3}, "levels: 11", {{"--track-levels", "11"}}},
+      {"coarse_patch_8", {.coarse_patch_px = 8}, {.coarse_patch_px = 16}, "coarse_patch_px: 8", {{"--track-coarse-patch", "8"}}},
+      {"coarse_patch_16", {.coarse_patch_px = 16}, {.coarse_patch_px = 8}, "coarse_patch_px: 16", {{"--track-coarse-patch", "16"}}},
+      {"iterations_1", {.iterations = 1}, {.iterations = 8}, "iterations: 1", {{"--track-iterations", "1"}}},
+      {"iterations_8", {.iterations = 8}, {.iterations = 100}, "iterations: 8", {{"--track-iterations", "8"}}},
+      {"iterations_100", {.iterations = 100}, {.iterations = 1}, "iterations: 100", {{"--track-iterations", "100"}}},
+      {"epsilon_0_001", {.epsilon_px = 0.001f}, {.epsilon_px = 0.1f}, "epsilon_px: 0.001", {{"--track-epsilon", "0.001"}}},
+      {"epsilon_0_1", {.epsilon_px = 0.1f}, {.epsilon_px = 1.0f}, "epsilon_px: 0.1", {{"--track-epsilon", "0.1"}}},
+      {"epsilon_1", {.epsilon_px = 1.0f}, {.epsilon_px = 0.001f}, "epsilon_px: 1", {{"--track-epsilon", "1"}}},
+      {"min_eigen_0_001", {.min_eigen = 0.001f}, {.min_eigen = 200.0f}, "min_eigen: 0.001", {{"--track-min-eigen", "0.001"}}},
+      {"min_eigen_200", {.min_eigen = 200.0f}, {.min_eigen = 1000.0f}, "min_eigen: 200", {{"--track-min-eigen", "200"}}},
+      {"min_eigen_1000", {.min_eigen = 1000.0f}, {.min_eigen = 0.001f}, "min_eigen: 1000", {{"--track-min-eigen", "1000"}}},
+      {"max_residual_0_001", {.max_residual = 0.001f}, {.max_residual = 8.0f}, "max_residual: 0.001", {{"--track-max-residual", "0.001"}}},
+      {"max_residual_8", {.max_residual = 8.0f}, {.max_residual = 128.0f}, "max_residual: 8", {{"--track-max-residual", "8"}}},
+      {"max_residual_128", {.max_residual = 128.0f}, {.max_residual = 0.001f}, "max_residual: 128", {{"--track-max-residual", "128"}}},
+      {"illumination_NONE", {.illumination = Illumination::kNone}, {.illumination = Illumination::kOffset}, "illumination: ILLUMINATION_NONE", {{"--track-illumination", "none"}}},
+      {"illumination_OFFSET", {.illumination = Illumination::kOffset}, {.illumination = Illumination::kGain}, "illumination: ILLUMINATION_OFFSET", {{"--track-illumination", "offset"}}},
+      {"illumination_GAIN", {.illumination = Illumination::kGain}, {.illumination = Illumination::kBoth}, "illumination: ILLUMINATION_GAIN", {{"--track-illumination", "gain"}}},
+      {"illumination_BOTH", {.illumination = Illumination::kBoth}, {.illumination = Illumination::kNone}, "illumination: ILLUMINATION_BOTH", {{"--track-illumination", "both"}}},
+      {"template_PREVIOUS", {.track_template = TrackTemplate::kPrevious}, {.track_template = TrackTemplate::kFirst}, "template: TRACK_TEMPLATE_PREVIOUS", {{"--track-template", "previous"}}},
+      {"template_FIRST", {.track_template = TrackTemplate::kFirst}, {.track_template = TrackTemplate::kPrevious}, "template: TRACK_TEMPLATE_FIRST", {{"--track-template", "first"}}},
+      {"redetect_0", {.redetect_percent = 0}, {.redetect_percent = 100}, "redetect_percent: 0", {{"--track-redetect", "0"}}},
+      {"redetect_80", {.redetect_percent = 80}, {.redetect_percent = 0}, "redetect_percent: 80", {{"--track-redetect", "80"}}},
+      {"redetect_100", {.redetect_percent = 100}, {.redetect_percent = 80}, "redetect_percent: 100", {{"--track-redetect", "100"}}},
+  };
+  // clang-format on
+}
+
 }  // namespace
 
 const std::vector<OptionValue>& OptionValues() {
@@ -227,6 +260,11 @@ const std::vector<OptionValue>& OptionValues() {
 
 const std::vector<MatchOptionValue>& MatchOptionValues() {
   static const std::vector<MatchOptionValue> table = MakeMatchTable();
+  return table;
+}
+
+const std::vector<TrackOptionValue>& TrackOptionValues() {
+  static const std::vector<TrackOptionValue> table = MakeTrackTable();
   return table;
 }
 
@@ -246,6 +284,27 @@ TestImage OptionValueQueryImage() {
     }
   }
   return query;
+}
+
+std::vector<TestImage> OptionValueFrames() {
+  constexpr int kFrames = 4;
+  constexpr int kRight = 9;  // pixels a frame
+  constexpr int kDown = 5;
+  constexpr int kNoise = 3;  // grey levels, either way
+  const TestImage scene = SceneImage(360, 300, 2028);
+  std::mt19937 random(2029);
+  std::vector<TestImage> frames;
+  for (int n = 0; n < kFrames; ++n) {
+    TestImage& frame = frames.emplace_back(320, 260);
+    for (int y = 0; y < frame.height_px(); ++y) {
+      for (int x = 0; x < frame.width_px(); ++x) {
+        const int grey = scene.At(x + n * kRight, y + n * kDown) * (16 + n) / 16 + 4 * n;
+        const int noise = static_cast<int>(random() % (2 * kNoise + 1)) - kNoise;
+        frame.At(x, y) = static_cast<uint8_t>(std::clamp(grey + noise, 0, 255));
+      }
+    }
+  }
+  return frames;
 }
 
 }  // namespace orbserve::testing

@@ -48,9 +48,24 @@ struct MatchOptionValue {
 };
 const std::vector<MatchOptionValue>& MatchOptionValues();
 
+// One value of one option of tracks. The flags are those over the preset `vio`, `wire` is
+// orbserve.v1.TrackOptions.
+struct TrackOptionValue {
+  std::string name;
+  TrackOptions options;
+  TrackOptions other;
+  std::string wire;
+  std::vector<std::pair<std::string, std::string>> flags;
+};
+const std::vector<TrackOptionValue>& TrackOptionValues();
+
 TestImage OptionValueImage();
 // OptionValueImage() from a little to the left and above, with noise: a query to match with it.
 TestImage OptionValueQueryImage();
+
+// Frames of a stream whose tracks differ between the values of every option of tracks: the camera
+// moves over a scene that becomes lighter, with noise.
+std::vector<TestImage> OptionValueFrames();
 
 // Names parameterised tests and prints their parameter.
 struct NameOfOptionValue {
@@ -61,6 +76,7 @@ struct NameOfOptionValue {
 };
 inline void PrintTo(const OptionValue& value, std::ostream* os) { *os << value.name; }
 inline void PrintTo(const MatchOptionValue& value, std::ostream* os) { *os << value.name; }
+inline void PrintTo(const TrackOptionValue& value, std::ostream* os) { *os << value.name; }
 
 }  // namespace orbserve::testing
 

@@ -17,8 +17,8 @@
 
 namespace orbserve::testing {
 
-// Whether a run of `arc_length` of the 16 values, cyclically, is all brighter than centre +
-// threshold or all darker than centre - threshold: by counting runs.
+// Returns true if a run of `arc_length` of the 16 values, cyclically, is all brighter than centre +
+// threshold or all darker than centre - threshold. It counts runs.
 bool OracleIsCorner(const std::array<int, 16>& ring, int centre, int arc_length, int threshold);
 
 // The largest threshold at which OracleIsCorner holds, -1 when there is none: by trying them all.

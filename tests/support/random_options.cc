@@ -155,6 +155,21 @@ FrameParameters RandomParameters(const PipelineOptions& pipeline, std::mt19937& 
   return parameters;
 }
 
+TrackOptions RandomTrackOptions(std::mt19937& random) {
+  TrackOptions options;
+  options.levels = Between(random, 1, 11);
+  options.coarse_patch_px = OneOf(random, {8, 16});
+  options.iterations = OneOf(random, {1, 5, 30, 30, 100});
+  options.epsilon_px = OneOf(random, {0.001f, 0.005f, 0.03f, 0.03f, 1.0f});
+  options.min_eigen = OneOf(random, {0.001f, 0.1f, 0.1f, 1.0f, 5.0f, 100.0f, 1000.0f});
+  options.max_residual = OneOf(random, {128.0f, 128.0f, 128.0f, 10.0f, 1.0f, 0.125f});
+  options.illumination = OneOf(random, {Illumination::kNone, Illumination::kOffset,
+                                        Illumination::kGain, Illumination::kBoth});
+  options.track_template = OneOf(random, {TrackTemplate::kPrevious, TrackTemplate::kFirst});
+  options.redetect_percent = OneOf(random, {0, 30, 30, 60, 100});
+  return options;
+}
+
 TestImage RandomImage(int width_px, int height_px, std::mt19937& random) {
   const uint32_t seed = static_cast<uint32_t>(random());
   switch (Between(random, 0, 11)) {

@@ -24,6 +24,9 @@ PipelineOptions RandomPipeline(std::mt19937& random);
 // Valid parameters of a frame of `pipeline`, a second threshold included.
 FrameParameters RandomParameters(const PipelineOptions& pipeline, std::mt19937& random);
 
+// Valid options of tracks.
+TrackOptions RandomTrackOptions(std::mt19937& random);
+
 // An image of random content: noise, rectangles, dots whose corners tie, a checkerboard, one grey
 // level.
 TestImage RandomImage(int width_px, int height_px, std::mt19937& random);

@@ -192,7 +192,7 @@ std::vector<int64_t> Differences(const GreyPlane& level, const LevelTemplate& ma
 
 }  // namespace
 
-std::vector<GreyPlane> OracleTrackPyramid(const GreyPlane& image, int levels) {
+TrackLevels OracleTrackPyramid(const GreyPlane& image, int levels) {
   OracleOptions options;
   options.levels = levels;
   options.scale_factor = 2.0f;
@@ -200,7 +200,7 @@ std::vector<GreyPlane> OracleTrackPyramid(const GreyPlane& image, int levels) {
   return OraclePyramid(image, options, /*is_mask=*/false);
 }
 
-OracleTrack OracleFollow(const std::vector<GreyPlane>& origin, const std::vector<GreyPlane>& search,
+OracleTrack OracleFollow(const TrackLevels& origin, const TrackLevels& search,
                          const TrackOptions& options, const OracleTrackPoint& point) {
   const auto ended = [](TrackStatus status) {
     OracleTrack track;
@@ -301,8 +301,8 @@ OracleTrack OracleFollow(const std::vector<GreyPlane>& origin, const std::vector
   }
 }
 
-std::vector<int16_t> OracleTrackPatches(const std::vector<GreyPlane>& origin,
-                                        const TrackOptions& options, int64_t x, int64_t y) {
+std::vector<int16_t> OracleTrackPatches(const TrackLevels& origin, const TrackOptions& options,
+                                        int64_t x, int64_t y) {
   std::vector<int16_t> patches;
   for (int l = 0; l < std::min(options.levels, static_cast<int>(origin.size())); ++l) {
     const GreyPlane& level = origin[static_cast<size_t>(l)];
@@ -317,6 +317,33 @@ std::vector<int16_t> OracleTrackPatches(const std::vector<GreyPlane>& origin,
     }
   }
   return patches;
+}
+
+TrackedPoints OracleSearch(const TrackLevels& origin, const TrackLevels& search,
+                           const TrackOptions& options, const TrackPoints& points,
+                           const std::function<const TrackLevels&(size_t)>& begun) {
+  const bool keeps_patches = options.track_template == TrackTemplate::kFirst;
+  TrackedPoints tracked;
+  for (size_t i = 0; i < points.count(); ++i) {
+    const bool has_patches = keeps_patches && points.patch_row[i] >= 0;
+    OracleTrackPoint point = {points.x[i],      points.y[i], points.gain[i],
+                              points.offset[i], points.x[i], points.y[i]};
+    if (has_patches) {
+      point.template_x = points.template_x[i];
+      point.template_y = points.template_y[i];
+    }
+    const OracleTrack track = OracleFollow(has_patches ? begun(i) : origin, search, options, point);
+    tracked.status.push_back(track.status);
+    tracked.x.push_back(static_cast<int32_t>(track.x));
+    tracked.y.push_back(static_cast<int32_t>(track.y));
+    tracked.gain.push_back(track.alpha);
+    tracked.offset.push_back(track.beta);
+    tracked.residual.push_back(track.residual);
+    if (!keeps_patches || has_patches) continue;
+    const auto patches = OracleTrackPatches(origin, options, point.x, point.y);
+    tracked.patches.insert(tracked.patches.end(), patches.begin(), patches.end());
+  }
+  return tracked;
 }
 
 std::string TrackLines(const TrackedPoints& tracked) {

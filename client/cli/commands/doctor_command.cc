@@ -187,6 +187,8 @@ void PrintFinding(const Finding& finding, bool json) {
 }  // namespace
 
 int RunDoctor(const CommonOptions& options) {
+  // First of all: an engine has threads.
+  const DriverProbe driver = ProbeDriver();
   std::vector<Finding> findings;
   findings.push_back({.subject = "program", .text = absl::StrCat("orbserve ", kVersion)});
   const absl::StatusOr<v1::GetServerInfoResponse> cpu = Ask(EngineOptions("cpu"));
@@ -195,9 +197,14 @@ int RunDoctor(const CommonOptions& options) {
                                            "cuda") != cpu->backends().end();
   absl::StatusOr<v1::GetServerInfoResponse> cuda =
       absl::UnimplementedError("this program was built without CUDA");
-  if (built) cuda = Ask(EngineOptions("cuda"));
+  if (driver.result == DriverProbe::Result::kCrashes ||
+      driver.result == DriverProbe::Result::kHangs) {
+    cuda = absl::UnavailableError(driver.text);  // this process would do the same
+  } else if (built) {
+    cuda = Ask(EngineOptions("cuda"));
+  }
   findings.push_back(
-      JudgeGpu(ReadGpuState("/"), built, cuda.status(), cuda.ok() ? DevicesOf(*cuda) : ""));
+      JudgeGpu(ReadGpuState("/"), driver, built, cuda.status(), cuda.ok() ? DevicesOf(*cuda) : ""));
   if (cuda.ok() || cpu.ok()) findings.push_back(CheckPower(cuda.ok() ? *cuda : *cpu));
   findings.push_back(CheckOpenFiles());
   for (Finding& finding : CheckServer(options)) findings.push_back(std::move(finding));

@@ -40,7 +40,10 @@ namespace orbserve::cli {
 namespace {
 
 StorePlace PlaceOf(const ExtractOptions& options, const ExtractPlan& plan) {
-  return {.folder = options.out_folder, .shard = plan.shard, .keep = options.resume};
+  return {.folder = options.out_folder,
+          .shard = plan.shard,
+          .keep = options.resume,
+          .camera = plan.camera};
 }
 
 // Writes the picture of one image, if wanted. Returns its path, or "".
@@ -70,21 +73,27 @@ absl::StatusOr<std::string> WriteFeatureFile(const ExtractOptions& options, cons
   const std::string bytes =
       EncodeFeatures(features, in_one ? FeatureFormat::kNpz : plan.format, file.relative);
   if (absl::Status status = WriteFile(path, bytes); !status.ok()) return status;
-  if (absl::Status status = log->MarkDone(file.path, name, bytes.size()); !status.ok()) {
+  if (absl::Status status = log->MarkDone({file.path}, name, bytes.size()); !status.ok()) {
     return status;
   }
   return in_one ? FeatureStorePath(plan.format, PlaceOf(options, plan)) : path;
 }
 
 // Removes the images that an earlier run finished. `store`: null for a format with a file for each
-// image. Returns their number.
+// image. Returns their number. Parts that were made otherwise are removed: an image that fails now
+// shall not have the features of another run.
 size_t SkipFinished(const ExtractOptions& options, const ResumeLog& log, const FeatureStore* store,
                     ExtractPlan* plan) {
   return std::erase_if(plan->files, [&](const InputFile& file) {
     const std::string name = OutputName(*plan, file);
     const bool in_store =
-        store != nullptr && store->HasFeatures(file.relative) && log.WasDone(file.path, name);
-    return file.problem.ok() && (in_store || log.IsDone(file.path, name)) &&
+        store != nullptr && store->HasFeatures(file.relative) && log.WasDone({file.path}, name);
+    const bool is_done = log.IsDone({file.path}, name);
+    if (store != nullptr && !is_done) {
+      std::error_code ignored;
+      std::filesystem::remove(std::filesystem::path(options.out_folder) / name, ignored);
+    }
+    return file.problem.ok() && (in_store || is_done) &&
            (options.draw_folder.empty() ||
             IsWholePng(PicturePath(options.draw_folder, file.relative)));
   });
@@ -107,7 +116,7 @@ absl::Status Assemble(const ExtractOptions& options, const ExtractPlan& plan,
     }
   }
   if (absl::Status status = store->Publish(); !status.ok()) return status;
-  std::filesystem::remove_all(folder / PartsFolder(plan.shard), ignored);
+  RemoveParts((folder / PartsFolder(plan.shard)).native());
   return absl::OkStatus();
 }
 
@@ -149,6 +158,10 @@ int RunExtract(const ExtractOptions& options) {
         OpenFeatureStore(plan->format, PlaceOf(options, *plan));
     if (!opened.ok()) return Fail(&console, opened.status());
     store = *std::move(opened);
+  }
+  if (store != nullptr && !options.resume) {
+    // The parts of an earlier run that is not resumed.
+    RemoveParts((std::filesystem::path(options.out_folder) / PartsFolder(plan->shard)).native());
   }
   const std::vector<InputFile> all_files =
       store != nullptr ? plan->files : std::vector<InputFile>();

@@ -3,8 +3,6 @@
 
 #include "client/cli/commands/extract_plan.h"
 
-#include <zlib.h>
-
 #include <filesystem>
 #include <iostream>
 #include <utility>
@@ -12,9 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/output/feature_store.h"
 #include "client/cli/output/output_names.h"
-#include "client/cli/output/resume_log.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
 namespace orbserve::cli {
 namespace {
@@ -60,6 +55,10 @@ absl::StatusOr<ExtractPlan> MakeExtractPlan(const ExtractOptions& options) {
           absl::StrCat("--format ", options.format, " needs --out DIR"));
     }
   }
+  const absl::StatusOr<ColmapCamera> camera =
+      CameraFor(options.camera, plan.format == FeatureFormat::kColmap);
+  if (!camera.ok()) return camera.status();
+  plan.camera = *camera;
   if (options.resume && !to_files) return absl::InvalidArgumentError("--resume needs --out DIR");
   if (options.common.json) {
     if (!to_files && !options.format.empty()) {
@@ -105,21 +104,8 @@ std::string OutputName(const ExtractPlan& plan, const InputFile& file) {
 }
 
 std::string PlanFingerprint(const ExtractPlan& plan) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream sink(&bytes);
-    google::protobuf::io::CodedOutputStream out(&sink);
-    out.SetSerializationDeterministic(true);
-    plan.setup.pipeline.SerializeToCodedStream(&out);
-  }
-  if (plan.setup.mask.has_value()) {
-    const std::string& pixels = plan.setup.mask->pixels();
-    absl::StrAppend(&bytes, "|mask ", plan.setup.mask->width_px(), "x",
-                    plan.setup.mask->height_px(), " ",
-                    crc32_z(0, reinterpret_cast<const Bytef*>(pixels.data()), pixels.size()));
-  }
-  absl::StrAppend(&bytes, "|format ", std::string(FormatName(plan.format)));
-  return OptionsFingerprint(bytes);
+  return SetupFingerprint(plan.setup,
+                          absl::StrCat("|format ", std::string(FormatName(plan.format))));
 }
 
 }  // namespace orbserve::cli

@@ -15,6 +15,7 @@
 #include "client/cli/images/inputs.h"
 #include "client/cli/images/shard.h"
 #include "client/cli/options.h"
+#include "client/cli/output/colmap_camera.h"
 #include "client/cli/output/feature_files.h"
 
 namespace orbserve::cli {
@@ -24,6 +25,7 @@ struct ExtractPlan {
   FeatureFormat format = FeatureFormat::kNpz;
   ExtractListing::Kind listing = ExtractListing::Kind::kNothing;
   Shard shard;
+  ColmapCamera camera;
   std::vector<InputFile> files;  // of the shard
 };
 

@@ -210,8 +210,11 @@ int RunMatch(const MatchCommandOptions& given) {
             : "match --reference needs one image");
     return kExitUsage;
   }
-  if (!options.out_folder.empty() || !options.format.empty()) {
-    console.Error("--out and --format need --exhaustive, --sequential N or --pairs FILE");
+  if (!options.out_folder.empty() || !options.format.empty() || options.resume ||
+      options.camera.given()) {
+    console.Error(
+        "--out, --format, --resume and options of COLMAP need --exhaustive, --sequential N or "
+        "--pairs FILE");
     return kExitUsage;
   }
   if (options.inliers && options.draw_file.empty()) {

@@ -3,13 +3,18 @@
 
 #include "client/cli/commands/request_setup.h"
 
+#include <zlib.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/picture_size.h"
+#include "client/cli/output/resume_log.h"
 #include "client/cli/output/table_cells.h"
 #include "client/cli/pipeline_option.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
 namespace orbserve::cli {
 namespace {
@@ -85,6 +90,23 @@ absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const Request
   absl::StatusOr<v1::Frame> frame = LoadFrame(path, limits, stop);
   if (frame.ok() && setup.mask.has_value()) *frame->mutable_mask() = *setup.mask;
   return frame;
+}
+
+std::string SetupFingerprint(const RequestSetup& setup, absl::string_view other) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream sink(&bytes);
+    google::protobuf::io::CodedOutputStream out(&sink);
+    out.SetSerializationDeterministic(true);
+    setup.pipeline.SerializeToCodedStream(&out);
+  }
+  if (setup.mask.has_value()) {
+    const std::string& pixels = setup.mask->pixels();
+    absl::StrAppend(&bytes, "|mask ", setup.mask->width_px(), "x", setup.mask->height_px(), " ",
+                    crc32_z(0, reinterpret_cast<const Bytef*>(pixels.data()), pixels.size()));
+  }
+  absl::StrAppend(&bytes, std::string(other));
+  return OptionsFingerprint(bytes);
 }
 
 absl::Status CheckMessageSize(const google::protobuf::MessageLite& message,

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/engine.h"
 #include "client/cli/options.h"
 #include "client/cli/pipeline_flags.h"
@@ -38,6 +39,10 @@ absl::Status CheckRequestSetup(const RequestSetup& setup, Engine* engine);
 absl::StatusOr<v1::Frame> LoadMaskedFrame(const std::string& path, const RequestSetup& setup,
                                           const PictureLimits& limits,
                                           const std::atomic<bool>* stop = nullptr);
+
+// Fingerprint of everything that decides the bytes of an output (ResumeLog): `setup`, and a text of
+// `other` options.
+std::string SetupFingerprint(const RequestSetup& setup, absl::string_view other);
 
 // INVALID_ARGUMENT: `message` is larger than the server accepts. A server refuses such a message
 // without reading it to its end, and ends the stream that it is part of.

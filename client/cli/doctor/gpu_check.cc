@@ -72,8 +72,8 @@ GpuState ReadGpuState(const std::string& root) {
   return state;
 }
 
-Finding JudgeGpu(const GpuState& state, bool built, const absl::Status& started,
-                 const std::string& device) {
+Finding JudgeGpu(const GpuState& state, const DriverProbe& probe, bool built,
+                 const absl::Status& started, const std::string& device) {
   Finding finding{.subject = "gpu"};
   const bool hardware = state.pci_devices > 0 || !state.jetson.empty() || !state.nodes.empty();
   const std::string driver = state.driver_version.empty()
@@ -108,6 +108,32 @@ Finding JudgeGpu(const GpuState& state, bool built, const absl::Status& started,
     finding.text = absl::StrCat("this user may not open ", absl::StrJoin(state.closed_nodes, ", "));
     finding.advice = absl::StrCat("ls -l ", state.closed_nodes[0],
                                   " shows the group that may: usermod -aG GROUP USER");
+  } else if (probe.result == DriverProbe::Result::kNotLoaded) {
+    finding.text =
+        absl::StrCat(what, ", ", driver, ", but its library cannot be loaded: ", probe.text);
+    finding.advice =
+        "install the libraries of the driver, of the same version (Debian: libcuda1); in a "
+        "container: docker run --gpus all, with the NVIDIA Container Toolkit on the host";
+  } else if (probe.result == DriverProbe::Result::kCrashes) {
+    finding.text = absl::StrCat(what, ", ", driver,
+                                ", but a program that loads its library crashes: ", probe.text);
+    finding.advice =
+        "install the driver again: its files are damaged (Debian: apt-get install --reinstall "
+        "libcuda1). Until then --backend cpu works";
+  } else if (probe.result == DriverProbe::Result::kHangs) {
+    finding.text = absl::StrCat(what, ", ", driver, ", but it does not come back: ", probe.text);
+    finding.advice =
+        "dmesg | grep -i xid names the fault of the device; a restart of the machine mostly helps. "
+        "Until then --backend cpu works";
+  } else if (absl::StrContains(started.message(), "stub library")) {
+    finding.text = absl::StrCat(what, ", ", driver,
+                                ", but the CUDA toolkit's stub is loaded in place of its library");
+    finding.advice = "take the toolkit's folder stubs out of LD_LIBRARY_PATH and /etc/ld.so.conf.d";
+  } else if (absl::StrContains(started.message(), "driver version is insufficient")) {
+    finding.text = absl::StrCat(what, ", ", driver, ", which is older than this program's CUDA");
+    finding.advice =
+        "install a newer driver, or build with the CUDA toolkit of this one (nvidia-smi shows its "
+        "CUDA version). Until then --backend cpu works";
   } else {
     finding.text = absl::StrCat(what, ", ", driver,
                                 ": the backend does not start: ", std::string(started.message()));

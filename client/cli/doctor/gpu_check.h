@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/cli/doctor/driver_probe.h"
 #include "client/cli/doctor/finding.h"
 
 namespace orbserve::cli {
@@ -25,10 +26,11 @@ struct GpuState {
 // Reads the state below `root`, which is "/" except in tests.
 GpuState ReadGpuState(const std::string& root);
 
-// The finding for `state`. `built`: this program has the CUDA backend. `started`: the CUDA
-// backend's own answer; OK if it runs on a device. `device`: its description then.
-Finding JudgeGpu(const GpuState& state, bool built, const absl::Status& started,
-                 const std::string& device);
+// The finding for `state`. `driver`: how the driver's library does. `built`: this program has the
+// CUDA backend. `started`: the CUDA backend's own answer; OK if it runs on a device. `device`: its
+// description then.
+Finding JudgeGpu(const GpuState& state, const DriverProbe& driver, bool built,
+                 const absl::Status& started, const std::string& device);
 
 }  // namespace orbserve::cli
 

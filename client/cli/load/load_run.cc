@@ -5,6 +5,7 @@
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -24,6 +25,14 @@ constexpr absl::Duration kPoll = absl::Milliseconds(50);
 // Calls under way are not limited: a generator that waits for room would hide the queue.
 constexpr int kUnlimited = 1 << 30;
 
+// Time of a clock that nobody sets. A step of the wall clock would look like a latency, and would
+// send frames in a burst.
+absl::Time SteadyNow() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::TimeFromTimespec(now);
+}
+
 double CpuSeconds() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -36,7 +45,7 @@ double CpuSeconds() {
 // Sleeps until `turn`; false if the command is interrupted before.
 bool SleepUntil(absl::Time turn) {
   while (!Interrupted()) {
-    const absl::Duration left = turn - absl::Now();
+    const absl::Duration left = turn - SteadyNow();
     if (left <= absl::ZeroDuration()) return true;
     absl::SleepFor(std::min(left, kPoll));
   }
@@ -47,7 +56,7 @@ LoadRecorder::Frame FrameOf(absl::Time intended, absl::Time started, const absl:
                             const v1::FrameTimings& timings, const v1::Execution& execution) {
   LoadRecorder::Frame frame{.intended = intended,
                             .started = started,
-                            .finished = absl::Now(),
+                            .finished = SteadyNow(),
                             .status = status,
                             .server_ns = timings.total_ns(),
                             .batch = execution.batch_size()};
@@ -89,7 +98,7 @@ class CallLoad : public Load {
   void Stop(absl::Time give_up) override {
     stop_ = true;
     if (sender_.joinable()) sender_.join();
-    while (under_way_ > 0 && absl::Now() < give_up && !Interrupted()) absl::SleepFor(kPoll / 10);
+    while (under_way_ > 0 && SteadyNow() < give_up && !Interrupted()) absl::SleepFor(kPoll / 10);
     for (const auto& pipeline : pipelines_) pipeline->Cancel();
     for (const auto& pipeline : pipelines_) pipeline->Drain();
   }
@@ -97,7 +106,7 @@ class CallLoad : public Load {
  private:
   void Send(size_t index, absl::Time intended, int caller) {
     ++under_way_;
-    const absl::Time started = absl::Now();
+    const absl::Time started = SteadyNow();
     pipelines_[index % pipelines_.size()]->Submit(
         setup_.requests[index % setup_.requests.size()],
         [this, intended, started, caller](absl::StatusOr<v1::ExtractResponse> response) {
@@ -111,7 +120,7 @@ class CallLoad : public Load {
   }
 
   void SendNext(int caller) {
-    if (stop_ || absl::Now() >= end_) return;
+    if (stop_ || SteadyNow() >= end_) return;
     // A caller keeps its connection.
     const size_t turn = next_++;
     const size_t count = pipelines_.size();
@@ -177,7 +186,7 @@ class StreamLoad : public Load {
 
   void Stop(absl::Time give_up) override {
     stop_ = true;
-    while (absl::Now() < give_up && !Interrupted() && !AllDone()) absl::SleepFor(kPoll / 10);
+    while (SteadyNow() < give_up && !Interrupted() && !AllDone()) absl::SleepFor(kPoll / 10);
     for (const auto& lane : lanes_) {
       lane->stream->Cancel();
       if (lane->sender.joinable()) lane->sender.join();
@@ -238,14 +247,14 @@ class StreamLoad : public Load {
   bool Send(Lane* lane, size_t index, absl::Time intended) {
     {
       absl::MutexLock lock(&lane->mutex);
-      const absl::Time started = absl::Now();
+      const absl::Time started = SteadyNow();
       lane->under_way.push_back({.intended = std::min(intended, started), .started = started});
     }
     return lane->stream->Send(FrameAt(*lane, index)).ok();
   }
 
   void TakeTurns(Lane* lane) {
-    for (size_t index = 0; !stop_ && absl::Now() < end_; ++index) {
+    for (size_t index = 0; !stop_ && SteadyNow() < end_; ++index) {
       if (!Send(lane, index, absl::InfiniteFuture()) || !TakeResult(lane)) break;
     }
     lane->done = true;
@@ -282,7 +291,7 @@ class StreamLoad : public Load {
 }  // namespace
 
 absl::StatusOr<LoadResult> RunLoad(const LoadSetup& setup, const LoadShape& shape) {
-  const absl::Time start = absl::Now() + absl::Milliseconds(20);
+  const absl::Time start = SteadyNow() + absl::Milliseconds(20);
   const absl::Time from = start + setup.warm_up;
   const absl::Time to = from + setup.duration;
   LoadRecorder recorder(from, to, shape.closed());
@@ -304,7 +313,7 @@ absl::StatusOr<LoadResult> RunLoad(const LoadSetup& setup, const LoadShape& shap
   SleepUntil(to);
   const double client_after = CpuSeconds();
   const std::optional<double> server_after = server_cpu();
-  load->Stop(absl::Now() + kGrace);
+  load->Stop(SteadyNow() + kGrace);
   load.reset();
   if (Interrupted()) return absl::CancelledError("interrupted");
   LoadResult result = recorder.Take();

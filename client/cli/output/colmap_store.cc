@@ -51,18 +51,14 @@ CREATE TABLE IF NOT EXISTS two_view_geometries (
 
 constexpr int kSchemaVersion = 3900;  // of COLMAP 3.9; a newer COLMAP brings it up to date
 constexpr int64_t kMaxImages = 2147483647;
-constexpr int kSimpleRadial = 2;     // camera model: focal length, centre, one distortion
-constexpr double kFocalShare = 1.2;  // of the longer side: COLMAP's own guess without EXIF
-constexpr int kUncalibrated = 3;     // two-view geometry with a fundamental matrix
-constexpr int kDegenerate = 1;       // two-view geometry that was looked for and not found
+constexpr int kUncalibrated = 3;  // two-view geometry with a fundamental matrix
+constexpr int kDegenerate = 1;    // two-view geometry that was looked for and not found
 // COLMAP's origin is the top-left corner of the top-left pixel, ours its centre.
 constexpr float kOrigin = 0.5f;
 
-absl::string_view BytesOf(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
-}
-absl::string_view BytesOf(const std::vector<uint32_t>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(uint32_t)};
+template <typename T>
+absl::string_view BytesOf(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
 // A prepared statement. Values are bound in the order of its question marks.
@@ -109,7 +105,8 @@ class Statement {
 
 class ColmapStore : public FeatureStore {
  public:
-  explicit ColmapStore(std::unique_ptr<StoreFile> file) : file_(std::move(file)) {}
+  ColmapStore(std::unique_ptr<StoreFile> file, ColmapCamera camera)
+      : file_(std::move(file)), camera_(std::move(camera)) {}
   ~ColmapStore() override { sqlite3_close(database_); }
 
   absl::Status Open() {
@@ -121,28 +118,29 @@ class ColmapStore : public FeatureStore {
       return Failed();
     }
     LoadImages();
-    return absl::OkStatus();
+    return camera_.has_focal() ? UpdateCameras() : absl::OkStatus();
   }
 
   bool HasFeatures(const std::string& image) const override { return ids_.contains(image); }
 
   absl::Status PutFeatures(const std::string& image, const v1::FeatureSet& features) override {
-    const int64_t camera = CameraFor(image, features);
-    if (camera < 0) return Failed();
+    const absl::StatusOr<int64_t> camera = CameraFor(image, features);
+    if (!camera.ok()) return camera.status();
     int64_t id = IdOf(image);
     if (id < 0) {
       if (!Statement(database_, "INSERT INTO images (name, camera_id) VALUES (?, ?)")
                .Text(image)
-               .Int(camera)
+               .Int(*camera)
                .Run()) {
         return Failed();
       }
       id = sqlite3_last_insert_rowid(database_);
       ids_[image] = id;
     } else if (!Statement(database_, "UPDATE images SET camera_id = ? WHERE image_id = ?")
-                    .Int(camera)
+                    .Int(*camera)
                     .Int(id)
-                    .Run()) {
+                    .Run() ||
+               !DropMatchesOf(id)) {
       return Failed();
     }
     const int count = features.x_size();
@@ -173,6 +171,13 @@ class ColmapStore : public FeatureStore {
     return absl::OkStatus();
   }
 
+  bool HasMatches(const std::string& query, const std::string& train) const override {
+    const int64_t a = IdOf(query);
+    const int64_t b = IdOf(train);
+    if (a < 0 || b < 0) return false;
+    return Statement(database_, "SELECT 1 FROM matches WHERE pair_id = ?").Int(PairId(a, b)).Step();
+  }
+
   absl::Status PutMatches(const MatchedPair& pair) override {
     const int64_t query = IdOf(pair.query);
     const int64_t train = IdOf(pair.train);
@@ -181,7 +186,7 @@ class ColmapStore : public FeatureStore {
     }
     // The image with the smaller number comes first.
     const bool swap = query > train;
-    const int64_t id = kMaxImages * std::min(query, train) + std::max(query, train);
+    const int64_t id = PairId(query, train);
     std::vector<uint32_t> all;
     std::vector<uint32_t> inliers;
     for (int i = 0; i < pair.matches.query_index_size(); ++i) {
@@ -197,7 +202,11 @@ class ColmapStore : public FeatureStore {
              .Run()) {
       return Failed();
     }
-    if (!pair.verify) return absl::OkStatus();
+    if (!pair.verify) {
+      const bool dropped =
+          Statement(database_, "DELETE FROM two_view_geometries WHERE pair_id = ?").Int(id).Run();
+      return dropped ? absl::OkStatus() : Failed();
+    }
     Statement geometry(database_,
                        "INSERT OR REPLACE INTO two_view_geometries (pair_id, rows, cols, data, "
                        "config, F, E, H, qvec, tvec) VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?)");
@@ -246,6 +255,19 @@ class ColmapStore : public FeatureStore {
     return g;
   }
 
+  static int64_t PairId(int64_t image, int64_t other) {
+    return kMaxImages * std::min(image, other) + std::max(image, other);
+  }
+
+  bool DropMatchesOf(int64_t image) {
+    for (const char* const text :
+         {"DELETE FROM matches WHERE pair_id / ?1 = ?2 OR pair_id % ?1 = ?2",
+          "DELETE FROM two_view_geometries WHERE pair_id / ?1 = ?2 OR pair_id % ?1 = ?2"}) {
+      if (!Statement(database_, text).Int(kMaxImages).Int(image).Run()) return false;
+    }
+    return true;
+  }
+
   // Reads the images and cameras of an earlier run.
   void LoadImages() {
     Statement images(database_,
@@ -270,24 +292,72 @@ class ColmapStore : public FeatureStore {
                         height);
   }
 
-  // Number of the camera of an image; -1 if it cannot be written.
-  int64_t CameraFor(const std::string& image, const v1::FeatureSet& features) {
+  // Number of the camera of an image.
+  absl::StatusOr<int64_t> CameraFor(const std::string& image, const v1::FeatureSet& features) {
     const uint32_t width = features.image_width_px();
     const uint32_t height = features.image_height_px();
-    const auto [camera, added] = cameras_.emplace(CameraKey(image, width, height), -1);
-    if (!added) return camera->second;
-    const double params[4] = {kFocalShare * std::max(width, height), width / 2.0, height / 2.0, 0};
-    if (Statement(database_,
-                  "INSERT INTO cameras (model, width, height, params, prior_focal_length) VALUES "
-                  "(?, ?, ?, ?, 0)")
-            .Int(kSimpleRadial)
-            .Int(width)
-            .Int(height)
-            .Blob({reinterpret_cast<const char*>(params), sizeof(params)})
-            .Run()) {
-      camera->second = sqlite3_last_insert_rowid(database_);
+    if (absl::Status size = CheckOneSize(image, width, height); !size.ok()) return size;
+    const std::string key = CameraKey(image, width, height);
+    const auto known = cameras_.find(key);
+    if (known != cameras_.end()) return known->second;
+    const std::vector<double> params = camera_.ParamsFor(width, height);
+    if (!Statement(database_,
+                   "INSERT INTO cameras (model, width, height, params, prior_focal_length) VALUES "
+                   "(?, ?, ?, ?, ?)")
+             .Int(camera_.model)
+             .Int(width)
+             .Int(height)
+             .Blob(BytesOf(params))
+             .Int(camera_.has_focal() ? 1 : 0)
+             .Run()) {
+      return Failed();
     }
-    return camera->second;
+    return cameras_[key] = sqlite3_last_insert_rowid(database_);
+  }
+
+  // INVALID_ARGUMENT: the parameters that were given are those of images of another size.
+  absl::Status CheckOneSize(const std::string& image, int64_t width, int64_t height) {
+    if (camera_.params.empty()) return absl::OkStatus();
+    if (one_size_.image.empty()) one_size_ = {image, width, height};
+    if (width == one_size_.width && height == one_size_.height) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--camera-params hold for images of one size: ", one_size_.image, " has ", one_size_.width,
+        "x", one_size_.height, ", ", image, " has ", width, "x", height));
+  }
+
+  // Gives the cameras of an earlier run the parameters that are known now.
+  absl::Status UpdateCameras() {
+    struct Known {
+      int64_t id, width, height;
+      std::string image;
+    };
+    std::vector<Known> all;
+    {
+      Statement cameras(
+          database_,
+          "SELECT cameras.camera_id, width, height, MIN(name) FROM cameras JOIN "
+          "images ON images.camera_id = cameras.camera_id GROUP BY cameras.camera_id");
+      while (cameras.Step()) {
+        all.push_back(
+            {cameras.NumberAt(0), cameras.NumberAt(1), cameras.NumberAt(2), cameras.TextAt(3)});
+      }
+    }
+    for (const Known& camera : all) {
+      absl::Status size = CheckOneSize(camera.image, camera.width, camera.height);
+      if (!size.ok()) return size;
+      const std::vector<double> params = camera_.ParamsFor(static_cast<uint32_t>(camera.width),
+                                                           static_cast<uint32_t>(camera.height));
+      if (!Statement(database_,
+                     "UPDATE cameras SET model = ?, params = ?, prior_focal_length = 1 WHERE "
+                     "camera_id = ?")
+               .Int(camera_.model)
+               .Blob(BytesOf(params))
+               .Int(camera.id)
+               .Run()) {
+        return Failed();
+      }
+    }
+    return absl::OkStatus();
   }
 
   bool Execute(const std::string& text) {
@@ -300,7 +370,16 @@ class ColmapStore : public FeatureStore {
                      database_ != nullptr ? sqlite3_errmsg(database_) : "cannot be written"));
   }
 
+  // An image that the given parameters hold for, and its size; no name before the first.
+  struct OneSize {
+    std::string image;
+    int64_t width = 0;
+    int64_t height = 0;
+  };
+
   std::unique_ptr<StoreFile> file_;
+  const ColmapCamera camera_;
+  OneSize one_size_;
   sqlite3* database_ = nullptr;
   absl::flat_hash_map<std::string, int64_t> ids_;      // of images, by name
   absl::flat_hash_map<std::string, int64_t> cameras_;  // by folder and size
@@ -312,7 +391,7 @@ absl::StatusOr<std::unique_ptr<FeatureStore>> OpenColmapStore(const StorePlace& 
   absl::StatusOr<std::unique_ptr<StoreFile>> file =
       StoreFile::Create(FeatureStorePath(FeatureFormat::kColmap, place), place.keep);
   if (!file.ok()) return file.status();
-  auto store = std::make_unique<ColmapStore>(*std::move(file));
+  auto store = std::make_unique<ColmapStore>(*std::move(file), place.camera);
   if (absl::Status status = store->Open(); !status.ok()) return status;
   return store;
 }

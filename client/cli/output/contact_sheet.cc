@@ -121,8 +121,8 @@ std::string ContactSheet::Page(absl::Span<const std::string> names) const {
     absl::StrAppend(&page, "<figure><img loading=\"lazy\" alt=\"", Escaped(name),
                     "\" src=\"data:image/jpeg;base64,", absl::Base64Escape(entry.jpeg),
                     "\"><figcaption><b>", Escaped(name), "</b><br>",
-                    absl::StrFormat("%dx%d, %d features, %.1f ms", entry.width_px, entry.height_px,
-                                    entry.features, entry.answer_ms),
+                    absl::StrFormat("%dx%d, %d features, answer\u00a0%.1f\u00a0ms", entry.width_px,
+                                    entry.height_px, entry.features, entry.answer_ms),
                     "</figcaption></figure>\n");
   }
   absl::StrAppend(&page, "</main>\n</body>\n</html>\n");

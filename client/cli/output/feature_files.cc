@@ -158,18 +158,12 @@ absl::Status BadArray(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the NPZ file holds no features: ", what));
 }
 
-const NpzArray* Find(const std::vector<NpzArray>& arrays, absl::string_view name) {
-  const auto found = std::find_if(arrays.begin(), arrays.end(),
-                                  [name](const NpzArray& array) { return array.name == name; });
-  return found == arrays.end() ? nullptr : &*found;
-}
-
 // Copies a column of `count` rows. A missing column is filled with `missing`.
 template <typename T>
 absl::Status ReadColumn(const std::vector<NpzArray>& arrays, const char* name, const char* type,
                         int64_t count, T missing, google::protobuf::RepeatedField<T>* column) {
   column->Resize(static_cast<int>(count), missing);
-  const NpzArray* array = Find(arrays, name);
+  const NpzArray* array = FindArray(arrays, name);
   if (array == nullptr) return absl::OkStatus();
   if (array->type != type || array->shape != std::vector<int64_t>{count}) {
     return BadArray(
@@ -230,7 +224,7 @@ std::string EncodeFeatures(const v1::FeatureSet& features, FeatureFormat format,
 absl::StatusOr<v1::FeatureSet> DecodeFeatures(absl::string_view npz) {
   absl::StatusOr<std::vector<NpzArray>> arrays = DecodeNpz(npz, kMaxArrayBytes);
   if (!arrays.ok()) return arrays.status();
-  const NpzArray* xy = Find(*arrays, "xy");
+  const NpzArray* xy = FindArray(*arrays, "xy");
   if (xy == nullptr || xy->type != "<f4" || xy->shape.size() != 2 || xy->shape[1] != 2) {
     return BadArray("`xy` must have type <f4 and shape (N, 2)");
   }
@@ -238,7 +232,7 @@ absl::StatusOr<v1::FeatureSet> DecodeFeatures(absl::string_view npz) {
   if (count > kMaxFeatures) {
     return BadArray(absl::StrCat(count, " rows; allowed are ", kMaxFeatures));
   }
-  const NpzArray* descriptors = Find(*arrays, "descriptors");
+  const NpzArray* descriptors = FindArray(*arrays, "descriptors");
   if (descriptors == nullptr || descriptors->type != "|u1" || descriptors->shape.size() != 2 ||
       descriptors->shape[0] != count) {
     return BadArray(
@@ -264,7 +258,7 @@ absl::StatusOr<v1::FeatureSet> DecodeFeatures(absl::string_view npz) {
   features.set_descriptors(descriptors->data);
   const auto read_number = [&arrays](const char* name,
                                      std::optional<int32_t>& number) -> absl::Status {
-    const NpzArray* const array = Find(*arrays, name);
+    const NpzArray* const array = FindArray(*arrays, name);
     if (array == nullptr) return absl::OkStatus();
     if (array->type != "<i4" || array->shape != std::vector<int64_t>{1}) {
       return BadArray(absl::StrCat("`", name, "` must have type <i4 and shape (1,)"));
@@ -279,7 +273,7 @@ absl::StatusOr<v1::FeatureSet> DecodeFeatures(absl::string_view npz) {
   // The server refuses numbers that it does not know.
   if (type.has_value()) features.set_descriptor_type(static_cast<v1::DescriptorType>(*type));
   if (passes.has_value()) features.set_suppression_passes(static_cast<uint32_t>(*passes));
-  if (const NpzArray* image = Find(*arrays, "image_size");
+  if (const NpzArray* image = FindArray(*arrays, "image_size");
       image != nullptr && image->type == "<i4" && image->shape == std::vector<int64_t>{2}) {
     int32_t size[2];
     std::memcpy(size, image->data.data(), sizeof(size));

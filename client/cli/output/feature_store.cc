@@ -3,17 +3,46 @@
 
 #include "client/cli/output/feature_store.h"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace orbserve::cli {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kPart[] = ".part";
+
+// Removes the files that processes which were killed have left while they wrote `path`.
+void RemoveLeftovers(const fs::path& path) {
+  std::error_code error;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const std::string prefix = path.filename().native() + ".";
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().native();
+    absl::string_view number = name;
+    int process = 0;
+    if (absl::ConsumePrefix(&number, prefix) && absl::ConsumeSuffix(&number, kPart) &&
+        absl::SimpleAtoi(number, &process) && process > 0 && kill(process, 0) != 0 &&
+        errno == ESRCH) {
+      std::error_code ignored;
+      fs::remove(entry->path(), ignored);
+    }
+  }
+}
+
+}  // namespace
 
 bool Survives(const MatchedPair& pair, int i) {
   if (!pair.verify) return true;
@@ -24,6 +53,14 @@ std::string PathInStore(const StorePlace& place, const char* name, const char* e
   const std::string shard =
       place.shard.count > 1 ? absl::StrCat(".", place.shard.index, "-of-", place.shard.count) : "";
   return (fs::path(place.folder) / absl::StrCat(name, shard, ending)).native();
+}
+
+void RemoveParts(const std::string& folder) {
+  const std::string leaving = absl::StrCat(folder, ".old");
+  std::error_code ignored;
+  fs::remove_all(leaving, ignored);
+  fs::rename(folder, leaving, ignored);
+  fs::remove_all(leaving, ignored);
 }
 
 std::string FeatureStorePath(FeatureFormat format, const StorePlace& place) {
@@ -47,7 +84,8 @@ absl::StatusOr<std::unique_ptr<StoreFile>> StoreFile::Create(const std::string& 
     return absl::InvalidArgumentError(
         absl::StrCat(folder.native(), ": the folder cannot be created: ", error.message()));
   }
-  std::unique_ptr<StoreFile> file(new StoreFile(path, absl::StrCat(path, ".", getpid(), ".part")));
+  std::unique_ptr<StoreFile> file(new StoreFile(path, absl::StrCat(path, ".", getpid(), kPart)));
+  RemoveLeftovers(path);
   fs::remove(file->working_, error);
   if (keep && fs::exists(path, error)) {
     file->kept_ = fs::copy_file(path, file->working_, error);

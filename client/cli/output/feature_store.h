@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/geometry/fundamental_matrix.h"
 #include "client/cli/images/shard.h"
+#include "client/cli/output/colmap_camera.h"
 #include "client/cli/output/feature_files.h"
 #include "orbserve/v1/orbserve.pb.h"
 
@@ -40,8 +41,11 @@ class FeatureStore {
 
   // True if an earlier run has put features for the image called `image` into the store.
   virtual bool HasFeatures(const std::string& image) const = 0;
-  // Adds the features of an image, or replaces those of an earlier run.
+  // Adds the features of an image, or replaces those of an earlier run. The matches of that run
+  // name rows of the features that are replaced: they are removed.
   virtual absl::Status PutFeatures(const std::string& image, const v1::FeatureSet& features) = 0;
+  // True if an earlier run has put matches for the pair into the store.
+  virtual bool HasMatches(const std::string& query, const std::string& train) const = 0;
   // Adds or replaces the matches of a pair.
   virtual absl::Status PutMatches(const MatchedPair& pair) = 0;
   // Gives the files their names. Called once, at the end.
@@ -53,6 +57,7 @@ struct StorePlace {
   std::string folder;
   Shard shard;        // shards of a run may share the folder: each has a file of its own
   bool keep = false;  // go on with the content of an earlier run
+  ColmapCamera camera = {};
 };
 
 // Path of the file that keeps the features, of `format` kHdf5 or kColmap: "features.h5" or
@@ -68,13 +73,18 @@ absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(FeatureFormat for
 absl::StatusOr<std::unique_ptr<FeatureStore>> OpenHdf5Store(const StorePlace& place);
 absl::StatusOr<std::unique_ptr<FeatureStore>> OpenColmapStore(const StorePlace& place);
 
+// Removes a folder of parts that a store was made of, at once as others see it: a run that is
+// killed meanwhile does not leave a part of the parts.
+void RemoveParts(const std::string& folder);
+
 // Path of the file called `name` + `ending` in the place.
 std::string PathInStore(const StorePlace& place, const char* name, const char* ending);
 
 // A file that a library writes by its name, and that gets its own name when it is whole.
 class StoreFile {
  public:
-  // Creates missing folders. `keep`: begins as a copy of the file `path`, if there is one.
+  // Creates missing folders, and removes what killed processes have left of the file. `keep`:
+  // begins as a copy of the file `path`, if there is one.
   static absl::StatusOr<std::unique_ptr<StoreFile>> Create(const std::string& path, bool keep);
   // Removes the file unless Publish() succeeded.
   ~StoreFile();

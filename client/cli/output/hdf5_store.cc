@@ -9,12 +9,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -88,7 +89,7 @@ class Hdf5File {
 
   // Creates the group, in place of one of an earlier run.
   absl::StatusOr<Handle> NewGroup(const std::string& name) {
-    if (Has(name) && H5Ldelete(file_.id(), name.c_str(), H5P_DEFAULT) < 0) return Failed();
+    if (absl::Status removed = Remove(name); !removed.ok()) return removed;
     const Handle links = LinkProperties();
     const Handle creation = TimelessProperties(H5P_GROUP_CREATE);
     Handle group(H5Gcreate2(file_.id(), name.c_str(), links.id(), creation.id(), H5P_DEFAULT),
@@ -112,6 +113,43 @@ class Hdf5File {
     return absl::OkStatus();
   }
 
+  // Names of the groups in the file itself.
+  std::vector<std::string> Groups() const {
+    std::vector<std::string> names;
+    H5G_info_t info = {};
+    if (H5Gget_info(file_.id(), &info) < 0) return names;
+    for (hsize_t i = 0; i < info.nlinks; ++i) {
+      const auto name_at = [&](char* name, size_t size) {
+        return H5Lget_name_by_idx(file_.id(), ".", H5_INDEX_NAME, H5_ITER_INC, i, name, size,
+                                  H5P_DEFAULT);
+      };
+      const ssize_t length = name_at(nullptr, 0);
+      if (length <= 0) continue;
+      std::string name(static_cast<size_t>(length) + 1, '\0');
+      name_at(name.data(), name.size());
+      name.pop_back();
+      names.push_back(std::move(name));
+    }
+    return names;
+  }
+
+  // Shape of an array; empty if there is none of this name.
+  std::vector<hsize_t> ShapeOf(const std::string& name) const {
+    if (!Has(name)) return {};
+    const Handle array(H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
+    if (!array.ok()) return {};
+    const Handle space(H5Dget_space(array.id()), H5Sclose);
+    const int lengths = H5Sget_simple_extent_ndims(space.id());
+    std::vector<hsize_t> shape(static_cast<size_t>(std::max(lengths, 0)));
+    H5Sget_simple_extent_dims(space.id(), shape.data(), nullptr);
+    return shape;
+  }
+
+  absl::Status Remove(const std::string& name) {
+    if (Has(name) && H5Ldelete(file_.id(), name.c_str(), H5P_DEFAULT) < 0) return Failed();
+    return absl::OkStatus();
+  }
+
   absl::Status Publish() {
     if (!file_.Close()) return Failed();
     return store_->Publish();
@@ -129,14 +167,20 @@ class Hdf5File {
   Handle file_;
 };
 
+std::string MatchesPath(const StorePlace& place) { return PathInStore(place, "matches", ".h5"); }
+
 class Hdf5Store : public FeatureStore {
  public:
-  Hdf5Store(StorePlace place, std::unique_ptr<Hdf5File> features)
-      : place_(std::move(place)), features_(std::move(features)) {}
+  // `matches`: null if there are none of an earlier run.
+  Hdf5Store(StorePlace place, std::unique_ptr<Hdf5File> features, std::unique_ptr<Hdf5File> matches)
+      : place_(std::move(place)), features_(std::move(features)), matches_(std::move(matches)) {}
 
   bool HasFeatures(const std::string& image) const override { return features_->Has(image); }
 
   absl::Status PutFeatures(const std::string& image, const v1::FeatureSet& features) override {
+    if (HasFeatures(image)) {
+      if (absl::Status dropped = DropMatchesOf(image); !dropped.ok()) return dropped;
+    }
     absl::StatusOr<Handle> group = features_->NewGroup(image);
     if (!group.ok()) return group.status();
     const auto count = static_cast<size_t>(features.x_size());
@@ -174,21 +218,26 @@ class Hdf5Store : public FeatureStore {
         return status;
       }
     }
-    counts_[image] = {count, static_cast<float>(bytes) * kDescriptorBitsPerByte};
     return absl::OkStatus();
+  }
+
+  bool HasMatches(const std::string& query, const std::string& train) const override {
+    return matches_ != nullptr && matches_->Has(PairName(query, train));
   }
 
   absl::Status PutMatches(const MatchedPair& pair) override {
     if (matches_ == nullptr) {
       absl::StatusOr<std::unique_ptr<Hdf5File>> file =
-          Hdf5File::Open(PathInStore(place_, "matches", ".h5"), place_.keep);
+          Hdf5File::Open(MatchesPath(place_), place_.keep);
       if (!file.ok()) return file.status();
       matches_ = *std::move(file);
     }
-    absl::StatusOr<Handle> group =
-        matches_->NewGroup(absl::StrCat(Flat(pair.query), "/", Flat(pair.train)));
+    const std::vector<hsize_t> shape = features_->ShapeOf(pair.query + "/descriptors");
+    if (shape.size() != 2) return absl::InternalError(absl::StrCat("no features of ", pair.query));
+    const float bits = static_cast<float>(shape[0]) * kDescriptorBitsPerByte;
+    const size_t rows = shape[1];
+    absl::StatusOr<Handle> group = matches_->NewGroup(PairName(pair.query, pair.train));
     if (!group.ok()) return group.status();
-    const auto [rows, bits] = counts_[pair.query];
     std::vector<int32_t> train(rows, -1);
     std::vector<float> scores(rows, 0.0f);
     for (int i = 0; i < pair.matches.query_index_size(); ++i) {
@@ -212,21 +261,27 @@ class Hdf5Store : public FeatureStore {
   }
 
  private:
-  // Number of keypoints, and bits of a descriptor.
-  struct Count {
-    size_t rows = 0;
-    float bits = 0;
-  };
+  absl::Status DropMatchesOf(const std::string& image) {
+    if (matches_ == nullptr) return absl::OkStatus();
+    absl::Status status = matches_->Remove(Flat(image));
+    for (const std::string& query : matches_->Groups()) {
+      if (!status.ok()) break;
+      status = matches_->Remove(absl::StrCat(query, "/", Flat(image)));
+    }
+    return status;
+  }
 
   // hloc names a pair by two groups, in which names have no folders.
   static std::string Flat(const std::string& name) {
     return absl::StrReplaceAll(name, {{"/", "-"}});
   }
+  static std::string PairName(const std::string& query, const std::string& train) {
+    return absl::StrCat(Flat(query), "/", Flat(train));
+  }
 
   const StorePlace place_;
   std::unique_ptr<Hdf5File> features_;
   std::unique_ptr<Hdf5File> matches_;  // null before the first pair
-  absl::flat_hash_map<std::string, Count> counts_;
 };
 
 }  // namespace
@@ -235,7 +290,14 @@ absl::StatusOr<std::unique_ptr<FeatureStore>> OpenHdf5Store(const StorePlace& pl
   absl::StatusOr<std::unique_ptr<Hdf5File>> features =
       Hdf5File::Open(FeatureStorePath(FeatureFormat::kHdf5, place), place.keep);
   if (!features.ok()) return features.status();
-  return std::make_unique<Hdf5Store>(place, *std::move(features));
+  std::unique_ptr<Hdf5File> matches;
+  std::error_code ignored;
+  if (place.keep && std::filesystem::exists(MatchesPath(place), ignored)) {
+    absl::StatusOr<std::unique_ptr<Hdf5File>> kept = Hdf5File::Open(MatchesPath(place), true);
+    if (!kept.ok()) return kept.status();
+    matches = *std::move(kept);
+  }
+  return std::make_unique<Hdf5Store>(place, *std::move(features), std::move(matches));
 }
 
 }  // namespace orbserve::cli

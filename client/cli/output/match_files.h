@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/output/feature_store.h"
 
@@ -18,6 +19,11 @@ std::string MatchFileName(absl::string_view query, absl::string_view train);
 
 // Returns the bytes of the file. Equal matches give equal bytes.
 std::string EncodeMatches(const MatchedPair& pair);
+
+// Returns the matches of such a file, for the pair of these names. INVALID_ARGUMENT: its arrays are
+// missing or do not fit together.
+absl::StatusOr<MatchedPair> DecodeMatches(absl::string_view npz, absl::string_view query,
+                                          absl::string_view train);
 
 }  // namespace orbserve::cli
 

@@ -35,6 +35,9 @@ std::string EncodeNpz(absl::Span<const NpzArray> arrays);
 // Errors: INVALID_ARGUMENT.
 absl::StatusOr<std::vector<NpzArray>> DecodeNpz(absl::string_view bytes, size_t max_bytes);
 
+// The array called `name`; null if there is none.
+const NpzArray* FindArray(absl::Span<const NpzArray> arrays, absl::string_view name);
+
 }  // namespace orbserve::cli
 
 #endif  // ORBSERVE_CLIENT_CLI_OUTPUT_NPZ_FILE_H_

@@ -216,4 +216,10 @@ absl::StatusOr<std::vector<NpzArray>> DecodeNpz(absl::string_view bytes, size_t 
   return arrays;
 }
 
+const NpzArray* FindArray(absl::Span<const NpzArray> arrays, absl::string_view name) {
+  const auto found = std::find_if(arrays.begin(), arrays.end(),
+                                  [name](const NpzArray& array) { return array.name == name; });
+  return found == arrays.end() ? nullptr : &*found;
+}
+
 }  // namespace orbserve::cli

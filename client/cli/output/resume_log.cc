@@ -28,16 +28,23 @@ namespace fs = std::filesystem;
 
 constexpr char kFilePrefix[] = ".orbserve-done.";
 
-// Returns the record "FINGERPRINT BYTES CHANGED_NS OUTPUT_BYTES OUTPUT"; "" if `input` does not
-// exist. `output` is one line.
-std::string LineOf(const std::string& fingerprint, const std::string& input, size_t output_bytes,
-                   const std::string& output) {
-  struct stat info = {};
-  if (stat(input.c_str(), &info) != 0) return "";
-  const int64_t changed_ns =
-      static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
-  return absl::StrCat(fingerprint, " ", static_cast<int64_t>(info.st_size), " ", changed_ns, " ",
-                      output_bytes, " ", output);
+// Returns the record "FINGERPRINT BYTES CHANGED_NS OUTPUT_BYTES OUTPUT", in which several inputs
+// have commas between their BYTES and CHANGED_NS; "" if an input does not exist. `output` is one
+// line.
+std::string LineOf(const std::string& fingerprint, absl::Span<const std::string> inputs,
+                   size_t output_bytes, const std::string& output) {
+  std::string bytes;
+  std::string changed_ns;
+  for (const std::string& input : inputs) {
+    struct stat info = {};
+    if (stat(input.c_str(), &info) != 0) return "";
+    const char* const comma = bytes.empty() ? "" : ",";
+    absl::StrAppend(&bytes, comma, static_cast<int64_t>(info.st_size));
+    absl::StrAppend(
+        &changed_ns, comma,
+        static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec);
+  }
+  return absl::StrCat(fingerprint, " ", bytes, " ", changed_ns, " ", output_bytes, " ", output);
 }
 
 // Adds the records of a log, by output. A last line without its end was truncated and is ignored.
@@ -91,30 +98,30 @@ absl::StatusOr<std::unique_ptr<ResumeLog>> ResumeLog::Open(const std::string& fo
 
 ResumeLog::~ResumeLog() { (void)Close(); }
 
-bool ResumeLog::IsDone(const std::string& input, const std::string& output) const {
+bool ResumeLog::IsDone(absl::Span<const std::string> inputs, const std::string& output) const {
   const std::string name = NameOnOneLine(output);
   const auto found = known_.find(name);
   if (found == known_.end()) return false;
   const std::string path = fs::path(folder_) / output;
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0) return false;
-  return found->second == LineOf(fingerprint_, input, static_cast<size_t>(info.st_size), name);
+  return found->second == LineOf(fingerprint_, inputs, static_cast<size_t>(info.st_size), name);
 }
 
-bool ResumeLog::WasDone(const std::string& input, const std::string& output) const {
+bool ResumeLog::WasDone(absl::Span<const std::string> inputs, const std::string& output) const {
   const std::string name = NameOnOneLine(output);
   const auto found = known_.find(name);
   if (found == known_.end()) return false;
   const std::vector<std::string> fields = absl::StrSplit(found->second, absl::MaxSplits(' ', 4));
   uint64_t bytes = 0;
   return absl::SimpleAtoi(fields[3], &bytes) &&
-         found->second == LineOf(fingerprint_, input, bytes, name);
+         found->second == LineOf(fingerprint_, inputs, bytes, name);
 }
 
-absl::Status ResumeLog::MarkDone(const std::string& input, const std::string& output,
+absl::Status ResumeLog::MarkDone(absl::Span<const std::string> inputs, const std::string& output,
                                  size_t output_bytes) {
   const std::string name = NameOnOneLine(output);
-  const std::string line = LineOf(fingerprint_, input, output_bytes, name);
+  const std::string line = LineOf(fingerprint_, inputs, output_bytes, name);
   if (line.empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
   own_[name] = line;

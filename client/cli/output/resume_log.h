@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Record of the files in an output folder: which image and which options each was made from.
+// Record of the files in an output folder: which images and which options each was made from.
 // `--resume` skips what is recorded. Each shard writes a file of its own, `.orbserve-done.I-of-N`,
 // and reads those of all shards. The shards of a run may share the folder.
 
@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "client/cli/images/shard.h"
 
 namespace orbserve::cli {
@@ -39,15 +40,17 @@ class ResumeLog {
   ResumeLog& operator=(const ResumeLog&) = delete;
 
   // True if `output`, relative to the folder, exists with its recorded length and was written with
-  // the same options from `input`, whose size and time of change are still the same.
-  bool IsDone(const std::string& input, const std::string& output) const;
+  // the same options from `inputs`, whose sizes and times of change are still the same. Like
+  // WasDone() it knows the records of earlier runs, not those of this one.
+  bool IsDone(absl::Span<const std::string> inputs, const std::string& output) const;
 
   // True if `output` was written like that, whether it still exists or not.
-  bool WasDone(const std::string& input, const std::string& output) const;
+  bool WasDone(absl::Span<const std::string> inputs, const std::string& output) const;
 
-  // Records that `output`, of `output_bytes`, was written from `input`. The record is in the file
+  // Records that `output`, of `output_bytes`, was written from `inputs`. The record is in the file
   // when the function returns: a run that is killed later keeps it.
-  absl::Status MarkDone(const std::string& input, const std::string& output, size_t output_bytes);
+  absl::Status MarkDone(absl::Span<const std::string> inputs, const std::string& output,
+                        size_t output_bytes);
 
   // Sorts the records of this shard: equal runs leave equal folders.
   absl::Status Close();

@@ -6,11 +6,23 @@
 #ifndef ORBSERVE_CPU_STEPS_DESCRIBE_ARC_MIDDLE_H_
 #define ORBSERVE_CPU_STEPS_DESCRIBE_ARC_MIDDLE_H_
 
+#include <cstdint>
 #include <memory>
 
+#include "cpu/kernel_target.h"
+#include "cpu/level_point.h"
 #include "cpu/steps/step.h"
+#include "features/image_view.h"
 
 namespace orbserve::cpu {
+
+// Angles of points whose responses are their FAST scores. `directions`: of
+// algo::FillArcDirections().
+using ArcMiddleKernel = void (*)(const ImageView& image, const uint8_t* directions,
+                                 LevelPoint* points, int count);
+void ReferenceArcMiddles(const ImageView& image, const uint8_t* directions, LevelPoint* points,
+                         int count);
+ArcMiddleKernel ArcMiddleKernelFor(const KernelTarget& target);
 
 std::unique_ptr<Step> MakeArcMiddle(const StepSetup& setup);
 

@@ -8,6 +8,7 @@
 #ifndef ORBSERVE_CPU_STEPS_DETECT_FAST_H_
 #define ORBSERVE_CPU_STEPS_DETECT_FAST_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -38,9 +39,17 @@ using StrongFastKernel = int (*)(const ImageView& image, const Region& region, i
 int ReferenceStrongFast(const ImageView& image, const Region& region, int arc_length,
                         int threshold_grey, int least_sum, uint8_t* scratch, Corner* out);
 StrongFastKernel StrongFastKernelFor(const KernelTarget& target);
-// The rows of scores of a window, with neighbours on each side, and one more.
+// Rows of a region that are scored before those above them are suppressed: some that stay in the
+// first cache.
+constexpr int FastBandRows(const Region& region) {
+  constexpr int kBandPixels = 8192;
+  return std::clamp(kBandPixels / std::max(region.width(), 1), 2, 16);
+}
+// Three bytes a pixel of a band, for scores and lists, and as much for the rows that its windows
+// reach. A row has neighbours on each side and begins at a multiple of 64 columns.
 constexpr int64_t FastScratchBytes(const Region& region, int radius_px) {
-  return (2 * radius_px + 2) * (static_cast<int64_t>(region.width()) + 192);
+  return (3 * int64_t{FastBandRows(region) + radius_px} + 1) *
+         (static_cast<int64_t>(region.width()) + 256);
 }
 
 std::unique_ptr<Step> MakeFast(const StepSetup& setup);

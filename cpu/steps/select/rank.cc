@@ -9,13 +9,15 @@
 
 #include "absl/types/span.h"
 #include "cpu/selection.h"
+#include "cpu/steps/select/survivors.h"
 #include "features/algo/order.h"
 
 namespace orbserve::cpu {
-void RankLevel(FrameContext& frame, int level, int kept) {
+
+void RankLevel(FrameContext& frame, int level, int kept, bool in_order) {
   Workspace::Level& state = frame.level(level);
   uint64_t* const keys = frame.At(frame.lists.keys, level);
-  SortKeys(keys, kept);
+  if (!in_order) SortKeys(keys, kept);
   state.ranked = kept;
   const int count = std::min(kept, frame.lists.max_points[static_cast<size_t>(level)]);
   LevelPoint* const points = frame.At(frame.lists.points, level);
@@ -31,6 +33,8 @@ namespace {
 
 class RankEachLevel final : public Step {
  public:
+  explicit RankEachLevel(bool in_order) : in_order_(in_order) {}
+
   absl::string_view name() const override { return "rank"; }
   StageSet stages() const override { return Stage::kSelect; }
 
@@ -39,14 +43,22 @@ class RankEachLevel final : public Step {
   }
 
   void Run(FrameContext& frame, int level, int /*task*/) const override {
-    RankLevel(frame, level,
-              KeepBestKeys(frame.At(frame.lists.keys, level), frame.level(level).survivors,
-                           frame.cuts.by_response[static_cast<size_t>(level)]));
+    uint64_t* const keys = frame.At(frame.lists.keys, level);
+    const int survivors = frame.level(level).survivors;
+    const int wanted = frame.cuts.by_response[static_cast<size_t>(level)];
+    const int kept =
+        in_order_ ? CountBestKeys(keys, survivors, wanted) : KeepBestKeys(keys, survivors, wanted);
+    RankLevel(frame, level, kept, in_order_);
   }
+
+ private:
+  const bool in_order_;
 };
 
 class RankAllLevels final : public Step {
  public:
+  explicit RankAllLevels(bool in_order) : in_order_(in_order) {}
+
   absl::string_view name() const override { return "rank"; }
   StageSet stages() const override { return Stage::kSelect; }
   StepScope scope() const override { return StepScope::kFrame; }
@@ -73,19 +85,23 @@ class RankAllLevels final : public Step {
   void Run(FrameContext& frame, int /*level*/, int task) const override {
     const int survivors = frame.level(task).survivors;
     if (survivors == 0) return;
-    RankLevel(frame, task,
-              KeepFirstKeys(frame.At(frame.lists.keys, task), survivors, frame.At(kept_)[task]));
+    int kept = frame.At(kept_)[task];
+    if (!in_order_) kept = KeepFirstKeys(frame.At(frame.lists.keys, task), survivors, kept);
+    RankLevel(frame, task, kept, in_order_);
   }
 
  private:
+  const bool in_order_;
   FrameBuffer<int> kept_;  // [level], keypoints among the best of the frame
 };
 
 }  // namespace
 
 std::unique_ptr<Step> MakeRank(const StepSetup& setup) {
-  if (CutsAllLevels(setup.pipeline.spec.pipeline)) return std::make_unique<RankAllLevels>();
-  return std::make_unique<RankEachLevel>();
+  const PipelineOptions& options = setup.pipeline.spec.pipeline;
+  const bool in_order = SurvivorsAreRanked(options);
+  if (CutsAllLevels(options)) return std::make_unique<RankAllLevels>(in_order);
+  return std::make_unique<RankEachLevel>(in_order);
 }
 
 }  // namespace orbserve::cpu

@@ -16,7 +16,8 @@ namespace orbserve::cpu {
 
 // Puts the first `kept` rank keys of the level in order and makes its keypoints of them, no more
 // than the answer can hold. Selections end with it.
-void RankLevel(FrameContext& frame, int level, int kept);
+// Makes keypoints of the first `kept` keys of a level, which are put in order unless they are.
+void RankLevel(FrameContext& frame, int level, int kept, bool in_order = false);
 
 std::unique_ptr<Step> MakeRank(const StepSetup& setup);
 

@@ -16,7 +16,8 @@ namespace {
 class Survivors final : public Step {
  public:
   explicit Survivors(const StepSetup& setup)
-      : score_ranks_(setup.pipeline.spec.pipeline.detect.score == Score::kLargestThreshold) {}
+      : score_ranks_(setup.pipeline.spec.pipeline.detect.score == Score::kLargestThreshold),
+        ranks_(SurvivorsAreRanked(setup.pipeline.spec.pipeline)) {}
 
   absl::string_view name() const override { return "survivors"; }
   StageSet stages() const override { return Stage::kSelect; }
@@ -39,6 +40,7 @@ class Survivors final : public Step {
     frame.level(level).survivors = kept;
     if (!score_ranks_) return;
     uint64_t* const keys = frame.At(frame.lists.keys, level);
+    if (ranks_) return RankScores(corners, kept, keys);
     for (int i = 0; i < kept; ++i) {
       keys[i] = algo::RankKey(corners[i].score, corners[i].x, corners[i].y);
     }
@@ -57,6 +59,7 @@ class Survivors final : public Step {
   }
 
   const bool score_ranks_;
+  const bool ranks_;
 };
 
 // The strips of a level to one list of keys.
@@ -83,6 +86,12 @@ class JoinKeys final : public Step {
 };
 
 }  // namespace
+
+// Corners that wandered through a response map have no order of places.
+bool SurvivorsAreRanked(const PipelineOptions& options) {
+  return CornerListOf(options) == CornerList::kScored &&
+         options.detect.score == Score::kLargestThreshold && !HasResponseMap(options);
+}
 
 std::unique_ptr<Step> MakeSurvivors(const StepSetup& setup) {
   if (CornerListOf(setup.pipeline.spec.pipeline) == CornerList::kKeyed) {

@@ -11,8 +11,13 @@
 #include <memory>
 
 #include "cpu/steps/step.h"
+#include "features/options.h"
 
 namespace orbserve::cpu {
+
+// True where the step leaves rank keys that are in order: of FAST corners whose response is their
+// score.
+bool SurvivorsAreRanked(const PipelineOptions& options);
 
 std::unique_ptr<Step> MakeSurvivors(const StepSetup& setup);
 

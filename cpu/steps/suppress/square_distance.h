@@ -46,7 +46,7 @@ inline constexpr int kBandPitch = kBandColumns + 2 * kMaxSquareReach + 66;
 inline constexpr size_t kBandScratchBytes =
     kBandRows * static_cast<size_t>(kBandPitch) * 2 * sizeof(uint16_t);
 
-// How the entries of a response map (FrameLists::responses) become coarse.
+// Makes the entries of a response map (FrameLists::responses) coarse.
 struct CoarseScale {
   uint32_t threshold;  // entries up to this one are no candidates
   int shift;

@@ -34,7 +34,7 @@ static_assert(kReach <= kColumnsPerLane);
 // and 31 get is of no use.
 __device__ __forceinline__ void SumColumns(const int (&column)[kColumnsPerLane],
                                            int (&sum)[kColumnsPerLane]) {
-  // Of the left neighbour the last columns, of the right one the first.
+  // The left neighbour needs the last columns, the right one the first.
   const int last2 = column[2] + column[3];
   const int last3 = column[1] + last2;
   const int first2 = column[0] + column[1];
@@ -92,7 +92,7 @@ __global__ __launch_bounds__(kThreads) void CornerMapKernel(
   const auto load = [&](int row) {
     return *reinterpret_cast<const uint32_t*>(image + static_cast<int64_t>(row) * pitch);
   };
-  // Of one image row: differences and sums of the pixels left, at and right of each column.
+  // One image row: differences and sums of the pixels left, at and right of each column.
   struct Row {
     int difference[kColumnsPerLane];
     int sum[kColumnsPerLane];

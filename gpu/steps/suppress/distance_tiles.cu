@@ -107,7 +107,7 @@ constexpr int kSquareBytes = static_cast<int>(
 
 constexpr int kArrayUnit = 8;  // entries of an array: the next one is aligned
 
-// What a block counts.
+// Counters of a block.
 struct TileCounts {
   int queued[kQueuedKinds];
   int corners;

@@ -26,6 +26,7 @@ class _Connection:
     """One call of StreamFrames."""
 
     call: Any = None
+    opened = False  # the server has answered the opening
     closed = False  # no further message goes over it
 
 
@@ -196,11 +197,19 @@ class FrameStream:
     # -- gRPC's threads ------------------------------------------------------------------------------------------------
 
     def _requests(self, connection: _Connection, opening: bytes) -> Iterator[bytes]:
-        """Messages of a connection. gRPC takes the next one when the one before is on its way."""
+        """Messages of a connection. gRPC takes the next one when the one before is on its way.
+
+        Frames wait for the answer to the opening: one that a refused connection had taken would be lost.
+        """
         yield opening
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: connection.closed or self._slot is not None or self._session.send_closed)
+                self._changed.wait_for(
+                    lambda: (
+                        connection.closed
+                        or (connection.opened and (self._slot is not None or self._session.send_closed))
+                    )
+                )
                 request = self._slot
                 if connection.closed or request is None:
                     return
@@ -242,6 +251,7 @@ class FrameStream:
                 raise from_rpc(error, session.cancelled) from None
             with self._changed:
                 session.connected(data)
+                connection.opened = True
                 self._changed.notify_all()
         except BaseException:
             self._leave(connection)

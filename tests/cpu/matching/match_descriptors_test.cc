@@ -48,7 +48,7 @@ Row Ones(int ones) {
   return row;
 }
 
-// How a set of test descriptors is made.
+// Kind of a set of test descriptors.
 enum class Kind {
   kRandom,     // no structure
   kFewBits,    // only 3 bits vary: nearly every distance is a tie

@@ -21,7 +21,7 @@ struct SweepResult {
 // Bit pattern of 360.0f; those of all angles in [0, 360) lie below.
 inline constexpr uint32_t kEndOfAngles = 0x43b40000u;
 
-// Whether the C library is glibc, whose sincosf is the one meant.
+// Returns true if the C library is glibc, whose sincosf is the one meant.
 inline bool SincosfIsTheOneMeant() {
 #if defined(__GLIBC__)
   return true;

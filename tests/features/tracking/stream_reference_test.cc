@@ -14,11 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "features/tracking/stream_tracks.h"
-#include "features/tracking/winners.h"
 #include "tests/cpu/cpu_backend_support.h"
 #include "tests/support/golden_files.h"
 #include "tests/support/reference_lines.h"
+#include "tests/support/track_stream.h"
 
 namespace orbserve {
 namespace {
@@ -88,53 +87,23 @@ std::vector<testing::TestImage> FramesOf(const std::string& folder) {
 // Computes the stream and compares it with its published values.
 void ExpectPublished(const Published& published, const std::vector<testing::TestImage>& frames,
                      FeatureBackend& backend) {
-  const Preset& vio = **FindPreset("vio");
-  TrackOptions options = vio.track;
+  TrackOptions options = (*FindPreset("vio"))->track;
   options.track_template = published.track_template;
   options.illumination = published.illumination;
   options.redetect_percent = published.redetect_percent;
-  const int width = frames[0].width_px();
-  const int height = frames[0].height_px();
-  auto plan = backend.MakePlan({width, height, vio.pipeline, options.levels});
-  ASSERT_TRUE(plan.ok()) << plan.status();
-
-  StreamTracks tracks;
-  tracks.Configure(vio.pipeline, options);
-  std::shared_ptr<const FrameState> before;
+  const auto answers = testing::TracksOfStream(backend, frames, options);
+  ASSERT_TRUE(answers.ok()) << answers.status();
   std::string lines;
   std::vector<size_t> counts;
   uint64_t last_id = 0;
   for (size_t n = 0; n < kFrames; ++n) {
-    FrameParameters parameters = vio.frame;
-    parameters.max_features = WinnersToAskFor(vio.pipeline, width, height, vio.frame.max_features);
-    auto job = testing::MakeJob(backend, {.image = frames[n].view(), .parameters = parameters});
-    ASSERT_TRUE(job.ok()) << job.status();
-    job->keep_state = KeepState::kPyramid;
-    std::vector<FrameJob> jobs;
-    jobs.push_back(*std::move(job));
-    const FrameAnswer frame =
-        std::move(testing::RunBatch(backend, *plan, std::move(jobs)).frames[0]);
-    ASSERT_TRUE(frame.status.ok()) << frame.status;
-
-    const auto points = tracks.Begin(width, height);
-    TrackedPoints tracked;
-    if (points->count() > 0) {
-      std::vector<TrackJob> searches;
-      searches.push_back({before, frame.state, points, options});
-      TrackAnswer answer = std::move(testing::RunTracks(backend, std::move(searches)).jobs[0]);
-      ASSERT_TRUE(answer.status.ok()) << answer.status;
-      tracked = std::move(answer.tracked);
-    }
-    const auto answer = tracks.Finish(
-        {.candidates = frame.features.get(), .max_features = vio.frame.max_features}, tracked);
-    ASSERT_TRUE(answer.ok()) << answer.status();
-    for (const Track& track : answer->tracks) {
+    const std::vector<Track>& tracks = (*answers)[n].tracks;
+    for (const Track& track : tracks) {
       lines += std::to_string(n) + "," + std::to_string(track.id) + "," + std::to_string(track.x) +
                "," + std::to_string(track.y) + "," + std::to_string(track.age_frames) + "\n";
       last_id = std::max(last_id, track.id);
     }
-    counts.push_back(answer->tracks.size());
-    before = frame.state;
+    counts.push_back(tracks.size());
   }
   EXPECT_EQ(testing::Crc32(lines), published.crc);
   if (!published.counts.empty()) {

@@ -35,9 +35,11 @@
 #include "gtest/gtest.h"
 #include "tests/gpu/backend_pair_test.h"
 #include "tests/support/backend_runner.h"
+#include "tests/support/feature_compare.h"
 #include "tests/support/golden_files.h"
 #include "tests/support/image_makers.h"
 #include "tests/support/published_tracks.h"
+#include "tests/support/random_options.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -62,38 +64,6 @@ std::future<TrackBatchAnswer> Submit(FeatureBackend& backend, std::vector<TrackJ
   return answer;
 }
 
-// "" where both are equal.
-std::string FirstDifference(const TrackedPoints& want, const TrackedPoints& got) {
-  if (want.count() != got.count() || want.x.size() != got.x.size() ||
-      want.residual.size() != got.residual.size()) {
-    return absl::StrCat(want.count(), " points expected, ", got.count(), " found");
-  }
-  for (size_t i = 0; i < want.count(); ++i) {
-    const auto text = [i](const TrackedPoints& points) {
-      return absl::StrFormat("status %d at %d, %d, gain %a offset %a residual %a",
-                             static_cast<int>(points.status[i]), points.x[i], points.y[i],
-                             points.gain[i], points.offset[i], points.residual[i]);
-    };
-    const bool same =
-        want.status[i] == got.status[i] && want.x[i] == got.x[i] && want.y[i] == got.y[i] &&
-        std::bit_cast<uint32_t>(want.gain[i]) == std::bit_cast<uint32_t>(got.gain[i]) &&
-        std::bit_cast<uint32_t>(want.offset[i]) == std::bit_cast<uint32_t>(got.offset[i]) &&
-        std::bit_cast<uint32_t>(want.residual[i]) == std::bit_cast<uint32_t>(got.residual[i]);
-    if (!same)
-      return absl::StrCat("point ", i, ": ", text(want), " expected, ", text(got), " found");
-  }
-  if (want.patches.size() != got.patches.size()) {
-    return absl::StrCat(want.patches.size(), " values of patches expected, ", got.patches.size(),
-                        " found");
-  }
-  const auto [a, b] = std::mismatch(want.patches.begin(), want.patches.end(), got.patches.begin());
-  if (a != want.patches.end()) {
-    return absl::StrCat("value ", a - want.patches.begin(), " of the patches: ", *a, " expected, ",
-                        *b, " found");
-  }
-  return "";
-}
-
 // The image moved by (dx, dy), its grey levels changed to gain * v + offset.
 TestImage Moved(const TestImage& image, double dx, double dy, double gain, double offset) {
   TestImage moved(image.width_px(), image.height_px());
@@ -116,21 +86,6 @@ TestImage Moved(const TestImage& image, double dx, double dy, double gain, doubl
     }
   }
   return moved;
-}
-
-TrackOptions RandomOptions(std::mt19937* random) {
-  const auto below = [&](unsigned n) { return static_cast<int>((*random)() % n); };
-  TrackOptions options;
-  if (below(2) == 0) options.levels = 1 + below(11);
-  if (below(2) == 0) options.coarse_patch_px = 8;
-  if (below(3) == 0) options.iterations = 1 + below(100);
-  if (below(3) == 0) options.epsilon_px = static_cast<float>(1 + below(1000)) / 1000.0f;
-  if (below(3) == 0) options.min_eigen = static_cast<float>(1 + below(40'000)) / 1000.0f;
-  if (below(3) == 0) options.max_residual = static_cast<float>(1 + below(1024)) / 8.0f;
-  options.illumination = static_cast<Illumination>(below(4));
-  if (below(2) == 0) options.track_template = TrackTemplate::kFirst;
-  EXPECT_TRUE(options.Validate().ok());
-  return options;
 }
 
 class TrackParityTest : public BackendPairTest {
@@ -209,7 +164,8 @@ class TrackParityTest : public BackendPairTest {
     }
     for (size_t i = 0; i < pairs.size(); ++i) {
       EXPECT_EQ(answers[0].jobs[i].status, answers[1].jobs[i].status) << "job " << i;
-      EXPECT_EQ(FirstDifference(answers[0].jobs[i].tracked, answers[1].jobs[i].tracked), "")
+      EXPECT_EQ(testing::FirstDifference(answers[0].jobs[i].tracked, answers[1].jobs[i].tracked),
+                "")
           << "job " << i << " of " << pairs.size();
       compared_ += answers[0].jobs[i].tracked.count();
       for (const TrackStatus status : answers[0].jobs[i].tracked.status) {
@@ -280,7 +236,7 @@ class TrackParityTest : public BackendPairTest {
       std::vector<JobPair> jobs;
       std::vector<JobPair> second;
       for (size_t i = 0; i + 1 < images.size(); ++i) {
-        const TrackOptions options = RandomOptions(random);
+        const TrackOptions options = testing::RandomTrackOptions(*random);
         const size_t to = below(8) == 0 ? i : i + 1;
         const Points fresh = RandomPoints(*frames.features[i], below(most_points + 1), options,
                                           existing, {}, random);
@@ -590,7 +546,7 @@ TEST_F(TrackParityTest, RequestsOfManyThreadsAtATime) {
       for (int round = 0; round < 6; ++round) {
         std::vector<TrackJob> jobs[2];
         for (unsigned i = 0; i < 1 + random() % 12; ++i) {
-          const TrackOptions options = RandomOptions(&random);
+          const TrackOptions options = testing::RandomTrackOptions(random);
           const Points points =
               RandomPoints(*frames.features[0], random() % 150, options, 5, {}, &random);
           const size_t to = random() % 3;
@@ -607,9 +563,9 @@ TEST_F(TrackParityTest, RequestsOfManyThreadsAtATime) {
         ASSERT_EQ(got.jobs.size(), want.jobs.size());
         for (size_t i = 0; i < want.jobs.size(); ++i) {
           EXPECT_EQ(want.jobs[i].status, got.jobs[i].status);
-          EXPECT_EQ(FirstDifference(want.jobs[i].tracked, got.jobs[i].tracked), "");
+          EXPECT_EQ(testing::FirstDifference(want.jobs[i].tracked, got.jobs[i].tracked), "");
           const TrackBatchAnswer alone = single[i].get();
-          EXPECT_EQ(FirstDifference(want.jobs[i].tracked, alone.jobs.at(0).tracked), "");
+          EXPECT_EQ(testing::FirstDifference(want.jobs[i].tracked, alone.jobs.at(0).tracked), "");
         }
         if (HasFailure()) return;
       }
@@ -650,7 +606,7 @@ TEST_F(TrackParityTest, CancelledEmptyAndRefusedJobs) {
   const State from = *gpu_->RebuildPyramid(*frames.states[0][0]);
   const State to = *gpu_->RebuildPyramid(*frames.states[0][1]);
   const TrackBatchAnswer rebuilt = Submit(*gpu_, {{from, to, points, options}}).get();
-  EXPECT_EQ(FirstDifference(answers[0].tracked, rebuilt.jobs[0].tracked), "");
+  EXPECT_EQ(testing::FirstDifference(answers[0].tracked, rebuilt.jobs[0].tracked), "");
   EXPECT_EQ(ReasonOf(gpu_->RebuildPyramid(**gpu_->ImportState(frames.features[0])).status()),
             ErrorReason::kInternal);
 }

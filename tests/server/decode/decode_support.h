@@ -41,7 +41,7 @@ class TestSlot {
     }
     return pixels;
   }
-  // Whether every byte of the padding still is `fill`.
+  // Returns true if every byte of the padding still is `fill`.
   bool PaddingIs(uint8_t fill) const {
     for (int y = 0; y < view_.height_px; ++y) {
       for (int64_t x = view_.width_px; x < pitch_; ++x) {

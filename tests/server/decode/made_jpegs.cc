@@ -27,7 +27,7 @@ constexpr uint8_t kSos = 0xDA;
 constexpr uint8_t kDqt = 0xDB;
 constexpr uint8_t kApp1 = 0xE1;
 
-// What libjpeg is asked for; the rest is at its defaults (YCbCr 4:2:0, baseline, quality 90).
+// Libjpeg is asked for this; the rest is at its defaults (YCbCr 4:2:0, baseline, quality 90).
 struct Recipe {
   int width_px = kWidth;
   int height_px = kHeight;

@@ -20,14 +20,14 @@ struct MadeJpeg {
   std::string name;
   std::vector<uint8_t> bytes;
   std::optional<ErrorReason> refusal;  // none: it is decoded
-  // Of those that are decoded.
+  // These are set for files that are decoded.
   int width_px = 0;
   int height_px = 0;
   bool rgb_coded = false;  // grey by formula instead of the Y plane
   std::string same_as;     // has the pixels of the file of this name; "" = of no other
 };
 
-// The same files in every call.
+// Every call returns the same files.
 std::vector<MadeJpeg> MakeJpegs();
 
 }  // namespace orbserve

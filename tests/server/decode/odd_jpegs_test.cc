@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 const char kFolder[] = ORBSERVE_TEST_DATA_DIR "/odd-jpegs/";
 
-// Of the files that may be decoded or refused, those that are decoded; docs/odd-images.md.
+// These files may be decoded or refused (docs/odd-images.md), and are decoded.
 const std::set<std::string> kRareButDecoded = {"no_dht.jpg", "quant_16bit.jpg"};
 const std::set<std::string> kRgbCoded = {"rgb_adobe.jpg", "rgb_ids_no_adobe.jpg"};
 

@@ -283,7 +283,7 @@ TEST_F(Http2GuardTest, CallsThatTheServerCancelsAtOnceAreBroken) {
 
 TEST_F(Http2GuardTest, CallsThatAreAnsweredBeforeTheyEndAreBroken) {
   Acknowledge();
-  // As one whose deadline has passed when it comes.
+  // Its deadline has passed when it comes.
   const auto expired_call = [this] {
     stream_ += 2;
     const Http2Breach breach = Send(Frame(kHeaders, kEndHeaders, stream_, 60));

@@ -128,6 +128,7 @@ class HandBackend final : public FeatureBackend {
   void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override {
     if (!has_memory) throw std::bad_alloc();
     matches.push_back({std::move(jobs), std::move(done)});
+    if (on_matches) on_matches();
   }
   void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override {
     if (!has_memory) throw std::bad_alloc();
@@ -237,7 +238,7 @@ class HandBackend final : public FeatureBackend {
     std::move(batch.done)(std::move(answer));
   }
 
-  // What the frames of batch `i` asked for as max_features: tests number their frames by it.
+  // Returns max_features of the frames of batch `i`: tests number their frames by it.
   std::vector<int> Numbers(size_t i) const {
     std::vector<int> numbers;
     for (const FrameJob& job : batches.at(i).jobs) numbers.push_back(job.parameters.max_features);
@@ -263,7 +264,8 @@ class HandBackend final : public FeatureBackend {
   int max_batch_frames = 64;  // of the plans that it makes
   std::function<void()> on_make_plan;
   std::function<void()> on_submit;  // of frames
-  bool* destroyed = nullptr;        // becomes true
+  std::function<void()> on_matches;
+  bool* destroyed = nullptr;  // becomes true
 
  private:
   static bool IsCancelled(const std::shared_ptr<const std::atomic<bool>>& flag) {

@@ -65,7 +65,7 @@ class MatchQueueTest : public ::testing::Test {
     }
     return numbers;
   }
-  // Of the oldest batch with the backend, one for each job.
+  // Returns the numbers of the oldest batch with the backend, one for each job.
   std::vector<size_t> Together() const {
     std::vector<size_t> numbers;
     for (const MatchJob& job : backend_.matches.front().jobs) {

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// What a reference of 100 features called by one letter takes.
+// Returns the bytes of a reference of 100 features whose name is one letter.
 size_t OneReference() { return Reference("x", 1, MakeFeatures(100)).size_bytes(); }
 
 std::vector<std::string> Names(const ReferenceStore& store, const std::string& client) {

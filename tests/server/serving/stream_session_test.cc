@@ -196,6 +196,39 @@ TEST_F(StreamSessionTest, AFrameCanBeFailedWhereverItIs) {
   EXPECT_EQ(results_[4].matches[0].sequence, 100u) << "failed frames are no targets";
 }
 
+TEST_F(StreamSessionTest, ALateFrameIsAnsweredWhileAnotherThreadStartsIt) {
+  Open({.match_previous = true});
+  Add(1);
+  AddWithDeadline(1000);
+  Extracted(0, 10);
+  backend_.on_matches = [this] {
+    session_->Fail(1, LateStatus(WorkKind::kFrames));
+    EXPECT_THAT(Order(), ElementsAre(0, 1)) << "its start goes on";
+  };
+  Extracted(1, 11);
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  EXPECT_TRUE(*backend_.matches.front().jobs[0].cancelled);
+  backend_.on_matches = nullptr;
+  Add(1);
+  Extracted(2, 12);
+  backend_.FinishAllMatches();
+  ASSERT_THAT(Order(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(results_[2].matches[0].sequence, 100u);
+}
+
+TEST_F(StreamSessionTest, ALateFrameIsAnsweredBeforeTheNextOneStarts) {
+  Open({.references = {"map"}});
+  ASSERT_TRUE(references_.Put(Named("robot"), "map", MakeFeatures(5)).ok());
+  AddWithDeadline(1000);
+  Add(1);
+  Extracted(1, 11);
+  backend_.on_matches = [this] { EXPECT_THAT(Order(), ElementsAre(0)); };
+  session_->Fail(0, LateStatus(WorkKind::kFrames));
+  ASSERT_EQ(backend_.matches.size(), 1u);
+  backend_.FinishAllMatches();
+  EXPECT_THAT(Order(), ElementsAre(0, 1));
+}
+
 TEST_F(StreamSessionTest, OptionsHoldForTheFramesThatAreAddedAfterThem) {
   Open({.match_previous = true});
   Add(2);

@@ -15,8 +15,8 @@
 
 namespace orbserve {
 
-// What `promtool check metrics` says of a page, "" being nothing, with its exit status in front
-// where that is not 0; nothing where promtool (Debian package prometheus) is not installed.
+// Returns what `promtool check metrics` says of a page, "" being nothing, with its exit status in
+// front where that is not 0; no value where promtool (Debian package prometheus) is not installed.
 inline std::optional<std::string> WhatPromtoolSays(const std::string& page) {
   if (std::system("promtool --version >/dev/null 2>&1") != 0) return std::nullopt;
   const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();

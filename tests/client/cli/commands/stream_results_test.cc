@@ -49,7 +49,7 @@ class KeptPictures : public StreamPictures {
 
 class StreamResultsTest : public ::testing::Test {
  protected:
-  // What `act` prints on standard output, by line.
+  // Returns the lines that `act` prints on standard output.
   std::vector<std::string> Printed(const std::function<void(StreamResults* results)>& act) {
     ::testing::internal::CaptureStdout();
     StreamResults results(&listing_, &pictures_, /*tracks=*/false, /*frame_count=*/0, &console_);

@@ -227,6 +227,75 @@ TEST_F(FeatureStoreTest, AKeptStoreGrows) {
   EXPECT_THAT(Rows("SELECT COUNT(*) || '' FROM cameras"), ElementsAre("1"));
 }
 
+// Matches name rows of the features. They go when the features change.
+TEST_F(FeatureStoreTest, NewFeaturesRemoveTheMatchesOfTheOldOnes) {
+  for (const FeatureFormat format : {FeatureFormat::kHdf5, FeatureFormat::kColmap}) {
+    {
+      auto store = Open(format);
+      for (const char* name : {"a.png", "in/b.png", "c.png"}) {
+        ASSERT_TRUE(store->PutFeatures(name, Features(3)).ok());
+      }
+      EXPECT_FALSE(store->HasMatches("a.png", "in/b.png"));
+      ASSERT_TRUE(store->PutMatches(Pair("a.png", "in/b.png", true)).ok());
+      ASSERT_TRUE(store->PutMatches(Pair("a.png", "c.png", true)).ok());
+      ASSERT_TRUE(store->PutMatches(Pair("in/b.png", "c.png", true)).ok());
+      ASSERT_TRUE(store->Publish().ok());
+    }
+    auto store = Open(format, /*keep=*/true);
+    EXPECT_TRUE(store->HasMatches("a.png", "in/b.png"));
+    EXPECT_FALSE(store->HasMatches("a.png", "d.png"));
+    ASSERT_TRUE(store->PutFeatures("in/b.png", Features(2)).ok());
+    EXPECT_FALSE(store->HasMatches("a.png", "in/b.png"));
+    EXPECT_TRUE(store->HasMatches("a.png", "c.png"));
+    EXPECT_FALSE(store->HasMatches("in/b.png", "c.png"));
+    ASSERT_TRUE(store->PutMatches(Pair("a.png", "c.png", false)).ok());
+    ASSERT_TRUE(store->Publish().ok());
+  }
+  // Matches without a check have no geometry, also in place of those that had one.
+  EXPECT_THAT(Rows("SELECT COUNT(*) || '' FROM matches"), ElementsAre("1"));
+  EXPECT_THAT(Rows("SELECT pair_id FROM two_view_geometries"), IsEmpty());
+  std::vector<hsize_t> shape;
+  EXPECT_THAT(ReadArray<int32_t>(folder_ / "out/matches.h5", "a.png/c.png/matches0",
+                                 H5T_NATIVE_INT32, &shape),
+              ElementsAre(1, -1, 0));
+}
+
+TEST_F(FeatureStoreTest, AKnownCameraIsThatOfNewAndOfKeptImages) {
+  const std::string query = "SELECT params FROM cameras WHERE camera_id = ";
+  {
+    auto store = Open(FeatureFormat::kColmap);
+    Fill(store.get());
+    ASSERT_TRUE(store->Publish().ok());
+  }
+  EXPECT_THAT(Rows("SELECT DISTINCT prior_focal_length || '' FROM cameras"), ElementsAre("0"));
+  const auto open = [&](const ColmapCamera& camera) {
+    return OpenFeatureStore(FeatureFormat::kColmap,
+                            {.folder = Folder(), .keep = true, .camera = camera});
+  };
+  auto store = open({.model = 1, .params = {700, 701, 320.5, 240.5}});
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE((*store)->PutFeatures("new/c.png", Features(1)).ok());
+  v1::FeatureSet small = Features(1);
+  small.set_image_width_px(320);
+  const absl::Status other_size = (*store)->PutFeatures("d.png", small);
+  EXPECT_THAT(std::string(other_size.message()), HasSubstr("d.png has 320x480"));
+  ASSERT_TRUE((*store)->Publish().ok());
+  EXPECT_THAT(Rows("SELECT model || ' ' || prior_focal_length FROM cameras"),
+              ElementsAre("1 1", "1 1", "1 1"));
+  for (const char* camera : {"1", "2", "3"}) {
+    EXPECT_THAT(Blob<double>(query + camera), ElementsAre(700, 701, 320.5, 240.5));
+  }
+  // A focal length holds for images of all sizes.
+  store = open({.focal_px = 500});
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE((*store)->PutFeatures("d.png", small).ok());
+  ASSERT_TRUE((*store)->Publish().ok());
+  EXPECT_THAT(Blob<double>(query + "1"), ElementsAre(500, 320, 240, 0));
+  EXPECT_THAT(Blob<double>(query + "4"), ElementsAre(500, 160, 240, 0));
+  const auto refused = open({.model = 0, .params = {500, 320, 240}});
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("images of one size"));
+}
+
 TEST_F(FeatureStoreTest, ImagesWithoutFeaturesAreKept) {
   for (const FeatureFormat format : {FeatureFormat::kHdf5, FeatureFormat::kColmap}) {
     auto store = Open(format);

@@ -3,6 +3,9 @@
 
 #include "tests/cpu/steps/detect/fast_oracle.h"
 
+#include <gtest/gtest.h>
+
+#include "features/algo/order.h"
 #include "features/pipeline/geometry.h"
 #include "tests/support/reference_answers.h"
 
@@ -50,6 +53,30 @@ const std::vector<DetectionFrame>& DetectionFrames() {
       {"one keypoint", testing::NoiseImage(11, 11, 36), nullptr},
   };
   return *frames;
+}
+
+size_t ExpectTheOraclesKeys(const DetectionFrame& frame, RunnerInput input,
+                            const std::string& step) {
+  input.mask = frame.mask;
+  size_t keys = 0;
+  std::vector<std::vector<uint64_t>> expected;  // of each level
+  for (const RunnerVariant& variant : AllRunnerVariants()) {
+    SCOPED_TRACE(frame.name + ", " + Describe(variant));
+    StepRunner runner(frame.image, variant.target, variant.threads, input);
+    runner.RunUntil(step);
+    for (int level = 0; level < runner.levels(); ++level) {
+      if (static_cast<int>(expected.size()) == level) {
+        expected.emplace_back();
+        for (const ExpectedCorner& c : ExpectedCorners(runner, level)) {
+          expected.back().push_back(algo::RankKey(c.response, c.x, c.y));
+        }
+        keys += expected.back().size();
+      }
+      EXPECT_EQ(runner.DetectedKeys(level), expected[static_cast<size_t>(level)]) << level;
+    }
+    if (::testing::Test::HasFailure()) break;
+  }
+  return keys;
 }
 
 }  // namespace orbserve::cpu

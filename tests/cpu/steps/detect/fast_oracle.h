@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_TESTS_CPU_STEPS_DETECT_FAST_ORACLE_H_
 #define ORBSERVE_TESTS_CPU_STEPS_DETECT_FAST_ORACLE_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,12 @@ struct DetectionFrame {
   const testing::TestImage* mask;  // null: none
 };
 const std::vector<DetectionFrame>& DetectionFrames();
+
+// Runs a frame up to `step` by every variant and expects the oracle's keys of each level, in its
+// order. Strips follow each other by rows, so their order is that of the whole level. Returns the
+// number of the oracle's keys.
+size_t ExpectTheOraclesKeys(const DetectionFrame& frame, RunnerInput input,
+                            const std::string& step);
 
 }  // namespace orbserve::cpu
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "features/algo/order.h"
 #include "tests/cpu/steps/detect/fast_oracle.h"
 #include "tests/cpu/steps/step_runner.h"
 #include "tests/support/image_makers.h"
@@ -96,25 +95,10 @@ TEST(FastStepTest, KeysHoldTheResponsesOfTheCornersThatStay) {
   size_t keys = 0;
   for (const DetectionFrame& frame : DetectionFrames()) {
     for (const Score score : {Score::kLargestThreshold, Score::kHarris}) {
-      RunnerInput input = InputOf(score, Selection::kQuadtree, 9, 5);
+      const RunnerInput input = InputOf(score, Selection::kQuadtree, 9, 5);
       if (!input.pipeline.Validate().ok()) GTEST_SKIP() << input.pipeline.Validate();
-      input.mask = frame.mask;
-      std::vector<std::vector<uint64_t>> expected;
-      for (const RunnerVariant& variant : AllRunnerVariants()) {
-        SCOPED_TRACE(frame.name + ", " + Describe(variant));
-        StepRunner runner(frame.image, variant.target, variant.threads, input);
-        runner.RunUntil("fast");
-        for (int level = 0; level < runner.levels(); ++level) {
-          if (static_cast<int>(expected.size()) == level) {
-            expected.emplace_back();
-            for (const ExpectedCorner& c : ExpectedCorners(runner, level)) {
-              expected.back().push_back(algo::RankKey(c.response, c.x, c.y));
-            }
-            keys += expected.back().size();
-          }
-          ASSERT_EQ(runner.DetectedKeys(level), expected[static_cast<size_t>(level)]) << level;
-        }
-      }
+      keys += ExpectTheOraclesKeys(frame, input, "fast");
+      if (HasFailure()) return;
     }
   }
   EXPECT_GT(keys, 1'000u);

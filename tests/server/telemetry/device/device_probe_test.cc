@@ -202,7 +202,7 @@ TEST(LocalDevicesTest, BoardsComeFirstThenTheProcessor) {
   EXPECT_THAT(FindLocalDevices(kNoNvml), SizeIs(1));
 }
 
-// As Orin answers: the library is there, and no query works.
+// Orin answers so: the library is there, and no query works.
 TEST(DeviceMonitorTest, WhatIsNotSupportedIsAbsent) {
   FakeNvml nvml(ORBSERVE_FAKE_NVML);
   nvml.board().condition_result = kNvmlNotSupported;

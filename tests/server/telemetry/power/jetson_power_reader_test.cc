@@ -1,16 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
+// jetson_modules_test has the rails, their watts and the total of every module.
+
 #include "server/telemetry/power/jetson_power_reader.h"
 
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/telemetry/power/power_sensor.h"
 #include "tests/server/telemetry/sensors/fake_tree.h"
+#include "tests/server/telemetry/sensors/jetson_trees.h"
 
 namespace orbserve {
 namespace {
@@ -20,7 +24,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
-using testing::UnorderedElementsAre;
 
 constexpr char kModel[] = "/proc/device-tree/model";
 
@@ -66,16 +69,6 @@ void AddOrinNx(const FakeTree& tree, int hwmon) {
   tree.Write(chip + "curr4_input", "504");
 }
 
-void AddAgxOrin(const FakeTree& tree) {
-  tree.Write(kModel, "NVIDIA Jetson AGX Orin Developer Kit");
-  tree.AddHwmonChannel(3, 1, "VDD_GPU_SOC", 19000, 200);
-  tree.AddHwmonChannel(3, 2, "VDD_CPU_CV", 19000, 100);
-  tree.AddHwmonChannel(3, 3, "VIN_SYS_5V0", 5000, 700);
-  tree.AddHwmonChannel(4, 1, "NC", 0, 0);
-  tree.AddHwmonChannel(4, 2, "VDDQ_VDD2_1V8AO", 5000, 90);
-  tree.AddHwmonChannel(4, 3, "NC", 0, 0);
-}
-
 TEST(JetsonPowerReaderTest, NothingWhereThereAreNoChips) {
   const FakeTree tree;
   tree.Write("/sys/class/hwmon/hwmon0/name", "coretemp");
@@ -109,83 +102,21 @@ TEST(JetsonPowerReaderTest, NumbersOfDevicesDoNotMatter) {
   EXPECT_EQ(Total(FindJetsonPowerReaders("cuda:0", tree.root())), "VDD_IN");
 }
 
-TEST(JetsonPowerReaderTest, AgxOrinIsASumThatCountsNothingTwice) {
-  const FakeTree tree;
-  AddAgxOrin(tree);
-  const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
-  EXPECT_THAT(found.failures, IsEmpty());
-  EXPECT_EQ(Total(found), "VDD_GPU_SOC+VDD_CPU_CV+VIN_SYS_5V0");
-  EXPECT_THAT(Watts(found),
-              UnorderedElementsAre(
-                  Pair("VDD_GPU_SOC", testing::DoubleNear(3.8, 1e-12)),
-                  Pair("VDD_CPU_CV", testing::DoubleNear(1.9, 1e-12)),
-                  Pair("VIN_SYS_5V0", testing::DoubleNear(3.5, 1e-12)),
-                  Pair("VDDQ_VDD2_1V8AO", testing::DoubleNear(0.45, 1e-12)),
-                  Pair("VDD_GPU_SOC+VDD_CPU_CV+VIN_SYS_5V0", testing::DoubleNear(9.2, 1e-12))));
-}
-
-TEST(JetsonPowerReaderTest, AgxXavierIsTheSumOfAllItsRails) {
-  const FakeTree tree;
-  int channel = 0;
-  for (const char* rail : {"GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"}) {
-    tree.AddHwmonChannel(2 + channel / 3, 1 + channel % 3, rail, 12000, 100 * (channel + 1));
-    ++channel;
+TEST(JetsonPowerReaderTest, ARailNamesTheDriverOfItsJetpack) {
+  for (const auto& [module, driver] :
+       {std::pair("XavierNx", "ina3221x"), std::pair("AgxXavier", "ina3221")}) {
+    const FakeTree tree;
+    BuildJetson(module, tree);
+    const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
+    ASSERT_FALSE(found.readers.empty());
+    EXPECT_EQ(found.readers[0]->rail().driver, driver);
   }
-  const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
-  EXPECT_EQ(Total(found), "GPU+CPU+SOC+CV+VDDRQ+SYS5V");
-  EXPECT_NEAR(Watts(found)["GPU+CPU+SOC+CV+VDDRQ+SYS5V"], 12.0 * 2.1, 1e-9);
 }
 
-TEST(JetsonPowerReaderTest, XavierNxOfJetpack4) {
+TEST(JetsonPowerReaderTest, ThorWithoutTheChipOfItsInputHasNoTotal) {
   const FakeTree tree;
-  tree.AddIioChannel("7-0040", 0, 0, "VDD_IN", 4321);
-  tree.AddIioChannel("7-0040", 0, 1, "VDD_CPU_GPU_CV", 1234);
-  tree.AddIioChannel("7-0040", 0, 2, "VDD_SOC", 987);
-  tree.Write("/sys/bus/i2c/drivers/ina3221x/bind", "");
-  const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
-  EXPECT_THAT(found.failures, IsEmpty());
-  EXPECT_EQ(Total(found), "VDD_IN");
-  EXPECT_THAT(Watts(found), ElementsAre(Pair("VDD_CPU_GPU_CV", testing::DoubleEq(1.234)),
-                                        Pair("VDD_IN", testing::DoubleEq(4.321)),
-                                        Pair("VDD_SOC", testing::DoubleEq(0.987))));
-  EXPECT_EQ(found.readers[0]->rail().driver, "ina3221x");
-}
-
-// Its carrier's rail VDD_MUX is shown and is no part of the module's total.
-TEST(JetsonPowerReaderTest, Tx2OfJetpack4) {
-  const FakeTree tree;
-  tree.Write(kModel, "quill");
-  tree.AddIioChannel("0-0040", 0, 0, "VDD_SYS_GPU", 152);
-  tree.AddIioChannel("0-0040", 0, 1, "VDD_SYS_SOC", 458);
-  tree.AddIioChannel("0-0040", 0, 2, "VDD_4V0_WIFI", 19);
-  tree.AddIioChannel("0-0041", 1, 0, "VDD_IN", 2190);
-  tree.AddIioChannel("0-0041", 1, 1, "VDD_SYS_CPU", 305);
-  tree.AddIioChannel("0-0041", 1, 2, "VDD_SYS_DDR", 420);
-  tree.AddIioChannel("0-0042", 2, 0, "VDD_MUX", 4800);
-  const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
-  EXPECT_THAT(found.readers, SizeIs(7));
-  EXPECT_EQ(Total(found), "VDD_IN");
-}
-
-TEST(JetsonPowerReaderTest, ThorMeasuresItsInputByAChipOfItsOwn) {
-  const FakeTree tree;
-  tree.Write(kModel, "NVIDIA Jetson AGX Thor Developer Kit");
-  tree.AddHwmonChannel(1, 1, "VDD_GPU", 20000, 0);
-  tree.AddHwmonChannel(1, 2, "VDD_CPU_SOC_MSS", 20000, 410);
-  tree.AddHwmonChannel(1, 3, "VIN_SYS_5V0", 5000, 900);
-  tree.Write("/sys/class/hwmon/hwmon2/name", "ina238");
-  tree.Write("/sys/class/hwmon/hwmon2/label", "VIN");
-  tree.Write("/sys/class/hwmon/hwmon2/power1_input", "31250000");
-  const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
-  EXPECT_EQ(Total(found), "VIN");
-  EXPECT_DOUBLE_EQ(Watts(found)["VIN"], 31.25);
-}
-
-TEST(JetsonPowerReaderTest, ThorWithoutThatChipHasNoTotal) {
-  const FakeTree tree;
-  tree.AddHwmonChannel(1, 1, "VDD_GPU", 20000, 0);
-  tree.AddHwmonChannel(1, 2, "VDD_CPU_SOC_MSS", 20000, 410);
-  tree.AddHwmonChannel(1, 3, "VIN_SYS_5V0", 5000, 900);
+  BuildJetson("Thor", tree);
+  tree.Write("/sys/class/hwmon/hwmon10/name", "tmp451");
   const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
   EXPECT_EQ(Total(found), "");
   EXPECT_THAT(found.readers, SizeIs(3));
@@ -213,7 +144,7 @@ TEST(JetsonPowerReaderTest, ARailThatCannotBeReadIsAbsent) {
 
 TEST(JetsonPowerReaderTest, ASumWithoutOneOfItsPartsIsAbsent) {
   const FakeTree tree;
-  AddAgxOrin(tree);
+  BuildJetson("AgxOrin", tree);
   tree.Remove("/sys/class/hwmon/hwmon3/in2_input");
   const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
   EXPECT_EQ(Total(found), "");
@@ -222,7 +153,7 @@ TEST(JetsonPowerReaderTest, ASumWithoutOneOfItsPartsIsAbsent) {
 
 TEST(JetsonPowerReaderTest, ASensorThatFailsForAWhileComesBack) {
   const FakeTree tree;
-  AddAgxOrin(tree);
+  BuildJetson("AgxOrin", tree);
   const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
   const std::string total = Total(found);
   EXPECT_THAT(Watts(found), testing::Contains(Pair(total, testing::_)));

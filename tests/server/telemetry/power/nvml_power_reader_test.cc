@@ -94,7 +94,7 @@ TEST(NvmlPowerReaderTest, CountsEnergyWithoutPower) {
   EXPECT_FALSE(reading->power_watts.has_value());
 }
 
-// As on Jetson Orin: the library is there, initialises, knows the board and answers nothing.
+// So it is on Jetson Orin: the library is there, initialises, knows the board and answers nothing.
 TEST(NvmlPowerReaderTest, NothingWorksNothingIsClaimed) {
   Fake fake(kWhole);
   fake->boards[0] = {.pci_bus_id = "0000:01:00.0",

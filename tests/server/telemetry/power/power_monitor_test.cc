@@ -33,7 +33,7 @@ using testing::HasSubstr;
 using testing::IsNan;
 using testing::Not;
 
-// What a test writes and readers read.
+// A test writes it, and readers read it.
 struct Sensor {
   absl::Status status;
   PowerReading reading;

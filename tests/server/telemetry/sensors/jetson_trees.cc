@@ -3,8 +3,11 @@
 
 #include "tests/server/telemetry/sensors/jetson_trees.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
+
+#include "gtest/gtest.h"
 
 namespace orbserve {
 namespace {
@@ -332,6 +335,14 @@ const std::vector<JetsonModule>& JetsonModules() {
        {{"oc1", 0}, {"oc2", 8}, {"oc3", 813}}},
   };
   return *modules;
+}
+
+void BuildJetson(const std::string& name, const FakeTree& tree) {
+  const std::vector<JetsonModule>& modules = JetsonModules();
+  const auto module = std::find_if(modules.begin(), modules.end(),
+                                   [&](const JetsonModule& one) { return one.name == name; });
+  ASSERT_NE(module, modules.end()) << name;
+  module->build(tree);
 }
 
 }  // namespace orbserve

@@ -37,6 +37,9 @@ struct JetsonModule {
 
 const std::vector<JetsonModule>& JetsonModules();
 
+// Writes the tree of the module called `name`, which must exist.
+void BuildJetson(const std::string& name, const FakeTree& tree);
+
 }  // namespace orbserve
 
 #endif  // ORBSERVE_TESTS_SERVER_TELEMETRY_SENSORS_JETSON_TREES_H_
