@@ -24,18 +24,19 @@ class SystemClock::SystemAlarm final : public Alarm {
   }
 
   void Set(SteadyTime when) override {
+    SystemClock* const clock = clock_;  // without the lock, the callback may destroy the alarm
     bool is_first = false;
     {
-      const std::scoped_lock lock(clock_->mutex_);
+      const std::scoped_lock lock(clock->mutex_);
       if (when == when_) return;
-      if (!is_running_) clock_->armed_.erase({when_, this});
+      if (!is_running_) clock->armed_.erase({when_, this});
       when_ = when;
       // An alarm that runs is armed when its callback has ended.
-      if (!is_running_) is_first = clock_->Arm(this);
+      if (!is_running_) is_first = clock->Arm(this);
     }
     // A later alarm than the one waited for needs no wake-up. The thread that wakes up may take
     // this thread's processor, and needs the lock.
-    if (is_first) clock_->changed_.notify_one();
+    if (is_first) clock->changed_.notify_one();
   }
 
  private:

@@ -35,9 +35,9 @@ class ServerProcess {
   const std::string& log_path() const { return log_path_; }
   // Returns the memory of the process now.
   int64_t ResidentBytes() const;
-  // What GET `path` on its HTTP port answers, with the headers; empty when there is no answer.
+  // Returns the answer to GET `path` on its HTTP port, headers included; empty when there is none.
   std::string HttpGet(const std::string& path) const;
-  // What it has logged so far.
+  // Returns the log so far.
   std::string Log() const;
   // Waits for its end and returns the exit code; -1 when it was killed by a signal or is still
   // there after `limit`.
