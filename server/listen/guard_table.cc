@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/hash/hash.h"
 
@@ -23,6 +24,12 @@ constexpr int64_t kTlsNsPerByte = 1;
 
 // The descriptor that this thread has read last.
 thread_local int last_read = -1;
+
+// A full counter wakes as well.
+void Notify(int event) {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(event, &one, sizeof(one));
+}
 
 }  // namespace
 
@@ -103,7 +110,38 @@ size_t GuardTable::MayRead(int descriptor) {
 }
 
 bool GuardTable::EndTurn(Slot& slot) {
-  // The descriptor that is being read is open, and its own.
+  // Messages are most of what honest clients send, and waking a thread for them would cost.
+  if (slot.turn.is_bulk()) return Rearm(slot);
+  const int event = event_.load(std::memory_order_relaxed);
+  if (event < 0) return false;
+  if (slot.is_waiting.exchange(true)) return true;
+  Slot* first = waiting_.load(std::memory_order_relaxed);
+  do {
+    slot.next = first;
+  } while (!waiting_.compare_exchange_weak(first, &slot));
+  if (first == nullptr) Notify(event);
+  return true;
+}
+
+void GuardTable::BeginTurns() {
+  Slot* newest = waiting_.exchange(nullptr);
+  Slot* oldest = nullptr;
+  while (newest != nullptr) {
+    Slot* const next = std::exchange(newest->next, oldest);
+    oldest = std::exchange(newest, next);
+  }
+  while (oldest != nullptr) {
+    Slot& slot = *oldest;
+    oldest = slot.next;
+    slot.is_waiting.store(false);
+    // Fails where the descriptor is closed, and harmlessly where it is that of another connection
+    // by now.
+    (void)Rearm(slot);
+  }
+}
+
+bool GuardTable::Rearm(Slot& slot) {
+  // Arm() and Watched() take the lock.
   const std::scoped_lock lock(slot.mutex);
   return slot.epoll >= 0 && epoll_ctl(slot.epoll, EPOLL_CTL_MOD, slot.descriptor, &slot.event) == 0;
 }
@@ -154,10 +192,7 @@ bool GuardTable::Judge(Slot& slot, Http2Breach breach) {
     return false;
   }
   if (unfinished_bytes() > max_unfinished_bytes_.load(std::memory_order_relaxed)) {
-    const uint64_t one = 1;
-    // A full counter wakes as well.
-    [[maybe_unused]] const ssize_t written =
-        write(event_.load(std::memory_order_relaxed), &one, sizeof(one));
+    Notify(event_.load(std::memory_order_relaxed));
   }
   return slot.breach.load(std::memory_order_acquire) == Http2Breach::kNone;
 }
@@ -182,7 +217,7 @@ void GuardTable::Close(int descriptor, Http2Breach breach) {
   SetUnfinished(*slot, 0);
 }
 
-void GuardTable::WatchUnfinished(int64_t max_bytes, int event) {
+void GuardTable::Attach(int event, int64_t max_bytes) {
   event_.store(event, std::memory_order_relaxed);
   max_unfinished_bytes_.store(event < 0 ? INT64_MAX : max_bytes, std::memory_order_relaxed);
 }

@@ -55,8 +55,8 @@ class GuardTable {
   // The descriptor was added to the set `epoll` with this event.
   void Watched(int descriptor, int epoll, const epoll_event& event);
   // The number of bytes that may be read from `descriptor`: before each read. 0: its turn is over
-  // (read_turn.h). gRPC is to take that for the end of what there is to read. The poller has been
-  // made to say that there is more, behind everything that it has to say before.
+  // (read_turn.h). gRPC is to take that for the end of what there is to read, and to wait until the
+  // poller says that there is more, as it will soon.
   size_t MayRead(int descriptor);
   // A read found less than it had room for.
   void ReadAll(int descriptor);
@@ -68,9 +68,12 @@ class GuardTable {
   // The connection is closed for `breach`, or has ended: it breaks a bound from now on, and its
   // unfinished messages no longer count.
   void Close(int descriptor, Http2Breach breach);
-  // Writes to the eventfd `event` when the unfinished messages of all connections hold more than
-  // `max_bytes`, and again after each further read. -1: no longer.
-  void WatchUnfinished(int64_t max_bytes, int event);
+  // From now on the eventfd `event` is written to when the unfinished messages of all connections
+  // hold more than `max_bytes`, and again after each further read, and when BeginTurns() has to be
+  // called. -1: no longer.
+  void Attach(int event, int64_t max_bytes);
+  // Connections whose turn is over are ready to be read again.
+  void BeginTurns();
   int64_t unfinished_bytes() const { return unfinished_bytes_.load(std::memory_order_relaxed); }
   // True once Received() was called for a watched descriptor: reads pass through here.
   bool is_used() const { return used_.load(std::memory_order_relaxed); }
@@ -90,7 +93,9 @@ class GuardTable {
     std::atomic<TlsGuard*> tls{nullptr};
     ResetBudget* budget = nullptr;
     ReadTurn turn;
-    std::mutex mutex;  // one thread reads, another writes
+    std::atomic<bool> is_waiting{false};  // for BeginTurns()
+    Slot* next = nullptr;                 // that waits
+    std::mutex mutex;                     // one thread reads, another writes
     int descriptor = -1;
     int epoll = -1;  // the set that gRPC added the descriptor to
     epoll_event event = {};
@@ -100,8 +105,10 @@ class GuardTable {
   constexpr GuardTable() = default;
   // Records the bound that a connection broke. False when it broke one, now or before.
   bool Judge(Slot& slot, Http2Breach breach);
-  // Has the poller begin the next one. False where it would not.
+  // False where nobody would begin the next one.
   bool EndTurn(Slot& slot);
+  // Has the poller tell that there is more to read, behind what else it has to tell.
+  bool Rearm(Slot& slot);
   // Publishes the bytes of unfinished messages of a slot.
   void SetUnfinished(Slot& slot, int64_t bytes);
   // The slot of a descriptor that is watched, else null.
@@ -117,6 +124,7 @@ class GuardTable {
   std::atomic<int64_t> unfinished_bytes_{0};
   std::atomic<int64_t> max_unfinished_bytes_{INT64_MAX};
   std::atomic<int> event_{-1};
+  std::atomic<Slot*> waiting_{nullptr};  // the newest of those whose turn is over
   ResetBudget budgets_[kBudgets] = {};
   // A slot is made at the first use of its number and then kept.
   std::atomic<Slot*> slots_[kDescriptors] = {};

@@ -107,8 +107,9 @@ class Listener::Impl {
     }
     Wake();
     if (thread_.joinable()) {
-      GuardTable::Get().WatchUnfinished(0, -1);
+      GuardTable::Get().Attach(-1, 0);
       thread_.join();
+      GuardTable::Get().BeginTurns();  // of another server of this process
     }
     if (table_ == nullptr) return;
     for (const auto& [number, connection] : table_->all()) {
@@ -149,7 +150,7 @@ class Listener::Impl {
     for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
       Watch(sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
     }
-    GuardTable::Get().WatchUnfinished(options_.max_unfinished_bytes, wake_.get());
+    GuardTable::Get().Attach(wake_.get(), options_.max_unfinished_bytes);
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -238,6 +239,7 @@ class Listener::Impl {
         if (about == kWake) {
           uint64_t wakes = 0;
           [[maybe_unused]] const ssize_t size = read(wake_.get(), &wakes, sizeof(wakes));
+          GuardTable::Get().BeginTurns();
           const std::scoped_lock lock(mutex_);
           if (ending_) return;
           FreeUnfinished();

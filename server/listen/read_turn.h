@@ -41,11 +41,16 @@ class ReadTurn {
     ns_per_byte_ = std::max(kLeastNsPerByte, (ns_per_byte_ + read) / 2);
   }
 
+  // True for a connection whose bytes are messages rather than calls and frames without work.
+  bool is_bulk() const { return ns_per_byte_ < kBulkNsPerByte; }
+
   // There was nothing left to read.
   void End() { used_ns_ = 0; }
 
  private:
   static constexpr double kLeastNsPerByte = 0.1;
+  // Frames of 16 KiB cost 0.16.
+  static constexpr double kBulkNsPerByte = 0.3;
 
   int64_t used_ns_ = 0;
   // Before anything is known: 8 KiB are read then.

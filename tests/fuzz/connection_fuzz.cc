@@ -90,22 +90,23 @@ void FuzzTokens(Bytes bytes) {
   Require(table.Find("no token of the file", absl::UnixEpoch()) == nullptr, "no such token");
 }
 
-// Lines: a kind of owner, its name, an id, names of a certificate, a list of addresses.
+// Lines: the name of an owner, an id, names of a certificate, trusted proxies, a list of addresses.
 void FuzzIdentity(Bytes bytes) {
   std::vector<std::string> lines = absl::StrSplit(bytes, '\n');
-  lines.resize(8);
-  const Bytes id = lines[2];
-  const auto client = ClientOfOwner(lines[0], lines[1], id.empty() ? nullptr : &id);
+  lines.resize(7);
+  const Bytes id = lines[1];
+  const auto client = ClientOfOwner("token:", lines[0], id.empty() ? nullptr : &id);
   RequireReason(client.status());
   if (client.ok()) {
-    Require(!client->owner.empty() && !client->name.empty(), "a client has an owner and a name");
+    Require(client->owner == "token:" + lines[0], "an id does not change the owner");
+    Require(absl::StartsWith(client->name, client->owner), "a name belongs to its owner");
     Require(!DisplayName(*client).empty(), "a client can be shown");
   }
-  RequireReason(NameOfCertificate(lines[3], lines[4], lines[5]).status());
-  const auto proxies = PeerSet::Create(absl::StrSplit(lines[6], ','), "trusted_proxies");
+  RequireReason(NameOfCertificate(lines[2], lines[3], lines[4]).status());
+  const auto proxies = PeerSet::Create(absl::StrSplit(lines[5], ','), "trusted_proxies");
   RequireReason(proxies.status());
   const auto owner =
-      ForwardedOwner("addr:192.0.2.1", lines[7], proxies.ok() ? *proxies : PeerSet());
+      ForwardedOwner("addr:192.0.2.1", lines[6], proxies.ok() ? *proxies : PeerSet());
   RequireReason(owner.status());
   Require(!owner.ok() || !owner->empty(), "an owner has a name");
 }

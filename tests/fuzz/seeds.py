@@ -89,7 +89,7 @@ def main() -> int:
             b"\x01GET /metrics?since=4 HTTP/1.1\r\nHost: robot\r\n\r\n",
             b"\x01GET http://robot:9090/healthz HTTP/1.0\r\n\r\n",
             b"\x02# tokens\nrobot-7 sha256:" + b"0f" * 32 + b" weight=2 expires=2030-01-01T00:00:00Z\n",
-            b"\x03token\nrobot-7\nrobot-7/left\nspiffe://fleet/robot\nrobot.example\nrobot\n192.0.2.0/24\n198.51.100.7",
+            b"\x03robot-7\nrobot-7/left\nspiffe://fleet/robot\nrobot.example\nrobot\n192.0.2.0/24\n198.51.100.7",
         ],
         "decode_fuzz": [bytes([1, 16, 0, 8, 0, 16, 0, 0]) + bytes(128)],
     }

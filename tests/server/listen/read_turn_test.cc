@@ -68,6 +68,15 @@ TEST(ReadTurnTest, ATurnDoesNotEndInSmallReads) {
   EXPECT_LT(reads, 130);
 }
 
+TEST(ReadTurnTest, MessagesAreToldFromCalls) {
+  ReadTurn turn;
+  EXPECT_FALSE(turn.is_bulk());                          // nothing is known yet
+  for (int i = 0; i < 20; ++i) turn.Add(16'384, 2'548);  // a frame of DATA
+  EXPECT_TRUE(turn.is_bulk());
+  for (int i = 0; i < 20; ++i) turn.Add(100, 50'000);
+  EXPECT_FALSE(turn.is_bulk());
+}
+
 TEST(ReadTurnTest, AConnectionThatIsReadToItsEndKeepsItsTurn) {
   ReadTurn turn;
   for (int i = 0; i < 1000; ++i) {
