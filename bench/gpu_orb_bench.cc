@@ -28,6 +28,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/device_power.h"
 #include "bench/frame_latency.h"
+#include "bench/print_devices.h"
 #include "cpu/cpu_backend.h"
 #include "features/backend.h"
 #include "gpu/gpu_backend.h"
@@ -146,9 +147,7 @@ int Run(const Settings& settings) {
     return 1;
   }
   auto cpu = cpu::CreateCpuBackend({});
-  for (const DeviceDescription& device : (*gpu)->devices()) {
-    std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(), device.details.c_str());
-  }
+  bench::PrintDevices(**gpu);
   const PowerReaders power = FindPowerReaders((*gpu)->devices());
   const PowerReaders no_power;
   for (const auto& reader : power.readers) {

@@ -19,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/frame_latency.h"
 #include "bench/json_list.h"
+#include "bench/print_devices.h"
 #include "bench/reference_batches.h"
 #include "features/backend.h"
 #include "features/options.h"
@@ -186,9 +187,7 @@ int Run(const Settings& settings) {
     std::fprintf(stderr, "%s\n", backend.status().ToString().c_str());
     return 1;
   }
-  for (const DeviceDescription& device : (*backend)->devices()) {
-    std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(), device.details.c_str());
-  }
+  bench::PrintDevices(**backend);
   std::vector<GreyImage> images;
   for (const std::string& path : settings.images) {
     images.push_back(ReadPgm(path));

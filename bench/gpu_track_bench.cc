@@ -23,6 +23,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/frame_latency.h"
 #include "bench/json_list.h"
+#include "bench/print_devices.h"
 #include "bench/spin_calls.h"
 #include "features/algo/lucas_kanade.h"
 #include "features/backend.h"
@@ -369,9 +370,7 @@ int Run(const Settings& settings) {
     std::fprintf(stderr, "%s\n", backend.status().ToString().c_str());
     return 1;
   }
-  for (const DeviceDescription& device : (*backend)->devices()) {
-    std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(), device.details.c_str());
-  }
+  bench::PrintDevices(**backend);
   TrackBench bench(**backend, settings);
   const absl::Status status = bench.Run();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());

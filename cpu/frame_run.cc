@@ -203,7 +203,7 @@ void FrameRun::RunPhases(const std::vector<Phase>& phases, int levels) {
     }
     MakeOtherLevels(levels, clock);
   } catch (const std::bad_alloc&) {
-    // Not out of here yet: tasks that have begun use the workspace, and may throw as well.
+    // This frame must not return yet: tasks that have begun use the workspace, and may throw, too.
     has_memory = false;
     tasks.cancel();
   }

@@ -23,8 +23,8 @@
 namespace orbserve::bench {
 namespace {
 
-// Of the preset and of the paper, and one that leaves no corners, so that the search alone is
-// timed.
+// The preset has the first threshold and the paper the second. The third leaves no corners, so that
+// the search alone is timed.
 constexpr int kThresholds[] = {20, 40, 254};
 constexpr int kRingRadiusPx = 3;
 constexpr int kAllCorners = 100'000;

@@ -17,6 +17,7 @@
 #include "bench/papers/ablation.h"
 #include "bench/papers/oriented_fast_ablation.h"
 #include "bench/papers/vio_front_end_ablation.h"
+#include "bench/print_devices.h"
 #include "gpu/gpu_backend.h"
 
 namespace orbserve::bench {
@@ -30,9 +31,7 @@ int Run(const AblationSettings& settings) {
     std::fprintf(stderr, "%s\n", backend.status().ToString().c_str());
     return 1;
   }
-  for (const DeviceDescription& device : (*backend)->devices()) {
-    std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(), device.details.c_str());
-  }
+  bench::PrintDevices(**backend);
   const PowerReaders power = FindPowerReaders((*backend)->devices());
   std::vector<GreyImage> images;
   for (const std::string& path : settings.images) {

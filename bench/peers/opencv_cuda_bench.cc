@@ -28,6 +28,7 @@
 #include "bench/frame_latency.h"
 #include "bench/gpu_workload.h"
 #include "bench/peers/turns.h"
+#include "bench/print_devices.h"
 #include "bench/spin_calls.h"
 #include "features/backend.h"
 #include "features/errors.h"
@@ -192,9 +193,7 @@ absl::Status Run(const Settings& settings) {
   options.devices = {0};
   ORBSERVE_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureBackend> backend,
                             gpu::CreateGpuBackend(options));
-  for (const DeviceDescription& device : backend->devices()) {
-    std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(), device.details.c_str());
-  }
+  bench::PrintDevices(*backend);
   std::printf("OpenCV %s, buffer pool %s\n", CV_VERSION, settings.pool ? "on" : "off");
   if (settings.pool) {
     cv::cuda::setBufferPoolUsage(true);

@@ -32,6 +32,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/frame_latency.h"
 #include "bench/peers/turns.h"
+#include "bench/print_devices.h"
 #include "bench/spin_calls.h"
 #include "features/algo/lucas_kanade.h"
 #include "features/backend.h"
@@ -272,7 +273,7 @@ class VilibBench {
                        absl::StrFormat("vilib found %d points and not %d", points->count(), count));
     }
 
-    // Where both end, before anything is timed.
+    // The ends of both are compared before anything is timed.
     ORBSERVE_RETURN_IF_ERROR(track(second).status());
     const TrackBatchAnswer answer = Track(backend_, {{states[0], states[1], points, ours}});
     ORBSERVE_RETURN_IF_ERROR(answer.jobs[0].status);
@@ -364,12 +365,10 @@ absl::Status Run(const Settings& settings) {
   options.devices = {0};
   ORBSERVE_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureBackend> backend,
                             gpu::CreateGpuBackend(options));
-  for (const DeviceDescription& device : backend->devices()) {
-    std::printf("%s: %s, %s\n", device.device.c_str(), device.name.c_str(), device.details.c_str());
-  }
+  bench::PrintDevices(*backend);
   VilibBench bench(settings, *backend);
   const absl::Status status = bench.Run();
-  // What was measured before a failure is kept.
+  // A failure leaves the rows that were measured before it.
   if (!bench.WriteJson()) {
     return MakeError(ErrorReason::kInternal, settings.json + ": cannot be written");
   }

@@ -97,7 +97,7 @@ class LargeMatches final : private MatchSlices {
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   std::list<Pass*> passes_ ABSL_GUARDED_BY(mutex_);  // oldest first
   int runners_ ABSL_GUARDED_BY(mutex_) = 0;          // enqueued, stranded or running
-  // Those for which the arena had no memory. The threads that wait for passes are in their place.
+  // The arena had no memory for these runners: threads that wait for passes run in their place.
   int stranded_runners_ ABSL_GUARDED_BY(mutex_) = 0;
   int urgent_ ABSL_GUARDED_BY(mutex_) = 0;
   // Time that slices may take beside urgent work.

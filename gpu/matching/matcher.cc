@@ -118,7 +118,7 @@ void Matcher::TakeSmall(std::vector<Job>* jobs) {
 }
 
 void Matcher::RunSmall(MatchLane* lane) {
-  // For as many as ever come together: later there may be no memory.
+  // The lists have room for as many as ever come together: later there may be no memory.
   std::vector<Job> jobs;
   std::vector<MatchWork> works;
   jobs.reserve(kMostPairsTogether);

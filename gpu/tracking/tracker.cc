@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<Tracker>> Tracker::Create(const LaneContext& cont
   std::unique_ptr<Tracker> tracker(new Tracker(context, health));
   for (int i = 0; i < kLanes; ++i) {
     auto lane = std::make_unique<LaneThread>();
-    // For as many as ever come together: later there may be no memory.
+    // The lists have room for as many as ever come together: later there may be no memory.
     lane->jobs.reserve(TrackLane::kMostJobs);
     lane->empty.reserve(TrackLane::kMostJobs);
     lane->works.reserve(TrackLane::kMostJobs);

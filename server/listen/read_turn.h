@@ -20,7 +20,7 @@ class ReadTurn {
  public:
   static constexpr int64_t kTurnNs = 250'000;
   static constexpr size_t kLeastBytes = 512;
-  // What is left of a turn when it ends: reads that are smaller cost more than they bring.
+  // A turn ends with less than this left: smaller reads cost more than they bring.
   static constexpr int64_t kLeastReadNs = kTurnNs / 8;
 
   // The connection is about to be read. Returns how many bytes may be: by what the last ones cost,

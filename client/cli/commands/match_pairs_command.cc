@@ -305,7 +305,7 @@ absl::Status Assemble(const MatchCommandOptions& options, const PairPlan& plan,
   if (!has_parts && !plan.place.camera.has_focal()) return absl::OkStatus();
   const auto each_part = [&](const std::string& output, const auto& put) -> absl::Status {
     const std::string path = InFolder(options, output);
-    // Without a part it has failed, or is in the store already.
+    // A pair without a part has failed, or is in the store already.
     if (!std::filesystem::exists(path, ignored)) return absl::OkStatus();
     const absl::StatusOr<std::string> bytes = ReadFile(path);
     return bytes.ok() ? put(*bytes) : bytes.status();
