@@ -11,8 +11,8 @@
 
 namespace orbserve::cpu {
 
-// tbb::task_group, which counts a task before it has memory for it: where there is none, oneTBB
-// (up to 2021.11) would wait for that task without end. Here it is taken back.
+// This task group takes a task back for which there is no memory. oneTBB (up to 2021.11) counts a
+// task before it has memory for it, and would wait for one that never began without end.
 class TaskGroup : public tbb::task_group {
  public:
   // Both throw std::bad_alloc where there is no memory for the task, and then have not taken it.
