@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>  // defines __GLIBC__ where there is one
-#include <limits>
+#include <latch>
+#include <system_error>
 #include <thread>
-#include <utility>
+#include <vector>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -20,6 +21,41 @@
 #include "absl/synchronization/mutex.h"
 
 namespace orbserve {
+namespace {
+
+#ifdef __GLIBC__
+constexpr int kKeptBytes = 16 << 20;  // at the end of a heap
+
+int Heaps() { return std::max(2, static_cast<int>(std::thread::hardware_concurrency())); }
+#endif
+
+#ifdef ORBSERVE_HAS_MALLINFO2
+// malloc_trim() leaves the end of every heap but the first. A heap looks at its end where a block
+// of it is freed, and a new thread takes a heap that no thread has, or else the next one in turn.
+void ShrinkEndsOfHeaps() {
+  constexpr size_t kBlockBytes = 128 << 10;  // the end is not looked at for less than 64 KiB
+  mallopt(M_TRIM_THRESHOLD, 0);
+  const int heaps = Heaps();
+  std::latch all_have_one(heaps);
+  std::vector<std::thread> threads;
+  threads.reserve(heaps);
+  try {
+    for (int i = 0; i < heaps; ++i) {
+      threads.emplace_back([&all_have_one] {
+        void* const volatile block = std::malloc(kBlockBytes);
+        all_have_one.arrive_and_wait();
+        std::free(block);
+      });
+    }
+  } catch (const std::system_error&) {  // no more threads: the other heaps keep their ends
+    all_have_one.count_down(heaps - static_cast<int>(threads.size()));
+  }
+  for (std::thread& thread : threads) thread.join();
+  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
+}
+#endif
+
+}  // namespace
 
 void TuneProcess() {
 #ifdef __GLIBC__
@@ -27,12 +63,11 @@ void TuneProcess() {
   // takes it page by page for the next one: with 300 KB frames a fifth of the server's time went
   // there. Frames up to the largest of glibc's own heaps come from it, and some of what is free
   // stays: so much at the end of a heap, and as many heaps as there are processors instead of eight
-  // times as many. What is free in the middle of them goes back by HeapTrimmer.
+  // times as many. What stays free goes back by HeapTrimmer.
   constexpr int kLargestHeapBlock = 32 << 20;
-  constexpr int kKeptBytes = 16 << 20;
   mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock);
   mallopt(M_TRIM_THRESHOLD, kKeptBytes);
-  mallopt(M_ARENA_MAX, std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
+  mallopt(M_ARENA_MAX, Heaps());
 #endif
 #ifdef NDEBUG
   // Debian's Abseil is compiled with its assertions, which keep a graph of all locks under one
@@ -44,21 +79,18 @@ void TuneProcess() {
 void HeapTrimmer::Look() {
 #ifdef ORBSERVE_HAS_MALLINFO2
   const size_t free = mallinfo2().fordblks;
+  // Memory that went back still counts as free, until it is used again.
   trimmed_ = std::min(trimmed_, free);
-  const bool is_much = Ends(short_, kLooks, kMuch, free);
-  const bool is_long = Ends(long_, kManyLooks, kSome, free);
-  if (!is_much && !is_long) return;
+  looks_with_much_ = free - trimmed_ >= kMuch ? looks_with_much_ + 1 : 0;
+  looks_with_some_ = free - trimmed_ >= kSome ? looks_with_some_ + 1 : 0;
+  if (looks_with_much_ < kLooks && looks_with_some_ < kManyLooks) return;
   malloc_trim(0);
+  ShrinkEndsOfHeaps();
   trimmed_ = mallinfo2().fordblks;
+  looks_with_much_ = 0;
+  looks_with_some_ = 0;
   ++trims_;
 #endif
-}
-
-bool HeapTrimmer::Ends(Round& round, int looks, size_t bytes, size_t free) {
-  round.least_free = std::min(round.least_free, free);
-  if (++round.looks < looks) return false;
-  // Memory that went back still counts as free, until it is used again.
-  return std::exchange(round, {}).least_free >= trimmed_ + bytes;
 }
 
 }  // namespace orbserve

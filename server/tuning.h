@@ -5,7 +5,6 @@
 #define ORBSERVE_SERVER_TUNING_H_
 
 #include <cstddef>
-#include <limits>
 
 namespace orbserve {
 
@@ -20,7 +19,7 @@ void TuneProcess();
 // a second for gigabytes, in which other threads wait for memory. Not thread-safe.
 class HeapTrimmer {
  public:
-  // Memory that was free at each of so many looks goes back.
+  // Memory that was free at so many looks in a row goes back.
   static constexpr int kLooks = 5;
   static constexpr size_t kMuch = size_t{16} << 20;
   static constexpr int kManyLooks = 4 * kLooks;
@@ -31,18 +30,9 @@ class HeapTrimmer {
   int trims() const { return trims_; }
 
  private:
-  // Looks of one length, and the least that was free at them.
-  struct Round {
-    int looks = 0;
-    size_t least_free = std::numeric_limits<size_t>::max();
-  };
-
-  // True if the round is over and has found that so much can go back.
-  bool Ends(Round& round, int looks, size_t bytes, size_t free);
-
   int trims_ = 0;
-  Round short_;
-  Round long_;
+  int looks_with_much_ = 0;
+  int looks_with_some_ = 0;
   size_t trimmed_ = 0;  // free, and given back already
 };
 
