@@ -32,12 +32,11 @@
 #include "features/algo/match_window.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
 namespace {
 
-constexpr unsigned kFullWarp = 0xffffffffu;
-constexpr int kWarpLanes = 32;
 constexpr int kDescriptorBits = 256;
 constexpr int kDescriptorWords = kDescriptorBits / 32;
 
@@ -87,19 +86,6 @@ __device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4], uint32_t b0,
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #else
   __trap();  // MatchParams::tensor_cores keeps older devices away
-#endif
-}
-
-// The smallest value of the warp, for every lane.
-__device__ __forceinline__ uint32_t WarpMin(uint32_t value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_min_sync(kFullWarp, value);
-#else
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    value = min(value, __shfl_xor_sync(kFullWarp, value, distance));
-  }
-  return value;
 #endif
 }
 

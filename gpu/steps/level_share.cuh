@@ -4,17 +4,15 @@
 // One list of work over all levels of a frame, handed out to warps: the amount of work of a level
 // is known on the device only, and a grid for the largest possible level would be nearly empty.
 
-#ifndef ORBSERVE_GPU_KERNELS_LEVEL_SHARE_CUH_
-#define ORBSERVE_GPU_KERNELS_LEVEL_SHARE_CUH_
+#ifndef ORBSERVE_GPU_STEPS_LEVEL_SHARE_CUH_
+#define ORBSERVE_GPU_STEPS_LEVEL_SHARE_CUH_
 
 #include <cuda_runtime.h>
 
 #include "features/options.h"
+#include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
-
-inline constexpr unsigned kFullWarp = 0xffffffffu;
-inline constexpr int kWarpLanes = 32;
 
 // Lane l knows level l: its items are [begin, end) of [0, total).
 struct LevelShare {
@@ -27,12 +25,7 @@ static_assert(kMaxLevels <= kWarpLanes);
 // `items`: of level `lane`, 0 in lanes without a level. All lanes of the warp take part.
 __device__ __forceinline__ LevelShare ShareOfLevel(int items) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  int end = items;
-#pragma unroll
-  for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-    const int other = __shfl_up_sync(kFullWarp, end, distance);
-    if (lane >= distance) end += other;
-  }
+  const int end = SumUpToLane(items, lane);
   return {end - items, end, __shfl_sync(kFullWarp, end, kWarpLanes - 1)};
 }
 
@@ -43,4 +36,4 @@ __device__ __forceinline__ int LevelOf(const LevelShare& share, int item) {
 
 }  // namespace orbserve::gpu
 
-#endif  // ORBSERVE_GPU_KERNELS_LEVEL_SHARE_CUH_
+#endif  // ORBSERVE_GPU_STEPS_LEVEL_SHARE_CUH_

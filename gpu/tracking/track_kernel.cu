@@ -19,31 +19,17 @@
 #include "gpu/tracking/track_kernel.h"
 
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 
 namespace orbserve::gpu {
 namespace {
 
-constexpr unsigned kFullWarp = 0xffffffffu;
-constexpr int kWarpLanes = 32;
 constexpr int kBlocksOfMultiprocessor = 16;  // bounds the registers: 128 a thread
 constexpr int kMostPixels = 8;               // of a lane
 constexpr int kMostSamples = algo::TrackPatchSamples(algo::kFineTrackPatchPx);
 
-// The sum over the warp, for every lane. Neither it nor a part of it may overflow.
-__device__ __forceinline__ int32_t WarpSum(int32_t value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(kFullWarp, value);
-#else
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kFullWarp, value, distance);
-  }
-  return value;
-#endif
-}
-
-// This overload adds values whose sum has more than 32 bits.
+// The sum over the warp of values whose sum has more than 32 bits, for every lane.
 __device__ __forceinline__ int64_t WideWarpSum(int32_t value) {
   constexpr int kLowBits = 16;
   const int32_t low = WarpSum(value & ((1 << kLowBits) - 1));

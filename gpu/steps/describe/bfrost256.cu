@@ -17,6 +17,7 @@
 #include "features/algo/bfrost.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/describe/feature_records.cuh"
 #include "gpu/steps/describe/orientation.cuh"
 #include "gpu/steps/global_pointer.cuh"

@@ -15,7 +15,7 @@
 
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
-#include "gpu/steps/level_share.cuh"
+#include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
 namespace {

@@ -15,33 +15,9 @@
 #include "features/algo/orientation.h"
 #include "features/algo/rbrief32.h"
 #include "features/host_device.h"
-#include "gpu/steps/level_share.cuh"
+#include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
-
-__device__ __forceinline__ int WarpMax(int value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_max_sync(kFullWarp, value);
-#else
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    value = Max(value, __shfl_xor_sync(kFullWarp, value, distance));
-  }
-  return value;
-#endif
-}
-
-__device__ __forceinline__ int WarpSum(int value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(kFullWarp, value);
-#else
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kFullWarp, value, distance);
-  }
-  return value;
-#endif
-}
 
 // Direction to the middle of the arc (features/algo/arc_middle.h). Lanes i and i + 16 have ring
 // pixel i; the lower half of the warp looks for a bright arc, the upper half for a dark one. The

@@ -17,7 +17,7 @@
 #include "features/algo/order.h"
 #include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
-#include "gpu/steps/level_share.cuh"
+#include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
 namespace {

@@ -15,6 +15,7 @@
 #include "features/algo/fast.h"
 #include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/detect/fast_tile.cuh"
 
 namespace orbserve::gpu {

@@ -31,8 +31,8 @@
 #include "features/algo/sad_score.h"
 #include "features/algo/segment_test.h"
 #include "features/host_device.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/detect/fast.h"
-#include "gpu/steps/level_share.cuh"
 
 namespace orbserve::gpu::fast_tile {
 
@@ -286,12 +286,7 @@ __device__ __forceinline__ void QueueCandidates(const uint32_t* __restrict__ wor
     candidates &= fits & (rows << (8 - kBandRows)) * kEachByte;
 
     const int count = __popc(candidates);
-    int end = count;
-#pragma unroll
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-      const int other = __shfl_up_sync(kFullWarp, end, distance);
-      if (lane >= distance) end += other;
-    }
+    const int end = SumUpToLane(count, lane);
     int begin = 0;
     if (lane == kWarpLanes - 1 && end > 0) begin = atomicAdd(queue_count, end);
     begin = __shfl_sync(kFullWarp, begin, kWarpLanes - 1);

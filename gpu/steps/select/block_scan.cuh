@@ -8,7 +8,7 @@
 
 #include <cuda_runtime.h>
 
-#include "gpu/steps/level_share.cuh"
+#include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
 
@@ -24,12 +24,7 @@ __device__ __forceinline__ int CountBefore(bool flag, int* warp_counts, int* tot
   const unsigned flags = __ballot_sync(kFullWarp, flag);
   if (lane == 0) warp_counts[warp] = __popc(flags);
   __syncthreads();  // the counts of all warps are there
-  int end = warp_counts[lane];
-#pragma unroll
-  for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-    const int other = __shfl_up_sync(kFullWarp, end, distance);
-    if (lane >= distance) end += other;
-  }
+  const int end = SumUpToLane(warp_counts[lane], lane);
   *total = __shfl_sync(kFullWarp, end, kWarpLanes - 1);
   const int before = warp > 0 ? __shfl_sync(kFullWarp, end, warp - 1) : 0;
   __syncthreads();  // all warps have read the counts

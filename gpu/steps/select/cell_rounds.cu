@@ -21,6 +21,7 @@
 #include "features/algo/order.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
 #include "gpu/steps/select/block_scan.cuh"

@@ -27,8 +27,8 @@
 #include "features/host_device.h"
 #include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/describe/feature_records.cuh"
-#include "gpu/steps/level_share.cuh"
 #include "gpu/steps/select/sorted_runs.cuh"
 
 namespace orbserve::gpu {
@@ -107,19 +107,11 @@ __device__ __forceinline__ bool FindBin(int wanted, BlockMemory* memory) {
   auto* const bins = reinterpret_cast<uint4*>(memory->histogram) + thread;
   const uint4 number = *bins;
   const uint32_t own = number.x + number.y + number.z + number.w;
-  const auto scan = [lane](uint32_t value) {
-#pragma unroll
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-      const uint32_t other = __shfl_up_sync(kFullWarp, value, distance);
-      if (lane >= distance) value += other;
-    }
-    return value;
-  };
-  const uint32_t end_in_warp = scan(own);
+  const uint32_t end_in_warp = SumUpToLane(own, lane);
   if (lane == kWarpLanes - 1) memory->warp_sums[warp] = end_in_warp;
   __syncthreads();  // the sums of all warps are there
   const uint32_t of_warp = memory->warp_sums[lane];
-  const uint32_t warp_end = scan(of_warp);
+  const uint32_t warp_end = SumUpToLane(of_warp, lane);
   const uint32_t total = __shfl_sync(kFullWarp, warp_end, kWarpLanes - 1);
   const uint32_t before = __shfl_sync(kFullWarp, warp_end - of_warp, warp) + end_in_warp - own;
   const uint32_t begin[kBinsPerThread] = {before, before + number.x, before + number.x + number.y,
@@ -515,12 +507,7 @@ __device__ __forceinline__ bool RankFew(const KeySurvivorParams& params, int fra
   __syncthreads();  // all warps have counted
   for (int l = warp; l < levels; l += kWarps) {
     const uint32_t own = memory->of_level[lane][l];
-    uint32_t end = own;
-#pragma unroll
-    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-      const uint32_t other = __shfl_up_sync(kFullWarp, end, distance);
-      if (lane >= distance) end += other;
-    }
+    const uint32_t end = SumUpToLane(own, lane);
     memory->of_level[lane][l] = end - own;
     if (lane == kWarpLanes - 1) memory->of_level[kWarps][l] = end;
   }

@@ -27,6 +27,7 @@
 #include "features/algo/quadtree.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
 #include "gpu/steps/select/block_scan.cuh"

@@ -28,6 +28,7 @@
 #include "features/host_device.h"
 #include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
 #include "gpu/steps/select/sorted_runs.cuh"
@@ -51,18 +52,6 @@ static_assert(kWarps == kMergeWarps);
 // Runs that a warp searches at a time. Each search is a chain of reads.
 constexpr int kSearchesAtOnce = 4;
 
-__device__ __forceinline__ uint32_t WarpSum(uint32_t value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(kFullWarp, value);
-#else
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kFullWarp, value, distance);
-  }
-  return value;
-#endif
-}
-
 // Copies `count` keys, at most kChunkKeys, two per load; of an odd number the last comes with
 // whatever lies behind it. `keys` is aligned to 16 bytes.
 __device__ __forceinline__ void LoadChunk(const uint64_t* __restrict__ keys, int count,
@@ -71,22 +60,6 @@ __device__ __forceinline__ void LoadChunk(const uint64_t* __restrict__ keys, int
   auto* to = reinterpret_cast<ulonglong2*>(chunk);
 #pragma unroll 8
   for (int i = static_cast<int>(threadIdx.x); 2 * i < count; i += kThreads) to[i] = from[i];
-}
-
-__device__ __forceinline__ int SumOfLanes(int value) {
-  return static_cast<int>(WarpSum(static_cast<uint32_t>(value)));
-}
-
-// Sum of the values of lower lanes.
-__device__ __forceinline__ int SumOfLowerLanes(int value) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
-  int end = value;
-#pragma unroll
-  for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-    const int other = __shfl_up_sync(kFullWarp, end, distance);
-    if (lane >= distance) end += other;
-  }
-  return end - value;
 }
 
 // The lists of a frame that are ranked; lane l knows level l.
@@ -128,7 +101,7 @@ struct RankLists {
 __device__ __forceinline__ int ChosenCut(const FrameParams& frame, int chosen) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int wanted = lane < kMaxLevels ? Min(chosen, frame.second_cut[lane]) : 0;
-  return Clamp(frame.answer_limit - SumOfLowerLanes(wanted), 0, wanted);
+  return Clamp(frame.answer_limit - (SumUpToLane(wanted, lane) - wanted), 0, wanted);
 }
 
 // Sorts the lists of frames with more than kMostCompared keys in runs.
@@ -140,7 +113,7 @@ __global__ __launch_bounds__(kSortThreads) void SortRunsKernel(
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
   const RankLists<kSource> lists(params, frame, frame_index, params.frames.counters[frame_index]);
-  if (lists.overflowed || SumOfLanes(lists.count) <= kMostCompared) return;
+  if (lists.overflowed || WarpSum(lists.count) <= kMostCompared) return;
   const LevelShare share = ShareOfLevel(DivUp(lists.count, kRunKeys));
   for (int i = static_cast<int>(blockIdx.x); i < share.total; i += static_cast<int>(gridDim.x)) {
     const int l = LevelOf(share, i);
@@ -250,7 +223,7 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
   // One list that is too long sends the whole frame to the slow path, which ranks every level.
   if (source.overflowed) return;
   if constexpr (kSource != RankSource::kSurvivors) {
-    if (SumOfLanes(source.count) > kMostCompared) {
+    if (WarpSum(source.count) > kMostCompared) {
       RankSortedRuns(params, frame, source, &counters);
       return;
     }
@@ -390,12 +363,7 @@ __global__ void CutSortedKernel(const __grid_constant__ SortedLists params) {
       const int less = low > 0 ? CountUpTo(sorted, count, low - 1) : 0;
       const int equal = CountUpTo(sorted, count, low) - less;
       const int64_t all_less = low > 0 ? up_to(low - 1) : 0;
-      int end = equal;
-#pragma unroll
-      for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-        const int other = __shfl_up_sync(kFullWarp, end, distance);
-        if (l >= distance) end += other;
-      }
+      const int end = SumUpToLane(equal, l);
       const int64_t left = wanted - all_less - (end - equal);
       kept = less + static_cast<int>(Clamp<int64_t>(left, 0, equal));
     }

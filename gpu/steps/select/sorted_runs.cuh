@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "features/host_device.h"
-#include "gpu/steps/level_share.cuh"
+#include "gpu/runtime/warp.cuh"
 
 namespace orbserve::gpu {
 

@@ -22,6 +22,7 @@
 #include "features/algo/order.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/global_pointer.cuh"
 #include "gpu/steps/level_share.cuh"
 
@@ -57,12 +58,7 @@ __device__ int LowestScore(const uint32_t (&histogram)[kHistogramCopies][kHistog
   uint32_t sum = 0;
 #pragma unroll
   for (int i = 0; i < kBinsPerLane; ++i) sum += bin[i];
-  uint32_t above = sum;
-#pragma unroll
-  for (int step = 1; step < kWarpLanes; step *= 2) {
-    const uint32_t other = __shfl_up_sync(kFullWarp, above, step);
-    if (lane >= step) above += other;
-  }
+  const uint32_t above = SumUpToLane(sum, lane);
   const unsigned reached = __ballot_sync(kFullWarp, above >= static_cast<uint32_t>(wanted));
   if (reached == 0) return 1;
   const int decider = __ffs(static_cast<int>(reached)) - 1;

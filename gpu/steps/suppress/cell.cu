@@ -14,6 +14,7 @@
 #include "features/algo/order.h"
 #include "features/host_device.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/level_share.cuh"
 
 namespace orbserve::gpu {

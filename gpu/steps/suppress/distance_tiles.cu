@@ -25,7 +25,7 @@
 
 #include "features/algo/distance_tile.h"
 #include "gpu/runtime/check.h"
-#include "gpu/steps/level_share.cuh"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/suppress/distance_levels.cuh"
 
 namespace orbserve::gpu {

@@ -16,7 +16,7 @@
 #include "features/host_device.h"
 #include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
-#include "gpu/steps/level_share.cuh"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/select/block_scan.cuh"
 
 namespace orbserve::gpu {

@@ -37,7 +37,7 @@
 
 #include "features/algo/distance_rest.h"
 #include "gpu/runtime/check.h"
-#include "gpu/steps/level_share.cuh"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/suppress/distance_levels.cuh"
 #include "gpu/steps/suppress/distance_tiles.h"
 

@@ -16,8 +16,8 @@
 #include "features/algo/window_maximum.h"
 #include "features/pipeline/detection.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
 #include "gpu/steps/detect/corner_sink.cuh"
-#include "gpu/steps/level_share.cuh"
 
 namespace orbserve::gpu {
 namespace {
