@@ -364,17 +364,23 @@ TEST(CpuLargeFrameTest, ASmallFrameOvertakesALargeOne) {
   int large_was = 0;
   int small_was = 0;
   absl::BlockingCounter both(2);
-  const auto submit = [&](const std::shared_ptr<FeaturePlan>& plan, const TestImage& image,
-                          int* was) {
+  const auto jobs_of = [&](const TestImage& image) {
     std::vector<FrameJob> jobs;
     jobs.push_back(*MakeJob(*backend, {.image = image.view()}));
+    return jobs;
+  };
+  const auto submit = [&](const std::shared_ptr<FeaturePlan>& plan, std::vector<FrameJob> jobs,
+                          int* was) {
     backend->Submit(plan, std::move(jobs), [&answered, &both, was](FrameBatchAnswer) {
       *was = ++answered;
       both.DecrementCount();
     });
   };
-  submit(large, SceneImage(kLargeWidth, kLargeHeight, 31), &large_was);
-  submit(small, SceneImage(160, 120, 32), &small_was);
+  // Nothing takes time between the two but the large frame.
+  auto large_jobs = jobs_of(SceneImage(kLargeWidth, kLargeHeight, 31));
+  auto small_jobs = jobs_of(SceneImage(160, 120, 32));
+  submit(large, std::move(large_jobs), &large_was);
+  submit(small, std::move(small_jobs), &small_was);
   both.Wait();
   EXPECT_EQ(small_was, 1);
   EXPECT_EQ(large_was, 2);
