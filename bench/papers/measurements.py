@@ -57,6 +57,12 @@ class Measurements:
         """Copies of the photographs in these sizes."""
         return [self.image(f"photos-paper-sizes/{name}_{size}.jpg") for name in names for size in sizes]
 
+    def frames(self, folder: str, name: str, size: tuple[int, int], count: int = 20) -> list[str]:
+        """Copies of `count` frames of a sequence, spread over it, scaled and cut to `size`."""
+        frames = sorted((self.arguments.data / folder).glob("*.png"))
+        chosen = [frames[i * len(frames) // count] for i in range(count)]
+        return [self.image(str(frame.relative_to(self.arguments.data)), f"{name}_{frame.stem}", size) for frame in chosen]
+
     def sequence(self) -> tuple[str, str]:
         """Two frames of EuRoC, one after the other."""
         frames = sorted((self.arguments.data / "seq-euroc-v101-static/cam0").glob("*.png"))
