@@ -23,6 +23,8 @@ using google::protobuf::FieldDescriptor;
 // 2n in the last array, and as many in those before it. One packed block of numbers of a fixed size
 // gets an array that it fits into.
 constexpr size_t kArrayGrowth = 4;
+// Header and least room of an array that has a number.
+constexpr size_t kArrayBytes = 16;
 // Object and pointer of a text, beside its bytes.
 constexpr size_t kTextBytes = sizeof(std::string) + 2 * sizeof(void*);
 // Place and contents of an unknown field, beside its bytes.
@@ -97,7 +99,7 @@ uint16_t WireRules::Add(const google::protobuf::Descriptor* descriptor) {
   if (known != descriptors_.end()) return static_cast<uint16_t>(known - descriptors_.begin());
   const auto index = static_cast<uint16_t>(messages_.size());
   descriptors_.push_back(descriptor);
-  messages_.push_back({descriptor->name(), {}});
+  messages_.push_back({.name = descriptor->name()});
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const FieldDescriptor& proto = *descriptor->field(i);
     Field field;
@@ -137,6 +139,7 @@ uint16_t WireRules::Add(const google::protobuf::Descriptor* descriptor) {
     }
     if (field.element_bytes == 0) {
       field.is_repeated_number = proto.is_repeated();
+      if (proto.is_repeated()) messages_[index].array_bytes += kArrayBytes;
       field.element_bytes = NumberBytes(proto);
     }
     std::vector<Field>& fields = messages_[index].fields;
@@ -173,6 +176,7 @@ class WireScan::Pass {
       return Refuse(ErrorReason::kBadRequest,
                     absl::StrCat("messages are nested more than ", limits_.max_depth, " deep"));
     }
+    memory_ += message.array_bytes;
     static const Field kNone;
     while (cursor_.position() < end) {
       uint32_t number = 0;

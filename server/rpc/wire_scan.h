@@ -74,6 +74,7 @@ class WireRules {
   struct Message {
     std::string name;
     std::vector<Field> fields;  // [number]
+    size_t array_bytes = 0;     // of all its arrays of numbers, beside their numbers
   };
 
   uint16_t Add(const google::protobuf::Descriptor* descriptor);

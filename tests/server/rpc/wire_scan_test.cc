@@ -215,6 +215,25 @@ TEST(WireScanTest, MemoryIsBoundedByTheBytesOfTheMessage) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("bytes of memory"));
 }
 
+// An array of one number takes more than the number.
+TEST(WireScanTest, ShortArraysAreCounted) {
+  v1::PutReferenceRequest request;
+  v1::FeatureSet& features = *request.mutable_features();
+  for (auto* const column : {features.mutable_x(), features.mutable_y(), features.mutable_size(),
+                             features.mutable_angle(), features.mutable_response()}) {
+    column->Add(1.0f);
+  }
+  features.add_octave(1);
+  features.set_descriptor_bytes(4);
+  features.set_descriptors("abcd");
+  const std::string bytes = request.SerializeAsString();
+  v1::PutReferenceRequest parsed;
+  ASSERT_TRUE(parsed.ParseFromString(bytes));
+  WireScan scan(WireRules::Of<v1::PutReferenceRequest>());
+  ASSERT_TRUE(scan.Check(PiecesOf(bytes, bytes.size())).ok());
+  EXPECT_LE(parsed.SpaceUsedLong(), sizeof(parsed) + scan.memory_bytes());
+}
+
 TEST(WireScanTest, NestingIsBounded) {
   WireLimits limits;
   limits.max_depth = 2;
