@@ -109,7 +109,7 @@ class Frame:
     """(H, W), uint8 or bool: features lie only where it is not 0. None: everywhere."""
 
     keypoints: Keypoints | Features | None = None
-    """These are described, and nothing is detected. None: detect."""
+    """These are described, also under the mask, and nothing is detected. None: detect."""
 
     parameters: FrameParameters | None = None
     """Options of this frame alone. None: the pipeline's."""

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "features/algo/pyramid.h"
 #include "features/algo/sincos.h"
 #include "features/errors.h"
 #include "features/pipeline/reach.h"
@@ -64,11 +65,10 @@ absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(
   given->octave = ToVector<int32_t>(proto.octave());
   given->size = ToVector<float>(proto.size());
   if (given->size.empty()) {
-    const auto base = static_cast<double>(Reach::Of(pipeline).patch_size_px);
+    const float base = Reach::Of(pipeline).patch_size_px;
     given->size.reserve(static_cast<size_t>(count));
     for (const int octave : given->octave) {
-      given->size.push_back(
-          static_cast<float>(base * std::pow(static_cast<double>(pyramid.scale_factor), octave)));
+      given->size.push_back(base * algo::LevelScale(pyramid.scale_factor, octave));
     }
   }
   given->response = ToVector<float>(proto.response());

@@ -3,6 +3,7 @@
 
 #include "server/rpc/conversion/frame.h"
 
+#include "features/pipeline/geometry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/rpc/reason_of_failure.h"
@@ -46,6 +47,36 @@ TEST(FrameConversionTest, GivenKeypointsMayLeaveOutSizeAndResponse) {
   EXPECT_EQ((*GivenKeypointsFromProto(proto, pipeline))->size[0], 89.0f * 4);
   EXPECT_EQ((*given)->response[0], 0.0f);
   EXPECT_EQ((*given)->angle_deg[0], -1.0f);
+}
+
+// Both products are rounded on their own: the scale of a level, then the size.
+TEST(FrameConversionTest, GivenKeypointsHaveTheSizeOfDetectedOnesByDefault) {
+  PipelineOptions pipeline;
+  v1::GivenKeypoints proto;
+  for (int level = 0; level < pipeline.pyramid.levels; ++level) {
+    proto.add_x(1);
+    proto.add_y(2);
+    proto.add_angle(0);
+    proto.add_octave(level);
+  }
+  for (const Descriptor descriptor :
+       {Descriptor::kNone, Descriptor::kRBrief256, Descriptor::kRBrief32, Descriptor::kBFrost256}) {
+    pipeline.describe.descriptor = descriptor;
+    for (const float scale_factor : {1.01f, 1.1f, 1.2f, 1.37f, 2.0f}) {
+      pipeline.pyramid.scale_factor = scale_factor;
+      PlanSpec spec;
+      spec.pipeline = pipeline;
+      spec.width_px = 640;
+      spec.height_px = 480;
+      const PyramidGeometry geometry = PyramidGeometry::For(spec);
+      const auto given = GivenKeypointsFromProto(proto, pipeline);
+      ASSERT_TRUE(given.ok()) << given.status();
+      for (size_t level = 0; level < geometry.levels.size(); ++level) {
+        EXPECT_EQ((*given)->size[level], geometry.levels[level].patch_size_px)
+            << "level " << level << " of " << scale_factor;
+      }
+    }
+  }
 }
 
 TEST(FrameConversionTest, GivenAnglesAreWithinTwoTurns) {
