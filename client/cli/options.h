@@ -21,6 +21,9 @@ inline constexpr char kDefaultServer[] = "127.0.0.1:50051";
 // Length of a simulated flight.
 inline constexpr int64_t kSimulatedFrames = 300;
 
+// Largest distance of an inlier from the epipolar geometry, pixels.
+inline constexpr double kVerifyPx = 3;
+
 // Time for which a stream tries to reach a lost server again: a server that is restarted is back
 // within it.
 inline constexpr double kReconnectSeconds = 30;
@@ -93,8 +96,8 @@ struct MatchCommandOptions {
   int sequential = 0;  // each image with as many that follow; 0 = off
   // Geometric check.
   bool verify = false;
-  double verify_px = 3;  // largest distance from the epipolar geometry
-  bool inliers = false;  // colour the picture by the check
+  std::optional<double> verify_px;  // largest distance from the epipolar geometry
+  bool inliers = false;             // colour the picture by the check
   // Files of the pairs.
   std::string out_folder;      // "" = none
   std::string format;          // "" = npz with `out_folder`
