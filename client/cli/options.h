@@ -137,12 +137,12 @@ struct BenchOptions {
   std::string arrivals;      // of an open loop: poisson or constant; "" = poisson
   double search_p99_ms = 0;  // search the highest rate with this limit; 0 = off
   int streams = 0;           // 0 = a call for each frame
-  int connections = 1;
-  bool raw = false;       // send the pixels of a JPEG
-  double duration_s = 5;  // of each measurement
-  double warm_up_s = 1;   // before each
-  std::string metrics;    // HOST:PORT of the server's metrics; "" = none
-  std::string svg_file;   // "" = none
+  int connections = 0;       // 0 = one
+  bool raw = false;          // send the pixels of a JPEG
+  double duration_s = 5;     // of each measurement
+  double warm_up_s = 1;      // before each
+  std::string metrics;       // HOST:PORT of the server's metrics; "" = none
+  std::string svg_file;      // "" = none
 };
 
 struct ShowOptions {
