@@ -323,8 +323,17 @@ TEST_F(CliTest, ATokenFileThatCannotBeUsedIsNotIgnored) {
   expect_refused({"extract", image, "--token-file", token}, "--token-file needs --server");
   expect_refused({"info", "--server", "127.0.0.1:1", "--token-file", folder_ / "none"},
                  "token file cannot be read");
-  expect_refused({"info", "--server", "robots.example:1", "--token-file", token},
-                 "over TLS, Unix sockets and the loopback only");
+  for (const char* server :
+       {"robots.example:1", "127.example.org:1", "127.0.0.1.example.org:1", "dns:///127.example:1",
+        "localhost.example.org:1", "ipv4:127.0.0.1:1,192.0.2.1:1", "ipv6:[::1]:1,[2001:db8::1]:1",
+        "dns://192.0.2.1/localhost:1"}) {
+    expect_refused({"info", "--server", server, "--token-file", token},
+                   "over TLS, Unix sockets and the loopback only");
+  }
+  for (const char* server : {"127.0.0.1:1", "localhost:1", "[::1]:1", "dns:///localhost:1",
+                             "ipv4:127.0.0.1:1,127.0.0.2:1", "unix:/nowhere"}) {
+    EXPECT_EQ(Run({"info", "--server", server, "--token-file", token}).code, 3) << server;
+  }
 }
 
 TEST_F(CliTest, HelpAndVersionGoToStandardOutput) {
