@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "grpc/grpc.h"
@@ -67,6 +69,20 @@ struct Arguments {
   bool check_config = false;
 };
 
+// Check of a flag: a whole number that fits `T`. The configuration checks its range.
+template <typename T>
+CLI::Validator WholeNumber() {
+  return CLI::Validator(
+      [](std::string& text) {
+        T value{};
+        return absl::SimpleAtoi(text, &value)
+                   ? std::string()
+                   : absl::StrCat("must be a whole number from 0 to ",
+                                  std::numeric_limits<T>::max(), "; got ", text);
+      },
+      "");
+}
+
 // Parses `argc`, `argv`; returns an exit code when the program ends here, else -1.
 int ParseArguments(int argc, char** argv, Arguments& arguments) {
   CLI::App app{"Visual features over gRPC.", "orbserve-server"};
@@ -85,7 +101,9 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
                                          "[HOST]:PORT of /metrics, /healthz, /readyz; \"\" = none");
   auto* const backend_flag =
       app.add_option("--backend", backend, "auto, cpu, cpu-reference or cuda");
-  app.add_option("--devices", devices, "CUDA devices, as 0,1")->delimiter(',');
+  app.add_option("--devices", devices, "CUDA devices, as 0,1")
+      ->delimiter(',')
+      ->check(WholeNumber<uint32_t>());
   auto* const device_deadline_flag = app.add_option("--device-deadline-ms", device_deadline_ms,
                                                     "A CUDA device that takes longer is lost");
   auto* const memory_flag =
@@ -110,6 +128,11 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
       "--insecure", insecure, "Serve plain text on an address that other machines reach");
   app.add_flag("--check-config", arguments.check_config,
                "Print the resulting configuration and exit");
+  for (CLI::Option* const flag :
+       {device_deadline_flag, threads_flag, batch_flag, delay_flag, drain_flag}) {
+    flag->check(WholeNumber<uint32_t>());
+  }
+  memory_flag->check(WholeNumber<uint64_t>());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

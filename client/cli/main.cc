@@ -26,7 +26,7 @@ namespace orbserve::cli {
 namespace {
 
 // A bound as people write it: 1000000, not 1e+06.
-std::string Plain(double value) { return absl::StrFormat("%.12g", value); }
+std::string Plain(double value) { return absl::StrFormat("%.15g", value); }
 
 // Check of an option: a number from `low` to `high`, and a whole one if these are.
 template <typename T>
@@ -266,8 +266,9 @@ void AddBenchOptions(CLI::App* app, BenchOptions* options) {
   AddImageOptions(app, Does::kExtract, &options->image);
   app->add_option("--presets", options->presets, "Presets that take turns, with commas")
       ->type_name("NAME,...");
-  app->add_option("--concurrency", options->concurrency,
-                  "Closed loop: callers that wait for their answers; default 1,2,4,8")
+  app->add_option(
+         "--concurrency", options->concurrency,
+         "Closed loop: callers that wait for their answers, also as A:B:STEP; default 1,2,4,8")
       ->type_name("N,...")
       ->group("Load");
   app->add_option("--rate", options->rates,

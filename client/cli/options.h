@@ -21,6 +21,9 @@ inline constexpr char kDefaultServer[] = "127.0.0.1:50051";
 // Length of a simulated flight.
 inline constexpr int64_t kSimulatedFrames = 300;
 
+// Largest distance of an inlier from the epipolar geometry, pixels.
+inline constexpr double kVerifyPx = 3;
+
 // Time for which a stream tries to reach a lost server again: a server that is restarted is back
 // within it.
 inline constexpr double kReconnectSeconds = 30;
@@ -93,8 +96,8 @@ struct MatchCommandOptions {
   int sequential = 0;  // each image with as many that follow; 0 = off
   // Geometric check.
   bool verify = false;
-  double verify_px = 3;  // largest distance from the epipolar geometry
-  bool inliers = false;  // colour the picture by the check
+  std::optional<double> verify_px;  // largest distance from the epipolar geometry
+  bool inliers = false;             // colour the picture by the check
   // Files of the pairs.
   std::string out_folder;      // "" = none
   std::string format;          // "" = npz with `out_folder`
@@ -134,12 +137,12 @@ struct BenchOptions {
   std::string arrivals;      // of an open loop: poisson or constant; "" = poisson
   double search_p99_ms = 0;  // search the highest rate with this limit; 0 = off
   int streams = 0;           // 0 = a call for each frame
-  int connections = 1;
-  bool raw = false;       // send the pixels of a JPEG
-  double duration_s = 5;  // of each measurement
-  double warm_up_s = 1;   // before each
-  std::string metrics;    // HOST:PORT of the server's metrics; "" = none
-  std::string svg_file;   // "" = none
+  int connections = 0;       // 0 = one
+  bool raw = false;          // send the pixels of a JPEG
+  double duration_s = 5;     // of each measurement
+  double warm_up_s = 1;      // before each
+  std::string metrics;       // HOST:PORT of the server's metrics; "" = none
+  std::string svg_file;      // "" = none
 };
 
 struct ShowOptions {

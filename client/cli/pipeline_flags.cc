@@ -31,12 +31,12 @@ constexpr PipelineFlag kFlags[] = {
     {"--arc", nullptr, "detect.fast_arc_length", "N", "FAST: contiguous ring pixels, 9 to 12"},
     {"--candidate-test", nullptr, "detect.candidate_test", nullptr, "FAST: way of the test; never changes the answer"},
     {"--score", nullptr, "detect.score", nullptr, "FAST: value that ranks corners"},
-    {"--quality", nullptr, "detect.quality_level", "Q", "HARRIS, SHI_TOMASI: share of the best response that a corner needs, 0 to 1"},
-    {"--threshold-low", nullptr, "detect.fast_threshold_low", "GREY", "FAST: second threshold where no corner reaches --threshold; 0 = off"},
+    {"--quality", nullptr, "detect.quality_level", "Q", "HARRIS, SHI_TOMASI: share of the best response that a corner needs, above 0 and below 1"},
+    {"--threshold-low", nullptr, "detect.fast_threshold_low", "GREY", "FAST: second threshold where no corner reaches --threshold, 1 to --threshold; 0 = off"},
     {"--suppress", nullptr, "suppress.suppression", nullptr, "Choice among neighbouring corners"},
     {"--window", nullptr, "suppress.window_px", "PX", "NEIGHBOURHOOD, CELL: side of the window, 3, 5, 7 or 9"},
-    {"--cell-width", nullptr, "suppress.cell_width_px", "PX", "Width of a cell of --suppress CELL or --select CELL, a multiple of 32"},
-    {"--cell-height", nullptr, "suppress.cell_height_px", "PX", "Height of a cell, a multiple of 8"},
+    {"--cell-width", nullptr, "suppress.cell_width_px", "PX", "Width of a cell of --suppress CELL or --select CELL, a multiple of 32, 32 to 512"},
+    {"--cell-height", nullptr, "suppress.cell_height_px", "PX", "Height of a cell, a multiple of 8, 8 to 512"},
     {"--min-distance", nullptr, "suppress.minimum_distance_px", "PX", "MINIMUM_DISTANCE: smallest distance of corners, 1 to 64"},
     {"--compare", nullptr, "suppress.compare", nullptr, "FAST: value that neighbouring corners are compared by"},
     {"--distance-shape", nullptr, "suppress.distance_shape", nullptr, "MINIMUM_DISTANCE: shape of the distance"},
@@ -122,6 +122,12 @@ absl::Status Refuse(const PipelineFlag& flag, absl::string_view allowed, absl::s
       absl::StrCat(flag.name, " must be ", std::string(allowed), "; got ", std::string(value)));
 }
 
+// Text about a value that is not what `kind` says. The help of the flag says which are allowed.
+absl::Status RefuseNumber(const PipelineFlag& flag, absl::string_view kind,
+                          absl::string_view value) {
+  return Refuse(flag, absl::StrCat(std::string(kind), " (", flag.help, ")"), value);
+}
+
 absl::Status SetOption(const PipelineFlag& flag, const std::string& value, v1::Pipeline* pipeline) {
   Message* const group =
       pipeline->GetReflection()->MutableMessage(pipeline, &GroupField(flag.path));
@@ -140,14 +146,14 @@ absl::Status SetOption(const PipelineFlag& flag, const std::string& value, v1::P
     }
     case FieldDescriptor::CPPTYPE_UINT32: {
       uint32_t number;
-      if (!absl::SimpleAtoi(value, &number)) return Refuse(flag, "a whole number from 0 on", value);
+      if (!absl::SimpleAtoi(value, &number)) return RefuseNumber(flag, "a whole number", value);
       reflection.SetUInt32(group, &field, number);
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_FLOAT: {
       float number;
       if (!absl::SimpleAtof(value, &number) || !std::isfinite(number)) {
-        return Refuse(flag, "a number", value);
+        return RefuseNumber(flag, "a number", value);
       }
       reflection.SetFloat(group, &field, number);
       return absl::OkStatus();

@@ -270,10 +270,17 @@ def test_arguments_that_contradict_each_other(tmp_path: Path) -> None:
         ({"token": "a", "token_file": "b"}, "token or token_file, not both"),
         ({"token": "a b"}, "printable ASCII without spaces"),
         ({"token": "a", "address": "robot:50051"}, "over TLS, Unix sockets and the loopback only; got robot:50051"),
+        ({"token": "a", "address": "127.example.org:1"}, "loopback only; got 127.example.org:1"),
+        ({"token": "a", "address": "ipv4:127.0.0.1:1,192.0.2.1:1"}, "loopback only; got ipv4:127.0.0.1:1,192.0.2.1:1"),
+        ({"address": "localhost"}, "an address is HOST:PORT, such as localhost:50051; got 'localhost'"),
+        ({"address": "http://robot:50051"}, "an address is HOST:PORT, without http://; got http://robot:50051"),
+        ({"address": "/run/orbserve.sock"}, "a socket is given as unix:/run/orbserve.sock"),
     ):
         for kind in (orbserve.Client, orbserve.AsyncClient):
             with pytest.raises(ValueError, match=text):
                 kind(**arguments)  # type: ignore[arg-type]
+    for address in ("127.0.0.2:1", "localhost:1", "[::1]:1", "ipv4:127.0.0.1:1,127.0.0.2:1", "unix:/nowhere"):
+        orbserve.Client(address, token="a").close()
     with pytest.raises(FileNotFoundError):
         orbserve.Client(tls_ca=tmp_path / "none.pem")
 

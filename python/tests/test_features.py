@@ -93,6 +93,17 @@ def test_numpy_reads_saved_files_and_numpys_files_are_read(
     np.savez(tmp_path / "c.npz", points=features.xy)
     with pytest.raises(ValueError, match="need the array xy; there are points"):
         orbserve.Features.load(tmp_path / "c.npz")
+    whole = path.read_bytes()
+    damaged = whole[:200] + bytes([whole[200] ^ 1]) + whole[201:]
+    np.save(tmp_path / "one.npy", features.xy)
+    others = [b"", b"no archive", whole[: len(whole) // 2], damaged, (tmp_path / "one.npy").read_bytes()]
+    for number, content in enumerate(others):
+        other_file = tmp_path / f"{number}.npz"
+        other_file.write_bytes(content)
+        with pytest.raises(ValueError, match=f"{number}.npz: not an NPZ file of numbers, or a damaged one"):
+            orbserve.Features.load(other_file)
+    with pytest.raises(FileNotFoundError):
+        orbserve.Features.load(tmp_path / "none.npz")
 
 
 def test_features_of_ones_own_are_checked() -> None:

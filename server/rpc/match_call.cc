@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/rpc/answer_size.h"
 #include "server/rpc/call_context.h"
@@ -72,6 +73,7 @@ void MatchCall::Start() {
   }
   deadline_ = DeadlineOf(*context_);
   const absl::Status status = ReadOptions();
+  options_read_ = status.ok();
   // Frames are submitted even if the call was refused, so that they are counted.
   query_.status = status;
   train_.status = status;
@@ -146,7 +148,7 @@ void MatchCall::OnePrepared() {
   if (preparing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   for (const Side* side : {&query_, &train_}) {
     if (!side->status.ok()) {
-      End(side->status);
+      End(options_read_ ? NamingSide(*side) : side->status);
       return;
     }
   }
@@ -167,6 +169,15 @@ void MatchCall::OnePrepared() {
   }
   if (cancel) services_.matcher->Cancel(ticket);
   Drop();
+}
+
+absl::Status MatchCall::NamingSide(const Side& side) const {
+  const absl::Status& status = side.status;
+  if (!absl::IsInvalidArgument(status) && !absl::IsUnimplemented(status)) return status;
+  const bool is_query = &side == &query_;
+  return MakeError(ReasonOf(status), absl::StrCat(is_query ? "query" : "train",
+                                                  side.is_image ? "_frame" : "_features", ": ",
+                                                  std::string(status.message())));
 }
 
 void MatchCall::OnCancel() {

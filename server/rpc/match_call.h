@@ -44,6 +44,8 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
   void ExtractSide(Side& side, const v1::Frame& frame);
   // Called when a side is prepared, and at the end of Start(). The last call submits the match.
   void OnePrepared();
+  // The error of a side, with the name of its field before a text that may be about either side.
+  absl::Status NamingSide(const Side& side) const;
   void OnMatched(MatchOutcome outcome);
   void End(const absl::Status& status);
   void FillTimings(const MatchOutcome& outcome);
@@ -51,6 +53,7 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
   SteadyTime deadline_ = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline_;
   MatchOptions options_;
+  bool options_read_ = false;  // errors of sides are their own
   Side query_;
   Side train_;
   std::atomic<int> preparing_{3};  // both sides, and Start() itself

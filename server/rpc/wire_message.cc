@@ -40,8 +40,9 @@ absl::Status ParseMessage(grpc::ByteBuffer& buffer, const WireRules& rules,
 }
 
 absl::Status UnparsedStatus(const google::protobuf::Message& message) {
-  return MakeError(ErrorReason::kBadRequest,
-                   absl::StrCat("the bytes are not a ", message.GetDescriptor()->name()));
+  return MakeError(
+      ErrorReason::kBadRequest,
+      absl::StrCat("the bytes are not a message of the type ", message.GetDescriptor()->name()));
 }
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {

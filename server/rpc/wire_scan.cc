@@ -319,9 +319,9 @@ class WireScan::Pass {
   }
 
   absl::Status Broken(absl::string_view where) const {
-    return Refuse(ErrorReason::kBadRequest,
-                  absl::StrCat("the bytes are not a ", rules_.messages_.front().name, ": ", where,
-                               " is cut off or broken"));
+    return Refuse(ErrorReason::kBadRequest, absl::StrCat("the bytes are not a message of the type ",
+                                                         rules_.messages_.front().name, ": ", where,
+                                                         " is cut off or broken"));
   }
   absl::Status Refuse(ErrorReason reason, absl::string_view text) const {
     return MakeError(reason, absl::StrCat(text, " (at byte ", cursor_.position(), ")"));

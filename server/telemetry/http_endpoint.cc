@@ -107,8 +107,8 @@ std::string ToText(const Response& response, bool with_body) {
 absl::StatusOr<std::string> ListenAddress(const std::string& address) {
   const auto bad = [&] {
     return MakeError(ErrorReason::kBadOptions,
-                     absl::StrCat("HTTP address must be HOST:PORT or [IPV6]:PORT with a port of "
-                                  "0..65535; got \"",
+                     absl::StrCat("http_listen must be HOST:PORT, [IPV6]:PORT or :PORT with a "
+                                  "port of 0..65535, or empty for none; got \"",
                                   address, "\""));
   };
   const size_t colon = address.rfind(':');

@@ -308,6 +308,10 @@ TEST_F(CliTest, NamesFromStandardInputAndOneOutputTwice) {
   const Outcome run = Run({"extract", "-"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.Lines(), SizeIs(3));
+  stdin_.clear();
+  const Outcome none = Run({"extract", "-"});
+  EXPECT_EQ(none.code, 0) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("no names on standard input"));
   const std::string first = folder_.Write("a/1.pgm", Scene(0));
   const std::string second = folder_.Write("b/1.pgm", Scene(9));
   const Outcome shown = Run({"extract", first, second});
@@ -342,6 +346,27 @@ TEST_F(CliTest, OverlaysAreWrittenBesideAndSkipped) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(Files(in + "/overlays"), SizeIs(3));
   EXPECT_THAT(Run({"extract", "--draw", in + "/overlays", in}).Lines(), SizeIs(4));
+}
+
+TEST_F(CliTest, FeaturesAreKeptIfTheirPictureFails) {
+  const std::string in = WriteScenes(3);
+  fs::create_directories(folder_ / "d/1.pgm.png");
+  const Outcome run =
+      Run({"extract", "--json", "--out", folder_ / "o", "--draw", folder_ / "d", in});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr("1.pgm: "));
+  EXPECT_TRUE(fs::exists(folder_ / "o/1.pgm.npz"));
+  ASSERT_THAT(run.Lines(), SizeIs(3));
+  EXPECT_THAT(run.Lines()[0], HasSubstr("\"overlay\":"));
+  EXPECT_THAT(run.Lines()[1], HasSubstr("\"output\":"));
+  EXPECT_THAT(run.Lines()[1], Not(HasSubstr("\"overlay\":")));
+  EXPECT_THAT(run.Lines()[1], Not(HasSubstr("\"error\":")));
+  // A later run draws what is missing, and nothing else.
+  fs::remove(folder_ / "d/1.pgm.png");
+  const Outcome again =
+      Run({"extract", "--json", "--resume", "--out", folder_ / "o", "--draw", folder_ / "d", in});
+  ASSERT_TRUE(Succeeded(again));
+  EXPECT_THAT(again.Lines(), SizeIs(1));
 }
 
 TEST_F(CliTest, ExtractOfANamedPipeWaitsForItsImageAndCanBeInterrupted) {

@@ -74,6 +74,30 @@ TEST_F(CliTest, APictureOfInliersDiffersFromOneOfDistances) {
   EXPECT_EQ(Run({"match", "--inliers", a, b}).code, 2);
 }
 
+TEST_F(CliTest, MatchesArePrintedEvenIfTheirPictureFails) {
+  const std::string a = folder_.Write("a.pgm", Scene(0));
+  const std::string b = folder_.Write("b.pgm", Scene(12));
+  const std::string taken = folder_ / "m.png";
+  fs::create_directory(taken);
+  const Outcome run = Run({"match", "--json", "--draw", taken, a, b});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.err, HasSubstr(taken));
+  EXPECT_THAT(run.out, HasSubstr("\"query_index\":[0"));
+}
+
+TEST_F(CliTest, AnImageThatCannotBeMatchedIsNamed) {
+  const std::string good = folder_.Write("good.pgm", Scene(0));
+  const std::string cut = folder_.Write("cut.jpg", "\xFF\xD8\xFF\xE0 cut off");
+  for (const auto& [query, train] : {std::pair(good, cut), std::pair(cut, good)}) {
+    const Outcome run = Run({"match", query, train});
+    EXPECT_EQ(run.code, 1);
+    EXPECT_THAT(run.err, HasSubstr(cut + ": BAD_IMAGE: JPEG: "));
+  }
+  const Outcome put = RunWithServer({"reference", "put", "tile", cut});
+  EXPECT_EQ(put.code, 1);
+  EXPECT_THAT(put.err, HasSubstr(cut + ": BAD_IMAGE: "));
+}
+
 TEST_F(CliTest, MatchesLieInTheWindow) {
   const std::string a = folder_.Write("a.pgm", Scene(0));
   const std::string b = folder_.Write("b.pgm", Scene(12));
@@ -106,6 +130,10 @@ TEST_F(CliTest, ReferencesArePutListedMatchedAndDeleted) {
   ASSERT_TRUE(Succeeded(Run({"extract", "--out", folder_ / "f", a})));
   ASSERT_TRUE(Succeeded(RunWithServer({"reference", "put", "tile", a})));
   ASSERT_TRUE(Succeeded(RunWithServer({"reference", "put", "file", folder_ / "f/a.pgm.npz"})));
+  const Outcome useless =
+      RunWithServer({"reference", "put", "x", "--levels", "2", folder_ / "f/a.pgm.npz"});
+  EXPECT_EQ(useless.code, 2);
+  EXPECT_THAT(useless.err, HasSubstr("have no effect"));
   const Outcome list = RunWithServer({"reference", "list", "--json"});
   EXPECT_THAT(list.out, HasSubstr("\"name\":\"file\""));
   EXPECT_THAT(list.out, HasSubstr("\"name\":\"tile\""));
@@ -314,6 +342,10 @@ TEST_F(CliTest, MatchingFoldersIsRefusedWithAReason) {
                      "PINHOLE", "--camera-params", "700,320", in}),
               HasSubstr("fx,fy,cx,cy"));
   EXPECT_THAT(error({"--resume", in + "/0.pgm", in + "/1.pgm"}), HasSubstr("need --exhaustive"));
+  EXPECT_THAT(error({"--exhaustive", "--inliers", in}), HasSubstr("--inliers cannot be given"));
+  const char* const no_check = "--verify-px 2 has no effect: it needs --verify";
+  EXPECT_THAT(error({"--exhaustive", "--verify-px", "2", in}), HasSubstr(no_check));
+  EXPECT_THAT(error({"--verify-px", "2", in + "/0.pgm", in + "/1.pgm"}), HasSubstr(no_check));
 }
 
 }  // namespace

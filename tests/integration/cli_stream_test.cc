@@ -253,6 +253,16 @@ TEST_F(CliTest, StreamOfAVideoWithoutFramesSaysSo) {
   EXPECT_THAT(empty.err, HasSubstr("stdin: the video has no frames: it is empty"));
 }
 
+TEST_F(CliTest, SourcesThatAreBrokenAreFailedInputs) {
+  const std::string empty = folder_.Write("empty.jpg", "");
+  const std::string size = folder_.Write("v.y4m", "YUV4MPEG2 W0 H240 Cmono\n");
+  const std::string kind = folder_.Write("w.y4m", "YUV4MPEG2 W320 H240 C420p10\n");
+  EXPECT_EQ(Run({"stream", "--simulate", empty}).code, 1);
+  EXPECT_EQ(Run({"stream", "--simulate", folder_ / "none.jpg"}).code, 1);
+  EXPECT_EQ(Run({"stream", size}).code, 1);
+  EXPECT_EQ(Run({"stream", kind}).code, 2);  // as every video that is not read
+}
+
 TEST_F(CliTest, StreamOfAnMjpegFileAnswersEveryJpegOfIt) {
   const std::string one = JpegOf(Scene(0));
   std::string video;

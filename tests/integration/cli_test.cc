@@ -323,8 +323,17 @@ TEST_F(CliTest, ATokenFileThatCannotBeUsedIsNotIgnored) {
   expect_refused({"extract", image, "--token-file", token}, "--token-file needs --server");
   expect_refused({"info", "--server", "127.0.0.1:1", "--token-file", folder_ / "none"},
                  "token file cannot be read");
-  expect_refused({"info", "--server", "robots.example:1", "--token-file", token},
-                 "over TLS, Unix sockets and the loopback only");
+  for (const char* server :
+       {"robots.example:1", "127.example.org:1", "127.0.0.1.example.org:1", "dns:///127.example:1",
+        "localhost.example.org:1", "ipv4:127.0.0.1:1,192.0.2.1:1", "ipv6:[::1]:1,[2001:db8::1]:1",
+        "dns://192.0.2.1/localhost:1"}) {
+    expect_refused({"info", "--server", server, "--token-file", token},
+                   "over TLS, Unix sockets and the loopback only");
+  }
+  for (const char* server : {"127.0.0.1:1", "localhost:1", "[::1]:1", "dns:///localhost:1",
+                             "ipv4:127.0.0.1:1,127.0.0.2:1", "unix:/nowhere"}) {
+    EXPECT_EQ(Run({"info", "--server", server, "--token-file", token}).code, 3) << server;
+  }
 }
 
 TEST_F(CliTest, HelpAndVersionGoToStandardOutput) {
@@ -461,7 +470,8 @@ TEST_F(CliTest, FlagsThatContradictOrHaveNoEffectAreRefusedWithBoth) {
        "--min-distance 5 has no effect: it needs --suppress MINIMUM_DISTANCE, and "
        "suppress.suppression is NEIGHBOURHOOD"},
       {{"--score", "sift"}, "--score must be one of LARGEST_THRESHOLD, HARRIS, SAD_CIRCLE, SAD_A"},
-      {{"--levels", "three"}, "--levels must be a whole number from 0 on; got three"},
+      {{"--levels", "three"},
+       "--levels must be a whole number (Levels of the pyramid, 1 to 16); got three"},
   };
   for (const auto& row : rows) {
     std::vector<std::string> arguments = {"extract", image};
@@ -546,6 +556,8 @@ TEST_F(CliTest, TheFirstMinuteSaysWhatToDoNext) {
             "extract has no option --ouput; did you mean --out"},
            {{"stream", "--fps", "fast", image}, "must be a number from 0 to 10000; got fast"},
            {{"stream", "--fps", "nan", image}, "must be a number from 0 to 10000; got nan"},
+           {{"stream", "--frames", "0", image}, "number from 1 to 1099511627776; got 0"},
+           {{"bench", "--rate", "x", image}, "a list of numbers from 0.01 to 10000000 with"},
            {{"extract", "--threads", "1.5", image},
             "must be a whole number from 1 to 1024; got 1.5"},
            {{"info", "--server", "localhost"},
@@ -600,6 +612,31 @@ TEST_F(CliTest, BenchMeasuresClosedAndOpenLoops) {
   }
   const Outcome far = Run({"bench", "--server", "127.0.0.1:1", image});
   EXPECT_EQ(far.code, 3);
+  const Outcome range = Run({"bench", "--json", "--concurrency", "1:5:2,8", "--duration", "0.1",
+                             "--warm-up", "0", image});
+  ASSERT_TRUE(Succeeded(range));
+  ASSERT_THAT(range.Lines(), SizeIs(4));
+  EXPECT_THAT(range.Lines()[2], HasSubstr("\"concurrency\":5,"));
+  for (const char* bad : {"3:1", "1:2:0", "1:2:1:1", "1:100000", ":", "1:x"}) {
+    EXPECT_EQ(Run({"bench", "--concurrency", bad, image}).code, 2) << bad;
+  }
+  const Outcome one = Run(bench({"--connections", "2"}));
+  EXPECT_EQ(one.code, 2);
+  EXPECT_THAT(one.err, HasSubstr("--connections 2 has no effect: it needs --server"));
+}
+
+TEST_F(CliTest, BenchNamesBrokenImagesAndMeasuresWithTheRest) {
+  const std::string image = folder_.Write("a.pgm", Scene(0));
+  const std::string empty = folder_.Write("empty.png", "");
+  const std::string cut = folder_.Write("cut.jpg", "\xFF\xD8\xFF\xE0 cut off");
+  for (const std::string& broken : {empty, cut}) {
+    const Outcome run = Run({"bench", "--json", "--concurrency", "1", "--duration", "0.2",
+                             "--warm-up", "0", broken, image});
+    EXPECT_EQ(run.code, 1);
+    EXPECT_THAT(run.Lines(), SizeIs(1));
+    EXPECT_THAT(run.err, HasSubstr(broken == empty ? "empty.png: the file is empty" : "BAD_IMAGE"));
+  }
+  EXPECT_EQ(Run({"bench", empty}).code, 1);
 }
 
 TEST_F(CliTest, InfoAndHealthOfAServer) {

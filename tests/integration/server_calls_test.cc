@@ -426,6 +426,25 @@ TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {
   }));
 }
 
+TEST_F(CallsTest, AMatchThatIsRefusedNamesTheSide) {
+  const auto text_for = [&](const v1::MatchRequest& request) {
+    v1::MatchResponse response;
+    grpc::ClientContext context;
+    SetLimit(context);
+    return Details(stub_->Match(&context, request, &response)).message();
+  };
+  v1::MatchRequest request;
+  *request.mutable_query_frame() = MakeFrame(160, 120, 1);
+  request.mutable_train_features()->add_x(1);
+  EXPECT_THAT(text_for(request), ::testing::StartsWith("train_features: features.y "));
+  *request.mutable_train_frame() = MakeFrame(160, 120, 2);
+  request.mutable_query_frame()->set_height_px(3000);
+  EXPECT_THAT(text_for(request), ::testing::StartsWith("query_frame: GRAY8: "));
+  // An error of the call is no side's.
+  request.mutable_options()->set_ratio(1.5f);
+  EXPECT_THAT(text_for(request), ::testing::StartsWith("match.ratio "));
+}
+
 TEST_F(CallsTest, ReferencesAreStoredMatchedListedAndForgotten) {
   const auto with_id = [](grpc::ClientContext& context, const char* id) {
     SetLimit(context);

@@ -91,6 +91,18 @@ TEST(ServerStartTest, AddressesThatCannotBeReadAreWrongConfiguration) {
   }
 }
 
+TEST(ServerStartTest, NumbersThatAreNoneAreNamedWithWhatIsAllowed) {
+  for (const char* flag : {"--devices", "--threads", "--max-batch", "--max-delay-us",
+                           "--gpu-memory-limit", "--device-deadline-ms", "--drain-timeout-ms"}) {
+    for (const char* value : {"-1", "1.5", "many", "99999999999999999999"}) {
+      const Outcome run = RunServer({flag, value, "--check-config"});
+      EXPECT_EQ(run.code, 2) << flag << " " << value;
+      EXPECT_THAT(run.text, HasSubstr(std::string(flag) + ": must be a whole number from 0 to "));
+      EXPECT_THAT(run.text, HasSubstr(std::string("; got ") + value));
+    }
+  }
+}
+
 TEST(ServerStartTest, AddressesThatCanBeReadAreAccepted) {
   for (const char* address : {"127.0.0.1:0", "0.0.0.0:50051", "localhost:50051", "[::]:50051",
                               "[::1]:1", "[fe80::1%eth0]:1", "robot-7.local:65535",

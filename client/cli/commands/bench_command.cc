@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,24 +36,42 @@ namespace orbserve::cli {
 namespace {
 
 constexpr size_t kMostFrames = 64;         // kept in memory, to take turns
+constexpr size_t kMostLoads = 1000;        // of one run
 constexpr double kKeepsUp = 0.98;          // share of the frames sent that must be answered in time
 constexpr double kLateWarningShare = 0.1;  // of the median latency
 constexpr double kFirstRate = 16;          // of a search, frames per second
 
-// Parses "1,2,4". INVALID_ARGUMENT: a part is no number in [low, high].
+// Parses "1,2,4" or "1:9:2", which is 1 to 9 in steps of 2. INVALID_ARGUMENT: a number is not in
+// [low, high], or there are too many.
 template <typename T>
 absl::StatusOr<std::vector<T>> ParseList(const char* option, const std::string& text, double low,
                                          double high) {
+  const auto refused = [&] {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s must be a list of %snumbers from %.15g to %.15g with commas between them, such as "
+        "1,2,4, or ranges such as 10:50:10; at most %d in all; got %s",
+        option, std::is_integral_v<T> ? "whole " : "", low, high, kMostLoads, text));
+  };
   std::vector<T> values;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    double value = 0;
-    if (!absl::SimpleAtod(part, &value) || !(value >= low && value <= high) ||
-        static_cast<double>(static_cast<T>(value)) != value) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(option, " must be a list of numbers from ", low, " to ", high,
-                       " with commas between them, such as 1,2,4; got ", text));
+    std::vector<T> range;  // one number; or the first, the last and the step
+    for (const absl::string_view number : absl::StrSplit(part, ':')) {
+      double value = 0;
+      if (!absl::SimpleAtod(number, &value) || !(value >= low && value <= high) ||
+          static_cast<double>(static_cast<T>(value)) != value) {
+        return refused();
+      }
+      range.push_back(static_cast<T>(value));
     }
-    values.push_back(static_cast<T>(value));
+    if (range.size() == 1) range.push_back(range[0]);
+    if (range.size() == 2) range.push_back(1);
+    if (range.size() > 3 || range[0] > range[1]) return refused();
+    for (size_t i = 0;; ++i) {
+      const T value = range[0] + static_cast<T>(i) * range[2];
+      if (value > range[1]) break;
+      if (values.size() == kMostLoads) return refused();
+      values.push_back(value);
+    }
   }
   return values;
 }
@@ -86,36 +105,55 @@ absl::StatusOr<std::vector<LoadShape>> ShapesOf(const BenchOptions& options) {
   return shapes;
 }
 
-// A request for each image with each pipeline.
-absl::StatusOr<std::vector<v1::ExtractRequest>> MakeRequests(
-    const BenchOptions& options, const std::vector<InputFile>& files,
-    const std::vector<RequestSetup>& setups, const Engine& engine) {
+// A request for an image with each pipeline.
+absl::StatusOr<std::vector<v1::ExtractRequest>> RequestsOf(const BenchOptions& options,
+                                                           const InputFile& file,
+                                                           const std::vector<RequestSetup>& setups,
+                                                           const Engine& engine) {
+  if (!file.problem.ok()) return file.problem;
+  absl::StatusOr<v1::Frame> frame = LoadFrame(file.path, engine.picture_limits());
+  if (!frame.ok()) return frame.status();
+  if (options.raw && frame->format() == v1::PIXEL_FORMAT_JPEG) {
+    absl::StatusOr<Picture> picture = LoadPicture(file.path, engine.picture_limits());
+    if (!picture.ok()) return picture.status();
+    TurnGrey(&*picture);
+    frame = FrameOfPicture(*std::move(picture));
+  }
   std::vector<v1::ExtractRequest> requests;
-  for (const InputFile& file : files) {
-    const auto named = [&file](const absl::Status& status) {
-      return absl::Status(status.code(), absl::StrCat(file.path, ": ", ErrorText(status)));
-    };
-    if (!file.problem.ok()) return named(file.problem);
-    absl::StatusOr<v1::Frame> frame = LoadFrame(file.path, engine.picture_limits());
-    if (!frame.ok()) return named(frame.status());
-    if (options.raw && frame->format() == v1::PIXEL_FORMAT_JPEG) {
-      absl::StatusOr<Picture> picture = LoadPicture(file.path, engine.picture_limits());
-      if (!picture.ok()) return named(picture.status());
-      TurnGrey(&*picture);
-      frame = FrameOfPicture(*std::move(picture));
-    }
-    for (const RequestSetup& setup : setups) {
-      v1::ExtractRequest request;
-      *request.mutable_pipeline() = setup.pipeline;
-      *request.mutable_frame() = *frame;
-      if (setup.mask.has_value()) *request.mutable_frame()->mutable_mask() = *setup.mask;
-      const absl::Status size = CheckMessageSize(request, engine.info().limits());
-      if (!size.ok()) return named(size);
-      requests.push_back(std::move(request));
-    }
-    if (requests.size() >= kMostFrames) break;
+  for (const RequestSetup& setup : setups) {
+    v1::ExtractRequest request;
+    *request.mutable_pipeline() = setup.pipeline;
+    *request.mutable_frame() = *frame;
+    if (setup.mask.has_value()) *request.mutable_frame()->mutable_mask() = *setup.mask;
+    const absl::Status size = CheckMessageSize(request, engine.info().limits());
+    if (!size.ok()) return size;
+    requests.push_back(std::move(request));
   }
   return requests;
+}
+
+// The frames of a load.
+struct LoadFrames {
+  std::vector<v1::ExtractRequest> requests;
+  int failed = 0;  // images that are left out, and named on standard error
+};
+
+LoadFrames MakeFrames(const BenchOptions& options, const std::vector<InputFile>& files,
+                      const std::vector<RequestSetup>& setups, const Engine& engine,
+                      Console* console) {
+  LoadFrames frames;
+  for (const InputFile& file : files) {
+    absl::StatusOr<std::vector<v1::ExtractRequest>> requests =
+        RequestsOf(options, file, setups, engine);
+    if (!requests.ok()) {
+      console->Error(absl::StrCat(NameOnOneLine(file.path), ": ", ErrorText(requests.status())));
+      ++frames.failed;
+      continue;
+    }
+    for (v1::ExtractRequest& request : *requests) frames.requests.push_back(std::move(request));
+    if (frames.requests.size() >= kMostFrames) break;
+  }
+  return frames;
 }
 
 // The pipelines to take turns: --presets, or the one of --pipeline.
@@ -256,6 +294,11 @@ int RunBench(const BenchOptions& options) {
   for (const InputFile& file : *files) inputs.push_back(file.path);
   const absl::Status kept = CheckNoInputReplaced(inputs, {options.svg_file});
   if (!kept.ok()) return Fail(&console, kept);
+  if (options.connections > 0 && options.common.server.empty()) {
+    console.Error(
+        absl::StrCat("--connections ", options.connections, " has no effect: it needs --server"));
+    return kExitUsage;
+  }
   std::pair<std::string, std::string> metrics;
   if (!options.metrics.empty()) {
     const size_t colon = options.metrics.rfind(':');
@@ -272,7 +315,7 @@ int RunBench(const BenchOptions& options) {
   CommonOptions common = options.common;
   common.own_connection = true;
   std::vector<std::unique_ptr<Engine>> engines;
-  for (int i = 0; i < (common.server.empty() ? 1 : options.connections); ++i) {
+  for (int i = 0; i < std::max(options.connections, 1); ++i) {
     absl::StatusOr<std::unique_ptr<Engine>> engine =
         i == 0 ? Engine::Start(common) : Engine::Connect(common);
     if (!engine.ok()) return Fail(&console, engine.status());
@@ -286,13 +329,9 @@ int RunBench(const BenchOptions& options) {
                  .warm_up = absl::Seconds(options.warm_up_s),
                  .duration = absl::Seconds(options.duration_s)};
   for (const auto& engine : engines) load.clients.push_back(engine->client());
-  absl::StatusOr<std::vector<v1::ExtractRequest>> requests =
-      MakeRequests(options, *files, *setups, *engines[0]);
-  if (!requests.ok()) {
-    console.Error(ErrorText(requests.status()));
-    return kExitFailed;
-  }
-  load.requests = *std::move(requests);
+  LoadFrames frames = MakeFrames(options, *files, *setups, *engines[0], &console);
+  if (frames.requests.empty()) return kExitFailed;
+  load.requests = std::move(frames.requests);
   if (!options.metrics.empty()) {
     load.server_cpu = [&metrics]() -> std::optional<double> {
       const MetricsPage page = FetchMetrics(metrics.first, metrics.second);
@@ -312,9 +351,12 @@ int RunBench(const BenchOptions& options) {
   listing.PrintHeading();
   absl::Status failed;
   int64_t answered = 0;
+  bool refused = false;  // an image, for what it is
   const auto measure = [&](const LoadShape& shape) -> absl::StatusOr<LoadResult> {
     absl::StatusOr<LoadResult> result = RunLoad(load, shape);
     if (!result.ok()) return result;
+    refused = refused || absl::IsInvalidArgument(result->first_error) ||
+              absl::IsUnimplemented(result->first_error);
     if (result->latency_ms.empty() && result->failed > 0) return result->first_error;
     answered += static_cast<int64_t>(result->latency_ms.size());
     listing.Print(shape, *result);
@@ -359,7 +401,7 @@ int RunBench(const BenchOptions& options) {
         options.svg_file, DrawLatencyCurve(listing.points(), title, options.search_p99_ms));
     if (!written.ok()) return Fail(&console, written);
   }
-  return answered > 0 ? kExitOk : kExitFailed;
+  return answered > 0 && frames.failed == 0 && !refused ? kExitOk : kExitFailed;
 }
 
 }  // namespace orbserve::cli

@@ -62,6 +62,15 @@ absl::StatusOr<std::string> WriteOverlay(const ExtractOptions& options, const Pi
   return path;
 }
 
+// Adds the small picture of one image to `sheet`.
+absl::Status AddToSheet(const PictureLimits& limits, const InputFile& file,
+                        const v1::ExtractResponse& response, ContactSheet* sheet) {
+  const absl::StatusOr<Picture> picture = LoadPicture(file.path, limits);
+  if (!picture.ok()) return picture.status();
+  return sheet->Add(file.relative, *picture, response.features(),
+                    static_cast<double>(response.timings().total_ns()) / 1e6);
+}
+
 // Writes the feature file of one image, if wanted. Returns its path, or "".
 absl::StatusOr<std::string> WriteFeatureFile(const ExtractOptions& options, const ExtractPlan& plan,
                                              ResumeLog* log, const InputFile& file,
@@ -168,7 +177,10 @@ int RunExtract(const ExtractOptions& options) {
   const size_t skipped = options.resume ? SkipFinished(options, *log, store.get(), &*plan) : 0;
   if (skipped > 0) console.Note(absl::StrCat(skipped, " images were done before"));
   if (plan->files.empty()) {
-    if (skipped == 0) console.Note("nothing to do: this shard has no images");
+    if (skipped == 0) {
+      console.Note(options.shard.empty() ? "nothing to do: there are no names on standard input"
+                                         : "nothing to do: this shard has no images");
+    }
     if (store == nullptr) return kExitOk;
     // A run that was killed before this step has left its parts.
     const absl::Status assembled = Assemble(options, *plan, all_files, store.get());
@@ -192,30 +204,28 @@ int RunExtract(const ExtractOptions& options) {
   if (!options.sheet_file.empty()) sheet = std::make_unique<ContactSheet>();
   EnergySummary energy;
   const auto write = [&](const InputFile& file,
-                         const v1::ExtractResponse& response) -> absl::StatusOr<std::string> {
-    const absl::StatusOr<std::string> overlay =
-        WriteOverlay(options, limits, file, response.features());
-    if (!overlay.ok()) return overlay.status();
-    if (sheet != nullptr && !Interrupted()) {
-      const absl::StatusOr<Picture> picture = LoadPicture(file.path, limits);
-      if (!picture.ok()) return picture.status();
-      const absl::Status added =
-          sheet->Add(file.relative, *picture, response.features(),
-                     static_cast<double>(response.timings().total_ns()) / 1e6);
-      if (!added.ok()) return added;
-    }
+                         const v1::ExtractResponse& response) -> ExtractRun::Outcome {
+    // Features come before pictures, and are kept where a picture fails.
     const absl::StatusOr<std::string> output =
         WriteFeatureFile(options, *plan, log.get(), file, response.features());
-    if (!output.ok()) return output.status();
+    if (!output.ok()) return {.text = output.status(), .picture = absl::OkStatus()};
     if (options.timings) timings.Add(response.timings());
     if (options.power) energy.Add(response.execution());
-    return listing.Row(file, response, *output, *overlay);
-  };
-  const auto report = [&](const InputFile& file, const absl::StatusOr<std::string>& text) {
-    if (!text.ok()) {
-      console.Error(absl::StrCat(NameOnOneLine(file.path), ": ", ErrorText(text.status())));
+    const absl::StatusOr<std::string> overlay =
+        WriteOverlay(options, limits, file, response.features());
+    absl::Status picture = overlay.status();
+    if (sheet != nullptr && !Interrupted()) {
+      picture.Update(AddToSheet(limits, file, response, sheet.get()));
     }
-    PrintText(text.ok() ? *text : listing.ErrorRow(file, text.status()));
+    return {.text = listing.Row(file, response, *output, overlay.value_or("")), .picture = picture};
+  };
+  const auto report = [&](const InputFile& file, const ExtractRun::Outcome& outcome) {
+    const absl::StatusOr<std::string>& text = outcome.text;
+    const absl::Status& error = text.ok() ? outcome.picture : text.status();
+    if (!error.ok()) {
+      console.Error(absl::StrCat(NameOnOneLine(file.path), ": ", ErrorText(error)));
+    }
+    PrintText(text.ok() ? *text : listing.ErrorRow(file, error));
   };
   ExtractRun run(engine->get(), &console, &plan->setup, write, report);
   const absl::Time start = absl::Now();

@@ -102,7 +102,7 @@ ExtractTotals ExtractRun::Run(const std::vector<InputFile>& files) {
   for (std::thread& thread : writers) thread.join();
   absl::MutexLock lock(&mutex_);
   // Files behind one without an answer.
-  for (const auto& [index, text] : ready_) report_(files[index], text);
+  for (const auto& [index, outcome] : ready_) report_(files[index], outcome);
   totals_.interrupted = Interrupted();
   return totals_;
 }
@@ -191,27 +191,27 @@ void ExtractRun::WriteLoop() {
         }
         if (skip) --unanswered_;
       }
-      if (!skip) Deliver(index, error, 0);
+      if (!skip) Deliver(index, {.text = error, .picture = absl::OkStatus()}, 0);
       continue;
     }
     Deliver(index, write_((*files_)[index], *response), response->features().x_size());
   }
 }
 
-void ExtractRun::Deliver(size_t index, absl::StatusOr<std::string> text, int64_t features) {
+void ExtractRun::Deliver(size_t index, Outcome outcome, int64_t features) {
   absl::MutexLock lock(&mutex_);
-  if (text.ok()) {
+  if (outcome.text.ok() && outcome.picture.ok()) {
     ++totals_.done;
     totals_.features += features;
   } else {
     ++totals_.failed;
   }
   console_->Progress(totals_.done + totals_.failed, totals_.failed);
-  ready_.emplace(index, std::move(text));
-  // One thread reports at a time, also the texts that other threads have stored.
+  ready_.emplace(index, std::move(outcome));
+  // One thread reports at a time, also the outcomes that other threads have stored.
   if (!reporting_) {
     reporting_ = true;
-    // A run that ends early reports every text, and skips the files that have none.
+    // A run that ends early reports every outcome, and skips the files that have none.
     while (!ready_.empty() && (ready_.begin()->first == reported_ || stop_)) {
       auto first = ready_.extract(ready_.begin());
       mutex_.Unlock();

@@ -38,14 +38,16 @@ struct ExtractTotals {
 // bytes of files between reading and answer (about 192 MiB).
 class ExtractRun {
  public:
-  // Creates the outputs of one image, on a writer thread, and returns a text for `Report`. An error
-  // counts the image as failed.
-  using Write = std::function<absl::StatusOr<std::string>(const InputFile& file,
-                                                          const v1::ExtractResponse& response)>;
-  // Called once per file, in the order of the files, by one thread at a time. `text` is the result
-  // of Write, or an earlier error.
-  using Report =
-      std::function<void(const InputFile& file, const absl::StatusOr<std::string>& text)>;
+  // What became of an image. With an error of its picture it has a text, and counts as failed.
+  struct Outcome {
+    absl::StatusOr<std::string> text;  // for standard output
+    absl::Status picture;
+  };
+  // Creates the outputs of one image, on a writer thread.
+  using Write = std::function<Outcome(const InputFile& file, const v1::ExtractResponse& response)>;
+  // Called once per file, in the order of the files, by one thread at a time. `outcome` is the
+  // result of Write, or has an earlier error in place of the text.
+  using Report = std::function<void(const InputFile& file, const Outcome& outcome)>;
 
   // Every pointer outlives the run.
   ExtractRun(Engine* engine, Console* console, const RequestSetup* setup, Write write,
@@ -66,8 +68,8 @@ class ExtractRun {
   // Waits for room and takes the next file; false if there is none or the run ends.
   bool TakeNext(size_t* index);
   void Answered(Answer answer);
-  // Stores the text of the file `index` and reports the files that are ready, in order.
-  void Deliver(size_t index, absl::StatusOr<std::string> text, int64_t features);
+  // Stores the outcome of the file `index` and reports the files that are ready, in order.
+  void Deliver(size_t index, Outcome outcome, int64_t features);
   bool Stopping() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   Engine* const engine_;
@@ -89,7 +91,7 @@ class ExtractRun {
   bool loaders_done_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Answer> answers_ ABSL_GUARDED_BY(mutex_);
-  std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);
+  std::map<size_t, Outcome> ready_ ABSL_GUARDED_BY(mutex_);
   bool reporting_ ABSL_GUARDED_BY(mutex_) = false;
   ExtractTotals totals_ ABSL_GUARDED_BY(mutex_);
 };

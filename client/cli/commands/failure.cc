@@ -34,6 +34,10 @@ int Fail(Console* console, const absl::Status& status) {
 
 int FailCall(Console* console, const absl::Status& status) {
   console->Error(ErrorText(status));
+  return ExitCodeOfCall(status);
+}
+
+int ExitCodeOfCall(const absl::Status& status) {
   if (client::WireStatusOf(status).reason() == "BAD_OPTIONS") return kExitUsage;
   return absl::IsUnavailable(status) ? kExitUnreachable : kExitFailed;
 }

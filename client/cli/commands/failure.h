@@ -28,6 +28,9 @@ int Fail(Console* console, const absl::Status& status);
 // the reason is BAD_OPTIONS.
 int FailCall(Console* console, const absl::Status& status);
 
+// Exit code of FailCall, for an error that is printed otherwise.
+int ExitCodeOfCall(const absl::Status& status);
+
 }  // namespace orbserve::cli
 
 #endif  // ORBSERVE_CLIENT_CLI_COMMANDS_FAILURE_H_

@@ -4,6 +4,7 @@
 // orbserve match
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -130,7 +131,7 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
   }
   if (options.verify && geometry.has_value()) {
     absl::PrintF("\n%-9s  %d within %g px of one epipolar geometry", "inliers",
-                 geometry->inlier_count, options.verify_px);
+                 geometry->inlier_count, options.verify_px.value_or(kVerifyPx));
   } else if (options.verify) {
     absl::PrintF("\n%-9s  0: the matches fit no epipolar geometry", "inliers");
   }
@@ -195,6 +196,22 @@ absl::StatusOr<v1::MatchRequest> MakeRequest(const MatchCommandOptions& options,
   return request;
 }
 
+// The text of a call's error. Where the server names the side that has failed, the text begins with
+// its image.
+std::string CallErrorText(const MatchCommandOptions& options, const absl::Status& error) {
+  std::string text = ErrorText(error);
+  size_t image = 0;
+  for (const char* const side : {"query_frame: ", "train_frame: "}) {
+    const size_t found = text.find(side);
+    if (found != std::string::npos && image < options.inputs.size()) {
+      text.erase(found, std::strlen(side));
+      return absl::StrCat(NameOnOneLine(options.inputs[image]), ": ", text);
+    }
+    ++image;
+  }
+  return text;
+}
+
 }  // namespace
 
 int RunMatch(const MatchCommandOptions& given) {
@@ -222,6 +239,11 @@ int RunMatch(const MatchCommandOptions& given) {
     return kExitUsage;
   }
   options.verify |= options.inliers;
+  if (options.verify_px.has_value() && !options.verify) {
+    console.Error(
+        absl::StrCat("--verify-px ", *options.verify_px, " has no effect: it needs --verify"));
+    return kExitUsage;
+  }
   if (options.verify && !options.reference.empty()) {
     console.Error("--verify needs the places of both sides, which a reference does not answer");
     return kExitUsage;
@@ -257,7 +279,10 @@ int RunMatch(const MatchCommandOptions& given) {
     return kExitFailed;
   }
   const absl::StatusOr<v1::MatchResponse> response = (*engine)->client()->Match(*request);
-  if (!response.ok()) return FailCall(&console, response.status());
+  if (!response.ok()) {
+    console.Error(CallErrorText(options, response.status()));
+    return ExitCodeOfCall(response.status());
+  }
   Geometry geometry;
   if (options.verify) {
     if (absl::Status rows = CheckRows(response->matches(), response->query_features().x_size(),
@@ -267,17 +292,16 @@ int RunMatch(const MatchCommandOptions& given) {
     }
     geometry = EstimateFundamental(
         PlacesOf(response->matches(), response->query_features(), response->train_features()),
-        {.max_error_px = options.verify_px});
-  }
-  if (!options.draw_file.empty()) {
-    if (const absl::Status status = Draw(options, *response, geometry, limits); !status.ok()) {
-      console.Error(ErrorText(status));
-      return kExitFailed;
-    }
+        {.max_error_px = options.verify_px.value_or(kVerifyPx)});
   }
   options.common.json ? PrintJson(options, *response, geometry)
                       : PrintSummary(options, *response, geometry);
-  return kExitOk;
+  if (options.draw_file.empty()) return kExitOk;
+  // The matches are printed even if their picture fails.
+  const absl::Status drawn = Draw(options, *response, geometry, limits);
+  if (drawn.ok()) return kExitOk;
+  console.Error(ErrorText(drawn));
+  return kExitFailed;
 }
 
 }  // namespace orbserve::cli

@@ -123,11 +123,12 @@ class FeatureLoader {
     if (!to_extract.empty()) {
       ExtractRun run(
           engine_, console_, &plan_.setup,
-          [this](const InputFile& file, const v1::ExtractResponse& response) {
-            return Take(file, response.features());
+          [this](const InputFile& file,
+                 const v1::ExtractResponse& response) -> ExtractRun::Outcome {
+            return {.text = Take(file, response.features()), .picture = absl::OkStatus()};
           },
-          [this](const InputFile& file, const absl::StatusOr<std::string>& text) {
-            if (!text.ok()) Complain(file, text.status());
+          [this](const InputFile& file, const ExtractRun::Outcome& outcome) {
+            if (!outcome.text.ok()) Complain(file, outcome.text.status());
           });
       console_->StartProgress(static_cast<int64_t>(to_extract.size()), "images");
       totals = run.Run(to_extract);
@@ -387,7 +388,7 @@ int RunMatchPairs(const MatchCommandOptions& options) {
   PairRun run(engine->get(), &console, &images,
               {.pipeline = plan->setup.pipeline,
                .verify = options.verify,
-               .geometry = {.max_error_px = options.verify_px}},
+               .geometry = {.max_error_px = options.verify_px.value_or(kVerifyPx)}},
               [&output](const ImagePair& pair, const absl::StatusOr<PairRun::Result>& result) {
                 return output.Report(pair, result);
               });

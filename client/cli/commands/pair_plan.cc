@@ -63,10 +63,17 @@ absl::Status CheckOutputs(const MatchCommandOptions& options, const PairPlan& pl
 }  // namespace
 
 absl::StatusOr<PairPlan> MakePairPlan(const MatchCommandOptions& options) {
-  if (!options.reference.empty() || !options.draw_file.empty()) {
+  const char* const of_two_images = !options.reference.empty()   ? "--reference"
+                                    : !options.draw_file.empty() ? "--draw"
+                                    : options.inliers            ? "--inliers"
+                                                                 : nullptr;
+  if (of_two_images != nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat(options.reference.empty() ? "--draw" : "--reference",
-                     " cannot be given with --pairs, --exhaustive or --sequential"));
+        absl::StrCat(of_two_images, " cannot be given with --pairs, --exhaustive or --sequential"));
+  }
+  if (options.verify_px.has_value() && !options.verify) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--verify-px ", *options.verify_px, " has no effect: it needs --verify"));
   }
   PairPlan plan;
   absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
@@ -133,8 +140,9 @@ std::string MatchOutput(const PairPlan& plan, const ImagePair& pair) {
 }
 
 std::string PairFingerprint(const MatchCommandOptions& options, const PairPlan& plan) {
-  return SetupFingerprint(plan.setup, options.verify ? absl::StrCat("|verify ", options.verify_px)
-                                                     : std::string("|matches"));
+  return SetupFingerprint(
+      plan.setup, options.verify ? absl::StrCat("|verify ", options.verify_px.value_or(kVerifyPx))
+                                 : std::string("|matches"));
 }
 
 }  // namespace orbserve::cli

@@ -18,6 +18,7 @@
 #include "client/cli/file_io.h"
 #include "client/cli/output/feature_files.h"
 #include "client/cli/output/json_writer.h"
+#include "client/cli/output/output_names.h"
 #include "client/cli/output/standard_output.h"
 #include "client/cli/output/table_cells.h"
 
@@ -77,9 +78,22 @@ int RunReferencePut(const ReferenceOptions& options) {
     console.Error(absl::StrCat(options.source, ": ", ErrorText(status)));
     return kExitFailed;
   }
+  if (request.has_features() && (setup->mask.has_value() || setup->pipeline.ByteSizeLong() > 0)) {
+    console.Error(
+        absl::StrCat("--pipeline, its options and --mask have no effect: they need an "
+                     "image, and ",
+                     options.source, " has features"));
+    return kExitUsage;
+  }
   const absl::StatusOr<v1::PutReferenceResponse> response =
       (*engine)->client()->PutReference(request);
-  if (!response.ok()) return FailCall(&console, response.status());
+  if (!response.ok()) {
+    const std::string reason = client::WireStatusOf(response.status()).reason();
+    const bool of_image = reason == "BAD_IMAGE" || reason == "TOO_LARGE" || reason == "UNSUPPORTED";
+    console.Error(absl::StrCat(of_image ? absl::StrCat(NameOnOneLine(options.source), ": ") : "",
+                               ErrorText(response.status())));
+    return ExitCodeOfCall(response.status());
+  }
   for (const std::string& name : response->evicted()) {
     console.Note(absl::StrCat("the server removed this reference to make room: ", name));
   }

@@ -72,8 +72,9 @@ absl::StatusOr<std::unique_ptr<FrameSource>> MakeSimulatedSource(const FrameSour
   absl::Status status = photo.status();
   if (status.ok()) status = CheckSides("a photograph", photo->width_px, photo->height_px);
   if (!status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("--simulate ", options.photo, ": ",
-                                                    std::string(status.message())));
+    // Not wrong usage, but an input that has failed.
+    return absl::DataLossError(
+        absl::StrCat("--simulate ", options.photo, ": ", std::string(status.message())));
   }
   TurnGrey(&*photo);
   return std::make_unique<SimulatedSource>(

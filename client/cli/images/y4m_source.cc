@@ -68,7 +68,9 @@ absl::StatusOr<std::unique_ptr<FrameSource>> MakeY4mSource(VideoFile video,
                                                            bool keep_pictures) {
   absl::StatusOr<std::unique_ptr<Y4mReader>> reader = Y4mReader::Create(video.file, limits);
   if (!reader.ok()) {
-    return absl::Status(reader.status().code(),
+    // A damaged video is a failed input; one of another colour space is asked for by mistake.
+    const bool other_kind = absl::IsUnimplemented(reader.status());
+    return absl::Status(other_kind ? absl::StatusCode::kUnimplemented : absl::StatusCode::kDataLoss,
                         absl::StrCat(video.name, ": ", std::string(reader.status().message())));
   }
   return std::make_unique<Y4mSource>(std::move(video.name), *std::move(reader),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import random
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ def make_target(
     token_file: Path_ | None,
 ) -> Target:
     """Checks the arguments of a client and reads the files."""
+    _check_address(address)
     if (tls_cert is None) != (tls_key is None):
         raise ValueError("tls_cert and tls_key belong together: give both or neither")
     if tls_cert is not None and tls_ca is None:
@@ -84,6 +86,17 @@ def make_target(
     return Target(address, credentials, tuple(metadata))
 
 
+def _check_address(address: str) -> None:
+    """ValueError for an address of which gRPC would make something else than was meant."""
+    scheme = address.partition("://")[0]
+    if scheme in ("http", "https", "grpc", "grpcs"):
+        raise ValueError(f"an address is HOST:PORT, without {scheme}://; got {address}")
+    if address.startswith("/"):
+        raise ValueError(f"a socket is given as unix:{address}; got {address}")
+    if ":" not in address:
+        raise ValueError(f"an address is HOST:PORT, such as {address or 'localhost'}:50051; got {address!r}")
+
+
 def _stays_on_this_machine(address: str) -> bool:
     if address.startswith(("unix:", "unix-abstract:")):
         return True
@@ -91,7 +104,18 @@ def _stays_on_this_machine(address: str) -> bool:
         if address.startswith(scheme):
             address = address[len(scheme) :]
             break
-    return address.startswith(("localhost:", "127.", "[::1]:"))
+    # An address with a scheme may name several.
+    return all(_is_loopback(one.rpartition(":")[0]) for one in address.split(","))
+
+
+def _is_loopback(host: str) -> bool:
+    """True for the loopback's addresses and its name. A host such as 127.example.org is another one."""
+    if host in ("localhost", "[::1]"):
+        return True
+    try:
+        return ipaddress.IPv4Address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def retry_delay(error: OrbserveError, attempts: int) -> float:

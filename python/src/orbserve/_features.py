@@ -217,15 +217,14 @@ class Features:
 
         The array `xy` must be there; the others have the defaults of this class. ValueError for another file.
         """
-        with np.load(file, allow_pickle=False) as arrays:
-            if "xy" not in arrays:
-                raise ValueError(f"{file}: features need the array xy; there are {', '.join(arrays.files) or 'none'}")
-            columns = {
-                n: arrays[n] for n in ("xy", "size", "angle", "response", "octave", "descriptors") if n in arrays
-            }
-            width, height = arrays["image_size"].tolist() if "image_size" in arrays else (0, 0)
-            kind = DescriptorType(int(arrays["descriptor_type"][0])) if "descriptor_type" in arrays else None
-            passes = int(arrays["suppression_passes"][0]) if "suppression_passes" in arrays else None
+        arrays = _npz.read(file)
+        if "xy" not in arrays:
+            raise ValueError(f"{file}: features need the array xy; there are {', '.join(arrays) or 'none'}")
+        names = ("xy", "size", "angle", "response", "octave", "descriptors")
+        columns: dict[str, Any] = {n: arrays[n] for n in names if n in arrays}
+        width, height = arrays["image_size"].tolist() if "image_size" in arrays else (0, 0)
+        kind = DescriptorType(int(arrays["descriptor_type"][0])) if "descriptor_type" in arrays else None
+        passes = int(arrays["suppression_passes"][0]) if "suppression_passes" in arrays else None
         values: dict[str, Any] = {"image_size": (width, height), "descriptor_type": kind, "suppression_passes": passes}
         return cls(**columns, **values)
 

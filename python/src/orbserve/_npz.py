@@ -1,15 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
-"""NPZ files with the bytes that the program writes.
+"""NPZ files: reads them, and writes them with the bytes that the program writes.
 
 `numpy.savez` is not used: its bytes differ between versions of NumPy and Python.
 """
 
 from __future__ import annotations
 
+import os
 import struct
+import zipfile
 import zlib
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,16 @@ _VERSION = 20  # 2.0: lowest version of the ZIP format that readers accept
 _DATE = 0x0021  # 1980-01-01, the first date of the ZIP format
 _ALIGNMENT = 64  # of the data in an NPY file
 _PREFIX = 10  # bytes before the header of an NPY file
+
+
+def read(file: str | os.PathLike[str] | BinaryIO) -> dict[str, npt.NDArray[Any]]:
+    """All arrays of an NPZ file. ValueError for a file that is none, or that is damaged."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (AttributeError, EOFError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        # A file with a single array is none of arrays with names, and lacks what is asked of them.
+        raise ValueError(f"{file}: not an NPZ file of numbers, or a damaged one: {error}") from error
 
 
 def _npy(array: npt.NDArray[Any]) -> bytes:

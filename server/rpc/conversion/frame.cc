@@ -141,8 +141,9 @@ absl::Status CheckMask(const v1::Mask& mask, int width_px, int height_px) {
   const int64_t least = full - stride + width_px;
   const int64_t size = static_cast<int64_t>(mask.pixels().size());
   if (size < least || size > full) {
-    return bad(absl::StrCat("mask.pixels must have ", least, " to ", full, " bytes for ", height_px,
-                            " rows of ", stride, "; got ", size));
+    return bad(absl::StrCat("mask.pixels must have ", least,
+                            full > least ? absl::StrCat(" to ", full) : "", " bytes for ",
+                            height_px, " rows of ", stride, "; got ", size));
   }
   return absl::OkStatus();
 }

@@ -247,11 +247,15 @@ TEST(PipelineFlagsTest, AValueOfAnotherKindIsRefused) {
                    "--detector must be one of FAST, HARRIS, SHI_TOMASI; got sift"),
         std::tuple("--detector", "UNSPECIFIED", "--detector must be one of"),
         std::tuple("--detector", "DETECTOR_FAST", "--detector must be one of"),
-        std::tuple("--levels", "-1", "--levels must be a whole number from 0 on; got -1"),
-        std::tuple("--levels", "2.5", "--levels must be a whole number from 0 on; got 2.5"),
+        std::tuple("--levels", "-1",
+                   "--levels must be a whole number (Levels of the pyramid, 1 to 16); got -1"),
+        std::tuple("--levels", "2.5",
+                   "--levels must be a whole number (Levels of the pyramid, 1 to 16); got 2.5"),
         std::tuple("--levels", "4294967296", "--levels must be a whole number"),
-        std::tuple("--scale", "many", "--scale must be a number; got many"),
-        std::tuple("--match-window", "nan", "--match-window must be a number; got nan")}) {
+        std::tuple("--scale", "many",
+                   "--scale must be a number (Ratio of the sides of neighbouring levels, 1.01 to "
+                   "4); got many"),
+        std::tuple("--match-window", "nan", "--match-window must be a number (Match within PX")}) {
     v1::Pipeline pipeline;
     const absl::Status status = ApplyPipelineFlags({{flag, {value}}}, &pipeline);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << value;
