@@ -74,9 +74,10 @@ class FastResponse final : public Step {
 
   void Declare(WorkspaceLayout* layout) override {
     for (const LevelGeometry& level : pipeline_.pyramid.levels) {
-      if (level.region.empty()) continue;
-      const ScratchLayout scratch(level.region.width() + 2 * radius_px_, radius_px_);
-      layout->AddScratch(static_cast<size_t>(scratch.bytes));
+      // This is the width of a task. A wider one can need less, as its bands have fewer rows.
+      const Region tested = TestedRegion(level.region, level, radius_px_, responses_.reach_px());
+      if (level.region.empty() || tested.empty()) continue;
+      layout->AddScratch(static_cast<size_t>(ScratchLayout(tested.width(), radius_px_).bytes));
     }
   }
 

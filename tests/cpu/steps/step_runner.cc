@@ -3,19 +3,28 @@
 
 #include "tests/cpu/steps/step_runner.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cpu/compile.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/memory/memory_count.h"
+#include "cpu/memory/workspace_layout.h"
 #include "features/algo/order.h"
 #include "tests/support/backend_runner.h"
 
 namespace orbserve::cpu {
 namespace {
+
+// Bytes behind the scratch memory of a thread that are watched.
+constexpr size_t kWatchedBytes = 16384;
+constexpr uint8_t kWatchedByte = 0xA5;
 
 template <typename T>
 T Must(absl::StatusOr<T> value) {
@@ -47,7 +56,15 @@ StepRunner::StepRunner(const testing::TestImage& image, const KernelTarget& targ
                            std::make_shared<MemoryCount>(), std::make_shared<MemoryCount>()));
   workspace_ = plan_->LeaseWorkspace();
   if (workspace_ == nullptr || !plan_->AddMaskMemory(workspace_.get())) std::abort();
-  frame_ = std::make_unique<FrameContext>(plan_->ContextOf(*workspace_, job_, /*kept=*/nullptr));
+  // What is declared twice in the same order has the same places.
+  WorkspaceLayout layout;
+  lists_ = FrameLists::Declare(pipeline(), threads, &layout);
+  const StepList declared = CompileSteps({pipeline(), target, threads});
+  for (const std::unique_ptr<Step>& step : declared.steps) step->Declare(&layout);
+  scratch_bytes_ = layout.scratch_bytes();
+  if (!scratch_.Allocate(scratch_bytes_ + kWatchedBytes, threads)) std::abort();
+  frame_ = std::make_unique<FrameContext>(pipeline(), lists_, scratch_, threads, *workspace_, job_,
+                                          /*kept=*/nullptr);
   frame_->cuts = pipeline().CutsFor(input.parameters);
   for (int l = 0; l < levels(); ++l) {
     Workspace::Level& level = frame_->level(l);
@@ -61,9 +78,14 @@ StepRunner::StepRunner(const testing::TestImage& image, const KernelTarget& targ
 
 void StepRunner::RunStep(const Step& step, int level) {
   arena_.execute([&] {
+    uint8_t* const watched = scratch_.OfThisThread() + scratch_bytes_;
+    std::memset(watched, kWatchedByte, kWatchedBytes);
     for (int task = step.Begin(*frame_, level) - 1; task >= 0; --task) {
       step.Run(*frame_, level, task);
     }
+    const auto is_kept = [](uint8_t byte) { return byte == kWatchedByte; };
+    EXPECT_TRUE(std::all_of(watched, watched + kWatchedBytes, is_kept))
+        << step.name() << " writes behind its scratch memory on level " << level;
   });
 }
 

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs the steps of a plan one after another by hand, so that a test can look at the lists between
-// them.
+// them. A test fails if a step writes behind the scratch memory that was declared.
 
 #ifndef ORBSERVE_TESTS_CPU_STEPS_STEP_RUNNER_H_
 #define ORBSERVE_TESTS_CPU_STEPS_STEP_RUNNER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,7 +15,9 @@
 
 #include "absl/strings/string_view.h"
 #include "cpu/frame_context.h"
+#include "cpu/frame_lists.h"
 #include "cpu/kernel_target.h"
+#include "cpu/memory/thread_scratch.h"
 #include "cpu/plan.h"
 #include "features/backend.h"
 #include "oneapi/tbb/task_arena.h"
@@ -64,6 +67,9 @@ class StepRunner {
   std::shared_ptr<CpuPlan> plan_;
   FrameJob job_;
   std::shared_ptr<Workspace> workspace_;
+  FrameLists lists_;          // those of the plan
+  size_t scratch_bytes_ = 0;  // that the steps of the plan declare
+  ThreadScratch scratch_;     // so many and some more, which no step may write
   std::unique_ptr<FrameContext> frame_;
   tbb::task_arena arena_{2};  // steps need the scratch memory of a thread of an arena
 };

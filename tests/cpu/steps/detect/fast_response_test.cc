@@ -59,6 +59,23 @@ TEST(FastResponseStepTest, KeysAreThoseOfTheOracleHoweverDivided) {
   printf("%zu keys compared\n", keys);
 }
 
+// The runner watches the scratch memory. Its need does not grow evenly with the width of a level:
+// bands of rows become lower at some widths.
+TEST(FastResponseStepTest, ScratchMemorySufficesAtEveryWidth) {
+  for (const int rows : {2, 3, 4, 5, 6, 8, 11}) {
+    for (int width = 8192 / rows - 8; width <= 8192 / rows + 12; width += 2) {
+      const TestImage image = testing::NoiseImage(width, 24, 5);
+      for (const Score score : {Score::kHarris, Score::kSadArc}) {
+        for (const int window_px : {3, 9}) {
+          StepRunner runner(image, FastestTarget(), 1, InputOf(score, 9, window_px, 30));
+          runner.RunUntil("fast_response");
+          ASSERT_FALSE(HasFailure()) << "width " << width << ", window " << window_px;
+        }
+      }
+    }
+  }
+}
+
 TEST(FastResponseStepTest, PixelsOutsideTheBorderAndUnderTheMaskTakePart) {
   // Two dots four pixels apart: the brighter one has the larger sum.
   TestImage image(64, 80);
