@@ -11,6 +11,9 @@
 #include "cpu/memory/aligned_buffer.h"
 #include "features/host_device.h"
 #include "oneapi/tbb/task_arena.h"
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace orbserve::cpu {
 
@@ -29,9 +32,16 @@ class ThreadScratch {
  public:
   // False when there is no memory for `bytes` for each of `threads`.
   [[nodiscard]] bool Allocate(size_t bytes, int threads) {
-    // A line more, so that threads never share one.
+    // A line more, so that threads never share one. The address sanitizer watches it.
     stride_ = RoundUp<size_t>(bytes, AlignedBuffer::kAlignment) + AlignedBuffer::kAlignment;
-    return memory_.Allocate(stride_ * static_cast<size_t>(ArenaSlots(threads)));
+    if (!memory_.Allocate(stride_ * static_cast<size_t>(ArenaSlots(threads)))) return false;
+#ifdef __SANITIZE_ADDRESS__
+    for (uint8_t* end = memory_.data() + bytes; end < memory_.data() + memory_.size();
+         end += stride_) {
+      ASAN_POISON_MEMORY_REGION(end, stride_ - bytes);
+    }
+#endif
+    return true;
   }
 
   // Returns the memory of the calling thread, which must run in the arena. 64-byte aligned.

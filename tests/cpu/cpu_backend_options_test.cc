@@ -196,6 +196,20 @@ TEST(CpuOptionsTest, RandomSetsOnTinyImagesGiveTheAnswerOfTheOracle) {
   EXPECT_GT(sets.counts().features, 50u);
 }
 
+// Kernels divide wide levels, and reserve memory for them, otherwise than narrow ones.
+TEST(CpuOptionsTest, RandomSetsOnWideImagesGiveTheAnswerOfTheOracle) {
+  constexpr uint32_t kSeed = 20264;
+  RandomSets sets(kSeed);
+  for (int i = 0; i < 120 && !HasFailure(); ++i) {
+    const int width = sets.Between(300, 4200);
+    const int height = sets.Between(40, 64);
+    sets.Compare(width, height, 1,
+                 [&] { return testing::RandomImage(width, height, sets.random()); });
+  }
+  Print(sets.counts(), kSeed);
+  EXPECT_GT(sets.counts().features, 2'000u);
+}
+
 TEST(CpuOptionsTest, RandomSetsOnPartsOfPhotographsGiveTheAnswerOfTheOracle) {
   const std::vector<testing::NamedImage> images = testing::RealImages(kFolder);
   if (images.empty()) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
