@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/nearest_word.h"
@@ -49,6 +50,16 @@ CLI::Validator InRange(T low, T high) {
       "");
 }
 
+// Check of an option: one of these words.
+CLI::Validator OneOf(const std::vector<std::string>& words) {
+  return CLI::Validator(
+      [words](std::string& text) {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+        return absl::StrCat("must be one of ", absl::StrJoin(words, ", "), "; got ", text);
+      },
+      "");
+}
+
 void AddCommonOptions(CLI::App* app, CommonOptions* options) {
   app->add_option("--server", options->server,
                   "Server that answers; default the engine in this program")
@@ -73,14 +84,16 @@ void AddCommonOptions(CLI::App* app, CommonOptions* options) {
       ->check(InRange(0.0, 86400.0));
   app->add_option("--backend", options->backend,
                   "Backend of the embedded engine: auto, cpu, cpu-reference, cuda")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(OneOf({"auto", "cpu", "cpu-reference", "cuda"}));
   app->add_option("--threads", options->threads,
                   "CPU threads of the embedded engine; default one per core")
       ->type_name("N")
       ->check(InRange(1, 1024));
   app->add_option("--log-level", options->log_level,
                   "Log of the embedded engine: trace, debug, info, warning, error, off")
-      ->type_name("LEVEL");
+      ->type_name("LEVEL")
+      ->check(OneOf({"trace", "debug", "info", "warning", "error", "off"}));
   app->add_flag("--quiet,-q", options->quiet, "Print only errors on standard error");
   app->add_flag("--json", options->json, "Print JSON on standard output, one object per line");
 }
@@ -220,7 +233,7 @@ void AddSourceOptions(CLI::App* app, StreamOptions* options) {
   app->add_option("--camera-format", options->camera_format,
                   "Format of a camera's frames; default the first of these that it has")
       ->type_name("mjpeg|yuyv|grey")
-      ->check(CLI::IsMember({"mjpeg", "yuyv", "grey"}))
+      ->check(OneOf({"mjpeg", "yuyv", "grey"}))
       ->group("Source");
 }
 
@@ -282,7 +295,7 @@ void AddBenchOptions(CLI::App* app, BenchOptions* options) {
       ->group("Load");
   app->add_option("--arrivals", options->arrivals, "Gaps of an open loop; default poisson")
       ->type_name("poisson|constant")
-      ->check(CLI::IsMember({"poisson", "constant"}))
+      ->check(OneOf({"poisson", "constant"}))
       ->group("Load");
   app->add_option("--streams", options->streams,
                   "Send frames on N streams in place of single calls; in a closed loop every "

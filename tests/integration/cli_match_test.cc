@@ -4,6 +4,7 @@
 // `orbserve match` and `orbserve reference`.
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -83,6 +84,18 @@ TEST_F(CliTest, MatchesArePrintedEvenIfTheirPictureFails) {
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.err, HasSubstr(taken));
   EXPECT_THAT(run.out, HasSubstr("\"query_index\":[0"));
+  // A pipe can be matched, but not be read again for a picture.
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  ASSERT_TRUE(WriteAll(pipe_ends[1], Scene(0, 160, 120)));
+  close(pipe_ends[1]);
+  stdin_fd_ = pipe_ends[0];
+  const Outcome once = Run({"match", "--json", "--draw", folder_ / "n.png", "/dev/stdin", b});
+  EXPECT_EQ(once.code, 1);
+  EXPECT_THAT(once.err, HasSubstr("/dev/stdin: is a pipe"));
+  EXPECT_THAT(once.out, HasSubstr("\"query_index\":[0"));
+  close(pipe_ends[0]);
+  stdin_fd_ = -1;
 }
 
 TEST_F(CliTest, AnImageThatCannotBeMatchedIsNamed) {

@@ -37,7 +37,6 @@ namespace {
 
 constexpr size_t kMostFrames = 64;         // kept in memory, to take turns
 constexpr size_t kMostLoads = 1000;        // of one run
-constexpr double kKeepsUp = 0.98;          // share of the frames sent that must be answered in time
 constexpr double kLateWarningShare = 0.1;  // of the median latency
 constexpr double kFirstRate = 16;          // of a search, frames per second
 
@@ -374,7 +373,7 @@ int RunBench(const BenchOptions& options) {
         FindHighestRate(kFirstRate, [&](double rate) -> absl::StatusOr<bool> {
           const absl::StatusOr<LoadResult> result = measure({.rate = rate, .arrivals = arrivals});
           if (!result.ok()) return result.status();
-          return result->failed == 0 && result->answered_rate >= kKeepsUp * result->sent_rate &&
+          return result->failed == 0 && KeepsUp(*result) &&
                  PercentileOf(result->latency_ms, 99) <= options.search_p99_ms;
         });
     failed = highest.status();

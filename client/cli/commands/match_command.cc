@@ -142,13 +142,21 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
   }
 }
 
+// The picture of an input; an error begins with its name.
+absl::StatusOr<Picture> LoadInput(const std::string& path, const PictureLimits& limits) {
+  absl::StatusOr<Picture> picture = LoadPicture(path, limits);
+  if (picture.ok()) return picture;
+  return absl::Status(picture.status().code(),
+                      absl::StrCat(NameOnOneLine(path), ": ", ErrorText(picture.status())));
+}
+
 absl::Status Draw(const MatchCommandOptions& options, const v1::MatchResponse& response,
                   const Geometry& geometry, const PictureLimits& limits) {
-  const absl::StatusOr<Picture> query = LoadPicture(options.inputs[0], limits);
+  const absl::StatusOr<Picture> query = LoadInput(options.inputs[0], limits);
   if (!query.ok()) return query.status();
   Picture overlay;
   if (options.reference.empty()) {
-    const absl::StatusOr<Picture> train = LoadPicture(options.inputs[1], limits);
+    const absl::StatusOr<Picture> train = LoadInput(options.inputs[1], limits);
     if (!train.ok()) return train.status();
     const std::vector<bool> inliers =
         geometry.has_value() ? geometry->inliers : std::vector<bool>();

@@ -98,7 +98,7 @@ absl::StatusOr<Picture> LoadPicture(const std::string& path, const PictureLimits
   struct stat info = {};
   if (stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) {
     return absl::InvalidArgumentError(
-        "is a pipe or a device, which can be read only once; --draw needs a file");
+        "is a pipe or a device, which can be read only once; a file is needed here");
   }
   absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return bytes.status();

@@ -17,6 +17,17 @@ double PercentileOf(const std::vector<float>& sorted, double percent) {
   return sorted[std::min(index, sorted.size() - 1)];
 }
 
+bool KeepsUp(const LoadResult& result) {
+  constexpr double kMissingShare = 0.02;
+  constexpr double kMissingFrames = 2;
+  if (result.sent_rate <= 0) return true;
+  const double frames = static_cast<double>(result.frames);
+  const double missing = frames * (1 - result.answered_rate / result.sent_rate);
+  // The mean number under way is the rate times the latency, and it varies by its root.
+  const double under_way = result.sent_rate * PercentileOf(result.latency_ms, 50) / 1e3;
+  return missing <= kMissingShare * frames + kMissingFrames + 2 * std::sqrt(under_way);
+}
+
 void LoadRecorder::Add(const Frame& frame) {
   const auto inside = [this](absl::Time time) { return time >= from_ && time < to_; };
   const bool in_time = inside(frame.finished);

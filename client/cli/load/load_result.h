@@ -36,6 +36,10 @@ struct LoadResult {
   std::optional<double> server_cpu_ms;     // of the server, per answered frame
 };
 
+// True if answers came as fast as frames were sent: 2 % may be missing, and as many as are under
+// way at the end rather than at the beginning by chance. A queue that grows leaves more.
+bool KeepsUp(const LoadResult& result);
+
 // Takes the frames of a run. Thread-safe.
 class LoadRecorder {
  public:

@@ -3,6 +3,7 @@
 
 #include "client/cli/load/load_result.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -35,6 +36,34 @@ TEST(LoadRecorder, LatencyBeginsAtTheIntendedStart) {
   EXPECT_EQ(result.late_ms[0], 800);
   EXPECT_EQ(result.sent_rate, 1);
   EXPECT_EQ(result.answered_rate, 0);  // it came after the end
+}
+
+// Result of `seconds` with `rate` frames a second, when the server computes `most` of them a
+// second.
+LoadResult ResultOf(double rate, double most, double latency_ms, double seconds) {
+  LoadRecorder recorder(kStart, At(seconds * 1e3), /*closed=*/false);
+  double free = 0;  // time from which the server may begin the next frame
+  for (int i = 0; i < static_cast<int>(rate * seconds); ++i) {
+    const double sent = i * 1e3 / rate;
+    free = std::max(free, sent) + 1e3 / most;
+    recorder.Add({.intended = At(sent), .started = At(sent), .finished = At(free + latency_ms)});
+  }
+  return recorder.Take();
+}
+
+TEST(KeepsUp, AFewAnswersAfterTheEndAreNoQueue) {
+  // Two of 38 frames come later, which is far more than 2 %.
+  const LoadResult slow = ResultOf(19, 1000, 60, 2);
+  EXPECT_LT(slow.answered_rate, 0.98 * slow.sent_rate);
+  EXPECT_TRUE(KeepsUp(slow));
+  EXPECT_TRUE(KeepsUp(ResultOf(2, 1000, 400, 1)));
+  EXPECT_TRUE(KeepsUp(ResultOf(1000, 5000, 5, 5)));
+  EXPECT_TRUE(KeepsUp(LoadResult()));
+}
+
+TEST(KeepsUp, AGrowingQueueLeavesAnswersBehind) {
+  for (const double most : {50.0, 80.0, 95.0}) EXPECT_FALSE(KeepsUp(ResultOf(100, most, 2, 5)));
+  EXPECT_FALSE(KeepsUp(ResultOf(1000, 960, 2, 5)));
 }
 
 TEST(LoadRecorder, FramesOutsideTheMeasurementDoNotCount) {
