@@ -31,6 +31,16 @@ def test_generated_files_are_those_of_the_contract_and_the_program(program: str)
     assert checked.returncode == 0, checked.stderr
 
 
+def test_code_generated_from_the_contract_is_found_beside_the_package(tmp_path: Path) -> None:
+    # What protoc writes depends on its version; where Python looks for it does not.
+    (tmp_path / "orbserve" / "v1").mkdir(parents=True)
+    (tmp_path / "orbserve" / "v1" / "orbserve_pb2.py").write_text("found = True\n")
+    text = "import orbserve, orbserve.v1.orbserve_pb2 as pb; print(pb.found, orbserve.Orb().levels)"
+    for order in (f"sys.path.insert(0, {str(tmp_path)!r})", f"sys.path.append({str(tmp_path)!r})"):
+        run = subprocess.run([sys.executable, "-c", f"import sys; {order}; {text}"], capture_output=True, text=True)
+        assert run.stdout == "True 8\n", run.stderr
+
+
 def test_version_is_the_one_of_the_project() -> None:
     found = re.search(r"project\(orbserve VERSION ([\d.]+)", (REPOSITORY / "CMakeLists.txt").read_text())
     assert found is not None

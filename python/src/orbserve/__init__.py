@@ -7,6 +7,7 @@ are degrees in [0, 360), clockwise on the screen; -1 where there is none.
 """
 
 from importlib.metadata import version as _version
+from pkgutil import extend_path as _extend_path
 
 from . import _generated
 from ._aio import AsyncClient, AsyncFrameStream
@@ -33,6 +34,9 @@ from ._session import FrameMatches, FrameResult, Reconnect, StreamEvent, StreamE
 from ._stream import FrameStream
 
 __version__ = _version("orbserve")
+
+# Code that protoc generates from the contract is called orbserve.v1.orbserve_pb2: it is found beside this package.
+__path__ = _extend_path(__path__, __name__)  # noqa: F405  # every package has it
 
 __all__ = [
     "AsyncClient",
