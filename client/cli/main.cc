@@ -293,6 +293,11 @@ void AddBenchOptions(CLI::App* app, BenchOptions* options) {
       ->type_name("MS")
       ->check(InRange(0.001, 1e6))
       ->group("Load");
+  app->add_option("--percentile", options->percentile,
+                  "Show this percentile of the latency beside the 50th, 90th, 99th and 99.9th")
+      ->type_name("PERCENT")
+      ->check(InRange(0.001, 99.999))
+      ->group("Load");
   app->add_option("--arrivals", options->arrivals, "Gaps of an open loop; default poisson")
       ->type_name("poisson|constant")
       ->check(OneOf({"poisson", "constant"}))
@@ -321,8 +326,8 @@ void AddBenchOptions(CLI::App* app, BenchOptions* options) {
       ->type_name("HOST:PORT");
   app->add_option("--svg", options->svg_file, "Write a picture of latency over rate")
       ->type_name("FILE.svg");
-  app->add_option("INPUT", options->inputs, "Images or folders of images; they take turns")
-      ->required();
+  app->add_option("INPUT", options->inputs,
+                  "Images or folders of images; they take turns. Default: a made picture, 640x480");
 }
 
 // Refuses empty values, which mostly come from unset shell variables. They would act like a missing

@@ -130,19 +130,20 @@ struct StreamOptions {
 struct BenchOptions {
   CommonOptions common;
   ImageOptions image;
-  std::vector<std::string> inputs;
-  std::string presets;       // that take turns: "orb,vio"; "" = `image`
-  std::string concurrency;   // closed loops: "1,2,4"; "" = a default unless there are rates
-  std::string rates;         // open loops, frames per second: "100,200"
-  std::string arrivals;      // of an open loop: poisson or constant; "" = poisson
-  double search_p99_ms = 0;  // search the highest rate with this limit; 0 = off
-  int streams = 0;           // 0 = a call for each frame
-  int connections = 0;       // 0 = one
-  bool raw = false;          // send the pixels of a JPEG
-  double duration_s = 5;     // of each measurement
-  double warm_up_s = 1;      // before each
-  std::string metrics;       // HOST:PORT of the server's metrics; "" = none
-  std::string svg_file;      // "" = none
+  std::vector<std::string> inputs;  // none = a made picture
+  std::string presets;              // that take turns: "orb,vio"; "" = `image`
+  std::string concurrency;          // closed loops: "1,2,4"; "" = a default unless there are rates
+  std::string rates;                // open loops, frames per second: "100,200"
+  std::string arrivals;             // of an open loop: poisson or constant; "" = poisson
+  double percentile = 99;           // of the latency, shown beside the usual ones
+  double search_p99_ms = 0;         // search the highest rate with this limit; 0 = off
+  int streams = 0;                  // 0 = a call for each frame
+  int connections = 0;              // 0 = one
+  bool raw = false;                 // send the pixels of a JPEG
+  double duration_s = 5;            // of each measurement
+  double warm_up_s = 1;             // before each
+  std::string metrics;              // HOST:PORT of the server's metrics; "" = none
+  std::string svg_file;             // "" = none
 };
 
 struct ShowOptions {

@@ -59,7 +59,7 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
            {"extract", "--no-such-option", image},
            {"extract", "--format", "xml", "--out", folder_ / "o", image},
            {"extract", "--format", "hdf5", image},
-           {"bench"},
+           {"bench", "--percentile", "100", image},
            {"bench", "--rate", "1,x", image},
            {"bench", "--rate", "10", "--concurrency", "2", image},
            {"bench", "--concurrency", "1.5", image},
@@ -628,6 +628,28 @@ TEST_F(CliTest, BenchMeasuresClosedAndOpenLoops) {
   const Outcome one = Run(bench({"--connections", "2"}));
   EXPECT_EQ(one.code, 2);
   EXPECT_THAT(one.err, HasSubstr("--connections 2 has no effect: it needs --server"));
+}
+
+TEST_F(CliTest, BenchShowsAPercentileAndNeedsNoImage) {
+  const std::vector<std::string> short_load = {"--concurrency", "1", "--duration",  "0.2",
+                                               "--warm-up",     "0", "--percentile"};
+  const auto bench = [&](std::vector<std::string> more) {
+    std::vector<std::string> command = {"bench"};
+    command.insert(command.end(), short_load.begin(), short_load.end());
+    command.insert(command.end(), more.begin(), more.end());
+    return Run(command);
+  };
+  const Outcome json = bench({"99.5", "--json"});
+  ASSERT_TRUE(Succeeded(json));
+  EXPECT_THAT(json.out, HasSubstr("\"p99\":"));
+  EXPECT_THAT(json.out, HasSubstr("\"p995\":"));
+  EXPECT_THAT(json.out, HasSubstr("\"failed\":0"));
+  EXPECT_THAT(json.err, HasSubstr("made picture of 640x480"));
+  const Outcome table = bench({"95"});
+  ASSERT_TRUE(Succeeded(table));
+  EXPECT_THAT(table.Lines()[0], HasSubstr("   p90/ms    p95/ms    p99/ms  p99.9/ms    max/ms"));
+  const Outcome usual = bench({"99"});
+  EXPECT_THAT(usual.Lines()[0], HasSubstr("   p90/ms    p99/ms  p99.9/ms"));
 }
 
 TEST_F(CliTest, BenchNamesBrokenImagesAndMeasuresWithTheRest) {

@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/failure.h"
@@ -23,6 +24,7 @@
 #include "client/cli/file_io.h"
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/inputs.h"
+#include "client/cli/images/made_picture.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/load/latency_curve.h"
 #include "client/cli/load/load_run.h"
@@ -104,27 +106,29 @@ absl::StatusOr<std::vector<LoadShape>> ShapesOf(const BenchOptions& options) {
   return shapes;
 }
 
-// A request for an image with each pipeline.
-absl::StatusOr<std::vector<v1::ExtractRequest>> RequestsOf(const BenchOptions& options,
-                                                           const InputFile& file,
-                                                           const std::vector<RequestSetup>& setups,
-                                                           const Engine& engine) {
+absl::StatusOr<v1::Frame> LoadBenchFrame(const BenchOptions& options, const InputFile& file,
+                                         const PictureLimits& limits) {
   if (!file.problem.ok()) return file.problem;
-  absl::StatusOr<v1::Frame> frame = LoadFrame(file.path, engine.picture_limits());
+  absl::StatusOr<v1::Frame> frame = LoadFrame(file.path, limits);
+  if (!frame.ok() || !options.raw || frame->format() != v1::PIXEL_FORMAT_JPEG) return frame;
+  absl::StatusOr<Picture> picture = LoadPicture(file.path, limits);
+  if (!picture.ok()) return picture.status();
+  TurnGrey(&*picture);
+  return FrameOfPicture(*std::move(picture));
+}
+
+// A request for the frame with each pipeline.
+absl::StatusOr<std::vector<v1::ExtractRequest>> RequestsOf(absl::StatusOr<v1::Frame> frame,
+                                                           const std::vector<RequestSetup>& setups,
+                                                           const v1::ServerLimits& limits) {
   if (!frame.ok()) return frame.status();
-  if (options.raw && frame->format() == v1::PIXEL_FORMAT_JPEG) {
-    absl::StatusOr<Picture> picture = LoadPicture(file.path, engine.picture_limits());
-    if (!picture.ok()) return picture.status();
-    TurnGrey(&*picture);
-    frame = FrameOfPicture(*std::move(picture));
-  }
   std::vector<v1::ExtractRequest> requests;
   for (const RequestSetup& setup : setups) {
     v1::ExtractRequest request;
     *request.mutable_pipeline() = setup.pipeline;
     *request.mutable_frame() = *frame;
     if (setup.mask.has_value()) *request.mutable_frame()->mutable_mask() = *setup.mask;
-    const absl::Status size = CheckMessageSize(request, engine.info().limits());
+    const absl::Status size = CheckMessageSize(request, limits);
     if (!size.ok()) return size;
     requests.push_back(std::move(request));
   }
@@ -137,19 +141,27 @@ struct LoadFrames {
   int failed = 0;  // images that are left out, and named on standard error
 };
 
+// `files`: none for the made picture.
 LoadFrames MakeFrames(const BenchOptions& options, const std::vector<InputFile>& files,
                       const std::vector<RequestSetup>& setups, const Engine& engine,
                       Console* console) {
   LoadFrames frames;
-  for (const InputFile& file : files) {
+  const auto add = [&](const std::string& name, absl::StatusOr<v1::Frame> frame) {
     absl::StatusOr<std::vector<v1::ExtractRequest>> requests =
-        RequestsOf(options, file, setups, engine);
+        RequestsOf(std::move(frame), setups, engine.info().limits());
     if (!requests.ok()) {
-      console->Error(absl::StrCat(NameOnOneLine(file.path), ": ", ErrorText(requests.status())));
+      console->Error(absl::StrCat(name, ": ", ErrorText(requests.status())));
       ++frames.failed;
-      continue;
+      return;
     }
     for (v1::ExtractRequest& request : *requests) frames.requests.push_back(std::move(request));
+  };
+  if (files.empty()) {
+    console->Note("every frame is the same made picture of 640x480; give images like yours");
+    add("the made picture", FrameOfPicture(MadePicture()));
+  }
+  for (const InputFile& file : files) {
+    add(NameOnOneLine(file.path), LoadBenchFrame(options, file, engine.picture_limits()));
     if (frames.requests.size() >= kMostFrames) break;
   }
   return frames;
@@ -182,14 +194,24 @@ std::string Cell(const std::optional<double>& value, double factor, const char* 
 
 class BenchListing {
  public:
-  explicit BenchListing(bool json) : json_(json) {}
+  // `percentile` is shown beside the usual ones.
+  BenchListing(bool json, double percentile) : json_(json) {
+    if (std::find(shown_.begin(), shown_.end(), percentile) == shown_.end()) {
+      shown_.push_back(percentile);
+    }
+    std::sort(shown_.begin(), shown_.end());
+    shown_.push_back(100);
+  }
 
   void PrintHeading() const {
     if (json_) return;
-    PrintText(absl::StrFormat("%-12s %9s %9s %6s %9s %9s %9s %9s %9s %9s %6s %9s %8s %8s\n", "load",
-                              "sent/s", "answers/s", "failed", "p50/ms", "p90/ms", "p99/ms",
-                              "p99.9/ms", "max/ms", "server/ms", "batch", "mJ/frame", "cpu/ms",
-                              "srvcpu/ms"));
+    std::string latencies;
+    for (const double percent : shown_) {
+      absl::StrAppendFormat(&latencies, " %9s", absl::StrCat(NameOf(percent), "/ms"));
+    }
+    PrintText(absl::StrFormat("%-12s %9s %9s %6s%s %9s %6s %9s %8s %8s\n", "load", "sent/s",
+                              "answers/s", "failed", latencies, "server/ms", "batch", "mJ/frame",
+                              "cpu/ms", "srvcpu/ms"));
   }
 
   void Print(const LoadShape& shape, const LoadResult& result) {
@@ -207,21 +229,25 @@ class BenchListing {
   const std::vector<CurvePoint>& points() const { return points_; }
 
  private:
-  static void PrintRow(const LoadShape& shape, const LoadResult& result) {
-    const auto latency = [&result](double percent) {
-      return PercentileOf(result.latency_ms, percent);
-    };
-    PrintText(absl::StrFormat(
-        "%-12s %9.1f %9.1f %6d %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f %6.1f %9s %8.3f %8s\n",
-        shape.closed() ? absl::StrCat(shape.concurrency, " callers")
-                       : absl::StrFormat("%g/s", shape.rate),
-        result.sent_rate, result.answered_rate, result.failed, latency(50), latency(90),
-        latency(99), latency(99.9), latency(100), PercentileOf(result.server_ms, 50),
-        result.mean_batch, Cell(result.joules_per_frame, 1e3, "%.2f"), result.client_cpu_ms,
-        Cell(result.server_cpu_ms, 1, "%.3f")));
+  static std::string NameOf(double percent) {
+    return percent == 100 ? "max" : absl::StrCat("p", percent);
   }
 
-  static void PrintJson(const LoadShape& shape, const LoadResult& result) {
+  void PrintRow(const LoadShape& shape, const LoadResult& result) const {
+    std::string latencies;
+    for (const double percent : shown_) {
+      absl::StrAppendFormat(&latencies, " %9.2f", PercentileOf(result.latency_ms, percent));
+    }
+    PrintText(absl::StrFormat("%-12s %9.1f %9.1f %6d%s %9.2f %6.1f %9s %8.3f %8s\n",
+                              shape.closed() ? absl::StrCat(shape.concurrency, " callers")
+                                             : absl::StrFormat("%g/s", shape.rate),
+                              result.sent_rate, result.answered_rate, result.failed, latencies,
+                              PercentileOf(result.server_ms, 50), result.mean_batch,
+                              Cell(result.joules_per_frame, 1e3, "%.2f"), result.client_cpu_ms,
+                              Cell(result.server_cpu_ms, 1, "%.3f")));
+  }
+
+  void PrintJson(const LoadShape& shape, const LoadResult& result) const {
     JsonWriter json;
     json.BeginObject().Key("loop").String(shape.closed() ? "closed" : "open");
     if (shape.closed()) {
@@ -234,12 +260,11 @@ class BenchListing {
     json.Key("frames").Int(result.frames).Key("failed").Int(result.failed);
     json.Key("sent_per_s").Double(result.sent_rate);
     json.Key("answered_per_s").Double(result.answered_rate);
-    const auto percentiles = [&json](const char* key, const std::vector<float>& sorted) {
+    const auto percentiles = [&](const char* key, const std::vector<float>& sorted) {
       json.Key(key).BeginObject();
-      for (const auto& [name, percent] :
-           {std::pair("p50", 50.0), std::pair("p90", 90.0), std::pair("p99", 99.0),
-            std::pair("p999", 99.9), std::pair("max", 100.0)}) {
-        json.Key(name).Double(PercentileOf(sorted, percent));
+      for (const double percent : shown_) {  // 99.9 is "p999"
+        json.Key(absl::StrReplaceAll(NameOf(percent), {{".", ""}}));
+        json.Double(PercentileOf(sorted, percent));
       }
       json.EndObject();
     };
@@ -259,6 +284,7 @@ class BenchListing {
   }
 
   const bool json_;
+  std::vector<double> shown_ = {50, 90, 99, 99.9};  // percentiles
   std::vector<CurvePoint> points_;
 };
 
@@ -286,9 +312,11 @@ int RunBench(const BenchOptions& options) {
   if (!shapes.ok()) return Fail(&console, shapes.status());
   const absl::StatusOr<std::vector<RequestSetup>> setups = SetupsOf(options);
   if (!setups.ok()) return Fail(&console, setups.status());
-  const absl::StatusOr<std::vector<InputFile>> files =
-      ExpandInputs(options.inputs, std::cin, /*picture_folder=*/"");
-  if (!files.ok()) return Fail(&console, files.status());
+  absl::StatusOr<std::vector<InputFile>> files = std::vector<InputFile>();
+  if (!options.inputs.empty()) {
+    files = ExpandInputs(options.inputs, std::cin, /*picture_folder=*/"");
+    if (!files.ok()) return Fail(&console, files.status());
+  }
   std::vector<std::string> inputs = {options.image.mask_file};
   for (const InputFile& file : *files) inputs.push_back(file.path);
   const absl::Status kept = CheckNoInputReplaced(inputs, {options.svg_file});
@@ -346,7 +374,7 @@ int RunBench(const BenchOptions& options) {
     }
   }
 
-  BenchListing listing(options.common.json);
+  BenchListing listing(options.common.json, options.percentile);
   listing.PrintHeading();
   absl::Status failed;
   int64_t answered = 0;
