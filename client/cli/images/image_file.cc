@@ -34,12 +34,13 @@ ImageType TypeOf(absl::string_view bytes) {
   return ImageType::kUnknown;
 }
 
-absl::StatusOr<Picture> Decode(ImageType type, std::string bytes, const PictureLimits& limits) {
+absl::StatusOr<Picture> Decode(ImageType type, std::string bytes, const PictureLimits& limits,
+                               DeepValues deep = DeepValues::kUpperByte) {
   switch (type) {
     case ImageType::kJpeg:
       return DecodeJpeg(bytes, limits);
     case ImageType::kPng:
-      return DecodePng(bytes, limits);
+      return DecodePng(bytes, limits, deep);
     case ImageType::kPnm:
       return DecodePnm(std::move(bytes), limits);
     case ImageType::kUnknown:
@@ -114,7 +115,8 @@ absl::StatusOr<v1::Mask> LoadMask(const std::string& path, const PictureLimits& 
     // JPEG artefacts near an edge would turn black pixels into nearly black ones.
     return absl::InvalidArgumentError("a mask must be PNG, PGM or PPM; got a JPEG");
   }
-  absl::StatusOr<Picture> picture = Decode(type, *std::move(bytes), limits);
+  absl::StatusOr<Picture> picture =
+      Decode(type, *std::move(bytes), limits, DeepValues::kNeverToZero);
   if (!picture.ok()) return picture.status();
   if (picture->channels == 3) {
     const size_t count = static_cast<size_t>(picture->width_px) * picture->height_px;

@@ -60,11 +60,29 @@ bool ReadHeader(png_structp png, png_infop info) {
   return true;
 }
 
+// Turns the 16-bit values of a row into bytes, in place; only 0 becomes 0.
+void ShortenValues(png_structp, png_row_infop row, png_bytep data) {
+  const size_t count = row->rowbytes / 2;
+  for (size_t i = 0; i < count; ++i) {
+    const png_byte upper = data[2 * i];
+    const png_byte lower = data[2 * i + 1];
+    data[i] = upper == 0 && lower != 0 ? png_byte{1} : upper;
+  }
+}
+
 // Sets libpng up for 8-bit grey or RGB. Returns the number of channels; 0 after an error.
-int SetUpTransforms(png_structp png, png_infop info) {
+int SetUpTransforms(png_structp png, png_infop info, DeepValues deep) {
   if (setjmp(png_jmpbuf(png))) return 0;
   const int colour = png_get_color_type(png, info);
-  if (png_get_bit_depth(png, info) == 16) png_set_strip_16(png);
+  if (png_get_bit_depth(png, info) == 16) {
+    if (deep == DeepValues::kUpperByte) {
+      png_set_strip_16(png);
+    } else {
+      // libpng calls it behind all other transforms, when alpha is gone.
+      png_set_read_user_transform_fn(png, ShortenValues);
+      png_set_user_transform_info(png, nullptr, 8, (colour & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1);
+    }
+  }
   if (colour == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
   if (colour == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
   png_set_strip_alpha(png);
@@ -120,7 +138,8 @@ absl::Status Damaged(const PngState& state) {
 
 }  // namespace
 
-absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& limits) {
+absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& limits,
+                                  DeepValues deep) {
   PngState state{.input = bytes};
   PngReader reader(&state);
   if (reader.info == nullptr) return absl::ResourceExhaustedError("libpng cannot start");
@@ -139,7 +158,7 @@ absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& 
   }
   picture.width_px = static_cast<int>(width_px);
   picture.height_px = static_cast<int>(height_px);
-  picture.channels = SetUpTransforms(reader.png, reader.info);
+  picture.channels = SetUpTransforms(reader.png, reader.info, deep);
   if (picture.channels == 0) return Damaged(state);
   if ((picture.channels != 1 && picture.channels != 3) ||
       png_get_rowbytes(reader.png, reader.info) != picture.row_bytes()) {

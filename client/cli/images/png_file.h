@@ -12,10 +12,17 @@
 
 namespace orbserve::cli {
 
+// What a 16-bit value becomes.
+enum class DeepValues {
+  kUpperByte,    // its upper 8 bits
+  kNeverToZero,  // its upper 8 bits; 1 where they are 0 and the value is not
+};
+
 // Decodes every kind of PNG to 8 bits: grey stays grey, colour and palette become RGB, 16-bit
-// values keep their upper 8 bits, transparency is removed, gamma is not applied. Any damage is an
+// values become what `deep` says, transparency is removed, gamma is not applied. Any damage is an
 // error; the size is checked before memory is allocated. Errors: INVALID_ARGUMENT.
-absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& limits);
+absl::StatusOr<Picture> DecodePng(absl::string_view bytes, const PictureLimits& limits,
+                                  DeepValues deep = DeepValues::kUpperByte);
 
 // Encodes a picture as PNG; the same picture gives the same bytes. INTERNAL: libpng refuses.
 absl::StatusOr<std::string> EncodePng(const Picture& picture);

@@ -78,6 +78,22 @@ TEST(LoadMaskTest, AnyChannelThatIsNotZeroKeepsThePixel) {
   EXPECT_FALSE(LoadMask(folder.Write("m.jpg", "\xFF\xD8\xFF"), {}).ok());
 }
 
+// Labels of 16 bits are often small numbers, whose upper byte is 0.
+TEST(LoadMaskTest, SixteenBitsCountWhole) {
+  // A PNG of 3 x 1 pixels of red, green and blue: (0, 0, 0), (0, 1, 0), (0x8000, 0, 0xFF).
+  const std::string png(
+      "\x89\x50\x4E\x47\x0D\x0A\x1A\x0A\x00\x00\x00\x0D\x49\x48\x44\x52"
+      "\x00\x00\x00\x03\x00\x00\x00\x01\x10\x02\x00\x00\x00\xC4\x12\x5F"
+      "\xA0\x00\x00\x00\x12\x49\x44\x41\x54\x78\x9C\x63\x60\x80\x01\x46"
+      "\x06\x86\x06\x10\xFD\x1F\x00\x04\x1B\x01\x81\x1F\xCA\xC9\x9E\x00"
+      "\x00\x00\x00\x49\x45\x4E\x44\xAE\x42\x60\x82",
+      75);
+  const TemporaryFolder folder;
+  const auto mask = LoadMask(folder.Write("m.png", png), {});
+  ASSERT_TRUE(mask.ok()) << mask.status();
+  EXPECT_EQ(mask->pixels(), std::string("\x00\x01\x81", 3));
+}
+
 TEST(LoadPictureTest, DeviceIsRefusedBecauseItIsReadOnce) {
   const absl::Status status = LoadPicture("/dev/null", kSmall).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
