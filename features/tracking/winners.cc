@@ -52,6 +52,12 @@ bool CutsWinners(const PipelineOptions& pipeline) {
          pipeline.select.selection == Selection::kBest;
 }
 
+PipelineOptions PipelineOfWinners(const PipelineOptions& pipeline) {
+  PipelineOptions all = pipeline;
+  if (CutsWinners(pipeline)) all.select.capacity = kMaxFeatures;
+  return all;
+}
+
 int WinnersToAskFor(const PipelineOptions& pipeline, int width_px, int height_px, int wanted) {
   if (!CutsWinners(pipeline)) return wanted;
   const int64_t columns = DivUp(width_px, pipeline.suppress.cell_width_px);
@@ -72,10 +78,9 @@ void KeepFirstOfFrame(const Features& features, size_t count, std::vector<size_t
 std::shared_ptr<const Features> CutToWanted(const PipelineOptions& pipeline,
                                             std::shared_ptr<const Features> winners, int wanted) {
   if (!winners->source_index.empty()) return winners;  // given keypoints
-  // The backend says that there are more winners than the capacity. With few wanted that does not
-  // matter.
-  const bool truncated = winners->truncated && wanted > pipeline.select.capacity;
-  const size_t count = std::min(winners->count(), static_cast<size_t>(wanted));
+  const size_t qualified = std::min(winners->count(), static_cast<size_t>(wanted));
+  const size_t count = std::min(qualified, static_cast<size_t>(pipeline.select.capacity));
+  const bool truncated = count < qualified;
   if (count == winners->count() && truncated == winners->truncated) return winners;
 
   std::vector<size_t> rows(winners->count());

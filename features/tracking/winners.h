@@ -3,8 +3,8 @@
 
 // The winners of a frame. New tracks begin at the best winners whose cells are free, so a stream
 // with tracks needs all winners of its cells, also if its answers have only the best
-// `max_features`. It asks the backend for all of them and makes the answer by a cut on the host.
-// The answer is the one that the backend would have given for `max_features`.
+// `max_features`, or fewer. It asks the backend for all of them and makes the answer by a cut on
+// the host. The answer is the one that the backend would have given for `max_features`.
 
 #ifndef ORBSERVE_FEATURES_TRACKING_WINNERS_H_
 #define ORBSERVE_FEATURES_TRACKING_WINNERS_H_
@@ -22,6 +22,10 @@ namespace orbserve {
 // suppression CELL with the selection BEST.
 bool CutsWinners(const PipelineOptions& pipeline);
 
+// The pipeline that a frame with tracks is computed with: no capacity bounds the winners of one
+// that passes CutsWinners(). Others are unchanged.
+PipelineOptions PipelineOfWinners(const PipelineOptions& pipeline);
+
 // The `max_features` that a frame with tracks asks its backend for: as many as the frame has cells
 // for pipelines that pass CutsWinners(), and otherwise `wanted`.
 int WinnersToAskFor(const PipelineOptions& pipeline, int width_px, int height_px, int wanted);
@@ -30,9 +34,10 @@ int WinnersToAskFor(const PipelineOptions& pipeline, int width_px, int height_px
 // response down, level up, y up, x up, row up. Keeps all where there are fewer.
 void KeepFirstOfFrame(const Features& features, size_t count, std::vector<size_t>* rows);
 
-// The answer for `wanted` features, made of `winners`, the answer of the same pipeline for
-// WinnersToAskFor(). `winners` itself where nothing is to be cut. The pipeline must pass
-// CutsWinners(); frames with given keypoints, whose answers nothing cuts, come back unchanged.
+// The answer of `pipeline` for `wanted` features, made of `winners`, the answer of
+// PipelineOfWinners() for WinnersToAskFor(). `winners` itself where nothing is to be cut. The
+// pipeline must pass CutsWinners(); frames with given keypoints, whose answers nothing cuts, come
+// back unchanged.
 std::shared_ptr<const Features> CutToWanted(const PipelineOptions& pipeline,
                                             std::shared_ptr<const Features> winners, int wanted);
 

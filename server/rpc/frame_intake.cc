@@ -133,6 +133,7 @@ absl::Status FrameIntake::Check(Task& task, PlanSpec& spec) {
   spec = {task.header.width_px, task.header.height_px, pipeline.options};
   if (task.source.keep_state == KeepState::kPyramid) {
     spec.track_levels = task.source.track_levels;
+    spec.pipeline = PipelineOfWinners(pipeline.options);
     task.parameters.max_features = WinnersToAskFor(pipeline.options, spec.width_px, spec.height_px,
                                                    task.parameters.max_features);
   }

@@ -117,6 +117,27 @@ class StreamTrackTest : public ServerTest {
   Gates gates_;
 };
 
+TEST_F(StreamTrackTest, TheCapacityOfAnswersBoundsNoTracks) {
+  v1::StreamOpen open = TrackingOpen();
+  open.mutable_pipeline()->mutable_select()->set_max_features(60);
+  std::vector<v1::FrameResult> results;
+  for (const uint32_t capacity : {100'000u, 20u}) {
+    open.mutable_pipeline()->mutable_select()->set_capacity(capacity);
+    grpc::ClientContext context;
+    const auto stream = Open(context, open);
+    results.push_back(Answer(*stream, Moved(0)));
+    End(*stream);
+  }
+  EXPECT_EQ(results[0].tracks_size(), 60);
+  EXPECT_FALSE(results[0].features().truncated());
+  ASSERT_EQ(results[1].tracks_size(), 60);
+  for (int i = 0; i < 60; ++i) {
+    EXPECT_EQ(results[1].tracks(i).SerializeAsString(), results[0].tracks(i).SerializeAsString());
+  }
+  EXPECT_EQ(results[1].features().x_size(), 20);
+  EXPECT_TRUE(results[1].features().truncated());
+}
+
 TEST_F(StreamTrackTest, TracksFollowTheMotionUnderTheirIds) {
   constexpr int kWanted = 60;  // the frame has 80 cells, whose winners the tracks choose from
   grpc::ClientContext context;

@@ -240,10 +240,12 @@ std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
            session->FrameDone(index, std::move(outcome));
          }});
     EXPECT_TRUE(ticket.ok()) << ticket.status();
-    engine.batcher().Ready(*ticket,
-                           engine.Plan({width, height, options.pipeline,
-                                        options.track ? options.track_options.levels : 0}),
-                           *std::move(job));
+    engine.batcher().Ready(
+        *ticket,
+        engine.Plan({width, height,
+                     options.track ? PipelineOfWinners(options.pipeline) : options.pipeline,
+                     options.track ? options.track_options.levels : 0}),
+        *std::move(job));
   }
   wait_for_open(0);
   session->Close();

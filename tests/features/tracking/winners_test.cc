@@ -43,7 +43,8 @@ class WinnersTest : public ::testing::Test {
   size_t CompareCuts(const testing::TestImage& image, const PipelineOptions& pipeline,
                      const FrameParameters& parameters) {
     const int all = WinnersToAskFor(pipeline, image.width_px(), image.height_px(), 1);
-    const auto winners = Ask(image, pipeline, parameters, all);
+    const auto winners = Ask(image, PipelineOfWinners(pipeline), parameters, all);
+    EXPECT_FALSE(winners->truncated);
     size_t left_out = 0;
     for (const int wanted : {1, 2, 7, 50, 100, 300, 2000, kMaxFeatures}) {
       SCOPED_TRACE("wanted " + std::to_string(wanted) + " of " + std::to_string(winners->count()));
