@@ -71,6 +71,7 @@ std::shared_ptr<Workspace> CpuPlan::LeaseWorkspace() const {
     if (!memory_->Fits(layout_.bytes())) return nullptr;
     auto workspace = std::make_unique<Workspace>(ArenaSlots(threads_), memory_);
     if (!workspace->memory.Allocate(std::max<size_t>(layout_.bytes(), 1))) return nullptr;
+    layout_.WatchGaps(workspace->memory.data());
     workspace->CountBytes();
     return workspace;
   });

@@ -24,8 +24,13 @@ ptrdiff_t PitchFor(int width_px) {
 
 }  // namespace
 
-size_t WorkspaceLayout::Reserve(size_t bytes, size_t* end) {
-  return std::exchange(*end, *end + Aligned(bytes));
+size_t WorkspaceLayout::Reserve(size_t bytes) {
+  size_t end = bytes_ + Aligned(bytes);
+#ifdef __SANITIZE_ADDRESS__
+  end += AlignedBuffer::kAlignment;
+  gaps_.emplace_back(bytes_ + bytes, end);
+#endif
+  return std::exchange(bytes_, end);
 }
 
 // One row more than the image has: resampling reads below a clamped end.

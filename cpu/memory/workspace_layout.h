@@ -14,6 +14,13 @@
 
 #include "features/options.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+
+#include <utility>
+#include <vector>
+#endif
+
 namespace orbserve::cpu {
 
 // Handles of declared buffers: offsets in bytes into the memory of a workspace, aligned to
@@ -43,12 +50,12 @@ class WorkspaceLayout {
   // `count` elements for one level.
   template <typename T>
   void Add(int level, size_t count, LevelBuffer<T>* buffer) {
-    buffer->offset[static_cast<size_t>(level)] = Reserve(count * sizeof(T), &bytes_);
+    buffer->offset[static_cast<size_t>(level)] = Reserve(count * sizeof(T));
   }
   // `count` elements for the frame.
   template <typename T>
   void Add(size_t count, FrameBuffer<T>* buffer) {
-    buffer->offset = Reserve(count * sizeof(T), &bytes_);
+    buffer->offset = Reserve(count * sizeof(T));
   }
   void AddImage(int level, int width_px, int height_px, LevelImages* images) {
     images->levels[static_cast<size_t>(level)] = ReserveImage(width_px, height_px, &bytes_);
@@ -61,17 +68,30 @@ class WorkspaceLayout {
   // asked for.
   void AddScratch(size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
 
+  // To be called for the memory of bytes() before its first use. With the address sanitizer it is
+  // an error to touch what lies between buffers.
+  void WatchGaps(uint8_t* memory) const {
+#ifdef __SANITIZE_ADDRESS__
+    for (const auto& [begin, end] : gaps_) ASAN_POISON_MEMORY_REGION(memory + begin, end - begin);
+#else
+    static_cast<void>(memory);
+#endif
+  }
+
   size_t bytes() const { return bytes_; }
   size_t mask_bytes() const { return mask_bytes_; }
   size_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
-  static size_t Reserve(size_t bytes, size_t* end);
+  size_t Reserve(size_t bytes);
   static LevelImages::Image ReserveImage(int width_px, int height_px, size_t* end);
 
   size_t bytes_ = 0;
   size_t mask_bytes_ = 0;
   size_t scratch_bytes_ = 0;
+#ifdef __SANITIZE_ADDRESS__
+  std::vector<std::pair<size_t, size_t>> gaps_;
+#endif
 };
 
 }  // namespace orbserve::cpu
