@@ -17,6 +17,16 @@ namespace orbserve::gpu {
 inline constexpr unsigned kFullWarp = 0xffffffffu;
 inline constexpr int kWarpLanes = 32;
 
+// Joins the values of all lanes, for every lane, where the device has no instruction for it.
+template <typename T, typename Join>
+__device__ __forceinline__ T JoinOfWarp(T value, Join join) {
+#pragma unroll
+  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+    value = join(value, __shfl_xor_sync(kFullWarp, value, distance));
+  }
+  return value;
+}
+
 // The sum over the warp, for every lane. Neither it nor a part of it may overflow. T: int32_t or
 // uint32_t.
 template <typename T>
@@ -24,11 +34,7 @@ __device__ __forceinline__ T WarpSum(T value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_add_sync(kFullWarp, value);
 #else
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kFullWarp, value, distance);
-  }
-  return value;
+  return JoinOfWarp(value, [](T a, T b) { return a + b; });
 #endif
 }
 
@@ -38,11 +44,7 @@ __device__ __forceinline__ T WarpMax(T value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_max_sync(kFullWarp, value);
 #else
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    value = Max(value, __shfl_xor_sync(kFullWarp, value, distance));
-  }
-  return value;
+  return JoinOfWarp(value, [](T a, T b) { return Max(a, b); });
 #endif
 }
 
@@ -52,11 +54,7 @@ __device__ __forceinline__ T WarpMin(T value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_min_sync(kFullWarp, value);
 #else
-#pragma unroll
-  for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
-    value = Min(value, __shfl_xor_sync(kFullWarp, value, distance));
-  }
-  return value;
+  return JoinOfWarp(value, [](T a, T b) { return Min(a, b); });
 #endif
 }
 

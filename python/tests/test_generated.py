@@ -32,7 +32,7 @@ def test_generated_files_are_those_of_the_contract_and_the_program(program: str)
 
 
 def test_code_generated_from_the_contract_is_found_beside_the_package(tmp_path: Path) -> None:
-    # What protoc writes depends on its version; where Python looks for it does not.
+    # An empty module stands for the code: its text depends on the version of protoc, its place does not.
     (tmp_path / "orbserve" / "v1").mkdir(parents=True)
     (tmp_path / "orbserve" / "v1" / "orbserve_pb2.py").write_text("found = True\n")
     text = "import orbserve, orbserve.v1.orbserve_pb2 as pb; print(pb.found, orbserve.Orb().levels)"

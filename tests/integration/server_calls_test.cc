@@ -17,7 +17,16 @@
 namespace orbserve {
 namespace {
 
-using CallsTest = ServerTest;
+class CallsTest : public ServerTest {
+ protected:
+  // The details of the failure of a Match.
+  v1::Status DetailsOfMatch(const v1::MatchRequest& request) {
+    v1::MatchResponse response;
+    grpc::ClientContext context;
+    SetLimit(context);
+    return Details(stub_->Match(&context, request, &response));
+  }
+};
 
 TEST_F(CallsTest, ExtractGivesFeaturesTimesAndPlace) {
   v1::ExtractRequest request;
@@ -394,10 +403,7 @@ TEST_F(CallsTest, ThePresetOrb32MatchesFramesWithAReferenceOf128Vectors) {
 
 TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {
   const auto reason_for = [&](const v1::MatchRequest& request) {
-    v1::MatchResponse response;
-    grpc::ClientContext context;
-    SetLimit(context);
-    return Details(stub_->Match(&context, request, &response)).reason();
+    return DetailsOfMatch(request).reason();
   };
   v1::MatchRequest request;
   EXPECT_EQ(reason_for(request), "BAD_REQUEST");
@@ -428,10 +434,7 @@ TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {
 
 TEST_F(CallsTest, AMatchThatIsRefusedNamesTheSide) {
   const auto text_for = [&](const v1::MatchRequest& request) {
-    v1::MatchResponse response;
-    grpc::ClientContext context;
-    SetLimit(context);
-    return Details(stub_->Match(&context, request, &response)).message();
+    return DetailsOfMatch(request).message();
   };
   v1::MatchRequest request;
   *request.mutable_query_frame() = MakeFrame(160, 120, 1);

@@ -38,7 +38,7 @@ struct ExtractTotals {
 // bytes of files between reading and answer (about 192 MiB).
 class ExtractRun {
  public:
-  // What became of an image. With an error of its picture it has a text, and counts as failed.
+  // Says what became of an image. One whose picture has an error has a text, and counts as failed.
   struct Outcome {
     absl::StatusOr<std::string> text;  // for standard output
     absl::Status picture;

@@ -12,7 +12,7 @@
 
 namespace orbserve::cli {
 
-// What a 16-bit value becomes.
+// DeepValues says what a 16-bit value becomes.
 enum class DeepValues {
   kUpperByte,    // its upper 8 bits
   kNeverToZero,  // its upper 8 bits; 1 where they are 0 and the value is not

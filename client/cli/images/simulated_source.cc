@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<FrameSource>> MakeSimulatedSource(const FrameSour
   absl::Status status = photo.status();
   if (status.ok()) status = CheckSides("a photograph", photo->width_px, photo->height_px);
   if (!status.ok()) {
-    // Not wrong usage, but an input that has failed.
+    // This is an input that has failed, and no wrong usage.
     return absl::DataLossError(
         absl::StrCat("--simulate ", options.photo, ": ", std::string(status.message())));
   }

@@ -56,7 +56,7 @@ StepRunner::StepRunner(const testing::TestImage& image, const KernelTarget& targ
                            std::make_shared<MemoryCount>(), std::make_shared<MemoryCount>()));
   workspace_ = plan_->LeaseWorkspace();
   if (workspace_ == nullptr || !plan_->AddMaskMemory(workspace_.get())) std::abort();
-  // What is declared twice in the same order has the same places.
+  // Buffers that are declared again in the same order have the same places.
   WorkspaceLayout layout;
   lists_ = FrameLists::Declare(pipeline(), threads, &layout);
   const StepList declared = CompileSteps({pipeline(), target, threads});
