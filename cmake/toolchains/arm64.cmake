@@ -30,7 +30,9 @@ set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
 if(EXISTS ${ORBSERVE_SYSROOT}/cuda/bin/nvcc)
   set(CMAKE_CUDA_COMPILER ${ORBSERVE_SYSROOT}/cuda/bin/nvcc)
   set(CMAKE_CUDA_HOST_COMPILER aarch64-linux-gnu-g++)
-  set(CMAKE_CUDA_FLAGS_INIT "--target-directory aarch64-linux")
+  # CMake tells nvcc nothing of the sysroot. Without it the host compiler would read this machine's headers, and CMake would name
+  # the sysroot's /usr/include to it, in front of the C++ library, whose <math.h> is then not found.
+  set(CMAKE_CUDA_FLAGS_INIT "--target-directory aarch64-linux -Xcompiler=--sysroot=${CMAKE_SYSROOT}")
   set(CUDAToolkit_ROOT ${ORBSERVE_SYSROOT}/cuda)
 endif()
 
