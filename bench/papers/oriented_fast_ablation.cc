@@ -230,8 +230,10 @@ class OrientedFastAblation {
   absl::Status Compare(const std::string& name, const GpuLaunch& launch,
                        const VariantParams& params, const std::vector<gpu::DeviceBuffer>& responses,
                        const std::vector<std::vector<float>>& expected, bool fast_only) {
+    // In the stream of the launch: it does not wait for the default stream.
     for (const gpu::DeviceBuffer& level : responses) {
-      ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemset(level.data(), 0, level.size_bytes()));
+      ORBSERVE_CUDA_RETURN_IF_ERROR(
+          cudaMemsetAsync(level.data(), 0, level.size_bytes(), results_.stream()));
     }
     ORBSERVE_RETURN_IF_ERROR(launch(results_.stream()));
     ORBSERVE_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(results_.stream()));
