@@ -59,17 +59,12 @@ FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
       layout->AddImage(l, level.width_px, level.height_px, &lists.images);
       layout->AddMask(l, level.width_px, level.height_px, &lists.masks);
     }
-    switch (options.describe.descriptor) {
-      case Descriptor::kNone:
-      case Descriptor::kRBrief32:
-        break;
-      case Descriptor::kRBrief256:
-        layout->AddImage(l, level.width_px, level.height_px, &lists.smoothed);
-        break;
-      case Descriptor::kBFrost256:
-        lists.DeclareIntegral(l, level, threads, layout);
-        break;
+    // Any other descriptor reads the level itself.
+    const Descriptor descriptor = options.describe.descriptor;
+    if (descriptor == Descriptor::kRBrief256) {
+      layout->AddImage(l, level.width_px, level.height_px, &lists.smoothed);
     }
+    if (descriptor == Descriptor::kBFrost256) lists.DeclareIntegral(l, level, threads, layout);
     const auto i = static_cast<size_t>(l);
     const Strips strips = DivideIntoStrips(options, level.region, threads);
     lists.strips[i] = strips;
