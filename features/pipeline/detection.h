@@ -28,11 +28,17 @@ constexpr bool ComparesFastScores(const PipelineOptions& options) {
           options.detect.score == Score::kLargestThreshold);
 }
 
-// Cells, quadtrees and scores other than FAST's look at the responses of all corners.
+// The selection keeps the first keypoints in rank order. Others look at the responses of all
+// corners, and need memory to put them in orders of their own.
+constexpr bool SelectsByRankAlone(const PipelineOptions& options) {
+  return options.select.selection == Selection::kLevelQuota ||
+         options.select.selection == Selection::kBest;
+}
+
+// Cells, other selections than by rank and scores other than FAST's look at the responses of all
+// corners.
 constexpr CornerList CornerListOf(const PipelineOptions& options) {
-  const bool cuts_by_rank_alone = options.select.selection == Selection::kLevelQuota ||
-                                  options.select.selection == Selection::kBest;
-  return ComparesFastScores(options) && cuts_by_rank_alone &&
+  return ComparesFastScores(options) && SelectsByRankAlone(options) &&
                  options.suppress.suppression != Suppression::kCell
              ? CornerList::kScored
              : CornerList::kKeyed;

@@ -33,18 +33,11 @@ int RowsFor(const CompiledPipeline& pipeline, int max_features) {
   return std::min({features + ties, kLargestFeatureClass, pipeline.spec.pipeline.select.capacity});
 }
 
-// Entries of FrameParams::spare for each entry of the lists of survivors.
-size_t SparePerSurvivor(Selection selection) {
-  switch (selection) {
-    case Selection::kLevelQuota:
-    case Selection::kBest:
-      break;
-    case Selection::kQuadtree:  // candidates in the order of their paths, and their rank keys
-    case Selection::kCell:  // candidates by cell; their places in the order of the frame, and in
-                            // their cells
-      return 2;
-  }
-  return 0;
+// Entries of FrameParams::spare for each entry of the lists of survivors. QUADTREE has candidates
+// in the order of their paths there, and their rank keys; CELL has candidates by cell, and their
+// places in the order of the frame and in their cells.
+size_t SparePerSurvivor(const PipelineOptions& options) {
+  return SelectsByRankAlone(options) ? 0 : 2;
 }
 
 // Most survivors that a level with at most `most` corners has room for.
@@ -54,16 +47,9 @@ int64_t SurvivorRoom(const PipelineOptions& options, const Cuts& cuts, size_t le
         {most, int64_t{kMaxRanked}, kSurvivorsPerWanted * cuts.by_score[level] + kSurvivorTies});
   }
   most = std::min(most, int64_t{kMaxSorted});
-  switch (options.select.selection) {
-    case Selection::kLevelQuota:
-      return std::min(most, kSurvivorsPerWanted * cuts.by_response[level] + kSurvivorTies);
-    case Selection::kBest:
-      return std::min(most, kSurvivorsPerWanted * FirstKeys(cuts) + kSurvivorTies);
-    case Selection::kCell:
-    case Selection::kQuadtree:
-      break;
-  }
-  return most;
+  if (!SelectsByRankAlone(options)) return most;
+  const int64_t wanted = cuts.all_levels ? FirstKeys(cuts) : cuts.by_response[level];
+  return std::min(most, kSurvivorsPerWanted * wanted + kSurvivorTies);
 }
 
 }  // namespace
@@ -89,7 +75,7 @@ FrameRoom FrameRoom::ForDetection(const CompiledPipeline& pipeline,
     room.survivor_entries += static_cast<size_t>(survivors);
     room.ranked_entries += static_cast<size_t>(ranked);
   }
-  room.spare_entries = SparePerSurvivor(options.select.selection) * room.survivor_entries;
+  room.spare_entries = SparePerSurvivor(options) * room.survivor_entries;
   room.rows = RowsFor(pipeline, parameters.max_features);
   room.state_rows = std::min(FeatureClassOf(parameters.max_features), room.rows);
   return room;
