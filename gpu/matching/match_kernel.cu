@@ -398,11 +398,17 @@ struct RowWords {
   __device__ __forceinline__ RowWords(const uint8_t* rows, int row) {
     if constexpr (kWords == 1) {
       word[0] = reinterpret_cast<const uint32_t*>(rows)[row];
+    } else if constexpr (kWords == 2) {
+      const uint2 both = reinterpret_cast<const uint2*>(rows)[row];
+      word[0] = both.x;
+      word[1] = both.y;
     } else {
-      static_assert(kWords == kDescriptorWords);
-      const uint4* const at = reinterpret_cast<const uint4*>(rows) + static_cast<int64_t>(row) * 2;
+      static_assert(kWords % 4 == 0);
+      constexpr int kParts = kWords / 4;
+      const uint4* const at =
+          reinterpret_cast<const uint4*>(rows) + static_cast<int64_t>(row) * kParts;
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
+      for (int i = 0; i < kParts; ++i) {
         const uint4 part = at[i];
         word[4 * i] = part.x;
         word[4 * i + 1] = part.y;
@@ -512,14 +518,21 @@ Sides LargestSides(const MatchParams& params) {
 }
 
 template <int kMost, int kWords>
-absl::Status LaunchSearchWindow(const MatchParams& params, const MatchWindows& windows,
-                                cudaStream_t stream) {
+absl::Status LaunchSearchWindowOf(const MatchParams& params, const MatchWindows& windows,
+                                  cudaStream_t stream) {
   const auto [queries, trains, reverse] = LargestSides(params);
   const int rows = reverse ? Max(queries, trains) : queries;
   const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
   SearchWindowKernel<kMost, kWords>
       <<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, windows);
   return CheckLaunch("SearchWindowKernel");
+}
+
+template <int kWords>
+absl::Status LaunchSearchWindow(const MatchParams& params, const MatchWindows& windows,
+                                cudaStream_t stream) {
+  return params.k <= 2 ? LaunchSearchWindowOf<2, kWords>(params, windows, stream)
+                       : LaunchSearchWindowOf<kMostNeighbours, kWords>(params, windows, stream);
 }
 
 }  // namespace
@@ -566,13 +579,16 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
 absl::Status LaunchWindowMatch(const MatchParams& params, const MatchWindows& windows,
                                cudaStream_t stream) {
   if (params.pairs == 0) return absl::OkStatus();
-  if (params.descriptor_bytes == 4) {
-    return params.k <= 2 ? LaunchSearchWindow<2, 1>(params, windows, stream)
-                         : LaunchSearchWindow<kMostNeighbours, 1>(params, windows, stream);
+  switch (params.descriptor_bytes) {
+    case 4:
+      return LaunchSearchWindow<1>(params, windows, stream);
+    case 8:
+      return LaunchSearchWindow<2>(params, windows, stream);
+    case 16:
+      return LaunchSearchWindow<4>(params, windows, stream);
+    default:
+      return LaunchSearchWindow<kDescriptorWords>(params, windows, stream);
   }
-  return params.k <= 2
-             ? LaunchSearchWindow<2, kDescriptorWords>(params, windows, stream)
-             : LaunchSearchWindow<kMostNeighbours, kDescriptorWords>(params, windows, stream);
 }
 
 }  // namespace orbserve::gpu
