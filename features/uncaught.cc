@@ -38,7 +38,8 @@ bool IsMissingThread(const std::exception_ptr& exception) {
   if (exception != nullptr && IsMissingThread(exception)) {
     std::fprintf(stderr,
                  "%s: cannot start a thread: the limit of threads is reached (ulimit -u, pids.max "
-                 "of the control group, TasksMax of the unit)\n",
+                 "of the control group, TasksMax of the unit), or that of the address space, which "
+                 "their stacks take (ulimit -v)\n",
                  program_name);
     _exit(kExitFailed);
   }

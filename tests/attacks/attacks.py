@@ -26,6 +26,7 @@ class Attack:
     on_http: bool = False  # attacks the HTTP port
     tls: bool = False  # the server has a certificate, and the attack comes by TLS
     memory_mib: int = 300  # growth
+    fills_receive_buffers: bool = False  # with --long, so that their budget counts, too
     p99_ms: float = 100.0
     worst_ms: float = 500.0
     fresh_ms: float = 100.0
@@ -64,15 +65,15 @@ ATTACKS = {
         Attack("tls_endless_header", connections.endless_header, tls=True),
         Attack("tls_many_descriptors", connections.many_connections, nofile=128, tls=True),
         Attack("list_flood", memory.list_flood),
-        Attack("eviction", memory.eviction, memory_mib=1024 + 300),
-        Attack("empty_strings", memory.empty_strings),
-        Attack("unknown_groups", memory.unknown_groups),
-        Attack("unknown_groups_in_stream", memory.unknown_groups_in_stream),
-        Attack("reflection_groups", memory.reflection_groups),
-        Attack("unknown_numbers", memory.unknown_numbers),
-        Attack("alternating_oneof", memory.alternating_oneof),
-        Attack("packed_numbers", memory.packed_numbers),
-        Attack("nested_pipelines", memory.nested_pipelines),
+        Attack("eviction", memory.eviction, memory_mib=1024 + 300, fills_receive_buffers=True),
+        Attack("empty_strings", memory.empty_strings, fills_receive_buffers=True),
+        Attack("unknown_groups", memory.unknown_groups, fills_receive_buffers=True),
+        Attack("unknown_groups_in_stream", memory.unknown_groups_in_stream, fills_receive_buffers=True),
+        Attack("reflection_groups", memory.reflection_groups, fills_receive_buffers=True),
+        Attack("unknown_numbers", memory.unknown_numbers, fills_receive_buffers=True),
+        Attack("alternating_oneof", memory.alternating_oneof, fills_receive_buffers=True),
+        Attack("packed_numbers", memory.packed_numbers, fills_receive_buffers=True),
+        Attack("nested_pipelines", memory.nested_pipelines, fills_receive_buffers=True),
         Attack("large_burst", memory.large_burst, memory_mib=4096, settles=True),
         Attack("large_burst_in_768_mib", memory.large_burst, memory_mib=768, address_space_mib=768),
         Attack("large_burst_in_1_gib", memory.large_burst, memory_mib=1024, address_space_mib=1024),
@@ -84,12 +85,13 @@ ATTACKS = {
         Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
         Attack("many_ids", shares.many_ids, with_tokens=True),
-        Attack("foreign_ids", shares.foreign_ids, with_tokens=True),
-        Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0),
+        Attack("foreign_ids", shares.foreign_ids, with_tokens=True, fills_receive_buffers=True),
+        Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0,
+               fills_receive_buffers=True),
         # Memory: the budgets of decoded pixels and of plans (configuration.md).
         Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, innocent="jpeg"),
-        Attack("large_frames", heavy.large_frames, memory_mib=1324, innocent="jpeg"),
-        Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, innocent="jpeg"),
-        Attack("many_pixels", heavy.many_pixels, memory_mib=1324, innocent="jpeg"),
+        Attack("large_frames", heavy.large_frames, memory_mib=1324, innocent="jpeg", fills_receive_buffers=True),
+        Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, innocent="jpeg", fills_receive_buffers=True),
+        Attack("many_pixels", heavy.many_pixels, memory_mib=1324, innocent="jpeg", fills_receive_buffers=True),
     ]
 }
