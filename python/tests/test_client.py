@@ -182,8 +182,10 @@ def test_a_thousand_references_are_listed_page_by_page(server: Server) -> None:
 def test_health_and_info(client: orbserve.Client) -> None:
     assert client.health() is True
     assert client.health("orbserve.v1.Features") is True
-    with pytest.raises(orbserve.OrbserveError):
+    with pytest.raises(orbserve.OrbserveError) as unknown:
         client.health("no.such.Service")
+    assert type(unknown.value) is orbserve.OrbserveError  # it is about no reference
+    assert unknown.value.code == grpc.StatusCode.NOT_FOUND
     info = client.info()
     assert info.active_backend == "cpu"
     assert info.devices[0].device == "cpu"
