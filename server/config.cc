@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "features/input_limits.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "gpu/gpu_backend.h"
@@ -277,7 +278,7 @@ absl::Status ValidateConfig(const server::Config& config) {
   const auto& limits = config.limits();
   ORBSERVE_RETURN_IF_ERROR(Range("limits.memory_bytes", limits.memory_bytes(),
                                  static_cast<uint64_t>(kLeastMemoryBytes), uint64_t{1} << 40));
-  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_side_px", limits.max_side_px(), 1, 32'768));
+  ORBSERVE_RETURN_IF_ERROR(Range("limits.max_side_px", limits.max_side_px(), 1, kMaxSidePx));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_pixels", limits.max_pixels(), 1, kGiB));
   ORBSERVE_RETURN_IF_ERROR(Range("limits.max_jpeg_scans", limits.max_jpeg_scans(), 1, 1000));
   ORBSERVE_RETURN_IF_ERROR(

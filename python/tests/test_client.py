@@ -182,8 +182,10 @@ def test_a_thousand_references_are_listed_page_by_page(server: Server) -> None:
 def test_health_and_info(client: orbserve.Client) -> None:
     assert client.health() is True
     assert client.health("orbserve.v1.Features") is True
-    with pytest.raises(orbserve.OrbserveError):
+    with pytest.raises(orbserve.OrbserveError) as unknown:
         client.health("no.such.Service")
+    assert type(unknown.value) is orbserve.OrbserveError  # it is about no reference
+    assert unknown.value.code == grpc.StatusCode.NOT_FOUND
     info = client.info()
     assert info.active_backend == "cpu"
     assert info.devices[0].device == "cpu"
@@ -279,10 +281,28 @@ def test_arguments_that_contradict_each_other(tmp_path: Path) -> None:
         for kind in (orbserve.Client, orbserve.AsyncClient):
             with pytest.raises(ValueError, match=text):
                 kind(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="an address is a str; got int"):
+        orbserve.Client(50051)  # type: ignore[arg-type]
     for address in ("127.0.0.2:1", "localhost:1", "[::1]:1", "ipv4:127.0.0.1:1,127.0.0.2:1", "unix:/nowhere"):
         orbserve.Client(address, token="a").close()
     with pytest.raises(FileNotFoundError):
         orbserve.Client(tls_ca=tmp_path / "none.pem")
+
+
+def test_arguments_of_wrong_types_are_named(client: orbserve.Client, image: Pixels) -> None:
+    with pytest.raises(TypeError, match=r"a pipeline is the name of a preset, or options such as Orb\(\); got int"):
+        client.extract(image, 5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a name is a str; got int"):
+        client.put_reference(5, image)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match='errors must be "raise" or "return"; got \'ignore\''):
+        client.extract_many([image], errors="ignore")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"references must be several names, such as \['marker'\]; got a str"):
+        client.stream(references="marker")
+    with pytest.raises(ValueError, match=r"deadline_ms: .*-1"):
+        client.stream(deadline_ms=-1)
+    for reconnect in (-1, float("nan"), "5"):
+        with pytest.raises(ValueError, match="reconnect: seconds must be a number of seconds, 0 or more; got"):
+            client.stream(reconnect=reconnect)  # type: ignore[arg-type]
 
 
 def test_threads_share_a_client(client: orbserve.Client) -> None:

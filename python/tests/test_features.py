@@ -116,6 +116,24 @@ def test_features_of_ones_own_are_checked() -> None:
         orbserve.Features(np.zeros((3, 2), np.float32), descriptors=np.zeros((3, 32)))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="must have 0, 4 or 32 bytes; got 8"):
         orbserve.Features(np.zeros((3, 2), np.float32), descriptors=np.zeros((3, 8), np.uint8))
+    named = orbserve.Features(np.zeros((3, 2)), descriptors=np.zeros((3, 32), np.uint8), descriptor_type="bfrost-256")  # type: ignore[arg-type]
+    assert named.descriptor_type is orbserve.DescriptorType.BFROST_256
+    with pytest.raises(ValueError, match=r"DescriptorType must be one of .*; got 'sift'"):
+        orbserve.Features(np.zeros((3, 2)), descriptors=np.zeros((3, 32), np.uint8), descriptor_type="sift")  # type: ignore[arg-type]
+
+
+def test_arrays_of_answers_are_read_only(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:
+    features = client.extract(image)
+    given = client.extract(image, keypoints=features)
+    assert given.source_index is not None
+    matches = client.match(features, given)
+    for array in (
+        *(getattr(features, name) for name in ("xy", "size", "angle", "response", "octave", "descriptors")),
+        given.source_index,
+        *(matches.query_index, matches.train_index, matches.distance),
+    ):
+        assert len(array) > 0
+        assert not array.flags.writeable
 
 
 def test_features_go_to_opencv_and_back(client: orbserve.Client, image: npt.NDArray[np.uint8]) -> None:

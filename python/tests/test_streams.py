@@ -115,7 +115,7 @@ def test_a_stream_is_opened_again_with_other_options(client: orbserve.Client) ->
     events: list[StreamEvent] = []
     with client.stream("orb", on_event=events.append) as stream:
         stream.send(image)
-        stream.reopen(StreamOptions(pipeline=orbserve.Orb(max_features=10), match_previous=True))
+        stream.reopen(StreamOptions(pipeline=orbserve.Orb(max_features=10), match_previous=True, drop_policy="block"))
         stream.send(image)
         first, second = stream.receive(), stream.receive()
         assert first is not None

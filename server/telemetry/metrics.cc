@@ -171,7 +171,7 @@ class Metrics::Impl {
                      ReadAsDouble(received));
     AddCounterFamily(families, "orbserve_received_bytes_total",
                      "Bytes of the images that arrived, as sent.", ReadAsDouble(received_bytes));
-    AddCounterFamily(families, "orbserve_keypoints_total", "Keypoints in the answers.",
+    AddCounterFamily(families, "orbserve_keypoints_total", "Keypoints of the frames that ended ok.",
                      ReadAsDouble(keypoints));
   }
 

@@ -143,6 +143,8 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"batching { max_work_bytes: 1 }", "batching.max_work_bytes"},
       {"batching { max_large_batches_in_flight: 65 }", "batching.max_large_batches_in_flight"},
       {"limits { max_side_px: 0 }", "limits.max_side_px"},
+      // A backend takes images of up to 32,767 pixels a side.
+      {"limits { max_side_px: 32768 }", "limits.max_side_px must be in [1, 32767]; got 32768"},
       {"limits { max_message_bytes: 4294967296 }", "limits.max_message_bytes"},
       {"limits { max_streams: 0 }", "limits.max_streams"},
       {"limits { max_stream_frames_in_flight: 257 }", "limits.max_stream_frames_in_flight"},

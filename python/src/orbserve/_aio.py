@@ -152,6 +152,8 @@ class AsyncClient:
         """As `Client.extract_many`. `images` may be asynchronous, too."""
         if in_flight < 1 or attempts < 1:
             raise ValueError(f"in_flight and attempts must be at least 1; got {in_flight} and {attempts}")
+        if errors not in ("raise", "return"):
+            raise ValueError(f'errors must be "raise" or "return"; got {errors!r}')
         return self._extract_many(images, pipeline, in_flight, attempts, errors == "return", timeout)
 
     async def _extract_many(
@@ -256,11 +258,11 @@ class AsyncClient:
         """As `Client.stream`, but the stream is opened by `async with`."""
         options = StreamOptions(
             pipeline=pipeline,
-            drop_policy=DropPolicy.of(drop_policy),
+            drop_policy=drop_policy,
             deadline_ms=deadline_ms,
             match_previous=match_previous,
             match_keyframe=match_keyframe,
-            references=tuple(references),
+            references=references,
             track=track,
             omit_features=omit_features,
             keyframe_every=keyframe_every,

@@ -19,6 +19,7 @@ from ._errors import ServerError
 from ._features import Features, Matches
 from ._generated import Execution, MatchOptions, Pipeline, ReferenceInfo, ServerInfo, Timings
 from ._images import Frame, Image, frame_parts
+from ._options import PipelineBase
 
 T = TypeVar("T")
 
@@ -95,7 +96,18 @@ def _pipeline_bytes(pipeline: Pipeline) -> bytes:
 
 def pipeline_field(number: int, pipeline: Pipeline | str) -> list[Bytes]:
     """The field `number` with a pipeline, or with a preset that is given by its name."""
-    return field(number, _pipeline_bytes(Pipeline(preset=pipeline) if isinstance(pipeline, str) else pipeline))
+    if isinstance(pipeline, str):
+        pipeline = Pipeline(preset=pipeline)
+    elif not isinstance(pipeline, PipelineBase):
+        raise TypeError(f"a pipeline is the name of a preset, or options such as Orb(); got {type(pipeline).__name__}")
+    return field(number, _pipeline_bytes(pipeline))
+
+
+def _name_field(number: int, name: str) -> list[Bytes]:
+    """The field `number` with a name."""
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a str; got {type(name).__name__}")
+    return field(number, name.encode())
 
 
 def extract(image: Image | Frame, pipeline: Pipeline | str) -> Call[Features]:
@@ -123,7 +135,7 @@ def match(
         parts += field(1, options._to_wire(wire.MatchOptions()).SerializeToString())
     parts += pipeline_field(2, pipeline)
     if isinstance(train, Reference):
-        parts += field(3, train.name.encode())
+        parts += _name_field(3, train.name)
     elif isinstance(train, Features):
         parts += field(12, *train._to_wire())
     else:
@@ -154,7 +166,7 @@ def match(
 
 def put_reference(name: str, content: Image | Frame | Features, pipeline: Pipeline | str) -> Call[StoredReference]:
     """Features under a name."""
-    parts = field(1, name.encode()) + pipeline_field(2, pipeline)
+    parts = _name_field(1, name) + pipeline_field(2, pipeline)
     if isinstance(content, Features):
         parts += field(14, *content._to_wire())
     else:
@@ -197,5 +209,5 @@ def info() -> Call[ServerInfo]:
 def health(service: str) -> Call[bool]:
     """True: serving."""
     # {string service = 1} and {ServingStatus status = 1} of grpc.health.v1.
-    request = b"".join(field(1, service.encode())) if service else b""
+    request = b"".join(_name_field(1, service)) if service else b""
     return Call(HEALTH_METHOD, request, lambda data: data == bytes((1 << 3, _SERVING)))

@@ -172,14 +172,15 @@ class Client:
 
         in_flight: most calls under way, from 1.
         attempts: most tries of an image, from 1. An image is tried again, after growing waits, when the server has no
-        place
-            for it, goes away or cannot be reached.
+            place for it, goes away or cannot be reached.
         errors: "raise": the first error ends the iteration; "return": the error stands in the place of the features. An
             image that cannot be read is an error, too.
         timeout: seconds of one try; None: that of the client.
         """
         if in_flight < 1 or attempts < 1:
             raise ValueError(f"in_flight and attempts must be at least 1; got {in_flight} and {attempts}")
+        if errors not in ("raise", "return"):
+            raise ValueError(f'errors must be "raise" or "return"; got {errors!r}')
         return self._extract_many(images, pipeline, in_flight, attempts, errors == "return", timeout)
 
     def _extract_many(
@@ -323,8 +324,7 @@ class Client:
         omit_features: answer matches and tracks only.
         keyframe_every: one frame in so many becomes a keyframe; 0 = no such rule.
         keyframe_lost_percent: a frame becomes a keyframe when more than this share of the last one's tracks has ended,
-        1..99;
-            0 = no such rule.
+            1..99; 0 = no such rule.
         reconnect: how to connect again after a loss, or for how many seconds to try; 0: the loss ends the stream.
         on_event: called by `receive()` between the results that an event separates. It must not call the stream,
             except `cancel()`.
@@ -332,11 +332,11 @@ class Client:
         """
         options = StreamOptions(
             pipeline=pipeline,
-            drop_policy=DropPolicy.of(drop_policy),
+            drop_policy=drop_policy,
             deadline_ms=deadline_ms,
             match_previous=match_previous,
             match_keyframe=match_keyframe,
-            references=tuple(references),
+            references=references,
             track=track,
             omit_features=omit_features,
             keyframe_every=keyframe_every,

@@ -87,7 +87,9 @@ def make_target(
 
 
 def _check_address(address: str) -> None:
-    """ValueError for an address of which gRPC would make something else than was meant."""
+    """ValueError for an address of which gRPC would make something else than was meant, TypeError for no text."""
+    if not isinstance(address, str):
+        raise TypeError(f"an address is a str; got {type(address).__name__}")
     scheme = address.partition("://")[0]
     if scheme in ("http", "https", "grpc", "grpcs"):
         raise ValueError(f"an address is HOST:PORT, without {scheme}://; got {address}")

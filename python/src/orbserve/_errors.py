@@ -110,6 +110,8 @@ def _unpickle(
 
 def error_of(code: grpc.StatusCode, message: str, reason: str = "", retry_after: float | None = None) -> OrbserveError:
     """The error of a code, of the class that stands for it."""
+    if code == grpc.StatusCode.NOT_FOUND and not reason:  # said by health, or by a proxy: it is about no reference
+        return OrbserveError(code, message)
     return _CLASSES.get(code, OrbserveError)(code, message, reason, retry_after)
 
 

@@ -117,6 +117,8 @@ class Features:
                 values["descriptor_type"] = _TYPE_OF_BYTES[descriptors.shape[1]]
             except KeyError:
                 raise ValueError(f"descriptors must have 0, 4 or 32 bytes; got {descriptors.shape[1]}") from None
+        else:
+            values["descriptor_type"] = DescriptorType.of(self.descriptor_type)
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -142,18 +144,21 @@ class Features:
         xy[:, 0] = x
         xy[:, 1] = _codec.floats(found[_Y])
         descriptors = np.frombuffer(_codec.join(found[_DESCRIPTORS]), np.uint8)
-        source = _codec.integers(found[_SOURCE])
+        source = _codec.integers(found[_SOURCE]).astype(np.int32)
+        octave = _codec.integers(found[_OCTAVE]).astype(np.int32)
+        for array in (xy, octave, source):  # the others share the memory of the answer, which cannot be written to
+            array.flags.writeable = False
         return cls(
             xy=xy,
             size=_codec.floats(found[_SIZE]),
             angle=_codec.floats(found[_ANGLE]),
             response=_codec.floats(found[_RESPONSE]),
-            octave=_codec.integers(found[_OCTAVE]).astype(np.int32),
+            octave=octave,
             descriptors=descriptors.reshape(len(x), message.descriptor_bytes),
             image_size=(message.image_width_px, message.image_height_px),
             descriptor_type=enum_of(DescriptorType, message.descriptor_type) or DescriptorType.NONE,
             suppression_passes=message.suppression_passes if message.HasField("suppression_passes") else None,
-            source_index=source.astype(np.int32) if source.size > 0 else None,
+            source_index=source if source.size > 0 else None,
             truncated=message.truncated,
             sequence=answer.sequence if answer is not None else 0,
             timestamp_ns=answer.timestamp_ns if answer is not None else 0,
@@ -302,6 +307,8 @@ class Matches:
         """From a MatchSet."""
         message, found = _codec.columns(data, wire.MatchSet, (1, 2, 3))
         query, train, distance = (_codec.integers(found[number]).astype(np.int32) for number in (1, 2, 3))
+        for array in (query, train, distance):
+            array.flags.writeable = False
         return cls(query, train, distance, message.ratio_undefined, **values)
 
     def to_cv2(self) -> list[cv2.DMatch]:

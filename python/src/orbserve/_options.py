@@ -65,7 +65,7 @@ def _types(kind: type) -> dict[str, Any]:
     return types
 
 
-def _assign(message: Any, path: str, value: Any, shown: str) -> None:
+def assign(message: Any, path: str, value: Any, shown: str) -> None:
     """Sets the field `path` ("group.name" or "name") of a message."""
     *groups, name = path.split(".")
     for group in groups:
@@ -112,7 +112,7 @@ class Options:
 
     def _to_wire(self, message: Any) -> Any:
         for name, value in self._given():
-            _assign(message, name, value, name)
+            assign(message, name, value, name)
         return message
 
 
@@ -136,9 +136,9 @@ class PipelineBase:
             if isinstance(value, Options):
                 base = field.default if isinstance(field.default, Options) else None
                 for name, option in value._given(base):
-                    _assign(message, f"{field.name}.{name}", option, f"{field.name}.{name}")
+                    assign(message, f"{field.name}.{name}", option, f"{field.name}.{name}")
             else:
-                _assign(message, field.metadata["path"], value, field.name)
+                assign(message, field.metadata["path"], value, field.name)
         return message
 
     @classmethod

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
@@ -23,7 +24,7 @@ from ._errors import DeadlineExceededError, DroppedError, OrbserveError, Unavail
 from ._features import Features, Float32, Int32, Matches
 from ._generated import DropPolicy, Execution, MatchTarget, Pipeline, StreamOpened, Timings, TrackEnd
 from ._images import Frame, Image, frame_parts
-from ._options import enum_of
+from ._options import assign, enum_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,36 +254,50 @@ class Reconnect:
         """The argument `reconnect` of a stream."""
         return given if isinstance(given, Reconnect) else cls(given)
 
+    def __post_init__(self) -> None:
+        """TypeError or ValueError for what is no time."""
+        for name in ("seconds", "first_delay", "longest_delay", "try_timeout"):
+            value = getattr(self, name)
+            if isinstance(value, (str, bytes)) or not float(value) >= 0:  # NaN fails, too
+                raise ValueError(f"reconnect: {name} must be a number of seconds, 0 or more; got {value!r}")
+
 
 @dataclass(frozen=True)
 class StreamOptions:
     """The opening message of a stream. `Client.stream` says what each attribute means."""
 
     pipeline: Pipeline | str = "orb"
-    drop_policy: DropPolicy = DropPolicy.BLOCK
+    drop_policy: DropPolicy | str = DropPolicy.BLOCK
     deadline_ms: int = 0
     match_previous: bool = False
     match_keyframe: bool = False
-    references: tuple[str, ...] = ()
+    references: Sequence[str] = ()
     track: bool = False
     omit_features: bool = False
     keyframe_every: int = 0
     keyframe_lost_percent: int = 0
 
+    def __post_init__(self) -> None:
+        """Replaces the name of a policy by the policy. TypeError where the references are one text."""
+        object.__setattr__(self, "drop_policy", DropPolicy.of(self.drop_policy))
+        if isinstance(self.references, str):
+            raise TypeError(f"references must be several names, such as [{self.references!r}]; got a str")
+        object.__setattr__(self, "references", tuple(self.references))
+
     def request(self) -> bytes:
         """The message `StreamFramesRequest`."""
         message = wire.StreamOpen(
             drop_policy=self.drop_policy,
-            deadline_ms=self.deadline_ms,
             match_previous=self.match_previous,
             match_keyframe=self.match_keyframe,
             references=self.references,
             track=self.track,
             omit_features=self.omit_features,
         )
+        assign(message, "deadline_ms", self.deadline_ms, "deadline_ms")
         if self.keyframe_every or self.keyframe_lost_percent:
-            message.keyframe_rule.every_frames = self.keyframe_every
-            message.keyframe_rule.lost_percent = self.keyframe_lost_percent
+            assign(message, "keyframe_rule.every_frames", self.keyframe_every, "keyframe_every")
+            assign(message, "keyframe_rule.lost_percent", self.keyframe_lost_percent, "keyframe_lost_percent")
         parts = _calls.pipeline_field(1, self.pipeline)
         return b"".join(_codec.field(1, *parts, message.SerializeToString()))
 

@@ -7,6 +7,7 @@
 #define ORBSERVE_SERVER_RPC_CONVERSION_COLUMNS_H_
 
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,7 +29,20 @@ absl::Status CheckFinite(absl::string_view name, const Column& column) {
   for (int i = 0; i < column.size(); ++i) {
     if (!std::isfinite(column[i])) {
       return MakeError(ErrorReason::kBadRequest,
-                       absl::StrCat(name, "[", i, "] is not a finite number"));
+                       absl::StrCat(name, "[", i, "] must be a finite number; got ", column[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// BAD_REQUEST where a value of a column of whole numbers is not in [`first`, `last`].
+template <typename Column>
+absl::Status CheckEachIn(absl::string_view name, const Column& column, int64_t first,
+                         int64_t last) {
+  for (int i = 0; i < column.size(); ++i) {
+    if (column[i] < first || column[i] > last) {
+      return MakeError(ErrorReason::kBadRequest, absl::StrCat(name, "[", i, "] must be in [", first,
+                                                              ", ", last, "]; got ", column[i]));
     }
   }
   return absl::OkStatus();

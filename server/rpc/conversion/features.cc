@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
+#include "features/options.h"
 #include "server/rpc/conversion/columns.h"
 
 namespace orbserve {
@@ -61,6 +62,9 @@ absl::StatusOr<std::shared_ptr<const Features>> FeaturesFromProto(const v1::Feat
   ORBSERVE_RETURN_IF_ERROR(CheckFinite("features.size", proto.size()));
   ORBSERVE_RETURN_IF_ERROR(CheckFinite("features.angle", proto.angle()));
   ORBSERVE_RETURN_IF_ERROR(CheckFinite("features.response", proto.response()));
+  ORBSERVE_RETURN_IF_ERROR(CheckEachIn("features.octave", proto.octave(), 0, kMaxLevels - 1));
+  ORBSERVE_RETURN_IF_ERROR(
+      CheckEachIn("features.source_index", proto.source_index(), 0, kMaxFeatures - 1));
   const uint32_t descriptor_bytes = proto.descriptor_bytes();
   if (descriptor_bytes != 32 && descriptor_bytes != 4) {
     return MakeError(ErrorReason::kBadRequest,

@@ -322,9 +322,16 @@ void PipelineToProto(const ResolvedPipeline& pipeline, v1::Pipeline* proto) {
   track.set_redetect_percent(static_cast<uint32_t>(pipeline.track.redetect_percent));
 }
 
-absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,
-                                                         const ResolvedPipeline& pipeline) {
-  FrameParameters out = pipeline.frame;
+namespace {
+
+// An error of the options of one frame says that it is not about the pipeline's.
+absl::Status OfFrame(const absl::Status& status) {
+  if (status.ok()) return status;
+  return MakeError(ReasonOf(status), absl::StrCat("frame.parameters: ", status.message()));
+}
+
+absl::Status ReadFrameParameters(const v1::FrameParameters& proto, const PipelineOptions& options,
+                                 FrameParameters& out) {
   if (proto.has_max_features()) {
     ORBSERVE_RETURN_IF_ERROR(
         IntFromProto("max_features", proto.max_features(), kFeatureRange, out.max_features));
@@ -338,14 +345,11 @@ absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParamete
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold_low", proto.fast_threshold_low(),
                                           kFastThresholdLowRange, out.fast_threshold_low_grey));
   }
-  ORBSERVE_RETURN_IF_ERROR(CheckLowThreshold(out, pipeline.options));
-  ORBSERVE_RETURN_IF_ERROR(out.Validate());
-  return out;
+  ORBSERVE_RETURN_IF_ERROR(CheckLowThreshold(out, options));
+  return out.Validate();
 }
 
-absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& proto,
-                                                 const MatchOptions& base) {
-  MatchOptions out = base;
+absl::Status ReadFrameMatch(const v1::FrameParameters& proto, MatchOptions& out) {
   if (proto.has_match_ratio()) out.ratio = proto.match_ratio();
   if (proto.has_match_max_distance()) {
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.match_max_distance(),
@@ -354,7 +358,22 @@ absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& prot
   if (proto.has_match_window_px()) out.window_px = proto.match_window_px();
   if (proto.has_match_offset_x()) out.offset_x_px = proto.match_offset_x();
   if (proto.has_match_offset_y()) out.offset_y_px = proto.match_offset_y();
-  ORBSERVE_RETURN_IF_ERROR(out.Validate());
+  return out.Validate();
+}
+
+}  // namespace
+
+absl::StatusOr<FrameParameters> FrameParametersFromProto(const v1::FrameParameters& proto,
+                                                         const ResolvedPipeline& pipeline) {
+  FrameParameters out = pipeline.frame;
+  ORBSERVE_RETURN_IF_ERROR(OfFrame(ReadFrameParameters(proto, pipeline.options, out)));
+  return out;
+}
+
+absl::StatusOr<MatchOptions> FrameMatchFromProto(const v1::FrameParameters& proto,
+                                                 const MatchOptions& base) {
+  MatchOptions out = base;
+  ORBSERVE_RETURN_IF_ERROR(OfFrame(ReadFrameMatch(proto, out)));
   return out;
 }
 

@@ -228,7 +228,7 @@ class ServerLimits(Record):
     _message = "ServerLimits"
 
     max_side_px: int
-    """Width and height of an image, pixels, 1..32768; default 8192; TOO_LARGE."""
+    """Width and height of an image, pixels, 1..32767; default 8192; TOO_LARGE."""
 
     max_pixels: int
     """Width times height, 1..2^30; default 67,108,864; TOO_LARGE."""

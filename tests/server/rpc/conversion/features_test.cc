@@ -4,8 +4,10 @@
 #include "server/rpc/conversion/features.h"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/server/rpc/reason_of_failure.h"
 
@@ -125,6 +127,37 @@ TEST(FeatureConversionTest, FeatureSetsMustBeWhole) {
   set = TwoFeatures();
   for (int i = 0; i < 100'000; ++i) set.add_x(0);
   EXPECT_EQ(ReasonOfFailure(FeaturesFromProto(set).status()), ErrorReason::kTooLarge);
+}
+
+TEST(FeatureConversionTest, WholeNumbersOutOfTheirRangesAreRefused) {
+  v1::FeatureSet set = TwoFeatures();
+  for (const int octave : {0, 15}) {
+    set.clear_octave();
+    set.add_octave(0);
+    set.add_octave(octave);
+    EXPECT_TRUE(FeaturesFromProto(set).ok()) << octave;
+  }
+  for (const int octave : {-1, 16, std::numeric_limits<int>::min()}) {
+    set.set_octave(1, octave);
+    const absl::Status status = FeaturesFromProto(set).status();
+    EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadRequest) << octave;
+    EXPECT_EQ(status.message(),
+              absl::StrCat("features.octave[1] must be in [0, 15]; got ", octave));
+  }
+  set = TwoFeatures();
+  set.add_source_index(99'999);
+  set.add_source_index(100'000);
+  EXPECT_EQ(FeaturesFromProto(set).status().message(),
+            "features.source_index[1] must be in [0, 99999]; got 100000");
+  set.set_source_index(1, 99'999);
+  EXPECT_TRUE(FeaturesFromProto(set).ok());
+}
+
+TEST(FeatureConversionTest, NumbersThatAreNotFiniteAreToldAsGiven) {
+  v1::FeatureSet set = TwoFeatures();
+  set.set_y(1, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(FeaturesFromProto(set).status().message(),
+            "features.y[1] must be a finite number; got -inf");
 }
 
 TEST(FeatureConversionTest, MatchesKeepTheirColumns) {

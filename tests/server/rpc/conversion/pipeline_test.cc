@@ -420,6 +420,18 @@ TEST(PipelineConversionTest, TheQualityLevelIsThePipelinesUnlessTheFrameHasOne) 
   }
 }
 
+TEST(PipelineConversionTest, AnErrorOfAFramesOptionsSaysThatItIsTheFrames) {
+  v1::FrameParameters frame;
+  frame.set_max_features(0);
+  EXPECT_EQ(FrameParametersFromProto(frame, {}).status().message(),
+            "frame.parameters: max_features must be in [1, 100000]; got 0");
+  frame.Clear();
+  frame.set_match_ratio(2);
+  const absl::Status status = FrameMatchFromProto(frame, {}).status();
+  EXPECT_EQ(ReasonOfFailure(status), ErrorReason::kBadOptions);
+  EXPECT_EQ(status.message(), "frame.parameters: match.ratio must be in [0, 1]; got 2");
+}
+
 TEST(PipelineConversionTest, KBelongsToKBest) {
   v1::MatchOptions proto;
   proto.set_selection(v1::MATCH_SELECTION_K_BEST);
