@@ -355,8 +355,7 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
     for_squares([&](int n, int i, int column, int row) {
       bool is_judged = false;
       if ((active >> n & 1) != 0 && algo::IsCertain(tile, i)) {
-        is_judged =
-            pass == 1 ? !algo::FindFirstWitness(tile, column, row) : !algo::HasWitness(tile, i);
+        is_judged = !algo::HasWitness(tile, i) && !algo::FindWitness(tile, column, row);
         goes_on = goes_on || is_own(column, row);
       }
       append(is_judged, i, queue[0], kJudged);

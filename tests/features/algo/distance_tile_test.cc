@@ -119,7 +119,7 @@ class TileRun {
         if (!IsCertain(tile_, i)) continue;
         const int c = i % columns;
         const int r = i / columns;
-        if (passes_ == 1 ? FindFirstWitness(tile_, c, r) : HasWitness(tile_, i)) continue;
+        if (HasWitness(tile_, i) || FindWitness(tile_, c, r)) continue;
         Lot lot = JudgeBest(tile_, c, r, passes_, OneTileLane());
         if (lot == Lot::kOpen) lot = JudgeClosely(tile_, c, r, passes_, OneTileLane());
         if (lot == Lot::kInside) insides.push_back(i);
