@@ -9,7 +9,7 @@
 // of squares and a margin. A thread looks after one square or a few. Squares that have lost their
 // witness or their best are queued, and all threads share the places of the queue, 1 to 32 lanes a
 // square: they take columns, so that neighbouring lanes read neighbouring banks. Barriers part the
-// parts of a pass.
+// parts of a pass. Late passes have few squares, which get a warp each and need no queues.
 //
 //   1. TilePassesKernel: every tile of every level. Squares that depend on what lies beyond the
 //      margin are listed.
