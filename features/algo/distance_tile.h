@@ -28,7 +28,7 @@
 //
 // Each pass has four parts, between which all squares must wait for each other:
 //
-//   1. FindFirstWitness() or HasWitness(), else JudgeBest(), and JudgeClosely(), of all squares
+//   1. HasWitness() or FindWitness(), else JudgeBest(), and JudgeClosely(), of all squares
 //   2. RemoveConflicts() of the squares whose best became inside
 //   3. RefreshBest() of all squares whose best has gone, and PassDoubt() of all
 //   4. HasDoubtBeside() of all squares that are not doubtful
@@ -114,14 +114,35 @@ ORBSERVE_HOST_DEVICE constexpr uint16_t TileInside(int pass, int place) {
 ORBSERVE_HOST_DEVICE constexpr int TileInsidePass(uint16_t inside) { return inside >> 8; }
 ORBSERVE_HOST_DEVICE constexpr int TileInsidePlace(uint16_t inside) { return inside & 0xff; }
 
+// The places of a lane in rectangles that are up to `across` places wide: columns from `column` on
+// and rows from `row` on, in steps.
+struct LanePlaces {
+  int32_t column;
+  int32_t row;
+  int32_t column_step;
+  int32_t row_step;
+
+  // Deals out rectangles to `lanes` lanes, of which neighbours get neighbouring columns.
+  ORBSERVE_HOST_DEVICE static LanePlaces Of(int lane, int lanes, int across) {
+    constexpr int kBeyond = 1 << 20;  // a column that no tile has
+    const int columns = Min(across, lanes);
+    const int row_step = lanes / columns;
+    const int row = lane / columns;
+    return {row < row_step ? lane - row * columns : kBeyond, row, columns, row_step};
+  }
+};
+
 // A group of one. Other groups bring these functions, too; all lanes call them together and, apart
-// from lane(), Leads() and IsFirst(), get the same value.
+// from column(), row(), Leads() and IsFirst(), get the same value.
 struct OneTileLane {
-  ORBSERVE_HOST_DEVICE int lane() const { return 0; }
+  // These tell the lane's places (LanePlaces).
+  ORBSERVE_HOST_DEVICE int column() const { return 0; }
+  ORBSERVE_HOST_DEVICE int column_step() const { return 1; }
+  ORBSERVE_HOST_DEVICE int row() const { return 0; }
+  ORBSERVE_HOST_DEVICE int row_step() const { return 1; }
   // True for one lane of a group, the one that writes; for none of a group without work, which
   // follows another one.
   ORBSERVE_HOST_DEVICE bool Leads() const { return true; }
-  ORBSERVE_HOST_DEVICE int count() const { return 1; }
   ORBSERVE_HOST_DEVICE bool Any(bool value) const { return value; }
   ORBSERVE_HOST_DEVICE uint64_t Least(uint64_t value) const { return value; }
   ORBSERVE_HOST_DEVICE uint32_t Most(uint32_t value) const { return value; }
@@ -130,20 +151,20 @@ struct OneTileLane {
 };
 
 // Calls visit(order, u, v) for the places of `side` by `side` ones from (first_u, first_v) on that
-// the block knows. Lanes take columns in turn.
+// the block knows. Lanes take columns in turn, or share a column's rows as well.
 template <typename Lanes, typename Visit>
 ORBSERVE_HOST_DEVICE inline void VisitOrders(const DistanceTile& tile, int side, int first_u,
                                              int first_v, const Lanes& lanes, const Visit& visit) {
   const int v_begin = Max(first_v, 0);
   const int v_end = Min(first_v + side, tile.Height());
   const int u_end = Min(first_u + side, tile.Width());
-  for (int u = first_u + lanes.lane(); u < u_end; u += lanes.count()) {
+  for (int u = first_u + lanes.column(); u < u_end; u += lanes.column_step()) {
     if (u < 0) continue;
-    uint32_t* at = &tile.OrderAt(u, v_begin);
+    uint32_t* at = &tile.OrderAt(u, v_begin + lanes.row());
     ORBSERVE_UNROLL_BY_4
-    for (int v = v_begin; v < v_end; ++v) {
+    for (int v = v_begin + lanes.row(); v < v_end; v += lanes.row_step()) {
       visit(at, u, v);
-      at += tile.pitch;
+      at += lanes.row_step() * tile.pitch;
     }
   }
 }
@@ -203,9 +224,9 @@ ORBSERVE_HOST_DEVICE inline bool HasWitness(const DistanceTile& tile, int i) {
          tile.is_doubtful[witness >> 16] == 0;
 }
 
-// In the first pass, in which no candidate is doubtful: finds a witness among the bests of the
-// squares beside square (column, row). True if there is one.
-ORBSERVE_HOST_DEVICE inline bool FindFirstWitness(const DistanceTile& tile, int column, int row) {
+// Else: finds a witness among the bests of the squares beside square (column, row). True if there
+// is one, as there is for most bests that are beaten: that is faster than to look at all places.
+ORBSERVE_HOST_DEVICE inline bool FindWitness(const DistanceTile& tile, int column, int row) {
   const DistanceSquares& squares = tile.squares;
   const uint64_t own = tile.best[row * squares.columns + column];
   const int u = squares.PlaceU(own);
@@ -218,8 +239,9 @@ ORBSERVE_HOST_DEVICE inline bool FindFirstWitness(const DistanceTile& tile, int 
     const int r = Clamp(row + n / 3 - 1, 0, squares.rows - 1);
     const int i = r * squares.columns + c;
     const uint64_t other = tile.best[i];
-    const bool is_better = other < best && squares.rule.Conflicts(squares.PlaceU(other) - u,
-                                                                  squares.PlaceV(other) - v);
+    const bool is_better =
+        other < best && tile.is_doubtful[i] == 0 &&
+        squares.rule.Conflicts(squares.PlaceU(other) - u, squares.PlaceV(other) - v);
     best = is_better ? other : best;
     best_i = is_better ? i : best_i;
   }
@@ -395,6 +417,38 @@ ORBSERVE_HOST_DEVICE inline bool HasDoubtBeside(const DistanceTile& tile, int co
     }
   }
   return false;
+}
+
+// The same by all lanes, each of which looks at a few squares.
+template <typename Lanes>
+ORBSERVE_HOST_DEVICE inline bool HasDoubtBeside(const DistanceTile& tile, int column, int row,
+                                                const Lanes& lanes) {
+  const DistanceSquares& squares = tile.squares;
+  const int reach = squares.SquareReach();
+  bool has_doubt = false;
+  for (int r = row - reach + lanes.row(); r <= Min(row + reach, squares.rows - 1);
+       r += lanes.row_step()) {
+    for (int c = column - reach + lanes.column(); c <= Min(column + reach, squares.columns - 1);
+         c += lanes.column_step()) {
+      if (r < 0 || c < 0) continue;
+      has_doubt = has_doubt || tile.doubt[r * squares.columns + c] != Doubt::kNone;
+    }
+  }
+  return lanes.Any(has_doubt);
+}
+
+// Few squares that are not doubtful are left, and the passes go on for them alone. Then square i,
+// which is doubtful and has a candidate, stays in doubt for good: other squares must wait for no
+// part of it. Its best is not renewed, so that it may have gone.
+ORBSERVE_HOST_DEVICE inline void StayInDoubt(const DistanceTile& tile, int i) {
+  tile.doubt[i] = Doubt::kAll;
+}
+
+// True if square i, in column `column` and row `row`, has a candidate after such passes.
+ORBSERVE_HOST_DEVICE inline bool HasCandidate(const DistanceTile& tile, int i, int column,
+                                              int row) {
+  if (tile.best[i] == kNoCandidate) return false;
+  return !HasLostBest(tile, i) || BestInTile(tile, column, row, OneTileLane()) != kNoCandidate;
 }
 
 }  // namespace orbserve::algo

@@ -9,7 +9,7 @@
 // of squares and a margin. A thread looks after one square or a few. Squares that have lost their
 // witness or their best are queued, and all threads share the places of the queue, 1 to 32 lanes a
 // square: they take columns, so that neighbouring lanes read neighbouring banks. Barriers part the
-// parts of a pass.
+// parts of a pass. Late passes have few squares, which get a warp each and need no queues.
 //
 //   1. TilePassesKernel: every tile of every level. Squares that depend on what lies beyond the
 //      margin are listed.
@@ -60,7 +60,10 @@ class TileLanes {
     lanes.has_work_ = has_work;
     return lanes;
   }
-  __device__ __forceinline__ int lane() const { return lane_; }
+  __device__ __forceinline__ int column() const { return lane_; }
+  __device__ __forceinline__ int column_step() const { return count_; }
+  __device__ __forceinline__ int row() const { return 0; }
+  __device__ __forceinline__ int row_step() const { return 1; }
   __device__ __forceinline__ bool Leads() const { return has_work_ && lane_ == 0; }
   __device__ __forceinline__ int count() const { return count_; }
   __device__ __forceinline__ bool Any(bool value) const { return OfGroup(value) != 0; }
@@ -94,9 +97,49 @@ class TileLanes {
   bool has_work_ = true;
 };
 
+// A whole warp that works on one square (algo::OneTileLane names the functions). Its lanes share
+// rectangles that are `across` places wide, a few rows at a time.
+class TileWarp {
+ public:
+  __device__ __forceinline__ explicit TileWarp(int across)
+      : places_(algo::LanePlaces::Of(Lane(), kWarpLanes, across)) {}
+
+  __device__ __forceinline__ int column() const { return places_.column; }
+  __device__ __forceinline__ int column_step() const { return places_.column_step; }
+  __device__ __forceinline__ int row() const { return places_.row; }
+  __device__ __forceinline__ int row_step() const { return places_.row_step; }
+  __device__ __forceinline__ bool Leads() const { return Lane() == 0; }
+  __device__ __forceinline__ bool Any(bool value) const {
+    return __any_sync(kFullWarp, value) != 0;
+  }
+  __device__ __forceinline__ bool IsFirst(bool value) const {
+    return Lane() == __ffs(static_cast<int>(__ballot_sync(kFullWarp, value))) - 1;
+  }
+  __device__ __forceinline__ uint32_t Most(uint32_t value) const { return WarpMax(value); }
+  __device__ __forceinline__ uint64_t Least(uint64_t value) const {
+    // The upper halves decide, and the lower ones among equals.
+    const auto own_upper = static_cast<uint32_t>(value >> 32);
+    const uint32_t upper = WarpMin(own_upper);
+    const uint32_t lower = WarpMin(own_upper == upper ? static_cast<uint32_t>(value) : ~0u);
+    return static_cast<uint64_t>(upper) << 32 | lower;
+  }
+
+ private:
+  __device__ __forceinline__ static int Lane() {
+    return static_cast<int>(threadIdx.x) % kWarpLanes;
+  }
+
+  algo::LanePlaces places_;
+};
+
 // Squares that need work in a part of a pass. One queue is read while others are filled.
 constexpr int kQueues = 3;
-enum Queued { kJudged, kOpen, kInside, kLost, kQueuedKinds };
+enum Queued { kJudged, kOpen, kInside, kLost, kCertain, kQueuedKinds };
+
+// When no more squares than these can still be judged, each gets a warp for the passes that are
+// left: four a warp at most. A pass then needs no queues, and its parts are short.
+constexpr int kFewSquares = 4 * kWarps;
+static_assert(kFewSquares <= 32 * kWarps, "a thread has a bit for each of its warp's squares");
 
 // Bytes of shared memory for each place and square that a block knows.
 constexpr int PlaceBytes(bool is_compressed) {
@@ -306,13 +349,13 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
   const int most_passes = params.max_passes == 0 ? algo::kMostTilePasses
                                                  : min(algo::kMostTilePasses, params.max_passes);
   int pass = 1;
-  for (; pass <= most_passes; ++pass) {
+  bool few_are_left = false;
+  for (; pass <= most_passes && !few_are_left; ++pass) {
     bool goes_on = false;  // a square of the tile has a candidate and is not doubtful
     for_squares([&](int n, int i, int column, int row) {
       bool is_judged = false;
       if ((active >> n & 1) != 0 && algo::IsCertain(tile, i)) {
-        is_judged =
-            pass == 1 ? !algo::FindFirstWitness(tile, column, row) : !algo::HasWitness(tile, i);
+        is_judged = !algo::HasWitness(tile, i) && !algo::FindWitness(tile, column, row);
         goes_on = goes_on || is_own(column, row);
       }
       append(is_judged, i, queue[0], kJudged);
@@ -340,7 +383,7 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
           });
       __syncthreads();  // and the others
     }
-    if (thread == 0) counts.queued[kJudged] = 0;
+    if (thread == 0) counts.queued[kJudged] = counts.queued[kCertain] = 0;
     const int insides = counts.queued[kInside];
     if (insides > 0) {
       for_groups(
@@ -370,12 +413,74 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
     __syncthreads();  // the bests of all squares are there, and their doubts of this pass
     for_squares([&](int n, int i, int column, int row) {
       if ((active >> n & 1) != 0 && tile.best[i] == algo::kNoCandidate) active &= ~(1u << n);
-      if ((active >> n & 1) != 0 && tile.is_doubtful[i] == 0 &&
-          algo::HasDoubtBeside(tile, column, row)) {
+      bool is_certain = (active >> n & 1) != 0 && tile.is_doubtful[i] == 0;
+      if (is_certain && algo::HasDoubtBeside(tile, column, row)) {
         tile.is_doubtful[i] = 1;
+        is_certain = false;
       }
+      append(is_certain, i, queue[1], kCertain);
     });
-    __syncthreads();  // it is known which squares are doubtful
+    __syncthreads();  // it is known which squares are doubtful, and which ones are not
+    few_are_left = counts.queued[kCertain] <= kFewSquares;
+  }
+
+  if (few_are_left) {
+    for_squares([&](int n, int i, int /*column*/, int /*row*/) {
+      if ((active >> n & 1) != 0 && tile.is_doubtful[i] != 0) algo::StayInDoubt(tile, i);
+    });
+    const TileWarp window(window_side);
+    const TileWarp square(side);
+    const TileWarp beside(2 * reach + 1);
+    const int few = counts.queued[kCertain];
+    // Bit n: the warp's square n has a candidate; it can be judged, too.
+    const int of_warp = (few - warp + kWarps - 1) / kWarps;
+    uint32_t undecided = warp < few ? kFullWarp >> (kWarpLanes - of_warp) : 0;
+    uint32_t certain = undecided;
+    // Calls visit(bit, i, column, row) for the squares of `bits`.
+    const auto for_bits = [&](uint32_t bits, const auto& visit) {
+#pragma unroll 1
+      for (uint32_t rest = bits; rest != 0; rest &= rest - 1) {
+        const int i = queue[1][warp + (__ffs(static_cast<int>(rest)) - 1) * kWarps];
+        const int row = row_of(i);
+        visit(rest & (0u - rest), i, i - row * columns, row);
+      }
+    };
+    bool goes_on = true;
+    for (; pass <= most_passes && goes_on; ++pass) {
+      uint32_t insides = 0;
+      for_bits(certain, [&](uint32_t bit, int i, int column, int row) {
+        if (algo::HasWitness(tile, i)) return;
+        algo::Lot lot = algo::JudgeBest(tile, column, row, pass, window);
+        if (lot == algo::Lot::kOpen) lot = algo::JudgeClosely(tile, column, row, pass, window);
+        if (lot == algo::Lot::kInside) insides |= bit;
+      });
+      __syncthreads();  // all bests are judged
+      for_bits(insides, [&](uint32_t /*bit*/, int /*i*/, int column, int row) {
+        algo::RemoveConflicts(tile, column, row, window);
+      });
+      __syncthreads();  // what is in conflict with the new inside places is gone
+      for_bits(undecided, [&](uint32_t /*bit*/, int i, int column, int row) {
+        const bool has_lost = algo::HasLostBest(tile, i);
+        if (has_lost) algo::RefreshBest(tile, column, row, square);
+        if (lane == 0) algo::PassDoubt(tile, i, has_lost);
+      });
+      __syncthreads();  // the bests of all squares are there, and their doubts of this pass
+      bool may_go_on = false;
+      for_bits(undecided, [&](uint32_t bit, int i, int column, int row) {
+        if (tile.best[i] == algo::kNoCandidate) {
+          undecided &= ~bit;
+          certain &= ~bit;
+        } else if ((certain & bit) != 0) {
+          if (algo::HasDoubtBeside(tile, column, row, beside)) {
+            certain &= ~bit;
+            if (lane == 0) tile.is_doubtful[i] = 1;
+          } else {
+            may_go_on = may_go_on || is_own(column, row);
+          }
+        }
+      });
+      goes_on = __syncthreads_or(may_go_on) != 0;  // it is known which squares are doubtful
+    }
   }
 
   // Each thread has a few squares of the tile.
@@ -400,7 +505,8 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
   for_own([&](Result& result, int column, int row, int i) {
     const bool is_dropped =
         params.max_passes != 0 && pass > params.max_passes && tile.is_doubtful[i] == 0;
-    result.is_listed = tile.best[i] != algo::kNoCandidate && !is_dropped;
+    result.is_listed =
+        !is_dropped && algo::HasCandidate(tile, i, column - first_column, row - first_row);
     result.inside = tile.inside[i];
     uint32_t entry = 0;
     if (result.is_listed) {

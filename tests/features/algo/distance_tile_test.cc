@@ -35,7 +35,8 @@ struct Part {
 class TileRun {
  public:
   template <typename Places>
-  TileRun(const DistanceSquares& level, const Places& places, const Part& part, int most_passes)
+  TileRun(const DistanceSquares& level, const Places& places, const Part& part, int most_passes,
+          size_t few_squares)
       : part_(part) {
     const int side = level.rule.square_side;
     tile_.squares = {level.rule,
@@ -68,7 +69,7 @@ class TileRun {
                  places.Key(OneLane(), u + tile_.squares.u_begin, v + tile_.squares.v_begin));
       }
     }
-    Run(level, most_passes);
+    Run(level, most_passes, few_squares);
   }
 
   struct Square {
@@ -84,14 +85,15 @@ class TileRun {
     const int r = row - part_.first_row;
     const auto i = static_cast<size_t>(r * tile_.squares.columns + c);
     const int place = TileInsidePlace(inside_[i]);
-    return {best_[i] == kNoCandidate, TileInsidePass(inside_[i]),
+    return {!HasCandidate(tile_, static_cast<int>(i), c, r), TileInsidePass(inside_[i]),
             tile_.squares.u_begin + c * side + place % side,
             tile_.squares.v_begin + r * side + place / side};
   }
   int passes() const { return passes_; }
 
  private:
-  void Run(const DistanceSquares& level, int most_passes) {
+  // With no more than `few_squares` squares that can be judged, the others stay in doubt.
+  void Run(const DistanceSquares& level, int most_passes, size_t few_squares) {
     const int columns = tile_.squares.columns;
     const int rows = tile_.squares.rows;
     const int reach = tile_.squares.SquareReach();
@@ -107,6 +109,7 @@ class TileRun {
       if (best_[static_cast<size_t>(i)] != kNoCandidate) active.push_back(i);
     }
     std::mt19937 random(7);
+    bool few_are_left = false;
     while (passes_ < most_passes &&
            std::any_of(active.begin(), active.end(), [&](int i) { return IsCertain(tile_, i); })) {
       ++passes_;
@@ -116,7 +119,7 @@ class TileRun {
         if (!IsCertain(tile_, i)) continue;
         const int c = i % columns;
         const int r = i / columns;
-        if (passes_ == 1 ? FindFirstWitness(tile_, c, r) : HasWitness(tile_, i)) continue;
+        if (HasWitness(tile_, i) || FindWitness(tile_, c, r)) continue;
         Lot lot = JudgeBest(tile_, c, r, passes_, OneTileLane());
         if (lot == Lot::kOpen) lot = JudgeClosely(tile_, c, r, passes_, OneTileLane());
         if (lot == Lot::kInside) insides.push_back(i);
@@ -133,10 +136,20 @@ class TileRun {
       std::erase_if(active, [&](int i) { return best_[static_cast<size_t>(i)] == kNoCandidate; });
       std::shuffle(active.begin(), active.end(), random);
       for (const int i : active) {
-        if (HasDoubtBeside(tile_, i % columns, i / columns)) {
-          is_doubtful_[static_cast<size_t>(i)] = 1;
-        }
+        const bool has_doubt = HasDoubtBeside(tile_, i % columns, i / columns);
+        EXPECT_EQ(HasDoubtBeside(tile_, i % columns, i / columns, OneTileLane()), has_doubt);
+        if (has_doubt) is_doubtful_[static_cast<size_t>(i)] = 1;
       }
+      if (few_are_left) continue;
+      const auto is_doubtful = [&](int i) { return is_doubtful_[static_cast<size_t>(i)] != 0; };
+      few_are_left = static_cast<size_t>(std::count_if(active.begin(), active.end(), is_doubtful)) +
+                         few_squares >=
+                     active.size();
+      if (!few_are_left) continue;
+      for (const int i : active) {
+        if (is_doubtful(i)) StayInDoubt(tile_, i);
+      }
+      std::erase_if(active, is_doubtful);
     }
   }
 
@@ -162,9 +175,9 @@ struct Counts {
 // decided square without one has none.
 template <typename Places>
 Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& places,
-                       const Part& part) {
+                       const Part& part, size_t few_squares) {
   const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, map->width, map->height);
-  const TileRun run(level, places, part, kMostTilePasses);
+  const TileRun run(level, places, part, kMostTilePasses, few_squares);
   const Pick pick = PickOf(*map, rule, 0);
   std::vector<uint64_t> of_square(static_cast<size_t>(level.count()), kNoCandidate);
   for (const uint64_t key : pick.keys) {
@@ -195,11 +208,12 @@ Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& pl
   return counts;
 }
 
-Counts CompareWithPick(OrderMap map, const DistanceRule& rule, const Part& part) {
+Counts CompareWithPick(OrderMap map, const DistanceRule& rule, const Part& part,
+                       size_t few_squares = 0) {
   const PixelPlaces pixels = {map.orders.data(), map.width, 0};
   const BlockPlaces blocks = {pixels, 0, 0, map.width, map.height};
-  return rule.pixels_per_place == 2 ? CompareWithPick(&map, rule, blocks, part)
-                                    : CompareWithPick(&map, rule, pixels, part);
+  return rule.pixels_per_place == 2 ? CompareWithPick(&map, rule, blocks, part, few_squares)
+                                    : CompareWithPick(&map, rule, pixels, part, few_squares);
 }
 
 Part WholeOf(const DistanceSquares& level) { return {0, 0, level.columns, level.rows}; }
@@ -239,7 +253,8 @@ TEST(DistanceTileTest, WhatAPartDecidesIsThePicks) {
       const Part part = {from(level.columns), from(level.rows), level.columns - from(level.columns),
                          level.rows - from(level.rows)};
       if (part.first_column >= part.end_column || part.first_row >= part.end_row) continue;
-      const Counts counts = CompareWithPick(map, rule, part);
+      const size_t few_squares = n % 4 == 0 ? 0 : random() % 100;
+      const Counts counts = CompareWithPick(map, rule, part, few_squares);
       all.decided += counts.decided;
       all.undecided += counts.undecided;
       all.corners += counts.corners;
@@ -250,6 +265,22 @@ TEST(DistanceTileTest, WhatAPartDecidesIsThePicks) {
   EXPECT_GT(all.corners, 10'000);
   EXPECT_GT(all.undecided, 10'000);
   EXPECT_GT(all.decided, 10'000);
+}
+
+TEST(DistanceTileTest, LanesShareEachPlaceOfARectangle) {
+  constexpr int kLanes = 32;
+  for (const int across : {1, 3, 5, 9, 10, 16, 31, 32, 43}) {
+    std::vector<int> visits(static_cast<size_t>(across * across));
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const LanePlaces places = LanePlaces::Of(lane, kLanes, across);
+      for (int column = places.column; column < across; column += places.column_step) {
+        for (int row = places.row; row < across; row += places.row_step) {
+          ++visits[static_cast<size_t>(row * across + column)];
+        }
+      }
+    }
+    EXPECT_EQ(std::count(visits.begin(), visits.end(), 1), across * across) << across;
+  }
 }
 
 TEST(DistanceTileTest, PassesEndThoughChainsGoOn) {
