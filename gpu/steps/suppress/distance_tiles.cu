@@ -137,8 +137,8 @@ constexpr int kQueues = 3;
 enum Queued { kJudged, kOpen, kInside, kLost, kCertain, kQueuedKinds };
 
 // When no more squares than these can still be judged, each gets a warp for the passes that are
-// left: four a warp at most. A pass then needs no queues, and its parts are short.
-constexpr int kFewSquares = 4 * kWarps;
+// left: two a warp at most. A pass then needs no queues, and its parts are short.
+constexpr int kFewSquares = 2 * kWarps;
 static_assert(kFewSquares <= 32 * kWarps, "a thread has a bit for each of its warp's squares");
 
 // Bytes of shared memory for each place and square that a block knows.
@@ -450,6 +450,7 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
       uint32_t insides = 0;
       for_bits(certain, [&](uint32_t bit, int i, int column, int row) {
         if (algo::HasWitness(tile, i)) return;
+        __syncwarp();  // all lanes have read the witness that one of them may write
         algo::Lot lot = algo::JudgeBest(tile, column, row, pass, window);
         if (lot == algo::Lot::kOpen) lot = algo::JudgeClosely(tile, column, row, pass, window);
         if (lot == algo::Lot::kInside) insides |= bit;
@@ -461,6 +462,7 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
       __syncthreads();  // what is in conflict with the new inside places is gone
       for_bits(undecided, [&](uint32_t /*bit*/, int i, int column, int row) {
         const bool has_lost = algo::HasLostBest(tile, i);
+        __syncwarp();  // all lanes have read the best that one of them may write
         if (has_lost) algo::RefreshBest(tile, column, row, square);
         if (lane == 0) algo::PassDoubt(tile, i, has_lost);
       });
