@@ -13,6 +13,9 @@ PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 6, 7, 8, 9
 
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 
+INITIAL_WINDOW_SIZE = 4  # a setting
+LARGEST_FRAME = 16384  # payload, unless a setting allows more
+
 
 def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload

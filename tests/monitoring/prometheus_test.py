@@ -23,6 +23,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,9 @@ import time
 import urllib.parse
 import urllib.request
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "attacks")]
+import http2  # noqa: E402
 from servers import SKIPPED, Load, Server, wait_until  # noqa: E402
 
 FIRE_LIMIT_S = 90
@@ -341,6 +344,21 @@ def make_certificate(folder, name, days):
     return certificate, key
 
 
+def stream_without_window(address):
+    """A connection with a stream and one frame. The client lets no byte of a stream come, so the answer stays with the server."""
+    import innocent  # wants grpcio
+
+    connection = http2.connect(address)
+    no_window = http2.frame(http2.SETTINGS, 0, 0, struct.pack(">HI", http2.INITIAL_WINDOW_SIZE, 0))
+    connection.sendall(http2.PREFACE + no_window + http2.frame(http2.SETTINGS, http2.ACK, 0))
+    connection.sendall(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.call_headers("/orbserve.v1.Features/StreamFrames")))
+    for message in (innocent.field(1, b""), innocent.extract_request(240, 200)):
+        data = struct.pack(">BI", 0, len(message)) + message
+        for at in range(0, len(data), http2.LARGEST_FRAME):
+            connection.sendall(http2.frame(http2.DATA, 0, 1, data[at : at + http2.LARGEST_FRAME]))
+    return connection
+
+
 def staged(*alerts):
     """Marks a stage with the alerts that it makes fire."""
     def mark(function):
@@ -466,7 +484,9 @@ class Stages:
         server = self.start("overload")
         for robot in range(2):
             self.load.stream(server, f"robot-{robot}", "--pipeline", "orb", "--size", "1600x1200", "--levels", "16", "--scale", "1.05", "--max-features", "20000")
-        self.load.stream(server, "eager", "--pipeline", "orb", "--drop-policy", "newest", "--fps", "100")
+        # Large frames, too: small ones would overtake the others', and be in time.
+        self.load.stream(server, "eager", "--pipeline", "orb", "--size", "1600x1200", "--levels", "16", "--scale", "1.05", "--max-features", "20000",
+                         "--drop-policy", "newest", "--fps", "100")
         self.load.stream(server, "hasty", "--pipeline", "orb", "--deadline-ms", "1", "--fps", "10")
         self.fires_and_goes("overload", ["OrbserveLatencyBudgetBurnsFast", "OrbserveLatencyBudgetBurnsSlowly", "OrbserveFramesDropped", "OrbserveFramesRefused"],
                             self.load.stop)
@@ -503,12 +523,13 @@ class Stages:
     def unread_answers(self):
         server = self.start("unread", "limits { max_answer_bytes: 400000 max_stream_answer_bytes: 400000 stalled_reader_timeout_ms: 3600000 }")
         # Each stream has one frame in flight, whatever others hold.
-        for robot in range(8):
-            self.load.stream(server, f"robot-{robot}", "--pipeline", "orb", "--max-features", "2000")
-        wait_until(lambda: server.metric("orbserve_streams") == 8 and server.metric('orbserve_frames_total{outcome="ok"}') > 50, 60, "frames are answered")
-        for reader in self.load.processes:
-            reader.send_signal(signal.SIGSTOP)
-        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], self.load.stop)
+        streams = [stream_without_window(f"127.0.0.1:{server.port}") for _ in range(24)]
+
+        def end():
+            for stream in streams:
+                stream.close()
+
+        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], end)
 
     @staged("OrbserveMemoryNearBudget", "OrbserveMemoryShort")
     def memory(self):
