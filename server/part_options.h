@@ -18,9 +18,9 @@
 #include "server/rpc/identity.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match_queue.h"
-#include "server/serving/owner_weights.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
+#include "server/serving/shares/owner_weights.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 

@@ -11,8 +11,8 @@
 #include <functional>
 #include <vector>
 
-#include "server/serving/stream_pictures.h"
-#include "server/serving/stream_use.h"
+#include "server/serving/streams/stream_pictures.h"
+#include "server/serving/streams/stream_use.h"
 #include "server/telemetry/http_endpoint.h"
 
 namespace orbserve {

@@ -14,8 +14,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "server/serving/batcher.h"
-#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
+#include "server/serving/shares/client_id.h"
 
 namespace orbserve {
 

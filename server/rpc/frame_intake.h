@@ -25,9 +25,9 @@
 #include "server/rpc/client_activity.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/serving/batcher.h"
-#include "server/serving/client_id.h"
 #include "server/serving/plan_cache.h"
-#include "server/serving/stream_pictures.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/streams/stream_pictures.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 

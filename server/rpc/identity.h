@@ -26,7 +26,7 @@
 #include "grpcpp/server_context.h"
 #include "server/files/token_file.h"
 #include "server/rpc/peer_set.h"
-#include "server/serving/client_id.h"
+#include "server/serving/shares/client_id.h"
 
 namespace orbserve {
 

@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "features/types.h"
-#include "server/serving/client_id.h"
-#include "server/serving/stream_use.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/streams/stream_use.h"
 
 namespace orbserve {
 

@@ -67,9 +67,9 @@
 #include "server/rpc/stream_options.h"
 #include "server/rpc/stream_registry.h"
 #include "server/rpc/waiting_room.h"
-#include "server/serving/client_id.h"
-#include "server/serving/stream_session.h"
-#include "server/serving/stream_use.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/streams/stream_session.h"
+#include "server/serving/streams/stream_use.h"
 
 namespace orbserve {
 

@@ -17,8 +17,8 @@
 #include "server/rpc/call.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/waiting_room.h"
-#include "server/serving/client_id.h"
-#include "server/serving/stream_session.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/streams/stream_session.h"
 
 namespace orbserve {
 

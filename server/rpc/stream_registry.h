@@ -13,10 +13,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
-#include "server/serving/stream_places.h"
-#include "server/serving/stream_use.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/streams/stream_places.h"
+#include "server/serving/streams/stream_use.h"
 
 namespace orbserve {
 

@@ -48,11 +48,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "features/backend.h"
-#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
-#include "server/serving/fair_queue.h"
-#include "server/serving/fair_shares.h"
 #include "server/serving/observer.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/shares/fair_queue.h"
+#include "server/serving/shares/fair_shares.h"
 #include "server/serving/work_queue.h"
 
 namespace orbserve {

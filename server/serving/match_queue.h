@@ -41,10 +41,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "features/backend.h"
-#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
-#include "server/serving/fair_queue.h"
 #include "server/serving/observer.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/shares/fair_queue.h"
 #include "server/serving/work_queue.h"
 #include "server/serving/worker_pool.h"
 

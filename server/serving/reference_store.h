@@ -40,7 +40,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
-#include "server/serving/client_id.h"
+#include "server/serving/shares/client_id.h"
 
 namespace orbserve {
 

@@ -18,10 +18,10 @@
 #include "absl/strings/string_view.h"
 #include "features/backend.h"
 #include "features/errors.h"
-#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
-#include "server/serving/fair_shares.h"
 #include "server/serving/observer.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/shares/fair_shares.h"
 
 namespace orbserve {
 

@@ -76,10 +76,10 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "features/errors.h"
-#include "server/serving/client_id.h"
 #include "server/serving/clock.h"
-#include "server/serving/fair_shares.h"
 #include "server/serving/observer.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/shares/fair_shares.h"
 #include "server/serving/work_item.h"
 #include "server/serving/worker_pool.h"
 

@@ -18,9 +18,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
-#include "server/serving/client_id.h"
-#include "server/serving/fair_queue.h"
-#include "server/serving/fair_shares.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/shares/fair_queue.h"
+#include "server/serving/shares/fair_shares.h"
 
 namespace orbserve {
 

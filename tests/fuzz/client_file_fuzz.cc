@@ -11,12 +11,12 @@
 
 #include "absl/strings/string_view.h"
 #include "client/cli/images/jpeg_file.h"
-#include "client/cli/images/mjpeg_reader.h"
 #include "client/cli/images/picture.h"
 #include "client/cli/images/png_file.h"
 #include "client/cli/images/pnm_file.h"
-#include "client/cli/images/y4m_reader.h"
-#include "client/cli/output/npz_file.h"
+#include "client/cli/images/video/mjpeg_reader.h"
+#include "client/cli/images/video/y4m_reader.h"
+#include "client/cli/output/files/npz_file.h"
 #include "tests/fuzz/require.h"
 
 namespace orbserve::cli {

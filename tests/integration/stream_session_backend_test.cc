@@ -23,7 +23,7 @@
 #include "features/tracking/winners.h"
 #include "server/serving/batcher.h"
 #include "server/serving/failover_backend.h"
-#include "server/serving/stream_session.h"
+#include "server/serving/streams/stream_session.h"
 #include "tests/cpu/cpu_backend_support.h"
 #include "tests/server/serving/named_client.h"
 #include "tests/support/feature_compare.h"

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "client/cli/images/inputs.h"
-#include "client/cli/output/feature_files.h"
+#include "client/cli/output/files/feature_files.h"
 #include "client/cli/output/timing_summary.h"
 #include "orbserve/v1/orbserve.pb.h"
 

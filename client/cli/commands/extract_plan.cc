@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/output/feature_store.h"
+#include "client/cli/output/files/feature_store.h"
 #include "client/cli/output/output_names.h"
 
 namespace orbserve::cli {

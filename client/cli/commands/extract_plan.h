@@ -15,8 +15,8 @@
 #include "client/cli/images/inputs.h"
 #include "client/cli/images/shard.h"
 #include "client/cli/options.h"
-#include "client/cli/output/colmap_camera.h"
-#include "client/cli/output/feature_files.h"
+#include "client/cli/output/files/colmap_camera.h"
+#include "client/cli/output/files/feature_files.h"
 
 namespace orbserve::cli {
 

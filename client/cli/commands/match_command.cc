@@ -21,9 +21,9 @@
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/png_file.h"
 #include "client/cli/output/answer_json.h"
-#include "client/cli/output/legend.h"
+#include "client/cli/output/drawing/legend.h"
+#include "client/cli/output/drawing/overlay.h"
 #include "client/cli/output/output_names.h"
-#include "client/cli/output/overlay.h"
 #include "client/cli/output/standard_output.h"
 #include "client/cli/output/table_cells.h"
 

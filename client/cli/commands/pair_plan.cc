@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/file_io.h"
-#include "client/cli/output/match_files.h"
+#include "client/cli/output/files/match_files.h"
 #include "client/cli/output/output_names.h"
 
 namespace orbserve::cli {

@@ -15,8 +15,8 @@
 #include "client/cli/commands/request_setup.h"
 #include "client/cli/images/inputs.h"
 #include "client/cli/options.h"
-#include "client/cli/output/feature_files.h"
-#include "client/cli/output/feature_store.h"
+#include "client/cli/output/files/feature_files.h"
+#include "client/cli/output/files/feature_store.h"
 
 namespace orbserve::cli {
 

@@ -21,7 +21,7 @@
 #include "client/cli/commands/image_pairs.h"
 #include "client/cli/engine.h"
 #include "client/cli/output/console.h"
-#include "client/cli/output/feature_store.h"
+#include "client/cli/output/files/feature_store.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {

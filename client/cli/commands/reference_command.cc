@@ -16,7 +16,7 @@
 #include "client/cli/commands/request_setup.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/file_io.h"
-#include "client/cli/output/feature_files.h"
+#include "client/cli/output/files/feature_files.h"
 #include "client/cli/output/json_writer.h"
 #include "client/cli/output/output_names.h"
 #include "client/cli/output/standard_output.h"

@@ -14,10 +14,10 @@
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/png_file.h"
 #include "client/cli/output/console.h"
-#include "client/cli/output/feature_files.h"
-#include "client/cli/output/legend.h"
+#include "client/cli/output/drawing/legend.h"
+#include "client/cli/output/drawing/overlay.h"
+#include "client/cli/output/files/feature_files.h"
 #include "client/cli/output/output_names.h"
-#include "client/cli/output/overlay.h"
 #include "client/cli/output/standard_output.h"
 
 namespace orbserve::cli {

@@ -25,8 +25,8 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/images/frame_source.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/output/drawing/stream_pictures.h"
 #include "client/cli/output/output_names.h"
-#include "client/cli/output/stream_pictures.h"
 #include "client/cli/output/table_cells.h"
 
 namespace orbserve::cli {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/images/true_motion.h"
+#include "client/cli/images/simulation/true_motion.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {

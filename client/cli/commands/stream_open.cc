@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/images/camera_source.h"
-#include "client/cli/output/stream_pictures.h"
+#include "client/cli/images/camera/camera_source.h"
+#include "client/cli/output/drawing/stream_pictures.h"
 #include "client/cli/wire_names.h"
 
 namespace orbserve::cli {

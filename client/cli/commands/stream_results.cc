@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli/commands/failure.h"
+#include "client/cli/output/drawing/overlay.h"
 #include "client/cli/output/output_names.h"
-#include "client/cli/output/overlay.h"
 
 namespace orbserve::cli {
 

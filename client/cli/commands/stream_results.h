@@ -15,8 +15,8 @@
 #include "client/cli/commands/stream_listing.h"
 #include "client/cli/commands/stream_status.h"
 #include "client/cli/output/console.h"
-#include "client/cli/output/stream_pictures.h"
-#include "client/cli/output/track_tails.h"
+#include "client/cli/output/drawing/stream_pictures.h"
+#include "client/cli/output/drawing/track_tails.h"
 #include "orbserve/client.h"
 
 namespace orbserve::cli {

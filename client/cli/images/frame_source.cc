@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/images/camera_source.h"
+#include "client/cli/images/camera/camera_source.h"
 #include "client/cli/images/folder_source.h"
-#include "client/cli/images/mjpeg_reader.h"
-#include "client/cli/images/mjpeg_source.h"
-#include "client/cli/images/simulated_source.h"
-#include "client/cli/images/video_file.h"
-#include "client/cli/images/y4m_reader.h"
-#include "client/cli/images/y4m_source.h"
+#include "client/cli/images/simulation/simulated_source.h"
+#include "client/cli/images/video/mjpeg_reader.h"
+#include "client/cli/images/video/mjpeg_source.h"
+#include "client/cli/images/video/video_file.h"
+#include "client/cli/images/video/y4m_reader.h"
+#include "client/cli/images/video/y4m_source.h"
 
 namespace orbserve::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "client/cli/images/inputs.h"
 #include "client/cli/images/picture.h"
-#include "client/cli/images/true_motion.h"
+#include "client/cli/images/simulation/true_motion.h"
 #include "orbserve/v1/orbserve.pb.h"
 
 namespace orbserve::cli {

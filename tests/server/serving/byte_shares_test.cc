@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/byte_shares.h"
+#include "server/serving/shares/byte_shares.h"
 
 #include <string>
 

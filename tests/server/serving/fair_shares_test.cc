@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/fair_shares.h"
+#include "server/serving/shares/fair_shares.h"
 
 #include <map>
 #include <random>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/serving/fair_queue.h"
+#include "server/serving/shares/fair_queue.h"
 #include "tests/server/serving/named_client.h"
 
 namespace orbserve {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "server/serving/client_id.h"
+#include "server/serving/shares/client_id.h"
 
 namespace orbserve {
 

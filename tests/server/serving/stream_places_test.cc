@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/stream_places.h"
+#include "server/serving/streams/stream_places.h"
 
 #include <chrono>
 #include <optional>

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/serving/stream_session.h"
+#include "server/serving/streams/stream_session.h"
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
 #include "tests/server/serving/named_client.h"

@@ -5,7 +5,7 @@
 // and timestamps of the buffers are those that strace prints for the driver vivid of Linux 6.1 at
 // 640x480 in YUYV; fields that strace leaves out follow the documentation of V4L2.
 
-#include "client/cli/images/camera_device.h"
+#include "client/cli/images/camera/camera_device.h"
 
 #include <linux/videodev2.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/images/camera_source.h"
+#include "client/cli/images/camera/camera_source.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/images/mjpeg_reader.h"
+#include "client/cli/images/video/mjpeg_reader.h"
 
 #include <cstdio>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/images/mjpeg_source.h"
+#include "client/cli/images/video/mjpeg_source.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/failing_file.h"

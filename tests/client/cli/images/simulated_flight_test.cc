@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/images/simulated_flight.h"
+#include "client/cli/images/simulation/simulated_flight.h"
 
 #include <zlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/images/video_file.h"
+#include "client/cli/images/video/video_file.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/images/y4m_reader.h"
+#include "client/cli/images/video/y4m_reader.h"
 
 #include <cstdio>
 #include <utility>

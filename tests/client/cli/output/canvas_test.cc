@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/canvas.h"
+#include "client/cli/output/drawing/canvas.h"
 
 #include <cmath>
 #include <cstdlib>

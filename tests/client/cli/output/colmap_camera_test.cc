@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/colmap_camera.h"
+#include "client/cli/output/files/colmap_camera.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/contact_sheet.h"
+#include "client/cli/output/drawing/contact_sheet.h"
 
 #include <string>
 

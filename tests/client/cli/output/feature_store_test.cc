@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/feature_store.h"
+#include "client/cli/output/files/feature_store.h"
 
 #include <hdf5.h>
 #include <sqlite3.h>

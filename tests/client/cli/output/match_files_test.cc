@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/match_files.h"
+#include "client/cli/output/files/match_files.h"
 
 #include <string>
 
-#include "client/cli/output/npz_file.h"
+#include "client/cli/output/files/npz_file.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::cli {

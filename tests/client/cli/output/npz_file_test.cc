@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/npz_file.h"
+#include "client/cli/output/files/npz_file.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/overlay.h"
+#include "client/cli/output/drawing/overlay.h"
 
 #include <utility>
 
-#include "client/cli/output/canvas.h"
+#include "client/cli/output/drawing/canvas.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::cli {

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/track_tails.h"
+#include "client/cli/output/drawing/track_tails.h"
 
 #include <optional>
 #include <vector>
 
-#include "client/cli/output/overlay.h"
+#include "client/cli/output/drawing/overlay.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::cli {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/output/y4m_writer.h"
+#include "client/cli/output/drawing/y4m_writer.h"
 
 #include <sys/resource.h>
 

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/cli/output/drawing/canvas.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+namespace orbserve::cli {
+namespace {
+
+// Share of a pixel that a shape covers. `inside_px`: distance to the edge, positive inside the
+// shape.
+float Coverage(float inside_px) { return std::clamp(inside_px + 0.5f, 0.0f, 1.0f); }
+
+// First and last pixel of [low, high] on an axis of `size` pixels.
+int FirstPixel(float low) { return static_cast<int>(std::floor(std::max(low, 0.0f))); }
+int LastPixel(float high, int size) {
+  return static_cast<int>(std::ceil(std::min(high, static_cast<float>(size - 1))));
+}
+
+}  // namespace
+
+Canvas::Canvas(int width_px, int height_px)
+    : picture_{.width_px = width_px, .height_px = height_px, .channels = 3} {
+  picture_.pixels.resize(picture_.row_bytes() * height_px);
+}
+
+Canvas::Canvas(const Picture& picture) : Canvas(picture.width_px, picture.height_px) {
+  Paste(picture, 0, 0);
+}
+
+void Canvas::Paste(const Picture& picture, int x, int y) {
+  const int first_x = std::max(0, -x);
+  const int last_x = std::min(picture.width_px, picture_.width_px - x);
+  const int last_y = std::min(picture.height_px, picture_.height_px - y);
+  if (first_x >= last_x) return;
+  for (int row = std::max(0, -y); row < last_y; ++row) {
+    const uint8_t* from = picture.Row(row) + static_cast<size_t>(first_x) * picture.channels;
+    uint8_t* to = picture_.Row(y + row) + static_cast<size_t>(x + first_x) * 3;
+    if (picture.channels == 3) {
+      std::memcpy(to, from, static_cast<size_t>(last_x - first_x) * 3);
+      continue;
+    }
+    for (int column = first_x; column < last_x; ++column, ++from, to += 3) {
+      to[0] = to[1] = to[2] = *from;
+    }
+  }
+}
+
+void Canvas::TurnGrey() {
+  for (size_t at = 0; at < picture_.pixels.size(); at += 3) {
+    const auto channel = [&](size_t i) { return static_cast<uint8_t>(picture_.pixels[at + i]); };
+    // Weights of ITU-R BT.601, in 256ths.
+    const int grey = (77 * channel(0) + 150 * channel(1) + 29 * channel(2)) >> 8;
+    std::fill_n(picture_.pixels.begin() + static_cast<std::ptrdiff_t>(at), 3,
+                static_cast<char>(grey));
+  }
+}
+
+void Canvas::Dim(float share) {
+  std::array<char, 256> table;
+  for (int level = 0; level < 256; ++level) {
+    table[level] = static_cast<char>(std::lround(static_cast<float>(level) * share));
+  }
+  for (char& value : picture_.pixels) value = table[static_cast<uint8_t>(value)];
+}
+
+void Canvas::Blend(int x, int y, Colour colour, float opacity) {
+  if (opacity <= 0.0f || x < 0 || y < 0 || x >= picture_.width_px || y >= picture_.height_px) {
+    return;
+  }
+  uint8_t* pixel = picture_.Row(y) + static_cast<size_t>(x) * 3;
+  const auto mix = [opacity](uint8_t below, uint8_t above) {
+    const auto b = static_cast<float>(below);
+    return static_cast<uint8_t>(std::lround(b + (static_cast<float>(above) - b) * opacity));
+  };
+  pixel[0] = mix(pixel[0], colour.red);
+  pixel[1] = mix(pixel[1], colour.green);
+  pixel[2] = mix(pixel[2], colour.blue);
+}
+
+void Canvas::Line(float x0, float y0, float x1, float y1, float line_px, Colour colour,
+                  float opacity) {
+  if (!std::isfinite(x0 + y0 + x1 + y1)) return;
+  const float half = line_px / 2;
+  const float dx = x1 - x0;
+  const float dy = y1 - y0;
+  const float length = std::hypot(dx, dy);
+  if (length < 1e-3f) {
+    Disc(x0, y0, half, colour, opacity);
+    return;
+  }
+  const float ux = dx / length;
+  const float uy = dy / length;
+  const auto draw = [&](int x, int y) {
+    const float px = static_cast<float>(x) - x0;
+    const float py = static_cast<float>(y) - y0;
+    const float along = px * ux + py * uy;
+    const float across = std::abs(py * ux - px * uy);
+    const float inside = std::min(half - across, std::min(along, length - along) + half);
+    Blend(x, y, colour, opacity * Coverage(inside));
+  };
+  // The outer loop follows the longer axis, the inner one visits the few pixels across the line
+  // instead of the whole bounding box.
+  const bool steep = std::abs(dy) > std::abs(dx);
+  const float slope = steep ? dx / dy : dy / dx;
+  const float reach = (half + 1.0f) * std::sqrt(1.0f + slope * slope) + 1.0f;
+  const float start = steep ? std::min(y0, y1) : std::min(x0, x1);
+  const float stop = steep ? std::max(y0, y1) : std::max(x0, x1);
+  const int last = LastPixel(stop + half + 1.0f, steep ? height_px() : width_px());
+  for (int major = FirstPixel(start - half - 1.0f); major <= last; ++major) {
+    const float centre = steep ? x0 + (static_cast<float>(major) - y0) * slope
+                               : y0 + (static_cast<float>(major) - x0) * slope;
+    const int minor_last = LastPixel(centre + reach, steep ? width_px() : height_px());
+    for (int minor = FirstPixel(centre - reach); minor <= minor_last; ++minor) {
+      steep ? draw(minor, major) : draw(major, minor);
+    }
+  }
+}
+
+void Canvas::Circle(float x, float y, float radius_px, float line_px, Colour colour,
+                    float opacity) {
+  if (!std::isfinite(x + y + radius_px)) return;
+  const float half = line_px / 2;
+  const float outer = radius_px + half + 1.0f;
+  const float inner = std::max(radius_px - half - 1.0f, 0.0f);
+  const int last_row = LastPixel(y + outer, height_px());
+  for (int row = FirstPixel(y - outer); row <= last_row; ++row) {
+    const float dy = static_cast<float>(row) - y;
+    const float outer_dx = std::sqrt(std::max(outer * outer - dy * dy, 0.0f));
+    const float inner_dx = std::sqrt(std::max(inner * inner - dy * dy, 0.0f));
+    const int last = LastPixel(x + outer_dx, width_px());
+    for (int column = FirstPixel(x - outer_dx); column <= last; ++column) {
+      const float dx = static_cast<float>(column) - x;
+      if (std::abs(dx) < inner_dx - 1.0f) {
+        // Skip the inside of the ring.
+        column = std::max(column, static_cast<int>(std::floor(x + inner_dx)) - 2);
+        continue;
+      }
+      Blend(column, row, colour,
+            opacity * Coverage(half - std::abs(std::hypot(dx, dy) - radius_px)));
+    }
+  }
+}
+
+void Canvas::Disc(float x, float y, float radius_px, Colour colour, float opacity) {
+  if (!std::isfinite(x + y + radius_px)) return;
+  const int last_row = LastPixel(y + radius_px + 1.0f, height_px());
+  const int last_column = LastPixel(x + radius_px + 1.0f, width_px());
+  for (int row = FirstPixel(y - radius_px - 1.0f); row <= last_row; ++row) {
+    for (int column = FirstPixel(x - radius_px - 1.0f); column <= last_column; ++column) {
+      const float distance =
+          std::hypot(static_cast<float>(column) - x, static_cast<float>(row) - y);
+      Blend(column, row, colour, opacity * Coverage(radius_px - distance));
+    }
+  }
+}
+
+namespace {
+
+// Colour between `from` and `to`; `share` in [0, 1].
+Colour Between(Colour from, Colour to, float share) {
+  const auto mix = [share](uint8_t a, uint8_t b) {
+    return static_cast<uint8_t>(std::lround(
+        static_cast<float>(a) + (static_cast<float>(b) - static_cast<float>(a)) * share));
+  };
+  return {mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue)};
+}
+
+// These colours belong to the set of Okabe and Ito, which people with any colour vision tell apart.
+constexpr Colour kSkyBlue{86, 180, 233};
+constexpr Colour kOrange{230, 159, 0};
+constexpr Colour kGreen{0, 158, 115};
+constexpr Colour kYellow{240, 228, 66};
+constexpr Colour kBlue{0, 114, 178};
+constexpr Colour kVermilion{213, 94, 0};
+constexpr Colour kPurple{204, 121, 167};
+constexpr Colour kWhite{238, 238, 238};
+
+}  // namespace
+
+Colour Heat(float t) {
+  const float share = std::clamp(t, 0.0f, 1.0f);
+  return share < 0.5f ? Between(kSkyBlue, kYellow, 2 * share)
+                      : Between(kYellow, kVermilion, 2 * share - 1);
+}
+
+Colour InlierColour(bool inlier) { return inlier ? kSkyBlue : kVermilion; }
+
+Colour AgeColour(float t) {
+  const float share = std::clamp(t, 0.0f, 1.0f);
+  const auto level = [](float value) { return static_cast<uint8_t>(std::lround(value)); };
+  if (share < 0.5f) {
+    return {level(70 - 20 * 2 * share), level(130 + 90 * 2 * share), level(255 - 145 * 2 * share)};
+  }
+  return {level(50 + 205 * (2 * share - 1)), 220, level(110 - 80 * (2 * share - 1))};
+}
+
+Colour LevelColour(int level) {
+  static constexpr std::array<Colour, 8> kColours = {kSkyBlue, kOrange,    kGreen,  kYellow,
+                                                     kBlue,    kVermilion, kPurple, kWhite};
+  return kColours[static_cast<size_t>(level < 0 ? 0 : level) % kColours.size()];
+}
+
+}  // namespace orbserve::cli

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Who may have a stream open when not all may.
+//
+// While places are free, everyone gets one. When all are taken, a newcomer takes the place of a
+// stream of the owner that has most of them, in relation to its weight, as long as that owner has
+// no less than the newcomer's afterwards. Inside an owner the names are equal in the same way. Two
+// clients never take each other's places in turns, because a place only moves to a client that has
+// two fewer.
+//
+// A client that has no stream also takes the place of one that is of little use at the moment, even
+// if no other client has two: otherwise many names with one stream each would keep all newcomers
+// out. These are streams that have not sent a frame yet, and those that have been silent for a
+// while.
+//
+// Of the streams that may go, one that has not sent a frame goes first, then the one that has been
+// silent longest.
+
+#ifndef ORBSERVE_SERVER_SERVING_STREAMS_STREAM_PLACES_H_
+#define ORBSERVE_SERVER_SERVING_STREAMS_STREAM_PLACES_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/status/statusor.h"
+#include "server/serving/clock.h"
+#include "server/serving/shares/client_id.h"
+#include "server/serving/shares/owner_weights.h"
+
+namespace orbserve {
+
+struct StreamPlacesOptions {
+  int max_streams = 256;            // >= 1
+  int max_streams_per_owner = 256;  // >= 1
+  // A stream is silent when it has sent no frame for so long. A camera sends more often.
+  std::chrono::milliseconds silence{250};
+  OwnerWeights weights;
+};
+
+// Not thread-safe.
+class StreamPlaces {
+ public:
+  struct Admission {
+    uint64_t id = 0;       // from 1
+    uint64_t removed = 0;  // stream that lost its place, 0 = none
+  };
+
+  explicit StreamPlaces(StreamPlacesOptions options) : options_(std::move(options)) {}
+
+  // QUOTA_EXCEEDED: the client has its share, or all have theirs.
+  absl::StatusOr<Admission> Add(const ClientId& client, SteadyTime now);
+  // The stream has sent a frame. Does nothing for a stream without a place.
+  void Touch(uint64_t id, SteadyTime now);
+  // Does nothing for a stream without a place.
+  void Remove(uint64_t id);
+
+  size_t size() const { return streams_.size(); }
+
+ private:
+  using List = std::list<uint64_t>;
+  // Streams in the order in which they have to go.
+  struct Order {
+    List unused;  // without a frame, oldest first
+    List used;    // silent longest first
+
+    bool empty() const { return unused.empty() && used.empty(); }
+    size_t size() const { return unused.size() + used.size(); }
+    uint64_t front() const { return unused.empty() ? used.front() : unused.front(); }
+    List& of(bool is_used) { return is_used ? used : unused; }
+  };
+  struct Stream {
+    ClientId client;
+    bool is_used = false;
+    SteadyTime last;  // frame, if is_used
+    List::iterator in_all;
+    List::iterator in_owner;
+  };
+  struct Owner {
+    double weight = 1;
+    Order streams;
+    absl::btree_map<std::string, int> counts;  // by name, none is 0
+    std::set<std::pair<int, std::string>> by_count;
+  };
+
+  static void SetCount(Owner& owner, const std::string& name, int count);
+  static double Load(const Owner& owner, double change) {
+    return (static_cast<double>(owner.streams.size()) + change) / owner.weight;
+  }
+  bool IsOfLittleUse(uint64_t id, SteadyTime now) const {
+    const Stream& stream = streams_.at(id);
+    return !stream.is_used || now - stream.last >= options_.silence;
+  }
+  uint64_t Enter(const ClientId& client);
+  // The first to go of the name of the owner that has most streams.
+  uint64_t FirstOfLargest(const Owner& owner) const;
+  // The stream that makes room for one of `client`, 0 = none: among those of its owner, among all.
+  uint64_t VictimInside(const Owner& owner, const ClientId& client, SteadyTime now) const;
+  uint64_t Victim(const ClientId& client, SteadyTime now) const;
+
+  const StreamPlacesOptions options_;
+  uint64_t next_id_ = 1;
+  absl::btree_map<uint64_t, Stream> streams_;
+  Order all_;
+  absl::btree_map<std::string, Owner> owners_;  // none is empty
+  std::set<std::pair<double, std::string>> by_load_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVING_STREAMS_STREAM_PLACES_H_
