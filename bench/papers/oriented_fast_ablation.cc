@@ -230,7 +230,7 @@ class OrientedFastAblation {
   absl::Status Compare(const std::string& name, const GpuLaunch& launch,
                        const VariantParams& params, const std::vector<gpu::DeviceBuffer>& responses,
                        const std::vector<std::vector<float>>& expected, bool fast_only) {
-    // In the stream of the launch: it does not wait for the default stream.
+    // The stream of the launch clears them, since it does not wait for the default stream.
     for (const gpu::DeviceBuffer& level : responses) {
       ORBSERVE_CUDA_RETURN_IF_ERROR(
           cudaMemsetAsync(level.data(), 0, level.size_bytes(), results_.stream()));

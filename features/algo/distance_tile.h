@@ -114,8 +114,8 @@ ORBSERVE_HOST_DEVICE constexpr uint16_t TileInside(int pass, int place) {
 ORBSERVE_HOST_DEVICE constexpr int TileInsidePass(uint16_t inside) { return inside >> 8; }
 ORBSERVE_HOST_DEVICE constexpr int TileInsidePlace(uint16_t inside) { return inside & 0xff; }
 
-// The places of a lane in rectangles that are up to `across` places wide: columns from `column` on
-// and rows from `row` on, in steps.
+// Says which places of rectangles a lane looks at: columns from `column` on and rows from `row` on,
+// in steps. The rectangles are up to `across` places wide.
 struct LanePlaces {
   int32_t column;
   int32_t row;
@@ -419,7 +419,7 @@ ORBSERVE_HOST_DEVICE inline bool HasDoubtBeside(const DistanceTile& tile, int co
   return false;
 }
 
-// The same by all lanes, each of which looks at a few squares.
+// All lanes ask the same together: each looks at a few squares.
 template <typename Lanes>
 ORBSERVE_HOST_DEVICE inline bool HasDoubtBeside(const DistanceTile& tile, int column, int row,
                                                 const Lanes& lanes) {

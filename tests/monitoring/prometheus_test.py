@@ -484,7 +484,7 @@ class Stages:
         server = self.start("overload")
         for robot in range(2):
             self.load.stream(server, f"robot-{robot}", "--pipeline", "orb", "--size", "1600x1200", "--levels", "16", "--scale", "1.05", "--max-features", "20000")
-        # Large frames, too: small ones would overtake the others', and be in time.
+        # Its frames are large, too: small ones would overtake the others', and be in time.
         self.load.stream(server, "eager", "--pipeline", "orb", "--size", "1600x1200", "--levels", "16", "--scale", "1.05", "--max-features", "20000",
                          "--drop-policy", "newest", "--fps", "100")
         self.load.stream(server, "hasty", "--pipeline", "orb", "--deadline-ms", "1", "--fps", "10")

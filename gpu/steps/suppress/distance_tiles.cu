@@ -97,7 +97,7 @@ class TileLanes {
   bool has_work_ = true;
 };
 
-// A whole warp that works on one square (algo::OneTileLane names the functions). Its lanes share
+// The lanes of a whole warp work on one square (algo::OneTileLane names the functions). They share
 // rectangles that are `across` places wide, a few rows at a time.
 class TileWarp {
  public:
