@@ -3,6 +3,9 @@
 
 #include "server/tuning.h"
 
+#include <pthread.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>  // defines __GLIBC__ where there is one
@@ -26,7 +29,33 @@ namespace {
 #ifdef __GLIBC__
 constexpr int kKeptBytes = 16 << 20;  // at the end of a heap
 
-int Heaps() { return std::max(2, static_cast<int>(std::thread::hardware_concurrency())); }
+// As many as there are processors. A heap takes 64 MiB of addresses before it has a byte in use, so
+// that where addresses are limited, heaps get a quarter of them.
+int Heaps() {
+  constexpr rlim_t kHeapAddresses = 64 << 20;
+  rlim_t most = std::thread::hardware_concurrency();
+  rlimit addresses = {};
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY) {
+    most = std::min(most, addresses.rlim_cur / 4 / kHeapAddresses);
+  }
+  return std::max(2, static_cast<int>(most));
+}
+
+// The system's default, 8 MiB, is a gigabyte of addresses for the threads of 32 processors. Nothing
+// here comes near the 1 MiB that threads have on other systems. Sanitizers need more than others.
+void LimitStacks() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  constexpr size_t kStackBytes = 2 << 20;
+  pthread_attr_t attributes;
+  size_t bytes = 0;
+  if (pthread_getattr_default_np(&attributes) != 0) return;
+  if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes > kStackBytes &&
+      pthread_attr_setstacksize(&attributes, kStackBytes) == 0) {
+    pthread_setattr_default_np(&attributes);
+  }
+  pthread_attr_destroy(&attributes);
+#endif
+}
 #endif
 
 #ifdef ORBSERVE_HAS_MALLINFO2
@@ -68,6 +97,7 @@ void TuneProcess() {
   mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock);
   mallopt(M_TRIM_THRESHOLD, kKeptBytes);
   mallopt(M_ARENA_MAX, Heaps());
+  LimitStacks();
 #endif
 #ifdef NDEBUG
   // Debian's Abseil is compiled with its assertions, which keep a graph of all locks under one

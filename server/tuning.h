@@ -9,8 +9,9 @@
 namespace orbserve {
 
 // Sets what the libraries of a busy server leave at the defaults of an ordinary program: memory of
-// messages that were answered is kept for the next ones, and locks are not searched for cycles.
-// For programs, at their start, before they have a second thread.
+// messages that were answered is kept for the next ones, threads have stacks of a size that many of
+// them can have, and locks are not searched for cycles. For programs, at their start, before they
+// have a second thread.
 void TuneProcess();
 
 // Gives the memory that is free inside glibc's heaps back to the system, where much of it has been

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -62,6 +63,7 @@ void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
   slot.budget = &budgets_[absl::HashOf(address) % kBudgets];
   slot.max_calls = max_calls;
   slot.turn = {};
+  slot.last_window = -1;
   {
     const std::scoped_lock lock(slot.mutex);
     slot.epoll = -1;
@@ -105,14 +107,18 @@ void GuardTable::Watched(int descriptor, int epoll, const epoll_event& event) {
 size_t GuardTable::MayRead(int descriptor) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr || slot->epoll < 0) return std::numeric_limits<size_t>::max();
+  // More has arrived meanwhile, which the poller tells at once.
+  if (slot->is_waiting.load(std::memory_order_acquire)) return 0;
   const size_t most = slot->turn.Begin();
   return most > 0 || EndTurn(*slot) ? most : slot->turn.Begin();
 }
 
 bool GuardTable::EndTurn(Slot& slot) {
-  // Messages are most of what honest clients send, and waking a thread for them would cost.
-  if (slot.turn.is_bulk()) return Rearm(slot);
+  static const int64_t processors = std::max(1u, std::thread::hardware_concurrency());
+  const bool is_crowded = crowd_.Add(slot.last_window, NowMs()) > processors;
   const int event = event_.load(std::memory_order_relaxed);
+  // Messages are most of what honest clients send, and waking a thread for them would cost.
+  if (slot.turn.is_bulk() && (event < 0 || !is_crowded)) return Rearm(slot);
   if (event < 0) return false;
   if (slot.is_waiting.exchange(true)) return true;
   Slot* first = waiting_.load(std::memory_order_relaxed);
@@ -123,7 +129,8 @@ bool GuardTable::EndTurn(Slot& slot) {
   return true;
 }
 
-void GuardTable::BeginTurns() {
+int GuardTable::BeginTurns() {
+  int begun = 0;
   Slot* newest = waiting_.exchange(nullptr);
   Slot* oldest = nullptr;
   while (newest != nullptr) {
@@ -137,7 +144,9 @@ void GuardTable::BeginTurns() {
     // Fails where the descriptor is closed, and harmlessly where it is that of another connection
     // by now.
     (void)Rearm(slot);
+    ++begun;
   }
+  return begun;
 }
 
 bool GuardTable::Rearm(Slot& slot) {

@@ -72,8 +72,9 @@ class GuardTable {
   // hold more than `max_bytes`, and again after each further read, and when BeginTurns() has to be
   // called. -1: no longer.
   void Attach(int event, int64_t max_bytes);
-  // Connections whose turn is over are ready to be read again.
-  void BeginTurns();
+  // Connections whose turn is over are ready to be read again. Returns how many there were. Turns
+  // take ReadTurn::kTurnNs each.
+  int BeginTurns();
   int64_t unfinished_bytes() const { return unfinished_bytes_.load(std::memory_order_relaxed); }
   // True once Received() was called for a watched descriptor: reads pass through here.
   bool is_used() const { return used_.load(std::memory_order_relaxed); }
@@ -93,6 +94,7 @@ class GuardTable {
     std::atomic<TlsGuard*> tls{nullptr};
     ResetBudget* budget = nullptr;
     ReadTurn turn;
+    int64_t last_window = -1;  // TurnCrowd::Add()
     std::atomic<bool> is_waiting{false};  // for BeginTurns()
     Slot* next = nullptr;                 // that waits
     std::mutex mutex;                     // one thread reads, another writes
@@ -125,6 +127,7 @@ class GuardTable {
   std::atomic<int64_t> max_unfinished_bytes_{INT64_MAX};
   std::atomic<int> event_{-1};
   std::atomic<Slot*> waiting_{nullptr};  // the newest of those whose turn is over
+  TurnCrowd crowd_;
   ResetBudget budgets_[kBudgets] = {};
   // A slot is made at the first use of its number and then kept.
   std::atomic<Slot*> slots_[kDescriptors] = {};

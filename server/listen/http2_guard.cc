@@ -25,12 +25,13 @@ constexpr uint8_t kMessagePrefixBytes = 5;
 
 constexpr int64_t kWhole = 1000;  // thousandths in one
 
-// Processor time that gRPC takes for a call, for a frame that it answers, for another frame, and
-// for the bytes of a frame.
+// Processor time that gRPC takes for a call, for one that is cancelled in addition, for a frame
+// that it answers, for another frame, and for the bytes of a frame.
 constexpr int64_t kCallNs = 50'000;
+constexpr int64_t kCancellationNs = 100'000;
 constexpr int64_t kAnswerNs = 3'000;
 constexpr int64_t kFrameNs = 500;
-constexpr uint32_t kBytesPerNs = 8;
+constexpr uint32_t kBytesPerNs = 2;
 
 int64_t CostNs(uint8_t type) {
   if (type == kHeaders) return kCallNs;
@@ -222,6 +223,7 @@ Http2Breach Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
   }
   const int64_t cancellations = answers.cancelled_calls + early_answers_;
   for (; cancellations_seen_ < cancellations; ++cancellations_seen_) {
+    cost_ns_ += kCancellationNs;
     if (!TakeReset(now_ms)) return Http2Breach::kResets;
   }
   const int64_t open = calls_ - resets_ - answers.ended_calls - answers.cancelled_calls;

@@ -8,11 +8,13 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <mutex>
@@ -30,6 +32,7 @@
 #include "server/listen/descriptor_limit.h"
 #include "server/listen/guard_table.h"
 #include "server/listen/listen_sockets.h"
+#include "server/listen/read_turn.h"
 #include "server/log.h"
 #include "spdlog/spdlog.h"
 
@@ -44,9 +47,13 @@ constexpr int kMaxAcceptsAtOnce = 64;
 constexpr int kWaitMs = 2;          // for a place to become free
 constexpr int kRetryMs = 10;        // after a failure that may pass
 constexpr int kLinesPerSecond = 5;  // of the log
+// Part of the processors' time that gRPC may take to read from connections that always have more.
+// Their requests need the rest.
+constexpr double kReadingPart = 0.5;
 
 // An event of epoll is about a connection, by its number, or about one of these.
 constexpr uint64_t kWake = uint64_t{1} << 63;
+constexpr uint64_t kTurns = uint64_t{1} << 61;
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
@@ -126,8 +133,10 @@ class Listener::Impl {
     }
     epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
     wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    turns_timer_.Reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!epoll_ || !wake_ || !spare_ || !Watch(wake_.get(), EPOLLIN, kWake)) {
+    if (!epoll_ || !wake_ || !turns_timer_ || !spare_ || !Watch(wake_.get(), EPOLLIN, kWake) ||
+        !Watch(turns_timer_.get(), EPOLLIN, kTurns)) {
       return absl::UnavailableError(
           absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
     }
@@ -216,6 +225,8 @@ class Listener::Impl {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;  // that of timerfd
+
   bool Watch(int descriptor, uint32_t events, uint64_t about) {
     epoll_event event = {};
     event.events = events;
@@ -237,12 +248,14 @@ class Listener::Impl {
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
         if (about == kWake) {
-          uint64_t wakes = 0;
-          [[maybe_unused]] const ssize_t size = read(wake_.get(), &wakes, sizeof(wakes));
-          GuardTable::Get().BeginTurns();
+          Drain(wake_);
+          BeginTurns();
           const std::scoped_lock lock(mutex_);
           if (ending_) return;
           FreeUnfinished();
+        } else if (about == kTurns) {
+          Drain(turns_timer_);
+          BeginTurns();
         } else if ((about & kListening) != 0) {
           AcceptFrom(about - kListening);
         } else {
@@ -252,6 +265,30 @@ class Listener::Impl {
       }
       if (waiting_.socket) RetryWaiting();
     }
+  }
+
+  // Makes a descriptor with a counter unreadable until it counts again.
+  static void Drain(const FileDescriptor& counter) {
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t size = read(counter.get(), &count, sizeof(count));
+  }
+
+  // Connections whose turn is over get their next one, when the last ones have had their time.
+  void BeginTurns() {
+    const Clock::time_point now = Clock::now();
+    if (now < next_turns_) {
+      constexpr int64_t kSecondNs = 1'000'000'000;
+      const int64_t at_ns = std::chrono::nanoseconds(next_turns_.time_since_epoch()).count();
+      itimerspec timer = {};
+      timer.it_value.tv_sec = at_ns / kSecondNs;
+      timer.it_value.tv_nsec = at_ns % kSecondNs;
+      timerfd_settime(turns_timer_.get(), TFD_TIMER_ABSTIME, &timer, nullptr);
+      return;
+    }
+    static const double processors = std::max(1u, std::thread::hardware_concurrency());
+    const int begun = GuardTable::Get().BeginTurns();
+    const double taken_ns = begun * double{ReadTurn::kTurnNs} / (kReadingPart * processors);
+    next_turns_ = now + std::chrono::nanoseconds(static_cast<int64_t>(taken_ns));
   }
 
   // Takes the connection that waits, if there is room by now, and the next ones then.
@@ -465,18 +502,20 @@ class Listener::Impl {
   int port_ = 0;
   FileDescriptor epoll_;
   FileDescriptor wake_;
+  FileDescriptor turns_timer_;
   HandOver hand_over_;
   ConnectionBounds bounds_;
 
   std::mutex accept_mutex_;  // taken before mutex_
   ListenSockets sockets_;    // under accept_mutex_ once the thread runs
-  // The thread uses these: a descriptor to give up when there is none left, and the connection that
-  // waits for a place. Nothing is accepted meanwhile.
+  // The thread uses these: a descriptor to give up when there is none left, the connection that
+  // waits for a place, while nothing is accepted, and when turns may begin again.
   FileDescriptor spare_;
   struct {
     FileDescriptor socket;
     SocketAddress peer;
   } waiting_;
+  Clock::time_point next_turns_{};
 
   mutable std::mutex mutex_;  // guards everything below
   std::unique_ptr<ConnectionTable> table_;

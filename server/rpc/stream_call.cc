@@ -73,7 +73,8 @@ void StreamCall::Begin() {
   const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
-    ORBSERVE_ASSIGN_OR_RETURN(id_, registry_.Add(shared_from_this(), client_, now));
+    ORBSERVE_ASSIGN_OR_RETURN(id_,
+                              registry_.Add(shared_from_this(), client_, context_->peer(), now));
     services_.metrics->StreamOpened();
     return WithoutBadAlloc([this] {
       services_.clients->StreamOpened(client_);

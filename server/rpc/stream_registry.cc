@@ -11,12 +11,14 @@
 namespace orbserve {
 
 absl::StatusOr<uint64_t> StreamRegistry::Add(const std::shared_ptr<StreamCall>& stream,
-                                             const ClientId& client, SteadyTime now) {
+                                             const ClientId& client, const std::string& connection,
+                                             SteadyTime now) {
   std::shared_ptr<StreamCall> removed;
   uint64_t id = 0;
   {
     absl::MutexLock lock(&mutex_);
-    ORBSERVE_ASSIGN_OR_RETURN(const StreamPlaces::Admission admission, places_.Add(client, now));
+    ORBSERVE_ASSIGN_OR_RETURN(const StreamPlaces::Admission admission,
+                              places_.Add(client, connection, now));
     id = admission.id;
     streams_.emplace(id, stream);
     const auto found = streams_.find(admission.removed);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,10 +28,11 @@ class StreamRegistry {
  public:
   explicit StreamRegistry(StreamPlacesOptions options) : places_(std::move(options)) {}
 
-  // Gives the stream its number, from 1. Another stream may have to end for it. QUOTA_EXCEEDED when
-  // there is no place for it (stream_places.h).
+  // Gives the stream its number, from 1. Another stream may have to end for it. `connection` is as
+  // in StreamPlaces::Add(). QUOTA_EXCEEDED when there is no place for it.
   absl::StatusOr<uint64_t> Add(const std::shared_ptr<StreamCall>& stream, const ClientId& client,
-                               SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
+                               const std::string& connection, SteadyTime now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The stream has sent a frame.
   void Touch(uint64_t id, SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -3,8 +3,10 @@
 
 #include "server/tuning.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <thread>
@@ -70,6 +72,23 @@ TEST(TuningTest, ALittleThatIsFreeForLongGoesBackToo) {
   if (trimmer.trims() == trims) GTEST_SKIP() << "this malloc gives memory back by itself";
   EXPECT_EQ(trimmer.trims(), trims + 1);
   EXPECT_LT(ResidentBytes(), before - (int64_t{4} << 20));
+}
+
+TEST(TuningTest, ThreadsHaveSmallStacks) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need more";
+#endif
+  TuneProcess();
+  size_t bytes = 0;
+  std::thread thread([&bytes] {
+    pthread_attr_t attributes;
+    ASSERT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
+    EXPECT_EQ(pthread_attr_getstacksize(&attributes, &bytes), 0);
+    pthread_attr_destroy(&attributes);
+  });
+  thread.join();
+  EXPECT_GT(bytes, 0u);
+  EXPECT_LE(bytes, size_t{2} << 20);
 }
 
 // glibc's threads have heaps of their own, whose ends malloc_trim() leaves alone.

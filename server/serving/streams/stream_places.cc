@@ -11,6 +11,26 @@
 
 namespace orbserve {
 
+void StreamPlaces::Unused::Add(const std::string& connection, uint64_t id) {
+  const auto [entry, is_new] = of_connections_.try_emplace(connection);
+  Ids& ids = entry->second;
+  if (!is_new) Leave(ids);
+  ids.insert(id);
+  Enter(ids);
+}
+
+void StreamPlaces::Unused::Remove(const std::string& connection, uint64_t id) {
+  const auto entry = of_connections_.find(connection);
+  Ids& ids = entry->second;
+  Leave(ids);
+  ids.erase(id);
+  if (ids.empty()) {
+    of_connections_.erase(entry);
+  } else {
+    Enter(ids);
+  }
+}
+
 void StreamPlaces::SetCount(Owner& owner, const std::string& name, int count) {
   const auto entry = owner.counts.try_emplace(name, 0).first;
   owner.by_count.erase({entry->second, name});
@@ -22,21 +42,24 @@ void StreamPlaces::SetCount(Owner& owner, const std::string& name, int count) {
   }
 }
 
-uint64_t StreamPlaces::FirstOfLargest(const Owner& owner) const {
-  const std::string& name = owner.by_count.rbegin()->second;
-  const auto is_of_name = [&](uint64_t id) { return streams_.at(id).client.name == name; };
-  const List& unused = owner.streams.unused;
-  const auto found = std::find_if(unused.begin(), unused.end(), is_of_name);
-  if (found != unused.end()) return *found;
-  const List& used = owner.streams.used;
-  return *std::find_if(used.begin(), used.end(), is_of_name);
+uint64_t StreamPlaces::FirstOfLargest(const std::string& owner) const {
+  const Owner& of_owner = owners_.at(owner);
+  const auto& [most, name] = *of_owner.by_count.rbegin();
+  const uint64_t front = of_owner.streams.front();
+  if (of_owner.counts.at(streams_.at(front).client.name) == most) return front;
+  for (const auto& [id, stream] : streams_) {
+    if (!stream.is_used && stream.client.name == name && stream.client.owner == owner) return id;
+  }
+  const List& used = of_owner.streams.used;
+  return *std::find_if(used.begin(), used.end(),
+                       [&](uint64_t id) { return streams_.at(id).client.name == name; });
 }
 
-uint64_t StreamPlaces::VictimInside(const Owner& owner, const ClientId& client,
-                                    SteadyTime now) const {
+uint64_t StreamPlaces::VictimInside(const ClientId& client, SteadyTime now) const {
+  const Owner& owner = owners_.at(client.owner);
   const auto own = owner.counts.find(client.name);
   const int count = own == owner.counts.end() ? 0 : own->second;
-  if (owner.by_count.rbegin()->first - 1 >= count + 1) return FirstOfLargest(owner);
+  if (owner.by_count.rbegin()->first - 1 >= count + 1) return FirstOfLargest(client.owner);
   const uint64_t first = owner.streams.front();
   return count == 0 && IsOfLittleUse(first, now) ? first : 0;
 }
@@ -44,25 +67,28 @@ uint64_t StreamPlaces::VictimInside(const Owner& owner, const ClientId& client,
 uint64_t StreamPlaces::Victim(const ClientId& client, SteadyTime now) const {
   const auto own = owners_.find(client.owner);
   const bool is_new = own == owners_.end();
-  const Owner& largest = owners_.at(by_load_.rbegin()->second);
+  const std::string& largest = by_load_.rbegin()->second;
   const double load = is_new ? 1 / WeightOf(options_.weights, client.owner) : Load(own->second, 1);
-  const bool is_largest = !is_new && &own->second == &largest;
-  if (!is_largest && Load(largest, -1) >= load) return FirstOfLargest(largest);
-  if (!is_new) return VictimInside(own->second, client, now);
+  if (client.owner != largest && Load(owners_.at(largest), -1) >= load) {
+    return FirstOfLargest(largest);
+  }
+  if (!is_new) return VictimInside(client, now);
   return IsOfLittleUse(all_.front(), now) ? all_.front() : 0;
 }
 
-absl::StatusOr<StreamPlaces::Admission> StreamPlaces::Add(const ClientId& client, SteadyTime now) {
+absl::StatusOr<StreamPlaces::Admission> StreamPlaces::Add(const ClientId& client,
+                                                          const std::string& connection,
+                                                          SteadyTime now) {
   Admission admission;
   const auto own = owners_.find(client.owner);
-  const size_t count = own == owners_.end() ? 0 : own->second.streams.size();
+  const size_t count = own == owners_.end() ? 0 : own->second.size;
   const bool owner_is_full = count >= static_cast<size_t>(options_.max_streams_per_owner);
   if (owner_is_full) {
-    admission.removed = VictimInside(own->second, client, now);
+    admission.removed = VictimInside(client, now);
   } else if (streams_.size() >= static_cast<size_t>(options_.max_streams)) {
     admission.removed = Victim(client, now);
   } else {
-    return Admission{.id = Enter(client)};
+    return Admission{.id = Enter(client, connection)};
   }
   if (admission.removed == 0) {
     return MakeError(
@@ -74,11 +100,11 @@ absl::StatusOr<StreamPlaces::Admission> StreamPlaces::Add(const ClientId& client
                            " of them of this client; at most ", options_.max_streams, " may be"));
   }
   Remove(admission.removed);
-  admission.id = Enter(client);
+  admission.id = Enter(client, connection);
   return admission;
 }
 
-uint64_t StreamPlaces::Enter(const ClientId& client) {
+uint64_t StreamPlaces::Enter(const ClientId& client, const std::string& connection) {
   const uint64_t id = next_id_++;
   const auto [entry, is_new] = owners_.try_emplace(client.owner);
   Owner& owner = entry->second;
@@ -87,10 +113,10 @@ uint64_t StreamPlaces::Enter(const ClientId& client) {
   } else {
     by_load_.erase({Load(owner, 0), client.owner});
   }
-  Stream stream{.client = client};
-  stream.in_all = all_.unused.insert(all_.unused.end(), id);
-  stream.in_owner = owner.streams.unused.insert(owner.streams.unused.end(), id);
-  streams_.emplace(id, std::move(stream));
+  ++owner.size;
+  all_.unused.Add(connection, id);
+  owner.streams.unused.Add(connection, id);
+  streams_.emplace(id, Stream{.client = client, .connection = connection});
   const auto count = owner.counts.find(client.name);
   SetCount(owner, client.name, count == owner.counts.end() ? 1 : count->second + 1);
   by_load_.insert({Load(owner, 0), client.owner});
@@ -102,10 +128,17 @@ void StreamPlaces::Touch(uint64_t id, SteadyTime now) {
   if (found == streams_.end()) return;
   Stream& stream = found->second;
   stream.last = now;
-  const bool was_used = std::exchange(stream.is_used, true);
-  all_.used.splice(all_.used.end(), all_.of(was_used), stream.in_all);
   Order& of_owner = owners_.at(stream.client.owner).streams;
-  of_owner.used.splice(of_owner.used.end(), of_owner.of(was_used), stream.in_owner);
+  if (stream.is_used) {
+    all_.used.splice(all_.used.end(), all_.used, stream.in_all);
+    of_owner.used.splice(of_owner.used.end(), of_owner.used, stream.in_owner);
+    return;
+  }
+  stream.is_used = true;
+  all_.unused.Remove(stream.connection, id);
+  of_owner.unused.Remove(stream.connection, id);
+  stream.in_all = all_.used.insert(all_.used.end(), id);
+  stream.in_owner = of_owner.used.insert(of_owner.used.end(), id);
 }
 
 void StreamPlaces::Remove(uint64_t id) {
@@ -115,10 +148,16 @@ void StreamPlaces::Remove(uint64_t id) {
   const auto entry = owners_.find(stream.client.owner);
   Owner& owner = entry->second;
   by_load_.erase({Load(owner, 0), stream.client.owner});
-  all_.of(stream.is_used).erase(stream.in_all);
-  owner.streams.of(stream.is_used).erase(stream.in_owner);
+  --owner.size;
+  if (stream.is_used) {
+    all_.used.erase(stream.in_all);
+    owner.streams.used.erase(stream.in_owner);
+  } else {
+    all_.unused.Remove(stream.connection, id);
+    owner.streams.unused.Remove(stream.connection, id);
+  }
   SetCount(owner, stream.client.name, owner.counts.at(stream.client.name) - 1);
-  if (owner.streams.empty()) {
+  if (owner.size == 0) {
     owners_.erase(entry);
   } else {
     by_load_.insert({Load(owner, 0), stream.client.owner});

@@ -14,8 +14,9 @@
 // out. These are streams that have not sent a frame yet, and those that have been silent for a
 // while.
 //
-// Of the streams that may go, one that has not sent a frame goes first, then the one that has been
-// silent longest.
+// Of the streams that may go, one that has not sent a frame goes first: the oldest of the
+// connection that has most of these, so that a newcomer on a connection of its own has time to
+// send, however many streams others open. Then goes the one that has been silent longest.
 
 #ifndef ORBSERVE_SERVER_SERVING_STREAMS_STREAM_PLACES_H_
 #define ORBSERVE_SERVER_SERVING_STREAMS_STREAM_PLACES_H_
@@ -54,8 +55,10 @@ class StreamPlaces {
 
   explicit StreamPlaces(StreamPlacesOptions options) : options_(std::move(options)) {}
 
-  // QUOTA_EXCEEDED: the client has its share, or all have theirs.
-  absl::StatusOr<Admission> Add(const ClientId& client, SteadyTime now);
+  // `connection`: its name, as the address and port of the peer. QUOTA_EXCEEDED: the client has its
+  // share, or all have theirs.
+  absl::StatusOr<Admission> Add(const ClientId& client, const std::string& connection,
+                                SteadyTime now);
   // The stream has sent a frame. Does nothing for a stream without a place.
   void Touch(uint64_t id, SteadyTime now);
   // Does nothing for a stream without a place.
@@ -65,25 +68,45 @@ class StreamPlaces {
 
  private:
   using List = std::list<uint64_t>;
+  // Streams that have not sent a frame. Streams that were opened later have larger numbers.
+  class Unused {
+   public:
+    void Add(const std::string& connection, uint64_t id);
+    void Remove(const std::string& connection, uint64_t id);
+    bool empty() const { return order_.empty(); }
+    uint64_t front() const { return order_.begin()->second; }
+
+   private:
+    using Ids = std::set<uint64_t>;
+    void Enter(const Ids& ids) { order_.insert(PlaceOf(ids)); }
+    void Leave(const Ids& ids) { order_.erase(PlaceOf(ids)); }
+    // A connection with more streams comes first, then the one with the oldest.
+    static std::pair<int64_t, uint64_t> PlaceOf(const Ids& ids) {
+      return {-static_cast<int64_t>(ids.size()), *ids.begin()};
+    }
+
+    absl::btree_map<std::string, Ids> of_connections_;  // none is empty
+    std::set<std::pair<int64_t, uint64_t>> order_;      // of the connections
+  };
   // Streams in the order in which they have to go.
   struct Order {
-    List unused;  // without a frame, oldest first
-    List used;    // silent longest first
+    Unused unused;
+    List used;  // silent longest first
 
-    bool empty() const { return unused.empty() && used.empty(); }
-    size_t size() const { return unused.size() + used.size(); }
     uint64_t front() const { return unused.empty() ? used.front() : unused.front(); }
-    List& of(bool is_used) { return is_used ? used : unused; }
   };
   struct Stream {
     ClientId client;
+    std::string connection;
     bool is_used = false;
-    SteadyTime last;  // frame, if is_used
+    // These are set if is_used.
+    SteadyTime last;  // frame
     List::iterator in_all;
     List::iterator in_owner;
   };
   struct Owner {
     double weight = 1;
+    size_t size = 0;  // streams
     Order streams;
     absl::btree_map<std::string, int> counts;  // by name, none is 0
     std::set<std::pair<int, std::string>> by_count;
@@ -91,17 +114,17 @@ class StreamPlaces {
 
   static void SetCount(Owner& owner, const std::string& name, int count);
   static double Load(const Owner& owner, double change) {
-    return (static_cast<double>(owner.streams.size()) + change) / owner.weight;
+    return (static_cast<double>(owner.size) + change) / owner.weight;
   }
   bool IsOfLittleUse(uint64_t id, SteadyTime now) const {
     const Stream& stream = streams_.at(id);
     return !stream.is_used || now - stream.last >= options_.silence;
   }
-  uint64_t Enter(const ClientId& client);
+  uint64_t Enter(const ClientId& client, const std::string& connection);
   // The first to go of the name of the owner that has most streams.
-  uint64_t FirstOfLargest(const Owner& owner) const;
+  uint64_t FirstOfLargest(const std::string& owner) const;
   // The stream that makes room for one of `client`, 0 = none: among those of its owner, among all.
-  uint64_t VictimInside(const Owner& owner, const ClientId& client, SteadyTime now) const;
+  uint64_t VictimInside(const ClientId& client, SteadyTime now) const;
   uint64_t Victim(const ClientId& client, SteadyTime now) const;
 
   const StreamPlacesOptions options_;

@@ -71,7 +71,7 @@ TEST(ReadTurnTest, ATurnDoesNotEndInSmallReads) {
 TEST(ReadTurnTest, MessagesAreToldFromCalls) {
   ReadTurn turn;
   EXPECT_FALSE(turn.is_bulk());                          // nothing is known yet
-  for (int i = 0; i < 20; ++i) turn.Add(16'384, 2'548);  // a frame of DATA
+  for (int i = 0; i < 20; ++i) turn.Add(16'384, 8'692);  // a frame of DATA
   EXPECT_TRUE(turn.is_bulk());
   for (int i = 0; i < 20; ++i) turn.Add(100, 50'000);
   EXPECT_FALSE(turn.is_bulk());
@@ -84,6 +84,22 @@ TEST(ReadTurnTest, AConnectionThatIsReadToItsEndKeepsItsTurn) {
     turn.Add(77'000, kTurnNs / 2);
     turn.End();
   }
+}
+
+TEST(TurnCrowdTest, CountsEachConnectionOncePerWindow) {
+  constexpr int64_t kWindowMs = TurnCrowd::kWindowMs;
+  TurnCrowd crowd;
+  int64_t first = -1;
+  int64_t second = -1;
+  const int64_t now_ms = 1000 * kWindowMs;
+  EXPECT_EQ(crowd.Add(first, now_ms), 1);
+  EXPECT_EQ(crowd.Add(first, now_ms + kWindowMs - 1), 1);
+  EXPECT_EQ(crowd.Add(second, now_ms + kWindowMs - 1), 2);
+  // Both are counted as long as the window is the last one.
+  EXPECT_EQ(crowd.Add(first, now_ms + kWindowMs), 2);
+  EXPECT_EQ(crowd.Add(first, now_ms + 2 * kWindowMs), 1);
+  // A window without any is not the one before.
+  EXPECT_EQ(crowd.Add(second, now_ms + 4 * kWindowMs), 1);
 }
 
 }  // namespace

@@ -21,9 +21,10 @@ class StreamPlacesTest : public ::testing::Test {
  protected:
   void Make(StreamPlacesOptions options) { places_.emplace(std::move(options)); }
   // Number of the stream, 0 when it was refused. Time passes before it.
-  uint64_t Open(const std::string& owner, const std::string& name, milliseconds later = {}) {
+  uint64_t Open(const std::string& owner, const std::string& name, milliseconds later = {},
+                const std::string& connection = "one") {
     now_ += later;
-    const auto admission = places_->Add({.owner = owner, .name = name}, now_);
+    const auto admission = places_->Add({.owner = owner, .name = name}, connection, now_);
     removed_ = admission.ok() ? admission->removed : 0;
     if (!admission.ok()) {
       EXPECT_EQ(ReasonOf(admission.status()), ErrorReason::kQuotaExceeded);
@@ -34,6 +35,7 @@ class StreamPlacesTest : public ::testing::Test {
   std::optional<StreamPlaces> places_;
   SteadyTime now_{};
   uint64_t removed_ = 0;
+  int next_ = 0;
 };
 
 TEST_F(StreamPlacesTest, EveryoneGetsAPlaceWhilePlacesAreFree) {
@@ -154,6 +156,35 @@ TEST_F(StreamPlacesTest, ManyNamesOfOneAddressDoNotKeepAnotherOneOut) {
   for (int i = 0; i < 1000; ++i) {
     EXPECT_NE(Open("addr", "new " + std::to_string(i)), 0u);
     EXPECT_NE(removed_, robot);
+  }
+}
+
+TEST_F(StreamPlacesTest, AStreamOnAConnectionOfItsOwnHasTimeToSend) {
+  Make({.max_streams = 256});
+  const auto open_many = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      Open("addr", "greedy " + std::to_string(next_++), {}, std::to_string(i % 20));
+    }
+  };
+  open_many(256);
+  const uint64_t robot = Open("addr", "robot", {}, "its own");
+  ASSERT_NE(robot, 0u);
+  for (int i = 0; i < 1000; ++i) {
+    open_many(1);
+    ASSERT_NE(removed_, 0u);
+    ASSERT_NE(removed_, robot);
+  }
+  EXPECT_NE(Open("other", "x", {}, "another"), 0u);
+  EXPECT_NE(removed_, robot);
+  EXPECT_EQ(places_->size(), 256u);
+}
+
+TEST_F(StreamPlacesTest, TheOldestGoesWhereConnectionsHaveAsMany) {
+  Make({.max_streams = 3});
+  for (const char* const name : {"3", "1", "2"}) Open("a", name, {}, name);
+  for (uint64_t oldest = 1; oldest <= 3; ++oldest) {
+    EXPECT_NE(Open("a", "new " + std::to_string(oldest), {}, std::to_string(oldest + 10)), 0u);
+    EXPECT_EQ(removed_, oldest);
   }
 }
 
