@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gpu/gpu_backend.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "orbserve/v1/orbserve.grpc.pb.h"
@@ -28,6 +29,7 @@ namespace {
 // More than MemoryReserve::kLargestBlockBytes.
 constexpr int64_t kLargeBytes = 16'385;
 constexpr int64_t kAnyBytes = int64_t{1} << 40;
+constexpr bool kOnDevice = ORBSERVE_ALLOCATIONS_ON_DEVICE != 0;
 
 class AllocationsTest : public ::testing::Test {
  protected:
@@ -44,8 +46,13 @@ class AllocationsTest : public ::testing::Test {
     close(file);
     ASSERT_NE(mapping, MAP_FAILED);
     control_ = static_cast<faults::AllocationControl*>(mapping);
-    auto server = ServerProcess::Start(ORBSERVE_ALLOCATIONS_PROGRAM,
-                                       {"--control", path_, "--backend", "cpu"});
+    if (kOnDevice) {
+      const auto device = gpu::CreateGpuBackend({});
+      if (!device.ok()) GTEST_SKIP() << device.status();
+    }
+    auto server =
+        ServerProcess::Start(ORBSERVE_ALLOCATIONS_PROGRAM,
+                             {"--control", path_, "--backend", kOnDevice ? "cuda" : "cpu"});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     grpc::ChannelArguments arguments;
@@ -229,6 +236,7 @@ TEST_F(AllocationsTest, SmallOnesThatFailComeFromTheReserve) {
 // oneTBB asks the heap itself, without the reserve: its tasks are small, and kept for the next
 // ones.
 TEST_F(AllocationsTest, ThoseOfTasksThatFailEndTheirCallWithOutOfMemory) {
+  if (kOnDevice) GTEST_SKIP() << "the device computes, not tasks";
   v1::FeatureSet features;
   constexpr int kFeatures = 4000;  // a large match
   for (int i = 0; i < kFeatures; ++i) {
