@@ -24,8 +24,9 @@
 // and in number for one client (QUOTA_EXCEEDED beyond). An item larger than the bound of bytes is
 // taken while no item waits. No owner takes the whole queue: it may hold at most kMostOfFree times
 // as much as it leaves free, and in its part a name is bounded in the same way; each may have one
-// item at any rate (QUOTA_EXCEEDED beyond). A queue that drains refuses all (DRAINING), and an item
-// whose deadline has passed is refused, too (DEADLINE_EXCEEDED).
+// item at any rate (QUOTA_EXCEEDED beyond). Names that have nothing waiting find some room that the
+// others of their owner leave, up to kMostOfFreeForNewcomers. A queue that drains refuses all
+// (DRAINING), and an item whose deadline has passed is refused, too (DEADLINE_EXCEEDED).
 //
 // Deadlines. An item is answered DEADLINE_EXCEEDED at the moment of its deadline, also while the
 // backend is busy. If it waits, it frees its place at once, and it is never launched. If it is
@@ -94,6 +95,7 @@ class WorkQueue {
 
   // An owner holds at most this many times as much of the queue as it leaves free.
   static constexpr int64_t kMostOfFree = 3;
+  static constexpr int64_t kMostOfFreeForNewcomers = 7;
 
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
@@ -317,18 +319,19 @@ absl::Status WorkQueue<Item, Batch>::CheckParts(const FairShares::Account& accou
   const FairShares::Waiting& owner = account.owner_waiting();
   // What an owner leaves free bounds what it holds, and what that leaves free of the owner's part
   // bounds a name.
-  const int64_t most_items =
-      kMostOfFree * (options_.max_items - static_cast<int64_t>(waiting_.size()) - 1);
-  const int64_t most_bytes = kMostOfFree * (options_.max_bytes - waiting_bytes_ - bytes);
-  const auto exceeds = [&](const FairShares::Waiting& part, int64_t items_free,
-                           int64_t bytes_free) {
-    return part.items > 0 && (part.items + 1 > items_free || part.bytes + bytes > bytes_free);
+  const int64_t free_items = options_.max_items - static_cast<int64_t>(waiting_.size()) - 1;
+  const int64_t free_bytes = options_.max_bytes - waiting_bytes_ - bytes;
+  const auto exceeds = [&](const FairShares::Waiting& part, int64_t most_items,
+                           int64_t most_bytes) {
+    return part.items > 0 && (part.items + 1 > most_items || part.bytes + bytes > most_bytes);
   };
-  if (exceeds(owner, most_items, most_bytes)) {
+  const int64_t most_of_free = own.items == 0 ? kMostOfFreeForNewcomers : kMostOfFree;
+  if (exceeds(owner, most_of_free * free_items, most_of_free * free_bytes)) {
     return ShareExceededStatus(options_, "the owner of this client", owner.items, owner.bytes);
   }
-  if (exceeds(own, kMostOfFree * (most_items - owner.items - 1),
-              kMostOfFree * (most_bytes - owner.bytes - bytes))) {
+  const int64_t most_items = kMostOfFree * free_items - owner.items - 1;
+  const int64_t most_bytes = kMostOfFree * free_bytes - owner.bytes - bytes;
+  if (exceeds(own, kMostOfFree * most_items, kMostOfFree * most_bytes)) {
     return ShareExceededStatus(options_, "this client", own.items, own.bytes);
   }
   return absl::OkStatus();

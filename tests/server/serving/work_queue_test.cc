@@ -398,6 +398,33 @@ TEST_F(WorkQueueTest, TheNamesOfAnOwnerLeaveRoomForEachOther) {
   FinishAll();
 }
 
+TEST_F(WorkQueueTest, AFullPartOfAnOwnerHasRoomForNamesWithNothingWaiting) {
+  ErrandOptions options;
+  options.work = {.max_items = 1000, .max_items_per_client = 1000, .max_bytes = 1'000'000};
+  Make(options);
+  int number = 0;
+  const auto submit = [&](const std::string& owner, const std::string& name) {
+    ++number;
+    return queue_
+        ->Submit(number, ClientId{.owner = owner, .name = name}, kNever, 1,
+                 [](const absl::Status&) {})
+        .ok();
+  };
+  submit("o", "launched");
+  for (int name = 0; name < 100; ++name) {
+    while (submit("o", std::to_string(name))) {
+    }
+  }
+  EXPECT_TRUE(submit("o", "new"));
+  EXPECT_FALSE(submit("o", "new")) << "it has something waiting";
+  // However many names it has, it leaves room for other owners.
+  int names = 0;
+  while (submit("o", "name " + std::to_string(names))) ++names;
+  EXPECT_LT(names, 200);
+  EXPECT_TRUE(submit("p", "robot"));
+  FinishAll();
+}
+
 TEST_F(WorkQueueTest, CancellationAnswersAnItemThatWaitsAndFlagsALaunchedOne) {
   Make({});
   const WorkTicket launched = Submit(1);
