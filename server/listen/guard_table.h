@@ -94,7 +94,7 @@ class GuardTable {
     std::atomic<TlsGuard*> tls{nullptr};
     ResetBudget* budget = nullptr;
     ReadTurn turn;
-    int64_t last_window = -1;  // TurnCrowd::Add()
+    int64_t last_window = -1;             // TurnCrowd::Add()
     std::atomic<bool> is_waiting{false};  // for BeginTurns()
     Slot* next = nullptr;                 // that waits
     std::mutex mutex;                     // one thread reads, another writes

@@ -73,8 +73,12 @@ void StreamCall::Begin() {
   const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
-    ORBSERVE_ASSIGN_OR_RETURN(id_,
+    ORBSERVE_ASSIGN_OR_RETURN(const uint64_t id,
                               registry_.Add(shared_from_this(), client_, context_->peer(), now));
+    {
+      absl::MutexLock lock(&mutex_);
+      id_ = id;
+    }
     services_.metrics->StreamOpened();
     return WithoutBadAlloc([this] {
       services_.clients->StreamOpened(client_);
@@ -612,6 +616,8 @@ void StreamCall::FinishNow(const absl::Status& status) {
     cancel_at_ = std::min(cancel_at_, services_.clock->Now() + services_.readers->limit());
     SetAlarm();
   }
+  // Before the client knows: it may open its next stream at once.
+  if (id_ != 0) registry_.GiveUpPlace(id_);
   Finish(StatusToGrpc(status, context_));
 }
 

@@ -33,6 +33,11 @@ void StreamRegistry::Touch(uint64_t id, SteadyTime now) {
   places_.Touch(id, now);
 }
 
+void StreamRegistry::GiveUpPlace(uint64_t id) {
+  absl::MutexLock lock(&mutex_);
+  places_.Remove(id);
+}
+
 void StreamRegistry::Remove(uint64_t id) {
   absl::MutexLock lock(&mutex_);
   places_.Remove(id);

@@ -35,6 +35,8 @@ class StreamRegistry {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The stream has sent a frame.
   void Touch(uint64_t id, SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The stream is about to end: another one may have its place.
+  void GiveUpPlace(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells every stream that the server is about to stop.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -49,7 +51,7 @@ class StreamRegistry {
 
   absl::Mutex mutex_;
   StreamPlaces places_ ABSL_GUARDED_BY(mutex_);
-  // Until Remove(), which for a stream that lost its place comes later.
+  // Until Remove(), which for a stream that lost its place or gave it up comes later.
   std::map<uint64_t, std::weak_ptr<StreamCall>> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
