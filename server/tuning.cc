@@ -29,8 +29,8 @@ namespace {
 #ifdef __GLIBC__
 constexpr int kKeptBytes = 16 << 20;  // at the end of a heap
 
-// As many as there are processors. A heap takes 64 MiB of addresses before it has a byte in use, so
-// that where addresses are limited, heaps get a quarter of them.
+// There are as many heaps as processors. A heap takes 64 MiB of addresses before it has a byte in
+// use, so that where addresses are limited, heaps get a quarter of them.
 int Heaps() {
   constexpr rlim_t kHeapAddresses = 64 << 20;
   rlim_t most = std::thread::hardware_concurrency();

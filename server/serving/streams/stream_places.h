@@ -14,7 +14,7 @@
 // out. These are streams that have not sent a frame yet, and those that have been silent for a
 // while.
 //
-// Of the streams that may go, one that has not sent a frame goes first: the oldest of the
+// A stream that has not sent a frame goes first of those that may go. It is the oldest one of the
 // connection that has most of these, so that a newcomer on a connection of its own has time to
 // send, however many streams others open. Then goes the one that has been silent longest.
 

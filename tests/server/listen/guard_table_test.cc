@@ -42,7 +42,7 @@ class GuardTableTest : public ::testing::Test {
     epoll_event event = {};
     event.events = EPOLLIN | EPOLLET;
     table_.Arm(own_.get(), /*is_plain=*/true, "address", /*max_calls=*/100);
-    // As the hook of epoll_ctl() does.
+    // The hook of epoll_ctl() does this in the server.
     table_.Watched(own_.get(), poller_.get(), event);
     ASSERT_EQ(epoll_ctl(poller_.get(), EPOLL_CTL_ADD, own_.get(), &event), 0);
     Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
