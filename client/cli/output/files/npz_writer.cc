@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/output/files/npz_file.h"
 
 namespace orbserve::cli {
@@ -33,12 +34,10 @@ void Append32(uint32_t value, std::string* out) {
 }
 
 std::string NpyHeader(const NpzArray& array) {
-  std::string shape;
-  for (const int64_t length : array.shape) absl::StrAppend(&shape, length, ", ");
-  // A tuple of one element keeps its comma; a longer one has none at its end.
-  shape.resize(shape.size() - (array.shape.size() == 1 ? 1 : 2));
-  std::string text = absl::StrCat("{'descr': '", array.type,
-                                  "', 'fortran_order': False, 'shape': (", shape, "), }");
+  // Python's tuple of one element has a comma, a longer one has none at its end.
+  std::string text =
+      absl::StrCat("{'descr': '", array.type, "', 'fortran_order': False, 'shape': (",
+                   absl::StrJoin(array.shape, ", "), array.shape.size() == 1 ? ",), }" : "), }");
   constexpr size_t kPrefixBytes = 10;
   const size_t used = kPrefixBytes + text.size() + 1;
   text.append((kNpyAlignment - used % kNpyAlignment) % kNpyAlignment, ' ');
