@@ -5,15 +5,17 @@
 
   bench/report/pages.py [--docs FOLDER]            fails where a page or a plot differs
   bench/report/pages.py --write [--docs FOLDER]    replaces what differs
+  bench/report/pages.py --show NAME                prints all tables and sentences of docs/data/NAME.json
 
 A page contains a block behind a line like one of these, and the block ends at the next empty line:
 
   <!-- quality.json: table homography -->
+  <!-- quality.json: table homography with graf|wall -->
   <!-- quality.json: sentence equal -->
   <!-- quality.json: plot accuracy -->
 
-A page that shows results of a file also has the command that makes the file. Every file of docs/data/ and every
-plot of docs/plots/ must be used.
+The second shows only the rows whose first cell matches the regular expression. A page that shows results of a file also
+has the command that makes the file. Every file of docs/data/ and every plot of docs/plots/ must be used.
 Exit codes: 0 all agree, 1 something differs, 2 wrong usage.
 """
 
@@ -22,12 +24,14 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from line_plot import line_plot  # noqa: E402
 from report import DOCS, table_lines  # noqa: E402
 
-MARK = re.compile(r"<!-- ([\w-]+)\.json: (table|sentence|plot) ([\w-]+) -->")
+MARK = re.compile(r"<!-- ([\w-]+)\.json: (table|sentence|plot) ([\w-]+)(?: with (.+))? -->")
+COLUMNS = 100  # of the prose of a page
 
 
 class Results:
@@ -36,13 +40,21 @@ class Results:
     def __init__(self, docs: pathlib.Path):
         self.files = {p.stem: json.loads(p.read_text()) for p in sorted((docs / "data").glob("*.json"))}
 
-    def block(self, file: str, kind: str, name: str) -> list[str]:
-        """Lines that a page must have behind its mark. KeyError: there is no such result."""
+    def block(self, file: str, kind: str, name: str, rows: str | None = None) -> list[str]:
+        """Lines that a page must have behind its mark. KeyError: there is no such result, or no row that matches `rows`."""
         content = self.files[file]
         if kind == "table":
-            return table_lines(content["tables"][name])
+            table = content["tables"][name]
+            if rows is None:
+                return table_lines(table)
+            wanted = [row for row in table["rows"] if re.search(rows, row[0])]
+            if not wanted:
+                raise KeyError(rows)
+            return table_lines({**table, "rows": wanted})
+        if rows is not None:
+            raise KeyError(rows)
         if kind == "sentence":
-            return [content["sentences"][name]]
+            return textwrap.wrap(content["sentences"][name], COLUMNS, break_long_words=False, break_on_hyphens=False)
         return [f"![{content['plots'][name]['title']}](plots/{file}_{name}.svg)"]
 
 
@@ -67,7 +79,8 @@ def check_page(page: pathlib.Path, results: Results, write: bool) -> tuple[list[
         try:
             wanted = results.block(*mark.groups())
         except KeyError:
-            errors.append(f"{page.name}:{i}: docs/data/{mark[1]}.json has no {mark[2]} {mark[3]}")
+            rows = f" with {mark[4]}" if mark[4] else ""
+            errors.append(f"{page.name}:{i}: docs/data/{mark[1]}.json has no {mark[2]} {mark[3]}{rows}")
             continue
         used.add(mark[1])
         for number, line in enumerate(wanted):
@@ -121,11 +134,29 @@ def check(docs: pathlib.Path, write: bool = False) -> list[str]:
     return errors
 
 
+def show(docs: pathlib.Path, file: str) -> int:
+    """Prints a file of results; the exit code."""
+    files = Results(docs).files
+    if file not in files:
+        print(f"docs/data/ has no {file}.json; it has {', '.join(files)}", file=sys.stderr)
+        return 2
+    content = files[file]
+    print(content["command"])
+    for name, table in content["tables"].items():
+        print(f"\n{name}\n\n" + "\n".join(table_lines(table)))
+    for name, sentence in content.get("sentences", {}).items():
+        print(f"\n{name}: {sentence}")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compares pages with the results in docs/data/")
     parser.add_argument("--docs", type=pathlib.Path, default=DOCS, help="folder of the pages")
     parser.add_argument("--write", action="store_true", help="replace what differs")
+    parser.add_argument("--show", metavar="NAME", help="print all tables and sentences of a file")
     options = parser.parse_args()
+    if options.show:
+        return show(options.docs, options.show)
     errors = check(options.docs, options.write)
     if options.write:
         errors = check(options.docs)

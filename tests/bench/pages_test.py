@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "report"))
 from line_plot import line_plot, ticks  # noqa: E402
-from pages import check  # noqa: E402
+from pages import check, show  # noqa: E402
 from report import Report  # noqa: E402
 
 PAGE = """# A page
@@ -84,6 +84,43 @@ class PagesTest(unittest.TestCase):
 
     def test_an_unknown_result_is_found(self):
         self.assert_finds("no table places", PAGE.replace("table times", "table places"))
+
+    def test_a_mark_can_choose_rows(self):
+        data = self.docs / "data" / "speed.json"
+        content = json.loads(data.read_text())
+        content["tables"]["times"]["rows"].append(["1280×720", "0.6 ms"])
+        data.write_text(json.dumps(content))
+        chosen = PAGE.replace("table times", "table times with ^640")
+        self.write(chosen)
+        self.assertEqual(check(self.docs), [])
+        self.assert_finds("0.24 ms", chosen.replace("0.25", "0.24"))
+        self.assert_finds("more lines", chosen.replace("0.25 ms |\n", "0.25 ms |\n| 1280×720 | 0.6 ms |\n"))
+
+    def test_a_choice_of_no_row_is_found(self):
+        self.assert_finds("no table times with 800", PAGE.replace("table times", "table times with 800"))
+
+    def test_only_tables_have_rows_to_choose(self):
+        self.assert_finds("no sentence gain with 640", PAGE.replace("sentence gain", "sentence gain with 640"))
+
+    def test_long_sentences_break_at_the_columns_of_the_page(self):
+        data = self.docs / "data" / "speed.json"
+        content = json.loads(data.read_text())
+        content["sentences"]["gain"] = "nine words " * 30
+        data.write_text(json.dumps(content))
+        check(self.docs, write=True)
+        self.assertEqual(check(self.docs), [])
+        text = (self.docs / "page.md").read_text()
+        self.assertEqual(text.count("nine words"), 30)
+        self.assertLessEqual(max(map(len, text.split("\n"))), 100)
+
+    def test_all_tables_of_a_file_can_be_printed(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(show(self.docs, "speed"), 0)
+        for part in ("bench/speed --all", "times", "| 640×480 | 0.25 ms |", "gain: Twice as fast."):
+            self.assertIn(part, out.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            self.assertEqual(show(self.docs, "speeds"), 2)
+        self.assertIn("it has speed", err.getvalue())
 
     def test_a_misspelt_mark_is_found(self):
         self.assert_finds("not a mark", PAGE.replace("table times", "tables times"))
