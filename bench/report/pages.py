@@ -142,6 +142,8 @@ def show(docs: pathlib.Path, file: str) -> int:
         return 2
     content = files[file]
     print(content["command"])
+    for name, fact in content.get("machine", {}).items():
+        print(f"{name}: {fact}")
     for name, table in content["tables"].items():
         print(f"\n{name}\n\n" + "\n".join(table_lines(table)))
     for name, sentence in content.get("sentences", {}).items():
