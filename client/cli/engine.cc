@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/embedded_engine.h"
 #include "client/cli/server_address.h"
 #include "grpc/grpc.h"
@@ -18,6 +21,10 @@ namespace {
 
 // Time limit of the first question to a server. After it the server counts as unreachable.
 constexpr absl::Duration kFirstAnswer = absl::Seconds(10);
+
+// Longest time between two questions to a server, or a proxy, that refuses them. A random share of
+// it is waited, one half to all, as robots may start together.
+constexpr absl::Duration kNextQuestion = absl::Milliseconds(500);
 
 // References and quotas belong to this name: it must be the same in every run.
 std::string DefaultClientId() {
@@ -45,6 +52,36 @@ client::ClientOptions ToClientOptions(const CommonOptions& options) {
 absl::Status StartError(const absl::Status& error) {
   if (!absl::IsUnavailable(error)) return error;
   return absl::FailedPreconditionError(error.message());
+}
+
+// Asks for limits and presets, again and again for up to `wait` while the server is unreachable.
+absl::StatusOr<v1::GetServerInfoResponse> AskServer(
+    const std::string& address, client::ClientOptions options, absl::Duration wait,
+    const std::function<void(const absl::Status& reason)>& on_wait) {
+  const absl::Time give_up = absl::Now() + wait;
+  std::mt19937_64 random(std::random_device{}());
+  absl::Status reason;
+  options.timeout = std::min(options.timeout, kFirstAnswer);
+  for (;;) {
+    const absl::StatusOr<std::unique_ptr<client::Client>> client =
+        client::Client::Connect(address, options);
+    if (!client.ok()) return client.status();
+    absl::StatusOr<v1::GetServerInfoResponse> info = (*client)->GetServerInfo();
+    const bool late = absl::IsDeadlineExceeded(info.status());
+    if (!late && !absl::IsUnavailable(info.status())) return info;
+    // A question that waited for the server in vain does not know why.
+    if (!late || !options.wait_for_server) {
+      reason = absl::UnavailableError(absl::StrCat(
+          "the server ", address, " cannot be reached: ", std::string(info.status().message())));
+    }
+    const absl::Time now = absl::Now();
+    if (now >= give_up) return reason;
+    if (!options.wait_for_server) on_wait(reason);
+    const double share = std::uniform_real_distribution<double>(0.5, 1.0)(random);
+    absl::SleepFor(std::min(kNextQuestion * share, give_up - now));
+    options.wait_for_server = true;
+    options.timeout = give_up - absl::Now();
+  }
 }
 
 absl::Status CheckOptions(const CommonOptions& options) {
@@ -96,26 +133,14 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Connect(const CommonOptions& opt
   return engine;
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(const CommonOptions& options) {
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(
+    const CommonOptions& options, absl::Duration wait,
+    const std::function<void(const absl::Status& reason)>& on_wait) {
   absl::StatusOr<std::unique_ptr<Engine>> engine = Connect(options);
   if (!engine.ok()) return engine.status();
-  absl::StatusOr<v1::GetServerInfoResponse> info;
-  if ((*engine)->embedded()) {
-    info = (*engine)->client()->GetServerInfo();
-  } else {
-    client::ClientOptions first = ToClientOptions(options);
-    first.timeout = std::min(first.timeout, kFirstAnswer);
-    absl::StatusOr<std::unique_ptr<client::Client>> client =
-        client::Client::Connect(options.server, first);
-    if (!client.ok()) return client.status();
-    info = (*client)->GetServerInfo();
-    if (info.status().code() == absl::StatusCode::kUnavailable ||
-        info.status().code() == absl::StatusCode::kDeadlineExceeded) {
-      return absl::UnavailableError(
-          absl::StrCat("the server ", options.server,
-                       " cannot be reached: ", std::string(info.status().message())));
-    }
-  }
+  absl::StatusOr<v1::GetServerInfoResponse> info =
+      (*engine)->embedded() ? (*engine)->client()->GetServerInfo()
+                            : AskServer(options.server, ToClientOptions(options), wait, on_wait);
   if (!info.ok()) return info.status();
   (*engine)->info_ = *std::move(info);
   return engine;

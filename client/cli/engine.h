@@ -6,6 +6,7 @@
 #ifndef ORBSERVE_CLIENT_CLI_ENGINE_H_
 #define ORBSERVE_CLIENT_CLI_ENGINE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,8 +25,11 @@ class Engine {
   // Connects to `options.server`, or starts the embedded engine when it is empty, and asks for its
   // limits and presets. INVALID_ARGUMENT for options that contradict each other or that the engine
   // refuses; UNAVAILABLE when the server cannot be reached; FAILED_PRECONDITION when the embedded
-  // engine has no device for its backend.
-  static absl::StatusOr<std::unique_ptr<Engine>> Start(const CommonOptions& options);
+  // engine has no device for its backend. A server that cannot be reached is waited for, for up to
+  // `wait`; `on_wait` gets the reason before, once.
+  static absl::StatusOr<std::unique_ptr<Engine>> Start(
+      const CommonOptions& options, absl::Duration wait = absl::ZeroDuration(),
+      const std::function<void(const absl::Status& reason)>& on_wait = nullptr);
 
   // Start without the first question, for commands that ask something else.
   static absl::StatusOr<std::unique_ptr<Engine>> Connect(const CommonOptions& options);

@@ -261,8 +261,9 @@ void AddStreamOptions(CLI::App* app, StreamOptions* options) {
                   "Longest time from the arrival of a frame to its answer")
       ->type_name("MS")
       ->check(InRange(1, 86'400'000));
-  app->add_option("--reconnect", options->reconnect_s,
-                  "Time to try to reach a lost --server again; default 30, 0 = end at once")
+  app->add_option(
+         "--reconnect", options->reconnect_s,
+         "Time to try to reach a --server that is lost, or not up yet; default 30, 0 = one try")
       ->type_name("SECONDS")
       ->check(InRange(0.0, 1e6));
   app->add_option("--reference", options->references,

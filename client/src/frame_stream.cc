@@ -83,13 +83,18 @@ struct FrameStream::Connection {
 absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::StreamOpen& open,
                                                                 StreamOptions options) {
   std::unique_ptr<FrameStream> stream(new FrameStream(this, open, std::move(options)));
-  auto connection = std::make_shared<FrameStream::Connection>();
-  v1::StreamOpened opened;
-  absl::Status status = stream->Open(open, options_.timeout, connection.get(), &opened);
-  if (!status.ok()) return status;
+  const StreamOptions& chosen = stream->options_;
+  const bool tries_again = chosen.reconnect_for > absl::ZeroDuration();
   absl::MutexLock lock(&stream->mutex_);
-  stream->connection_ = std::move(connection);
-  stream->opened_ = std::move(opened);
+  stream->give_up_ = absl::Now() + chosen.reconnect_for;
+  while (stream->connection_ == nullptr) {
+    stream->Connect(tries_again ? std::min(options_.timeout, chosen.try_timeout)
+                                : options_.timeout);
+    if (stream->final_status_.has_value()) return *stream->final_status_;
+  }
+  stream->deliveries_.clear();  // the first connection is no event
+  stream->give_up_ = absl::InfiniteFuture();
+  stream->attempts_ = 0;
   return stream;
 }
 
@@ -108,9 +113,11 @@ FrameStream::~FrameStream() {
 }
 
 absl::Status FrameStream::Open(const v1::StreamOpen& open, absl::Duration timeout,
-                               Connection* connection, v1::StreamOpened* opened) const {
+                               bool wait_for_server, Connection* connection,
+                               v1::StreamOpened* opened) const {
   grpc::ClientContext& context = connection->context;
   client_->AddIdentity(&context);
+  context.set_wait_for_ready(wait_for_server);
   // An alarm limits the opening only. A deadline of the call would end a healthy stream.
   grpc::Alarm alarm;
   std::atomic<bool> timed_out = false;
@@ -197,7 +204,7 @@ absl::Status FrameStream::Write(const v1::StreamFramesRequest& request) {
       continue;
     }
     if (connection_ == nullptr) {
-      Reconnect();
+      Connect(options_.try_timeout);
       continue;
     }
     const std::shared_ptr<Connection> connection = connection_;
@@ -238,13 +245,15 @@ absl::Status FrameStream::Write(const v1::StreamFramesRequest& request) {
 absl::Status FrameStream::CloseSend() {
   absl::MutexLock lock(&mutex_);
   if (std::exchange(send_closed_, true)) return absl::OkStatus();
+  // It may wait for a server that cannot be reached, and would have nothing to do.
+  if (opening_ != nullptr) opening_->Cancel();
   mutex_.Await(absl::Condition(
       +[](bool* busy) { return !*busy; }, &busy_));
   if (final_status_.has_value() && !final_status_->ok()) {
     return absl::CancelledError("the stream has ended");
   }
   if (connection_ == nullptr) {
-    // Every frame has its result, and none follows: a new connection would have nothing to do.
+    // Every frame has its result, and none follows.
     if (!final_status_.has_value()) final_status_ = absl::OkStatus();
     return absl::OkStatus();
   }
@@ -285,7 +294,7 @@ absl::StatusOr<std::optional<v1::FrameResult>> FrameStream::Receive() {
       continue;
     }
     if (connection_ == nullptr) {
-      Reconnect();
+      Connect(options_.try_timeout);
       continue;
     }
     const std::shared_ptr<Connection> connection = connection_;
@@ -311,16 +320,7 @@ void FrameStream::Take(v1::StreamFramesResponse response) {
     if (!unanswered_.empty()) unanswered_.pop_front();
     give_up_ = absl::InfiniteFuture();
     attempts_ = 0;
-    // A server counts its tracks anew on every connection.
-    for (v1::Track& track : *result.mutable_tracks()) {
-      track.set_id(track.id() + first_id_);
-      last_id_ = std::max(last_id_, track.id());
-    }
-    for (v1::EndedTrack& ended : *result.mutable_ended_tracks()) {
-      ended.set_id(ended.id() + first_id_);
-      // The result in which the track began may have failed.
-      last_id_ = std::max(last_id_, ended.id());
-    }
+    TakeTracks(&result);
     deliveries_.emplace_back(std::move(result));
   } else if (response.has_opened()) {
     opened_ = std::move(*response.mutable_opened());
@@ -330,6 +330,34 @@ void FrameStream::Take(v1::StreamFramesResponse response) {
     deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kGoingAway,
                                          .status = StatusFromWire(response.going_away().status())});
   }
+}
+
+void FrameStream::TakeTracks(v1::FrameResult* result) {
+  // A server counts its tracks anew on every connection.
+  for (v1::Track& track : *result->mutable_tracks()) {
+    track.set_id(track.id() + first_id_);
+    last_id_ = std::max(last_id_, track.id());
+  }
+  for (v1::EndedTrack& ended : *result->mutable_ended_tracks()) {
+    ended.set_id(ended.id() + first_id_);
+    // The result in which the track began may have failed.
+    last_id_ = std::max(last_id_, ended.id());
+  }
+  // A result without any may be that of a frame that failed.
+  if (result->tracks_size() + result->ended_tracks_size() > 0) {
+    tracks_.clear();
+    for (const v1::Track& track : result->tracks()) tracks_.push_back(track.id());
+  }
+  if (lost_tracks_.empty() || result->status().code() != 0) return;
+  google::protobuf::RepeatedPtrField<v1::EndedTrack> ended;
+  for (const uint64_t id : lost_tracks_) {
+    v1::EndedTrack& track = *ended.Add();
+    track.set_id(id);
+    track.set_reason(v1::TRACK_END_RECONNECTED);
+  }
+  lost_tracks_.clear();
+  ended.MergeFrom(result->ended_tracks());
+  result->mutable_ended_tracks()->Swap(&ended);
 }
 
 void FrameStream::End(const std::shared_ptr<Connection>& connection) {
@@ -376,8 +404,9 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
     final_status_ = absl::OkStatus();  // every frame has its result, and none follows
     return;
   }
-  loss_ = status;
-  give_up_ = std::min(give_up_, absl::Now() + options_.reconnect_for);
+  const absl::Time now = absl::Now();
+  give_up_ = std::min(give_up_, now + options_.reconnect_for);
+  PlanTry(status, now);
 }
 
 void FrameStream::LoseUnanswered(const absl::Status& cause) {
@@ -398,61 +427,61 @@ void FrameStream::LoseUnanswered(const absl::Status& cause) {
   unanswered_.clear();
 }
 
-void FrameStream::Reconnect() {
-  busy_ = true;
-  const absl::Time now = absl::Now();
-  const absl::Duration asked = absl::Milliseconds(WireStatusOf(loss_).retry_after_ms());
-  // There is one try at least, even if the caller comes back after the time only.
-  if ((attempts_ > 0 && now >= give_up_) ||
-      (asked > absl::ZeroDuration() && now + asked > give_up_)) {
-    final_status_ = loss_;
-    busy_ = false;
-    return;
-  }
+void FrameStream::PlanTry(const absl::Status& cause, absl::Time begun) {
   // The last try comes at the end of the time, however long the wait would be.
-  const absl::Duration delay =
-      std::min(std::max(DelayOf(options_, attempts_), asked), give_up_ - now);
-  mutex_.AwaitWithTimeout(absl::Condition(
-                              +[](FrameStream* stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                return stream->cancelled_ || stream->send_closed_;
-                              },
-                              this),
-                          delay);
-  if (cancelled_ || send_closed_) {
-    final_status_ =
-        cancelled_ ? absl::CancelledError("the stream was cancelled") : absl::OkStatus();
-    busy_ = false;
-    return;
-  }
+  next_try_ = std::min(begun + DelayOf(options_, attempts_), give_up_);
+  const auto asked_ms = WireStatusOf(cause).retry_after_ms();
+  if (asked_ms == 0) return;
+  next_try_ = std::max(next_try_, absl::Now() + absl::Milliseconds(asked_ms));
+  if (next_try_ > give_up_) final_status_ = cause;
+}
+
+void FrameStream::Connect(absl::Duration timeout) {
+  busy_ = true;
+  mutex_.AwaitWithDeadline(absl::Condition(
+                               +[](FrameStream* stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                 return stream->cancelled_ || stream->send_closed_;
+                               },
+                               this),
+                           next_try_);
   auto connection = std::make_shared<Connection>();
-  opening_ = connection;
-  const v1::StreamOpen open = open_;
   v1::StreamOpened opened;
   absl::Status status;
-  {
+  const absl::Time begun = absl::Now();
+  // gRPC connects only while a call waits for it. The last try fails at once, with gRPC's reason.
+  // There is one even if the caller comes back after the time only.
+  const bool last = begun >= give_up_;
+  if (!cancelled_ && !send_closed_) {
+    opening_ = connection;
+    const v1::StreamOpen open = open_;
+    const absl::Duration limit = last ? timeout : std::min(timeout, give_up_ - begun);
     const Unlocked unlocked(&mutex_);
-    status = Open(open, options_.try_timeout, connection.get(), &opened);
+    status = Open(open, limit, /*wait_for_server=*/!last, connection.get(), &opened);
   }
   opening_ = nullptr;
   busy_ = false;
   ++attempts_;
-  if (cancelled_) {
-    // A cancelled connection that was opened all the same ends as the first one would.
-    if (status.ok()) connection->Cancel();
-    if (status.ok()) (void)connection->Finish(nullptr);
-    final_status_ = absl::CancelledError("the stream was cancelled");
+  if (cancelled_ || send_closed_) {
+    if (status.ok() && connection->stream != nullptr) {
+      connection->Cancel();
+      (void)connection->Finish(nullptr);
+    }
+    final_status_ =
+        cancelled_ ? absl::CancelledError("the stream was cancelled") : absl::OkStatus();
   } else if (status.ok()) {
     connection_ = std::move(connection);
     going_away_ = false;
     opened_ = opened;
     first_id_ = last_id_;
+    lost_tracks_.insert(lost_tracks_.end(), tracks_.begin(), tracks_.end());
+    tracks_.clear();
     deliveries_.emplace_back(StreamEvent{.kind = StreamEvent::Kind::kReconnected,
                                          .attempts = attempts_,
                                          .opened = std::move(opened)});
-  } else if (MayPass(status)) {
-    loss_ = status;
-  } else {
+  } else if (last || !MayPass(status)) {
     final_status_ = status;
+  } else {
+    PlanTry(status, begun);
   }
 }
 

@@ -20,10 +20,12 @@
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "orbserve/client.h"
+#include "tests/client/refusing_port.h"
 
 namespace orbserve::client {
 namespace {
 
+using ::orbserve::testing::RefusingPort;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -95,14 +97,20 @@ class FrameStreamTest : public ::testing::Test {
   FrameStreamTest() {
     // The in-process transport has no buffers: a service that answers would wait for a client that
     // still sends.
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    client_ = *Client::Connect(absl::StrCat("127.0.0.1:", port), {});
+    StartServer();
+    client_ = *Client::Connect(absl::StrCat("127.0.0.1:", port_), {});
   }
   ~FrameStreamTest() override { server_->Shutdown(); }
+
+  // Starts the server where it was before; the first time on any port.
+  void StartServer() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port_), grpc::InsecureServerCredentials(),
+                             &port_);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
 
   void SetScript(std::vector<Connection> script, std::vector<grpc::Status> refusals = {}) {
     absl::MutexLock lock(&service_.mutex);
@@ -118,7 +126,7 @@ class FrameStreamTest : public ::testing::Test {
                .max_delay = absl::Milliseconds(4),
                .on_event = [this](const StreamEvent& event) { events_.push_back(event); }});
     EXPECT_TRUE(stream.ok()) << stream.status();
-    return *std::move(stream);
+    return stream.ok() ? *std::move(stream) : nullptr;
   }
 
   static absl::Status Send(FrameStream* stream, uint64_t sequence) {
@@ -144,6 +152,7 @@ class FrameStreamTest : public ::testing::Test {
   }
 
   ScriptedService service_;
+  int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Client> client_;
   std::vector<StreamEvent> events_;
@@ -272,9 +281,158 @@ TEST_F(FrameStreamTest, IdsOfTracksThatWereOnlySeenToEndAreNotUsedAgain) {
     ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
     ASSERT_EQ((*result)->tracks_size(), 1);
     EXPECT_EQ((*result)->tracks(0).id(), i * 5 + 1);
-    EXPECT_EQ((*result)->ended_tracks(0).id(), i * 5 + 5);
+    EXPECT_EQ((*result)->ended_tracks().rbegin()->id(), i * 5 + 5);
     ASSERT_TRUE(Send(stream.get(), 2 + i * 2).ok());
     EXPECT_EQ(Next(stream.get()), absl::StrCat(2 + i * 2, "!"));
+  }
+}
+
+// Without this a caller would have to guess which of its tracks are no more.
+TEST_F(FrameStreamTest, TracksOfALostConnectionEndInTheFirstResultWithoutAnError) {
+  const auto answer = [](ServerStream* stream, const std::vector<uint64_t>& tracks,
+                         const std::vector<uint64_t>& ended, int code = 0) {
+    v1::StreamFramesRequest request;
+    if (!stream->Read(&request)) return;
+    v1::StreamFramesResponse response;
+    v1::FrameResult& result = *response.mutable_result();
+    result.set_sequence(request.frame().sequence());
+    result.mutable_status()->set_code(code);
+    for (const uint64_t id : tracks) result.add_tracks()->set_id(id);
+    for (const uint64_t id : ended) {
+      v1::EndedTrack& track = *result.add_ended_tracks();
+      track.set_id(id);
+      track.set_reason(v1::TRACK_END_LEFT_IMAGE);
+    }
+    stream->Write(response);
+  };
+  const auto lose = [](ServerStream* stream) {
+    v1::StreamFramesRequest request;
+    stream->Read(&request);
+    return kGone;
+  };
+  SetScript({[&](ServerStream* stream) {
+               answer(stream, {1, 2, 3}, {});
+               answer(stream, {2, 3}, {1});
+               answer(stream, {}, {}, 8);  // a frame that failed ends no track
+               return lose(stream);
+             },
+             lose,
+             [&](ServerStream* stream) {
+               answer(stream, {}, {}, 8);
+               answer(stream, {2}, {1});
+               answer(stream, {2}, {});
+               return lose(stream);
+             }});
+  const auto stream = Open();
+  using Ended = std::vector<std::pair<uint64_t, v1::TrackEnd>>;
+  const std::vector<std::pair<std::string, Ended>> expected = {
+      {"1", {}},
+      {"2", {{1, v1::TRACK_END_LEFT_IMAGE}}},
+      {"3!", {}},
+      {"4!", {}},
+      {"5!", {}},
+      {"6!", {}},
+      {"7",
+       {{2, v1::TRACK_END_RECONNECTED},
+        {3, v1::TRACK_END_RECONNECTED},
+        {4, v1::TRACK_END_LEFT_IMAGE}}},
+      {"8", {}},
+      {"9!", {}},
+      {"10", {{5, v1::TRACK_END_RECONNECTED}}},
+  };
+  uint64_t sequence = 0;
+  for (const auto& [name, ended] : expected) {
+    ASSERT_TRUE(Send(stream.get(), ++sequence).ok());
+    const auto result = stream->Receive();
+    ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
+    EXPECT_EQ(absl::StrCat((*result)->sequence(), (*result)->status().code() == 0 ? "" : "!"),
+              name);
+    Ended found;
+    for (const v1::EndedTrack& track : (*result)->ended_tracks()) {
+      found.emplace_back(track.id(), track.reason());
+    }
+    EXPECT_EQ(found, ended) << name;
+  }
+}
+
+TEST_F(FrameStreamTest, ATryWaitsForAServerThatCannotBeReached) {
+  SetScript({Dies(1, 0)});
+  const auto stream = Open();
+  ASSERT_TRUE(Send(stream.get(), 1).ok());
+  EXPECT_EQ(Next(stream.get()), "1!");
+  server_->Shutdown();
+  auto refusing = std::make_unique<RefusingPort>(port_);
+  std::thread caller([&] {
+    EXPECT_TRUE(Send(stream.get(), 2).ok());
+    EXPECT_EQ(Next(stream.get()), "2");
+  });
+  refusing->Refuse(3);
+  refusing.reset();
+  StartServer();
+  caller.join();
+  ASSERT_THAT(Kinds(), ElementsAre(Kind::kLost, Kind::kReconnected));
+  // Tries that end at once leave gRPC, which connects only while a call waits, alone between them.
+  EXPECT_EQ(events_[1].attempts, 1);
+}
+
+TEST_F(FrameStreamTest, TheFirstConnectionMayWaitForItsServer) {
+  server_->Shutdown();
+  auto refusing = std::make_unique<RefusingPort>(port_);
+  std::thread caller([&] {
+    const auto stream = Open();
+    ASSERT_NE(stream, nullptr);
+    EXPECT_EQ(stream->opened().stream_id(), 1u);
+    ASSERT_TRUE(Send(stream.get(), 1).ok());
+    EXPECT_EQ(Next(stream.get()), "1");
+  });
+  refusing->Refuse(1);
+  refusing.reset();
+  StartServer();
+  caller.join();
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(FrameStreamTest, TheFirstConnectionIsTriedAgainAfterRefusalsThatMayPass) {
+  SetScript({}, {kGone, WireError(grpc::RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", 1)});
+  const auto stream = Open();
+  ASSERT_NE(stream, nullptr);
+  EXPECT_EQ(stream->opened().stream_id(), 3u);
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(FrameStreamTest, AServerThatCannotBeReachedIsGivenUpWithTheReason) {
+  server_->Shutdown();
+  for (const absl::Duration reconnect_for : {absl::ZeroDuration(), absl::Milliseconds(50)}) {
+    const auto stream = client_->OpenStream({}, {.reconnect_for = reconnect_for});
+    EXPECT_EQ(stream.status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(stream.status().ToString(), HasSubstr("Connection refused"));
+  }
+}
+
+TEST_F(FrameStreamTest, TheCallerMayEndTheWaitForAServer) {
+  for (const bool cancel : {false, true}) {
+    SetScript({Dies(1, 0)});
+    {
+      absl::MutexLock lock(&service_.mutex);
+      service_.opens.clear();
+    }
+    const auto stream = Open();
+    ASSERT_TRUE(Send(stream.get(), 1).ok());
+    EXPECT_EQ(Next(stream.get()), "1!");
+    server_->Shutdown();
+    std::thread receiver(
+        [&] { EXPECT_THAT(Next(stream.get()), HasSubstr(cancel ? "CANCELLED" : "end")); });
+    {
+      const RefusingPort refusing(port_);
+      refusing.Refuse(1);
+      if (cancel) {
+        stream->Cancel();
+      } else {
+        EXPECT_TRUE(stream->CloseSend().ok());
+      }
+      receiver.join();
+    }
+    StartServer();
   }
 }
 

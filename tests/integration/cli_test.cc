@@ -117,7 +117,7 @@ TEST_F(CliTest, WrongUsageIsTwoAndAnUnreachableServerThree) {
   for (const std::vector<std::string>& far :
        std::vector<std::vector<std::string>>{{"extract", image},
                                              {"match", image, image},
-                                             {"stream", image},
+                                             {"stream", "--reconnect", "0", image},
                                              {"reference", "list"},
                                              {"info"},
                                              {"health"}}) {

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "orbserve/client.h"
+#include "tests/client/refusing_port.h"
 #include "tests/integration/server_fixture.h"
 #include "tests/integration/server_process.h"
 
@@ -111,6 +112,53 @@ TEST_F(ClientReconnectTest, AStreamGoesOnWithTheServerThatTookThePlaceOfAKilledO
   ASSERT_TRUE(stream_->CloseSend().ok());
   const auto end = stream_->Receive();
   EXPECT_TRUE(end.ok() && !end->has_value());
+}
+
+TEST_F(ClientReconnectTest, AStreamMayBeOpenedBeforeItsServerIsUp) {
+  const std::string address = server_->address();
+  const int port = std::stoi(address.substr(address.rfind(':') + 1));
+  stream_ = nullptr;
+  server_ = nullptr;
+  auto refusing = std::make_unique<testing::RefusingPort>(port);
+  std::thread caller([this] {
+    auto stream = client_->OpenStream({}, {.reconnect_for = absl::Seconds(60)});
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    stream_ = *std::move(stream);
+    ASSERT_TRUE(Send(0).ok());
+    EXPECT_EQ(Receive(0).status().code(), 0);
+  });
+  refusing->Refuse(1);
+  refusing.reset();
+  StartServer({"--listen", address});
+  caller.join();
+}
+
+TEST_F(ClientReconnectTest, TracksOfAKilledServerAreNamedInTheFirstResult) {
+  v1::StreamOpen open;
+  open.mutable_pipeline()->set_preset("vio");
+  open.set_track(true);
+  auto stream = client_->OpenStream(open, {.reconnect_for = absl::Seconds(60)});
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  stream_ = *std::move(stream);
+  ASSERT_TRUE(Send(0).ok());
+  const v1::FrameResult before = Receive(0);
+  ASSERT_GT(before.tracks_size(), 0);
+  ASSERT_EQ(kill(server_->pid(), SIGKILL), 0);
+  RestartServer();
+  // A frame that is sent before the client knows of the kill is lost.
+  v1::FrameResult after;
+  for (uint64_t i = 1; i == 1 || after.status().code() != 0; ++i) {
+    ASSERT_TRUE(Send(i).ok());
+    after = Receive(i);
+    ASSERT_LT(i, 100u);
+  }
+  ASSERT_EQ(after.ended_tracks_size(), before.tracks_size());
+  for (int i = 0; i < before.tracks_size(); ++i) {
+    EXPECT_EQ(after.ended_tracks(i).id(), before.tracks(i).id());
+    EXPECT_EQ(after.ended_tracks(i).reason(), v1::TRACK_END_RECONNECTED);
+  }
+  ASSERT_GT(after.tracks_size(), 0);
+  EXPECT_GT(after.tracks(0).id(), before.tracks().rbegin()->id());
 }
 
 TEST_F(ClientReconnectTest, FramesKeepTheirOrderWhileServersComeAndGo) {

@@ -126,7 +126,8 @@ struct Prepared {
   std::unique_ptr<FrameSource> source;
 };
 
-absl::StatusOr<Prepared> Prepare(const StreamOptions& options) {
+absl::StatusOr<Prepared> Prepare(const StreamOptions& options, absl::Duration reconnect_for,
+                                 Console* console) {
   Prepared prepared;
   if (absl::Status checked = CheckStreamOptions(options); !checked.ok()) return checked;
   const absl::StatusOr<FrameSourceOptions> source_options = SourceOptionsOf(options);
@@ -134,7 +135,11 @@ absl::StatusOr<Prepared> Prepare(const StreamOptions& options) {
   absl::StatusOr<RequestSetup> setup = ReadRequestSetup(options.image);
   if (!setup.ok()) return setup.status();
   prepared.setup = *std::move(setup);
-  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options.common);
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      Engine::Start(options.common, reconnect_for, [&](const absl::Status& reason) {
+        console->Note(absl::StrCat("trying for ", absl::FormatDuration(reconnect_for), ": ",
+                                   ErrorText(reason)));
+      });
   if (!engine.ok()) return engine.status();
   prepared.engine = *std::move(engine);
   const absl::Status accepted = CheckRequestSetup(prepared.setup, prepared.engine.get());
@@ -163,7 +168,11 @@ int RunStream(const StreamOptions& given) {
   StreamOptions options = given;
   CompleteStreamOptions(&options);
   Console console(options.common.quiet);
-  absl::StatusOr<Prepared> prepared = Prepare(options);
+  const absl::Duration reconnect_for =
+      options.common.server.empty()
+          ? absl::ZeroDuration()
+          : absl::Seconds(options.reconnect_s.value_or(kReconnectSeconds));
+  absl::StatusOr<Prepared> prepared = Prepare(options, reconnect_for, &console);
   if (!prepared.ok()) return Fail(&console, prepared.status());
   Engine* const engine = prepared->engine.get();
   FrameSource* const source = prepared->source.get();
@@ -183,9 +192,7 @@ int RunStream(const StreamOptions& given) {
   StreamResults* taker = nullptr;  // of events, which come with results only
   const absl::StatusOr<std::unique_ptr<client::FrameStream>> stream = engine->client()->OpenStream(
       prepared->open,
-      {.reconnect_for = engine->embedded()
-                            ? absl::ZeroDuration()
-                            : absl::Seconds(options.reconnect_s.value_or(kReconnectSeconds)),
+      {.reconnect_for = reconnect_for,
        .on_event = [&taker](const client::StreamEvent& event) { taker->Take(event); }});
   if (!stream.ok()) return Fail(&console, stream.status());
   // An opening cannot be interrupted. Until here a signal ends the process, which has no outputs.

@@ -49,8 +49,11 @@ struct ClientOptions {
   // File with the client's token in its first line, for servers that ask for one. It is read once.
   // Tokens are sent over TLS, Unix sockets and the loopback only. Empty: the client has no token.
   std::string token_file;
-  // Longest time of one call, or of the opening of a stream. Infinite: no limit.
+  // Longest time of one call, or of one try to open a stream. Infinite: no limit.
   absl::Duration timeout = absl::InfiniteDuration();
+  // Calls wait for a server that cannot be reached, for up to `timeout`, instead of failing at
+  // once. Streams have `StreamOptions.reconnect_for` for it.
+  bool wait_for_server = false;
   // Clients of one process that call the same address with the same options share a connection.
   // True: this client has one of its own, and with it a share of its own in the bandwidth.
   bool own_connection = false;
@@ -84,22 +87,27 @@ struct StreamEvent {
 };
 
 struct StreamOptions {
-  // Longest time after the loss of a connection during which the stream tries to connect again.
-  // Zero: the loss ends the stream. There is one try at least, and a last one at the end of the
-  // time. The time begins anew when a frame is answered, and after a connection that has lasted
-  // longer than this time.
+  // Longest time after the loss of a connection during which the stream tries to connect again, and
+  // of Client::OpenStream() for the first one. Zero: the loss ends the stream, and the first
+  // connection is tried once. There is one try at least, and a last one at the end of the time. The
+  // time begins anew when a frame is answered, and after a connection that has lasted longer than
+  // this time.
   //
   // A connection is lost when the server cannot be reached any more, stops, or ends the stream
   // before CloseSend(). A new one is opened with the latest options (Reopen() included). The state
   // of the robot on the server is gone: the first frame has nothing to match with, no frame is a
-  // keyframe, and tracks begin anew. Ids of tracks go on, so that no id stands for two tracks.
+  // keyframe, and tracks begin anew. Ids of tracks go on, so that no id stands for two tracks; the
+  // first result without an error names the tracks that were lost in `ended_tracks`, with the
+  // reason TRACK_END_RECONNECTED.
   absl::Duration reconnect_for = absl::ZeroDuration();
-  // Wait before the first try, which doubles with every further one up to `max_delay`. The wait is
-  // a random share of it, one half to all: otherwise all robots would return to a server that was
-  // restarted at once. A server that asks for a longer wait gets it.
+  // Time from a loss to the first try, and from the beginning of one try to the next one. It
+  // doubles with every try up to `max_delay`. The wait is a random share of it, one half to all:
+  // otherwise all robots would return to a server that was restarted at once. A server that asks
+  // for a longer wait gets it. A try waits for a server that cannot be reached, which gRPC looks
+  // for twice a second: these times matter where a server, or a proxy, refuses streams.
   absl::Duration first_delay = absl::Milliseconds(100);
-  absl::Duration max_delay = absl::Seconds(5);
-  // Longest time of one try.
+  absl::Duration max_delay = absl::Milliseconds(800);
+  // Longest time of one try; the first connection has `ClientOptions.timeout` besides.
   absl::Duration try_timeout = absl::Seconds(10);
   // Called by Receive(), on its thread, between the results that the event separates. Must not call
   // the stream, except Cancel(). May be empty.
@@ -145,7 +153,7 @@ class Client {
   // Asks grpc.health.v1.Health for the health of `service`; "" is the whole server.
   absl::StatusOr<Health> CheckHealth(const std::string& service = "");
 
-  // Opens a stream and waits for the server's answer to `open`. The first connection is tried once.
+  // Opens a stream and waits for the server's answer to `open`.
   absl::StatusOr<std::unique_ptr<FrameStream>> OpenStream(const v1::StreamOpen& open,
                                                           StreamOptions options = {});
 
@@ -262,21 +270,28 @@ class FrameStream {
 
   FrameStream(Client* client, v1::StreamOpen open, StreamOptions options);
 
-  // Opens a connection and waits for the server's answer, for up to `timeout`.
-  absl::Status Open(const v1::StreamOpen& open, absl::Duration timeout, Connection* connection,
-                    v1::StreamOpened* opened) const;
+  // Opens a connection and waits for the server's answer, for up to `timeout`. `wait_for_server`:
+  // waits for a server that cannot be reached, too.
+  absl::Status Open(const v1::StreamOpen& open, absl::Duration timeout, bool wait_for_server,
+                    Connection* connection, v1::StreamOpened* opened) const;
   // Sends `request` on the current connection, or the next one.
   absl::Status Write(const v1::StreamFramesRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes a message of the server.
   void Take(v1::StreamFramesResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives the tracks of a result their ids on this stream, and names those that were lost.
+  void TakeTracks(v1::FrameResult* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends `connection`, whose messages or whose reader have ended: reads it to its end and decides
   // what becomes of the stream. Waits for the other thread to leave the connection. Does nothing if
   // that has been done.
   void End(const std::shared_ptr<Connection>& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fails the frames without an answer.
   void LoseUnanswered(const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Tries once to connect again. Sets `final_status_` when there is no use in a further try.
-  void Reconnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sets the time of the next try after a loss, or after a try that began at `begun`. Sets
+  // `final_status_` if the server asks for a longer wait than there is time.
+  void PlanTry(const absl::Status& cause, absl::Time begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for the time of the next try and tries once to connect, for up to `timeout`. Sets
+  // `final_status_` when there is no use in a further try.
+  void Connect(absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Client* const client_;
   const StreamOptions options_;
@@ -294,12 +309,14 @@ class FrameStream {
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;        // a thread ends it, or opens a new one
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;  // the server of the latest connection
   bool send_closed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;                       // by the caller
-  absl::Status loss_ ABSL_GUARDED_BY(mutex_);                            // cause of the latest loss
-  absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of the latest loss
-  int attempts_ ABSL_GUARDED_BY(mutex_) = 0;       // since the latest answered frame
-  uint64_t first_id_ ABSL_GUARDED_BY(mutex_) = 0;  // added to ids of tracks
-  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;   // largest id of a track so far
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // by the caller
+  absl::Time next_try_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // after the latest loss
+  int attempts_ ABSL_GUARDED_BY(mutex_) = 0;                   // since the latest answered frame
+  uint64_t first_id_ ABSL_GUARDED_BY(mutex_) = 0;              // added to ids of tracks
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;               // largest id of a track so far
+  std::vector<uint64_t> tracks_ ABSL_GUARDED_BY(mutex_);       // of this connection's latest result
+  std::vector<uint64_t> lost_tracks_ ABSL_GUARDED_BY(mutex_);  // of connections before, id up
   std::optional<absl::Status> final_status_ ABSL_GUARDED_BY(mutex_);
 };
 

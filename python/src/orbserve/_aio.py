@@ -313,6 +313,7 @@ class _Connection:
 
     def __init__(self, call: Any) -> None:
         self.call = call
+        self.opened = False  # the server has answered the opening
         self.closed = False  # no further message goes over it
         self.writer: asyncio.Task[None] | None = None
 
@@ -346,7 +347,9 @@ class AsyncFrameStream:
 
     async def __aenter__(self) -> AsyncFrameStream:
         """Opens the stream, and waits for the server's answer."""
-        connection = await self._connect(self._timeout)
+        connection = await self._connect(self._session.begin(self._timeout))
+        if connection is None:
+            raise self._session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
         self._reader = asyncio.create_task(self._read_all(connection))
         return self
 
@@ -382,6 +385,9 @@ class AsyncFrameStream:
         async with self._changed:
             await self._changed.wait_for(lambda: self._slot is None or self._over())
             self._session.send_closed = True
+            # It may wait for a server that cannot be reached, and would have nothing to do.
+            if self._connection is not None and not self._connection.opened:
+                self._connection.call.cancel()
             self._changed.notify_all()
 
     async def _put(self, request: Request) -> None:
@@ -489,9 +495,34 @@ class AsyncFrameStream:
         except (grpc.RpcError, asyncio.InvalidStateError, asyncio.CancelledError):
             pass  # the reader learns why the connection has ended
 
-    async def _connect(self, timeout: float | None) -> _Connection:
+    async def _connect(self, timeout: float | None) -> _Connection | None:
+        """Tries to connect, for up to `timeout` each time, as long as that makes sense. None: the stream has finished."""
         session = self._session
-        connection = self._connection = _Connection(self._method(metadata=self._metadata))
+        while True:
+            async with self._changed:
+                with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
+                    stop = self._changed.wait_for(lambda: session.cancelled or session.send_closed)
+                    await asyncio.wait_for(stop, session.wait_before_try())
+                if session.cancelled or session.send_closed:
+                    session.stop_trying()
+                self._changed.notify_all()
+                if session.finished:
+                    return None
+            try:
+                return await self._try(*session.begin_try(timeout))
+            except OrbserveError as error:
+                async with self._changed:
+                    session.try_failed(error)
+                    self._changed.notify_all()
+                    if session.finished:
+                        return None
+
+    async def _try(self, timeout: float | None, wait_for_server: bool) -> _Connection:
+        """Opens a connection and waits for the server's answer."""
+        session = self._session
+        # gRPC connects only while a call waits for it.
+        call = self._method(metadata=self._metadata, wait_for_ready=wait_for_server)
+        connection = self._connection = _Connection(call)
         try:
             try:
                 data = await asyncio.wait_for(self._open(connection, session.options.request()), timeout)
@@ -502,13 +533,16 @@ class AsyncFrameStream:
                 raise from_rpc(error, session.cancelled) from None
             except asyncio.CancelledError:
                 # gRPC raises it for a call that was cancelled, too, and asyncio for a task that was.
-                if not session.cancelled:
+                if not session.cancelled and not session.send_closed:
                     raise
                 raise error_of(grpc.StatusCode.CANCELLED, "the stream was cancelled") from None
             if data is _EOF:
                 raise error_of(grpc.StatusCode.INTERNAL, "the server ended the stream without an answer")
             async with self._changed:
+                if session.send_closed:  # the call was cancelled
+                    raise CancelledError(grpc.StatusCode.CANCELLED, "no more frames follow")
                 session.connected(data)
+                connection.opened = True
                 self._changed.notify_all()
         except BaseException:
             connection.call.cancel()
@@ -535,7 +569,9 @@ class AsyncFrameStream:
                     self._changed.notify_all()
                 if connection.writer is not None:
                     await connection.writer
-                connection = None if self._session.finished else await self._reconnect()
+                if self._session.finished:
+                    break
+                connection = await self._connect(self._session.reconnect.try_timeout)
         finally:
             async with self._changed:
                 self._session.left()
@@ -561,28 +597,3 @@ class AsyncFrameStream:
         except (DecodeError, ValueError) as error:
             return unreadable(error)
         return None
-
-    async def _reconnect(self) -> _Connection | None:
-        """Tries to connect again, as long as that makes sense. None: the stream has finished."""
-        session = self._session
-        while True:
-            async with self._changed:
-                wait = session.wait_before_try()
-                if wait is not None:
-                    try:
-                        stop = self._changed.wait_for(lambda: session.cancelled or session.send_closed)
-                        await asyncio.wait_for(stop, wait)
-                        session.stop_trying()
-                    except (asyncio.TimeoutError, TimeoutError):
-                        pass
-                self._changed.notify_all()
-                if session.finished:
-                    return None
-            try:
-                return await self._connect(session.reconnect.try_timeout)
-            except OrbserveError as error:
-                async with self._changed:
-                    session.try_failed(error)
-                    self._changed.notify_all()
-                    if session.finished:
-                        return None

@@ -18,6 +18,9 @@ Path_ = str | os.PathLike[str]
 
 _MAX_TOKEN_BYTES = 4096
 _LONGEST_RETRY = 5.0  # seconds between two tries, unless the server asks for more
+# Longest time of one attempt to connect, with the TLS handshake: gRPC takes it from `min_reconnect_backoff_ms`. A host
+# that does not answer is asked again after it; a slow link has to connect within it.
+_CONNECT_TIMEOUT_MS = 5_000
 _CHANNEL_OPTIONS: list[tuple[str, int]] = [
     # Answers may be larger than the 4 MiB that gRPC takes by default.
     ("grpc.max_receive_message_length", -1),
@@ -25,9 +28,11 @@ _CHANNEL_OPTIONS: list[tuple[str, int]] = [
     # With these a robot behind Wi-Fi learns within 30 seconds that its server is gone.
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
-    # A server that was restarted is found again within seconds. gRPC's own longest wait is two minutes.
-    ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 5_000),
+    # A server that was restarted is found again within a second. gRPC's own longest wait is two minutes. It makes each
+    # wait up to a fifth longer or shorter, which spreads the robots.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.min_reconnect_backoff_ms", _CONNECT_TIMEOUT_MS),
     # Two clients of a program have a connection each.
     ("grpc.use_local_subchannel_pool", 1),
 ]

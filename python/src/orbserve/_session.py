@@ -116,7 +116,9 @@ class FrameResult:
     """With `track`: all tracks of this frame."""
 
     ended_tracks: dict[int, TrackEnd | None]
-    """With `track`: tracks that ended since the last result with tracks, and why, id up."""
+    """With `track`: tracks that ended since the last result with tracks, and why, id up. The first result without an error
+    after the stream connected again has those of the old connection: RECONNECTED.
+    """
 
     keyframe: bool
     """This frame is the stream's keyframe from now on."""
@@ -226,28 +228,32 @@ class StreamEvent:
 
 @dataclass(frozen=True)
 class Reconnect:
-    """How a stream connects again after the loss of its connection.
+    """How a stream connects, and connects again after the loss of its connection.
 
     A connection is lost when the server cannot be reached any more, stops, or ends the stream early. The state of the
     stream on the server is gone then: the first frame has nothing to match with, no frame is a keyframe, and tracks
-    begin anew. Ids of tracks go on, so that no id stands for two tracks.
+    begin anew. Ids of tracks go on, so that no id stands for two tracks, and `FrameResult.ended_tracks` names those that
+    were lost.
     """
 
     seconds: float
-    """Longest time after a loss in which the stream tries to connect again; 0: the loss ends the stream. There is one
-    try at least. The time begins anew when a frame is answered, and after a connection that has lasted longer than it.
+    """Longest time after a loss in which the stream tries to connect again, and of its opening; 0: the loss ends the
+    stream, and its opening is tried once. There is one try at least, and a last one at the end of the time. The time
+    begins anew when a frame is answered, and after a connection that has lasted longer than it.
     """
 
     first_delay: float = 0.1
-    """Seconds before the first try, which double with every further one. A random part of one half to all is waited, as
-    otherwise all robots would come back at once. A server that asks for a longer wait gets it.
+    """Seconds from a loss to the first try, and from the beginning of one try to the next one. They double with every
+    try. A random part of one half to all is waited, as otherwise all robots would come back at once. A server that asks
+    for a longer wait gets it. A try waits for a server that cannot be reached, which gRPC looks for twice a second:
+    these times matter where a server, or a proxy, refuses streams.
     """
 
-    longest_delay: float = 5.0
+    longest_delay: float = 0.8
     """Seconds that a wait grows up to."""
 
     try_timeout: float = 10.0
-    """Longest time of one try, seconds."""
+    """Longest time of one try, seconds; the opening of the stream has its `timeout` besides."""
 
     @classmethod
     def of(cls, given: Reconnect | float) -> Reconnect:
@@ -330,12 +336,16 @@ class Session:
     error: OrbserveError | None = None  # with which the stream finished
     frames: int = 0  # that were made so far
     unanswered: deque[tuple[int, int]] = field(default_factory=deque)  # sequence and timestamp
-    _loss: OrbserveError | None = None
     _attempts: int = 0  # since the latest answered frame
-    _give_up: float = float("inf")  # time of the steady clock
-    _begun: float = 0  # of the connection
+    # Times of the steady clock.
+    _next_try: float = 0
+    _give_up: float = float("inf")  # after the latest loss
+    _begun: float = 0  # of the connection, or of the latest try
+    _last_try: bool = False  # the latest try was
     _first_id: int = 0  # added to ids of tracks
     _last_id: int = 0  # largest id of a track so far
+    _tracks: tuple[int, ...] = ()  # ids of this connection's latest result
+    _lost_tracks: tuple[int, ...] = ()  # of connections before
 
     def frame_request(self, image: Image | Frame) -> Request:
         """The message of the next frame."""
@@ -368,9 +378,14 @@ class Session:
         self.going_away = False
         self._begun = time.monotonic()
         self._first_id = self._last_id
+        self._lost_tracks += self._tracks
+        self._tracks = ()
         if again:
             event = StreamEvent(StreamEventKind.RECONNECTED, attempts=self._attempts, opened=self.opened)
             self.deliveries.append(event)
+        else:
+            self._give_up = float("inf")
+            self._attempts = 0
 
     def take(self, data: bytes) -> None:
         """A further answer of the connection."""
@@ -385,6 +400,13 @@ class Session:
             if len(result.tracks) > 0:
                 self._last_id = max(self._last_id, int(result.tracks.id[-1]))
             self._last_id = max(self._last_id, *result.ended_tracks, 0)
+            # A result without any may be that of a frame that failed.
+            if len(result.tracks) > 0 or result.ended_tracks:
+                self._tracks = tuple(result.tracks.id.tolist())
+            if self._lost_tracks and result.error is None:
+                ended = dict.fromkeys(self._lost_tracks, TrackEnd.RECONNECTED) | result.ended_tracks
+                object.__setattr__(result, "ended_tracks", ended)
+                self._lost_tracks = ()
             self.deliveries.append(result)
             return
         message = wire.StreamFramesResponse.FromString(rest)
@@ -415,10 +437,11 @@ class Session:
             # It was healthy for long enough, even if no frame was sent.
             self._give_up = float("inf")
             self._attempts = 0
-        self._loss = error
-        self._give_up = min(self._give_up, now + self.reconnect.seconds)
         if self.send_closed:
             self.finish(None)  # every frame has its result, and none follows
+            return
+        self._give_up = min(self._give_up, now + self.reconnect.seconds)
+        self._plan_try(error, now)
 
     def _lose(self, cause: OrbserveError) -> None:
         lost = tuple(self.unanswered)
@@ -431,20 +454,39 @@ class Session:
             error = UnavailableError(grpc.StatusCode.UNAVAILABLE, text, cause.reason, cause.retry_after)
             self.deliveries.append(_lost_result(sequence, timestamp_ns, error))
 
-    def wait_before_try(self) -> float | None:
-        """Seconds before the next try to connect. None: the time is over, and the stream has finished."""
-        now = time.monotonic()
-        asked = (self._loss.retry_after or 0.0) if self._loss is not None else 0.0
-        # There is one try at least, even if the caller comes back after the time only.
-        if (self._attempts > 0 and now >= self._give_up) or (asked > 0 and now + asked > self._give_up):
-            self.finish(self._loss)
-            return None
+    def begin(self, timeout: float | None) -> float | None:
+        """The stream is about to be opened. Returns the longest time of one try."""
+        self._give_up = time.monotonic() + self.reconnect.seconds
+        if self.reconnect.seconds <= 0:
+            return timeout
+        return self.reconnect.try_timeout if timeout is None else min(timeout, self.reconnect.try_timeout)
+
+    def _plan_try(self, cause: OrbserveError, begun: float) -> None:
+        """Sets the time of the next try after a loss, or after a try that began at `begun`."""
         # 2^30 of any wait is more than the longest one.
         longest = min(self.reconnect.first_delay * 2.0 ** min(self._attempts, 30), self.reconnect.longest_delay)
         # The last try comes at the end of the time, however long the wait would be.
-        wait = min(max(longest * random.uniform(0.5, 1.0), asked), self._give_up - now)
+        self._next_try = min(begun + longest * random.uniform(0.5, 1.0), self._give_up)
+        if cause.retry_after:
+            self._next_try = max(self._next_try, time.monotonic() + cause.retry_after)
+            if self._next_try > self._give_up:
+                self.finish(cause)
+
+    def wait_before_try(self) -> float:
+        """Seconds before the next try to connect."""
+        return max(self._next_try - time.monotonic(), 0.0)
+
+    def begin_try(self, timeout: float | None) -> tuple[float | None, bool]:
+        """Begins a try of at most `timeout` seconds; None: no limit. Returns its limit, and whether it waits for a server
+        that cannot be reached. The last one fails at once, with gRPC's reason. There is one even if the time is over.
+        """
+        self._begun = time.monotonic()
         self._attempts += 1
-        return max(wait, 0.0)
+        self._last_try = self._begun >= self._give_up
+        if self._last_try:
+            return timeout, False
+        left = self._give_up - self._begun
+        return left if timeout is None else min(timeout, left), True
 
     def stop_trying(self) -> None:
         """The caller has cancelled the stream, or sends no more frames, between two connections."""
@@ -452,10 +494,12 @@ class Session:
 
     def try_failed(self, error: OrbserveError) -> None:
         """A try to connect has failed."""
-        if _may_pass(error) and not self.cancelled:
-            self._loss = error
-        else:
+        if self.cancelled or self.send_closed:
+            self.stop_trying()
+        elif self._last_try or not _may_pass(error):
             self.finish(error)
+        else:
+            self._plan_try(error, self._begun)
 
     def left(self) -> None:
         """Nobody reads any more. After an error that is not foreseen, nobody may wait for a result, either."""

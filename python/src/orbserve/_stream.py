@@ -56,7 +56,9 @@ class FrameStream:
         self._changed = threading.Condition()
         self._slot: Request | None = None  # the next message for the server
         self._connection: _Connection | None = None  # the latest one, perhaps not open yet
-        connection = self._connect(timeout)
+        connection = self._connect(self._session.begin(timeout))
+        if connection is None:
+            raise self._session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
         self._reader = threading.Thread(target=self._read_all, args=(connection,), name="orbserve stream", daemon=True)
         self._reader.start()
 
@@ -102,6 +104,10 @@ class FrameStream:
             # A waiting frame belongs to the stream, whichever connection it goes over.
             self._changed.wait_for(lambda: self._slot is None or self._over())
             self._session.send_closed = True
+            connection = self._connection
+            # It may wait for a server that cannot be reached, and would have nothing to do.
+            if connection is not None and not connection.opened:
+                connection.call.cancel()
             self._changed.notify_all()
 
     def _put(self, request: Request) -> None:
@@ -186,7 +192,7 @@ class FrameStream:
             self._session.cancelled = True
             connection = self._connection
             self._changed.notify_all()
-        if connection is not None and connection.call is not None:
+        if connection is not None:
             connection.call.cancel()
 
     def close(self) -> None:
@@ -220,7 +226,27 @@ class FrameStream:
 
     # -- the reader's thread -------------------------------------------------------------------------------------------
 
-    def _connect(self, timeout: float | None) -> _Connection:
+    def _connect(self, timeout: float | None) -> _Connection | None:
+        """Tries to connect, for up to `timeout` each time, as long as that makes sense. None: the stream has finished."""
+        session = self._session
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: session.cancelled or session.send_closed, session.wait_before_try())
+                if session.cancelled or session.send_closed:
+                    session.stop_trying()
+                self._changed.notify_all()
+                if session.finished:
+                    return None
+            try:
+                return self._try(*session.begin_try(timeout))
+            except OrbserveError as error:
+                with self._changed:
+                    session.try_failed(error)
+                    self._changed.notify_all()
+                    if session.finished:
+                        return None
+
+    def _try(self, timeout: float | None, wait_for_server: bool) -> _Connection:
         """Opens a connection and waits for the server's answer."""
         session = self._session
         connection = _Connection()
@@ -230,7 +256,12 @@ class FrameStream:
             expired.set()
             connection.call.cancel()
 
-        connection.call = self._method(self._requests(connection, session.options.request()), metadata=self._metadata)
+        # gRPC connects only while a call waits for it.
+        connection.call = self._method(
+            self._requests(connection, session.options.request()),
+            metadata=self._metadata,
+            wait_for_ready=wait_for_server,
+        )
         with self._changed:
             self._connection = connection
         # A timer limits the opening only. A deadline of the call would end a healthy stream.
@@ -238,7 +269,7 @@ class FrameStream:
         try:
             if timer is not None:
                 timer.start()
-            if session.cancelled:  # before the call was there to be cancelled
+            if session.cancelled or session.send_closed:  # before the call was there to be cancelled
                 connection.call.cancel()
             try:
                 data = next(connection.call)
@@ -250,6 +281,8 @@ class FrameStream:
                     raise error_of(grpc.StatusCode.DEADLINE_EXCEEDED, text) from None
                 raise from_rpc(error, session.cancelled) from None
             with self._changed:
+                if session.send_closed:  # the call was cancelled
+                    raise CancelledError(grpc.StatusCode.CANCELLED, "no more frames follow")
                 session.connected(data)
                 connection.opened = True
                 self._changed.notify_all()
@@ -277,7 +310,7 @@ class FrameStream:
                 with self._changed:
                     self._session.ended(error)
                     self._changed.notify_all()
-                connection = None if self._session.finished else self._reconnect()
+                connection = None if self._session.finished else self._connect(self._session.reconnect.try_timeout)
         finally:
             with self._changed:
                 self._session.left()
@@ -299,25 +332,3 @@ class FrameStream:
         except (DecodeError, ValueError) as error:
             return unreadable(error)
         return None
-
-    def _reconnect(self) -> _Connection | None:
-        """Tries to connect again, as long as that makes sense. None: the stream has finished."""
-        session = self._session
-        while True:
-            with self._changed:
-                wait = session.wait_before_try()
-                if wait is not None:
-                    self._changed.wait_for(lambda: session.cancelled or session.send_closed, wait)
-                    if session.cancelled or session.send_closed:
-                        session.stop_trying()
-                self._changed.notify_all()
-                if session.finished:
-                    return None
-            try:
-                return self._connect(session.reconnect.try_timeout)
-            except OrbserveError as error:
-                with self._changed:
-                    session.try_failed(error)
-                    self._changed.notify_all()
-                    if session.finished:
-                        return None
