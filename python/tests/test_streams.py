@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import grpc
@@ -18,7 +21,7 @@ import numpy.typing as npt
 import pytest
 
 import orbserve
-from orbserve import Frame, FrameResult, StreamEvent, StreamEventKind, StreamOptions
+from orbserve import Frame, FrameResult, StreamEvent, StreamEventKind, StreamOptions, TrackEnd
 from orbserve._contract import wire
 
 from .conftest import Server, make_image
@@ -275,6 +278,129 @@ def check_after_loss(count: int, results: list[FrameResult], events: list[Stream
     assert used
     restarted = next(r for r in results[max(lost, default=0) :] if r.error is None and r.tracks.age_frames.max() == 0)
     assert restarted.tracks.id.min() > max(used)
+    for before_it, result in pairwise(r for r in results if r.error is None):
+        gone = set(before_it.tracks.id.tolist()) - set(result.tracks.id.tolist())
+        assert gone <= result.ended_tracks.keys()
+        assert (TrackEnd.RECONNECTED in result.ended_tracks.values()) == (result is restarted)
+
+
+@contextlib.contextmanager
+def refusing(address: str) -> Iterator[socket.socket]:
+    """A Unix socket in the place of a server's, whose connections `refuse` ends."""
+    path = Path(address.removeprefix("unix:"))
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        yield listener
+    path.unlink()
+
+
+def refuse(listener: socket.socket, count: int) -> None:
+    """Waits for so many connections, and ends each."""
+    listener.settimeout(30)
+    for _ in range(count):
+        listener.accept()[0].close()
+
+
+def run_one(
+    asynchronous: bool, address: str, events: list[StreamEvent], lose: threading.Event | None = None
+) -> FrameResult | None:
+    """The result of a frame that is sent on a new stream; with `lose`, once the stream has lost its connection."""
+    lost = threading.Event()
+
+    def note(event: StreamEvent) -> None:
+        events.append(event)
+        lost.set()
+
+    async def main() -> FrameResult | None:
+        async with orbserve.AsyncClient(address) as client, client.stream(reconnect=30, on_event=note) as stream:
+            receiver = asyncio.create_task(stream.receive())
+            if lose is not None:
+                lose.set()
+                await asyncio.to_thread(lost.wait, 30)
+            await stream.send(make_image(64, 64))
+            return await receiver
+
+    if asynchronous:
+        return asyncio.run(main())
+    with orbserve.Client(address) as client, client.stream(reconnect=30, on_event=note) as stream:
+        receiver = ThreadPoolExecutor().submit(stream.receive)
+        if lose is not None:
+            lose.set()
+            assert lost.wait(30)
+        stream.send(make_image(64, 64))
+        return receiver.result(60)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_stream_may_be_opened_before_its_server_is_up(own_server: Server, asynchronous: bool) -> None:
+    own_server.end(signal.SIGKILL)
+    events: list[StreamEvent] = []
+    with ThreadPoolExecutor() as pool:
+        with refusing(own_server.address) as listener:
+            result = pool.submit(run_one, asynchronous, own_server.address, events)
+            refuse(listener, 1)
+        own_server.start()
+        found = result.result(60)
+    assert found is not None
+    assert found.error is None
+    assert events == []
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_try_waits_for_a_server_that_cannot_be_reached(own_server: Server, asynchronous: bool) -> None:
+    events: list[StreamEvent] = []
+    opened = threading.Event()
+    with ThreadPoolExecutor() as pool:
+        result = pool.submit(run_one, asynchronous, own_server.address, events, opened)
+        assert opened.wait(30)
+        own_server.end(signal.SIGKILL)
+        with refusing(own_server.address) as listener:
+            refuse(listener, 3)
+        own_server.start()
+        found = result.result(60)
+    assert found is not None
+    assert found.error is None
+    assert [e.kind for e in events] == [StreamEventKind.LOST, StreamEventKind.RECONNECTED]
+    assert events[1].attempts == 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_close_send_ends_the_wait_for_a_server(own_server: Server, asynchronous: bool) -> None:
+    own_server.wait()
+
+    async def main() -> FrameResult | None:
+        async with orbserve.AsyncClient(own_server.address) as client, client.stream(reconnect=60) as stream:
+            await asyncio.to_thread(own_server.end, signal.SIGKILL)
+            with refusing(own_server.address) as listener:
+                await asyncio.to_thread(refuse, listener, 1)
+                await stream.close_send()
+                return await asyncio.wait_for(stream.receive(), 30)
+
+    if asynchronous:
+        assert asyncio.run(main()) is None
+        return
+    with orbserve.Client(own_server.address) as client, client.stream(reconnect=60) as stream:
+        own_server.end(signal.SIGKILL)
+        with refusing(own_server.address) as listener:
+            refuse(listener, 1)
+            stream.close_send()
+            assert stream.receive() is None
+
+
+def test_a_server_that_cannot_be_reached_is_given_up_with_the_reason(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path / 'none'}"
+    for reconnect in (0, 0.1):
+        with orbserve.Client(address) as client, pytest.raises(orbserve.UnavailableError, match="No such file"):
+            client.stream(reconnect=reconnect)
+
+        async def main(seconds: float = reconnect) -> None:
+            async with orbserve.AsyncClient(address) as client, client.stream(reconnect=seconds):
+                pass
+
+        with pytest.raises(orbserve.UnavailableError, match="No such file"):
+            asyncio.run(main())
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -417,6 +417,7 @@ TEST_F(FrameStreamTest, TheCallerMayEndTheWaitForAServer) {
       service_.opens.clear();
     }
     const auto stream = Open();
+    ASSERT_NE(stream, nullptr);
     ASSERT_TRUE(Send(stream.get(), 1).ok());
     EXPECT_EQ(Next(stream.get()), "1!");
     server_->Shutdown();

@@ -496,7 +496,7 @@ class AsyncFrameStream:
             pass  # the reader learns why the connection has ended
 
     async def _connect(self, timeout: float | None) -> _Connection | None:
-        """Tries to connect, for up to `timeout` each time, as long as that makes sense. None: the stream has finished."""
+        """Tries to connect, for `timeout` each time, as long as that makes sense. None: the stream has finished."""
         session = self._session
         while True:
             async with self._changed:

@@ -325,10 +325,12 @@ class Client:
         keyframe_every: one frame in so many becomes a keyframe; 0 = no such rule.
         keyframe_lost_percent: a frame becomes a keyframe when more than this share of the last one's tracks has ended,
             1..99; 0 = no such rule.
-        reconnect: how to connect again after a loss, or for how many seconds to try; 0: the loss ends the stream.
+        reconnect: how to connect, and to connect again after a loss, or for how many seconds to try; 0: one try, and
+            the loss ends the stream.
         on_event: called by `receive()` between the results that an event separates. It must not call the stream,
             except `cancel()`.
-        timeout: seconds until the server must have answered; None: that of the client.
+        timeout: seconds until the server must have answered; None: that of the client. With `reconnect`: longest time
+            of one try to open the stream.
         """
         options = StreamOptions(
             pipeline=pipeline,

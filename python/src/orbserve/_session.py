@@ -116,8 +116,8 @@ class FrameResult:
     """With `track`: all tracks of this frame."""
 
     ended_tracks: dict[int, TrackEnd | None]
-    """With `track`: tracks that ended since the last result with tracks, and why, id up. The first result without an error
-    after the stream connected again has those of the old connection: RECONNECTED.
+    """With `track`: tracks that ended since the last result with tracks, and why, id up. The first result without an
+    error after the stream connected again has those of the old connection: RECONNECTED.
     """
 
     keyframe: bool
@@ -232,8 +232,8 @@ class Reconnect:
 
     A connection is lost when the server cannot be reached any more, stops, or ends the stream early. The state of the
     stream on the server is gone then: the first frame has nothing to match with, no frame is a keyframe, and tracks
-    begin anew. Ids of tracks go on, so that no id stands for two tracks, and `FrameResult.ended_tracks` names those that
-    were lost.
+    begin anew. Ids of tracks go on, so that no id stands for two tracks, and `FrameResult.ended_tracks` names those
+    that were lost.
     """
 
     seconds: float
@@ -477,8 +477,9 @@ class Session:
         return max(self._next_try - time.monotonic(), 0.0)
 
     def begin_try(self, timeout: float | None) -> tuple[float | None, bool]:
-        """Begins a try of at most `timeout` seconds; None: no limit. Returns its limit, and whether it waits for a server
-        that cannot be reached. The last one fails at once, with gRPC's reason. There is one even if the time is over.
+        """Begins a try of at most `timeout` seconds; None: no limit. Returns its limit, and whether it waits for a
+        server that cannot be reached. The last one fails at once, with gRPC's reason. There is one even if the time is
+        over.
         """
         self._begun = time.monotonic()
         self._attempts += 1

@@ -227,7 +227,7 @@ class FrameStream:
     # -- the reader's thread -------------------------------------------------------------------------------------------
 
     def _connect(self, timeout: float | None) -> _Connection | None:
-        """Tries to connect, for up to `timeout` each time, as long as that makes sense. None: the stream has finished."""
+        """Tries to connect, for `timeout` each time, as long as that makes sense. None: the stream has finished."""
         session = self._session
         while True:
             with self._changed:

@@ -262,6 +262,9 @@ class TrackEnd(WireEnum):
     PIPELINE = 7
     """The stream was opened again with another pipeline, or without tracks."""
 
+    RECONNECTED = 8
+    """Its connection has ended; client libraries say so, never a server."""
+
 
 class DropPolicy(WireEnum):
     """Choice of the frame to drop when too many frames of the stream wait
