@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import io
 import pickle
@@ -13,7 +14,9 @@ import signal
 import subprocess
 import threading
 import time
+import typing
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -22,6 +25,7 @@ import numpy.typing as npt
 import pytest
 
 import orbserve
+from orbserve import _options
 
 from .conftest import Server, make_image
 
@@ -364,3 +368,26 @@ def test_the_asynchronous_client_answers_as_the_blocking_one(
                 await task
 
     asyncio.run(main())
+
+
+def test_threads_may_read_their_first_answers_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclasses.dataclass
+    class Kind:
+        name: int | None
+
+    inside, go_on = threading.Event(), threading.Event()
+    hints = typing.get_type_hints
+
+    def slow_hints(kind: type) -> dict[str, object]:
+        if not inside.is_set():
+            inside.set()
+            assert go_on.wait(30)
+        return hints(kind)
+
+    monkeypatch.setattr(typing, "get_type_hints", slow_hints)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(_options._types, Kind)
+        assert inside.wait(30)
+        assert _options._types(Kind) == {"name": int}
+        go_on.set()
+        assert first.result(30) == {"name": int}

@@ -388,6 +388,22 @@ TEST_F(CliTest, StreamWithADropPolicyTellsWhichFramesWereDropped) {
   }
 }
 
+TEST_F(CliTest, StreamMayBeginBeforeItsServer) {
+  StartServer({});
+  const std::string address = Server().address();
+  server_.reset();
+  const pid_t pid = Start({"stream", "--json", "--server", address, WriteScenes(3)});
+  EXPECT_TRUE(HappensSoon([this] {
+    return absl::StrContains(testing::TemporaryFolder::Read(folder_ / "stderr"),
+                             "cannot be reached");
+  }));
+  StartServer({"--listen", address});
+  const Outcome run = Wait(pid);
+  EXPECT_TRUE(Succeeded(run));
+  EXPECT_THAT(run.Lines(), SizeIs(3));
+  EXPECT_THAT(run.err, HasSubstr(absl::StrCat("trying for 30s: the server ", address)));
+}
+
 TEST_F(CliTest, StreamGoesOnWhenItsServerIsKilledAndStartedAgain) {
   StartServer({});
   const std::string address = Server().address();

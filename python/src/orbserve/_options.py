@@ -58,10 +58,11 @@ def _types(kind: type) -> dict[str, Any]:
     """Types of the fields of a dataclass, without None."""
     if kind in _TYPES:
         return _TYPES[kind]
-    types = _TYPES[kind] = {}
+    types = {}
     for name, hint in typing.get_type_hints(kind).items():
         members = [member for member in typing.get_args(hint) if member is not type(None)]
         types[name] = members[0] if len(members) == 1 else hint
+    _TYPES[kind] = types  # complete, as other threads may take it
     return types
 
 
