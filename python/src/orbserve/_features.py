@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from . import _codec, _npz
+from . import _codec, _new_file, _npz
 from ._codec import Bytes
 from ._contract import wire
 from ._generated import DescriptorType, Execution, Timings
@@ -185,7 +185,7 @@ class Features:
     def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
         """Writes an NPZ file: the same bytes as `orbserve extract --format npz`. Uncompressed.
 
-        A file of a path is written beside its place and renamed, so that no half file is ever seen.
+        A file of a path has its name only when it is whole, and a process that is killed leaves nothing of it.
         """
         arrays: dict[str, npt.NDArray[Any]] = {
             "xy": self.xy.astype("<f4", copy=False),
@@ -205,16 +205,7 @@ class Features:
         if not isinstance(file, (str, os.PathLike)):
             file.write(data)
             return
-        path = os.fspath(file)
-        beside = f"{path}.{os.getpid()}.part"
-        try:
-            with open(beside, "wb") as out:
-                out.write(data)
-            os.replace(beside, path)
-        except BaseException:
-            if os.path.exists(beside):
-                os.remove(beside)
-            raise
+        _new_file.write(file, data)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str] | BinaryIO) -> Features:
