@@ -5,7 +5,8 @@
     hloc_files.py photos/ --out reconstruction --sequential 5
     hloc_files.py photos/ --out reconstruction                   # every pair
 
-Writes features.h5 and matches.h5 as `orbserve match --format hdf5` does, and pairs.txt. Needs h5py. Without --server a local server is used, or started.
+Writes features.h5 and matches.h5 as `orbserve match --format hdf5` does, and pairs.txt. Needs h5py. Without --server a
+local server is used, or started.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def write_features(file: h5py.File, name: str, features: orbserve.Features) -> N
     group["octaves"] = features.octave
 
 
-def write_matches(file: h5py.File, first: str, second: str, matches: orbserve.Matches, query: orbserve.Features) -> None:
+def write_matches(
+    file: h5py.File, first: str, second: str, matches: orbserve.Matches, query: orbserve.Features
+) -> None:
     """For each keypoint of the first image the row in the second one, or -1, and the share of equal bits."""
     rows = np.full(len(query), -1, np.int32)
     scores = np.zeros(len(query), np.float32)

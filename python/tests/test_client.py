@@ -324,7 +324,9 @@ def test_text_that_cannot_be_metadata_is_refused_at_once(
 @pytest.mark.parametrize("content", [b"", b"\n", b"sec ret\n", "sécret\n".encode(), b"\xff\xfe"])
 def test_a_token_file_without_a_token_is_named(kind: Callable[..., object], content: bytes, tmp_path: Path) -> None:
     (tmp_path / "mine").write_bytes(content)
-    with pytest.raises(ValueError, match=r"^the first line of token_file '.*/mine' must be .* ASCII without spaces; got"):
+    with pytest.raises(
+        ValueError, match=r"^the first line of token_file '.*/mine' must be .* ASCII without spaces; got"
+    ):
         kind("localhost:1", token_file=tmp_path / "mine")
 
 
