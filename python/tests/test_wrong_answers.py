@@ -563,8 +563,8 @@ def test_farewells_without_end_end_the_tries(lying: LyingServer, asynchronous: b
         if asynchronous:
             asyncio.run(run())
         else:
-            with orbserve.Client(lying.address) as client, client.stream(reconnect=reconnect) as stream:
-                stream.receive()
+            with orbserve.Client(lying.address) as client, client.stream(reconnect=reconnect) as blocking:
+                blocking.receive()
     assert next(connections) < 100
 
 

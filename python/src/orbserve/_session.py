@@ -415,7 +415,7 @@ class Session:
         return len(self.deliveries) + len(self.unanswered) < most
 
     def connected(self, data: bytes) -> None:
-        """A connection's first answer. UnavailableError for a server that is about to stop, ServerError if it is wrong."""
+        """A connection's first answer. UnavailableError: the server is about to stop; ServerError: a wrong answer."""
         _calls.readable(self._connected, data)
 
     def _connected(self, data: bytes) -> None:
