@@ -83,7 +83,8 @@ def _count(field: str, count: int, most: int, least: int = 0) -> None:
 
 def _range(field: str, column: Column, low: float, high: float, allowed: str = "") -> None:
     """Checks that all values are numbers of the range."""
-    if column.size == 0 or (column.min() >= low and column.max() <= high):  # NaN is the result of both, and fails
+    # Beneath column.min() and column.max(), which take twice the time. NaN is the result of both, and fails.
+    if column.size == 0 or (np.minimum.reduce(column) >= low and np.maximum.reduce(column) <= high):
         return
     row = int(np.argmin((column >= low) & (column <= high)))
     raise WrongAnswerError(f"{field}[{row}]", column[row], allowed or f"{low:g} to {high:g}")

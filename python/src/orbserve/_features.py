@@ -152,7 +152,9 @@ class Features:
             "descriptors": np.frombuffer(_codec.join(found[_DESCRIPTORS]), np.uint8),
         }
         _check.features(where, message, columns, sent)
-        xy = np.stack((columns["x"], columns["y"]), axis=1)
+        xy = np.empty((len(columns["x"]), 2), np.float32)
+        xy[:, 0] = columns["x"]
+        xy[:, 1] = columns["y"]
         source = columns["source_index"].astype(np.int32)
         octave = columns["octave"].astype(np.int32)
         for array in (xy, octave, source):  # the others share the memory of the answer, which cannot be written to
