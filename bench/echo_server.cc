@@ -39,7 +39,7 @@ namespace {
 constexpr int kMaxInFlight = 8;
 constexpr int kMaxMessageBytes = 96 << 20;
 
-void FillFeatures(int count, v1::FeatureSet* features) {
+void FillFeatures(int count, const v1::Frame& frame, v1::FeatureSet* features) {
   for (int i = 0; i < count; ++i) {
     features->add_x(1.0f);
     features->add_y(1.0f);
@@ -48,6 +48,9 @@ void FillFeatures(int count, v1::FeatureSet* features) {
     features->add_response(1.0f);
     features->add_octave(0);
   }
+  // Clients check that rows lie in the image. A JPEG does not say its size here.
+  features->set_image_width_px(std::max(frame.width_px(), 2u));
+  features->set_image_height_px(std::max(frame.height_px(), 2u));
   features->set_descriptor_bytes(32);
   features->mutable_descriptors()->resize(size_t{32} * static_cast<size_t>(count));
 }
@@ -75,7 +78,9 @@ class EchoStream final
       } else {
         v1::FrameResult& result = *response->mutable_result();
         result.set_sequence(request_->frame().sequence());
-        if (answers_.features > 0) FillFeatures(answers_.features, result.mutable_features());
+        if (answers_.features > 0) {
+          FillFeatures(answers_.features, request_->frame(), result.mutable_features());
+        }
         if (answers_.pixels) {
           result.mutable_features()->mutable_descriptors()->swap(
               *request_->mutable_frame()->mutable_pixels());
@@ -205,7 +210,7 @@ class EchoService final : public v1::Features::CallbackService {
                                     const v1::ExtractRequest* request,
                                     v1::ExtractResponse* response) override {
     response->set_sequence(request->frame().sequence());
-    if (answers_.features > 0) FillFeatures(answers_.features, response->mutable_features());
+    FillFeatures(answers_.features, request->frame(), response->mutable_features());
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     if (server_ != nullptr) {
       server_->Serve(reactor, response);

@@ -38,7 +38,7 @@ def frame_of(message: Any, time_ns: int) -> orbserve.Frame:
     if hasattr(message, "format"):
         return orbserve.Frame(message.data.tobytes(), timestamp_ns=time_ns)
     if message.encoding not in ENCODINGS:
-        raise ValueError(f"encoding {message.encoding} is not read; known are {', '.join(ENCODINGS)}")
+        raise ValueError(f"encoding {message.encoding!r} is not read; known are {', '.join(ENCODINGS)}")
     channels, name = ENCODINGS[message.encoding]
     rows = np.asarray(message.data, np.uint8).reshape(message.height, message.step)
     pixels = rows[:, : message.width * channels].reshape(message.height, message.width, channels)
@@ -50,7 +50,8 @@ def frames_of(bag: Path, topic: str) -> Iterator[orbserve.Frame]:
     with AnyReader([bag]) as reader:
         connections = [connection for connection in reader.connections if connection.topic == topic]
         if not connections:
-            topics = sorted({c.topic for c in reader.connections if "Image" in c.msgtype})
+            # Names of a file are shown without control characters.
+            topics = sorted({ascii(c.topic)[1:-1] for c in reader.connections if "Image" in c.msgtype})
             raise SystemExit(f"{bag} has no topic {topic}; images are in {', '.join(topics) or 'no topic'}")
         for connection, _, data in reader.messages(connections=connections):
             message: Any = reader.deserialize(data, connection.msgtype)

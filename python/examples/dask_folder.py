@@ -4,8 +4,8 @@
 
     dask_folder.py photos/ --out features --workers 4
 
-Each worker process has one client of its own, and hands out small groups of images. A file is written beside its place
-and renamed, and the same image gives the same bytes, so that a group which Dask runs again does no harm. Needs
+Each worker process has one client of its own, and hands out small groups of images. A file has its name only when it is
+whole, and the same image gives the same bytes, so that a group which Dask runs again does no harm. Needs
 dask[distributed]. Without --server a local server is used, or started; workers on other machines need one that they
 reach, and a folder that they share.
 """

@@ -5,7 +5,8 @@
     hloc_files.py photos/ --out reconstruction --sequential 5
     hloc_files.py photos/ --out reconstruction                   # every pair
 
-Writes features.h5, matches.h5 and pairs.txt. Needs h5py. Without --server a local server is used, or started.
+Writes features.h5 and matches.h5 as `orbserve match --format hdf5` does, and pairs.txt. Needs h5py. Without --server a
+local server is used, or started.
 """
 
 from __future__ import annotations
@@ -29,15 +30,21 @@ def write_features(file: h5py.File, name: str, features: orbserve.Features) -> N
     group["keypoints"] = features.xy
     group["scores"] = features.response
     group["descriptors"] = features.descriptors.T
-    group["image_size"] = np.array(features.image_size)
+    group["image_size"] = np.array(features.image_size, np.int32)
+    group["sizes"] = features.size
+    group["angles"] = features.angle
+    group["octaves"] = features.octave
 
 
-def write_matches(file: h5py.File, first: str, second: str, matches: orbserve.Matches, count: int) -> None:
-    """For each keypoint of the first image the row in the second one, or -1, and a score from 0 to 1."""
-    rows = np.full(count, -1, np.int16 if count < 2**15 else np.int32)
-    scores = np.zeros(count, np.float16)
+def write_matches(
+    file: h5py.File, first: str, second: str, matches: orbserve.Matches, query: orbserve.Features
+) -> None:
+    """For each keypoint of the first image the row in the second one, or -1, and the share of equal bits."""
+    rows = np.full(len(query), -1, np.int32)
+    scores = np.zeros(len(query), np.float32)
+    bits = 8 * query.descriptors.shape[1]
     rows[matches.query_index] = matches.train_index
-    scores[matches.query_index] = 1 - matches.distance / 256
+    scores[matches.query_index] = 1 - matches.distance.astype(np.float32) / np.float32(bits)
     group = file.create_group("/".join(name.replace("/", "-") for name in (first, second)))
     group["matches0"] = rows
     group["matching_scores0"] = scores
@@ -76,7 +83,7 @@ async def run(arguments: argparse.Namespace, address: str) -> None:
         with h5py.File(arguments.out / "matches.h5", "w") as file:
             tasks = [asyncio.create_task(match(*pair)) for pair in pairs]
             for (first, second), task in zip(pairs, tasks, strict=True):
-                write_matches(file, first, second, await task, len(features[first]))
+                write_matches(file, first, second, await task, features[first])
     print(f"{len(names)} images, {len(pairs)} pairs in {arguments.out}")
 
 

@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 import typing
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -274,7 +274,7 @@ def test_arguments_that_contradict_each_other(tmp_path: Path) -> None:
         ({"tls_cert": "a"}, "tls_cert and tls_key belong together"),
         ({"tls_cert": "a", "tls_key": "b"}, "need tls_ca"),
         ({"token": "a", "token_file": "b"}, "token or token_file, not both"),
-        ({"token": "a b"}, "printable ASCII without spaces"),
+        ({"token": "a b"}, r"^token must be .* without spaces; got 3 characters, of which number 2 is none of them$"),
         ({"token": "a", "address": "robot:50051"}, "over TLS, Unix sockets and the loopback only; got robot:50051"),
         ({"token": "a", "address": "127.example.org:1"}, "loopback only; got 127.example.org:1"),
         ({"token": "a", "address": "ipv4:127.0.0.1:1,192.0.2.1:1"}, "loopback only; got ipv4:127.0.0.1:1,192.0.2.1:1"),
@@ -291,6 +291,47 @@ def test_arguments_that_contradict_each_other(tmp_path: Path) -> None:
         orbserve.Client(address, token="a").close()
     with pytest.raises(FileNotFoundError):
         orbserve.Client(tls_ca=tmp_path / "none.pem")
+
+
+@pytest.mark.parametrize("kind", [orbserve.Client, orbserve.AsyncClient])
+@pytest.mark.parametrize(
+    ("name", "value", "error", "text"),
+    [
+        ("client_id", "café", ValueError, "client_id must be 1 to 641 bytes of printable ASCII; got 'café'"),
+        ("client_id", "a\nb", ValueError, r"client_id must be 1 to 641 bytes of printable ASCII; got 'a\nb'"),
+        ("client_id", "a\0b", ValueError, r"client_id must be 1 to 641 bytes of printable ASCII; got 'a\x00b'"),
+        ("client_id", "\udc80", ValueError, r"client_id must be 1 to 641 bytes of printable ASCII; got '\udc80'"),
+        ("client_id", "a" * 642, ValueError, f"got 642 characters that begin with '{'a' * 40}'"),
+        ("client_id", b"robot", TypeError, "client_id must be a str; got bytes"),
+        ("client_id", 5, TypeError, "client_id must be a str; got int"),
+        ("token", "sécret", ValueError, "token must be 1 to 4096 bytes of printable ASCII without spaces; got 6 char"),
+        ("token", "secret\n", ValueError, "got 7 characters, of which number 7 is none of them"),
+        ("token", "", ValueError, "got 0 characters"),
+        ("token", "a" * 4097, ValueError, "got 4097 characters"),
+        ("token", b"secret", TypeError, "token must be a str; got bytes"),
+        ("address", "robot\n:1", ValueError, r"HOST:PORT without control characters; got 'robot\n:1'"),
+        ("address", "unix:/tmp/a\0b", ValueError, r"HOST:PORT without control characters; got 'unix:/tmp/a\x00b'"),
+        ("address", "\udc80:1", ValueError, r"HOST:PORT without control characters; got '\udc80:1'"),
+    ],
+)
+def test_text_that_cannot_be_metadata_is_refused_at_once(
+    kind: Callable[..., object], name: str, value: object, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error) as caught:
+        kind(**{"address": "localhost:1", name: value})
+    assert type(caught.value) is error
+    assert text in str(caught.value)
+    assert "cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [orbserve.Client, orbserve.AsyncClient])
+@pytest.mark.parametrize("content", [b"", b"\n", b"sec ret\n", "sécret\n".encode(), b"\xff\xfe"])
+def test_a_token_file_without_a_token_is_named(kind: Callable[..., object], content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_bytes(content)
+    with pytest.raises(
+        ValueError, match=r"^the first line of token_file '.*/mine' must be .* ASCII without spaces; got"
+    ):
+        kind("localhost:1", token_file=tmp_path / "mine")
 
 
 def test_arguments_of_wrong_types_are_named(client: orbserve.Client, image: Pixels) -> None:

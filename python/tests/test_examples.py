@@ -165,6 +165,34 @@ def test_files_for_hloc(server: Server, client: orbserve.Client, photos: Path, t
         assert np.array_equal(rows[rows >= 0], matches.train_index)
 
 
+def arrays_of(path: Path) -> dict[str, Any]:
+    """All arrays of an HDF5 file by their paths."""
+    import h5py
+
+    found: dict[str, Any] = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def test_files_for_hloc_are_those_of_the_program(server: Server, program: str, photos: Path, tmp_path: Path) -> None:
+    need("h5py")
+    run("hloc_files.py", photos, "--out", tmp_path / "example", "--sequential", "2", server=server)
+    options = ("--sequential", "2", "--ratio", "0.85", "--cross-check", "--max-features", "2000", "--format", "hdf5")
+    command = [program, "match", "--quiet", *options, "--out", str(tmp_path / "program"), str(photos)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if "built without" in done.stderr:
+        pytest.skip(f"this is NOT tested: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    for name in ("features.h5", "matches.h5"):
+        mine, expected = arrays_of(tmp_path / "example" / name), arrays_of(tmp_path / "program" / name)
+        assert mine.keys() == expected.keys()
+        assert len(mine) > 20
+        for array, values in expected.items():
+            assert mine[array].dtype == values.dtype, array
+            assert np.array_equal(mine[array], values), array
+
+
 def test_dask_with_a_killed_worker_writes_the_same_files(
     server: Server, program: str, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

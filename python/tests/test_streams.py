@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import grpc
 import numpy as np
@@ -79,24 +80,152 @@ def test_tracks_follow_and_end(client: orbserve.Client) -> None:
     assert np.median(np.array(moves), axis=0) == pytest.approx([-2, 0], abs=0.05)
 
 
-def test_a_frame_that_fails_does_not_end_the_stream(client: orbserve.Client) -> None:
+# A frame that fails, and the start of its error's text. The last one is refused by the server.
+BAD_FRAMES: list[tuple[Any, str]] = [
+    (None, "the frame cannot be sent: an image is an array of uint8, the bytes of a file, or a path; got NoneType"),
+    (np.zeros((48, 64), np.uint16), "the frame cannot be sent: an image must be an array of uint8; got uint16"),
+    (np.zeros(3, np.uint8), "the frame cannot be sent: an image must have the shape (H, W)"),
+    (b"", "the frame cannot be sent: not a JPEG, PNG, binary PGM or binary PPM file; it begins with b''"),
+    ("/none/a.jpg", "the frame cannot be sent: [Errno 2] No such file or directory: '/none/a.jpg'"),
+    (Frame(np.zeros((48, 64), np.uint8), sequence=-1), "the frame cannot be sent: "),
+    (Frame(None, sequence="no", timestamp_ns=b"no"), "the frame cannot be sent: "),  # type: ignore[arg-type]
+    (Frame(np.zeros((48, 64), np.uint8), mask=np.zeros(3)), "the frame cannot be sent: a mask must be"),
+    (b"\xff\xd8\xff broken", ""),
+]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_frame_that_fails_does_not_end_the_stream(server: Server, runs: bool, asynchronous: bool) -> None:
     good = make_image(200, 150)
-    with client.stream() as stream:
-        stream.send(good)
-        stream.send(b"\xff\xd8\xff broken")
-        with pytest.raises(ValueError, match="must have the shape"):
-            stream.send(np.zeros(3, np.uint8))
-        stream.send(Frame(good, sequence=77))
-        stream.close_send()
-        with pytest.raises(ValueError, match=r"after close_send\(\)"):
-            stream.send(good)
-        results = list(stream)
-        assert stream.receive() is None
-    assert [r.sequence for r in results] == [0, 1, 77]
-    assert isinstance(results[1].error, orbserve.InvalidInputError)
-    assert results[1].error.reason == "BAD_IMAGE"
-    assert results[1].features is None
-    assert results[2].error is None
+    frames: list[Any] = [good]
+    for bad, _ in BAD_FRAMES:
+        frames += [bad, bad, good]
+    frames[-1] = Frame(good, sequence=77, timestamp_ns=5)
+
+    async def run() -> list[FrameResult]:
+        async with orbserve.AsyncClient(server.address) as client, client.stream(match_previous=True) as stream:
+            if runs:
+                return [result async for result in stream.run(frames)]
+            for frame in frames:
+                await stream.send(frame)
+            await stream.close_send()
+            with pytest.raises(ValueError, match=r"after close_send\(\)"):
+                await stream.send(good)
+            return [result async for result in stream]
+
+    if asynchronous:
+        results = asyncio.run(run())
+    else:
+        with orbserve.Client(server.address) as client, client.stream(match_previous=True) as stream:
+            if runs:
+                results = list(stream.run(frames))
+            else:
+                with ThreadPoolExecutor() as pool:
+                    receiver = pool.submit(list, stream)
+                    for frame in frames:
+                        stream.send(frame)
+                    stream.close_send()
+                    with pytest.raises(ValueError, match=r"after close_send\(\)"):
+                        stream.send(good)
+                    results = receiver.result(60)
+    sequences = list(range(len(frames)))
+    sequences[16:18] = [-1, -1]
+    sequences[-1] = 77
+    assert [r.sequence for r in results] == sequences
+    assert results[-1].timestamp_ns == 5
+    for i, (bad, text) in enumerate(BAD_FRAMES):
+        for result in results[1 + 3 * i : 3 + 3 * i]:
+            assert type(result.error) is orbserve.InvalidInputError, bad
+            assert result.error.message.startswith(text)
+            assert result.error.reason == ("" if text else "BAD_IMAGE")
+            assert (result.error.__cause__ is not None) == bool(text)
+            assert result.features is None
+            assert len(result.tracks) == 0
+        assert results[3 + 3 * i].error is None
+        assert results[3 + 3 * i].previous is not None  # with the good frame before the bad ones
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_frames_that_fail_wait_for_a_caller_who_reads(server: Server, asynchronous: bool) -> None:
+    """A sender of nothing but bad frames is held back as one of good frames, and freed by the end of the stream."""
+    sent = 0
+
+    async def run() -> None:
+        nonlocal sent
+        async with orbserve.AsyncClient(server.address) as client, client.stream() as stream:
+
+            async def feed() -> None:
+                nonlocal sent
+                while True:
+                    await stream.send(None)  # type: ignore[arg-type]
+                    sent += 1
+
+            task = asyncio.create_task(feed())
+            while sent <= stream.opened.max_in_flight:
+                await asyncio.sleep(0)
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            await stream.cancel()
+            with pytest.raises(orbserve.CancelledError):
+                await task
+
+    if asynchronous:
+        asyncio.run(run())
+    else:
+        with orbserve.Client(server.address) as client, client.stream() as stream:
+
+            def feed() -> None:
+                nonlocal sent
+                with pytest.raises(orbserve.CancelledError):
+                    while sent < 10_000:
+                        stream.send(None)  # type: ignore[arg-type]
+                        sent += 1
+
+            thread = threading.Thread(target=feed)
+            thread.start()
+            thread.join(1)
+            assert thread.is_alive()
+            assert sent > stream.opened.max_in_flight
+            stream.cancel()
+            thread.join(20)
+            assert not thread.is_alive()
+    assert sent < 400
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_frame_that_fails_is_not_lost_with_a_connection(own_server: Server, asynchronous: bool) -> None:
+    """Bad frames keep their errors where good ones are lost, and their places in the order."""
+    good, events = make_image(1600, 1200), list[StreamEvent]()
+    frames: list[Any] = [good, None, good, good, None, good, None]
+
+    async def run() -> list[FrameResult]:
+        async with orbserve.AsyncClient(own_server.address) as client:
+            async with client.stream(reconnect=20, on_event=events.append) as stream:
+                for frame in frames:
+                    await stream.send(frame)
+                own_server.end(signal.SIGKILL)
+                own_server.start()
+                await stream.send(make_image(64, 64))
+                await stream.close_send()
+                return [result async for result in stream]
+
+    if asynchronous:
+        results = asyncio.run(run())
+    else:
+        with orbserve.Client(own_server.address) as client:
+            with client.stream(reconnect=20, on_event=events.append) as stream:
+                for frame in frames:
+                    stream.send(frame)
+                own_server.end(signal.SIGKILL)
+                own_server.start()
+                stream.send(make_image(64, 64))
+                stream.close_send()
+                results = list(stream)
+    assert [r.sequence for r in results] == list(range(8))
+    assert [isinstance(r.error, orbserve.InvalidInputError) for r in results[:7]] == [f is None for f in frames]
+    lost = [n for event in events for n in event.lost_sequences]
+    assert lost == [r.sequence for r in results if isinstance(r.error, orbserve.UnavailableError)]
 
 
 def test_options_that_are_refused_end_the_stream(client: orbserve.Client) -> None:
@@ -481,7 +610,7 @@ def test_a_frame_waits_until_a_connection_is_open(tmp_path: Path, asynchronous: 
         if connections == 2:
             time.sleep(0.3)
         else:
-            yield wire.StreamFramesResponse(opened={}).SerializeToString()
+            yield wire.StreamFramesResponse(opened={"max_in_flight": 1}).SerializeToString()
         if connections < 3:
             context.abort(grpc.StatusCode.UNAVAILABLE, "not now")
         for data in requests:

@@ -15,18 +15,16 @@ from weakref import WeakSet
 import grpc
 import grpc.aio
 import numpy.typing as npt
-from google.protobuf.message import DecodeError
 
 from . import _calls
-from ._calls import Call, Reference, References, StoredReference, unreadable
+from ._calls import Call, Reference, References, StoredReference
 from ._client import _frame
 from ._connection import Path_, make_target, retry_delay
 from ._errors import CancelledError, OrbserveError, error_of, from_rpc
 from ._features import Features, Matches
 from ._generated import DropPolicy, FrameParameters, MatchOptions, Pipeline, PixelFormat, ServerInfo, StreamOpened
 from ._images import Frame, Image, Keypoints
-from ._session import FrameResult, Reconnect, Request, Session, StreamEvent, StreamOptions
-from ._stream import MAX_WAITING
+from ._session import MAX_WAITING, FrameResult, Reconnect, Request, Session, StreamEvent, StreamOptions
 
 T = TypeVar("T")
 
@@ -233,7 +231,7 @@ class AsyncClient:
         listed: list[Any] = []
         token = ""
         while True:
-            page, token = await self._call(_calls.list_references(token), timeout)
+            page, token = await self._call(_calls.list_references(token, listed), timeout)
             listed += page.references
             if not token:
                 return References(tuple(listed), page.used_bytes, page.capacity_bytes)
@@ -395,11 +393,18 @@ class AsyncFrameStream:
         async with self._changed:
             if session.send_closed:
                 raise ValueError("no frame can be sent after close_send()")
-            await self._changed.wait_for(lambda: self._slot is None or self._over())
+            await self._changed.wait_for(lambda: self._takes(request) or self._over())
             if self._over():
                 raise session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
-            self._slot = request
+            if request.error is not None:
+                session.sent(request)
+            else:
+                self._slot = request
             self._changed.notify_all()
+
+    def _takes(self, request: Request) -> bool:
+        # The frames before a frame that cannot be sent have been sent when the slot is empty.
+        return self._slot is None and (request.error is None or self._session.has_place_for_failed())
 
     def _over(self) -> bool:
         return self._session.finished or self._session.cancelled
@@ -594,6 +599,6 @@ class AsyncFrameStream:
             if not session.cancelled:
                 raise
             return error_of(grpc.StatusCode.CANCELLED, "the stream was cancelled")
-        except (DecodeError, ValueError) as error:
-            return unreadable(error)
+        except OrbserveError as error:
+            return error  # the answer is wrong
         return None

@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError
 
-from . import _codec
+from . import _check, _codec
+from ._check import SentFrame
 from ._codec import Bytes, field
 from ._contract import wire
 from ._errors import ServerError
@@ -76,7 +77,7 @@ class Call(Generic[T]):
 
 
 def readable(read: Callable[[bytes], T], data: bytes) -> T:
-    """`read(data)`; ServerError for bytes that are no message."""
+    """`read(data)`; ServerError for an answer that is no message, or breaks the contract."""
     try:
         return read(data)
     except (DecodeError, ValueError) as error:
@@ -84,8 +85,9 @@ def readable(read: Callable[[bytes], T], data: bytes) -> T:
 
 
 def unreadable(error: Exception) -> ServerError:
-    """The error of an answer that is none."""
-    return ServerError(grpc.StatusCode.INTERNAL, f"the answer of the server cannot be read: {error}")
+    """The error of an answer that is no message, or breaks the contract."""
+    text = str(error) if isinstance(error, _check.WrongAnswerError) else f"it cannot be read: {error}"
+    return ServerError(grpc.StatusCode.DATA_LOSS, f"the server's answer is wrong: {text}")
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,15 +114,19 @@ def _name_field(number: int, name: str) -> list[Bytes]:
 
 def extract(image: Image | Frame, pipeline: Pipeline | str) -> Call[Features]:
     """One frame to its features."""
-    request = b"".join(pipeline_field(1, pipeline) + field(15, *frame_parts(image)))
-    return Call(f"{_FEATURES}Extract", request, _read_extract)
+    parts, sent = frame_parts(image)
+    request = b"".join(pipeline_field(1, pipeline) + field(15, *parts))
 
+    def read(data: bytes) -> Features:
+        rest, found = _codec.split(data, (15,))
+        answer = wire.ExtractResponse.FromString(rest)
+        _check.identity("", answer, sent)
+        _check.is_set("features", bool(found[15]))
+        _check.execution(answer.execution)
+        timings, execution = Timings._from_wire(answer.timings), Execution._from_wire(answer.execution)
+        return Features._from_wire("features", _codec.join(found[15]), sent, timings, execution)
 
-def _read_extract(data: bytes) -> Features:
-    rest, found = _codec.split(data, (15,))
-    answer = wire.ExtractResponse.FromString(rest)
-    timings, execution = Timings._from_wire(answer.timings), Execution._from_wire(answer.execution)
-    return Features._from_wire(_codec.join(found[15]), answer, timings, execution)
+    return Call(f"{_FEATURES}Extract", request, read)
 
 
 def match(
@@ -134,26 +140,40 @@ def match(
     if options is not None:
         parts += field(1, options._to_wire(wire.MatchOptions()).SerializeToString())
     parts += pipeline_field(2, pipeline)
+    train_sent = None
     if isinstance(train, Reference):
         parts += _name_field(3, train.name)
     elif isinstance(train, Features):
         parts += field(12, *train._to_wire())
     else:
-        parts += field(14, *frame_parts(train))
+        frame, train_sent = frame_parts(train)
+        parts += field(14, *frame)
+    query_sent = None
     if isinstance(query, Features):
         parts += field(13, *query._to_wire())
     else:
-        parts += field(15, *frame_parts(query))
-    given = [side if isinstance(side, Features) else None for side in (query, train)]
+        frame, query_sent = frame_parts(query)
+        parts += field(15, *frame)
+
+    def side(where: str, given: Any, sent: SentFrame | None, contents: list[memoryview]) -> Features | None:
+        _check.side(where, sent is not None, bool(contents))
+        if sent is not None:
+            return Features._from_wire(where, _codec.join(contents), sent)
+        return given if isinstance(given, Features) else None
 
     def read(data: bytes) -> Matches:
         rest, found = _codec.split(data, (1, 14, 15))
         answer = wire.MatchResponse.FromString(rest)
-        # A side that was an image comes back as features, the query in field 14, the train side in field 15.
-        computed = (Features._from_wire(_codec.join(found[n])) if found[n] else None for n in (14, 15))
-        query_features, train_features = (c if c is not None else g for c, g in zip(computed, given, strict=True))
+        _check.execution(answer.execution)
+        # A side that was an image comes back as features.
+        query_features = side("query_features", query, query_sent, found[14])
+        train_features = side("train_features", train, train_sent, found[15])
+        query_rows, train_rows = (None if s is None else len(s) for s in (query_features, train_features))
         return Matches._from_wire(
+            "matches",
             _codec.join(found[1]),
+            query_rows,
+            train_rows,
             query=query_features,
             train=train_features,
             reference_version=answer.reference_version,
@@ -170,10 +190,11 @@ def put_reference(name: str, content: Image | Frame | Features, pipeline: Pipeli
     if isinstance(content, Features):
         parts += field(14, *content._to_wire())
     else:
-        parts += field(15, *frame_parts(content))
+        parts += field(15, *frame_parts(content)[0])
 
     def read(data: bytes) -> StoredReference:
         answer = wire.PutReferenceResponse.FromString(data)
+        _check.stored(answer, name)
         return StoredReference(ReferenceInfo._from_wire(answer.reference), tuple(answer.evicted))
 
     return Call(f"{_FEATURES}PutReference", b"".join(parts), read)
@@ -181,18 +202,23 @@ def put_reference(name: str, content: Image | Frame | Features, pipeline: Pipeli
 
 def delete_reference(name: str) -> Call[None]:
     """A reference is no more."""
-    request = wire.DeleteReferenceRequest(name=name).SerializeToString()
-    return Call(f"{_FEATURES}DeleteReference", request, lambda data: None)
+    request = b"".join(_name_field(1, name))
+
+    def read(data: bytes) -> None:
+        wire.DeleteReferenceResponse.FromString(data)
+
+    return Call(f"{_FEATURES}DeleteReference", request, read)
 
 
-def list_references(page_token: str) -> Call[tuple[References, str]]:
-    """One page of the references, and the token of the next one."""
+def list_references(page_token: str, listed: Sequence[ReferenceInfo]) -> Call[tuple[References, str]]:
+    """One page of the references, and the token of the next one. `listed`: the references of the pages before it."""
     request = wire.ListReferencesRequest(page_token=page_token).SerializeToString()
 
     def read(data: bytes) -> tuple[References, str]:
         answer = wire.ListReferencesResponse.FromString(data)
-        listed = tuple(ReferenceInfo._from_wire(reference) for reference in answer.references)
-        return References(listed, answer.used_bytes, answer.capacity_bytes), answer.next_page_token
+        _check.page(answer, listed)
+        page = tuple(ReferenceInfo._from_wire(reference) for reference in answer.references)
+        return References(page, answer.used_bytes, answer.capacity_bytes), answer.next_page_token
 
     return Call(f"{_FEATURES}ListReferences", request, read)
 
@@ -201,7 +227,9 @@ def info() -> Call[ServerInfo]:
     """What the server is and has."""
 
     def read(data: bytes) -> ServerInfo:
-        return ServerInfo._from_wire(wire.GetServerInfoResponse.FromString(data))
+        answer = wire.GetServerInfoResponse.FromString(data)
+        _check.server_info(answer)
+        return ServerInfo._from_wire(answer)
 
     return Call(f"{_FEATURES}GetServerInfo", b"", read)
 

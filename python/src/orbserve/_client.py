@@ -287,7 +287,7 @@ class Client:
         listed: list[Any] = []
         token = ""
         while True:
-            page, token = self._call(_calls.list_references(token), timeout)
+            page, token = self._call(_calls.list_references(token, listed), timeout)
             listed += page.references
             if not token:
                 return References(tuple(listed), page.used_bytes, page.capacity_bytes)

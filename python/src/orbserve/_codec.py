@@ -120,8 +120,11 @@ def join(contents: list[memoryview]) -> Bytes:
 
 
 def floats(contents: list[memoryview]) -> npt.NDArray[np.float32]:
-    """A packed column of floats."""
-    return np.frombuffer(join(contents), dtype="<f4").astype(np.float32, copy=False)
+    """A packed column of floats. ValueError for a part of one."""
+    data = join(contents)
+    if len(data) % 4 != 0:
+        raise ValueError(f"a column of floats has {len(data)} bytes")
+    return np.frombuffer(data, dtype="<f4").astype(np.float32, copy=False)
 
 
 def integers(contents: list[memoryview]) -> npt.NDArray[np.int64]:

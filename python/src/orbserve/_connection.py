@@ -17,6 +17,8 @@ from ._errors import OrbserveError
 Path_ = str | os.PathLike[str]
 
 _MAX_TOKEN_BYTES = 4096
+# Names of an owner and of a part have 128 bytes each, that of a certificate 512.
+_MAX_ID_BYTES = 512 + 1 + 128
 _LONGEST_RETRY = 5.0  # seconds between two tries, unless the server asks for more
 # Longest time of one attempt to connect, with the TLS handshake: gRPC takes it from `min_reconnect_backoff_ms`. A host
 # that does not answer is asked again after it; a slow link has to connect within it.
@@ -75,14 +77,16 @@ def make_target(
     if token is not None and token_file is not None:
         raise ValueError("give token or token_file, not both")
     if token_file is not None:
-        with open(token_file, encoding="utf-8") as file:
-            token = file.readline().strip()
+        with open(token_file, "rb") as file:
+            # A byte that is no ASCII becomes a character that no token has.
+            token = file.readline().decode("ascii", errors="replace").strip()
     metadata = []
-    if client_id:
+    if client_id is not None and client_id != "":
+        _check_text("client_id", client_id, " ", _MAX_ID_BYTES)
         metadata.append(("x-client-id", client_id))
     if token is not None:
-        if not 1 <= len(token) <= _MAX_TOKEN_BYTES or not all("!" <= c <= "~" for c in token):
-            raise ValueError(f"a token is 1 to {_MAX_TOKEN_BYTES} bytes of printable ASCII without spaces")
+        name = "token" if token_file is None else f"the first line of token_file {os.fspath(token_file)!r}"
+        _check_text(name, token, "!", _MAX_TOKEN_BYTES, secret=True)
         if credentials is None and not _stays_on_this_machine(address):
             raise ValueError(
                 f"a token is sent over TLS, Unix sockets and the loopback only; got {address} without tls_ca"
@@ -91,10 +95,32 @@ def make_target(
     return Target(address, credentials, tuple(metadata))
 
 
+def _check_text(name: str, text: str, first: str, max_bytes: int, secret: bool = False) -> None:
+    """ValueError for a text that cannot be metadata of a call, TypeError for no text.
+
+    first: lowest character allowed; the highest one is "~". secret: the text is not shown.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str; got {type(text).__name__}")
+    if 1 <= len(text) <= max_bytes and all(first <= c <= "~" for c in text):
+        return
+    spaces = "" if first == " " else " without spaces"
+    wrong = next((at for at, c in enumerate(text) if not first <= c <= "~"), None)
+    got = f"{len(text)} characters"
+    if not secret:
+        got = repr(text) if len(text) <= max_bytes else f"{got} that begin with {text[:40]!r}"
+    elif wrong is not None:
+        got += f", of which number {wrong + 1} is none of them"
+    raise ValueError(f"{name} must be 1 to {max_bytes} bytes of printable ASCII{spaces}; got {got}")
+
+
 def _check_address(address: str) -> None:
     """ValueError for an address of which gRPC would make something else than was meant, TypeError for no text."""
     if not isinstance(address, str):
         raise TypeError(f"an address is a str; got {type(address).__name__}")
+    # gRPC takes an address up to its first NUL, and puts it into the metadata of calls.
+    if not address.isprintable():
+        raise ValueError(f"an address is HOST:PORT without control characters; got {address!r}")
     scheme = address.partition("://")[0]
     if scheme in ("http", "https", "grpc", "grpcs"):
         raise ValueError(f"an address is HOST:PORT, without {scheme}://; got {address}")

@@ -14,17 +14,26 @@ from ._contract import wire
 _TYPE_URL = "type.googleapis.com/orbserve.v1.Status"
 _DETAILS_KEY = "grpc-status-details-bin"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
+_LONGEST_RETRY_AFTER = 60.0  # seconds; servers of this project ask for up to 3
+_LONGEST_SHOWN = 4096  # characters of a text of others
+
+
+def shown(text: str) -> str:
+    """A text that others made, for a line of a terminal or of a log: without control characters and line ends."""
+    safe = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return safe if len(safe) <= _LONGEST_SHOWN else f"{safe[:_LONGEST_SHOWN]}..."
 
 
 class OrbserveError(Exception):
     """Base of all errors of a server, of a frame and of a connection.
 
-    Wrong arguments that are found before anything is sent are ValueError and TypeError.
+    Wrong arguments that are found before anything is sent are ValueError and TypeError. `str()` of an error is one line
+    without control characters, whatever the server wrote; `message` is as it came.
     """
 
     def __init__(self, code: grpc.StatusCode, message: str, reason: str = "", retry_after: float | None = None) -> None:
         """Makes the error of a code. Use `error_of()`, which chooses the class, instead."""
-        super().__init__(f"{reason or code.name}: {message}")
+        super().__init__(shown(f"{reason or code.name}: {message}"))
         self.code: grpc.StatusCode = code
         """Code of gRPC."""
         self.message: str = message
@@ -34,7 +43,7 @@ class OrbserveError(Exception):
         error that is not the server's: of the connection, of a proxy, of gRPC.
         """
         self.retry_after: float | None = retry_after
-        """Seconds after which a new try makes sense, as the server advises; None = no advice."""
+        """Seconds after which a new try makes sense, as the server advises, up to 60; None = no advice."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Makes errors travel between processes."""
@@ -85,7 +94,7 @@ class UnauthenticatedError(OrbserveError):
 
 
 class ServerError(OrbserveError):
-    """A fault of the server, or an answer that cannot be read: INTERNAL."""
+    """A fault of the server: INTERNAL. Without a reason, an answer that breaks the contract; then a stream ends."""
 
 
 _CLASSES: dict[grpc.StatusCode, type[OrbserveError]] = {
@@ -99,6 +108,7 @@ _CLASSES: dict[grpc.StatusCode, type[OrbserveError]] = {
     grpc.StatusCode.NOT_FOUND: ReferenceNotFoundError,
     grpc.StatusCode.UNAUTHENTICATED: UnauthenticatedError,
     grpc.StatusCode.INTERNAL: ServerError,
+    grpc.StatusCode.DATA_LOSS: ServerError,
 }
 
 
@@ -120,7 +130,8 @@ def from_entry(entry: Any) -> OrbserveError | None:
     if entry.code == 0:
         return None
     code = _CODES.get(entry.code, grpc.StatusCode.UNKNOWN)
-    return error_of(code, entry.message, entry.reason, entry.retry_after_ms / 1000 or None)
+    retry_after = min(entry.retry_after_ms / 1000, _LONGEST_RETRY_AFTER)
+    return error_of(code, entry.message, entry.reason, retry_after or None)
 
 
 def from_rpc(error: Any, cancelled: bool = False) -> OrbserveError:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from . import _codec, _npz
+from . import _check, _codec, _new_file, _npz
 from ._codec import Bytes
 from ._contract import wire
+from ._errors import shown
 from ._generated import DescriptorType, Execution, Timings
 from ._options import enum_of
 
@@ -131,37 +132,47 @@ class Features:
     @classmethod
     def _from_wire(
         cls,
+        where: str,
         data: Bytes,
-        answer: Any = None,
+        sent: _check.SentFrame,
         timings: Timings | None = None,
         execution: Execution | None = None,
     ) -> Features:
-        """From a FeatureSet. `answer`: message with sequence and timestamp."""
+        """From a FeatureSet, the answer to a frame. `where`: field of the answer."""
         numbers = (_X, _Y, _SIZE, _ANGLE, _RESPONSE, _OCTAVE, _SOURCE, _DESCRIPTORS)
         message, found = _codec.columns(data, wire.FeatureSet, numbers)
-        x = _codec.floats(found[_X])
-        xy = np.empty((len(x), 2), np.float32)
-        xy[:, 0] = x
-        xy[:, 1] = _codec.floats(found[_Y])
-        descriptors = np.frombuffer(_codec.join(found[_DESCRIPTORS]), np.uint8)
-        source = _codec.integers(found[_SOURCE]).astype(np.int32)
-        octave = _codec.integers(found[_OCTAVE]).astype(np.int32)
+        columns: dict[str, npt.NDArray[Any]] = {
+            "x": _codec.floats(found[_X]),
+            "y": _codec.floats(found[_Y]),
+            "size": _codec.floats(found[_SIZE]),
+            "angle": _codec.floats(found[_ANGLE]),
+            "response": _codec.floats(found[_RESPONSE]),
+            "octave": _codec.integers(found[_OCTAVE]),
+            "source_index": _codec.integers(found[_SOURCE]),
+            "descriptors": np.frombuffer(_codec.join(found[_DESCRIPTORS]), np.uint8),
+        }
+        _check.features(where, message, columns, sent)
+        xy = np.empty((len(columns["x"]), 2), np.float32)
+        xy[:, 0] = columns["x"]
+        xy[:, 1] = columns["y"]
+        source = columns["source_index"].astype(np.int32)
+        octave = columns["octave"].astype(np.int32)
         for array in (xy, octave, source):  # the others share the memory of the answer, which cannot be written to
             array.flags.writeable = False
         return cls(
             xy=xy,
-            size=_codec.floats(found[_SIZE]),
-            angle=_codec.floats(found[_ANGLE]),
-            response=_codec.floats(found[_RESPONSE]),
+            size=columns["size"],
+            angle=columns["angle"],
+            response=columns["response"],
             octave=octave,
-            descriptors=descriptors.reshape(len(x), message.descriptor_bytes),
+            descriptors=columns["descriptors"].reshape(len(xy), message.descriptor_bytes),
             image_size=(message.image_width_px, message.image_height_px),
             descriptor_type=enum_of(DescriptorType, message.descriptor_type) or DescriptorType.NONE,
             suppression_passes=message.suppression_passes if message.HasField("suppression_passes") else None,
             source_index=source if source.size > 0 else None,
             truncated=message.truncated,
-            sequence=answer.sequence if answer is not None else 0,
-            timestamp_ns=answer.timestamp_ns if answer is not None else 0,
+            sequence=sent.sequence,
+            timestamp_ns=sent.timestamp_ns,
             timings=timings,
             execution=execution,
         )
@@ -185,7 +196,7 @@ class Features:
     def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
         """Writes an NPZ file: the same bytes as `orbserve extract --format npz`. Uncompressed.
 
-        A file of a path is written beside its place and renamed, so that no half file is ever seen.
+        A file of a path has its name only when it is whole, and a process that is killed leaves nothing of it.
         """
         arrays: dict[str, npt.NDArray[Any]] = {
             "xy": self.xy.astype("<f4", copy=False),
@@ -205,16 +216,7 @@ class Features:
         if not isinstance(file, (str, os.PathLike)):
             file.write(data)
             return
-        path = os.fspath(file)
-        beside = f"{path}.{os.getpid()}.part"
-        try:
-            with open(beside, "wb") as out:
-                out.write(data)
-            os.replace(beside, path)
-        except BaseException:
-            if os.path.exists(beside):
-                os.remove(beside)
-            raise
+        _new_file.write(file, data)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str] | BinaryIO) -> Features:
@@ -224,7 +226,8 @@ class Features:
         """
         arrays = _npz.read(file)
         if "xy" not in arrays:
-            raise ValueError(f"{file}: features need the array xy; there are {', '.join(arrays) or 'none'}")
+            there = shown(", ".join(arrays) or "none")
+            raise ValueError(f"{shown(str(file))}: features need the array xy; there are {there}")
         names = ("xy", "size", "angle", "response", "octave", "descriptors")
         columns: dict[str, Any] = {n: arrays[n] for n in names if n in arrays}
         width, height = arrays["image_size"].tolist() if "image_size" in arrays else (0, 0)
@@ -303,10 +306,14 @@ class Matches:
         return len(self.query_index)
 
     @classmethod
-    def _from_wire(cls, data: Bytes, **values: Any) -> Matches:
-        """From a MatchSet."""
+    def _from_wire(
+        cls, where: str, data: Bytes, query_rows: int | None, train_rows: int | None, **values: Any
+    ) -> Matches:
+        """From a MatchSet. `where`: field of the answer; `query_rows`, `train_rows`: None: not known."""
         message, found = _codec.columns(data, wire.MatchSet, (1, 2, 3))
-        query, train, distance = (_codec.integers(found[number]).astype(np.int32) for number in (1, 2, 3))
+        wide = [_codec.integers(found[number]) for number in (1, 2, 3)]
+        _check.matches(where, wide, query_rows, train_rows)
+        query, train, distance = (column.astype(np.int32) for column in wide)
         for array in (query, train, distance):
             array.flags.writeable = False
         return cls(query, train, distance, message.ratio_undefined, **values)

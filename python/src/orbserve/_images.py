@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._check import SentFrame
 from ._codec import Bytes, field, float_column, integer_column
 from ._contract import wire
+from ._errors import shown
 from ._features import Features
 from ._generated import FrameParameters, PixelFormat
 
@@ -127,8 +129,8 @@ class Frame:
     """Streams only: this frame becomes the stream's keyframe."""
 
 
-def frame_parts(image: Image | Frame, sequence: int = 0) -> list[Bytes]:
-    """The message `Frame` in parts, the pixels last and not copied. `sequence`: its number, if it has none."""
+def frame_parts(image: Image | Frame, sequence: int = 0) -> tuple[list[Bytes], SentFrame]:
+    """The message `Frame` in parts, the pixels last and not copied, and its facts. `sequence`: if it has none."""
     frame = image if isinstance(image, Frame) else Frame(image)
     message = wire.Frame(
         sequence=sequence if frame.sequence is None else frame.sequence,
@@ -142,12 +144,15 @@ def frame_parts(image: Image | Frame, sequence: int = 0) -> list[Bytes]:
     if frame.mask is not None:
         _set_mask(message.mask, frame.mask)
     parts: list[Bytes] = [message.SerializeToString()]
+    count = None
     if frame.keypoints is not None:
         given = frame.keypoints
         if isinstance(given, Features):
             given = Keypoints(given.xy, given.angle, given.octave, given.size, given.response)
         parts += field(8, *given._to_wire())
-    return parts + field(15, pixels)
+        count = len(np.asarray(given.xy))
+    sent = SentFrame(message.sequence, message.timestamp_ns, message.width_px, message.height_px, count)
+    return parts + field(15, pixels), sent
 
 
 def _set_pixels(message: Any, image: Image, format: PixelFormat | str | None) -> Bytes:
@@ -159,7 +164,7 @@ def _set_pixels(message: Any, image: Image, format: PixelFormat | str | None) ->
     if isinstance(image, (str, os.PathLike)):
         with open(image, "rb") as file:
             data: Bytes = file.read()
-        name = f"{os.fspath(image)}: "
+        name = f"{shown(os.fspath(image))}: "
     elif isinstance(image, (bytes, bytearray, memoryview)):
         data = bytes(image)
         name = ""

@@ -22,7 +22,7 @@ import grpc
 
 from ._client import Client
 from ._connection import Path_
-from ._errors import DeadlineExceededError, OrbserveError
+from ._errors import DeadlineExceededError, OrbserveError, shown
 
 _PROGRAM = "orbserve-server"
 _STOP_TIMEOUT = 15.0  # seconds; the server itself gives frames under way 10 s by default
@@ -177,7 +177,8 @@ class LocalServer:
     def _tail(self) -> str:
         assert self._log is not None
         self._log.seek(0)
-        return self._log.read().decode(errors="replace")[-_LONGEST_LOG:]
+        text = self._log.read().decode(errors="replace")[-_LONGEST_LOG:]
+        return "\n".join(map(shown, text.splitlines()))
 
 
 def local(

@@ -16,6 +16,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from ._errors import shown
+
 _VERSION = 20  # 2.0: lowest version of the ZIP format that readers accept
 _DATE = 0x0021  # 1980-01-01, the first date of the ZIP format
 _ALIGNMENT = 64  # of the data in an NPY file
@@ -29,7 +31,7 @@ def read(file: str | os.PathLike[str] | BinaryIO) -> dict[str, npt.NDArray[Any]]
             return {name: arrays[name] for name in arrays.files}
     except (AttributeError, EOFError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         # A file with a single array is none of arrays with names, and lacks what is asked of them.
-        raise ValueError(f"{file}: not an NPZ file of numbers, or a damaged one: {error}") from error
+        raise ValueError(f"{shown(str(file))}: not an NPZ file of numbers, or a damaged one: {error}") from error
 
 
 def _npy(array: npt.NDArray[Any]) -> bytes:

@@ -17,6 +17,7 @@ import numpy as np
 from google.protobuf import text_format
 
 from ._contract import wire
+from ._errors import shown
 
 _PipelineT = TypeVar("_PipelineT", bound="PipelineBase")
 _RecordT = TypeVar("_RecordT", bound="Record")
@@ -152,7 +153,7 @@ class PipelineBase:
             try:
                 message = text_format.Parse(file.read(), wire.Pipeline())
             except text_format.ParseError as error:
-                raise ValueError(f"{os.fspath(path)}: {error}") from None
+                raise ValueError(shown(f"{os.fspath(path)}: {error}")) from None
         return cls._from_wire(message)
 
     @classmethod

@@ -17,14 +17,26 @@ import grpc
 import numpy as np
 import numpy.typing as npt
 
-from . import _calls, _codec
+from . import _calls, _check, _codec
+from ._check import SentFrame, StreamCheck
 from ._codec import Bytes
 from ._contract import wire
-from ._errors import DeadlineExceededError, DroppedError, OrbserveError, UnavailableError, error_of, from_entry
+from ._errors import (
+    DeadlineExceededError,
+    DroppedError,
+    InvalidInputError,
+    OrbserveError,
+    UnavailableError,
+    error_of,
+    from_entry,
+)
 from ._features import Features, Float32, Int32, Matches
 from ._generated import DropPolicy, Execution, MatchTarget, Pipeline, StreamOpened, Timings, TrackEnd
 from ._images import Frame, Image, frame_parts
 from ._options import assign, enum_of
+
+# Results and events that wait for the caller before the stream stops reading, and with it the server.
+MAX_WAITING = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +69,10 @@ class Tracks:
 _TRACK_FIELDS = attrgetter("id", "x", "y", "age_frames", "residual", "gain", "offset")
 
 
-def _read_tracks(tracks: Any, first_id: int) -> Tracks:
-    rows = np.array(list(map(_TRACK_FIELDS, tracks)), np.float64).reshape(-1, 7)  # ids are exact up to 2^53
+def _read_tracks(message: Any, first_id: int, width_px: int, height_px: int) -> Tracks:
+    """The tracks of a FrameResult. `width_px`, `height_px`: of its frame; 0 = not known."""
+    rows = np.array(list(map(_TRACK_FIELDS, message.tracks)), np.float64).reshape(-1, 7)  # ids are exact up to 2^53
+    _check.tracks(rows, [end.id for end in message.ended_tracks], width_px, height_px)
     numbers = rows.astype(np.float32)
     return Tracks(
         id=rows[:, 0].astype(np.int64) + first_id,
@@ -145,21 +159,35 @@ class FrameResult:
         return next((m.matches for m in self.matches if m.target == MatchTarget.PREVIOUS), None)
 
 
-def _read_result(data: Bytes, first_id: int) -> FrameResult:
+def _read_result(data: Bytes, first_id: int, check: StreamCheck) -> FrameResult:
     rest, found = _codec.split(data, (6, 15))
     message = wire.FrameResult.FromString(rest)
+    sent = check.result(message)
     timings = Timings._from_wire(message.timings)
     execution = Execution._from_wire(message.execution)
-    features = None
+    features, rows = None, None
+    width_px, height_px = sent.width_px, sent.height_px
     if found[15]:
-        features = Features._from_wire(_codec.join(found[15]), message, timings, execution)
+        features = Features._from_wire("result.features", _codec.join(found[15]), sent, timings, execution)
+        rows = len(features)
+        if rows > 0:
+            width_px, height_px = features.image_size
+    targets = [_codec.split(content, (6,)) for content in found[6]]
+    messages = [wire.FrameMatches.FromString(content) for content, _ in targets]
+    check.targets(messages)
+    matches = tuple(
+        _read_matches(f"result.matches[{i}].matches", one, columns[6], rows, check.rows_of(one))
+        for i, (one, (_, columns)) in enumerate(zip(messages, targets, strict=True))
+    )
+    error = from_entry(message.status)
+    check.answered(message.sequence, error is not None, rows)
     return FrameResult(
         sequence=message.sequence,
         timestamp_ns=message.timestamp_ns,
-        error=from_entry(message.status),
+        error=error,
         features=features,
-        matches=tuple(map(_read_matches, found[6])),
-        tracks=_read_tracks(message.tracks, first_id),
+        matches=matches,
+        tracks=_read_tracks(message, first_id, width_px, height_px),
         ended_tracks={end.id + first_id: enum_of(TrackEnd, end.reason) for end in message.ended_tracks},
         keyframe=message.keyframe,
         timings=timings,
@@ -167,9 +195,9 @@ def _read_result(data: Bytes, first_id: int) -> FrameResult:
     )
 
 
-def _read_matches(data: Bytes) -> FrameMatches:
-    rest, found = _codec.split(data, (6,))
-    message = wire.FrameMatches.FromString(rest)
+def _read_matches(
+    where: str, message: Any, contents: list[memoryview], query_rows: int | None, train_rows: int | None
+) -> FrameMatches:
     error = from_entry(message.status)
     return FrameMatches(
         target=enum_of(MatchTarget, message.target),
@@ -177,15 +205,25 @@ def _read_matches(data: Bytes) -> FrameMatches:
         reference_version=message.reference_version,
         target_sequence=message.target_sequence,
         error=error,
-        matches=Matches._from_wire(_codec.join(found[6])) if error is None else None,
+        matches=Matches._from_wire(where, _codec.join(contents), query_rows, train_rows) if error is None else None,
     )
 
 
-def _lost_result(sequence: int, timestamp_ns: int, error: OrbserveError) -> FrameResult:
-    empty = wire.FrameResult(sequence=sequence, timestamp_ns=timestamp_ns).SerializeToString()
-    result = _read_result(empty, 0)
-    object.__setattr__(result, "error", error)
-    return result
+def _failed_result(sent: SentFrame, error: OrbserveError) -> FrameResult:
+    """The result of a frame that the server did not answer."""
+    empty = wire.FrameResult()
+    return FrameResult(
+        sequence=sent.sequence,
+        timestamp_ns=sent.timestamp_ns,
+        error=error,
+        features=None,
+        matches=(),
+        tracks=_read_tracks(empty, 0, 0, 0),
+        ended_tracks={},
+        keyframe=False,
+        timings=Timings._from_wire(empty.timings),
+        execution=Execution._from_wire(empty.execution),
+    )
 
 
 class StreamEventKind(Enum):
@@ -308,14 +346,17 @@ class StreamOptions:
         return b"".join(_codec.field(1, *parts, message.SerializeToString()))
 
 
+_NO_FRAME = SentFrame(0, 0)
+
+
 @dataclass(frozen=True)
 class Request:
     """A message on its way to the server."""
 
     data: bytes
     options: StreamOptions | None = None  # set: the message is an opening
-    sequence: int = 0  # of a frame
-    timestamp_ns: int = 0  # of a frame
+    frame: SentFrame = _NO_FRAME
+    error: OrbserveError | None = None  # set: the frame cannot be sent, and only has its place in the order
 
 
 Delivery = FrameResult | StreamEvent
@@ -335,7 +376,8 @@ class Session:
     finished: bool = False
     error: OrbserveError | None = None  # with which the stream finished
     frames: int = 0  # that were made so far
-    unanswered: deque[tuple[int, int]] = field(default_factory=deque)  # sequence and timestamp
+    unanswered: deque[Request] = field(default_factory=deque)  # frames, without their data
+    _checker: StreamCheck | None = None  # of the connection
     _attempts: int = 0  # since the latest answered frame
     # Times of the steady clock.
     _next_try: float = 0
@@ -348,31 +390,53 @@ class Session:
     _lost_tracks: tuple[int, ...] = ()  # of connections before
 
     def frame_request(self, image: Image | Frame) -> Request:
-        """The message of the next frame."""
-        parts = frame_parts(image, self.frames)
-        frame = image if isinstance(image, Frame) else None
-        sequence = self.frames if frame is None or frame.sequence is None else frame.sequence
-        timestamp_ns = frame.timestamp_ns if frame is not None else 0
-        data = b"".join(_codec.field(15, *parts))
+        """The message of the next frame. One that no message can be made of has its `error` set."""
+        number = self.frames
         self.frames += 1
-        return Request(data, sequence=sequence, timestamp_ns=timestamp_ns)
+        try:
+            parts, sent = frame_parts(image, number)
+        except Exception as cause:  # whatever is wrong with a frame, it fails alone
+            text = f"the frame cannot be sent: {cause}"
+            error = InvalidInputError(grpc.StatusCode.INVALID_ARGUMENT, text)
+            error.__cause__ = cause
+            return Request(b"", frame=_facts_of(image, number), error=error)
+        return Request(b"".join(_codec.field(15, *parts)), frame=sent)
 
     def sent(self, request: Request) -> None:
-        """A message went to the connection."""
+        """A message goes to the connection, or takes its place in the order if it cannot be sent."""
         if request.options is not None:
             self.options = request.options
-        else:
-            self.unanswered.append((request.sequence, request.timestamp_ns))
+            if self._checker is not None:
+                self._checker.sent(request.options.references)
+            return
+        if self._checker is not None and request.error is None:
+            self._checker.sent(request.frame)
+        self.unanswered.append(Request(b"", frame=request.frame, error=request.error))
+        self._deliver_failed()
+
+    def _deliver_failed(self) -> None:
+        """Delivers the frames that could not be sent and whose turn has come."""
+        while self.unanswered and (error := self.unanswered[0].error) is not None:
+            self.deliveries.append(_failed_result(self.unanswered.popleft().frame, error))
+
+    def has_place_for_failed(self) -> bool:
+        """True if a frame that cannot be sent may take its place: no server holds back a caller who only sends such."""
+        most = MAX_WAITING + (self.opened.max_in_flight if self.opened is not None else 0)
+        return len(self.deliveries) + len(self.unanswered) < most
 
     def connected(self, data: bytes) -> None:
-        """A connection's first answer. UnavailableError for a server that is about to stop."""
+        """A connection's first answer. UnavailableError: the server is about to stop; ServerError: a wrong answer."""
+        _calls.readable(self._connected, data)
+
+    def _connected(self, data: bytes) -> None:
         message = wire.StreamFramesResponse.FromString(data)
         kind = message.WhichOneof("message")
         if kind == "going_away":
             stop = from_entry(message.going_away.status)
             raise stop or error_of(grpc.StatusCode.UNAVAILABLE, "the server is about to stop")
         if kind != "opened":
-            raise error_of(grpc.StatusCode.INTERNAL, "the server's first answer on the stream is not `opened`")
+            raise _check.WrongAnswerError("message", kind or "not set", "opened, as the first one")
+        self._checker = StreamCheck(message.opened, self.options.references)
         again = self.opened is not None
         self.opened = StreamOpened._from_wire(message.opened)
         self.going_away = False
@@ -388,12 +452,15 @@ class Session:
             self._attempts = 0
 
     def take(self, data: bytes) -> None:
-        """A further answer of the connection."""
+        """A further answer of the connection. ServerError for a wrong one."""
+        _calls.readable(self._take, data)
+
+    def _take(self, data: bytes) -> None:
+        assert self._checker is not None
         rest, found = _codec.split(data, (15,))
         if found[15]:
-            result = _read_result(_codec.join(found[15]), self._first_id)
-            if self.unanswered:
-                self.unanswered.popleft()
+            result = _read_result(_codec.join(found[15]), self._first_id, self._checker)
+            self.unanswered.popleft()
             self._give_up = float("inf")
             self._attempts = 0
             # A server counts its tracks anew on every connection. The result in which a track began may have failed.
@@ -408,16 +475,21 @@ class Session:
                 object.__setattr__(result, "ended_tracks", ended)
                 self._lost_tracks = ()
             self.deliveries.append(result)
+            self._deliver_failed()
             return
         message = wire.StreamFramesResponse.FromString(rest)
         kind = message.WhichOneof("message")
         if kind == "opened":
+            self._checker.opened(message.opened)
             self.opened = StreamOpened._from_wire(message.opened)
             self.deliveries.append(StreamEvent(StreamEventKind.REOPENED, opened=self.opened))
         elif kind == "going_away":
+            self._checker.going_away(message.going_away)
             self.going_away = True
             stop = from_entry(message.going_away.status)
             self.deliveries.append(StreamEvent(StreamEventKind.GOING_AWAY, error=stop))
+        elif not rest:  # fields that only a later version knows are passed over
+            raise _check.WrongAnswerError("message", "not set", "opened, result or going_away")
 
     def ended(self, error: OrbserveError | None) -> None:
         """The connection has ended. Sets `finished`, or the owner connects again."""
@@ -446,13 +518,14 @@ class Session:
     def _lose(self, cause: OrbserveError) -> None:
         lost = tuple(self.unanswered)
         self.unanswered.clear()
-        self.deliveries.append(
-            StreamEvent(StreamEventKind.LOST, error=cause, lost_sequences=tuple(sequence for sequence, _ in lost))
-        )
+        sequences = tuple(request.frame.sequence for request in lost if request.error is None)
+        self.deliveries.append(StreamEvent(StreamEventKind.LOST, error=cause, lost_sequences=sequences))
         text = f"the connection was lost before the frame was answered: {cause.message}"
-        for sequence, timestamp_ns in lost:
-            error = UnavailableError(grpc.StatusCode.UNAVAILABLE, text, cause.reason, cause.retry_after)
-            self.deliveries.append(_lost_result(sequence, timestamp_ns, error))
+        for request in lost:
+            error = request.error
+            if error is None:
+                error = UnavailableError(grpc.StatusCode.UNAVAILABLE, text, cause.reason, cause.retry_after)
+            self.deliveries.append(_failed_result(request.frame, error))
 
     def begin(self, timeout: float | None) -> float | None:
         """The stream is about to be opened. Returns the longest time of one try."""
@@ -513,6 +586,16 @@ class Session:
         if self.cancelled and error is not None:
             error = error_of(grpc.StatusCode.CANCELLED, "the stream was cancelled")
         self.error = error
+
+
+def _facts_of(image: Any, number: int) -> SentFrame:
+    """Number and time of a frame of which no message can be made, as far as they are numbers."""
+    sequence = image.sequence if isinstance(image, Frame) else None
+    time_ns = image.timestamp_ns if isinstance(image, Frame) else 0
+    return SentFrame(
+        sequence if isinstance(sequence, int) else number,
+        time_ns if isinstance(time_ns, int) else 0,
+    )
 
 
 def _may_pass(error: OrbserveError) -> bool:

@@ -10,16 +10,11 @@ from types import TracebackType
 from typing import Any
 
 import grpc
-from google.protobuf.message import DecodeError
 
-from ._calls import unreadable
 from ._errors import CancelledError, OrbserveError, error_of, from_rpc
 from ._generated import StreamOpened
 from ._images import Frame, Image
-from ._session import FrameResult, Reconnect, Request, Session, StreamEvent, StreamOptions
-
-# Results and events that wait for the caller before the stream stops reading, and with it the server.
-MAX_WAITING = 16
+from ._session import MAX_WAITING, FrameResult, Reconnect, Request, Session, StreamEvent, StreamOptions
 
 
 class _Connection:
@@ -90,6 +85,9 @@ class FrameStream:
     def send(self, image: Image | Frame) -> None:
         """Sends a frame. Waits while the server holds the stream back, or while the stream connects again.
 
+        A frame that cannot be sent, such as an array of floats or a path without a file, fails alone: its result has an
+        InvalidInputError without a reason, whose `__cause__` is what went wrong, and the stream goes on.
+
         Raises the error that has ended the stream, CancelledError after `close()`, and ValueError after `close_send()`.
         """
         self._put(self._session.frame_request(image))
@@ -115,11 +113,18 @@ class FrameStream:
         with self._changed:
             if session.send_closed:
                 raise ValueError("no frame can be sent after close_send()")
-            self._changed.wait_for(lambda: self._slot is None or self._over())
+            self._changed.wait_for(lambda: self._takes(request) or self._over())
             if self._over():
                 raise session.error or CancelledError(grpc.StatusCode.CANCELLED, "the stream has ended")
-            self._slot = request
+            if request.error is not None:
+                session.sent(request)
+            else:
+                self._slot = request
             self._changed.notify_all()
+
+    def _takes(self, request: Request) -> bool:
+        # The frames before a frame that cannot be sent have been sent when the slot is empty.
+        return self._slot is None and (request.error is None or self._session.has_place_for_failed())
 
     def _over(self) -> bool:
         return self._session.finished or self._session.cancelled
@@ -329,6 +334,6 @@ class FrameStream:
                     self._changed.wait_for(lambda: len(session.deliveries) < MAX_WAITING or session.cancelled)
         except grpc.RpcError as error:
             return from_rpc(error, session.cancelled)
-        except (DecodeError, ValueError) as error:
-            return unreadable(error)
+        except OrbserveError as error:
+            return error  # the answer is wrong
         return None
