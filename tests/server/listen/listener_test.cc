@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/listen/connection_table.h"
 #include "server/listen/guard_table.h"
 #include "server/listen/listen_sockets.h"
 #include "tests/client/temporary_folder.h"
@@ -56,9 +57,9 @@ class ListenerTest : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created.status();
     listener_ = *std::move(created);
     port_ = listener_->port();
-    listener_->Start([this](FileDescriptor connection, bool is_own) {
+    listener_->Start([this](FileDescriptor connection, bool is_self_check) {
       const std::scoped_lock lock(mutex_);
-      own_ += is_own ? 1 : 0;
+      self_checks_ += is_self_check ? 1 : 0;
       taken_.push_back(std::move(connection));
     });
   }
@@ -73,6 +74,11 @@ class ListenerTest : public ::testing::Test {
     FileDescriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (connect(made.get(), address.get(), address.size) != 0) made.Reset();
     return made;
+  }
+
+  // A call of the connection tells that it is of `owner`.
+  void Prove(const FileDescriptor& client, const std::string& owner) {
+    listener_->Prove(PeerKeysOf(LocalAddressOf(client.get())).endpoint, owner);
   }
 
   size_t taken() {
@@ -96,7 +102,7 @@ class ListenerTest : public ::testing::Test {
 
   std::mutex mutex_;
   std::vector<FileDescriptor> taken_;
-  int own_ = 0;
+  int self_checks_ = 0;
   int port_ = 0;
   std::unique_ptr<Listener> listener_;
 };
@@ -122,23 +128,57 @@ TEST_F(ListenerTest, AConnectionThatItsClientResetsIsForgotten) {
   EXPECT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
 }
 
-TEST_F(ListenerTest, ConnectionsOverTheBoundAreClosedAtOnce) {
-  StartListener({.max_connections = 3});
-  std::vector<FileDescriptor> clients;
-  for (int i = 0; i < 3; ++i) clients.push_back(Connect());
-  ASSERT_TRUE(WaitForTaken(3));
+TEST_F(ListenerTest, AConnectionOverTheBoundWaitsUntilAnUnprovenOneIsClosed) {
+  StartListener({.max_connections = 2});
+  const FileDescriptor first = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  const FileDescriptor second = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  EXPECT_TRUE(IsClosedByPeer(first));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kPreempted), 1);
+}
+
+TEST_F(ListenerTest, ConnectionsOverTheBoundAreRefusedWhereAllAreProven) {
+  StartListener({.max_connections = 1});
+  const FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  Prove(client, "owner");
   EXPECT_TRUE(IsClosedByPeer(Connect()));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kFull), 1);
   CloseTaken(0);
-  ASSERT_TRUE(Eventually([&] { return listener_->use().connections == 2; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
   const FileDescriptor next = Connect();
-  EXPECT_TRUE(WaitForTaken(4));
+  EXPECT_TRUE(WaitForTaken(2));
+}
+
+TEST_F(ListenerTest, AProvenConnectionMakesRoomForAnOwnerWithFewer) {
+  StartListener({.max_connections = 4, .has_credentials = true});
+  std::vector<FileDescriptor> greedy;
+  for (size_t i = 0; i < 3; ++i) {
+    greedy.push_back(Connect());
+    ASSERT_TRUE(WaitForTaken(i + 1));
+    Prove(greedy.back(), "greedy");
+  }
+  const FileDescriptor again = Connect();
+  ASSERT_TRUE(WaitForTaken(4));
+  Prove(again, "greedy");
+  EXPECT_TRUE(IsClosedByPeer(again));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kFull), 1);
+  const FileDescriptor other = Connect();
+  ASSERT_TRUE(WaitForTaken(5));
+  Prove(other, "other");
+  EXPECT_TRUE(Eventually([&] { return Closed(*listener_, CloseReason::kPreempted) == 1; }));
+  EXPECT_EQ(listener_->use().connections, 3);
 }
 
 TEST_F(ListenerTest, AnAddressHasAShareOnly) {
   StartListener({.max_connections = 10, .max_connections_per_address = 2});
   const FileDescriptor first = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  Prove(first, "first");
   const FileDescriptor second = Connect();
   ASSERT_TRUE(WaitForTaken(2));
+  Prove(second, "second");
   EXPECT_TRUE(IsClosedByPeer(Connect()));
   EXPECT_EQ(Closed(*listener_, CloseReason::kAddressFull), 1);
 }
@@ -171,17 +211,22 @@ TEST_F(ListenerTest, HearsAgainAfterDescriptorsWereUsedUp) {
   }));
 }
 
-TEST_F(ListenerTest, ConnectsToItselfBesideTheBounds) {
+TEST_F(ListenerTest, ASelfCheckTakesNoPlaceButWantsOne) {
   StartListener({.max_connections = 1});
-  const FileDescriptor client = Connect();
-  ASSERT_TRUE(WaitForTaken(1));
-  for (int i = 0; i < 3; ++i) {
-    auto own = listener_->Connect();
-    ASSERT_TRUE(own.ok()) << own.status();
-    ASSERT_TRUE(WaitForTaken(static_cast<size_t>(i) + 2));
+  for (size_t i = 0; i < 3; ++i) {
+    auto check = listener_->ConnectSelfCheck();
+    ASSERT_TRUE(check.ok()) << check.status();
+    ASSERT_TRUE(WaitForTaken(i + 1));
   }
-  EXPECT_EQ(own_, 3);
-  EXPECT_EQ(listener_->use().connections, 1);
+  EXPECT_EQ(self_checks_, 3);
+  EXPECT_EQ(listener_->use().connections, 0);
+  const FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(4));
+  Prove(client, "owner");
+  auto check = listener_->ConnectSelfCheck();
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_TRUE(Eventually([&] { return listener_->is_self_check_refused(); }));
+  EXPECT_TRUE(IsClosedByPeer(*check));
 }
 
 TEST_F(ListenerTest, ConnectsToItselfOnEveryKindOfAddress) {
@@ -190,13 +235,13 @@ TEST_F(ListenerTest, ConnectsToItselfOnEveryKindOfAddress) {
        {std::string("0.0.0.0:0"), absl::StrCat("unix:", folder / "socket"),
         absl::StrCat("unix-abstract:listener-test-", getpid())}) {
     SCOPED_TRACE(address);
-    own_ = 0;
+    self_checks_ = 0;
     taken_.clear();
     StartListener({.address = address});
-    auto own = listener_->Connect();
+    auto own = listener_->ConnectSelfCheck();
     ASSERT_TRUE(own.ok()) << own.status();
     ASSERT_TRUE(WaitForTaken(1));
-    EXPECT_EQ(own_, 1);
+    EXPECT_EQ(self_checks_, 1);
     listener_.reset();
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
