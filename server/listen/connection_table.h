@@ -44,6 +44,7 @@ PeerKeys PeerKeysOf(const SocketAddress& peer);
 struct TrackedConnection {
   FileDescriptor duplicate;  // of the descriptor that gRPC has
   int descriptor = -1;       // gRPC's number of it
+  FileDescriptor arriving;   // the descriptor, until gRPC gets it
   PeerKeys peer;
   int64_t opened_ms = 0;
   bool is_self_check = false;  // of the server itself: takes no place

@@ -8,11 +8,13 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
@@ -47,6 +50,9 @@ constexpr int kMaxAcceptsAtOnce = 64;
 constexpr int kWaitMs = 2;          // for a place to become free
 constexpr int kRetryMs = 10;        // after a failure that may pass
 constexpr int kLinesPerSecond = 5;  // of the log
+// Time in which a client must have begun to speak, and between looks for those that have not.
+constexpr int64_t kArrivalMs = 10'000;
+constexpr int kArrivalLookMs = 1000;
 // Part of the processors' time that gRPC may take to read from connections that always have more.
 // Their requests need the rest.
 constexpr double kReadingPart = 0.5;
@@ -80,6 +86,33 @@ CloseReason CloseReasonOf(Http2Breach breach) {
       return CloseReason::kUnacknowledged;
   }
   return CloseReason::kEnded;
+}
+
+enum class Arrival { kIncomplete, kComplete, kEnded };
+
+// Says whether a client has sent what it sends at once: the preface of HTTP/2 and the header of its
+// SETTINGS, or the first message of TLS. Anything else is complete, too: gRPC refuses it.
+Arrival ArrivalOf(int socket, bool is_plain) {
+  constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  constexpr size_t kSettingsHeaderBytes = 9;
+  constexpr size_t kTlsHeaderBytes = 5;
+  constexpr char kTlsHandshake = 22;
+  std::array<char, kPreface.size() + kSettingsHeaderBytes> start;
+  const ssize_t size = recv(socket, start.data(), start.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (size < 0) return errno == EAGAIN ? Arrival::kIncomplete : Arrival::kEnded;
+  if (size == 0) return Arrival::kEnded;
+  const absl::string_view bytes(start.data(), static_cast<size_t>(size));
+  if (is_plain) {
+    const bool is_http2 = absl::StartsWith(kPreface, bytes.substr(0, kPreface.size()));
+    return is_http2 && bytes.size() < start.size() ? Arrival::kIncomplete : Arrival::kComplete;
+  }
+  if (bytes[0] != kTlsHandshake) return Arrival::kComplete;
+  if (bytes.size() < kTlsHeaderBytes) return Arrival::kIncomplete;
+  const int message_bytes = static_cast<uint8_t>(bytes[3]) << 8 | static_cast<uint8_t>(bytes[4]);
+  int available = 0;
+  if (ioctl(socket, FIONREAD, &available) != 0) return Arrival::kEnded;
+  return available < message_bytes + static_cast<int>(kTlsHeaderBytes) ? Arrival::kIncomplete
+                                                                       : Arrival::kComplete;
 }
 
 // The self-check stands for a client of its own.
@@ -271,7 +304,7 @@ class Listener::Impl {
   void Run() {
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
-      const int wait_ms = waiting_.socket ? kWaitMs : -1;
+      const int wait_ms = waiting_.socket ? kWaitMs : arriving_ > 0 ? kArrivalLookMs : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
@@ -288,11 +321,11 @@ class Listener::Impl {
         } else if ((about & kListening) != 0) {
           AcceptFrom(about - kListening);
         } else {
-          const std::scoped_lock lock(mutex_);
-          End(about);
+          OnConnection(about, events[static_cast<size_t>(i)].events);
         }
       }
       if (waiting_.socket) RetryWaiting();
+      if (arriving_ > 0) EndArrivals();
     }
   }
 
@@ -389,13 +422,11 @@ class Listener::Impl {
     connection.descriptor = accepted.get();
     connection.peer = PeerKeysOf(peer);
     connection.opened_ms = GuardTable::NowMs();
-    bool is_self_check = false;
     {
       const std::scoped_lock lock(mutex_);
       // gRPC has closed this number, and the event has not arrived yet.
       End(table_->NumberOf(accepted.get()));
-      is_self_check = self_checks_.contains(connection.peer.endpoint);
-      connection.is_self_check = is_self_check;
+      connection.is_self_check = self_checks_.contains(connection.peer.endpoint);
       switch (MakeRoom(connection)) {
         case Place::kGiven:
           break;
@@ -415,17 +446,58 @@ class Listener::Impl {
       }
       const int duplicate = connection.duplicate.get();
       // Armed before gRPC can read the first byte.
-      GuardTable::Get().Arm(accepted.get(), options_.is_plain || is_self_check,
-                            connection.peer.address,
+      GuardTable::Get().Arm(accepted.get(), IsPlain(connection), connection.peer.address,
                             static_cast<uint32_t>(options_.max_calls_per_connection));
+      connection.arriving = std::move(accepted);
+      ++arriving_;
       const uint64_t number = table_->Add(std::move(connection));
-      // Edge-triggered; only hang-ups are reported.
-      if (!Watch(duplicate, EPOLLET, number)) {
-        End(number);
-        return;
+      if (!Watch(duplicate, EPOLLIN | EPOLLET, number)) End(number);
+    }
+  }
+
+  bool IsPlain(const TrackedConnection& connection) const {
+    return options_.is_plain || connection.is_self_check;
+  }
+
+  // The client has sent something, or the connection is over. gRPC gets a connection when its
+  // client has begun to speak: a handshake that never begins costs it nothing.
+  void OnConnection(uint64_t number, uint32_t events) {
+    const std::scoped_lock accept_lock(accept_mutex_);
+    FileDescriptor arrived;
+    bool is_self_check = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      TrackedConnection* const connection = table_->Find(number);
+      if (connection == nullptr) return;
+      const bool is_over = (events & (EPOLLHUP | EPOLLERR)) != 0;
+      if (is_over || !connection->arriving || sockets_.sockets().empty()) return End(number);
+      const Arrival arrival = ArrivalOf(connection->arriving.get(), IsPlain(*connection));
+      if (arrival == Arrival::kIncomplete) return;
+      if (arrival == Arrival::kEnded) return End(number);
+      epoll_event event = {};
+      event.events = EPOLLET;  // only hang-ups are reported from now on
+      event.data.u64 = number;
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection->duplicate.get(), &event);
+      arrived = std::move(connection->arriving);
+      --arriving_;
+      is_self_check = connection->is_self_check;
+    }
+    hand_over_(std::move(arrived), is_self_check);
+  }
+
+  // Ends connections whose clients have not begun to speak in time.
+  void EndArrivals() {
+    const int64_t now_ms = GuardTable::NowMs();
+    if (now_ms < next_arrival_look_ms_) return;
+    next_arrival_look_ms_ = now_ms + kArrivalLookMs;
+    const std::scoped_lock lock(mutex_);
+    std::vector<uint64_t> late;
+    for (const auto& [number, connection] : table_->all()) {
+      if (connection.arriving && now_ms - connection.opened_ms >= kArrivalMs) {
+        late.push_back(number);
       }
     }
-    hand_over_(std::move(accepted), is_self_check);
+    for (const uint64_t number : late) End(number);
   }
 
   // Closes connections whose unfinished messages hold the most, of the address that holds the most,
@@ -548,7 +620,9 @@ class Listener::Impl {
   void Forget(uint64_t number) {
     // The guard stays armed, because gRPC may still have the descriptor. It is armed anew with the
     // number.
-    GuardTable::Get().Close(table_->Find(number)->descriptor, Http2Breach::kUnfinished);
+    const TrackedConnection& connection = *table_->Find(number);
+    GuardTable::Get().Close(connection.descriptor, Http2Breach::kUnfinished);
+    if (connection.arriving) --arriving_;
     table_->Remove(number);
   }
 
@@ -589,11 +663,13 @@ class Listener::Impl {
     SocketAddress peer;
   } waiting_;
   Clock::time_point next_turns_{};
+  int64_t next_arrival_look_ms_ = 0;
 
   mutable std::mutex mutex_;  // guards everything below
   std::unique_ptr<ConnectionTable> table_;
   std::set<std::string> self_checks_;  // endpoints of self-checks that are not accepted yet
   bool is_self_check_refused_ = false;
+  std::atomic<int> arriving_{0};  // connections that gRPC has not got yet
   std::array<int64_t, kCloseReasonNames.size()> closed_ = {};
   bool stopped_ = false;
   bool ending_ = false;

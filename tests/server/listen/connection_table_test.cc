@@ -123,7 +123,7 @@ TEST_F(ConnectionTableTest, AnsweredCallsAreFirstThenHandshakesThenCalls) {
 }
 
 TEST_F(ConnectionTableTest, ANewcomerHasTimeForItsFirstCall) {
-  for (int i = 0; i < 4; ++i) Add("n.1", kNow - 999 + i);
+  for (int i = 0; i < 4; ++i) Add("n.1", kNow - 199 + i);
   EXPECT_EQ(RoomFor("n.2").room, Room::kLater);
   EXPECT_EQ(RoomFor("n.2", kNow + 1).preempted, 1u);
 }
@@ -142,7 +142,10 @@ TEST_F(ConnectionTableTest, AFullAddressMakesRoomByItself) {
   for (int i = 0; i < 3; ++i) AddAnswered("n.1");
   EXPECT_EQ(RoomFor("n.1").preempted, 4u);
   EXPECT_EQ(RoomFor("n.2").room, Room::kFree);
-  for (int i = 4; i <= 6; ++i) table_->Prove(static_cast<uint64_t>(i), "owner");
+  for (int i = 4; i <= 6; ++i) {
+    table_->Prove(static_cast<uint64_t>(i), "owner");
+    ViewOf(static_cast<uint64_t>(i)).last_call_ms = kNow;
+  }
   EXPECT_EQ(RoomFor("n.1").room, Room::kAddressFull);
   ViewOf(2).last_call_ms = kNow - kBounds.idle_ms;
   EXPECT_EQ(RoomFor("n.1").preempted, 2u);

@@ -171,8 +171,9 @@ TEST_F(Http2GuardTest, AllCallsOfAConnectionMayBeCancelledNowAndThen) {
   Acknowledge();
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 256; ++i) Call(1000);
-    for (int i = 0; i < 256; ++i) {
-      ASSERT_EQ(Send(Frame(kReset, 0, stream_, 4)), Http2Breach::kNone) << round << " " << i;
+    for (uint32_t i = 0; i < 256; ++i) {
+      ASSERT_EQ(Send(Frame(kReset, 0, stream_ - 2 * i, 4)), Http2Breach::kNone)
+          << round << " " << i;
     }
     now_ms_ += 5000;  // 256 calls were cancelled
   }

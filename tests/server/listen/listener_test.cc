@@ -64,7 +64,8 @@ class ListenerTest : public ::testing::Test {
     });
   }
 
-  FileDescriptor Connect() const {
+  // A connection whose client says `start`, which is no beginning of HTTP/2: gRPC is to refuse it.
+  FileDescriptor Connect(const std::string& start = "hello") const {
     SocketAddress address;
     auto& ipv4 = reinterpret_cast<sockaddr_in&>(address.storage);
     ipv4.sin_family = AF_INET;
@@ -72,8 +73,21 @@ class ListenerTest : public ::testing::Test {
     address.size = sizeof(ipv4);
     SetPort(address, port_);
     FileDescriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(made.get(), address.get(), address.size) != 0) made.Reset();
+    if (connect(made.get(), address.get(), address.size) != 0) {
+      made.Reset();
+    } else {
+      Say(made, start);
+    }
     return made;
+  }
+
+  static void Say(const FileDescriptor& client, const std::string& bytes) {
+    send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  absl::StatusOr<FileDescriptor> ConnectSelfCheck() {
+    auto check = listener_->ConnectSelfCheck();
+    if (check.ok()) Say(*check, "hello");
+    return check;
   }
 
   // A call of the connection tells that it is of `owner`.
@@ -118,6 +132,23 @@ TEST_F(ListenerTest, ConnectionsAreCountedUntilTheyAreClosed) {
   EXPECT_EQ(Closed(*listener_, CloseReason::kEnded), 1);
 }
 
+TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsClientHasBegunToSpeak) {
+  const std::string http2 = std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string(9, 0);
+  const std::string tls = std::string("\x16\x03\x01\x01\x2c", 5) + std::string(0x12c, 'h');
+  for (const bool is_plain : {true, false}) {
+    const std::string start = is_plain ? http2 : tls;
+    StartListener({.is_plain = is_plain});
+    const FileDescriptor client = Connect(start.substr(0, start.size() - 1));
+    const FileDescriptor silent = Connect("");
+    const FileDescriptor other = Connect("GET / HTTP/1.1");
+    ASSERT_TRUE(WaitForTaken(1));
+    EXPECT_EQ(listener_->use().connections, 3);
+    Say(client, start.substr(start.size() - 1));
+    EXPECT_TRUE(WaitForTaken(2));
+    taken_.clear();
+  }
+}
+
 TEST_F(ListenerTest, AConnectionThatItsClientResetsIsForgotten) {
   StartListener({});
   FileDescriptor client = Connect();
@@ -144,7 +175,7 @@ TEST_F(ListenerTest, ConnectionsOverTheBoundAreRefusedWhereAllAreProven) {
   ASSERT_TRUE(WaitForTaken(1));
   Prove(client, "owner");
   EXPECT_TRUE(IsClosedByPeer(Connect()));
-  EXPECT_EQ(Closed(*listener_, CloseReason::kFull), 1);
+  EXPECT_EQ(Closed(*listener_, CloseReason::kAddressFull), 1);
   CloseTaken(0);
   ASSERT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
   const FileDescriptor next = Connect();
@@ -204,6 +235,7 @@ TEST_F(ListenerTest, HearsAgainAfterDescriptorsWereUsedUp) {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const FileDescriptor& client : clients) Say(client, "hello");
   const FileDescriptor next = Connect();
   EXPECT_TRUE(Eventually([&] { return taken() > 0; }));
   EXPECT_TRUE(Eventually([&] {
@@ -214,7 +246,7 @@ TEST_F(ListenerTest, HearsAgainAfterDescriptorsWereUsedUp) {
 TEST_F(ListenerTest, ASelfCheckTakesNoPlaceButWantsOne) {
   StartListener({.max_connections = 1});
   for (size_t i = 0; i < 3; ++i) {
-    auto check = listener_->ConnectSelfCheck();
+    auto check = ConnectSelfCheck();
     ASSERT_TRUE(check.ok()) << check.status();
     ASSERT_TRUE(WaitForTaken(i + 1));
   }
@@ -223,7 +255,7 @@ TEST_F(ListenerTest, ASelfCheckTakesNoPlaceButWantsOne) {
   const FileDescriptor client = Connect();
   ASSERT_TRUE(WaitForTaken(4));
   Prove(client, "owner");
-  auto check = listener_->ConnectSelfCheck();
+  auto check = ConnectSelfCheck();
   ASSERT_TRUE(check.ok()) << check.status();
   EXPECT_TRUE(Eventually([&] { return listener_->is_self_check_refused(); }));
   EXPECT_TRUE(IsClosedByPeer(*check));
@@ -238,7 +270,7 @@ TEST_F(ListenerTest, ConnectsToItselfOnEveryKindOfAddress) {
     self_checks_ = 0;
     taken_.clear();
     StartListener({.address = address});
-    auto own = listener_->ConnectSelfCheck();
+    auto own = ConnectSelfCheck();
     ASSERT_TRUE(own.ok()) << own.status();
     ASSERT_TRUE(WaitForTaken(1));
     EXPECT_EQ(self_checks_, 1);
