@@ -181,8 +181,7 @@ ListenerOptions ListenerOptionsOf(const server::Config& config) {
   const auto message_bytes = static_cast<int64_t>(config.limits().max_message_bytes());
   options.max_unfinished_bytes =
       std::max(buffer_bytes / 2, std::min(2 * message_bytes, buffer_bytes / 4 * 3));
-  options.has_credentials =
-      !config.tls().client_ca_file().empty() || !config.token_file().empty();
+  options.has_credentials = !config.tls().client_ca_file().empty() || !config.token_file().empty();
   // A small part of the buffers, and enough for two connections that make all the calls they may.
   options.max_unproven_calls = std::max(buffer_bytes / kUnprovenPart / kCallBytes,
                                         2 * int64_t{options.max_calls_per_connection});

@@ -310,7 +310,9 @@ class Server::Impl {
   std::unique_ptr<Reloader> reloader_;  // null without files
 
  private:
-  absl::Status CheckItself() { return self_check_ == nullptr ? absl::OkStatus() : self_check_->Check(); }
+  absl::Status CheckItself() {
+    return self_check_ == nullptr ? absl::OkStatus() : self_check_->Check();
+  }
 
   absl::Status LoadTokens() {
     ORBSERVE_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(config_.token_file()));

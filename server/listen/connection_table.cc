@@ -121,7 +121,8 @@ ConnectionTable::Decision ConnectionTable::RoomFor(const PeerKeys& peer, int que
 ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64_t>& numbers,
                                                            int queued, int64_t now_ms) const {
   // So many connections pass in this time as there are places.
-  const int64_t places = std::min(bounds_.max_unproven(), bounds_.max_connections - proven_.count());
+  const int64_t places =
+      std::min(bounds_.max_unproven(), bounds_.max_connections - proven_.count());
   const int64_t newcomer_ms = std::clamp(bounds_.max_queue_ms * places / std::max(queued, 1),
                                          bounds_.least_newcomer_ms, bounds_.newcomer_ms);
   uint64_t oldest = 0;

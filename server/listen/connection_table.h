@@ -35,7 +35,8 @@ inline constexpr char kUnixPeer[] = "unix";
 // Where a connection comes from.
 struct PeerKeys {
   std::string endpoint;  // address and port, "192.0.2.7 4711"; of a Unix socket its name
-  // Address, "192.0.2.7". IPv6: its /64, "2001:db8::/64", in which a host chooses freely. kUnixPeer.
+  // Address, "192.0.2.7". IPv6: its /64, "2001:db8::/64", in which a host chooses freely.
+  // kUnixPeer.
   std::string address;
   std::string network;  // "192.0.2.0/24", "2001:db8::/48"
 };

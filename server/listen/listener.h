@@ -56,8 +56,8 @@ enum class CloseReason {
   kStopped,         // the server stops
 };
 inline constexpr std::array kCloseReasonNames = {
-    "ended",   "full",  "address_full", "preempted",  "no_descriptor", "header_block",   "resets",
-    "frames",  "pings", "malformed",    "unfinished", "unproven",      "unacknowledged", "stopped"};
+    "ended",  "full",  "address_full", "preempted",  "no_descriptor", "header_block",   "resets",
+    "frames", "pings", "malformed",    "unfinished", "unproven",      "unacknowledged", "stopped"};
 
 struct ListenerUse {
   int connections = 0;

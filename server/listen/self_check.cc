@@ -14,8 +14,7 @@ constexpr int kFewestFailures = 3;
 
 }  // namespace
 
-SelfCheck::SelfCheck(const SelfCheckOptions& options, Call call,
-                             std::function<void()> on_deaf)
+SelfCheck::SelfCheck(const SelfCheckOptions& options, Call call, std::function<void()> on_deaf)
     : options_(options),
       call_(std::move(call)),
       on_deaf_(std::move(on_deaf)),

@@ -60,12 +60,12 @@ def jpeg_request(width_px=WIDTH_PX, height_px=HEIGHT_PX):
     return field(15, field(1, 1) + field(15, flat(width_px, height_px)))
 
 
-def make_channel(address, *more):
+def make_channel(address, *more, connect_ms=1000):
     # A pool of its own, so that it gets a connection of its own. Attempts to connect do not wait for long.
     options = [
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.initial_reconnect_backoff_ms", 50),
-        ("grpc.min_reconnect_backoff_ms", 1000),
+        ("grpc.min_reconnect_backoff_ms", connect_ms),
         ("grpc.max_reconnect_backoff_ms", 200),
         ("grpc.max_receive_message_length", -1),
         *more,
@@ -102,7 +102,7 @@ def call_stream(channel, request, client_id, deadline_s=DEADLINE_S):
 
 def call_once(address, request, client_id):
     """One Extract on a connection that is made for it and tried once."""
-    with make_channel(address, ("grpc.enable_retries", 0)) as channel:
+    with make_channel(address, ("grpc.enable_retries", 0), connect_ms=2000) as channel:
         call(channel, request, client_id, wait_for_ready=False)
 
 

@@ -52,8 +52,7 @@ class ConnectionTableTest : public ::testing::Test {
   }
   GuardView& ViewOf(uint64_t number) { return views_[table_->Find(number)->descriptor]; }
   PeerKeys PeerOf(const std::string& address) {
-    return {absl::StrCat(address, " ", descriptor_), address,
-            address.substr(0, address.find('.'))};
+    return {absl::StrCat(address, " ", descriptor_), address, address.substr(0, address.find('.'))};
   }
   ConnectionTable::Decision RoomFor(const std::string& address, int64_t now_ms = kNow,
                                     int queued = 0) {

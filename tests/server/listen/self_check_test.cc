@@ -16,11 +16,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr SelfCheckOptions kFast = {.period = milliseconds(5),
-                                        .deaf_time = milliseconds(50),
-                                        .call_time = milliseconds(20'000),
-                                        .cache_time = milliseconds(0),
-                                        .good_time = milliseconds(0),
-                                        .wait_time = milliseconds(20'000)};
+                                    .deaf_time = milliseconds(50),
+                                    .call_time = milliseconds(20'000),
+                                    .cache_time = milliseconds(0),
+                                    .good_time = milliseconds(0),
+                                    .wait_time = milliseconds(20'000)};
 
 TEST(SelfCheckTest, TellsTheResultOfTheCall) {
   std::atomic<bool> good{true};
