@@ -470,7 +470,8 @@ class Listener::Impl {
       TrackedConnection* const connection = table_->Find(number);
       if (connection == nullptr) return;
       const bool is_over = (events & (EPOLLHUP | EPOLLERR)) != 0;
-      if (is_over || !connection->arriving || sockets_.sockets().empty()) return End(number);
+      if (is_over || (connection->arriving && sockets_.sockets().empty())) return End(number);
+      if (!connection->arriving) return;
       const Arrival arrival = ArrivalOf(connection->arriving.get(), IsPlain(*connection));
       if (arrival == Arrival::kIncomplete) return;
       if (arrival == Arrival::kEnded) return End(number);

@@ -28,7 +28,8 @@ struct ListenerOptions {
   int max_calls_per_connection = 256;  // as gRPC was told
   // Clients prove who they are. Otherwise their addresses stand for them (connection_table.h).
   bool has_credentials = false;
-  // Open calls of all connections that are not proven. Beyond, the connections that have the most are closed.
+  // Open calls of all connections that are not proven. Beyond, the connections that have the most
+  // are closed.
   int64_t max_unproven_calls = 4096;
   // Bytes of messages that have begun and not ended, of all connections. Beyond, connections that
   // hold the most are closed.
