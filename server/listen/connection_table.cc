@@ -131,7 +131,9 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
     const TrackedConnection& connection = connections_.find(number)->second;
     const GuardView view = look_(connection);
     if (view.is_answered) return {Room::kPreempt, number};
-    if (now_ms - connection.opened_ms < newcomer_ms) continue;
+    const int64_t least_ms =
+        connection.arriving ? std::min(newcomer_ms, bounds_.max_arrival_ms) : newcomer_ms;
+    if (now_ms - connection.opened_ms < least_ms) continue;
     if (oldest == 0 || (has_call && view.calls == 0)) {
       oldest = number;
       has_call = view.calls > 0;
@@ -198,6 +200,34 @@ void ConnectionTable::Prove(uint64_t number, const std::string& owner) {
   proven_.Add(NetworkOfOwner(connection.peer), owner, number);
 }
 
+void ConnectionTable::SetArrived(uint64_t number) {
+  TrackedConnection& connection = connections_.find(number)->second;
+  if (std::exchange(connection.has_arrived, true)) return;
+  arrived_.Add(connection.peer.network, connection.peer.address, number);
+}
+
+uint64_t ConnectionTable::NextArrival() {
+  if (!has_arrivals()) return 0;
+  const auto& networks = arrived_.networks();
+  const auto network = std::min_element(
+      networks.begin(), networks.end(), [this](const auto& one, const auto& other) {
+        return unproven_.count(one.first) < unproven_.count(other.first);
+      });
+  const auto count = [&](const std::string& address) {
+    const auto* const numbers = unproven_.Of(network->first, address);
+    return numbers == nullptr ? 0 : numbers->size();
+  };
+  const auto& addresses = network->second.members;
+  const auto address = std::min_element(
+      addresses.begin(), addresses.end(),
+      [&](const auto& one, const auto& other) { return count(one.first) < count(other.first); });
+  const uint64_t number = *address->second.rbegin();
+  TrackedConnection& connection = connections_.find(number)->second;
+  connection.has_arrived = false;
+  arrived_.Remove(connection.peer.network, connection.peer.address, number);
+  return number;
+}
+
 TrackedConnection* ConnectionTable::Find(uint64_t number) {
   const auto found = connections_.find(number);
   return found == connections_.end() ? nullptr : &found->second;
@@ -230,6 +260,9 @@ void ConnectionTable::Remove(uint64_t number) {
   const TrackedConnection& connection = found->second;
   const auto named = by_descriptor_.find(connection.descriptor);
   if (named != by_descriptor_.end() && named->second == number) by_descriptor_.erase(named);
+  if (connection.has_arrived) {
+    arrived_.Remove(connection.peer.network, connection.peer.address, number);
+  }
   if (!connection.is_self_check) {
     const PeerKeys& peer = connection.peer;
     const auto at = by_endpoint_.find(peer.endpoint);

@@ -46,6 +46,7 @@ struct TrackedConnection {
   FileDescriptor duplicate;  // of the descriptor that gRPC has
   int descriptor = -1;       // gRPC's number of it
   FileDescriptor arriving;   // the descriptor, until gRPC gets it
+  bool has_arrived = false;  // SetArrived(), and not NextArrival() yet
   PeerKeys peer;
   int64_t opened_ms = 0;
   bool is_self_check = false;  // of the server itself: takes no place
@@ -63,6 +64,7 @@ struct ConnectionBounds {
   // many wait to be accepted that they would wait longer than `max_queue_ms`, younger.
   int64_t newcomer_ms = 1000;
   int64_t least_newcomer_ms = 3;
+  int64_t max_arrival_ms = 50;  // that is the longest for one that gRPC has not got yet
   int64_t max_queue_ms = 50;
 
   int max_unproven() const {
@@ -105,6 +107,13 @@ class ConnectionTable {
   uint64_t Add(TrackedConnection connection);
   // A call of the connection has told its owner. The caller has asked RoomForProven().
   void Prove(uint64_t number, const std::string& owner);
+  // The client of the connection has begun to speak: gRPC may get it.
+  void SetArrived(uint64_t number);
+  // The connection that gRPC gets next, 0 = none: of the network and in it the address that have
+  // the fewest unproven connections, the newest. If more arrive than gRPC can take, the newest is
+  // served in time and the oldest is preempted.
+  uint64_t NextArrival();
+  bool has_arrivals() const { return arrived_.count() > 0; }
   // Null where there is none.
   TrackedConnection* Find(uint64_t number);
   // The connection whose descriptor gRPC calls `descriptor`, 0 = none.
@@ -130,6 +139,7 @@ class ConnectionTable {
     void Remove(const std::string& network, const std::string& member, uint64_t number);
     int count() const { return count_; }
     int count(const std::string& network) const;
+    const std::map<std::string, Network>& networks() const { return networks_; }
     // Null where there are none.
     const std::set<uint64_t>* Of(const std::string& network, const std::string& member) const;
     // The fullest network and in it the fullest member. Not while empty.
@@ -154,6 +164,7 @@ class ConnectionTable {
   absl::flat_hash_map<std::string, uint64_t> by_endpoint_;
   absl::flat_hash_map<std::string, int> by_address_;
   Groups unproven_;  // networks and addresses
+  Groups arrived_;   // those of them that wait for gRPC
   Groups proven_;    // networks, or one for all, and owners
   uint64_t last_number_ = 0;
 };

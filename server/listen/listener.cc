@@ -304,7 +304,10 @@ class Listener::Impl {
   void Run() {
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
-      const int wait_ms = waiting_.socket ? kWaitMs : arriving_ > 0 ? kArrivalLookMs : -1;
+      const int wait_ms = HasArrivals()     ? 0
+                          : waiting_.socket ? kWaitMs
+                          : arriving_ > 0   ? kArrivalLookMs
+                                            : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
@@ -325,6 +328,7 @@ class Listener::Impl {
         }
       }
       if (waiting_.socket) RetryWaiting();
+      HandOverNext();
       if (arriving_ > 0) EndArrivals();
     }
   }
@@ -459,31 +463,44 @@ class Listener::Impl {
     return options_.is_plain || connection.is_self_check;
   }
 
-  // The client has sent something, or the connection is over. gRPC gets a connection when its
-  // client has begun to speak: a handshake that never begins costs it nothing.
+  // The client has sent something, or the connection is over.
   void OnConnection(uint64_t number, uint32_t events) {
+    const std::scoped_lock lock(mutex_);
+    TrackedConnection* const connection = table_->Find(number);
+    if (connection == nullptr) return;
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) return End(number);
+    if (!connection->arriving) return;
+    const Arrival arrival = ArrivalOf(connection->arriving.get(), IsPlain(*connection));
+    if (arrival == Arrival::kEnded) return End(number);
+    if (arrival == Arrival::kComplete) table_->SetArrived(number);
+  }
+
+  // Hands the next connection whose client has begun to speak to gRPC. That takes long, so one at a
+  // time: the others are accepted, ordered and preempted meanwhile.
+  void HandOverNext() {
     const std::scoped_lock accept_lock(accept_mutex_);
     FileDescriptor arrived;
     bool is_self_check = false;
     {
       const std::scoped_lock lock(mutex_);
-      TrackedConnection* const connection = table_->Find(number);
-      if (connection == nullptr) return;
-      const bool is_over = (events & (EPOLLHUP | EPOLLERR)) != 0;
-      if (is_over || (connection->arriving && sockets_.sockets().empty())) return End(number);
-      if (!connection->arriving) return;
-      const Arrival arrival = ArrivalOf(connection->arriving.get(), IsPlain(*connection));
-      if (arrival == Arrival::kIncomplete) return;
-      if (arrival == Arrival::kEnded) return End(number);
+      const uint64_t number = table_->NextArrival();
+      if (number == 0) return;
+      TrackedConnection& connection = *table_->Find(number);
+      if (sockets_.sockets().empty()) return End(number);
       epoll_event event = {};
       event.events = EPOLLET;  // only hang-ups are reported from now on
       event.data.u64 = number;
-      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection->duplicate.get(), &event);
-      arrived = std::move(connection->arriving);
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.duplicate.get(), &event);
+      arrived = std::move(connection.arriving);
       --arriving_;
-      is_self_check = connection->is_self_check;
+      is_self_check = connection.is_self_check;
     }
     hand_over_(std::move(arrived), is_self_check);
+  }
+
+  bool HasArrivals() const {
+    const std::scoped_lock lock(mutex_);
+    return table_->has_arrivals();
   }
 
   // Ends connections whose clients have not begun to speak in time.

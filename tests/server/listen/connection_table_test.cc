@@ -136,6 +136,22 @@ TEST_F(ConnectionTableTest, TheTimeIsShorterWhereManyWait) {
   EXPECT_EQ(RoomFor("n.2", kNow + 3, 100'000).room, Room::kPreempt);
 }
 
+TEST_F(ConnectionTableTest, ArrivalsOfTheEmptiestAddressAreFirstAndTheNewestOfIt) {
+  const uint64_t crowd[] = {Add("m.1"), Add("m.1"), Add("m.1")};
+  const uint64_t other = Add("m.2");
+  const uint64_t silent = Add("n.1");
+  for (const uint64_t number : {crowd[0], crowd[1], other}) table_->SetArrived(number);
+  table_->SetArrived(other);
+  EXPECT_EQ(table_->NextArrival(), other);
+  EXPECT_EQ(table_->NextArrival(), crowd[1]);
+  table_->SetArrived(silent);
+  table_->SetArrived(crowd[2]);
+  EXPECT_EQ(table_->NextArrival(), silent);
+  table_->Remove(crowd[2]);
+  EXPECT_EQ(table_->NextArrival(), crowd[0]);
+  EXPECT_EQ(table_->NextArrival(), 0u);
+}
+
 TEST_F(ConnectionTableTest, AFullAddressMakesRoomByItself) {
   for (int i = 0; i < 3; ++i) AddProven("n.1", "owner");
   for (int i = 0; i < 3; ++i) AddAnswered("n.1");
