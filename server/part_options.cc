@@ -20,6 +20,10 @@ namespace {
 
 // Threads that answer frames whose deadlines passed together.
 constexpr int kLateAnswerThreads = 2;
+// Memory that an open call takes of gRPC, with its metadata, and the part of gRPC's buffers that
+// calls of unknown clients may take.
+constexpr int64_t kCallBytes = int64_t{32} << 10;
+constexpr int64_t kUnprovenPart = 16;
 
 int Processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
@@ -177,6 +181,10 @@ ListenerOptions ListenerOptionsOf(const server::Config& config) {
   const auto message_bytes = static_cast<int64_t>(config.limits().max_message_bytes());
   options.max_unfinished_bytes =
       std::max(buffer_bytes / 2, std::min(2 * message_bytes, buffer_bytes / 4 * 3));
+  options.has_credentials = !config.tls().client_ca_file().empty() || !config.token_file().empty();
+  // A small part of the buffers, and enough for two connections that make all the calls they may.
+  options.max_unproven_calls = std::max(buffer_bytes / kUnprovenPart / kCallBytes,
+                                        2 * int64_t{options.max_calls_per_connection});
   options.user_timeout = std::chrono::milliseconds(config.keepalive().timeout_ms());
   return options;
 }

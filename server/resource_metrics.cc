@@ -145,7 +145,7 @@ void AddNotReady(const NotReady& why, Page& page) {
   family.AddGauge(why.draining ? 1 : 0, {{"reason", "draining"}});
   family.AddGauge(why.device_lost ? 1 : 0, {{"reason", "device_lost"}});
   family.AddGauge(why.device_stalled ? 1 : 0, {{"reason", "device_stalled"}});
-  family.AddGauge(why.own_call ? 1 : 0, {{"reason", "own_call"}});
+  family.AddGauge(why.self_check ? 1 : 0, {{"reason", "self_check"}});
   page.Add(std::move(family));
 }
 

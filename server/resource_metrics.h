@@ -31,7 +31,7 @@ struct NotReady {
   bool draining = false;
   bool device_lost = false;
   bool device_stalled = false;
-  bool own_call = false;  // a call of the server to its own address was not answered
+  bool self_check = false;  // a call of the server to its own address was not answered
 };
 
 // The parts of the server whose use is shown; none is null, and all outlive every scrape.

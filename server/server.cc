@@ -27,8 +27,8 @@
 #include "server/health.h"
 #include "server/listen/descriptor_limit.h"
 #include "server/listen/listener.h"
-#include "server/listen/loopback_probe.h"
-#include "server/listen/own_call.h"
+#include "server/listen/self_check.h"
+#include "server/listen/self_check_call.h"
 #include "server/log.h"
 #include "server/memory/housekeeper.h"
 #include "server/memory/memory_limit.h"
@@ -42,6 +42,7 @@
 #include "server/resource_metrics.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/identity.h"
+#include "server/rpc/peer.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/service.h"
 #include "server/rpc/stalled_readers.h"
@@ -166,13 +167,14 @@ class Server::Impl {
         stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
         readers_(&clock_, &metrics_,
                  std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
-        identity_(IdentityOptionsOf(config)),
+        identity_(OptionsOfIdentity()),
         pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
                                                    : nullptr),
         service_(Services(), MakeServerInfo(config, *backend_, power_->source()),
                  [this](v1::GetServerInfoResponse* info) {
                    AddConditions(*device_monitor_, *power_, info);
-                 }) {
+                 }),
+        reflection_(&readers_) {
     metrics_.AddCollectable(power_->families());
     metrics_.AddCollectable(device_monitor_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
@@ -183,7 +185,7 @@ class Server::Impl {
     housekeeper_.reset();
     health_.Close();
     http_.reset();
-    probe_.reset();
+    self_check_.reset();
     if (server_ != nullptr) {
       batcher_->BeginDrain();
       ShutDown(*server_, listener_.get(), std::chrono::milliseconds(0));
@@ -220,7 +222,7 @@ class Server::Impl {
       using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
       acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials);
       // A call of the server to itself has no certificate to show.
-      own_acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      self_check_acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
           Type::FROM_FD, grpc::InsecureServerCredentials());
     }
     server_ = builder.BuildAndStart();
@@ -249,18 +251,18 @@ class Server::Impl {
 
   bool Drain() {
     health_.BeginDrain();
-    if (probe_ != nullptr) probe_->Stop();
+    if (self_check_ != nullptr) self_check_->Stop();
     const DrainParts parts = {&clock_, &service_, batcher_.get(), server_.get(), listener_.get()};
     return health_.device_lost() ? DrainAfterLoss(parts) : DrainServer(parts, config_.drain());
   }
 
   absl::Status Ready() {
     ORBSERVE_RETURN_IF_ERROR(health_.Ready());
-    return CheckProbe();
+    return CheckItself();
   }
 
   absl::Status Alive() {
-    ORBSERVE_RETURN_IF_ERROR(CheckProbe());
+    ORBSERVE_RETURN_IF_ERROR(CheckItself());
     if (watch_.Moves()) return absl::OkStatus();
     return absl::UnavailableError("the backend holds work, none of which ends");
   }
@@ -299,16 +301,18 @@ class Server::Impl {
   std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<SocketLock> socket_lock_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> own_acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> self_check_acceptor_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Listener> listener_;  // null where there is no address
-  std::unique_ptr<LoopbackProbe> probe_;
+  std::unique_ptr<SelfCheck> self_check_;
   std::unique_ptr<HttpEndpoint> http_;
   std::atomic<bool> deaf_{false};
   std::unique_ptr<Reloader> reloader_;  // null without files
 
  private:
-  absl::Status CheckProbe() { return probe_ == nullptr ? absl::OkStatus() : probe_->Check(); }
+  absl::Status CheckItself() {
+    return self_check_ == nullptr ? absl::OkStatus() : self_check_->Check();
+  }
 
   absl::Status LoadTokens() {
     ORBSERVE_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(config_.token_file()));
@@ -337,6 +341,14 @@ class Server::Impl {
     if (!options.files.empty()) reloader_ = std::make_unique<Reloader>(std::move(options));
   }
 
+  IdentityOptions OptionsOfIdentity() {
+    IdentityOptions options = IdentityOptionsOf(config_);
+    options.on_proven = [this](absl::string_view peer, const ClientId& client) {
+      if (listener_ != nullptr) listener_->Prove(EndpointOfPeer(peer), client.owner);
+    };
+    return options;
+  }
+
   ListenerOptions OptionsOfListener() const {
     ListenerOptions options = ListenerOptionsOf(config_);
     if (!config_.http_listen().empty()) {
@@ -347,20 +359,23 @@ class Server::Impl {
   }
 
   void StartListener() {
-    listener_->Start([this](FileDescriptor connection, bool is_own) {
+    listener_->Start([this](FileDescriptor connection, bool is_self_check) {
       grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
       parameters.fd = connection.Release();
-      (is_own ? own_acceptor_ : acceptor_)->HandleNewConnection(&parameters);
+      (is_self_check ? self_check_acceptor_ : acceptor_)->HandleNewConnection(&parameters);
     });
-    probe_ = std::make_unique<LoopbackProbe>(
-        LoopbackProbeOptions{},
-        [this](std::chrono::milliseconds limit) { return CallItself(limit); },
+    self_check_ = std::make_unique<SelfCheck>(
+        SelfCheckOptions{}, [this](std::chrono::milliseconds limit) { return CallItself(limit); },
         [this] { OnDeaf(); });
   }
 
   absl::Status CallItself(std::chrono::milliseconds limit) {
-    ORBSERVE_ASSIGN_OR_RETURN(FileDescriptor connection, listener_->Connect());
-    return CallOwnServer(std::move(connection), limit);
+    ORBSERVE_ASSIGN_OR_RETURN(FileDescriptor connection, listener_->ConnectSelfCheck());
+    const absl::Status status = MakeSelfCheckCall(std::move(connection), limit);
+    if (status.ok() || !listener_->is_self_check_refused()) return status;
+    return absl::ResourceExhaustedError(
+        absl::StrCat("all ", listener_->use().max_connections,
+                     " connections are in use: a new client would be refused"));
   }
 
   void OnDeaf() {
@@ -455,7 +470,7 @@ class Server::Impl {
     sources.memory = &memory_;
     sources.not_ready = [this] {
       return NotReady{health_.draining(), health_.device_lost(), health_.device_stalled(),
-                      probe_ != nullptr && probe_->last_failed()};
+                      self_check_ != nullptr && self_check_->last_failed()};
     };
     sources.certificate_expiry_unix_s = [this]() -> std::optional<int64_t> {
       if (tls_ == nullptr) return std::nullopt;

@@ -18,8 +18,6 @@ namespace orbserve {
 namespace {
 
 constexpr Http2GuardLimits kLimits;
-// A TLS connection that has sent more than this is taken to make calls.
-constexpr int64_t kTlsHandshakeBytes = 16 << 10;
 // Decrypting takes about so long.
 constexpr int64_t kTlsNsPerByte = 1;
 
@@ -73,8 +71,10 @@ void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
   slot.tls.store(nullptr, std::memory_order_relaxed);
   slot.breach.store(Http2Breach::kNone, std::memory_order_relaxed);
   slot.received_bytes.store(0, std::memory_order_relaxed);
-  SetUnfinished(slot, 0);
+  SetHeld(slot, 0, 0);
+  slot.is_proven.store(false, std::memory_order_relaxed);
   slot.calls.store(0, std::memory_order_relaxed);
+  slot.is_answered.store(false, std::memory_order_relaxed);
   slot.last_call_ms.store(now_ms, std::memory_order_relaxed);
   slot.state.store(is_plain ? State::kPlain : State::kTls, std::memory_order_release);
 }
@@ -91,9 +91,18 @@ GuardView GuardTable::View(int descriptor) const {
   view.breach = slot.breach.load(std::memory_order_acquire);
   view.received_bytes = slot.received_bytes.load(std::memory_order_relaxed);
   view.calls = slot.calls.load(std::memory_order_relaxed);
+  view.is_answered = slot.is_answered.load(std::memory_order_relaxed);
   view.last_call_ms = slot.last_call_ms.load(std::memory_order_relaxed);
   view.unfinished_bytes = slot.unfinished_bytes.load(std::memory_order_relaxed);
+  view.unproven_calls = slot.unproven_calls.load(std::memory_order_relaxed);
   return view;
+}
+
+void GuardTable::Prove(int descriptor) {
+  Slot* const slot = Find(descriptor);
+  if (slot == nullptr) return;
+  slot->is_proven.store(true);
+  unproven_calls_.fetch_sub(slot->unproven_calls.exchange(0), std::memory_order_relaxed);
 }
 
 void GuardTable::Watched(int descriptor, int epoll, const epoll_event& event) {
@@ -170,11 +179,6 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
   const int64_t now_ms = NowMs();
   if (slot->state.load(std::memory_order_relaxed) != State::kPlain) {
     slot->turn.Add(bytes, static_cast<int64_t>(bytes) * kTlsNsPerByte);
-    if (before < kTlsHandshakeBytes || slot->tls.load(std::memory_order_relaxed) != nullptr) {
-      return true;
-    }
-    slot->calls.store(1, std::memory_order_relaxed);
-    slot->last_call_ms.store(now_ms, std::memory_order_relaxed);
     return true;
   }
   Http2Breach breach = Http2Breach::kNone;
@@ -188,9 +192,7 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
       bytes -= size;
     }
     slot->turn.Add(all_bytes, slot->guard.cost_ns() - cost_before_ns);
-    slot->calls.store(slot->guard.calls(), std::memory_order_relaxed);
-    slot->last_call_ms.store(slot->guard.last_call_ms(), std::memory_order_relaxed);
-    SetUnfinished(*slot, slot->guard.unfinished_bytes());
+    Publish(*slot, slot->guard);
   }
   return Judge(*slot, breach);
 }
@@ -200,7 +202,8 @@ bool GuardTable::Judge(Slot& slot, Http2Breach breach) {
     slot.breach.store(breach, std::memory_order_release);
     return false;
   }
-  if (unfinished_bytes() > max_unfinished_bytes_.load(std::memory_order_relaxed)) {
+  if (unfinished_bytes() > max_unfinished_bytes_.load(std::memory_order_relaxed) ||
+      unproven_calls() > max_unproven_calls_.load(std::memory_order_relaxed)) {
     Notify(event_.load(std::memory_order_relaxed));
   }
   return slot.breach.load(std::memory_order_acquire) == Http2Breach::kNone;
@@ -215,7 +218,7 @@ void GuardTable::Sent(int descriptor, const iovec* pieces, size_t count, size_t 
     slot->guard.Sent(static_cast<const uint8_t*>(pieces[i].iov_base), size);
     bytes -= size;
   }
-  SetUnfinished(*slot, slot->guard.unfinished_bytes());
+  Publish(*slot, slot->guard);
 }
 
 void GuardTable::Close(int descriptor, Http2Breach breach) {
@@ -223,19 +226,32 @@ void GuardTable::Close(int descriptor, Http2Breach breach) {
   if (slot == nullptr) return;
   const std::scoped_lock lock(slot->mutex);
   slot->breach.store(breach, std::memory_order_release);
-  SetUnfinished(*slot, 0);
+  SetHeld(*slot, 0, 0);
 }
 
-void GuardTable::Attach(int event, int64_t max_bytes) {
+void GuardTable::Attach(int event, int64_t max_bytes, int64_t max_unproven_calls) {
   event_.store(event, std::memory_order_relaxed);
+  max_unproven_calls_.store(event < 0 ? INT64_MAX : max_unproven_calls, std::memory_order_relaxed);
   max_unfinished_bytes_.store(event < 0 ? INT64_MAX : max_bytes, std::memory_order_relaxed);
 }
 
-void GuardTable::SetUnfinished(Slot& slot, int64_t bytes) {
+void GuardTable::Publish(Slot& slot, const Http2Guard& guard) {
+  slot.calls.store(guard.calls(), std::memory_order_relaxed);
+  slot.is_answered.store(guard.is_answered(), std::memory_order_relaxed);
+  slot.last_call_ms.store(guard.last_call_ms(), std::memory_order_relaxed);
+  SetHeld(slot, guard.unfinished_bytes(), guard.open_calls());
+}
+
+void GuardTable::SetHeld(Slot& slot, int64_t unfinished_bytes, int64_t open_calls) {
   // A connection that is closed holds nothing, whatever is still read from it.
-  if (slot.breach.load(std::memory_order_relaxed) != Http2Breach::kNone) bytes = 0;
-  const int64_t before = slot.unfinished_bytes.exchange(bytes, std::memory_order_relaxed);
-  unfinished_bytes_.fetch_add(bytes - before, std::memory_order_relaxed);
+  const bool is_closed = slot.breach.load(std::memory_order_relaxed) != Http2Breach::kNone;
+  const int64_t bytes = is_closed ? 0 : unfinished_bytes;
+  const int64_t calls = is_closed || slot.is_proven.load() ? 0 : open_calls;
+  unfinished_bytes_.fetch_add(
+      bytes - slot.unfinished_bytes.exchange(bytes, std::memory_order_relaxed),
+      std::memory_order_relaxed);
+  unproven_calls_.fetch_add(calls - slot.unproven_calls.exchange(calls, std::memory_order_relaxed),
+                            std::memory_order_relaxed);
 }
 
 TlsGuard::~TlsGuard() {
@@ -263,22 +279,23 @@ bool TlsGuard::Received(const uint8_t* bytes, size_t size) {
     const std::scoped_lock lock(mutex_);
     Begin(now_ms);
   }
-  // The number of the descriptor may belong to another connection by now.
-  const bool is_own = slot_ != nullptr && slot_->tls.load(std::memory_order_relaxed) == this;
   const std::scoped_lock lock(mutex_);
   const int64_t cost_before_ns = guard_.cost_ns();
   const Http2Breach breach = guard_.Received(bytes, size, now_ms);
-  if (!is_own) return breach == Http2Breach::kNone;
+  if (!HasSlot()) return breach == Http2Breach::kNone;
   slot_->turn.Add(size, guard_.cost_ns() - cost_before_ns);
-  slot_->calls.store(guard_.calls(), std::memory_order_relaxed);
-  slot_->last_call_ms.store(guard_.last_call_ms(), std::memory_order_relaxed);
-  GuardTable::Get().SetUnfinished(*slot_, guard_.unfinished_bytes());
+  GuardTable::Get().Publish(*slot_, guard_);
   return GuardTable::Get().Judge(*slot_, breach);
 }
 
 void TlsGuard::Sent(const uint8_t* bytes, size_t size) {
   const std::scoped_lock lock(mutex_);
   guard_.Sent(bytes, size);
+  if (HasSlot()) GuardTable::Get().Publish(*slot_, guard_);
+}
+
+bool TlsGuard::HasSlot() const {
+  return slot_ != nullptr && slot_->tls.load(std::memory_order_relaxed) == this;
 }
 
 }  // namespace orbserve

@@ -25,10 +25,12 @@ namespace orbserve {
 struct GuardView {
   Http2Breach breach = Http2Breach::kNone;
   int64_t received_bytes = 0;
-  // With TLS these are estimates by the number of bytes where no TlsGuard sees what is decrypted.
-  int64_t calls = 0;
+  // With TLS, only if a TlsGuard sees what is decrypted.
+  int64_t calls = 0;             // that have begun
+  bool is_answered = false;      // one of them, in part at least
   int64_t last_call_ms = 0;      // GuardTable::NowMs()
   int64_t unfinished_bytes = 0;  // of messages that have begun and not ended
+  int64_t unproven_calls = 0;    // that are open; 0 after Prove()
 };
 
 class TlsGuard;
@@ -51,6 +53,8 @@ class GuardTable {
   void Arm(int descriptor, bool is_plain, absl::string_view address, uint32_t max_calls);
   void Disarm(int descriptor);
   GuardView View(int descriptor) const;
+  // The client of the connection is known: its calls are not bounded by Attach().
+  void Prove(int descriptor);
 
   // The descriptor was added to the set `epoll` with this event.
   void Watched(int descriptor, int epoll, const epoll_event& event);
@@ -69,13 +73,16 @@ class GuardTable {
   // unfinished messages no longer count.
   void Close(int descriptor, Http2Breach breach);
   // From now on the eventfd `event` is written to when the unfinished messages of all connections
-  // hold more than `max_bytes`, and again after each further read, and when BeginTurns() has to be
-  // called. -1: no longer.
-  void Attach(int event, int64_t max_bytes);
+  // hold more than `max_bytes` or unproven connections have more than `max_unproven_calls` open
+  // calls, and again after each further read, and when BeginTurns() has to be called. -1: no
+  // longer.
+  void Attach(int event, int64_t max_bytes, int64_t max_unproven_calls);
   // Connections whose turn is over are ready to be read again. Returns how many there were. Turns
   // take ReadTurn::kTurnNs each.
   int BeginTurns();
   int64_t unfinished_bytes() const { return unfinished_bytes_.load(std::memory_order_relaxed); }
+  // Open calls of connections that are not proven.
+  int64_t unproven_calls() const { return unproven_calls_.load(std::memory_order_relaxed); }
   // True once Received() was called for a watched descriptor: reads pass through here.
   bool is_used() const { return used_.load(std::memory_order_relaxed); }
 
@@ -88,8 +95,11 @@ class GuardTable {
     std::atomic<Http2Breach> breach{Http2Breach::kNone};
     std::atomic<int64_t> received_bytes{0};
     std::atomic<int64_t> unfinished_bytes{0};
+    std::atomic<int64_t> unproven_calls{0};
+    std::atomic<bool> is_proven{false};
     uint32_t max_calls = 0;
     std::atomic<int64_t> calls{0};
+    std::atomic<bool> is_answered{false};
     std::atomic<int64_t> last_call_ms{0};
     std::atomic<TlsGuard*> tls{nullptr};
     ResetBudget* budget = nullptr;
@@ -111,8 +121,10 @@ class GuardTable {
   bool EndTurn(Slot& slot);
   // Has the poller tell that there is more to read, behind what else it has to tell.
   bool Rearm(Slot& slot);
-  // Publishes the bytes of unfinished messages of a slot.
-  void SetUnfinished(Slot& slot, int64_t bytes);
+  // Publishes what a guard has seen.
+  void Publish(Slot& slot, const Http2Guard& guard);
+  // Publishes the bytes of unfinished messages and the open calls of a slot.
+  void SetHeld(Slot& slot, int64_t unfinished_bytes, int64_t open_calls);
   // The slot of a descriptor that is watched, else null.
   Slot* Find(int descriptor) const;
 
@@ -125,6 +137,8 @@ class GuardTable {
   std::atomic<bool> used_{false};
   std::atomic<int64_t> unfinished_bytes_{0};
   std::atomic<int64_t> max_unfinished_bytes_{INT64_MAX};
+  std::atomic<int64_t> unproven_calls_{0};
+  std::atomic<int64_t> max_unproven_calls_{INT64_MAX};
   std::atomic<int> event_{-1};
   std::atomic<Slot*> waiting_{nullptr};  // the newest of those whose turn is over
   TurnCrowd crowd_;
@@ -148,6 +162,8 @@ class TlsGuard {
 
  private:
   void Begin(int64_t now_ms);
+  // The number of the descriptor may belong to another connection by now.
+  bool HasSlot() const;
 
   bool begun_ = false;
   std::mutex mutex_;

@@ -90,8 +90,8 @@ void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size,
     payload_left_ = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
     is_reset_ = header_[3] == kResetStream;
     error_code_ = 0;
+    if (header_[3] == kHeaders) ++answers_.headers;
     const bool has_trailers = header_[3] == kHeaders && (header_[4] & kEndStream) != 0;
-    if (has_trailers) ++answers_.ended_calls;
     if (has_trailers || is_reset_) on_end(StreamOf(header_), has_trailers);
   }
 }
@@ -115,8 +115,9 @@ void Http2Guard::Begin(const Http2GuardLimits* limits, ResetBudget* budget, uint
 
 void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
   sent_.Sent(bytes, size, [this](uint32_t stream, bool has_trailers) {
-    if (has_trailers && uploads_.contains(stream)) ++early_answers_;
-    EndUpload(stream);
+    const auto call = calls_by_stream_.find(stream);
+    if (has_trailers && call != calls_by_stream_.end() && !call->second.is_sent) ++early_answers_;
+    EndCall(stream);
   });
 }
 
@@ -131,14 +132,14 @@ Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_
     }
     if (payload_left_ > 0) {
       const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
-      if (data_stream_ != 0 && !AddToUpload(bytes, count)) {
+      if (data_stream_ != 0 && !AddToMessage(bytes, count)) {
         breach_ = Http2Breach::kMalformed;
         break;
       }
       payload_left_ -= count;
       bytes += count;
       size -= count;
-      if (payload_left_ == 0 && is_last_data_) EndUpload(data_stream_);
+      if (payload_left_ == 0 && is_last_data_) EndRequest(data_stream_);
       continue;
     }
     const size_t count = std::min(kFrameHeaderBytes - header_size_, size);
@@ -175,7 +176,7 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
     if (const Http2Breach breach = OnCall(stream, now_ms); breach != Http2Breach::kNone) {
       return breach;
     }
-    if (!ends_stream) uploads_[stream] = {};
+    calls_by_stream_[stream].is_sent = ends_stream;
     Earn(frames_left_, limits_->frames_per_call * kWhole, limits_->frame_burst);
     Earn(resets_left_, kWhole / limits_->calls_per_reset, limits_->reset_burst);
     Earn(pings_left_, kWhole, limits_->ping_burst);
@@ -187,7 +188,7 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
   }
   switch (type) {
     case kHeaders:
-      if (!is_call && ends_stream) EndUpload(stream);
+      if (!is_call && ends_stream) EndRequest(stream);
       return OnHeaders(length, flags);
     case kData:
       if ((flags & kPadded) != 0) return Http2Breach::kMalformed;  // gRPC refuses it too
@@ -195,12 +196,11 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
         data_stream_ = stream;
         is_last_data_ = ends_stream;
       } else if (ends_stream) {
-        EndUpload(stream);
+        EndRequest(stream);
       }
       return Http2Breach::kNone;
     case kResetStream:
-      ++resets_;
-      EndUpload(stream);
+      EndCall(stream);
       return TakeReset(now_ms) ? Http2Breach::kNone : Http2Breach::kResets;
     case kPing:
     case kSettings:
@@ -226,44 +226,47 @@ Http2Breach Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
     cost_ns_ += kCancellationNs;
     if (!TakeReset(now_ms)) return Http2Breach::kResets;
   }
-  const int64_t open = calls_ - resets_ - answers.ended_calls - answers.cancelled_calls;
-  return open > max_open_calls_ ? Http2Breach::kResets : Http2Breach::kNone;
+  return open_calls() >= max_open_calls_ ? Http2Breach::kResets : Http2Breach::kNone;
 }
 
-bool Http2Guard::AddToUpload(const uint8_t* bytes, size_t size) {
-  const auto found = uploads_.find(data_stream_);
-  if (found == uploads_.end()) return true;  // the call has ended: gRPC drops the bytes
-  Upload& upload = found->second;
+bool Http2Guard::AddToMessage(const uint8_t* bytes, size_t size) {
+  const auto found = calls_by_stream_.find(data_stream_);
+  if (found == calls_by_stream_.end()) return true;  // the call has ended: gRPC drops the bytes
+  Call& call = found->second;
   while (size > 0) {
-    if (upload.prefix_size < kMessagePrefixBytes) {
+    if (call.prefix_size < kMessagePrefixBytes) {
       // The flag says whether the message is compressed, and nothing else.
-      if (upload.prefix_size == 0 && *bytes > 1) return false;
+      if (call.prefix_size == 0 && *bytes > 1) return false;
       // It is shifted out by the four bytes of the length.
-      upload.length = upload.length << 8 | *bytes;
-      ++upload.prefix_size;
+      call.length = call.length << 8 | *bytes;
+      ++call.prefix_size;
       ++bytes;
       --size;
-      if (upload.prefix_size == kMessagePrefixBytes && upload.length == 0) upload = {};
+      if (call.prefix_size == kMessagePrefixBytes && call.length == 0) call = {};
       continue;
     }
-    const auto count =
-        static_cast<uint32_t>(std::min<size_t>(upload.length - upload.received, size));
-    upload.received += count;
+    const auto count = static_cast<uint32_t>(std::min<size_t>(call.length - call.received, size));
+    call.received += count;
     unfinished_bytes_ += count;
     bytes += count;
     size -= count;
-    if (upload.received < upload.length) break;
-    unfinished_bytes_ -= upload.received;
-    upload = {};
+    if (call.received < call.length) break;
+    unfinished_bytes_ -= call.received;
+    call = {};
   }
   return true;
 }
 
-void Http2Guard::EndUpload(uint32_t stream) {
-  const auto found = uploads_.find(stream);
-  if (found == uploads_.end()) return;
+void Http2Guard::EndRequest(uint32_t stream) {
+  const auto found = calls_by_stream_.find(stream);
+  if (found == calls_by_stream_.end()) return;
   unfinished_bytes_ -= found->second.received;
-  uploads_.erase(found);
+  found->second = {.is_sent = true};
+}
+
+void Http2Guard::EndCall(uint32_t stream) {
+  EndRequest(stream);
+  calls_by_stream_.erase(stream);
 }
 
 Http2Breach Http2Guard::OnHeaders(uint32_t length, uint8_t flags) {

@@ -62,13 +62,14 @@ enum class Http2Breach : uint8_t {
   kFrames,          // too many frames that carry nothing
   kPings,           // too many PING frames
   kUnfinished,      // messages that do not end hold too much memory; not found by Http2Guard itself
+  kUnproven,        // an unknown client has too many open calls; not found by Http2Guard itself
   kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
 };
 
 // This counts what the server has sent on a connection so far.
 struct Http2Answers {
   int64_t bytes = 0;
-  int64_t ended_calls = 0;      // with trailers
+  int64_t headers = 0;          // HEADERS frames: each call that is answered has one at least
   int64_t cancelled_calls = 0;  // with RST_STREAM and an error
 };
 
@@ -122,6 +123,9 @@ class Http2Guard {
   void Sent(const uint8_t* bytes, size_t size);
 
   int64_t calls() const { return calls_; }
+  // Calls that have begun and that neither side has ended.
+  int open_calls() const { return static_cast<int>(calls_by_stream_.size()); }
+  bool is_answered() const { return sent_.answers().headers > 0; }  // a call, in part at least
   // Time of the last frame of a call: HEADERS or DATA. That of the creation before the first.
   int64_t last_call_ms() const { return last_call_ms_; }
   // Bytes of messages that have begun and not ended. gRPC keeps them.
@@ -132,8 +136,10 @@ class Http2Guard {
  private:
   static constexpr size_t kFrameHeaderBytes = 9;
 
-  // The message of a call that comes next: gRPC puts a flag and a length of 4 bytes before each.
-  struct Upload {
+  // An open call, and its message that comes next: gRPC puts a flag and a length of 4 bytes before
+  // each.
+  struct Call {
+    bool is_sent = false;  // the client has ended its part
     uint8_t prefix_size = 0;
     uint32_t length = 0;
     uint32_t received = 0;  // of the length
@@ -146,8 +152,10 @@ class Http2Guard {
   Http2Breach OnCall(uint32_t stream, int64_t now_ms);
   Http2Breach AddToBlock(uint32_t length);
   // Bytes of a DATA frame; false when they cannot be of gRPC.
-  bool AddToUpload(const uint8_t* bytes, size_t size);
-  void EndUpload(uint32_t stream);
+  bool AddToMessage(const uint8_t* bytes, size_t size);
+  // The client has ended its part of a call.
+  void EndRequest(uint32_t stream);
+  void EndCall(uint32_t stream);
   // Takes one of what is left; false when nothing is.
   bool Take(int64_t& left, int64_t now_ms);
   bool TakeReset(int64_t now_ms);
@@ -169,7 +177,6 @@ class Http2Guard {
   uint32_t unacknowledged_bytes_ = 0;
   int64_t max_open_calls_ = 0;
   int64_t calls_ = 0;
-  int64_t resets_ = 0;              // sent by the client
   int64_t early_answers_ = 0;       // before the client has ended its part
   int64_t cancellations_seen_ = 0;  // by the server, and early answers
   int64_t last_call_ms_ = 0;
@@ -182,8 +189,8 @@ class Http2Guard {
   int64_t refilled_ms_ = 0;
   int64_t sent_seen_ = 0;
   Http2AnswerReader sent_;
-  // Calls that neither side has ended. Their number is bounded, see Http2GuardLimits::spare_calls.
-  absl::flat_hash_map<uint32_t, Upload> uploads_;
+  // The open calls. Their number is bounded, see Http2GuardLimits::spare_calls.
+  absl::flat_hash_map<uint32_t, Call> calls_by_stream_;
 };
 
 }  // namespace orbserve

@@ -8,11 +8,13 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
@@ -41,12 +44,15 @@ namespace {
 
 // Descriptors for everything but connections: the HTTP endpoint, probes, files, devices.
 constexpr int kReservedDescriptors = 20;
-constexpr size_t kMostOwn = 64;
+constexpr size_t kMostSelfChecks = 64;
 constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
 constexpr int kWaitMs = 2;          // for a place to become free
 constexpr int kRetryMs = 10;        // after a failure that may pass
 constexpr int kLinesPerSecond = 5;  // of the log
+// Time in which a client must have begun to speak, and between looks for those that have not.
+constexpr int64_t kArrivalMs = 10'000;
+constexpr int kArrivalLookMs = 1000;
 // Part of the processors' time that gRPC may take to read from connections that always have more.
 // Their requests need the rest.
 constexpr double kReadingPart = 0.5;
@@ -72,6 +78,8 @@ CloseReason CloseReasonOf(Http2Breach breach) {
       return CloseReason::kMalformed;
     case Http2Breach::kUnfinished:
       return CloseReason::kUnfinished;
+    case Http2Breach::kUnproven:
+      return CloseReason::kUnproven;
     case Http2Breach::kPings:
       return CloseReason::kPings;
     case Http2Breach::kUnacknowledged:
@@ -80,13 +88,37 @@ CloseReason CloseReasonOf(Http2Breach breach) {
   return CloseReason::kEnded;
 }
 
-// An address without which a client cannot be told from another one: with port, or the name of a
-// Unix socket.
-std::string FullAddress(const SocketAddress& address) {
-  if (address.family() == AF_UNIX) {
-    return {reinterpret_cast<const char*>(&address.storage), address.size};
+enum class Arrival { kIncomplete, kComplete, kEnded };
+
+// Says whether a client has sent what it sends at once: the preface of HTTP/2 and the header of its
+// SETTINGS, or the first message of TLS. Anything else is complete, too: gRPC refuses it.
+Arrival ArrivalOf(int socket, bool is_plain) {
+  constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  constexpr size_t kSettingsHeaderBytes = 9;
+  constexpr size_t kTlsHeaderBytes = 5;
+  constexpr char kTlsHandshake = 22;
+  std::array<char, kPreface.size() + kSettingsHeaderBytes> start;
+  const ssize_t size = recv(socket, start.data(), start.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (size < 0) return errno == EAGAIN ? Arrival::kIncomplete : Arrival::kEnded;
+  if (size == 0) return Arrival::kEnded;
+  const absl::string_view bytes(start.data(), static_cast<size_t>(size));
+  if (is_plain) {
+    const bool is_http2 = absl::StartsWith(kPreface, bytes.substr(0, kPreface.size()));
+    return is_http2 && bytes.size() < start.size() ? Arrival::kIncomplete : Arrival::kComplete;
   }
-  return absl::StrCat(AddressKeyOf(address), " ", PortOf(address));
+  if (bytes[0] != kTlsHandshake) return Arrival::kComplete;
+  if (bytes.size() < kTlsHeaderBytes) return Arrival::kIncomplete;
+  const int message_bytes = static_cast<uint8_t>(bytes[3]) << 8 | static_cast<uint8_t>(bytes[4]);
+  int available = 0;
+  if (ioctl(socket, FIONREAD, &available) != 0) return Arrival::kEnded;
+  return available < message_bytes + static_cast<int>(kTlsHeaderBytes) ? Arrival::kIncomplete
+                                                                       : Arrival::kComplete;
+}
+
+// The self-check stands for a client of its own.
+const PeerKeys& SelfCheckPeer() {
+  static const PeerKeys peer = {"self-check", "self-check", "self-check"};
+  return peer;
 }
 
 // The address by which this process itself reaches a socket bound to `bound`.
@@ -114,7 +146,7 @@ class Listener::Impl {
     }
     Wake();
     if (thread_.joinable()) {
-      GuardTable::Get().Attach(-1, 0);
+      GuardTable::Get().Attach(-1, 0, 0);
       thread_.join();
       GuardTable::Get().BeginTurns();  // of another server of this process
     }
@@ -148,8 +180,12 @@ class Listener::Impl {
       spdlog::warn("event=connections_capped wanted={} max_connections={} reason=descriptor_limit",
                    options_.max_connections, bounds_.max_connections);
     }
+    bounds_.has_credentials = options_.has_credentials;
     table_ = std::make_unique<ConnectionTable>(bounds_, [](const TrackedConnection& connection) {
-      return GuardTable::Get().View(connection.descriptor);
+      GuardView view = GuardTable::Get().View(connection.descriptor);
+      // Without a look at their traffic idle connections cannot be told from others.
+      if (!GuardTable::Get().is_used()) view.last_call_ms = GuardTable::NowMs();
+      return view;
     });
     return absl::OkStatus();
   }
@@ -159,7 +195,8 @@ class Listener::Impl {
     for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
       Watch(sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
     }
-    GuardTable::Get().Attach(wake_.get(), options_.max_unfinished_bytes);
+    GuardTable::Get().Attach(wake_.get(), options_.max_unfinished_bytes,
+                             options_.max_unproven_calls);
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -177,7 +214,30 @@ class Listener::Impl {
     stopped_ = true;
   }
 
-  absl::StatusOr<FileDescriptor> Connect() {
+  void Prove(const std::string& endpoint, const std::string& owner) {
+    const std::scoped_lock lock(mutex_);
+    for (const uint64_t number : table_->UnprovenAt(endpoint)) {
+      const TrackedConnection& connection = *table_->Find(number);
+      const ConnectionTable::Decision room =
+          table_->RoomForProven(connection.peer, owner, GuardTable::NowMs());
+      if (room.room == ConnectionTable::Room::kFull) {
+        Close(number, CloseReason::kFull);
+        continue;
+      }
+      GuardTable::Get().Prove(connection.descriptor);
+      if (room.room == ConnectionTable::Room::kPreempt) {
+        Close(room.preempted, CloseReason::kPreempted);
+      }
+      table_->Prove(number, owner);
+    }
+  }
+
+  bool is_self_check_refused() const {
+    const std::scoped_lock lock(mutex_);
+    return is_self_check_refused_;
+  }
+
+  absl::StatusOr<FileDescriptor> ConnectSelfCheck() {
     const auto failed = [](const char* call) {
       return absl::UnavailableError(
           absl::StrCat("the server cannot reach itself: ", call, ": ", ErrorText(errno)));
@@ -196,17 +256,18 @@ class Listener::Impl {
       SetPort(own, 0);
     }
     if (bind(made.get(), own.get(), own.size) != 0) return failed("bind");
-    const std::string name = FullAddress(LocalAddressOf(made.get()));
+    const std::string name = PeerKeysOf(LocalAddressOf(made.get())).endpoint;
     {
       const std::scoped_lock lock(mutex_);
       // Those that were never accepted were given up long ago.
-      if (own_.size() >= kMostOwn) own_.clear();
-      own_.insert(name);
+      if (self_checks_.size() >= kMostSelfChecks) self_checks_.clear();
+      self_checks_.insert(name);
+      is_self_check_refused_ = false;
     }
     if (connect(made.get(), target.get(), target.size) != 0 && errno != EINPROGRESS) {
       const absl::Status status = failed("connect");
       const std::scoped_lock lock(mutex_);
-      own_.erase(name);
+      self_checks_.erase(name);
       return status;
     }
     return made;
@@ -243,7 +304,10 @@ class Listener::Impl {
   void Run() {
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
-      const int wait_ms = waiting_.socket ? kWaitMs : -1;
+      const int wait_ms = HasArrivals()     ? 0
+                          : waiting_.socket ? kWaitMs
+                          : arriving_ > 0   ? kArrivalLookMs
+                                            : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
@@ -253,17 +317,19 @@ class Listener::Impl {
           const std::scoped_lock lock(mutex_);
           if (ending_) return;
           FreeUnfinished();
+          EndUnprovenCalls();
         } else if (about == kTurns) {
           Drain(turns_timer_);
           BeginTurns();
         } else if ((about & kListening) != 0) {
           AcceptFrom(about - kListening);
         } else {
-          const std::scoped_lock lock(mutex_);
-          End(about);
+          OnConnection(about, events[static_cast<size_t>(i)].events);
         }
       }
       if (waiting_.socket) RetryWaiting();
+      HandOverNext();
+      if (arriving_ > 0) EndArrivals();
     }
   }
 
@@ -358,44 +424,98 @@ class Listener::Impl {
   void Take(FileDescriptor accepted, const SocketAddress& peer) {
     TrackedConnection connection;
     connection.descriptor = accepted.get();
-    connection.address = AddressKeyOf(peer);
+    connection.peer = PeerKeysOf(peer);
     connection.opened_ms = GuardTable::NowMs();
     {
       const std::scoped_lock lock(mutex_);
-      connection.is_own = own_.erase(FullAddress(peer)) > 0;
       // gRPC has closed this number, and the event has not arrived yet.
       End(table_->NumberOf(accepted.get()));
-      if (!connection.is_own) {
-        switch (MakeRoom(connection.address, connection.opened_ms)) {
-          case Place::kGiven:
-            break;
-          case Place::kLater:
-            waiting_ = {std::move(accepted), peer};
-            Listen(0);
-            return;
-          case Place::kRefused:
-            return;
-        }
+      connection.is_self_check = self_checks_.contains(connection.peer.endpoint);
+      switch (MakeRoom(connection)) {
+        case Place::kGiven:
+          break;
+        case Place::kLater:
+          waiting_ = {std::move(accepted), peer};
+          Listen(0);
+          return;
+        case Place::kRefused:
+          self_checks_.erase(connection.peer.endpoint);
+          return;
       }
+      self_checks_.erase(connection.peer.endpoint);
       connection.duplicate.Reset(fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
       if (!connection.duplicate || accepted.get() >= GuardTable::kDescriptors) {
-        Count(CloseReason::kNoDescriptor, connection.address);
+        Count(CloseReason::kNoDescriptor, connection.peer.address);
         return;
       }
       const int duplicate = connection.duplicate.get();
-      const bool is_own = connection.is_own;
       // Armed before gRPC can read the first byte.
-      GuardTable::Get().Arm(accepted.get(), options_.is_plain || is_own, connection.address,
+      GuardTable::Get().Arm(accepted.get(), IsPlain(connection), connection.peer.address,
                             static_cast<uint32_t>(options_.max_calls_per_connection));
+      connection.arriving = std::move(accepted);
+      ++arriving_;
       const uint64_t number = table_->Add(std::move(connection));
-      // No event but the end of the connection, which epoll always tells, once.
-      if (!Watch(duplicate, EPOLLET, number)) {
-        End(number);
-        return;
-      }
-      connection.is_own = is_own;
+      if (!Watch(duplicate, EPOLLIN | EPOLLET, number)) End(number);
     }
-    hand_over_(std::move(accepted), connection.is_own);
+  }
+
+  bool IsPlain(const TrackedConnection& connection) const {
+    return options_.is_plain || connection.is_self_check;
+  }
+
+  // The client has sent something, or the connection is over.
+  void OnConnection(uint64_t number, uint32_t events) {
+    const std::scoped_lock lock(mutex_);
+    TrackedConnection* const connection = table_->Find(number);
+    if (connection == nullptr) return;
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) return End(number);
+    if (!connection->arriving) return;
+    const Arrival arrival = ArrivalOf(connection->arriving.get(), IsPlain(*connection));
+    if (arrival == Arrival::kEnded) return End(number);
+    if (arrival == Arrival::kComplete) table_->SetArrived(number);
+  }
+
+  // Hands the next connection whose client has begun to speak to gRPC. That takes long, so one at a
+  // time: the others are accepted, ordered and preempted meanwhile.
+  void HandOverNext() {
+    const std::scoped_lock accept_lock(accept_mutex_);
+    FileDescriptor arrived;
+    bool is_self_check = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      const uint64_t number = table_->NextArrival();
+      if (number == 0) return;
+      TrackedConnection& connection = *table_->Find(number);
+      if (sockets_.sockets().empty()) return End(number);
+      epoll_event event = {};
+      event.events = EPOLLET;  // only hang-ups are reported from now on
+      event.data.u64 = number;
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.duplicate.get(), &event);
+      arrived = std::move(connection.arriving);
+      --arriving_;
+      is_self_check = connection.is_self_check;
+    }
+    hand_over_(std::move(arrived), is_self_check);
+  }
+
+  bool HasArrivals() const {
+    const std::scoped_lock lock(mutex_);
+    return table_->has_arrivals();
+  }
+
+  // Ends connections whose clients have not begun to speak in time.
+  void EndArrivals() {
+    const int64_t now_ms = GuardTable::NowMs();
+    if (now_ms < next_arrival_look_ms_) return;
+    next_arrival_look_ms_ = now_ms + kArrivalLookMs;
+    const std::scoped_lock lock(mutex_);
+    std::vector<uint64_t> late;
+    for (const auto& [number, connection] : table_->all()) {
+      if (connection.arriving && now_ms - connection.opened_ms >= kArrivalMs) {
+        late.push_back(number);
+      }
+    }
+    for (const uint64_t number : late) End(number);
   }
 
   // Closes connections whose unfinished messages hold the most, of the address that holds the most,
@@ -404,14 +524,14 @@ class Listener::Impl {
     while (GuardTable::Get().unfinished_bytes() > options_.max_unfinished_bytes) {
       absl::flat_hash_map<absl::string_view, int64_t> of_addresses;
       for (const auto& [number, connection] : table_->all()) {
-        of_addresses[connection.address] +=
+        of_addresses[connection.peer.address] +=
             GuardTable::Get().View(connection.descriptor).unfinished_bytes;
       }
       const TrackedConnection* largest = nullptr;
       std::pair<int64_t, int64_t> most = {0, 0};  // bytes of the address, bytes of the connection
       for (const auto& [number, connection] : table_->all()) {
         const std::pair<int64_t, int64_t> held = {
-            of_addresses[connection.address],
+            of_addresses[connection.peer.address],
             GuardTable::Get().View(connection.descriptor).unfinished_bytes};
         if (held.second > 0 && held > most) {
           most = held;
@@ -424,27 +544,63 @@ class Listener::Impl {
     }
   }
 
+  // Closes unproven connections that have the most open calls, of the network and in it of the
+  // address that have the most, until there are few enough. Calls hold memory of gRPC, which makes
+  // room by closing connections of anybody.
+  void EndUnprovenCalls() {
+    while (GuardTable::Get().unproven_calls() > options_.max_unproven_calls) {
+      absl::flat_hash_map<absl::string_view, int64_t> of_networks;
+      absl::flat_hash_map<absl::string_view, int64_t> of_addresses;
+      for (const auto& [number, connection] : table_->all()) {
+        const int64_t calls = GuardTable::Get().View(connection.descriptor).unproven_calls;
+        of_networks[connection.peer.network] += calls;
+        of_addresses[connection.peer.address] += calls;
+      }
+      const TrackedConnection* largest = nullptr;
+      std::array<int64_t, 3> most = {0, 0, 0};
+      for (const auto& [number, connection] : table_->all()) {
+        const std::array<int64_t, 3> open = {
+            of_networks[connection.peer.network], of_addresses[connection.peer.address],
+            GuardTable::Get().View(connection.descriptor).unproven_calls};
+        if (open[2] > 0 && open > most) {
+          most = open;
+          largest = &connection;
+        }
+      }
+      if (largest == nullptr) return;  // another server of this process has them
+      GuardTable::Get().Close(largest->descriptor, Http2Breach::kUnproven);
+      shutdown(largest->duplicate.get(), SHUT_RDWR);
+    }
+  }
+
   enum class Place { kGiven, kLater, kRefused };
 
-  // Looks for a place for a connection of `address`.
-  Place MakeRoom(const std::string& address, int64_t now_ms) {
-    const ConnectionTable::Room room = table_->RoomFor(address);
-    if (room == ConnectionTable::Room::kFree) return Place::kGiven;
-    // Without a look at their traffic idle connections cannot be told from others.
-    if (GuardTable::Get().is_used()) {
-      const ConnectionTable::Idle idle = table_->IdleFor(address, room, Queued(), now_ms);
-      if (idle.is_soon) return Place::kLater;
-      if (idle.number != 0) {
-        TrackedConnection& connection = *table_->Find(idle.number);
-        shutdown(connection.duplicate.get(), SHUT_RDWR);
-        Count(CloseReason::kEvicted, connection.address);
-        Forget(idle.number);
-        return Place::kGiven;
-      }
+  // Looks for a place for a connection.
+  Place MakeRoom(const TrackedConnection& connection) {
+    using Room = ConnectionTable::Room;
+    const PeerKeys& peer = connection.is_self_check ? SelfCheckPeer() : connection.peer;
+    const ConnectionTable::Decision room = table_->RoomFor(peer, Queued(), connection.opened_ms);
+    if (room.room == Room::kLater) return Place::kLater;
+    if (connection.is_self_check) {
+      // It asks for room and does not take it.
+      is_self_check_refused_ =
+          room.room == Room::kFull ||
+          table_->RoomForProven(peer, peer.address, connection.opened_ms).room == Room::kFull;
+      return is_self_check_refused_ ? Place::kRefused : Place::kGiven;
     }
-    Count(room == ConnectionTable::Room::kFull ? CloseReason::kFull : CloseReason::kAddressFull,
-          address);
-    return Place::kRefused;
+    switch (room.room) {
+      case Room::kPreempt:
+        Close(room.preempted, CloseReason::kPreempted);
+        return Place::kGiven;
+      case Room::kFull:
+        Count(CloseReason::kFull, peer.address);
+        return Place::kRefused;
+      case Room::kAddressFull:
+        Count(CloseReason::kAddressFull, peer.address);
+        return Place::kRefused;
+      default:
+        return Place::kGiven;
+    }
   }
 
   // Connections that wait to be accepted. 0 where the system does not say, as of a Unix socket.
@@ -468,14 +624,23 @@ class Listener::Impl {
     const Http2Breach breach = GuardTable::Get().View(connection->descriptor).breach;
     CloseReason reason = CloseReasonOf(breach);
     if (reason == CloseReason::kEnded && stopped_) reason = CloseReason::kStopped;
-    if (!connection->is_own) Count(reason, connection->address);
+    if (!connection->is_self_check) Count(reason, connection->peer.address);
+    Forget(number);
+  }
+
+  void Close(uint64_t number, CloseReason reason) {
+    const TrackedConnection& connection = *table_->Find(number);
+    shutdown(connection.duplicate.get(), SHUT_RDWR);
+    Count(reason, connection.peer.address);
     Forget(number);
   }
 
   void Forget(uint64_t number) {
     // The guard stays armed, because gRPC may still have the descriptor. It is armed anew with the
     // number.
-    GuardTable::Get().Close(table_->Find(number)->descriptor, Http2Breach::kUnfinished);
+    const TrackedConnection& connection = *table_->Find(number);
+    GuardTable::Get().Close(connection.descriptor, Http2Breach::kUnfinished);
+    if (connection.arriving) --arriving_;
     table_->Remove(number);
   }
 
@@ -516,10 +681,13 @@ class Listener::Impl {
     SocketAddress peer;
   } waiting_;
   Clock::time_point next_turns_{};
+  int64_t next_arrival_look_ms_ = 0;
 
   mutable std::mutex mutex_;  // guards everything below
   std::unique_ptr<ConnectionTable> table_;
-  std::set<std::string> own_;  // addresses of Connect() that are not accepted yet
+  std::set<std::string> self_checks_;  // endpoints of self-checks that are not accepted yet
+  bool is_self_check_refused_ = false;
+  std::atomic<int> arriving_{0};  // connections that gRPC has not got yet
   std::array<int64_t, kCloseReasonNames.size()> closed_ = {};
   bool stopped_ = false;
   bool ending_ = false;
@@ -541,7 +709,11 @@ Listener::~Listener() = default;
 void Listener::Start(HandOver hand_over) { impl_->Start(std::move(hand_over)); }
 void Listener::StopAccepting() { impl_->StopAccepting(); }
 void Listener::ShutDownConnections() { impl_->ShutDownConnections(); }
-absl::StatusOr<FileDescriptor> Listener::Connect() { return impl_->Connect(); }
+void Listener::Prove(const std::string& endpoint, const std::string& owner) {
+  impl_->Prove(endpoint, owner);
+}
+absl::StatusOr<FileDescriptor> Listener::ConnectSelfCheck() { return impl_->ConnectSelfCheck(); }
+bool Listener::is_self_check_refused() const { return impl_->is_self_check_refused(); }
 int Listener::port() const { return impl_->port(); }
 ListenerUse Listener::use() const { return impl_->use(); }
 

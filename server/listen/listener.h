@@ -26,6 +26,11 @@ struct ListenerOptions {
   int max_connections = 4096;
   int max_connections_per_address = 1024;
   int max_calls_per_connection = 256;  // as gRPC was told
+  // Clients prove who they are. Otherwise their addresses stand for them (connection_table.h).
+  bool has_credentials = false;
+  // Open calls of all connections that are not proven. Beyond, the connections that have the most
+  // are closed.
+  int64_t max_unproven_calls = 4096;
   // Bytes of messages that have begun and not ended, of all connections. Beyond, connections that
   // hold the most are closed.
   int64_t max_unfinished_bytes = int64_t{1} << 30;
@@ -39,7 +44,7 @@ enum class CloseReason {
   kEnded,           // by the client, or by gRPC itself
   kFull,            // not accepted: all connections are in use
   kAddressFull,     // not accepted: the address has all that it may have
-  kEvicted,         // idle, closed to make room
+  kPreempted,       // closed to make room
   kNoDescriptor,    // not accepted: the process has no descriptor left
   kHeaderBlock,     // a header block is too long
   kResets,          // calls are cancelled too often
@@ -47,12 +52,13 @@ enum class CloseReason {
   kPings,           // too many PING frames
   kMalformed,       // a message of a call cannot be one of gRPC
   kUnfinished,      // messages that do not end hold too much memory
+  kUnproven,        // a client that is not known has too many open calls
   kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
   kStopped,         // the server stops
 };
 inline constexpr std::array kCloseReasonNames = {
-    "ended",  "full",  "address_full", "evicted",    "no_descriptor",  "header_block", "resets",
-    "frames", "pings", "malformed",    "unfinished", "unacknowledged", "stopped"};
+    "ended",  "full",  "address_full", "preempted",  "no_descriptor", "header_block",   "resets",
+    "frames", "pings", "malformed",    "unfinished", "unproven",      "unacknowledged", "stopped"};
 
 struct ListenerUse {
   int connections = 0;
@@ -64,8 +70,8 @@ struct ListenerUse {
 // Thread-safe. One thread of its own accepts, and notices the ends of connections.
 class Listener {
  public:
-  // Takes a connection that does not block. `is_own`: made by Connect().
-  using HandOver = std::function<void(FileDescriptor connection, bool is_own)>;
+  // Takes a connection that does not block. `is_self_check`: made by ConnectSelfCheck().
+  using HandOver = std::function<void(FileDescriptor connection, bool is_self_check)>;
 
   // Binds the address and listens; connections wait until Start(). UNAVAILABLE: no address of this
   // machine, unknown, or in use.
@@ -83,9 +89,15 @@ class Listener {
   // Shuts down every connection: gRPC then ends their calls.
   void ShutDownConnections();
 
-  // A connection to the listener itself, by the same way as that of any client, and beyond the
-  // bounds of connections. UNAVAILABLE: the reason.
-  absl::StatusOr<FileDescriptor> Connect();
+  // A call has told who the client of a connection is, whose endpoint is PeerKeys::endpoint, or
+  // kUnixPeer. The connection, or another one that makes room for it, may be closed.
+  void Prove(const std::string& endpoint, const std::string& owner);
+
+  // A connection to the listener itself, by the same way as that of any client. It takes no place,
+  // but is closed if a new client that proves who it is would find none. UNAVAILABLE: the reason.
+  absl::StatusOr<FileDescriptor> ConnectSelfCheck();
+  // The last one was closed for that.
+  bool is_self_check_refused() const;
 
   int port() const;  // 0 for a Unix socket
   ListenerUse use() const;

@@ -260,7 +260,7 @@ const NOT_READY = {
   draining: 'the server is about to stop',
   device_lost: 'a device was lost',
   device_stalled: 'a device does not answer at the moment',
-  own_call: 'calls of the server to its own address are not answered',
+  self_check: 'calls of the server to its own address are not answered',
 };
 
 let samples = [];           // {time, families, streams}, the oldest first

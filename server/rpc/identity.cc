@@ -155,7 +155,8 @@ std::string DisplayName(const ClientId& client) {
 Identity::Identity(IdentityOptions options)
     : by_certificate_(options.by_certificate),
       by_token_(options.by_token),
-      trusted_proxies_(std::move(options.trusted_proxies)) {}
+      trusted_proxies_(std::move(options.trusted_proxies)),
+      on_proven_(std::move(options.on_proven)) {}
 
 std::shared_ptr<const TokenTable> Identity::tokens() const {
   absl::MutexLock lock(&mutex_);
@@ -175,6 +176,14 @@ bool Identity::IsKnown(const ClientId& client) const {
 }
 
 absl::StatusOr<ClientId> Identity::ClientOf(const grpc::ServerContextBase& context) const {
+  const std::string peer = context.peer();
+  ORBSERVE_ASSIGN_OR_RETURN(ClientId client, Identify(context, peer));
+  if (on_proven_) on_proven_(peer, client);
+  return client;
+}
+
+absl::StatusOr<ClientId> Identity::Identify(const grpc::ServerContextBase& context,
+                                            const std::string& peer) const {
   ORBSERVE_ASSIGN_OR_RETURN(const std::optional<absl::string_view> id,
                             MetadataOf(context, "x-client-id"));
   const absl::string_view* const given = id.has_value() ? &*id : nullptr;
@@ -190,7 +199,6 @@ absl::StatusOr<ClientId> Identity::ClientOf(const grpc::ServerContextBase& conte
     return MakeError(ErrorReason::kBadRequest,
                      "metadata x-client-id must be 1 to 128 bytes of printable ASCII");
   }
-  const std::string peer = context.peer();
   ClientId client;
   client.owner = PeerOwner(peer);
   bool is_forwarded = false;

@@ -16,6 +16,7 @@
 #ifndef ORBSERVE_SERVER_RPC_IDENTITY_H_
 #define ORBSERVE_SERVER_RPC_IDENTITY_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,9 @@ struct IdentityOptions {
   bool by_certificate = false;
   bool by_token = false;  // nobody is known until SetTokens()
   PeerSet trusted_proxies;
+  // A call came from `peer` (grpc::ServerContext::peer()) and told who its client is. Called from
+  // many threads. May be null.
+  std::function<void(absl::string_view peer, const ClientId& client)> on_proven;
 };
 
 // Thread-safe.
@@ -41,7 +45,8 @@ class Identity {
  public:
   explicit Identity(IdentityOptions options);
 
-  // UNAUTHENTICATED; BAD_REQUEST for metadata that is malformed or given twice.
+  // UNAUTHENTICATED; BAD_REQUEST for metadata that is malformed or given twice. A known client
+  // proves its connection.
   absl::StatusOr<ClientId> ClientOf(const grpc::ServerContextBase& context) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -51,11 +56,14 @@ class Identity {
   bool IsKnown(const ClientId& client) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  absl::StatusOr<ClientId> Identify(const grpc::ServerContextBase& context,
+                                    const std::string& peer) const ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<const TokenTable> tokens() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const bool by_certificate_;
   const bool by_token_;
   const PeerSet trusted_proxies_;
+  const std::function<void(absl::string_view peer, const ClientId& client)> on_proven_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<const TokenTable> tokens_ ABSL_GUARDED_BY(mutex_);
 };

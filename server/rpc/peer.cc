@@ -68,4 +68,14 @@ std::string PeerOwner(absl::string_view peer) {
   return std::string(peer);
 }
 
+std::string EndpointOfPeer(absl::string_view peer) {
+  if (absl::StartsWith(peer, "unix")) return "unix";
+  const std::string owner = PeerOwner(peer);
+  absl::string_view address = owner;
+  if (!absl::ConsumePrefix(&address, "addr:")) return "";
+  // The socket's address has no zone.
+  address = address.substr(0, address.find('%'));
+  return absl::StrCat(address, " ", peer.substr(peer.rfind(':') + 1));
+}
+
 }  // namespace orbserve

@@ -18,6 +18,10 @@ namespace orbserve {
 // `peer`: as grpc::ServerContext::peer() has it. A form that is not known is returned as it is.
 std::string PeerOwner(absl::string_view peer);
 
+// The endpoint of a connection as PeerKeys has it (connection_table.h): "192.0.2.7 4711"; "unix"
+// for every peer on a Unix socket. Empty for the process itself. `peer`: as above.
+std::string EndpointOfPeer(absl::string_view peer);
+
 // Returns the owner of an address with or without a port ("192.0.2.7", "192.0.2.7:40000",
 // "2001:db8::7", "[2001:db8::7]:40000"). Empty for a text that is none.
 std::string OwnerOfAddress(absl::string_view address);

@@ -4,6 +4,8 @@
 #include "server/rpc/reflection_service.h"
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -66,6 +68,21 @@ void AppendBytes(int field, absl::string_view bytes, std::string* out) {
   out->append(bytes.data(), bytes.size());
 }
 
+// A file as an element of FileDescriptorResponse. Answers share it: one that waits for its reader
+// holds next to no memory.
+grpc::Slice EncodedFile(const FileDescriptor* file) {
+  static std::mutex mutex;
+  static auto& files = *new std::map<const FileDescriptor*, grpc::Slice>;
+  const std::scoped_lock lock(mutex);
+  const auto known = files.find(file);
+  if (known != files.end()) return known->second;
+  google::protobuf::FileDescriptorProto proto;
+  file->CopyTo(&proto);
+  std::string encoded;
+  AppendBytes(1, proto.SerializeAsString(), &encoded);
+  return files.emplace(file, grpc::Slice(encoded)).first->second;
+}
+
 struct Question {
   std::string host;
   uint32_t kind = 0;  // RequestField
@@ -112,7 +129,10 @@ bool ReadQuestion(absl::string_view bytes, bool is_extension, Question* question
 // One stream. Deletes itself when gRPC is done with it.
 class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  ReflectionCall() { StartRead(&request_); }
+  ReflectionCall(grpc::CallbackServerContext* context, StalledReaders* readers)
+      : context_(context), readers_(readers) {
+    StartRead(&request_);
+  }
 
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -121,12 +141,14 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
     }
     const absl::Status status = WithoutBadAlloc([this] { return Answer(); });
     if (status.ok()) {
+      readers_->Begin(watch_, context_);
       StartWrite(&response_);
     } else {
       Finish(StatusToGrpc(status, nullptr));
     }
   }
   void OnWriteDone(bool ok) override {
+    readers_->End(watch_);
     response_.Clear();
     if (ok) {
       StartRead(&request_);
@@ -134,7 +156,10 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
       Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
     }
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    readers_->End(watch_);
+    delete this;
+  }
 
  private:
   absl::Status Answer() {
@@ -157,27 +182,30 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
     std::string answer;
     AppendBytes(kValidHost, question.host, &answer);
     AppendBytes(kOriginalRequest, bytes, &answer);
-    AppendAnswer(question, &answer);
-    const grpc::Slice slice(answer);
-    response_ = grpc::ByteBuffer(&slice, 1);
+    std::vector<grpc::Slice> files;
+    AppendAnswer(question, &answer, &files);
+    files.insert(files.begin(), grpc::Slice(answer));
+    response_ = grpc::ByteBuffer(files.data(), files.size());
     return absl::OkStatus();
   }
 
-  void AppendAnswer(const Question& question, std::string* answer) {
+  // `files` come behind the answer.
+  void AppendAnswer(const Question& question, std::string* answer,
+                    std::vector<grpc::Slice>* files) {
     const DescriptorPool& pool = *DescriptorPool::generated_pool();
     switch (question.kind) {
       case kFileByFilename:
-        AppendFiles(pool.FindFileByName(question.text), answer);
+        AppendFiles(pool.FindFileByName(question.text), answer, files);
         return;
       case kFileContainingSymbol:
-        AppendFiles(pool.FindFileContainingSymbol(question.text), answer);
+        AppendFiles(pool.FindFileContainingSymbol(question.text), answer, files);
         return;
       case kFileContainingExtension: {
         const auto* const type = pool.FindMessageTypeByName(question.text);
         const FieldDescriptor* const extension =
             type == nullptr ? nullptr
                             : pool.FindExtensionByNumber(type, static_cast<int>(question.number));
-        AppendFiles(extension == nullptr ? nullptr : extension->file(), answer);
+        AppendFiles(extension == nullptr ? nullptr : extension->file(), answer, files);
         return;
       }
       case kAllExtensionNumbersOfType:
@@ -223,29 +251,31 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   }
 
   // `file`, and the files that it needs and that were not sent on this stream.
-  void AppendFiles(const FileDescriptor* file, std::string* answer) {
+  void AppendFiles(const FileDescriptor* file, std::string* answer,
+                   std::vector<grpc::Slice>* files) {
     if (file == nullptr) {
       AppendError(grpc::StatusCode::NOT_FOUND, "there is no such file or name", answer);
       return;
     }
-    std::string files;
     std::set<const FileDescriptor*> now;
-    AppendFile(file, &now, &files);
-    AppendBytes(kFileDescriptorResponse, files, answer);
+    AddFile(file, &now, files);
+    size_t bytes = 0;
+    for (const grpc::Slice& encoded : *files) bytes += encoded.size();
+    AppendVarint(LengthDelimitedTag(kFileDescriptorResponse), answer);
+    AppendVarint(bytes, answer);
   }
-  void AppendFile(const FileDescriptor* file, std::set<const FileDescriptor*>* now,
-                  std::string* files) {
+  void AddFile(const FileDescriptor* file, std::set<const FileDescriptor*>* now,
+               std::vector<grpc::Slice>* files) {
     const bool is_asked_for = now->empty();
     if (!now->insert(file).second) return;
     if (!sent_.insert(file).second && !is_asked_for) return;
-    google::protobuf::FileDescriptorProto proto;
-    file->CopyTo(&proto);
-    AppendBytes(1, proto.SerializeAsString(), files);
-    for (int i = 0; i < file->dependency_count(); ++i) {
-      AppendFile(file->dependency(i), now, files);
-    }
+    files->push_back(EncodedFile(file));
+    for (int i = 0; i < file->dependency_count(); ++i) AddFile(file->dependency(i), now, files);
   }
 
+  grpc::CallbackServerContext* const context_;
+  StalledReaders* const readers_;
+  StalledReaders::Watch watch_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
   std::set<const FileDescriptor*> sent_;
@@ -253,12 +283,14 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
 
 }  // namespace
 
-ReflectionService::ReflectionService() {
+ReflectionService::ReflectionService(StalledReaders* readers) {
   AddMethod(new grpc::internal::RpcServiceMethod(kMethod, grpc::internal::RpcMethod::BIDI_STREAMING,
                                                  nullptr));
   MarkMethodRawCallback(0,
                         new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
-                            [](grpc::CallbackServerContext*) { return new ReflectionCall; }));
+                            [readers](grpc::CallbackServerContext* context) {
+                              return new ReflectionCall(context, readers);
+                            }));
   // The descriptors of reflection itself lie in gRPC's library, which the linker leaves out where
   // nothing refers to it.
   [[maybe_unused]] void (*volatile const keep)() =

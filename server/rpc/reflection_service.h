@@ -9,6 +9,7 @@
 #define ORBSERVE_SERVER_RPC_REFLECTION_SERVICE_H_
 
 #include "orbserve/v1/orbserve.grpc.pb.h"  // knows where gRPC has its base class
+#include "server/rpc/stalled_readers.h"
 
 namespace orbserve {
 
@@ -16,7 +17,8 @@ namespace orbserve {
 // reads the next request when the answer to the last one is sent.
 class ReflectionService final : public grpc::Service {
  public:
-  ReflectionService();
+  // `readers` ends streams whose answers are not read; it must outlive the gRPC server.
+  explicit ReflectionService(StalledReaders* readers);
 };
 
 }  // namespace orbserve

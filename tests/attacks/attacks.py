@@ -9,6 +9,7 @@ import connections
 import heavy
 import memory
 import shares
+import strangers
 
 
 @dataclasses.dataclass
@@ -84,6 +85,20 @@ ATTACKS = {
         Attack("silent_streams", shares.silent_streams, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
         Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
+        Attack("strangers_health", strangers.strangers_health, with_tokens=True, innocent="reconnect"),
+        Attack("strangers_watch", strangers.strangers_watch, with_tokens=True, innocent="reconnect"),
+        Attack("strangers_refused", strangers.strangers_refused, with_tokens=True, innocent="reconnect"),
+        Attack("hoarders", strangers.hoarders, innocent="reconnect"),
+        Attack("endless_prefaces", strangers.endless_prefaces, innocent="reconnect"),
+        Attack("endless_settings", strangers.endless_settings, innocent="reconnect"),
+        Attack("endless_tls_handshakes", strangers.endless_tls_handshakes, tls=True, innocent="reconnect"),
+        Attack("half_a_client_hello", strangers.half_a_client_hello, tls=True, innocent="reconnect"),
+        Attack("unread_reflection", strangers.unread_reflection, with_tokens=True, innocent="reconnect"),
+        Attack("unread_reflection_in_2_gib", strangers.unread_reflection, with_tokens=True, innocent="reconnect",
+               address_space_mib=2048),
+        Attack("unread_health", strangers.unread_health, with_tokens=True, innocent="reconnect"),
+        Attack("unread_health_in_2_gib", strangers.unread_health, with_tokens=True, innocent="reconnect",
+               address_space_mib=2048),
         Attack("many_ids", shares.many_ids, with_tokens=True),
         Attack("foreign_ids", shares.foreign_ids, with_tokens=True, fills_receive_buffers=True),
         Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0,

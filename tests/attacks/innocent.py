@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client that means well: Extract of 320x240 frames, one after another, each with a deadline.
 
-Usage: innocent.py ADDRESS SECONDS [CLIENT_ID [extract|stream]], where ADDRESS is HOST:PORT, or tls:HOST:PORT with the server's
+Usage: innocent.py ADDRESS SECONDS [CLIENT_ID [extract|stream|reconnect]], where ADDRESS is HOST:PORT, or tls:HOST:PORT with the server's
 certificate in the file that ORBSERVE_ATTACK_CERTIFICATE names. SECONDS may be "fresh": one call on a new connection. With
-`stream` each frame has a stream of its own, which is opened for it. ORBSERVE_TOKEN may have a token to send. Prints one line of
+`stream` each frame has a stream of its own, which is opened for it; with `reconnect` there is a call on a new connection, which is
+tried once, after each call. ORBSERVE_TOKEN may have a token to send. Prints one line of
 JSON: calls, failures and the times of the calls in milliseconds.
 """
 
@@ -59,14 +60,15 @@ def jpeg_request(width_px=WIDTH_PX, height_px=HEIGHT_PX):
     return field(15, field(1, 1) + field(15, flat(width_px, height_px)))
 
 
-def make_channel(address):
+def make_channel(address, *more, connect_ms=1000):
     # A pool of its own, so that it gets a connection of its own. Attempts to connect do not wait for long.
     options = [
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.initial_reconnect_backoff_ms", 50),
-        ("grpc.min_reconnect_backoff_ms", 1000),
+        ("grpc.min_reconnect_backoff_ms", connect_ms),
         ("grpc.max_reconnect_backoff_ms", 200),
         ("grpc.max_receive_message_length", -1),
+        *more,
     ]
     if not address.startswith("tls:"):
         return grpc.insecure_channel(address, options)
@@ -81,11 +83,11 @@ def metadata_of(client_id):
     return (("x-client-id", client_id), *((("authorization", f"Bearer {token}"),) if token else ()))
 
 
-def call(channel, request, client_id, deadline_s=DEADLINE_S):
+def call(channel, request, client_id, deadline_s=DEADLINE_S, wait_for_ready=True):
     """One Extract; the bytes of the answer, or the error."""
     method = channel.unary_unary("/orbserve.v1.Features/Extract")
     return method(
-        request, timeout=deadline_s, metadata=metadata_of(client_id), wait_for_ready=True
+        request, timeout=deadline_s, metadata=metadata_of(client_id), wait_for_ready=wait_for_ready
     )
 
 
@@ -98,7 +100,13 @@ def call_stream(channel, request, client_id, deadline_s=DEADLINE_S):
         raise RuntimeError(f"{len(answers)} answers")
 
 
-CALLS = {"extract": call, "jpeg": call, "stream": call_stream}
+def call_once(address, request, client_id):
+    """One Extract on a connection that is made for it and tried once."""
+    with make_channel(address, ("grpc.enable_retries", 0), connect_ms=2000) as channel:
+        call(channel, request, client_id, wait_for_ready=False)
+
+
+CALLS = {"extract": call, "jpeg": call, "stream": call_stream, "reconnect": call}
 
 
 def percentile(values, part):
@@ -107,7 +115,12 @@ def percentile(values, part):
 
 def measure(address, seconds, client_id="innocent", kind="extract"):
     request = jpeg_request() if kind == "jpeg" else extract_request()
-    times_ms, failures = [], {}
+    times_ms, fresh_ms, failures = [], [], {}
+
+    def count(name, error):
+        name = f"{name}{error.code().name}: {error.details()}"
+        failures[name] = failures.get(name, 0) + 1
+
     worst_ms, worst_at_s = -1.0, 0.0  # of the call that began so long after the first
     with make_channel(address) as channel:
         start = time.monotonic()
@@ -117,13 +130,20 @@ def measure(address, seconds, client_id="innocent", kind="extract"):
             try:
                 CALLS[kind](channel, request, client_id)
             except grpc.RpcError as error:
-                name = f"{error.code().name}: {error.details()}"
-                failures[name] = failures.get(name, 0) + 1
+                count("", error)
             times_ms.append((time.monotonic() - begin) * 1e3)
             if times_ms[-1] > worst_ms:
                 worst_ms, worst_at_s = times_ms[-1], begin - start
+            if kind == "reconnect":
+                begin = time.monotonic()
+                try:
+                    call_once(address, request, client_id)
+                except grpc.RpcError as error:
+                    count("on a new connection: ", error)
+                fresh_ms.append((time.monotonic() - begin) * 1e3)
             time.sleep(0.005)
     times_ms.sort()
+    fresh_ms.sort()
     return {
         "calls": len(times_ms),
         "failures": failures,
@@ -131,6 +151,7 @@ def measure(address, seconds, client_id="innocent", kind="extract"):
         "p99_ms": round(percentile(times_ms, 0.99), 1),
         "worst_ms": round(worst_ms, 1),
         "worst_at_s": round(worst_at_s, 2),
+        **({"fresh_calls": len(fresh_ms), "fresh_p99_ms": round(percentile(fresh_ms, 0.99), 1)} if fresh_ms else {}),
     }
 
 

@@ -272,6 +272,7 @@ def run(attack, options):
         if not options.relaxed:
             want(report["innocent"]["p99_ms"] <= attack.p99_ms, f"p99 over {attack.p99_ms} ms")
             want(report["innocent"]["worst_ms"] <= attack.worst_ms, f"worst over {attack.worst_ms} ms")
+            want(report["innocent"].get("fresh_p99_ms", 0) <= attack.p99_ms, f"p99 of new connections over {attack.p99_ms} ms")
             want(report["fresh_ms"] <= attack.fresh_ms, f"fresh connection over {attack.fresh_ms} ms")
             want(stop_s <= attack.stop_s, f"stop over {attack.stop_s} s")
     finally:

@@ -116,6 +116,45 @@ TEST_F(ServerReflectionTest, EveryListedServiceHasItsDescriptor) {
   }
 }
 
+TEST_F(ServerReflectionTest, AStreamWhoseAnswersAreNotReadEnds) {
+  server::Config config;
+  config.mutable_limits()->set_stalled_reader_timeout_ms(300 * kSlower);
+  StartServer(config);
+  const std::unique_ptr<Message> request = New("ServerReflectionRequest");
+  request->GetReflection()->SetString(request.get(), Field(*request, "file_containing_symbol"),
+                                      "orbserve.v1.Features");
+  const grpc::Slice slice(request->SerializeAsString());
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window would grow
+  grpc::GenericStub stub(grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                                   grpc::InsecureChannelCredentials(), arguments));
+  grpc::ClientContext context;
+  SetLimit(context);
+  grpc::CompletionQueue queue;
+  const auto wait = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+  };
+  const auto call = stub.PrepareCall(
+      &context, absl::StrCat("/", kPackage, ".ServerReflection/ServerReflectionInfo"), &queue);
+  call->StartCall(nullptr);
+  wait();
+  // More answers than the window has room for.
+  for (int i = 0; i < 20; ++i) {
+    call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    wait();
+  }
+  EXPECT_TRUE(Eventually(
+      [&] { return Metric("orbserve_calls_cut_total{cause=\"stalled_reader\"}") == 1; }));
+  context.TryCancel();  // the status waits behind answers that are not read
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  wait();
+  EXPECT_EQ(Services().count("orbserve.v1.Features"), 1u);
+}
+
 TEST_F(ServerReflectionTest, HealthHasThePublishedShape) {
   const FileDescriptorProto file = FileOf("grpc.health.v1.Health");
   DescriptorPool pool;

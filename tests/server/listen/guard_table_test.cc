@@ -48,7 +48,7 @@ class GuardTableTest : public ::testing::Test {
     Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   }
   void TearDown() override {
-    table_.Attach(-1, 0);
+    table_.Attach(-1, 0, 0);
     table_.BeginTurns();
     table_.Disarm(own_.get());
   }
@@ -74,7 +74,7 @@ class GuardTableTest : public ::testing::Test {
 };
 
 TEST_F(GuardTableTest, AConnectionWaitsForItsTurnAlthoughMoreArrives) {
-  table_.Attach(wake_.get(), INT64_MAX);
+  table_.Attach(wake_.get(), INT64_MAX, INT64_MAX);
   ASSERT_GT(table_.MayRead(own_.get()), 0u);
   Receive(Calls(20));
   EXPECT_EQ(table_.MayRead(own_.get()), 0u);
@@ -88,6 +88,19 @@ TEST_F(GuardTableTest, AConnectionWaitsForItsTurnAlthoughMoreArrives) {
   EXPECT_TRUE(IsReady());
   EXPECT_GT(table_.MayRead(own_.get()), 0u);
   EXPECT_EQ(table_.BeginTurns(), 0);
+}
+
+TEST_F(GuardTableTest, OpenCallsCountUntilTheConnectionIsProven) {
+  table_.Attach(wake_.get(), INT64_MAX, 4);
+  Receive(Calls(4));
+  EXPECT_EQ(table_.View(own_.get()).unproven_calls, 4);
+  EXPECT_FALSE(IsWoken());
+  Receive(Calls(5).substr(4 * 10));
+  EXPECT_EQ(table_.unproven_calls(), 5);
+  EXPECT_TRUE(IsWoken());
+  table_.Prove(own_.get());
+  EXPECT_EQ(table_.unproven_calls(), 0);
+  EXPECT_EQ(table_.View(own_.get()).calls, 5);
 }
 
 TEST_F(GuardTableTest, WithoutAListenerNoConnectionWaits) {

@@ -171,8 +171,9 @@ TEST_F(Http2GuardTest, AllCallsOfAConnectionMayBeCancelledNowAndThen) {
   Acknowledge();
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 256; ++i) Call(1000);
-    for (int i = 0; i < 256; ++i) {
-      ASSERT_EQ(Send(Frame(kReset, 0, stream_, 4)), Http2Breach::kNone) << round << " " << i;
+    for (uint32_t i = 0; i < 256; ++i) {
+      ASSERT_EQ(Send(Frame(kReset, 0, stream_ - 2 * i, 4)), Http2Breach::kNone)
+          << round << " " << i;
     }
     now_ms_ += 5000;  // 256 calls were cancelled
   }
@@ -344,6 +345,24 @@ TEST_F(Http2GuardTest, BytesOfUnfinishedMessagesAreKnown) {
   EXPECT_EQ(guard_.unfinished_bytes(), 0);
 }
 
+TEST_F(Http2GuardTest, OpenCallsAreThoseThatNeitherSideHasEnded) {
+  Acknowledge();
+  EXPECT_FALSE(guard_.is_answered());
+  for (int i = 0; i < 3; ++i) Call(10);
+  EXPECT_EQ(guard_.open_calls(), 3);
+  EXPECT_FALSE(guard_.is_answered());
+  SendBack(Frame(kHeaders, kEndHeaders, stream_, 20));
+  EXPECT_TRUE(guard_.is_answered());
+  EXPECT_EQ(guard_.open_calls(), 3);
+  Answer(10);
+  EXPECT_EQ(guard_.open_calls(), 2);
+  // The end of a call that has ended already.
+  Send(Frame(kReset, 0, stream_, 4));
+  EXPECT_EQ(guard_.open_calls(), 2);
+  Send(Frame(kReset, 0, stream_ - 2, 4));
+  EXPECT_EQ(guard_.open_calls(), 1);
+}
+
 TEST_F(Http2GuardTest, WhatComesAfterTheServersAnswerIsNotLookedAt) {
   Acknowledge();
   Call(0);
@@ -376,7 +395,7 @@ TEST(Http2AnswerReaderTest, CountsHowCallsEnd) {
                   [&](uint32_t stream, bool) { ended.push_back(stream); });
     }
     EXPECT_EQ(ended, (std::vector<uint32_t>{1, 1, 3, 5})) << size;
-    EXPECT_EQ(reader.answers().ended_calls, 2) << size;
+    EXPECT_EQ(reader.answers().headers, 3) << size;
     EXPECT_EQ(reader.answers().cancelled_calls, 1) << size;
     EXPECT_EQ(reader.answers().bytes, static_cast<int64_t>(bytes.size())) << size;
   }

@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/listen/connection_table.h"
 #include "server/listen/guard_table.h"
 #include "server/listen/listen_sockets.h"
 #include "tests/client/temporary_folder.h"
@@ -56,14 +57,15 @@ class ListenerTest : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created.status();
     listener_ = *std::move(created);
     port_ = listener_->port();
-    listener_->Start([this](FileDescriptor connection, bool is_own) {
+    listener_->Start([this](FileDescriptor connection, bool is_self_check) {
       const std::scoped_lock lock(mutex_);
-      own_ += is_own ? 1 : 0;
+      self_checks_ += is_self_check ? 1 : 0;
       taken_.push_back(std::move(connection));
     });
   }
 
-  FileDescriptor Connect() const {
+  // A connection whose client says `start`, which is no beginning of HTTP/2: gRPC is to refuse it.
+  FileDescriptor Connect(const std::string& start = "hello") const {
     SocketAddress address;
     auto& ipv4 = reinterpret_cast<sockaddr_in&>(address.storage);
     ipv4.sin_family = AF_INET;
@@ -71,8 +73,26 @@ class ListenerTest : public ::testing::Test {
     address.size = sizeof(ipv4);
     SetPort(address, port_);
     FileDescriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(made.get(), address.get(), address.size) != 0) made.Reset();
+    if (connect(made.get(), address.get(), address.size) != 0) {
+      made.Reset();
+    } else {
+      Say(made, start);
+    }
     return made;
+  }
+
+  static void Say(const FileDescriptor& client, const std::string& bytes) {
+    send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  absl::StatusOr<FileDescriptor> ConnectSelfCheck() {
+    auto check = listener_->ConnectSelfCheck();
+    if (check.ok()) Say(*check, "hello");
+    return check;
+  }
+
+  // A call of the connection tells that it is of `owner`.
+  void Prove(const FileDescriptor& client, const std::string& owner) {
+    listener_->Prove(PeerKeysOf(LocalAddressOf(client.get())).endpoint, owner);
   }
 
   size_t taken() {
@@ -96,7 +116,7 @@ class ListenerTest : public ::testing::Test {
 
   std::mutex mutex_;
   std::vector<FileDescriptor> taken_;
-  int own_ = 0;
+  int self_checks_ = 0;
   int port_ = 0;
   std::unique_ptr<Listener> listener_;
 };
@@ -112,6 +132,23 @@ TEST_F(ListenerTest, ConnectionsAreCountedUntilTheyAreClosed) {
   EXPECT_EQ(Closed(*listener_, CloseReason::kEnded), 1);
 }
 
+TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsClientHasBegunToSpeak) {
+  const std::string http2 = std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string(9, 0);
+  const std::string tls = std::string("\x16\x03\x01\x01\x2c", 5) + std::string(0x12c, 'h');
+  for (const bool is_plain : {true, false}) {
+    const std::string start = is_plain ? http2 : tls;
+    StartListener({.is_plain = is_plain});
+    const FileDescriptor client = Connect(start.substr(0, start.size() - 1));
+    const FileDescriptor silent = Connect("");
+    const FileDescriptor other = Connect("GET / HTTP/1.1");
+    ASSERT_TRUE(WaitForTaken(1));
+    EXPECT_EQ(listener_->use().connections, 3);
+    Say(client, start.substr(start.size() - 1));
+    EXPECT_TRUE(WaitForTaken(2));
+    taken_.clear();
+  }
+}
+
 TEST_F(ListenerTest, AConnectionThatItsClientResetsIsForgotten) {
   StartListener({});
   FileDescriptor client = Connect();
@@ -122,23 +159,57 @@ TEST_F(ListenerTest, AConnectionThatItsClientResetsIsForgotten) {
   EXPECT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
 }
 
-TEST_F(ListenerTest, ConnectionsOverTheBoundAreClosedAtOnce) {
-  StartListener({.max_connections = 3});
-  std::vector<FileDescriptor> clients;
-  for (int i = 0; i < 3; ++i) clients.push_back(Connect());
-  ASSERT_TRUE(WaitForTaken(3));
+TEST_F(ListenerTest, AConnectionOverTheBoundWaitsUntilAnUnprovenOneIsClosed) {
+  StartListener({.max_connections = 2});
+  const FileDescriptor first = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  const FileDescriptor second = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  EXPECT_TRUE(IsClosedByPeer(first));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kPreempted), 1);
+}
+
+TEST_F(ListenerTest, ConnectionsOverTheBoundAreRefusedWhereAllAreProven) {
+  StartListener({.max_connections = 1});
+  const FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  Prove(client, "owner");
   EXPECT_TRUE(IsClosedByPeer(Connect()));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kAddressFull), 1);
   CloseTaken(0);
-  ASSERT_TRUE(Eventually([&] { return listener_->use().connections == 2; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
   const FileDescriptor next = Connect();
-  EXPECT_TRUE(WaitForTaken(4));
+  EXPECT_TRUE(WaitForTaken(2));
+}
+
+TEST_F(ListenerTest, AProvenConnectionMakesRoomForAnOwnerWithFewer) {
+  StartListener({.max_connections = 4, .has_credentials = true});
+  std::vector<FileDescriptor> greedy;
+  for (size_t i = 0; i < 3; ++i) {
+    greedy.push_back(Connect());
+    ASSERT_TRUE(WaitForTaken(i + 1));
+    Prove(greedy.back(), "greedy");
+  }
+  const FileDescriptor again = Connect();
+  ASSERT_TRUE(WaitForTaken(4));
+  Prove(again, "greedy");
+  EXPECT_TRUE(IsClosedByPeer(again));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kFull), 1);
+  const FileDescriptor other = Connect();
+  ASSERT_TRUE(WaitForTaken(5));
+  Prove(other, "other");
+  EXPECT_TRUE(Eventually([&] { return Closed(*listener_, CloseReason::kPreempted) == 1; }));
+  EXPECT_EQ(listener_->use().connections, 3);
 }
 
 TEST_F(ListenerTest, AnAddressHasAShareOnly) {
   StartListener({.max_connections = 10, .max_connections_per_address = 2});
   const FileDescriptor first = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  Prove(first, "first");
   const FileDescriptor second = Connect();
   ASSERT_TRUE(WaitForTaken(2));
+  Prove(second, "second");
   EXPECT_TRUE(IsClosedByPeer(Connect()));
   EXPECT_EQ(Closed(*listener_, CloseReason::kAddressFull), 1);
 }
@@ -164,6 +235,7 @@ TEST_F(ListenerTest, HearsAgainAfterDescriptorsWereUsedUp) {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const FileDescriptor& client : clients) Say(client, "hello");
   const FileDescriptor next = Connect();
   EXPECT_TRUE(Eventually([&] { return taken() > 0; }));
   EXPECT_TRUE(Eventually([&] {
@@ -171,17 +243,22 @@ TEST_F(ListenerTest, HearsAgainAfterDescriptorsWereUsedUp) {
   }));
 }
 
-TEST_F(ListenerTest, ConnectsToItselfBesideTheBounds) {
+TEST_F(ListenerTest, ASelfCheckTakesNoPlaceButWantsOne) {
   StartListener({.max_connections = 1});
-  const FileDescriptor client = Connect();
-  ASSERT_TRUE(WaitForTaken(1));
-  for (int i = 0; i < 3; ++i) {
-    auto own = listener_->Connect();
-    ASSERT_TRUE(own.ok()) << own.status();
-    ASSERT_TRUE(WaitForTaken(static_cast<size_t>(i) + 2));
+  for (size_t i = 0; i < 3; ++i) {
+    auto check = ConnectSelfCheck();
+    ASSERT_TRUE(check.ok()) << check.status();
+    ASSERT_TRUE(WaitForTaken(i + 1));
   }
-  EXPECT_EQ(own_, 3);
-  EXPECT_EQ(listener_->use().connections, 1);
+  EXPECT_EQ(self_checks_, 3);
+  EXPECT_EQ(listener_->use().connections, 0);
+  const FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(4));
+  Prove(client, "owner");
+  auto check = ConnectSelfCheck();
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_TRUE(Eventually([&] { return listener_->is_self_check_refused(); }));
+  EXPECT_TRUE(IsClosedByPeer(*check));
 }
 
 TEST_F(ListenerTest, ConnectsToItselfOnEveryKindOfAddress) {
@@ -190,13 +267,13 @@ TEST_F(ListenerTest, ConnectsToItselfOnEveryKindOfAddress) {
        {std::string("0.0.0.0:0"), absl::StrCat("unix:", folder / "socket"),
         absl::StrCat("unix-abstract:listener-test-", getpid())}) {
     SCOPED_TRACE(address);
-    own_ = 0;
+    self_checks_ = 0;
     taken_.clear();
     StartListener({.address = address});
-    auto own = listener_->Connect();
+    auto own = ConnectSelfCheck();
     ASSERT_TRUE(own.ok()) << own.status();
     ASSERT_TRUE(WaitForTaken(1));
-    EXPECT_EQ(own_, 1);
+    EXPECT_EQ(self_checks_, 1);
     listener_.reset();
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

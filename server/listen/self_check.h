@@ -4,8 +4,8 @@
 // Proves again and again that a call to the server's own address is answered. Readiness that is a
 // flag alone stays true when nobody accepts connections any more.
 
-#ifndef ORBSERVE_SERVER_LISTEN_LOOPBACK_PROBE_H_
-#define ORBSERVE_SERVER_LISTEN_LOOPBACK_PROBE_H_
+#ifndef ORBSERVE_SERVER_LISTEN_SELF_CHECK_H_
+#define ORBSERVE_SERVER_LISTEN_SELF_CHECK_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -18,9 +18,10 @@
 
 namespace orbserve {
 
-struct LoopbackProbeOptions {
+struct SelfCheckOptions {
   std::chrono::milliseconds period{5'000};  // between calls that nobody asks for
-  // The server is deaf when every call has failed for so long, and three at least.
+  // The server is deaf when every call has failed for so long, and three at least. A call that was
+  // refused because the server is full (RESOURCE_EXHAUSTED) has reached it.
   std::chrono::milliseconds deaf_time{30'000};
   std::chrono::milliseconds call_time{5'000};  // time in which a call must be answered
   // Check() makes another call when the last one ended so long ago, and waits for it if no call was
@@ -31,19 +32,20 @@ struct LoopbackProbeOptions {
 };
 
 // Thread-safe.
-class LoopbackProbe {
+class SelfCheck {
  public:
   // Makes one call; blocks for at most about the given time. OK when it was answered.
   using Call = std::function<absl::Status(std::chrono::milliseconds limit)>;
 
-  // `call` runs in a thread of the probe. `on_deaf` is called once, by that thread.
-  LoopbackProbe(const LoopbackProbeOptions& options, Call call, std::function<void()> on_deaf);
-  ~LoopbackProbe();
-  LoopbackProbe(const LoopbackProbe&) = delete;
-  LoopbackProbe& operator=(const LoopbackProbe&) = delete;
+  // `call` runs in a thread of its own. `on_deaf` is called once, by that thread.
+  SelfCheck(const SelfCheckOptions& options, Call call, std::function<void()> on_deaf);
+  ~SelfCheck();
+  SelfCheck(const SelfCheck&) = delete;
+  SelfCheck& operator=(const SelfCheck&) = delete;
 
   // OK when a call was answered lately, or is answered now. Waits for `wait_time` at most.
-  // UNAVAILABLE: the call failed, or has no answer yet.
+  // RESOURCE_EXHAUSTED: a new client would be refused. UNAVAILABLE: the call failed, or has no
+  // answer yet.
   absl::Status Check();
   // True while the last call was not answered. Does not wait.
   bool last_failed() const;
@@ -57,7 +59,7 @@ class LoopbackProbe {
   // Records the result of a call; true when the server is deaf now.
   bool Record(const absl::Status& status, Time begin);
 
-  const LoopbackProbeOptions options_;
+  const SelfCheckOptions options_;
   const Call call_;
   const std::function<void()> on_deaf_;
 
@@ -78,4 +80,4 @@ class LoopbackProbe {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_LISTEN_LOOPBACK_PROBE_H_
+#endif  // ORBSERVE_SERVER_LISTEN_SELF_CHECK_H_

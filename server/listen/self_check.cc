@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/listen/loopback_probe.h"
+#include "server/listen/self_check.h"
 
 #include <utility>
 
@@ -14,25 +14,24 @@ constexpr int kFewestFailures = 3;
 
 }  // namespace
 
-LoopbackProbe::LoopbackProbe(const LoopbackProbeOptions& options, Call call,
-                             std::function<void()> on_deaf)
+SelfCheck::SelfCheck(const SelfCheckOptions& options, Call call, std::function<void()> on_deaf)
     : options_(options),
       call_(std::move(call)),
       on_deaf_(std::move(on_deaf)),
       thread_([this] { Run(); }) {}
 
-LoopbackProbe::~LoopbackProbe() {
+SelfCheck::~SelfCheck() {
   Stop();
   thread_.join();
 }
 
-void LoopbackProbe::Stop() {
+void SelfCheck::Stop() {
   const std::scoped_lock lock(mutex_);
   stopped_ = true;
   changed_.notify_all();
 }
 
-absl::Status LoopbackProbe::Check() {
+absl::Status SelfCheck::Check() {
   std::unique_lock lock(mutex_);
   const Time now = std::chrono::steady_clock::now();
   if (calls_ > 0 && now - last_time_ <= options_.cache_time) return last_;
@@ -48,12 +47,12 @@ absl::Status LoopbackProbe::Check() {
                                              options_.wait_time.count(), " ms"));
 }
 
-bool LoopbackProbe::last_failed() const {
+bool SelfCheck::last_failed() const {
   const std::scoped_lock lock(mutex_);
   return !last_.ok();
 }
 
-void LoopbackProbe::Run() {
+void SelfCheck::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait_for(lock, calls_ == 0 ? std::chrono::milliseconds(0) : options_.period,
@@ -74,12 +73,12 @@ void LoopbackProbe::Run() {
   }
 }
 
-bool LoopbackProbe::Record(const absl::Status& status, Time begin) {
+bool SelfCheck::Record(const absl::Status& status, Time begin) {
   ++calls_;
   last_ = status;
   last_time_ = std::chrono::steady_clock::now();
-  if (status.ok()) {
-    good_begin_ = begin;
+  if (status.ok()) good_begin_ = begin;
+  if (status.ok() || absl::IsResourceExhausted(status)) {
     failures_ = 0;
     return false;
   }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/listen/own_call.h"
+#include "server/listen/self_check_call.h"
 
 #include <future>
 #include <memory>
@@ -18,8 +18,8 @@ namespace {
 constexpr std::chrono::milliseconds kSlack{500};  // gRPC tells that a deadline has passed
 
 // Lives until gRPC's last callback, which may come after the caller has given up.
-struct OwnCall {
-  explicit OwnCall(int connection)
+struct SelfCheckCall {
+  explicit SelfCheckCall(int connection)
       : stub(grpc::CreateInsecureChannelFromFd("orbserve-server", connection)) {}
 
   grpc::GenericStub stub;
@@ -31,8 +31,8 @@ struct OwnCall {
 
 }  // namespace
 
-absl::Status CallOwnServer(FileDescriptor connection, std::chrono::milliseconds limit) {
-  const auto call = std::make_shared<OwnCall>(connection.Release());
+absl::Status MakeSelfCheckCall(FileDescriptor connection, std::chrono::milliseconds limit) {
+  const auto call = std::make_shared<SelfCheckCall>(connection.Release());
   call->context.set_deadline(std::chrono::system_clock::now() + limit);
   const grpc::Slice no_fields;  // the health of the whole server
   call->request = grpc::ByteBuffer(&no_fields, 1);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/listen/loopback_probe.h"
+#include "server/listen/self_check.h"
 
 #include <atomic>
 #include <chrono>
@@ -15,88 +15,88 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr LoopbackProbeOptions kFast = {.period = milliseconds(5),
-                                        .deaf_time = milliseconds(50),
-                                        .call_time = milliseconds(20'000),
-                                        .cache_time = milliseconds(0),
-                                        .good_time = milliseconds(0),
-                                        .wait_time = milliseconds(20'000)};
+constexpr SelfCheckOptions kFast = {.period = milliseconds(5),
+                                    .deaf_time = milliseconds(50),
+                                    .call_time = milliseconds(20'000),
+                                    .cache_time = milliseconds(0),
+                                    .good_time = milliseconds(0),
+                                    .wait_time = milliseconds(20'000)};
 
-TEST(LoopbackProbeTest, TellsTheResultOfTheCall) {
+TEST(SelfCheckTest, TellsTheResultOfTheCall) {
   std::atomic<bool> good{true};
-  LoopbackProbe probe(
+  SelfCheck check(
       kFast,
       [&](milliseconds) {
         return good ? absl::OkStatus() : absl::UnavailableError("nobody answers");
       },
       [] {});
-  EXPECT_TRUE(probe.Check().ok());
+  EXPECT_TRUE(check.Check().ok());
   good = false;
   // The call that was under way at that moment may still have been good.
-  probe.Check().IgnoreError();
-  EXPECT_EQ(probe.Check().message(), "nobody answers");
+  check.Check().IgnoreError();
+  EXPECT_EQ(check.Check().message(), "nobody answers");
   good = true;
-  probe.Check().IgnoreError();
-  EXPECT_TRUE(probe.Check().ok());
+  check.Check().IgnoreError();
+  EXPECT_TRUE(check.Check().ok());
 }
 
-TEST(LoopbackProbeTest, GivesAYoungResultAgain) {
+TEST(SelfCheckTest, GivesAYoungResultAgain) {
   std::atomic<int> calls{0};
-  LoopbackProbeOptions options;
+  SelfCheckOptions options;
   options.period = milliseconds(3'600'000);
   options.cache_time = milliseconds(3'600'000);
   options.wait_time = milliseconds(20'000);
-  LoopbackProbe probe(
+  SelfCheck check(
       options,
       [&](milliseconds) {
         ++calls;
         return absl::OkStatus();
       },
       [] {});
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(probe.Check().ok());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(check.Check().ok());
   EXPECT_EQ(calls, 1);
 }
 
-TEST(LoopbackProbeTest, ACallWithoutAnAnswerIsNotWaitedFor) {
+TEST(SelfCheckTest, ACallWithoutAnAnswerIsNotWaitedFor) {
   std::promise<void> answer;
   const std::shared_future<void> answered = answer.get_future().share();
-  LoopbackProbeOptions options = kFast;
+  SelfCheckOptions options = kFast;
   options.wait_time = milliseconds(10);
-  LoopbackProbe probe(
+  SelfCheck check(
       options,
       [&](milliseconds) {
         answered.wait();
         return absl::OkStatus();
       },
       [] {});
-  EXPECT_EQ(probe.Check().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(check.Check().code(), absl::StatusCode::kUnavailable);
   answer.set_value();
 }
 
-TEST(LoopbackProbeTest, AnAnswerOfAMomentAgoIsEnoughWhileTheNextCallIsUnderWay) {
+TEST(SelfCheckTest, AnAnswerOfAMomentAgoIsEnoughWhileTheNextCallIsUnderWay) {
   std::promise<void> answer;
   const std::shared_future<void> answered = answer.get_future().share();
   std::atomic<int> calls{0};
-  LoopbackProbeOptions options = kFast;
+  SelfCheckOptions options = kFast;
   options.good_time = milliseconds(3'600'000);
-  LoopbackProbe probe(
+  SelfCheck check(
       options,
       [&](milliseconds) {
         if (++calls > 1) answered.wait();
         return absl::OkStatus();
       },
       [] {});
-  while (calls < 2) probe.Check().IgnoreError();
-  EXPECT_TRUE(probe.Check().ok());
+  while (calls < 2) check.Check().IgnoreError();
+  EXPECT_TRUE(check.Check().ok());
   answer.set_value();
 }
 
-TEST(LoopbackProbeTest, IsDeafOnceAfterFailuresForSomeTime) {
+TEST(SelfCheckTest, IsDeafOnceAfterFailuresForSomeTime) {
   std::atomic<int> deaf{0};
   std::atomic<int> calls{0};
   const auto begin = std::chrono::steady_clock::now();
   std::promise<void> told;
-  LoopbackProbe probe(
+  SelfCheck check(
       kFast,
       [&](milliseconds) {
         ++calls;
@@ -113,33 +113,49 @@ TEST(LoopbackProbeTest, IsDeafOnceAfterFailuresForSomeTime) {
   EXPECT_EQ(deaf, 1);
 }
 
-TEST(LoopbackProbeTest, AnAnswerNowAndThenIsEnough) {
+TEST(SelfCheckTest, AnAnswerNowAndThenIsEnough) {
   std::atomic<int> calls{0};
   std::atomic<int> deaf{0};
-  LoopbackProbeOptions options = kFast;
+  SelfCheckOptions options = kFast;
   options.deaf_time = milliseconds(0);
-  LoopbackProbe probe(
+  SelfCheck check(
       options,
       [&](milliseconds) {
         return ++calls % 3 == 0 ? absl::OkStatus() : absl::UnavailableError("nobody answers");
       },
       [&] { ++deaf; });
-  while (calls < 30) probe.Check().IgnoreError();
+  while (calls < 30) check.Check().IgnoreError();
   EXPECT_EQ(deaf, 0);
 }
 
-TEST(LoopbackProbeTest, StopEndsAWait) {
+TEST(SelfCheckTest, AFullServerIsNotDeaf) {
+  std::atomic<int> calls{0};
+  std::atomic<int> deaf{0};
+  SelfCheckOptions options = kFast;
+  options.deaf_time = milliseconds(0);
+  SelfCheck check(
+      options,
+      [&](milliseconds) {
+        ++calls;
+        return absl::ResourceExhaustedError("full");
+      },
+      [&] { ++deaf; });
+  while (calls < 30) EXPECT_EQ(check.Check().message(), "full");
+  EXPECT_EQ(deaf, 0);
+}
+
+TEST(SelfCheckTest, StopEndsAWait) {
   std::promise<void> answer;
   const std::shared_future<void> answered = answer.get_future().share();
-  LoopbackProbe probe(
+  SelfCheck check(
       kFast,
       [&](milliseconds) {
         answered.wait();
         return absl::OkStatus();
       },
       [] {});
-  std::thread stop([&] { probe.Stop(); });
-  EXPECT_FALSE(probe.Check().ok());
+  std::thread stop([&] { check.Stop(); });
+  EXPECT_FALSE(check.Check().ok());
   stop.join();
   answer.set_value();
 }
