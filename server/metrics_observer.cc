@@ -10,12 +10,6 @@ double Seconds(int64_t duration_ns) { return static_cast<double>(duration_ns) * 
 
 }  // namespace
 
-void MetricsObserver::OnFrameReceived(int64_t bytes) { metrics_.FrameReceived(bytes); }
-
-void MetricsObserver::OnFrameFinished(const absl::Status& outcome, size_t features) {
-  metrics_.FrameFinished(outcome, static_cast<int64_t>(features));
-}
-
 void MetricsObserver::OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued,
                                      const BatchCost& cost, const StageTimes& stages) {
   switch (kind) {

@@ -20,8 +20,6 @@ class MetricsObserver final : public ServingObserver {
   // Both must outlive the observer.
   MetricsObserver(Metrics* metrics, PowerMonitor* power) : metrics_(*metrics), power_(*power) {}
 
-  void OnFrameReceived(int64_t bytes) override;
-  void OnFrameFinished(const absl::Status& outcome, size_t features) override;
   void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
                       const StageTimes& stages) override;
   std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost& cost) override;

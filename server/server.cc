@@ -161,6 +161,7 @@ class Server::Impl {
                 [this] { return tracker_->motion(); }},
                [this] { return backend_->progress(); }),
         clients_(&clock_),
+        frames_(&clock_, &metrics_, &clients_),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
                 ImageLimitsOf(config.limits())),
         call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
@@ -289,6 +290,7 @@ class Server::Impl {
   std::unique_ptr<TrackQueue> tracker_;
   PipelineWatch watch_;
   ClientActivity clients_;
+  FrameAccount frames_;
   FrameIntake intake_;
   ByteShares call_answers_;
   ByteShares stream_answers_;
@@ -444,6 +446,7 @@ class Server::Impl {
     services.memory = &memory_;
     services.metrics = &metrics_;
     services.clients = &clients_;
+    services.frames = &frames_;
     services.observer = &observer_;
     services.call_answers = &call_answers_;
     services.stream_answers = &stream_answers_;
@@ -519,13 +522,6 @@ void Server::Reload() {
   if (impl_->reloader_ != nullptr) impl_->reloader_->Reload();
 }
 
-FrameCounts Server::frame_counts() const {
-  const Batcher::Counts counts = impl_->batcher_->counts();
-  FrameCounts frames;
-  frames.received = counts.received;
-  frames.ok = counts.ok;
-  for (const int64_t failed : counts.failed) frames.failed += failed;
-  return frames;
-}
+FrameCounts Server::frame_counts() const { return impl_->metrics_.frame_counts(); }
 
 }  // namespace orbserve

@@ -18,6 +18,7 @@
 #include "grpcpp/support/channel_arguments.h"
 #include "server/backend_wrapper.h"
 #include "server/config.h"
+#include "server/telemetry/metrics.h"
 
 namespace orbserve {
 
@@ -38,13 +39,6 @@ struct ServerHooks {
   // The server no longer answers calls to its own address, see deaf(). Called once, from any
   // thread; must not block.
   std::function<void()> on_deaf;
-};
-
-// Frames of the server's whole life. At rest `received` is the sum of `ok` and `failed`.
-struct FrameCounts {
-  int64_t received = 0;
-  int64_t ok = 0;
-  int64_t failed = 0;  // answered with a reason
 };
 
 class Server {

@@ -4,6 +4,7 @@
 #include "server/rpc/call.h"
 
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
@@ -66,6 +67,7 @@ UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
       gate_(gate),
       context_(context),
       begin_(std::chrono::steady_clock::now()),
+      deadline_(DeadlineOf(*context)),
       method_(method),
       ticket_(gate_.Enter()) {}
 
@@ -107,14 +109,31 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
       return absl::OkStatus();
     });
   }
+  // The last moment on the server's own clock: nothing but gRPC comes behind.
+  if (sent.ok()) sent = StillWanted();
   if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
   code_ = sent.code();
   LogFailure(method_, sent, [this] { return DisplayName(client_); });
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
-  for (int i = 0; i < frames_; ++i) services_.metrics->ObserveFrame(method_, time.count());
+  for (int i = 0; i < frames_; ++i) {
+    services_.frames->Ended(method_, client_, begin_, sent,
+                            sent.ok() ? std::exchange(keypoints_, 0) : 0);
+  }
   // Only an answer can wait for its client: a status alone needs no leave from HTTP/2 flow control.
   if (sent.ok()) services_.readers->Begin(watch_, context_);
   Finish(StatusToGrpc(sent, context_));
+}
+
+absl::Status UnaryCall::StillWanted() const {
+  if (services_.clock->Now() >= deadline_) {
+    return MakeError(ErrorReason::kDeadlineExceeded,
+                     "the deadline of the call passed before its answer was ready");
+  }
+  return context_->IsCancelled() ? CancelledStatus() : absl::OkStatus();
+}
+
+void UnaryCall::CountFrame(const v1::Frame& frame) {
+  services_.frames->Received(client_, frame);
+  ++frames_;
 }
 
 void UnaryCall::FreeRequest() { DropRequest(); }

@@ -25,6 +25,7 @@
 #include "server/memory/memory_watch.h"
 #include "server/memory/out_of_memory.h"
 #include "server/rpc/client_activity.h"
+#include "server/rpc/frame_account.h"
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/identity.h"
 #include "server/rpc/stalled_readers.h"
@@ -71,6 +72,7 @@ struct CallServices {
   const MemoryWatch* memory = nullptr;
   Metrics* metrics = nullptr;
   ClientActivity* clients = nullptr;
+  FrameAccount* frames = nullptr;
   // Bytes of the answers of all unary calls, from the admission of a call until its answer is sent,
   // and of all streams, from the begin of a frame.
   ByteShares* call_answers = nullptr;
@@ -148,11 +150,14 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   // much at a time; QUEUE_FULL when those of all clients do.
   absl::Status ExpectAnswer(int64_t wire_bytes);
   // Ends the call. If `status` is OK, sends the response of `wire_bytes`, or fails as
-  // ExpectAnswer() does. Frees the request. The call may be deleted before this returns, unless it
-  // is held.
+  // ExpectAnswer() does, or because the deadline has passed or the client is gone. What the client
+  // is told is decided here and counted for each frame of the request. Frees the request. The call
+  // may be deleted before this returns, unless it is held.
   void FinishWith(const absl::Status& status, size_t wire_bytes = 0);
-  // Counts one frame more of the request; its duration is recorded when the call finishes.
-  void CountFrame() { ++frames_; }
+  // Counts one frame more of the request as received. It ends with the call.
+  void CountFrame(const v1::Frame& frame);
+  // The response has so many keypoints more.
+  void AddKeypoints(size_t count) { keypoints_ += static_cast<int64_t>(count); }
   // Drops the call's own hold on its request. Parts that are shared stay alive.
   void FreeRequest();
   // Keeps the object alive until Drop(), for threads other than gRPC's reactions.
@@ -163,19 +168,23 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   CallGate& gate_;
   grpc::CallbackServerContext* const context_;
   const SteadyTime begin_;  // when the request had arrived
-  ClientId client_;         // set by Identify()
+  const SteadyTime deadline_;
+  ClientId client_;  // set by Identify()
 
  private:
   // Frees the request.
   virtual void DropRequest() = 0;
   // Makes the response ready to be sent.
   virtual void SendResponse() = 0;
+  // DEADLINE_EXCEEDED once the deadline has passed, CANCELLED once the client is gone.
+  absl::Status StillWanted() const;
 
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
   int64_t answer_bytes_ = 0;  // reserved
   StalledReaders::Watch watch_;
   int frames_ = 0;             // counted by CountFrame()
+  int64_t keypoints_ = 0;      // of all frames
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()
   const CallGate::Ticket ticket_;
 };

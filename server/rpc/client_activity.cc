@@ -65,18 +65,26 @@ void ClientActivity::FrameReceived(const ClientId& client, int64_t bytes) {
   entry.bytes.Add(static_cast<double>(bytes), now);
 }
 
-void ClientActivity::FrameEnded(const ClientId& client, const FrameOutcome& outcome) {
+void ClientActivity::FrameEnded(const ClientId& client, const absl::Status& told) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
   Entry& entry = found->second;
   entry.last = now;
-  if (outcome.status.ok()) {
+  if (told.ok()) {
     ++entry.use.ok;
   } else {
-    ++(ReasonOf(outcome.status) == ErrorReason::kDropped ? entry.use.dropped : entry.use.failed);
+    ++(ReasonOf(told) == ErrorReason::kDropped ? entry.use.dropped : entry.use.failed);
   }
+}
+
+void ClientActivity::FrameComputed(const ClientId& client, const FrameOutcome& outcome) {
+  const SteadyTime now = clock_.Now();
+  absl::MutexLock lock(&mutex_);
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  Entry& entry = found->second;
   if (outcome.batch_frames > 0) {
     const double seconds = Seconds(outcome.cost.busy_end - outcome.cost.busy_begin);
     entry.seconds.Add(seconds / outcome.batch_frames, now);

@@ -50,8 +50,11 @@ class ClientActivity {
   // These two may throw std::bad_alloc.
   void FrameReceived(const ClientId& client, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void StreamOpened(const ClientId& client) ABSL_LOCKS_EXCLUDED(mutex_);
-  // These two allocate nothing.
-  void FrameEnded(const ClientId& client, const FrameOutcome& outcome) ABSL_LOCKS_EXCLUDED(mutex_);
+  // These three allocate nothing. FrameEnded() is given what the client is told, FrameComputed()
+  // what the frame took of a device, if anything.
+  void FrameEnded(const ClientId& client, const absl::Status& told) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FrameComputed(const ClientId& client, const FrameOutcome& outcome)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void StreamClosed(const ClientId& client) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The `most` clients that take most of the devices' time, the busiest first; `known` is how many

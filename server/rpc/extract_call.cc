@@ -8,7 +8,6 @@
 
 #include "features/errors.h"
 #include "server/rpc/answer_size.h"
-#include "server/rpc/call_context.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/conversion/timings.h"
@@ -30,7 +29,7 @@ void ExtractCall::Start() {
   }
   FrameSource source;
   source.client = client_;
-  source.deadline = DeadlineOf(*context_);
+  source.deadline = deadline_;
   source.frame = Share(&request_.frame());
   source.message_bytes = request_.ByteSizeLong();
   source.refusal = [&]() -> absl::Status {
@@ -44,7 +43,7 @@ void ExtractCall::Start() {
   }();
   sequence_ = request_.frame().sequence();
   timestamp_ns_ = request_.frame().timestamp_ns();
-  CountFrame();
+  CountFrame(request_.frame());
   FreeRequest();  // the intake shares it until the pixels are decoded
   ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
     Guard([&] { OnExtracted(std::move(outcome)); });
@@ -64,6 +63,7 @@ void ExtractCall::OnExtracted(ExtractOutcome outcome) {
   FeaturesToProto(*outcome.frame.features, response_.mutable_features());
   ExecutionToProto(outcome, response_.mutable_execution());
   TimingsToProto(outcome, begin_, response_.mutable_timings());
+  AddKeypoints(outcome.frame.features->count());
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
   FinishWith(absl::OkStatus(), response_.ByteSizeLong());

@@ -75,14 +75,10 @@ FrameIntake::Admitted FrameIntake::Admit(FrameSource source, ExtractDone done) {
   const v1::Frame& frame = *task->source.frame;
   size_t pieces_bytes = 0;
   for (const BytePiece piece : task->source.pixels) pieces_bytes += piece.size();
-  admission.image_bytes =
-      static_cast<int64_t>(frame.pixels().size() + frame.mask().pixels().size() + pieces_bytes);
   admission.message_bytes = static_cast<int64_t>(
       std::max(frame.ByteSizeLong() + pieces_bytes, task->source.message_bytes));
-  admission.reports_end = task->source.reports_end;
-  clients_->FrameReceived(admission.client, admission.image_bytes);
   admission.done = [this, task, done = std::move(done)](FrameOutcome outcome) mutable {
-    clients_->FrameEnded(task->source.client, outcome);
+    clients_->FrameComputed(task->source.client, outcome);
     std::move(done)({std::move(outcome), std::chrono::nanoseconds(task->decode_ns.load())});
   };
   Admitted admitted;

@@ -50,8 +50,6 @@ struct FrameSource {
   // Reason why the frame's call cannot be served, if not OK. The frame is then counted and fails
   // with it, and `pipeline` may be null.
   absl::Status refusal;
-  // False for a caller that tells the metrics itself how the frame ended.
-  bool reports_end = true;
   // The decoded frame is drawn into it. Null = the frame is not drawn.
   std::shared_ptr<StreamPicture> picture;
 };

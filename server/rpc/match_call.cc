@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/rpc/answer_size.h"
-#include "server/rpc/call_context.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/conversion/timings.h"
@@ -71,7 +70,6 @@ void MatchCall::Start() {
     FinishWith(status);
     return;
   }
-  deadline_ = DeadlineOf(*context_);
   const absl::Status status = ReadOptions();
   options_read_ = status.ok();
   // Frames are submitted even if the call was refused, so that they are counted.
@@ -127,7 +125,7 @@ void MatchCall::SetReference() {
 
 void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   side.is_image = true;
-  CountFrame();
+  CountFrame(frame);
   FrameSource source;
   source.client = client_;
   source.deadline = deadline_;
@@ -205,12 +203,12 @@ void MatchCall::OnMatched(MatchOutcome outcome) {
     return;
   }
   MatchesToProto(outcome.pairs.front().matches, response_.mutable_matches());
-  if (query_.is_image) {
-    FeaturesToProto(*query_.outcome.frame.features, response_.mutable_query_features());
-  }
-  if (train_.is_image) {
-    FeaturesToProto(*train_.outcome.frame.features, response_.mutable_train_features());
-  }
+  const auto add_features = [this](const Side& side, v1::FeatureSet* proto) {
+    FeaturesToProto(*side.outcome.frame.features, proto);
+    AddKeypoints(side.outcome.frame.features->count());
+  };
+  if (query_.is_image) add_features(query_, response_.mutable_query_features());
+  if (train_.is_image) add_features(train_, response_.mutable_train_features());
   FillTimings(outcome);
   outcome.pairs.clear();
   End(absl::OkStatus());

@@ -50,7 +50,6 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
   void End(const absl::Status& status);
   void FillTimings(const MatchOutcome& outcome);
 
-  SteadyTime deadline_ = kNever;
   std::shared_ptr<const ResolvedPipeline> pipeline_;
   MatchOptions options_;
   bool options_read_ = false;  // errors of sides are their own

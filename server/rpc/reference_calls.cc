@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/rpc/answer_size.h"
-#include "server/rpc/call_context.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/conversion/timings.h"
@@ -61,9 +60,9 @@ void PutReferenceCall::Start() {
   FrameSource source;
   source.refusal = ReadOptions(source.pipeline);
   if (request_.has_frame()) {
-    CountFrame();
+    CountFrame(request_.frame());
     source.client = client_;
-    source.deadline = DeadlineOf(*context_);
+    source.deadline = deadline_;
     source.frame = Share(&request_.frame());
     source.message_bytes = request_.ByteSizeLong();
     ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
@@ -91,6 +90,7 @@ void PutReferenceCall::OnExtracted(const ExtractOutcome& outcome) {
   if (status.ok()) {
     ExecutionToProto(outcome, response_.mutable_execution());
     TimingsToProto(outcome, begin_, response_.mutable_timings());
+    AddKeypoints(outcome.frame.features->count());
   }
   End(status);
 }

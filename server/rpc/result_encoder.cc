@@ -35,6 +35,16 @@ grpc::ByteBuffer ResultEncoder::EncodeWhole(const ResultHead& head, StreamResult
   return SerializeMessage(response_);
 }
 
+grpc::ByteBuffer ResultEncoder::EncodeFailure(const ResultHead& head, const absl::Status& status) {
+  v1::StreamFramesResponse failed;
+  v1::FrameResult& proto = *failed.mutable_result();
+  proto.set_sequence(head.sequence);
+  proto.set_timestamp_ns(head.timestamp_ns);
+  StatusToProto(status, proto.mutable_status());
+  TimingsToProto(ExtractOutcome{{}, head.decode_time}, head.arrival, proto.mutable_timings());
+  return SerializeMessage(failed);
+}
+
 grpc::ByteBuffer ResultEncoder::Encode(const ResultHead& head, StreamResult result,
                                        absl::Status* status) {
   grpc::ByteBuffer message;
@@ -44,11 +54,7 @@ grpc::ByteBuffer ResultEncoder::Encode(const ResultHead& head, StreamResult resu
   });
   if (!encoded.ok()) {
     *status = encoded;
-    v1::StreamFramesResponse failed;
-    failed.mutable_result()->set_sequence(head.sequence);
-    failed.mutable_result()->set_timestamp_ns(head.timestamp_ns);
-    StatusToProto(encoded, failed.mutable_result()->mutable_status());
-    message = SerializeMessage(failed);
+    message = EncodeFailure(head, encoded);
   }
   if (!encoded.ok() || message.Length() > kMostKeptBytes) {
     v1::StreamFramesResponse().Swap(&response_);

@@ -33,6 +33,8 @@ class ResultEncoder {
   // Returns the message with the result. Where there is no memory for it, `*status` becomes
   // OUT_OF_MEMORY, and the message has that in place of the result.
   grpc::ByteBuffer Encode(const ResultHead& head, StreamResult result, absl::Status* status);
+  // Returns the message with `status`, which is not OK, in place of the result.
+  static grpc::ByteBuffer EncodeFailure(const ResultHead& head, const absl::Status& status);
 
  private:
   grpc::ByteBuffer EncodeWhole(const ResultHead& head, StreamResult result);

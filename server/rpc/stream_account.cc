@@ -10,18 +10,18 @@
 
 namespace orbserve {
 
-void StreamAccount::Count(const absl::Status& status, std::chrono::nanoseconds latency,
-                          const Features* features) {
-  if (!status.ok()) {
-    ++(ReasonOf(status) == ErrorReason::kDropped ? dropped_ : failed_);
+void StreamAccount::Count(const absl::Status& told, std::chrono::nanoseconds latency,
+                          const Seen& seen) {
+  if (!told.ok()) {
+    ++(ReasonOf(told) == ErrorReason::kDropped ? dropped_ : failed_);
     return;
   }
   ++ok_;
   last_latency_ns_ = latency.count();
-  last_features_ = features == nullptr ? 0 : static_cast<int>(features->count());
-  if (features == nullptr) return;
-  last_width_px_ = features->image_width_px;
-  last_height_px_ = features->image_height_px;
+  last_features_ = seen.features;
+  if (seen.width_px == 0) return;
+  last_width_px_ = seen.width_px;
+  last_height_px_ = seen.height_px;
 }
 
 void StreamAccount::FillIn(StreamUse* use) const {

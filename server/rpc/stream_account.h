@@ -14,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "features/types.h"
 #include "server/serving/shares/client_id.h"
 #include "server/serving/streams/stream_use.h"
 
@@ -23,9 +22,15 @@ namespace orbserve {
 // Thread-safe.
 class StreamAccount {
  public:
-  // A frame ended, `latency` after its arrival. `features`: null for a frame without.
-  void Count(const absl::Status& status, std::chrono::nanoseconds latency,
-             const Features* features);
+  // The parts of a frame's result that the account shows. All zero for a frame without features.
+  struct Seen {
+    int features = 0;
+    int width_px = 0;
+    int height_px = 0;
+  };
+
+  // A frame ended, `latency` after its arrival.
+  void Count(const absl::Status& told, std::chrono::nanoseconds latency, const Seen& seen);
   // Sets the members that the account knows: the frames that ended, and the last one.
   void FillIn(StreamUse* use) const;
 

@@ -240,7 +240,6 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
   source.pixels = received_->splitter.pixels();
   source.message_bytes = received_->buffer.Length();
-  source.reports_end = false;
   if (services_.pictures != nullptr && services_.pictures->TakeWish(id_)) {
     entry.picture = std::make_shared<StreamPicture>();
     source.picture = entry.picture;
@@ -256,11 +255,13 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
     ++unanswered_;
     ++frames_read_;
     next_answer_bytes_ = entry.most_answer_bytes;
-    if (entry.deadline != kNever) {
-      deadlines_.insert({entry.deadline, index});
+    const SteadyTime deadline = entry.deadline;
+    frames_.emplace(index, std::move(entry));
+    services_.frames->Received(client_, frame, source.pixels);
+    if (deadline != kNever) {
+      deadlines_.insert({deadline, index});
       SetAlarm();
     }
-    frames_.emplace(index, std::move(entry));
   }
   message.reset();  // `source.frame` holds the message until its pixels are decoded
   const FrameIntake::Admitted admitted = services_.intake->Admit(
@@ -280,7 +281,7 @@ std::vector<Batcher::Ticket> StreamCall::Wait(uint64_t index,
   {
     absl::MutexLock lock(&mutex_);
     const auto found = frames_.find(index);
-    is_over = found == frames_.end() || IsOver();
+    is_over = found == frames_.end() || found->second.has_result || IsOver();
     if (!is_over) {
       Frame& frame = found->second;
       frame.ticket = admitted.ticket();
@@ -328,7 +329,7 @@ void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
       frame.decode_time = outcome.decode_time;
       frame.is_extracted = true;
       waiting = room_.Take(index);
-      if (!finished_ && frame.has_begun) {
+      if (!finished_ && frame.has_begun && !frame.has_result) {
         const Features* const features = outcome.frame.features.get();
         const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
         CountAnswer(frame.options->MostAnswerBytes(count, frame.wanted_features, frame.match),
@@ -341,37 +342,47 @@ void StreamCall::OnExtracted(uint64_t index, ExtractOutcome outcome) {
 }
 
 void StreamCall::OnResult(StreamResult result) {
-  const uint64_t index = result.index;
-  Frame frame;
+  ResultHead head;
+  Outgoing outgoing;
+  std::shared_ptr<StreamPicture> picture;
   std::optional<WaitingRoom<Waiting>::Frame> waiting;  // of a frame that is late; freed outside
   {
     absl::MutexLock lock(&mutex_);
     const auto entry = frames_.find(result.index);
     if (entry == frames_.end()) return;  // cancelled
-    frame = std::move(entry->second);
-    frames_.erase(entry);
+    Frame& frame = entry->second;
+    frame.has_result = true;
     waiting = room_.Take(result.index);
     if (frame.deadline != kNever) deadlines_.erase({frame.deadline, result.index});
+    head = {.sequence = frame.sequence,
+            .timestamp_ns = frame.timestamp_ns,
+            .arrival = frame.arrival,
+            .decode_time = frame.decode_time,
+            .omit_features = frame.options->omit_features};
+    picture = std::move(frame.picture);
+    outgoing.is_in_flight = frame.has_begun;
+    outgoing.frame_bytes = frame.has_begun ? frame.bytes : 0;
+    outgoing.answer_bytes = frame.answer_bytes;
   }
-  absl::Status status = result.outcome.status;
+  const uint64_t index = result.index;
   const std::shared_ptr<const Features> features = result.outcome.features;
+  Result& of_frame = outgoing.result.emplace();
+  of_frame.index = index;
+  of_frame.head = head;
+  of_frame.status = result.outcome.status;
+  if (features != nullptr) {
+    of_frame.seen = {.features = static_cast<int>(features->count()),
+                     .width_px = features->image_width_px,
+                     .height_px = features->image_height_px};
+  }
   const auto encode_begin = std::chrono::steady_clock::now();
-  grpc::ByteBuffer message = encoder_.Encode({.sequence = frame.sequence,
-                                              .timestamp_ns = frame.timestamp_ns,
-                                              .arrival = frame.arrival,
-                                              .decode_time = frame.decode_time,
-                                              .omit_features = frame.options->omit_features},
-                                             std::move(result), &status);
-  LogFailure("StreamFrames.frame", status, [this] { return DisplayName(client_); });
-  Outgoing outgoing{std::move(message), /*is_answer=*/true, frame.has_begun,
-                    frame.has_begun ? frame.bytes : 0, frame.answer_bytes};
+  outgoing.message = encoder_.Encode(head, std::move(result), &of_frame.status);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
-  ObserveEnd(frame, status, features.get());
-  if (frame.picture != nullptr && features != nullptr) {
-    frame.picture->sequence = frame.sequence;
-    frame.picture->features = features;
-    services_.pictures->Put(id_, std::move(frame.picture));
+  if (picture != nullptr && features != nullptr) {
+    picture->sequence = head.sequence;
+    picture->features = features;
+    services_.pictures->Put(id_, std::move(picture));
   }
 
   absl::MutexLock lock(&mutex_);
@@ -401,6 +412,7 @@ void StreamCall::OnWriteDone(bool ok) {
     if (!ok) return;
     if (!finished_) Write();
   }
+  session_->Resume();  // a result that waited may have been handed over
   BeginFrames();
   absl::MutexLock lock(&mutex_);
   Step();
@@ -594,6 +606,7 @@ void StreamCall::Read() {
 
 void StreamCall::Write() {
   if (writing_ || outgoing_.empty() || options_ == nullptr) return;
+  HandOver(outgoing_.front());
   writing_ = true;
   write_begin_ = services_.clock->Now();
   SetAlarm();
@@ -621,13 +634,26 @@ void StreamCall::FinishNow(const absl::Status& status) {
   Finish(StatusToGrpc(status, context_));
 }
 
-void StreamCall::ObserveEnd(const Frame& frame, const absl::Status& status,
-                            const Features* features) {
-  const std::chrono::nanoseconds time = services_.clock->Now() - frame.arrival;
-  const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
-  services_.metrics->ObserveFrame("StreamFrames", std::chrono::duration<double>(time).count());
-  services_.metrics->FrameFinished(status, count);
-  account_.Count(status, time, features);
+void StreamCall::HandOver(Outgoing& outgoing) {
+  if (!outgoing.result.has_value()) return;
+  Result& result = *outgoing.result;
+  const auto entry = frames_.find(result.index);
+  const Frame& frame = entry->second;
+  const absl::Status told = session_->HandOver(result.status);
+  if (result.status.ok() && !told.ok()) {
+    outgoing.message = ResultEncoder::EncodeFailure(result.head, told);
+    CountAnswer(static_cast<int64_t>(outgoing.message.Length()), &outgoing.answer_bytes);
+  }
+  LogFailure("StreamFrames.frame", told, [this] { return DisplayName(client_); });
+  CountEnd(frame, told, result.seen);
+  frames_.erase(entry);
+}
+
+void StreamCall::CountEnd(const Frame& frame, const absl::Status& told,
+                          const StreamAccount::Seen& seen) {
+  services_.frames->Ended("StreamFrames", client_, frame.arrival, told,
+                          told.ok() ? seen.features : 0);
+  account_.Count(told, services_.clock->Now() - frame.arrival, seen);
 }
 
 StreamUse StreamCall::use() {
@@ -646,8 +672,7 @@ StreamUse StreamCall::use() {
 void StreamCall::ForgetFrames() {
   const SteadyTime now = services_.clock->Now();
   for (const auto& [index, frame] : frames_) {
-    ObserveEnd(frame, now >= frame.deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(),
-               nullptr);
+    CountEnd(frame, now >= frame.deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(), {});
   }
   frames_.clear();
   deadlines_.clear();

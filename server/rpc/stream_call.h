@@ -28,6 +28,11 @@
 // in the order: it waits for the answers of earlier frames whose deadline is later, or which have
 // none.
 //
+// Outcomes. What the client is told about a frame is decided once, where its result is handed to
+// gRPC (HandOver()): a result whose deadline has passed by then becomes DEADLINE_EXCEEDED. The
+// frame is counted and logged there, too. A frame whose call is over before counts as CANCELLED, or
+// as DEADLINE_EXCEEDED.
+//
 // A stream takes one of `max_streams` places. It therefore ends with DEADLINE_EXCEEDED when it has
 // no opening message after `open_timeout`, when it owes nothing and has sent nothing for
 // `idle_timeout`, and when a result was not read in the time that stalled readers have. It ends
@@ -112,7 +117,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     FrameIntake::Admitted admitted;
     std::unique_ptr<Received> received;
   };
-  // A frame that was read and whose result does not exist yet.
+  // A frame that was read and whose result is not handed to gRPC yet.
   struct Frame {
     uint64_t sequence = 0;
     int64_t timestamp_ns = 0;
@@ -126,9 +131,17 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     SteadyTime deadline = kNever;
     bool has_begun = false;
     bool is_extracted = false;  // or failed
+    bool has_result = false;    // which is being encoded, or waits in outgoing_
     Batcher::Ticket ticket = 0;
     std::chrono::nanoseconds decode_time{};
     std::shared_ptr<StreamPicture> picture;  // null unless a viewer waits for it
+  };
+  // Result of a frame that waits for HandOver().
+  struct Result {
+    uint64_t index = 0;
+    ResultHead head;
+    absl::Status status;
+    StreamAccount::Seen seen;
   };
   // A message that waits to be written.
   struct Outgoing {
@@ -137,6 +150,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
     bool is_in_flight = false;  // result of a frame that had begun
     int64_t frame_bytes = 0;    // of that frame's message
     int64_t answer_bytes = 0;   // reserved
+    std::optional<Result> result;
   };
   // An `opened` that goes behind the results of the first `frames` frames.
   struct PendingOpened {
@@ -155,10 +169,12 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void BeginFrames() ABSL_LOCKS_EXCLUDED(mutex_);
   void OnExtracted(uint64_t index, ExtractOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnResult(StreamResult result) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records the end of a frame: its outcome, and the time from its arrival until now. `features`:
-  // null for a frame without.
-  void ObserveEnd(const Frame& frame, const absl::Status& status, const Features* features);
-  // Records and drops the frames of a call that is over, whose results nobody reads.
+  // Decides what the client is told about the frame of this message, which is to be written next,
+  // and counts it.
+  void HandOver(Outgoing& outgoing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts the end of a frame.
+  void CountEnd(const Frame& frame, const absl::Status& told, const StreamAccount::Seen& seen);
+  // Counts and drops the frames of a call that is over, whose results nobody reads.
   void ForgetFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the stream if its client takes too long, and answers frames that are late.
   void OnAlarm() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -210,7 +226,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   std::shared_ptr<StreamSession> session_;
   SteadyTime call_deadline_ = kNever;
   std::unique_ptr<Received> received_;  // message that is being read or taken
-  ResultEncoder encoder_;               // used by OnResult(), which has one call at a time
+  ResultEncoder encoder_;  // used by OnResult(), whose next call comes after HandOver()
 
   absl::Mutex mutex_;
   // Options of the last `open`; null before the first. Changed by reactions to reads only.
@@ -232,10 +248,11 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;      // if IsOver()
 
   uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;                 // their results exist
+  uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;  // their results are in outgoing_ or gone
   absl::flat_hash_map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);  // by session index
   WaitingRoom<Waiting> room_ ABSL_GUARDED_BY(mutex_);  // its frames are in frames_, too
-  std::set<std::pair<SteadyTime, uint64_t>> deadlines_ ABSL_GUARDED_BY(mutex_);  // of frames_
+  // Of frames_ without a result.
+  std::set<std::pair<SteadyTime, uint64_t>> deadlines_ ABSL_GUARDED_BY(mutex_);
   std::deque<PendingOpened> pending_opened_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Received> spare_ ABSL_GUARDED_BY(mutex_);  // for the next read
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;  // messages whose answers are not written

@@ -34,7 +34,6 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
 Batcher::~Batcher() { Shut(); }
 
 absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
-  observer_->OnFrameReceived(admission.image_bytes);
   absl::Status refusal;
   Ticket ticket = 0;
   Work work;
@@ -47,13 +46,11 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
       frame->deadline = admission.deadline;
       frame->bytes = admission.message_bytes;
       frame->done = std::move(admission.done);
-      frame->reports_end = admission.reports_end;
       ticket = Enter(std::move(frame)).ticket;
       if (AlarmIsLate()) work = TakeWork(clock_->Now());
     }
   }
   if (!refusal.ok()) {
-    if (admission.reports_end) observer_->OnFrameFinished(refusal, 0);
     std::move(admission.done)({.status = refusal});
     return refusal;
   }
@@ -234,7 +231,7 @@ void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
   for (const auto& frame : batch.items) {
     if (frame->is_answered) continue;
     if (!frame->outcome.status.ok()) frame->outcome.features = nullptr;  // it came too late
-    Answer(*frame);
+    std::move(frame->done)(std::move(frame->outcome));
   }
   Leave();
 }
@@ -242,24 +239,14 @@ void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
 void Batcher::AnswerFailed(QueuedFrame& frame, const absl::Status& status) {
   frame.outcome.status = status;
   frame.outcome.queued = frame.queued;
-  Answer(frame);
+  std::move(frame.done)(std::move(frame.outcome));
 }
 
 std::unique_ptr<QueuedFrame> Batcher::TakeAnswer(QueuedFrame& launched) {
   auto answered = std::make_unique<QueuedFrame>();
   answered->queued = launched.queued;
-  answered->reports_end = launched.reports_end;
   answered->done = std::move(launched.done);
   return answered;
-}
-
-void Batcher::Answer(QueuedFrame& frame) {
-  const FrameOutcome& outcome = frame.outcome;
-  if (frame.reports_end) {
-    observer_->OnFrameFinished(outcome.status,
-                               outcome.features == nullptr ? 0 : outcome.features->count());
-  }
-  std::move(frame.done)(std::move(frame.outcome));
 }
 
 }  // namespace orbserve

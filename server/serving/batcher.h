@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Gathers the frames of many clients into batches. Tickets, bounds, deadlines, cancellation,
-// draining and accounting are those of every queue of work (work_queue.h). This page is about what
-// only frames have.
+// Gathers the frames of many clients into batches. Tickets, bounds, deadlines, cancellation and
+// draining are those of every queue of work (work_queue.h). This page is about what only frames
+// have.
 //
-// Life of a frame. Admit() counts the frame as received. It either refuses the frame at once, with
-// a status that says why, or gives it a ticket. The caller then prepares the frame: it decodes into
-// a leased slot and calls Ready() with the plan and the job, or Fail(). A ready frame waits in the
-// queue of its plan until a batch takes it. From Admit() on the frame is owed exactly one answer:
-// `done` is called once, from whichever thread ends the frame's life, and never under a lock.
+// Life of a frame. Admit() either refuses the frame at once, with a status that says why, or gives
+// it a ticket. The caller then prepares the frame: it decodes into a leased slot and calls Ready()
+// with the plan and the job, or Fail(). A ready frame waits in the queue of its plan until a batch
+// takes it. From Admit() on the frame is owed exactly one answer: `done` is called once, from
+// whichever thread ends the frame's life, and never under a lock.
 //
 // Admission. Frames being prepared count towards `max_frames`, `max_frames_per_client` and
 // `max_bytes`, because they hold memory, too. A frame holds the bytes of its message.
@@ -89,11 +89,7 @@ using FrameDone = absl::AnyInvocable<void(FrameOutcome) &&>;
 struct FrameAdmission {
   ClientId client;               // whose turn it takes
   SteadyTime deadline = kNever;  // answered no later than this unless launched before
-  int64_t image_bytes = 0;       // its pixels and mask as they were sent
   int64_t message_bytes = 0;     // memory that it holds until it is launched
-  // False when the caller reports the end of the frame, because the frame is not over with its
-  // features: ServingObserver::OnFrameFinished() is then not called here.
-  bool reports_end = true;
   FrameDone done;
 };
 
@@ -102,7 +98,6 @@ struct QueuedFrame final : WorkItem {
   struct Plan;
 
   FrameDone done;
-  bool reports_end = true;
   FrameJob job;       // from Ready() to the launch
   double work = 0.0;  // FrameWork(); set by Ready()
   std::shared_ptr<TaskMemory> memory;
@@ -175,9 +170,6 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   bool MayLaunch(const QueuedFrame::Plan& queue, SteadyTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives the frame its outcome.
-  void Answer(QueuedFrame& frame) ABSL_LOCKS_EXCLUDED(mutex_);
-
   FeatureBackend* const backend_;
   const BatcherOptions options_;
   // Only plans with frames that are ready.

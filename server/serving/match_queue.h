@@ -3,7 +3,7 @@
 
 // Brings match requests to the backend. Two sets of 100,000 descriptors keep a processor busy for
 // seconds, so matching waits in a fair queue, as frames do. Tickets, bounds, deadlines,
-// cancellation, draining and accounting are those of every queue of work (work_queue.h). This page
+// cancellation and draining are those of every queue of work (work_queue.h). This page
 // is about what only matching has.
 //
 // Small requests go to the backend in batches, because a device takes nearly as long for one of

@@ -5,11 +5,9 @@
 #define ORBSERVE_SERVER_SERVING_OBSERVER_H_
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 
-#include "absl/status/status.h"
 #include "features/backend.h"
 
 namespace orbserve {
@@ -25,10 +23,6 @@ class ServingObserver {
  public:
   virtual ~ServingObserver() = default;
 
-  // Every frame is received once and finished once: at rest the number of the former is the sum of
-  // the latter over all outcomes.
-  virtual void OnFrameReceived(int64_t /*image_bytes*/) {}
-  virtual void OnFrameFinished(const absl::Status& /*outcome*/, size_t /*feature_count*/) {}
   // An item of a finished batch had waited this long for its launch. `stages`: of the item, empty
   // where they were not timed.
   virtual void OnItemComputed(WorkKind /*kind*/, std::chrono::nanoseconds /*queued*/,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Brings searches for the tracks of streams to the backend. Tickets, bounds, deadlines,
-// cancellation, draining and accounting are those of every queue of work (work_queue.h). This page
+// cancellation and draining are those of every queue of work (work_queue.h). This page
 // is about what only tracks have.
 //
 // A request is the search for all tracks of one stream in one of its frames. A stream has at most

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Items of a queue of work (work_queue.h): their bounds, their counts, and the statuses of those
-// that are refused or end without an outcome of the backend.
+// Items of a queue of work (work_queue.h): their bounds, and the statuses of those that are refused
+// or end without an outcome of the backend.
 
 #ifndef ORBSERVE_SERVER_SERVING_WORK_ITEM_H_
 #define ORBSERVE_SERVER_SERVING_WORK_ITEM_H_
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -40,12 +39,6 @@ struct WorkItem {
   bool is_answered = false;
   // Jobs carry this flag to the backend. Set by Enter().
   std::shared_ptr<std::atomic<bool>> cancelled;
-};
-
-struct WorkCounts {
-  int64_t received = 0;
-  int64_t ok = 0;
-  std::array<int64_t, kErrorReasons.size()> failed{};  // one entry per ErrorReason
 };
 
 // Use of a queue of work at one moment, beside its bounds.

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The skeleton of every queue of work: tickets, admission, deadlines, cancellation, draining and
-// accounting. Batcher, MatchQueue and TrackQueue stand on it. A kind of work adds its own order of
-// items, its batches and its answers.
+// The skeleton of every queue of work: tickets, admission, deadlines, cancellation and draining.
+// Batcher, MatchQueue and TrackQueue stand on it. A kind of work adds its own order of items, its
+// batches and its answers.
 //
 // Life of an item. The kind asks Reserve() for a place and calls Enter(), or answers the refusal
 // itself. An entered item has a ticket and waits. It leaves in one of two ways:
@@ -36,9 +36,6 @@
 // Cancellation. Cancel() answers an item that waits: CANCELLED, or DEADLINE_EXCEEDED when its
 // deadline has passed, because gRPC cancels calls at their deadline, perhaps before the alarm. For
 // a launched item Cancel() only raises the cancellation flag that the jobs carry.
-//
-// Accounting. Received = OK + each rejection, at every moment when no item is open, also after
-// shutdown; see counts() and use().
 //
 // Memory. Whatever there is much of stands in containers of small nodes, whose allocations the
 // reserve of the process backs (memory_reserve.h), and which take none while they are empty. Items
@@ -91,7 +88,6 @@ template <typename Item, typename Batch>
 class WorkQueue {
  public:
   using Ticket = WorkTicket;
-  using Counts = WorkCounts;
 
   // An owner holds at most this many times as much of the queue as it leaves free.
   static constexpr int64_t kMostOfFree = 3;
@@ -115,7 +111,6 @@ class WorkQueue {
 
   // Items that are owed an answer.
   int open_items() const ABSL_LOCKS_EXCLUDED(mutex_);
-  Counts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
   QueueUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
   BatchMotion motion() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -158,8 +153,8 @@ class WorkQueue {
 
   // --- The kind calls these. ---
 
-  // Counts an item as received and says whether it may enter. When OK, its place and its `bytes`
-  // are taken, and Enter() must follow under the same lock.
+  // Says whether an item may enter. When OK, its place and its `bytes` are taken, and Enter() must
+  // follow under the same lock.
   absl::Status Reserve(const ClientId& client, SteadyTime deadline, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The item waits from now on. The kind calls Do() when it has released the lock.
@@ -184,8 +179,8 @@ class WorkQueue {
   void Do(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The backend's answer to a batch begins with BatchReturned(), which launches the next batches.
-  // Then CloseBatch() counts the outcomes and corrects the charges by what the batch took, 0 if
-  // that is unknown; `status_of(i)` returns a reference to the status of item i, which becomes
+  // Then CloseBatch() closes the items and corrects the charges by what the batch took, 0 if that
+  // is unknown; `status_of(i)` returns a reference to the status of item i, which becomes
   // DEADLINE_EXCEEDED for an item that is late. Answers follow, except of the items that are
   // answered already. The last call is Leave(): until then the destructor waits.
   void BatchReturned(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -209,17 +204,15 @@ class WorkQueue {
   mutable absl::Mutex mutex_;
 
  private:
-  void Count(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The item is no longer owed an answer, though it gets it only after the lock.
-  void Close(const Item& item, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Close(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Says whether the client's and its owner's parts of the queue have room for one more item.
   absl::Status CheckParts(const FairShares::Account& account, int64_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the item out of those that wait.
   std::unique_ptr<Item> TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::unique_ptr<Item> Withdraw(Item& item, const absl::Status& status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<Item> Withdraw(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::list<std::unique_ptr<Item>> TakeExpired(SteadyTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -241,7 +234,6 @@ class WorkQueue {
   int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // each will call Leave()
   int open_items_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  Counts counts_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<Ticket, std::unique_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
   // Items that are launched and not closed; their batches own them.
   absl::btree_map<Ticket, Item*> launched_ ABSL_GUARDED_BY(mutex_);
@@ -286,29 +278,23 @@ void WorkQueue<Item, Batch>::Shut() {
 template <typename Item, typename Batch>
 absl::Status WorkQueue<Item, Batch>::Reserve(const ClientId& client_id, SteadyTime deadline,
                                              int64_t bytes) {
-  ++counts_.received;
-  absl::Status refusal;
-  if (is_draining_) {
-    refusal = DrainingStatus();
-  } else if (deadline != kNever && clock_->Now() >= deadline) {
-    refusal = LateStatus(options_.kind);
-  } else if (waiting_.size() >= static_cast<size_t>(options_.max_items) ||
-             (!waiting_.empty() && waiting_bytes_ + bytes > options_.max_bytes)) {
-    refusal = QueueFullStatus(options_, waiting_.size(), waiting_bytes_);
-  } else {
-    FairShares::Account* const account = shares_.Open(client_id);
-    refusal = CheckParts(*account, bytes);
-    if (refusal.ok()) {
-      reserved_ = account;
-      account->AddWaiting(1, bytes);
-      ++open_items_;
-      waiting_bytes_ += bytes;
-      return absl::OkStatus();
-    }
-    shares_.Close(account);
+  if (is_draining_) return DrainingStatus();
+  if (deadline != kNever && clock_->Now() >= deadline) return LateStatus(options_.kind);
+  if (waiting_.size() >= static_cast<size_t>(options_.max_items) ||
+      (!waiting_.empty() && waiting_bytes_ + bytes > options_.max_bytes)) {
+    return QueueFullStatus(options_, waiting_.size(), waiting_bytes_);
   }
-  Count(refusal);
-  return refusal;
+  FairShares::Account* const account = shares_.Open(client_id);
+  absl::Status refusal = CheckParts(*account, bytes);
+  if (!refusal.ok()) {
+    shares_.Close(account);
+    return refusal;
+  }
+  reserved_ = account;
+  account->AddWaiting(1, bytes);
+  ++open_items_;
+  waiting_bytes_ += bytes;
+  return absl::OkStatus();
 }
 
 template <typename Item, typename Batch>
@@ -379,26 +365,16 @@ void WorkQueue<Item, Batch>::ForgetDeadline(const Item& item) {
 }
 
 template <typename Item, typename Batch>
-std::unique_ptr<Item> WorkQueue<Item, Batch>::Withdraw(Item& item, const absl::Status& status) {
+std::unique_ptr<Item> WorkQueue<Item, Batch>::Withdraw(Item& item) {
   Dequeue(item);
   ForgetDeadline(item);
   std::unique_ptr<Item> owned = TakeOut(item);
-  Close(*owned, status);
+  Close(*owned);
   return owned;
 }
 
 template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Count(const absl::Status& status) {
-  if (status.ok()) {
-    ++counts_.ok;
-  } else {
-    ++counts_.failed[static_cast<size_t>(ReasonOf(status))];
-  }
-}
-
-template <typename Item, typename Batch>
-void WorkQueue<Item, Batch>::Close(const Item& item, const absl::Status& status) {
-  Count(status);
+void WorkQueue<Item, Batch>::Close(const Item& item) {
   --open_items_;
   shares_.Close(item.account);
 }
@@ -419,7 +395,7 @@ void WorkQueue<Item, Batch>::Cancel(Ticket ticket) {
     }
     // gRPC cancels a call at its deadline, perhaps before the alarm.
     status = clock_->Now() >= waiting->deadline ? LateStatus(options_.kind) : CancelledStatus();
-    item = Withdraw(*waiting, status);
+    item = Withdraw(*waiting);
   }
   AnswerFailed(*item, status);
 }
@@ -431,7 +407,7 @@ void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     Item* const waiting = FindWaiting(ticket);
     if (waiting == nullptr) return;
-    item = Withdraw(*waiting, status);
+    item = Withdraw(*waiting);
   }
   AnswerFailed(*item, status);
 }
@@ -441,7 +417,7 @@ void WorkQueue<Item, Batch>::FailWaiting(const absl::Status& status) {
   std::list<std::unique_ptr<Item>> left;
   {
     absl::MutexLock lock(&mutex_);
-    while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second, status));
+    while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second));
   }
   for (auto& item : left) AnswerFailed(*item, status);
 }
@@ -461,12 +437,6 @@ template <typename Item, typename Batch>
 int WorkQueue<Item, Batch>::open_items() const {
   absl::MutexLock lock(&mutex_);
   return open_items_;
-}
-
-template <typename Item, typename Batch>
-WorkCounts WorkQueue<Item, Batch>::counts() const {
-  absl::MutexLock lock(&mutex_);
-  return counts_;
 }
 
 template <typename Item, typename Batch>
@@ -490,7 +460,7 @@ std::list<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime 
   while (NextDeadline() <= now) {
     const Ticket ticket = deadlines_.begin()->second;
     if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
-      expired.push_back(Withdraw(*waiting, LateStatus(options_.kind)));
+      expired.push_back(Withdraw(*waiting));
     } else {
       const auto launched = launched_.find(ticket);
       Item& item = *launched->second;
@@ -498,7 +468,6 @@ std::list<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime 
       item.is_answered = true;
       launched_.erase(launched);
       deadlines_.erase(deadlines_.begin());
-      Count(LateStatus(options_.kind));
       --open_items_;
       expired.push_back(TakeAnswer(item));
     }
@@ -620,7 +589,7 @@ void WorkQueue<Item, Batch>::CloseBatch(const Batch& batch, int64_t taken_ns,
     // The alarm may be later than the answer.
     absl::Status& status = status_of(i);
     if (now >= item.deadline) status = LateStatus(options_.kind);
-    Close(item, status);
+    Close(item);
   }
 }
 

@@ -9,13 +9,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -36,7 +38,6 @@ namespace {
 using Time = std::chrono::steady_clock::time_point;
 using std::chrono::milliseconds;
 
-constexpr int kWorkers = 4;  // threads that call the callbacks
 constexpr int kMaxEvents = 64;
 constexpr int kSweepMs = 100;  // period in which overdue connections are closed
 // What a client still sends is read for so long after the answer. Closing earlier would make the
@@ -131,20 +132,95 @@ absl::StatusOr<std::string> ListenAddress(const std::string& address) {
   return host.empty() ? absl::StrCat("0.0.0.0:", port) : address;
 }
 
-enum class Phase { kReading, kAnswering, kWriting, kLingering };
+enum class Phase {
+  kReading,
+  kWaiting,    // its answer is not being made yet
+  kAnswering,  // its answer is being made
+  kWriting,
+  kLingering,
+};
+
+// An answer as it is sent. Connections that asked for the same share it.
+using AnswerText = std::shared_ptr<const std::string>;
 
 struct Connection {
   FileDescriptor socket;
   Phase phase = Phase::kReading;
   Time deadline;
   std::string received;
-  std::string answer;
+  HttpRequest request;  // in kWaiting and kAnswering
+  AnswerText answer;
   size_t sent = 0;
+};
+
+bool IsSame(const HttpRequest& a, const HttpRequest& b) {
+  return a.method == b.method && a.path == b.path && a.query == b.query;
+}
+
+// A thread that makes one answer at a time.
+class AnswerMaker {
+ public:
+  using Make = std::function<AnswerText(const HttpRequest&)>;
+
+  // `make` runs on the thread of the maker, and `on_made` after it.
+  AnswerMaker(Make make, std::function<void()> on_made)
+      : make_(std::move(make)), on_made_(std::move(on_made)), thread_([this] { Run(); }) {}
+
+  ~AnswerMaker() {
+    {
+      const std::scoped_lock lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  // The maker has no request.
+  void Begin(const HttpRequest& request) {
+    {
+      const std::scoped_lock lock(mutex_);
+      request_ = request;
+    }
+    changed_.notify_all();
+  }
+
+  // Null while no answer was made since the last call.
+  AnswerText Take() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(answer_, nullptr);
+  }
+
+ private:
+  void Run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return ending_ || request_.has_value(); });
+      if (ending_) return;
+      const HttpRequest request = *std::exchange(request_, std::nullopt);
+      lock.unlock();
+      AnswerText answer = make_(request);
+      lock.lock();
+      answer_ = std::move(answer);
+      on_made_();
+    }
+  }
+
+  const Make make_;
+  const std::function<void()> on_made_;
+  std::mutex mutex_;  // guards everything below
+  std::condition_variable changed_;
+  bool ending_ = false;
+  std::optional<HttpRequest> request_;
+  AnswerText answer_;
+  std::thread thread_;  // last: it uses the rest
 };
 
 }  // namespace
 
-// One thread does all input and output and never blocks there. Workers call the callbacks.
+// One thread does all input and output and never blocks there. Two more call the callbacks: one
+// makes pages, one asks for readiness, which therefore waits for no page. Each makes one answer at
+// a time, for the connection that has waited longest and for all others that wait for the same.
+// Nothing is queued but the connections themselves: a client that is gone waits for nothing.
 class HttpEndpoint::Impl {
  public:
   Impl(const HttpEndpointOptions& options, std::vector<HttpPage> pages,
@@ -152,13 +228,10 @@ class HttpEndpoint::Impl {
       : options_(options), pages_(std::move(pages)), ready_(std::move(ready)) {}
 
   ~Impl() {
-    {
-      const std::scoped_lock lock(mutex_);
-      ending_ = true;
-    }
-    tasks_changed_.notify_all();
+    if (!thread_.joinable()) return;
+    ending_ = true;
     Wake();
-    for (std::thread& thread : threads_) thread.join();
+    thread_.join();
   }
 
   absl::Status Start() {
@@ -185,18 +258,23 @@ class HttpEndpoint::Impl {
       return absl::UnavailableError(absl::StrCat("cannot serve HTTP on ", options_.listen_address,
                                                  ": ", std::generic_category().message(errno)));
     }
-    threads_.emplace_back([this] { Run(); });
-    for (int i = 0; i < kWorkers; ++i) threads_.emplace_back([this] { Work(); });
+    for (Kind& kind : kinds_) {
+      kind.maker = std::make_unique<AnswerMaker>(
+          [this](const HttpRequest& request) { return Make(request); }, [this] { Wake(); });
+    }
+    thread_ = std::thread([this] { Run(); });
     return absl::OkStatus();
   }
 
   int port() const { return sockets_.port(); }
 
  private:
-  struct Task {
-    uint64_t number = 0;  // of the connection
-    HttpRequest request;
+  // Answers that one thread makes.
+  struct Kind {
+    std::unique_ptr<AnswerMaker> maker;
+    bool is_busy = false;
   };
+  Kind& KindOf(const HttpRequest& request) { return kinds_[request.path == kReadyPath ? 1 : 0]; }
 
   bool Watch(int operation, int descriptor, uint32_t events, uint64_t about) {
     epoll_event event = {};
@@ -223,7 +301,8 @@ class HttpEndpoint::Impl {
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
         if (about == kWake) {
-          if (!TakeAnswers()) return;
+          if (ending_) return;
+          TakeAnswers();
         } else if ((about & kListening) != 0) {
           Accept(sockets_.sockets()[about - kListening].get());
         } else {
@@ -234,6 +313,7 @@ class HttpEndpoint::Impl {
         next_sweep = now_ + milliseconds(kSweepMs);
         CloseOverdue();
       }
+      BeginAnswers();
     }
   }
 
@@ -244,11 +324,11 @@ class HttpEndpoint::Impl {
         if (errno == EAGAIN) return;
         const bool is_short =
             errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-        if (is_short && !CloseSlowest()) std::this_thread::sleep_for(milliseconds(10));
+        if (is_short && !MakeRoom()) std::this_thread::sleep_for(milliseconds(10));
         if (is_short) return;
         continue;
       }
-      if (connections_.size() >= static_cast<size_t>(options_.max_connections) && !CloseSlowest()) {
+      if (connections_.size() >= static_cast<size_t>(options_.max_connections) && !MakeRoom()) {
         continue;
       }
       const uint64_t number = ++last_number_;
@@ -259,11 +339,13 @@ class HttpEndpoint::Impl {
     }
   }
 
-  // Makes room. A client that waits for its answer keeps its place.
-  bool CloseSlowest() {
-    const auto slowest =
-        std::find_if(connections_.begin(), connections_.end(),
-                     [](const auto& entry) { return entry.second.phase != Phase::kAnswering; });
+  // Closes the connection that had its answer first, else the oldest. A probe thus keeps its place
+  // while it is answered, whatever the other connections do. Returns false where there is none.
+  bool MakeRoom() {
+    auto slowest = std::find_if(connections_.begin(), connections_.end(), [](const auto& entry) {
+      return entry.second.phase == Phase::kLingering;
+    });
+    if (slowest == connections_.end()) slowest = connections_.begin();
     if (slowest == connections_.end()) return false;
     connections_.erase(slowest);
     return true;
@@ -272,9 +354,14 @@ class HttpEndpoint::Impl {
   void CloseOverdue() {
     for (auto next = connections_.begin(); next != connections_.end();) {
       const Connection& connection = next->second;
-      const bool is_over = connection.phase != Phase::kAnswering && connection.deadline <= now_;
+      const bool is_over = !IsOwed(connection) && connection.deadline <= now_;
       next = is_over ? connections_.erase(next) : std::next(next);
     }
+  }
+
+  // It has sent its request and waits for us.
+  static bool IsOwed(const Connection& connection) {
+    return connection.phase == Phase::kWaiting || connection.phase == Phase::kAnswering;
   }
 
   // Reads or writes what goes without waiting.
@@ -286,8 +373,10 @@ class HttpEndpoint::Impl {
       case Phase::kReading:
         lives = Read(number, found->second);
         break;
+      case Phase::kWaiting:
       case Phase::kAnswering:
-        break;  // nothing is watched but errors, which the answer will meet
+        lives = false;  // nothing is watched but errors and resets
+        break;
       case Phase::kWriting:
         lives = Write(number, found->second);
         break;
@@ -324,18 +413,17 @@ class HttpEndpoint::Impl {
     if (FindPage(request.path) == nullptr && request.path != kReadyPath) {
       return Send(number, connection, ToText(AnswerAtOnce(request), request.method != "HEAD"));
     }
-    connection.phase = Phase::kAnswering;
+    connection.phase = Phase::kWaiting;
     connection.received = {};
-    if (!Watch(EPOLL_CTL_MOD, connection.socket.get(), EPOLLET, number)) return false;
-    {
-      const std::scoped_lock lock(mutex_);
-      tasks_.push_back({number, std::move(request)});
-    }
-    tasks_changed_.notify_one();
-    return true;
+    connection.request = std::move(request);
+    return Watch(EPOLL_CTL_MOD, connection.socket.get(), 0, number);
   }
 
   bool Send(uint64_t number, Connection& connection, std::string answer) {
+    return Send(number, connection, std::make_shared<const std::string>(std::move(answer)));
+  }
+
+  bool Send(uint64_t number, Connection& connection, AnswerText answer) {
     connection.phase = Phase::kWriting;
     connection.answer = std::move(answer);
     connection.deadline = now_ + options_.request_time;
@@ -344,7 +432,7 @@ class HttpEndpoint::Impl {
   }
 
   bool Write(uint64_t number, Connection& connection) {
-    const std::string& answer = connection.answer;
+    const std::string& answer = *connection.answer;
     while (connection.sent < answer.size()) {
       const ssize_t count = send(connection.socket.get(), answer.data() + connection.sent,
                                  answer.size() - connection.sent, MSG_NOSIGNAL);
@@ -353,7 +441,7 @@ class HttpEndpoint::Impl {
     }
     connection.phase = Phase::kLingering;
     connection.deadline = now_ + kLingerTime;
-    connection.answer = {};
+    connection.answer = nullptr;
     shutdown(connection.socket.get(), SHUT_WR);
     return Watch(EPOLL_CTL_MOD, connection.socket.get(), EPOLLIN, number);
   }
@@ -364,46 +452,48 @@ class HttpEndpoint::Impl {
     return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
   }
 
-  // False when the endpoint ends.
-  bool TakeAnswers() {
+  void TakeAnswers() {
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t size = read(wake_.get(), &count, sizeof(count));
-    std::vector<std::pair<uint64_t, std::string>> answers;
-    {
-      const std::scoped_lock lock(mutex_);
-      if (ending_) return false;
-      answers.swap(answers_);
-    }
-    for (auto& [number, answer] : answers) {
-      const auto found = connections_.find(number);
-      if (found != connections_.end() && !Send(number, found->second, std::move(answer))) {
-        connections_.erase(found);
+    for (Kind& kind : kinds_) {
+      const AnswerText answer = kind.maker->Take();
+      if (answer == nullptr) continue;
+      kind.is_busy = false;
+      for (auto next = connections_.begin(); next != connections_.end();) {
+        auto& [number, connection] = *next;
+        const bool is_meant =
+            connection.phase == Phase::kAnswering && &KindOf(connection.request) == &kind;
+        next = is_meant && !Send(number, connection, answer) ? connections_.erase(next)
+                                                             : std::next(next);
       }
     }
-    return true;
   }
 
-  // ---- the workers
-
-  void Work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      tasks_changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
-      if (ending_) return;
-      const Task task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      Response response;
-      try {
-        response = Answer(task.request);
-      } catch (const std::exception& error) {
-        response = {500, kPlainText, "", absl::StrCat(error.what(), "\n")};
+  void BeginAnswers() {
+    for (Kind& kind : kinds_) {
+      if (kind.is_busy) continue;
+      const HttpRequest* first = nullptr;  // of the connection that has waited longest
+      for (auto& [number, connection] : connections_) {
+        if (connection.phase != Phase::kWaiting || &KindOf(connection.request) != &kind) continue;
+        if (first == nullptr) first = &connection.request;
+        if (IsSame(*first, connection.request)) connection.phase = Phase::kAnswering;
       }
-      std::string text = ToText(response, task.request.method != "HEAD");
-      lock.lock();
-      answers_.emplace_back(task.number, std::move(text));
-      Wake();
+      if (first == nullptr) continue;
+      kind.is_busy = true;
+      kind.maker->Begin(*first);
     }
+  }
+
+  // ---- the threads that make answers
+
+  AnswerText Make(const HttpRequest& request) const {
+    Response response;
+    try {
+      response = Answer(request);
+    } catch (const std::exception& error) {
+      response = {500, kPlainText, "", absl::StrCat(error.what(), "\n")};
+    }
+    return std::make_shared<const std::string>(ToText(response, request.method != "HEAD"));
   }
 
   const HttpPage* FindPage(absl::string_view path) const {
@@ -455,13 +545,10 @@ class HttpEndpoint::Impl {
   uint64_t last_number_ = 0;
   Time now_;
 
-  std::mutex mutex_;  // guards everything below
-  std::condition_variable tasks_changed_;
-  std::deque<Task> tasks_;
-  std::vector<std::pair<uint64_t, std::string>> answers_;
-  bool ending_ = false;
+  std::array<Kind, 2> kinds_;  // pages, readiness
 
-  std::vector<std::thread> threads_;
+  std::atomic<bool> ending_{false};
+  std::thread thread_;  // of input and output
 };
 
 HttpEndpoint::HttpEndpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -19,8 +19,8 @@ namespace orbserve {
 struct HttpEndpointOptions {
   // HOST:PORT or [IPV6]:PORT; port 0 = a free one; an empty host = every interface.
   std::string listen_address = "127.0.0.1:9464";
-  // Connections at a time, >= 1. A new one beyond takes the place of the one that has been sending
-  // its request for the longest time, so slow clients do not keep others out.
+  // Connections at a time, >= 1. A new one beyond takes the place of one that has its answer, else
+  // of the oldest, so nobody keeps others out.
   int max_connections = 256;
   // Time in which a client must have sent its request, and then taken the answer.
   std::chrono::milliseconds request_time{5'000};
@@ -46,8 +46,9 @@ struct HttpPage {
 // refused.
 class HttpEndpoint {
  public:
-  // Binds and starts to serve. Pages and `ready` are called from any of its threads, also at the
-  // same time, until the endpoint is destroyed. They may block: /healthz does not wait for them.
+  // Binds and starts to serve, until the endpoint is destroyed. One thread calls the pages, another
+  // one `ready`. They may block: /healthz waits for neither, and /readyz for no page. One call
+  // answers all requests that wait for the same when it begins.
   // INVALID_ARGUMENT (BAD_OPTIONS): the address cannot be read. UNAVAILABLE: it cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Create(const HttpEndpointOptions& options,
                                                               std::vector<HttpPage> pages,

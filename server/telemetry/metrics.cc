@@ -125,7 +125,7 @@ class Metrics::Impl {
                         MetricType::Histogram);
     FamilyBuilder frames("orbserve_frame_duration_seconds",
                          "Time from the arrival of a frame's whole message to the moment when its "
-                         "answer is ready to be sent, also of frames that failed.",
+                         "answer is handed to gRPC, also of frames that failed.",
                          MetricType::Histogram);
     for (size_t method = 0; method < kMethods.size(); ++method) {
       for (size_t code = 0; code < kCodeCount; ++code) {
@@ -259,6 +259,15 @@ void Metrics::FrameFinished(const absl::Status& status, int64_t keypoints) {
   } else {
     FrameFailed(ReasonOf(status));
   }
+}
+
+FrameCounts Metrics::frame_counts() const {
+  FrameCounts counts;
+  // Outcomes are read before arrivals, as a scrape reads them.
+  counts.ok = impl_->outcomes[0].Read();
+  for (size_t i = 1; i < kOutcomeCount; ++i) counts.failed += impl_->outcomes[i].Read();
+  counts.received = impl_->received.Read();
+  return counts;
 }
 
 absl::string_view NameOf(CutCause cause) { return kCutCauses[static_cast<size_t>(cause)]; }

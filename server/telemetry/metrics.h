@@ -39,6 +39,13 @@ enum class CutCause {
 // Value of a label: "idle_stream".
 absl::string_view NameOf(CutCause cause);
 
+// Frames of the server's whole life. At rest `received` is the sum of `ok` and `failed`.
+struct FrameCounts {
+  int64_t received = 0;
+  int64_t ok = 0;
+  int64_t failed = 0;  // of all reasons
+};
+
 struct MetricsOptions {
   std::string version;                // for orbserve_build_info
   std::vector<MetricDevice> devices;  // every device that batches may run on
@@ -57,7 +64,7 @@ class Metrics {
   // "StreamFrames", ... without package and service.
   void ObserveRequest(absl::string_view method, absl::StatusCode code, double seconds);
 
-  // The answer to one frame of a call of `method` is ready to be sent, `seconds` after its whole
+  // The answer to one frame of a call of `method` is handed to gRPC, `seconds` after its whole
   // request (stream: its message) had arrived. Also for frames that failed.
   void ObserveFrame(absl::string_view method, double seconds);
 
@@ -94,6 +101,7 @@ class Metrics {
   void FrameFailed(ErrorReason reason);
   // Calls FrameOk() or FrameFailed(), depending on `status`.
   void FrameFinished(const absl::Status& status, int64_t keypoints = 0);
+  FrameCounts frame_counts() const;
 
   void CallCut(CutCause cause);
 

@@ -79,6 +79,7 @@ ATTACKS = {
         Attack("large_burst_in_768_mib", memory.large_burst, memory_mib=768, address_space_mib=768),
         Attack("large_burst_in_1_gib", memory.large_burst, memory_mib=1024, address_space_mib=1024),
         Attack("slow_http", connections.slow_http, on_http=True),
+        Attack("http_resets", connections.http_resets, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
         Attack("unread_answers_of_many", shares.unread_answers_of_many, with_tokens=True, memory_mib=1024 + 300),
         Attack("unopened_streams", shares.unopened_streams, innocent="stream", stop_s=8.0),

@@ -13,6 +13,7 @@ import select
 import socket
 import ssl
 import struct
+import threading
 import time
 
 from http2 import (
@@ -462,3 +463,26 @@ def slow_http(address, end, scale):
     for made in held:
         made.close()
     return {"connections": 150 * scale, "closed_by_server": closed}
+
+
+def http_resets(address, end, scale):
+    """Requests for a page whose connections are reset before it comes."""
+    counts = [0] * 8 * scale
+
+    def reset(number):
+        while time.monotonic() < end:
+            try:
+                made = connect(address, timeout_s=1.0)
+                made.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                made.close()
+                counts[number] += 1
+            except OSError:
+                time.sleep(0.01)
+
+    threads = [threading.Thread(target=reset, args=(number,)) for number in range(len(counts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"resets": sum(counts)}

@@ -427,6 +427,7 @@ TEST_F(CallsTest, MatchRefusesWhatItCannotDo) {
     return Metric("orbserve_frames_received_total") ==
            Metric("orbserve_frames_total{outcome=\"ok\"}") +
                Metric("orbserve_frames_total{outcome=\"BAD_REQUEST\"}") +
+               Metric("orbserve_frames_total{outcome=\"REFERENCE_NOT_FOUND\"}") +
                Metric("orbserve_frames_total{outcome=\"BAD_IMAGE\"}") +
                Metric("orbserve_frames_total{outcome=\"BAD_OPTIONS\"}");
   }));

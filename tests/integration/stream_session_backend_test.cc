@@ -196,6 +196,7 @@ std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
   struct Received {
     absl::Mutex mutex;
     std::vector<StreamResult> results ABSL_GUARDED_BY(mutex);
+    std::weak_ptr<StreamSession> session;  // set before the first frame
   };
   const auto received = std::make_shared<Received>();
   size_t sent = 0;
@@ -203,9 +204,14 @@ std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
   options.client = Named(name);
   const auto session =
       std::make_shared<StreamSession>(engine.Parts(), options, [received](StreamResult result) {
-        absl::MutexLock lock(&received->mutex);
-        received->results.push_back(std::move(result));
+        const absl::Status status = result.outcome.status;
+        {
+          absl::MutexLock lock(&received->mutex);
+          received->results.push_back(std::move(result));
+        }
+        if (const auto self = received->session.lock()) self->HandOver(status).IgnoreError();
       });
+  received->session = session;
   // Waits until at most so many frames are not answered.
   const auto wait_for_open = [&](size_t most) {
     const auto has_few = [&] { return sent - received->results.size() <= most; };

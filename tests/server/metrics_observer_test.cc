@@ -101,17 +101,5 @@ TEST_F(MetricsObserverTest, MemoryOfTracksIsTheSumOfItsChanges) {
   EXPECT_EQ(metrics_.track_bytes(), 800);
 }
 
-TEST_F(MetricsObserverTest, FramesAreAccountedFor) {
-  observer_.OnFrameReceived(100);
-  observer_.OnFrameReceived(50);
-  observer_.OnFrameFinished(absl::OkStatus(), 7);
-  observer_.OnFrameFinished(MakeError(ErrorReason::kBadImage, "x"), 0);
-  EXPECT_EQ(Value("orbserve_frames_received_total"), 2);
-  EXPECT_EQ(Value("orbserve_received_bytes_total"), 150);
-  EXPECT_EQ(Value("orbserve_keypoints_total"), 7);
-  EXPECT_EQ(Value("orbserve_frames_total{outcome=\"ok\"}"), 1);
-  EXPECT_EQ(Value("orbserve_frames_total{outcome=\"BAD_IMAGE\"}"), 1);
-}
-
 }  // namespace
 }  // namespace orbserve

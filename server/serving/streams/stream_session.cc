@@ -92,7 +92,7 @@ void StreamSession::Fail(uint64_t index, const absl::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
     Entry* const entry = Find(index);
-    if (entry == nullptr || entry->is_settled) return;
+    if (entry == nullptr || entry->is_settled || entry->is_emitted) return;
     FailEntry(*entry, status, released);
   }
   Release(std::move(released));
@@ -101,12 +101,14 @@ void StreamSession::Fail(uint64_t index, const absl::Status& status) {
 
 void StreamSession::Close() {
   Released released;
+  Released handed_over;
   std::deque<Entry> entries;
   StreamTracks tracks;
   {
     absl::MutexLock lock(&mutex_);
     if (closed_) return;
     closed_ = true;
+    handed_over = std::exchange(handed_over_, {});
     for (Entry& entry : entries_) {
       if (entry.is_complete) continue;
       if (entry.match_ticket != 0) released.match_tickets.push_back(entry.match_ticket);
@@ -118,6 +120,7 @@ void StreamSession::Close() {
     released.memory = {std::move(previous_.state), std::move(keyframe_.state),
                        std::move(tracks_from_)};
   }
+  Release(std::move(handed_over));
   Release(std::move(released));
 }
 
@@ -130,50 +133,57 @@ void StreamSession::Release(Released released) {
 void StreamSession::Advance() {
   for (;;) {
     std::optional<Start> start;
-    StreamResult result;
+    std::optional<StreamResult> result;
     Released released;
     {
       absl::MutexLock lock(&mutex_);
       if (closed_) return;
-      const bool has_result = !emitting_ && !entries_.empty() && entries_.front().is_complete;
-      // To start a frame takes time. A result that was in time must not become late by it, and the
+      released = std::exchange(handed_over_, {});
+      Entry* const first = entries_.empty() ? nullptr : &entries_.front();
+      const bool has_result = first != nullptr && first->is_complete && !first->is_emitted;
+      // To start a frame takes time. A result that is in time must not become late by it, and the
       // client of a frame that failed must not wait for it.
       const bool is_urgent =
-          has_result && (SettleFirst(released) || !entries_.front().result.outcome.status.ok());
+          has_result && (!first->is_settled || !first->result.outcome.status.ok());
       if (!is_urgent && !starting_) start = TakeStart();
       if (start.has_value()) {
         starting_ = true;
       } else if (has_result) {
-        emitting_ = true;
-        result = std::move(entries_.front().result);
-        entries_.pop_front();
-        ++first_index_;
-        next_start_ = std::max(next_start_, first_index_);
-      } else {
-        return;
+        first->is_emitted = true;
+        result = std::move(first->result);
       }
     }
     Release(std::move(released));
     if (start.has_value()) {
       StartFrame(*std::move(start));
+      absl::MutexLock lock(&mutex_);
+      starting_ = false;
+    } else if (result.has_value()) {
+      emit_(*std::move(result));
     } else {
-      emit_(std::move(result));
+      return;
     }
-    absl::MutexLock lock(&mutex_);
-    (start.has_value() ? starting_ : emitting_) = false;
   }
 }
 
-bool StreamSession::SettleFirst(Released& released) {
+absl::Status StreamSession::HandOver(absl::Status status) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return status;
   Entry& first = entries_.front();
-  if (first.is_settled) return false;
-  // It has a deadline, and its result is given out next.
-  if (parts_.clock->Now() >= first.frame.deadline) {
-    FailEntry(first, LateStatus(WorkKind::kFrames), released);
-  } else {
-    Commit(first, released);
+  if (!first.is_settled) {
+    if (status.ok() && parts_.clock->Now() >= first.frame.deadline) {
+      status = LateStatus(WorkKind::kFrames);
+    }
+    if (status.ok()) {
+      Commit(first, handed_over_);
+    } else {
+      FailEntry(first, status, handed_over_);
+    }
   }
-  return true;
+  entries_.pop_front();
+  ++first_index_;
+  next_start_ = std::max(next_start_, first_index_);
+  return status;
 }
 
 std::optional<StreamSession::Start> StreamSession::TakeStart() {
@@ -423,8 +433,10 @@ void StreamSession::OnTracked(uint64_t index, TrackOutcome outcome) {
 }
 
 void StreamSession::PartDone(Entry& entry, Released& released) {
-  if (entry.is_tracked && !entry.is_settled && entry.frame.deadline == kNever) {
-    Commit(entry, released);
+  if (entry.is_tracked && !entry.is_settled) {
+    // The state of the stream stays as it is until this frame is settled.
+    entry.is_keyframe = entry.result.is_keyframe = BecomesKeyframe(entry);
+    if (entry.frame.deadline == kNever) Commit(entry, released);
   }
   entry.is_complete = entry.is_matched && entry.is_tracked;
 }
@@ -434,6 +446,7 @@ void StreamSession::FailEntry(Entry& entry, const absl::Status& status, Released
   result.outcome.status = status;
   result.matches.clear();
   result.tracks = {};
+  result.is_keyframe = false;
   if (entry.match_ticket != 0) released.match_tickets.push_back(entry.match_ticket);
   if (entry.track_ticket != 0) released.track_tickets.push_back(entry.track_ticket);
   released.memory.push_back(std::move(result.outcome.features));
@@ -458,8 +471,7 @@ void StreamSession::Commit(Entry& entry, Released& released) {
   released.memory.push_back(std::move(entry.winners));
 
   ++frames_since_keyframe_;
-  if (BecomesKeyframe(entry)) {
-    entry.result.is_keyframe = true;
+  if (entry.is_keyframe) {
     has_keyframe_ = true;
     frames_since_keyframe_ = 0;
     tracks_.MarkKeyframe();
@@ -490,11 +502,12 @@ bool StreamSession::BecomesKeyframe(const Entry& entry) const {
   const bool has_keyframe =
       has_keyframe_ && (!options.match_keyframe || IsComparable(keyframe_.state.get(), state));
   if (!has_keyframe) return !options.match_keyframe || state != nullptr;
-  if (rule.every_frames > 0 && frames_since_keyframe_ >= rule.every_frames) return true;
+  if (rule.every_frames > 0 && frames_since_keyframe_ + 1 >= rule.every_frames) return true;
   if (rule.lost_percent == 0 || !options.track) return false;
-  if (tracks_.keyframe_tracks() == 0) return tracks_.count() > 0;
-  return int64_t{100} * tracks_.keyframe_tracks_ended() >
-         int64_t{rule.lost_percent} * tracks_.keyframe_tracks();
+  const StreamTracks& tracks = entry.tracks != nullptr ? *entry.tracks : tracks_;
+  if (tracks.keyframe_tracks() == 0) return tracks.count() > 0;
+  return int64_t{100} * tracks.keyframe_tracks_ended() >
+         int64_t{rule.lost_percent} * tracks.keyframe_tracks();
 }
 
 }  // namespace orbserve

@@ -12,11 +12,14 @@
 // A frame that failed or was dropped keeps its place in the order, and is otherwise no frame: no
 // target of matches, no keyframe, and tracks go on from the frame before it to the one after it.
 // The next frame therefore starts when the one before is *settled*: when it has its tracks, and can
-// no longer fail. A frame with a deadline can fail until its result is complete and the next one to
-// be given out.
+// no longer fail. A frame with a deadline can fail until its result is handed over.
+//
+// Handing over. A result is first given out, so that its owner can encode it, and then handed over:
+// at that moment it is decided what the client is told, and the state of the stream agrees with
+// it. The next result is given out after that.
 //
 // Deadlines. The owner of the session ends a frame at its deadline by Fail(). In any case a frame
-// whose turn to be given out comes at its deadline or later is DEADLINE_EXCEEDED.
+// that is handed over at its deadline or later is DEADLINE_EXCEEDED.
 //
 // Keyframes. A frame becomes the keyframe if it asks for it or as the rule of its options says. It
 // is still matched against the keyframe before it.
@@ -137,8 +140,8 @@ struct StreamSessionParts {
 // Thread-safe. Every caller holds it.
 class StreamSession : public std::enable_shared_from_this<StreamSession> {
  public:
-  // Called for each frame in order, one call at a time, from the thread that completed it and
-  // without a lock.
+  // Called for each frame in order, from any thread and without a lock. The next call comes after
+  // HandOver().
   using Emit = absl::AnyInvocable<void(StreamResult)>;
 
   StreamSession(const StreamSessionParts& parts, StreamSessionOptions options, Emit emit);
@@ -154,6 +157,12 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   // The frame, whose result is not given out yet, fails with `status`, which is not OK. Its work is
   // cancelled. Has no effect on a frame that is settled.
   void Fail(uint64_t index, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The result that was given out last goes to the client now, with `status`: its own, or an error
+  // of its encoding. Settles the frame. Returns what the client must be told instead: the same, or
+  // DEADLINE_EXCEEDED. Calls nobody, so the caller may hold a lock.
+  absl::Status HandOver(absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Goes on after HandOver(), unless that was called by `Emit`. Must not be called under a lock.
+  void Resume() { Advance(); }
   // No result is given out after this returns, except by a call that is in progress. Open matches
   // and searches are cancelled, and everything that the session keeps is released.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -174,6 +183,8 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
     bool is_tracked = false;   // it waits for no tracks
     bool is_settled = false;   // later frames may start
     bool is_complete = false;  // its result may be given out
+    bool is_emitted = false;   // its result was given out, and is not handed over yet
+    bool is_keyframe = false;  // it becomes the keyframe if it does not fail
     SteadyTime start;
     WorkTicket match_ticket = 0;
     WorkTicket track_ticket = 0;
@@ -229,15 +240,12 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   void OnMatched(uint64_t index, MatchOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnTracked(uint64_t index, TrackOutcome outcome) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Null for a frame whose result was given out.
+  // Null for a frame whose result was handed over.
   Entry* Find(uint64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Null for a frame whose result is complete or given out.
+  // Null for a frame whose result is complete.
   Entry* FindOpen(uint64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes a frame whose parts are all there, and settles it if it cannot fail any more.
   void PartDone(Entry& entry, Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Settles the first frame, which is complete. Returns true for a frame that was not settled
-  // before.
-  bool SettleFirst(Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The frame fails: nothing of it stays.
   void FailEntry(Entry& entry, const absl::Status& status, Released& released)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -252,10 +260,10 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   absl::Mutex mutex_;
   std::shared_ptr<const StreamSessionOptions> options_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  // One thread at a time starts frames, and one gives out results. Each looks again after every
-  // step, so that others need not wait.
+  // One thread at a time starts frames. It looks again after every step, so that others need not
+  // wait.
   bool starting_ ABSL_GUARDED_BY(mutex_) = false;
-  bool emitting_ ABSL_GUARDED_BY(mutex_) = false;
+  Released handed_over_ ABSL_GUARDED_BY(mutex_);       // what HandOver() leaves to Advance()
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // open frames in order
   uint64_t first_index_ ABSL_GUARDED_BY(mutex_) = 0;   // of entries_.front()
   uint64_t next_start_ ABSL_GUARDED_BY(mutex_) = 0;    // the first frame that has not started

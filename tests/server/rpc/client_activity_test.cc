@@ -30,14 +30,13 @@ FrameOutcome Done() {
   return outcome;
 }
 
-FrameOutcome Failed(ErrorReason reason) {
-  FrameOutcome outcome;
-  outcome.status = MakeError(reason, "failed");
-  return outcome;
-}
-
 class ClientActivityTest : public testing::Test {
  protected:
+  // A frame of the client was computed and its result was sent.
+  void Complete(const std::string& name, const FrameOutcome& outcome = Done()) {
+    activity_.FrameComputed(Named(name), outcome);
+    activity_.FrameEnded(Named(name), absl::OkStatus());
+  }
   std::vector<ClientUse> Busiest(size_t most) { return activity_.Busiest(most, &known_); }
 
   FakeClock clock_;
@@ -52,10 +51,10 @@ TEST_F(ClientActivityTest, NobodyIsKnownAtFirst) {
 
 TEST_F(ClientActivityTest, FramesAreCountedByTheirEnds) {
   for (int i = 0; i < 4; ++i) activity_.FrameReceived(Named("a"), 1000);
-  activity_.FrameEnded(Named("a"), Done());
-  activity_.FrameEnded(Named("a"), Done());
-  activity_.FrameEnded(Named("a"), Failed(ErrorReason::kDropped));
-  activity_.FrameEnded(Named("a"), Failed(ErrorReason::kBadImage));
+  Complete("a");
+  Complete("a");
+  activity_.FrameEnded(Named("a"), MakeError(ErrorReason::kDropped, "failed"));
+  activity_.FrameEnded(Named("a"), MakeError(ErrorReason::kBadImage, "failed"));
   const std::vector<ClientUse> uses = Busiest(5);
   ASSERT_THAT(uses, SizeIs(1));
   EXPECT_EQ(uses[0].client, Named("a"));
@@ -72,7 +71,7 @@ TEST_F(ClientActivityTest, RatesFollowTheLoad) {
   for (int i = 0; i < 1000; ++i) {
     clock_.Advance(milliseconds(100));
     activity_.FrameReceived(Named("a"), 1000);
-    activity_.FrameEnded(Named("a"), Done());
+    Complete("a");
   }
   ClientUse use = Busiest(1)[0];
   EXPECT_NEAR(use.frames_per_second, 10, 0.1);
@@ -91,7 +90,7 @@ TEST_F(ClientActivityTest, TheBusiestComeFirst) {
   for (int i = 0; i < 5; ++i) {
     for (int k = 0; k <= i; ++k) {
       activity_.FrameReceived(Named(absl::StrCat(i)), 1);
-      activity_.FrameEnded(Named(absl::StrCat(i)), Done());
+      Complete(absl::StrCat(i));
     }
   }
   const std::vector<ClientUse> uses = Busiest(2);
@@ -105,7 +104,7 @@ TEST_F(ClientActivityTest, EnergyThatIsNotKnownIsAbsent) {
   FrameOutcome outcome = Done();
   outcome.energy_joules.reset();
   activity_.FrameReceived(Named("a"), 1);
-  activity_.FrameEnded(Named("a"), outcome);
+  Complete("a", outcome);
   const ClientUse use = Busiest(1)[0];
   EXPECT_FALSE(use.joules.has_value());
   EXPECT_FALSE(use.watts.has_value());

@@ -436,7 +436,7 @@ TEST_F(MatchQueueTest, DepthAndWaitAreObserved) {
   Submit(6, "a", clock_.Now());
 }
 
-TEST_F(MatchQueueTest, EveryRequestIsCounted) {
+TEST_F(MatchQueueTest, EveryRequestIsAnswered) {
   Make({.max_in_flight = 1, .max_requests = 2});
   Submit(1, "a");
   const auto cancelled = Submit(2, "a");
@@ -445,11 +445,10 @@ TEST_F(MatchQueueTest, EveryRequestIsCounted) {
   EXPECT_EQ(queue_->open_items(), 3);
   queue_->Cancel(cancelled);
   backend_.FinishAllMatches();
-  const MatchQueue::Counts counts = queue_->counts();
-  EXPECT_EQ(counts.received, 4);
-  EXPECT_EQ(counts.ok, 2);
-  EXPECT_EQ(counts.failed[static_cast<size_t>(ErrorReason::kCancelled)], 1);
-  EXPECT_EQ(counts.failed[static_cast<size_t>(ErrorReason::kQueueFull)], 1);
+  EXPECT_TRUE(outcomes_.at(1).status.ok());
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kCancelled);
+  EXPECT_TRUE(outcomes_.at(3).status.ok());
+  EXPECT_EQ(ReasonFor(4), ErrorReason::kQueueFull);
   EXPECT_EQ(queue_->open_items(), 0);
 }
 

@@ -36,7 +36,15 @@ class StreamSessionTest : public ::testing::Test {
     options.client = Named("robot");
     session_ = std::make_shared<StreamSession>(
         StreamSessionParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
-        std::move(options), [this](StreamResult result) { results_.push_back(std::move(result)); });
+        std::move(options), [this](StreamResult result) {
+          results_.push_back(std::move(result));
+          if (!holds_results_) HandOver();
+        });
+  }
+  // Hands the result that was given out last over to the client.
+  void HandOver() {
+    absl::Status& status = results_.back().outcome.status;
+    status = session_->HandOver(status);
   }
   // Frames are numbered from 0; their sequence is 100 + number.
   void Add(int count) {
@@ -91,7 +99,8 @@ class StreamSessionTest : public ::testing::Test {
   HandBackend backend_;
   StreamObserver observer_;
   ReferenceStore references_{{}};
-  std::vector<StreamResult> results_;
+  std::vector<StreamResult> results_;  // given out
+  bool holds_results_ = false;         // the test hands them over
   MatchQueue matcher_{&backend_, &clock_, &observer_, {.answer_threads = 0}};
   TrackQueue tracker_{&backend_, &clock_, &observer_, {.answer_threads = 0}};
   std::shared_ptr<StreamSession> session_;

@@ -171,6 +171,74 @@ TEST_F(StreamSessionTest, AResultThatAnEarlierFrameHeldBackBeyondItsDeadlineIsLa
   EXPECT_EQ(results_[3].matches[0].sequence, 101u);
 }
 
+// Between a result that was given out and its client lie its encoding and the results before it.
+TEST_F(StreamSessionTest, AResultThatIsHandedOverAtItsDeadlineIsLateAndNoTarget) {
+  Open({.match_previous = true});
+  Add(1);
+  Extracted(0, 10);
+  holds_results_ = true;
+  AddWithDeadline(100);
+  Add(1);
+  Extracted(1, 11);
+  Extracted(2, 12);
+  backend_.FinishMatches();
+  ASSERT_THAT(Order(), ElementsAre(0, 1));
+  EXPECT_TRUE(results_[1].outcome.status.ok());
+  session_->Fail(1, LateStatus(WorkKind::kFrames));  // changes nothing: it was given out
+  clock_.Advance(microseconds(100));
+  HandOver();
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  EXPECT_THAT(backend_.matches, IsEmpty()) << "nothing starts under the lock of the caller";
+  session_->Resume();
+  backend_.FinishMatches();
+  ASSERT_THAT(Order(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(results_[2].matches[0].sequence, 100u);
+}
+
+TEST_F(StreamSessionTest, AResultThatIsHandedOverInTimeIsATargetAndTheNextOneComesAfterIt) {
+  Open({.match_previous = true});
+  Add(1);
+  Extracted(0, 10);
+  holds_results_ = true;
+  AddWithDeadline(100);
+  AddWithDeadline(200);
+  Extracted(1, 11);
+  Failed(2);
+  backend_.FinishMatches();
+  clock_.Advance(microseconds(99));
+  ASSERT_THAT(Order(), ElementsAre(0, 1)) << "the one before is not handed over";
+  HandOver();
+  EXPECT_TRUE(results_[1].outcome.status.ok());
+  session_->Resume();
+  ASSERT_THAT(Order(), ElementsAre(0, 1, 2));
+  HandOver();
+  EXPECT_EQ(ReasonFor(2), ErrorReason::kBadImage);
+  Add(1);
+  Extracted(3, 13);
+  backend_.FinishMatches();
+  ASSERT_THAT(Order(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(results_[3].matches[0].sequence, 101u);
+}
+
+// A result for whose encoding there is no memory.
+TEST_F(StreamSessionTest, AFrameWhoseResultCannotBeSentIsNoTarget) {
+  Open({.match_previous = true});
+  Add(1);
+  Extracted(0, 10);
+  holds_results_ = true;
+  AddWithDeadline(100);
+  Extracted(1, 11);
+  backend_.FinishMatches();
+  ASSERT_THAT(Order(), ElementsAre(0, 1));
+  const absl::Status status = MakeError(ErrorReason::kOutOfMemory, "none");
+  EXPECT_EQ(session_->HandOver(status), status);
+  Add(1);
+  Extracted(2, 12);
+  backend_.FinishMatches();
+  ASSERT_THAT(Order(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(results_[2].matches[0].sequence, 100u);
+}
+
 TEST_F(StreamSessionTest, AFrameCanBeFailedWhereverItIs) {
   Open({.match_previous = true});
   Add(1);

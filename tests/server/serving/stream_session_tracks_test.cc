@@ -195,7 +195,7 @@ TEST_F(StreamSessionTrackTest, AResultThatIsInTimeDoesNotWaitForTheStartOfTheNex
   session_ = std::make_shared<StreamSession>(
       StreamSessionParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
       options, [&](StreamResult result) {
-        EXPECT_TRUE(result.outcome.status.ok());
+        EXPECT_TRUE(session_->HandOver(result.outcome.status).ok());
         searches.push_back(backend_.tracks.size());
       });
   AddTracked(1, 2);
@@ -208,6 +208,35 @@ TEST_F(StreamSessionTrackTest, AResultThatIsInTimeDoesNotWaitForTheStartOfTheNex
   ASSERT_EQ(backend_.tracks.size(), 1u) << "it starts then";
   backend_.FinishTracks();
   EXPECT_THAT(searches, ElementsAre(0, 0, 0));
+}
+
+// The client is told that the frame failed, so its tracks are not those of the stream.
+TEST_F(StreamSessionTrackTest, AFrameThatIsHandedOverLateIsNoFrame) {
+  Open(Tracking());
+  AddTracked(1, 2);
+  ExtractedAt(0, 2);
+  holds_results_ = true;
+  session_->AddFrame({.sequence = 101,
+                      .max_features = 2,
+                      .keyframe = true,
+                      .deadline = clock_.Now() + microseconds(100)});
+  session_->AddFrame({.sequence = 102, .max_features = 2});
+  ExtractedAt(1, 2);
+  ExtractedAt(2, 2);
+  backend_.FinishTracks();
+  ASSERT_THAT(Order(), ElementsAre(0, 1));
+  EXPECT_TRUE(results_[1].outcome.status.ok());
+  EXPECT_TRUE(results_[1].is_keyframe);
+  EXPECT_THAT(backend_.tracks, IsEmpty()) << "the frame can still fail";
+  clock_.Advance(microseconds(100));
+  HandOver();
+  EXPECT_EQ(ReasonFor(1), ErrorReason::kDeadlineExceeded);
+  session_->Resume();
+  ASSERT_EQ(backend_.tracks.size(), 1u);
+  EXPECT_THAT(backend_.tracks.front().jobs[0].points->x, ElementsAre(8 << 14, 40 << 14));
+  backend_.FinishTracks();
+  ASSERT_THAT(Order(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(results_[2].tracks.tracks[0].age_frames, 1u);
 }
 
 TEST_F(StreamSessionTrackTest, AFailedFramesSearchIsCancelled) {

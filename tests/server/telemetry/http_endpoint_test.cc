@@ -47,11 +47,17 @@ class Connection {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
   }
-  ~Connection() { close(socket_); }
+  ~Connection() { Close(); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   bool connected() const { return connected_; }
+  // Ends the connection by a reset.
+  void Reset() {
+    const linger at_once = {1, 0};
+    setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    Close();
+  }
   // False when the server has closed.
   bool Send(const std::string& text) {
     size_t sent = 0;
@@ -73,6 +79,11 @@ class Connection {
   }
 
  private:
+  void Close() {
+    if (socket_ >= 0) close(socket_);
+    socket_ = -1;
+  }
+
   int socket_;
   bool connected_ = false;
 };
@@ -274,6 +285,93 @@ TEST(HttpEndpointBlockedTest, HealthDoesNotWaitForReadiness) {
   for (int i = 0; i < 20; ++i) EXPECT_THAT(Get(port, "/healthz"), StartsWith("HTTP/1.1 200 "));
   answer.set_value();
   for (std::thread& thread : waiting) thread.join();
+}
+
+// An endpoint with one page, whose rendering waits for Open().
+class HttpEndpointGateTest : public testing::Test {
+ protected:
+  void Start(int max_connections = HttpEndpointOptions().max_connections) {
+    auto endpoint =
+        HttpEndpoint::Create({.listen_address = "127.0.0.1:0", .max_connections = max_connections},
+                             MetricsPage([this, opened = gate_.get_future().share()] {
+                               if (++renderings_ == 1) begun_.set_value();
+                               opened.wait();
+                               return std::string(kPage);
+                             }),
+                             [] { return absl::OkStatus(); });
+    ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+    endpoint_ = *std::move(endpoint);
+  }
+  std::unique_ptr<Connection> AskForPage() {
+    auto connection = std::make_unique<Connection>(endpoint_->port());
+    EXPECT_TRUE(connection->Send("GET /metrics HTTP/1.1\r\n\r\n"));
+    return connection;
+  }
+  // The endpoint has read the request when the connection is reset.
+  void ResetAfterRequest() {
+    const auto connection = AskForPage();
+    WaitUntilSeen();
+    connection->Reset();
+  }
+  void WaitForRendering() { begun_.get_future().wait(); }
+  // Returns when the endpoint has seen all that happened before.
+  void WaitUntilSeen() {
+    EXPECT_THAT(Get(endpoint_->port(), "/healthz"), StartsWith("HTTP/1.1 200 "));
+  }
+  void Open() { gate_.set_value(); }
+
+  std::promise<void> gate_;
+  std::promise<void> begun_;
+  std::atomic<int> renderings_ = 0;
+  std::unique_ptr<HttpEndpoint> endpoint_;
+};
+
+TEST_F(HttpEndpointGateTest, OneRenderingServesAllThatWaitForThePage) {
+  Start();
+  const auto first = AskForPage();
+  WaitForRendering();
+  std::vector<std::unique_ptr<Connection>> others;
+  for (int i = 0; i < 20; ++i) others.push_back(AskForPage());
+  WaitUntilSeen();
+  Open();
+  EXPECT_THAT(first->ReceiveAll(), EndsWith(kPage));
+  for (const auto& other : others) EXPECT_THAT(other->ReceiveAll(), EndsWith(kPage));
+  EXPECT_EQ(renderings_, 2);  // the first had begun before the others came
+}
+
+TEST_F(HttpEndpointGateTest, NoPageIsRenderedForConnectionsThatWereReset) {
+  Start();
+  const auto first = AskForPage();
+  WaitForRendering();
+  for (int i = 0; i < 20; ++i) ResetAfterRequest();
+  WaitUntilSeen();
+  Open();
+  EXPECT_THAT(first->ReceiveAll(), EndsWith(kPage));
+  EXPECT_THAT(Get(endpoint_->port(), "/metrics"), EndsWith(kPage));
+  EXPECT_EQ(renderings_, 2);
+}
+
+TEST_F(HttpEndpointGateTest, ConnectionsThatWereResetLeaveTheirPlaces) {
+  Start(/*max_connections=*/4);
+  const auto first = AskForPage();
+  WaitForRendering();
+  for (int i = 0; i < 20; ++i) ResetAfterRequest();
+  EXPECT_THAT(Get(endpoint_->port(), "/readyz"), StartsWith("HTTP/1.1 200 "));
+  Open();
+  EXPECT_THAT(first->ReceiveAll(), EndsWith(kPage));
+}
+
+TEST_F(HttpEndpointGateTest, ProbesFindAPlaceWhileAllPlacesWaitForAPage) {
+  Start(/*max_connections=*/8);
+  std::vector<std::unique_ptr<Connection>> waiting;
+  for (int i = 0; i < 20; ++i) waiting.push_back(AskForPage());
+  WaitForRendering();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Get(endpoint_->port(), "/readyz"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(Get(endpoint_->port(), "/healthz"), StartsWith("HTTP/1.1 200 "));
+  }
+  Open();
+  EXPECT_THAT(waiting.back()->ReceiveAll(), EndsWith(kPage));
 }
 
 TEST_F(HttpEndpointTest, APageThatIsReadSlowlyArrivesWhole) {

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_RPC_FRAME_ACCOUNT_H_
+#define ORBSERVE_SERVER_RPC_FRAME_ACCOUNT_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "orbserve/v1/orbserve.pb.h"
+#include "server/decode/image_decoder.h"
+#include "server/rpc/client_activity.h"
+#include "server/serving/clock.h"
+#include "server/serving/shares/client_id.h"
+#include "server/telemetry/metrics.h"
+
+namespace orbserve {
+
+// The one account of frames: calls count each frame here once when they have read it, and once when
+// it ends. It ends where its result is handed to gRPC, with the status that the client is told; a
+// frame of a call that is over ends without a result. The page of metrics, the pages about clients
+// and the last line of the log say what was counted here. Thread-safe.
+class FrameAccount {
+ public:
+  // All three must outlive the account.
+  FrameAccount(const Clock* clock, Metrics* metrics, ClientActivity* clients)
+      : clock_(*clock), metrics_(*metrics), clients_(*clients) {}
+
+  // `pixels`: those that are not in `frame`. Allocation failures are swallowed: a client that
+  // cannot be remembered is not on the pages.
+  void Received(const ClientId& client, const v1::Frame& frame,
+                absl::Span<const BytePiece> pixels = {});
+  // `method`: without package and service. `keypoints`: of the result. Called before the client can
+  // know the result. Allocates nothing.
+  void Ended(absl::string_view method, const ClientId& client, SteadyTime arrival,
+             const absl::Status& told, int64_t keypoints);
+
+ private:
+  const Clock& clock_;
+  Metrics& metrics_;
+  ClientActivity& clients_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_FRAME_ACCOUNT_H_
