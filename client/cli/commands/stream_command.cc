@@ -33,8 +33,6 @@ namespace orbserve::cli {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-// Time that an interrupted stream waits for the results of the frames it has sent.
-constexpr absl::Duration kInterruptGrace = absl::Seconds(3);
 
 // Cancels a stream whose server does not answer after an interrupt. FrameStream::Receive does not
 // notice interrupts.
