@@ -529,12 +529,24 @@ absl::Status StreamCheck::TakeResult(const v1::FrameResult& result) {
   }
   ORBSERVE_RETURN_IF_WRONG(CheckFrameMatches(result));
   ORBSERVE_RETURN_IF_WRONG(CheckTracks(frame, result));
-  previous_sequence_.reset();
-  if (result.status().code() == 0 && result.has_features()) {
-    previous_sequence_ = result.sequence();
-    previous_count_ = result.features().x_size();
-  }
+  NoteTarget(result);
   return absl::OkStatus();
+}
+
+void StreamCheck::NoteTarget(const v1::FrameResult& result) {
+  const auto note = [&result](Target* target) {
+    *target = {};
+    if (result.has_features()) *target = {result.sequence(), result.features().x_size()};
+  };
+  if (result.status().code() == 0) {
+    note(&previous_);
+    if (result.keyframe()) note(&keyframe_);
+    return;
+  }
+  // The answer may have been late only. Then the frame may be a target, and has no features here.
+  for (Target* const target : {&previous_, &keyframe_}) {
+    if (target->sequence == result.sequence()) *target = {};
+  }
 }
 
 absl::Status StreamCheck::CheckFrameMatches(const v1::FrameResult& result) const {
@@ -566,10 +578,10 @@ absl::Status StreamCheck::CheckFrameMatches(const v1::FrameResult& result) const
     // The features of the frame are not known with `omit_features`, those of the target where its
     // answer was late or another frame.
     const int query_count = result.has_features() ? result.features().x_size() : kMaxRows;
-    const bool is_known = matches.target() == v1::MATCH_TARGET_PREVIOUS &&
-                          previous_sequence_ == matches.target_sequence();
+    const Target& target = place == 0 ? previous_ : keyframe_;
+    const bool is_known = place <= 1 && target.sequence == matches.target_sequence();
     ORBSERVE_RETURN_IF_WRONG(CheckMatchSet(Join(where, "matches"), matches.matches(), query_count,
-                                           is_known ? previous_count_ : kMaxRows));
+                                           is_known ? target.count : kMaxRows));
   }
   return absl::OkStatus();
 }

@@ -58,8 +58,16 @@ class StreamCheck {
     std::optional<int> given_keypoints;
   };
 
+  // A frame whose features were answered.
+  struct Target {
+    std::optional<uint64_t> sequence;  // no value: not known
+    int count = 0;                     // of its features
+  };
+
   absl::Status TakeOpened(const v1::StreamOpened& opened);
   absl::Status TakeResult(const v1::FrameResult& result);
+  // Remembers the features of a right result.
+  void NoteTarget(const v1::FrameResult& result);
   absl::Status CheckFrameMatches(const v1::FrameResult& result) const;
   absl::Status CheckTracks(const Expected& frame, const v1::FrameResult& result) const;
 
@@ -67,9 +75,10 @@ class StreamCheck {
   v1::StreamOpen open_;      // in force for the next result
   bool is_opened_ = false;   // the first `opened` has come
   bool going_away_ = false;  // `going_away` has come
-  // The last result, if it did not fail and had features: the target of PREVIOUS.
-  std::optional<uint64_t> previous_sequence_;
-  int previous_count_ = 0;
+  // Targets of matches, as far as their answers told: the last frame that did not fail, and the
+  // last keyframe.
+  Target previous_;
+  Target keyframe_;
 };
 
 }  // namespace orbserve::client

@@ -124,19 +124,23 @@ class StreamUser {
     RequireHarmless(table_.Row(row));
     RequireHarmless(json_.Row(row));
     RequireReason(client::StatusFromWire(result.status()));
-    if (result.status().code() != 0) return;
+    if (result.status().code() != 0) {
+      if (previous_.has_value() && previous_->sequence() == result.sequence()) previous_.reset();
+      return;
+    }
     UseFeatures(result.features());
     UseExecution(result.timings(), result.execution());
     tails_.Take(result, std::nullopt);
     Require(!DrawTracks(BlankPicture(), tails_).pixels.empty(), "tracks can be drawn");
     for (const v1::FrameMatches& matches : result.matches()) {
-      if (matches.target() != v1::MATCH_TARGET_PREVIOUS || previous_ == std::nullopt ||
+      if (matches.target() != v1::MATCH_TARGET_PREVIOUS || !previous_.has_value() ||
           matches.target_sequence() != previous_->sequence()) {
         continue;
       }
       UseMatches(matches.matches(), result.features(), previous_->features());
     }
-    previous_ = result;
+    previous_.reset();
+    if (result.has_features()) previous_ = result;
   }
 
  private:
