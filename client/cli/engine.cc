@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli/embedded_engine.h"
@@ -30,6 +31,10 @@ constexpr absl::Duration kNextQuestion = absl::Milliseconds(500);
 std::string DefaultClientId() {
   char host[256] = "";
   if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  // Nobody chose this name to be sent.
+  for (char* c = host; *c != '\0'; ++c) {
+    if (!absl::ascii_isgraph(static_cast<unsigned char>(*c))) *c = '?';
+  }
   return absl::StrCat("orbserve@", host[0] == '\0' ? "localhost" : host);
 }
 
@@ -118,8 +123,10 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Connect(const CommonOptions& opt
     absl::StatusOr<std::unique_ptr<EmbeddedEngine>> embedded = EmbeddedEngine::Start(options);
     if (!embedded.ok()) return StartError(embedded.status());
     engine->embedded_ = *std::move(embedded);
-    engine->client_ =
-        std::make_unique<client::Client>(engine->embedded_->Channel(), ToClientOptions(options));
+    absl::StatusOr<std::unique_ptr<client::Client>> client =
+        client::Client::Connect(engine->embedded_->Channel(), ToClientOptions(options));
+    if (!client.ok()) return client.status();
+    engine->client_ = *std::move(client);
     return engine;
   }
   // Keeps gRPC running until the process ends. Otherwise its last user would wait for gRPC's

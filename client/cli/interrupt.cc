@@ -4,9 +4,13 @@
 #include "client/cli/interrupt.h"
 
 #include <poll.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+
+#include "client/cli/exit_code.h"
 
 namespace orbserve::cli {
 namespace {
@@ -14,7 +18,26 @@ namespace {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "set inside a signal handler");
 
-void OnSignal(int) { interrupted.store(true, std::memory_order_relaxed); }
+// Time for the command to end by itself, microseconds. Together with the end of the process it
+// stays below a second.
+constexpr suseconds_t kForcedEndUs = 900'000;
+
+// Only functions that a handler of signals may call.
+void OnSignal(int) {
+  interrupted.store(true, std::memory_order_relaxed);
+  const itimerval once = {.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = kForcedEndUs}};
+  setitimer(ITIMER_REAL, &once, nullptr);
+}
+
+void OnAlarm(int) {
+  constexpr char kText[] = "\norbserve: interrupted; finished outputs are kept\n";
+  // A pipe that nobody reads would hold the process up.
+  pollfd error = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&error, 1, 0) == 1) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  }
+  _exit(kExitInterrupted);
+}
 
 }  // namespace
 
@@ -25,6 +48,8 @@ void CatchInterrupts() {
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = OnAlarm;
+  sigaction(SIGALRM, &action, nullptr);
 }
 
 bool Interrupted() { return interrupted.load(std::memory_order_relaxed); }

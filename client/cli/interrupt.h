@@ -6,10 +6,16 @@
 
 #include <atomic>
 
+#include "absl/time/time.h"
+
 namespace orbserve::cli {
 
-// Makes SIGINT and SIGTERM ask the command to stop and to keep its finished outputs. The second
-// signal ends the process immediately.
+// Time that an interrupted command may wait for the answers to what it has sent.
+inline constexpr absl::Duration kInterruptGrace = absl::Milliseconds(500);
+
+// Makes SIGINT and SIGTERM ask the command to stop and to keep its finished outputs. A command that
+// has not ended within a second, wherever it is, is ended with the exit code of an interrupt. The
+// second signal ends the process immediately.
 void CatchInterrupts();
 
 // True after a signal has asked the command to stop.

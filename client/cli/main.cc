@@ -20,6 +20,7 @@
 #include "client/cli/nearest_word.h"
 #include "client/cli/options.h"
 #include "client/cli/output/standard_output.h"
+#include "client/cli/output/terminal_text.h"
 #include "features/uncaught.h"
 #include "orbserve/version.h"
 
@@ -527,7 +528,7 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() != 0) {
       const std::string unknown = UnknownWord(&app, argc, argv);
       if (!unknown.empty()) {
-        std::fprintf(stderr, "orbserve: %s\n", unknown.c_str());
+        std::fprintf(stderr, "orbserve: %s\n", TerminalLine(unknown).c_str());
         return kExitUsage;
       }
     }

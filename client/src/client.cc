@@ -3,13 +3,15 @@
 
 #include "orbserve/client.h"
 
+#include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/src/answer_check.h"
 #include "client/src/status.h"
 #include "client/src/tls_files.h"
 #include "client/src/token.h"
@@ -59,6 +61,39 @@ bool MayBeSeveralServers(absl::string_view address) {
          absl::StartsWith(address, "ipv6:");
 }
 
+// More than any server takes; metadata is limited to 16 KiB.
+constexpr size_t kMaxClientIdBytes = 1024;
+
+// gRPC ends the process for metadata and for a name of a host that HTTP/2 does not allow.
+bool IsPrintable(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); });
+}
+
+absl::Status CheckClientId(absl::string_view id) {
+  if (id.size() > kMaxClientIdBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the client id has ", id.size(), " bytes; allowed are ", kMaxClientIdBytes));
+  }
+  if (IsPrintable(id)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the client id must be printable ASCII; got ", std::string(id)));
+}
+
+absl::Status CheckTarget(absl::string_view address) {
+  // The name of a file is not sent.
+  if (absl::StartsWith(address, "unix:") || IsPrintable(address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the address of a server must be printable ASCII; got ", std::string(address)));
+}
+
+// The answer of a call that ended well, if it keeps to the wire contract.
+template <typename Response>
+absl::StatusOr<Response> IfRight(absl::Status check, Response&& response) {
+  if (!check.ok()) return check;
+  return std::forward<Response>(response);
+}
+
 // Messages of grpc.health.v1: {string service = 1} and {ServingStatus status = 1}. They are written
 // by hand, because a program may hold one definition of them only, and may have its own.
 grpc::ByteBuffer HealthRequest(const std::string& service) {
@@ -97,6 +132,7 @@ absl::StatusOr<Health> ParseHealthResponse(const grpc::ByteBuffer& buffer) {
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& address,
                                                         const ClientOptions& options) {
+  if (absl::Status target = CheckTarget(address); !target.ok()) return target;
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (!options.tls_ca_file.empty() || !options.tls_cert_file.empty() ||
       !options.tls_key_file.empty()) {
@@ -124,10 +160,16 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& addre
     arguments.SetServiceConfigJSON(kServerGroup);
     arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kRetryBufferBytes);
   }
-  auto client =
-      std::make_unique<Client>(grpc::CreateCustomChannel(address, credentials, arguments), options);
-  client->authorization_ = std::move(authorization);
+  absl::StatusOr<std::unique_ptr<Client>> client =
+      Connect(grpc::CreateCustomChannel(address, credentials, arguments), options);
+  if (client.ok()) (*client)->authorization_ = std::move(authorization);
   return client;
+}
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(std::shared_ptr<grpc::Channel> channel,
+                                                        const ClientOptions& options) {
+  if (absl::Status id = CheckClientId(options.client_id); !id.ok()) return id;
+  return std::unique_ptr<Client>(new Client(std::move(channel), options));
 }
 
 Client::Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options)
@@ -153,7 +195,7 @@ absl::StatusOr<v1::ExtractResponse> Client::Extract(const v1::ExtractRequest& re
   if (const grpc::Status status = stub_->Extract(&context, request, &response); !status.ok()) {
     return FromGrpc(status);
   }
-  return response;
+  return IfRight(CheckExtractAnswer(request, response), std::move(response));
 }
 
 absl::StatusOr<v1::MatchResponse> Client::Match(const v1::MatchRequest& request) {
@@ -163,7 +205,7 @@ absl::StatusOr<v1::MatchResponse> Client::Match(const v1::MatchRequest& request)
   if (const grpc::Status status = stub_->Match(&context, request, &response); !status.ok()) {
     return FromGrpc(status);
   }
-  return response;
+  return IfRight(CheckMatchAnswer(request, response), std::move(response));
 }
 
 absl::StatusOr<v1::PutReferenceResponse> Client::PutReference(
@@ -174,7 +216,7 @@ absl::StatusOr<v1::PutReferenceResponse> Client::PutReference(
   if (const grpc::Status status = stub_->PutReference(&context, request, &response); !status.ok()) {
     return FromGrpc(status);
   }
-  return response;
+  return IfRight(CheckPutReferenceAnswer(request, response), std::move(response));
 }
 
 absl::Status Client::DeleteReference(const std::string& name) {
@@ -190,8 +232,14 @@ absl::StatusOr<v1::ListReferencesResponse> Client::ListReferences() {
   v1::ListReferencesResponse all;
   v1::ListReferencesRequest request;
   for (;;) {
-    absl::StatusOr<v1::ListReferencesResponse> page = ListReferences(request);
+    const std::string last =
+        all.references().empty() ? "" : all.references(all.references_size() - 1).name();
+    absl::StatusOr<v1::ListReferencesResponse> page = ListReferences(request, last);
     if (!page.ok()) return page.status();
+    if (page->references_size() > kMaxListedReferences - all.references_size()) {
+      return absl::DataLossError(absl::StrCat("the server's answer is wrong: it lists more than ",
+                                              kMaxListedReferences, " references"));
+    }
     for (v1::ReferenceInfo& reference : *page->mutable_references()) {
       *all.add_references() = std::move(reference);
     }
@@ -204,6 +252,11 @@ absl::StatusOr<v1::ListReferencesResponse> Client::ListReferences() {
 
 absl::StatusOr<v1::ListReferencesResponse> Client::ListReferences(
     const v1::ListReferencesRequest& request) {
+  return ListReferences(request, "");
+}
+
+absl::StatusOr<v1::ListReferencesResponse> Client::ListReferences(
+    const v1::ListReferencesRequest& request, const std::string& last_name) {
   grpc::ClientContext context;
   Prepare(&context);
   v1::ListReferencesResponse response;
@@ -211,7 +264,7 @@ absl::StatusOr<v1::ListReferencesResponse> Client::ListReferences(
       !status.ok()) {
     return FromGrpc(status);
   }
-  return response;
+  return IfRight(CheckReferencesPage(request, last_name, response), std::move(response));
 }
 
 absl::StatusOr<v1::GetServerInfoResponse> Client::GetServerInfo() {
@@ -223,7 +276,7 @@ absl::StatusOr<v1::GetServerInfoResponse> Client::GetServerInfo() {
       !status.ok()) {
     return FromGrpc(status);
   }
-  return response;
+  return IfRight(CheckServerInfoAnswer(response), std::move(response));
 }
 
 absl::StatusOr<Health> Client::CheckHealth(const std::string& service) {

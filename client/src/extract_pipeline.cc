@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "client/src/answer_check.h"
 #include "client/src/status.h"
 #include "grpcpp/alarm.h"
 #include "orbserve/client.h"
@@ -12,7 +13,9 @@
 namespace orbserve::client {
 namespace {
 
-constexpr int kFirstRetryMs = 100;
+constexpr int64_t kFirstRetryMs = 100;
+// Longest wait, whatever the server advises.
+constexpr int64_t kLongestRetryMs = 60'000;
 
 // RESOURCE_EXHAUSTED without a reason is gRPC's own: the message is larger than the server takes.
 bool MayTryAgain(const absl::Status& status) {
@@ -73,11 +76,12 @@ void ExtractPipeline::Finish(Call* call, const grpc::Status& status) {
     absl::MutexLock lock(&mutex_);
     cancelled = cancelled_;
   }
-  const absl::Status error = FromGrpc(status, cancelled);
+  absl::Status error = FromGrpc(status, cancelled);
+  if (error.ok()) error = CheckExtractAnswer(call->request, call->response);
   if (MayTryAgain(error) && call->attempts < options_.max_attempts) {
-    int wait_ms = static_cast<int>(WireStatusOf(error).retry_after_ms());
+    int64_t wait_ms = WireStatusOf(error).retry_after_ms();
     if (wait_ms == 0) wait_ms = kFirstRetryMs;
-    wait_ms *= 1 << std::min(call->attempts - 1, 8);
+    wait_ms = std::min(wait_ms << std::min(call->attempts - 1, 8), kLongestRetryMs);
     absl::MutexLock lock(&mutex_);
     if (!cancelled_) {
       call->alarm = std::make_shared<grpc::Alarm>();

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/src/answer_check.h"
 #include "client/src/status.h"
 #include "grpcpp/alarm.h"
 #include "orbserve/client.h"
@@ -62,12 +63,20 @@ struct FrameStream::Connection {
     context.TryCancel();
   }
 
-  // Reads to the end into `rest`, which may be null. gRPC reports the outcome only then.
-  absl::Status Finish(std::vector<v1::StreamFramesResponse>* rest) {
+  // Drops what the server still sends. gRPC reports the outcome only after that.
+  absl::Status Finish() {
     for (v1::StreamFramesResponse response; stream->Read(&response); response.Clear()) {
-      if (rest != nullptr) rest->push_back(std::move(response));
     }
     return FromGrpc(stream->Finish(), cancelled.load());
+  }
+
+  // True if `response` may be taken. The first one that is wrong ends the connection. Needs the
+  // stream's mutex.
+  bool Accepts(const v1::StreamFramesResponse& response) {
+    if (!wrong.ok()) return false;
+    wrong = check.Take(response);
+    if (!wrong.ok()) Cancel();
+    return wrong.ok();
   }
 
   grpc::ClientContext context;
@@ -76,8 +85,10 @@ struct FrameStream::Connection {
       stream;
   const absl::Time begun = absl::Now();
   std::atomic<bool> cancelled = false;  // by the caller
-  // The server knows that no frame follows. Guarded by the stream's mutex.
+  // The server knows that no frame follows. Guarded by the stream's mutex, as all below.
   bool half_closed = false;
+  StreamCheck check;
+  absl::Status wrong;  // an answer that breaks the wire contract
 };
 
 absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::StreamOpen& open,
@@ -109,7 +120,7 @@ FrameStream::~FrameStream() {
   }
   if (connection == nullptr) return;
   connection->context.TryCancel();
-  (void)connection->Finish(nullptr);
+  (void)connection->Finish();
 }
 
 absl::Status FrameStream::Open(const v1::StreamOpen& open, absl::Duration timeout,
@@ -138,6 +149,7 @@ absl::Status FrameStream::Open(const v1::StreamOpen& open, absl::Duration timeou
   connection->stream = client_->stub_->StreamFrames(&context);
   v1::StreamFramesRequest request;
   *request.mutable_open() = open;
+  connection->check.Sent(request);
   v1::StreamFramesResponse response;
   const bool answered = connection->stream->Write(request) && connection->stream->Read(&response);
 
@@ -148,25 +160,25 @@ absl::Status FrameStream::Open(const v1::StreamOpen& open, absl::Duration timeou
   }
   if (timed_out.load()) {
     connection->Cancel();
-    (void)connection->Finish(nullptr);
+    (void)connection->Finish();
     return absl::DeadlineExceededError(
         "the server did not answer the opening of the stream in time");
   }
   if (!answered) {
-    const absl::Status status = connection->Finish(nullptr);
+    const absl::Status status = connection->Finish();
     return status.ok() ? absl::InternalError("the server ended the stream without an answer")
                        : status;
   }
   if (response.has_going_away()) {
     connection->Cancel();
-    (void)connection->Finish(nullptr);
+    (void)connection->Finish();
     const absl::Status status = StatusFromWire(response.going_away().status());
     return status.ok() ? absl::UnavailableError("the server is about to stop") : status;
   }
-  if (!response.has_opened()) {
+  if (absl::Status right = connection->check.Take(response); !right.ok()) {
     connection->Cancel();
-    (void)connection->Finish(nullptr);
-    return absl::InternalError("the server's first answer on the stream is not `opened`");
+    (void)connection->Finish();
+    return right;
   }
   *opened = std::move(*response.mutable_opened());
   return absl::OkStatus();
@@ -226,6 +238,7 @@ absl::Status FrameStream::Write(const v1::StreamFramesRequest& request) {
     } else {
       open_ = request.open();
     }
+    connection->check.Sent(request);
     bool written = false;
     writing_ = true;
     {
@@ -306,7 +319,7 @@ absl::StatusOr<std::optional<v1::FrameResult>> FrameStream::Receive() {
       read = connection->stream->Read(&response);
     }
     reading_ = false;
-    if (read) {
+    if (read && connection->Accepts(response)) {
       Take(std::move(response));
     } else {
       End(connection);
@@ -373,15 +386,25 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
       +[](FrameStream* stream)
            ABSL_NO_THREAD_SAFETY_ANALYSIS { return !stream->reading_ && !stream->writing_; },
       this));
-  std::vector<v1::StreamFramesResponse> rest;
+  // What the server has sent before the end. No more is kept than it may send.
   absl::Status status;
-  {
-    const Unlocked unlocked(&mutex_);
-    status = connection->Finish(&rest);
+  for (;;) {
+    v1::StreamFramesResponse response;
+    bool read = false;
+    {
+      const Unlocked unlocked(&mutex_);
+      read = connection->stream->Read(&response);
+      if (!read) status = connection->Finish();
+    }
+    if (!read) break;
+    if (connection->Accepts(response)) Take(std::move(response));
   }
-  for (v1::StreamFramesResponse& response : rest) Take(std::move(response));
   connection_ = nullptr;
   busy_ = false;
+  if (!connection->wrong.ok()) {
+    final_status_ = connection->wrong;
+    return;
+  }
   if (status.ok() && !unanswered_.empty()) {
     status = absl::UnavailableError(absl::StrCat("the server has ended the stream with ",
                                                  unanswered_.size(), " frames not answered"));
@@ -462,9 +485,10 @@ void FrameStream::Connect(absl::Duration timeout) {
   busy_ = false;
   ++attempts_;
   if (cancelled_ || send_closed_) {
+    // A connection that was opened all the same ends as the first one would.
     if (status.ok() && connection->stream != nullptr) {
       connection->Cancel();
-      (void)connection->Finish(nullptr);
+      (void)connection->Finish();
     }
     final_status_ =
         cancelled_ ? absl::CancelledError("the stream was cancelled") : absl::OkStatus();

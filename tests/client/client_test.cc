@@ -63,6 +63,7 @@ class FakeService : public v1::Features::Service {
       return WireError(grpc::INVALID_ARGUMENT, "BAD_IMAGE", "width_px must be positive; got 0");
     }
     response->set_sequence(request->frame().sequence());
+    response->mutable_features()->set_image_width_px(request->frame().width_px());
     return grpc::Status::OK;
   }
 
@@ -79,6 +80,7 @@ class FakeService : public v1::Features::Service {
     response.mutable_opened()->set_max_in_flight(4);
     stream->Write(response);
     response.Clear();
+    response.mutable_going_away()->mutable_status()->set_code(grpc::UNAVAILABLE);
     response.mutable_going_away()->mutable_status()->set_reason("DRAINING");
     while (stream->Read(&request)) {
       if (cancellations > 0) return grpc::Status(grpc::CANCELLED, "shutting down");
@@ -115,7 +117,7 @@ class ClientTest : public ::testing::Test {
   }
 
   std::unique_ptr<Client> Connect(const ClientOptions& options = {}) {
-    return std::make_unique<Client>(server_->InProcessChannel({}), options);
+    return *Client::Connect(server_->InProcessChannel({}), options);
   }
 
   static v1::ExtractRequest Request(uint64_t sequence = 0) {

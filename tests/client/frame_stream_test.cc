@@ -51,11 +51,29 @@ grpc::Status WireError(grpc::StatusCode code, const std::string& reason,
   return grpc::Status(code, "text", call.SerializeAsString());
 }
 
+v1::FrameResult ResultOf(const v1::StreamFramesRequest& request,
+                         const std::vector<uint64_t>& tracks = {},
+                         const std::vector<uint64_t>& ended = {}) {
+  v1::FrameResult result;
+  result.set_sequence(request.frame().sequence());
+  result.set_timestamp_ns(request.frame().timestamp_ns());
+  for (const uint64_t id : tracks) {
+    v1::Track& track = *result.add_tracks();
+    track.set_id(id);
+    track.set_gain(1);
+  }
+  for (const uint64_t id : ended) {
+    v1::EndedTrack& track = *result.add_ended_tracks();
+    track.set_id(id);
+    track.set_reason(v1::TRACK_END_LEFT_IMAGE);
+  }
+  return result;
+}
+
 void Answer(ServerStream* stream, const v1::StreamFramesRequest& request,
             const std::vector<uint64_t>& tracks = {}) {
   v1::StreamFramesResponse response;
-  response.mutable_result()->set_sequence(request.frame().sequence());
-  for (const uint64_t id : tracks) response.mutable_result()->add_tracks()->set_id(id);
+  *response.mutable_result() = ResultOf(request, tracks);
   stream->Write(response);
 }
 
@@ -79,6 +97,7 @@ class ScriptedService : public v1::Features::Service {
       const size_t number = opens.size() - 1;
       if (number < refusals.size() && !refusals[number].ok()) return refusals[number];
       response.mutable_opened()->set_stream_id(number + 1);
+      response.mutable_opened()->set_max_in_flight(4);
       connection =
           number < script.size() ? script[number] : [](ServerStream* s) { return Echo(s); };
     }
@@ -127,6 +146,12 @@ class FrameStreamTest : public ::testing::Test {
                .on_event = [this](const StreamEvent& event) { events_.push_back(event); }});
     EXPECT_TRUE(stream.ok()) << stream.status();
     return stream.ok() ? *std::move(stream) : nullptr;
+  }
+
+  static v1::StreamOpen Tracking() {
+    v1::StreamOpen open;
+    open.set_track(true);
+    return open;
   }
 
   static absl::Status Send(FrameStream* stream, uint64_t sequence) {
@@ -235,15 +260,13 @@ TEST_F(FrameStreamTest, IdsOfTracksGoOnAfterALoss) {
     Answer(stream, request, {1, 2, 3});
     stream->Read(&request);
     v1::StreamFramesResponse response;
-    response.mutable_result()->set_sequence(request.frame().sequence());
-    response.mutable_result()->add_tracks()->set_id(2);
-    response.mutable_result()->add_ended_tracks()->set_id(1);
+    *response.mutable_result() = ResultOf(request, {2}, {1});
     stream->Write(response);
     stream->Read(&request);
     return kGone;
   };
   SetScript({tracking, tracking, tracking});
-  const auto stream = Open();
+  const auto stream = Open(absl::Seconds(60), Tracking());
   for (uint64_t connection = 0; connection < 3; ++connection) {
     for (const uint64_t i : {0, 1}) ASSERT_TRUE(Send(stream.get(), 1 + connection * 3 + i).ok());
     const auto first = stream->Receive();
@@ -266,15 +289,13 @@ TEST_F(FrameStreamTest, IdsOfTracksThatWereOnlySeenToEndAreNotUsedAgain) {
     v1::StreamFramesRequest request;
     stream->Read(&request);
     v1::StreamFramesResponse response;
-    response.mutable_result()->set_sequence(request.frame().sequence());
-    response.mutable_result()->add_tracks()->set_id(1);
-    response.mutable_result()->add_ended_tracks()->set_id(5);
+    *response.mutable_result() = ResultOf(request, {1}, {5});
     stream->Write(response);
     stream->Read(&request);
     return kGone;
   };
   SetScript({tracking, tracking});
-  const auto stream = Open();
+  const auto stream = Open(absl::Seconds(60), Tracking());
   for (const uint64_t i : {0, 1}) {
     ASSERT_TRUE(Send(stream.get(), 1 + i * 2).ok());
     const auto result = stream->Receive();
@@ -447,6 +468,7 @@ TEST_F(FrameStreamTest, TheLatestOptionsOpenTheNextConnection) {
         continue;
       }
       v1::StreamFramesResponse response;
+      response.mutable_opened()->set_max_in_flight(4);
       response.mutable_opened()->set_deadline_ms(request.open().deadline_ms());
       stream->Write(response);
     }

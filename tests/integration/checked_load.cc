@@ -33,7 +33,8 @@ absl::StatusOr<std::unique_ptr<ExpectedAnswers>> ExpectedAnswers::Compute(int wi
   ORBSERVE_ASSIGN_OR_RETURN(const auto server, Server::Create(config));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  client::Client client(server->InProcessChannel(arguments), {});
+  ORBSERVE_ASSIGN_OR_RETURN(const std::unique_ptr<client::Client> client,
+                            client::Client::Connect(server->InProcessChannel(arguments), {}));
 
   std::unique_ptr<ExpectedAnswers> expected(new ExpectedAnswers);
   std::vector<v1::FeatureSet> features;
@@ -41,7 +42,7 @@ absl::StatusOr<std::unique_ptr<ExpectedAnswers>> ExpectedAnswers::Compute(int wi
     expected->frames_.push_back(MakeFrame(width_px, height_px, 1000 + i));
     v1::ExtractRequest request;
     *request.mutable_frame() = expected->frames_.back();
-    ORBSERVE_ASSIGN_OR_RETURN(v1::ExtractResponse response, client.Extract(request));
+    ORBSERVE_ASSIGN_OR_RETURN(v1::ExtractResponse response, client->Extract(request));
     if (response.features().x_size() < 100) return absl::InternalError("frames without features");
     expected->features_.push_back(response.features().SerializeAsString());
     features.push_back(std::move(*response.mutable_features()));
@@ -52,7 +53,7 @@ absl::StatusOr<std::unique_ptr<ExpectedAnswers>> ExpectedAnswers::Compute(int wi
       v1::MatchRequest request;
       *request.mutable_query_features() = query;
       *request.mutable_train_features() = train;
-      ORBSERVE_ASSIGN_OR_RETURN(const v1::MatchResponse response, client.Match(request));
+      ORBSERVE_ASSIGN_OR_RETURN(const v1::MatchResponse response, client->Match(request));
       row.push_back(response.matches().SerializeAsString());
     }
   }

@@ -209,9 +209,9 @@ class BenchListing {
     for (const double percent : shown_) {
       absl::StrAppendFormat(&latencies, " %9s", absl::StrCat(NameOf(percent), "/ms"));
     }
-    PrintText(absl::StrFormat("%-12s %9s %9s %6s%s %9s %6s %9s %8s %8s\n", "load", "sent/s",
-                              "answers/s", "failed", latencies, "server/ms", "batch", "mJ/frame",
-                              "cpu/ms", "srvcpu/ms"));
+    PrintTable(absl::StrFormat("%-12s %9s %9s %6s%s %9s %6s %9s %8s %8s\n", "load", "sent/s",
+                               "answers/s", "failed", latencies, "server/ms", "batch", "mJ/frame",
+                               "cpu/ms", "srvcpu/ms"));
   }
 
   void Print(const LoadShape& shape, const LoadResult& result) {
@@ -238,13 +238,13 @@ class BenchListing {
     for (const double percent : shown_) {
       absl::StrAppendFormat(&latencies, " %9.2f", PercentileOf(result.latency_ms, percent));
     }
-    PrintText(absl::StrFormat("%-12s %9.1f %9.1f %6d%s %9.2f %6.1f %9s %8.3f %8s\n",
-                              shape.closed() ? absl::StrCat(shape.concurrency, " callers")
-                                             : absl::StrFormat("%g/s", shape.rate),
-                              result.sent_rate, result.answered_rate, result.failed, latencies,
-                              PercentileOf(result.server_ms, 50), result.mean_batch,
-                              Cell(result.joules_per_frame, 1e3, "%.2f"), result.client_cpu_ms,
-                              Cell(result.server_cpu_ms, 1, "%.3f")));
+    PrintTable(absl::StrFormat("%-12s %9.1f %9.1f %6d%s %9.2f %6.1f %9s %8.3f %8s\n",
+                               shape.closed() ? absl::StrCat(shape.concurrency, " callers")
+                                              : absl::StrFormat("%g/s", shape.rate),
+                               result.sent_rate, result.answered_rate, result.failed, latencies,
+                               PercentileOf(result.server_ms, 50), result.mean_batch,
+                               Cell(result.joules_per_frame, 1e3, "%.2f"), result.client_cpu_ms,
+                               Cell(result.server_cpu_ms, 1, "%.3f")));
   }
 
   void PrintJson(const LoadShape& shape, const LoadResult& result) const {
@@ -411,8 +411,8 @@ int RunBench(const BenchOptions& options) {
       json.Key("max_p99_ms").Double(options.search_p99_ms).EndObject();
       PrintLine(json.text());
     } else if (highest.ok()) {
-      PrintText(absl::StrFormat("\nhighest rate with p99 up to %g ms: %.1f frames a second\n",
-                                options.search_p99_ms, *highest));
+      PrintTable(absl::StrFormat("\nhighest rate with p99 up to %g ms: %.1f frames a second\n",
+                                 options.search_p99_ms, *highest));
     }
   }
   if (Interrupted()) {

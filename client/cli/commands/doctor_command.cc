@@ -26,6 +26,7 @@
 #include "client/cli/output/json_writer.h"
 #include "client/cli/output/standard_output.h"
 #include "client/cli/output/table_cells.h"
+#include "client/cli/output/terminal_text.h"
 #include "orbserve/version.h"
 
 namespace orbserve::cli {
@@ -180,8 +181,9 @@ void PrintFinding(const Finding& finding, bool json) {
     PrintLine(line.text());
     return;
   }
-  PrintText(absl::StrFormat("%-5s%-9s%s\n", WordFor(finding.kind), finding.subject, finding.text));
-  if (!finding.advice.empty()) PrintText(absl::StrFormat("%14s-> %s\n", "", finding.advice));
+  PrintTable(absl::StrFormat("%-5s%-9s%s\n", WordFor(finding.kind), finding.subject,
+                             TerminalLine(finding.text)));
+  if (!finding.advice.empty()) PrintTable(absl::StrFormat("%14s-> %s\n", "", finding.advice));
 }
 
 }  // namespace
@@ -214,10 +216,10 @@ int RunDoctor(const CommonOptions& options) {
     bad += finding.kind == Finding::Kind::kBad ? 1 : 0;
   }
   if (!options.json) {
-    PrintText(bad > 0
-                  ? "\nSomething does not work: see the lines marked BAD.\n"
-                  : "\nAll that is needed works. First result: orbserve extract --draw pictures "
-                    "photo.jpg\n");
+    PrintTable(bad > 0
+                   ? "\nSomething does not work: see the lines marked BAD.\n"
+                   : "\nAll that is needed works. First result: orbserve extract --draw pictures "
+                     "photo.jpg\n");
   }
   return bad > 0 ? kExitFailed : kExitOk;
 }

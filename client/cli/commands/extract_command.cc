@@ -235,8 +235,8 @@ int RunExtract(const ExtractOptions& options) {
   }
   const ExtractTotals totals = run.Run(plan->files);
   console.EndProgress();
-  if (options.timings) PrintText(listing.TimingRows(timings));
-  if (options.power) PrintText(PowerRows(options, engine->get(), energy, absl::Now() - start));
+  if (options.timings) PrintTable(listing.TimingRows(timings));
+  if (options.power) PrintTable(PowerRows(options, engine->get(), energy, absl::Now() - start));
   std::fflush(stdout);
   if (log != nullptr) {
     if (const absl::Status status = log->Close(); !status.ok()) return Fail(&console, status);

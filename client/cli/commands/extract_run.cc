@@ -20,8 +20,6 @@ constexpr int kMaxInFlight = 256;
 // Files that may be read ahead of the oldest file that is not reported, in windows of calls.
 constexpr size_t kReorderWindows = 8;
 constexpr int kMaxLoaders = 4;
-// Time that an interrupted run waits for the answers to the requests it has sent.
-constexpr absl::Duration kInterruptGrace = absl::Seconds(3);
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
 
 // Calls under way: two batches, one that is computed and one that fills, but never more than the
@@ -85,9 +83,9 @@ ExtractTotals ExtractRun::Run(const std::vector<InputFile>& files) {
       if (give_up == absl::InfiniteFuture()) {
         give_up = absl::Now() + kInterruptGrace;
         if (Interrupted() && unanswered_ > 0) {
-          console_->Note(absl::StrCat("stopping: waiting up to ",
-                                      absl::ToInt64Seconds(kInterruptGrace), " s for ", unanswered_,
-                                      " images that are under way; Ctrl-C again ends at once"));
+          console_->Note(absl::StrCat(
+              "stopping: waiting up to ", absl::ToInt64Milliseconds(kInterruptGrace), " ms for ",
+              unanswered_, " images that are under way; Ctrl-C again ends at once"));
         }
       }
       if (totals_.lost.ok() && absl::Now() < give_up) continue;

@@ -17,6 +17,7 @@
 #include "client/cli/output/json_writer.h"
 #include "client/cli/output/standard_output.h"
 #include "client/cli/output/table_cells.h"
+#include "client/cli/output/terminal_text.h"
 
 namespace orbserve::cli {
 namespace {
@@ -59,26 +60,30 @@ void PrintInfoJson(const v1::GetServerInfoResponse& info) {
   PrintLine(json.text());
 }
 
-void PrintInfoText(const v1::GetServerInfoResponse& info) {
+void PrintInfoText(v1::GetServerInfoResponse info) {
+  EscapeTexts(&info);
   const std::vector<std::string> backends(info.backends().begin(), info.backends().end());
-  absl::PrintF("version   %s\n", info.version());
-  absl::PrintF("backend   %s of %s\n", info.active_backend(), absl::StrJoin(backends, ", "));
+  PrintTable(absl::StrFormat("version   %s\n", info.version()));
+  PrintTable(absl::StrFormat("backend   %s of %s\n", info.active_backend(),
+                             absl::StrJoin(backends, ", ")));
   for (const v1::DeviceInfo& device : info.devices()) {
-    absl::PrintF("device    %s: %s; %s\n", device.device(), device.name(), device.details());
+    PrintTable(absl::StrFormat("device    %s: %s; %s\n", device.device(), device.name(),
+                               device.details()));
   }
-  absl::PrintF("power     %s\n", info.power_source());
+  PrintTable(absl::StrFormat("power     %s\n", info.power_source()));
   const v1::ServerLimits& limits = info.limits();
-  absl::PrintF("images    up to %d pixels per side, %.1f megapixels, %s a message\n",
-               limits.max_side_px(), static_cast<double>(limits.max_pixels()) / 1e6,
-               BytesText(limits.max_message_bytes()));
-  absl::PrintF("batches   up to %d frames, %d us of waiting; queue %d frames, %d a client\n",
-               limits.max_batch(), limits.max_delay_us(), limits.max_queue_frames(),
-               limits.max_queue_frames_per_client());
+  PrintTable(absl::StrFormat("images    up to %d pixels per side, %.1f megapixels, %s a message\n",
+                             limits.max_side_px(), static_cast<double>(limits.max_pixels()) / 1e6,
+                             BytesText(limits.max_message_bytes())));
+  PrintTable(
+      absl::StrFormat("batches   up to %d frames, %d us of waiting; queue %d frames, %d a client\n",
+                      limits.max_batch(), limits.max_delay_us(), limits.max_queue_frames(),
+                      limits.max_queue_frames_per_client()));
   size_t width = 0;
   for (const v1::PresetInfo& preset : info.presets()) width = std::max(width, preset.name().size());
   for (const v1::PresetInfo& preset : info.presets()) {
-    absl::PrintF("preset    %-*s  %s%s\n", static_cast<int>(width), preset.name(),
-                 preset.description(), preset.available() ? "" : " (not available)");
+    PrintTable(absl::StrFormat("preset    %-*s  %s%s\n", static_cast<int>(width), preset.name(),
+                               preset.description(), preset.available() ? "" : " (not available)"));
   }
 }
 

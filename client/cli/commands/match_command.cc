@@ -112,33 +112,34 @@ void PrintSummary(const MatchCommandOptions& options, const v1::MatchResponse& r
   std::sort(distances.begin(), distances.end());
   const auto print_side = [](const char* side, const std::string& name,
                              const v1::FeatureSet& features) {
-    absl::PrintF("%-9s  %s  %s  %d features\n", side, name, SizeCell(features), features.x_size());
+    PrintTable(absl::StrFormat("%-9s  %s  %s  %d features\n", side, name, SizeCell(features),
+                               features.x_size()));
   };
   print_side("query", options.inputs[0], response.query_features());
   if (options.reference.empty()) {
     print_side("train", options.inputs[1], response.train_features());
   } else {
-    absl::PrintF("%-9s  %s  version %d\n", "reference", options.reference,
-                 response.reference_version());
+    PrintTable(absl::StrFormat("%-9s  %s  version %d\n", "reference", options.reference,
+                               response.reference_version()));
   }
-  absl::PrintF("%-9s  %d", "matches", distances.size());
+  PrintTable(absl::StrFormat("%-9s  %d", "matches", distances.size()));
   if (!distances.empty()) {
-    absl::PrintF("  distance %d to %d bits, median %d", distances.front(), distances.back(),
-                 distances[distances.size() / 2]);
+    PrintTable(absl::StrFormat("  distance %d to %d bits, median %d", distances.front(),
+                               distances.back(), distances[distances.size() / 2]));
   }
   if (matches.ratio_undefined()) {
-    absl::PrintF("  a ratio test needs two train descriptors or more");
+    PrintTable(absl::StrFormat("  a ratio test needs two train descriptors or more"));
   }
   if (options.verify && geometry.has_value()) {
-    absl::PrintF("\n%-9s  %d within %g px of one epipolar geometry", "inliers",
-                 geometry->inlier_count, options.verify_px.value_or(kVerifyPx));
+    PrintTable(absl::StrFormat("\n%-9s  %d within %g px of one epipolar geometry", "inliers",
+                               geometry->inlier_count, options.verify_px.value_or(kVerifyPx)));
   } else if (options.verify) {
-    absl::PrintF("\n%-9s  0: the matches fit no epipolar geometry", "inliers");
+    PrintTable(absl::StrFormat("\n%-9s  0: the matches fit no epipolar geometry", "inliers"));
   }
-  absl::PrintF("\n%-9s  %s ms after the images had arrived\n", "answer",
-               MillisecondsCell(response.timings().total_ns()));
+  PrintTable(absl::StrFormat("\n%-9s  %s ms after the images had arrived\n", "answer",
+                             MillisecondsCell(response.timings().total_ns())));
   if (response.execution().has_energy_joules()) {
-    absl::PrintF("%-9s  %s mJ\n", "energy", EnergyCell(response.execution()));
+    PrintTable(absl::StrFormat("%-9s  %s mJ\n", "energy", EnergyCell(response.execution())));
   }
 }
 

@@ -229,8 +229,8 @@ class PairOutput {
 
   void PrintHeading() const {
     if (!table_) return;
-    PrintText(absl::StrFormat("%-*s  %-*s  %7s%s  %8s\n", name_columns_, "query", name_columns_,
-                              "train", "matches", options_.verify ? "  inliers" : "", "match/ms"));
+    PrintTable(absl::StrFormat("%-*s  %-*s  %7s%s  %8s\n", name_columns_, "query", name_columns_,
+                               "train", "matches", options_.verify ? "  inliers" : "", "match/ms"));
   }
 
   absl::Status Report(const ImagePair& pair, const absl::StatusOr<PairRun::Result>& result) {
@@ -247,11 +247,11 @@ class PairOutput {
     } else if (table_ && status.ok()) {
       const int inliers =
           result->pair.geometry.has_value() ? result->pair.geometry->inlier_count : 0;
-      PrintText(absl::StrFormat("%-*s  %-*s  %7d%s  %8s\n", name_columns_, NameOnOneLine(query),
-                                name_columns_, NameOnOneLine(train),
-                                result->pair.matches.query_index_size(),
-                                options_.verify ? absl::StrFormat("  %7d", inliers) : "",
-                                MillisecondsCell(result->timings.match_ns())));
+      PrintTable(absl::StrFormat("%-*s  %-*s  %7d%s  %8s\n", name_columns_, NameOnOneLine(query),
+                                 name_columns_, NameOnOneLine(train),
+                                 result->pair.matches.query_index_size(),
+                                 options_.verify ? absl::StrFormat("  %7d", inliers) : "",
+                                 MillisecondsCell(result->timings.match_ns())));
     }
     return status;
   }

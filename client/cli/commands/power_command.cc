@@ -59,7 +59,8 @@ int RunPower(const PowerOptions& options) {
       PrintLine(PowerJson(*first, *now, seconds));
     } else {
       const std::string table = PowerTable(*first, *now, seconds);
-      PrintText(shown.empty() ? table : absl::StrCat(redraws ? EraseLines(shown) : "\n", table));
+      if (!shown.empty()) PrintControl(redraws ? EraseLines(shown) : "\n");
+      PrintTable(table);
       shown = table;
     }
     if (const absl::Status written = FlushStandardOutput(); !written.ok()) {

@@ -14,6 +14,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/output/json_writer.h"
 #include "client/cli/output/standard_output.h"
+#include "client/cli/output/terminal_text.h"
 #include "client/cli/wire_names.h"
 
 namespace orbserve::cli {
@@ -78,22 +79,25 @@ std::string EnumCell(const Message& message, const char* field) {
       *message.GetReflection()->GetEnum(message, message.GetDescriptor()->FindFieldByName(field))));
 }
 
-void PrintTable(const v1::GetServerInfoResponse& info) {
+void PrintPresets(v1::GetServerInfoResponse info) {
+  EscapeTexts(&info);
   size_t width = 6;
   for (const v1::PresetInfo& preset : info.presets()) width = std::max(width, preset.name().size());
   const int columns = static_cast<int>(width);
-  absl::PrintF("%-*s  %8s  %-10s  %-10s  %s\n", columns, "preset", "features", "detector",
-               "descriptor", "for");
+  PrintTable(absl::StrFormat("%-*s  %8s  %-10s  %-10s  %s\n", columns, "preset", "features",
+                             "detector", "descriptor", "for"));
   for (const v1::PresetInfo& preset : info.presets()) {
     if (!preset.has_pipeline()) {
-      absl::PrintF("%-*s  %8s  %-10s  %-10s  %s%s\n", columns, preset.name(), "-", "-", "-",
-                   preset.description(), preset.available() ? "" : " (not available)");
+      PrintTable(absl::StrFormat("%-*s  %8s  %-10s  %-10s  %s%s\n", columns, preset.name(), "-",
+                                 "-", "-", preset.description(),
+                                 preset.available() ? "" : " (not available)"));
       continue;
     }
     const v1::Pipeline& pipeline = preset.pipeline();
-    absl::PrintF("%-*s  %8d  %-10s  %-10s  %s\n", columns, preset.name(),
-                 pipeline.select().max_features(), EnumCell(pipeline.detect(), "detector"),
-                 EnumCell(pipeline.describe(), "descriptor_type"), preset.description());
+    PrintTable(
+        absl::StrFormat("%-*s  %8d  %-10s  %-10s  %s\n", columns, preset.name(),
+                        pipeline.select().max_features(), EnumCell(pipeline.detect(), "detector"),
+                        EnumCell(pipeline.describe(), "descriptor_type"), preset.description()));
   }
 }
 
@@ -103,7 +107,7 @@ int RunPresets(const CommonOptions& options) {
   Console console(options.quiet);
   const absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Start(options);
   if (!engine.ok()) return Fail(&console, engine.status());
-  options.json ? PrintJson((*engine)->info()) : PrintTable((*engine)->info());
+  options.json ? PrintJson((*engine)->info()) : PrintPresets((*engine)->info());
   return kExitOk;
 }
 

@@ -107,8 +107,8 @@ int RunReferencePut(const ReferenceOptions& options) {
     json.EndArray().EndObject();
     PrintLine(json.text());
   } else {
-    absl::PrintF("%s  version %d  %d features  %s\n", info.name(), info.version(),
-                 info.feature_count(), BytesText(info.size_bytes()));
+    PrintTable(absl::StrFormat("%s  version %d  %d features  %s\n", info.name(), info.version(),
+                               info.feature_count(), BytesText(info.size_bytes())));
   }
   return kExitOk;
 }
@@ -133,10 +133,11 @@ int RunReferenceList(const ReferenceOptions& options) {
     width = std::max(width, info.name().size());
   }
   const int columns = static_cast<int>(width);
-  absl::PrintF("%-*s  %7s  %8s  %10s\n", columns, "name", "version", "features", "size");
+  PrintTable(
+      absl::StrFormat("%-*s  %7s  %8s  %10s\n", columns, "name", "version", "features", "size"));
   for (const v1::ReferenceInfo& info : response->references()) {
-    absl::PrintF("%-*s  %7d  %8d  %10s\n", columns, info.name(), info.version(),
-                 info.feature_count(), BytesText(info.size_bytes()));
+    PrintTable(absl::StrFormat("%-*s  %7d  %8d  %10s\n", columns, info.name(), info.version(),
+                               info.feature_count(), BytesText(info.size_bytes())));
   }
   return kExitOk;
 }

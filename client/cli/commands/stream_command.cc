@@ -4,6 +4,7 @@
 // orbserve stream: one thread reads and sends frames, the calling thread receives results.
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -33,8 +34,6 @@ namespace orbserve::cli {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-// Time that an interrupted stream waits for the results of the frames it has sent.
-constexpr absl::Duration kInterruptGrace = absl::Seconds(3);
 
 // Cancels a stream whose server does not answer after an interrupt. FrameStream::Receive does not
 // notice interrupts.
@@ -48,6 +47,7 @@ class CancelOnInterrupt {
             if (!Interrupted()) continue;
             if (give_up == absl::InfiniteFuture()) give_up = absl::Now() + kInterruptGrace;
             if (absl::Now() < give_up) continue;
+            gave_up_ = true;
             stream->Cancel();
             return;
           }
@@ -61,9 +61,13 @@ class CancelOnInterrupt {
     thread_.join();
   }
 
+  // True if the stream was cancelled. Results that have come are then too many to be drawn in time.
+  bool gave_up() const { return gave_up_; }
+
  private:
   absl::Mutex mutex_;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> gave_up_ = false;
   std::thread thread_;
 };
 
@@ -212,7 +216,7 @@ int RunStream(const StreamOptions& given) {
     for (;;) {
       absl::StatusOr<std::optional<v1::FrameResult>> result = (*stream)->Receive();
       if (!result.ok()) ended = result.status();
-      if (!result.ok() || !result->has_value()) break;
+      if (!result.ok() || !result->has_value() || guard.gave_up()) break;
       std::optional<FrameSender::Sent> sent = sender.TakeOldest();
       if (!sent.has_value()) {
         ended = absl::InternalError("the server has answered more frames than were sent");

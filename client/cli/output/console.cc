@@ -12,8 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "client/cli/output/standard_output.h"
+#include "client/cli/output/terminal_text.h"
 
 namespace orbserve::cli {
 namespace {
@@ -35,6 +37,11 @@ bool WantsColours() {
 size_t Columns() {
   winsize size = {};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Further lines are indented, so that no text can look like another message.
+std::string MessageText(absl::string_view text) {
+  return absl::StrReplaceAll(TerminalText(text), {{"\n", "\n  "}});
 }
 
 void Print(absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
@@ -62,14 +69,14 @@ void Console::Error(absl::string_view text) {
   absl::MutexLock lock(&mutex_);
   Clear();
   const char* prefix = colours_ ? "\033[31morbserve:\033[0m " : "orbserve: ";
-  Print(absl::StrCat(prefix, std::string(text), "\n"));
+  Print(absl::StrCat(prefix, MessageText(text), "\n"));
 }
 
 void Console::Note(absl::string_view text) {
   if (quiet_) return;
   absl::MutexLock lock(&mutex_);
   Clear();
-  Print(absl::StrCat("orbserve: ", std::string(text), "\n"));
+  Print(absl::StrCat("orbserve: ", MessageText(text), "\n"));
 }
 
 void Console::StartProgress(int64_t total, absl::string_view unit) {
@@ -122,13 +129,13 @@ void Console::ShowStatus(absl::string_view text) {
   absl::MutexLock lock(&mutex_);
   last_drawn_ = absl::Now();
   if (!terminal_) {
-    Print(absl::StrCat("orbserve: ", std::string(text), "\n"));
+    Print(absl::StrCat("orbserve: ", MessageText(text), "\n"));
     return;
   }
   Clear();
   // A text that wraps would leave its upper lines on the terminal each time.
   const size_t columns = Columns();
-  status_ = std::string(columns > 1 ? text.substr(0, columns - 1) : text);
+  status_ = TerminalLine(columns > 1 ? text.substr(0, columns - 1) : text);
   Print(status_);
   drawn_ = true;
 }
@@ -137,7 +144,7 @@ void Console::Output(absl::string_view text) {
   absl::MutexLock lock(&mutex_);
   const bool redraw = one_terminal_ && drawn_ && !status_.empty();
   if (one_terminal_) Clear();
-  PrintText(text);
+  PrintTable(text);
   // People and programs follow a stream while it runs.
   std::fflush(stdout);
   if (redraw) {

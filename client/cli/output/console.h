@@ -17,7 +17,7 @@
 
 namespace orbserve::cli {
 
-// Thread-safe.
+// All texts are printed as TerminalText(). Thread-safe.
 class Console {
  public:
   // `quiet`: errors only. The progress bar is shown if standard error is a terminal. Colours are

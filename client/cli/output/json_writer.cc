@@ -8,29 +8,9 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/output/terminal_text.h"
 
 namespace orbserve::cli {
-namespace {
-
-// Length of the UTF-8 character at the front of `text`; 0 if the bytes are not UTF-8.
-size_t Utf8Length(absl::string_view text) {
-  const auto first = static_cast<uint8_t>(text[0]);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  uint32_t code = first & (0xFF >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<uint8_t>(text[i]);
-    if ((next & 0xC0) != 0x80) return 0;
-    code = code << 6 | (next & 0x3F);
-  }
-  // Overlong forms, surrogates and codes beyond Unicode are not UTF-8.
-  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[length] || (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) return 0;
-  return length;
-}
-
-}  // namespace
 
 void AppendJsonString(absl::string_view text, std::string* out) {
   out->push_back('"');
@@ -42,21 +22,21 @@ void AppendJsonString(absl::string_view text, std::string* out) {
       text.remove_prefix(1);
       continue;
     }
-    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
-      char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(c));
-      out->append(escape);
-      text.remove_prefix(1);
-      continue;
-    }
-    const size_t length = Utf8Length(text);
+    uint32_t code = 0;
+    const size_t length = Utf8Length(text, &code);
     if (length == 0) {
       out->append("\xEF\xBF\xBD");
       text.remove_prefix(1);
+      continue;
+    }
+    if (ControlsTerminal(code)) {  // none has more than four digits
+      char escape[8];
+      std::snprintf(escape, sizeof(escape), "\\u%04x", code);
+      out->append(escape);
     } else {
       out->append(text.data(), length);
-      text.remove_prefix(length);
     }
+    text.remove_prefix(length);
   }
   out->push_back('"');
 }

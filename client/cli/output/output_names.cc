@@ -14,6 +14,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/cli/output/terminal_text.h"
 
 namespace orbserve::cli {
 namespace {
@@ -107,19 +109,7 @@ absl::Status CheckNoInputDrawnOver(absl::Span<const InputFile> files,
 }
 
 std::string NameOnOneLine(absl::string_view name) {
-  std::string text;
-  for (const char c : name) {
-    if (c == '\n') {
-      text += "\\n";
-    } else if (c == '\\') {
-      text += "\\\\";
-    } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
-      absl::StrAppend(&text, "\\x", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
-    } else {
-      text.push_back(c);
-    }
-  }
-  return text;
+  return TerminalLine(absl::StrReplaceAll(name, {{"\\", "\\\\"}}));
 }
 
 }  // namespace orbserve::cli

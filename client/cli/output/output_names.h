@@ -42,8 +42,7 @@ absl::Status CheckNoInputDrawnOver(absl::Span<const InputFile> files,
                                    absl::Span<const std::string> others,
                                    const std::string& picture_folder);
 
-// `name` as one line of text: control characters and backslashes become \n, \\ or \x1b. Different
-// names give different text.
+// `name` as TerminalLine(), with backslashes doubled: different names give different text.
 std::string NameOnOneLine(absl::string_view name);
 
 }  // namespace orbserve::cli

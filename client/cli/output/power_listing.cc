@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/output/json_writer.h"
+#include "client/cli/output/terminal_text.h"
 
 namespace orbserve::cli {
 namespace {
@@ -76,8 +77,10 @@ std::string ConditionText(const v1::DeviceInfo& device) {
 
 }  // namespace
 
-std::string PowerTable(const v1::GetServerInfoResponse& first, const v1::GetServerInfoResponse& now,
+std::string PowerTable(v1::GetServerInfoResponse first, v1::GetServerInfoResponse now,
                        double seconds) {
+  EscapeTexts(&first);
+  EscapeTexts(&now);
   std::string text;
   for (const v1::DeviceInfo& device : now.devices()) {
     const std::string condition = ConditionText(device);

@@ -16,7 +16,7 @@ namespace orbserve::cli {
 // frames are those since then; a figure that cannot be read is "-", and absent in JSON.
 
 // Lines of text, the last one with its end.
-std::string PowerTable(const v1::GetServerInfoResponse& first, const v1::GetServerInfoResponse& now,
+std::string PowerTable(v1::GetServerInfoResponse first, v1::GetServerInfoResponse now,
                        double seconds);
 // One line without its end; docs/formats.md describes the keys.
 std::string PowerJson(const v1::GetServerInfoResponse& first, const v1::GetServerInfoResponse& now,

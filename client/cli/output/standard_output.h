@@ -11,11 +11,17 @@
 
 namespace orbserve::cli {
 
-// Writes `text` as it is.
+// Writes data: as it is into a file or a pipe, as TerminalText() on a terminal.
 void PrintText(absl::string_view text);
 
-// Writes `line` and a line break.
+// Writes data and a line break.
 void PrintLine(absl::string_view line);
+
+// Writes a text for people, as TerminalText().
+void PrintTable(absl::string_view text);
+
+// Writes a sequence that controls the terminal.
+void PrintControl(absl::string_view sequence);
 
 // Flushes standard output. DATA_LOSS: some of the output of this process could not be written, for
 // example because a disk is full.

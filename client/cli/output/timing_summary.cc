@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/output/json_writer.h"
+#include "client/cli/output/terminal_text.h"
 #include "features/pipeline/stage.h"
 
 namespace orbserve::cli {
@@ -93,8 +94,9 @@ std::vector<Row> TimingSummary::Rows() const {
 
 std::string TimingTable(const std::vector<Row>& rows) {
   int name_columns = 8;
-  for (const Row& row : rows)
-    name_columns = std::max(name_columns, static_cast<int>(row.name.size()));
+  for (const Row& row : rows) {
+    name_columns = std::max(name_columns, static_cast<int>(TerminalLine(row.name).size()));
+  }
   std::string text = absl::StrFormat("%-*s  %8s  %10s  %10s  %7s  %s\n", name_columns, "stage",
                                      "frames", "median/ms", "p90/ms", "share/%", "sampled");
   const auto milliseconds = [](const Row& row, double value_ms) {
@@ -103,8 +105,8 @@ std::string TimingTable(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const std::string share =
         row.share.has_value() ? absl::StrFormat("%.1f", *row.share * 100) : std::string("-");
-    absl::StrAppendFormat(&text, "%-*s  %8d  %10s  %10s  %7s  %s\n", name_columns, row.name,
-                          row.frames, milliseconds(row, row.median_ms),
+    absl::StrAppendFormat(&text, "%-*s  %8d  %10s  %10s  %7s  %s\n", name_columns,
+                          TerminalLine(row.name), row.frames, milliseconds(row, row.median_ms),
                           milliseconds(row, row.p90_ms), share, row.sampled ? "yes" : "no");
   }
   return text;

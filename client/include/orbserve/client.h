@@ -9,6 +9,8 @@
 // the wire's table of errors. `WireStatusOf` returns the whole entry of that table. An error
 // without a REASON comes from the connection and not from the server. CANCELLED means that the
 // caller cancelled the call; a call that a server ends because it shuts down is UNAVAILABLE.
+// Answers are checked: DATA_LOSS means that one breaks the wire contract, and its text names the
+// field. Such a call is not tried again, and such a stream ends.
 
 #ifndef ORBSERVE_CLIENT_H_
 #define ORBSERVE_CLIENT_H_
@@ -36,8 +38,9 @@
 namespace orbserve::client {
 
 struct ClientOptions {
-  // Name of the caller, which owns quotas and references. Empty: the connection owns them. For a
-  // server that knows the caller by certificate or token: empty, NAME or NAME/PART.
+  // Name of the caller, which owns quotas and references, printable ASCII. Empty: the connection
+  // owns them. For a server that knows the caller by certificate or token: empty, NAME or
+  // NAME/PART.
   std::string client_id;
   // File of PEM certificates to check the server with. Empty: plain text, without TLS.
   std::string tls_ca_file;
@@ -121,8 +124,8 @@ class FrameStream;
 class Client {
  public:
   // Prepares a connection to `address`, a gRPC target such as "127.0.0.1:50051". Nothing is sent
-  // before the first call. INVALID_ARGUMENT or NOT_FOUND for files of certificates, keys and tokens
-  // that cannot be used.
+  // before the first call. INVALID_ARGUMENT for an address or a client id that cannot be sent;
+  // INVALID_ARGUMENT or NOT_FOUND for files of certificates, keys and tokens that cannot be used.
   //
   // A target with a scheme for names or numbers may stand for several servers:
   // "dns:///features:50051", "ipv4:10.0.0.1:50051,10.0.0.2:50051". Calls and streams go to them in
@@ -133,8 +136,9 @@ class Client {
                                                          const ClientOptions& options);
 
   // Uses a channel made elsewhere, for example a server's in-process channel. Ignores the files of
-  // `options`.
-  Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options);
+  // `options`. INVALID_ARGUMENT for a client id that cannot be sent.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(std::shared_ptr<grpc::Channel> channel,
+                                                         const ClientOptions& options);
 
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -161,6 +165,11 @@ class Client {
   friend class ExtractPipeline;
   friend class FrameStream;
 
+  Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options);
+
+  // One page, whose names go on after `last_name`.
+  absl::StatusOr<v1::ListReferencesResponse> ListReferences(
+      const v1::ListReferencesRequest& request, const std::string& last_name);
   // Sets name and token of the caller of one call.
   void AddIdentity(grpc::ClientContext* context) const;
   // Sets what AddIdentity() sets, and the deadline.

@@ -3,6 +3,7 @@
 
 #include "client/cli/images/video/mjpeg_reader.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <utility>
@@ -28,6 +29,10 @@ constexpr int kNoMarker = 0;
 
 // Larger than every frame that fits into a message. Bytes that never end a frame end here.
 constexpr size_t kMaxFrameBytes = 128 << 20;
+// Bytes before the search that may be kept.
+constexpr size_t kKeptBytes = 1 << 16;
+// Bytes of frames that may be looked at again, beside as many as the file has.
+constexpr int64_t kFreelyLookedAgain = 1 << 16;
 
 // Segments that a JPEG may have: frame headers, tables, applications, comments.
 bool HasSegment(int marker) {
@@ -54,19 +59,36 @@ bool MjpegReader::Recognises(absl::string_view bytes) {
 }
 
 int MjpegReader::Read() {
-  if (again_at_ < again_.size()) return static_cast<uint8_t>(again_[again_at_++]);
-  if (at_end_) return kEndOfFile;
-  const int byte = getc_unlocked(file_);  // no other thread has the file
-  if (byte >= 0) return byte;
-  at_end_ = true;
-  if (std::ferror(file_) != 0) read_error_ = errno;
-  return kEndOfFile;
+  if (at_ == bytes_.size()) {
+    if (at_end_) return kEndOfFile;
+    const int byte = getc_unlocked(file_);  // no other thread has the file
+    if (byte < 0) {
+      at_end_ = true;
+      if (std::ferror(file_) != 0) read_error_ = errno;
+      return kEndOfFile;
+    }
+    bytes_.push_back(static_cast<char>(byte));
+    ++taken_;
+  }
+  ++looked_at_;
+  return static_cast<uint8_t>(bytes_[at_++]);
 }
 
-int MjpegReader::ReadIntoFrame() {
-  const int byte = Read();
-  if (byte >= 0) frame_.push_back(static_cast<char>(byte));
-  return byte;
+bool MjpegReader::Skip(size_t count) {
+  const size_t known = std::min(count, bytes_.size() - at_);
+  at_ += known;
+  if (known == count) return true;
+  if (at_end_) return false;
+  const size_t missing = count - known;
+  bytes_.resize(at_ + missing);
+  const size_t read = std::fread(bytes_.data() + at_, 1, missing, file_);
+  bytes_.resize(at_ + read);
+  at_ += read;
+  taken_ += static_cast<int64_t>(read);
+  if (read == missing) return true;
+  at_end_ = true;
+  if (std::ferror(file_) != 0) read_error_ = errno;
+  return false;
 }
 
 bool MjpegReader::FindStart() {
@@ -74,10 +96,15 @@ bool MjpegReader::FindStart() {
   int matched = 0;
   for (int byte = Read(); byte >= 0; byte = Read()) {
     if (matched == 2 && byte == kFill) {
-      // The byte is the first one of the next marker.
-      again_.replace(0, again_at_, 1, static_cast<char>(byte));
-      again_at_ = 0;
+      --at_;  // the first byte of the next marker
+      frame_ = at_ - 2;
       return true;
+    }
+    // Bytes in front of the search are not needed again. Moving the others costs no more than there
+    // were of these.
+    if (at_ > kKeptBytes && at_ > bytes_.size() / 2) {
+      bytes_.erase(0, at_ - 2);
+      at_ = 2;
     }
     if (matched == 2) strange_ += 2;
     if (byte == kFill) {
@@ -110,16 +137,14 @@ absl::StatusOr<std::optional<std::string>> MjpegReader::Next() {
   }
   at_start_ = false;
   ++begun_;
-  frame_.assign("\xFF\xD8");
-  resume_ = frame_.size();
+  resume_ = frame_size();
   if (absl::Status status = ReadFrame(); !status.ok()) {
     // Bytes that were taken for a part of this frame may hold the next one.
-    again_.replace(0, again_at_, frame_, resume_, std::string::npos);
-    again_at_ = 0;
+    at_ = frame_ + resume_;
     after_error_ = true;
     return status;
   }
-  return std::optional<std::string>(std::move(frame_));
+  return std::optional<std::string>(bytes_.substr(frame_, frame_size()));
 }
 
 // Source: ITU-T T.81, annex B.1 and B.2.
@@ -127,33 +152,36 @@ absl::Status MjpegReader::ReadFrame() {
   bool has_scan = false;
   size_t frame_header = 0;  // place of the content of the frame header; 0 = none yet
   for (int marker = ReadMarker(); marker != kEnd;) {
-    if (frame_.size() > kMaxFrameBytes) {
-      resume_ = frame_.size();
+    if (frame_size() > kMaxFrameBytes) {
+      resume_ = frame_size();
       return absl::InvalidArgumentError(
           absl::StrCat("the JPEG does not end within ", kMaxFrameBytes, " bytes"));
     }
     if (marker == kEndOfFile) return CutOff();
     if (marker == kStart) {
-      resume_ = frame_.size() - 2;
+      resume_ = frame_size() - 2;
       return absl::InvalidArgumentError(
           absl::StrCat("the JPEG is cut off: another one begins after ", resume_, " bytes"));
     }
     if (!HasSegment(marker)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the JPEG is damaged: no segment begins at its byte ", frame_.size() - 1));
+          absl::StrCat("the JPEG is damaged: no segment begins at its byte ", frame_size() - 1));
     }
     if (IsFrameHeader(marker) && frame_header > 0) {
-      // A segment that is cut off has taken the start of the next frame for its content.
-      resume_ = frame_header;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the JPEG is cut off: another frame header begins at its byte ", frame_.size() - 2));
+      // A segment that is cut off has taken the start of the next frame for its content. A file in
+      // which this happens without end is not read again and again.
+      const size_t size = frame_size();
+      looked_again_ += static_cast<int64_t>(size - frame_header);
+      resume_ = looked_again_ <= taken_ + kFreelyLookedAgain ? frame_header : size - 2;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the JPEG is cut off: another frame header begins at its byte ", size - 2));
     }
-    if (IsFrameHeader(marker)) frame_header = frame_.size();
+    if (IsFrameHeader(marker)) frame_header = frame_size();
     if (absl::Status segment = ReadSegment(marker); !segment.ok()) return segment;
     has_scan |= marker == kScan;
     marker = marker == kScan ? ReadScan() : ReadMarker();
   }
-  resume_ = frame_.size();
+  resume_ = frame_size();
   if (!has_scan) return absl::InvalidArgumentError("the JPEG is damaged: it ends without pixels");
   return absl::OkStatus();
 }
@@ -161,42 +189,39 @@ absl::Status MjpegReader::ReadFrame() {
 int MjpegReader::ReadMarker() {
   // A marker here confirms the length of the segment before it. Otherwise the search for the next
   // frame begins inside that segment, which may be cut off.
-  const int first = ReadIntoFrame();
+  const int first = Read();
   if (first == kEndOfFile) return kEndOfFile;
   if (first != kFill) return kNoMarker;
   int byte = kFill;
-  while (byte == kFill) byte = ReadIntoFrame();
+  while (byte == kFill) byte = Read();
   return byte;
 }
 
 absl::Status MjpegReader::ReadSegment(int marker) {
-  resume_ = frame_.size();
-  const int high = ReadIntoFrame();
-  const int low = ReadIntoFrame();
+  resume_ = frame_size();
+  const int high = Read();
+  const int low = Read();
   if (high < 0 || low < 0) return CutOff();
   const int length = high << 8 | low;
   if (length < 2) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "the JPEG is damaged: its segment %02X has a length of %d", marker, length));
   }
-  for (int i = 2; i < length; ++i) {
-    if (ReadIntoFrame() < 0) return CutOff();
-  }
-  return absl::OkStatus();
+  return Skip(static_cast<size_t>(length - 2)) ? absl::OkStatus() : CutOff();
 }
 
 int MjpegReader::ReadScan() {
   for (;;) {
-    int byte = ReadIntoFrame();
-    while (byte >= 0 && byte != kFill && frame_.size() <= kMaxFrameBytes) byte = ReadIntoFrame();
-    while (byte == kFill) byte = ReadIntoFrame();
-    if (byte < 0 || frame_.size() > kMaxFrameBytes) {
-      resume_ = frame_.size();
+    int byte = Read();
+    while (byte >= 0 && byte != kFill && frame_size() <= kMaxFrameBytes) byte = Read();
+    while (byte == kFill) byte = Read();
+    if (byte < 0 || frame_size() > kMaxFrameBytes) {
+      resume_ = frame_size();
       return kEndOfFile;
     }
     // 255 followed by 0 is a data byte of 255. Restart markers are a part of the data.
     if (byte != 0 && (byte < kRestart0 || byte > kRestart7)) {
-      resume_ = frame_.size();
+      resume_ = frame_size();
       return byte;
     }
   }
@@ -204,7 +229,7 @@ int MjpegReader::ReadScan() {
 
 absl::Status MjpegReader::CutOff() const {
   return absl::InvalidArgumentError(
-      absl::StrCat("the JPEG is cut off: the video ends after ", frame_.size(), " bytes of it"));
+      absl::StrCat("the JPEG is cut off: the video ends after ", frame_size(), " bytes of it"));
 }
 
 bool HasPreviews(absl::string_view jpeg) {

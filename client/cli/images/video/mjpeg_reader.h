@@ -41,16 +41,22 @@ class MjpegReader {
 
   // Number of frames that have begun so far, broken ones included.
   int64_t begun() const { return begun_; }
+  // Number of bytes looked at so far, those that were looked at again included. It is bounded by a
+  // small multiple of the bytes of the file, whatever they are.
+  int64_t looked_at() const { return looked_at_; }
 
  private:
-  // Next byte of the file, or of the bytes to be read again; -1 at the end.
+  // Next byte, which is kept until the search for the next frame has passed it; -1 at the end of
+  // the file.
   int Read();
-  // Reads a byte of the current frame and keeps it; -1 at the end.
-  int ReadIntoFrame();
+  // Passes over `count` bytes, or up to the end of the file. False: it has ended before.
+  bool Skip(size_t count);
+  // Bytes of the current frame so far.
+  size_t frame_size() const { return at_ - frame_; }
   // Skips to behind the next start of a JPEG. False: the file has ended. Counts in `strange_` the
   // bytes that are neither text nor padding.
   bool FindStart();
-  // Reads the frame whose start was found into `frame_`.
+  // Reads the frame whose start was found.
   absl::Status ReadFrame();
   // Reads a marker, its first byte included; -1 at the end of the file, 0 if the bytes are none.
   int ReadMarker();
@@ -62,11 +68,14 @@ class MjpegReader {
   absl::Status CutOff() const;
 
   FILE* const file_;
-  std::string again_;    // bytes to be read again
-  size_t again_at_ = 0;  // the next one of them
-  std::string frame_;    // bytes of the current frame so far
-  size_t resume_ = 0;    // byte of `frame_` from which the next frame is searched after an error
-  size_t strange_ = 0;   // bytes before the next frame that belong to none
+  std::string bytes_;  // of the file, from the start of the current frame on or before it
+  size_t frame_ = 0;   // place of the current frame in `bytes_`
+  size_t at_ = 0;      // place of the next byte; at the end of `bytes_` the file goes on
+  size_t resume_ = 0;  // size of the frame from which the next one is searched after an error
+  int64_t taken_ = 0;  // bytes that came from the file
+  int64_t looked_at_ = 0;
+  int64_t looked_again_ = 0;  // bytes of frames that were given up for one inside them
+  size_t strange_ = 0;        // bytes before the next frame that belong to none
   int64_t begun_ = 0;
   std::optional<int> read_error_;  // errno of a read that has failed, until it is returned
   bool at_end_ = false;            // of the file, or of what can be read of it

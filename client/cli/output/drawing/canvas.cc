@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 namespace orbserve::cli {
 namespace {
@@ -16,10 +17,61 @@ namespace {
 // shape.
 float Coverage(float inside_px) { return std::clamp(inside_px + 0.5f, 0.0f, 1.0f); }
 
-// First and last pixel of [low, high] on an axis of `size` pixels.
-int FirstPixel(float low) { return static_cast<int>(std::floor(std::max(low, 0.0f))); }
+// First and last pixel of [low, high] on an axis of `size` pixels. Both are bounded before they
+// become whole numbers; the first is behind the last where no pixel lies between.
+int FirstPixel(float low, int size) {
+  return static_cast<int>(std::floor(std::clamp(low, 0.0f, static_cast<float>(size))));
+}
 int LastPixel(float high, int size) {
-  return static_cast<int>(std::ceil(std::min(high, static_cast<float>(size - 1))));
+  return static_cast<int>(std::ceil(std::clamp(high, -1.0f, static_cast<float>(size - 1))));
+}
+
+// Circles with larger numbers are not drawn: float has no fraction of a pixel left for them.
+constexpr float kFarthestPx = 1 << 20;
+
+// NaN fails the comparisons.
+bool IsNear(float x, float y, float radius_px) {
+  return std::abs(x) <= kFarthestPx && std::abs(y) <= kFarthestPx && radius_px <= kFarthestPx;
+}
+
+struct Segment {
+  double x0, y0, x1, y1;
+};
+
+// The part of `line` in the rectangle of `margin` pixels round a picture; no value if there is
+// none. Numbers may be as large as floats get.
+// Source: Liang and Barsky, "A new concept and method for line clipping", ACM TOG 3(1), 1984.
+std::optional<Segment> Clip(const Segment& line, int width_px, int height_px, double margin) {
+  const double dx = line.x1 - line.x0;
+  const double dy = line.y1 - line.y0;
+  double from = 0;
+  double to = 1;
+  // Keeps the part where `start + share * step` is at most `limit`.
+  const auto keep = [&](double start, double step, double limit) {
+    if (step == 0) return start <= limit;
+    const double share = (limit - start) / step;
+    if (step > 0) {
+      to = std::min(to, share);
+    } else {
+      from = std::max(from, share);
+    }
+    return from <= to;
+  };
+  if (!keep(-line.x0, -dx, margin) || !keep(line.x0, dx, width_px - 1 + margin) ||
+      !keep(-line.y0, -dy, margin) || !keep(line.y0, dy, height_px - 1 + margin)) {
+    return std::nullopt;
+  }
+  // An end that lies inside keeps its exact place.
+  Segment part = line;
+  if (to < 1) {
+    part.x1 = line.x0 + to * dx;
+    part.y1 = line.y0 + to * dy;
+  }
+  if (from > 0) {
+    part.x0 = line.x0 + from * dx;
+    part.y0 = line.y0 + from * dy;
+  }
+  return part;
 }
 
 }  // namespace
@@ -83,10 +135,20 @@ void Canvas::Blend(int x, int y, Colour colour, float opacity) {
   pixel[2] = mix(pixel[2], colour.blue);
 }
 
-void Canvas::Line(float x0, float y0, float x1, float y1, float line_px, Colour colour,
+void Canvas::Line(float from_x, float from_y, float to_x, float to_y, float line_px, Colour colour,
                   float opacity) {
-  if (!std::isfinite(x0 + y0 + x1 + y1)) return;
+  for (const float value : {from_x, from_y, to_x, to_y}) {
+    if (!std::isfinite(value)) return;
+  }
   const float half = line_px / 2;
+  // The ends of a part lie so far outside that they are not seen.
+  const std::optional<Segment> part =
+      Clip({from_x, from_y, to_x, to_y}, width_px(), height_px(), 2 * line_px + 4);
+  if (!part.has_value()) return;
+  const auto x0 = static_cast<float>(part->x0);
+  const auto y0 = static_cast<float>(part->y0);
+  const auto x1 = static_cast<float>(part->x1);
+  const auto y1 = static_cast<float>(part->y1);
   const float dx = x1 - x0;
   const float dy = y1 - y0;
   const float length = std::hypot(dx, dy);
@@ -111,12 +173,14 @@ void Canvas::Line(float x0, float y0, float x1, float y1, float line_px, Colour 
   const float reach = (half + 1.0f) * std::sqrt(1.0f + slope * slope) + 1.0f;
   const float start = steep ? std::min(y0, y1) : std::min(x0, x1);
   const float stop = steep ? std::max(y0, y1) : std::max(x0, x1);
-  const int last = LastPixel(stop + half + 1.0f, steep ? height_px() : width_px());
-  for (int major = FirstPixel(start - half - 1.0f); major <= last; ++major) {
+  const int major_size = steep ? height_px() : width_px();
+  const int minor_size = steep ? width_px() : height_px();
+  const int last = LastPixel(stop + half + 1.0f, major_size);
+  for (int major = FirstPixel(start - half - 1.0f, major_size); major <= last; ++major) {
     const float centre = steep ? x0 + (static_cast<float>(major) - y0) * slope
                                : y0 + (static_cast<float>(major) - x0) * slope;
-    const int minor_last = LastPixel(centre + reach, steep ? width_px() : height_px());
-    for (int minor = FirstPixel(centre - reach); minor <= minor_last; ++minor) {
+    const int minor_last = LastPixel(centre + reach, minor_size);
+    for (int minor = FirstPixel(centre - reach, minor_size); minor <= minor_last; ++minor) {
       steep ? draw(minor, major) : draw(major, minor);
     }
   }
@@ -124,21 +188,25 @@ void Canvas::Line(float x0, float y0, float x1, float y1, float line_px, Colour 
 
 void Canvas::Circle(float x, float y, float radius_px, float line_px, Colour colour,
                     float opacity) {
-  if (!std::isfinite(x + y + radius_px)) return;
+  if (!IsNear(x, y, radius_px)) return;
   const float half = line_px / 2;
   const float outer = radius_px + half + 1.0f;
   const float inner = std::max(radius_px - half - 1.0f, 0.0f);
+  // The whole picture may lie inside the ring.
+  const float farthest_x = std::max(x, static_cast<float>(width_px()) - x);
+  const float farthest_y = std::max(y, static_cast<float>(height_px()) - y);
+  if (std::hypot(farthest_x, farthest_y) < inner) return;
   const int last_row = LastPixel(y + outer, height_px());
-  for (int row = FirstPixel(y - outer); row <= last_row; ++row) {
+  for (int row = FirstPixel(y - outer, height_px()); row <= last_row; ++row) {
     const float dy = static_cast<float>(row) - y;
     const float outer_dx = std::sqrt(std::max(outer * outer - dy * dy, 0.0f));
     const float inner_dx = std::sqrt(std::max(inner * inner - dy * dy, 0.0f));
     const int last = LastPixel(x + outer_dx, width_px());
-    for (int column = FirstPixel(x - outer_dx); column <= last; ++column) {
+    for (int column = FirstPixel(x - outer_dx, width_px()); column <= last; ++column) {
       const float dx = static_cast<float>(column) - x;
       if (std::abs(dx) < inner_dx - 1.0f) {
         // Skip the inside of the ring.
-        column = std::max(column, static_cast<int>(std::floor(x + inner_dx)) - 2);
+        column = std::max(column, FirstPixel(x + inner_dx, width_px()) - 2);
         continue;
       }
       Blend(column, row, colour,
@@ -148,11 +216,12 @@ void Canvas::Circle(float x, float y, float radius_px, float line_px, Colour col
 }
 
 void Canvas::Disc(float x, float y, float radius_px, Colour colour, float opacity) {
-  if (!std::isfinite(x + y + radius_px)) return;
+  if (!IsNear(x, y, radius_px)) return;
   const int last_row = LastPixel(y + radius_px + 1.0f, height_px());
   const int last_column = LastPixel(x + radius_px + 1.0f, width_px());
-  for (int row = FirstPixel(y - radius_px - 1.0f); row <= last_row; ++row) {
-    for (int column = FirstPixel(x - radius_px - 1.0f); column <= last_column; ++column) {
+  for (int row = FirstPixel(y - radius_px - 1.0f, height_px()); row <= last_row; ++row) {
+    for (int column = FirstPixel(x - radius_px - 1.0f, width_px()); column <= last_column;
+         ++column) {
       const float distance =
           std::hypot(static_cast<float>(column) - x, static_cast<float>(row) - y);
       Blend(column, row, colour, opacity * Coverage(radius_px - distance));

@@ -19,7 +19,8 @@ struct Colour {
 };
 
 // Draws smooth lines and circles on an RGB picture. Coordinates are pixels; (0, 0) is the centre of
-// the top-left pixel. Shapes are clipped at the borders. `opacity` in [0, 1].
+// the top-left pixel. Shapes are clipped at the borders before they are drawn, so that the time of
+// each is bounded by the picture, whatever its numbers are. `opacity` in [0, 1].
 class Canvas {
  public:
   // Creates a black canvas.
@@ -37,7 +38,8 @@ class Canvas {
   void TurnGrey();
   // Multiplies every channel by `share` in [0, 1].
   void Dim(float share);
-  void Line(float x0, float y0, float x1, float y1, float line_px, Colour colour, float opacity);
+  void Line(float from_x, float from_y, float to_x, float to_y, float line_px, Colour colour,
+            float opacity);
   // Draws the outline of a circle.
   void Circle(float x, float y, float radius_px, float line_px, Colour colour, float opacity);
   // Draws a filled circle.

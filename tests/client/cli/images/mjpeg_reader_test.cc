@@ -212,6 +212,33 @@ TEST_F(MjpegReaderTest, VideosAreToldFromPhotographs) {
 }
 
 // A disk that fails between two frames, or inside one, does not end the video.
+// Bytes looked at, of a file in which every few bytes a frame seems to begin.
+int64_t LookedAt(const std::string& path) {
+  MjpegReader reader(std::fopen(path.c_str(), "rb"));
+  for (;;) {
+    const auto next = reader.Next();
+    if (next.ok() && !next->has_value()) return reader.looked_at();
+  }
+}
+
+TEST_F(MjpegReaderTest, FalseStartsCostNoMoreThanTheirBytes) {
+  // Each has a segment of 64 KiB that swallows ten thousand of the others.
+  std::string segments;
+  for (int i = 0; i < 300'000; ++i) segments += "\xFF\xD8\xFF\xE0\xFF\xFF";
+  // In each comment begins a frame whose frame header leads to the same second frame header.
+  const std::string unit =
+      Segment(0xFE, "\xFF\xD8" + Segment(0xC0, "") + "\xFF\xFE" + std::string("\0\x02", 2));
+  std::string chain = kStart + Segment(0xC0, "size");
+  for (int i = 0; i < 100'000; ++i) chain += unit;
+  chain += Segment(0xC0, "size");
+  for (const std::string& bytes : {segments, chain, chain + segments + chain}) {
+    EXPECT_LE(LookedAt(folder_.Write("v.mjpeg", bytes)),
+              static_cast<int64_t>(4 * bytes.size() + (1 << 18)));
+  }
+  // Frames behind all of that are found.
+  EXPECT_EQ(ReadAll(segments.substr(0, 600) + std::string(70'000, ' ') + Jpeg(5)).back(), Jpeg(5));
+}
+
 TEST(MjpegReaderErrorTest, AReadThatFailsIsNotTheEnd) {
   for (const std::string& rest : {std::string(), Jpeg(2).substr(0, 9)}) {
     MjpegReader reader(testing::FailingFile(Jpeg(1) + rest));

@@ -94,6 +94,41 @@ TEST(CanvasTest, ShapesOutsideOrWithoutANumberChangeNothing) {
   EXPECT_EQ(LitPixels(canvas.picture()), 0);
 }
 
+// Each shape is bounded by the picture: these would not end otherwise.
+TEST(CanvasTest, ShapesThatLieOrReachFarOutsideCostNoMoreThanThePicture) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  for (const float far : {1e5f, 1e9f, 1e30f, kMax}) {
+    Canvas canvas(64, 48);
+    for (const float x : {-far, far}) {
+      for (const float y : {-far, 20.0f, far}) {
+        canvas.Disc(x, y, 5, kRed, 1);
+        canvas.Circle(x, y, 5, 2, kRed, 1);
+        canvas.Line(x, y, x, y - 1, 2, kRed, 1);
+        canvas.Line(x, y, x * 0.5f, y * 0.5f, 2, kRed, 1);
+      }
+    }
+    canvas.Circle(32, 24, far, 2, kRed, 1);  // the picture lies inside the ring
+    EXPECT_EQ(LitPixels(canvas.picture()), 0) << far;
+    canvas.Line(-far, 24, far, 24, 1, kRed, 1);
+    EXPECT_EQ(LitPixels(canvas.picture()), 64) << far;
+    EXPECT_EQ(At(canvas.picture(), 40, 24), kRed) << far;
+  }
+}
+
+TEST(CanvasTest, TheSeenPartOfALineIsWhereTheWholeLineIs) {
+  Canvas part(100, 100);
+  Canvas whole(300, 300);
+  part.Line(-60, -20, 180, 150, 3, kRed, 1);
+  whole.Line(40, 80, 280, 250, 3, kRed, 1);
+  for (int y = 0; y < 100; ++y) {
+    for (int x = 0; x < 100; ++x) {
+      const Colour a = At(part.picture(), x, y);
+      const Colour b = At(whole.picture(), x + 100, y + 100);
+      ASSERT_NEAR(a.red, b.red, 1) << x << "," << y;
+    }
+  }
+}
+
 TEST(CanvasTest, PasteCutsAtTheBorders) {
   const Picture grey{
       .width_px = 3, .height_px = 2, .channels = 1, .pixels = "\x10\x20\x30\x40\x50\x60"};
