@@ -16,7 +16,7 @@ CornerResponses::CornerResponses(const PipelineOptions& options, const KernelTar
 void CornerResponses::Of(const ImageView& image, const Corner* corners, int count,
                          int threshold_grey, float* responses) const {
   switch (score_) {
-    case Score::kLargestThreshold:
+    case Score::kFast:
       for (int i = 0; i < count; ++i) responses[i] = corners[i].score;
       return;
     case Score::kHarris:

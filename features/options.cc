@@ -44,7 +44,7 @@ PipelineOptions BFrostPipeline() {
   PipelineOptions pipeline;
   pipeline.pyramid.levels = 1;
   pipeline.pyramid.scale_factor = 2.0f;
-  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.detect.score = Score::kFast;
   pipeline.select.selection = Selection::kBest;
   pipeline.select.border_px = 44;
   pipeline.describe.orientation = Orientation::kArcMiddle;
@@ -55,7 +55,7 @@ PipelineOptions BFrostPipeline() {
 PipelineOptions Orb32Pipeline() {
   PipelineOptions pipeline;
   pipeline.pyramid.levels = 1;
-  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.detect.score = Score::kFast;
   pipeline.select.selection = Selection::kBest;
   pipeline.select.border_px = 10;
   pipeline.describe.descriptor = Descriptor::kRBrief32;
@@ -64,7 +64,7 @@ PipelineOptions Orb32Pipeline() {
 
 PipelineOptions OrbSlamPipeline() {
   PipelineOptions pipeline;
-  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.detect.score = Score::kFast;
   pipeline.select.selection = Selection::kQuadtree;
   pipeline.select.border_px = 22;
   return pipeline;
@@ -226,7 +226,7 @@ absl::Status PipelineOptions::Validate() const {
   const bool is_sad = detect.score == Score::kSadCircle || detect.score == Score::kSadArc;
   if (is_fast && is_sad && suppress.compare != Compare::kScore) {
     return Contradiction("detect.score is SAD_CIRCLE or SAD_ARC", "suppress.compare is FAST",
-                         "suppress.compare SCORE, or detect.score LARGEST_THRESHOLD or HARRIS");
+                         "suppress.compare SCORE, or detect.score FAST or HARRIS");
   }
   if (suppress.suppression == Suppression::kCell && select.selection == Selection::kLevelQuota) {
     return Contradiction("suppress.suppression is CELL", "select.selection is LEVEL_QUOTA",

@@ -50,7 +50,7 @@ absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& r
 enum class PyramidSource { kPreviousLevel, kLevelZero };
 enum class Detector { kFast, kHarris, kShiTomasi };
 enum class CandidateTest { kAutomatic, kBinaryEncoding, kBitTable };
-enum class Score { kLargestThreshold, kHarris, kSadCircle, kSadArc };
+enum class Score { kFast, kHarris, kSadCircle, kSadArc };
 enum class Suppression { kNeighbourhood, kCell, kMinimumDistance };
 // Neighbouring FAST corners are compared by their largest threshold or by the chosen score.
 enum class Compare { kFast, kScore };

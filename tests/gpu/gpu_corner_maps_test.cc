@@ -280,8 +280,7 @@ TEST_F(GpuCornerMapsTest, TiesAndChainsThroughTheWholeImageEqualTheCpu) {
 
 TEST_F(GpuCornerMapsTest, MinimumDistanceOfFastCornersEqualsTheCpu) {
   size_t features = 0;
-  for (const Score score :
-       {Score::kLargestThreshold, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
+  for (const Score score : {Score::kFast, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
     for (const Compare compare : {Compare::kFast, Compare::kScore}) {
       for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
         for (const int d : {1, 2, 6, 17}) {

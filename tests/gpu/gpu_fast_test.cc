@@ -282,9 +282,9 @@ using GpuFastTest = GpuTest;
 // Scores and comparisons of neighbours that go together.
 const std::vector<std::pair<Score, Compare>>& ScoresAndComparisons() {
   static const std::vector<std::pair<Score, Compare>> list = {
-      {Score::kLargestThreshold, Compare::kFast}, {Score::kLargestThreshold, Compare::kScore},
-      {Score::kHarris, Compare::kFast},           {Score::kHarris, Compare::kScore},
-      {Score::kSadCircle, Compare::kScore},       {Score::kSadArc, Compare::kScore}};
+      {Score::kFast, Compare::kFast},       {Score::kFast, Compare::kScore},
+      {Score::kHarris, Compare::kFast},     {Score::kHarris, Compare::kScore},
+      {Score::kSadCircle, Compare::kScore}, {Score::kSadArc, Compare::kScore}};
   return list;
 }
 

@@ -25,7 +25,7 @@ constexpr Selection kSelections[] = {Selection::kLevelQuota, Selection::kBest, S
 PlanSpec SpecOf(int width_px, int height_px, Selection selection, int levels) {
   PlanSpec spec = {width_px, height_px, {}};
   spec.pipeline.pyramid = {.levels = levels, .scale_factor = 1.3f};
-  spec.pipeline.detect.score = Score::kLargestThreshold;
+  spec.pipeline.detect.score = Score::kFast;
   spec.pipeline.select.selection = selection;
   spec.pipeline.select.border_px = 5;
   spec.pipeline.describe = {Orientation::kNone, Descriptor::kNone};
@@ -113,7 +113,7 @@ struct Scoring {
   Score score;
   Compare compare;
 };
-constexpr Scoring kScorings[] = {{Score::kLargestThreshold, Compare::kFast},
+constexpr Scoring kScorings[] = {{Score::kFast, Compare::kFast},
                                  {Score::kHarris, Compare::kFast},
                                  {Score::kHarris, Compare::kScore},
                                  {Score::kSadArc, Compare::kScore},

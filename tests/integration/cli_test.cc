@@ -439,7 +439,7 @@ TEST_F(CliTest, FlagsChangeTheAnswer) {
                                              {"--pyramid-source", "level-zero"},
                                              {"--threshold", "60"},
                                              {"--arc", "12"},
-                                             {"--score", "largest-threshold"},
+                                             {"--score", "fast"},
                                              {"--select", "best"},
                                              {"--max-features", "20"},
                                              {"--capacity", "20"},
@@ -469,7 +469,7 @@ TEST_F(CliTest, FlagsThatContradictOrHaveNoEffectAreRefusedWithBoth) {
       {{"--min-distance", "5"},
        "--min-distance 5 has no effect: it needs --suppress MINIMUM_DISTANCE, and "
        "suppress.suppression is NEIGHBOURHOOD"},
-      {{"--score", "sift"}, "--score must be one of LARGEST_THRESHOLD, HARRIS, SAD_CIRCLE, SAD_A"},
+      {{"--score", "sift"}, "--score must be one of FAST, HARRIS, SAD_CIRCLE, SAD_A"},
       {{"--levels", "three"},
        "--levels must be a whole number (Levels of the pyramid, 1 to 16); got three"},
   };

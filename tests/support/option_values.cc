@@ -107,7 +107,7 @@ std::vector<OptionValue> MakeTable() {
       {"BIT_TABLE", {"detect { candidate_test: CANDIDATE_TEST_BIT_TABLE }", {{"--candidate-test", "bit-table"}}, [](O& o, P&) { o.detect.candidate_test = CandidateTest::kBitTable; }}}},
       /*changes_answer=*/false);
   table.Add("score", {three_levels, by_score}, {
-      {"LARGEST_THRESHOLD", {"detect { score: SCORE_LARGEST_THRESHOLD }", {{"--score", "largest-threshold"}}, [](O& o, P&) { o.detect.score = Score::kLargestThreshold; }}},
+      {"FAST", {"detect { score: SCORE_FAST }", {{"--score", "fast"}}, [](O& o, P&) { o.detect.score = Score::kFast; }}},
       {"HARRIS", {"detect { score: SCORE_HARRIS }", {{"--score", "harris"}}, [](O& o, P&) { o.detect.score = Score::kHarris; }}},
       {"SAD_CIRCLE", {"detect { score: SCORE_SAD_CIRCLE }", {{"--score", "sad-circle"}}, [](O& o, P&) { o.detect.score = Score::kSadCircle; }}},
       {"SAD_ARC", {"detect { score: SCORE_SAD_ARC }", {{"--score", "sad-arc"}}, [](O& o, P&) { o.detect.score = Score::kSadArc; }}}});

@@ -41,8 +41,8 @@ DetectOptions RandomDetector(std::mt19937& random) {
   detect.fast_arc_length = Between(random, kFastArcLengthRange.low, kFastArcLengthRange.high);
   detect.candidate_test = OneOf(random, {CandidateTest::kAutomatic, CandidateTest::kBinaryEncoding,
                                          CandidateTest::kBitTable});
-  detect.score = OneOf(random, {Score::kLargestThreshold, Score::kLargestThreshold, Score::kHarris,
-                                Score::kHarris, Score::kSadCircle, Score::kSadArc});
+  detect.score = OneOf(random, {Score::kFast, Score::kFast, Score::kHarris, Score::kHarris,
+                                Score::kSadCircle, Score::kSadArc});
   return detect;
 }
 
@@ -98,7 +98,7 @@ const char* NameOf(CandidateTest test) {
   return kNames[static_cast<size_t>(test)];
 }
 const char* NameOf(Score score) {
-  constexpr const char* kNames[] = {"LARGEST_THRESHOLD", "HARRIS", "SAD_CIRCLE", "SAD_ARC"};
+  constexpr const char* kNames[] = {"FAST", "HARRIS", "SAD_CIRCLE", "SAD_ARC"};
   return kNames[static_cast<size_t>(score)];
 }
 const char* NameOf(Selection selection) {
@@ -113,7 +113,7 @@ const char* NameOf(Orientation orientation) {
 }  // namespace
 
 static_assert(static_cast<int>(Score::kSadCircle) == 1 + static_cast<int>(Score::kHarris));
-static_assert(static_cast<int>(Score::kLargestThreshold) == 0);
+static_assert(static_cast<int>(Score::kFast) == 0);
 static_assert(static_cast<int>(Detector::kShiTomasi) == 2);
 static_assert(static_cast<int>(CandidateTest::kBitTable) == 2);
 static_assert(static_cast<int>(Selection::kQuadtree) == 3);

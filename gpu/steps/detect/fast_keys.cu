@@ -42,7 +42,7 @@ constexpr Score ComparedScore(Rule rule) {
     case Rule::kHarris:
       return Score::kHarris;
     default:
-      return Score::kLargestThreshold;
+      return Score::kFast;
   }
 }
 // Harris responses of all corners read one pixel more than the ring: a tile has one more row at
@@ -89,7 +89,7 @@ __global__ __launch_bounds__(kThreads) void FastKeysKernel(
   int count = KeepCorners<kCompared, kArcLength>(
       params, image + kMarginRows * kPitch + kColumnsPerLane, threshold_grey, queue,
       EntriesOfWarp(queue_count), [&](int place, int score) {
-        if constexpr (kCompared == Score::kLargestThreshold) score -= threshold_grey - 1;
+        if constexpr (kCompared == Score::kFast) score -= threshold_grey - 1;
         if constexpr (kCompared != Score::kHarris) values[place] = static_cast<Value>(score);
         return true;
       });
@@ -179,7 +179,7 @@ absl::Status LaunchFastKeys(const FastKeyParams& params, cudaStream_t stream) {
   if (count == 0) return absl::OkStatus();
   const dim3 grid(count, params.frames.count);
   switch (params.score) {
-    case Score::kLargestThreshold:
+    case Score::kFast:
       fast_tile::LaunchForArc<Rule::kFastScore>(params, grid, stream);
       break;
     case Score::kSadCircle:

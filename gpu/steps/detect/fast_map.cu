@@ -118,19 +118,19 @@ absl::Status LaunchFastMap(const FastMapParams& params, cudaStream_t stream) {
   if (count == 0) return absl::OkStatus();
   const dim3 grid(count, params.frames.count);
   switch (params.score) {
-    case Score::kLargestThreshold:
+    case Score::kFast:
       switch (params.arc_length) {
         case 9:
-          fast_tile::LaunchMap<Score::kLargestThreshold, 9>(params, grid, stream);
+          fast_tile::LaunchMap<Score::kFast, 9>(params, grid, stream);
           break;
         case 10:
-          fast_tile::LaunchMap<Score::kLargestThreshold, 10>(params, grid, stream);
+          fast_tile::LaunchMap<Score::kFast, 10>(params, grid, stream);
           break;
         case 11:
-          fast_tile::LaunchMap<Score::kLargestThreshold, 11>(params, grid, stream);
+          fast_tile::LaunchMap<Score::kFast, 11>(params, grid, stream);
           break;
         default:
-          fast_tile::LaunchMap<Score::kLargestThreshold, 12>(params, grid, stream);
+          fast_tile::LaunchMap<Score::kFast, 12>(params, grid, stream);
           break;
       }
       break;

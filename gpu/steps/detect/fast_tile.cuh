@@ -349,7 +349,7 @@ struct ValueOf {
   using Type = uint16_t;
 };
 template <>
-struct ValueOf<Score::kLargestThreshold> {
+struct ValueOf<Score::kFast> {
   using Type = uint8_t;
 };
 template <>
@@ -365,7 +365,7 @@ template <Score kScore, int kArcLength, typename Keep>
 __device__ __forceinline__ int KeepCorners(const FastSearch& search, const uint8_t* first_pixel,
                                            int threshold_grey, uint16_t* queue, int count,
                                            const Keep& keep) {
-  if constexpr (kScore == Score::kLargestThreshold) {
+  if constexpr (kScore == Score::kFast) {
     if (search.test != CornerTest::kArcExtremes) {
       count = Sift(queue, count, [&](int entry) {
         const uint8_t* const centre = first_pixel + ScorePlace(entry);

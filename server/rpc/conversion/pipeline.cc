@@ -44,7 +44,7 @@ P EnumToProto(E value) {
 // The two lists of names must not drift apart.
 static_assert(static_cast<int>(PyramidSource::kLevelZero) + 1 == v1::PYRAMID_SOURCE_LEVEL_ZERO);
 static_assert(static_cast<int>(Detector::kShiTomasi) + 1 == v1::DETECTOR_SHI_TOMASI);
-static_assert(static_cast<int>(Score::kLargestThreshold) + 1 == v1::SCORE_LARGEST_THRESHOLD);
+static_assert(static_cast<int>(Score::kFast) + 1 == v1::SCORE_FAST);
 static_assert(static_cast<int>(Score::kHarris) + 1 == v1::SCORE_HARRIS);
 static_assert(static_cast<int>(Score::kSadCircle) + 1 == v1::SCORE_SAD_CIRCLE);
 static_assert(static_cast<int>(Score::kSadArc) + 1 == v1::SCORE_SAD_ARC);

@@ -50,7 +50,7 @@ const std::vector<Row>& Table() {
       {"--threshold", "detect.fast_threshold", {"1", "254"}},
       {"--arc", "detect.fast_arc_length", {"9", "12"}},
       {"--candidate-test", "detect.candidate_test", {"BINARY_ENCODING", "BIT_TABLE"}},
-      {"--score", "detect.score", {"LARGEST_THRESHOLD", "HARRIS", "SAD_CIRCLE", "SAD_ARC"}},
+      {"--score", "detect.score", {"FAST", "HARRIS", "SAD_CIRCLE", "SAD_ARC"}},
       {"--quality", "detect.quality_level", {"0.001", "0.99"}},
       {"--threshold-low", "detect.fast_threshold_low", {"0", "7", "254"}},
       {"--suppress", "suppress.suppression", {"NEIGHBOURHOOD", "CELL", "MINIMUM_DISTANCE"}},

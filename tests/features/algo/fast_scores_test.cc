@@ -121,7 +121,7 @@ std::vector<float> ScoreMap(const TestImage& image, const OracleOptions& options
       }
       float value = 0;
       switch (options.score) {
-        case Score::kLargestThreshold:
+        case Score::kFast:
           value = static_cast<float>(FastScore(ring, *centre, options.arc_length));
           break;
         case Score::kSadCircle:
@@ -161,8 +161,7 @@ int CompareDetections(const NamedImage& named, const std::vector<int>& arc_lengt
   const GreyPlane plane = testing::PlaneOf(named.image.view());
   int compared = 0;
   for (const int arc_length : arc_lengths) {
-    for (const Score score :
-         {Score::kLargestThreshold, Score::kSadCircle, Score::kSadArc, Score::kHarris}) {
+    for (const Score score : {Score::kFast, Score::kSadCircle, Score::kSadArc, Score::kHarris}) {
       OracleOptions options = testing::OracleVio();
       options.arc_length = arc_length;
       options.score = score;

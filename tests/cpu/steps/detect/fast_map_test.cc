@@ -20,8 +20,7 @@ namespace {
 TEST(FastMapStepTest, HoldsTheResponsesOfAllCornersHoweverDivided) {
   size_t corners = 0;
   for (const DetectionFrame& frame : DetectionFrames()) {
-    for (const Score score :
-         {Score::kLargestThreshold, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
+    for (const Score score : {Score::kFast, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
       for (const Compare compare : {Compare::kFast, Compare::kScore}) {
         const bool is_sad = score == Score::kSadCircle || score == Score::kSadArc;
         if (is_sad && compare == Compare::kFast) continue;

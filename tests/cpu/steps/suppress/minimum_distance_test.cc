@@ -220,7 +220,7 @@ TEST(MinimumDistanceStepTest, SmallAndFlatImages) {
 TEST(MinimumDistanceStepTest, FastCornersAreRankedByResponseAndKeepTheirScores) {
   const TestImage image = SceneImage(330, 220, 104);
   const TestImage mask = RandomMask(330, 220, 105);
-  for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+  for (const Score score : {Score::kHarris, Score::kFast}) {
     for (const auto& [shape, compression] : kKinds) {
       for (const int distance : {1, 6, 15}) {
         RunnerInput input;  // LEVEL_QUOTA: corners with scores, not keys

@@ -32,13 +32,13 @@ TEST(PipelineConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
   proto.mutable_pyramid()->set_levels(4);
   proto.mutable_pyramid()->set_scale_factor(2.0f);
   proto.mutable_detect()->set_fast_threshold(7);
-  proto.mutable_detect()->set_score(v1::SCORE_LARGEST_THRESHOLD);
+  proto.mutable_detect()->set_score(v1::SCORE_FAST);
   proto.mutable_select()->set_max_features(123);
   proto.mutable_match()->set_selection(v1::MATCH_SELECTION_K_BEST);
   proto.mutable_match()->set_k(3);
   const auto pipeline = PipelineFromProto(proto);
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
-  EXPECT_EQ(pipeline->options.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(pipeline->options.detect.score, Score::kFast);
   EXPECT_EQ(pipeline->frame.fast_threshold_grey, 7);
   EXPECT_EQ(pipeline->match.k, 3);
   v1::Pipeline resolved;
