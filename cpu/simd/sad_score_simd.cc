@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cpu/sad_score.h"
+#include "cpu/kernels/sad_score.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {

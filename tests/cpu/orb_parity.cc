@@ -32,7 +32,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "features/backend.h"
 #include "tests/cpu/opencv_orb.h"
 #include "tests/support/backend_runner.h"

@@ -8,8 +8,8 @@
 
 #include <memory>
 
-#include "cpu/corner.h"
-#include "cpu/kernel_target.h"
+#include "cpu/frame/corner.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/image_view.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cpu/selection.h"
+#include "cpu/kernels/selection.h"
 #include "features/algo/order.h"
 #include "features/pipeline/detection.h"
 

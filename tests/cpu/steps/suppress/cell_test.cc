@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/cell_tables.h"
+#include "cpu/kernels/cell_tables.h"
 #include "features/algo/cell.h"
 #include "features/algo/order.h"
 #include "tests/cpu/steps/step_runner.h"

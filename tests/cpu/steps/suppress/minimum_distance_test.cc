@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cpu/corner.h"
+#include "cpu/frame/corner.h"
 #include "features/algo/order.h"
 #include "tests/cpu/steps/step_runner.h"
 #include "tests/support/image_makers.h"
