@@ -21,8 +21,8 @@
 
 #include "bench/gpu_workload.h"
 #include "bench/json_list.h"
+#include "gpu/frame/pinned_side.h"
 #include "gpu/matching/match_kernel.h"
-#include "gpu/memory/pinned_side.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/memory.h"

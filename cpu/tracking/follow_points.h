@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Lucas-Kanade tracks on the host: the loops over pixels of features/algo/lucas_kanade.h, which
-// exist twice with the same bits (cpu/kernels/kernel_target.h), and the driver that follows the points of a
-// job with them.
+// exist twice with the same bits (cpu/kernels/kernel_target.h), and the driver that follows the
+// points of a job with them.
 
 #ifndef ORBSERVE_CPU_TRACKING_FOLLOW_POINTS_H_
 #define ORBSERVE_CPU_TRACKING_FOLLOW_POINTS_H_

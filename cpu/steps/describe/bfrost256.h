@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "cpu/frame/integral_view.h"
-#include "cpu/kernels/kernel_target.h"
 #include "cpu/frame/level_point.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/image_view.h"
 

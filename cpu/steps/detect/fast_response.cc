@@ -10,8 +10,8 @@
 
 #include "cpu/kernels/corner_responses.h"
 #include "cpu/kernels/selection.h"
-#include "cpu/steps/detect/fast.h"
 #include "cpu/kernels/window_maximum.h"
+#include "cpu/steps/detect/fast.h"
 #include "features/host_device.h"
 #include "features/pipeline/detection.h"
 

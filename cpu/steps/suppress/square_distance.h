@@ -36,8 +36,8 @@
 
 namespace orbserve::cpu {
 
-// Most columns of a band (kBandRows) that are searched at a time: what is known of them stays in the
-// first cache.
+// Most columns of a band (kBandRows) that are searched at a time: what is known of them stays in
+// the first cache.
 inline constexpr int kBandColumns = 512;
 inline constexpr int kMaxSquareReach = 63;
 // Entries of a row of the kernel's scratch memory, with room for vectors that begin at the last.

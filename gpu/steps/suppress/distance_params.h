@@ -12,9 +12,9 @@
 #include "features/host_device.h"
 #include "features/options.h"
 #include "features/pipeline/geometry.h"
+#include "gpu/frame/frame_params.h"
 #include "gpu/steps/detect/corner_sink.h"
 #include "gpu/steps/detect/response_map.h"
-#include "gpu/steps/frame_params.h"
 #include "gpu/steps/level_images.h"
 
 namespace orbserve::gpu {

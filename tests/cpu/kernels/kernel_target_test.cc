@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpu/kernels/sad_score.h"
+#include "cpu/kernels/window_maximum.h"
 #include "cpu/steps/describe/bfrost256.h"
 #include "cpu/steps/describe/gaussian.h"
 #include "cpu/steps/describe/integral.h"
@@ -22,7 +23,6 @@
 #include "cpu/steps/suppress/minimum_distance.h"
 #include "cpu/steps/suppress/neighbourhood.h"
 #include "cpu/steps/suppress/square_distance.h"
-#include "cpu/kernels/window_maximum.h"
 #include "gtest/gtest.h"
 
 namespace orbserve::cpu {

@@ -13,9 +13,9 @@
 
 #include "cpu/frame/corner.h"
 #include "cpu/kernels/sad_score.h"
+#include "cpu/kernels/window_maximum.h"
 #include "cpu/steps/detect/fast.h"
 #include "cpu/steps/detect/harris.h"
-#include "cpu/kernels/window_maximum.h"
 #include "features/algo/sad_score.h"
 #include "features/pipeline/capacity.h"
 #include "features/pipeline/geometry.h"

@@ -4,15 +4,15 @@
 // Memory that one frame gets for lists and answers, by the number of features it wants. A frame
 // that turns out to need more takes the slow path, whose answer is the same.
 
-#ifndef ORBSERVE_GPU_MEMORY_FRAME_ROOM_H_
-#define ORBSERVE_GPU_MEMORY_FRAME_ROOM_H_
+#ifndef ORBSERVE_GPU_FRAME_FRAME_ROOM_H_
+#define ORBSERVE_GPU_FRAME_FRAME_ROOM_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "features/pipeline/compiled.h"
-#include "gpu/steps/frame_params.h"
+#include "gpu/frame/frame_params.h"
 
 namespace orbserve::gpu {
 
@@ -44,4 +44,4 @@ struct FrameRoom {
 
 }  // namespace orbserve::gpu
 
-#endif  // ORBSERVE_GPU_MEMORY_FRAME_ROOM_H_
+#endif  // ORBSERVE_GPU_FRAME_FRAME_ROOM_H_

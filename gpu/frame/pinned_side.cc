@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "gpu/memory/pinned_side.h"
+#include "gpu/frame/pinned_side.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_GPU_MEMORY_PINNED_SIDE_H_
-#define ORBSERVE_GPU_MEMORY_PINNED_SIDE_H_
+#ifndef ORBSERVE_GPU_FRAME_PINNED_SIDE_H_
+#define ORBSERVE_GPU_FRAME_PINNED_SIDE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "gpu/frame/frame_params.h"
 #include "gpu/runtime/memory.h"
-#include "gpu/steps/frame_params.h"
 
 namespace orbserve::gpu {
 
@@ -47,4 +47,4 @@ class PinnedSide {
 
 }  // namespace orbserve::gpu
 
-#endif  // ORBSERVE_GPU_MEMORY_PINNED_SIDE_H_
+#endif  // ORBSERVE_GPU_FRAME_PINNED_SIDE_H_

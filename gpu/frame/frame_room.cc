@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "gpu/memory/frame_room.h"
+#include "gpu/frame/frame_room.h"
 
 #include <algorithm>
 

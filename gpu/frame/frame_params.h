@@ -4,8 +4,8 @@
 // Plain data about one frame that host and kernels exchange: parameters go up with the batch,
 // counters stay on the device, records and a report come down.
 
-#ifndef ORBSERVE_GPU_STEPS_FRAME_PARAMS_H_
-#define ORBSERVE_GPU_STEPS_FRAME_PARAMS_H_
+#ifndef ORBSERVE_GPU_FRAME_FRAME_PARAMS_H_
+#define ORBSERVE_GPU_FRAME_FRAME_PARAMS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -131,4 +131,4 @@ struct Frames {
 
 }  // namespace orbserve::gpu
 
-#endif  // ORBSERVE_GPU_STEPS_FRAME_PARAMS_H_
+#endif  // ORBSERVE_GPU_FRAME_FRAME_PARAMS_H_
