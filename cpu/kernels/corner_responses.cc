@@ -5,28 +5,17 @@
 
 namespace orbserve::cpu {
 
-CornerResponses::CornerResponses(const PipelineOptions& options, const KernelTarget& target)
-    : score_(options.detect.score),
-      arc_length_(options.detect.fast_arc_length),
-      drops_edges_(score_ == Score::kHarris && options.suppress.compare == Compare::kScore),
-      harris_(DenseHarrisKernelFor(target)),
-      sad_arc_(SadArcKernelFor(target)),
-      sad_circle_(SadCircleKernelFor(target)) {}
-
-void CornerResponses::Of(const ImageView& image, const Corner* corners, int count,
-                         int threshold_grey, float* responses) const {
-  switch (score_) {
-    case Score::kFast:
-      for (int i = 0; i < count; ++i) responses[i] = corners[i].score;
-      return;
-    case Score::kHarris:
-      return harris_(image, corners, count, responses);
-    case Score::kSadCircle:
-      return sad_circle_(image, corners, count, responses);
-    case Score::kSadArc:
-      return sad_arc_(image, corners, count, arc_length_, threshold_grey, responses);
-  }
+ResponseKernel ResponseKernelFor(Score score, const KernelTarget& target) {
+  return algo::WithScore(
+      score, [&target](auto of) { return ResponseKernelOf<decltype(of)::kScore>(target); });
 }
+
+CornerResponses::CornerResponses(const PipelineOptions& options, const KernelTarget& target)
+    : facts_(algo::FactsOf(options.detect.score)),
+      arc_length_(options.detect.fast_arc_length),
+      drops_edges_(facts_.source == algo::ScoreSource::kPatch &&
+                   options.suppress.compare == Compare::kScore),
+      respond_(ResponseKernelFor(options.detect.score, target)) {}
 
 int CornerResponses::Keep(const ImageView& image, Corner* corners, int count, int threshold_grey,
                           float* responses) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "features/algo/corner_score.h"
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"
 #include "features/pipeline/detection.h"
@@ -27,7 +28,8 @@ int Aligned(int64_t entries) { return static_cast<int>(RoundUp(entries, int64_t{
 // Rows of a frame that wants `max_features`: its class, and some for ties at a cut that keeps them.
 int RowsFor(const CompiledPipeline& pipeline, int max_features) {
   const int features = FeatureClassOf(max_features);
-  const bool whole_numbers = pipeline.spec.pipeline.detect.score != Score::kHarris;
+  const bool whole_numbers =
+      algo::FactsOf(pipeline.spec.pipeline.detect.score).source != algo::ScoreSource::kPatch;
   const bool keeps_ties = pipeline.spec.pipeline.select.selection == Selection::kLevelQuota;
   const int ties = !keeps_ties ? 0 : whole_numbers ? features : features / 4;
   return std::min({features + ties, kLargestFeatureClass, pipeline.spec.pipeline.select.capacity});

@@ -94,9 +94,9 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
            }},
           {"select.border_px must be in [44, 255]; got 31",
            [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
-          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+          {"detect.score is SAD_CIRCLE and suppress.compare is FAST",
            [](O& o) { o.detect.score = Score::kSadCircle; }},
-          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+          {"detect.score is SAD_ARC and suppress.compare is FAST",
            [](O& o) { o.detect.score = Score::kSadArc; }},
       },
       ErrorReason::kBadOptions);
@@ -106,10 +106,10 @@ TEST(PipelineOptionsTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
   using O = PipelineOptions;
   ExpectRefused<O>(
       {
-          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST; allowed: "
-           "suppress.compare SCORE",
+          {"detect.score is SAD_CIRCLE and suppress.compare is FAST; allowed: "
+           "suppress.compare SCORE, or detect.score FAST or HARRIS",
            [](O& o) { o.detect.score = Score::kSadCircle; }},
-          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+          {"detect.score is SAD_ARC and suppress.compare is FAST",
            [](O& o) { o.detect.score = Score::kSadArc; }},
           {"suppress.suppression is CELL and select.selection is LEVEL_QUOTA; allowed: "
            "select.selection BEST, CELL or QUADTREE",
@@ -210,7 +210,7 @@ TEST(PipelineOptionsTest, ThePresetOrientedFastHasTheValuesOfThePaper) {
 }
 
 TEST(PipelineOptionsTest, EveryScoreAndWindowOfFastIsThere) {
-  for (const Score score : {Score::kFast, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
+  for (const Score score : AllOf<Score>()) {
     for (const int window_px : {3, 5, 7, 9}) {
       PipelineOptions options;
       options.detect.score = score;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/kernels/sad_score.h"
+#include "cpu/kernels/corner_responses.h"
 #include "cpu/kernels/window_maximum.h"
 #include "cpu/steps/describe/bfrost256.h"
 #include "cpu/steps/describe/gaussian.h"
@@ -41,10 +41,13 @@ void ForEachKernel(const KernelTarget& target, Compare compare) {
   compare("StrongFast", StrongFastKernelFor(target), &ReferenceStrongFast);
   compare("HarrisMap", CornerMapKernelFor(Detector::kHarris, target), &ReferenceHarrisMap);
   compare("ShiTomasiMap", CornerMapKernelFor(Detector::kShiTomasi, target), &ReferenceShiTomasiMap);
-  compare("SadArc", SadArcKernelFor(target), &ReferenceSadArc);
-  compare("SadCircle", SadCircleKernelFor(target), &ReferenceSadCircle);
+  compare("SadArc", ResponseKernelFor(Score::kSadArc, target), &ReferenceResponses<Score::kSadArc>);
+  compare("SadCircle", ResponseKernelFor(Score::kSadCircle, target),
+          &ReferenceResponses<Score::kSadCircle>);
+  compare("DenseHarris", ResponseKernelFor(Score::kHarris, target),
+          &ReferenceResponses<Score::kHarris>);
   compare("WindowMaximum", WindowMaximumKernelFor(target), &ReferenceWindowMaximum);
-  compare("Harris", HarrisKernelFor(target), &ReferenceHarris);
+  compare("Harris", HarrisKernelFor(target), &ReferenceResponses<Score::kHarris>);
   compare("Peaks", PeaksKernelFor(target), &ReferencePeaks);
   compare("PeaksOfPart", PeaksOfPartKernelFor(target), &ReferencePeaksOfPart);
   compare("Outranking", OutrankingKernelFor(target), &ReferenceOutranking);
