@@ -22,10 +22,10 @@ inline constexpr int kMaxRanked = 16384;
 // runs of keys; memory is the bound.
 inline constexpr int kMaxSorted = 32768;
 
-// Lengths of the lists of undecided squares of a level (minimum distance), in turns: of the one
+// Lengths of the lists of undecided cells of a level (minimum distance), in turns: of the one
 // which is read, of the one which is filled, and of the one which comes after it. The fourth is of
 // the one that tiles fill.
-inline constexpr int kSquareCounts = 4;
+inline constexpr int kCellCounts = 4;
 
 inline constexpr int kHistogramBins = 256;
 // Copies of each histogram, filled by different warps: atomics on one address serialise, and on
@@ -114,7 +114,7 @@ struct FrameCounters {
   int32_t kept[kMaxLevels];
   int32_t suppression_passes[kMaxLevels];  // of the minimum distance
   int32_t chosen[kMaxLevels];              // by the quadtree
-  int32_t undecided_squares[kMaxLevels][kSquareCounts];
+  int32_t undecided_cells[kMaxLevels][kCellCounts];
   uint32_t top_order;  // OrderedBits() of the best response inside border and mask; 0 = none
   uint32_t pad[3];
   // Corners by detection score; the copies are to be added.

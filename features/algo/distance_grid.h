@@ -1,38 +1,38 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Passes of the minimum distance (features/algo/minimum_distance.h) over squares of places, for
-// processors with many threads. The level is cut into squares that hold one inside place at most:
-// any two places of a square are in conflict. Hence
+// Passes of the minimum distance (features/algo/minimum_distance.h) over a grid of
+// square cells, for processors with many threads. A cell holds one inside place at most: any two of
+// its places are in conflict. Hence
 //
-//   a. only the best undefined candidate of a square can become inside. It does unless a better
-//      undefined one of its window is in conflict; the bests of the squares under the window tell
-//      most cases, and the places of a square are looked at only if its best is better and too far
+//   a. only the best undefined candidate of a cell can become inside. It does unless a better
+//      undefined one of its window is in conflict; the bests of the cells under the window tell
+//      most cases, and the places of a cell are looked at only if its best is better and too far
 //      away;
-//   b. a square with a new inside place is empty. In others the candidates in conflict with a new
+//   b. a cell with a new inside place is empty. In others the candidates in conflict with a new
 //      inside place are removed, and the best is looked for again if it was among them.
 //
-//   +-----+-----+-----+     p: best of its square; dots: window of distance 3, squares of 3x3
+//   +-----+-----+-----+     p: best of its cell; dots: window of distance 3, cells of 3x3
 //   |     | q   |     |     q beats p and is in conflict: p stays undefined
-//   |   . . . . .     |     r beats p and is too far away: the part of its square that lies under
+//   |   . . . . .     |     r beats p and is too far away: the part of its cell that lies under
 //   |   . |   . |     |     the window is searched for another one that beats p
 //   +---.-+-p-+-.-----+
 //   |   . |   . |   r |
 //   |   . . . . .     |
 //   +-----+-----+-----+
 //
-// A pass so reads a few entries per square and each place a few times, whatever the distance. The
+// A pass so reads a few entries per cell and each place a few times, whatever the distance. The
 // label-map compression of the paper (L. Teixeira, W. Celes & M. Gattass, BMVC 2008, sec. 3.4) is
-// the array of inside places, one per square.
+// the array of inside places, one per cell.
 //
 // features/algo/distance_tile.h does several passes over a part of a level alone.
 //
-// The halves of a pass must be apart from each other: all squares finish half a before any begins
-// half b, and so on. Inside a half the order of the squares does not matter, as no square reads
-// what another one writes. A group of threads ("lanes") works on a square together.
+// The halves of a pass must be apart from each other: all cells finish half a before any begins
+// half b, and so on. Inside a half the order of the cells does not matter, as no cell reads
+// what another one writes. A group of threads ("lanes") works on a cell together.
 
-#ifndef ORBSERVE_FEATURES_ALGO_DISTANCE_SQUARES_H_
-#define ORBSERVE_FEATURES_ALGO_DISTANCE_SQUARES_H_
+#ifndef ORBSERVE_FEATURES_ALGO_DISTANCE_GRID_H_
+#define ORBSERVE_FEATURES_ALGO_DISTANCE_GRID_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -43,20 +43,21 @@
 
 namespace orbserve::algo {
 
-// Squares of a level. They begin at the first place of the region that may hold keypoints, so that
-// they are no more than MaxCorners() (features/pipeline/capacity.h) where nothing is compressed.
-struct DistanceSquares {
+// The grid of a level. Its cells begin at the first place of the region that may hold keypoints, so
+// that they are no more than MaxCorners() (features/pipeline/capacity.h) where nothing is
+// compressed.
+struct DistanceGrid {
   DistanceRule rule;
   int32_t u_begin;  // places of the region
   int32_t v_begin;
   int32_t u_end;
   int32_t v_end;
-  int32_t columns;  // squares
+  int32_t columns;  // cells
   int32_t rows;
 
-  // Divides the pixels [x_begin, x_end) by [y_begin, y_end) of a level. No pixels have no squares.
-  ORBSERVE_HOST_DEVICE static constexpr DistanceSquares Of(const DistanceRule& rule, int x_begin,
-                                                           int y_begin, int x_end, int y_end) {
+  // Divides the pixels [x_begin, x_end) by [y_begin, y_end) of a level. No pixels have no cells.
+  ORBSERVE_HOST_DEVICE static constexpr DistanceGrid Of(const DistanceRule& rule, int x_begin,
+                                                        int y_begin, int x_end, int y_end) {
     if (x_end <= x_begin || y_end <= y_begin) return {rule, 0, 0, 0, 0, 0, 0};
     const int unit = rule.pixels_per_place;
     const int u_begin = x_begin / unit;
@@ -68,8 +69,8 @@ struct DistanceSquares {
             v_begin,
             u_end,
             v_end,
-            DivUp(u_end - u_begin, rule.square_side),
-            DivUp(v_end - v_begin, rule.square_side)};
+            DivUp(u_end - u_begin, rule.cell_side),
+            DivUp(v_end - v_begin, rule.cell_side)};
   }
 
   ORBSERVE_HOST_DEVICE constexpr int count() const { return columns * rows; }
@@ -79,17 +80,15 @@ struct DistanceSquares {
   ORBSERVE_HOST_DEVICE int PlaceV(uint64_t key) const {
     return RankKeyY(key) >> (rule.pixels_per_place - 1);
   }
-  // Squares between the square of a place and the farthest one that it can be in conflict with: 1,
-  // or 2 with small squares of a disc.
-  ORBSERVE_HOST_DEVICE constexpr int SquareReach() const {
-    return DivUp(rule.reach, rule.square_side);
-  }
+  // Cells between the cell of a place and the farthest one that it can be in conflict with: 1,
+  // or 2 with small cells of a disc.
+  ORBSERVE_HOST_DEVICE constexpr int CellReach() const { return DivUp(rule.reach, rule.cell_side); }
 };
 
-// Inside place of a square, with the pass in which it became inside; 0 = none.
-inline constexpr int kInsidePlaceBits = 12;  // a square has 64 x 64 places at most
+// Inside place of a cell, with the pass in which it became inside; 0 = none.
+inline constexpr int kInsidePlaceBits = 12;  // a cell has 64 x 64 places at most
 inline constexpr uint32_t kInsidePassCycle = (1u << (32 - kInsidePlaceBits)) - 1;
-// `place`: in the square, counted row by row. `pass`: from 1 on. Passes that are a multiple of
+// `place`: in the cell, counted row by row. `pass`: from 1 on. Passes that are a multiple of
 // kInsidePassCycle apart look equal. That costs time and changes nothing: what is in conflict with
 // an older inside place is gone.
 ORBSERVE_HOST_DEVICE constexpr uint32_t InsideEntry(int pass, int place) {
@@ -102,9 +101,9 @@ ORBSERVE_HOST_DEVICE constexpr bool IsOfPass(uint32_t entry, int pass) {
 ORBSERVE_HOST_DEVICE constexpr int InsidePlace(uint32_t entry) {
   return static_cast<int>(entry & ((1u << kInsidePlaceBits) - 1));
 }
-// In place of an entry: the square could not be decided in its tile. No pass has this entry.
-inline constexpr uint32_t kUndecidedSquare = 1;
-static_assert(InsideEntry(0, 0) > kUndecidedSquare);
+// In place of an entry: the cell could not be decided in its tile. No pass has this entry.
+inline constexpr uint32_t kUndecidedCell = 1;
+static_assert(InsideEntry(0, 0) > kUndecidedCell);
 
 // A group of one. Other groups bring these functions, too; all lanes call them together and, apart
 // from lane(), get the same value.
@@ -191,13 +190,12 @@ struct PlaceRectangle {
   int height;
 };
 
-// Square (column, row), cut at the end of the region.
-ORBSERVE_HOST_DEVICE inline PlaceRectangle SquareAt(const DistanceSquares& squares, int column,
-                                                    int row) {
-  const int side = squares.rule.square_side;
-  const int u = squares.u_begin + column * side;
-  const int v = squares.v_begin + row * side;
-  return {u, v, Min(side, squares.u_end - u), Min(side, squares.v_end - v)};
+// Cell (column, row), cut at the end of the region.
+ORBSERVE_HOST_DEVICE inline PlaceRectangle CellAt(const DistanceGrid& grid, int column, int row) {
+  const int side = grid.rule.cell_side;
+  const int u = grid.u_begin + column * side;
+  const int v = grid.v_begin + row * side;
+  return {u, v, Min(side, grid.u_end - u), Min(side, grid.v_end - v)};
 }
 
 // The part of `rectangle` that lies within `reach` of (u, v) in u and in v; width and height may be
@@ -240,44 +238,40 @@ ORBSERVE_HOST_DEVICE inline void VisitKeys(const PlaceRectangle& rectangle, cons
   }
 }
 
-// The best undefined candidate of square (column, row).
+// The best undefined candidate of cell (column, row).
 template <typename Lanes, typename Places>
-ORBSERVE_HOST_DEVICE inline uint64_t BestOfSquare(const DistanceSquares& squares,
-                                                  const Places& places, int column, int row,
-                                                  const Lanes& lanes) {
+ORBSERVE_HOST_DEVICE inline uint64_t BestOfCell(const DistanceGrid& grid, const Places& places,
+                                                int column, int row, const Lanes& lanes) {
   uint64_t best = kNoCandidate;
-  VisitKeys(SquareAt(squares, column, row), places, lanes,
-            [&](uint64_t key) { best = Min(best, key); });
+  VisitKeys(CellAt(grid, column, row), places, lanes, [&](uint64_t key) { best = Min(best, key); });
   return lanes.Least(best);
 }
 
-// Half a: true if `own`, the best of its square, outranks all undefined candidates that it is in
-// conflict with. `best`: of each square, row by row; kNoCandidate for an empty one.
+// Half a: true if `own`, the best of its cell, outranks all undefined candidates that it is in
+// conflict with. `best`: of each cell, row by row; kNoCandidate for an empty one.
 template <typename Lanes, typename Places>
-ORBSERVE_HOST_DEVICE inline bool BestBecomesInside(const DistanceSquares& squares,
-                                                   const Places& places, const uint64_t* best,
-                                                   uint64_t own, const Lanes& lanes) {
-  const DistanceRule& rule = squares.rule;
-  const int side = rule.square_side;
-  const int u = squares.PlaceU(own);
-  const int v = squares.PlaceV(own);
-  // Squares under the window. 2 * reach + 1 places in a row lie in four of them at most: a disc's
-  // squares are the smallest, with sides above reach / 1.42.
-  const int first_column = (Max(u - rule.reach, squares.u_begin) - squares.u_begin) / side;
-  const int first_row = (Max(v - rule.reach, squares.v_begin) - squares.v_begin) / side;
+ORBSERVE_HOST_DEVICE inline bool BestBecomesInside(const DistanceGrid& grid, const Places& places,
+                                                   const uint64_t* best, uint64_t own,
+                                                   const Lanes& lanes) {
+  const DistanceRule& rule = grid.rule;
+  const int side = rule.cell_side;
+  const int u = grid.PlaceU(own);
+  const int v = grid.PlaceV(own);
+  // Cells under the window. 2 * reach + 1 places in a row lie in four of them at most: a disc's
+  // cells are the smallest, with sides above reach / 1.42.
+  const int first_column = (Max(u - rule.reach, grid.u_begin) - grid.u_begin) / side;
+  const int first_row = (Max(v - rule.reach, grid.v_begin) - grid.v_begin) / side;
   const int columns =
-      (Min(u + rule.reach, squares.u_end - 1) - squares.u_begin) / side - first_column + 1;
-  const int rows =
-      (Min(v + rule.reach, squares.v_end - 1) - squares.v_begin) / side - first_row + 1;
+      (Min(u + rule.reach, grid.u_end - 1) - grid.u_begin) / side - first_column + 1;
+  const int rows = (Min(v + rule.reach, grid.v_end - 1) - grid.v_begin) / side - first_row + 1;
   bool is_beaten = false;
-  uint32_t searched = 0;  // squares whose best is better and too far away
+  uint32_t searched = 0;  // cells whose best is better and too far away
   for (int i = lanes.lane(); i < columns * rows; i += Lanes::kLanes) {
     const int row = first_row + i / columns;
     const int column = first_column + i % columns;
-    const uint64_t other =
-        lanes.Load(best + static_cast<ptrdiff_t>(row) * squares.columns + column);
+    const uint64_t other = lanes.Load(best + static_cast<ptrdiff_t>(row) * grid.columns + column);
     if (other >= own) continue;
-    if (rule.Conflicts(squares.PlaceU(other) - u, squares.PlaceV(other) - v)) {
+    if (rule.Conflicts(grid.PlaceU(other) - u, grid.PlaceV(other) - v)) {
       is_beaten = true;
     } else {
       searched |= 1u << i;
@@ -287,10 +281,9 @@ ORBSERVE_HOST_DEVICE inline bool BestBecomesInside(const DistanceSquares& square
   searched = lanes.Or(searched);
   for (uint32_t rest = searched; rest != 0; rest &= rest - 1) {
     const int i = LowestBit(rest);
-    const PlaceRectangle square =
-        SquareAt(squares, first_column + i % columns, first_row + i / columns);
-    VisitKeys(Within(square, u, v, rule.reach), places, lanes, [&](uint64_t key) {
-      if (key < own && rule.Conflicts(squares.PlaceU(key) - u, squares.PlaceV(key) - v)) {
+    const PlaceRectangle cell = CellAt(grid, first_column + i % columns, first_row + i / columns);
+    VisitKeys(Within(cell, u, v, rule.reach), places, lanes, [&](uint64_t key) {
+      if (key < own && rule.Conflicts(grid.PlaceU(key) - u, grid.PlaceV(key) - v)) {
         is_beaten = true;
       }
     });
@@ -300,33 +293,32 @@ ORBSERVE_HOST_DEVICE inline bool BestBecomesInside(const DistanceSquares& square
 }
 
 // The entry of `own`, which became inside in `pass`.
-ORBSERVE_HOST_DEVICE inline uint32_t InsideEntryOf(const DistanceSquares& squares, uint64_t own,
+ORBSERVE_HOST_DEVICE inline uint32_t InsideEntryOf(const DistanceGrid& grid, uint64_t own,
                                                    int pass) {
-  const int side = squares.rule.square_side;
-  const int place_v = (squares.PlaceV(own) - squares.v_begin) % side;
-  const int place_u = (squares.PlaceU(own) - squares.u_begin) % side;
+  const int side = grid.rule.cell_side;
+  const int place_v = (grid.PlaceV(own) - grid.v_begin) % side;
+  const int place_u = (grid.PlaceU(own) - grid.u_begin) % side;
   return InsideEntry(pass, place_v * side + place_u);
 }
 
-// Half b: removes the candidates of square (column, row) that are in conflict with a place that
+// Half b: removes the candidates of cell (column, row) that are in conflict with a place that
 // became inside in `pass`. Returns the best of the candidates that are still undefined; it was
-// `own`. `inside`: entries of all squares.
+// `own`. `inside`: entries of all cells.
 template <typename Lanes, typename Places>
-ORBSERVE_HOST_DEVICE inline uint64_t RemoveConflicts(const DistanceSquares& squares,
-                                                     const Places& places, const uint32_t* inside,
-                                                     int column, int row, uint64_t own, int pass,
-                                                     const Lanes& lanes) {
-  const DistanceRule& rule = squares.rule;
-  const int side = rule.square_side;
+ORBSERVE_HOST_DEVICE inline uint64_t RemoveConflicts(const DistanceGrid& grid, const Places& places,
+                                                     const uint32_t* inside, int column, int row,
+                                                     uint64_t own, int pass, const Lanes& lanes) {
+  const DistanceRule& rule = grid.rule;
+  const int side = rule.cell_side;
   const auto entry_at = [&](int of_column, int of_row) {
-    return lanes.Load(inside + static_cast<ptrdiff_t>(of_row) * squares.columns + of_column);
+    return lanes.Load(inside + static_cast<ptrdiff_t>(of_row) * grid.columns + of_column);
   };
   if (IsOfPass(entry_at(column, row), pass)) return kNoCandidate;
 
-  const PlaceRectangle square = SquareAt(squares, column, row);
-  const int own_u = squares.PlaceU(own);
-  const int own_v = squares.PlaceV(own);
-  const int reach = squares.SquareReach();
+  const PlaceRectangle cell = CellAt(grid, column, row);
+  const int own_u = grid.PlaceU(own);
+  const int own_v = grid.PlaceV(own);
+  const int reach = grid.CellReach();
   const int across = 2 * reach + 1;
   bool lost_best = false;
   for (int begin = 0; begin < across * across; begin += Lanes::kLanes) {
@@ -334,18 +326,18 @@ ORBSERVE_HOST_DEVICE inline uint64_t RemoveConflicts(const DistanceSquares& squa
     const int other_column = column - reach + i % across;
     const int other_row = row - reach + i / across;
     uint32_t entry = 0;
-    if (i < across * across && other_column >= 0 && other_row >= 0 &&
-        other_column < squares.columns && other_row < squares.rows) {
+    if (i < across * across && other_column >= 0 && other_row >= 0 && other_column < grid.columns &&
+        other_row < grid.rows) {
       entry = entry_at(other_column, other_row);
     }
     for (uint32_t rest = lanes.Ballot(IsOfPass(entry, pass)); rest != 0; rest &= rest - 1) {
       const int lane = LowestBit(rest);
       const int place = InsidePlace(lanes.Broadcast(entry, lane));
       const int at = begin + lane;
-      const int u = squares.u_begin + (column - reach + at % across) * side + place % side;
-      const int v = squares.v_begin + (row - reach + at / across) * side + place / side;
+      const int u = grid.u_begin + (column - reach + at % across) * side + place % side;
+      const int v = grid.v_begin + (row - reach + at / across) * side + place / side;
       lost_best = lost_best || rule.Conflicts(own_u - u, own_v - v);
-      const PlaceRectangle part = Within(square, u, v, rule.reach);
+      const PlaceRectangle part = Within(cell, u, v, rule.reach);
       if (part.width <= 0) continue;
       int part_u = lanes.lane();
       int part_v = 0;
@@ -364,9 +356,9 @@ ORBSERVE_HOST_DEVICE inline uint64_t RemoveConflicts(const DistanceSquares& squa
   }
   if (!lost_best) return own;
   lanes.Sync();  // removed candidates are gone for all lanes
-  return BestOfSquare(squares, places, column, row, lanes);
+  return BestOfCell(grid, places, column, row, lanes);
 }
 
 }  // namespace orbserve::algo
 
-#endif  // ORBSERVE_FEATURES_ALGO_DISTANCE_SQUARES_H_
+#endif  // ORBSERVE_FEATURES_ALGO_DISTANCE_GRID_H_

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "features/algo/distance_squares.h"
+#include "features/algo/distance_grid.h"
 
 #include <gtest/gtest.h>
 
@@ -41,35 +41,34 @@ Result ByPick(const OrderMap& map, const DistanceRule& rule, int max_passes) {
 }
 
 // Data of the passes over one level, which all lanes share.
-struct Squares {
-  Squares(const OrderMap& of_map, const DistanceRule& rule)
+struct Cells {
+  Cells(const OrderMap& of_map, const DistanceRule& rule)
       : map(of_map),
-        squares(DistanceSquares::Of(rule, 0, 0, map.width, map.height)),
-        best(static_cast<size_t>(squares.count())),
-        inside(static_cast<size_t>(squares.count())) {
-    for (int i = 0; i < squares.count(); ++i) active.push_back(i);
+        grid(DistanceGrid::Of(rule, 0, 0, map.width, map.height)),
+        best(static_cast<size_t>(grid.count())),
+        inside(static_cast<size_t>(grid.count())) {
+    for (int i = 0; i < grid.count(); ++i) active.push_back(i);
   }
 
   PixelPlaces pixels() { return {map.orders.data(), map.width, 0}; }
   BlockPlaces blocks() { return {pixels(), 0, 0, map.width, map.height}; }
 
   OrderMap map;
-  const DistanceSquares squares;
+  const DistanceGrid grid;
   std::vector<uint64_t> best;
   std::vector<uint32_t> inside;
   std::vector<int> active;
   Result result;
 };
 
-// Passes of one group of lanes, in the steps of a kernel. Squares come in a random order.
+// Passes of one group of lanes, in the steps of a kernel. Cells come in a random order.
 template <typename Lanes, typename Places>
-void RunPasses(Squares* data, const Places& places, int max_passes, const Lanes& lanes) {
-  const DistanceSquares& squares = data->squares;
+void RunPasses(Cells* data, const Places& places, int max_passes, const Lanes& lanes) {
+  const DistanceGrid& grid = data->grid;
   std::mt19937 random(5);
   const bool leads = lanes.lane() == 0;
-  for (int i = 0; i < squares.count(); ++i) {
-    const uint64_t best =
-        BestOfSquare(squares, places, i % squares.columns, i / squares.columns, lanes);
+  for (int i = 0; i < grid.count(); ++i) {
+    const uint64_t best = BestOfCell(grid, places, i % grid.columns, i / grid.columns, lanes);
     if (leads) data->best[static_cast<size_t>(i)] = best;
   }
   lanes.Sync();
@@ -84,16 +83,16 @@ void RunPasses(Squares* data, const Places& places, int max_passes, const Lanes&
     if (leads) data->result.passes = pass;
     for (const int i : data->active) {
       const uint64_t own = data->best[static_cast<size_t>(i)];
-      const bool becomes_inside = BestBecomesInside(squares, places, data->best.data(), own, lanes);
+      const bool becomes_inside = BestBecomesInside(grid, places, data->best.data(), own, lanes);
       if (!leads || !becomes_inside) continue;
-      data->inside[static_cast<size_t>(i)] = InsideEntryOf(squares, own, pass);
+      data->inside[static_cast<size_t>(i)] = InsideEntryOf(grid, own, pass);
       data->result.keys.push_back(own);
     }
     lanes.Sync();
     for (const int i : data->active) {
       const uint64_t best =
-          RemoveConflicts(squares, places, data->inside.data(), i % squares.columns,
-                          i / squares.columns, data->best[static_cast<size_t>(i)], pass, lanes);
+          RemoveConflicts(grid, places, data->inside.data(), i % grid.columns, i / grid.columns,
+                          data->best[static_cast<size_t>(i)], pass, lanes);
       lanes.Sync();
       if (leads) data->best[static_cast<size_t>(i)] = best;
     }
@@ -102,16 +101,16 @@ void RunPasses(Squares* data, const Places& places, int max_passes, const Lanes&
 }
 
 template <typename Lanes>
-void RunPasses(Squares* data, int max_passes, const Lanes& lanes) {
-  if (data->squares.rule.pixels_per_place == 2) {
+void RunPasses(Cells* data, int max_passes, const Lanes& lanes) {
+  if (data->grid.rule.pixels_per_place == 2) {
     RunPasses(data, data->blocks(), max_passes, lanes);
   } else {
     RunPasses(data, data->pixels(), max_passes, lanes);
   }
 }
 
-Result BySquares(const OrderMap& map, const DistanceRule& rule, int max_passes) {
-  Squares data(map, rule);
+Result ByCells(const OrderMap& map, const DistanceRule& rule, int max_passes) {
+  Cells data(map, rule);
   RunPasses(&data, max_passes, OneLane());
   std::sort(data.result.keys.begin(), data.result.keys.end());
   return data.result;
@@ -170,7 +169,7 @@ class ThreadLanes {
 
 template <int kCount>
 Result ByLanes(const OrderMap& map, const DistanceRule& rule, int max_passes) {
-  Squares data(map, rule);
+  Cells data(map, rule);
   typename ThreadLanes<kCount>::Shared shared;
   std::vector<std::thread> threads;
   for (int lane = 0; lane < kCount; ++lane) {
@@ -182,15 +181,15 @@ Result ByLanes(const OrderMap& map, const DistanceRule& rule, int max_passes) {
   return data.result;
 }
 
-TEST(DistanceSquaresTest, SquaresCoverTheRegionAndAreNoMoreThanTheListsHaveRoomFor) {
+TEST(DistanceGridTest, CellsCoverTheRegionAndAreNoMoreThanTheListsHaveRoomFor) {
   for (const int d : {1, 2, 3, 7, 64}) {
     for (const int border : {4, 5, 31}) {
       for (const DistanceRule& rule : DistanceRulesOf(d)) {
         const Region region = {border, border, 333 - border, 200 - border};
-        const DistanceSquares squares =
-            DistanceSquares::Of(rule, region.x_begin, region.y_begin, region.x_end, region.y_end);
-        const PlaceRectangle first = SquareAt(squares, 0, 0);
-        const PlaceRectangle last = SquareAt(squares, squares.columns - 1, squares.rows - 1);
+        const DistanceGrid grid =
+            DistanceGrid::Of(rule, region.x_begin, region.y_begin, region.x_end, region.y_end);
+        const PlaceRectangle first = CellAt(grid, 0, 0);
+        const PlaceRectangle last = CellAt(grid, grid.columns - 1, grid.rows - 1);
         EXPECT_EQ(first.u, region.x_begin / rule.pixels_per_place);
         EXPECT_EQ(first.v, region.y_begin / rule.pixels_per_place);
         EXPECT_EQ(last.u + last.width - 1, (region.x_end - 1) / rule.pixels_per_place);
@@ -202,14 +201,14 @@ TEST(DistanceSquaresTest, SquaresCoverTheRegionAndAreNoMoreThanTheListsHaveRoomF
         options.suppress.suppression = Suppression::kMinimumDistance;
         options.suppress.minimum_distance_px = d;
         if (rule.below_squared > 0) options.suppress.distance_shape = DistanceShape::kDisc;
-        EXPECT_EQ(squares.count(), MaxCorners(options, region));
+        EXPECT_EQ(grid.count(), MaxCorners(options, region));
       }
     }
   }
-  EXPECT_EQ(DistanceSquares::Of(DistanceRulesOf(5)[0], 10, 10, 10, 30).count(), 0);
+  EXPECT_EQ(DistanceGrid::Of(DistanceRulesOf(5)[0], 10, 10, 10, 30).count(), 0);
 }
 
-TEST(DistanceSquaresTest, EntriesHoldPlaceAndPass) {
+TEST(DistanceGridTest, EntriesHoldPlaceAndPass) {
   for (const int pass : {1, 2, 1000, 1048574, 1048575, 1048576, 40'000'000}) {
     for (const int place : {0, 1, 4095}) {
       const uint32_t entry = InsideEntry(pass, place);
@@ -222,7 +221,7 @@ TEST(DistanceSquaresTest, EntriesHoldPlaceAndPass) {
   }
 }
 
-TEST(DistanceSquaresTest, RandomMapsGiveThePicksCornersAndPasses) {
+TEST(DistanceGridTest, RandomMapsGiveThePicksCornersAndPasses) {
   constexpr uint32_t kSeed = 71;
   std::mt19937 random(kSeed);
   for (int n = 0; n < 300; ++n) {
@@ -233,7 +232,7 @@ TEST(DistanceSquaresTest, RandomMapsGiveThePicksCornersAndPasses) {
     const int d = n % 30 == 0 ? 64 : 2 + static_cast<int>(random() % 20);
     for (const DistanceRule& rule : DistanceRulesOf(d)) {
       for (const int max_passes : {0, 1, 2, 5}) {
-        ASSERT_EQ(BySquares(map, rule, max_passes), ByPick(map, rule, max_passes))
+        ASSERT_EQ(ByCells(map, rule, max_passes), ByPick(map, rule, max_passes))
             << "seed " << kSeed << " map " << n << ", " << width << " x " << height << " d " << d
             << (rule.below_squared > 0 ? " disc" : "") << " passes " << max_passes;
       }
@@ -241,7 +240,7 @@ TEST(DistanceSquaresTest, RandomMapsGiveThePicksCornersAndPasses) {
   }
 }
 
-TEST(DistanceSquaresTest, ManyLanesDoAsOne) {
+TEST(DistanceGridTest, ManyLanesDoAsOne) {
   constexpr uint32_t kSeed = 72;
   std::mt19937 random(kSeed);
   for (const int responses : {3, 1000}) {
@@ -259,32 +258,32 @@ TEST(DistanceSquaresTest, ManyLanesDoAsOne) {
   }
 }
 
-TEST(DistanceSquaresTest, ChainsThroughTheWholeMapEndInAsManyPassesAsThePick) {
+TEST(DistanceGridTest, ChainsThroughTheWholeMapEndInAsManyPassesAsThePick) {
   for (const int d : {2, 5, 8}) {
     const OrderMap map = SnakeOrderMap(120, 90, 2 * d);
     const Result expected = ByPick(map, DistanceRulesOf(d)[0], 0);
     EXPECT_GT(expected.passes, 120 / d * 4) << d;
-    EXPECT_EQ(BySquares(map, DistanceRulesOf(d)[0], 0), expected);
+    EXPECT_EQ(ByCells(map, DistanceRulesOf(d)[0], 0), expected);
     for (const DistanceRule& rule : DistanceRulesOf(d)) {
-      EXPECT_EQ(BySquares(map, rule, 0), ByPick(map, rule, 0)) << d;
-      EXPECT_EQ(BySquares(map, rule, 7), ByPick(map, rule, 7)) << d;
+      EXPECT_EQ(ByCells(map, rule, 0), ByPick(map, rule, 0)) << d;
+      EXPECT_EQ(ByCells(map, rule, 7), ByPick(map, rule, 7)) << d;
     }
   }
 }
 
-TEST(DistanceSquaresTest, EqualResponsesEverywhere) {
+TEST(DistanceGridTest, EqualResponsesEverywhere) {
   OrderMap map(150, 40);
   std::fill(map.orders.begin(), map.orders.end(), OrderedBits(7.0f));
   for (const int d : {2, 5, 13}) {
     for (const DistanceRule& rule : DistanceRulesOf(d)) {
       const Result expected = ByPick(map, rule, 0);
       EXPECT_GT(expected.passes, 10) << d;
-      EXPECT_EQ(BySquares(map, rule, 0), expected) << d;
+      EXPECT_EQ(ByCells(map, rule, 0), expected) << d;
     }
   }
 }
 
-TEST(DistanceSquaresTest, MapsOfImages) {
+TEST(DistanceGridTest, MapsOfImages) {
   for (const NamedImage& named : testing::MadeImages()) {
     const GreyPlane plane = testing::PlaneOf(named.image.view());
     const testing::Plane<float> responses = testing::OracleCornerMap(plane, Detector::kShiTomasi);
@@ -298,7 +297,7 @@ TEST(DistanceSquaresTest, MapsOfImages) {
     }
     for (const int d : {2, 5, 11}) {
       for (const DistanceRule& rule : DistanceRulesOf(d)) {
-        ASSERT_EQ(BySquares(map, rule, 0), ByPick(map, rule, 0)) << named.name << " d " << d;
+        ASSERT_EQ(ByCells(map, rule, 0), ByPick(map, rule, 0)) << named.name << " d " << d;
       }
     }
   }
