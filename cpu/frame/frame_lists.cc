@@ -46,6 +46,26 @@ Region Strips::Of(const Region& region, int strip) const {
   return part;
 }
 
+bool FrameLists::HasBlocks(const PipelineOptions& options) {
+  return options.suppress.suppression == Suppression::kMinimumDistance &&
+         options.suppress.cornerness_compression && options.suppress.minimum_distance_px > 1;
+}
+
+bool FrameLists::HasCoarseMaps(const PipelineOptions& options) {
+  return options.detect.detector != Detector::kFast &&
+         options.suppress.suppression == Suppression::kMinimumDistance &&
+         options.suppress.distance_shape == DistanceShape::kSquare &&
+         options.suppress.minimum_distance_px > 1 && !HasBlocks(options);
+}
+
+bool FrameLists::BoundsLevelZero(const CompiledPipeline& pipeline) {
+  const PipelineOptions& options = pipeline.spec.pipeline;
+  return options.detect.detector == Detector::kFast && options.detect.score == Score::kSadArc &&
+         options.suppress.compare == Compare::kScore &&
+         options.suppress.suppression == Suppression::kCell &&
+         options.select.selection == Selection::kBest && pipeline.pyramid.detecting_levels > 1;
+}
+
 FrameLists FrameLists::Declare(const CompiledPipeline& pipeline, int threads,
                                WorkspaceLayout* layout) {
   const PipelineOptions& options = pipeline.spec.pipeline;

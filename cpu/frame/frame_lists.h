@@ -101,30 +101,16 @@ struct FrameLists {
   std::array<int, kMaxLevels> max_points{};  // most keypoints that are kept of each level
 
   // True if the options ask for compression and the distance leaves something to compress.
-  static bool HasBlocks(const PipelineOptions& options) {
-    return options.suppress.suppression == Suppression::kMinimumDistance &&
-           options.suppress.cornerness_compression && options.suppress.minimum_distance_px > 1;
-  }
+  static bool HasBlocks(const PipelineOptions& options);
 
   // True where the conflicts of MINIMUM_DISTANCE are squares of pixels of a corner map, whose
   // responses lie between two known bounds.
-  static bool HasCoarseMaps(const PipelineOptions& options) {
-    return options.detect.detector != Detector::kFast &&
-           options.suppress.suppression == Suppression::kMinimumDistance &&
-           options.suppress.distance_shape == DistanceShape::kSquare &&
-           options.suppress.minimum_distance_px > 1 && !HasBlocks(options);
-  }
+  static bool HasCoarseMaps(const PipelineOptions& options);
 
   // True where level 0 is searched after all others: only the best corners of a frame are kept, one
   // of each cell, so that the cells of the other levels tell how strong the corners of the largest
   // level must be to matter (cpu/steps/detect/cell_bound.h).
-  static bool BoundsLevelZero(const CompiledPipeline& pipeline) {
-    const PipelineOptions& options = pipeline.spec.pipeline;
-    return options.detect.detector == Detector::kFast && options.detect.score == Score::kSadArc &&
-           options.suppress.compare == Compare::kScore &&
-           options.suppress.suppression == Suppression::kCell &&
-           options.select.selection == Selection::kBest && pipeline.pyramid.detecting_levels > 1;
-  }
+  static bool BoundsLevelZero(const CompiledPipeline& pipeline);
 
   // Declares all lists that frames of `pipeline` need when `threads` compute them.
   static FrameLists Declare(const CompiledPipeline& pipeline, int threads, WorkspaceLayout* layout);
