@@ -17,8 +17,8 @@
 
 #include "bench/harness.h"
 #include "bench/photographs.h"
-#include "cpu/corner.h"
-#include "cpu/kernel_target.h"
+#include "cpu/frame/corner.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/detect/fast.h"
 #include "features/host_device.h"
 #include "features/pipeline/capacity.h"

@@ -21,8 +21,8 @@
 
 #include "bench/gpu_workload.h"
 #include "bench/json_list.h"
+#include "gpu/frame/pinned_side.h"
 #include "gpu/matching/match_kernel.h"
-#include "gpu/memory/pinned_side.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/memory.h"
@@ -269,7 +269,7 @@ class Bench {
                 name + ", tiles",
                 [&](cudaStream_t stream) { return LaunchTilePasses(params, stream); }, make_map));
             ORBSERVE_RETURN_IF_ERROR(read_counters());
-            std::printf("  undecided squares %d\n", counters.undecided_squares[0][0]);
+            std::printf("  undecided cells %d\n", counters.undecided_cells[0][0]);
           }
           ORBSERVE_RETURN_IF_ERROR(Report(
               name, [&](cudaStream_t stream) { return distances->Enqueue(context, stream); },

@@ -10,7 +10,7 @@
 #include "features/algo/fast.h"
 #include "features/algo/rbrief32.h"
 #include "features/algo/rbrief_pattern.h"
-#include "gpu/memory/frame_room.h"
+#include "gpu/frame/frame_room.h"
 #include "gpu/runtime/check.h"
 #include "gpu/steps/select/key_survivors.h"
 

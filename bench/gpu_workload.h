@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "bench/frame_latency.h"
 #include "features/options.h"
-#include "gpu/memory/pinned_side.h"
+#include "gpu/frame/pinned_side.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"

@@ -27,9 +27,9 @@
 #include "bench/cpu_engine.h"
 #include "bench/harness.h"
 #include "bench/photographs.h"
-#include "cpu/corner.h"
-#include "cpu/kernel_target.h"
-#include "cpu/level_point.h"
+#include "cpu/frame/corner.h"
+#include "cpu/frame/level_point.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/describe/gaussian.h"
 #include "cpu/steps/describe/intensity_centroid.h"
 #include "cpu/steps/describe/rbrief256.h"
@@ -252,9 +252,10 @@ void RunKernelCases(Harness& harness, const std::vector<cv::Mat>& photographs, c
     Level& l = *levels[i];
     find_corners(l.image, l.region, 9, 20, 1, fast_scratch.data(), l.corners.data());
   });
-  compare("harris", cpu::HarrisKernelFor, [&](cpu::HarrisKernel respond, size_t i) {
+  compare("harris", cpu::HarrisKernelFor, [&](cpu::ResponseKernel respond, size_t i) {
     Level& l = *levels[i];
-    respond(l.image, l.inner.data(), static_cast<int>(l.inner.size()), responses.data());
+    respond(l.image, l.inner.data(), static_cast<int>(l.inner.size()), /*test=*/{},
+            responses.data());
   });
   compare("intensity_centroid", cpu::IntensityCentroidKernelFor,
           [&](cpu::IntensityCentroidKernel orient, size_t i) {

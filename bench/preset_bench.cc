@@ -23,7 +23,7 @@
 #include "bench/cpu_engine.h"
 #include "bench/harness.h"
 #include "bench/photographs.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "features/options.h"
 
 namespace orbserve::bench {

@@ -35,7 +35,7 @@
 #include "bench/harness.h"
 #include "bench/photographs.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/tracking/follow_points.h"
 #include "cpu/tracking/frame_pyramid.h"
 #include "features/algo/lucas_kanade.h"

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "features/algo/corner_score.h"
 #include "features/pipeline/reach.h"
 
 namespace orbserve {
@@ -44,7 +45,7 @@ PipelineOptions BFrostPipeline() {
   PipelineOptions pipeline;
   pipeline.pyramid.levels = 1;
   pipeline.pyramid.scale_factor = 2.0f;
-  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.detect.score = Score::kFast;
   pipeline.select.selection = Selection::kBest;
   pipeline.select.border_px = 44;
   pipeline.describe.orientation = Orientation::kArcMiddle;
@@ -55,7 +56,7 @@ PipelineOptions BFrostPipeline() {
 PipelineOptions Orb32Pipeline() {
   PipelineOptions pipeline;
   pipeline.pyramid.levels = 1;
-  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.detect.score = Score::kFast;
   pipeline.select.selection = Selection::kBest;
   pipeline.select.border_px = 10;
   pipeline.describe.descriptor = Descriptor::kRBrief32;
@@ -64,7 +65,7 @@ PipelineOptions Orb32Pipeline() {
 
 PipelineOptions OrbSlamPipeline() {
   PipelineOptions pipeline;
-  pipeline.detect.score = Score::kLargestThreshold;
+  pipeline.detect.score = Score::kFast;
   pipeline.select.selection = Selection::kQuadtree;
   pipeline.select.border_px = 22;
   return pipeline;
@@ -182,6 +183,8 @@ absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& r
                                                           range.high, "]; got ", value));
 }
 
+bool NeedsCompareScore(Score score) { return algo::FactsOf(score).needs_compare_score; }
+
 IntRange BorderRange(const PipelineOptions& options) {
   return {Reach::Of(options).smallest_border_px, 255};
 }
@@ -223,10 +226,14 @@ absl::Status PipelineOptions::Validate() const {
   }
 
   const bool is_fast = detect.detector == Detector::kFast;
-  const bool is_sad = detect.score == Score::kSadCircle || detect.score == Score::kSadArc;
-  if (is_fast && is_sad && suppress.compare != Compare::kScore) {
-    return Contradiction("detect.score is SAD_CIRCLE or SAD_ARC", "suppress.compare is FAST",
-                         "suppress.compare SCORE, or detect.score LARGEST_THRESHOLD or HARRIS");
+  if (is_fast && NeedsCompareScore(detect.score) && suppress.compare != Compare::kScore) {
+    std::vector<absl::string_view> others;
+    for (const Score score : AllOf<Score>()) {
+      if (!NeedsCompareScore(score)) others.push_back(EnumName(score));
+    }
+    return Contradiction(
+        absl::StrCat("detect.score is ", EnumName(detect.score)), "suppress.compare is FAST",
+        absl::StrCat("suppress.compare SCORE, or detect.score ", absl::StrJoin(others, " or ")));
   }
   if (suppress.suppression == Suppression::kCell && select.selection == Selection::kLevelQuota) {
     return Contradiction("suppress.suppression is CELL", "select.selection is LEVEL_QUOTA",
@@ -356,19 +363,7 @@ Descriptor DescriptorOfBytes(int bytes) {
   }
 }
 
-absl::string_view DescriptorName(Descriptor descriptor) {
-  switch (descriptor) {
-    case Descriptor::kNone:
-      return "NONE";
-    case Descriptor::kRBrief256:
-      return "RBRIEF_256";
-    case Descriptor::kRBrief32:
-      return "RBRIEF_32";
-    case Descriptor::kBFrost256:
-      return "BFROST_256";
-  }
-  return "NONE";
-}
+absl::string_view DescriptorName(Descriptor descriptor) { return EnumName(descriptor); }
 
 int DescriptorBytes(Descriptor descriptor) {
   switch (descriptor) {

@@ -7,6 +7,8 @@
 #ifndef ORBSERVE_FEATURES_OPTIONS_H_
 #define ORBSERVE_FEATURES_OPTIONS_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -50,7 +52,7 @@ absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& r
 enum class PyramidSource { kPreviousLevel, kLevelZero };
 enum class Detector { kFast, kHarris, kShiTomasi };
 enum class CandidateTest { kAutomatic, kBinaryEncoding, kBitTable };
-enum class Score { kLargestThreshold, kHarris, kSadCircle, kSadArc };
+enum class Score { kFast, kHarris, kSadCircle, kSadArc };
 enum class Suppression { kNeighbourhood, kCell, kMinimumDistance };
 // Neighbouring FAST corners are compared by their largest threshold or by the chosen score.
 enum class Compare { kFast, kScore };
@@ -59,6 +61,62 @@ enum class DistanceShape { kSquare, kDisc };
 enum class Selection { kLevelQuota, kBest, kCell, kQuadtree };
 enum class Orientation { kNone, kIntensityCentroid, kArcMiddle };
 enum class Descriptor { kNone, kRBrief256, kRBrief32, kBFrost256 };
+// Change of light that a track follows beside its motion (paper 2, section II-E).
+enum class Illumination { kNone, kOffset, kGain, kBoth };
+// Frame that the patch of a track is taken from: the one before, or the one it began in.
+enum class TrackTemplate { kPrevious, kFirst };
+
+// The values of an enum in their order, by the names that the wire contract has for them, without
+// its prefix. The contract begins with UNSPECIFIED, ours with its next one.
+template <typename E>
+inline constexpr auto kEnumNames = nullptr;
+template <size_t kCount>
+constexpr std::array<absl::string_view, kCount> EnumNames(
+    const absl::string_view (&names)[kCount]) {
+  return std::to_array(names);
+}
+template <>
+inline constexpr auto kEnumNames<PyramidSource> = EnumNames({"PREVIOUS_LEVEL", "LEVEL_ZERO"});
+template <>
+inline constexpr auto kEnumNames<Detector> = EnumNames({"FAST", "HARRIS", "SHI_TOMASI"});
+template <>
+inline constexpr auto kEnumNames<Score> = EnumNames({"FAST", "HARRIS", "SAD_CIRCLE", "SAD_ARC"});
+template <>
+inline constexpr auto kEnumNames<Suppression> = EnumNames({"NEIGHBOURHOOD", "CELL",
+                                                           "MINIMUM_DISTANCE"});
+template <>
+inline constexpr auto kEnumNames<Compare> = EnumNames({"FAST", "SCORE"});
+template <>
+inline constexpr auto kEnumNames<DistanceShape> = EnumNames({"SQUARE", "DISC"});
+template <>
+inline constexpr auto kEnumNames<Selection> = EnumNames({"LEVEL_QUOTA", "BEST", "CELL",
+                                                         "QUADTREE"});
+template <>
+inline constexpr auto kEnumNames<Orientation> = EnumNames({"NONE", "INTENSITY_CENTROID",
+                                                           "ARC_MIDDLE"});
+template <>
+inline constexpr auto kEnumNames<Descriptor> = EnumNames({"NONE", "RBRIEF_256", "RBRIEF_32",
+                                                          "BFROST_256"});
+template <>
+inline constexpr auto kEnumNames<Illumination> = EnumNames({"NONE", "OFFSET", "GAIN", "BOTH"});
+template <>
+inline constexpr auto kEnumNames<TrackTemplate> = EnumNames({"PREVIOUS", "FIRST"});
+
+// Returns all values of an enum in their order.
+template <typename E>
+constexpr std::array<E, kEnumNames<E>.size()> AllOf() {
+  std::array<E, kEnumNames<E>.size()> values = {};
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<E>(i);
+  return values;
+}
+// Returns the name of a value.
+template <typename E>
+constexpr absl::string_view EnumName(E value) {
+  return kEnumNames<E>[static_cast<size_t>(value)];
+}
+
+// True if neighbours must be compared by this score, with suppress.compare SCORE.
+bool NeedsCompareScore(Score score);
 
 struct PyramidOptions {
   int levels = 8;             // 1..kMaxLevels
@@ -166,11 +224,6 @@ struct MatchOptions {
   bool operator==(const MatchOptions&) const = default;
   absl::Status Validate() const;
 };
-
-// Change of light that a track follows beside its motion (paper 2, section II-E).
-enum class Illumination { kNone, kOffset, kGain, kBoth };
-// Frame that the patch of a track is taken from: the one before, or the one it began in.
-enum class TrackTemplate { kPrevious, kFirst };
 
 // Pyramidal inverse-compositional Lucas-Kanade of a stream (paper 2, section II-E).
 struct TrackOptions {

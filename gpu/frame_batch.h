@@ -10,11 +10,11 @@
 #include "absl/status/status.h"
 #include "features/backend.h"
 #include "features/types.h"
+#include "gpu/frame/frame_params.h"
+#include "gpu/frame/frame_room.h"
 #include "gpu/graph_kind.h"
-#include "gpu/memory/frame_room.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/memory.h"
-#include "gpu/steps/frame_params.h"
 
 namespace orbserve::gpu {
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "gpu/memory/frame_room.h"
+#include "gpu/frame/frame_room.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/guarded.h"

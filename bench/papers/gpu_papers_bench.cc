@@ -73,9 +73,7 @@ class PapersBench {
   absl::Status Scores(const GreyImage& image) {
     ORBSERVE_ASSIGN_OR_RETURN(const Preset* const vio, FindPreset("vio"));
     const std::pair<Score, const char*> scores[] = {
-        {Score::kSadCircle, "SAD_CIRCLE"},
-        {Score::kSadArc, "SAD_ARC"},
-        {Score::kLargestThreshold, "LARGEST_THRESHOLD"}};
+        {Score::kSadCircle, "SAD_CIRCLE"}, {Score::kSadArc, "SAD_ARC"}, {Score::kFast, "FAST"}};
     for (const auto& [score, name] : scores) {
       PipelineOptions options = vio->pipeline;
       options.detect.score = score;

@@ -142,9 +142,7 @@ class VioFrontEndAblation {
     const auto* const map = workload.Find<gpu::FastMapStep>();
     const gpu::LevelImages images = map->ParamsFor(workload.context).images;
     const std::pair<Score, const char*> scores[] = {
-        {Score::kSadCircle, "SAD_CIRCLE"},
-        {Score::kSadArc, "SAD_ARC"},
-        {Score::kLargestThreshold, "LARGEST_THRESHOLD"}};
+        {Score::kSadCircle, "SAD_CIRCLE"}, {Score::kSadArc, "SAD_ARC"}, {Score::kFast, "FAST"}};
     std::vector<Variant> variants;
     for (const auto& [score, name] : scores) {
       std::vector<std::vector<float>> answers;

@@ -184,7 +184,7 @@ absl::Status LaunchTableResponses(const TableParams& params, cudaStream_t stream
       LaunchTable<Score::kSadArc>(params, grid, stream);
       break;
     default:
-      LaunchTable<Score::kLargestThreshold>(params, grid, stream);
+      LaunchTable<Score::kFast>(params, grid, stream);
       break;
   }
   return gpu::CheckLaunch("TableKernel");

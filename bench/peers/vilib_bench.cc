@@ -156,10 +156,9 @@ class VilibBench {
       vilib::fast_score theirs;
       const char* name;
     };
-    constexpr NamedScore kScores[] = {
-        {Score::kSadCircle, vilib::SUM_OF_ABS_DIFF_ALL, "SAD_CIRCLE"},
-        {Score::kSadArc, vilib::SUM_OF_ABS_DIFF_ON_ARC, "SAD_ARC"},
-        {Score::kLargestThreshold, vilib::MAX_THRESHOLD, "LARGEST_THRESHOLD"}};
+    constexpr NamedScore kScores[] = {{Score::kSadCircle, vilib::SUM_OF_ABS_DIFF_ALL, "SAD_CIRCLE"},
+                                      {Score::kSadArc, vilib::SUM_OF_ABS_DIFF_ON_ARC, "SAD_ARC"},
+                                      {Score::kFast, vilib::MAX_THRESHOLD, "FAST"}};
     for (const NamedScore& score : kScores) {
       const std::shared_ptr<vilib::DetectorBaseGPU> detector = DetectorFor(image, score.theirs);
       PipelineOptions options = vio_.pipeline;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Hamming matching on the host: of all pairs, or of those in a window. Its kernels exist twice with
-// the same bits, as those of steps do (cpu/kernel_target.h).
+// the same bits, as those of steps do (cpu/kernels/kernel_target.h).
 
 #ifndef ORBSERVE_CPU_MATCHING_MATCH_DESCRIPTORS_H_
 #define ORBSERVE_CPU_MATCHING_MATCH_DESCRIPTORS_H_

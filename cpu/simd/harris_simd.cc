@@ -128,12 +128,13 @@ HWY_INLINE void ResponsesOf(const ImageView& image, const Corner* corners, int c
   }
 }
 
-void HarrisResponses(const ImageView& image, const Corner* corners, int count, float* responses) {
+void HarrisResponses(const ImageView& image, const Corner* corners, int count,
+                     const SegmentTest& /*test*/, float* responses) {
   ResponsesOf<true>(image, corners, count, responses);
 }
 
 void DenseHarrisResponses(const ImageView& image, const Corner* corners, int count,
-                          float* responses) {
+                          const SegmentTest& /*test*/, float* responses) {
   ResponsesOf<false>(image, corners, count, responses);
 }
 
@@ -146,10 +147,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-HarrisKernel HarrisKernelFor(const KernelTarget& target){
-    ORBSERVE_SIMD_SELECT(HarrisResponses, ReferenceHarris, target.simd_target)} HarrisKernel
-    DenseHarrisKernelFor(const KernelTarget& target) {
-  ORBSERVE_SIMD_SELECT(DenseHarrisResponses, ReferenceHarris, target.simd_target)
+ResponseKernel HarrisKernelFor(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(HarrisResponses, ReferenceResponses<Score::kHarris>, target.simd_target)
+}
+
+template <>
+ResponseKernel ResponseKernelOf<Score::kHarris>(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(DenseHarrisResponses, ReferenceResponses<Score::kHarris>, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

@@ -47,7 +47,7 @@ constexpr RBriefColumns<kPairs> MakeRBriefColumns(const algo::RBriefPair (&patte
 #include <cstddef>
 #include <cstdint>
 
-#include "cpu/level_point.h"
+#include "cpu/frame/level_point.h"
 #include "cpu/simd/ops-inl.h"
 #include "features/algo/sincos.h"
 #include "features/image_view.h"

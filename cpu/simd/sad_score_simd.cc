@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cpu/sad_score.h"
+#include "cpu/kernels/corner_responses.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace orbserve::cpu {
@@ -183,9 +183,10 @@ void SadArcOf(const ImageView& image, const Corner* corners, int count, int thre
   });
 }
 
-void SadArc(const ImageView& image, const Corner* corners, int count, int arc_length,
-            int threshold_grey, float* responses) {
-  switch (arc_length) {
+void SadArc(const ImageView& image, const Corner* corners, int count, const SegmentTest& test,
+            float* responses) {
+  const int threshold_grey = test.threshold_grey;
+  switch (test.arc_length) {
     case 9:
       return SadArcOf<9>(image, corners, count, threshold_grey, responses);
     case 10:
@@ -197,7 +198,8 @@ void SadArc(const ImageView& image, const Corner* corners, int count, int arc_le
   }
 }
 
-void SadCircle(const ImageView& image, const Corner* corners, int count, float* responses) {
+void SadCircle(const ImageView& image, const Corner* corners, int count,
+               const SegmentTest& /*test*/, float* responses) {
   ForRings(image, corners, count, [&](const Rings& rings, int first) HWY_ATTR {
     StoreSums(hn::Or(hn::SaturatedSub(rings.ring, rings.centre),
                      hn::SaturatedSub(rings.centre, rings.ring)),
@@ -214,10 +216,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace orbserve::cpu {
 
-SadArcKernel SadArcKernelFor(const KernelTarget& target){
-    ORBSERVE_SIMD_SELECT(SadArc, ReferenceSadArc, target.simd_target)} SadCircleKernel
-    SadCircleKernelFor(const KernelTarget& target) {
-  ORBSERVE_SIMD_SELECT(SadCircle, ReferenceSadCircle, target.simd_target)
+template <>
+ResponseKernel ResponseKernelOf<Score::kSadArc>(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(SadArc, ReferenceResponses<Score::kSadArc>, target.simd_target)
+}
+
+template <>
+ResponseKernel ResponseKernelOf<Score::kSadCircle>(const KernelTarget& target) {
+  ORBSERVE_SIMD_SELECT(SadCircle, ReferenceResponses<Score::kSadCircle>, target.simd_target)
 }
 
 }  // namespace orbserve::cpu

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cpu/window_maximum.h"
+#include "cpu/kernels/window_maximum.h"
 #include "features/algo/order.h"
 
 HWY_BEFORE_NAMESPACE();

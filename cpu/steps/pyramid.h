@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/algo/pyramid.h"
 #include "features/image_view.h"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A step of a pipeline: it reads some of the lists of a frame (cpu/frame_lists.h) and writes
-// others. cpu/compile.cc says which steps a pipeline runs, cpu/frame_run.cc runs them.
+// A step of a pipeline: it reads some of the lists of a frame (cpu/frame/frame_lists.h) and writes
+// others. cpu/compile.cc says which steps a pipeline runs, cpu/run/frame_run.cc runs them.
 
 #ifndef ORBSERVE_CPU_STEPS_STEP_H_
 #define ORBSERVE_CPU_STEPS_STEP_H_
@@ -10,8 +10,8 @@
 #include <cstddef>
 
 #include "absl/strings/string_view.h"
-#include "cpu/frame_context.h"
-#include "cpu/kernel_target.h"
+#include "cpu/frame/frame_context.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/memory/workspace_layout.h"
 #include "features/pipeline/compiled.h"
 #include "features/pipeline/stage.h"

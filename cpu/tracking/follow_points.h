@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Lucas-Kanade tracks on the host: the loops over pixels of features/algo/lucas_kanade.h, which
-// exist twice with the same bits (cpu/kernel_target.h), and the driver that follows the points of a
-// job with them.
+// exist twice with the same bits (cpu/kernels/kernel_target.h), and the driver that follows the
+// points of a job with them.
 
 #ifndef ORBSERVE_CPU_TRACKING_FOLLOW_POINTS_H_
 #define ORBSERVE_CPU_TRACKING_FOLLOW_POINTS_H_
@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/tracking/frame_pyramid.h"
 #include "features/algo/lucas_kanade.h"
 #include "features/image_view.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/memory/aligned_buffer.h"
 #include "features/backend.h"
 #include "features/image_view.h"

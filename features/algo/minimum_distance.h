@@ -25,7 +25,7 @@
 // Compression of the cornerness map (lossy): each 2x2 block of pixels is one candidate, the first
 // in rank order of its up to four, in conflict with blocks up to d / 2 away in x and in y (d / 2
 // truncated: answered corners still keep the distance).
-// Compression of the label map (lossless): squares so small that they hold one inside place at
+// Compression of the label map (lossless): grid cells so small that they hold one inside place at
 // most.
 //
 // Source: L. Teixeira, W. Celes & M. Gattass, "Accelerated corner-detector algorithms", BMVC 2008,
@@ -49,18 +49,18 @@ struct DistanceRule {
   int32_t pixels_per_place;  // 1, or 2 with compression
   int32_t reach;             // conflicts lie within this many places in x and in y
   int32_t below_squared;     // disc: only squared distances below this conflict; 0 = square
-  int32_t square_side;       // squares of so many places hold one inside place at most
+  int32_t cell_side;         // cells of so many places hold one inside place at most
 
   ORBSERVE_HOST_DEVICE constexpr bool Conflicts(int dx, int dy) const {
     if (below_squared > 0) return dx * dx + dy * dy < below_squared;
     return -reach <= dx && dx <= reach && -reach <= dy && dy <= reach;
   }
-  // Places along a side of `side_px` pixels, and squares along it.
+  // Places along a side of `side_px` pixels, and cells along it.
   ORBSERVE_HOST_DEVICE constexpr int Places(int side_px) const {
     return DivUp(side_px, pixels_per_place);
   }
-  ORBSERVE_HOST_DEVICE constexpr int Squares(int side_px) const {
-    return DivUp(Places(side_px), square_side);
+  ORBSERVE_HOST_DEVICE constexpr int Cells(int side_px) const {
+    return DivUp(Places(side_px), cell_side);
   }
 };
 
@@ -79,23 +79,23 @@ ORBSERVE_HOST_DEVICE constexpr DistanceRule DistanceRuleOf(int minimum_distance_
 // Memory of the pick: what it has decided so far.
 struct DistancePickScratch {
   int32_t* passes;   // per place, 0 at first: the pass in which its candidate left the undefined
-  uint16_t* inside;  // per square, 0 at first: 1 + its inside place, counted row by row
+  uint16_t* inside;  // per cell, 0 at first: 1 + its inside place, counted row by row
 };
 
 // Moves the keys of the corners that are kept to the front, in rank order, and returns their
 // number. `keys`: `number` rank keys of one level in ascending order. `max_passes`: 0 = to the end.
 // `passes` is set to the passes done: the most that any candidate took, cut at `max_passes`.
 // `width_px`, `height_px`: the level's. Scratch has rule.Places() by rule.Places() and
-// rule.Squares() by rule.Squares() entries, which the caller has set to 0.
+// rule.Cells() by rule.Cells() entries, which the caller has set to 0.
 ORBSERVE_HOST_DEVICE inline int KeepByDistance(uint64_t* keys, int number, const DistanceRule& rule,
                                                int width_px, int height_px, int max_passes,
                                                const DistancePickScratch& scratch, int* passes) {
   const int columns = rule.Places(width_px);
   const int rows = rule.Places(height_px);
-  const int square_columns = rule.Squares(width_px);
-  const int square_rows = rule.Squares(height_px);
-  const int side = rule.square_side;
-  const int square_reach = DivUp(rule.reach, side);
+  const int cell_columns = rule.Cells(width_px);
+  const int cell_rows = rule.Cells(height_px);
+  const int side = rule.cell_side;
+  const int cell_reach = DivUp(rule.reach, side);
   int kept = 0;
   int last_pass = 0;
   for (int i = 0; i < number; ++i) {
@@ -107,10 +107,9 @@ ORBSERVE_HOST_DEVICE inline int KeepByDistance(uint64_t* keys, int number, const
     int outside_pass = 0;  // the first pass in which an inside place is in conflict; 0 = none
     const int sx = x / side;
     const int sy = y / side;
-    for (int v = Max(sy - square_reach, 0); v <= Min(sy + square_reach, square_rows - 1); ++v) {
-      for (int u = Max(sx - square_reach, 0); u <= Min(sx + square_reach, square_columns - 1);
-           ++u) {
-        const int entry = scratch.inside[static_cast<ptrdiff_t>(v) * square_columns + u];
+    for (int v = Max(sy - cell_reach, 0); v <= Min(sy + cell_reach, cell_rows - 1); ++v) {
+      for (int u = Max(sx - cell_reach, 0); u <= Min(sx + cell_reach, cell_columns - 1); ++u) {
+        const int entry = scratch.inside[static_cast<ptrdiff_t>(v) * cell_columns + u];
         if (entry == 0) continue;
         const int other_x = u * side + (entry - 1) % side;
         const int other_y = v * side + (entry - 1) / side;
@@ -132,7 +131,7 @@ ORBSERVE_HOST_DEVICE inline int KeepByDistance(uint64_t* keys, int number, const
     }
     ++pass;
     *pass_of = pass;
-    scratch.inside[static_cast<ptrdiff_t>(sy) * square_columns + sx] =
+    scratch.inside[static_cast<ptrdiff_t>(sy) * cell_columns + sx] =
         static_cast<uint16_t>(1 + y % side * side + x % side);
     last_pass = Max(last_pass, pass);
     if (max_passes == 0 || pass <= max_passes) keys[kept++] = keys[i];

@@ -39,7 +39,8 @@ ORBSERVE_HOST_DEVICE inline int SumOfDifferences(const Grey (&ring)[kFastRingPix
 }
 
 // SAD-B of a ring that makes a corner.
-ORBSERVE_HOST_DEVICE inline int SadCircleScore(const uint8_t (&ring)[kFastRingPixels],
+template <typename Grey>
+ORBSERVE_HOST_DEVICE inline int SadCircleScore(const Grey (&ring)[kFastRingPixels],
                                                int centre_grey) {
   return SumOfDifferences(ring, centre_grey, 0xffffu);
 }

@@ -29,7 +29,7 @@ constexpr int64_t MaxCorners(const PipelineOptions& options, const Region& regio
   const int side = algo::DistanceRuleOf(options.suppress.minimum_distance_px,
                                         options.suppress.distance_shape == DistanceShape::kDisc,
                                         /*is_compressed=*/false)
-                       .square_side;
+                       .cell_side;
   if (region.empty()) return 0;
   return static_cast<int64_t>(DivUp(region.width(), side)) * DivUp(region.height(), side);
 }

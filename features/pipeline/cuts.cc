@@ -22,7 +22,7 @@ Cuts Cuts::For(const PipelineOptions& options, const FrameParameters& parameters
   cuts.wanted = parameters.max_features;
   cuts.capacity = options.select.capacity;
   const bool cuts_scores = CornerListOf(options) == CornerList::kScored;
-  const bool score_ranks = options.detect.score == Score::kLargestThreshold;
+  const bool score_ranks = options.detect.score == Score::kFast;
   cuts.by_score.fill(kNoCut);
   const int limit = std::min(cuts.wanted, cuts.capacity);
   switch (options.select.selection) {

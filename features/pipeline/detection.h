@@ -24,8 +24,7 @@ enum class CornerList {
 // does not depend on the response.
 constexpr bool ComparesFastScores(const PipelineOptions& options) {
   return options.detect.detector == Detector::kFast &&
-         (options.suppress.compare == Compare::kFast ||
-          options.detect.score == Score::kLargestThreshold);
+         (options.suppress.compare == Compare::kFast || options.detect.score == Score::kFast);
 }
 
 // The selection keeps the first keypoints in rank order. Others look at the responses of all

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "features/algo/corner_score.h"
+
 namespace orbserve {
 
 Reach Reach::Of(const PipelineOptions& options) {
@@ -19,8 +21,9 @@ Reach Reach::Of(const PipelineOptions& options) {
   const bool is_fast = options.detect.detector == Detector::kFast;
   reach.detect_px = is_fast ? algo::kFastRadiusPx : algo::kCornerMapReachPx;
   need(reach.detect_px);
-  if (is_fast && options.detect.score == Score::kHarris) {
-    reach.score_px = algo::kHarrisRadiusPx;
+  const algo::ScoreFacts score = algo::FactsOf(options.detect.score);
+  if (is_fast && score.source == algo::ScoreSource::kPatch) {
+    reach.score_px = score.reach_px;
     need(reach.score_px + 1);
   }
   switch (options.describe.orientation) {

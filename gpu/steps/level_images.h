@@ -11,8 +11,8 @@
 
 #include "features/options.h"
 #include "features/pipeline/compiled.h"
+#include "gpu/frame/frame_params.h"
 #include "gpu/memory/arena_layout.h"
-#include "gpu/steps/frame_params.h"
 #include "gpu/steps/step.h"
 
 namespace orbserve::gpu {

@@ -26,11 +26,11 @@
 #include "absl/strings/string_view.h"
 #include "features/algo/rbrief_pattern.h"
 #include "features/pipeline/stage.h"
+#include "gpu/frame/frame_params.h"
 #include "gpu/graph_kind.h"
 #include "gpu/memory/arena_layout.h"
 #include "gpu/memory/scratch_memory.h"
 #include "gpu/runtime/memory.h"
-#include "gpu/steps/frame_params.h"
 
 namespace orbserve::gpu {
 

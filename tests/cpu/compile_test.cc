@@ -129,7 +129,7 @@ TEST_F(CompileStepsTest, CornerMaps) {
 
 TEST_F(CompileStepsTest, WhatAPipelineDoesNotAskForIsNotThere) {
   PipelineOptions options;
-  options.detect.score = Score::kLargestThreshold;
+  options.detect.score = Score::kFast;
   options.describe = {Orientation::kNone, Descriptor::kNone};
   const StepList list = Compile(options);
   EXPECT_THAT(PhasesOf(list, list.detection),

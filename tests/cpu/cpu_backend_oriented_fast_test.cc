@@ -68,7 +68,7 @@ std::vector<Variant> Variants() {
     p = {.max_features = 80, .fast_threshold_grey = 6};
   });
   add("largest thresholds, window of 9, compare SCORE", [](O& o, P& p) {
-    o.detect.score = Score::kLargestThreshold;
+    o.detect.score = Score::kFast;
     o.suppress.window_px = 9;
     p.fast_threshold_grey = 3;
   });

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cpu/cpu_backend.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "gtest/gtest.h"
 #include "tests/support/backend_runner.h"
 #include "tests/support/image_makers.h"

@@ -106,7 +106,7 @@ TEST(CpuBackendTest, AllVariantsAgreeOnEveryKindOfImage) {
                                          SceneImage(63, 64, 4),   SceneImage(700, 70, 5)};
   const auto backends = AllBackends();
   for (size_t i = 0; i < images.size(); ++i) {
-    for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+    for (const Score score : {Score::kHarris, Score::kFast}) {
       for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
         for (const PyramidSource source :
              {PyramidSource::kPreviousLevel, PyramidSource::kLevelZero}) {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/frame_state.h"
+#include "cpu/frame/frame_state.h"
 #include "features/algo/lucas_kanade.h"
 #include "features/errors.h"
 #include "tests/cpu/cpu_backend_support.h"

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/frame_state.h"
+#include "cpu/frame/frame_state.h"
 #include "cpu/tracking/follow_points.h"
 #include "features/algo/lucas_kanade.h"
 #include "features/errors.h"

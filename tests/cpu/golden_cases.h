@@ -24,7 +24,7 @@ struct GoldenCase {
 
 constexpr GoldenCase kGoldenCases[] = {
     {"scene_harris", "scene", "", 200, 8, 1.2f, Score::kHarris},
-    {"scene_fast_score", "scene", "", 150, 4, 1.5f, Score::kLargestThreshold},
+    {"scene_fast_score", "scene", "", 150, 4, 1.5f, Score::kFast},
     {"scene_masked", "scene", "scene_mask", 120, 8, 1.2f, Score::kHarris},
     {"noise_harris", "noise", "", 150, 3, 2.0f, Score::kHarris},
     // Whole rows and columns of features tie at every cut.

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cpu/cpu_backend.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/detect/fast.h"
 #include "features/pipeline/capacity.h"
 #include "tests/cpu/golden_cases.h"

@@ -32,7 +32,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "features/backend.h"
 #include "tests/cpu/opencv_orb.h"
 #include "tests/support/backend_runner.h"
@@ -48,7 +48,7 @@ std::vector<OrbSettings> Grid() {
   for (const int max_features : {500, 1000, 2000, 5000}) {
     for (const int levels : {1, 4, 8}) {
       for (const float scale_factor : {1.2f, 2.0f}) {
-        for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+        for (const Score score : {Score::kHarris, Score::kFast}) {
           grid.push_back({max_features, levels, scale_factor, score});
         }
       }

@@ -94,9 +94,9 @@ TEST(PipelineOptionsTest, WhatIsOutOfRangeIsRefusedWithItsNameValueAndRange) {
            }},
           {"select.border_px must be in [44, 255]; got 31",
            [](O& o) { o.describe.descriptor = Descriptor::kBFrost256; }},
-          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+          {"detect.score is SAD_CIRCLE and suppress.compare is FAST",
            [](O& o) { o.detect.score = Score::kSadCircle; }},
-          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+          {"detect.score is SAD_ARC and suppress.compare is FAST",
            [](O& o) { o.detect.score = Score::kSadArc; }},
       },
       ErrorReason::kBadOptions);
@@ -106,10 +106,10 @@ TEST(PipelineOptionsTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
   using O = PipelineOptions;
   ExpectRefused<O>(
       {
-          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST; allowed: "
-           "suppress.compare SCORE",
+          {"detect.score is SAD_CIRCLE and suppress.compare is FAST; allowed: "
+           "suppress.compare SCORE, or detect.score FAST or HARRIS",
            [](O& o) { o.detect.score = Score::kSadCircle; }},
-          {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+          {"detect.score is SAD_ARC and suppress.compare is FAST",
            [](O& o) { o.detect.score = Score::kSadArc; }},
           {"suppress.suppression is CELL and select.selection is LEVEL_QUOTA; allowed: "
            "select.selection BEST, CELL or QUADTREE",
@@ -129,7 +129,7 @@ TEST(PipelineOptionsTest, ThePresetBFrostHasTheValuesOfThePaper) {
   EXPECT_EQ(bfrost.pipeline.pyramid.levels, 1);
   EXPECT_EQ(bfrost.pipeline.pyramid.scale_factor, 2.0f);
   EXPECT_EQ(bfrost.pipeline.detect.fast_arc_length, 9);
-  EXPECT_EQ(bfrost.pipeline.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(bfrost.pipeline.detect.score, Score::kFast);
   EXPECT_EQ(bfrost.pipeline.suppress.window_px, 3);
   EXPECT_EQ(bfrost.pipeline.select.selection, Selection::kBest);
   EXPECT_EQ(bfrost.pipeline.select.border_px, 44);
@@ -147,7 +147,7 @@ TEST(PipelineOptionsTest, ThePresetOrb32HasTheValuesOfThePaper) {
   EXPECT_EQ(orb32.pipeline.pyramid.levels, 1);
   EXPECT_EQ(orb32.pipeline.detect.detector, Detector::kFast);
   EXPECT_EQ(orb32.pipeline.detect.fast_arc_length, 9);
-  EXPECT_EQ(orb32.pipeline.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(orb32.pipeline.detect.score, Score::kFast);
   EXPECT_EQ(orb32.pipeline.suppress.suppression, Suppression::kNeighbourhood);
   EXPECT_EQ(orb32.pipeline.suppress.window_px, 3);
   EXPECT_EQ(orb32.pipeline.select.selection, Selection::kBest);
@@ -166,7 +166,7 @@ TEST(PipelineOptionsTest, ThePresetOrbSlamHasTheValuesOfOrbSlam) {
   EXPECT_EQ(orb_slam.pipeline.pyramid.levels, 8);
   EXPECT_EQ(orb_slam.pipeline.pyramid.scale_factor, 1.2f);
   EXPECT_EQ(orb_slam.pipeline.detect.fast_arc_length, 9);
-  EXPECT_EQ(orb_slam.pipeline.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(orb_slam.pipeline.detect.score, Score::kFast);
   EXPECT_EQ(orb_slam.pipeline.suppress.suppression, Suppression::kNeighbourhood);
   EXPECT_EQ(orb_slam.pipeline.suppress.window_px, 3);
   EXPECT_EQ(orb_slam.pipeline.select.selection, Selection::kQuadtree);
@@ -210,8 +210,7 @@ TEST(PipelineOptionsTest, ThePresetOrientedFastHasTheValuesOfThePaper) {
 }
 
 TEST(PipelineOptionsTest, EveryScoreAndWindowOfFastIsThere) {
-  for (const Score score :
-       {Score::kLargestThreshold, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
+  for (const Score score : AllOf<Score>()) {
     for (const int window_px : {3, 5, 7, 9}) {
       PipelineOptions options;
       options.detect.score = score;
@@ -255,7 +254,7 @@ TEST(PipelineOptionsTest, TheSmallestBorderIsWhatTheStagesRead) {
   EXPECT_EQ(smallest_border_px(), 16);
   options.describe.orientation = Orientation::kNone;
   EXPECT_EQ(smallest_border_px(), 5);
-  options.detect.score = Score::kLargestThreshold;
+  options.detect.score = Score::kFast;
   EXPECT_EQ(smallest_border_px(), 3);
 }
 

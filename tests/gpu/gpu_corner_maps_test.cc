@@ -18,6 +18,7 @@
 #include "tests/support/feature_compare.h"
 #include "tests/support/image_makers.h"
 #include "tests/support/method_oracle.h"
+#include "tests/support/option_values.h"
 #include "tests/support/reference_answers.h"
 
 namespace orbserve::gpu {
@@ -280,32 +281,27 @@ TEST_F(GpuCornerMapsTest, TiesAndChainsThroughTheWholeImageEqualTheCpu) {
 
 TEST_F(GpuCornerMapsTest, MinimumDistanceOfFastCornersEqualsTheCpu) {
   size_t features = 0;
-  for (const Score score :
-       {Score::kLargestThreshold, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
-    for (const Compare compare : {Compare::kFast, Compare::kScore}) {
-      for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
-        for (const int d : {1, 2, 6, 17}) {
-          PipelineOptions base;
-          base.pyramid = {.levels = 3, .scale_factor = 1.4f};
-          base.detect.score = score;
-          base.detect.fast_arc_length = 9 + d % 4;
-          base.suppress.suppression = Suppression::kMinimumDistance;
-          base.suppress.compare = compare;
-          base.select.selection = selection;
-          base.suppress.max_passes = d == 2 ? 2 : 0;
-          const bool is_sad = score == Score::kSadCircle || score == Score::kSadArc;
-          if (is_sad && compare == Compare::kFast) continue;  // a contradiction
-          for (const PipelineOptions& pipeline : DistanceVariants(base, d)) {
-            SCOPED_TRACE(Name(pipeline));
-            features += ExpectSameOfAllKinds({381, 293, pipeline});
-            const TestImage scene = SceneImage(381, 293, 128);
-            features +=
-                ExpectSame({381, 293, pipeline}, {{.image = scene.view(),
-                                                   .parameters = {.max_features = kAll,
-                                                                  .fast_threshold_grey = 40,
-                                                                  .fast_threshold_low_grey = 7}}});
-            if (HasFailure()) return;
-          }
+  for (const auto& [score, compare] : testing::ScoresAndComparisons()) {
+    for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
+      for (const int d : {1, 2, 6, 17}) {
+        PipelineOptions base;
+        base.pyramid = {.levels = 3, .scale_factor = 1.4f};
+        base.detect.score = score;
+        base.detect.fast_arc_length = 9 + d % 4;
+        base.suppress.suppression = Suppression::kMinimumDistance;
+        base.suppress.compare = compare;
+        base.select.selection = selection;
+        base.suppress.max_passes = d == 2 ? 2 : 0;
+        for (const PipelineOptions& pipeline : DistanceVariants(base, d)) {
+          SCOPED_TRACE(Name(pipeline));
+          features += ExpectSameOfAllKinds({381, 293, pipeline});
+          const TestImage scene = SceneImage(381, 293, 128);
+          features +=
+              ExpectSame({381, 293, pipeline}, {{.image = scene.view(),
+                                                 .parameters = {.max_features = kAll,
+                                                                .fast_threshold_grey = 40,
+                                                                .fast_threshold_low_grey = 7}}});
+          if (HasFailure()) return;
         }
       }
     }

@@ -24,6 +24,7 @@
 #include "features/image_view.h"
 #include "features/pipeline/detection.h"
 #include "features/pipeline/geometry.h"
+#include "gpu/frame/frame_params.h"
 #include "gpu/memory/arena_layout.h"
 #include "gpu/memory/input_pool.h"
 #include "gpu/runtime/memory.h"
@@ -33,11 +34,11 @@
 #include "gpu/steps/detect/fast_keys.h"
 #include "gpu/steps/detect/fast_map.h"
 #include "gpu/steps/detect/response_map.h"
-#include "gpu/steps/frame_params.h"
 #include "gpu/steps/level_images.h"
 #include "gtest/gtest.h"
 #include "tests/gpu/gpu_test_support.h"
 #include "tests/support/method_oracle.h"
+#include "tests/support/option_values.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -279,15 +280,6 @@ class Search {
 
 using GpuFastTest = GpuTest;
 
-// Scores and comparisons of neighbours that go together.
-const std::vector<std::pair<Score, Compare>>& ScoresAndComparisons() {
-  static const std::vector<std::pair<Score, Compare>> list = {
-      {Score::kLargestThreshold, Compare::kFast}, {Score::kLargestThreshold, Compare::kScore},
-      {Score::kHarris, Compare::kFast},           {Score::kHarris, Compare::kScore},
-      {Score::kSadCircle, Compare::kScore},       {Score::kSadArc, Compare::kScore}};
-  return list;
-}
-
 std::string NameOf(const PipelineOptions& options) {
   return absl::StrCat("score ", static_cast<int>(options.detect.score), ", compare ",
                       static_cast<int>(options.suppress.compare), ", window ",
@@ -305,7 +297,7 @@ TEST_F(GpuFastTest, CornersOfEveryLevelAreTheOracles) {
   const int rounds = EnvironmentNumber("ORBSERVE_TEST_PLANS", 4);
   size_t corners = 0;
   for (int round = 0; round < rounds; ++round) {
-    for (const auto& [score, compare] : ScoresAndComparisons()) {
+    for (const auto& [score, compare] : testing::ScoresAndComparisons()) {
       for (const int window : {3, 5, 7, 9}) {
         for (const auto& [suppression, selection] : std::vector<std::pair<Suppression, Selection>>{
                  {Suppression::kNeighbourhood, Selection::kBest},
@@ -323,8 +315,7 @@ TEST_F(GpuFastTest, CornersOfEveryLevelAreTheOracles) {
           options.suppress.window_px = window;
           options.suppress.suppression = suppression;
           options.select.selection = selection;
-          options.select.border_px =
-              (score == Score::kHarris ? 5 : 3) + static_cast<int>(random() % 16);
+          options.select.border_px = BorderRange(options).low + static_cast<int>(random() % 16);
           pipeline.pyramid = PyramidGeometry::For(pipeline.spec);
           const int levels = pipeline.pyramid.detecting_levels;
           if (levels == 0) continue;
@@ -381,7 +372,7 @@ TEST_F(GpuFastTest, AnswersEqualThoseOfTheCpu) {
   constexpr unsigned kSeed = 313;
   std::mt19937 random(kSeed);
   size_t features = 0;
-  for (const auto& [score, compare] : ScoresAndComparisons()) {
+  for (const auto& [score, compare] : testing::ScoresAndComparisons()) {
     for (const int window : {3, 5, 7, 9}) {
       for (const Selection selection :
            {Selection::kLevelQuota, Selection::kBest, Selection::kCell, Selection::kQuadtree}) {

@@ -67,7 +67,7 @@ std::vector<Settings> Grid() {
   std::vector<Settings> grid;
   for (const int levels : {1, 4, 8}) {
     for (const float scale_factor : {1.2f, 2.0f}) {
-      for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+      for (const Score score : {Score::kHarris, Score::kFast}) {
         Settings settings;
         settings.name = absl::StrCat("levels ", levels, " scale ", scale_factor,
                                      score == Score::kHarris ? " Harris" : " FAST");

@@ -88,7 +88,7 @@ TEST_F(GpuParityTest, RealImagesOverTheParameterGrid) {
   for (const TestImage& image : images) {
     for (const int levels : {1, 4, 8}) {
       for (const float scale : {1.2f, 2.0f}) {
-        for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+        for (const Score score : {Score::kHarris, Score::kFast}) {
           PlanSpec spec = {image.width_px, image.height_px, {}};
           spec.pipeline.pyramid.levels = levels;
           spec.pipeline.pyramid.scale_factor = scale;
@@ -118,7 +118,7 @@ TEST_F(GpuParityTest, EveryCandidateTestAndArcLength) {
       spec.pipeline.pyramid.levels = 2;
       spec.pipeline.detect.fast_arc_length = arc_length;
       spec.pipeline.detect.candidate_test = test;
-      spec.pipeline.detect.score = Score::kLargestThreshold;
+      spec.pipeline.detect.score = Score::kFast;
       const Plans plans = MakePlans(spec);
       ASSERT_NE(plans.gpu, nullptr);
       std::vector<TestFrame> batch;
@@ -154,7 +154,7 @@ TEST_F(GpuParityTest, RandomFramesInRandomBatches) {
     if (one_of(4) == 0) pipeline.pyramid.source = PyramidSource::kLevelZero;
     pipeline.detect.fast_arc_length = 9 + one_of(4);
     pipeline.detect.candidate_test = static_cast<CandidateTest>(one_of(3));
-    if (one_of(3) == 0) pipeline.detect.score = Score::kLargestThreshold;
+    if (one_of(3) == 0) pipeline.detect.score = Score::kFast;
     if (one_of(3) == 0) pipeline.select.selection = Selection::kBest;
     if (one_of(4) == 0) pipeline.select.capacity = 1 + one_of(3000);
     pipeline.describe.descriptor =
@@ -271,7 +271,7 @@ TEST_F(GpuParityTest, EveryClassOfWantedFeatures) {
   const std::vector<int> wanted = {1,    255,  256,  257,  511,  512,  513,  1023, 1024,
                                    1025, 2048, 2049, 4096, 4097, 8191, 8192, 8193, 12000};
   for (const Selection selection : {Selection::kLevelQuota, Selection::kBest}) {
-    for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+    for (const Score score : {Score::kHarris, Score::kFast}) {
       PlanSpec spec = {800, 600, {}};
       spec.pipeline.select.selection = selection;
       spec.pipeline.detect.score = score;

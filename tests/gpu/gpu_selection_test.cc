@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/gpu/gpu_test_support.h"
+#include "tests/support/option_values.h"
 
 namespace orbserve::gpu {
 namespace {
@@ -25,7 +26,7 @@ constexpr Selection kSelections[] = {Selection::kLevelQuota, Selection::kBest, S
 PlanSpec SpecOf(int width_px, int height_px, Selection selection, int levels) {
   PlanSpec spec = {width_px, height_px, {}};
   spec.pipeline.pyramid = {.levels = levels, .scale_factor = 1.3f};
-  spec.pipeline.detect.score = Score::kLargestThreshold;
+  spec.pipeline.detect.score = Score::kFast;
   spec.pipeline.select.selection = selection;
   spec.pipeline.select.border_px = 5;
   spec.pipeline.describe = {Orientation::kNone, Descriptor::kNone};
@@ -109,26 +110,21 @@ std::vector<TestFrame> MixedFrames(int width_px, int height_px, const std::vecto
   return frames;
 }
 
-struct Scoring {
-  Score score;
-  Compare compare;
-};
-constexpr Scoring kScorings[] = {{Score::kLargestThreshold, Compare::kFast},
-                                 {Score::kHarris, Compare::kFast},
-                                 {Score::kHarris, Compare::kScore},
-                                 {Score::kSadArc, Compare::kScore},
-                                 {Score::kSadCircle, Compare::kScore}};
+using Scoring = std::pair<Score, Compare>;
+constexpr Scoring kFastScores = {Score::kFast, Compare::kFast};
+constexpr Scoring kHarrisScores = {Score::kHarris, Compare::kScore};
+constexpr Scoring kSadScores = {Score::kSadArc, Compare::kScore};
 
 TEST_F(GpuSelectionTest, EverySelectionWithEveryScoreAndSuppression) {
   size_t features = 0;
   for (const Selection selection : kSelections) {
-    for (const Scoring& scoring : kScorings) {
+    for (const auto& [score, compare] : testing::ScoresAndComparisons()) {
       for (const Suppression suppression : {Suppression::kNeighbourhood, Suppression::kCell}) {
         if (suppression == Suppression::kCell && selection == Selection::kLevelQuota) continue;
         for (const int capacity : {kMaxFeatures, 77}) {
           PlanSpec spec = SpecOf(331, 257, selection, 4);
-          spec.pipeline.detect.score = scoring.score;
-          spec.pipeline.suppress.compare = scoring.compare;
+          spec.pipeline.detect.score = score;
+          spec.pipeline.suppress.compare = compare;
           spec.pipeline.suppress.suppression = suppression;
           spec.pipeline.select.capacity = capacity;
           features += ExpectSame(
@@ -183,10 +179,10 @@ TEST_F(GpuSelectionTest, LongListsOnTheFastAndOnTheSlowPath) {
   for (const auto& [width, height] :
        std::vector<std::pair<int, int>>{{640, 480}, {1280, 960}, {2600, 1500}}) {
     for (const Selection selection : kSelections) {
-      for (const Scoring& scoring : {kScorings[0], kScorings[2]}) {
+      for (const auto& [score, compare] : {kFastScores, kHarrisScores}) {
         PlanSpec spec = SpecOf(width, height, selection, 3);
-        spec.pipeline.detect.score = scoring.score;
-        spec.pipeline.suppress.compare = scoring.compare;
+        spec.pipeline.detect.score = score;
+        spec.pipeline.suppress.compare = compare;
         std::vector<TestFrame> frames;
         for (const int wanted : {1, 700, 9000, 40'000, kMaxFeatures}) {
           TestFrame frame;
@@ -238,10 +234,10 @@ TEST_F(GpuSelectionTest, FewKeysOfKeyedCorners) {
   const std::vector<std::vector<int>> wanted = {{1, 2, 31, 500}, {1023, 1024}, {1024, 1025, 700}};
   for (const Suppression suppression :
        {Suppression::kNeighbourhood, Suppression::kCell, Suppression::kMinimumDistance}) {
-    for (const Scoring& scoring : {kScorings[0], kScorings[2], kScorings[3]}) {
+    for (const auto& [score, compare] : {kFastScores, kHarrisScores, kSadScores}) {
       PlanSpec spec = SpecOf(801, 603, Selection::kBest, 3);
-      spec.pipeline.detect.score = scoring.score;
-      spec.pipeline.suppress.compare = scoring.compare;
+      spec.pipeline.detect.score = score;
+      spec.pipeline.suppress.compare = compare;
       spec.pipeline.suppress.suppression = suppression;
       spec.pipeline.suppress.cell_width_px = 32;
       spec.pipeline.suppress.cell_height_px = 8;
@@ -274,14 +270,14 @@ TEST_F(GpuSelectionTest, FewOfTheCellsWithLevelsFromEverySource) {
                                {4, 1.3f, PyramidSource::kLevelZero},
                                {3, 3.3f, PyramidSource::kLevelZero},
                                {3, 2.0f, PyramidSource::kPreviousLevel}}) {
-    for (const Scoring& scoring : kScorings) {
+    for (const auto& [score, compare] : testing::ScoresAndComparisons()) {
       for (const auto& [width, height] :
            std::vector<std::pair<int, int>>{{1, 1}, {23, 200}, {333, 47}, {1283, 719}}) {
         PlanSpec spec = SpecOf(width, height, Selection::kBest, levels.count);
         spec.pipeline.pyramid.scale_factor = levels.scale_factor;
         spec.pipeline.pyramid.source = levels.source;
-        spec.pipeline.detect.score = scoring.score;
-        spec.pipeline.suppress.compare = scoring.compare;
+        spec.pipeline.detect.score = score;
+        spec.pipeline.suppress.compare = compare;
         spec.pipeline.suppress.suppression = Suppression::kCell;
         spec.pipeline.suppress.cell_height_px = 8;
         spec.pipeline.suppress.window_px = width == 333 ? 7 : 3;
@@ -300,11 +296,11 @@ TEST_F(GpuSelectionTest, FewOfTheCellsWithLevelsFromEverySource) {
 
 TEST_F(GpuSelectionTest, SecondThresholdsInBatchesOfEverySize) {
   size_t features = 0;
-  for (const Scoring& scoring : kScorings) {
+  for (const auto& [score, compare] : testing::ScoresAndComparisons()) {
     for (const Selection selection : kSelections) {
       PlanSpec spec = SpecOf(400, 300, selection, 3);
-      spec.pipeline.detect.score = scoring.score;
-      spec.pipeline.suppress.compare = scoring.compare;
+      spec.pipeline.detect.score = score;
+      spec.pipeline.suppress.compare = compare;
       for (const int count : {1, 2, 5, 17}) {
         std::vector<TestFrame> frames;
         for (int i = 0; i < count; ++i) {

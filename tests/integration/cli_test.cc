@@ -357,7 +357,7 @@ TEST_F(CliTest, FlagsOfThePipelineReachTheServer) {
       {{"--scale", "9"}, "pyramid.scale_factor must be in [1.01, 4]; got 9"},
       {{"--threshold", "255"}, "fast_threshold must be in [1, 254]; got 255"},
       {{"--arc", "8"}, "detect.fast_arc_length must be in [9, 12]; got 8"},
-      {{"--score", "sad-arc"}, "detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is"},
+      {{"--score", "sad-arc"}, "detect.score is SAD_ARC and suppress.compare is FAST; allowed:"},
       {{"--threshold-low", "21"}, "fast_threshold_low must be 0 (off), or in [1, 20]"},
       {{"--detector", "harris", "--orientation", "arc-middle"},
        "describe.orientation is ARC_MIDDLE and detect.detector is not FAST"},
@@ -439,7 +439,7 @@ TEST_F(CliTest, FlagsChangeTheAnswer) {
                                              {"--pyramid-source", "level-zero"},
                                              {"--threshold", "60"},
                                              {"--arc", "12"},
-                                             {"--score", "largest-threshold"},
+                                             {"--score", "fast"},
                                              {"--select", "best"},
                                              {"--max-features", "20"},
                                              {"--capacity", "20"},
@@ -469,7 +469,7 @@ TEST_F(CliTest, FlagsThatContradictOrHaveNoEffectAreRefusedWithBoth) {
       {{"--min-distance", "5"},
        "--min-distance 5 has no effect: it needs --suppress MINIMUM_DISTANCE, and "
        "suppress.suppression is NEIGHBOURHOOD"},
-      {{"--score", "sift"}, "--score must be one of LARGEST_THRESHOLD, HARRIS, SAD_CIRCLE, SAD_A"},
+      {{"--score", "sift"}, "--score must be one of FAST, HARRIS, SAD_CIRCLE, SAD_A"},
       {{"--levels", "three"},
        "--levels must be a whole number (Levels of the pyramid, 1 to 16); got three"},
   };

@@ -190,7 +190,7 @@ OracleOptions OracleBFrost() {
   OracleOptions options;
   options.levels = 1;
   options.scale_factor = 2.0f;
-  options.score = Score::kLargestThreshold;
+  options.score = Score::kFast;
   options.selection = Selection::kBest;
   options.max_features = 500;
   options.border = 44;
@@ -203,7 +203,7 @@ OracleOptions OracleOrb32() {
   OracleOptions options;
   options.levels = 1;
   options.scale_factor = 2.0f;
-  options.score = Score::kLargestThreshold;
+  options.score = Score::kFast;
   options.selection = Selection::kBest;
   options.max_features = 128;
   options.border = 10;
@@ -234,7 +234,7 @@ OracleOptions OracleKltCorners() {
 
 OracleOptions OracleOrbSlam() {
   OracleOptions options;
-  options.score = Score::kLargestThreshold;
+  options.score = Score::kFast;
   options.threshold_low = 7;
   options.selection = Selection::kQuadtree;
   options.max_features = 1000;

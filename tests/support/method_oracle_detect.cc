@@ -137,7 +137,7 @@ CornerPlanes OracleFastMap(const GreyPlane& level, const OracleOptions& options,
       float response = 0;
       const int largest = LargestThreshold(ring, centre, options.arc_length);
       switch (options.score) {
-        case Score::kLargestThreshold:
+        case Score::kFast:
           response = static_cast<float>(largest);
           break;
         case Score::kSadCircle:

@@ -9,6 +9,10 @@
 #include <functional>
 #include <random>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
 namespace orbserve::testing {
 namespace {
 
@@ -62,6 +66,19 @@ class Table {
   std::vector<OptionValue> rows_;
 };
 
+std::vector<Value> EveryScore() {
+  std::vector<Value> values;
+  for (const Score score : AllOf<Score>()) {
+    const std::string name(EnumName(score));
+    const std::string typed = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
+    values.push_back({name,
+                      {absl::StrCat("detect { score: SCORE_", name, " }"),
+                       {{"--score", typed}},
+                       [score](O& o, P&) { o.detect.score = score; }}});
+  }
+  return values;
+}
+
 std::vector<OptionValue> MakeTable() {
   Table table;
   // clang-format off
@@ -106,11 +123,7 @@ std::vector<OptionValue> MakeTable() {
       {"BINARY_ENCODING", {"detect { candidate_test: CANDIDATE_TEST_BINARY_ENCODING }", {{"--candidate-test", "binary-encoding"}}, [](O& o, P&) { o.detect.candidate_test = CandidateTest::kBinaryEncoding; }}},
       {"BIT_TABLE", {"detect { candidate_test: CANDIDATE_TEST_BIT_TABLE }", {{"--candidate-test", "bit-table"}}, [](O& o, P&) { o.detect.candidate_test = CandidateTest::kBitTable; }}}},
       /*changes_answer=*/false);
-  table.Add("score", {three_levels, by_score}, {
-      {"LARGEST_THRESHOLD", {"detect { score: SCORE_LARGEST_THRESHOLD }", {{"--score", "largest-threshold"}}, [](O& o, P&) { o.detect.score = Score::kLargestThreshold; }}},
-      {"HARRIS", {"detect { score: SCORE_HARRIS }", {{"--score", "harris"}}, [](O& o, P&) { o.detect.score = Score::kHarris; }}},
-      {"SAD_CIRCLE", {"detect { score: SCORE_SAD_CIRCLE }", {{"--score", "sad-circle"}}, [](O& o, P&) { o.detect.score = Score::kSadCircle; }}},
-      {"SAD_ARC", {"detect { score: SCORE_SAD_ARC }", {{"--score", "sad-arc"}}, [](O& o, P&) { o.detect.score = Score::kSadArc; }}}});
+  table.Add("score", {three_levels, by_score}, EveryScore());
   table.Add("quality_level", {three_levels, shi_tomasi}, {
       {"0_001", {"detect { quality_level: 0.001 }", {{"--quality", "0.001"}}, [](O&, P& p) { p.quality_level = 0.001f; }}},
       {"0_99", {"detect { quality_level: 0.99 }", {{"--quality", "0.99"}}, [](O&, P& p) { p.quality_level = 0.99f; }}}});
@@ -266,6 +279,15 @@ const std::vector<MatchOptionValue>& MatchOptionValues() {
 const std::vector<TrackOptionValue>& TrackOptionValues() {
   static const std::vector<TrackOptionValue> table = MakeTrackTable();
   return table;
+}
+
+std::vector<std::pair<Score, Compare>> ScoresAndComparisons() {
+  std::vector<std::pair<Score, Compare>> pairs;
+  for (const Score score : AllOf<Score>()) {
+    if (!NeedsCompareScore(score)) pairs.push_back({score, Compare::kFast});
+    pairs.push_back({score, Compare::kScore});
+  }
+  return pairs;
 }
 
 TestImage OptionValueImage() { return SceneImage(320, 260, 2026); }

@@ -59,6 +59,9 @@ struct TrackOptionValue {
 };
 const std::vector<TrackOptionValue>& TrackOptionValues();
 
+// Every score with every comparison of neighbours that may go with it.
+std::vector<std::pair<Score, Compare>> ScoresAndComparisons();
+
 TestImage OptionValueImage();
 // OptionValueImage() from a little to the left and above, with noise: a query to match with it.
 TestImage OptionValueQueryImage();

@@ -51,8 +51,8 @@ inline Pick PickOf(const OrderMap& map, const algo::DistanceRule& rule, int max_
   Pick pick;
   pick.passes.resize(static_cast<size_t>(rule.Places(map.width)) *
                      static_cast<size_t>(rule.Places(map.height)));
-  std::vector<uint16_t> inside(static_cast<size_t>(rule.Squares(map.width)) *
-                               static_cast<size_t>(rule.Squares(map.height)));
+  std::vector<uint16_t> inside(static_cast<size_t>(rule.Cells(map.width)) *
+                               static_cast<size_t>(rule.Cells(map.height)));
   pick.keys = map.Keys();
   const int kept = algo::KeepByDistance(pick.keys.data(), static_cast<int>(pick.keys.size()), rule,
                                         map.width, map.height, max_passes,

@@ -41,8 +41,10 @@ DetectOptions RandomDetector(std::mt19937& random) {
   detect.fast_arc_length = Between(random, kFastArcLengthRange.low, kFastArcLengthRange.high);
   detect.candidate_test = OneOf(random, {CandidateTest::kAutomatic, CandidateTest::kBinaryEncoding,
                                          CandidateTest::kBitTable});
-  detect.score = OneOf(random, {Score::kLargestThreshold, Score::kLargestThreshold, Score::kHarris,
-                                Score::kHarris, Score::kSadCircle, Score::kSadArc});
+  // The scores of cv::ORB come twice as often as each other one.
+  constexpr auto kScores = AllOf<Score>();
+  const size_t place = random() % (kScores.size() + 2);
+  detect.score = kScores[place < 4 ? place / 2 : place - 2];
   return detect;
 }
 
@@ -51,9 +53,7 @@ SuppressOptions RandomSuppression(const DetectOptions& detect, std::mt19937& ran
   suppress.suppression = OneOf(random, {Suppression::kNeighbourhood, Suppression::kNeighbourhood,
                                         Suppression::kCell, Suppression::kMinimumDistance});
   suppress.compare = OneOf(random, {Compare::kFast, Compare::kFast, Compare::kScore});
-  if (detect.score == Score::kSadCircle || detect.score == Score::kSadArc) {
-    suppress.compare = Compare::kScore;
-  }
+  if (NeedsCompareScore(detect.score)) suppress.compare = Compare::kScore;
   suppress.window_px = OneOf(random, {3, 3, 3, 5, 7, 9});
   suppress.cell_width_px = 32 * (OneIn(random, 2) ? 1 : Between(random, 1, 16));
   suppress.cell_height_px = 8 * (OneIn(random, 2) ? Between(random, 1, 4) : Between(random, 1, 64));
@@ -86,38 +86,15 @@ DescribeOptions RandomDescription(const DetectOptions& detect, std::mt19937& ran
   return describe;
 }
 
-const char* NameOf(PyramidSource source) {
-  return source == PyramidSource::kLevelZero ? "LEVEL_ZERO" : "PREVIOUS_LEVEL";
-}
-const char* NameOf(Detector detector) {
-  constexpr const char* kNames[] = {"FAST", "HARRIS", "SHI_TOMASI"};
-  return kNames[static_cast<size_t>(detector)];
-}
-const char* NameOf(CandidateTest test) {
+const char* EnumName(CandidateTest test) {
   constexpr const char* kNames[] = {"AUTOMATIC", "BINARY_ENCODING", "BIT_TABLE"};
   return kNames[static_cast<size_t>(test)];
-}
-const char* NameOf(Score score) {
-  constexpr const char* kNames[] = {"LARGEST_THRESHOLD", "HARRIS", "SAD_CIRCLE", "SAD_ARC"};
-  return kNames[static_cast<size_t>(score)];
-}
-const char* NameOf(Selection selection) {
-  constexpr const char* kNames[] = {"LEVEL_QUOTA", "BEST", "CELL", "QUADTREE"};
-  return kNames[static_cast<size_t>(selection)];
-}
-const char* NameOf(Orientation orientation) {
-  constexpr const char* kNames[] = {"NONE", "INTENSITY_CENTROID", "ARC_MIDDLE"};
-  return kNames[static_cast<size_t>(orientation)];
 }
 
 }  // namespace
 
-static_assert(static_cast<int>(Score::kSadCircle) == 1 + static_cast<int>(Score::kHarris));
-static_assert(static_cast<int>(Score::kLargestThreshold) == 0);
-static_assert(static_cast<int>(Detector::kShiTomasi) == 2);
 static_assert(static_cast<int>(CandidateTest::kBitTable) == 2);
-static_assert(static_cast<int>(Selection::kQuadtree) == 3);
-static_assert(static_cast<int>(Orientation::kArcMiddle) == 2);
+static_assert(static_cast<int>(Score::kFast) == 0 && static_cast<int>(Score::kHarris) == 1);
 
 PipelineOptions RandomPipeline(std::mt19937& random) {
   PipelineOptions pipeline;
@@ -203,10 +180,10 @@ std::string Printed(const PipelineOptions& pipeline) {
   const auto& [pyramid, detect, suppress, select, describe] = pipeline;
   std::string text =
       absl::StrCat("pyramid ", pyramid.levels, " levels of ", pyramid.scale_factor, " from ",
-                   NameOf(pyramid.source), "; detector ", NameOf(detect.detector));
+                   EnumName(pyramid.source), "; detector ", EnumName(detect.detector));
   if (detect.detector == Detector::kFast) {
-    absl::StrAppend(&text, " arc ", detect.fast_arc_length, " test ", NameOf(detect.candidate_test),
-                    " score ", NameOf(detect.score), " compare ",
+    absl::StrAppend(&text, " arc ", detect.fast_arc_length, " test ",
+                    EnumName(detect.candidate_test), " score ", EnumName(detect.score), " compare ",
                     suppress.compare == Compare::kFast ? "FAST" : "SCORE");
   }
   switch (suppress.suppression) {
@@ -226,8 +203,8 @@ std::string Printed(const PipelineOptions& pipeline) {
   if (suppress.suppression == Suppression::kCell || select.selection == Selection::kCell) {
     absl::StrAppend(&text, " cells ", suppress.cell_width_px, "x", suppress.cell_height_px);
   }
-  absl::StrAppend(&text, "; selection ", NameOf(select.selection), " capacity ", select.capacity,
-                  " border ", select.border_px, "; orientation ", NameOf(describe.orientation),
+  absl::StrAppend(&text, "; selection ", EnumName(select.selection), " capacity ", select.capacity,
+                  " border ", select.border_px, "; orientation ", EnumName(describe.orientation),
                   " descriptor ", DescriptorName(describe.descriptor));
   return text;
 }

@@ -119,7 +119,7 @@ std::vector<ReferenceAnswer> VioReferenceAnswers() {
   PipelineOptions circle = preset.pipeline;
   circle.detect.score = Score::kSadCircle;
   PipelineOptions threshold = preset.pipeline;
-  threshold.detect.score = Score::kLargestThreshold;
+  threshold.detect.score = Score::kFast;
   threshold.suppress.window_px = 9;
   return {
       {"all",
@@ -140,7 +140,7 @@ std::vector<ReferenceAnswer> VioReferenceAnswers() {
        false,
        {"242 458cd675", "407 2dedf3f0", "384 e098ed87", "500 668ccb97"},
        /*has_descriptor_column=*/false},
-      {"LARGEST_THRESHOLD, window 9",
+      {"FAST, window 9",
        threshold,
        all,
        false,

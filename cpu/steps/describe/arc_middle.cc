@@ -30,7 +30,7 @@ class ArcMiddle final : public Step {
  public:
   explicit ArcMiddle(const StepSetup& setup)
       : arc_length_(setup.pipeline.spec.pipeline.detect.fast_arc_length),
-        response_is_score_(setup.pipeline.spec.pipeline.detect.score == Score::kLargestThreshold),
+        response_is_score_(setup.pipeline.spec.pipeline.detect.score == Score::kFast),
         find_middles_(ArcMiddleKernelFor(setup.target)),
         directions_(algo::kArcDirectionEntries) {
     algo::FillArcDirections(directions_.data());

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "cpu/integral_view.h"
-#include "cpu/kernel_target.h"
-#include "cpu/level_point.h"
+#include "cpu/frame/integral_view.h"
+#include "cpu/frame/level_point.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/image_view.h"
 

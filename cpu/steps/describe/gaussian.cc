@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "cpu/blur_runs.h"
+#include "cpu/kernels/blur_runs.h"
 #include "features/algo/gaussian.h"
 #include "features/algo/pyramid.h"
 #include "features/host_device.h"

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "cpu/integral_view.h"
-#include "cpu/kernel_target.h"
+#include "cpu/frame/integral_view.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/image_view.h"
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "cpu/kernel_target.h"
-#include "cpu/level_point.h"
+#include "cpu/frame/level_point.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/image_view.h"
 

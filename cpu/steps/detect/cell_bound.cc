@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cpu/cell_tables.h"
+#include "cpu/kernels/cell_tables.h"
 #include "features/algo/frame_order.h"
 #include "features/algo/order.h"
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "cpu/corner_responses.h"
-#include "cpu/selection.h"
+#include "cpu/kernels/corner_responses.h"
+#include "cpu/kernels/selection.h"
 #include "cpu/steps/detect/harris.h"
 #include "features/algo/fast.h"
 #include "features/algo/order.h"

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "cpu/corner.h"
-#include "cpu/kernel_target.h"
+#include "cpu/frame/corner.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/image_view.h"
 #include "features/pipeline/geometry.h"

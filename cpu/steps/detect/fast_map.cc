@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cpu/corner_responses.h"
-#include "cpu/selection.h"
+#include "cpu/kernels/corner_responses.h"
+#include "cpu/kernels/selection.h"
 #include "cpu/steps/detect/fast.h"
 #include "features/algo/order.h"
 #include "features/host_device.h"

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cpu/corner_responses.h"
-#include "cpu/selection.h"
+#include "cpu/kernels/corner_responses.h"
+#include "cpu/kernels/selection.h"
+#include "cpu/kernels/window_maximum.h"
 #include "cpu/steps/detect/fast.h"
-#include "cpu/window_maximum.h"
 #include "features/host_device.h"
 #include "features/pipeline/detection.h"
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "features/algo/corner.h"
 #include "features/algo/order.h"
 
 namespace orbserve::cpu {
@@ -36,7 +35,7 @@ class Harris final : public Step {
     float responses[kBlock];
     for (int block = part.begin; block < part.end; block += kBlock) {
       const int count = std::min(kBlock, part.end - block);
-      respond_(image, corners + block, count, responses);
+      respond_(image, corners + block, count, /*test=*/{}, responses);
       for (int i = 0; i < count; ++i) {
         const Corner& corner = corners[block + i];
         keys[block + i] = algo::RankKey(responses[i], corner.x, corner.y);
@@ -45,17 +44,10 @@ class Harris final : public Step {
   }
 
  private:
-  const HarrisKernel respond_;
+  const ResponseKernel respond_;
 };
 
 }  // namespace
-
-void ReferenceHarris(const ImageView& image, const Corner* corners, int count, float* responses) {
-  for (int i = 0; i < count; ++i) {
-    responses[i] = algo::HarrisResponse(
-        algo::SumGradients(image.Row(corners[i].y) + corners[i].x, image.pitch_bytes));
-  }
-}
 
 std::unique_ptr<Step> MakeHarris(const StepSetup& setup) { return std::make_unique<Harris>(setup); }
 

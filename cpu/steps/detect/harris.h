@@ -8,20 +8,15 @@
 
 #include <memory>
 
-#include "cpu/corner.h"
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/corner_responses.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
-#include "features/image_view.h"
 
 namespace orbserve::cpu {
 
-// Harris response of each corner (features/algo/corner.h). Corners keep 4 pixels to the border.
-using HarrisKernel = void (*)(const ImageView& image, const Corner* corners, int count,
-                              float* responses);
-void ReferenceHarris(const ImageView& image, const Corner* corners, int count, float* responses);
-// For corners that are far apart, and for those that follow each other by rows, close together.
-HarrisKernel HarrisKernelFor(const KernelTarget& target);
-HarrisKernel DenseHarrisKernelFor(const KernelTarget& target);
+// For corners that are far apart; ResponseKernelOf<Score::kHarris>() is for those that follow each
+// other by rows, close together. Reads no test.
+ResponseKernel HarrisKernelFor(const KernelTarget& target);
 
 std::unique_ptr<Step> MakeHarris(const StepSetup& setup);
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "cpu/cell_tables.h"
-#include "cpu/selection.h"
+#include "cpu/kernels/cell_tables.h"
+#include "cpu/kernels/selection.h"
 #include "cpu/steps/select/rank.h"
 #include "features/algo/cell.h"
 #include "features/pipeline/capacity.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cpu/selection.h"
+#include "cpu/kernels/selection.h"
 #include "cpu/steps/select/rank.h"
 #include "features/algo/quadtree.h"
 #include "features/host_device.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "cpu/selection.h"
+#include "cpu/kernels/selection.h"
 #include "cpu/steps/select/survivors.h"
 #include "features/algo/order.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cpu/selection.h"
+#include "cpu/kernels/selection.h"
 #include "features/algo/order.h"
 #include "features/pipeline/detection.h"
 
@@ -16,7 +16,7 @@ namespace {
 class Survivors final : public Step {
  public:
   explicit Survivors(const StepSetup& setup)
-      : score_ranks_(setup.pipeline.spec.pipeline.detect.score == Score::kLargestThreshold),
+      : score_ranks_(setup.pipeline.spec.pipeline.detect.score == Score::kFast),
         ranks_(SurvivorsAreRanked(setup.pipeline.spec.pipeline)) {}
 
   absl::string_view name() const override { return "survivors"; }
@@ -89,8 +89,8 @@ class JoinKeys final : public Step {
 
 // Corners that wandered through a response map have no order of places.
 bool SurvivorsAreRanked(const PipelineOptions& options) {
-  return CornerListOf(options) == CornerList::kScored &&
-         options.detect.score == Score::kLargestThreshold && !HasResponseMap(options);
+  return CornerListOf(options) == CornerList::kScored && options.detect.score == Score::kFast &&
+         !HasResponseMap(options);
 }
 
 std::unique_ptr<Step> MakeSurvivors(const StepSetup& setup) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cpu/cell_tables.h"
+#include "cpu/kernels/cell_tables.h"
 #include "features/algo/cell.h"
 #include "features/algo/frame_order.h"
 

@@ -66,7 +66,7 @@ class LowThresholdOfStrips final : public LowThreshold {
   explicit LowThresholdOfStrips(const StepSetup& setup)
       : LowThreshold(setup),
         keyed_(CornerListOf(setup.pipeline.spec.pipeline) == CornerList::kKeyed),
-        response_is_score_(setup.pipeline.spec.pipeline.detect.score == Score::kLargestThreshold) {}
+        response_is_score_(setup.pipeline.spec.pipeline.detect.score == Score::kFast) {}
 
   // The stages of the detector, whose suppression comes before.
   StageSet stages() const override { return {Stage::kDetect, Stage::kSuppress}; }
@@ -162,7 +162,7 @@ class LowThresholdOfMap final : public LowThreshold {
  public:
   explicit LowThresholdOfMap(const StepSetup& setup)
       : LowThreshold(setup),
-        response_is_score_(setup.pipeline.spec.pipeline.detect.score == Score::kLargestThreshold) {}
+        response_is_score_(setup.pipeline.spec.pipeline.detect.score == Score::kFast) {}
 
   StageSet stages() const override { return Stage::kSuppress; }
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/pipeline/geometry.h"
 

@@ -30,15 +30,14 @@
 #include <cstdint>
 #include <memory>
 
-#include "cpu/kernel_target.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/steps/step.h"
 #include "features/pipeline/geometry.h"
 
 namespace orbserve::cpu {
 
-// Rows that are searched together.
-inline constexpr int kBandRows = 8;
-// Most columns that are searched at a time: what is known of them stays in the first cache.
+// Most columns of a band (kBandRows) that are searched at a time: what is known of them stays in
+// the first cache.
 inline constexpr int kBandColumns = 512;
 inline constexpr int kMaxSquareReach = 63;
 // Entries of a row of the kernel's scratch memory, with room for vectors that begin at the last.
@@ -59,7 +58,6 @@ struct CoarseScale {
 
 // Writes `count` coarse entries, and more of no meaning up to a multiple of kCoarseBlock. Reads as
 // many entries.
-inline constexpr int kCoarseBlock = 32;
 using CoarsenKernel = void (*)(const uint32_t* row, int count, const CoarseScale& scale,
                                uint16_t* coarse);
 void ReferenceCoarsen(const uint32_t* row, int count, const CoarseScale& scale, uint16_t* coarse);

@@ -13,8 +13,8 @@
 
 #include "features/algo/order.h"
 #include "features/host_device.h"
+#include "gpu/frame/frame_params.h"
 #include "gpu/runtime/warp.cuh"
-#include "gpu/steps/frame_params.h"
 
 namespace orbserve::gpu {
 

@@ -14,8 +14,8 @@
 #include "features/algo/corner_map.h"
 #include "features/algo/fast.h"
 #include "features/algo/order.h"
+#include "gpu/frame/frame_params.h"
 #include "gpu/steps/detect/corner_sink.h"
-#include "gpu/steps/frame_params.h"
 #include "gpu/steps/level_images.h"
 
 namespace orbserve::gpu {

@@ -191,7 +191,7 @@ __global__ __launch_bounds__(kThreads) void FastWindowKernel(
                                    tiles.radius_px, bands, threshold_grey, image, scores, queue,
                                    &queue_count);
 
-  int count = KeepCorners<Score::kLargestThreshold, kArcLength>(
+  int count = KeepCorners<algo::CornerScore<Score::kFast>, kArcLength>(
       params, image + kRadius * kPitch + kColumnsPerLane, threshold_grey, queue,
       EntriesOfWarp(queue_count), [&](int place, int score) {
         scores[place] = static_cast<uint8_t>(score - threshold_grey + 1);

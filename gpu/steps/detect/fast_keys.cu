@@ -6,12 +6,12 @@
 // With cells and without a second threshold the corners go straight to their cells, by an atomic
 // minimum (gpu/steps/suppress/cell.cu), and there are no lists.
 //
-// gpu/steps/detect/fast_tile.cuh has the phases of a tile. Values that the window compares lie in
-// shared memory: FAST scores in 8 bits, sums of absolute differences in 16, Harris responses in 32,
-// as OrderedBits(). Harris responses (paper 1, sec. 5.2) are computed of every corner before any is
-// dropped. Corners of all warps come together for that, so that few lanes idle: a tile of a
-// photograph has some 70 corners. Where FAST scores are compared and Harris ranks, responses are
-// computed of the corners that are left.
+// gpu/steps/detect/fast_tile.cuh has the phases of a tile. Values that the window compares
+// (features/algo/corner_score.h) lie in shared memory: FAST scores in 8 bits, sums of absolute
+// differences in 16, Harris responses in 32. Responses of patches (paper 1, sec. 5.2) are computed
+// of every corner before any is dropped. Corners of all warps come together for that, so that few
+// lanes idle: a tile of a photograph has some 70 corners. Where FAST scores are compared and
+// another score ranks, responses are computed of the corners that are left.
 //
 // Shared memory with tiles that look at 16 rows (32 rows): 10 to 18 KiB (20 to 34 KiB).
 
@@ -24,42 +24,17 @@ namespace orbserve::gpu {
 namespace fast_tile {
 namespace {
 
-// Value by which corners are compared, and the source of their response.
-enum class Rule {
-  kFastScore,     // both are the FAST score
-  kHarrisOfKept,  // FAST score, then Harris of the corners that are left
-  kSadCircle,     // both are the sum of absolute differences
-  kSadArc,
-  kHarris,  // both are the Harris response
-};
-
-constexpr Score ComparedScore(Rule rule) {
-  switch (rule) {
-    case Rule::kSadCircle:
-      return Score::kSadCircle;
-    case Rule::kSadArc:
-      return Score::kSadArc;
-    case Rule::kHarris:
-      return Score::kHarris;
-    default:
-      return Score::kLargestThreshold;
-  }
-}
-// Harris responses of all corners read one pixel more than the ring: a tile has one more row at
-// either side, and pixels at the sides of the level have no response.
-constexpr int MarginOf(Rule rule) {
-  return rule == Rule::kHarris ? algo::kHarrisRadiusPx : algo::kFastRadiusPx;
-}
-template <Rule kRule>
-using ValueType = typename ValueOf<ComparedScore(kRule)>::Type;
-
+// Corners are compared by one score, and their responses are of another one or the same. A tile has
+// rows of margin for the former: pixels nearer to the sides of the level have no value. A
+// keypoint's border leaves room for the latter.
+//
 // `kArcLength`: of the arc extremes, where FAST scores are compared; else 9.
-template <Rule kRule, int kArcLength>
+template <Score kCompared, Score kRanking, int kArcLength>
 __global__ __launch_bounds__(kThreads) void FastKeysKernel(
     const __grid_constant__ FastKeyParams params) {
-  using Value = ValueType<kRule>;
-  constexpr Score kCompared = ComparedScore(kRule);
-  constexpr int kMarginRows = MarginOf(kRule);
+  using Compared = algo::CornerScore<kCompared>;
+  using Value = typename Compared::Value;
+  constexpr int kMarginRows = Compared::kReachPx;
   extern __shared__ uint4 tile_memory[];
   __shared__ int queue_count;
   __shared__ int counts[kWarps];
@@ -86,19 +61,20 @@ __global__ __launch_bounds__(kThreads) void FastKeysKernel(
       tile.level == 0 ? level_zero : images.Image(frame, frame_index, tile.level), level, tile,
       tiles.radius_px, bands, threshold_grey, image, values, queue, &queue_count);
 
-  int count = KeepCorners<kCompared, kArcLength>(
+  int count = KeepCorners<Compared, kArcLength>(
       params, image + kMarginRows * kPitch + kColumnsPerLane, threshold_grey, queue,
       EntriesOfWarp(queue_count), [&](int place, int score) {
-        if constexpr (kCompared == Score::kLargestThreshold) score -= threshold_grey - 1;
-        if constexpr (kCompared != Score::kHarris) values[place] = static_cast<Value>(score);
+        if constexpr (Compared::kSource != algo::ScoreSource::kPatch) {
+          values[place] = Compared::ValueOf(score, threshold_grey);
+        }
         return true;
       });
-  if constexpr (kCompared == Score::kHarris) {
+  if constexpr (Compared::kSource == algo::ScoreSource::kPatch) {
     const int total = ShareCounts(count, counts);
     for (int i = static_cast<int>(threadIdx.x); i < total; i += kThreads) {
       const int place = EntryOfBlock(queue, counts, i);
-      const float response = HarrisAt(image, kMarginRows, place);
-      if (response > 0.0f) values[place] = algo::OrderedBits(response);
+      const float response = ResponseAt<Compared>(image, kMarginRows, place);
+      if (response > 0.0f) values[place] = Compared::ValueOf(response, threshold_grey);
     }
   }
   __syncthreads();  // all values are there
@@ -107,14 +83,10 @@ __global__ __launch_bounds__(kThreads) void FastKeysKernel(
 
   const int total = ShareCounts(count, counts);
   const auto response_at = [&](int place) {
-    if constexpr (kRule == Rule::kFastScore) {
-      return static_cast<float>(values[place] + threshold_grey - 1);
-    } else if constexpr (kRule == Rule::kHarrisOfKept) {
-      return HarrisAt(image, kMarginRows, place);
-    } else if constexpr (kRule == Rule::kHarris) {
-      return algo::ValueOfOrderedBits(values[place]);
+    if constexpr (kRanking == kCompared) {
+      return Compared::ResponseOf(values[place], threshold_grey);
     } else {
-      return static_cast<float>(values[place]);
+      return ResponseAt<algo::CornerScore<kRanking>>(image, kMarginRows, place);
     }
   };
   if (params.winners.key != nullptr) {
@@ -148,25 +120,27 @@ __global__ __launch_bounds__(kThreads) void FastKeysKernel(
   }
 }
 
-template <Rule kRule, int kArcLength = 9>
+template <Score kCompared, Score kRanking, int kArcLength = 9>
 void Launch(const FastKeyParams& params, dim3 grid, cudaStream_t stream) {
+  using Compared = algo::CornerScore<kCompared>;
   const int shared_bytes =
-      SharedBytesOf(FastTiles::BandsOf(params.tiles.rows, params.tiles.radius_px), MarginOf(kRule),
-                    sizeof(ValueType<kRule>));
-  FastKeysKernel<kRule, kArcLength><<<grid, kThreads, shared_bytes, stream>>>(params);
+      SharedBytesOf(FastTiles::BandsOf(params.tiles.rows, params.tiles.radius_px),
+                    Compared::kReachPx, sizeof(typename Compared::Value));
+  FastKeysKernel<kCompared, kRanking, kArcLength><<<grid, kThreads, shared_bytes, stream>>>(params);
 }
 
-template <Rule kRule>
+// FAST scores are compared.
+template <Score kRanking>
 void LaunchForArc(const FastKeyParams& params, dim3 grid, cudaStream_t stream) {
   switch (params.arc_length) {
     case 9:
-      return Launch<kRule, 9>(params, grid, stream);
+      return Launch<Score::kFast, kRanking, 9>(params, grid, stream);
     case 10:
-      return Launch<kRule, 10>(params, grid, stream);
+      return Launch<Score::kFast, kRanking, 10>(params, grid, stream);
     case 11:
-      return Launch<kRule, 11>(params, grid, stream);
+      return Launch<Score::kFast, kRanking, 11>(params, grid, stream);
     default:
-      return Launch<kRule, 12>(params, grid, stream);
+      return Launch<Score::kFast, kRanking, 12>(params, grid, stream);
   }
 }
 
@@ -174,28 +148,22 @@ void LaunchForArc(const FastKeyParams& params, dim3 grid, cudaStream_t stream) {
 }  // namespace fast_tile
 
 absl::Status LaunchFastKeys(const FastKeyParams& params, cudaStream_t stream) {
-  using fast_tile::Rule;
   const int count = params.TileCount();
   if (count == 0) return absl::OkStatus();
   const dim3 grid(count, params.frames.count);
-  switch (params.score) {
-    case Score::kLargestThreshold:
-      fast_tile::LaunchForArc<Rule::kFastScore>(params, grid, stream);
-      break;
-    case Score::kSadCircle:
-      fast_tile::Launch<Rule::kSadCircle>(params, grid, stream);
-      break;
-    case Score::kSadArc:
-      fast_tile::Launch<Rule::kSadArc>(params, grid, stream);
-      break;
-    case Score::kHarris:
-      if (params.compares_fast_scores) {
-        fast_tile::LaunchForArc<Rule::kHarrisOfKept>(params, grid, stream);
-      } else {
-        fast_tile::Launch<Rule::kHarris>(params, grid, stream);
+  algo::WithScore(params.score, [&](auto of) {
+    using S = decltype(of);
+    if constexpr (S::kSource == algo::ScoreSource::kTest) {
+      fast_tile::LaunchForArc<S::kScore>(params, grid, stream);
+    } else {
+      if constexpr (!S::kNeedsCompareScore) {
+        if (params.compares_fast_scores) {
+          return fast_tile::LaunchForArc<S::kScore>(params, grid, stream);
+        }
       }
-      break;
-  }
+      fast_tile::Launch<S::kScore, S::kScore>(params, grid, stream);
+    }
+  });
   return CheckLaunch("FastKeysKernel");
 }
 

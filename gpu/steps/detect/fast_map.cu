@@ -22,15 +22,12 @@ namespace {
 
 constexpr int kMapRadius = 0;  // of suppression: none
 
-template <Score kScore>
-constexpr int kMapMarginRows =
-    kScore == Score::kHarris ? algo::kHarrisRadiusPx : algo::kFastRadiusPx;
-
 // `kArcLength`: of the arc extremes, which give FAST scores; else 9.
 template <Score kScore, int kArcLength>
 __global__ __launch_bounds__(kThreads) void FastMapKernel(
     const __grid_constant__ FastMapParams params) {
-  constexpr int kMarginRows = kMapMarginRows<kScore>;
+  using S = algo::CornerScore<kScore>;
+  constexpr int kMarginRows = S::kReachPx;
   constexpr int kEntriesPerStore = 4;
   extern __shared__ uint4 tile_memory[];
   __shared__ int queue_count;
@@ -60,7 +57,7 @@ __global__ __launch_bounds__(kThreads) void FastMapKernel(
 
   const uint8_t* __restrict__ mask = images.Mask(frame, frame_index, tile.level);
   const int border = params.border_px;
-  const int count = KeepCorners<kScore, kArcLength>(
+  const int count = KeepCorners<S, kArcLength>(
       params, image + kMarginRows * kPitch + kColumnsPerLane, threshold_grey, queue,
       EntriesOfWarp(queue_count), [&](int place, int score) {
         const int y = tile.y_begin + place / kPitch;
@@ -72,16 +69,16 @@ __global__ __launch_bounds__(kThreads) void FastMapKernel(
         if (mask != nullptr && mask[static_cast<int64_t>(y) * level.pitch_bytes + x] == 0) {
           return false;
         }
-        if constexpr (kScore != Score::kHarris) {
+        if constexpr (S::kSource != algo::ScoreSource::kPatch) {
           responses[place] = algo::OrderedBits(static_cast<float>(score));
         }
         return true;
       });
-  if constexpr (kScore == Score::kHarris) {
+  if constexpr (S::kSource == algo::ScoreSource::kPatch) {
     const int total = ShareCounts(count, counts);
     for (int i = static_cast<int>(threadIdx.x); i < total; i += kThreads) {
       const int place = EntryOfBlock(queue, counts, i);
-      const float response = HarrisAt(image, kMarginRows, place);
+      const float response = ResponseAt<S>(image, kMarginRows, place);
       if (response > 0.0f || !params.positive_only) {
         responses[place] = algo::OrderedBits(response);
       }
@@ -106,7 +103,7 @@ __global__ __launch_bounds__(kThreads) void FastMapKernel(
 template <Score kScore, int kArcLength = 9>
 void LaunchMap(const FastMapParams& params, dim3 grid, cudaStream_t stream) {
   const int shared_bytes = SharedBytesOf(FastTiles::BandsOf(params.tiles.rows, kMapRadius),
-                                         kMapMarginRows<kScore>, sizeof(uint32_t));
+                                         algo::CornerScore<kScore>::kReachPx, sizeof(uint32_t));
   FastMapKernel<kScore, kArcLength><<<grid, kThreads, shared_bytes, stream>>>(params);
 }
 
@@ -117,33 +114,23 @@ absl::Status LaunchFastMap(const FastMapParams& params, cudaStream_t stream) {
   const int count = params.TileCount();
   if (count == 0) return absl::OkStatus();
   const dim3 grid(count, params.frames.count);
-  switch (params.score) {
-    case Score::kLargestThreshold:
+  algo::WithScore(params.score, [&](auto of) {
+    using S = decltype(of);
+    if constexpr (S::kSource == algo::ScoreSource::kTest) {
       switch (params.arc_length) {
         case 9:
-          fast_tile::LaunchMap<Score::kLargestThreshold, 9>(params, grid, stream);
-          break;
+          return fast_tile::LaunchMap<S::kScore, 9>(params, grid, stream);
         case 10:
-          fast_tile::LaunchMap<Score::kLargestThreshold, 10>(params, grid, stream);
-          break;
+          return fast_tile::LaunchMap<S::kScore, 10>(params, grid, stream);
         case 11:
-          fast_tile::LaunchMap<Score::kLargestThreshold, 11>(params, grid, stream);
-          break;
+          return fast_tile::LaunchMap<S::kScore, 11>(params, grid, stream);
         default:
-          fast_tile::LaunchMap<Score::kLargestThreshold, 12>(params, grid, stream);
-          break;
+          return fast_tile::LaunchMap<S::kScore, 12>(params, grid, stream);
       }
-      break;
-    case Score::kSadCircle:
-      fast_tile::LaunchMap<Score::kSadCircle>(params, grid, stream);
-      break;
-    case Score::kSadArc:
-      fast_tile::LaunchMap<Score::kSadArc>(params, grid, stream);
-      break;
-    case Score::kHarris:
-      fast_tile::LaunchMap<Score::kHarris>(params, grid, stream);
-      break;
-  }
+    } else {
+      fast_tile::LaunchMap<S::kScore>(params, grid, stream);
+    }
+  });
   return CheckLaunch("FastMapKernel");
 }
 

@@ -22,7 +22,7 @@ struct FastMapParams : FastSearch {  // tiles with radius 0, of whole levels
   ResponseMaps maps;
   Score score;
   int32_t border_px;
-  bool positive_only;  // a Harris response of 0 or below is no corner
+  bool positive_only;  // a response of 0 or below is no corner, where it is a patch's
 };
 
 // Response maps of the levels of every frame: corners inside the border, as far as its mask allows,

@@ -26,9 +26,9 @@
 #include <cstdint>
 
 #include "features/algo/corner.h"
+#include "features/algo/corner_score.h"
 #include "features/algo/fast.h"
 #include "features/algo/order.h"
-#include "features/algo/sad_score.h"
 #include "features/algo/segment_test.h"
 #include "features/host_device.h"
 #include "gpu/runtime/warp.cuh"
@@ -62,7 +62,8 @@ constexpr int SharedBytesOf(int bands, int margin_rows, size_t value_bytes) {
          scored_rows * kTileColumns * static_cast<int>(sizeof(uint16_t));
 }
 // No kernel asks for more shared memory than every device gives without being asked.
-static_assert(SharedBytesOf(FastTiles::BandsOf(FastTiles::kMostRows, 1), algo::kHarrisRadiusPx,
+inline constexpr int kMostMarginRows = kColumnsPerLane;
+static_assert(SharedBytesOf(FastTiles::BandsOf(FastTiles::kMostRows, 1), kMostMarginRows,
                             sizeof(uint32_t)) <= 48 * 1024);
 
 // Copies the tile's part of the image, with a margin of kMarginRows rows and a word of columns.
@@ -308,7 +309,8 @@ __device__ __forceinline__ void FindCandidates(const uint8_t* __restrict__ sourc
                                                int radius_px, int bands, int threshold_grey,
                                                uint8_t* image, Value* values, uint16_t* queue,
                                                int* queue_count) {
-  static_assert(kMarginRows >= kRadius);
+  static_assert(kMarginRows >= kRadius && kMarginRows <= kMostMarginRows);
+  static_assert(sizeof(Value) <= sizeof(uint32_t));
   LoadTile<kMarginRows>(source, level, tile, ImageRowsOf(bands, kMarginRows),
                         reinterpret_cast<uint32_t*>(image));
   if (threadIdx.x == 0) *queue_count = 0;
@@ -342,30 +344,15 @@ __device__ __forceinline__ bool HoldsArc(const FastSearch& search, uint32_t stri
 
 // --- Scores of candidates ---
 
-// Values by which pixels are compared: FAST scores less the threshold plus one, sums of absolute
-// differences, or OrderedBits() of Harris responses. 0 is no corner.
-template <Score kScore>
-struct ValueOf {
-  using Type = uint16_t;
-};
-template <>
-struct ValueOf<Score::kLargestThreshold> {
-  using Type = uint8_t;
-};
-template <>
-struct ValueOf<Score::kHarris> {
-  using Type = uint32_t;
-};
-
-// Phase 3, all but Harris responses. Calls `keep(place, score)` for each of the warp's `count`
+// Phase 3, all but responses of patches. Calls `keep(place, score)` for each of the warp's `count`
 // candidates that is a corner, and keeps it in the queue, as its place, if that returns true.
-// `first_pixel`: the image's at scored row 0 and column 0. `score`: the FAST score, the sum of
-// absolute differences, or 0 for Harris. Returns the number of the warp's entries that are left.
-template <Score kScore, int kArcLength, typename Keep>
+// `first_pixel`: the image's at scored row 0 and column 0. `score`: that of the test or of the
+// ring, 0 for a patch. Returns the number of the warp's entries that are left.
+template <typename S, int kArcLength, typename Keep>
 __device__ __forceinline__ int KeepCorners(const FastSearch& search, const uint8_t* first_pixel,
                                            int threshold_grey, uint16_t* queue, int count,
                                            const Keep& keep) {
-  if constexpr (kScore == Score::kLargestThreshold) {
+  if constexpr (S::kSource == algo::ScoreSource::kTest) {
     if (search.test != CornerTest::kArcExtremes) {
       count = Sift(queue, count, [&](int entry) {
         const uint8_t* const centre = first_pixel + ScorePlace(entry);
@@ -389,11 +376,8 @@ __device__ __forceinline__ int KeepCorners(const FastSearch& search, const uint8
       const uint32_t string = LongerString(ring, grey, threshold_grey);
       if (!HoldsArc(search, string)) return -1;
       int score = 0;
-      if constexpr (kScore == Score::kSadCircle) {
-        score = algo::SumOfDifferences(ring, grey, 0xffffu);
-      }
-      if constexpr (kScore == Score::kSadArc) {
-        score = algo::SumOfDifferences(ring, grey, algo::ArcMembers(string, search.arc_length));
+      if constexpr (S::kSource == algo::ScoreSource::kRing) {
+        score = S::Of(ring, grey, string, search.arc_length);
       }
       return keep(place, score) ? place : -1;
     });
@@ -426,7 +410,7 @@ __device__ __forceinline__ int EntryOfBlock(const uint16_t* queue, const int (&c
   return queue[PlaceInQueue(warp, index)];
 }
 
-// --- Harris responses ---
+// --- Responses of patches ---
 
 // Sum of the products of four grey levels and four signed weights, plus `sum`.
 __device__ __forceinline__ int AddProducts(uint32_t greys, uint32_t weights, int sum) {
@@ -480,11 +464,17 @@ __device__ __forceinline__ algo::GradientSums SumGradientsOfTile(const uint32_t*
   return sums;
 }
 // Response of the pixel at `place`, in a tile with a margin of `margin_rows`.
-__device__ __forceinline__ float HarrisAt(const uint8_t* image, int margin_rows, int place) {
-  return algo::HarrisResponse(SumGradientsOfTile(
-      reinterpret_cast<const uint32_t*>(image), place +
-                                                    (margin_rows - algo::kHarrisRadiusPx) * kPitch +
-                                                    kColumnsPerLane - algo::kHarrisRadiusPx));
+template <typename S>
+__device__ __forceinline__ float ResponseAt(const uint8_t* image, int margin_rows, int place) {
+  static_assert(S::kReachPx <= kColumnsPerLane, "a tile has so many columns of margin");
+  if constexpr (S::kScore == Score::kHarris) {  // its twin
+    return algo::HarrisResponse(
+        SumGradientsOfTile(reinterpret_cast<const uint32_t*>(image),
+                           place + (margin_rows - algo::kHarrisRadiusPx) * kPitch +
+                               kColumnsPerLane - algo::kHarrisRadiusPx));
+  } else {
+    return S::Of(image + place + margin_rows * kPitch + kColumnsPerLane, kPitch);
+  }
 }
 
 // --- Suppression ---

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "features/algo/distance_squares.h"
+#include "features/algo/distance_grid.h"
 #include "gpu/steps/detect/corner_sink.cuh"
 #include "gpu/steps/suppress/distance_params.h"
 
@@ -22,17 +22,17 @@ struct LevelData {
   const DistanceParams::Level& level;
   uint64_t* best;
   uint32_t* inside;
-  int32_t* list[kSquareLists];
+  int32_t* list[kCellLists];
   int32_t* list_count;
 };
 __device__ __forceinline__ LevelData DataOf(const DistanceParams& params, int frame_index, int l) {
   const DistanceParams::Level& level = params.level[l];
-  const int64_t first = frame_index * params.square_stride + level.first_square;
+  const int64_t first = frame_index * params.cell_stride + level.first_cell;
   return {level,
           params.best + first,
           params.inside + first,
           {params.list[0] + first, params.list[1] + first},
-          params.frames.counters[frame_index].undecided_squares[l]};
+          params.frames.counters[frame_index].undecided_cells[l]};
 }
 
 // The places of a level.

@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // In: response maps of (frame, level), and of corner maps the best response of each frame. Out: per
-// (frame, level) the corners of the squares that could be decided, in any order, with the number of
-// passes; per square its inside place; and a list of the other squares. The maps stay as they are.
+// (frame, level) the corners of the cells that could be decided, in any order, with the number of
+// passes; per cell its inside place; and a list of the other cells. The maps stay as they are.
 //
 // A block has the orders of all places that it knows in shared memory, up to 50,000 of them: a tile
-// of squares and a margin. A thread looks after one square or a few. Squares that have lost their
-// witness or their best are queued, and all threads share the places of the queue, 1 to 32 lanes a
-// square: they take columns, so that neighbouring lanes read neighbouring banks. Barriers part the
-// parts of a pass. Late passes have few squares, which get a warp each and need no queues.
+// of cells and a margin. A thread looks after one cell or a few. Cells that have lost their
+// dominating candidate or their best are queued, and all threads share the places of the queue, 1
+// to 32 lanes a cell: they take columns, so that neighbouring lanes read neighbouring banks.
+// Barriers part the parts of a pass. Late passes have few cells, which get a warp each and need no
+// queues.
 //
-//   1. TilePassesKernel: every tile of every level. Squares that depend on what lies beyond the
+//   1. TilePassesKernel: every tile of every level. Cells that depend on what lies beyond the
 //      margin are listed.
-//   2. RetryKernel: every listed square by a block of its own, in the middle of what it knows.
-//      Levels with many listed squares (chains, lattices) are passed on as they are, and so are
+//   2. RetryKernel: every listed cell by a block of its own, in the middle of what it knows.
+//      Levels with many listed cells (chains, lattices) are passed on as they are, and so are
 //      those with very few, which are decided faster in another way.
 //
 // Neither kernel waits for another block.
@@ -33,18 +34,18 @@ namespace {
 
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / kWarpLanes;
-constexpr int kMostAcross = 64;  // squares that a block knows side by side
+constexpr int kMostAcross = 64;  // cells that a block knows side by side
 static_assert(kMostAcross * kMostAcross <= 32 * kThreads,
-              "a thread has a bit for each of its squares");
+              "a thread has a bit for each of its cells");
 constexpr int kMostTileSide = 48;
 constexpr int kOwnRounds = (kMostTileSide * kMostTileSide + kThreads - 1) / kThreads;
-// Listed squares of a level that are tried again.
+// Listed cells of a level that are tried again.
 constexpr int kMostRetried = 256;
 constexpr int kMostRetryBlocks = 128;
 // The list that tiles fill and RetryKernel reads; it fills list 0.
 constexpr int kTileList = 1;
 constexpr int kTileCount = 3;  // its number among the counts of lists
-static_assert(kTileCount < kSquareCounts);
+static_assert(kTileCount < kCellCounts);
 
 // `count` neighbouring lanes of a warp, a power of two (algo::OneTileLane names the functions). All
 // lanes of the warp call them together. Groups without work do what another one does, and write
@@ -97,7 +98,7 @@ class TileLanes {
   bool has_work_ = true;
 };
 
-// The lanes of a whole warp work on one square (algo::OneTileLane names the functions). They share
+// The lanes of a whole warp work on one cell (algo::OneTileLane names the functions). They share
 // rectangles that are `across` places wide, a few rows at a time.
 class TileWarp {
  public:
@@ -132,21 +133,21 @@ class TileWarp {
   algo::LanePlaces places_;
 };
 
-// Squares that need work in a part of a pass. One queue is read while others are filled.
+// Cells that need work in a part of a pass. One queue is read while others are filled.
 constexpr int kQueues = 3;
 enum Queued { kJudged, kOpen, kInside, kLost, kCertain, kQueuedKinds };
 
-// When no more squares than these can still be judged, each gets a warp for the passes that are
+// When no more cells than these can still be judged, each gets a warp for the passes that are
 // left: two a warp at most. A pass then needs no queues, and its parts are short.
-constexpr int kFewSquares = 2 * kWarps;
-static_assert(kFewSquares <= 32 * kWarps, "a thread has a bit for each of its warp's squares");
+constexpr int kFewCells = 2 * kWarps;
+static_assert(kFewCells <= 32 * kWarps, "a thread has a bit for each of its warp's cells");
 
-// Bytes of shared memory for each place and square that a block knows.
+// Bytes of shared memory for each place and cell that a block knows.
 constexpr int PlaceBytes(bool is_compressed) {
   return static_cast<int>(sizeof(uint32_t)) + (is_compressed ? 1 : 0);
 }
-constexpr int kSquareBytes = static_cast<int>(
-    sizeof(uint64_t) + sizeof(uint32_t) + (1 + kQueues) * sizeof(uint16_t) + 2 * sizeof(uint8_t));
+constexpr int kCellBytes = static_cast<int>(sizeof(uint64_t) + sizeof(uint32_t) +
+                                            (1 + kQueues) * sizeof(uint16_t) + 2 * sizeof(uint8_t));
 
 constexpr int kArrayUnit = 8;  // entries of an array: the next one is aligned
 
@@ -160,7 +161,7 @@ struct TileCounts {
   int last_pass;
 };
 
-// Squares [column, column + columns) by [row, row + rows) of a level, which a block decides, as far
+// Cells [column, column + columns) by [row, row + rows) of a level, which a block decides, as far
 // as it can, with a margin round them.
 struct TilePart {
   int column;
@@ -178,9 +179,8 @@ __device__ __forceinline__ void LoadPlaces(const algo::DistanceTile& tile,
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const int width = tile.Width();
   for (int v = warp; v < tile.Height(); v += kWarps) {
-    const uint32_t* const row = places.map +
-                                static_cast<int64_t>(v + tile.squares.v_begin) * places.pitch +
-                                tile.squares.u_begin;
+    const uint32_t* const row =
+        places.map + static_cast<int64_t>(v + tile.grid.v_begin) * places.pitch + tile.grid.u_begin;
     for (int begin = lane; begin < width; begin += kInFlight * kWarpLanes) {
       uint32_t orders[kInFlight];
 #pragma unroll
@@ -208,9 +208,9 @@ __device__ __forceinline__ void LoadPlaces(const algo::DistanceTile& tile,
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
         const int u = begin + i * kWarpLanes;
-        keys[i] = u < width ? places.Key(algo::OneLane(), u + tile.squares.u_begin,
-                                         v + tile.squares.v_begin)
-                            : algo::kNoCandidate;
+        keys[i] = u < width
+                      ? places.Key(algo::OneLane(), u + tile.grid.u_begin, v + tile.grid.v_begin)
+                      : algo::kNoCandidate;
       }
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
@@ -221,7 +221,7 @@ __device__ __forceinline__ void LoadPlaces(const algo::DistanceTile& tile,
   }
 }
 
-// All passes over a part of a level, as far as the block can do them. Squares that it cannot decide
+// All passes over a part of a level, as far as the block can do them. Cells that it cannot decide
 // go to `list`.
 template <bool kCompressed>
 __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
@@ -233,33 +233,33 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
   const int warp = thread / kWarpLanes;
   const int lane = thread % kWarpLanes;
   const LevelData data = DataOf(params, frame_index, l);
-  const algo::DistanceSquares& squares = data.level.squares;
-  const int side = squares.rule.square_side;
+  const algo::DistanceGrid& grid = data.level.grid;
+  const int side = grid.rule.cell_side;
   const int first_column = max(part.column - part.margin, 0);
   const int first_row = max(part.row - part.margin, 0);
-  const int end_column = min(part.column + part.columns + part.margin, squares.columns);
-  const int end_row = min(part.row + part.rows + part.margin, squares.rows);
+  const int end_column = min(part.column + part.columns + part.margin, grid.columns);
+  const int end_row = min(part.row + part.rows + part.margin, grid.rows);
   algo::DistanceTile tile;
-  tile.squares = {squares.rule,
-                  squares.u_begin + first_column * side,
-                  squares.v_begin + first_row * side,
-                  min(squares.u_begin + end_column * side, squares.u_end),
-                  min(squares.v_begin + end_row * side, squares.v_end),
-                  end_column - first_column,
-                  end_row - first_row};
+  tile.grid = {grid.rule,
+               grid.u_begin + first_column * side,
+               grid.v_begin + first_row * side,
+               min(grid.u_begin + end_column * side, grid.u_end),
+               min(grid.v_begin + end_row * side, grid.v_end),
+               end_column - first_column,
+               end_row - first_row};
   tile.pitch = tile.Width();
   tile.side_factor = algo::DistanceTile::SideFactor(side);
   const TileSizes& sizes = params.tiles;
   tile.best = reinterpret_cast<uint64_t*>(tile_memory);
-  tile.order = reinterpret_cast<uint32_t*>(tile.best + sizes.squares);
-  tile.witness = tile.order + sizes.places;
-  tile.inside = reinterpret_cast<uint16_t*>(tile.witness + sizes.squares);
-  tile.is_doubtful = reinterpret_cast<uint8_t*>(tile.inside + (1 + kQueues) * sizes.squares);
-  tile.doubt = reinterpret_cast<algo::Doubt*>(tile.is_doubtful + sizes.squares);
-  tile.pixel = kCompressed ? tile.is_doubtful + 2 * sizes.squares : nullptr;
+  tile.order = reinterpret_cast<uint32_t*>(tile.best + sizes.cells);
+  tile.dominator = tile.order + sizes.places;
+  tile.inside = reinterpret_cast<uint16_t*>(tile.dominator + sizes.cells);
+  tile.is_uncertain = reinterpret_cast<uint8_t*>(tile.inside + (1 + kQueues) * sizes.cells);
+  tile.uncertainty = reinterpret_cast<algo::Uncertainty*>(tile.is_uncertain + sizes.cells);
+  tile.pixel = kCompressed ? tile.is_uncertain + 2 * sizes.cells : nullptr;
   const auto places = MakePlaces<kCompressed>(params, frame, counters, frame_index, l);
-  const int columns = tile.squares.columns;
-  const int number = tile.squares.count();
+  const int columns = tile.grid.columns;
+  const int number = tile.grid.count();
   // i / columns is the upper half of i * column_factor: i * columns is below 2^32.
   const uint32_t column_factor = 0xffffffffu / static_cast<uint32_t>(columns) + 1;
   const auto row_of = [&](int i) {
@@ -270,10 +270,10 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
     const int r = row + first_row - part.row;
     return c >= 0 && r >= 0 && c < part.columns && r < part.rows;
   };
-  uint16_t* const queue[kQueues] = {tile.inside + sizes.squares, tile.inside + 2 * sizes.squares,
-                                    tile.inside + 3 * sizes.squares};
-  // Threads look after squares; `n` counts those of a thread.
-  const auto for_squares = [&](const auto& visit) {
+  uint16_t* const queue[kQueues] = {tile.inside + sizes.cells, tile.inside + 2 * sizes.cells,
+                                    tile.inside + 3 * sizes.cells};
+  // Threads look after cells; `n` counts those of a thread.
+  const auto for_cells = [&](const auto& visit) {
 #pragma unroll 1
     for (int n = 0; n * kThreads < number; ++n) {
       const int i = n * kThreads + thread;
@@ -281,7 +281,7 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
       visit(n, i, i - row * columns, row);
     }
   };
-  // Appends the squares of the lanes that have `value`. The whole warp takes part.
+  // Appends the cells of the lanes that have `value`. The whole warp takes part.
   const auto append = [&](bool value, int i, uint16_t* to, Queued kind) {
     const unsigned having = __ballot_sync(kFullWarp, value);
     if (having == 0) return;
@@ -290,8 +290,8 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
     place = __shfl_sync(kFullWarp, place, 0) + __popc(having & ((1u << lane) - 1));
     if (value) to[place] = static_cast<uint16_t>(i);
   };
-  // Calls visit(lanes, i, column, row) for each of `queued` squares, i = of(n), by as many groups
-  // of lanes as the block has. Groups of a warp without a square follow the last one.
+  // Calls visit(lanes, i, column, row) for each of `queued` cells, i = of(n), by as many groups
+  // of lanes as the block has. Groups of a warp without a cell follow the last one.
   const auto for_groups = [&](int queued, const TileLanes& lanes, const auto& of,
                               const auto& visit) {
     const int groups = kThreads / lanes.count();
@@ -305,13 +305,13 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
       visit(lanes.With(n < queued), i, i - row * columns, row);
     }
   };
-  // Lanes for each of so many squares, of which they take columns of places.
+  // Lanes for each of so many cells, of which they take columns of places.
   const auto lanes_for = [](int queued, int places_across) {
     int count = kWarpLanes;
     while (count > 1 && (queued * count > kThreads || count / 2 >= places_across)) count /= 2;
     return TileLanes(count);
   };
-  const int window_side = 2 * squares.rule.reach + 1;
+  const int window_side = 2 * grid.rule.reach + 1;
 
   if (thread == 0) {
     counts.corners = 0;
@@ -322,14 +322,14 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
   LoadPlaces(tile, places);
   __syncthreads();  // the orders are there, and nothing is counted yet
 
-  const int reach = squares.SquareReach();
+  const int reach = grid.CellReach();
   // Columns and rows of the ring, of which some neighbours are unknown, end or begin here.
   const int ring_left = first_column > 0 ? reach : 0;
   const int ring_top = first_row > 0 ? reach : 0;
-  const int ring_right = columns - (end_column < squares.columns ? reach : 0);
-  const int ring_bottom = tile.squares.rows - (end_row < squares.rows ? reach : 0);
+  const int ring_right = columns - (end_column < grid.columns ? reach : 0);
+  const int ring_bottom = tile.grid.rows - (end_row < grid.rows ? reach : 0);
   {
-    // As many lanes a square as read different banks where neighbouring squares begin in the same.
+    // As many lanes a cell as read different banks where neighbouring cells begin in the same.
     const TileLanes all_lanes(side & -side);
     for_groups(
         number, all_lanes, [](int n) { return n; },
@@ -337,12 +337,12 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
           const uint64_t best = algo::BestInTile(tile, column, row, lanes);
           const bool in_ring =
               column < ring_left || row < ring_top || column >= ring_right || row >= ring_bottom;
-          if (lanes.Leads()) algo::StartSquare(tile, i, best, in_ring);
+          if (lanes.Leads()) algo::StartCell(tile, i, best, in_ring);
         });
   }
-  __syncthreads();      // the squares are there
-  uint32_t active = 0;  // bit n: the thread's square n has a candidate
-  for_squares([&](int n, int i, int /*column*/, int /*row*/) {
+  __syncthreads();      // the cells are there
+  uint32_t active = 0;  // bit n: the thread's cell n has a candidate
+  for_cells([&](int n, int i, int /*column*/, int /*row*/) {
     if (i < number && tile.best[i] != algo::kNoCandidate) active |= 1u << n;
   });
 
@@ -351,17 +351,18 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
   int pass = 1;
   bool few_are_left = false;
   for (; pass <= most_passes && !few_are_left; ++pass) {
-    bool goes_on = false;  // a square of the tile has a candidate and is not doubtful
-    for_squares([&](int n, int i, int column, int row) {
+    bool goes_on = false;  // a cell of the tile has a candidate and is not uncertain
+    for_cells([&](int n, int i, int column, int row) {
       bool is_judged = false;
       if ((active >> n & 1) != 0 && algo::IsCertain(tile, i)) {
-        is_judged = !algo::HasWitness(tile, i) && !algo::FindWitness(tile, column, row);
+        is_judged = !algo::IsDominated(tile, i) && !algo::FindDominator(tile, column, row);
         goes_on = goes_on || is_own(column, row);
       }
       append(is_judged, i, queue[0], kJudged);
     });
     if (thread == 0) counts.queued[kLost] = 0;
-    if (__syncthreads_or(goes_on) == 0) break;  // else the squares without a witness are known
+    if (__syncthreads_or(goes_on) == 0)
+      break;  // else the cells without a dominating candidate are known
     const int judged = counts.queued[kJudged];
     if (judged > 0) {
       for_groups(
@@ -393,13 +394,13 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
           });
     }
     __syncthreads();  // what is in conflict with the new inside places is gone
-    for_squares([&](int n, int i, int /*column*/, int /*row*/) {
+    for_cells([&](int n, int i, int /*column*/, int /*row*/) {
       const bool is_active = (active >> n & 1) != 0;
       const bool has_lost = is_active && algo::HasLostBest(tile, i);
-      if (is_active && !has_lost) algo::PassDoubt(tile, i, false);
+      if (is_active && !has_lost) algo::PassUncertainty(tile, i, false);
       append(has_lost, i, queue[0], kLost);
     });
-    __syncthreads();  // the squares that have lost their best are known
+    __syncthreads();  // the cells that have lost their best are known
     if (thread == 0) counts.queued[kInside] = counts.queued[kOpen] = 0;
     const int lost = counts.queued[kLost];
     if (lost > 0) {
@@ -407,36 +408,36 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
           lost, lanes_for(lost, side), [&](int n) { return queue[0][n]; },
           [&](const TileLanes& lanes, int i, int column, int row) {
             algo::RefreshBest(tile, column, row, lanes);
-            if (lanes.Leads()) algo::PassDoubt(tile, i, true);
+            if (lanes.Leads()) algo::PassUncertainty(tile, i, true);
           });
     }
-    __syncthreads();  // the bests of all squares are there, and their doubts of this pass
-    for_squares([&](int n, int i, int column, int row) {
+    __syncthreads();  // the bests of all cells are there, and what is uncertain of them
+    for_cells([&](int n, int i, int column, int row) {
       if ((active >> n & 1) != 0 && tile.best[i] == algo::kNoCandidate) active &= ~(1u << n);
-      bool is_certain = (active >> n & 1) != 0 && tile.is_doubtful[i] == 0;
-      if (is_certain && algo::HasDoubtBeside(tile, column, row)) {
-        tile.is_doubtful[i] = 1;
+      bool is_certain = (active >> n & 1) != 0 && tile.is_uncertain[i] == 0;
+      if (is_certain && algo::HasUncertainBeside(tile, column, row)) {
+        tile.is_uncertain[i] = 1;
         is_certain = false;
       }
       append(is_certain, i, queue[1], kCertain);
     });
-    __syncthreads();  // it is known which squares are doubtful, and which ones are not
-    few_are_left = counts.queued[kCertain] <= kFewSquares;
+    __syncthreads();  // it is known which cells are uncertain, and which ones are not
+    few_are_left = counts.queued[kCertain] <= kFewCells;
   }
 
   if (few_are_left) {
-    for_squares([&](int n, int i, int /*column*/, int /*row*/) {
-      if ((active >> n & 1) != 0 && tile.is_doubtful[i] != 0) algo::StayInDoubt(tile, i);
+    for_cells([&](int n, int i, int /*column*/, int /*row*/) {
+      if ((active >> n & 1) != 0 && tile.is_uncertain[i] != 0) algo::StayUncertain(tile, i);
     });
     const TileWarp window(window_side);
-    const TileWarp square(side);
+    const TileWarp cell(side);
     const TileWarp beside(2 * reach + 1);
     const int few = counts.queued[kCertain];
-    // Bit n: the warp's square n has a candidate; it can be judged, too.
+    // Bit n: the warp's cell n has a candidate; it can be judged, too.
     const int of_warp = (few - warp + kWarps - 1) / kWarps;
     uint32_t undecided = warp < few ? kFullWarp >> (kWarpLanes - of_warp) : 0;
     uint32_t certain = undecided;
-    // Calls visit(bit, i, column, row) for the squares of `bits`.
+    // Calls visit(bit, i, column, row) for the cells of `bits`.
     const auto for_bits = [&](uint32_t bits, const auto& visit) {
 #pragma unroll 1
       for (uint32_t rest = bits; rest != 0; rest &= rest - 1) {
@@ -449,8 +450,8 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
     for (; pass <= most_passes && goes_on; ++pass) {
       uint32_t insides = 0;
       for_bits(certain, [&](uint32_t bit, int i, int column, int row) {
-        if (algo::HasWitness(tile, i)) return;
-        __syncwarp();  // all lanes have read the witness that one of them may write
+        if (algo::IsDominated(tile, i)) return;
+        __syncwarp();  // all lanes have read the dominating candidate that one of them may write
         algo::Lot lot = algo::JudgeBest(tile, column, row, pass, window);
         if (lot == algo::Lot::kOpen) lot = algo::JudgeClosely(tile, column, row, pass, window);
         if (lot == algo::Lot::kInside) insides |= bit;
@@ -463,29 +464,29 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
       for_bits(undecided, [&](uint32_t /*bit*/, int i, int column, int row) {
         const bool has_lost = algo::HasLostBest(tile, i);
         __syncwarp();  // all lanes have read the best that one of them may write
-        if (has_lost) algo::RefreshBest(tile, column, row, square);
-        if (lane == 0) algo::PassDoubt(tile, i, has_lost);
+        if (has_lost) algo::RefreshBest(tile, column, row, cell);
+        if (lane == 0) algo::PassUncertainty(tile, i, has_lost);
       });
-      __syncthreads();  // the bests of all squares are there, and their doubts of this pass
+      __syncthreads();  // the bests of all cells are there, and what is uncertain of them
       bool may_go_on = false;
       for_bits(undecided, [&](uint32_t bit, int i, int column, int row) {
         if (tile.best[i] == algo::kNoCandidate) {
           undecided &= ~bit;
           certain &= ~bit;
         } else if ((certain & bit) != 0) {
-          if (algo::HasDoubtBeside(tile, column, row, beside)) {
+          if (algo::HasUncertainBeside(tile, column, row, beside)) {
             certain &= ~bit;
-            if (lane == 0) tile.is_doubtful[i] = 1;
+            if (lane == 0) tile.is_uncertain[i] = 1;
           } else {
             may_go_on = may_go_on || is_own(column, row);
           }
         }
       });
-      goes_on = __syncthreads_or(may_go_on) != 0;  // it is known which squares are doubtful
+      goes_on = __syncthreads_or(may_go_on) != 0;  // it is known which cells are uncertain
     }
   }
 
-  // Each thread has a few squares of the tile.
+  // Each thread has a few cells of the tile.
   struct Result {
     int place;  // in its list
     uint16_t inside;
@@ -506,13 +507,13 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
   };
   for_own([&](Result& result, int column, int row, int i) {
     const bool is_dropped =
-        params.max_passes != 0 && pass > params.max_passes && tile.is_doubtful[i] == 0;
+        params.max_passes != 0 && pass > params.max_passes && tile.is_uncertain[i] == 0;
     result.is_listed =
         !is_dropped && algo::HasCandidate(tile, i, column - first_column, row - first_row);
     result.inside = tile.inside[i];
     uint32_t entry = 0;
     if (result.is_listed) {
-      entry = algo::kUndecidedSquare;
+      entry = algo::kUndecidedCell;
       result.place = atomicAdd(&counts.listed, 1);
     } else if (result.inside != 0) {
       const int inside_pass = algo::TileInsidePass(result.inside);
@@ -520,9 +521,9 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
       result.place = atomicAdd(&counts.corners, 1);
       atomicMax(&counts.last_pass, inside_pass);
     }
-    data.inside[row * squares.columns + column] = entry;
+    data.inside[row * grid.columns + column] = entry;
   });
-  __syncthreads();  // corners and undecided squares are counted
+  __syncthreads();  // corners and undecided cells are counted
   if (thread == 0) {
     if (counts.corners > 0) {
       counts.first_corner = atomicAdd(&counters.corners[l], counts.corners);
@@ -533,12 +534,11 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
   __syncthreads();  // the block has its parts of the lists
   for_own([&](const Result& result, int column, int row, int /*i*/) {
     if (result.is_listed) {
-      list[counts.first_listed + result.place] = row * squares.columns + column;
+      list[counts.first_listed + result.place] = row * grid.columns + column;
     } else if (result.inside != 0) {
       const int place = algo::TileInsidePlace(result.inside);
-      const uint64_t key =
-          places.Key(algo::OneLane(), squares.u_begin + column * side + place % side,
-                     squares.v_begin + row * side + place / side);
+      const uint64_t key = places.Key(algo::OneLane(), grid.u_begin + column * side + place % side,
+                                      grid.v_begin + row * side + place / side);
       StoreCorner(params.sink, params.images, frame, frame_index, l, counters,
                   counts.first_corner + result.place, key, warp);
     }
@@ -553,13 +553,13 @@ __global__ __launch_bounds__(kThreads) void TilePassesKernel(
   if (frame.mode != FrameMode::kDetect) return;  // the whole block
   const int l = LevelOfBlock(params);
   const LevelData data = DataOf(params, frame_index, l);
-  const algo::DistanceSquares& squares = data.level.squares;
+  const algo::DistanceGrid& grid = data.level.grid;
   const int side = params.tiles.side;
   const int tile = static_cast<int>(blockIdx.x) - data.level.first_block;
   const int column = tile % data.level.tile_columns * side;
   const int row = tile / data.level.tile_columns * side;
-  const TilePart part = {column, row, min(side, squares.columns - column),
-                         min(side, squares.rows - row), params.tiles.margin};
+  const TilePart part = {column, row, min(side, grid.columns - column), min(side, grid.rows - row),
+                         params.tiles.margin};
   DoTile<kCompressed>(params, frame, params.frames.counters[frame_index], frame_index, l, part,
                       data.list[kTileList], &data.list_count[kTileCount]);
 }
@@ -585,11 +585,11 @@ __global__ __launch_bounds__(kThreads) void RetryKernel(
     if (block == 0 && threadIdx.x == 0) data.list_count[0] = number;
     return;
   }
-  const int columns = data.level.squares.columns;
+  const int columns = data.level.grid.columns;
   for (int n = block; n < number; n += blocks) {
-    const int square = listed[n];
-    const TilePart part = {square % columns, square / columns, 1, 1, params.tiles.retry_margin};
-    __syncthreads();  // nothing of the square before is read any more
+    const int cell = listed[n];
+    const TilePart part = {cell % columns, cell / columns, 1, 1, params.tiles.retry_margin};
+    __syncthreads();  // nothing of the cell before is read any more
     DoTile<kCompressed>(params, frame, params.frames.counters[frame_index], frame_index, l, part,
                         data.list[0], &data.list_count[0]);
   }
@@ -621,22 +621,22 @@ absl::StatusOr<int> AllowTileBytes(int device, bool is_compressed) {
 }
 
 bool SetTiles(int tile_bytes, int multiprocessors, DistanceParams* params) {
-  const int square_side = params->level[0].squares.rule.square_side;
-  if (square_side > algo::kMostTileSquareSide) return false;
-  const auto places = [&](int across) { return across * square_side * across * square_side; };
+  const int cell_side = params->level[0].grid.rule.cell_side;
+  if (cell_side > algo::kMostTileCellSide) return false;
+  const auto places = [&](int across) { return across * cell_side * across * cell_side; };
   const auto bytes = [&](int across) {
     return RoundUp(places(across), kArrayUnit) * PlaceBytes(params->is_compressed) +
-           RoundUp(across * across, kArrayUnit) * kSquareBytes;
+           RoundUp(across * across, kArrayUnit) * kCellBytes;
   };
   int most_across = kMostAcross;
   while (most_across > 0 &&
          (places(most_across) > algo::kMostTilePlaces || bytes(most_across) > tile_bytes)) {
     --most_across;
   }
-  // Squares of a margin: doubts seldom reach farther, the less the larger squares are. A wider one
-  // where its squares have threads anyway.
+  // Cells of a margin: uncertain ones seldom lie farther inside, the less the larger cells are. A
+  // wider one where its cells have threads anyway.
   constexpr int kWidestMargin = 12;
-  const int least_margin = square_side <= 5 ? 8 : square_side <= 8 ? 6 : 4;
+  const int least_margin = cell_side <= 5 ? 8 : cell_side <= 8 ? 6 : 4;
   const int largest_side = std::min(most_across - 2 * least_margin, kMostTileSide);
   if (largest_side < 1) return false;
   // The smallest tiles for which every block has a multiprocessor of its own at once.
@@ -645,8 +645,8 @@ bool SetTiles(int tile_bytes, int multiprocessors, DistanceParams* params) {
     for (int l = 0; l < params->levels; ++l) {
       DistanceParams::Level& level = params->level[l];
       level.first_block = params->thread_blocks;
-      level.tile_columns = std::max(DivUp(level.squares.columns, side), 1);  // a divisor
-      params->thread_blocks += level.tile_columns * DivUp(level.squares.rows, side);
+      level.tile_columns = std::max(DivUp(level.grid.columns, side), 1);  // a divisor
+      params->thread_blocks += level.tile_columns * DivUp(level.grid.rows, side);
     }
   };
   TileSizes& tiles = params->tiles;
@@ -656,18 +656,17 @@ bool SetTiles(int tile_bytes, int multiprocessors, DistanceParams* params) {
          params->thread_blocks * params->frames.count > multiprocessors) {
     divide(++tiles.side);
   }
-  constexpr int kSquaresOfOneRound = 32;  // side by side
-  tiles.margin =
-      std::min((most_across - tiles.side) / 2,
-               Clamp((kSquaresOfOneRound - tiles.side) / 2, least_margin, kWidestMargin));
-  // A thread has one square round a single one, and there are enough to know more than a tile did.
+  constexpr int kCellsOfOneRound = 32;  // side by side
+  tiles.margin = std::min((most_across - tiles.side) / 2,
+                          Clamp((kCellsOfOneRound - tiles.side) / 2, least_margin, kWidestMargin));
+  // A thread has one cell round a single one, and there are enough to know more than a tile did.
   tiles.retry_margin =
-      std::min((most_across - 1) / 2, std::max((kSquaresOfOneRound - 1) / 2, tiles.margin + 4));
+      std::min((most_across - 1) / 2, std::max((kCellsOfOneRound - 1) / 2, tiles.margin + 4));
   tiles.retry_blocks =
       Clamp(multiprocessors / Max(params->levels * params->frames.count, 1), 1, kMostRetryBlocks);
   const int across = std::max(tiles.side + 2 * tiles.margin, 2 * tiles.retry_margin + 1);
   tiles.places = RoundUp(places(across), kArrayUnit);
-  tiles.squares = RoundUp(across * across, kArrayUnit);
+  tiles.cells = RoundUp(across * across, kArrayUnit);
   return true;
 }
 
@@ -676,7 +675,7 @@ absl::Status LaunchTilePasses(const DistanceParams& params, cudaStream_t stream)
   const dim3 grid(params.thread_blocks, params.frames.count);
   const dim3 retry_grid(params.levels * tiles.retry_blocks, params.frames.count);
   const size_t bytes = static_cast<size_t>(tiles.places) * PlaceBytes(params.is_compressed) +
-                       static_cast<size_t>(tiles.squares) * kSquareBytes;
+                       static_cast<size_t>(tiles.cells) * kCellBytes;
   return WithCompression(params, [&](auto compressed) -> absl::Status {
     constexpr bool kCompressed = compressed.value;
     TilePassesKernel<kCompressed><<<grid, kThreads, bytes, stream>>>(params);

@@ -22,7 +22,7 @@ absl::StatusOr<int> AllowTileBytes(int device, bool is_compressed);
 // room for a tile and its margin.
 bool SetTiles(int tile_bytes, int multiprocessors, DistanceParams* params);
 
-// All passes in tiles. Lists the squares that could not be decided there in list 0.
+// All passes in tiles. Lists the cells that could not be decided there in list 0.
 absl::Status LaunchTilePasses(const DistanceParams& params, cudaStream_t stream);
 
 }  // namespace orbserve::gpu

@@ -263,7 +263,7 @@ LowThresholdStep::LowThresholdStep(const CompiledPipeline& pipeline,
   params_.levels = pipeline.pyramid.detecting_levels;
   params_.border_px = options.select.border_px;
   params_.arc_length = options.detect.fast_arc_length;
-  params_.score_is_response = options.detect.score == Score::kLargestThreshold;
+  params_.score_is_response = options.detect.score == Score::kFast;
   for (int l = 0; l < params_.levels; ++l) {
     const LevelGeometry& level = pipeline.level(l);
     ThresholdGrid& grid = params_.grid[l];

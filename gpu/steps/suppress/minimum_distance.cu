@@ -3,29 +3,29 @@
 
 // In: response maps of (frame, level), and of corner maps the best response of each frame. Out: per
 // (frame, level) the corners that are kept, in any order, and the number of passes. Arithmetic:
-// features/algo/distance_squares.h (paper 5, sec. 3.1, 3.3, 3.4), which divides a level into
-// squares that hold one corner at most.
+// features/algo/distance_grid.h (paper 5, sec. 3.1, 3.3, 3.4), which divides a level into
+// cells that hold one corner at most.
 //
 // Data decides the number of passes: a dozen on photographs, hundreds where responses fall along a
-// line or are equal everywhere. The launches are the same for all of them. With squares of up to
+// line or are equal everywhere. The launches are the same for all of them. With cells of up to
 // 16 x 16 places:
 //
-//   1. LaunchTilePasses(): all passes over tiles of squares, one block a tile. Squares that depend
+//   1. LaunchTilePasses(): all passes over tiles of cells, one block a tile. Cells that depend
 //   on
 //      what lies beyond what their blocks know are listed: none or a few on photographs.
-//   2. LastPassesKernel: the listed squares. Where they are very few, one block decides them from
-//      the squares round them (features/algo/distance_rest.h). Else it does the passes for them,
-//      from the first one on. Decided squares round them take part with the corners that they are
+//   2. LastPassesKernel: the listed cells. Where they are very few, one block decides them from
+//      the cells round them (features/algo/distance_rest.h). Else it does the passes for them,
+//      from the first one on. Decided cells round them take part with the corners that they are
 //      known to get (they "follow"). A level of a frame has one block, or one cluster of blocks
-//      where there are many squares and the device has clusters. Barriers part the halves of a
-//      pass. Squares that stay undecided go to a second list. It ends when the list is empty.
+//      where there are many cells and the device has clusters. Barriers part the halves of a
+//      pass. Cells that stay undecided go to a second list. It ends when the list is empty.
 //
-// With larger squares, which are fewer:
+// With larger cells, which are fewer:
 //
-//   1. DistanceSquaresKernel: the best candidate of each square, one warp a square.
+//   1. DistanceCellsKernel: the best candidate of each cell, one warp a cell.
 //   2. InsideKernel and OutsideKernel, the halves of a pass, for each of the first passes. All
-//      squares have warps, and the ends of launches part the halves. The last of them lists the
-//      squares that are still undecided.
+//      cells have warps, and the ends of launches part the halves. The last of them lists the
+//      cells that are still undecided.
 //   3. LastPassesKernel: all other passes.
 //
 // No kernel waits for a block that may not be running: the blocks of a cluster start together. So
@@ -44,21 +44,21 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kThreads = 256;  // of kernels that have threads for all squares
+constexpr int kThreads = 256;  // of kernels that have threads for all cells
 // Threads of a block of the last passes. A larger block would wait for a multiprocessor of its own.
 constexpr int kLastThreads = 512;
 constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
-// Squares left by tiles that one block works on alone, with up to nine times as many that follow:
+// Cells left by tiles that one block works on alone, with up to nine times as many that follow:
 // its barriers and its first-level cache are several times as fast as a cluster's barriers and the
 // second-level cache.
-constexpr int kFewSquares = 96;
+constexpr int kFewCells = 96;
 
-// Lanes that share a square which tiles have left: most have eight neighbours.
-constexpr int kLanesOfTiledSquares = 8;
-// This version decides squares without passes.
+// Lanes that share a cell which tiles have left: most have eight neighbours.
+constexpr int kLanesOfTiledCells = 8;
+// This version decides cells without passes.
 constexpr int kLanesOfRest = kWarpLanes;
 
-// kCount lanes of a warp that work on one square together (algo::OneLane names the functions).
+// kCount lanes of a warp that work on one cell together (algo::OneLane names the functions).
 // Groups of a warp take ways of their own. `kAlone`: no other block works on their level meanwhile.
 template <int kCount, bool kAlone>
 class WarpLanes {
@@ -111,16 +111,16 @@ class WarpLanes {
   unsigned mask_;
 };
 
-// The warp's square in it; the last block has warps without a square.
+// The warp's cell in it; the last block has warps without a cell.
 using WideLanes = WarpLanes<kWarpLanes, false>;
-constexpr int kSquaresPerBlock = kThreads / kWarpLanes;
-__device__ __forceinline__ int SquareOfWarp(const DistanceParams::Level& level) {
-  return (static_cast<int>(blockIdx.x) - level.first_block) * kSquaresPerBlock +
+constexpr int kCellsPerBlock = kThreads / kWarpLanes;
+__device__ __forceinline__ int CellOfWarp(const DistanceParams::Level& level) {
+  return (static_cast<int>(blockIdx.x) - level.first_block) * kCellsPerBlock +
          static_cast<int>(threadIdx.x) / kWarpLanes;
 }
 
 template <bool kCompressed>
-__global__ __launch_bounds__(kThreads) void DistanceSquaresKernel(
+__global__ __launch_bounds__(kThreads) void DistanceCellsKernel(
     const __grid_constant__ DistanceParams params) {
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
@@ -128,13 +128,13 @@ __global__ __launch_bounds__(kThreads) void DistanceSquaresKernel(
   const FrameCounters& counters = params.frames.counters[frame_index];
   const int l = LevelOfBlock(params);
   const LevelData data = DataOf(params, frame_index, l);
-  const algo::DistanceSquares& squares = data.level.squares;
-  const int i = SquareOfWarp(data.level);
-  if (i >= squares.count()) return;  // the whole warp; no barrier follows
+  const algo::DistanceGrid& grid = data.level.grid;
+  const int i = CellOfWarp(data.level);
+  if (i >= grid.count()) return;  // the whole warp; no barrier follows
   const WideLanes lanes;
   const uint64_t best =
-      algo::BestOfSquare(squares, MakePlaces<kCompressed>(params, frame, counters, frame_index, l),
-                         i % squares.columns, i / squares.columns, lanes);
+      algo::BestOfCell(grid, MakePlaces<kCompressed>(params, frame, counters, frame_index, l),
+                       i % grid.columns, i / grid.columns, lanes);
   if (lanes.lane() == 0) {
     data.best[i] = best;
     data.inside[i] = 0;
@@ -153,23 +153,23 @@ __global__ __launch_bounds__(kThreads) void InsideKernel(
   if (frame.mode != FrameMode::kDetect) return;  // the whole block
   const int l = LevelOfBlock(params);
   const LevelData data = DataOf(params, frame_index, l);
-  const algo::DistanceSquares& squares = data.level.squares;
-  const int i = SquareOfWarp(data.level);
+  const algo::DistanceGrid& grid = data.level.grid;
+  const int i = CellOfWarp(data.level);
   const WideLanes lanes;
-  const uint64_t own = i < squares.count() ? lanes.Load(data.best + i) : algo::kNoCandidate;
+  const uint64_t own = i < grid.count() ? lanes.Load(data.best + i) : algo::kNoCandidate;
   if (threadIdx.x == 0) block_corners = 0;
   // No corner is counted yet. Most blocks of late passes end here: nothing is undecided.
   if (__syncthreads_or(own != algo::kNoCandidate) == 0) return;
 
   const bool becomes_inside =
       own != algo::kNoCandidate &&
-      algo::BestBecomesInside(squares,
+      algo::BestBecomesInside(grid,
                               MakePlaces<kCompressed>(params, frame, counters, frame_index, l),
                               data.best, own, lanes);
   const bool stores = becomes_inside && lanes.lane() == 0;
   int place = 0;
   if (stores) {
-    data.inside[i] = algo::InsideEntryOf(squares, own, pass);
+    data.inside[i] = algo::InsideEntryOf(grid, own, pass);
     place = atomicAdd(&block_corners, 1);
   }
   __syncthreads();  // all corners of the block are counted
@@ -188,7 +188,7 @@ __global__ __launch_bounds__(kThreads) void InsideKernel(
 template <bool kCompressed>
 __global__ __launch_bounds__(kThreads) void OutsideKernel(
     const __grid_constant__ DistanceParams params, int pass, bool lists) {
-  __shared__ int block_squares;
+  __shared__ int block_cells;
   __shared__ int list_begin;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
@@ -196,27 +196,27 @@ __global__ __launch_bounds__(kThreads) void OutsideKernel(
   if (frame.mode != FrameMode::kDetect) return;  // the whole block
   const int l = LevelOfBlock(params);
   const LevelData data = DataOf(params, frame_index, l);
-  const algo::DistanceSquares& squares = data.level.squares;
-  const int i = SquareOfWarp(data.level);
+  const algo::DistanceGrid& grid = data.level.grid;
+  const int i = CellOfWarp(data.level);
   const WideLanes lanes;
-  const uint64_t own = i < squares.count() ? lanes.Load(data.best + i) : algo::kNoCandidate;
+  const uint64_t own = i < grid.count() ? lanes.Load(data.best + i) : algo::kNoCandidate;
   uint64_t best = algo::kNoCandidate;
   if (own != algo::kNoCandidate) {
-    best = algo::RemoveConflicts(
-        squares, MakePlaces<kCompressed>(params, frame, counters, frame_index, l), data.inside,
-        i % squares.columns, i / squares.columns, own, pass, lanes);
+    best = algo::RemoveConflicts(grid,
+                                 MakePlaces<kCompressed>(params, frame, counters, frame_index, l),
+                                 data.inside, i % grid.columns, i / grid.columns, own, pass, lanes);
     if (lanes.lane() == 0 && best != own) data.best[i] = best;
   }
   if (!lists) return;
 
   const bool is_listed = best != algo::kNoCandidate && lanes.lane() == 0;
-  if (threadIdx.x == 0) block_squares = 0;
-  __syncthreads();  // no square is counted yet
+  if (threadIdx.x == 0) block_cells = 0;
+  __syncthreads();  // no cell is counted yet
   int place = 0;
-  if (is_listed) place = atomicAdd(&block_squares, 1);
-  __syncthreads();  // all undecided squares of the block are counted
-  if (threadIdx.x == 0 && block_squares > 0) {
-    list_begin = atomicAdd(&data.list_count[0], block_squares);
+  if (is_listed) place = atomicAdd(&block_cells, 1);
+  __syncthreads();  // all undecided cells of the block are counted
+  if (threadIdx.x == 0 && block_cells > 0) {
+    list_begin = atomicAdd(&data.list_count[0], block_cells);
   }
   __syncthreads();  // the block has its part of the list
   if (is_listed) data.list[0][list_begin + place] = i;
@@ -232,34 +232,34 @@ __device__ __forceinline__ void SyncCluster() {
 #endif
 }
 
-// Prepares the squares that tiles have left undecided, and lists the squares that follow them as
+// Prepares the cells that tiles have left undecided, and lists the cells that follow them as
 // their complements, which are negative: decided ones with candidates, not farther away than a
 // candidate reaches. Counts them in *followers.
 template <typename Lanes, typename Places>
 __device__ void ListFollowers(const LevelData& data, const Places& places, int undecided, int group,
                               int groups, int32_t* followers, const Lanes& lanes) {
-  const algo::DistanceSquares& squares = data.level.squares;
-  const int reach = squares.SquareReach();
-  // Calls visit(square) for those near square i, row by row, until it returns true.
+  const algo::DistanceGrid& grid = data.level.grid;
+  const int reach = grid.CellReach();
+  // Calls visit(cell) for those near cell i, row by row, until it returns true.
   const auto visit_near = [&](int i, const auto& visit) {
-    const int column = i % squares.columns;
-    const int row = i / squares.columns;
-    const int last_column = min(column + reach, squares.columns - 1);
-    const int last_row = min(row + reach, squares.rows - 1);
+    const int column = i % grid.columns;
+    const int row = i / grid.columns;
+    const int last_column = min(column + reach, grid.columns - 1);
+    const int last_row = min(row + reach, grid.rows - 1);
     for (int r = max(row - reach, 0); r <= last_row; ++r) {
       for (int c = max(column - reach, 0); c <= last_column; ++c) {
-        if (visit(r * squares.columns + c)) return;
+        if (visit(r * grid.columns + c)) return;
       }
     }
   };
   const auto is_undecided = [&](int i) {
-    return lanes.Load(data.inside + i) == algo::kUndecidedSquare;
+    return lanes.Load(data.inside + i) == algo::kUndecidedCell;
   };
   for (int n = group; n < undecided; n += groups) {
     const int own = lanes.Load(data.list[0] + n);
     visit_near(own, [&](int i) {
       if (i != own) {
-        // Only the first undecided square near it lists a follower.
+        // Only the first undecided cell near it lists a follower.
         int first = -1;
         if (is_undecided(i)) return false;
         visit_near(i, [&](int other) {
@@ -269,7 +269,7 @@ __device__ void ListFollowers(const LevelData& data, const Places& places, int u
         if (first != own) return false;
       }
       const uint64_t best =
-          algo::BestOfSquare(squares, places, i % squares.columns, i / squares.columns, lanes);
+          algo::BestOfCell(grid, places, i % grid.columns, i / grid.columns, lanes);
       if (lanes.lane() == 0) {
         data.best[i] = best;
         if (i != own && best != algo::kNoCandidate) {
@@ -281,7 +281,7 @@ __device__ void ListFollowers(const LevelData& data, const Places& places, int u
   }
 }
 
-// The passes from `first_pass` on over the squares of list 0 by `groups` groups of lanes, of blocks
+// The passes from `first_pass` on over the cells of list 0 by `groups` groups of lanes, of blocks
 // that `sync` waits for. `number`: their number. `counts`: three that take turns, of which
 // counts[read] and the next one may be written. Returns the last pass in which this thread stored a
 // corner, or 0.
@@ -291,7 +291,7 @@ __device__ int DoPasses(const DistanceParams& params, const FrameParams& frame,
                         const Places& places, int first_pass, int number, int group, int groups,
                         bool leads, int32_t* counts, int read, const Lanes& lanes,
                         const Sync& sync) {
-  const algo::DistanceSquares& squares = data.level.squares;
+  const algo::DistanceGrid& grid = data.level.grid;
   int last_pass = 0;
   int32_t* from = data.list[0];
   int32_t* to = data.list[1];
@@ -304,9 +304,9 @@ __device__ int DoPasses(const DistanceParams& params, const FrameParams& frame,
       const int i = lanes.Load(from + n);
       if (i < 0) continue;  // follows
       const uint64_t own = lanes.Load(data.best + i);
-      if (!algo::BestBecomesInside(squares, places, data.best, own, lanes)) continue;
+      if (!algo::BestBecomesInside(grid, places, data.best, own, lanes)) continue;
       if (lanes.lane() == 0) {
-        data.inside[i] = algo::InsideEntryOf(squares, own, pass);
+        data.inside[i] = algo::InsideEntryOf(grid, own, pass);
         StoreCorner(params.sink, params.images, frame, frame_index, l, counters,
                     atomicAdd(&counters.corners[l], 1), own,
                     static_cast<int>(threadIdx.x / kWarpLanes));
@@ -318,8 +318,8 @@ __device__ int DoPasses(const DistanceParams& params, const FrameParams& frame,
       const int entry = lanes.Load(from + n);
       const int i = entry < 0 ? ~entry : entry;
       const uint64_t own = lanes.Load(data.best + i);
-      const uint64_t best = algo::RemoveConflicts(squares, places, data.inside, i % squares.columns,
-                                                  i / squares.columns, own, pass, lanes);
+      const uint64_t best = algo::RemoveConflicts(grid, places, data.inside, i % grid.columns,
+                                                  i / grid.columns, own, pass, lanes);
       if (lanes.lane() == 0) {
         if (best != own) data.best[i] = best;
         if (best != algo::kNoCandidate) to[atomicAdd(&counts[filled], 1)] = entry;
@@ -335,24 +335,24 @@ __device__ int DoPasses(const DistanceParams& params, const FrameParams& frame,
   return last_pass;
 }
 
-// Decides the squares of list 0, which tiles have left, by one block.
+// Decides the cells of list 0, which tiles have left, by one block.
 template <typename Places>
 __device__ void DecideRest(const DistanceParams& params, const FrameParams& frame,
                            FrameCounters& counters, int frame_index, int l, const LevelData& data,
                            const Places& places, int number) {
   __shared__ uint32_t entries[kMostRest];  // inside entries as a step has found them
-  const algo::DistanceSquares& squares = data.level.squares;
+  const algo::DistanceGrid& grid = data.level.grid;
   const WarpLanes<kLanesOfRest, true> lanes;
   const int thread = static_cast<int>(threadIdx.x);
   const auto for_rest = [&](const auto& visit) {
     for (int n = thread / kLanesOfRest; n < number; n += kLastThreads / kLanesOfRest) {
       const int i = data.list[0][n];
-      visit(n, i, i % squares.columns, i / squares.columns, data.inside[i]);
+      visit(n, i, i % grid.columns, i / grid.columns, data.inside[i]);
     }
   };
   // Stores what a step has found. True in all threads if `goes_on(entry)` is for one of them.
   const auto store = [&](const auto& goes_on) {
-    __syncthreads();  // all squares have read, and what they found is there
+    __syncthreads();  // all cells have read, and what they found is there
     bool any = false;
     for (int n = thread; n < number; n += kLastThreads) {
       data.inside[data.list[0][n]] = entries[n];
@@ -363,24 +363,23 @@ __device__ void DecideRest(const DistanceParams& params, const FrameParams& fram
   bool goes_on = true;
   while (goes_on) {
     for_rest([&](int /*n*/, int i, int column, int row, uint32_t entry) {
-      if (entry != algo::kUndecidedSquare) return;
-      const uint64_t best = algo::BestOfRest(squares, places, data.inside, column, row, lanes);
+      if (entry != algo::kUndecidedCell) return;
+      const uint64_t best = algo::BestOfRest(grid, places, data.inside, column, row, lanes);
       if (lanes.lane() == 0) data.best[i] = best;
     });
-    __syncthreads();  // the bests of all undecided squares are there
+    __syncthreads();  // the bests of all undecided cells are there
     for_rest([&](int n, int i, int column, int row, uint32_t entry) {
-      if (entry == algo::kUndecidedSquare) {
+      if (entry == algo::kUndecidedCell) {
         const uint64_t own = data.best[i];
         if (own == algo::kNoCandidate) {
           entry = 0;
-        } else if (algo::RestBecomesInside(squares, data.best, data.inside, column, row, own,
-                                           lanes)) {
-          entry = algo::InsideEntryOf(squares, own, algo::kUnknownPass);
+        } else if (algo::RestBecomesInside(grid, data.best, data.inside, column, row, own, lanes)) {
+          entry = algo::InsideEntryOf(grid, own, algo::kUnknownPass);
         }
       }
       if (lanes.lane() == 0) entries[n] = entry;
     });
-    goes_on = store([](uint32_t entry) { return entry == algo::kUndecidedSquare; });
+    goes_on = store([](uint32_t entry) { return entry == algo::kUndecidedCell; });
   }
   const auto is_unknown = [](uint32_t entry) {
     return entry != 0 && algo::InsidePass(entry) == algo::kUnknownPass;
@@ -389,7 +388,7 @@ __device__ void DecideRest(const DistanceParams& params, const FrameParams& fram
   while (goes_on) {
     for_rest([&](int n, int /*i*/, int column, int row, uint32_t entry) {
       if (is_unknown(entry)) {
-        const int pass = algo::RestPass(squares, places, data.inside, column, row, lanes);
+        const int pass = algo::RestPass(grid, places, data.inside, column, row, lanes);
         entry = algo::InsideEntry(pass, algo::InsidePlace(entry));
       }
       if (lanes.lane() == 0) entries[n] = entry;
@@ -400,11 +399,10 @@ __device__ void DecideRest(const DistanceParams& params, const FrameParams& fram
     const uint32_t entry = entries[n];
     if (entry == 0) continue;
     const int i = data.list[0][n];
-    const int side = squares.rule.square_side;
+    const int side = grid.rule.cell_side;
     const int place = algo::InsidePlace(entry);
-    const uint64_t key =
-        places.Key(lanes, squares.u_begin + i % squares.columns * side + place % side,
-                   squares.v_begin + i / squares.columns * side + place / side);
+    const uint64_t key = places.Key(lanes, grid.u_begin + i % grid.columns * side + place % side,
+                                    grid.v_begin + i / grid.columns * side + place / side);
     StoreCorner(params.sink, params.images, frame, frame_index, l, counters,
                 atomicAdd(&counters.corners[l], 1), key, thread / kWarpLanes);
     atomicMax(&counters.suppression_passes[l], algo::InsidePass(entry));
@@ -417,7 +415,7 @@ template <int kLanes, bool kCompressed>
 __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
     const __grid_constant__ DistanceParams params, int first_pass, int cluster_blocks,
     bool after_tiles) {
-  __shared__ int32_t block_counts[kSquareCounts];
+  __shared__ int32_t block_counts[kCellCounts];
   constexpr int kGroups = kLastThreads / kLanes;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
@@ -429,7 +427,7 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
   int number = data.list_count[0];
   if (number == 0) return;  // the whole cluster
   const auto places = MakePlaces<kCompressed>(params, frame, counters, frame_index, l);
-  if constexpr (kLanes == kLanesOfTiledSquares) {
+  if constexpr (kLanes == kLanesOfTiledCells) {
     if (params.DecidesAtOnce(number)) {
       if (rank == 0) DecideRest(params, frame, counters, frame_index, l, data, places, number);
       return;  // the whole block; nobody waits for it
@@ -450,9 +448,9 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
                     first_group + group, groups, leads, counts, read, lanes, sync);
   };
   int last_pass = 0;
-  if (after_tiles && number <= kFewSquares) {
+  if (after_tiles && number <= kFewCells) {
     if (rank != 0) return;  // the whole block; nobody waits for it
-    if (threadIdx.x < kSquareCounts) block_counts[threadIdx.x] = 0;
+    if (threadIdx.x < kCellCounts) block_counts[threadIdx.x] = 0;
     __syncthreads();  // nothing is counted yet
     last_pass =
         do_passes(WarpLanes<kLanes, true>(), 0, kGroups, block_counts, [] { __syncthreads(); });
@@ -505,11 +503,11 @@ absl::StatusOr<int> MostClusterBlocks(int device, const void* kernel) {
 
 }  // namespace
 
-absl::Status LaunchDistanceSquares(const DistanceParams& params, cudaStream_t stream) {
+absl::Status LaunchDistanceCells(const DistanceParams& params, cudaStream_t stream) {
   const dim3 grid(params.thread_blocks, params.frames.count);
   return WithCompression(params, [&](auto compressed) {
-    DistanceSquaresKernel<compressed.value><<<grid, kThreads, 0, stream>>>(params);
-    return CheckLaunch("DistanceSquaresKernel");
+    DistanceCellsKernel<compressed.value><<<grid, kThreads, 0, stream>>>(params);
+    return CheckLaunch("DistanceCellsKernel");
   });
 }
 
@@ -540,7 +538,7 @@ absl::Status LaunchLastPasses(const DistanceParams& params, int first_pass, int 
   };
   return WithCompression(params, [&](auto compressed) {
     constexpr bool kCompressed = compressed.value;
-    return after_tiles ? launch(LastPassesKernel<kLanesOfTiledSquares, kCompressed>)
+    return after_tiles ? launch(LastPassesKernel<kLanesOfTiledCells, kCompressed>)
                        : launch(LastPassesKernel<kWarpLanes, kCompressed>);
   });
 }
@@ -560,23 +558,23 @@ MinimumDistanceStep::MinimumDistanceStep(const CompiledPipeline& pipeline,
   params_.is_compressed = rule.pixels_per_place > 1;
   params_.max_passes = suppress.max_passes;
   params_.levels = pipeline.pyramid.detecting_levels;
-  int first_square = 0;
+  int first_cell = 0;
   for (int l = 0; l < params_.levels; ++l) {
     const Region& region = pipeline.level(l).region;
     DistanceParams::Level& level = params_.level[l];
-    level.squares =
-        algo::DistanceSquares::Of(rule, region.x_begin, region.y_begin, region.x_end, region.y_end);
+    level.grid =
+        algo::DistanceGrid::Of(rule, region.x_begin, region.y_begin, region.x_end, region.y_end);
     level.region = region;
-    level.first_square = first_square;
-    const int squares = level.squares.count();
-    most_squares_ = std::max(most_squares_, squares);
-    first_square += squares;
+    level.first_cell = first_cell;
+    const int cells = level.grid.count();
+    most_cells_ = std::max(most_cells_, cells);
+    first_cell += cells;
   }
-  params_.square_stride = first_square;
-  const auto squares = static_cast<size_t>(first_square);
-  best_ = layout->Add("best of squares", squares * sizeof(uint64_t));
-  inside_ = layout->Add("inside places", squares * sizeof(uint32_t));
-  for (BufferId& list : list_) list = layout->Add("undecided squares", squares * sizeof(int32_t));
+  params_.cell_stride = first_cell;
+  const auto cells = static_cast<size_t>(first_cell);
+  best_ = layout->Add("best of cells", cells * sizeof(uint64_t));
+  inside_ = layout->Add("inside places", cells * sizeof(uint32_t));
+  for (BufferId& list : list_) list = layout->Add("undecided cells", cells * sizeof(int32_t));
 }
 
 absl::Status MinimumDistanceStep::AddDevice(int device,
@@ -601,7 +599,7 @@ DistanceParams MinimumDistanceStep::ParamsFor(const StepContext& context) const 
   params.sink = sink_.At(context);
   params.best = reinterpret_cast<uint64_t*>(context.At(best_));
   params.inside = reinterpret_cast<uint32_t*>(context.At(inside_));
-  for (int i = 0; i < kSquareLists; ++i) {
+  for (int i = 0; i < kCellLists; ++i) {
     params.list[i] = reinterpret_cast<int32_t*>(context.At(list_[i]));
   }
   params.in_tiles =
@@ -611,7 +609,7 @@ DistanceParams MinimumDistanceStep::ParamsFor(const StepContext& context) const 
   for (int l = 0; l < params.levels; ++l) {
     DistanceParams::Level& level = params.level[l];
     level.first_block = params.thread_blocks;
-    params.thread_blocks += DivUp(level.squares.count(), kSquaresPerBlock);
+    params.thread_blocks += DivUp(level.grid.count(), kCellsPerBlock);
   }
   return params;
 }
@@ -627,16 +625,16 @@ int MinimumDistanceStep::ClusterBlocks(const StepContext& context) const {
 }
 
 int MinimumDistanceStep::WidePasses(int cluster_blocks) const {
-  // Share of the squares that a pass leaves undecided, as on photographs. Smaller eigenvalues have
+  // Share of the cells that a pass leaves undecided, as on photographs. Smaller eigenvalues have
   // many more candidates than Harris responses. The last passes begin when a group of lanes has
-  // two squares at most.
+  // two cells at most.
   const float undecided_share = many_candidates_ ? 0.6f : 0.4f;
   constexpr int kMostPasses = 8;
   const int groups = cluster_blocks * kLastThreads / kWarpLanes;
   int passes = 1;
-  float squares = undecided_share * static_cast<float>(most_squares_);
-  while (passes < kMostPasses && squares > 2.0f * static_cast<float>(groups)) {
-    squares *= undecided_share;
+  float cells = undecided_share * static_cast<float>(most_cells_);
+  while (passes < kMostPasses && cells > 2.0f * static_cast<float>(groups)) {
+    cells *= undecided_share;
     ++passes;
   }
   return passes;
@@ -650,7 +648,7 @@ absl::Status MinimumDistanceStep::Enqueue(const StepContext& context, cudaStream
     ORBSERVE_RETURN_IF_ERROR(LaunchTilePasses(params, stream));
     return LaunchLastPasses(params, 1, cluster_blocks, stream);
   }
-  ORBSERVE_RETURN_IF_ERROR(LaunchDistanceSquares(params, stream));
+  ORBSERVE_RETURN_IF_ERROR(LaunchDistanceCells(params, stream));
   const int wide_passes = WidePasses(cluster_blocks);
   for (int pass = 1; pass <= wide_passes; ++pass) {
     ORBSERVE_RETURN_IF_ERROR(LaunchPass(params, pass, pass == wide_passes, stream));

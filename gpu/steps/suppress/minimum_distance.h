@@ -24,12 +24,12 @@
 
 namespace orbserve::gpu {
 
-// The best candidate of each square. Clears what the passes write.
-absl::Status LaunchDistanceSquares(const DistanceParams& params, cudaStream_t stream);
-// Pass number `pass`, from 1 on, over all squares. The corners that become inside go to the sink.
-// `lists`: makes the lists of undecided squares, with which LaunchLastPasses() begins.
+// The best candidate of each cell. Clears what the passes write.
+absl::Status LaunchDistanceCells(const DistanceParams& params, cudaStream_t stream);
+// Pass number `pass`, from 1 on, over all cells. The corners that become inside go to the sink.
+// `lists`: makes the lists of undecided cells, with which LaunchLastPasses() begins.
 absl::Status LaunchPass(const DistanceParams& params, int pass, bool lists, cudaStream_t stream);
-// All passes from `first_pass` on over the listed squares; after tiles the first one is 1.
+// All passes from `first_pass` on over the listed cells; after tiles the first one is 1.
 // `cluster_blocks`: thread blocks that share a level of a frame.
 absl::Status LaunchLastPasses(const DistanceParams& params, int first_pass, int cluster_blocks,
                               cudaStream_t stream);
@@ -56,10 +56,10 @@ class MinimumDistanceStep final : public Step {
   const CornerSinkBuffers sink_;
   DistanceParams params_{};       // without what a context brings
   bool many_candidates_ = false;  // SHI_TOMASI
-  int most_squares_ = 0;          // of a level
+  int most_cells_ = 0;            // of a level
   BufferId best_{};
   BufferId inside_{};
-  BufferId list_[kSquareLists]{};
+  BufferId list_[kCellLists]{};
   // Of each of the plan's devices.
   std::vector<int> most_cluster_blocks_;
   std::vector<int> tile_bytes_;  // shared memory of a block that has a tile; 0 = too little

@@ -22,15 +22,17 @@ absl::Status IntFromProto(absl::string_view name, uint32_t value, const IntRange
   return absl::OkStatus();
 }
 
-// An enum of the wire is ours with UNSPECIFIED = 0 in front, in the same order. `last` is the last
-// value of ours. UNSPECIFIED leaves `out` unchanged.
+// An enum of the wire is ours with UNSPECIFIED = 0 in front, in the same order and by the same
+// names (kEnumNames), as a test says of each enum of v1::Pipeline. UNSPECIFIED leaves `out`
+// unchanged.
 template <typename E>
-absl::Status EnumFromProto(absl::string_view name, int value, E last, E& out) {
+absl::Status EnumFromProto(absl::string_view name, int value, E& out) {
+  constexpr int kLast = static_cast<int>(kEnumNames<E>.size());
   if (value == 0) return absl::OkStatus();
-  if (value < 0 || value > static_cast<int>(last) + 1) {
+  if (value < 0 || value > kLast) {
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat(name, " must be one of the values known to this server, 1 to ",
-                                  static_cast<int>(last) + 1, "; got ", value));
+                                  kLast, "; got ", value));
   }
   out = static_cast<E>(value - 1);
   return absl::OkStatus();
@@ -40,37 +42,6 @@ template <typename P, typename E>
 P EnumToProto(E value) {
   return static_cast<P>(static_cast<int>(value) + 1);
 }
-
-// The two lists of names must not drift apart.
-static_assert(static_cast<int>(PyramidSource::kLevelZero) + 1 == v1::PYRAMID_SOURCE_LEVEL_ZERO);
-static_assert(static_cast<int>(Detector::kShiTomasi) + 1 == v1::DETECTOR_SHI_TOMASI);
-static_assert(static_cast<int>(Score::kLargestThreshold) + 1 == v1::SCORE_LARGEST_THRESHOLD);
-static_assert(static_cast<int>(Score::kHarris) + 1 == v1::SCORE_HARRIS);
-static_assert(static_cast<int>(Score::kSadCircle) + 1 == v1::SCORE_SAD_CIRCLE);
-static_assert(static_cast<int>(Score::kSadArc) + 1 == v1::SCORE_SAD_ARC);
-static_assert(static_cast<int>(Suppression::kCell) + 1 == v1::SUPPRESSION_CELL);
-static_assert(static_cast<int>(Suppression::kMinimumDistance) + 1 ==
-              v1::SUPPRESSION_MINIMUM_DISTANCE);
-static_assert(static_cast<int>(Compare::kFast) + 1 == v1::COMPARE_FAST);
-static_assert(static_cast<int>(Compare::kScore) + 1 == v1::COMPARE_SCORE);
-static_assert(static_cast<int>(DistanceShape::kSquare) + 1 == v1::DISTANCE_SHAPE_SQUARE);
-static_assert(static_cast<int>(DistanceShape::kDisc) + 1 == v1::DISTANCE_SHAPE_DISC);
-static_assert(static_cast<int>(Selection::kLevelQuota) + 1 == v1::SELECTION_LEVEL_QUOTA);
-static_assert(static_cast<int>(Selection::kBest) + 1 == v1::SELECTION_BEST);
-static_assert(static_cast<int>(Selection::kCell) + 1 == v1::SELECTION_CELL);
-static_assert(static_cast<int>(Selection::kQuadtree) + 1 == v1::SELECTION_QUADTREE);
-static_assert(static_cast<int>(Orientation::kIntensityCentroid) + 1 ==
-              v1::ORIENTATION_INTENSITY_CENTROID);
-static_assert(static_cast<int>(Orientation::kArcMiddle) + 1 == v1::ORIENTATION_ARC_MIDDLE);
-static_assert(static_cast<int>(Descriptor::kRBrief256) + 1 == v1::DESCRIPTOR_TYPE_RBRIEF_256);
-static_assert(static_cast<int>(Descriptor::kRBrief32) + 1 == v1::DESCRIPTOR_TYPE_RBRIEF_32);
-static_assert(static_cast<int>(Descriptor::kBFrost256) + 1 == v1::DESCRIPTOR_TYPE_BFROST_256);
-static_assert(static_cast<int>(Illumination::kNone) + 1 == v1::ILLUMINATION_NONE);
-static_assert(static_cast<int>(Illumination::kOffset) + 1 == v1::ILLUMINATION_OFFSET);
-static_assert(static_cast<int>(Illumination::kGain) + 1 == v1::ILLUMINATION_GAIN);
-static_assert(static_cast<int>(Illumination::kBoth) + 1 == v1::ILLUMINATION_BOTH);
-static_assert(static_cast<int>(TrackTemplate::kPrevious) + 1 == v1::TRACK_TEMPLATE_PREVIOUS);
-static_assert(static_cast<int>(TrackTemplate::kFirst) + 1 == v1::TRACK_TEMPLATE_FIRST);
 
 // A second threshold belongs to FAST. Neither PipelineOptions nor FrameParameters sees both.
 absl::Status CheckLowThreshold(const FrameParameters& frame, const PipelineOptions& options) {
@@ -137,10 +108,10 @@ absl::StatusOr<TrackOptions> TrackOptionsFromProto(const v1::TrackOptions& proto
   if (proto.has_epsilon_px()) options.epsilon_px = proto.epsilon_px();
   if (proto.has_min_eigen()) options.min_eigen = proto.min_eigen();
   if (proto.has_max_residual()) options.max_residual = proto.max_residual();
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("track.illumination", proto.illumination(),
-                                         Illumination::kBoth, options.illumination));
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("track.template", proto.template_(), TrackTemplate::kFirst,
-                                         options.track_template));
+  ORBSERVE_RETURN_IF_ERROR(
+      EnumFromProto("track.illumination", proto.illumination(), options.illumination));
+  ORBSERVE_RETURN_IF_ERROR(
+      EnumFromProto("track.template", proto.template_(), options.track_template));
   if (proto.has_redetect_percent()) {
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.redetect_percent", proto.redetect_percent(),
                                           kRedetectRange, options.redetect_percent));
@@ -166,12 +137,12 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
         IntFromProto("pyramid.levels", pyramid.levels(), kLevelRange, out.options.pyramid.levels));
   }
   if (pyramid.has_scale_factor()) out.options.pyramid.scale_factor = pyramid.scale_factor();
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("pyramid.source", pyramid.source(),
-                                         PyramidSource::kLevelZero, out.options.pyramid.source));
+  ORBSERVE_RETURN_IF_ERROR(
+      EnumFromProto("pyramid.source", pyramid.source(), out.options.pyramid.source));
 
   const v1::DetectOptions& detect = proto.detect();
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("detect.detector", detect.detector(), Detector::kShiTomasi,
-                                         out.options.detect.detector));
+  ORBSERVE_RETURN_IF_ERROR(
+      EnumFromProto("detect.detector", detect.detector(), out.options.detect.detector));
   if (detect.has_fast_threshold()) {
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", detect.fast_threshold(),
                                           kFastThresholdRange, out.frame.fast_threshold_grey));
@@ -187,8 +158,7 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
                                   static_cast<int>(detect.candidate_test())));
   }
   out.options.detect.candidate_test = static_cast<CandidateTest>(detect.candidate_test());
-  ORBSERVE_RETURN_IF_ERROR(
-      EnumFromProto("detect.score", detect.score(), Score::kSadArc, out.options.detect.score));
+  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("detect.score", detect.score(), out.options.detect.score));
   if (detect.has_quality_level()) out.frame.quality_level = detect.quality_level();
 
   if (detect.has_fast_threshold_low()) {
@@ -199,7 +169,6 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
 
   const v1::SuppressOptions& suppress = proto.suppress();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.suppression", suppress.suppression(),
-                                         Suppression::kMinimumDistance,
                                          out.options.suppress.suppression));
   if (suppress.has_window_px()) {
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.window_px", suppress.window_px(), kWindowRange,
@@ -218,10 +187,9 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
                                           suppress.minimum_distance_px(), kMinimumDistanceRange,
                                           out.options.suppress.minimum_distance_px));
   }
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.compare", suppress.compare(), Compare::kScore,
-                                         out.options.suppress.compare));
+  ORBSERVE_RETURN_IF_ERROR(
+      EnumFromProto("suppress.compare", suppress.compare(), out.options.suppress.compare));
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.distance_shape", suppress.distance_shape(),
-                                         DistanceShape::kDisc,
                                          out.options.suppress.distance_shape));
   if (suppress.has_cornerness_compression()) {
     out.options.suppress.cornerness_compression = suppress.cornerness_compression();
@@ -232,8 +200,8 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   }
 
   const v1::SelectOptions& select = proto.select();
-  ORBSERVE_RETURN_IF_ERROR(EnumFromProto("select.selection", select.selection(),
-                                         Selection::kQuadtree, out.options.select.selection));
+  ORBSERVE_RETURN_IF_ERROR(
+      EnumFromProto("select.selection", select.selection(), out.options.select.selection));
   if (select.has_max_features()) {
     ORBSERVE_RETURN_IF_ERROR(
         IntFromProto("max_features", select.max_features(), kFeatureRange, out.frame.max_features));
@@ -245,10 +213,9 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
 
   const v1::DescribeOptions& describe = proto.describe();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.orientation", describe.orientation(),
-                                         Orientation::kArcMiddle,
                                          out.options.describe.orientation));
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.descriptor_type", describe.descriptor_type(),
-                                         Descriptor::kBFrost256, out.options.describe.descriptor));
+                                         out.options.describe.descriptor));
   // Last: its range depends on the rest.
   if (select.has_border_px()) {
     ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.border_px", select.border_px(),

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "client/cli/output/json_writer.h"
 #include "client/cli/wire_names.h"
+#include "features/options.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/rpc/conversion/pipeline.h"
@@ -40,34 +41,40 @@ struct Row {
   PipelineFlagValues with = {};
 };
 
+// The names that the server has for the values of an enum.
+template <typename E>
+std::vector<std::string> NamesOf() {
+  return {kEnumNames<E>.begin(), kEnumNames<E>.end()};
+}
+
 const std::vector<Row>& Table() {
   static const std::vector<Row> table = {
       // clang-format off
       {"--levels", "pyramid.levels", {"1", "16"}},
       {"--scale", "pyramid.scale_factor", {"1.01", "4"}},
-      {"--pyramid-source", "pyramid.source", {"PREVIOUS_LEVEL", "LEVEL_ZERO"}},
-      {"--detector", "detect.detector", {"FAST", "HARRIS", "SHI_TOMASI"}},
+      {"--pyramid-source", "pyramid.source", NamesOf<PyramidSource>()},
+      {"--detector", "detect.detector", NamesOf<Detector>()},
       {"--threshold", "detect.fast_threshold", {"1", "254"}},
       {"--arc", "detect.fast_arc_length", {"9", "12"}},
       {"--candidate-test", "detect.candidate_test", {"BINARY_ENCODING", "BIT_TABLE"}},
-      {"--score", "detect.score", {"LARGEST_THRESHOLD", "HARRIS", "SAD_CIRCLE", "SAD_ARC"}},
+      {"--score", "detect.score", NamesOf<Score>()},
       {"--quality", "detect.quality_level", {"0.001", "0.99"}},
       {"--threshold-low", "detect.fast_threshold_low", {"0", "7", "254"}},
-      {"--suppress", "suppress.suppression", {"NEIGHBOURHOOD", "CELL", "MINIMUM_DISTANCE"}},
+      {"--suppress", "suppress.suppression", NamesOf<Suppression>()},
       {"--window", "suppress.window_px", {"3", "9"}},
       {"--cell-width", "suppress.cell_width_px", {"32", "512"}},
       {"--cell-height", "suppress.cell_height_px", {"8", "512"}},
       {"--min-distance", "suppress.minimum_distance_px", {"1", "64"}},
-      {"--compare", "suppress.compare", {"FAST", "SCORE"}},
-      {"--distance-shape", "suppress.distance_shape", {"SQUARE", "DISC"}},
+      {"--compare", "suppress.compare", NamesOf<Compare>()},
+      {"--distance-shape", "suppress.distance_shape", NamesOf<DistanceShape>()},
       {"--compression", "suppress.cornerness_compression", {"true", "false"}},
       {"--max-passes", "suppress.max_passes", {"0", "10000"}},
-      {"--select", "select.selection", {"LEVEL_QUOTA", "BEST", "CELL", "QUADTREE"}},
+      {"--select", "select.selection", NamesOf<Selection>()},
       {"--max-features", "select.max_features", {"1", "100000"}},
       {"--capacity", "select.capacity", {"1", "100000"}},
       {"--border", "select.border_px", {"31", "255"}},
-      {"--orientation", "describe.orientation", {"NONE", "INTENSITY_CENTROID", "ARC_MIDDLE"}},
-      {"--descriptor", "describe.descriptor_type", {"NONE", "RBRIEF_256", "RBRIEF_32", "BFROST_256"}},
+      {"--orientation", "describe.orientation", NamesOf<Orientation>()},
+      {"--descriptor", "describe.descriptor_type", NamesOf<Descriptor>()},
       {"--match-selection", "match.selection", {"BEST", "K_BEST"}},
       {"--k", "match.k", {"1", "16"}},
       {"--ratio", "match.ratio", {"0", "0.8", "1"}},
@@ -82,8 +89,8 @@ const std::vector<Row>& Table() {
       {"--track-epsilon", "track.epsilon_px", {"0.001", "1"}},
       {"--track-min-eigen", "track.min_eigen", {"0.001", "1000"}},
       {"--track-max-residual", "track.max_residual", {"0.5", "128"}},
-      {"--track-illumination", "track.illumination", {"NONE", "OFFSET", "GAIN", "BOTH"}},
-      {"--track-template", "track.template", {"PREVIOUS", "FIRST"}},
+      {"--track-illumination", "track.illumination", NamesOf<Illumination>()},
+      {"--track-template", "track.template", NamesOf<TrackTemplate>()},
       {"--track-redetect", "track.redetect_percent", {"0", "100"}},
       // clang-format on
   };

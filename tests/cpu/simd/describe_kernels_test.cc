@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cpu/integral_view.h"
-#include "cpu/level_point.h"
+#include "cpu/frame/integral_view.h"
+#include "cpu/frame/level_point.h"
 #include "cpu/steps/describe/bfrost256.h"
 #include "cpu/steps/describe/gaussian.h"
 #include "cpu/steps/describe/integral.h"

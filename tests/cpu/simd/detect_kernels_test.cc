@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/corner.h"
-#include "cpu/sad_score.h"
+#include "cpu/frame/corner.h"
+#include "cpu/kernels/corner_responses.h"
+#include "cpu/kernels/window_maximum.h"
 #include "cpu/steps/detect/fast.h"
 #include "cpu/steps/detect/harris.h"
-#include "cpu/window_maximum.h"
 #include "features/algo/sad_score.h"
 #include "features/pipeline/capacity.h"
 #include "features/pipeline/geometry.h"
@@ -118,8 +118,8 @@ TEST_P(DetectKernelsTest, StrongCornersAreThoseOfLargeSums) {
             const int count = kernel(image.view(), region, arc_length, threshold, least_sum,
                                      scratch.data(), corners.data());
             std::vector<float> sums(static_cast<size_t>(count));
-            ReferenceSadArc(image.view(), corners.data(), count, arc_length, threshold,
-                            sums.data());
+            ReferenceResponses<Score::kSadArc>(image.view(), corners.data(), count,
+                                               {arc_length, threshold}, sums.data());
             std::vector<Corner> large;
             for (int i = 0; i < count; ++i) {
               if (sums[static_cast<size_t>(i)] >= static_cast<float>(least_sum)) {
@@ -143,7 +143,7 @@ TEST_P(DetectKernelsTest, StrongCornersAreThoseOfLargeSums) {
   EXPECT_GT(left_out, 50'000u);
 }
 
-TEST_P(DetectKernelsTest, SadScoresEqualTheReference) {
+TEST_P(DetectKernelsTest, ScoresOfTheRingEqualTheReference) {
   size_t corners = 0;
   for (const Size size : kSizes) {
     PaddedImage image(size.width, size.height);
@@ -159,14 +159,17 @@ TEST_P(DetectKernelsTest, SadScoresEqualTheReference) {
             std::vector<float> expected(count + 1, -1.0f);
             std::vector<float> actual = expected;
             const int number = static_cast<int>(count);
-            ReferenceSadArc(image.view(), found.data(), number, arc_length, threshold,
-                            expected.data());
-            SadArcKernelFor(simd())(image.view(), found.data(), number, arc_length, threshold,
-                                    actual.data());
-            ASSERT_EQ(expected, actual) << "arc " << arc_length << ", threshold " << threshold;
-            ReferenceSadCircle(image.view(), found.data(), number, expected.data());
-            SadCircleKernelFor(simd())(image.view(), found.data(), number, actual.data());
-            ASSERT_EQ(expected, actual) << "circle, threshold " << threshold;
+            for (const Score score : AllOf<Score>()) {
+              if (algo::FactsOf(score).source != algo::ScoreSource::kRing) continue;
+              const auto respond = [&](const KernelTarget& target, std::vector<float>* responses) {
+                ResponseKernelFor(score, target)(image.view(), found.data(), number,
+                                                 {arc_length, threshold}, responses->data());
+              };
+              respond(ReferenceTarget(), &expected);
+              respond(simd(), &actual);
+              ASSERT_EQ(expected, actual)
+                  << EnumName(score) << ", arc " << arc_length << ", threshold " << threshold;
+            }
             corners += count;
           }
         }
@@ -255,10 +258,11 @@ TEST_P(DetectKernelsTest, HarrisResponsesEqualTheReference) {
         count = std::min(count, static_cast<int>(points.size()));
         std::vector<float> expected(static_cast<size_t>(count));
         std::vector<float> actual(expected.size());
-        ReferenceHarris(image.view(), points.data(), count, expected.data());
-        for (const HarrisKernel kernel : {HarrisKernelFor(simd()), DenseHarrisKernelFor(simd())}) {
+        ReferenceResponses<Score::kHarris>(image.view(), points.data(), count, {}, expected.data());
+        for (const ResponseKernel kernel :
+             {HarrisKernelFor(simd()), ResponseKernelFor(Score::kHarris, simd())}) {
           std::fill(actual.begin(), actual.end(), -1.0f);
-          kernel(image.view(), points.data(), count, actual.data());
+          kernel(image.view(), points.data(), count, {}, actual.data());
           ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
               << "content " << static_cast<int>(content) << ", " << count << " points";
         }

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "cpu/kernel_target.h"
-#include "cpu/level_point.h"
+#include "cpu/frame/level_point.h"
+#include "cpu/kernels/kernel_target.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
 #include "features/pipeline/geometry.h"

@@ -50,7 +50,7 @@ TEST(PyramidStepTest, HalvingAveragesFourPixels) {
   }
   RunnerInput input;
   input.pipeline.pyramid = {.levels = 2, .scale_factor = 2.0f};
-  input.pipeline.detect.score = Score::kLargestThreshold;
+  input.pipeline.detect.score = Score::kFast;
   input.pipeline.describe = {Orientation::kNone, Descriptor::kNone};
   input.pipeline.select.border_px = 3;
   for (const RunnerVariant& variant : AllRunnerVariants()) {
@@ -71,7 +71,7 @@ TEST(PyramidStepTest, AMaskedSourcePixelMasksItsLevelPixel) {
   mask.At(21, 11) = 0;
   RunnerInput input;
   input.pipeline.pyramid = {.levels = 2, .scale_factor = 2.0f};
-  input.pipeline.detect.score = Score::kLargestThreshold;
+  input.pipeline.detect.score = Score::kFast;
   input.pipeline.describe = {Orientation::kNone, Descriptor::kNone};
   input.pipeline.select.border_px = 3;
   input.mask = &mask;

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "cpu/frame_context.h"
-#include "cpu/frame_lists.h"
-#include "cpu/kernel_target.h"
+#include "cpu/frame/frame_context.h"
+#include "cpu/frame/frame_lists.h"
+#include "cpu/kernels/kernel_target.h"
 #include "cpu/memory/thread_scratch.h"
 #include "cpu/plan.h"
 #include "features/backend.h"

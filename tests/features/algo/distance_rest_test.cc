@@ -22,28 +22,28 @@ using ::orbserve::testing::PickOf;
 using ::orbserve::testing::RandomOrderMap;
 
 struct Counts {
-  int squares = 0;
+  int cells = 0;
   int corners = 0;
 };
 
-// Decides `rest`, squares of a level of which all others are decided as the pick says, in the steps
-// of a kernel and in random order. Compares every square with the pick.
+// Decides `rest`, cells of a level of which all others are decided as the pick says, in the steps
+// of a kernel and in random order. Compares every cell with the pick.
 template <typename Places>
 Counts CompareWithPick(const OrderMap& map, const DistanceRule& rule, const Places& places,
                        std::vector<int> rest, std::mt19937* random) {
-  const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, map.width, map.height);
+  const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, map.width, map.height);
   const Pick pick = PickOf(map, rule, 0);
   std::vector<uint32_t> expected(static_cast<size_t>(level.count()), 0);
   for (const uint64_t key : pick.keys) {
     const int u = level.PlaceU(key);
     const int v = level.PlaceV(key);
-    const auto i = static_cast<size_t>(v / rule.square_side * level.columns + u / rule.square_side);
+    const auto i = static_cast<size_t>(v / rule.cell_side * level.columns + u / rule.cell_side);
     expected[i] =
         InsideEntryOf(level, key, pick.passes[static_cast<size_t>(v * rule.Places(map.width) + u)]);
   }
   std::vector<uint32_t> inside = expected;
-  for (const int i : rest) inside[static_cast<size_t>(i)] = kUndecidedSquare;
-  std::vector<uint64_t> best(inside.size(), 0);  // those of decided squares mean nothing
+  for (const int i : rest) inside[static_cast<size_t>(i)] = kUndecidedCell;
+  std::vector<uint64_t> best(inside.size(), 0);  // those of decided cells mean nothing
   const OneLane lane;
   Counts counts;
 
@@ -62,20 +62,20 @@ Counts CompareWithPick(const OrderMap& map, const DistanceRule& rule, const Plac
     return std::count_if(rest.begin(), rest.end(),
                          [&](int i) { return is_one(inside[static_cast<size_t>(i)]); });
   };
-  const auto is_undecided = [](uint32_t entry) { return entry == kUndecidedSquare; };
+  const auto is_undecided = [](uint32_t entry) { return entry == kUndecidedCell; };
   while (count_of(is_undecided) > 0) {
     for (const int i : rest) {
       best[static_cast<size_t>(i)] =
           BestOfRest(level, places, inside.data(), i % level.columns, i / level.columns, lane);
     }
     const bool changes = step([&](int i, uint32_t entry) {
-      if (entry != kUndecidedSquare) return entry;
+      if (entry != kUndecidedCell) return entry;
       const uint64_t own = best[static_cast<size_t>(i)];
       if (own == kNoCandidate) return 0u;
       return RestBecomesInside(level, best.data(), inside.data(), i % level.columns,
                                i / level.columns, own, lane)
                  ? InsideEntryOf(level, own, kUnknownPass)
-                 : kUndecidedSquare;
+                 : kUndecidedCell;
     });
     EXPECT_TRUE(changes);
     if (!changes) return counts;
@@ -95,7 +95,7 @@ Counts CompareWithPick(const OrderMap& map, const DistanceRule& rule, const Plac
   }
   EXPECT_EQ(inside, expected);
   for (const int i : rest) {
-    ++counts.squares;
+    ++counts.cells;
     if (expected[static_cast<size_t>(i)] != 0) ++counts.corners;
   }
   return counts;
@@ -109,7 +109,7 @@ Counts CompareWithPick(OrderMap map, const DistanceRule& rule, const std::vector
                                     : CompareWithPick(map, rule, pixels, rest, random);
 }
 
-TEST(DistanceRestTest, AnySquaresAreDecidedAsThePickDoes) {
+TEST(DistanceRestTest, AnyCellsAreDecidedAsThePickDoes) {
   constexpr uint32_t kSeed = 91;
   std::mt19937 random(kSeed);
   Counts all;
@@ -120,30 +120,30 @@ TEST(DistanceRestTest, AnySquaresAreDecidedAsThePickDoes) {
     const OrderMap map = RandomOrderMap(width, height, 1 + random() % 4, levels, &random);
     const int d = 2 + static_cast<int>(random() % (n % 2 == 0 ? 6 : 15));
     for (const DistanceRule& rule : DistanceRulesOf(d)) {
-      const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, width, height);
-      const unsigned share = 1 + random() % 8;  // all squares, down to one in eight
+      const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, width, height);
+      const unsigned share = 1 + random() % 8;  // all cells, down to one in eight
       std::vector<int> rest;
       for (int i = 0; i < level.count(); ++i) {
         if (random() % share == 0) rest.push_back(i);
       }
       const Counts counts = CompareWithPick(map, rule, rest, &random);
-      all.squares += counts.squares;
+      all.cells += counts.cells;
       all.corners += counts.corners;
       ASSERT_FALSE(HasFailure()) << "seed " << kSeed << " map " << n << ", " << width << " x "
                                  << height << " d " << d << (rule.below_squared > 0 ? " disc" : "");
     }
   }
-  EXPECT_GT(all.squares, 10'000);
+  EXPECT_GT(all.cells, 10'000);
   EXPECT_GT(all.corners, 2'000);
 }
 
-// In a chain every square waits for the one before it.
+// In a chain every cell waits for the one before it.
 TEST(DistanceRestTest, ChainsAreDecidedToTheirEnd) {
   std::mt19937 random(92);
   for (const int d : {2, 5, 9}) {
     const OrderMap map = testing::SnakeOrderMap(120, 40, 2 * d);
     for (const DistanceRule& rule : DistanceRulesOf(d)) {
-      const DistanceSquares level = DistanceSquares::Of(rule, 0, 0, map.width, map.height);
+      const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, map.width, map.height);
       std::vector<int> rest;
       for (int i = 0; i < level.count(); ++i) rest.push_back(i);
       EXPECT_GT(CompareWithPick(map, rule, rest, &random).corners, 5) << d;

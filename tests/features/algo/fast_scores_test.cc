@@ -9,10 +9,12 @@
 #include <array>
 #include <cstdlib>
 #include <random>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "features/algo/corner.h"
+#include "features/algo/corner_score.h"
 #include "features/algo/fast.h"
 #include "features/algo/sad_score.h"
 #include "features/algo/segment_test.h"
@@ -120,24 +122,25 @@ std::vector<float> ScoreMap(const TestImage& image, const OracleOptions& options
         continue;
       }
       float value = 0;
-      switch (options.score) {
-        case Score::kLargestThreshold:
+      WithScore(options.score, [&](auto of) {
+        using S = decltype(of);
+        if constexpr (S::kSource == ScoreSource::kTest) {
           value = static_cast<float>(FastScore(ring, *centre, options.arc_length));
-          break;
-        case Score::kSadCircle:
-          value = static_cast<float>(SadCircleScore(ring, *centre));
-          break;
-        case Score::kSadArc:
-          value =
-              static_cast<float>(SadArcScore(ring, *centre, options.arc_length, options.threshold));
-          break;
-        case Score::kHarris:
-          if (x >= kHarrisRadiusPx && y >= kHarrisRadiusPx && x < width - kHarrisRadiusPx &&
-              y < height - kHarrisRadiusPx) {
-            value = Max(HarrisResponse(SumGradients(centre, pitch)), 0.0f);
-          }
-          break;
-      }
+        } else if constexpr (S::kSource == ScoreSource::kRing) {
+          value = static_cast<float>(
+              ScoreOfRing<S>(ring, *centre, options.arc_length, options.threshold));
+        } else if (x >= S::kReachPx && y >= S::kReachPx && x < width - S::kReachPx &&
+                   y < height - S::kReachPx) {
+          value = Max(S::Of(centre, pitch), 0.0f);
+        }
+        // Values are in the order of the responses, and bring them back.
+        if (value == 0) return;
+        const auto response =
+            static_cast<std::conditional_t<S::kSource == ScoreSource::kPatch, float, int>>(value);
+        const auto stored = S::ValueOf(response, options.threshold);
+        EXPECT_TRUE(stored > 0) << EnumName(options.score);
+        EXPECT_EQ(S::ResponseOf(stored, options.threshold), value) << EnumName(options.score);
+      });
       map[static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x)] = value;
     }
   }
@@ -161,8 +164,7 @@ int CompareDetections(const NamedImage& named, const std::vector<int>& arc_lengt
   const GreyPlane plane = testing::PlaneOf(named.image.view());
   int compared = 0;
   for (const int arc_length : arc_lengths) {
-    for (const Score score :
-         {Score::kLargestThreshold, Score::kSadCircle, Score::kSadArc, Score::kHarris}) {
+    for (const Score score : AllOf<Score>()) {
       OracleOptions options = testing::OracleVio();
       options.arc_length = arc_length;
       options.score = score;

@@ -44,8 +44,8 @@ Result ByPick(std::vector<uint64_t> keys, const OracleOptions& options, int widt
   const DistanceRule rule = RuleOf(options);
   std::vector<int32_t> passes(static_cast<size_t>(rule.Places(width)) *
                               static_cast<size_t>(rule.Places(height)));
-  std::vector<uint16_t> inside(static_cast<size_t>(rule.Squares(width)) *
-                               static_cast<size_t>(rule.Squares(height)));
+  std::vector<uint16_t> inside(static_cast<size_t>(rule.Cells(width)) *
+                               static_cast<size_t>(rule.Cells(height)));
   Result result;
   const int kept =
       KeepByDistance(keys.data(), static_cast<int>(keys.size()), rule, width, height,
@@ -138,22 +138,22 @@ void ExpectDistanceKept(const std::vector<uint64_t>& keys, const OracleOptions& 
   }
 }
 
-TEST(DistanceRuleTest, SquaresHoldOneInsidePlaceAndNeighbourSquaresCoverTheReach) {
+TEST(DistanceRuleTest, CellsHoldOneInsidePlaceAndNeighbourCellsCoverTheReach) {
   for (int d = 1; d <= 64; ++d) {
     for (const OracleOptions& options : Variants(d)) {
       const DistanceRule rule = RuleOf(options);
-      const int side = rule.square_side;
+      const int side = rule.cell_side;
       EXPECT_TRUE(rule.Conflicts(side - 1, side - 1)) << d;
       EXPECT_LE(side * side, 65535) << d;
-      // No larger square would do.
+      // No larger cell would do.
       EXPECT_FALSE(rule.Conflicts(side, side)) << d;
       EXPECT_FALSE(rule.Conflicts(rule.reach + 1, 0)) << d;
       EXPECT_FALSE(rule.Conflicts(0, -rule.reach - 1)) << d;
       EXPECT_TRUE(rule.Conflicts(-rule.reach, 0)) << d;
     }
-    EXPECT_EQ(RuleOf(Variants(d)[0]).square_side, d);
-    EXPECT_EQ(RuleOf(Variants(d)[1]).square_side, 1 + static_cast<int>(std::sqrt((d * d - 1) / 2)));
-    EXPECT_EQ(RuleOf(Variants(d)[2]).square_side, d == 1 ? 1 : d / 2 + 1);
+    EXPECT_EQ(RuleOf(Variants(d)[0]).cell_side, d);
+    EXPECT_EQ(RuleOf(Variants(d)[1]).cell_side, 1 + static_cast<int>(std::sqrt((d * d - 1) / 2)));
+    EXPECT_EQ(RuleOf(Variants(d)[2]).cell_side, d == 1 ? 1 : d / 2 + 1);
   }
 }
 

@@ -195,10 +195,10 @@ TEST(ReferenceValuesTest, Vio) {
        {"242 458cd675", "407 2dedf3f0", "384 e098ed87", "500 668ccb97"},
        Input::kPlain,
        Lines::kWithoutDescriptor},
-      {"LARGEST_THRESHOLD, window 9",
+      {"FAST, window 9",
        With(all,
             [](OracleOptions& o) {
-              o.score = Score::kLargestThreshold;
+              o.score = Score::kFast;
               o.window = 9;
             }),
        {"231 78248312", "404 b8a91331", "382 aa9f6a0a", "500 77891898"},

@@ -26,7 +26,7 @@ TEST(CutsTest, QuotasOf500AreAGeometricSeries) {
 
 TEST(CutsTest, WithoutAResponseTheScoreCutsOnce) {
   PipelineOptions options;
-  options.detect.score = Score::kLargestThreshold;
+  options.detect.score = Score::kFast;
   const Cuts cuts = Cuts::For(options, {.max_features = 500});
   EXPECT_EQ(cuts.by_score, cuts.by_response);
   EXPECT_EQ(cuts.by_response[0], 109);
@@ -57,7 +57,7 @@ TEST(CutsTest, TheBestOfAFrameAreCutOnceOverAllLevels) {
 TEST(CutsTest, WhereTheScoreRanksNoLevelNeedsMoreThanAreWanted) {
   PipelineOptions options;
   options.select.selection = Selection::kBest;
-  options.detect.score = Score::kLargestThreshold;
+  options.detect.score = Score::kFast;
   options.select.capacity = 40;
   const Cuts cuts = Cuts::For(options, {.max_features = 300});
   EXPECT_EQ(cuts.by_score[0], 300);

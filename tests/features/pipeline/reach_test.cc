@@ -25,8 +25,7 @@ TEST(ReachTest, OrbReadsWhatItsStagesRead) {
 }
 
 TEST(ReachTest, StagesThatDoNotRunReadNothing) {
-  const Reach fast =
-      Reach::Of(With(Score::kLargestThreshold, Orientation::kNone, Descriptor::kNone));
+  const Reach fast = Reach::Of(With(Score::kFast, Orientation::kNone, Descriptor::kNone));
   EXPECT_EQ(fast.score_px, 0);
   EXPECT_EQ(fast.orient_px, 0);
   EXPECT_EQ(fast.describe_px, 0);
@@ -45,8 +44,8 @@ TEST(ReachTest, TheSmallestBorderHasAPixelToSpareForKeypoints) {
 }
 
 TEST(ReachTest, RBrief32ReadsAPatchOfTenPixels) {
-  const Reach reach = Reach::Of(
-      With(Score::kLargestThreshold, Orientation::kIntensityCentroid, Descriptor::kRBrief32));
+  const Reach reach =
+      Reach::Of(With(Score::kFast, Orientation::kIntensityCentroid, Descriptor::kRBrief32));
   EXPECT_EQ(reach.orient_px, 5);    // columns -4 to 5, rows -5 to 4
   EXPECT_EQ(reach.describe_px, 4);  // x^2 + y^2 <= 20
   EXPECT_EQ(reach.smallest_border_px, 10);
@@ -57,13 +56,13 @@ TEST(ReachTest, RBrief32ReadsAPatchOfTenPixels) {
 
 TEST(ReachTest, BFrostReadsItsFarthestSquare) {
   const Reach reach =
-      Reach::Of(With(Score::kLargestThreshold, Orientation::kArcMiddle, Descriptor::kBFrost256));
+      Reach::Of(With(Score::kFast, Orientation::kArcMiddle, Descriptor::kBFrost256));
   EXPECT_EQ(reach.orient_px, 3);          // radius of the FAST ring
   EXPECT_EQ(reach.describe_px, 32 + 12);  // radius of the circle, half side of the square
   EXPECT_EQ(reach.smallest_border_px, 44);
-  EXPECT_EQ(Reach::Of(With(Score::kLargestThreshold, Orientation::kArcMiddle, Descriptor::kNone))
-                .smallest_border_px,
-            3);
+  EXPECT_EQ(
+      Reach::Of(With(Score::kFast, Orientation::kArcMiddle, Descriptor::kNone)).smallest_border_px,
+      3);
 }
 
 TEST(ReachTest, RBriefReachesItsTurnedPatternAndTheFilter) {

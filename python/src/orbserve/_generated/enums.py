@@ -79,8 +79,8 @@ class CandidateTest(WireEnum):
 class Score(WireEnum):
     """`Score` of the wire contract."""
 
-    LARGEST_THRESHOLD = 1
-    """The greatest FAST threshold at which the pixel is still a corner."""
+    FAST = 1
+    """The greatest threshold at which the pixel is still a corner, as cv::FAST has it."""
 
     HARRIS = 2
     """Harris and Stephens, 7x7 block, Sobel gradients, k = 0.04; negative on edges."""

@@ -91,7 +91,7 @@ class OrbSlam(_Values):
     """The preset `orb-slam`: corners spread by a quadtree, with a second threshold, as ORB-SLAM."""
 
     preset: str = "orb-slam"
-    score: Score = _option("detect.score", Score.LARGEST_THRESHOLD)
+    score: Score = _option("detect.score", Score.FAST)
     fast_threshold_low: int = _option("detect.fast_threshold_low", 7)
     selection: Selection = _option("select.selection", Selection.QUADTREE)
     max_features: int = _option("select.max_features", 1000)
@@ -142,7 +142,7 @@ class Bfrost(_Values):
     preset: str = "bfrost"
     levels: int = _option("pyramid.levels", 1)
     scale_factor: float = _option("pyramid.scale_factor", 2.0)
-    score: Score = _option("detect.score", Score.LARGEST_THRESHOLD)
+    score: Score = _option("detect.score", Score.FAST)
     selection: Selection = _option("select.selection", Selection.BEST)
     border_px: int = _option("select.border_px", 44)
     orientation: Orientation = _option("describe.orientation", Orientation.ARC_MIDDLE)
@@ -167,7 +167,7 @@ class Orb32(_Values):
 
     preset: str = "orb-32"
     levels: int = _option("pyramid.levels", 1)
-    score: Score = _option("detect.score", Score.LARGEST_THRESHOLD)
+    score: Score = _option("detect.score", Score.FAST)
     selection: Selection = _option("select.selection", Selection.BEST)
     max_features: int = _option("select.max_features", 128)
     border_px: int = _option("select.border_px", 10)

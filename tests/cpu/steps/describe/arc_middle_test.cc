@@ -22,11 +22,11 @@ TEST(ArcMiddleStepTest, EveryPointGetsTheAngleOfItsOwnScoreHoweverDivided) {
   std::vector<uint8_t> table(algo::kArcDirectionEntries);
   algo::FillArcDirections(table.data());
   const TestImage image = NoiseImage(700, 600, 51);
-  for (const Score score : {Score::kLargestThreshold, Score::kHarris}) {
+  for (const Score score : {Score::kFast, Score::kHarris}) {
     for (const int arc_length : {9, 12}) {
       RunnerInput input;
       input.pipeline = (*FindPreset("bfrost"))->pipeline;
-      if (score == Score::kLargestThreshold) {
+      if (score == Score::kFast) {
         // Rings end with the image.
         input.pipeline.describe.descriptor = Descriptor::kNone;
         input.pipeline.select.border_px = algo::kFastRadiusPx;

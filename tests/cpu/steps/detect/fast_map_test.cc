@@ -20,16 +20,15 @@ namespace {
 TEST(FastMapStepTest, HoldsTheResponsesOfAllCornersHoweverDivided) {
   size_t corners = 0;
   for (const DetectionFrame& frame : DetectionFrames()) {
-    for (const Score score :
-         {Score::kLargestThreshold, Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
-      for (const Compare compare : {Compare::kFast, Compare::kScore}) {
-        const bool is_sad = score == Score::kSadCircle || score == Score::kSadArc;
-        if (is_sad && compare == Compare::kFast) continue;
+    for (const Score score : AllOf<Score>()) {
+      for (const Compare compare : AllOf<Compare>()) {
+        const bool needs_score = NeedsCompareScore(score);
+        if (needs_score && compare == Compare::kFast) continue;
         RunnerInput input;
         PipelineOptions& pipeline = input.pipeline;
         pipeline.pyramid = {.levels = 2, .scale_factor = 1.5f};
         pipeline.detect.score = score;
-        pipeline.detect.fast_arc_length = is_sad ? 11 : 10;
+        pipeline.detect.fast_arc_length = needs_score ? 11 : 10;
         pipeline.suppress.suppression = Suppression::kMinimumDistance;
         pipeline.suppress.compare = compare;
         pipeline.describe = {Orientation::kNone, Descriptor::kNone};

@@ -41,7 +41,8 @@ RunnerInput InputOf(Score score, int arc_length, int window_px, int threshold_gr
 TEST(FastResponseStepTest, KeysAreThoseOfTheOracleHoweverDivided) {
   size_t keys = 0;
   for (const DetectionFrame& frame : DetectionFrames()) {
-    for (const Score score : {Score::kHarris, Score::kSadCircle, Score::kSadArc}) {
+    for (const Score score : AllOf<Score>()) {
+      if (score == Score::kFast) continue;  // another step
       int arc_length = 9;
       for (const int window_px : {3, 5, 7, 9}) {
         for (const int threshold_grey : {3, 25}) {

@@ -64,8 +64,7 @@ TEST(FastStepTest, CornersOfEveryWindowAreThoseOfTheOracle) {
   for (const DetectionFrame& frame : DetectionFrames()) {
     int arc_length = 9;
     for (const int window_px : {3, 5, 7, 9}) {
-      RunnerInput input =
-          InputOf(Score::kLargestThreshold, Selection::kBest, arc_length++, window_px);
+      RunnerInput input = InputOf(Score::kFast, Selection::kBest, arc_length++, window_px);
       input.mask = frame.mask;
       std::vector<std::vector<Corner>> expected;
       for (const RunnerVariant& variant : AllRunnerVariants()) {
@@ -94,7 +93,7 @@ TEST(FastStepTest, CornersOfEveryWindowAreThoseOfTheOracle) {
 TEST(FastStepTest, KeysHoldTheResponsesOfTheCornersThatStay) {
   size_t keys = 0;
   for (const DetectionFrame& frame : DetectionFrames()) {
-    for (const Score score : {Score::kLargestThreshold, Score::kHarris}) {
+    for (const Score score : {Score::kFast, Score::kHarris}) {
       const RunnerInput input = InputOf(score, Selection::kQuadtree, 9, 5);
       if (!input.pipeline.Validate().ok()) GTEST_SKIP() << input.pipeline.Validate();
       keys += ExpectTheOraclesKeys(frame, input, "fast");

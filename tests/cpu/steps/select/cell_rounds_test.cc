@@ -36,7 +36,7 @@ TEST(CellRoundsStepTest, TakesTheBestOfEveryCellThenTheSecondBestOfEveryCell) {
           SCOPED_TRACE(Describe(variant));
           RunnerInput input;
           input.pipeline.pyramid = {.levels = 5, .scale_factor = scale_factor};
-          input.pipeline.detect.score = Score::kLargestThreshold;
+          input.pipeline.detect.score = Score::kFast;
           input.pipeline.suppress.cell_width_px = cell_width;
           input.pipeline.suppress.cell_height_px = cell_height;
           input.pipeline.select.selection = Selection::kCell;

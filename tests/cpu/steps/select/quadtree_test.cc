@@ -132,7 +132,7 @@ TEST(QuadtreeStepTest, KeepsTheQuotaOfEachLevelInOrder) {
       for (const RunnerVariant& variant : AllRunnerVariants()) {
         SCOPED_TRACE(Describe(variant));
         RunnerInput input;
-        input.pipeline.detect.score = Score::kLargestThreshold;
+        input.pipeline.detect.score = Score::kFast;
         input.pipeline.select.selection = Selection::kQuadtree;
         input.parameters.max_features = wanted;
         StepRunner before(image, variant.target, variant.threads, input);

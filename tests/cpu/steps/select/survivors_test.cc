@@ -34,7 +34,7 @@ std::vector<Corner> BestByScore(const std::vector<Corner>& corners, size_t wante
 
 TEST(SurvivorsStepTest, KeepsTheBestScoresOfEachLevelAndTheirOrder) {
   const TestImage image = SceneImage(500, 400, 6);
-  for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+  for (const Score score : {Score::kHarris, Score::kFast}) {
     for (const RunnerVariant& variant : AllRunnerVariants()) {
       SCOPED_TRACE(Describe(variant));
       RunnerInput input;
@@ -52,7 +52,7 @@ TEST(SurvivorsStepTest, KeepsTheBestScoresOfEachLevelAndTheirOrder) {
         const std::vector<Corner> survivors = runner.Survivors(level);
         ASSERT_EQ(survivors, BestByScore(corners, wanted)) << level;
         cut = cut || survivors.size() < corners.size();
-        if (score != Score::kLargestThreshold) continue;
+        if (score != Score::kFast) continue;
         std::vector<uint64_t> keys;
         for (const Corner& c : survivors) keys.push_back(algo::RankKey(c.score, c.x, c.y));
         std::sort(keys.begin(), keys.end());

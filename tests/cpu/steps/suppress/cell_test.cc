@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/cell_tables.h"
+#include "cpu/kernels/cell_tables.h"
 #include "features/algo/cell.h"
 #include "features/algo/order.h"
 #include "tests/cpu/steps/step_runner.h"
@@ -56,7 +56,7 @@ TEST(CellStepTest, LeavesTheFirstOfEveryCellOverAllLevels) {
         SCOPED_TRACE(Describe(variant));
         RunnerInput input;
         input.pipeline.pyramid = {.levels = 4, .scale_factor = scale_factor};
-        input.pipeline.detect.score = Score::kLargestThreshold;
+        input.pipeline.detect.score = Score::kFast;
         input.pipeline.suppress.suppression = Suppression::kCell;
         input.pipeline.suppress.cell_width_px = cell_width;
         input.pipeline.suppress.cell_height_px = cell_height;

@@ -86,7 +86,7 @@ TEST(LowThresholdStepTest, DropsWeakCornersWhereACellHasAStrongOne) {
 
 TEST(LowThresholdStepTest, KeyedCornersAreComparedByTheirFastScore) {
   const TestImage image = HalfFaintImage(420, 330);
-  for (const Score score : {Score::kLargestThreshold, Score::kHarris}) {
+  for (const Score score : {Score::kFast, Score::kHarris}) {
     for (const RunnerVariant& variant : AllRunnerVariants()) {
       SCOPED_TRACE(Describe(variant));
       RunnerInput input;
@@ -139,7 +139,7 @@ TEST(LowThresholdStepTest, DropsWeakCornersFromAResponseMap) {
   RunnerInput input;
   input.parameters.fast_threshold_grey = 24;
   input.parameters.fast_threshold_low_grey = 5;
-  for (const Score score : {Score::kLargestThreshold, Score::kHarris}) {
+  for (const Score score : {Score::kFast, Score::kHarris}) {
     PlanSpec spec = {kWidth, kHeight, {}};
     spec.pipeline.pyramid.levels = 1;
     spec.pipeline.detect.score = score;

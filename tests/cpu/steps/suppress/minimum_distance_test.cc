@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cpu/corner.h"
+#include "cpu/frame/corner.h"
 #include "features/algo/order.h"
 #include "tests/cpu/steps/step_runner.h"
 #include "tests/support/image_makers.h"
@@ -220,7 +220,7 @@ TEST(MinimumDistanceStepTest, SmallAndFlatImages) {
 TEST(MinimumDistanceStepTest, FastCornersAreRankedByResponseAndKeepTheirScores) {
   const TestImage image = SceneImage(330, 220, 104);
   const TestImage mask = RandomMask(330, 220, 105);
-  for (const Score score : {Score::kHarris, Score::kLargestThreshold}) {
+  for (const Score score : {Score::kHarris, Score::kFast}) {
     for (const auto& [shape, compression] : kKinds) {
       for (const int distance : {1, 6, 15}) {
         RunnerInput input;  // LEVEL_QUOTA: corners with scores, not keys

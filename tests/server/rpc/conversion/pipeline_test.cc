@@ -4,8 +4,11 @@
 #include "server/rpc/conversion/pipeline.h"
 
 #include <cmath>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -16,6 +19,47 @@ namespace orbserve {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Compares the names and the numbers of the wire's enum with those of ours; adds it to `seen`.
+template <typename P, typename E>
+void ExpectOurNames(std::set<std::string>* seen) {
+  const auto& type = *google::protobuf::GetEnumDescriptor<P>();
+  seen->insert(std::string(type.name()));
+  const std::string zero(type.value(0)->name());
+  ASSERT_TRUE(absl::EndsWith(zero, "UNSPECIFIED")) << zero;
+  const std::string prefix = zero.substr(0, zero.size() - absl::string_view("UNSPECIFIED").size());
+  ASSERT_EQ(type.value_count(), static_cast<int>(AllOf<E>().size()) + 1) << type.name();
+  for (const E value : AllOf<E>()) {
+    const int number = static_cast<int>(value) + 1;
+    ASSERT_NE(type.FindValueByNumber(number), nullptr) << type.name() << " " << number;
+    EXPECT_EQ(type.FindValueByNumber(number)->name(), absl::StrCat(prefix, EnumName(value)));
+  }
+}
+
+TEST(PipelineConversionTest, EveryEnumOfTheWireIsOneOfOursByNameAndNumber) {
+  // Numbers of these are no values of an enum of ours.
+  std::set<std::string> seen = {"CandidateTest", "MatchSelection"};
+  ExpectOurNames<v1::PyramidSource, PyramidSource>(&seen);
+  ExpectOurNames<v1::Detector, Detector>(&seen);
+  ExpectOurNames<v1::Score, Score>(&seen);
+  ExpectOurNames<v1::Suppression, Suppression>(&seen);
+  ExpectOurNames<v1::Compare, Compare>(&seen);
+  ExpectOurNames<v1::DistanceShape, DistanceShape>(&seen);
+  ExpectOurNames<v1::Selection, Selection>(&seen);
+  ExpectOurNames<v1::Orientation, Orientation>(&seen);
+  ExpectOurNames<v1::DescriptorType, Descriptor>(&seen);
+  ExpectOurNames<v1::Illumination, Illumination>(&seen);
+  ExpectOurNames<v1::TrackTemplate, TrackTemplate>(&seen);
+  const auto& pipeline = *v1::Pipeline::descriptor();
+  for (int i = 0; i < pipeline.field_count(); ++i) {
+    const auto* const group = pipeline.field(i)->message_type();
+    for (int j = 0; group != nullptr && j < group->field_count(); ++j) {
+      const auto* const type = group->field(j)->enum_type();
+      if (type == nullptr) continue;
+      EXPECT_TRUE(seen.contains(std::string(type->name()))) << type->name();
+    }
+  }
+}
 
 TEST(PipelineConversionTest, AnEmptyPipelineIsThePresetOrb) {
   const auto pipeline = PipelineFromProto({});
@@ -32,13 +76,13 @@ TEST(PipelineConversionTest, APipelineSurvivesTheWayToTheWireAndBack) {
   proto.mutable_pyramid()->set_levels(4);
   proto.mutable_pyramid()->set_scale_factor(2.0f);
   proto.mutable_detect()->set_fast_threshold(7);
-  proto.mutable_detect()->set_score(v1::SCORE_LARGEST_THRESHOLD);
+  proto.mutable_detect()->set_score(v1::SCORE_FAST);
   proto.mutable_select()->set_max_features(123);
   proto.mutable_match()->set_selection(v1::MATCH_SELECTION_K_BEST);
   proto.mutable_match()->set_k(3);
   const auto pipeline = PipelineFromProto(proto);
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
-  EXPECT_EQ(pipeline->options.detect.score, Score::kLargestThreshold);
+  EXPECT_EQ(pipeline->options.detect.score, Score::kFast);
   EXPECT_EQ(pipeline->frame.fast_threshold_grey, 7);
   EXPECT_EQ(pipeline->match.k, 3);
   v1::Pipeline resolved;
@@ -182,7 +226,7 @@ TEST(PipelineConversionTest, OptionsThatContradictEachOtherAreRefusedWithBoth) {
        }},
       {"fast_threshold_low must be 0 (off), or in [1, 20], up to fast_threshold; got 21",
        [](P& p) { p.mutable_detect()->set_fast_threshold_low(21); }},
-      {"detect.score is SAD_CIRCLE or SAD_ARC and suppress.compare is FAST",
+      {"detect.score is SAD_ARC and suppress.compare is FAST",
        [](P& p) { p.mutable_detect()->set_score(v1::SCORE_SAD_ARC); }},
       {"suppress.suppression is CELL and select.selection is LEVEL_QUOTA",
        [](P& p) { p.mutable_suppress()->set_suppression(v1::SUPPRESSION_CELL); }},
