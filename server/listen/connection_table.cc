@@ -16,6 +16,8 @@
 namespace orbserve {
 namespace {
 
+constexpr int kMaxLooks = 64;
+
 // The network of `bits` bits, a multiple of 8, that an address of `size` bytes is in.
 std::string NetworkOf(int family, const void* address, size_t size, size_t bits) {
   in6_addr network = {};  // large enough for both families
@@ -125,21 +127,24 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
       std::min(bounds_.max_unproven(), bounds_.max_connections - proven_.count());
   const int64_t newcomer_ms = std::clamp(bounds_.max_queue_ms * places / std::max(queued, 1),
                                          bounds_.least_newcomer_ms, bounds_.newcomer_ms);
-  uint64_t oldest = 0;
-  bool has_call = false;  // the oldest
-  for (const uint64_t number : numbers) {
-    const TrackedConnection& connection = connections_.find(number)->second;
+  // The smallest rank and the oldest of it, among the oldest: a flood must not cost a look at all.
+  enum Rank { kSilent, kHandshake, kCall, kNone };
+  uint64_t first = 0;
+  Rank first_rank = kNone;
+  int looks = 0;
+  for (auto number = numbers.begin(); number != numbers.end() && looks < kMaxLooks;
+       ++number, ++looks) {
+    const TrackedConnection& connection = connections_.find(*number)->second;
     const GuardView view = look_(connection);
-    if (view.is_answered) return {Room::kPreempt, number};
+    if (view.is_answered) return {Room::kPreempt, *number};
+    const Rank rank = connection.arriving ? kSilent : view.calls == 0 ? kHandshake : kCall;
     const int64_t least_ms =
-        connection.arriving ? std::min(newcomer_ms, bounds_.max_arrival_ms) : newcomer_ms;
-    if (now_ms - connection.opened_ms < least_ms) continue;
-    if (oldest == 0 || (has_call && view.calls == 0)) {
-      oldest = number;
-      has_call = view.calls > 0;
-    }
+        rank == kSilent ? std::min(newcomer_ms, bounds_.max_arrival_ms) : newcomer_ms;
+    if (rank >= first_rank || now_ms - connection.opened_ms < least_ms) continue;
+    first = *number;
+    first_rank = rank;
   }
-  return {oldest == 0 ? Room::kLater : Room::kPreempt, oldest};
+  return {first == 0 ? Room::kLater : Room::kPreempt, first};
 }
 
 uint64_t ConnectionTable::LongestIdle(const std::string& address, int64_t least_idle_ms,

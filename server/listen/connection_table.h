@@ -6,8 +6,9 @@
 // A connection is unproven until a call of it tells who its client is; calls that need no
 // credentials and calls that are refused tell nothing. Then it is proven and belongs to an owner
 // (client_id.h). Unproven connections have a part of the places. They are preempted first: those of
-// the network and the address that have most of them, first those whose first call was answered,
-// then the oldest that has made no call, then the oldest. Proven connections are preempted for
+// the network and the address that have most of them, and of these the first whose first call was
+// answered, else the oldest that gRPC has not got, that has made no call, or that has made one, in
+// this order. Proven connections are preempted for
 // proven ones only: first those without a call for a minute, then the one of the fullest owner that
 // has been without a call for the longest time, if its owner has more connections than the other.
 
