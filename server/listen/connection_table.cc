@@ -100,7 +100,7 @@ const std::string& ConnectionTable::NetworkOfOwner(const PeerKeys& peer) const {
 }
 
 ConnectionTable::Decision ConnectionTable::RoomFor(const PeerKeys& peer, int queued,
-                                                   int64_t now_ms) const {
+                                                   int64_t now_ms) {
   const auto of_address = by_address_.find(peer.address);
   const int same_address = of_address == by_address_.end() ? 0 : of_address->second;
   if (same_address >= bounds_.max_connections_per_address) {
@@ -109,14 +109,14 @@ ConnectionTable::Decision ConnectionTable::RoomFor(const PeerKeys& peer, int que
       if (decision.room == Room::kPreempt || same_address > size() / 2) return decision;
       return {Room::kAddressFull};
     }
-    const uint64_t idle = LongestIdle(peer.address, bounds_.idle_ms, now_ms);
+    const uint64_t idle = LongestIdle(peer.address, now_ms);
     return {idle == 0 ? Room::kAddressFull : Room::kPreempt, idle};
   }
   if (unproven_.count() < bounds_.max_unproven() && size() < bounds_.max_connections) return {};
   if (unproven_.count() > 0) {
     return PreemptUnproven(*unproven_.Fullest().second, queued, now_ms);
   }
-  const uint64_t idle = LongestIdle("", bounds_.idle_ms, now_ms);
+  const uint64_t idle = LongestIdle("", now_ms);
   return {idle == 0 ? Room::kFull : Room::kPreempt, idle};
 }
 
@@ -147,25 +147,28 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
   return {first == 0 ? Room::kLater : Room::kPreempt, first};
 }
 
-uint64_t ConnectionTable::LongestIdle(const std::string& address, int64_t least_idle_ms,
-                                      int64_t now_ms) const {
+uint64_t ConnectionTable::LongestIdle(const std::string& address, int64_t now_ms) {
+  if (now_ms < no_idle_until_ms_) return 0;
   uint64_t longest = 0;
-  int64_t last_call_ms = now_ms - least_idle_ms;
+  int64_t last_call_ms = now_ms - bounds_.idle_ms;
+  int64_t earliest_ms = now_ms;
   for (const auto& [number, connection] : connections_) {
-    if (!connection.is_proven || (!address.empty() && connection.peer.address != address)) continue;
+    if (!connection.is_proven) continue;
     const GuardView view = look_(connection);
+    earliest_ms = std::min(earliest_ms, view.last_call_ms);
     if (view.last_call_ms > last_call_ms) continue;
+    if (!address.empty() && connection.peer.address != address) continue;
     longest = number;
     last_call_ms = view.last_call_ms;
   }
+  no_idle_until_ms_ = earliest_ms + bounds_.idle_ms;
   return longest;
 }
 
 ConnectionTable::Decision ConnectionTable::RoomForProven(const PeerKeys& peer,
-                                                         const std::string& owner,
-                                                         int64_t now_ms) const {
+                                                         const std::string& owner, int64_t now_ms) {
   if (proven_.count() < bounds_.max_proven()) return {};
-  if (const uint64_t idle = LongestIdle("", bounds_.idle_ms, now_ms); idle != 0) {
+  if (const uint64_t idle = LongestIdle("", now_ms); idle != 0) {
     return {Room::kPreempt, idle};
   }
   const auto [network, numbers] = proven_.Fullest();

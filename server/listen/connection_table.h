@@ -8,9 +8,9 @@
 // (client_id.h). Unproven connections have a part of the places. They are preempted first: those of
 // the network and the address that have most of them, and of these the first whose first call was
 // answered, else the oldest that gRPC has not got, that has made no call, or that has made one, in
-// this order. Proven connections are preempted for
-// proven ones only: first those without a call for a minute, then the one of the fullest owner that
-// has been without a call for the longest time, if its owner has more connections than the other.
+// this order. Proven connections are preempted for proven ones only: first those without a call for
+// a minute, then the one of the fullest owner that has been without a call for the longest time, if
+// its owner has more connections than the other.
 
 #ifndef ORBSERVE_SERVER_LISTEN_CONNECTION_TABLE_H_
 #define ORBSERVE_SERVER_LISTEN_CONNECTION_TABLE_H_
@@ -100,9 +100,9 @@ class ConnectionTable {
   // Says whether there is room for a further connection, which is unproven. `queued`: connections
   // that wait to be accepted. An address is told to wait only if it has most of the connections,
   // because others wait with it.
-  Decision RoomFor(const PeerKeys& peer, int queued, int64_t now_ms) const;
+  Decision RoomFor(const PeerKeys& peer, int queued, int64_t now_ms);
   // Says whether there is room for one more proven connection of `owner`.
-  Decision RoomForProven(const PeerKeys& peer, const std::string& owner, int64_t now_ms) const;
+  Decision RoomForProven(const PeerKeys& peer, const std::string& owner, int64_t now_ms);
 
   // Returns the number of the connection, from 1 on; numbers are not used again.
   uint64_t Add(TrackedConnection connection);
@@ -154,9 +154,9 @@ class ConnectionTable {
   const std::string& NetworkOfOwner(const PeerKeys& peer) const;
   // The first of unproven connections to be preempted, or kLater.
   Decision PreemptUnproven(const std::set<uint64_t>& numbers, int queued, int64_t now_ms) const;
-  // The proven connection without a call for the longest time, if that is `least_idle_ms` at least.
-  // `address`: of this address only; empty: of any.
-  uint64_t LongestIdle(const std::string& address, int64_t least_idle_ms, int64_t now_ms) const;
+  // The proven connection without a call for the longest time, if that is long enough. `address`:
+  // of this address only; empty: of any.
+  uint64_t LongestIdle(const std::string& address, int64_t now_ms);
 
   const ConnectionBounds bounds_;
   const Look look_;
@@ -168,6 +168,7 @@ class ConnectionTable {
   Groups arrived_;   // those of them that wait for gRPC
   Groups proven_;    // networks, or one for all, and owners
   uint64_t last_number_ = 0;
+  int64_t no_idle_until_ms_ = 0;  // no proven connection has been idle for long before
 };
 
 }  // namespace orbserve

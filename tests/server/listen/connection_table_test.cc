@@ -162,8 +162,9 @@ TEST_F(ConnectionTableTest, AFullAddressMakesRoomByItself) {
     ViewOf(static_cast<uint64_t>(i)).last_call_ms = kNow;
   }
   EXPECT_EQ(RoomFor("n.1").room, Room::kAddressFull);
-  ViewOf(2).last_call_ms = kNow - kBounds.idle_ms;
-  EXPECT_EQ(RoomFor("n.1").preempted, 2u);
+  EXPECT_EQ(RoomFor("n.1", kNow + kBounds.idle_ms - 1).room, Room::kAddressFull);
+  ViewOf(1).last_call_ms = kNow + 1;
+  EXPECT_EQ(RoomFor("n.1", kNow + kBounds.idle_ms).preempted, 2u);
 }
 
 TEST_F(ConnectionTableTest, NobodyWaitsForAnAddressThatHasFewConnections) {
