@@ -150,13 +150,13 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
 uint64_t ConnectionTable::LongestIdle(const std::string& address, int64_t now_ms) {
   if (now_ms < no_idle_until_ms_) return 0;
   uint64_t longest = 0;
-  int64_t last_call_ms = now_ms - bounds_.idle_ms;
+  int64_t last_call_ms = now_ms - bounds_.idle_ms + 1;
   int64_t earliest_ms = now_ms;
   for (const auto& [number, connection] : connections_) {
     if (!connection.is_proven) continue;
     const GuardView view = look_(connection);
     earliest_ms = std::min(earliest_ms, view.last_call_ms);
-    if (view.last_call_ms > last_call_ms) continue;
+    if (view.last_call_ms >= last_call_ms) continue;
     if (!address.empty() && connection.peer.address != address) continue;
     longest = number;
     last_call_ms = view.last_call_ms;
