@@ -120,6 +120,11 @@ TEST_F(AccountTest, AResultThatWasReadyInTimeAndIsSentLateIsLate) {
     large.mutable_keypoints()->add_x(static_cast<float>(40 + i % 1900));
     large.mutable_keypoints()->add_y(static_cast<float>(40 + i / 1900 * 30));
   }
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window would grow
+  arguments.SetMaxReceiveMessageSize(-1);
+  stub_ = v1::Features::NewStub(grpc::CreateCustomChannel(
+      absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   const auto stream = Open(context);
   ASSERT_TRUE(Send(*stream, large));

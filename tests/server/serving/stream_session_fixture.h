@@ -41,10 +41,16 @@ class StreamSessionTest : public ::testing::Test {
           if (!holds_results_) HandOver();
         });
   }
-  // Hands the result that was given out last over to the client.
+  // Hands the result that was given out last over to the client, who sees nothing of it but its
+  // status if it fails.
   void HandOver() {
-    absl::Status& status = results_.back().outcome.status;
-    status = session_->HandOver(status);
+    StreamResult& result = results_.back();
+    const uint64_t index = result.index;
+    const absl::Status told = session_->HandOver(result.outcome.status);
+    if (told.ok()) return;
+    result = {};
+    result.index = index;
+    result.outcome.status = told;
   }
   // Frames are numbered from 0; their sequence is 100 + number.
   void Add(int count) {
