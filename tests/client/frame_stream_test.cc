@@ -315,15 +315,8 @@ TEST_F(FrameStreamTest, TracksOfALostConnectionEndInTheFirstResultWithoutAnError
     v1::StreamFramesRequest request;
     if (!stream->Read(&request)) return;
     v1::StreamFramesResponse response;
-    v1::FrameResult& result = *response.mutable_result();
-    result.set_sequence(request.frame().sequence());
-    result.mutable_status()->set_code(code);
-    for (const uint64_t id : tracks) result.add_tracks()->set_id(id);
-    for (const uint64_t id : ended) {
-      v1::EndedTrack& track = *result.add_ended_tracks();
-      track.set_id(id);
-      track.set_reason(v1::TRACK_END_LEFT_IMAGE);
-    }
+    *response.mutable_result() = ResultOf(request, tracks, ended);
+    response.mutable_result()->mutable_status()->set_code(code);
     stream->Write(response);
   };
   const auto lose = [](ServerStream* stream) {
@@ -344,7 +337,7 @@ TEST_F(FrameStreamTest, TracksOfALostConnectionEndInTheFirstResultWithoutAnError
                answer(stream, {2}, {});
                return lose(stream);
              }});
-  const auto stream = Open();
+  const auto stream = Open(absl::Seconds(60), Tracking());
   using Ended = std::vector<std::pair<uint64_t, v1::TrackEnd>>;
   const std::vector<std::pair<std::string, Ended>> expected = {
       {"1", {}},
