@@ -6,8 +6,10 @@
 #ifndef ORBSERVE_TESTS_FUZZ_ANSWER_REQUESTS_H_
 #define ORBSERVE_TESTS_FUZZ_ANSWER_REQUESTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "orbserve/v1/orbserve.pb.h"
 

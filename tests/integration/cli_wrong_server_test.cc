@@ -102,7 +102,7 @@ TEST_F(CliWrongServerTest, EveryCommandNamesTheFieldThatIsWrong) {
             extract([](auto* f) { f->set_x(0, 1e30f); }),
             "features.x[0] is 1e+30"},
            {{"extract", "--sheet", folder_ / "s.html", a},
-            extract([](auto* f) { f->set_size(0, 1e38f), f->set_y(1, 1e38f); }),
+            extract([](auto* f) { f->set_y(1, 1e38f); }),
             "features.y[1] is 1e+38"},
            {{"match", "--draw", folder_ / "m.png", a, b},
             match([](auto* r) { r->mutable_matches()->set_train_index(0, 99); }),

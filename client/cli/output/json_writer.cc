@@ -30,7 +30,7 @@ void AppendJsonString(absl::string_view text, std::string* out) {
       continue;
     }
     if (ControlsTerminal(code)) {  // none has more than four digits
-      char escape[8];
+      char escape[16];
       std::snprintf(escape, sizeof(escape), "\\u%04x", code);
       out->append(escape);
     } else {

@@ -22,7 +22,7 @@ std::string Escaped(absl::string_view text, bool keep_newlines) {
     const absl::string_view character = text.substr(0, std::max<size_t>(length, 1));
     if (is_kept) {
       safe.append(character.data(), character.size());
-    } else if (code == '\n') {
+    } else if (length == 1 && code == '\n') {
       safe += "\\n";
     } else {
       for (const char c : character) {

@@ -38,40 +38,28 @@ struct Segment {
   double x0, y0, x1, y1;
 };
 
+// Moves the end (a0, b0) of a line along it to a = `limit`, which lies between a0 and a1.
+void MoveEnd(double* a0, double* b0, double a1, double b1, double limit) {
+  *b0 = b1 + (*b0 - b1) * ((limit - a1) / (*a0 - a1));
+  *a0 = limit;
+}
+
+// Cuts a line off at the ends of [low, high] on the axis `a`. False if nothing is left.
+bool CutOff(double* a0, double* b0, double* a1, double* b1, double low, double high) {
+  if (std::max(*a0, *a1) < low || std::min(*a0, *a1) > high) return false;
+  if (*a0 < low || *a0 > high) MoveEnd(a0, b0, *a1, *b1, *a0 < low ? low : high);
+  if (*a1 < low || *a1 > high) MoveEnd(a1, b1, *a0, *b0, *a1 < low ? low : high);
+  return true;
+}
+
 // The part of `line` in the rectangle of `margin` pixels round a picture; no value if there is
-// none. Numbers may be as large as floats get.
-// Source: Liang and Barsky, "A new concept and method for line clipping", ACM TOG 3(1), 1984.
-std::optional<Segment> Clip(const Segment& line, int width_px, int height_px, double margin) {
-  const double dx = line.x1 - line.x0;
-  const double dy = line.y1 - line.y0;
-  double from = 0;
-  double to = 1;
-  // Keeps the part where `start + share * step` is at most `limit`.
-  const auto keep = [&](double start, double step, double limit) {
-    if (step == 0) return start <= limit;
-    const double share = (limit - start) / step;
-    if (step > 0) {
-      to = std::min(to, share);
-    } else {
-      from = std::max(from, share);
-    }
-    return from <= to;
-  };
-  if (!keep(-line.x0, -dx, margin) || !keep(line.x0, dx, width_px - 1 + margin) ||
-      !keep(-line.y0, -dy, margin) || !keep(line.y0, dy, height_px - 1 + margin)) {
+// none. Numbers may be as large as floats get. An end that lies inside keeps its exact place.
+std::optional<Segment> Clip(Segment line, int width_px, int height_px, double margin) {
+  if (!CutOff(&line.x0, &line.y0, &line.x1, &line.y1, -margin, width_px - 1 + margin) ||
+      !CutOff(&line.y0, &line.x0, &line.y1, &line.x1, -margin, height_px - 1 + margin)) {
     return std::nullopt;
   }
-  // An end that lies inside keeps its exact place.
-  Segment part = line;
-  if (to < 1) {
-    part.x1 = line.x0 + to * dx;
-    part.y1 = line.y0 + to * dy;
-  }
-  if (from > 0) {
-    part.x0 = line.x0 + from * dx;
-    part.y0 = line.y0 + from * dy;
-  }
-  return part;
+  return line;
 }
 
 }  // namespace
