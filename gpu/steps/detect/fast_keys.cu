@@ -35,6 +35,8 @@ __global__ __launch_bounds__(kThreads) void FastKeysKernel(
   using Compared = algo::CornerScore<kCompared>;
   using Value = typename Compared::Value;
   constexpr int kMarginRows = Compared::kReachPx;
+  // Corners that are left lie a row inside what the tile looks at, or more.
+  static_assert(algo::CornerScore<kRanking>::kReachPx <= kMarginRows + 1);
   extern __shared__ uint4 tile_memory[];
   __shared__ int queue_count;
   __shared__ int counts[kWarps];
