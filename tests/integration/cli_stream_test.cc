@@ -281,10 +281,9 @@ TEST_F(CliTest, StreamOfAnMjpegFileAnswersEveryJpegOfIt) {
 }
 
 TEST_F(CliTest, StreamOfAForeignVideoNamesTheCommandThatReadsIt) {
-  const std::string video = folder_.Write("v.mp4", std::string("\0\0\0\x18"
-                                                               "ftypmp42",
-                                                               12) +
-                                                       std::string(500, '\0'));
+  std::string bytes("\0\0\0\30ftypmp42", 12);
+  bytes.resize(512);
+  const std::string video = folder_.Write("v.mp4", bytes);
   const Outcome run = Run({"stream", video});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("ffmpeg -loglevel error -i '" + video +

@@ -48,7 +48,7 @@ TEST(TerminalTextTest, TextsOfAMessageAreEscapedAtEveryDepth) {
   v1::GetServerInfoResponse info;
   info.set_version("\033c");
   info.add_backends("a\nb");
-  info.add_devices()->add_throttled("\r");
+  info.add_devices()->add_throttled(std::string(1, '\r'));
   info.mutable_limits()->set_max_batch(4);
   EscapeTexts(&info);
   EXPECT_EQ(info.version(), "\\x1bc");
