@@ -112,6 +112,7 @@ LyingServer::LyingServer() {
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.SetMaxReceiveMessageSize(-1);  // frames are larger than the 4 MiB of gRPC's default
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port);
