@@ -21,6 +21,10 @@ constexpr Http2GuardLimits kLimits;
 // Decrypting takes about so long.
 constexpr int64_t kTlsNsPerByte = 1;
 
+// An unproven connection with fewer open calls is read in any case: what its client needs to prove
+// who it is may stand behind them.
+constexpr int64_t kFewCalls = 4;
+
 // The descriptor that this thread has read last.
 thread_local int last_read = -1;
 
@@ -73,6 +77,7 @@ void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
   slot.received_bytes.store(0, std::memory_order_relaxed);
   SetHeld(slot, 0, 0);
   slot.is_proven.store(false, std::memory_order_relaxed);
+  if (slot.is_paused.exchange(false)) --paused_;
   slot.calls.store(0, std::memory_order_relaxed);
   slot.is_answered.store(false, std::memory_order_relaxed);
   slot.last_call_ms.store(now_ms, std::memory_order_relaxed);
@@ -103,6 +108,11 @@ void GuardTable::Prove(int descriptor) {
   if (slot == nullptr) return;
   slot->is_proven.store(true);
   unproven_calls_.fetch_sub(slot->unproven_calls.exchange(0), std::memory_order_relaxed);
+  EndPause(*slot);
+}
+
+void GuardTable::Resume(int descriptor) {
+  if (Slot* const slot = Find(descriptor)) ResumeWithinShare(*slot);
 }
 
 void GuardTable::Watched(int descriptor, int epoll, const epoll_event& event) {
@@ -117,9 +127,41 @@ size_t GuardTable::MayRead(int descriptor) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr || slot->epoll < 0) return std::numeric_limits<size_t>::max();
   // More has arrived meanwhile, which the poller tells at once.
-  if (slot->is_waiting.load(std::memory_order_acquire)) return 0;
+  if (slot->is_waiting.load(std::memory_order_acquire) || slot->is_paused.load()) return 0;
+  if (IsOverShare(*slot) && Pause(*slot)) return 0;
   const size_t most = slot->turn.Begin();
   return most > 0 || EndTurn(*slot) ? most : slot->turn.Begin();
+}
+
+bool GuardTable::IsOverShare(const Slot& slot) const {
+  const int64_t calls = slot.unproven_calls.load();
+  if (calls < kFewCalls || slot.is_proven.load() || slot.breach.load() != Http2Breach::kNone) {
+    return false;
+  }
+  // The end of a message may prove the client.
+  if (slot.unfinished_bytes.load(std::memory_order_relaxed) > 0) return false;
+  // So there is always room for a further connection, however many there are. The other half is for
+  // what a read brings beyond the share.
+  return calls >= max_unproven_calls_.load(std::memory_order_relaxed) / 2 - unproven_calls();
+}
+
+bool GuardTable::Pause(Slot& slot) {
+  if (paused_.fetch_add(1) == 0) Notify(event_.load(std::memory_order_relaxed));
+  slot.is_paused.store(true);
+  if (IsOverShare(slot) || !slot.is_paused.exchange(false)) return true;
+  --paused_;
+  return false;
+}
+
+void GuardTable::EndPause(Slot& slot) {
+  if (!slot.is_paused.exchange(false)) return;
+  --paused_;
+  // Fails harmlessly where the descriptor is closed.
+  (void)Rearm(slot);
+}
+
+void GuardTable::ResumeWithinShare(Slot& slot) {
+  if (slot.is_paused.load() && !IsOverShare(slot)) EndPause(slot);
 }
 
 bool GuardTable::EndTurn(Slot& slot) {
@@ -212,21 +254,27 @@ bool GuardTable::Judge(Slot& slot, Http2Breach breach) {
 void GuardTable::Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr || slot->state.load(std::memory_order_relaxed) != State::kPlain) return;
-  const std::scoped_lock lock(slot->mutex);
-  for (size_t i = 0; i < count && bytes > 0; ++i) {
-    const size_t size = std::min(pieces[i].iov_len, bytes);
-    slot->guard.Sent(static_cast<const uint8_t*>(pieces[i].iov_base), size);
-    bytes -= size;
+  {
+    const std::scoped_lock lock(slot->mutex);
+    for (size_t i = 0; i < count && bytes > 0; ++i) {
+      const size_t size = std::min(pieces[i].iov_len, bytes);
+      slot->guard.Sent(static_cast<const uint8_t*>(pieces[i].iov_base), size);
+      bytes -= size;
+    }
+    Publish(*slot, slot->guard);
   }
-  Publish(*slot, slot->guard);
+  ResumeWithinShare(*slot);
 }
 
 void GuardTable::Close(int descriptor, Http2Breach breach) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr) return;
-  const std::scoped_lock lock(slot->mutex);
-  slot->breach.store(breach, std::memory_order_release);
-  SetHeld(*slot, 0, 0);
+  {
+    const std::scoped_lock lock(slot->mutex);
+    slot->breach.store(breach);
+    SetHeld(*slot, 0, 0);
+  }
+  EndPause(*slot);  // gRPC reads that it is closed
 }
 
 void GuardTable::Attach(int event, int64_t max_bytes, int64_t max_unproven_calls) {
@@ -250,8 +298,7 @@ void GuardTable::SetHeld(Slot& slot, int64_t unfinished_bytes, int64_t open_call
   unfinished_bytes_.fetch_add(
       bytes - slot.unfinished_bytes.exchange(bytes, std::memory_order_relaxed),
       std::memory_order_relaxed);
-  unproven_calls_.fetch_add(calls - slot.unproven_calls.exchange(calls, std::memory_order_relaxed),
-                            std::memory_order_relaxed);
+  unproven_calls_.fetch_add(calls - slot.unproven_calls.exchange(calls), std::memory_order_relaxed);
 }
 
 TlsGuard::~TlsGuard() {
@@ -291,7 +338,9 @@ bool TlsGuard::Received(const uint8_t* bytes, size_t size) {
 void TlsGuard::Sent(const uint8_t* bytes, size_t size) {
   const std::scoped_lock lock(mutex_);
   guard_.Sent(bytes, size);
-  if (HasSlot()) GuardTable::Get().Publish(*slot_, guard_);
+  if (!HasSlot()) return;
+  GuardTable::Get().Publish(*slot_, guard_);
+  GuardTable::Get().ResumeWithinShare(*slot_);
 }
 
 bool TlsGuard::HasSlot() const {

@@ -55,12 +55,15 @@ class GuardTable {
   GuardView View(int descriptor) const;
   // The client of the connection is known: its calls are not bounded by Attach().
   void Prove(int descriptor);
+  // Reads the connection again if it is paused and its share of the unproven calls allows it now.
+  void Resume(int descriptor);
 
   // The descriptor was added to the set `epoll` with this event.
   void Watched(int descriptor, int epoll, const epoll_event& event);
   // The number of bytes that may be read from `descriptor`: before each read. 0: its turn is over
-  // (read_turn.h). gRPC is to take that for the end of what there is to read, and to wait until the
-  // poller says that there is more, as it will soon.
+  // (read_turn.h), or it is paused: an unproven connection that has as many open calls as all of
+  // them together may still open. gRPC is to take that for the end of what there is to read, and to
+  // wait until the poller says that there is more: after BeginTurns(), or when the share allows it.
   size_t MayRead(int descriptor);
   // A read found less than it had room for.
   void ReadAll(int descriptor);
@@ -74,8 +77,8 @@ class GuardTable {
   void Close(int descriptor, Http2Breach breach);
   // From now on the eventfd `event` is written to when the unfinished messages of all connections
   // hold more than `max_bytes` or unproven connections have more than `max_unproven_calls` open
-  // calls, and again after each further read, and when BeginTurns() has to be called. -1: no
-  // longer.
+  // calls, and again after each further read, when BeginTurns() has to be called, and when a first
+  // connection is paused: Resume() is to be called for all now and then. -1: no longer.
   void Attach(int event, int64_t max_bytes, int64_t max_unproven_calls);
   // Connections whose turn is over are ready to be read again. Returns how many there were. Turns
   // take ReadTurn::kTurnNs each.
@@ -83,6 +86,8 @@ class GuardTable {
   int64_t unfinished_bytes() const { return unfinished_bytes_.load(std::memory_order_relaxed); }
   // Open calls of connections that are not proven.
   int64_t unproven_calls() const { return unproven_calls_.load(std::memory_order_relaxed); }
+  // Connections that are paused.
+  int paused() const { return paused_.load(std::memory_order_relaxed); }
   // True once Received() was called for a watched descriptor: reads pass through here.
   bool is_used() const { return used_.load(std::memory_order_relaxed); }
 
@@ -97,6 +102,7 @@ class GuardTable {
     std::atomic<int64_t> unfinished_bytes{0};
     std::atomic<int64_t> unproven_calls{0};
     std::atomic<bool> is_proven{false};
+    std::atomic<bool> is_paused{false};
     uint32_t max_calls = 0;
     std::atomic<int64_t> calls{0};
     std::atomic<bool> is_answered{false};
@@ -119,6 +125,12 @@ class GuardTable {
   bool Judge(Slot& slot, Http2Breach breach);
   // False where nobody would begin the next one.
   bool EndTurn(Slot& slot);
+  // True for an unproven connection that has used up its share of the calls.
+  bool IsOverShare(const Slot& slot) const;
+  // False where the connection was proven, closed or answered meanwhile.
+  bool Pause(Slot& slot);
+  void EndPause(Slot& slot);
+  void ResumeWithinShare(Slot& slot);
   // Has the poller tell that there is more to read, behind what else it has to tell.
   bool Rearm(Slot& slot);
   // Publishes what a guard has seen.
@@ -139,6 +151,7 @@ class GuardTable {
   std::atomic<int64_t> max_unfinished_bytes_{INT64_MAX};
   std::atomic<int64_t> unproven_calls_{0};
   std::atomic<int64_t> max_unproven_calls_{INT64_MAX};
+  std::atomic<int> paused_{0};
   std::atomic<int> event_{-1};
   std::atomic<Slot*> waiting_{nullptr};  // the newest of those whose turn is over
   TurnCrowd crowd_;

@@ -50,9 +50,10 @@ constexpr int kMaxAcceptsAtOnce = 64;
 constexpr int kWaitMs = 2;          // for a place to become free
 constexpr int kRetryMs = 10;        // after a failure that may pass
 constexpr int kLinesPerSecond = 5;  // of the log
-// Time in which a client must have begun to speak, and between looks for those that have not.
+// Time in which a client must have begun to speak, and between looks for those that have not and
+// for those that are paused.
 constexpr int64_t kArrivalMs = 10'000;
-constexpr int kArrivalLookMs = 1000;
+constexpr int kLookMs = 1000;
 // Part of the processors' time that gRPC may take to read from connections that always have more.
 // Their requests need the rest.
 constexpr double kReadingPart = 0.5;
@@ -153,6 +154,7 @@ class Listener::Impl {
     if (table_ == nullptr) return;
     for (const auto& [number, connection] : table_->all()) {
       shutdown(connection.duplicate.get(), SHUT_RDWR);
+      GuardTable::Get().Resume(connection.descriptor);
     }
   }
 
@@ -304,10 +306,8 @@ class Listener::Impl {
   void Run() {
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
-      const int wait_ms = HasArrivals()     ? 0
-                          : waiting_.socket ? kWaitMs
-                          : arriving_ > 0   ? kArrivalLookMs
-                                            : -1;
+      const bool looks = arriving_ > 0 || GuardTable::Get().paused() > 0;
+      const int wait_ms = HasArrivals() ? 0 : waiting_.socket ? kWaitMs : looks ? kLookMs : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
@@ -329,7 +329,7 @@ class Listener::Impl {
       }
       if (waiting_.socket) RetryWaiting();
       HandOverNext();
-      if (arriving_ > 0) EndArrivals();
+      if (looks) Look();
     }
   }
 
@@ -469,7 +469,14 @@ class Listener::Impl {
     TrackedConnection* const connection = table_->Find(number);
     if (connection == nullptr) return;
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) return End(number);
-    if (!connection->arriving) return;
+    if (!connection->arriving) {
+      // gRPC does so too, once it has read to the end: not while the connection is paused.
+      if ((events & EPOLLRDHUP) != 0 && !connection->is_proven) {
+        shutdown(connection->duplicate.get(), SHUT_RDWR);
+        End(number);
+      }
+      return;
+    }
     const Arrival arrival = ArrivalOf(connection->arriving.get(), IsPlain(*connection));
     if (arrival == Arrival::kEnded) return End(number);
     if (arrival == Arrival::kComplete) table_->SetArrived(number);
@@ -488,7 +495,7 @@ class Listener::Impl {
       TrackedConnection& connection = *table_->Find(number);
       if (sockets_.sockets().empty()) return End(number);
       epoll_event event = {};
-      event.events = EPOLLET;  // only hang-ups are reported from now on
+      event.events = EPOLLET | EPOLLRDHUP;  // only hang-ups are reported from now on
       event.data.u64 = number;
       epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.duplicate.get(), &event);
       arrived = std::move(connection.arriving);
@@ -503,17 +510,19 @@ class Listener::Impl {
     return table_->has_arrivals();
   }
 
-  // Ends connections whose clients have not begun to speak in time.
-  void EndArrivals() {
+  // Ends connections whose clients have not begun to speak in time, and resumes those that are
+  // paused and need not be.
+  void Look() {
     const int64_t now_ms = GuardTable::NowMs();
-    if (now_ms < next_arrival_look_ms_) return;
-    next_arrival_look_ms_ = now_ms + kArrivalLookMs;
+    if (now_ms < next_look_ms_) return;
+    next_look_ms_ = now_ms + kLookMs;
     const std::scoped_lock lock(mutex_);
     std::vector<uint64_t> late;
     for (const auto& [number, connection] : table_->all()) {
       if (connection.arriving && now_ms - connection.opened_ms >= kArrivalMs) {
         late.push_back(number);
       }
+      GuardTable::Get().Resume(connection.descriptor);
     }
     for (const uint64_t number : late) End(number);
   }
@@ -681,7 +690,7 @@ class Listener::Impl {
     SocketAddress peer;
   } waiting_;
   Clock::time_point next_turns_{};
-  int64_t next_arrival_look_ms_ = 0;
+  int64_t next_look_ms_ = 0;
 
   mutable std::mutex mutex_;  // guards everything below
   std::unique_ptr<ConnectionTable> table_;

@@ -103,6 +103,68 @@ TEST_F(GuardTableTest, OpenCallsCountUntilTheConnectionIsProven) {
   EXPECT_EQ(table_.View(own_.get()).calls, 5);
 }
 
+TEST_F(GuardTableTest, AnUnprovenConnectionIsPausedWithAsManyCallsAsAreLeft) {
+  table_.Attach(wake_.get(), INT64_MAX, 16);
+  Receive(Calls(3));
+  EXPECT_GT(table_.MayRead(own_.get()), 0u);
+  EXPECT_FALSE(IsWoken());
+  Receive(Calls(4).substr(3 * 10));
+  EXPECT_EQ(table_.MayRead(own_.get()), 0u);
+  EXPECT_EQ(table_.paused(), 1);
+  EXPECT_TRUE(IsWoken());
+  ASSERT_EQ(send(peer_.get(), "more", 4, 0), 4);
+  EXPECT_TRUE(IsReady());
+  EXPECT_EQ(table_.MayRead(own_.get()), 0u);
+  table_.Resume(own_.get());
+  EXPECT_FALSE(IsReady());
+  EXPECT_FALSE(IsWoken());
+  // Others have ended theirs.
+  table_.Attach(wake_.get(), INT64_MAX, 100);
+  EXPECT_FALSE(IsReady());
+  table_.Resume(own_.get());
+  EXPECT_TRUE(IsReady());
+  EXPECT_EQ(table_.paused(), 0);
+  EXPECT_GT(table_.MayRead(own_.get()), 0u);
+}
+
+TEST_F(GuardTableTest, APausedConnectionIsReadWhenItIsProvenAnsweredOrClosed) {
+  const std::string end("\0\0\4\3\0\0\0\0\1\0\0\0\0", 13);  // RST_STREAM of the first call
+  const iovec piece = {const_cast<char*>(end.data()), end.size()};
+  for (const char* const what : {"proven", "answered", "closed"}) {
+    SCOPED_TRACE(what);
+    TearDown();
+    SetUp();
+    table_.Attach(wake_.get(), INT64_MAX, 8);
+    Receive(Calls(4));
+    ASSERT_EQ(send(peer_.get(), "more", 4, 0), 4);
+    EXPECT_TRUE(IsReady());
+    EXPECT_EQ(table_.MayRead(own_.get()), 0u);
+    EXPECT_FALSE(IsReady());
+    switch (*what) {
+      case 'p':
+        table_.Prove(own_.get());
+        break;
+      case 'a':
+        table_.Sent(own_.get(), &piece, 1, end.size());
+        break;
+      default:
+        table_.Close(own_.get(), Http2Breach::kUnproven);
+    }
+    EXPECT_TRUE(IsReady());
+    EXPECT_GT(table_.MayRead(own_.get()), 0u);
+    EXPECT_EQ(table_.paused(), 0);
+  }
+}
+
+TEST_F(GuardTableTest, AMessageThatHasBegunIsReadToItsEnd) {
+  table_.Attach(wake_.get(), INT64_MAX, 8);
+  // DATA of the first call: the prefix of a message of two bytes, and the first of them.
+  Receive(Calls(4) + std::string("\0\0\6\0\0\0\0\0\1\0\0\0\0\2m", 15));
+  EXPECT_GT(table_.MayRead(own_.get()), 0u);
+  Receive(std::string("\0\0\1\0\0\0\0\0\1m", 10));
+  EXPECT_EQ(table_.MayRead(own_.get()), 0u);
+}
+
 TEST_F(GuardTableTest, WithoutAListenerNoConnectionWaits) {
   ASSERT_GT(table_.MayRead(own_.get()), 0u);
   Receive(Calls(20));

@@ -6,8 +6,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -157,6 +159,49 @@ TEST_F(ListenerTest, AConnectionThatItsClientResetsIsForgotten) {
   setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
   client.Reset();
   EXPECT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
+}
+
+TEST_F(ListenerTest, AnUnprovenConnectionThatItsClientEndsIsForgotten) {
+  StartListener({});
+  FileDescriptor proven = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  Prove(proven, "owner");
+  FileDescriptor unproven = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  proven.Reset();
+  unproven.Reset();
+  EXPECT_TRUE(Eventually([&] { return listener_->use().connections == 1; }));
+}
+
+TEST_F(ListenerTest, APausedConnectionIsReadAgainWhenOthersHaveEnded) {
+  StartListener({.max_unproven_calls = 24});
+  GuardTable& guards = GuardTable::Get();
+  const FileDescriptor poller(epoll_create1(0));
+  const auto make_calls = [&](int descriptor, int count) {
+    epoll_event event = {};
+    event.events = EPOLLIN | EPOLLET;
+    guards.Watched(descriptor, poller.get(), event);
+    epoll_ctl(poller.get(), EPOLL_CTL_ADD, descriptor, &event);
+    epoll_wait(poller.get(), &event, 1, 0);
+    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    for (int i = 0; i < count; ++i) {
+      bytes += std::string("\0\0\1\1\5\0\0\0", 8);
+      bytes += {static_cast<char>(2 * i + 1), 'h'};
+    }
+    const iovec piece = {bytes.data(), bytes.size()};
+    EXPECT_TRUE(guards.Received(descriptor, &piece, 1, bytes.size()));
+  };
+  FileDescriptor other = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  make_calls(taken_[0].get(), 6);
+  const FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  make_calls(taken_[1].get(), 4);
+  EXPECT_EQ(guards.MayRead(taken_[1].get()), 0u);
+  EXPECT_EQ(guards.paused(), 1);
+  other.Reset();
+  EXPECT_TRUE(Eventually([&] { return guards.paused() == 0; }));
+  EXPECT_GT(guards.MayRead(taken_[1].get()), 0u);
 }
 
 TEST_F(ListenerTest, AConnectionOverTheBoundWaitsUntilAnUnprovenOneIsClosed) {
