@@ -119,6 +119,8 @@ TEST_F(AccountTest, AResultThatWasReadyInTimeAndIsSentLateIsLate) {
   for (int i = 0; i < 90'000; ++i) {
     large.mutable_keypoints()->add_x(static_cast<float>(40 + i % 1900));
     large.mutable_keypoints()->add_y(static_cast<float>(40 + i / 1900 * 30));
+    large.mutable_keypoints()->add_angle(0);
+    large.mutable_keypoints()->add_octave(0);
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window would grow
@@ -138,7 +140,8 @@ TEST_F(AccountTest, AResultThatWasReadyInTimeAndIsSentLateIsLate) {
   ASSERT_TRUE(Send(*stream, small));
   ASSERT_TRUE(Eventually([this] { return Metric("orbserve_frames_received_total") == 2; }));
   std::this_thread::sleep_for(milliseconds(500 * kSlower));  // until its deadline has passed
-  EXPECT_EQ(ReadResult(*stream).features().x_size(), 90'000);
+  const v1::FrameResult first = ReadResult(*stream);
+  EXPECT_EQ(first.features().x_size(), 90'000) << first.status().message();
   EXPECT_EQ(ReadResult(*stream).status().reason(), "DEADLINE_EXCEEDED");
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
