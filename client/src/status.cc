@@ -40,9 +40,9 @@ std::optional<v1::Status> EntryIn(const grpc::Status& status) {
 
 absl::Status StatusFromWire(const v1::Status& status) {
   if (status.code() == 0) return absl::OkStatus();
-  const std::string message = status.reason().empty()
-                                  ? status.message()
-                                  : absl::StrCat(status.reason(), ": ", status.message());
+  const std::string message =
+      absl::StrCat(status.reason(), status.reason().empty() ? "" : ": ",
+                   status.message().empty() ? "the server gives no reason" : status.message());
   absl::Status result(static_cast<absl::StatusCode>(status.code()), message);
   result.SetPayload(kWirePayload, absl::Cord(status.SerializeAsString()));
   return result;

@@ -42,6 +42,13 @@ void ExpectNoEntry(const absl::Status& status) {
   EXPECT_EQ(WireStatusOf(status).reason(), "");
 }
 
+TEST(ClientStatusTest, AnErrorHasWordsAlsoIfTheServerGivesNone) {
+  EXPECT_EQ(StatusFromWire(Entry(8, "")).message(), "QUEUE_FULL: the server gives no reason");
+  v1::Status bare;
+  bare.set_code(8);
+  EXPECT_EQ(StatusFromWire(bare).message(), "the server gives no reason");
+}
+
 TEST(ClientStatusTest, TheEntryIsADetailOfTheCallsStatus) {
   v1::CallStatus call = Call("full");
   call.add_details()->PackFrom(Entry(grpc::RESOURCE_EXHAUSTED, "full"));

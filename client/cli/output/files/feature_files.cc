@@ -169,7 +169,8 @@ absl::Status ReadColumn(const std::vector<NpzArray>& arrays, const char* name, c
     return BadArray(
         absl::StrCat("`", name, "` must have type ", type, " and shape (", count, ",)"));
   }
-  std::memcpy(column->mutable_data(), array->data.data(), array->data.size());
+  // An empty column has no place in memory.
+  if (count > 0) std::memcpy(column->mutable_data(), array->data.data(), array->data.size());
   return absl::OkStatus();
 }
 
