@@ -134,8 +134,9 @@ class StreamUser {
     tails_.Take(result, std::nullopt);
     Require(!DrawTracks(BlankPicture(), tails_).pixels.empty(), "tracks can be drawn");
     for (const v1::FrameMatches& matches : result.matches()) {
-      if (matches.target() != v1::MATCH_TARGET_PREVIOUS || !previous_.has_value() ||
-          matches.target_sequence() != previous_->sequence()) {
+      // Rows of features that were not answered are only bounded.
+      if (matches.target() != v1::MATCH_TARGET_PREVIOUS || !result.has_features() ||
+          !previous_.has_value() || matches.target_sequence() != previous_->sequence()) {
         continue;
       }
       UseMatches(matches.matches(), result.features(), previous_->features());
