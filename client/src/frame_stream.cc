@@ -429,6 +429,10 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
   }
   const absl::Time now = absl::Now();
   give_up_ = std::min(give_up_, now + options_.reconnect_for);
+  if (now >= give_up_) {
+    final_status_ = status;  // the last try was opened, and lost before a result came
+    return;
+  }
   PlanTry(status, now);
 }
 

@@ -513,6 +513,10 @@ class Session:
             self.finish(None)  # every frame has its result, and none follows
             return
         self._give_up = min(self._give_up, now + self.reconnect.seconds)
+        if now >= self._give_up:
+            # The last try was opened, and lost before a result came.
+            self.finish(error)
+            return
         self._plan_try(error, now)
 
     def _lose(self, cause: OrbserveError) -> None:
