@@ -386,7 +386,7 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
       +[](FrameStream* stream)
            ABSL_NO_THREAD_SAFETY_ANALYSIS { return !stream->reading_ && !stream->writing_; },
       this));
-  // What the server has sent before the end. No more is kept than it may send.
+  // The server may have sent results before the end. StreamCheck bounds their number.
   absl::Status status;
   for (;;) {
     v1::StreamFramesResponse response;

@@ -131,7 +131,7 @@ constexpr auto WithScore(Score score, const Visit& visit) {
   return visit(CornerScore<kScore>());
 }
 
-// What is the same for all corners of a score.
+// These properties hold for every corner that has the score.
 struct ScoreFacts {
   ScoreSource source;
   int reach_px;

@@ -59,7 +59,7 @@ inline constexpr int kMostTilePasses = 32;
 // Places and cells that a block may know: a dominating candidate has 16 bits for each.
 inline constexpr int kMostTilePlaces = 1 << 16;
 
-// What is uncertain of a cell after a pass.
+// Tells which part of a cell is uncertain after a pass.
 enum class Uncertainty : uint8_t {
   kNone,
   kBest,  // its best candidate may have become inside

@@ -97,7 +97,7 @@ def reference(name: str = "a") -> Any:
     return wire.ReferenceInfo(name=name, version=1, feature_count=3, descriptor_bytes=32, size_bytes=700)
 
 
-# Of each call: its method, an honest answer, and the call itself.
+# Each call has its method, an honest answer, and the call itself.
 CALLS: dict[str, tuple[str, Callable[[], Any], Callable[[Any], Any]]] = {
     "extract": (
         "Extract",

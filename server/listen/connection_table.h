@@ -33,7 +33,7 @@ namespace orbserve {
 
 inline constexpr char kUnixPeer[] = "unix";
 
-// Where a connection comes from.
+// Names the origin of a connection.
 struct PeerKeys {
   std::string endpoint;  // address and port, "192.0.2.7 4711"; of a Unix socket its name
   // Address, "192.0.2.7". IPv6: its /64, "2001:db8::/64", in which a host chooses freely.

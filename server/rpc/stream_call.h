@@ -251,7 +251,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;  // their results are in outgoing_ or gone
   absl::flat_hash_map<uint64_t, Frame> frames_ ABSL_GUARDED_BY(mutex_);  // by session index
   WaitingRoom<Waiting> room_ ABSL_GUARDED_BY(mutex_);  // its frames are in frames_, too
-  // Of frames_ without a result.
+  // Frames of frames_ without a result, by their deadlines.
   std::set<std::pair<SteadyTime, uint64_t>> deadlines_ ABSL_GUARDED_BY(mutex_);
   std::deque<PendingOpened> pending_opened_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Received> spare_ ABSL_GUARDED_BY(mutex_);  // for the next read

@@ -97,7 +97,7 @@ def held_after(start, sources=("127.0.0.1",), count=4400):
 strangers_health = held_after(START + one_call(CHECK), SOURCES)
 strangers_watch = held_after(START + one_call(WATCH), SOURCES)
 strangers_refused = held_after(START + one_call(EXTRACT), SOURCES)
-# Where nobody has credentials, each of these connections is in use.
+# Each of these connections counts as used on a server without credentials.
 hoarders = held_after(START + one_call(INFO), SOURCES)
 # From the honest client's own address.
 endless_prefaces = held_after(PREFACE[:20])

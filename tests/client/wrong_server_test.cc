@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the client library makes of a server whose answers break the wire contract: an error that
-// names the field, and an end.
+// The client library refuses answers that break the wire contract. Its error names the field, and
+// the call or the stream ends.
 
 #include <cmath>
 #include <functional>
@@ -300,7 +300,7 @@ TEST(WrongServerTest, PagesOfReferencesComeToAnEnd) {
   const auto client = *Client::Connect(server.address(), {});
   const std::vector<std::pair<std::function<void(v1::ListReferencesResponse*)>, const char*>> lies =
       {
-          // The same page for ever, and an empty one.
+          // The server sends one page again and again, or an empty one.
           {[](auto* r) {
              r->clear_references();
              *r->add_references() = RightReference("a");

@@ -21,7 +21,7 @@ namespace orbserve::cli {
 // Everything that the program prints for people goes through it, in Console and in PrintTable().
 std::string TerminalText(absl::string_view text);
 
-// The same for one line: newlines are escaped, too.
+// Does the same, and escapes newlines, so that the text stays on one line.
 std::string TerminalLine(absl::string_view text);
 
 // Makes every text of `message`, and of the messages in it, a TerminalLine(), for tables.

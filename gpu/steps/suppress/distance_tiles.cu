@@ -329,7 +329,7 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
   const int ring_right = columns - (end_column < grid.columns ? reach : 0);
   const int ring_bottom = tile.grid.rows - (end_row < grid.rows ? reach : 0);
   {
-    // As many lanes a cell as read different banks where neighbouring cells begin in the same.
+    // Neighbouring cells begin in the same bank. So many lanes of a cell read different banks.
     const TileLanes all_lanes(side & -side);
     for_groups(
         number, all_lanes, [](int n) { return n; },

@@ -10,7 +10,7 @@ import os
 import threading
 
 _MODE = 0o666
-# Of a kernel or a file system without files that have no name.
+# A kernel or a file system without unnamed files answers with one of these.
 _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 
 
