@@ -17,9 +17,10 @@
 namespace orbserve {
 namespace {
 
-absl::StatusOr<std::unique_ptr<FeatureBackend>> MakePrimary(const server::Config& config) {
+absl::StatusOr<std::unique_ptr<FeatureBackend>> MakePrimary(const server::Config& config,
+                                                            const DerivedLimits& derived) {
   const absl::string_view name = config.backend().name();
-  const gpu::GpuBackendOptions gpu_options = GpuBackendOptionsOf(config);
+  const gpu::GpuBackendOptions gpu_options = GpuBackendOptionsOf(config, derived);
   if (name == "cuda") return gpu::CreateGpuBackend(gpu_options);
   if (name == "auto" && gpu::IsBuiltIn()) {
     auto backend = gpu::CreateGpuBackend(gpu_options);
@@ -32,20 +33,21 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> MakePrimary(const server::Config
     spdlog::log(mistake ? spdlog::level::warn : spdlog::level::info,
                 "event=no_cuda_device reason={}", LogValue(backend.status().message()));
   }
-  return cpu::CreateCpuBackend(CpuBackendOptionsOf(config));
+  return cpu::CreateCpuBackend(CpuBackendOptionsOf(config, derived));
 }
 
 }  // namespace
 
-absl::StatusOr<Backends> MakeBackends(const server::Config& config, const BackendWrapper& wrap) {
+absl::StatusOr<Backends> MakeBackends(const server::Config& config, const DerivedLimits& derived,
+                                      const BackendWrapper& wrap) {
   Backends backends;
-  ORBSERVE_ASSIGN_OR_RETURN(backends.primary, MakePrimary(config));
+  ORBSERVE_ASSIGN_OR_RETURN(backends.primary, MakePrimary(config, derived));
   if (wrap) {
     ORBSERVE_ASSIGN_OR_RETURN(backends.primary, wrap(std::move(backends.primary)));
   }
   if (!absl::StartsWith(backends.primary->name(), "cpu")) {
     ORBSERVE_ASSIGN_OR_RETURN(backends.fallback,
-                              cpu::CreateCpuBackend(CpuBackendOptionsOf(config)));
+                              cpu::CreateCpuBackend(CpuBackendOptionsOf(config, derived)));
   }
   for (const FeatureBackend* backend : {backends.primary.get(), backends.fallback.get()}) {
     if (backend == nullptr) continue;

@@ -11,6 +11,7 @@
 #include "features/backend.h"
 #include "server/backend_wrapper.h"
 #include "server/config.pb.h"
+#include "server/derived_limits.h"
 #include "server/telemetry/metric_devices.h"
 
 namespace orbserve {
@@ -25,7 +26,8 @@ struct Backends {
 // Makes the backends that a valid configuration asks for. `wrap`, which may be null, is applied to
 // the primary. UNAVAILABLE: no device answers. BAD_OPTIONS, UNSUPPORTED: this machine or this build
 // has not what was asked for.
-absl::StatusOr<Backends> MakeBackends(const server::Config& config, const BackendWrapper& wrap);
+absl::StatusOr<Backends> MakeBackends(const server::Config& config, const DerivedLimits& derived,
+                                      const BackendWrapper& wrap);
 
 }  // namespace orbserve
 

@@ -8,30 +8,49 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
 #include "server/config.pb.h"
 
 namespace orbserve {
 
-// Every field set. Budgets of memory are parts of FindMemoryLimit().
+// A field of the configuration, and what server/config.proto says of it.
+struct ConfigField {
+  std::string key;                                   // such as "batching.max_batch"
+  const google::protobuf::FieldDescriptor* section;  // null = none: "listen"
+  const google::protobuf::FieldDescriptor* field;
+  const server::Rule* rule;
+};
+
+// All fields, in the order of the file.
+const std::vector<ConfigField>& ConfigFields();
+// What is allowed: "[1, 256]", "auto, none", or "" where everything is.
+std::string RangeText(const ConfigField& field);
+// `rule.about` and others without links and marks of Markdown.
+std::string PlainText(absl::string_view markdown);
+// The default, or where it comes from; "" = none.
+std::string DefaultText(const ConfigField& field);
+// Sets a field, or adds to it where it is a list, as a flag or a default says it. An error tells
+// what must be given, and has no name in it; ranges are checked by ValidateConfig().
+absl::Status SetFromText(const ConfigField& field, const std::string& text, server::Config* config);
+// "KEY is gone: ..." of a key or flag that was removed, "" of any other.
+std::string ReplacementOf(absl::string_view key);
+
+// Every field set that has a default. limits.memory_bytes is FindMemoryLimit().
 server::Config DefaultConfig();
-// With budgets that are parts of `memory_bytes`, and at most those of a large machine.
 server::Config DefaultConfig(int64_t memory_bytes);
-// `config`, with defaults for all that it does not set. Budgets that it does not set are parts of
-// its limits.memory_bytes.
+// `config`, with defaults for all that it does not set.
 server::Config CompleteConfig(const server::Config& config);
 // `gpu_shares_memory`: the GPU that may be used has no memory of its own. Unless the configuration
-// limits its memory, it then gets a quarter of limits.memory_bytes, and the budgets share the rest.
+// limits its memory, it then gets a quarter of limits.memory_bytes, which is lowered by as much.
 server::Config CompleteConfig(const server::Config& config, bool gpu_shares_memory);
 
-// Sum of the budgets of a complete configuration.
-uint64_t MemoryBudgets(const server::Config& config);
-
 // Reads protobuf text. An unknown key, a value of the wrong type or a key given twice is an error
-// (BAD_OPTIONS) that names `origin`, line and column.
+// (BAD_OPTIONS) that names `origin`, line and column, and what replaces a key that was removed.
 absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin);
 absl::StatusOr<server::Config> ReadConfigFile(const std::string& path);
 

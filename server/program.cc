@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
+#include <list>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -22,12 +22,12 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
 #include "server/config.h"
+#include "server/derived_limits.h"
 #include "server/listen/descriptor_limit.h"
 #include "server/listen/guard_table.h"
 #include "server/listen/socket_hook.h"
@@ -69,103 +69,87 @@ struct Arguments {
   bool check_config = false;
 };
 
-// Check of a flag: a whole number that fits `T`. The configuration checks its range.
-template <typename T>
-CLI::Validator WholeNumber() {
-  return CLI::Validator(
-      [](std::string& text) {
-        T value{};
-        return absl::SimpleAtoi(text, &value)
-                   ? std::string()
-                   : absl::StrCat("must be a whole number from 0 to ",
-                                  std::numeric_limits<T>::max(), "; got ", text);
-      },
-      "");
+int Complain(const absl::Status& status, int code) {
+  const std::string text(status.message());
+  std::fprintf(stderr, "orbserve-server: %s\n", text.c_str());
+  return code;
+}
+
+// A flag that sets a field.
+struct Flag {
+  const ConfigField* field = nullptr;
+  CLI::Option* option = nullptr;
+  std::string value;
+  std::vector<std::string> list;  // of a field that is a list
+  bool is_on = false;             // of a field that is true or false
+};
+
+// The first sentence about a field, its default and what is allowed. Completion of shells knows
+// names that stand behind the last colon.
+std::string HelpOf(const ConfigField& field) {
+  const std::string text = PlainText(field.rule->about());
+  std::string help = text.substr(0, text.find(". "));
+  const std::string value = DefaultText(field);
+  if (!value.empty() && value != "false") absl::StrAppend(&help, " (default ", value, ")");
+  const std::string range = RangeText(field);
+  return range.empty() ? help : absl::StrCat(help, ": ", range);
+}
+
+std::list<Flag> AddFlags(CLI::App& app) {
+  std::list<Flag> flags;  // whose elements stay where they are
+  for (const ConfigField& field : ConfigFields()) {
+    const std::string& name = field.rule->flag();
+    if (name.empty()) continue;
+    Flag& flag = flags.emplace_back();
+    flag.field = &field;
+    const std::string help = HelpOf(field);
+    if (field.field->type() == google::protobuf::FieldDescriptor::TYPE_BOOL) {
+      flag.option = app.add_flag(name, flag.is_on, help);
+    } else if (field.field->is_repeated()) {
+      flag.option = app.add_option(name, flag.list, help)->delimiter(',');
+    } else {
+      flag.option = app.add_option(name, flag.value, help);
+    }
+    if (field.rule->max() > 0) flag.option->type_name("UINT");
+  }
+  return flags;
+}
+
+absl::Status TakeFlags(const std::list<Flag>& flags, server::Config& config) {
+  for (const Flag& flag : flags) {
+    if (flag.option->count() == 0) continue;
+    std::vector<std::string> values = flag.list;
+    if (values.empty()) values.push_back(flag.is_on ? "true" : flag.value);
+    for (const std::string& value : values) {
+      const absl::Status status = SetFromText(*flag.field, value, &config);
+      if (status.ok()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag.field->rule->flag(), ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Parses `argc`, `argv`; returns an exit code when the program ends here, else -1.
 int ParseArguments(int argc, char** argv, Arguments& arguments) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view name = argv[i];
+    const std::string instead = ReplacementOf(name.substr(0, name.find('=')));
+    if (!instead.empty()) return Complain(absl::InvalidArgumentError(instead), kExitUsage);
+  }
   CLI::App app{"Visual features over gRPC.", "orbserve-server"};
   app.set_version_flag("--version", std::string("orbserve-server ") + kVersion);
-  std::string listen, http_listen, backend, log_level, cert, key, client_ca, token_file;
-  std::vector<uint32_t> devices;
-  uint64_t gpu_memory_limit = 0;
-  uint32_t threads = 0, max_batch = 0, max_delay_us = 0, drain_timeout_ms = 0;
-  uint32_t device_deadline_ms = 0;
   app.add_option("--config", arguments.config_file, "Configuration in protobuf text format");
-  auto* const listen_flag =
-      app.add_option("--listen", listen,
-                     "HOST:PORT, [IPV6]:PORT, unix:PATH or unix-abstract:NAME of the service; port "
-                     "0 = a free one");
-  auto* const http_flag = app.add_option("--http-listen", http_listen,
-                                         "[HOST]:PORT of /metrics, /healthz, /readyz; \"\" = none");
-  auto* const backend_flag =
-      app.add_option("--backend", backend, "auto, cpu, cpu-reference or cuda");
-  app.add_option("--devices", devices, "CUDA devices, as 0,1")
-      ->delimiter(',')
-      ->check(WholeNumber<uint32_t>());
-  auto* const device_deadline_flag = app.add_option("--device-deadline-ms", device_deadline_ms,
-                                                    "A CUDA device that takes longer is lost");
-  auto* const memory_flag =
-      app.add_option("--gpu-memory-limit", gpu_memory_limit, "Bytes per device; 0 = what is free");
-  auto* const threads_flag =
-      app.add_option("--threads", threads, "Threads of the CPU backend; 0 = one per processor");
-  auto* const batch_flag = app.add_option("--max-batch", max_batch, "Frames in a batch");
-  auto* const delay_flag =
-      app.add_option("--max-delay-us", max_delay_us, "Longest wait for a fuller batch");
-  auto* const level_flag =
-      app.add_option("--log-level", log_level, "trace, debug, info, warning, error or off");
-  auto* const drain_flag = app.add_option("--drain-timeout-ms", drain_timeout_ms,
-                                          "After SIGTERM: time until what is left is cut");
-  auto* const cert_flag = app.add_option("--tls-cert", cert, "PEM file: certificate chain");
-  auto* const key_flag = app.add_option("--tls-key", key, "PEM file: private key");
-  auto* const ca_flag =
-      app.add_option("--tls-client-ca", client_ca, "PEM file: clients must be certified by it");
-  auto* const token_flag =
-      app.add_option("--token-file", token_file, "Tokens of the clients; others are refused");
-  bool insecure = false;
-  auto* const insecure_flag = app.add_flag(
-      "--insecure", insecure, "Serve plain text on an address that other machines reach");
   app.add_flag("--check-config", arguments.check_config,
-               "Print the resulting configuration and exit");
-  for (CLI::Option* const flag :
-       {device_deadline_flag, threads_flag, batch_flag, delay_flag, drain_flag}) {
-    flag->check(WholeNumber<uint32_t>());
-  }
-  memory_flag->check(WholeNumber<uint64_t>());
+               "Print the resulting configuration, and what is derived from it, and exit");
+  const std::list<Flag> flags = AddFlags(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  server::Config& flags = arguments.flags;
-  if (listen_flag->count() > 0) flags.set_listen(listen);
-  if (http_flag->count() > 0) flags.set_http_listen(http_listen);
-  if (level_flag->count() > 0) flags.set_log_level(log_level);
-  if (token_flag->count() > 0) flags.set_token_file(token_file);
-  if (insecure_flag->count() > 0) flags.set_insecure(insecure);
-  if (backend_flag->count() > 0) flags.mutable_backend()->set_name(backend);
-  if (threads_flag->count() > 0) flags.mutable_backend()->set_threads(threads);
-  if (memory_flag->count() > 0) {
-    flags.mutable_backend()->set_gpu_memory_limit_bytes(gpu_memory_limit);
-  }
-  if (device_deadline_flag->count() > 0) {
-    flags.mutable_backend()->set_device_deadline_ms(device_deadline_ms);
-  }
-  for (const uint32_t device : devices) flags.mutable_backend()->add_devices(device);
-  if (batch_flag->count() > 0) flags.mutable_batching()->set_max_batch(max_batch);
-  if (delay_flag->count() > 0) flags.mutable_batching()->set_max_delay_us(max_delay_us);
-  if (drain_flag->count() > 0) flags.mutable_drain()->set_timeout_ms(drain_timeout_ms);
-  if (cert_flag->count() > 0) flags.mutable_tls()->set_cert_file(cert);
-  if (key_flag->count() > 0) flags.mutable_tls()->set_key_file(key);
-  if (ca_flag->count() > 0) flags.mutable_tls()->set_client_ca_file(client_ca);
-  return -1;
-}
-
-int Complain(const absl::Status& status, int code) {
-  const std::string text(status.message());
-  std::fprintf(stderr, "orbserve-server: %s\n", text.c_str());
-  return code;
+  const absl::Status status = TakeFlags(flags, arguments.flags);
+  return status.ok() ? -1 : Complain(status, kExitUsage);
 }
 
 // The process ends with `code` after `limit`, whatever hangs then (a call, a device).
@@ -310,6 +294,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   }
   if (arguments.check_config) {
     std::fputs(ConfigToText(config).c_str(), stdout);
+    std::fputs(DerivedLimitsText(config, Derive(config)).c_str(), stdout);
     return kExitOk;
   }
   TuneProcess();

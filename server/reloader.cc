@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "absl/time/time.h"
 #include "server/log.h"
 #include "spdlog/spdlog.h"
 
@@ -21,26 +20,17 @@ std::vector<FileStamp> StampsOf(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-Reloader::Reloader(ReloaderOptions options)
-    : period_(options.period), on_look_(std::move(options.on_look)) {
+Reloader::Reloader(ReloaderOptions options) : on_look_(std::move(options.on_look)) {
   for (WatchedFiles& files : options.files) {
     const std::vector<FileStamp> stamps = StampsOf(files.paths);
     groups_.push_back({std::move(files), stamps, stamps});
   }
-  thread_ = std::thread([this] { Run(); });
 }
 
-Reloader::~Reloader() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-  }
-  thread_.join();
-}
-
-void Reloader::Reload() {
-  absl::MutexLock lock(&mutex_);
-  wanted_ = true;
+void Reloader::Look() {
+  const bool anyway = is_wanted_.exchange(false);
+  for (Group& group : groups_) Look(group, anyway);
+  if (on_look_) on_look_();
 }
 
 void Reloader::Look(Group& group, bool anyway) {
@@ -54,23 +44,6 @@ void Reloader::Look(Group& group, bool anyway) {
   } else {
     spdlog::error("event=reload_failed files={} kept=old message={}", group.files.name,
                   LogValue(status.message()));
-  }
-}
-
-void Reloader::Run() {
-  for (;;) {
-    bool anyway = false;
-    {
-      absl::MutexLock lock(&mutex_);
-      const auto is_woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || wanted_;
-      };
-      mutex_.AwaitWithTimeout(absl::Condition(&is_woken), absl::FromChrono(period_));
-      if (stopping_) return;
-      anyway = std::exchange(wanted_, false);
-    }
-    for (Group& group : groups_) Look(group, anyway);
-    if (on_look_) on_look_();
   }
 }
 

@@ -6,15 +6,13 @@
 #ifndef ORBSERVE_SERVER_RELOADER_H_
 #define ORBSERVE_SERVER_RELOADER_H_
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "server/files/file_stamp.h"
 
 namespace orbserve {
@@ -29,23 +27,22 @@ struct WatchedFiles {
 
 struct ReloaderOptions {
   std::vector<WatchedFiles> files;
-  // Time between two looks at the files. Files are read when they have changed and two looks found
-  // them alike: several files are not replaced in the same moment.
-  std::chrono::milliseconds period{1000};
   std::function<void()> on_look;  // called at each look; may be empty
 };
 
-// Has a thread of its own, which calls all functions. Thread-safe.
+// Looks at files, and calls all functions, when Look() is called.
 class Reloader {
  public:
-  explicit Reloader(ReloaderOptions options);
-  // Waits for a function that runs.
-  ~Reloader();
-  Reloader(const Reloader&) = delete;
-  Reloader& operator=(const Reloader&) = delete;
+  static constexpr std::chrono::milliseconds kPeriod{1000};  // of Look()
 
-  // Reads all files soon, whether they have changed or not.
-  void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
+  explicit Reloader(ReloaderOptions options);
+
+  // Reads files that have changed and that two looks found alike: several files are not replaced in
+  // the same moment. After Reload() it reads all of them. To be called every kPeriod, by one
+  // thread.
+  void Look();
+  // The next look reads all files, whether they have changed or not. Thread-safe.
+  void Reload() { is_wanted_ = true; }
 
  private:
   struct Group {
@@ -54,16 +51,11 @@ class Reloader {
     std::vector<FileStamp> seen;    // at the last look
   };
 
-  void Run();
   void Look(Group& group, bool anyway);
 
-  const std::chrono::milliseconds period_;
   const std::function<void()> on_look_;
-  std::vector<Group> groups_;  // used by the thread
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool wanted_ ABSL_GUARDED_BY(mutex_) = false;  // by Reload()
-  std::thread thread_;
+  std::vector<Group> groups_;
+  std::atomic<bool> is_wanted_{false};
 };
 
 }  // namespace orbserve

@@ -37,7 +37,7 @@ class Page {
 };
 
 void AddQueues(const QueueUse& frames, const QueueUse& matches, const QueueUse& tracks,
-               const server::Config::Batching& config, Page& page) {
+               const DerivedLimits& derived, Page& page) {
   page.Gauge("orbserve_queue_frames", "Frames that are admitted and not yet in a batch.",
              frames.items);
   page.Gauge("orbserve_queue_bytes", "Messages of the frames in orbserve_queue_frames.",
@@ -46,7 +46,7 @@ void AddQueues(const QueueUse& frames, const QueueUse& matches, const QueueUse& 
   page.Gauge("orbserve_limit_queue_bytes", "Limit of orbserve_queue_bytes.", frames.max_bytes);
   page.Gauge("orbserve_limit_client_queue_frames",
              "Limit of one client's part of orbserve_queue_frames.",
-             config.max_queue_frames_per_client());
+             derived.queue_frames_per_client);
   page.Gauge("orbserve_match_queue_requests",
              "Match requests that are admitted and not yet in a batch.", matches.items);
   page.Gauge("orbserve_match_queue_bytes",
@@ -113,14 +113,13 @@ void AddReferences(const ReferenceStoreUse& references, Page& page) {
                references.evictions);
 }
 
-void AddCallLimits(const server::Config::Limits& limits, Page& page) {
-  page.Gauge("orbserve_limit_message_bytes", "Largest request message.",
-             static_cast<int64_t>(limits.max_message_bytes()));
-  page.Gauge("orbserve_limit_streams", "Limit of orbserve_streams.", limits.max_streams());
+void AddCallLimits(int64_t max_streams, const DerivedLimits& derived, Page& page) {
+  page.Gauge("orbserve_limit_message_bytes", "Largest request message.", derived.message_bytes);
+  page.Gauge("orbserve_limit_streams", "Limit of orbserve_streams.", max_streams);
   page.Gauge("orbserve_limit_stream_answer_bytes", "Limit of orbserve_stream_answer_bytes.",
-             static_cast<int64_t>(limits.max_answer_bytes()));
+             derived.response_bytes);
   page.Gauge("orbserve_limit_call_answer_bytes", "Limit of orbserve_call_answer_bytes.",
-             static_cast<int64_t>(limits.max_answer_bytes()));
+             derived.response_bytes);
 }
 
 void AddConnections(const ListenerUse& use, Page& page) {
@@ -155,8 +154,7 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
   const QueueUse frames = sources_.batcher->use();
   const ReferenceStoreUse references = sources_.references->use();
   Page page;
-  AddQueues(frames, sources_.matcher->use(), sources_.tracker->use(), sources_.config->batching(),
-            page);
+  AddQueues(frames, sources_.matcher->use(), sources_.tracker->use(), *sources_.derived, page);
   AddDecodePool(sources_.decode_pool->use(), page);
   AddPlans(sources_.plans->use(), page);
   page.Counter("orbserve_log_lines_lost_total",
@@ -167,7 +165,7 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
              sources_.memory->limit_bytes());
   page.Gauge("orbserve_memory_is_short", "1 while new work is refused for want of memory.",
              sources_.memory->is_short() ? 1 : 0);
-  AddCallLimits(sources_.config->limits(), page);
+  AddCallLimits(sources_.config->limits().max_streams(), *sources_.derived, page);
   AddConnections(sources_.listener(), page);
   AddNotReady(sources_.not_ready(), page);
   if (const std::optional<int64_t> expiry = sources_.certificate_expiry_unix_s()) {

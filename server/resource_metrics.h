@@ -14,6 +14,7 @@
 
 #include "features/backend.h"
 #include "server/config.pb.h"
+#include "server/derived_limits.h"
 #include "server/listen/listener.h"
 #include "server/memory/memory_watch.h"
 #include "server/serving/batcher.h"
@@ -37,6 +38,7 @@ struct NotReady {
 // The parts of the server whose use is shown; none is null, and all outlive every scrape.
 struct ResourceSources {
   const server::Config* config = nullptr;  // complete and valid
+  const DerivedLimits* derived = nullptr;
   const FeatureBackend* backend = nullptr;
   const Metrics* metrics = nullptr;
   const Batcher* batcher = nullptr;

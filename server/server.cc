@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "gpu/gpu_backend.h"
@@ -20,6 +21,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
 #include "server/backends.h"
+#include "server/derived_limits.h"
 #include "server/drain.h"
 #include "server/files/socket_lock.h"
 #include "server/files/tls_files.h"
@@ -30,13 +32,13 @@
 #include "server/listen/self_check.h"
 #include "server/listen/self_check_call.h"
 #include "server/log.h"
-#include "server/memory/housekeeper.h"
 #include "server/memory/memory_limit.h"
 #include "server/memory/memory_watch.h"
 #include "server/metrics_observer.h"
 #include "server/pages/client_pages.h"
 #include "server/pages/live_pages.h"
 #include "server/part_options.h"
+#include "server/periodic_tasks.h"
 #include "server/pipeline_watch.h"
 #include "server/reloader.h"
 #include "server/resource_metrics.h"
@@ -92,12 +94,13 @@ std::shared_ptr<DeviceMonitor> MakeDeviceMonitor(const FeatureBackend& backend,
                                          FindDeviceProbes(devices, sensor_root));
 }
 
-// Polls a monitor from a thread of its own; null where it has nothing to read.
-template <typename Monitor>
-std::unique_ptr<Sampler> Poll(const std::shared_ptr<Monitor>& monitor, bool has_sensors) {
-  if (!has_sensors) return nullptr;
-  return std::make_unique<Sampler>([monitor] { monitor->Poll(); }, Monitor::kPeriod);
-}
+// Threads that answer frames, matches and tracks where many answers are due at once.
+constexpr int kAnswerThreads = 4;
+
+// Pools free what they have not needed for so long, so what a burst needed is free after twice
+// that.
+constexpr std::chrono::milliseconds kIdlePeriod{8'000};
+constexpr std::chrono::milliseconds kHeapPeriod{1'000};
 
 MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
   MetricsOptions options;
@@ -122,56 +125,48 @@ MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config,
   return options;
 }
 
-// Budgets that were set may ask for more than there is.
-void CheckBudgets(const server::Config& config) {
-  const uint64_t budgets = MemoryBudgets(config);
-  if (budgets <= config.limits().memory_bytes()) return;
-  spdlog::warn("event=memory_budgets_too_large sum={} memory_bytes={}", budgets,
-               config.limits().memory_bytes());
-}
-
 }  // namespace
 
 // Members in the order in which they use each other: destroyed from the last to the first.
 class Server::Impl {
  public:
-  Impl(const server::Config& config, Backends backends, ServerHooks hooks)
+  Impl(const server::Config& config, const DerivedLimits& derived, Backends backends,
+       ServerHooks hooks)
       : config_(config),
+        derived_(derived),
         hooks_(std::move(hooks)),
         weights_(OwnerWeightsOf(config)),
         backend_(WithFailover(std::move(backends.primary), std::move(backends.fallback))),
         metrics_(MetricsOptionsOf(std::move(backends.devices))),
         power_(MakePowerMonitor(config.power(), *backend_, hooks_.sensor_root)),
-        power_sampler_(Poll(power_, power_->has_rails())),
         device_monitor_(MakeDeviceMonitor(*backend_, hooks_.sensor_root)),
-        device_sampler_(Poll(device_monitor_, device_monitor_->has_probes())),
         observer_(&metrics_, power_.get()),
-        references_(ReferenceStoreOptionsOf(config.limits())),
+        references_(ReferenceStoreOptionsOf(config.limits(), derived)),
         memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
-        lists_(std::make_unique<WorkerPool>(WorkerPoolOptions{})),
-        executor_(std::make_unique<WorkerPool>(DecodePoolOptionsOf(config))),
-        plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config.batching())),
-        batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_,
-                                           BatcherOptionsOf(config, backend_->devices().size()))),
+        answerers_(WorkerPoolOptions{.threads = kAnswerThreads}),
+        executor_(std::make_unique<WorkerPool>(DecodePoolOptionsOf(config, derived))),
+        plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config, derived)),
+        batcher_(std::make_unique<Batcher>(
+            backend_.get(), &clock_, &observer_,
+            WithAnswerers(BatcherOptionsOf(config, derived, backend_->devices().size())))),
         matcher_(std::make_unique<MatchQueue>(backend_.get(), &clock_, &observer_,
-                                              MatchQueueOptionsOf(config))),
+                                              WithAnswerers(MatchQueueOptionsOf(config, derived)))),
         tracker_(std::make_unique<TrackQueue>(backend_.get(), &clock_, &observer_,
-                                              TrackQueueOptionsOf(config))),
+                                              WithAnswerers(TrackQueueOptionsOf(config, derived)))),
         watch_({[this] { return batcher_->motion(); }, [this] { return matcher_->motion(); },
                 [this] { return tracker_->motion(); }},
                [this] { return backend_->progress(); }),
         clients_(&clock_),
         frames_(&clock_, &metrics_, &clients_),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
-                ImageLimitsOf(config.limits())),
-        call_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
-        stream_answers_(static_cast<int64_t>(config.limits().max_answer_bytes()), weights_),
-        readers_(&clock_, &metrics_,
-                 std::chrono::milliseconds(config.limits().stalled_reader_timeout_ms())),
+                ImageLimitsOf(config.limits(), derived)),
+        call_answers_(derived.response_bytes, weights_),
+        stream_answers_(derived.response_bytes, weights_),
+        readers_(&clock_, &metrics_, std::chrono::milliseconds(config.limits().send_timeout_ms())),
         identity_(OptionsOfIdentity()),
         pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
                                                    : nullptr),
-        service_(Services(), MakeServerInfo(config, *backend_, power_->source()),
+        service_(Services(), MakeServerInfo(config, derived, *backend_, power_->source()),
                  [this](v1::GetServerInfoResponse* info) {
                    AddConditions(*device_monitor_, *power_, info);
                  }),
@@ -182,8 +177,8 @@ class Server::Impl {
   }
 
   ~Impl() {
-    reloader_.reset();
-    housekeeper_.reset();
+    tasks_.reset();
+    driver_tasks_.reset();
     health_.Close();
     http_.reset();
     self_check_.reset();
@@ -196,7 +191,6 @@ class Server::Impl {
     // Each waits for the threads that are still inside it: threads of the pool may be on their way
     // into the batcher, and threads of the batcher into matcher and tracker. Threads of these two
     // start the next frame of a stream and so enter both: neither is freed before both are shut.
-    lists_.reset();
     executor_.reset();
     batcher_.reset();
     tracker_->Shut();
@@ -215,7 +209,7 @@ class Server::Impl {
     if (!config_.token_file().empty()) ORBSERVE_RETURN_IF_ERROR(LoadTokens());
     ORBSERVE_ASSIGN_OR_RETURN(socket_lock_, SocketLock::Create(config_.listen()));
     grpc::ServerBuilder builder;
-    SetChannelLimits(config_, builder);
+    SetChannelLimits(config_, derived_, builder);
     builder.RegisterService(&service_);
     builder.RegisterService(&reflection_);
     if (!config_.listen().empty()) {
@@ -239,14 +233,8 @@ class Server::Impl {
                                 HttpEndpoint::Create(options, Pages(), [this] { return Ready(); }));
     }
     health_.Start();
-    StartReloader();
-    housekeeper_ =
-        std::make_unique<Housekeeper>(Housekeeper::Options{.free_idle =
-                                                               [this] {
-                                                                 plans_.FreeIdle();
-                                                                 backend_->FreeIdle();
-                                                               },
-                                                           .look_at_heap = hooks_.look_at_heap});
+    MakeReloader();
+    StartTasks();
     return absl::OkStatus();
   }
 
@@ -269,6 +257,7 @@ class Server::Impl {
   }
 
   const server::Config config_;
+  const DerivedLimits derived_;
   const ServerHooks hooks_;
   const OwnerWeights weights_;
   Health health_;
@@ -276,13 +265,13 @@ class Server::Impl {
   const std::unique_ptr<FeatureBackend> backend_;
   Metrics metrics_;
   const std::shared_ptr<PowerMonitor> power_;
-  const std::unique_ptr<Sampler> power_sampler_;
+  std::unique_ptr<Sampler> power_sampler_;  // null where the periodic tasks read the sensors
   const std::shared_ptr<DeviceMonitor> device_monitor_;
-  const std::unique_ptr<Sampler> device_sampler_;
+  std::unique_ptr<Sampler> device_sampler_;  // null as above
   MetricsObserver observer_;
   ReferenceStore references_;
   MemoryWatch memory_;
-  std::unique_ptr<WorkerPool> lists_;
+  WorkerPool answerers_;
   std::unique_ptr<WorkerPool> executor_;
   PlanCache plans_;
   std::unique_ptr<Batcher> batcher_;
@@ -300,7 +289,6 @@ class Server::Impl {
   const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
   FeaturesService service_;
   ReflectionService reflection_;
-  std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<SocketLock> socket_lock_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> self_check_acceptor_;
@@ -310,6 +298,9 @@ class Server::Impl {
   std::unique_ptr<HttpEndpoint> http_;
   std::atomic<bool> deaf_{false};
   std::unique_ptr<Reloader> reloader_;  // null without files
+  std::unique_ptr<PeriodicTasks> tasks_;
+  std::unique_ptr<PeriodicTasks> driver_tasks_;
+  PeriodicTasks::Id reload_task_ = 0;  // if reloader_
 
  private:
   absl::Status CheckItself() {
@@ -328,7 +319,43 @@ class Server::Impl {
     return absl::OkStatus();
   }
 
-  void StartReloader() {
+  template <typename Options>
+  Options WithAnswerers(Options options) {
+    options.answerers = &answerers_;
+    return options;
+  }
+
+  // Whether the backend computes through a driver, in which calls may hang.
+  bool HasDriver() const { return !absl::StartsWith(backend_->name(), "cpu"); }
+
+  void StartTasks() {
+    tasks_ = std::make_unique<PeriodicTasks>(&clock_);
+    driver_tasks_ = std::make_unique<PeriodicTasks>(&clock_);
+    tasks_->Add(MemoryWatch::kPeriod, [this] { memory_.Look(); });
+    if (reloader_ != nullptr) {
+      reload_task_ = tasks_->Add(Reloader::kPeriod, [this] { reloader_->Look(); });
+    }
+    (HasDriver() ? driver_tasks_ : tasks_)->Add(kIdlePeriod, [this] {
+      plans_.FreeIdle();
+      backend_->FreeIdle();
+    });
+    if (power_->has_rails()) power_sampler_ = Poll(power_);
+    if (device_monitor_->has_probes()) device_sampler_ = Poll(device_monitor_);
+    if (hooks_.look_at_heap) tasks_->Add(kHeapPeriod, [this] { hooks_.look_at_heap(); });
+    tasks_->Start();
+    driver_tasks_->Start();
+  }
+
+  // Polls a monitor: from a thread of its own, which is returned, where that may hang.
+  template <typename Monitor>
+  std::unique_ptr<Sampler> Poll(const std::shared_ptr<Monitor>& monitor) {
+    const auto poll = [monitor] { monitor->Poll(); };
+    if (HasDriver()) return std::make_unique<Sampler>(poll, Monitor::kPeriod);
+    tasks_->Add(Monitor::kPeriod, poll);
+    return nullptr;
+  }
+
+  void MakeReloader() {
     ReloaderOptions options;
     if (tls_ != nullptr) {
       const auto& tls = config_.tls();
@@ -352,7 +379,7 @@ class Server::Impl {
   }
 
   ListenerOptions OptionsOfListener() const {
-    ListenerOptions options = ListenerOptionsOf(config_);
+    ListenerOptions options = ListenerOptionsOf(config_, derived_);
     if (!config_.http_listen().empty()) {
       options.reserved_descriptors =
           AffordableHttpConnections(HttpEndpointOptions().max_connections);
@@ -442,7 +469,7 @@ class Server::Impl {
     services.matcher = matcher_.get();
     services.tracker = tracker_.get();
     services.references = &references_;
-    services.lists = lists_.get();
+    services.lists = executor_.get();
     services.memory = &memory_;
     services.metrics = &metrics_;
     services.clients = &clients_;
@@ -453,15 +480,16 @@ class Server::Impl {
     services.readers = &readers_;
     services.identity = &identity_;
     services.pictures = pictures_.get();
-    services.streams = StreamLimitsOf(config_.limits());
+    services.streams = StreamLimitsOf(config_.limits(), derived_);
     services.weights = weights_;
-    services.server_limits = MakeServerLimits(config_);
+    services.server_limits = MakeServerLimits(config_, derived_);
     return services;
   }
 
   ResourceSources Resources() {
     ResourceSources sources;
     sources.config = &config_;
+    sources.derived = &derived_;
     sources.backend = backend_.get();
     sources.metrics = &metrics_;
     sources.batcher = batcher_.get();
@@ -488,15 +516,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& con
                                                        ServerHooks hooks) {
   server::Config complete = CompleteConfig(config);
   ORBSERVE_RETURN_IF_ERROR(ValidateConfig(complete));
-  ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, hooks.wrap_backend));
+  DerivedLimits derived = Derive(complete);
+  if (hooks.change_limits) hooks.change_limits(&derived);
+  ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, derived, hooks.wrap_backend));
   auto& batching = *complete.mutable_batching();
   if (backends.primary->name() == "cuda" && batching.max_batch() > gpu::kMostFramesInBatch) {
     spdlog::warn("event=max_batch_capped wanted={} max_batch={}", batching.max_batch(),
                  gpu::kMostFramesInBatch);
     batching.set_max_batch(gpu::kMostFramesInBatch);
   }
-  CheckBudgets(complete);
-  auto impl = std::make_unique<Impl>(complete, std::move(backends), std::move(hooks));
+  auto impl = std::make_unique<Impl>(complete, derived, std::move(backends), std::move(hooks));
   ORBSERVE_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
@@ -519,7 +548,9 @@ bool Server::deaf() const { return impl_->deaf_; }
 bool Server::device_lost() const { return impl_->health_.device_lost(); }
 
 void Server::Reload() {
-  if (impl_->reloader_ != nullptr) impl_->reloader_->Reload();
+  if (impl_->reloader_ == nullptr) return;
+  impl_->reloader_->Reload();
+  impl_->tasks_->RunSoon(impl_->reload_task_);
 }
 
 FrameCounts Server::frame_counts() const { return impl_->metrics_.frame_counts(); }

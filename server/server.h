@@ -18,6 +18,7 @@
 #include "grpcpp/support/channel_arguments.h"
 #include "server/backend_wrapper.h"
 #include "server/config.h"
+#include "server/derived_limits.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
@@ -26,6 +27,8 @@ namespace orbserve {
 struct ServerHooks {
   // Stands before every path of the files that sensors are read from; for tests.
   std::string sensor_root;
+  // Changes what follows from the configuration, before anything is made; for tests. May be null.
+  std::function<void(DerivedLimits*)> change_limits;
   // Applied to the backend that the configuration chose, before anything else knows the backend.
   BackendWrapper wrap_backend;
   // Looks at the heap of the process every second and gives back to the system what has long been

@@ -14,31 +14,28 @@
 
 namespace orbserve {
 
-v1::ServerLimits MakeServerLimits(const server::Config& config) {
+v1::ServerLimits MakeServerLimits(const server::Config& config, const DerivedLimits& derived) {
   v1::ServerLimits limits;
   limits.set_max_side_px(config.limits().max_side_px());
   limits.set_max_pixels(config.limits().max_pixels());
-  limits.set_max_message_bytes(config.limits().max_message_bytes());
+  limits.set_max_message_bytes(static_cast<uint64_t>(derived.message_bytes));
   limits.set_max_keypoints(kMaxFeatures);
   limits.set_max_levels(kMaxLevels);
   limits.set_max_batch(config.batching().max_batch());
-  limits.set_max_delay_us(config.batching().max_delay_us());
+  limits.set_max_queue_delay_us(config.batching().max_queue_delay_us());
   limits.set_max_queue_frames(config.batching().max_queue_frames());
-  limits.set_max_queue_frames_per_client(config.batching().max_queue_frames_per_client());
+  limits.set_max_queue_frames_per_client(static_cast<uint32_t>(derived.queue_frames_per_client));
   limits.set_max_streams(config.limits().max_streams());
   limits.set_max_reference_bytes(config.limits().max_reference_bytes());
-  limits.set_max_references(config.limits().max_references());
-  const auto share = [](uint64_t of_one, uint64_t of_all) {
-    return of_one == 0 ? of_all : std::min(of_one, of_all);
-  };
-  limits.set_max_reference_bytes_per_client(share(config.limits().max_reference_bytes_per_client(),
-                                                  config.limits().max_reference_bytes()));
-  limits.set_max_references_per_client(static_cast<uint32_t>(
-      share(config.limits().max_references_per_client(), config.limits().max_references())));
+  limits.set_max_references(static_cast<uint32_t>(derived.references));
+  const uint64_t of_one = config.limits().max_reference_bytes_per_client();
+  const uint64_t of_all = config.limits().max_reference_bytes();
+  limits.set_max_reference_bytes_per_client(of_one == 0 ? of_all : std::min(of_one, of_all));
+  limits.set_max_references_per_client(static_cast<uint32_t>(derived.references_per_client));
   return limits;
 }
 
-v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
+v1::GetServerInfoResponse MakeServerInfo(const server::Config& config, const DerivedLimits& derived,
                                          const FeatureBackend& backend,
                                          absl::string_view power_source) {
   const auto set = [](std::string* out, absl::string_view text) {
@@ -66,7 +63,7 @@ v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
                       proto.mutable_pipeline());
     }
   }
-  *info.mutable_limits() = MakeServerLimits(config);
+  *info.mutable_limits() = MakeServerLimits(config, derived);
   set(info.mutable_power_source(), power_source);
   return info;
 }

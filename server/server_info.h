@@ -8,18 +8,19 @@
 #include "features/backend.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/config.pb.h"
+#include "server/derived_limits.h"
 #include "server/telemetry/device/device_monitor.h"
 #include "server/telemetry/power/power_monitor.h"
 
 namespace orbserve {
 
 // Makes the limits that clients are told, of a complete configuration.
-v1::ServerLimits MakeServerLimits(const server::Config& config);
+v1::ServerLimits MakeServerLimits(const server::Config& config, const DerivedLimits& derived);
 
 // Makes the answer to GetServerInfo: the version, the backends of this build and the one in use,
 // the presets, and the limits of a complete configuration. `power_source`: see
 // PowerMonitor::source().
-v1::GetServerInfoResponse MakeServerInfo(const server::Config& config,
+v1::GetServerInfoResponse MakeServerInfo(const server::Config& config, const DerivedLimits& derived,
                                          const FeatureBackend& backend,
                                          absl::string_view power_source);
 

@@ -445,7 +445,7 @@ absl::Status CheckServerInfoAnswer(const v1::GetServerInfoResponse& response) {
         Row{"max_keypoints", limits.max_keypoints(), kMaxRows},
         Row{"max_levels", limits.max_levels(), kMaxLevels},
         Row{"max_batch", limits.max_batch(), kMaxBatch},
-        Row{"max_delay_us", limits.max_delay_us(), 1'000'000},
+        Row{"max_queue_delay_us", limits.max_queue_delay_us(), 1'000'000},
         Row{"max_queue_frames", limits.max_queue_frames(), 100'000},
         Row{"max_queue_frames_per_client", limits.max_queue_frames_per_client(), 100'000},
         Row{"max_streams", limits.max_streams(), 100'000},

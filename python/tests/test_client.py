@@ -82,7 +82,7 @@ def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
 
 def test_a_busy_server_says_when_to_come_back(folder: Path, image: Pixels) -> None:
     config = folder / "small.textproto"
-    config.write_text("batching { max_queue_frames: 1 max_queue_frames_per_client: 1 }")
+    config.write_text("batching { max_queue_frames: 1 }")
     server = Server(folder, ("--config", str(config), "--threads", "1"), listen=f"unix:{folder / 'small'}")
     try:
         server.wait()

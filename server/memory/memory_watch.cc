@@ -3,9 +3,6 @@
 
 #include "server/memory/memory_watch.h"
 
-#include <utility>
-
-#include "absl/time/time.h"
 #include "features/errors.h"
 
 namespace orbserve {
@@ -22,18 +19,6 @@ bool IsAbove(int64_t used, int64_t limit, int64_t percent) {
 }
 
 }  // namespace
-
-MemoryWatch::MemoryWatch(MemoryWatchOptions options) : options_(std::move(options)) {
-  if (options_.period.count() > 0) thread_ = std::thread([this] { Run(); });
-}
-
-MemoryWatch::~MemoryWatch() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-  }
-  if (thread_.joinable()) thread_.join();
-}
 
 absl::Status MemoryWatch::Check(size_t message_bytes) const {
   if (!is_short()) return absl::OkStatus();
@@ -62,16 +47,6 @@ void MemoryWatch::Look() {
   if (is_short == was_short) return;
   is_short_.store(is_short, std::memory_order_relaxed);
   if (options_.on_change) options_.on_change(is_short);
-}
-
-void MemoryWatch::Run() {
-  const absl::Duration period = absl::FromChrono(options_.period);
-  absl::MutexLock lock(&mutex_);
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&stopping_), period)) {
-    mutex_.Unlock();
-    Look();
-    mutex_.Lock();
-  }
 }
 
 }  // namespace orbserve

@@ -12,21 +12,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <thread>
+#include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "server/memory/memory_limit.h"
 
 namespace orbserve {
 
 struct MemoryWatchOptions {
-  int64_t limit_bytes = 0;               // resident memory, > 0
-  int64_t address_limit_bytes = 0;       // RLIMIT_AS; 0 = none
-  std::chrono::milliseconds period{20};  // 0 = only Look() looks
-  // Called each time that memory begins to be short, and that it is not any more. From the watch's
-  // thread.
+  int64_t limit_bytes = 0;          // resident memory, > 0
+  int64_t address_limit_bytes = 0;  // RLIMIT_AS; 0 = none
+  // Called by Look() when memory begins to be short, and when it is not any more.
   std::function<void(bool)> on_change;
   std::function<MemoryState()> read = [] { return ReadMemoryState(); };
   // True while the heap has no memory, and small blocks come from a reserve. May be null.
@@ -34,30 +30,26 @@ struct MemoryWatchOptions {
 };
 
 // Memory is short while the process holds more than 90 % of a limit, or the machine has less than
-// 2 % of it left. It is enough again below 85 %. Thread-safe.
+// 2 % of it left. It is enough again below 85 %. Thread-safe but for Look().
 class MemoryWatch {
  public:
-  explicit MemoryWatch(MemoryWatchOptions options);
-  ~MemoryWatch();
+  static constexpr std::chrono::milliseconds kPeriod{20};  // of Look()
+
+  explicit MemoryWatch(MemoryWatchOptions options) : options_(std::move(options)) {}
 
   bool is_short() const { return is_short_.load(std::memory_order_relaxed); }
   // OUT_OF_MEMORY for a request of so many bytes while memory is short. Small requests, which need
   // little more than what their predecessors have left, are served until 95 % are reached.
   absl::Status Check(size_t message_bytes) const;
-  // Looks now.
+  // Reads how much memory is used. To be called every kPeriod, by one thread.
   void Look();
 
   int64_t limit_bytes() const { return options_.limit_bytes; }
 
  private:
-  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-
   const MemoryWatchOptions options_;
   std::atomic<bool> is_short_{false};
   std::atomic<bool> is_very_short_{false};
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
 };
 
 }  // namespace orbserve

@@ -68,7 +68,7 @@ struct CallServices {
   MatchQueue* matcher = nullptr;
   TrackQueue* tracker = nullptr;
   ReferenceStore* references = nullptr;
-  Executor* lists = nullptr;  // builds lists of references
+  Executor* lists = nullptr;  // builds lists of references; may do other work, too
   const MemoryWatch* memory = nullptr;
   Metrics* metrics = nullptr;
   ClientActivity* clients = nullptr;

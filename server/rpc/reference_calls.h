@@ -40,8 +40,8 @@ class DeleteReferenceCall final
   void Start();
 };
 
-// One page of the references of the caller. CallServices::lists builds it, one after the other, so
-// that many calls take neither gRPC's threads nor memory for more than the answers' share.
+// One page of the references of the caller. CallServices::lists builds it, so that many calls do
+// not take gRPC's threads.
 class ListReferencesCall final
     : public MessageCall<v1::ListReferencesRequest, v1::ListReferencesResponse> {
  public:

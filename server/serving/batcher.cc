@@ -27,7 +27,7 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
                  .max_items_per_client = options.max_frames_per_client,
                  .max_bytes = options.max_bytes,
                  .weights = options.weights,
-                 .answer_threads = options.answer_threads}),
+                 .answerers = options.answerers}),
       backend_(backend),
       options_(options) {}
 

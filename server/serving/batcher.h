@@ -68,7 +68,7 @@ struct BatcherOptions {
   int max_frames_per_client = 256;        // >= 1
   int64_t max_bytes = int64_t{1} << 30;   // >= 1
   OwnerWeights weights;
-  int answer_threads = 0;  // for many late frames at once, >= 0
+  WorkerPool* answerers = nullptr;  // for many late frames at once, see WorkQueueOptions
 };
 
 // Answer to a frame.

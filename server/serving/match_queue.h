@@ -22,9 +22,9 @@
 // stops the backend, and the answer comes when the backend has stopped. Each request of a batch has
 // its own deadline and its own cancellation.
 //
-// Threads. Answering takes longer than many a match, so threads of the queue answer the requests of
-// a batch, and the backend's thread is free for the next batch. The backend's thread answers a
-// request that went alone.
+// Threads. Answering takes longer than many a match, so other threads (`answerers`) answer the
+// requests of a batch, and the backend's thread is free for the next batch. The backend's thread
+// answers a request that went alone.
 
 #ifndef ORBSERVE_SERVER_SERVING_MATCH_QUEUE_H_
 #define ORBSERVE_SERVER_SERVING_MATCH_QUEUE_H_
@@ -63,7 +63,7 @@ struct MatchQueueOptions {
   uint64_t max_small_pairs = uint64_t{1} << 22;
   uint64_t max_batch_pairs = uint64_t{1} << 24;  // sum of a batch
   uint64_t max_large_pairs_in_flight = uint64_t{1} << 26;
-  int answer_threads = 4;  // >= 0; 0 = the backend's threads give all answers
+  WorkerPool* answerers = nullptr;  // see WorkQueueOptions
   OwnerWeights weights;
 };
 

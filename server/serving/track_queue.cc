@@ -29,7 +29,7 @@ TrackQueue::TrackQueue(FeatureBackend* backend, Clock* clock, ServingObserver* o
                  .max_items_per_client = options.max_requests_per_client,
                  .max_bytes = options.max_bytes,
                  .weights = options.weights,
-                 .answer_threads = options.answer_threads}),
+                 .answerers = options.answerers}),
       backend_(backend),
       options_(options) {}
 

@@ -16,8 +16,8 @@
 //
 // After its launch Cancel() stops the backend, and the answer comes when the backend has stopped.
 //
-// Threads. Threads of the queue answer the requests of a batch, so that the backend's thread is
-// free for the next batch. The backend's thread answers a request that went alone.
+// Threads. Other threads (`answerers`) answer the requests of a batch, so that the backend's thread
+// is free for the next batch. The backend's thread answers a request that went alone.
 
 #ifndef ORBSERVE_SERVER_SERVING_TRACK_QUEUE_H_
 #define ORBSERVE_SERVER_SERVING_TRACK_QUEUE_H_
@@ -50,7 +50,7 @@ struct TrackQueueOptions {
   int max_requests_per_client = 256;  // waiting, >= 1
   // Sum of what waiting requests hold. One request always fits.
   int64_t max_bytes = int64_t{1} << 30;
-  int answer_threads = 4;  // >= 0; 0 = the backend's threads give all answers
+  WorkerPool* answerers = nullptr;  // see WorkQueueOptions
   OwnerWeights weights;
 };
 

@@ -21,6 +21,7 @@
 #include "server/serving/observer.h"
 #include "server/serving/shares/client_id.h"
 #include "server/serving/shares/fair_shares.h"
+#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 
@@ -61,7 +62,9 @@ struct WorkQueueOptions {
   int max_items_per_client = 1;  // waiting, >= 1
   int64_t max_bytes = 1;         // of those that wait, >= 1
   OwnerWeights weights;
-  int answer_threads = 0;  // >= 0; 0 = the threads that end items give all answers
+  // Gives the answers of a batch, and those of items whose deadlines pass together. Queues may
+  // share it, and it must outlive them. Null = the threads that end items give all answers.
+  WorkerPool* answerers = nullptr;
 };
 
 // Answers that every kind of work gives.

@@ -45,8 +45,8 @@
 // Threads. The skeleton has no thread. Every change of state ends with TakeWork() under the lock,
 // which collects the expired items and the batches that may be launched and sets the alarm, and
 // with Do() without the lock, which launches and answers. After a batch the next one is launched
-// before answers go out. The backend is never called under the lock. Threads of the queue answer
-// where many answers are due at once: neither the clock's thread nor the backend's is held up.
+// before answers go out. The backend is never called under the lock. Threads of a pool answer where
+// many answers are due at once: neither the clock's thread nor the backend's is held up.
 //
 // A kind adds an item (derived from WorkItem), a batch (it has a member `items`), and the functions
 // that are virtual here. Its destructor calls Shut() first.
@@ -194,8 +194,8 @@ class WorkQueue {
   void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the destructor wait for one more Leave(): another thread gives answers.
   void Stay() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `give` for each of `answers`: on this thread if there is only one, else on the queue's
-  // threads, where it has some, for which the destructor waits.
+  // Calls `give` for each of `answers`: on this thread if there is only one, else on those of
+  // `answerers`, if there are some, for which the destructor waits.
   template <typename Answer, typename Give>
   void GiveAnswers(std::list<Answer> answers, const Give& give) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -243,8 +243,7 @@ class WorkQueue {
   std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
   // Moment for which the alarm is set: the next one at which there may be work, or an earlier one.
   SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;
-  std::unique_ptr<Alarm> alarm_;                // null after Shut()
-  std::unique_ptr<WorkerPool> answer_threads_;  // null where there are none
+  std::unique_ptr<Alarm> alarm_;  // null after Shut()
 };
 
 // Implementation.
@@ -254,10 +253,6 @@ WorkQueue<Item, Batch>::WorkQueue(Clock* clock, ServingObserver* observer,
                                   const WorkQueueOptions& options)
     : clock_(clock), observer_(observer), options_(options), shares_(options.weights) {
   alarm_ = clock_->MakeAlarm([this] { OnAlarm(); });
-  if (options_.answer_threads > 0) {
-    answer_threads_ =
-        std::make_unique<WorkerPool>(WorkerPoolOptions{.threads = options_.answer_threads});
-  }
 }
 
 template <typename Item, typename Batch>
@@ -608,11 +603,11 @@ void WorkQueue<Item, Batch>::Stay() {
 template <typename Item, typename Batch>
 template <typename Answer, typename Give>
 void WorkQueue<Item, Batch>::GiveAnswers(std::list<Answer> answers, const Give& give) {
-  if (answer_threads_ == nullptr || answers.size() < 2) {
+  if (options_.answerers == nullptr || answers.size() < 2) {
     for (Answer& answer : answers) give(std::move(answer));
     return;
   }
-  const auto parts = static_cast<size_t>(options_.answer_threads);
+  const auto parts = static_cast<size_t>(options_.answerers->threads());
   const size_t each = (answers.size() + parts - 1) / parts;
   while (!answers.empty()) {
     const size_t count = std::min(each, answers.size());
@@ -620,7 +615,7 @@ void WorkQueue<Item, Batch>::GiveAnswers(std::list<Answer> answers, const Give& 
     some.splice(some.begin(), answers, answers.begin(),
                 std::next(answers.begin(), static_cast<ptrdiff_t>(count)));
     Stay();
-    answer_threads_->Run(ClientId{}, {}, [this, give, some = std::move(some)]() mutable {
+    options_.answerers->Run(ClientId{}, {}, [this, give, some = std::move(some)]() mutable {
       for (Answer& answer : some) give(std::move(answer));
       some.clear();
       Leave();

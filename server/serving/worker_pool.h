@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threads for work that must delay neither gRPC's threads nor the backend's: decoding images and
-// building plans.
+// Threads for work that must delay neither gRPC's threads nor the backend's: decoding images,
+// building plans, giving the answers of a batch.
 
 #ifndef ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
 #define ORBSERVE_SERVER_SERVING_WORKER_POOL_H_
@@ -98,6 +98,7 @@ class WorkerPool final : public Executor {
   void Run(const ClientId& client, const TaskNeeds& needs, Task task) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  int threads() const { return options_.threads; }  // those for large tasks apart
   WorkerPoolUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -58,7 +58,7 @@ ATTACKS = {
         Attack("crumbs", connections.crumbs),
         Attack("refused_by_the_server", connections.refused_by_the_server),
         Attack("expired_calls", connections.expired_calls),
-        # The bytes that gRPC holds have a budget of their own, limits.max_receive_buffer_bytes.
+        # The bytes that gRPC holds have a budget of their own.
         Attack("unfinished_messages", connections.unfinished_messages, memory_mib=2048 + 300),
         Attack("unfinished_uploads", connections.unfinished_uploads, memory_mib=2048 + 300),
         Attack("tls_rapid_reset", connections.rapid_reset, tls=True),

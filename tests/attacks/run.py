@@ -44,7 +44,7 @@ STOP_LIMIT_S = 25
 SETTLE_S = 30
 SETTLED_MIB = 2  # pages of code and tables that an attack makes the program use for the first time
 MIB = 1 << 20
-RECEIVE_BUFFERS_MIB = 2048  # limits.max_receive_buffer_bytes where memory is large
+RECEIVE_BUFFERS_MIB = 2048  # gRPC's buffers where memory is large
 
 
 class Server:

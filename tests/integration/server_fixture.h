@@ -80,6 +80,13 @@ class ServerTest : public ::testing::Test {
     stub_ = NewStub();
   }
 
+  // Hooks of a server with other limits than those that follow from its configuration.
+  static ServerHooks WithLimits(std::function<void(DerivedLimits*)> change) {
+    ServerHooks hooks;
+    hooks.change_limits = std::move(change);
+    return hooks;
+  }
+
   // A stub with a connection of its own.
   std::unique_ptr<v1::Features::Stub> NewStub() {
     grpc::ChannelArguments arguments;

@@ -81,10 +81,9 @@ class UnreadCall {
 TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
   constexpr int kKeypoints = 10'000;
   constexpr int64_t kMostBytes = 2 * (kKeypoints * 56 + 4096);
-  server::Config config;
   // A lone client may hold a quarter: three answers and a half.
-  config.mutable_limits()->set_max_answer_bytes(14 * kMostBytes);
-  StartServer(config);
+  StartServer({},
+              WithLimits([](DerivedLimits* limits) { limits->response_bytes = 14 * kMostBytes; }));
   v1::ExtractRequest extract;
   *extract.mutable_frame() = MakeFrame(640, 480, 1);
   v1::GivenKeypoints& given = *extract.mutable_frame()->mutable_keypoints();
@@ -135,7 +134,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
 
 TEST_F(CallLimitsTest, AnAnswerThatIsNotReadInTimeIsGivenUp) {
   server::Config config;
-  config.mutable_limits()->set_stalled_reader_timeout_ms(300 * kSlower);
+  config.mutable_limits()->set_send_timeout_ms(300 * kSlower);
   StartServer(config);
   v1::ExtractRequest extract;
   *extract.mutable_frame() = MakeFrame(1280, 960, 1);
@@ -273,9 +272,8 @@ class QueueTest : public ServerTest {
  protected:
   void SetUp() override {
     server::Config config;
-    config.mutable_batching()->set_max_queue_bytes(1 << 20);
-    config.mutable_batching()->set_max_delay_us(1'000'000);
-    StartServer(config);
+    config.mutable_batching()->set_max_queue_delay_us(1'000'000);
+    StartServer(config, WithLimits([](DerivedLimits* limits) { limits->queue_bytes = 1 << 20; }));
   }
   void LetOneWait() {
     waiting_ = Open(context_);

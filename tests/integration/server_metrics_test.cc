@@ -53,9 +53,8 @@ class MetricsPageTest : public ServerTest {
  protected:
   void SetUp() override { StartTimedServer({}); }
 
-  void StartTimedServer(server::Config config) {
+  void StartTimedServer(server::Config config, ServerHooks hooks = {}) {
     config.mutable_backend()->set_name("cpu");
-    ServerHooks hooks;
     hooks.wrap_backend = [](std::unique_ptr<FeatureBackend> inner) {
       return std::make_unique<TimedBackend>(std::move(inner));
     };
@@ -194,21 +193,19 @@ TEST_F(MetricsPageTest, TotalTimeOfAFrameIsItsDuration) {
 
 TEST_F(MetricsPageTest, LimitsStandBesideUse) {
   server::Config config;
-  server::Config::Batching& batching = *config.mutable_batching();
-  batching.set_max_queue_frames(11);
-  batching.set_max_queue_frames_per_client(7);
-  batching.set_max_queue_bytes(3 << 20);
-  batching.set_decode_threads(3);
-  batching.set_max_plans(5);
-  batching.set_max_plan_bytes(123456789);
-  server::Config::Limits& limits = *config.mutable_limits();
-  limits.set_max_streams(4);
-  limits.set_max_message_bytes(1 << 20);
-  limits.set_max_answer_bytes(5 << 20);
-  limits.set_max_reference_bytes(6 << 20);
-  StartTimedServer(config);
+  config.mutable_backend()->set_threads(3);
+  config.mutable_batching()->set_max_queue_frames(28);
+  config.mutable_batching()->set_max_plans(5);
+  config.mutable_limits()->set_max_streams(4);
+  config.mutable_limits()->set_max_reference_bytes(6 << 20);
+  StartTimedServer(config, WithLimits([](DerivedLimits* limits) {
+                     limits->queue_bytes = 3 << 20;
+                     limits->plan_bytes = 123456789;
+                     limits->message_bytes = 1 << 20;
+                     limits->response_bytes = 5 << 20;
+                   }));
   const std::map<std::string, double> expected = {
-      {"queue_frames", 11},
+      {"queue_frames", 28},
       {"queue_bytes", 3 << 20},
       {"decode_busy_threads", 3 + 2},
       {"plans", 5},
@@ -265,7 +262,7 @@ TEST_F(MetricsPageTest, MemoryIsShownByKindAndDevice) {
 
 TEST_F(MetricsPageTest, FramesThatWaitAreOnThePage) {
   server::Config config;
-  config.mutable_batching()->set_max_delay_us(1'000'000);
+  config.mutable_batching()->set_max_queue_delay_us(1'000'000);
   StartTimedServer(config);
   grpc::ClientContext context;
   const auto stream = Open(context);

@@ -118,7 +118,7 @@ TEST_F(ServerReflectionTest, EveryListedServiceHasItsDescriptor) {
 
 TEST_F(ServerReflectionTest, AStreamWhoseAnswersAreNotReadEnds) {
   server::Config config;
-  config.mutable_limits()->set_stalled_reader_timeout_ms(300 * kSlower);
+  config.mutable_limits()->set_send_timeout_ms(300 * kSlower);
   StartServer(config);
   const std::unique_ptr<Message> request = New("ServerReflectionRequest");
   request->GetReflection()->SetString(request.get(), Field(*request, "file_containing_symbol"),

@@ -31,9 +31,8 @@ class StreamPolicyTest : public ServerTest {
     server_.reset();  // before the gates
   }
 
-  void StartGatedServer(server::Config config) {
+  void StartGatedServer(server::Config config, ServerHooks hooks = {}) {
     config.mutable_backend()->set_name("cpu");
-    ServerHooks hooks;
     hooks.wrap_backend = [this](std::unique_ptr<FeatureBackend> inner) {
       return std::make_unique<GatedBackend>(std::move(inner), &gates_);
     };
@@ -197,12 +196,12 @@ TEST_F(StreamPolicyTest, OldestDropsTheFramesThatFindTheRoomFull) {
   EXPECT_TRUE(NothingIsLeft());
 }
 
-TEST_F(StreamPolicyTest, TheWaitingRoomIsThatOfTheConfiguration) {
-  server::Config config;
-  config.mutable_limits()->set_max_stream_frames_waiting(3);
-  config.mutable_limits()->set_max_stream_bytes_waiting(2 * 320 * 240 + 1000);
-  config.mutable_limits()->set_max_stream_frames_in_flight(1);
-  StartGatedServer(config);
+TEST_F(StreamPolicyTest, TheWaitingRoomHasFramesAndBytes) {
+  StartGatedServer({}, WithLimits([](DerivedLimits* limits) {
+                     limits->stream_frames_waiting = 3;
+                     limits->stream_bytes_waiting = 2 * 320 * 240 + 1000;
+                     limits->stream_frames_in_flight = 1;
+                   }));
   gates_.frames.Close();
   grpc::ClientContext context;
   v1::StreamOpen open;

@@ -331,8 +331,9 @@ TEST_F(StreamTest, OpeningsThatCannotBeServedAreRefused) {
 TEST_F(StreamTest, AStreamThatIsNotOpenedDoesNotKeepItsPlace) {
   server::Config config;
   config.mutable_limits()->set_max_streams(1);
-  config.mutable_limits()->set_stream_open_timeout_ms(200 * kSlower);
-  StartServer(config);
+  StartServer(config, WithLimits([](DerivedLimits* limits) {
+                limits->stream_open_timeout = std::chrono::milliseconds(200 * kSlower);
+              }));
   grpc::ClientContext silent_context;
   SetLimit(silent_context);
   const auto silent = stub_->StreamFrames(&silent_context);
@@ -385,10 +386,10 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
   constexpr uint64_t kFrames = 24;
   constexpr int kCapacity = 20'000;
   constexpr int kMostAnswerBytes = kCapacity * 56 + 4096;
-  server::Config config;
-  config.mutable_limits()->set_max_stream_answer_bytes(4 * kMostAnswerBytes);
-  config.mutable_limits()->set_max_answer_bytes(10 * kMostAnswerBytes);
-  StartServer(config);
+  StartServer({}, WithLimits([](DerivedLimits* limits) {
+                limits->stream_response_bytes = 4 * kMostAnswerBytes;
+                limits->response_bytes = 10 * kMostAnswerBytes;
+              }));
   v1::StreamOpen open;
   open.mutable_pipeline()->mutable_select()->set_capacity(kCapacity);
   open.mutable_pipeline()->mutable_select()->set_max_features(kCapacity);
@@ -466,7 +467,7 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
 TEST_F(StreamTest, FeaturesThatAreMatchedAndNotSentCountAsAnswers) {
   constexpr int kCapacity = 20'000;
   server::Config config;
-  config.mutable_batching()->set_max_delay_us(1'000'000);  // the frame waits to be seen
+  config.mutable_batching()->set_max_queue_delay_us(1'000'000);  // the frame waits to be seen
   StartServer(config);
   v1::StreamOpen open;
   open.set_omit_features(true);
@@ -588,7 +589,7 @@ TEST_F(StreamTest, AStreamThatSendsNothingForLongEnds) {
 
 TEST_F(StreamTest, AStreamWhoseResultsAreNotReadEnds) {
   server::Config config;
-  config.mutable_limits()->set_stalled_reader_timeout_ms(300 * kSlower);
+  config.mutable_limits()->set_send_timeout_ms(300 * kSlower);
   StartServer(config);
   v1::StreamOpen open;
   open.mutable_pipeline()->mutable_select()->set_capacity(20'000);

@@ -141,12 +141,12 @@ class DeviceThatIsLost final : public FeatureBackend {
 // The server's parts behind a stream.
 class Engine {
  public:
-  explicit Engine(std::unique_ptr<FeatureBackend> backend, TrackQueueOptions tracks = {})
+  explicit Engine(std::unique_ptr<FeatureBackend> backend)
       : backend_(std::move(backend)),
         references_(ReferenceStoreOptions{}),
         batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_, BatcherOptions{})),
-        matcher_(backend_.get(), &clock_, &observer_, {}),
-        tracker_(backend_.get(), &clock_, &observer_, tracks) {}
+        matcher_(backend_.get(), &clock_, &observer_, {.answerers = &answerers_}),
+        tracker_(backend_.get(), &clock_, &observer_, {.answerers = &answerers_}) {}
   ~Engine() {
     batcher_.reset();
     tracker_.Shut();
@@ -172,6 +172,7 @@ class Engine {
  private:
   SystemClock clock_;
   ServingObserver observer_;
+  WorkerPool answerers_{{.threads = 4}};
   std::unique_ptr<FeatureBackend> backend_;
   ReferenceStore references_;
   absl::Mutex mutex_;
@@ -346,7 +347,7 @@ TrackTemplate TemplateOf(uint32_t robot) {
 
 // Each robot alone, one frame at a time, by the plain loops.
 std::vector<std::vector<StreamResult>> ResultsAlone() {
-  Engine engine(cpu::Backend({.threads = 1, .reference = true}), {.answer_threads = 0});
+  Engine engine(cpu::Backend({.threads = 1, .reference = true}));
   std::vector<std::vector<StreamResult>> results;
   for (uint32_t robot = 0; robot < kRobots; ++robot) {
     results.push_back(Fly(engine, "alone", Flight(robot, TemplateOf(robot)), 1));

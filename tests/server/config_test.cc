@@ -4,12 +4,16 @@
 #include "server/config.h"
 
 #include "features/errors.h"
+#include "features/input_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/derived_limits.h"
+#include "server/memory/memory_limit.h"
 
 namespace orbserve {
 namespace {
 
+using ::google::protobuf::FieldDescriptor;
 using ::testing::HasSubstr;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
@@ -28,33 +32,72 @@ TEST(ConfigTest, TheSampleFileShowsTheDefaults) {
   EXPECT_EQ(ConfigToText(Overlay(DefaultConfig(), *sample)), ConfigToText(DefaultConfig()));
 }
 
-TEST(ConfigTest, BudgetsArePartsOfTheMemoryAndStayBelowIt) {
-  for (const int64_t mib : {64, 256, 512, 1024, 2048, 4096, 16'384, 262'144}) {
-    const int64_t memory = mib << 20;
-    const server::Config config = DefaultConfig(memory);
-    EXPECT_TRUE(ValidateConfig(config).ok()) << mib << " " << ValidateConfig(config);
-    EXPECT_LE(MemoryBudgets(config), static_cast<uint64_t>(memory) / 100 * 85) << mib;
-    // A message that is taken also fits into gRPC's buffers and the queue.
-    EXPECT_LE(config.limits().max_message_bytes(), config.limits().max_receive_buffer_bytes());
-    EXPECT_LE(config.limits().max_message_bytes(), config.batching().max_queue_bytes());
+TEST(ConfigTest, EveryFieldSaysWhatItMeansAndWhyItIsThere) {
+  EXPECT_LE(ConfigFields().size(), 40u);
+  const server::Config defaults = DefaultConfig();
+  for (const ConfigField& field : ConfigFields()) {
+    const server::Rule& rule = *field.rule;
+    EXPECT_FALSE(rule.about().empty()) << field.key;
+    EXPECT_FALSE(rule.why().empty()) << field.key;
+    const bool is_number = field.field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32 ||
+                           field.field->cpp_type() == FieldDescriptor::CPPTYPE_UINT64 ||
+                           field.field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+    EXPECT_EQ(is_number, rule.max() > 0) << field.key;
+    EXPECT_LE(rule.min(), rule.max()) << field.key;
+    if (rule.default_value().empty()) continue;
+    server::Config config = defaults;
+    EXPECT_TRUE(SetFromText(field, rule.default_value(), &config).ok()) << field.key;
+    EXPECT_EQ(ConfigToText(config), ConfigToText(defaults)) << field.key;
   }
-  const server::Config large = DefaultConfig(int64_t{64} << 30);
-  EXPECT_EQ(large.batching().max_queue_bytes(), uint64_t{1} << 30);
-  EXPECT_EQ(large.limits().max_reference_bytes(), uint64_t{1} << 30);
-  EXPECT_EQ(large.limits().max_message_bytes(), uint64_t{96} << 20);
 }
 
-TEST(ConfigTest, BudgetsThatAreSetAreKeptAndTheOthersFollowTheMemory) {
-  server::Config given;
-  given.mutable_limits()->set_memory_bytes(uint64_t{1} << 30);
-  given.mutable_limits()->set_max_reference_bytes(uint64_t{3} << 30);
-  const server::Config config = CompleteConfig(given);
-  EXPECT_TRUE(ValidateConfig(config).ok());
-  EXPECT_EQ(config.limits().max_reference_bytes(), uint64_t{3} << 30);
-  EXPECT_LT(config.batching().max_queue_bytes(), uint64_t{128} << 20);
-  EXPECT_GT(MemoryBudgets(config), config.limits().memory_bytes());
-  given.mutable_limits()->set_memory_bytes(1000);
-  EXPECT_THAT(MessageOf(ValidateConfig(CompleteConfig(given))), HasSubstr("limits.memory_bytes"));
+TEST(ConfigTest, RangesAgreeWithThoseOfTheCode) {
+  for (const ConfigField& field : ConfigFields()) {
+    if (field.key == "limits.max_side_px") {
+      EXPECT_EQ(field.rule->max(), kMaxSidePx);
+    }
+    if (field.key == "limits.memory_bytes") {
+      EXPECT_EQ(field.rule->min(), kLeastMemoryBytes);
+    }
+  }
+}
+
+TEST(ConfigTest, AKeyThatIsGoneIsNamedWithItsPlaceAndWhatReplacesIt) {
+  const struct {
+    const char* text;
+    const char* message;
+  } rows[] = {
+      {"limits { max_answer_bytes: 5 }",
+       "limits.max_answer_bytes is gone: it is derived from limits.memory_bytes"},
+      {"batching { max_delay_us: 5 }",
+       "batching.max_delay_us is gone: use batching.max_queue_delay_us"},
+      {"limits { stalled_reader_timeout_ms: 5 }",
+       "limits.stalled_reader_timeout_ms is gone: use limits.send_timeout_ms"},
+      {"keepalive { timeout_ms: 5 }", "keepalive.timeout_ms is gone: it is half of"},
+  };
+  for (const auto& row : rows) {
+    const auto config = ParseConfig(row.text, "server.textproto");
+    EXPECT_EQ(ReasonOf(config.status()), ErrorReason::kBadOptions) << row.text;
+    EXPECT_THAT(MessageOf(config.status()), HasSubstr(row.message));
+    EXPECT_THAT(MessageOf(config.status()), HasSubstr("server.textproto:1:"));
+  }
+  // A key of another section never existed there.
+  const auto config = ParseConfig("batching { max_answer_bytes: 5 }", "server.textproto");
+  EXPECT_THAT(MessageOf(config.status()), HasSubstr("no field named \"max_answer_bytes\""));
+}
+
+TEST(ConfigTest, NoKeyThatIsGoneExists) {
+  for (const ConfigField& field : ConfigFields()) {
+    EXPECT_EQ(ReplacementOf(field.key), "");
+    if (!field.rule->flag().empty()) {
+      EXPECT_EQ(ReplacementOf(field.rule->flag()), "");
+    }
+  }
+}
+
+TEST(ConfigTest, TextsForTheCommandLineHaveNoMarksOfMarkdown) {
+  EXPECT_EQ(PlainText("[IPV6]:PORT of `a` ([below](#b)), `[::]`: every"),
+            "[IPV6]:PORT of a (below), [::]: every");
 }
 
 TEST(ConfigTest, AGpuThatSharesTheMemoryGetsAQuarterOfIt) {
@@ -64,7 +107,9 @@ TEST(ConfigTest, AGpuThatSharesTheMemoryGetsAQuarterOfIt) {
   EXPECT_TRUE(ValidateConfig(config).ok());
   EXPECT_EQ(config.backend().gpu_memory_limit_bytes(), uint64_t{1} << 30);
   EXPECT_EQ(config.limits().memory_bytes(), uint64_t{3} << 30);
-  EXPECT_LT(MemoryBudgets(config) + config.backend().gpu_memory_limit_bytes(), uint64_t{4} << 30);
+  EXPECT_LT(
+      static_cast<uint64_t>(BudgetSum(Derive(config))) + config.backend().gpu_memory_limit_bytes(),
+      uint64_t{4} << 30);
   // Completing again changes nothing.
   EXPECT_EQ(ConfigToText(CompleteConfig(config, true)), ConfigToText(config));
   // With a limit of its own.
@@ -110,7 +155,7 @@ TEST(ConfigTest, AnOverlayReplacesWhatItSets) {
   base.mutable_backend()->add_devices(1);
   server::Config over;
   over.mutable_backend()->add_devices(3);
-  over.mutable_batching()->set_max_delay_us(0);
+  over.mutable_batching()->set_max_queue_delay_us(0);
   over.set_http_listen("");
   const server::Config result = Overlay(base, over);
   ASSERT_EQ(result.backend().devices_size(), 1);
@@ -134,29 +179,21 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"backend { gpu_memory_limit_bytes: 18446744073709551615 }",
        "backend.gpu_memory_limit_bytes"},
       {"batching { max_batch: 0 }", "batching.max_batch"},
-      {"batching { max_delay_us: 1000001 }", "batching.max_delay_us"},
-      {"batching { max_batches_in_flight: 0 }", "batching.max_batches_in_flight"},
+      {"batching { max_queue_delay_us: 1000001 }", "batching.max_queue_delay_us"},
       {"batching { max_queue_frames: 0 }", "batching.max_queue_frames"},
-      {"batching { max_queue_bytes: 1 }", "batching.max_queue_bytes"},
       {"batching { max_plans: 0 }", "batching.max_plans"},
       {"batching { max_batch_time_ms: 0 }", "batching.max_batch_time_ms"},
-      {"batching { max_work_bytes: 1 }", "batching.max_work_bytes"},
-      {"batching { max_large_batches_in_flight: 65 }", "batching.max_large_batches_in_flight"},
       {"limits { max_side_px: 0 }", "limits.max_side_px"},
       // A backend takes images of up to 32,767 pixels a side.
       {"limits { max_side_px: 32768 }", "limits.max_side_px must be in [1, 32767]; got 32768"},
-      {"limits { max_message_bytes: 4294967296 }", "limits.max_message_bytes"},
       {"limits { max_streams: 0 }", "limits.max_streams"},
-      {"limits { max_stream_frames_in_flight: 257 }", "limits.max_stream_frames_in_flight"},
-      {"limits { max_stream_frames_waiting: 0 }", "limits.max_stream_frames_waiting"},
-      {"limits { max_stream_frames_waiting: 257 }", "limits.max_stream_frames_waiting"},
-      {"limits { max_stream_bytes_waiting: 0 }", "limits.max_stream_bytes_waiting"},
-      {"limits { max_stream_answer_bytes: 0 }", "limits.max_stream_answer_bytes"},
-      {"limits { max_answer_bytes: 0 }", "limits.max_answer_bytes"},
-      {"limits { stream_open_timeout_ms: 0 }", "limits.stream_open_timeout_ms"},
+      {"limits { memory_bytes: 1000 }", "limits.memory_bytes"},
+      {"limits { memory_bytes: 1073741824 max_reference_bytes: 536870913 }",
+       "limits.max_reference_bytes must be at most half of limits.memory_bytes, 536870912; got "
+       "536870913"},
       {"limits { max_streams_per_client: 100001 }", "limits.max_streams_per_client"},
       {"limits { stream_idle_timeout_ms: 86400001 }", "limits.stream_idle_timeout_ms"},
-      {"limits { stalled_reader_timeout_ms: 99 }", "limits.stalled_reader_timeout_ms"},
+      {"limits { send_timeout_ms: 99 }", "limits.send_timeout_ms"},
       {"trusted_proxies: \"proxy\"", "trusted_proxies"},
       {"shares { weight: 2 }", "shares.owner"},
       {"shares { owner: \"unix:\" }", "shares.weight"},

@@ -48,7 +48,7 @@ void PrintInfoJson(const v1::GetServerInfoResponse& info) {
   json.Key("max_keypoints").UInt(limits.max_keypoints());
   json.Key("max_levels").UInt(limits.max_levels());
   json.Key("max_batch").UInt(limits.max_batch());
-  json.Key("max_delay_us").UInt(limits.max_delay_us());
+  json.Key("max_delay_us").UInt(limits.max_queue_delay_us());
   json.Key("max_queue_frames").UInt(limits.max_queue_frames());
   json.Key("max_queue_frames_per_client").UInt(limits.max_queue_frames_per_client());
   json.Key("max_streams").UInt(limits.max_streams());
@@ -77,7 +77,7 @@ void PrintInfoText(v1::GetServerInfoResponse info) {
                              BytesText(limits.max_message_bytes())));
   PrintTable(
       absl::StrFormat("batches   up to %d frames, %d us of waiting; queue %d frames, %d a client\n",
-                      limits.max_batch(), limits.max_delay_us(), limits.max_queue_frames(),
+                      limits.max_batch(), limits.max_queue_delay_us(), limits.max_queue_frames(),
                       limits.max_queue_frames_per_client()));
   size_t width = 0;
   for (const v1::PresetInfo& preset : info.presets()) width = std::max(width, preset.name().size());

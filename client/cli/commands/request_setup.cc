@@ -117,7 +117,7 @@ absl::Status CheckMessageSize(const google::protobuf::MessageLite& message,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "too large for a message to the server: ", BytesText(bytes), " as it is sent; allowed are ",
-      BytesText(limits.max_message_bytes()), " (limits.max_message_bytes of the server)"));
+      BytesText(limits.max_message_bytes()), " (limits.max_message_bytes of orbserve info)"));
 }
 
 }  // namespace orbserve::cli

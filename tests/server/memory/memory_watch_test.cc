@@ -3,9 +3,6 @@
 
 #include "server/memory/memory_watch.h"
 
-#include <atomic>
-#include <chrono>
-#include <thread>
 #include <vector>
 
 #include "features/errors.h"
@@ -36,7 +33,6 @@ class MemoryWatchTest : public ::testing::Test {
   std::vector<bool> changes_;
   MemoryWatch watch_{{.limit_bytes = 1000 * kMiB,
                       .address_limit_bytes = 2000 * kMiB,
-                      .period = std::chrono::milliseconds(0),
                       .on_change = [this](bool is_short) { changes_.push_back(is_short); },
                       .read = [this] { return state_; }}};
 };
@@ -80,15 +76,6 @@ TEST_F(MemoryWatchTest, WhatCannotBeReadIsEnough) {
   state_ = {};
   watch_.Look();
   EXPECT_FALSE(watch_.is_short());
-}
-
-TEST(MemoryWatchThreadTest, LooksByItself) {
-  std::atomic<bool> told{false};
-  MemoryWatch watch({.limit_bytes = kMiB,
-                     .on_change = [&told](bool is_short) { told = is_short; },
-                     .read = [] { return MemoryState{.resident_bytes = 2 * kMiB}; }});
-  for (int i = 0; i < 1000 && !told; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_TRUE(watch.is_short());
 }
 
 }  // namespace

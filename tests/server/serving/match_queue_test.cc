@@ -42,7 +42,6 @@ class MatchQueueTest : public ::testing::Test {
  protected:
   // Answers come inside the backend's.
   void Make(MatchQueueOptions options) {
-    options.answer_threads = 0;
     queue_ = std::make_unique<MatchQueue>(&backend_, &clock_, &observer_, options);
   }
   // Requests are told apart by their number of query descriptors.
@@ -176,12 +175,14 @@ TEST_F(MatchQueueTest, TooFewAnswersOfTheBackendAreNobodyElses) {
   EXPECT_TRUE(outcomes_.at(3).pairs.empty());
 }
 
-TEST_F(MatchQueueTest, ThreadsOfTheQueueAnswerABatchAndAreWaitedFor) {
+TEST_F(MatchQueueTest, ThreadsOfAPoolAnswerABatchAndAreWaitedFor) {
+  WorkerPool answerers({.threads = 3});
   constexpr int kTogether = 12;
   std::mutex mutex;
   std::vector<std::thread::id> threads;  // of each answer
-  auto queue = std::make_unique<MatchQueue>(
-      &backend_, &clock_, &observer_, MatchQueueOptions{.max_in_flight = 1, .answer_threads = 3});
+  auto queue =
+      std::make_unique<MatchQueue>(&backend_, &clock_, &observer_,
+                                   MatchQueueOptions{.max_in_flight = 1, .answerers = &answerers});
   for (int i = 0; i < 1 + kTogether; ++i) {
     queue->Submit(Named("a"), kNever,
                   {{std::make_shared<HandState>(1), std::make_shared<HandState>(1), {}}},

@@ -107,8 +107,8 @@ class StreamSessionTest : public ::testing::Test {
   ReferenceStore references_{{}};
   std::vector<StreamResult> results_;  // given out
   bool holds_results_ = false;         // the test hands them over
-  MatchQueue matcher_{&backend_, &clock_, &observer_, {.answer_threads = 0}};
-  TrackQueue tracker_{&backend_, &clock_, &observer_, {.answer_threads = 0}};
+  MatchQueue matcher_{&backend_, &clock_, &observer_, {}};
+  TrackQueue tracker_{&backend_, &clock_, &observer_, {}};
   std::shared_ptr<StreamSession> session_;
   uint64_t next_ = 0;
 };

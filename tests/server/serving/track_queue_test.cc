@@ -50,7 +50,6 @@ class TrackQueueTest : public ::testing::Test {
  protected:
   // Answers come inside the backend's.
   void Make(TrackQueueOptions options) {
-    options.answer_threads = 0;
     queue_ = std::make_unique<TrackQueue>(&backend_, &clock_, &observer_, options);
   }
   // The frames of a job have `number` features each, and bytes; requests are told apart by it.
@@ -241,12 +240,14 @@ TEST_F(TrackQueueTest, NumberAndBytesOfWaitingRequestsAreBounded) {
   backend_.FinishTracks();
 }
 
-TEST_F(TrackQueueTest, ThreadsOfTheQueueAnswerABatchAndAreWaitedFor) {
+TEST_F(TrackQueueTest, ThreadsOfAPoolAnswerABatchAndAreWaitedFor) {
+  WorkerPool answerers({.threads = 3});
   constexpr int kTogether = 12;
   std::mutex mutex;
   std::vector<std::thread::id> threads;  // of each answer
-  auto queue = std::make_unique<TrackQueue>(
-      &backend_, &clock_, &observer_, TrackQueueOptions{.max_in_flight = 1, .answer_threads = 3});
+  auto queue =
+      std::make_unique<TrackQueue>(&backend_, &clock_, &observer_,
+                                   TrackQueueOptions{.max_in_flight = 1, .answerers = &answerers});
   for (int i = 0; i < 1 + kTogether; ++i) {
     queue->Submit(Named("a"), kNever, Job(1), [&](TrackOutcome outcome) {
       EXPECT_TRUE(outcome.status.ok());

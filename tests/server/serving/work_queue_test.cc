@@ -226,6 +226,7 @@ class WorkQueueTest : public ::testing::Test {
   std::deque<ErrandBatch> sent_;
   std::map<int, absl::Status> answers_;
   int submitted_ = 0;
+  WorkerPool answerers_{{.threads = 2}};  // for queues that take it
   std::unique_ptr<ErrandQueue> queue_;
 };
 
@@ -323,7 +324,7 @@ TEST_F(WorkQueueTest, NoAnswerIsOkAfterItsDeadlineThoughTheBatchCameBackBefore) 
 
 TEST_F(WorkQueueTest, ManyLateAnswersDoNotHoldUpTheClock) {
   ErrandOptions options;
-  options.work.answer_threads = 2;
+  options.work.answerers = &answerers_;
   Make(options);
   Submit(0);
   absl::Notification go;
@@ -620,7 +621,8 @@ TEST(WorkQueueThreadsTest, EveryItemIsAnsweredOnceAndTheCountsAreExact) {
   bool is_over = false;
   ErrandOptions options;
   options.work = {.max_items = 20, .max_items_per_client = 10, .max_bytes = 1'000};
-  options.work.answer_threads = 2;
+  WorkerPool answerers({.threads = 2});
+  options.work.answerers = &answerers;
   options.max_batches = 2;
   options.delay = microseconds(50);
   auto queue = std::make_unique<ErrandQueue>(&clock, &observer, options, [&](ErrandBatch batch) {

@@ -245,7 +245,7 @@ class ServerLimits(Record):
     max_batch: int
     """Frames of a batch, 1..256; default 16."""
 
-    max_delay_us: int
+    max_queue_delay_us: int
     """Longest wait for a fuller batch, microseconds, 0..1000000; default 0."""
 
     max_queue_frames: int
