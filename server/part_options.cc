@@ -36,7 +36,6 @@ BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimit
   options.max_frames = static_cast<int>(batching.max_queue_frames());
   options.max_frames_per_client = derived.queue_frames_per_client;
   options.max_bytes = derived.queue_bytes;
-  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
@@ -46,7 +45,6 @@ WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config, const Derive
   // One fewer, so that large images leave a processor to small ones also where nothing else does.
   options.large_threads = std::max(1, options.threads - 1);
   options.max_bytes = derived.work_bytes;
-  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
@@ -84,14 +82,12 @@ cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
 MatchQueueOptions MatchQueueOptionsOf(const server::Config& config, const DerivedLimits& derived) {
   MatchQueueOptions options;
   options.max_bytes = derived.match_queue_bytes;
-  options.weights = OwnerWeightsOf(config);
   return options;
 }
 
 TrackQueueOptions TrackQueueOptionsOf(const server::Config& config, const DerivedLimits& derived) {
   TrackQueueOptions options;
   options.max_bytes = derived.track_queue_bytes;
-  options.weights = OwnerWeightsOf(config);
   return options;
 }
 

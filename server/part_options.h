@@ -12,6 +12,7 @@
 #include "cpu/cpu_backend.h"
 #include "gpu/gpu_backend.h"
 #include "grpcpp/server_builder.h"
+#include "server/clients/owner_weights.h"
 #include "server/config.pb.h"
 #include "server/decode/image_decoder.h"
 #include "server/derived_limits.h"
@@ -22,7 +23,6 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
-#include "server/serving/shares/owner_weights.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 

@@ -3,11 +3,13 @@
 
 #include "server/resource_metrics.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/log.h"
 #include "server/telemetry/family_builder.h"
 
@@ -36,36 +38,47 @@ class Page {
   std::vector<MetricFamily> families_;
 };
 
-void AddQueues(const QueueUse& frames, const QueueUse& matches, const QueueUse& tracks,
-               const DerivedLimits& derived, Page& page) {
-  page.Gauge("orbserve_queue_frames", "Frames that are admitted and not yet in a batch.",
-             frames.items);
-  page.Gauge("orbserve_queue_bytes", "Messages of the frames in orbserve_queue_frames.",
-             frames.bytes);
-  page.Gauge("orbserve_limit_queue_frames", "Limit of orbserve_queue_frames.", frames.max_items);
-  page.Gauge("orbserve_limit_queue_bytes", "Limit of orbserve_queue_bytes.", frames.max_bytes);
-  page.Gauge("orbserve_limit_client_queue_frames",
-             "Limit of one client's part of orbserve_queue_frames.",
-             derived.queue_frames_per_client);
-  page.Gauge("orbserve_match_queue_requests",
-             "Match requests that are admitted and not yet in a batch.", matches.items);
-  page.Gauge("orbserve_match_queue_bytes",
-             "Features that the requests in orbserve_match_queue_requests hold, each set once.",
-             matches.bytes);
-  page.Gauge("orbserve_limit_match_queue_requests", "Limit of orbserve_match_queue_requests.",
-             matches.max_items);
-  page.Gauge("orbserve_limit_match_queue_bytes", "Limit of orbserve_match_queue_bytes.",
-             matches.max_bytes);
-  page.Gauge("orbserve_track_queue_requests",
-             "Frames whose search for tracks is admitted and not yet in a batch.", tracks.items);
-  page.Gauge("orbserve_track_queue_bytes",
-             "States of frames, with pyramids, and points that the requests in "
-             "orbserve_track_queue_requests hold.",
-             tracks.bytes);
-  page.Gauge("orbserve_limit_track_queue_requests", "Limit of orbserve_track_queue_requests.",
-             tracks.max_items);
-  page.Gauge("orbserve_limit_track_queue_bytes", "Limit of orbserve_track_queue_bytes.",
-             tracks.max_bytes);
+// What clients hold: the gauge orbserve_NAME, its limit, and that of one client's part.
+struct Shared {
+  Resource resource;
+  const char* name;
+  const char* help;
+  bool has_client_limit = false;
+};
+
+constexpr Shared kShared[] = {
+    {Resource::kFrames, "queue_frames", "Frames that are admitted and not yet in a batch.", true},
+    {Resource::kFrameBytes, "queue_bytes", "Messages of the frames in orbserve_queue_frames."},
+    {Resource::kMatches, "match_queue_requests",
+     "Match requests that are admitted and not yet in a batch."},
+    {Resource::kMatchBytes, "match_queue_bytes",
+     "Features that the requests in orbserve_match_queue_requests hold, each set once."},
+    {Resource::kTracks, "track_queue_requests",
+     "Frames whose search for tracks is admitted and not yet in a batch."},
+    {Resource::kTrackBytes, "track_queue_bytes",
+     "States of frames, with pyramids, and points that the requests in "
+     "orbserve_track_queue_requests hold."},
+    {Resource::kReferences, "references", "References that clients keep on the server.", true},
+    {Resource::kReferenceBytes, "reference_bytes",
+     "Features of these references, and the copies that the backend holds of them.", true},
+    {Resource::kStreamBytes, "stream_answer_bytes",
+     "Answers that streams owe or have not sent yet."},
+    {Resource::kCallBytes, "call_answer_bytes",
+     "Answers that unary calls owe or have not sent yet, as messages and as bytes."},
+};
+
+void AddShared(const Ledger& ledger, Page& page) {
+  for (const Shared& shared : kShared) {
+    const ResourceBounds& bounds = ledger.bounds(shared.resource);
+    page.Gauge(absl::StrCat("orbserve_", shared.name).c_str(), shared.help,
+               ledger.held(shared.resource));
+    page.Gauge(absl::StrCat("orbserve_limit_", shared.name).c_str(),
+               absl::StrCat("Limit of orbserve_", shared.name, ".").c_str(), bounds.all);
+    if (!shared.has_client_limit) continue;
+    page.Gauge(absl::StrCat("orbserve_limit_client_", shared.name).c_str(),
+               absl::StrCat("Limit of one client's part of orbserve_", shared.name, ".").c_str(),
+               std::min(bounds.owner, bounds.name));
+  }
 }
 
 void AddDecodePool(const WorkerPoolUse& pool, Page& page) {
@@ -93,33 +106,9 @@ void AddPlans(const PlanCacheUse& plans, Page& page) {
                std::chrono::duration<double>(plans.build_time).count());
 }
 
-void AddReferences(const ReferenceStoreUse& references, Page& page) {
-  page.Gauge("orbserve_references", "References that clients keep on the server.",
-             references.references);
-  page.Gauge("orbserve_reference_bytes",
-             "Features of these references, and the copies that the backend holds of them.",
-             references.bytes);
-  page.Gauge("orbserve_limit_reference_bytes", "Limit of orbserve_reference_bytes.",
-             references.max_bytes);
-  page.Gauge("orbserve_limit_references", "Limit of orbserve_references.",
-             references.max_references);
-  page.Gauge("orbserve_limit_client_references",
-             "Limit of one owner's part of orbserve_references.",
-             references.max_references_per_owner);
-  page.Gauge("orbserve_limit_client_reference_bytes",
-             "Limit of one owner's part of orbserve_reference_bytes.",
-             references.max_bytes_per_owner);
-  page.Counter("orbserve_reference_evictions_total", "References that were removed to make room.",
-               references.evictions);
-}
-
 void AddCallLimits(int64_t max_streams, const DerivedLimits& derived, Page& page) {
   page.Gauge("orbserve_limit_message_bytes", "Largest request message.", derived.message_bytes);
   page.Gauge("orbserve_limit_streams", "Limit of orbserve_streams.", max_streams);
-  page.Gauge("orbserve_limit_stream_answer_bytes", "Limit of orbserve_stream_answer_bytes.",
-             derived.response_bytes);
-  page.Gauge("orbserve_limit_call_answer_bytes", "Limit of orbserve_call_answer_bytes.",
-             derived.response_bytes);
 }
 
 void AddConnections(const ListenerUse& use, Page& page) {
@@ -151,16 +140,17 @@ void AddNotReady(const NotReady& why, Page& page) {
 }  // namespace
 
 std::vector<MetricFamily> ResourceMetrics::Collect() const {
-  const QueueUse frames = sources_.batcher->use();
+  const Ledger& ledger = *sources_.ledger;
   const ReferenceStoreUse references = sources_.references->use();
   Page page;
-  AddQueues(frames, sources_.matcher->use(), sources_.tracker->use(), *sources_.derived, page);
+  AddShared(ledger, page);
   AddDecodePool(sources_.decode_pool->use(), page);
   AddPlans(sources_.plans->use(), page);
   page.Counter("orbserve_log_lines_lost_total",
                "Lines of the log that were lost because standard error was not read.",
                LostLogLines());
-  AddReferences(references, page);
+  page.Counter("orbserve_reference_evictions_total", "References that were removed to make room.",
+               references.evictions);
   page.Gauge("orbserve_limit_memory_bytes", "Memory that the process may use.",
              sources_.memory->limit_bytes());
   page.Gauge("orbserve_memory_is_short", "1 while new work is refused for want of memory.",
@@ -184,9 +174,8 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
   for (const MemoryUse& use : sources_.backend->memory()) add(use.kind, use.device, use.bytes);
   // The copies are among the states of the backend.
   add("references", "host", references.bytes - references.copy_bytes);
-  add("queue", "host", frames.bytes);
-  add("answers", "host",
-      sources_.metrics->stream_answer_bytes() + sources_.metrics->call_answer_bytes());
+  add("queue", "host", ledger.held(Resource::kFrameBytes));
+  add("answers", "host", ledger.held(Resource::kStreamBytes) + ledger.held(Resource::kCallBytes));
   add("tracks", "host", sources_.metrics->track_bytes());
   page.Add(std::move(memory));
   return page.Take();

@@ -13,15 +13,13 @@
 #include <vector>
 
 #include "features/backend.h"
+#include "server/clients/ledger.h"
 #include "server/config.pb.h"
 #include "server/derived_limits.h"
 #include "server/listen/listener.h"
 #include "server/memory/memory_watch.h"
-#include "server/serving/batcher.h"
-#include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
-#include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 
@@ -41,9 +39,7 @@ struct ResourceSources {
   const DerivedLimits* derived = nullptr;
   const FeatureBackend* backend = nullptr;
   const Metrics* metrics = nullptr;
-  const Batcher* batcher = nullptr;
-  const MatchQueue* matcher = nullptr;
-  const TrackQueue* tracker = nullptr;
+  const Ledger* ledger = nullptr;
   const WorkerPool* decode_pool = nullptr;
   const PlanCache* plans = nullptr;
   const ReferenceStore* references = nullptr;

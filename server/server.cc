@@ -21,6 +21,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
 #include "server/backends.h"
+#include "server/clients/ledger.h"
 #include "server/derived_limits.h"
 #include "server/drain.h"
 #include "server/files/socket_lock.h"
@@ -55,7 +56,6 @@
 #include "server/serving/match_queue.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/reference_store.h"
-#include "server/serving/shares/byte_shares.h"
 #include "server/serving/streams/stream_pictures.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
@@ -135,16 +135,16 @@ class Server::Impl {
       : config_(config),
         derived_(derived),
         hooks_(std::move(hooks)),
-        weights_(OwnerWeightsOf(config)),
+        ledger_(OwnerWeightsOf(config)),
         backend_(WithFailover(std::move(backends.primary), std::move(backends.fallback))),
         metrics_(MetricsOptionsOf(std::move(backends.devices))),
         power_(MakePowerMonitor(config.power(), *backend_, hooks_.sensor_root)),
         device_monitor_(MakeDeviceMonitor(*backend_, hooks_.sensor_root)),
         observer_(&metrics_, power_.get()),
-        references_(ReferenceStoreOptionsOf(config.limits(), derived)),
+        references_(WithLedger(ReferenceStoreOptionsOf(config.limits(), derived))),
         memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
         answerers_(WorkerPoolOptions{.threads = kAnswerThreads}),
-        executor_(std::make_unique<WorkerPool>(DecodePoolOptionsOf(config, derived))),
+        executor_(std::make_unique<WorkerPool>(WithLedger(DecodePoolOptionsOf(config, derived)))),
         plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config, derived)),
         batcher_(std::make_unique<Batcher>(
             backend_.get(), &clock_, &observer_,
@@ -156,12 +156,10 @@ class Server::Impl {
         watch_({[this] { return batcher_->motion(); }, [this] { return matcher_->motion(); },
                 [this] { return tracker_->motion(); }},
                [this] { return backend_->progress(); }),
-        clients_(&clock_),
+        clients_(&clock_, &ledger_),
         frames_(&clock_, &metrics_, &clients_),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
                 ImageLimitsOf(config.limits(), derived)),
-        call_answers_(derived.response_bytes, weights_),
-        stream_answers_(derived.response_bytes, weights_),
         readers_(&clock_, &metrics_, std::chrono::milliseconds(config.limits().send_timeout_ms())),
         identity_(OptionsOfIdentity()),
         pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
@@ -171,6 +169,9 @@ class Server::Impl {
                    AddConditions(*device_monitor_, *power_, info);
                  }),
         reflection_(&readers_) {
+    for (const Resource bytes : {Resource::kCallBytes, Resource::kStreamBytes}) {
+      ledger_.Bound(bytes, {.all = derived.response_bytes});
+    }
     metrics_.AddCollectable(power_->families());
     metrics_.AddCollectable(device_monitor_->families());
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
@@ -259,7 +260,7 @@ class Server::Impl {
   const server::Config config_;
   const DerivedLimits derived_;
   const ServerHooks hooks_;
-  const OwnerWeights weights_;
+  Ledger ledger_;
   Health health_;
   SystemClock clock_;
   const std::unique_ptr<FeatureBackend> backend_;
@@ -281,8 +282,6 @@ class Server::Impl {
   ClientActivity clients_;
   FrameAccount frames_;
   FrameIntake intake_;
-  ByteShares call_answers_;
-  ByteShares stream_answers_;
   StalledReaders readers_;
   Identity identity_;
   std::unique_ptr<TlsCredentials> tls_;             // null without TLS
@@ -322,6 +321,12 @@ class Server::Impl {
   template <typename Options>
   Options WithAnswerers(Options options) {
     options.answerers = &answerers_;
+    return WithLedger(std::move(options));
+  }
+
+  template <typename Options>
+  Options WithLedger(Options options) {
+    options.ledger = &ledger_;
     return options;
   }
 
@@ -475,13 +480,11 @@ class Server::Impl {
     services.clients = &clients_;
     services.frames = &frames_;
     services.observer = &observer_;
-    services.call_answers = &call_answers_;
-    services.stream_answers = &stream_answers_;
+    services.ledger = &ledger_;
     services.readers = &readers_;
     services.identity = &identity_;
     services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits(), derived_);
-    services.weights = weights_;
     services.server_limits = MakeServerLimits(config_, derived_);
     return services;
   }
@@ -492,9 +495,7 @@ class Server::Impl {
     sources.derived = &derived_;
     sources.backend = backend_.get();
     sources.metrics = &metrics_;
-    sources.batcher = batcher_.get();
-    sources.matcher = matcher_.get();
-    sources.tracker = tracker_.get();
+    sources.ledger = &ledger_;
     sources.decode_pool = executor_.get();
     sources.plans = &plans_;
     sources.references = &references_;

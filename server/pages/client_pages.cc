@@ -73,6 +73,8 @@ absl::StatusOr<server::ClientTable> TableOf(const ClientActivity& activity, absl
     row.set_bytes_per_second(use.bytes_per_second);
     row.set_device_share(use.device_share);
     if (use.watts.has_value()) row.set_watts(*use.watts);
+    row.set_waiting(static_cast<double>(use.waiting));
+    row.set_held_bytes(static_cast<double>(use.held_bytes));
     row.set_idle_seconds(std::chrono::duration<double>(use.idle).count());
   }
   table.set_known(static_cast<uint32_t>(known));
@@ -85,21 +87,22 @@ std::string Cell(bool is_known, double value) {
 
 std::string PageOf(const server::ClientTable& table) {
   std::string page = kHead;
-  absl::StrAppendFormat(&page,
-                        "<body><h1>Busiest clients</h1><p>%d of %d. Rates are those of the last "
-                        "ten seconds or so; counts began when a client was first seen.</p>\n"
-                        "<div><table><tr><th>client<th>streams<th>frames/s<th>MB/s<th>device %%"
-                        "<th>W<th>frames<th>ok<th>dropped<th>failed<th>J<th>idle s</tr>\n",
-                        table.clients_size(), table.known());
+  absl::StrAppendFormat(
+      &page,
+      "<body><h1>Busiest clients</h1><p>%d of %d. Rates are those of the last "
+      "ten seconds or so; counts began when a client was first seen.</p>\n"
+      "<div><table><tr><th>client<th>streams<th>frames/s<th>MB/s<th>device %%"
+      "<th>W<th>waiting<th>MB held<th>frames<th>ok<th>dropped<th>failed<th>J<th>idle s</tr>\n",
+      table.clients_size(), table.known());
   for (const server::ClientRow& row : table.clients()) {
     absl::StrAppendFormat(
         &page,
-        "<tr><td>%s<td>%d<td>%.1f<td>%.2f<td>%.1f<td>%s<td>%.0f<td>%.0f<td>%.0f<td>%.0f<td>%s"
-        "<td>%.1f</tr>\n",
+        "<tr><td>%s<td>%d<td>%.1f<td>%.2f<td>%.1f<td>%s<td>%.0f<td>%.2f<td>%.0f<td>%.0f<td>%.0f"
+        "<td>%.0f<td>%s<td>%.1f</tr>\n",
         Escaped(row.client()), row.streams(), row.frames_per_second(),
         row.bytes_per_second() * 1e-6, row.device_share() * 100, Cell(row.has_watts(), row.watts()),
-        row.received(), row.ok(), row.dropped(), row.failed(), Cell(row.has_joules(), row.joules()),
-        row.idle_seconds());
+        row.waiting(), row.held_bytes() * 1e-6, row.received(), row.ok(), row.dropped(),
+        row.failed(), Cell(row.has_joules(), row.joules()), row.idle_seconds());
   }
   absl::StrAppend(&page, "</table></div></body></html>\n");
   return page;

@@ -3,10 +3,10 @@
 
 #include "server/rpc/call.h"
 
+#include <optional>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "features/errors.h"
 #include "server/log.h"
 #include "server/rpc/call_context.h"
@@ -73,30 +73,14 @@ UnaryCall::UnaryCall(const CallServices& services, CallGate& gate,
 
 absl::Status UnaryCall::Identify() {
   ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
+  answer_ = Holding(services_.ledger->Open(client_), Resource::kCallBytes);
   return absl::OkStatus();
 }
 
 absl::Status UnaryCall::ExpectAnswer(int64_t wire_bytes) {
   constexpr int64_t kForms = 2;  // gRPC keeps the message beside its bytes
-  const int64_t bytes = kForms * wire_bytes;
-  switch (services_.call_answers->Change(client_, answer_bytes_, bytes)) {
-    case ByteShares::Answer::kFits:
-      break;
-    case ByteShares::Answer::kShareIsFull:
-      return MakeError(ErrorReason::kQuotaExceeded,
-                       absl::StrCat("answers to this client that are not sent yet hold too much: "
-                                    "this one's ",
-                                    bytes, " bytes do not fit into its share of the ",
-                                    services_.call_answers->max_bytes(), " that all may have"));
-    case ByteShares::Answer::kAllIsFull:
-      return MakeError(ErrorReason::kQueueFull,
-                       absl::StrCat("answers that are not sent yet hold too much: this one's ",
-                                    bytes, " bytes do not fit into the ",
-                                    services_.call_answers->max_bytes(), " that all may have"));
-  }
-  services_.metrics->AddCallAnswerBytes(bytes - answer_bytes_);
-  answer_bytes_ = bytes;
-  return absl::OkStatus();
+  const std::optional<Refusal> full = answer_.Resize(kForms * wire_bytes);
+  return full.has_value() ? full->status() : absl::OkStatus();
 }
 
 void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
@@ -111,7 +95,7 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
   }
   // The last moment on the server's own clock: nothing but gRPC comes behind.
   if (sent.ok()) sent = StillWanted();
-  if (!sent.ok()) ExpectAnswer(0).IgnoreError();  // never refused
+  if (!sent.ok()) answer_.Set(0);
   code_ = sent.code();
   LogFailure(method_, sent, [this] { return DisplayName(client_); });
   for (int i = 0; i < frames_; ++i) {
@@ -140,7 +124,7 @@ void UnaryCall::FreeRequest() { DropRequest(); }
 
 void UnaryCall::OnDone() {
   services_.readers->End(watch_);
-  ExpectAnswer(0).IgnoreError();  // never refused
+  answer_.Set(0);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   services_.metrics->ObserveRequest(method_, code_, time.count());
   Drop();

@@ -22,6 +22,8 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
+#include "server/clients/client_id.h"
+#include "server/clients/ledger.h"
 #include "server/memory/memory_watch.h"
 #include "server/memory/out_of_memory.h"
 #include "server/rpc/client_activity.h"
@@ -33,9 +35,6 @@
 #include "server/serving/clock.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/reference_store.h"
-#include "server/serving/shares/byte_shares.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/owner_weights.h"
 #include "server/serving/streams/stream_pictures.h"
 #include "server/serving/track_queue.h"
 #include "server/serving/worker_pool.h"
@@ -73,16 +72,12 @@ struct CallServices {
   Metrics* metrics = nullptr;
   ClientActivity* clients = nullptr;
   FrameAccount* frames = nullptr;
-  // Bytes of the answers of all unary calls, from the admission of a call until its answer is sent,
-  // and of all streams, from the begin of a frame.
-  ByteShares* call_answers = nullptr;
-  ByteShares* stream_answers = nullptr;
+  Ledger* ledger = nullptr;
   StalledReaders* readers = nullptr;
   const Identity* identity = nullptr;
   ServingObserver* observer = nullptr;
   StreamPictures* pictures = nullptr;  // null where frames are not shown
   StreamLimits streams;
-  OwnerWeights weights;
   v1::ServerLimits server_limits;  // as clients are told
 };
 
@@ -143,7 +138,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
  protected:
   ~UnaryCall() override = default;
 
-  // Finds out who calls (identity.h). UNAUTHENTICATED, BAD_REQUEST.
+  // Finds out who calls (identity.h), before an answer is expected. UNAUTHENTICATED, BAD_REQUEST.
   absl::Status Identify();
   // Reserves memory for an answer of `wire_bytes`, until it is sent. QUOTA_EXCEEDED when the
   // answers of this client's calls hold too much, because it does not read them or asks for too
@@ -181,7 +176,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
 
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
-  int64_t answer_bytes_ = 0;  // reserved
+  Holding answer_;  // memory for the answer
   StalledReaders::Watch watch_;
   int frames_ = 0;             // counted by CountFrame()
   int64_t keypoints_ = 0;      // of all frames

@@ -14,6 +14,11 @@ namespace {
 
 constexpr double kMemorySeconds = 10;
 
+// What counts as memory that a client holds.
+constexpr Resource kHeldBytes[] = {Resource::kFrameBytes, Resource::kMatchBytes,
+                                   Resource::kTrackBytes, Resource::kDecodeBytes,
+                                   Resource::kCallBytes,  Resource::kStreamBytes};
+
 double Seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -35,8 +40,10 @@ ClientActivity::Entry& ClientActivity::FindOrAdd(const ClientId& client, SteadyT
   auto found = clients_.find(client);
   if (found == clients_.end()) {
     if (clients_.size() >= kMostClients) MakeRoom();
+    Ledger::AccountPtr account = ledger_.Open(client);
     found = clients_.try_emplace(client).first;
     found->second.use.client = client;
+    found->second.account = std::move(account);
   }
   found->second.last = now;
   return found->second;
@@ -46,7 +53,7 @@ ClientActivity::Entry& ClientActivity::FindOrAdd(const ClientId& client, SteadyT
 void ClientActivity::MakeRoom() {
   std::vector<std::pair<SteadyTime, ClientId>> idle;
   for (const auto& [client, entry] : clients_) {
-    if (entry.use.streams == 0) idle.emplace_back(entry.last, client);
+    if (entry.account->held(Resource::kStreams) == 0) idle.emplace_back(entry.last, client);
   }
   const size_t count = std::min(idle.size(), kMostClients / 4);
   const auto end = idle.begin() + static_cast<ptrdiff_t>(count);
@@ -98,16 +105,14 @@ void ClientActivity::FrameComputed(const ClientId& client, const FrameOutcome& o
 void ClientActivity::StreamOpened(const ClientId& client) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
-  ++FindOrAdd(client, now).use.streams;
+  FindOrAdd(client, now);
 }
 
 void ClientActivity::StreamClosed(const ClientId& client) {
   const SteadyTime now = clock_.Now();
   absl::MutexLock lock(&mutex_);
   const auto found = clients_.find(client);
-  if (found == clients_.end()) return;
-  --found->second.use.streams;
-  found->second.last = now;
+  if (found != clients_.end()) found->second.last = now;
 }
 
 std::vector<ClientUse> ClientActivity::Busiest(size_t most, size_t* known) const {
@@ -119,6 +124,9 @@ std::vector<ClientUse> ClientActivity::Busiest(size_t most, size_t* known) const
     uses.reserve(clients_.size());
     for (const auto& [client, entry] : clients_) {
       ClientUse& use = uses.emplace_back(entry.use);
+      use.streams = entry.account->held(Resource::kStreams);
+      use.waiting = entry.account->held(Resource::kFrames);
+      for (const Resource bytes : kHeldBytes) use.held_bytes += entry.account->held(bytes);
       use.frames_per_second = entry.frames.PerSecond(now);
       use.bytes_per_second = entry.bytes.PerSecond(now);
       use.device_share = entry.seconds.PerSecond(now);

@@ -13,16 +13,20 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "server/clients/client_id.h"
+#include "server/clients/ledger.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
-#include "server/serving/shares/client_id.h"
 
 namespace orbserve {
 
 // Counts what a client has done since it was first seen.
 struct ClientUse {
   ClientId client;
-  int streams = 0;       // open ones
+  // What it holds now: open streams, frames that wait, and memory for messages and answers.
+  int64_t streams = 0;
+  int64_t waiting = 0;
+  int64_t held_bytes = 0;
   int64_t received = 0;  // frames
   int64_t ok = 0;
   int64_t dropped = 0;  // by the drop policy
@@ -45,7 +49,8 @@ class ClientActivity {
   // Clients that are remembered. Those that were idle the longest make room for new ones.
   static constexpr size_t kMostClients = 4096;
 
-  explicit ClientActivity(const Clock* clock) : clock_(*clock) {}
+  // Both must outlive the object.
+  ClientActivity(const Clock* clock, Ledger* ledger) : clock_(*clock), ledger_(*ledger) {}
 
   // These two may throw std::bad_alloc.
   void FrameReceived(const ClientId& client, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -76,6 +81,7 @@ class ClientActivity {
   };
   struct Entry {
     ClientUse use;
+    Ledger::AccountPtr account;
     Rate frames, bytes, seconds, joules;
     SteadyTime last;
   };
@@ -84,6 +90,7 @@ class ClientActivity {
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
+  Ledger& ledger_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<ClientId, Entry> clients_ ABSL_GUARDED_BY(mutex_);
 };

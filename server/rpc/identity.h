@@ -25,9 +25,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/server_context.h"
+#include "server/clients/client_id.h"
 #include "server/files/token_file.h"
 #include "server/rpc/peer_set.h"
-#include "server/serving/shares/client_id.h"
 
 namespace orbserve {
 

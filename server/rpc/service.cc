@@ -39,9 +39,9 @@ FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfo
     : services_(services),
       info_(std::move(info)),
       add_conditions_(std::move(add_conditions)),
-      streams_({.max_streams = services.streams.max_streams,
-                .max_streams_per_owner = services.streams.max_streams_per_client,
-                .weights = services.weights}) {
+      streams_(services.ledger,
+               {.max_streams = services.streams.max_streams,
+                .max_streams_per_owner = services.streams.max_streams_per_client}) {
   AddHealthDescriptor();
   OutOfMemoryStatus();  // made while there is memory
 }

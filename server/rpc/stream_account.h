@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/serving/shares/client_id.h"
+#include "server/clients/client_id.h"
 #include "server/serving/streams/stream_use.h"
 
 namespace orbserve {

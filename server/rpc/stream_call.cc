@@ -73,6 +73,13 @@ void StreamCall::Begin() {
   const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
+    // Before the registry knows the stream, which may then have messages to send.
+    ORBSERVE_RETURN_IF_ERROR(WithoutBadAlloc([this] {
+      Ledger::AccountPtr account = services_.ledger->Open(client_);
+      absl::MutexLock lock(&mutex_);
+      answers_ = Holding(std::move(account), Resource::kStreamBytes);
+      return absl::OkStatus();
+    }));
     ORBSERVE_ASSIGN_OR_RETURN(const uint64_t id,
                               registry_.Add(shared_from_this(), client_, context_->peer(), now));
     {
@@ -565,14 +572,12 @@ std::vector<Batcher::Ticket> StreamCall::TakeFrames(std::shared_ptr<StreamSessio
 void StreamCall::CountAnswer(int64_t bytes, int64_t* counted) {
   const int64_t change = bytes - *counted;
   *counted = bytes;
-  answer_bytes_ += change;
-  services_.stream_answers->Add(client_, change);
-  services_.metrics->AddStreamAnswerBytes(change);
+  answers_.Set(answers_.amount() + change);
 }
 
 bool StreamCall::AnswerFits(int64_t bytes) const {
-  return answer_bytes_ + bytes <= services_.streams.max_answer_bytes &&
-         services_.stream_answers->Fits(client_, bytes);
+  return answers_.amount() + bytes <= services_.streams.max_answer_bytes &&
+         !answers_.AskFurther(bytes).has_value();
 }
 
 bool StreamCall::HasPlace(int64_t most_answer_bytes) const {
@@ -709,9 +714,7 @@ void StreamCall::OnDone() {
     outgoing_.clear();
     pending_opened_.clear();
     ForgetFrames();
-    services_.stream_answers->Add(client_, -answer_bytes_);
-    services_.metrics->AddStreamAnswerBytes(-answer_bytes_);
-    answer_bytes_ = 0;
+    answers_.Set(0);
   }
   received_.reset();
   services_.metrics->ObserveRequest("StreamFrames", code, time.count());

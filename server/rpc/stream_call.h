@@ -65,6 +65,8 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
+#include "server/clients/client_id.h"
+#include "server/clients/ledger.h"
 #include "server/rpc/call.h"
 #include "server/rpc/frame_splitter.h"
 #include "server/rpc/result_encoder.h"
@@ -72,7 +74,6 @@
 #include "server/rpc/stream_options.h"
 #include "server/rpc/stream_registry.h"
 #include "server/rpc/waiting_room.h"
-#include "server/serving/shares/client_id.h"
 #include "server/serving/streams/stream_session.h"
 #include "server/serving/streams/stream_use.h"
 
@@ -258,7 +259,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;  // messages whose answers are not written
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // reserved by frames_ and outgoing_
+  Holding answers_ ABSL_GUARDED_BY(mutex_);  // what frames_ and outgoing_ have reserved
   int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
   StreamAccount account_;

@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "orbserve/v1/orbserve.pb.h"
+#include "server/clients/client_id.h"
 #include "server/rpc/call.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/waiting_room.h"
-#include "server/serving/shares/client_id.h"
 #include "server/serving/streams/stream_session.h"
 
 namespace orbserve {

@@ -14,8 +14,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/clients/client_id.h"
 #include "server/serving/clock.h"
-#include "server/serving/shares/client_id.h"
 #include "server/serving/streams/stream_places.h"
 #include "server/serving/streams/stream_use.h"
 
@@ -26,7 +26,8 @@ class StreamCall;
 // The open streams. Thread-safe.
 class StreamRegistry {
  public:
-  explicit StreamRegistry(StreamPlacesOptions options) : places_(std::move(options)) {}
+  // The ledger must outlive the registry.
+  StreamRegistry(Ledger* ledger, const StreamPlacesOptions& options) : places_(ledger, options) {}
 
   // Gives the stream its number, from 1. Another stream may have to end for it. `connection` is as
   // in StreamPlaces::Add(). QUOTA_EXCEEDED when there is no place for it.

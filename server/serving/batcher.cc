@@ -26,7 +26,7 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
                  .max_items = options.max_frames,
                  .max_items_per_client = options.max_frames_per_client,
                  .max_bytes = options.max_bytes,
-                 .weights = options.weights,
+                 .ledger = options.ledger,
                  .answerers = options.answerers}),
       backend_(backend),
       options_(options) {}
@@ -44,7 +44,6 @@ absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
       auto frame = std::make_unique<QueuedFrame>();
       frame->client = std::move(admission.client);
       frame->deadline = admission.deadline;
-      frame->bytes = admission.message_bytes;
       frame->done = std::move(admission.done);
       ticket = Enter(std::move(frame)).ticket;
       if (AlarmIsLate()) work = TakeWork(clock_->Now());

@@ -48,11 +48,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "features/backend.h"
+#include "server/clients/client_id.h"
+#include "server/clients/fair_queue.h"
+#include "server/clients/fair_shares.h"
 #include "server/serving/clock.h"
 #include "server/serving/observer.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/fair_queue.h"
-#include "server/serving/shares/fair_shares.h"
 #include "server/serving/work_queue.h"
 
 namespace orbserve {
@@ -67,8 +67,8 @@ struct BatcherOptions {
   int max_frames = 1024;                  // >= 1
   int max_frames_per_client = 256;        // >= 1
   int64_t max_bytes = int64_t{1} << 30;   // >= 1
-  OwnerWeights weights;
-  WorkerPool* answerers = nullptr;  // for many late frames at once, see WorkQueueOptions
+  Ledger* ledger = nullptr;               // see WorkQueueOptions
+  WorkerPool* answerers = nullptr;        // for many late frames at once, see WorkQueueOptions
 };
 
 // Answer to a frame.

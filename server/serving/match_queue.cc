@@ -21,7 +21,7 @@ MatchQueue::MatchQueue(FeatureBackend* backend, Clock* clock, ServingObserver* o
                  .max_items = options.max_requests,
                  .max_items_per_client = options.max_requests_per_client,
                  .max_bytes = options.max_bytes,
-                 .weights = options.weights,
+                 .ledger = options.ledger,
                  .answerers = options.answerers}),
       backend_(backend),
       options_(options) {}
@@ -41,9 +41,9 @@ MatchQueue::Ticket MatchQueue::Submit(const ClientId& client, SteadyTime deadlin
       auto entering = std::make_unique<QueuedMatch>();
       entering->client = client;
       entering->deadline = deadline;
-      entering->bytes = bytes;
       entering->done = std::move(done);
       QueuedMatch& request = Enter(std::move(entering));
+      ShareOut(request.queue_bytes, jobs);
       ticket = request.ticket;
       for (MatchJob& job : jobs) {
         request.pairs += job.pair_count();
@@ -82,22 +82,27 @@ int64_t MatchQueue::HoldStates(const std::vector<MatchJob>& jobs) {
   return bytes;
 }
 
-int64_t MatchQueue::ReleaseStates(const std::vector<MatchJob>& jobs) {
-  int64_t bytes = 0;
+void MatchQueue::ShareOut(Holding& bytes, const std::vector<MatchJob>& jobs) {
+  for (const MatchJob& job : jobs) {
+    for (const FrameState* const state : {job.query.get(), job.train.get()}) {
+      HeldState& held = held_states_[state];
+      if (held.holding.amount() == 0) held.holding = bytes.Split(held.bytes);
+    }
+  }
+}
+
+void MatchQueue::ReleaseStates(const std::vector<MatchJob>& jobs) {
   for (const MatchJob& job : jobs) {
     for (const FrameState* const state : {job.query.get(), job.train.get()}) {
       const auto held = held_states_.find(state);
-      if (--held->second.uses > 0) continue;
-      bytes += held->second.bytes;
-      held_states_.erase(held);
+      if (--held->second.uses == 0) held_states_.erase(held);
     }
   }
-  return bytes;
 }
 
 void MatchQueue::Dequeue(QueuedMatch& request) { ClassOf(request).queue.Remove(request.place); }
 
-int64_t MatchQueue::ReleaseBytes(const QueuedMatch& request) { return ReleaseStates(request.jobs); }
+void MatchQueue::StopsWaiting(const QueuedMatch& request) { ReleaseStates(request.jobs); }
 
 bool MatchQueue::HasPlace(const Class& requests, const QueuedMatch& next) const {
   if (requests.in_flight >= options_.max_in_flight) return false;

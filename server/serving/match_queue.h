@@ -41,10 +41,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "features/backend.h"
+#include "server/clients/client_id.h"
+#include "server/clients/fair_queue.h"
 #include "server/serving/clock.h"
 #include "server/serving/observer.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/fair_queue.h"
 #include "server/serving/work_queue.h"
 #include "server/serving/worker_pool.h"
 
@@ -64,7 +64,7 @@ struct MatchQueueOptions {
   uint64_t max_batch_pairs = uint64_t{1} << 24;  // sum of a batch
   uint64_t max_large_pairs_in_flight = uint64_t{1} << 26;
   WorkerPool* answerers = nullptr;  // see WorkQueueOptions
-  OwnerWeights weights;
+  Ledger* ledger = nullptr;         // see WorkQueueOptions
 };
 
 // Answer to a request.
@@ -111,6 +111,7 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   struct HeldState {
     int uses = 0;  // in their jobs
     int64_t bytes = 0;
+    Holding holding;  // of these bytes, by the client whose request brought the state
   };
 
   // Requests of one size: small or large.
@@ -121,7 +122,7 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   };
 
   void Dequeue(QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t ReleaseBytes(const QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StopsWaiting(const QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<QueuedMatchBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreePlace(const QueuedMatchBatch& batch) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -142,10 +143,12 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   }
   bool HasPlace(const Class& requests, const QueuedMatch& next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Counts the states of jobs that wait from now on, and no more. Both return the bytes by which
-  // the sum of all held states changes.
+  // Counts the states of jobs that wait from now on, and returns the bytes of those that no other
+  // request holds. ShareOut() gives each of these its part of them.
   int64_t HoldStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t ReleaseStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ShareOut(Holding& bytes, const std::vector<MatchJob>& jobs)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReleaseStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FeatureBackend* const backend_;

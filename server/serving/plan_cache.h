@@ -29,7 +29,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
-#include "server/serving/shares/client_id.h"
+#include "server/clients/client_id.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {

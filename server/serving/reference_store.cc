@@ -80,8 +80,15 @@ absl::StatusOr<std::shared_ptr<const FrameState>> Reference::State(FeatureBacken
 
 ReferenceStore::ReferenceStore(const ReferenceStoreOptions& options)
     : options_(WithShares(options)),
+      ledger_(options.ledger),
       load_of_one_(
-          std::max<size_t>(1, options.max_bytes / static_cast<size_t>(options.max_references))) {}
+          std::max<size_t>(1, options.max_bytes / static_cast<size_t>(options.max_references))) {
+  ledger_->Bound(Resource::kReferences,
+                 {.all = options_.max_references, .owner = options_.max_references_per_owner});
+  ledger_->Bound(Resource::kReferenceBytes,
+                 {.all = static_cast<int64_t>(options_.max_bytes),
+                  .owner = static_cast<int64_t>(options_.max_bytes_per_owner)});
+}
 
 absl::StatusOr<ReferenceStore::PutResult> ReferenceStore::Put(
     const ClientId& id, const std::string& name, std::shared_ptr<const Features> features) {
@@ -95,8 +102,12 @@ absl::StatusOr<ReferenceStore::PutResult> ReferenceStore::Put(
                                   most_bytes < options_.max_bytes ? "of this client" : "together",
                                   " may take ", most_bytes));
   }
+  const Ledger::AccountPtr account = ledger_->Open(id);
   Entries made;
-  made.emplace(absl::string_view(reference->name()), Entry{.reference = reference, .bytes = bytes});
+  made.emplace(absl::string_view(reference->name()),
+               Entry{.reference = reference,
+                     .place = Holding(account, Resource::kReferences),
+                     .bytes = Holding(account, Resource::kReferenceBytes)});
   ByUse use(1);
   PutResult result;
   result.reference = reference;
@@ -105,12 +116,14 @@ absl::StatusOr<ReferenceStore::PutResult> ReferenceStore::Put(
   {
     absl::MutexLock lock(&mutex_);
     reference->version_ = next_version_++;
-    Client& client = MakeClient(id);
+    Client& client = MakeClient(id, account);
     if (const auto old = client.entries.find(name); old != client.entries.end()) {
       replaced = Remove(client, old);
     }
-    client.entries.insert(made.extract(made.begin()));
-    Count(client, static_cast<ptrdiff_t>(bytes), 1);
+    Entry& entry = client.entries.insert(made.extract(made.begin())).position->second;
+    entry.place.Set(1);
+    entry.bytes.Set(static_cast<int64_t>(bytes));
+    Sort(client);
   }
   MakeRoom(id, &result.evicted);
 
@@ -150,9 +163,9 @@ absl::StatusOr<std::shared_ptr<const FrameState>> ReferenceStore::State(const Cl
     // Holders of a reference that left the store keep it, but the store does not count it.
     Entry* const entry = FindEntry(id, reference);
     if (entry == nullptr) return state;
-    entry->bytes += imported_bytes;
+    entry->bytes.Set(entry->bytes.amount() + static_cast<int64_t>(imported_bytes));
     copy_bytes_ += imported_bytes;
-    Count(*FindClient(id), static_cast<ptrdiff_t>(imported_bytes), 0);
+    Sort(*FindClient(id));
   }
   MakeRoom(id, nullptr);
   return state;
@@ -189,8 +202,8 @@ ReferenceStore::Page ReferenceStore::List(const ClientId& id, absl::string_view 
 
 ReferenceStoreUse ReferenceStore::use() const {
   absl::MutexLock lock(&mutex_);
-  return {.references = count_,
-          .bytes = static_cast<int64_t>(used_bytes_),
+  return {.references = ledger_->held(Resource::kReferences),
+          .bytes = ledger_->held(Resource::kReferenceBytes),
           .copy_bytes = static_cast<int64_t>(copy_bytes_),
           .max_references = options_.max_references,
           .max_bytes = static_cast<int64_t>(options_.max_bytes),
@@ -216,7 +229,8 @@ ReferenceStore::Entry* ReferenceStore::FindEntry(const ClientId& id,
   return &entry->second;
 }
 
-ReferenceStore::Client& ReferenceStore::MakeClient(const ClientId& id) {
+ReferenceStore::Client& ReferenceStore::MakeClient(const ClientId& id,
+                                                   const Ledger::AccountPtr& account) {
   const auto [owner_at, is_new_owner] = owners_.try_emplace(id.owner);
   Owner& owner = owner_at->second;
   if (is_new_owner) {
@@ -228,6 +242,7 @@ ReferenceStore::Client& ReferenceStore::MakeClient(const ClientId& id) {
   Client& client = client_at->second;
   if (is_new_client) {
     client.name = client_at->first;
+    client.account = account;
     client.owner = &owner;
     client.number = next_number_++;
     owner.by_load.emplace(std::pair(client.load, client.number), &client);
@@ -235,28 +250,25 @@ ReferenceStore::Client& ReferenceStore::MakeClient(const ClientId& id) {
   return client;
 }
 
-void ReferenceStore::Count(Client& client, ptrdiff_t bytes, int count) {
-  // Unsigned sums: a negative change wraps round to the right result.
-  const size_t change =
-      static_cast<size_t>(bytes) + static_cast<size_t>(ptrdiff_t{count}) * load_of_one_;
+void ReferenceStore::Sort(Client& client) {
   Owner& owner = *client.owner;
-  MoveTo(owner.by_load, client.number, client.load, client.load + change);
-  client.load += change;
-  MoveTo(by_load_, owner.number, owner.load, owner.load + change);
-  owner.load += change;
-  owner.bytes += static_cast<size_t>(bytes);
-  owner.count += count;
-  used_bytes_ += static_cast<size_t>(bytes);
-  count_ += count;
+  const Ledger::Account& account = *client.account;
+  const size_t load =
+      LoadOf(account.held(Resource::kReferences), account.held(Resource::kReferenceBytes));
+  MoveTo(owner.by_load, client.number, std::exchange(client.load, load), load);
+  const size_t of_owner = LoadOf(account.held_by_owner(Resource::kReferences),
+                                 account.held_by_owner(Resource::kReferenceBytes));
+  const auto owner_load = static_cast<size_t>(static_cast<double>(of_owner) / account.weight());
+  MoveTo(by_load_, owner.number, std::exchange(owner.load, owner_load), owner_load);
 }
 
 std::shared_ptr<const Reference> ReferenceStore::Remove(Client& client, Entries::iterator at) {
   Entry& entry = at->second;
   std::shared_ptr<const Reference> reference = std::move(entry.reference);
-  Count(client, -static_cast<ptrdiff_t>(entry.bytes), -1);
-  copy_bytes_ -= entry.bytes - reference->own_bytes();
+  copy_bytes_ -= static_cast<size_t>(entry.bytes.amount()) - reference->own_bytes();
   if (entry.is_evictable) client.by_use.erase(entry.use);
   client.entries.erase(at);
+  Sort(client);
   return reference;
 }
 
@@ -281,12 +293,18 @@ ReferenceStore::Client* ReferenceStore::LargestOf(const Owner& owner) {
 ReferenceStore::Client* ReferenceStore::NextToMakeRoom(absl::string_view owner_name) const {
   if (const auto at = owners_.find(owner_name); at != owners_.end()) {
     const Owner& owner = at->second;
-    if (owner.bytes > options_.max_bytes_per_owner ||
-        owner.count > options_.max_references_per_owner) {
+    const Ledger::Account& account = *owner.clients.begin()->second.account;
+    if (account.held_by_owner(Resource::kReferenceBytes) >
+            ledger_->bounds(Resource::kReferenceBytes).owner ||
+        account.held_by_owner(Resource::kReferences) >
+            ledger_->bounds(Resource::kReferences).owner) {
       if (Client* const client = LargestOf(owner); client != nullptr) return client;
     }
   }
-  if (used_bytes_ <= options_.max_bytes && count_ <= options_.max_references) return nullptr;
+  if (ledger_->held(Resource::kReferenceBytes) <= ledger_->bounds(Resource::kReferenceBytes).all &&
+      ledger_->held(Resource::kReferences) <= ledger_->bounds(Resource::kReferences).all) {
+    return nullptr;
+  }
   for (auto owner = by_load_.rbegin(); owner != by_load_.rend(); ++owner) {
     if (Client* const client = LargestOf(*owner->second); client != nullptr) return client;
   }

@@ -14,9 +14,10 @@
 // both. Beyond a share its owner makes room; beyond the store the owner with the largest load does,
 // and the new reference counts as held already. The load of a reference is its part of the store's
 // bytes plus its part of the store's number, so that many tiny references weigh as much as a few
-// large ones. Of an owner the client with the largest load makes room, and its least recently used
-// reference goes first. An owner that fills the store therefore loses its own references first, and
-// cannot push out those of an owner that keeps little.
+// large ones; that of an owner is divided by its weight. Of an owner the client with the largest
+// load makes room, and its least recently used reference goes first. An owner that fills the store
+// therefore loses its own references first, and cannot push out those of an owner that keeps
+// little.
 //
 // Time. Clients and owners stand in the order of their loads, and each operation takes O(log n).
 // Room is made in steps of kEvictionsPerStep references. Between two steps other calls get the
@@ -40,7 +41,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
-#include "server/serving/shares/client_id.h"
+#include "server/clients/client_id.h"
+#include "server/clients/ledger.h"
 
 namespace orbserve {
 
@@ -81,6 +83,7 @@ struct ReferenceStoreOptions {
   // Share of one owner; 0 = as much as the store holds.
   size_t max_bytes_per_owner = 0;
   int max_references_per_owner = 0;
+  Ledger* ledger = nullptr;  // which must outlive the store; null = one of its own
 };
 
 // Use of a ReferenceStore at one moment, beside its bounds, and its events since it was made.
@@ -151,13 +154,15 @@ class ReferenceStore {
 
   struct Entry {
     std::shared_ptr<const Reference> reference;
-    size_t bytes = 0;  // counted
+    Holding place;
+    Holding bytes;
     // Place in Client::by_use. A reference that is being put has none and makes no room.
     bool is_evictable = false;
     ByUse::iterator use;
   };
   struct Client {
     absl::string_view name;  // key of Owner::clients
+    Ledger::AccountPtr account;
     Owner* owner = nullptr;
     uint64_t number = 0;
     size_t load = 0;
@@ -168,8 +173,6 @@ class ReferenceStore {
     absl::string_view name;  // key of owners_
     uint64_t number = 0;
     size_t load = 0;
-    size_t bytes = 0;
-    int count = 0;
     std::map<std::string, Client, std::less<>> clients;
     ByLoad<Client> by_load;
   };
@@ -178,9 +181,13 @@ class ReferenceStore {
   // The entry of a reference, or null when it is not in the store (any more).
   Entry* FindEntry(const ClientId& id, const Reference& reference) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Client& MakeClient(const ClientId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Counts `bytes` and `count` more, which may be negative.
-  void Count(Client& client, ptrdiff_t bytes, int count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Client& MakeClient(const ClientId& id, const Ledger::AccountPtr& account)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t LoadOf(int64_t references, int64_t bytes) const {
+    return static_cast<size_t>(bytes) + static_cast<size_t>(references) * load_of_one_;
+  }
+  // Puts the client, which holds more or less, and its owner in their places.
+  void Sort(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Leaves an empty client in place.
   std::shared_ptr<const Reference> Remove(Client& client, Entries::iterator entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -194,14 +201,13 @@ class ReferenceStore {
   void MakeRoom(const ClientId& id, std::vector<std::string>* evicted) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ReferenceStoreOptions options_;
+  const LedgerOf ledger_;
   const size_t load_of_one_;  // of a reference beside its bytes
   mutable absl::Mutex mutex_;
   // No owner has no client, and no client has no entry.
   std::map<std::string, Owner, std::less<>> owners_ ABSL_GUARDED_BY(mutex_);
   ByLoad<Owner> by_load_ ABSL_GUARDED_BY(mutex_);
-  size_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t copy_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // part of used_bytes_
-  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t copy_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // part of what the ledger says
   int64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_version_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;

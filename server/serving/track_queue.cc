@@ -28,7 +28,7 @@ TrackQueue::TrackQueue(FeatureBackend* backend, Clock* clock, ServingObserver* o
                  .max_items = options.max_requests,
                  .max_items_per_client = options.max_requests_per_client,
                  .max_bytes = options.max_bytes,
-                 .weights = options.weights,
+                 .ledger = options.ledger,
                  .answerers = options.answerers}),
       backend_(backend),
       options_(options) {}
@@ -48,7 +48,6 @@ TrackQueue::Ticket TrackQueue::Submit(const ClientId& client, SteadyTime deadlin
       auto entering = std::make_unique<QueuedTrack>();
       entering->client = client;
       entering->deadline = deadline;
-      entering->bytes = bytes;
       entering->points = job.points->count();
       entering->work = TrackWork(job);
       entering->done = std::move(done);

@@ -33,10 +33,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "features/backend.h"
+#include "server/clients/client_id.h"
+#include "server/clients/fair_queue.h"
 #include "server/serving/clock.h"
 #include "server/serving/observer.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/fair_queue.h"
 #include "server/serving/work_queue.h"
 #include "server/serving/worker_pool.h"
 
@@ -51,7 +51,7 @@ struct TrackQueueOptions {
   // Sum of what waiting requests hold. One request always fits.
   int64_t max_bytes = int64_t{1} << 30;
   WorkerPool* answerers = nullptr;  // see WorkQueueOptions
-  OwnerWeights weights;
+  Ledger* ledger = nullptr;         // see WorkQueueOptions
 };
 
 // Answer to a request.

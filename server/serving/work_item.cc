@@ -11,32 +11,32 @@
 namespace orbserve {
 namespace {
 
-// Names of a kind of work in messages.
+// Names of a kind of work in messages and in the ledger.
 struct Words {
   absl::string_view late;
-  absl::string_view queue;
   absl::string_view items;
-  absl::string_view items_of_client;
+  Resource items_resource;
+  Resource bytes_resource;
 };
 
 const Words& WordsFor(WorkKind kind) {
   static constexpr Words kFrames = {
       .late = "the frame's deadline passed before its answer",
-      .queue = "the queue",
       .items = "frames",
-      .items_of_client = "frames",
+      .items_resource = Resource::kFrames,
+      .bytes_resource = Resource::kFrameBytes,
   };
   static constexpr Words kMatches = {
       .late = "the deadline passed before the matches were",
-      .queue = "the queue for matching",
       .items = "requests",
-      .items_of_client = "requests for matching",
+      .items_resource = Resource::kMatches,
+      .bytes_resource = Resource::kMatchBytes,
   };
   static constexpr Words kTracks = {
       .late = "the frame's deadline passed before its tracks were",
-      .queue = "the queue for tracks",
       .items = "frames",
-      .items_of_client = "frames for tracks",
+      .items_resource = Resource::kTracks,
+      .bytes_resource = Resource::kTrackBytes,
   };
   switch (kind) {
     case WorkKind::kFrames:
@@ -50,6 +50,9 @@ const Words& WordsFor(WorkKind kind) {
 }
 
 }  // namespace
+
+Resource ItemsOf(WorkKind kind) { return WordsFor(kind).items_resource; }
+Resource BytesOf(WorkKind kind) { return WordsFor(kind).bytes_resource; }
 
 absl::Status LateStatus(WorkKind kind) {
   return MakeError(ErrorReason::kDeadlineExceeded, WordsFor(kind).late);
@@ -71,31 +74,6 @@ absl::Status NoMemoryStatus(WorkKind kind) {
 int64_t TakenNs(const BatchCost& cost) {
   if (cost.work_ns > 0) return cost.work_ns;
   return std::max<int64_t>(0, std::chrono::nanoseconds(cost.busy_end - cost.busy_begin).count());
-}
-
-absl::Status QueueFullStatus(const WorkQueueOptions& options, size_t waiting, int64_t bytes) {
-  const Words& words = WordsFor(options.kind);
-  return MakeError(ErrorReason::kQueueFull,
-                   absl::StrCat(words.queue, " is full: ", waiting, " ", words.items, " with ",
-                                bytes, " bytes wait; at most ", options.max_items, " ", words.items,
-                                " and ", options.max_bytes, " bytes may"));
-}
-
-absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting) {
-  return MakeError(
-      ErrorReason::kQuotaExceeded,
-      absl::StrCat("this client has ", waiting, " ", WordsFor(options.kind).items_of_client,
-                   " waiting; at most ", options.max_items_per_client, " may"));
-}
-
-absl::Status ShareExceededStatus(const WorkQueueOptions& options, absl::string_view who,
-                                 int waiting, int64_t bytes) {
-  const Words& words = WordsFor(options.kind);
-  return MakeError(
-      ErrorReason::kQuotaExceeded,
-      absl::StrCat(who, " has ", waiting, " ", words.items_of_client, " with ", bytes,
-                   " bytes waiting, its share of ", options.max_items, " ", words.items, " and ",
-                   options.max_bytes, " bytes beside those of other clients"));
 }
 
 }  // namespace orbserve

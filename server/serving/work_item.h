@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Items of a queue of work (work_queue.h): their bounds, and the statuses of those that are refused
-// or end without an outcome of the backend.
+// Items of a queue of work (work_queue.h): their bounds, and the statuses of those that end without
+// an outcome of the backend.
 
 #ifndef ORBSERVE_SERVER_SERVING_WORK_ITEM_H_
 #define ORBSERVE_SERVER_SERVING_WORK_ITEM_H_
@@ -14,13 +14,13 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "features/backend.h"
 #include "features/errors.h"
+#include "server/clients/client_id.h"
+#include "server/clients/fair_shares.h"
+#include "server/clients/ledger.h"
 #include "server/serving/clock.h"
 #include "server/serving/observer.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/fair_shares.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {
@@ -32,7 +32,8 @@ struct WorkItem {
   ClientId client;                         // whose share it takes
   FairShares::Account* account = nullptr;  // of the client; set by Enter()
   SteadyTime deadline = kNever;
-  int64_t bytes = 0;                  // memory that it holds while it waits; see ReleaseBytes()
+  Holding queue_slot;                 // while it waits
+  Holding queue_bytes;                // memory that it holds while it waits
   SteadyTime ready_at;                // from when on it may be launched; set by the kind
   std::chrono::nanoseconds queued{};  // from `ready_at` to the launch; set by Launch()
   int64_t cost_ns = 0;                // charged to the account; set by Launch()
@@ -40,14 +41,6 @@ struct WorkItem {
   bool is_answered = false;
   // Jobs carry this flag to the backend. Set by Enter().
   std::shared_ptr<std::atomic<bool>> cancelled;
-};
-
-// Use of a queue of work at one moment, beside its bounds.
-struct QueueUse {
-  int64_t items = 0;  // admitted and not launched
-  int64_t bytes = 0;  // memory that these items hold
-  int64_t max_items = 0;
-  int64_t max_bytes = 0;
 };
 
 // Batches of a queue of work at one moment.
@@ -61,23 +54,22 @@ struct WorkQueueOptions {
   int max_items = 1;             // waiting, of all clients, >= 1
   int max_items_per_client = 1;  // waiting, >= 1
   int64_t max_bytes = 1;         // of those that wait, >= 1
-  OwnerWeights weights;
+  // What the clients hold, and who has which weight; see FairShares.
+  Ledger* ledger = nullptr;
   // Gives the answers of a batch, and those of items whose deadlines pass together. Queues may
   // share it, and it must outlive them. Null = the threads that end items give all answers.
   WorkerPool* answerers = nullptr;
 };
+
+// What the ledger calls items that wait, and the memory that they hold.
+Resource ItemsOf(WorkKind kind);
+Resource BytesOf(WorkKind kind);
 
 // Answers that every kind of work gives.
 absl::Status LateStatus(WorkKind kind);
 absl::Status CancelledStatus();
 absl::Status DrainingStatus();
 absl::Status NoMemoryStatus(WorkKind kind);
-// Refusals of an item: `waiting` items with `bytes` wait, or `waiting` items of its client.
-absl::Status QueueFullStatus(const WorkQueueOptions& options, size_t waiting, int64_t bytes);
-absl::Status QuotaExceededStatus(const WorkQueueOptions& options, int waiting);
-// `who` ("this client", "this client's owner") has `waiting` items with `bytes` waiting.
-absl::Status ShareExceededStatus(const WorkQueueOptions& options, absl::string_view who,
-                                 int waiting, int64_t bytes);
 
 // Returns what a batch took of its backend; 0 if the backend does not say.
 int64_t TakenNs(const BatchCost& cost);

@@ -20,13 +20,11 @@
 // items from queues that stand on shares(). Launch() charges the expected cost, CloseBatch()
 // corrects it by what the batch took.
 //
-// Admission. Items that wait are bounded in number and bytes over all clients (QUEUE_FULL beyond)
-// and in number for one client (QUOTA_EXCEEDED beyond). An item larger than the bound of bytes is
-// taken while no item waits. No owner takes the whole queue: it may hold at most kMostOfFree times
-// as much as it leaves free, and in its part a name is bounded in the same way; each may have one
-// item at any rate (QUOTA_EXCEEDED beyond). Names that have nothing waiting find some room that the
-// others of their owner leave, up to kMostOfFreeForNewcomers. A queue that drains refuses all
-// (DRAINING), and an item whose deadline has passed is refused, too (DEADLINE_EXCEEDED).
+// Admission. The ledger shares out the places for items that wait, and the memory that these hold
+// (ledger.h): an owner and a name may have kTimesFree times what is free. Names that have nothing
+// waiting find some room that the others of their owner leave, up to kTimesFreeForNewcomers. A
+// queue that drains refuses all (DRAINING), and an item whose deadline has passed is refused, too
+// (DEADLINE_EXCEEDED).
 //
 // Deadlines. An item is answered DEADLINE_EXCEEDED at the moment of its deadline, also while the
 // backend is busy. If it waits, it frees its place at once, and it is never launched. If it is
@@ -74,10 +72,11 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "features/errors.h"
+#include "server/clients/client_id.h"
+#include "server/clients/fair_shares.h"
+#include "server/clients/ledger.h"
 #include "server/serving/clock.h"
 #include "server/serving/observer.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/fair_shares.h"
 #include "server/serving/work_item.h"
 #include "server/serving/worker_pool.h"
 
@@ -89,9 +88,8 @@ class WorkQueue {
  public:
   using Ticket = WorkTicket;
 
-  // An owner holds at most this many times as much of the queue as it leaves free.
-  static constexpr int64_t kMostOfFree = 3;
-  static constexpr int64_t kMostOfFreeForNewcomers = 7;
+  static constexpr double kTimesFree = 3;
+  static constexpr double kTimesFreeForNewcomers = 7;
 
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
@@ -111,7 +109,6 @@ class WorkQueue {
 
   // Items that are owed an answer.
   int open_items() const ABSL_LOCKS_EXCLUDED(mutex_);
-  QueueUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
   BatchMotion motion() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  protected:
@@ -131,10 +128,8 @@ class WorkQueue {
   // Takes an item that is not launched out of the kind's own order. Not called for an item that is
   // being launched, which the kind has taken out itself.
   virtual void Dequeue(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // Returns the bytes that are no longer held when the item stops waiting.
-  virtual int64_t ReleaseBytes(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return item.bytes;
-  }
+  // The item stops waiting, and has freed what it holds itself.
+  virtual void StopsWaiting(const Item& /*item*/) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {}
   // Forms one batch of items, not empty, if the backend has a place for one; each item passes
   // through Launch().
   virtual std::optional<Batch> NextBatch(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
@@ -153,7 +148,7 @@ class WorkQueue {
 
   // --- The kind calls these. ---
 
-  // Says whether an item may enter. When OK, its place and its `bytes` are taken, and Enter() must
+  // Says whether an item may enter. When OK, its place and `bytes` are taken, and Enter() must
   // follow under the same lock.
   absl::Status Reserve(const ClientId& client, SteadyTime deadline, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -206,9 +201,6 @@ class WorkQueue {
  private:
   // The item is no longer owed an answer, though it gets it only after the lock.
   void Close(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Says whether the client's and its owner's parts of the queue have room for one more item.
-  absl::Status CheckParts(const FairShares::Account& account, int64_t bytes) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the item out of those that wait.
   std::unique_ptr<Item> TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -225,7 +217,16 @@ class WorkQueue {
     return batches_in_flight_ == 0 && callers_inside_ == 0;
   }
 
+  // What an item takes from Reserve() to Enter().
+  struct Reserved {
+    FairShares::Account* account = nullptr;
+    Holding place;
+    Holding bytes;
+  };
+
   const WorkQueueOptions options_;
+  const Resource items_resource_;
+  const Resource bytes_resource_;
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_shut_ ABSL_GUARDED_BY(mutex_) = false;  // the destructor runs: nothing is launched
   Ticket next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
@@ -233,12 +234,11 @@ class WorkQueue {
   int64_t batches_ended_ ABSL_GUARDED_BY(mutex_) = 0;
   int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // each will call Leave()
   int open_items_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::btree_map<Ticket, std::unique_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
   // Items that are launched and not closed; their batches own them.
   absl::btree_map<Ticket, Item*> launched_ ABSL_GUARDED_BY(mutex_);
   FairShares shares_ ABSL_GUARDED_BY(mutex_);
-  FairShares::Account* reserved_ ABSL_GUARDED_BY(mutex_) = nullptr;  // from Reserve() to Enter()
+  Reserved reserved_ ABSL_GUARDED_BY(mutex_);
   // Deadlines of the items that wait or are launched, and are not answered.
   std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
   // Moment for which the alarm is set: the next one at which there may be work, or an earlier one.
@@ -251,7 +251,21 @@ class WorkQueue {
 template <typename Item, typename Batch>
 WorkQueue<Item, Batch>::WorkQueue(Clock* clock, ServingObserver* observer,
                                   const WorkQueueOptions& options)
-    : clock_(clock), observer_(observer), options_(options), shares_(options.weights) {
+    : clock_(clock),
+      observer_(observer),
+      options_(options),
+      items_resource_(ItemsOf(options.kind)),
+      bytes_resource_(BytesOf(options.kind)),
+      shares_(options.ledger) {
+  const ResourceBounds bounds = {.times_free = kTimesFree,
+                                 .times_free_for_newcomers = kTimesFreeForNewcomers};
+  ResourceBounds items = bounds;
+  items.all = options.max_items;
+  items.name = options.max_items_per_client;
+  shares_.ledger().Bound(items_resource_, items);
+  ResourceBounds bytes = bounds;
+  bytes.all = options.max_bytes;
+  shares_.ledger().Bound(bytes_resource_, bytes);
   alarm_ = clock_->MakeAlarm([this] { OnAlarm(); });
 }
 
@@ -275,46 +289,17 @@ absl::Status WorkQueue<Item, Batch>::Reserve(const ClientId& client_id, SteadyTi
                                              int64_t bytes) {
   if (is_draining_) return DrainingStatus();
   if (deadline != kNever && clock_->Now() >= deadline) return LateStatus(options_.kind);
-  if (waiting_.size() >= static_cast<size_t>(options_.max_items) ||
-      (!waiting_.empty() && waiting_bytes_ + bytes > options_.max_bytes)) {
-    return QueueFullStatus(options_, waiting_.size(), waiting_bytes_);
-  }
   FairShares::Account* const account = shares_.Open(client_id);
-  absl::Status refusal = CheckParts(*account, bytes);
-  if (!refusal.ok()) {
+  Reserved reserved = {account, Holding(account->holds(), items_resource_),
+                       Holding(account->holds(), bytes_resource_)};
+  std::optional<Refusal> full = reserved.place.Resize(1);
+  if (!full.has_value()) full = reserved.bytes.Resize(bytes);
+  if (full.has_value()) {
     shares_.Close(account);
-    return refusal;
+    return full->status();
   }
-  reserved_ = account;
-  account->AddWaiting(1, bytes);
+  reserved_ = std::move(reserved);
   ++open_items_;
-  waiting_bytes_ += bytes;
-  return absl::OkStatus();
-}
-
-template <typename Item, typename Batch>
-absl::Status WorkQueue<Item, Batch>::CheckParts(const FairShares::Account& account,
-                                                int64_t bytes) const {
-  const FairShares::Waiting& own = account.waiting();
-  if (own.items >= options_.max_items_per_client) return QuotaExceededStatus(options_, own.items);
-  const FairShares::Waiting& owner = account.owner_waiting();
-  // What an owner leaves free bounds what it holds, and what that leaves free of the owner's part
-  // bounds a name.
-  const int64_t free_items = options_.max_items - static_cast<int64_t>(waiting_.size()) - 1;
-  const int64_t free_bytes = options_.max_bytes - waiting_bytes_ - bytes;
-  const auto exceeds = [&](const FairShares::Waiting& part, int64_t most_items,
-                           int64_t most_bytes) {
-    return part.items > 0 && (part.items + 1 > most_items || part.bytes + bytes > most_bytes);
-  };
-  const int64_t most_of_free = own.items == 0 ? kMostOfFreeForNewcomers : kMostOfFree;
-  if (exceeds(owner, most_of_free * free_items, most_of_free * free_bytes)) {
-    return ShareExceededStatus(options_, "the owner of this client", owner.items, owner.bytes);
-  }
-  const int64_t most_items = kMostOfFree * free_items - owner.items - 1;
-  const int64_t most_bytes = kMostOfFree * free_bytes - owner.bytes - bytes;
-  if (exceeds(own, kMostOfFree * most_items, kMostOfFree * most_bytes)) {
-    return ShareExceededStatus(options_, "this client", own.items, own.bytes);
-  }
   return absl::OkStatus();
 }
 
@@ -322,7 +307,9 @@ template <typename Item, typename Batch>
 Item& WorkQueue<Item, Batch>::Enter(std::unique_ptr<Item> item) {
   Item& entered = *item;
   entered.ticket = NewTicket();
-  entered.account = std::exchange(reserved_, nullptr);
+  entered.account = reserved_.account;
+  entered.queue_slot = std::move(reserved_.place);
+  entered.queue_bytes = std::move(reserved_.bytes);
   entered.cancelled = std::make_shared<std::atomic<bool>>(false);
   if (entered.deadline != kNever) deadlines_.insert({entered.deadline, entered.ticket});
   waiting_.emplace(entered.ticket, std::move(item));
@@ -346,8 +333,9 @@ std::unique_ptr<Item> WorkQueue<Item, Batch>::Launch(Item& item, SteadyTime now,
 
 template <typename Item, typename Batch>
 std::unique_ptr<Item> WorkQueue<Item, Batch>::TakeOut(Item& item) {
-  waiting_bytes_ -= ReleaseBytes(item);
-  item.account->AddWaiting(-1, -item.bytes);
+  item.queue_slot = Holding();
+  item.queue_bytes = Holding();
+  StopsWaiting(item);
   const auto entry = waiting_.find(item.ticket);
   std::unique_ptr<Item> owned = std::move(entry->second);
   waiting_.erase(entry);
@@ -432,15 +420,6 @@ template <typename Item, typename Batch>
 int WorkQueue<Item, Batch>::open_items() const {
   absl::MutexLock lock(&mutex_);
   return open_items_;
-}
-
-template <typename Item, typename Batch>
-QueueUse WorkQueue<Item, Batch>::use() const {
-  absl::MutexLock lock(&mutex_);
-  return {.items = static_cast<int64_t>(waiting_.size()),
-          .bytes = waiting_bytes_,
-          .max_items = options_.max_items,
-          .max_bytes = options_.max_bytes};
 }
 
 template <typename Item, typename Batch>

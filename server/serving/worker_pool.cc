@@ -12,11 +12,10 @@ namespace orbserve {
 
 class TaskRoom {
  public:
-  explicit TaskRoom(const OwnerWeights& weights) : shares(weights) {}
+  explicit TaskRoom(Ledger* ledger) : shares(ledger) {}
 
   absl::Mutex mutex;
   FairShares shares ABSL_GUARDED_BY(mutex);
-  int64_t used_bytes ABSL_GUARDED_BY(mutex) = 0;
   // Number of changes after which a task may fit that did not.
   uint64_t changes ABSL_GUARDED_BY(mutex) = 0;
 };
@@ -24,27 +23,24 @@ class TaskRoom {
 TaskMemory::~TaskMemory() {
   if (room_ == nullptr) return;
   absl::MutexLock lock(&room_->mutex);
-  room_->used_bytes -= bytes_;
+  holding_.Set(0);
   ++room_->changes;
-  account_->AddWaiting(-1, -bytes_);
-  room_->shares.Close(account_);
 }
 
 void TaskMemory::ShrinkTo(int64_t bytes) {
   if (room_ == nullptr) return;
   absl::MutexLock lock(&room_->mutex);
-  const int64_t surplus = std::max<int64_t>(bytes_ - bytes, 0);
-  bytes_ -= surplus;
-  room_->used_bytes -= surplus;
+  holding_.Set(std::min(bytes, holding_.amount()));
   ++room_->changes;
-  account_->AddWaiting(0, -surplus);
 }
 
 WorkerPool::WorkerPool(const WorkerPoolOptions& options)
     : options_(options),
-      room_(std::make_shared<TaskRoom>(options.weights)),
+      room_(std::make_shared<TaskRoom>(options.ledger)),
       mutex_(room_->mutex),
       shares_(room_->shares) {
+  // An owner may hold three times what it leaves free, and a name as much of its owner's part.
+  shares_.ledger().Bound(Resource::kDecodeBytes, {.all = options_.max_bytes, .times_free = 3});
   threads_.reserve(static_cast<size_t>(options_.threads + options_.large_threads));
   for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(&small_); });
   for (int i = 0; i < options_.large_threads; ++i) {
@@ -67,7 +63,9 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::Run(const ClientId& client, const TaskNeeds& needs, Task task) {
   absl::MutexLock lock(&mutex_);
   FairShares::Account* const account = shares_.Open(client);
-  (IsLarge(needs) ? large_ : small_).Push(account, {account, needs, std::move(task)});
+  (IsLarge(needs) ? large_ : small_)
+      .Push(account,
+            {account, needs, Holding(account->holds(), Resource::kDecodeBytes), std::move(task)});
   ++room_->changes;
 }
 
@@ -76,21 +74,12 @@ WorkerPoolUse WorkerPool::use() const {
   return {.threads = static_cast<int64_t>(threads_.size()),
           .busy = busy_,
           .waiting = static_cast<int64_t>(small_.size() + large_.size()),
-          .bytes = room_->used_bytes};
+          .bytes = shares_.ledger().held(Resource::kDecodeBytes)};
 }
 
 bool WorkerPool::Fits(const Entry& entry) const {
-  // An owner may hold three times what it leaves free, and a name as much of its owner's part.
-  constexpr int64_t kMostOfFree = 3;
   if (entry.needs.memory == nullptr || stopping_) return true;
-  const int64_t bytes = CountedBytes(*entry.needs.memory);
-  const int64_t free_bytes = options_.max_bytes - room_->used_bytes - bytes;
-  if (free_bytes < 0) return room_->used_bytes == 0;
-  const int64_t of_owner = entry.account->owner_waiting().bytes;
-  const int64_t of_name = entry.account->waiting().bytes;
-  const int64_t part = kMostOfFree * free_bytes - of_owner - bytes;  // what the owner leaves free
-  if (of_owner > 0 && part < 0) return false;
-  return of_name == 0 || of_name + bytes <= kMostOfFree * part;
+  return !entry.holding.AskFurther(CountedBytes(*entry.needs.memory)).has_value();
 }
 
 bool WorkerPool::Take(Tasks& tasks, Entry* entry) {
@@ -99,13 +88,11 @@ bool WorkerPool::Take(Tasks& tasks, Entry* entry) {
   if (next.client == nullptr) return false;
   *entry = tasks.Remove(next);
   shares_.Charge(entry->account, entry->needs.time.count());
-  if (const std::shared_ptr<TaskMemory> memory = std::move(entry->needs.memory)) {
-    memory->bytes_ = CountedBytes(*memory);
-    memory->room_ = room_;
-    memory->account_ = shares_.Reopen(entry->account);
-    memory->account_->AddWaiting(1, memory->bytes_);
-    room_->used_bytes += memory->bytes_;
-    entry->needs.memory = memory;
+  if (entry->needs.memory != nullptr) {
+    TaskMemory& memory = *entry->needs.memory;
+    memory.room_ = room_;
+    memory.holding_ = std::move(entry->holding);
+    memory.holding_.Set(CountedBytes(memory));
   }
   return true;
 }

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -18,13 +17,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/fair_queue.h"
-#include "server/serving/shares/fair_shares.h"
+#include "server/clients/client_id.h"
+#include "server/clients/fair_queue.h"
+#include "server/clients/fair_shares.h"
+#include "server/clients/ledger.h"
 
 namespace orbserve {
 
-// Bounded memory of tasks, shared out over owners and names as queues are (work_queue.h).
+// What the memory of tasks needs of the pool, and may outlive it with.
 class TaskRoom;
 
 // Memory that a task takes when it begins and holds until this object is destroyed, on any thread.
@@ -41,9 +41,9 @@ class TaskMemory {
  private:
   friend class WorkerPool;
 
-  int64_t bytes_;  // in `room_`, once the task has begun
+  const int64_t bytes_;  // that the task needs
   std::shared_ptr<TaskRoom> room_;
-  FairShares::Account* account_ = nullptr;
+  Holding holding_;  // once the task has begun; guarded by the lock of the room
 };
 
 // A task will need this.
@@ -78,8 +78,8 @@ struct WorkerPoolOptions {
   std::chrono::nanoseconds large_time = std::chrono::milliseconds(20);
   // Tasks hold no more memory than this, >= 1. A task that needs more than five eighths counts as
   // if it needed so much: it goes while others need little, and never beside another one like it.
-  int64_t max_bytes = std::numeric_limits<int64_t>::max() / 16;
-  OwnerWeights weights;
+  int64_t max_bytes = ResourceBounds::kNone;
+  Ledger* ledger = nullptr;  // see FairShares
 };
 
 // A fixed number of threads over fair queues. A client is charged with the time that it expects of
@@ -105,6 +105,7 @@ class WorkerPool final : public Executor {
   struct Entry {
     FairShares::Account* account = nullptr;
     TaskNeeds needs;
+    Holding holding;  // for needs.memory; holds nothing yet
     Task task;
   };
   using Tasks = FairQueue<Entry>;

@@ -113,8 +113,6 @@ class Metrics::Impl {
   AtomicCell received_bytes;
   AtomicCell keypoints;
   AtomicCell streams;
-  AtomicCell stream_answer_bytes;
-  AtomicCell call_answer_bytes;
   AtomicCell track_bytes;
   std::vector<std::shared_ptr<prometheus::Collectable>> others;
 
@@ -177,12 +175,6 @@ class Metrics::Impl {
 
   void CollectAnswers(std::vector<MetricFamily>& families) const {
     AddGaugeFamily(families, "orbserve_streams", "Open streams.", ReadAsDouble(streams));
-    AddGaugeFamily(families, "orbserve_stream_answer_bytes",
-                   "Answers that streams owe or have not sent yet.",
-                   ReadAsDouble(stream_answer_bytes));
-    AddGaugeFamily(families, "orbserve_call_answer_bytes",
-                   "Answers that unary calls owe or have not sent yet, as messages and as bytes.",
-                   ReadAsDouble(call_answer_bytes));
     FamilyBuilder family("orbserve_calls_cut_total", "Calls that the server ended, by cause.",
                          MetricType::Counter);
     for (size_t i = 0; i < kCutCauses.size(); ++i) {
@@ -275,10 +267,6 @@ absl::string_view NameOf(CutCause cause) { return kCutCauses[static_cast<size_t>
 void Metrics::CallCut(CutCause cause) { impl_->cuts[static_cast<size_t>(cause)].Add(1); }
 void Metrics::StreamOpened() { impl_->streams.Add(1); }
 void Metrics::StreamClosed() { impl_->streams.Add(-1); }
-void Metrics::AddStreamAnswerBytes(int64_t change) { impl_->stream_answer_bytes.Add(change); }
-int64_t Metrics::stream_answer_bytes() const { return impl_->stream_answer_bytes.Read(); }
-void Metrics::AddCallAnswerBytes(int64_t change) { impl_->call_answer_bytes.Add(change); }
-int64_t Metrics::call_answer_bytes() const { return impl_->call_answer_bytes.Read(); }
 void Metrics::AddTrackBytes(int64_t change) { impl_->track_bytes.Add(change); }
 int64_t Metrics::track_bytes() const { return impl_->track_bytes.Read(); }
 

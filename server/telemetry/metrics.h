@@ -107,12 +107,6 @@ class Metrics {
 
   void StreamOpened();
   void StreamClosed();
-  // Bytes of answers that streams owe or have not sent yet.
-  void AddStreamAnswerBytes(int64_t change);
-  int64_t stream_answer_bytes() const;
-  // Bytes of answers that unary calls owe or have not sent yet.
-  void AddCallAnswerBytes(int64_t change);
-  int64_t call_answer_bytes() const;
   // Bytes that streams hold for their tracks.
   void AddTrackBytes(int64_t change);
   int64_t track_bytes() const;

@@ -81,9 +81,9 @@ class UnreadCall {
 TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
   constexpr int kKeypoints = 10'000;
   constexpr int64_t kMostBytes = 2 * (kKeypoints * 56 + 4096);
-  // A lone client may hold a quarter: three answers and a half.
-  StartServer({},
-              WithLimits([](DerivedLimits* limits) { limits->response_bytes = 14 * kMostBytes; }));
+  // A lone client may hold a third: three answers and a half.
+  StartServer(
+      {}, WithLimits([](DerivedLimits* limits) { limits->response_bytes = 21 * kMostBytes / 2; }));
   v1::ExtractRequest extract;
   *extract.mutable_frame() = MakeFrame(640, 480, 1);
   v1::GivenKeypoints& given = *extract.mutable_frame()->mutable_keypoints();

@@ -18,17 +18,11 @@ TEST(PartOptionsTest, EveryDeviceHasItsOwnBatchesInFlight) {
   EXPECT_GT(GpuBackendOptionsOf(config, derived).lanes, 2);  // while one answers, another computes
 }
 
-TEST(PartOptionsTest, WeightsOfOwnersReachEveryQueue) {
+TEST(PartOptionsTest, OwnersHaveTheWeightsOfTheirShares) {
   server::Config config = DefaultConfig();
   config.add_shares()->set_owner("heavy");
   config.mutable_shares(0)->set_weight(4.0);
-  const DerivedLimits derived = Derive(config);
-  for (const OwnerWeights& weights :
-       {BatcherOptionsOf(config, derived, 1).weights, MatchQueueOptionsOf(config, derived).weights,
-        TrackQueueOptionsOf(config, derived).weights,
-        DecodePoolOptionsOf(config, derived).weights}) {
-    EXPECT_EQ(weights.at("heavy"), 4.0);
-  }
+  EXPECT_EQ(OwnerWeightsOf(config).at("heavy"), 4.0);
 }
 
 TEST(PartOptionsTest, LargeImagesNeverHaveAllThreadsThatDecode) {

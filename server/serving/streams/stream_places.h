@@ -31,9 +31,9 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
+#include "server/clients/client_id.h"
+#include "server/clients/ledger.h"
 #include "server/serving/clock.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/owner_weights.h"
 
 namespace orbserve {
 
@@ -42,7 +42,6 @@ struct StreamPlacesOptions {
   int max_streams_per_owner = 256;  // >= 1
   // A stream is silent when it has sent no frame for so long. A camera sends more often.
   std::chrono::milliseconds silence{250};
-  OwnerWeights weights;
 };
 
 // Not thread-safe.
@@ -53,7 +52,8 @@ class StreamPlaces {
     uint64_t removed = 0;  // stream that lost its place, 0 = none
   };
 
-  explicit StreamPlaces(StreamPlacesOptions options) : options_(std::move(options)) {}
+  // The ledger counts the places, and must outlive this.
+  StreamPlaces(Ledger* ledger, const StreamPlacesOptions& options);
 
   // `connection`: its name, as the address and port of the peer. QUOTA_EXCEEDED: the client has its
   // share, or all have theirs.
@@ -98,6 +98,7 @@ class StreamPlaces {
   struct Stream {
     ClientId client;
     std::string connection;
+    Holding place;
     bool is_used = false;
     // These are set if is_used.
     SteadyTime last;  // frame
@@ -105,28 +106,34 @@ class StreamPlaces {
     List::iterator in_owner;
   };
   struct Owner {
-    double weight = 1;
-    size_t size = 0;  // streams
     Order streams;
-    absl::btree_map<std::string, int> counts;  // by name, none is 0
-    std::set<std::pair<int, std::string>> by_count;
+    std::set<std::pair<int64_t, std::string>> by_count;  // names by their streams, none has 0
   };
 
-  static void SetCount(Owner& owner, const std::string& name, int count);
-  static double Load(const Owner& owner, double change) {
-    return (static_cast<double>(owner.size) + change) / owner.weight;
+  static int64_t CountOf(const Ledger::Account& account) {
+    return account.held(Resource::kStreams);
   }
+  // Streams of the owner, if there were `change` more, by its weight.
+  static double Load(const Ledger::Account& account, int64_t change) {
+    return static_cast<double>(account.held_by_owner(Resource::kStreams) + change) /
+           account.weight();
+  }
+  const Ledger::Account& AccountOf(uint64_t id) const { return *streams_.at(id).place.account(); }
   bool IsOfLittleUse(uint64_t id, SteadyTime now) const {
     const Stream& stream = streams_.at(id);
     return !stream.is_used || now - stream.last >= options_.silence;
   }
-  uint64_t Enter(const ClientId& client, const std::string& connection);
+  // Sorts the owner and the name of an account, which has had `change` streams fewer until now.
+  void Sort(const Ledger::Account& account, const ClientId& client, int64_t change);
+  uint64_t Enter(const ClientId& client, const std::string& connection, Holding place);
   // The first to go of the name of the owner that has most streams.
   uint64_t FirstOfLargest(const std::string& owner) const;
   // The stream that makes room for one of `client`, 0 = none: among those of its owner, among all.
-  uint64_t VictimInside(const ClientId& client, SteadyTime now) const;
-  uint64_t Victim(const ClientId& client, SteadyTime now) const;
+  uint64_t VictimInside(const ClientId& client, const Ledger::Account& account,
+                        SteadyTime now) const;
+  uint64_t Victim(const ClientId& client, const Ledger::Account& account, SteadyTime now) const;
 
+  Ledger& ledger_;
   const StreamPlacesOptions options_;
   uint64_t next_id_ = 1;
   absl::btree_map<uint64_t, Stream> streams_;

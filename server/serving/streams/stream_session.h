@@ -50,11 +50,11 @@
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
 #include "features/tracking/stream_tracks.h"
+#include "server/clients/client_id.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match_queue.h"
 #include "server/serving/observer.h"
 #include "server/serving/reference_store.h"
-#include "server/serving/shares/client_id.h"
 #include "server/serving/track_queue.h"
 
 namespace orbserve {

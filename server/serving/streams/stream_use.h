@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/serving/shares/client_id.h"
+#include "server/clients/client_id.h"
 
 namespace orbserve {
 

@@ -40,7 +40,8 @@ class ClientActivityTest : public testing::Test {
   std::vector<ClientUse> Busiest(size_t most) { return activity_.Busiest(most, &known_); }
 
   FakeClock clock_;
-  ClientActivity activity_{&clock_};
+  Ledger ledger_;
+  ClientActivity activity_{&clock_, &ledger_};
   size_t known_ = 0;
 };
 
@@ -110,15 +111,32 @@ TEST_F(ClientActivityTest, EnergyThatIsNotKnownIsAbsent) {
   EXPECT_FALSE(use.watts.has_value());
 }
 
-TEST_F(ClientActivityTest, StreamsAreThoseThatAreOpen) {
+TEST_F(ClientActivityTest, WhatAClientHoldsIsWhatTheLedgerSays) {
   activity_.StreamOpened(Named("a"));
-  activity_.StreamOpened(Named("a"));
-  activity_.StreamClosed(Named("a"));
-  EXPECT_EQ(Busiest(1)[0].streams, 1);
+  EXPECT_EQ(Busiest(1)[0].streams, 0);
+  const Ledger::AccountPtr account = ledger_.Open(Named("a"));
+  const auto hold = [&](Resource resource, int64_t amount) {
+    Holding holding(account, resource);
+    holding.Set(amount);
+    return holding;
+  };
+  {
+    const Holding streams = hold(Resource::kStreams, 2);
+    const Holding frames = hold(Resource::kFrames, 3);
+    const Holding messages = hold(Resource::kFrameBytes, 100);
+    const Holding answers = hold(Resource::kStreamBytes, 20);
+    const ClientUse use = Busiest(1)[0];
+    EXPECT_EQ(use.streams, 2);
+    EXPECT_EQ(use.waiting, 3);
+    EXPECT_EQ(use.held_bytes, 120);
+  }
+  EXPECT_EQ(Busiest(1)[0].held_bytes, 0);
 }
 
 TEST_F(ClientActivityTest, IdleClientsMakeRoomAndThoseWithStreamsStay) {
   activity_.StreamOpened(Named("open"));
+  Holding stream(ledger_.Open(Named("open")), Resource::kStreams);
+  stream.Set(1);
   for (size_t i = 0; i < 3 * ClientActivity::kMostClients; ++i) {
     clock_.Advance(milliseconds(1));
     activity_.FrameReceived(Named(absl::StrCat(i)), 1);

@@ -26,7 +26,8 @@ class FrameAccountTest : public testing::Test {
   const ClientId client_{"addr:192.0.2.7", "id:a"};
   FakeClock clock_;
   Metrics metrics_{{.version = "1", .devices = {{"cpu", "cpu"}}}};
-  ClientActivity clients_{&clock_};
+  Ledger ledger_;
+  ClientActivity clients_{&clock_, &ledger_};
   FrameAccount account_{&clock_, &metrics_, &clients_};
 };
 

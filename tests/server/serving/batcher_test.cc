@@ -31,7 +31,8 @@ class EnergyObserver final : public ServingObserver {
 
 class BatcherTest : public ::testing::Test {
  protected:
-  void Make(const BatcherOptions& options) {
+  void Make(BatcherOptions options) {
+    if (options.ledger == nullptr) options.ledger = &ledger_;
     batcher_ = std::make_unique<Batcher>(&backend_, &clock_, &observer_, options);
   }
 
@@ -78,6 +79,7 @@ class BatcherTest : public ::testing::Test {
     EXPECT_EQ(admitted_, static_cast<int>(outcomes_.size()) + batcher_->open_items());
   }
 
+  Ledger ledger_;
   FakeClock clock_;
   HandBackend backend_;
   EnergyObserver observer_;
@@ -111,7 +113,7 @@ TEST_F(BatcherTest, FramesGatherWhileTheBackendIsBusy) {
   EXPECT_THAT(backend_.Numbers(0), ElementsAre(6));
   backend_.FinishBatch();
   ExpectBalanced();
-  EXPECT_EQ(batcher_->use().items, 0);
+  EXPECT_EQ(ledger_.held(Resource::kFrames), 0);
 }
 
 TEST_F(BatcherTest, FramesShareTheEnergyOfTheirBatch) {
@@ -281,7 +283,8 @@ TEST_F(BatcherTest, QuickFramesDoNotWaitForBatchesOfOtherPlans) {
 }
 
 TEST_F(BatcherTest, OwnersShareByTheirWeights) {
-  Make({.max_batch_frames = 1, .max_batches_in_flight = 1, .weights = {{"heavy", 3.0}}});
+  Ledger ledger({{"heavy", 3.0}});
+  Make({.max_batch_frames = 1, .max_batches_in_flight = 1, .ledger = &ledger});
   for (int i = 1; i <= 100; ++i) Send(i, "heavy");
   for (int i = 101; i <= 200; ++i) Send(i, "plain");
   int heavy = 0;
@@ -291,6 +294,7 @@ TEST_F(BatcherTest, OwnersShareByTheirWeights) {
   }
   EXPECT_NEAR(heavy, 60, 2);
   while (!backend_.batches.empty()) backend_.FinishBatch();
+  batcher_.reset();  // before its ledger
 }
 
 TEST_F(BatcherTest, APlanOfAnotherClientIsNotStarvedByABacklog) {
@@ -431,24 +435,24 @@ TEST_F(BatcherTest, BytesThatWaitAreBounded) {
 
 TEST_F(BatcherTest, ItsUseIsWhatIsAdmittedAndNotLaunched) {
   Make({.max_batches_in_flight = 1, .max_frames = 7, .max_bytes = 1000});
-  EXPECT_EQ(batcher_->use().max_items, 7);
-  EXPECT_EQ(batcher_->use().max_bytes, 1000);
+  EXPECT_EQ(ledger_.bounds(Resource::kFrames).all, 7);
+  EXPECT_EQ(ledger_.bounds(Resource::kFrameBytes).all, 1000);
   const Batcher::Ticket launched = Admit(1, "a", kNever, 60);
-  EXPECT_EQ(batcher_->use().items, 1) << "a frame that is being prepared";
-  EXPECT_EQ(batcher_->use().bytes, 60);
+  EXPECT_EQ(ledger_.held(Resource::kFrames), 1) << "a frame that is being prepared";
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 60);
   Ready(launched, 1);
-  EXPECT_EQ(batcher_->use().items, 0);
-  EXPECT_EQ(batcher_->use().bytes, 0);
+  EXPECT_EQ(ledger_.held(Resource::kFrames), 0);
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 0);
   const Batcher::Ticket waiting = Admit(2, "b", kNever, 30);
   Ready(waiting, 2);
   Admit(3, "b", clock_.Now() + microseconds(5), 12);
-  EXPECT_EQ(batcher_->use().items, 2);
-  EXPECT_EQ(batcher_->use().bytes, 42);
+  EXPECT_EQ(ledger_.held(Resource::kFrames), 2);
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 42);
   batcher_->Cancel(waiting);
-  EXPECT_EQ(batcher_->use().bytes, 12);
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 12);
   clock_.Advance(microseconds(5));
-  EXPECT_EQ(batcher_->use().items, 0);
-  EXPECT_EQ(batcher_->use().bytes, 0);
+  EXPECT_EQ(ledger_.held(Resource::kFrames), 0);
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 0);
   backend_.FinishBatch();
 }
 

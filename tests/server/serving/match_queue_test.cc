@@ -42,6 +42,7 @@ class MatchQueueTest : public ::testing::Test {
  protected:
   // Answers come inside the backend's.
   void Make(MatchQueueOptions options) {
+    options.ledger = &ledger_;
     queue_ = std::make_unique<MatchQueue>(&backend_, &clock_, &observer_, options);
   }
   // Requests are told apart by their number of query descriptors.
@@ -74,6 +75,7 @@ class MatchQueueTest : public ::testing::Test {
   }
   ErrorReason ReasonFor(size_t number) { return ReasonOf(outcomes_.at(number).status); }
 
+  Ledger ledger_;
   FakeClock clock_;
   HandBackend backend_;
   FakeObserver observer_;
@@ -390,40 +392,40 @@ TEST_F(MatchQueueTest, AStateThatManyWaitForIsHeldOnce) {
 
 TEST_F(MatchQueueTest, ItsUseIsWhatWaits) {
   Make({.max_in_flight = 1, .max_requests = 7, .max_bytes = 1000});
-  EXPECT_EQ(queue_->use().max_items, 7);
-  EXPECT_EQ(queue_->use().max_bytes, 1000);
+  EXPECT_EQ(ledger_.bounds(Resource::kMatches).all, 7);
+  EXPECT_EQ(ledger_.bounds(Resource::kMatchBytes).all, 1000);
   Submit(1, "a", kNever, 50);
-  EXPECT_EQ(queue_->use().items, 0) << "it is with the backend";
-  EXPECT_EQ(queue_->use().bytes, 0);
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 0) << "it is with the backend";
+  EXPECT_EQ(ledger_.held(Resource::kMatchBytes), 0);
   const auto waiting = Submit(2, "a", kNever, 50);
   Submit(3, "b", kNever, 50);
-  EXPECT_EQ(queue_->use().items, 2);
-  EXPECT_EQ(queue_->use().bytes, 105);
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 2);
+  EXPECT_EQ(ledger_.held(Resource::kMatchBytes), 105);
   queue_->Cancel(waiting);
-  EXPECT_EQ(queue_->use().items, 1);
-  EXPECT_EQ(queue_->use().bytes, 53);
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 1);
+  EXPECT_EQ(ledger_.held(Resource::kMatchBytes), 53);
   backend_.FinishAllMatches();
-  EXPECT_EQ(queue_->use().items, 0);
-  EXPECT_EQ(queue_->use().bytes, 0);
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 0);
+  EXPECT_EQ(ledger_.held(Resource::kMatchBytes), 0);
 }
 
 TEST_F(MatchQueueTest, DepthAndWaitAreObserved) {
   Make({.max_in_flight = 1});
   Submit(1, "a");
-  EXPECT_EQ(queue_->use().items, 0) << "it went at once";
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 0) << "it went at once";
   Submit(2, "a");
   clock_.Advance(microseconds(10));
   Submit(3, "b");
   const auto cancelled = Submit(4, "b");
   Submit(5, "c", After(microseconds(10)));
-  EXPECT_EQ(queue_->use().items, 4);
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 4);
   queue_->Cancel(cancelled);
-  EXPECT_EQ(queue_->use().items, 3);
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 3);
   clock_.Advance(microseconds(20));
-  EXPECT_EQ(queue_->use().items, 2) << "a deadline passed";
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 2) << "a deadline passed";
   EXPECT_TRUE(observer_.waits.empty()) << "none is computed";
   backend_.FinishMatches();
-  EXPECT_EQ(queue_->use().items, 0);
+  EXPECT_EQ(ledger_.held(Resource::kMatches), 0);
   EXPECT_EQ(observer_.waits, (std::vector<std::chrono::nanoseconds>{microseconds(0)}));
   EXPECT_EQ(observer_.device, "hand:0");
   clock_.Advance(microseconds(100));  // with the backend

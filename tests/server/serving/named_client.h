@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "server/serving/shares/client_id.h"
+#include "server/clients/client_id.h"
 
 namespace orbserve {
 

@@ -19,7 +19,11 @@ using std::chrono::milliseconds;
 
 class StreamPlacesTest : public ::testing::Test {
  protected:
-  void Make(StreamPlacesOptions options) { places_.emplace(std::move(options)); }
+  void Make(const StreamPlacesOptions& options, OwnerWeights weights = {}) {
+    places_.reset();
+    ledger_.emplace(std::move(weights));
+    places_.emplace(&*ledger_, options);
+  }
   // Number of the stream, 0 when it was refused. Time passes before it.
   uint64_t Open(const std::string& owner, const std::string& name, milliseconds later = {},
                 const std::string& connection = "one") {
@@ -32,6 +36,7 @@ class StreamPlacesTest : public ::testing::Test {
     return admission.ok() ? admission->id : 0;
   }
 
+  std::optional<Ledger> ledger_;
   std::optional<StreamPlaces> places_;
   SteadyTime now_{};
   uint64_t removed_ = 0;
@@ -80,7 +85,7 @@ TEST_F(StreamPlacesTest, PlacesDoNotGoToAndFro) {
 }
 
 TEST_F(StreamPlacesTest, WeightsCount) {
-  Make({.max_streams = 6, .max_streams_per_owner = 6, .weights = {{"heavy", 2.0}}});
+  Make({.max_streams = 6, .max_streams_per_owner = 6}, {{"heavy", 2.0}});
   for (int i = 0; i < 6; ++i) Open("light", "1");
   int got = 0;
   while (Open("heavy", "1") != 0) ++got;

@@ -50,6 +50,7 @@ class TrackQueueTest : public ::testing::Test {
  protected:
   // Answers come inside the backend's.
   void Make(TrackQueueOptions options) {
+    options.ledger = &ledger_;
     queue_ = std::make_unique<TrackQueue>(&backend_, &clock_, &observer_, options);
   }
   // The frames of a job have `number` features each, and bytes; requests are told apart by it.
@@ -80,6 +81,7 @@ class TrackQueueTest : public ::testing::Test {
   }
   ErrorReason ReasonFor(size_t number) { return ReasonOf(outcomes_.at(number).status); }
 
+  Ledger ledger_;
   FakeClock clock_;
   HandBackend backend_;
   FakeObserver observer_;
@@ -220,7 +222,8 @@ TEST_F(TrackQueueTest, NumberAndBytesOfWaitingRequestsAreBounded) {
   Make({.max_in_flight = 1, .max_requests = 3, .max_requests_per_client = 2, .max_bytes = 1000});
   Submit(1, "a");
   Submit(200, "a");
-  const int64_t waiting = queue_->use().bytes;  // two states of 200 bytes, and the points
+  const int64_t waiting =
+      ledger_.held(Resource::kTrackBytes);  // two states of 200 bytes, and the points
   EXPECT_GE(waiting, 400);
   EXPECT_LT(waiting, 450);
   Submit(300, "b");
@@ -231,11 +234,11 @@ TEST_F(TrackQueueTest, NumberAndBytesOfWaitingRequestsAreBounded) {
   Submit(4, "b");
   Submit(5, "c");
   EXPECT_EQ(ReasonFor(5), ErrorReason::kQueueFull);
-  EXPECT_EQ(queue_->use().items, 3);
+  EXPECT_EQ(ledger_.held(Resource::kTracks), 3);
   backend_.FinishTracks();
-  EXPECT_EQ(queue_->use().bytes, 0) << "launched requests do not wait";
+  EXPECT_EQ(ledger_.held(Resource::kTrackBytes), 0) << "launched requests do not wait";
   Submit(5000, "a");
-  EXPECT_EQ(queue_->use().items, 1) << "one always fits";
+  EXPECT_EQ(ledger_.held(Resource::kTracks), 1) << "one always fits";
   backend_.FinishTracks();
   backend_.FinishTracks();
 }

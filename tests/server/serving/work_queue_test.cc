@@ -73,7 +73,6 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
         auto entering = std::make_unique<Errand>();
         entering->client = client;
         entering->deadline = deadline;
-        entering->bytes = bytes;
         entering->number = number;
         entering->done = done;
         Errand& errand = Enter(std::move(entering));
@@ -180,7 +179,8 @@ class CountingClock final : public Clock {
 
 class WorkQueueTest : public ::testing::Test {
  protected:
-  void Make(const ErrandOptions& options) {
+  void Make(ErrandOptions options) {
+    options.work.ledger = &ledger_;
     queue_ = std::make_unique<ErrandQueue>(&clock_, &observer_, options, [this](ErrandBatch batch) {
       sent_.push_back(std::move(batch));
     });
@@ -221,6 +221,7 @@ class WorkQueueTest : public ::testing::Test {
     EXPECT_EQ(submitted_, static_cast<int>(answers_.size()) + queue_->open_items());
   }
 
+  Ledger ledger_;
   FakeClock clock_;
   ServingObserver observer_;
   std::deque<ErrandBatch> sent_;
@@ -235,7 +236,7 @@ TEST_F(WorkQueueTest, ItemsGatherWhileTheBackendIsBusyAndEachIsAnsweredOnce) {
   for (const int number : {1, 2, 3, 4}) EXPECT_NE(Submit(number), 0u);
   EXPECT_THAT(Sent(), ElementsAre(1));
   EXPECT_EQ(queue_->open_items(), 4);
-  EXPECT_EQ(queue_->use().items, 3);
+  EXPECT_EQ(ledger_.held(Resource::kFrames), 3);
   ExpectBalanced();
   Finish();
   EXPECT_THAT(Sent(), ElementsAre(2, 3));
@@ -460,13 +461,12 @@ TEST_F(WorkQueueTest, NumberClientAndBytesAreBounded) {
   EXPECT_EQ(ReasonFor(7), ErrorReason::kQueueFull);
   EXPECT_EQ(Submit(8, "c", clock_.Now(), 0), 0u);
   EXPECT_EQ(ReasonFor(8), ErrorReason::kDeadlineExceeded);
-  const QueueUse use = queue_->use();
-  EXPECT_EQ(use.items, 3);
-  EXPECT_EQ(use.bytes, 100);
-  EXPECT_EQ(use.max_items, 3);
-  EXPECT_EQ(use.max_bytes, 100);
+  EXPECT_EQ(ledger_.held(Resource::kFrames), 3);
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 100);
+  EXPECT_EQ(ledger_.bounds(Resource::kFrames).all, 3);
+  EXPECT_EQ(ledger_.bounds(Resource::kFrameBytes).all, 100);
   FinishAll();
-  EXPECT_EQ(queue_->use().bytes, 0);
+  EXPECT_EQ(ledger_.held(Resource::kFrameBytes), 0);
   // Every end frees the place, and one item alone may be larger than the bound.
   Submit(9);
   EXPECT_NE(Submit(10, "a", kNever, 1000), 0u);
@@ -513,7 +513,7 @@ TEST_F(WorkQueueTest, AnswersMayCallTheQueue) {
   const auto again = [&](const absl::Status&) {
     queue_->Cancel(other);
     Submit(3, "b");
-    EXPECT_EQ(queue_->use().items, 1);
+    EXPECT_EQ(ledger_.held(Resource::kFrames), 1);
   };
   ASSERT_TRUE(queue_->Submit(1, "a", kNever, 1, again).ok());
   other = Submit(2);
@@ -593,19 +593,6 @@ TEST(WorkQueueAlarmTest, TheAlarmIsSetOnlyForAnEarlierMoment) {
 }
 
 TEST(WorkQueueStatusTest, MessagesNameTheKindOfWork) {
-  const WorkQueueOptions frames = {
-      .kind = WorkKind::kFrames, .max_items = 7, .max_items_per_client = 3, .max_bytes = 99};
-  WorkQueueOptions matches = frames;
-  matches.kind = WorkKind::kMatches;
-  EXPECT_EQ(QueueFullStatus(frames, 5, 90).message(),
-            "the queue is full: 5 frames with 90 bytes wait; at most 7 frames and 99 bytes may");
-  EXPECT_EQ(QueueFullStatus(matches, 5, 90).message(),
-            "the queue for matching is full: 5 requests with 90 bytes wait; at most 7 requests and "
-            "99 bytes may");
-  EXPECT_EQ(QuotaExceededStatus(frames, 3).message(),
-            "this client has 3 frames waiting; at most 3 may");
-  EXPECT_EQ(QuotaExceededStatus(matches, 3).message(),
-            "this client has 3 requests for matching waiting; at most 3 may");
   EXPECT_THAT(std::string(LateStatus(WorkKind::kFrames).message()), HasSubstr("frame"));
   EXPECT_THAT(std::string(LateStatus(WorkKind::kMatches).message()), HasSubstr("matches"));
 }

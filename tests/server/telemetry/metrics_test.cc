@@ -34,27 +34,15 @@ MetricsOptions OneCpu() { return {.version = "1.2.3", .devices = {{"cpu", "cpu"}
 
 TEST(MetricsTest, EveryFamilyIsThereFromTheStart) {
   const std::string page = Metrics(OneCpu()).Render();
-  for (const char* family : {"orbserve_request_duration_seconds",
-                             "orbserve_frame_duration_seconds",
-                             "orbserve_match_queue_wait_seconds",
-                             "orbserve_track_queue_wait_seconds",
-                             "orbserve_batch_size_frames",
-                             "orbserve_frames_received_total",
-                             "orbserve_frames_total",
-                             "orbserve_received_bytes_total",
-                             "orbserve_keypoints_total",
-                             "orbserve_streams",
-                             "orbserve_stream_answer_bytes",
-                             "orbserve_call_answer_bytes",
-                             "orbserve_device_lost_total",
-                             "orbserve_device_busy_seconds_total",
-                             "orbserve_build_info",
-                             "process_cpu_seconds_total",
-                             "process_resident_memory_bytes",
-                             "process_virtual_memory_bytes",
-                             "process_start_time_seconds",
-                             "process_open_fds",
-                             "process_max_fds"}) {
+  for (const char* family :
+       {"orbserve_request_duration_seconds", "orbserve_frame_duration_seconds",
+        "orbserve_match_queue_wait_seconds", "orbserve_track_queue_wait_seconds",
+        "orbserve_batch_size_frames", "orbserve_frames_received_total", "orbserve_frames_total",
+        "orbserve_received_bytes_total", "orbserve_keypoints_total", "orbserve_streams",
+        "orbserve_device_lost_total", "orbserve_device_busy_seconds_total", "orbserve_build_info",
+        "process_cpu_seconds_total", "process_resident_memory_bytes",
+        "process_virtual_memory_bytes", "process_start_time_seconds", "process_open_fds",
+        "process_max_fds"}) {
     EXPECT_THAT(page, HasSubstr(absl::StrCat("# HELP ", family, " ")));
     EXPECT_THAT(page, HasSubstr(absl::StrCat("# TYPE ", family, " ")));
   }
@@ -209,18 +197,10 @@ TEST(MetricsTest, GaugesGoUpAndDown) {
   metrics.StreamOpened();
   metrics.StreamOpened();
   metrics.StreamClosed();
-  metrics.AddStreamAnswerBytes(70);
-  metrics.AddStreamAnswerBytes(-30);
-  metrics.AddCallAnswerBytes(9);
-  metrics.AddCallAnswerBytes(-2);
   metrics.DeviceLost("cpu");
   metrics.DeviceLost("cuda:3");
   const std::string page = metrics.Render();
   EXPECT_EQ(ValueOf(page, "orbserve_streams"), 1);
-  EXPECT_EQ(ValueOf(page, "orbserve_stream_answer_bytes"), 40);
-  EXPECT_EQ(ValueOf(page, "orbserve_call_answer_bytes"), 7);
-  EXPECT_EQ(metrics.stream_answer_bytes(), 40);
-  EXPECT_EQ(metrics.call_answer_bytes(), 7);
   EXPECT_EQ(ValueOf(page, "orbserve_device_lost_total{device=\"cpu\"}"), 1);
   EXPECT_EQ(ValueOf(page, "orbserve_device_lost_total{device=\"other\"}"), 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/shares/fair_queue.h"
+#include "server/clients/fair_queue.h"
 
 #include <string>
 #include <vector>

@@ -15,8 +15,8 @@
 // known begins one turn later, or ever new names would always go first.
 // Source: Goyal, Vin, Cheng, "Start-time fair queueing", SIGCOMM 1996, sec. 2 and 3.
 
-#ifndef ORBSERVE_SERVER_SERVING_SHARES_FAIR_SHARES_H_
-#define ORBSERVE_SERVER_SERVING_SHARES_FAIR_SHARES_H_
+#ifndef ORBSERVE_SERVER_CLIENTS_FAIR_SHARES_H_
+#define ORBSERVE_SERVER_CLIENTS_FAIR_SHARES_H_
 
 #include <algorithm>
 #include <compare>
@@ -29,8 +29,8 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/inlined_vector.h"
-#include "server/serving/shares/client_id.h"
-#include "server/serving/shares/owner_weights.h"
+#include "server/clients/client_id.h"
+#include "server/clients/ledger.h"
 
 namespace orbserve {
 
@@ -42,12 +42,6 @@ class FairShares {
     int64_t virtual_ns = 0;
     uint64_t turn = 0;  // among equals the share that was served longest ago
     friend auto operator<=>(const Rank&, const Rank&) = default;
-  };
-
-  // Work of a client, or of an owner, that waits: the user of the shares counts it here.
-  struct Waiting {
-    int items = 0;
-    int64_t bytes = 0;
   };
 
   // A place of a share in an ordered set, which must not contain it while its rank changes.
@@ -84,7 +78,8 @@ class FairShares {
   // Longest turn after which an unknown client begins.
   static constexpr int64_t kMostEntryNs = 5'000'000;
 
-  explicit FairShares(OwnerWeights weights = {}) : weights_(std::move(weights)) {}
+  // The ledger, which has the weights, must outlive the shares. Null = they have one of their own.
+  explicit FairShares(Ledger* ledger = nullptr) : ledger_(ledger) {}
   FairShares(const FairShares&) = delete;
   FairShares& operator=(const FairShares&) = delete;
   ~FairShares();
@@ -93,8 +88,6 @@ class FairShares {
   // as it was opened.
   Account* Open(const ClientId& client);
   void Close(Account* account);
-  // Does what Open() does, for a client whose account is open.
-  Account* Reopen(Account* account);
 
   // Work of this cost begins; `cost_ns` >= 0.
   void Charge(Account* account, int64_t cost_ns);
@@ -103,6 +96,7 @@ class FairShares {
 
   // Clients that have open work, or are remembered.
   size_t clients() const { return clients_; }
+  Ledger& ledger() const { return *ledger_; }
 
  private:
   struct Owner;
@@ -125,7 +119,7 @@ class FairShares {
   void Forget(Account* account);
   static int64_t ShareOf(const Owner& owner, int64_t cost_ns);
 
-  const OwnerWeights weights_;
+  const LedgerOf ledger_;
   Level level_;  // of the owners
   uint64_t next_turn_ = 1;
   size_t clients_ = 0;
@@ -141,22 +135,21 @@ class FairShares::Account {
   const Share& owner_share() const;
   const std::string& name() const { return name_; }
 
-  const Waiting& waiting() const { return waiting_; }
-  // Returns the sums over all names of the owner.
-  const Waiting& owner_waiting() const;
-  void AddWaiting(int items, int64_t bytes);
+  // What the client holds of the server, on which it may hold more.
+  const Ledger::AccountPtr& holds() const { return holds_; }
 
   // True if `a` is served before `b`.
   friend bool Before(const Account& a, const Account& b);
 
  private:
   friend class FairShares;
-  Account(Owner* owner, std::string name) : owner_(owner), name_(std::move(name)) {}
+  Account(Owner* owner, std::string name, Ledger::AccountPtr holds)
+      : owner_(owner), name_(std::move(name)), holds_(std::move(holds)) {}
 
   Owner* const owner_;
   const std::string name_;
+  const Ledger::AccountPtr holds_;
   Share share_;
-  Waiting waiting_;
   int open_ = 0;
   std::list<Account*>::iterator idle_;  // when open_ == 0
 };
@@ -166,18 +159,14 @@ struct FairShares::Owner {
   double weight = 1.0;
   Share share;
   Level level;  // of its names
-  Waiting waiting;
   absl::btree_map<std::string, std::unique_ptr<Account>> accounts;
 };
 
 inline FairShares::Share& FairShares::Account::owner_share() { return owner_->share; }
 inline const FairShares::Share& FairShares::Account::owner_share() const { return owner_->share; }
-inline const FairShares::Waiting& FairShares::Account::owner_waiting() const {
-  return owner_->waiting;
-}
 
 bool Before(const FairShares::Account& a, const FairShares::Account& b);
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_SERVING_SHARES_FAIR_SHARES_H_
+#endif  // ORBSERVE_SERVER_CLIENTS_FAIR_SHARES_H_

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_SERVER_SERVING_SHARES_OWNER_WEIGHTS_H_
-#define ORBSERVE_SERVER_SERVING_SHARES_OWNER_WEIGHTS_H_
+#ifndef ORBSERVE_SERVER_CLIENTS_OWNER_WEIGHTS_H_
+#define ORBSERVE_SERVER_CLIENTS_OWNER_WEIGHTS_H_
 
 #include <string>
 
@@ -20,4 +20,4 @@ inline double WeightOf(const OwnerWeights& weights, const std::string& owner) {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_SERVING_SHARES_OWNER_WEIGHTS_H_
+#endif  // ORBSERVE_SERVER_CLIENTS_OWNER_WEIGHTS_H_

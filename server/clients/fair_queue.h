@@ -5,8 +5,8 @@
 // (fair_shares.h). Several queues may stand on the same shares: what a client takes from one of
 // them counts in all.
 
-#ifndef ORBSERVE_SERVER_SERVING_SHARES_FAIR_QUEUE_H_
-#define ORBSERVE_SERVER_SERVING_SHARES_FAIR_QUEUE_H_
+#ifndef ORBSERVE_SERVER_CLIENTS_FAIR_QUEUE_H_
+#define ORBSERVE_SERVER_CLIENTS_FAIR_QUEUE_H_
 
 #include <cstddef>
 #include <iterator>
@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "absl/container/btree_map.h"
-#include "server/serving/shares/fair_shares.h"
+#include "server/clients/fair_shares.h"
 
 namespace orbserve {
 
@@ -146,4 +146,4 @@ class FairQueue {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_SERVING_SHARES_FAIR_QUEUE_H_
+#endif  // ORBSERVE_SERVER_CLIENTS_FAIR_QUEUE_H_

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/shares/fair_shares.h"
+#include "server/clients/fair_shares.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,13 +26,6 @@ bool Before(const FairShares::Account& a, const FairShares::Account& b) {
          std::tie(b.owner_share().rank(), b.share_.rank());
 }
 
-void FairShares::Account::AddWaiting(int items, int64_t bytes) {
-  for (Waiting* const waiting : {&waiting_, &owner_->waiting}) {
-    waiting->items += items;
-    waiting->bytes += bytes;
-  }
-}
-
 FairShares::~FairShares() = default;
 
 void FairShares::Begin(Level& level, Share& share) {
@@ -48,11 +41,11 @@ FairShares::Account* FairShares::Open(const ClientId& client) {
   if (owner == nullptr) {
     owner = std::make_unique<Owner>();
     owner->name = client.owner;
-    owner->weight = WeightOf(weights_, client.owner);
   }
   std::unique_ptr<Account>& account = owner->accounts[client.name];
   if (account == nullptr) {
-    account.reset(new Account(owner.get(), client.name));
+    account.reset(new Account(owner.get(), client.name, ledger_->Open(client)));
+    owner->weight = account->holds()->weight();
     ++clients_;
   } else if (account->open_ == 0) {
     idle_.erase(account->idle_);
@@ -61,13 +54,6 @@ FairShares::Account* FairShares::Open(const ClientId& client) {
   if (owner->level.open++ == 0) Begin(level_, owner->share);
   if (account->open_++ == 0) Begin(owner->level, account->share_);
   return account.get();
-}
-
-FairShares::Account* FairShares::Reopen(Account* account) {
-  ++level_.open;
-  ++account->owner_->level.open;
-  ++account->open_;
-  return account;
 }
 
 void FairShares::Close(Account* account) {

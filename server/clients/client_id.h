@@ -3,8 +3,8 @@
 
 // Who a call is made for.
 
-#ifndef ORBSERVE_SERVER_SERVING_SHARES_CLIENT_ID_H_
-#define ORBSERVE_SERVER_SERVING_SHARES_CLIENT_ID_H_
+#ifndef ORBSERVE_SERVER_CLIENTS_CLIENT_ID_H_
+#define ORBSERVE_SERVER_CLIENTS_CLIENT_ID_H_
 
 #include <string>
 #include <utility>
@@ -29,4 +29,4 @@ struct ClientId {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_SERVING_SHARES_CLIENT_ID_H_
+#endif  // ORBSERVE_SERVER_CLIENTS_CLIENT_ID_H_

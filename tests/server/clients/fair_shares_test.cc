@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/serving/shares/fair_shares.h"
+#include "server/clients/fair_shares.h"
 
 #include <map>
 #include <random>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/serving/shares/fair_queue.h"
+#include "server/clients/fair_queue.h"
 #include "tests/server/serving/named_client.h"
 
 namespace orbserve {
@@ -31,7 +31,10 @@ class FairSharesTest : public ::testing::Test {
     int64_t taken = 0;  // as it turns out
   };
 
-  void Make(OwnerWeights weights) { shares_ = std::make_unique<FairShares>(std::move(weights)); }
+  void Make(OwnerWeights weights) {
+    ledger_ = std::make_unique<Ledger>(std::move(weights));
+    shares_ = std::make_unique<FairShares>(ledger_.get());
+  }
 
   void Push(const ClientId& client, int64_t cost, int64_t taken) {
     FairShares::Account* const account = shares_->Open(client);
@@ -63,6 +66,7 @@ class FairSharesTest : public ::testing::Test {
     return served;
   }
 
+  std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<FairShares> shares_ = std::make_unique<FairShares>();
   FairQueue<Piece> queue_;
 };
