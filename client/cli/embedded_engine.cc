@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "grpcpp/support/channel_arguments.h"
-#include "server/config.h"
-#include "server/log.h"
+#include "server/process/config.h"
+#include "server/process/log.h"
 #include "server/server.h"
 
 namespace orbserve::cli {

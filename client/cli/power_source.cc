@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/engine.h"
-#include "server/server_info.h"
+#include "server/rpc/server_info.h"
 #include "server/telemetry/device/device_monitor.h"
 #include "server/telemetry/device/device_probe.h"
 #include "server/telemetry/power/power_monitor.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "features/errors.h"
-#include "server/log.h"
+#include "server/process/log.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/status.h"
 

@@ -10,9 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "orbserve/v1/orbserve.pb.h"
+#include "server/clients/client_activity.h"
 #include "server/clients/client_id.h"
 #include "server/decode/image_decoder.h"
-#include "server/rpc/client_activity.h"
 #include "server/serving/clock.h"
 #include "server/telemetry/metrics.h"
 

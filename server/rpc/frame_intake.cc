@@ -11,7 +11,7 @@
 #include "features/errors.h"
 #include "features/this_thread.h"
 #include "features/tracking/winners.h"
-#include "server/memory/out_of_memory.h"
+#include "server/process/memory/out_of_memory.h"
 #include "server/rpc/conversion/frame.h"
 
 namespace orbserve {

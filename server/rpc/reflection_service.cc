@@ -17,7 +17,7 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "server/decode/image_decoder.h"
-#include "server/memory/out_of_memory.h"
+#include "server/process/memory/out_of_memory.h"
 #include "server/rpc/status.h"
 #include "server/rpc/wire_cursor.h"
 #include "server/rpc/wire_message.h"

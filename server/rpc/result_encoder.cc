@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "server/memory/out_of_memory.h"
+#include "server/process/memory/out_of_memory.h"
 #include "server/rpc/conversion/frame_result.h"
 #include "server/rpc/conversion/timings.h"
 #include "server/rpc/status.h"

@@ -14,7 +14,7 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/rpc/frame_intake.h"
 #include "server/serving/clock.h"
-#include "server/serving/streams/stream_session.h"
+#include "server/serving/stream/stream_session.h"
 
 namespace orbserve {
 

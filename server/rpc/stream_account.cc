@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "server/log.h"
-#include "server/rpc/identity.h"
+#include "server/clients/identity.h"
+#include "server/process/log.h"
 
 namespace orbserve {
 

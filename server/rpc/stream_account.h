@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/clients/client_id.h"
-#include "server/serving/streams/stream_use.h"
+#include "server/serving/stream/stream_use.h"
 
 namespace orbserve {
 

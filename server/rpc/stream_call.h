@@ -74,8 +74,8 @@
 #include "server/rpc/stream_options.h"
 #include "server/rpc/stream_registry.h"
 #include "server/rpc/waiting_room.h"
-#include "server/serving/streams/stream_session.h"
-#include "server/serving/streams/stream_use.h"
+#include "server/serving/stream/stream_session.h"
+#include "server/serving/stream/stream_use.h"
 
 namespace orbserve {
 

@@ -18,7 +18,7 @@
 #include "server/rpc/call.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/waiting_room.h"
-#include "server/serving/streams/stream_session.h"
+#include "server/serving/stream/stream_session.h"
 
 namespace orbserve {
 

@@ -16,8 +16,8 @@
 #include "absl/synchronization/mutex.h"
 #include "server/clients/client_id.h"
 #include "server/serving/clock.h"
-#include "server/serving/streams/stream_places.h"
-#include "server/serving/streams/stream_use.h"
+#include "server/serving/stream/stream_places.h"
+#include "server/serving/stream/stream_use.h"
 
 namespace orbserve {
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// config_pages: compares the pages that show the fields of server/config.proto with it, or brings
-// them up to date:
+// config_pages: compares the pages that show the fields of server/process/config.proto with it, or
+// brings them up to date:
 //
 //   config_pages REPOSITORY            fails where a page differs
 //   config_pages --write REPOSITORY    replaces what differs
@@ -24,8 +24,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "server/config.h"
-#include "server/derived_limits.h"
+#include "server/process/config.h"
+#include "server/process/derived_limits.h"
 
 namespace orbserve {
 namespace {
@@ -114,7 +114,7 @@ void AddComment(const std::string& text, const std::string& indent, std::string*
 }
 
 std::string Sample() {
-  std::string text = R"(# proto-file: server/config.proto
+  std::string text = R"(# proto-file: server/process/config.proto
 # proto-message: orbserve.server.Config
 #
 # Configuration of orbserve-server. Every value here is the default: a file needs only what differs.
@@ -176,7 +176,7 @@ bool Compare(const std::string& path, const std::string& text, bool write) {
     std::ofstream(path) << text;
     return true;
   }
-  std::fprintf(stderr, "%s differs from server/config.proto: run config_pages --write\n",
+  std::fprintf(stderr, "%s differs from server/process/config.proto: run config_pages --write\n",
                path.c_str());
   return false;
 }

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "oneapi/tbb/detail/_small_object_pool.h"
-#include "server/memory/memory_reserve.h"
+#include "server/process/memory/memory_reserve.h"
 #include "server/program.h"
 #include "tests/faults/allocation_control.h"
 

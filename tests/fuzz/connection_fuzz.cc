@@ -14,11 +14,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "server/files/token_file.h"
-#include "server/listen/http2_guard.h"
-#include "server/rpc/identity.h"
-#include "server/rpc/peer_set.h"
-#include "server/telemetry/http_request.h"
+#include "server/clients/identity.h"
+#include "server/clients/peer_set.h"
+#include "server/clients/token_file.h"
+#include "server/edge/guard/http2_guard.h"
+#include "server/edge/http/http_request.h"
 #include "tests/fuzz/require.h"
 
 namespace orbserve {

@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/clients/identity.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "features/errors.h"
+#include "grpc/grpc_security_constants.h"
+#include "server/clients/peer.h"
+
+namespace orbserve {
+namespace {
+
+constexpr size_t kMaxIdBytes = 128;
+// A name in a certificate is as long as a DNS name or a SPIFFE ID may be in practice.
+constexpr size_t kMaxCertificateNameBytes = 512;
+// Between the name of an owner and the part that x-client-id names. No name has it, so no client
+// can make a name that is another one's.
+constexpr char kPartSeparator = '\x1f';
+
+constexpr absl::string_view kCertificate = "cert:";
+constexpr absl::string_view kToken = "token:";
+
+bool IsPrintable(absl::string_view text, size_t max_bytes) {
+  return !text.empty() && text.size() <= max_bytes &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); });
+}
+
+absl::Status Unauthenticated(absl::string_view message) {
+  return MakeError(ErrorReason::kUnauthenticated, message);
+}
+
+// Metadata that is given at most once.
+absl::StatusOr<std::optional<absl::string_view>> MetadataOf(const grpc::ServerContextBase& context,
+                                                            const char* key) {
+  const auto& metadata = context.client_metadata();
+  const auto [first, last] = metadata.equal_range(key);
+  if (first == last) return std::nullopt;
+  if (std::next(first) != last) {
+    return MakeError(ErrorReason::kBadRequest,
+                     absl::StrCat("metadata ", key, " must be given once"));
+  }
+  return absl::string_view(first->second.data(), first->second.size());
+}
+
+std::string FirstOf(const grpc::AuthContext& context, const char* property) {
+  const std::vector<grpc::string_ref> values = context.FindPropertyValues(property);
+  return values.empty() ? "" : std::string(values[0].data(), values[0].size());
+}
+
+absl::StatusOr<std::string> NameOfPeerCertificate(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
+  if (peer == nullptr || !peer->IsPeerAuthenticated()) {
+    return Unauthenticated("the call has no certificate; connect with TLS and show one");
+  }
+  return NameOfCertificate(FirstOf(*peer, GRPC_PEER_URI_PROPERTY_NAME),
+                           FirstOf(*peer, GRPC_PEER_DNS_PROPERTY_NAME),
+                           FirstOf(*peer, GRPC_X509_CN_PROPERTY_NAME));
+}
+
+absl::StatusOr<std::string> NameOfToken(const grpc::ServerContextBase& context,
+                                        const TokenTable* tokens) {
+  ORBSERVE_ASSIGN_OR_RETURN(const std::optional<absl::string_view> given,
+                            MetadataOf(context, "authorization"));
+  if (!given.has_value()) {
+    return Unauthenticated("the call has no token; send the metadata authorization: Bearer TOKEN");
+  }
+  absl::string_view token = *given;
+  // The scheme is written in any case.
+  constexpr absl::string_view kScheme = "bearer ";
+  const TokenEntry* entry = nullptr;
+  if (absl::StartsWithIgnoreCase(token, kScheme)) {
+    token.remove_prefix(kScheme.size());
+    entry =
+        tokens == nullptr ? nullptr : tokens->Find(absl::StripAsciiWhitespace(token), absl::Now());
+  }
+  // One text for all that can be wrong with it.
+  if (entry == nullptr) return Unauthenticated("the token of the call is not a valid one");
+  return entry->name;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> NameOfCertificate(const std::string& uri, const std::string& dns,
+                                              const std::string& common_name) {
+  for (const std::string* const name : {&uri, &dns, &common_name}) {
+    if (name->empty()) continue;
+    if (IsPrintable(*name, kMaxCertificateNameBytes)) return *name;
+    break;  // another name of it would be another client
+  }
+  return Unauthenticated(
+      absl::StrCat("the certificate names no client: it needs a URI or a DNS name among its "
+                   "subject alternative names, or a common name, of 1 to ",
+                   kMaxCertificateNameBytes, " bytes of printable ASCII"));
+}
+
+absl::StatusOr<ClientId> ClientOfOwner(absl::string_view kind, absl::string_view name,
+                                       const absl::string_view* id) {
+  ClientId client;
+  client.owner = absl::StrCat(kind, name);
+  client.name = client.owner;
+  if (id == nullptr || *id == name) return client;
+  absl::string_view part = *id;
+  if (!absl::ConsumePrefix(&part, name) || !absl::ConsumePrefix(&part, "/") ||
+      !IsPrintable(part, kMaxIdBytes)) {
+    return Unauthenticated(absl::StrCat("metadata x-client-id must be ", name, " or ", name,
+                                        "/PART with 1 to ", kMaxIdBytes,
+                                        " bytes of printable ASCII, as the caller is ", name));
+  }
+  client.name += kPartSeparator;
+  client.name.append(part.data(), part.size());
+  return client;
+}
+
+absl::StatusOr<std::string> ForwardedOwner(const std::string& peer, absl::string_view forwarded_for,
+                                           const PeerSet& trusted_proxies) {
+  const std::vector<absl::string_view> addresses = absl::StrSplit(forwarded_for, ',');
+  std::string owner = peer;
+  // Each proxy appends the address that it saw. What stands before an address that is not trusted
+  // may be a lie.
+  for (auto address = addresses.rbegin();
+       address != addresses.rend() && trusted_proxies.Contains(owner); ++address) {
+    const std::string next = OwnerOfAddress(absl::StripAsciiWhitespace(*address));
+    if (next.empty()) {
+      return MakeError(ErrorReason::kBadRequest,
+                       "metadata x-forwarded-for must be addresses, separated by commas");
+    }
+    owner = next;
+  }
+  return owner;
+}
+
+std::string DisplayName(const ClientId& client) {
+  absl::string_view name = client.name;
+  // The connection says the address already.
+  if (absl::ConsumePrefix(&name, "peer:")) return std::string(name);
+  if (absl::ConsumePrefix(&name, "id:")) return absl::StrCat(client.owner, "/", name);
+  if (name.empty()) return client.owner.empty() ? "-" : client.owner;
+  return absl::StrReplaceAll(name, {{absl::string_view(&kPartSeparator, 1), "/"}});
+}
+
+Identity::Identity(IdentityOptions options)
+    : by_certificate_(options.by_certificate),
+      by_token_(options.by_token),
+      trusted_proxies_(std::move(options.trusted_proxies)),
+      on_proven_(std::move(options.on_proven)) {}
+
+std::shared_ptr<const TokenTable> Identity::tokens() const {
+  absl::MutexLock lock(&mutex_);
+  return tokens_;
+}
+
+void Identity::SetTokens(std::shared_ptr<const TokenTable> tokens) {
+  absl::MutexLock lock(&mutex_);
+  tokens_ = std::move(tokens);
+}
+
+bool Identity::IsKnown(const ClientId& client) const {
+  absl::string_view name = client.owner;
+  if (!by_token_ || !absl::ConsumePrefix(&name, kToken)) return true;
+  const std::shared_ptr<const TokenTable> tokens = this->tokens();
+  return tokens != nullptr && tokens->Knows(name, absl::Now());
+}
+
+absl::StatusOr<ClientId> Identity::ClientOf(const grpc::ServerContextBase& context) const {
+  const std::string peer = context.peer();
+  ORBSERVE_ASSIGN_OR_RETURN(ClientId client, Identify(context, peer));
+  if (on_proven_) on_proven_(peer, client);
+  return client;
+}
+
+absl::StatusOr<ClientId> Identity::Identify(const grpc::ServerContextBase& context,
+                                            const std::string& peer) const {
+  ORBSERVE_ASSIGN_OR_RETURN(const std::optional<absl::string_view> id,
+                            MetadataOf(context, "x-client-id"));
+  const absl::string_view* const given = id.has_value() ? &*id : nullptr;
+  if (by_certificate_) {
+    ORBSERVE_ASSIGN_OR_RETURN(const std::string name, NameOfPeerCertificate(context));
+    return ClientOfOwner(kCertificate, name, given);
+  }
+  if (by_token_) {
+    ORBSERVE_ASSIGN_OR_RETURN(const std::string name, NameOfToken(context, tokens().get()));
+    return ClientOfOwner(kToken, name, given);
+  }
+  if (id.has_value() && !IsPrintable(*id, kMaxIdBytes)) {
+    return MakeError(ErrorReason::kBadRequest,
+                     "metadata x-client-id must be 1 to 128 bytes of printable ASCII");
+  }
+  ClientId client;
+  client.owner = PeerOwner(peer);
+  bool is_forwarded = false;
+  if (trusted_proxies_.Contains(client.owner)) {
+    const auto [first, last] = context.client_metadata().equal_range("x-forwarded-for");
+    std::string addresses;
+    for (auto entry = first; entry != last; ++entry) {
+      absl::StrAppend(&addresses, addresses.empty() ? "" : ",",
+                      absl::string_view(entry->second.data(), entry->second.size()));
+    }
+    is_forwarded = !addresses.empty();
+    if (is_forwarded) {
+      ORBSERVE_ASSIGN_OR_RETURN(client.owner,
+                                ForwardedOwner(client.owner, addresses, trusted_proxies_));
+    }
+  }
+  if (id.has_value()) {
+    client.name = absl::StrCat("id:", *id);
+  } else {
+    // A connection of a proxy carries the calls of many.
+    client.name = is_forwarded ? client.owner : absl::StrCat("peer:", peer);
+  }
+  return client;
+}
+
+}  // namespace orbserve

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Finds out who calls (client_id.h).
+//
+// By certificate: the owner is "cert:NAME". NAME is the first URI of the certificate's subject
+// alternative names, else its first DNS name, else its common name.
+// By token: the metadata `authorization: Bearer TOKEN`; the owner is "token:NAME", as the token
+// file says. The metadata `x-client-id` may then only be NAME itself or NAME/PART. Everything else
+// is UNAUTHENTICATED, and the text says nothing about other clients.
+//
+// Without either, the owner is the address of the peer (peer.h). If the peer is a trusted proxy, it
+// is the last address of the metadata `x-forwarded-for` that is not one itself. The name is the
+// metadata `x-client-id`, else the connection.
+
+#ifndef ORBSERVE_SERVER_CLIENTS_IDENTITY_H_
+#define ORBSERVE_SERVER_CLIENTS_IDENTITY_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/server_context.h"
+#include "server/clients/client_id.h"
+#include "server/clients/peer_set.h"
+#include "server/clients/token_file.h"
+
+namespace orbserve {
+
+struct IdentityOptions {
+  bool by_certificate = false;
+  bool by_token = false;  // nobody is known until SetTokens()
+  PeerSet trusted_proxies;
+  // A call came from `peer` (grpc::ServerContext::peer()) and told who its client is. Called from
+  // many threads. May be null.
+  std::function<void(absl::string_view peer, const ClientId& client)> on_proven;
+};
+
+// Thread-safe.
+class Identity {
+ public:
+  explicit Identity(IdentityOptions options);
+
+  // UNAUTHENTICATED; BAD_REQUEST for metadata that is malformed or given twice. A known client
+  // proves its connection.
+  absl::StatusOr<ClientId> ClientOf(const grpc::ServerContextBase& context) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // From now on these tokens are good, and no others. Only for a server that takes tokens.
+  void SetTokens(std::shared_ptr<const TokenTable> tokens) ABSL_LOCKS_EXCLUDED(mutex_);
+  // False for a client whose tokens have expired or are gone.
+  bool IsKnown(const ClientId& client) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::StatusOr<ClientId> Identify(const grpc::ServerContextBase& context,
+                                    const std::string& peer) const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<const TokenTable> tokens() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const bool by_certificate_;
+  const bool by_token_;
+  const PeerSet trusted_proxies_;
+  const std::function<void(absl::string_view peer, const ClientId& client)> on_proven_;
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<const TokenTable> tokens_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The client for people: "token:robot/front", "addr:192.0.2.7/front", "ipv4:192.0.2.7:4711". "-"
+// for nobody.
+std::string DisplayName(const ClientId& client);
+
+// Parts of ClientOf(), for tests.
+
+// NAME of a certificate with these names; UNAUTHENTICATED if it has none that can be used.
+absl::StatusOr<std::string> NameOfCertificate(const std::string& uri, const std::string& dns,
+                                              const std::string& common_name);
+// The client with this owner. `id`: its metadata `x-client-id`, null without it. UNAUTHENTICATED.
+absl::StatusOr<ClientId> ClientOfOwner(absl::string_view kind, absl::string_view name,
+                                       const absl::string_view* id);
+// The last address of `forwarded_for` that is no trusted proxy, as an owner; `peer`, who is one,
+// where there is none. BAD_REQUEST for a text that is no list of addresses.
+absl::StatusOr<std::string> ForwardedOwner(const std::string& peer, absl::string_view forwarded_for,
+                                           const PeerSet& trusted_proxies);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_CLIENTS_IDENTITY_H_

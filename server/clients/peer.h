@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_CLIENTS_PEER_H_
+#define ORBSERVE_SERVER_CLIENTS_PEER_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace orbserve {
+
+// Where a connection comes from, without what tells connections of one place apart:
+//   "addr:192.0.2.7", "addr:2001:db8::7"  for a network address: no port, IPv6 in its short form,
+//                                         and an IPv4 address inside IPv6 as IPv4;
+//   "unix:"                               for every peer on a Unix socket;
+//   "inproc:"                             for the process itself.
+// `peer`: as grpc::ServerContext::peer() has it. A form that is not known is returned as it is.
+std::string PeerOwner(absl::string_view peer);
+
+// The endpoint of a connection as PeerKeys has it (connection_table.h): "192.0.2.7 4711"; "unix"
+// for every peer on a Unix socket. Empty for the process itself. `peer`: as above.
+std::string EndpointOfPeer(absl::string_view peer);
+
+// Returns the owner of an address with or without a port ("192.0.2.7", "192.0.2.7:40000",
+// "2001:db8::7", "[2001:db8::7]:40000"). Empty for a text that is none.
+std::string OwnerOfAddress(absl::string_view address);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_CLIENTS_PEER_H_

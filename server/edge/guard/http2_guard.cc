@@ -1,0 +1,321 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/edge/guard/http2_guard.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace orbserve {
+namespace {
+
+// Types and flags of RFC 9113, sections 6.1 to 6.10.
+constexpr uint8_t kData = 0;
+constexpr uint8_t kHeaders = 1;
+constexpr uint8_t kResetStream = 3;
+constexpr uint8_t kSettings = 4;
+constexpr uint8_t kPing = 6;
+constexpr uint8_t kContinuation = 9;
+constexpr uint8_t kAcknowledge = 1;
+constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kEndHeaders = 4;
+constexpr uint8_t kPadded = 8;
+
+constexpr uint8_t kMessagePrefixBytes = 5;
+
+constexpr int64_t kWhole = 1000;  // thousandths in one
+
+// Processor time that gRPC takes for a call, for one that is cancelled in addition, for a frame
+// that it answers, for another frame, and for the bytes of a frame.
+constexpr int64_t kCallNs = 50'000;
+constexpr int64_t kCancellationNs = 100'000;
+constexpr int64_t kAnswerNs = 3'000;
+constexpr int64_t kFrameNs = 500;
+constexpr uint32_t kBytesPerNs = 2;
+
+int64_t CostNs(uint8_t type) {
+  if (type == kHeaders) return kCallNs;
+  return type == kPing || type == kSettings ? kAnswerNs : kFrameNs;
+}
+
+uint32_t StreamOf(const uint8_t* frame_header) {
+  return (uint32_t{frame_header[5]} << 24 | uint32_t{frame_header[6]} << 16 |
+          uint32_t{frame_header[7]} << 8 | frame_header[8]) &
+         0x7fff'ffffu;
+}
+
+void Earn(int64_t& left, int64_t amount, int64_t burst) {
+  left = std::min(left + amount, burst * kWhole);
+}
+
+}  // namespace
+
+bool ResetBudget::Take(const Http2GuardLimits& limits, int64_t now_ms) {
+  const int64_t before_ms = refilled_ms_.exchange(now_ms, std::memory_order_relaxed);
+  const int64_t earned =
+      std::max<int64_t>(now_ms - before_ms, 0) * limits.address_resets_per_second;
+  const int64_t most = limits.address_reset_burst * kWhole;
+  int64_t used = used_.load(std::memory_order_relaxed);
+  int64_t next = 0;
+  do {
+    // Beyond the burst nothing is owed: the budget recovers at once when the flood ends.
+    next = std::min(std::max<int64_t>(used - earned, 0) + kWhole, most);
+  } while (!used_.compare_exchange_weak(used, next, std::memory_order_relaxed));
+  return next < most;
+}
+
+void Http2AnswerReader::Sent(const uint8_t* bytes, size_t size,
+                             absl::FunctionRef<void(uint32_t, bool)> on_end) {
+  answers_.bytes += static_cast<int64_t>(size);
+  while (size > 0) {
+    if (payload_left_ > 0) {
+      const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
+      if (is_reset_) {
+        for (uint32_t i = 0; i < count; ++i) error_code_ = error_code_ << 8 | bytes[i];
+      }
+      payload_left_ -= count;
+      bytes += count;
+      size -= count;
+      // A server that has answered early says so without an error.
+      if (payload_left_ == 0 && is_reset_ && error_code_ != 0) ++answers_.cancelled_calls;
+      continue;
+    }
+    const size_t count = std::min(kFrameHeaderBytes - header_size_, size);
+    std::memcpy(header_ + header_size_, bytes, count);
+    header_size_ = static_cast<uint8_t>(header_size_ + count);
+    bytes += count;
+    size -= count;
+    if (header_size_ < kFrameHeaderBytes) return;
+    header_size_ = 0;
+    payload_left_ = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
+    is_reset_ = header_[3] == kResetStream;
+    error_code_ = 0;
+    if (header_[3] == kHeaders) ++answers_.headers;
+    const bool has_trailers = header_[3] == kHeaders && (header_[4] & kEndStream) != 0;
+    if (has_trailers || is_reset_) on_end(StreamOf(header_), has_trailers);
+  }
+}
+
+Http2Guard::Http2Guard(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
+                       int64_t now_ms) {
+  Begin(limits, budget, max_calls, now_ms);
+}
+
+void Http2Guard::Begin(const Http2GuardLimits* limits, ResetBudget* budget, uint32_t max_calls,
+                       int64_t now_ms) {
+  limits_ = limits;
+  budget_ = budget;
+  max_open_calls_ = int64_t{max_calls} + limits->spare_calls;
+  resets_left_ = limits->reset_burst * kWhole;
+  pings_left_ = limits->ping_burst * kWhole;
+  frames_left_ = limits->frame_burst * kWhole;
+  refilled_ms_ = now_ms;
+  last_call_ms_ = now_ms;
+}
+
+void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
+  sent_.Sent(bytes, size, [this](uint32_t stream, bool has_trailers) {
+    const auto call = calls_by_stream_.find(stream);
+    if (has_trailers && call != calls_by_stream_.end() && !call->second.is_sent) ++early_answers_;
+    EndCall(stream);
+  });
+}
+
+Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
+  while (size > 0 && breach_ == Http2Breach::kNone) {
+    if (preface_left_ > 0) {
+      const auto count = static_cast<uint8_t>(std::min<size_t>(preface_left_, size));
+      preface_left_ = static_cast<uint8_t>(preface_left_ - count);
+      bytes += count;
+      size -= count;
+      continue;
+    }
+    if (payload_left_ > 0) {
+      const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
+      if (data_stream_ != 0 && !AddToMessage(bytes, count)) {
+        breach_ = Http2Breach::kMalformed;
+        break;
+      }
+      payload_left_ -= count;
+      bytes += count;
+      size -= count;
+      if (payload_left_ == 0 && is_last_data_) EndRequest(data_stream_);
+      continue;
+    }
+    const size_t count = std::min(kFrameHeaderBytes - header_size_, size);
+    std::memcpy(header_ + header_size_, bytes, count);
+    header_size_ = static_cast<uint8_t>(header_size_ + count);
+    bytes += count;
+    size -= count;
+    if (header_size_ < kFrameHeaderBytes) break;
+    header_size_ = 0;
+    breach_ = OnFrame(now_ms);
+  }
+  return breach_;
+}
+
+Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
+  const uint32_t length = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
+  const uint8_t type = header_[3];
+  const uint8_t flags = header_[4];
+  const uint32_t stream = StreamOf(header_);
+  payload_left_ = length;
+  cost_ns_ += CostNs(type) + length / kBytesPerNs;
+  data_stream_ = 0;
+  is_last_data_ = false;
+  if (in_block_ || type == kContinuation) {
+    // gRPC closes the connection where another frame comes into a block.
+    ++continuations_;
+    in_block_ = (flags & kEndHeaders) == 0;
+    return AddToBlock(length);
+  }
+  const bool ends_stream = (flags & kEndStream) != 0;
+  const bool is_call = type == kHeaders && stream > last_stream_ && stream % 2 == 1;
+  if (type == kHeaders || (type == kData && length > 0)) last_call_ms_ = now_ms;
+  if (is_call) {
+    if (const Http2Breach breach = OnCall(stream, now_ms); breach != Http2Breach::kNone) {
+      return breach;
+    }
+    calls_by_stream_[stream].is_sent = ends_stream;
+    Earn(frames_left_, limits_->frames_per_call * kWhole, limits_->frame_burst);
+    Earn(resets_left_, kWhole / limits_->calls_per_reset, limits_->reset_burst);
+    Earn(pings_left_, kWhole, limits_->ping_burst);
+  } else {
+    if (type == kData) {
+      Earn(frames_left_, int64_t{length} * kWhole / limits_->bytes_per_frame, limits_->frame_burst);
+    }
+    if (!Take(frames_left_, now_ms)) return Http2Breach::kFrames;
+  }
+  switch (type) {
+    case kHeaders:
+      if (!is_call && ends_stream) EndRequest(stream);
+      return OnHeaders(length, flags);
+    case kData:
+      if ((flags & kPadded) != 0) return Http2Breach::kMalformed;  // gRPC refuses it too
+      if (length > 0) {
+        data_stream_ = stream;
+        is_last_data_ = ends_stream;
+      } else if (ends_stream) {
+        EndRequest(stream);
+      }
+      return Http2Breach::kNone;
+    case kResetStream:
+      EndCall(stream);
+      return TakeReset(now_ms) ? Http2Breach::kNone : Http2Breach::kResets;
+    case kPing:
+    case kSettings:
+      if ((flags & kAcknowledge) != 0) {
+        if (type == kSettings) acknowledged_ = true;
+        return Http2Breach::kNone;
+      }
+      return Take(pings_left_, now_ms) ? Http2Breach::kNone : Http2Breach::kPings;
+    default:
+      return Http2Breach::kNone;
+  }
+}
+
+Http2Breach Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
+  const Http2Answers& answers = sent_.answers();
+  last_stream_ = stream;
+  ++calls_;
+  if (!acknowledged_ && calls_ > limits_->max_calls_unacknowledged) {
+    return Http2Breach::kUnacknowledged;
+  }
+  const int64_t cancellations = answers.cancelled_calls + early_answers_;
+  for (; cancellations_seen_ < cancellations; ++cancellations_seen_) {
+    cost_ns_ += kCancellationNs;
+    if (!TakeReset(now_ms)) return Http2Breach::kResets;
+  }
+  return open_calls() >= max_open_calls_ ? Http2Breach::kResets : Http2Breach::kNone;
+}
+
+bool Http2Guard::AddToMessage(const uint8_t* bytes, size_t size) {
+  const auto found = calls_by_stream_.find(data_stream_);
+  if (found == calls_by_stream_.end()) return true;  // the call has ended: gRPC drops the bytes
+  Call& call = found->second;
+  while (size > 0) {
+    if (call.prefix_size < kMessagePrefixBytes) {
+      // The flag says whether the message is compressed, and nothing else.
+      if (call.prefix_size == 0 && *bytes > 1) return false;
+      // It is shifted out by the four bytes of the length.
+      call.length = call.length << 8 | *bytes;
+      ++call.prefix_size;
+      ++bytes;
+      --size;
+      if (call.prefix_size == kMessagePrefixBytes && call.length == 0) call = {};
+      continue;
+    }
+    const auto count = static_cast<uint32_t>(std::min<size_t>(call.length - call.received, size));
+    call.received += count;
+    unfinished_bytes_ += count;
+    bytes += count;
+    size -= count;
+    if (call.received < call.length) break;
+    unfinished_bytes_ -= call.received;
+    call = {};
+  }
+  return true;
+}
+
+void Http2Guard::EndRequest(uint32_t stream) {
+  const auto found = calls_by_stream_.find(stream);
+  if (found == calls_by_stream_.end()) return;
+  unfinished_bytes_ -= found->second.received;
+  found->second = {.is_sent = true};
+}
+
+void Http2Guard::EndCall(uint32_t stream) {
+  EndRequest(stream);
+  calls_by_stream_.erase(stream);
+}
+
+Http2Breach Http2Guard::OnHeaders(uint32_t length, uint8_t flags) {
+  in_block_ = (flags & kEndHeaders) == 0;
+  block_bytes_ = 0;
+  continuations_ = 0;
+  return AddToBlock(length);
+}
+
+Http2Breach Http2Guard::AddToBlock(uint32_t length) {
+  block_bytes_ += length;  // a frame has 24 bits of length, and the bound is far from overflow
+  if (block_bytes_ > limits_->max_header_block_bytes ||
+      continuations_ > limits_->max_continuations) {
+    return Http2Breach::kHeaderBlock;
+  }
+  if (!acknowledged_) {
+    unacknowledged_bytes_ += length;
+    if (unacknowledged_bytes_ > limits_->max_header_bytes_unacknowledged) {
+      return Http2Breach::kUnacknowledged;
+    }
+  }
+  return Http2Breach::kNone;
+}
+
+void Http2Guard::Refill(int64_t now_ms) {
+  const int64_t passed_ms = now_ms - refilled_ms_;
+  const int64_t sent = sent_.answers().bytes - sent_seen_;
+  refilled_ms_ = now_ms;
+  sent_seen_ += sent;
+  // A thousandth of a second gives a thousandth of what a second gives.
+  resets_left_ += passed_ms * limits_->resets_per_second;
+  pings_left_ += passed_ms * limits_->pings_per_second + sent * kWhole / limits_->bytes_per_ping;
+  frames_left_ += passed_ms * limits_->frames_per_second + sent * kWhole / limits_->bytes_per_frame;
+  resets_left_ = std::min(resets_left_, limits_->reset_burst * kWhole);
+  pings_left_ = std::min(pings_left_, limits_->ping_burst * kWhole);
+  frames_left_ = std::min(frames_left_, limits_->frame_burst * kWhole);
+}
+
+bool Http2Guard::Take(int64_t& left, int64_t now_ms) {
+  if (left < kWhole) Refill(now_ms);
+  left -= kWhole;
+  return left >= 0;
+}
+
+bool Http2Guard::TakeReset(int64_t now_ms) {
+  if (!Take(resets_left_, now_ms)) return false;
+  if (budget_ == nullptr || budget_->Take(*limits_, now_ms)) return true;
+  const int64_t used = limits_->reset_burst * kWhole - resets_left_;
+  return used <= limits_->reset_burst_of_poor * kWhole;
+}
+
+}  // namespace orbserve

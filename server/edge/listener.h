@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Accepts the connections of the service and hands them to gRPC. gRPC 1.51 stops to listen for good
+// once accept() fails, and bounds neither connections nor their number per address.
+
+#ifndef ORBSERVE_SERVER_EDGE_LISTENER_H_
+#define ORBSERVE_SERVER_EDGE_LISTENER_H_
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/edge/file_descriptor.h"
+
+namespace orbserve {
+
+struct ListenerOptions {
+  std::string address;   // one that CheckListenAddress() accepts
+  bool is_plain = true;  // without TLS
+  // Bounds of open connections. The descriptor limit of the process may lower them.
+  int max_connections = 4096;
+  int max_connections_per_address = 1024;
+  int max_calls_per_connection = 256;  // as gRPC was told
+  // Clients prove who they are. Otherwise their addresses stand for them (connection_table.h).
+  bool has_credentials = false;
+  // Open calls of all connections that are not proven. Beyond, the connections that have the most
+  // are closed.
+  int64_t max_unproven_calls = 4096;
+  // Bytes of messages that have begun and not ended, of all connections. Beyond, connections that
+  // hold the most are closed.
+  int64_t max_unfinished_bytes = int64_t{1} << 30;
+  int reserved_descriptors = 0;  // that other parts of the process will open
+  // Time after which the system gives up a connection whose peer acknowledges nothing.
+  std::chrono::milliseconds user_timeout{10'000};
+};
+
+// Reasons for the end of a connection, in the order of kCloseReasonNames.
+enum class CloseReason {
+  kEnded,           // by the client, or by gRPC itself
+  kFull,            // not accepted: all connections are in use
+  kAddressFull,     // not accepted: the address has all that it may have
+  kPreempted,       // closed to make room
+  kNoDescriptor,    // not accepted: the process has no descriptor left
+  kHeaderBlock,     // a header block is too long
+  kResets,          // calls are cancelled too often
+  kFrames,          // too many frames that carry nothing
+  kPings,           // too many PING frames
+  kMalformed,       // a message of a call cannot be one of gRPC
+  kUnfinished,      // messages that do not end hold too much memory
+  kUnproven,        // a client that is not known has too many open calls
+  kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
+  kStopped,         // the server stops
+};
+inline constexpr std::array kCloseReasonNames = {
+    "ended",  "full",  "address_full", "preempted",  "no_descriptor", "header_block",   "resets",
+    "frames", "pings", "malformed",    "unfinished", "unproven",      "unacknowledged", "stopped"};
+
+struct ListenerUse {
+  int connections = 0;
+  int max_connections = 0;
+  int max_connections_per_address = 0;
+  std::array<int64_t, kCloseReasonNames.size()> closed = {};
+};
+
+// Thread-safe. One thread of its own accepts, and notices the ends of connections.
+class Listener {
+ public:
+  // Takes a connection that does not block. `is_self_check`: made by ConnectSelfCheck().
+  using HandOver = std::function<void(FileDescriptor connection, bool is_self_check)>;
+
+  // Binds the address and listens; connections wait until Start(). UNAVAILABLE: no address of this
+  // machine, unknown, or in use.
+  static absl::StatusOr<std::unique_ptr<Listener>> Create(const ListenerOptions& options);
+
+  // Closes every connection.
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // `hand_over` is called by the listener's thread until StopAccepting() returns. Once only.
+  void Start(HandOver hand_over);
+  // Closes the sockets that listen. New connections are refused by the system.
+  void StopAccepting();
+  // Shuts down every connection: gRPC then ends their calls.
+  void ShutDownConnections();
+
+  // A call has told who the client of a connection is, whose endpoint is PeerKeys::endpoint, or
+  // kUnixPeer. The connection, or another one that makes room for it, may be closed.
+  void Prove(const std::string& endpoint, const std::string& owner);
+
+  // A connection to the listener itself, by the same way as that of any client. It takes no place,
+  // but is closed if a new client that proves who it is would find none. UNAVAILABLE: the reason.
+  absl::StatusOr<FileDescriptor> ConnectSelfCheck();
+  // The last one was closed for that.
+  bool is_self_check_refused() const;
+
+  int port() const;  // 0 for a Unix socket
+  ListenerUse use() const;
+
+ private:
+  class Impl;
+  explicit Listener(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_EDGE_LISTENER_H_

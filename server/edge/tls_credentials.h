@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Certificates of a running server that can be replaced.
+
+#ifndef ORBSERVE_SERVER_EDGE_TLS_CREDENTIALS_H_
+#define ORBSERVE_SERVER_EDGE_TLS_CREDENTIALS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "grpc/grpc_security.h"
+#include "grpcpp/security/server_credentials.h"
+#include "server/edge/tls_files.h"
+
+namespace orbserve {
+
+// A connection uses the certificates that were set last when its handshake began, and keeps them.
+// Clients are verified exactly as grpc::SslServerCredentials() does it: these are the same
+// credentials of gRPC, which ask for their certificates before each handshake. Thread-safe.
+class TlsCredentials {
+ public:
+  // `files` are those of ReadTlsFiles(), and not empty.
+  explicit TlsCredentials(TlsFiles files);
+  TlsCredentials(const TlsCredentials&) = delete;
+  TlsCredentials& operator=(const TlsCredentials&) = delete;
+
+  // Credentials for one port. The object must outlive the gRPC server.
+  std::shared_ptr<grpc::ServerCredentials> Make() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // `files` must have certificates for clients if and only if the first ones had.
+  void Set(TlsFiles files) ABSL_LOCKS_EXCLUDED(mutex_);
+  // When the first certificate of the server's chain expires.
+  int64_t expiry_unix_s() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // This is what one port has fetched. gRPC makes one fetch of a port at a time.
+  struct Port {
+    TlsCredentials* credentials = nullptr;
+    uint64_t generation = 0;  // that it has; 0 = none yet
+  };
+
+  static grpc_ssl_certificate_config_reload_status Fetch(
+      void* port, grpc_ssl_server_certificate_config** config);
+
+  const bool verifies_clients_;
+  mutable absl::Mutex mutex_;
+  TlsFiles files_ ABSL_GUARDED_BY(mutex_);
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::vector<std::unique_ptr<Port>> ports_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_EDGE_TLS_CREDENTIALS_H_

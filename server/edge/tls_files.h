@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_EDGE_TLS_FILES_H_
+#define ORBSERVE_SERVER_EDGE_TLS_FILES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/process/config.pb.h"
+
+namespace orbserve {
+
+// Contents of the files of server::Config::Tls, as PEM text; empty where no file is named.
+struct TlsFiles {
+  std::string certificate_chain;  // the server's own certificate first
+  std::string private_key;        // belongs to the server's own certificate
+  std::string client_ca;
+  int64_t expiry_unix_s = 0;  // when the first of the chain's certificates expires
+};
+
+// Reads the files of a valid configuration, and checks that OpenSSL, and therefore gRPC, can serve
+// with them: gRPC itself only reports that it could not start. BAD_OPTIONS, with the field, the
+// file and the reason: a file cannot be read, holds no usable certificate or key (a key with a pass
+// phrase is not usable), the key belongs to another certificate, or the server's own certificate
+// has expired. The client judges whether it is valid for this host. One that is valid only later is
+// accepted: the clock of a robot may be behind when it starts.
+absl::StatusOr<TlsFiles> ReadTlsFiles(const server::Config::Tls& config);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_EDGE_TLS_FILES_H_

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/failover/device_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace orbserve {
+namespace {
+
+// Answers before stalls are judged: the first ones are slow, as code is loaded when it is first
+// used.
+constexpr int kFirstAnswers = 16;
+// A silence of so many times the usual one is a stall. The usual one keeps so much of its length at
+// each answer: it is about the longest of the latest hundred.
+constexpr int kStallFactor = 4;
+constexpr double kUsualDecay = 0.99;
+
+}  // namespace
+
+DeviceWatch::DeviceWatch(Clock* clock, DeviceWatchOptions options)
+    : clock_(clock),
+      options_(std::move(options)),
+      alarm_(clock->MakeAlarm([this] { OnAlarm(); })) {}
+
+void DeviceWatch::BatchBegins() {
+  absl::MutexLock lock(&mutex_);
+  WorkBegins();
+}
+
+void DeviceWatch::BatchEnds() {
+  absl::MutexLock lock(&mutex_);
+  WorkEnds();
+}
+
+void DeviceWatch::BatchRefused() {
+  absl::MutexLock lock(&mutex_);
+  if (!stopped_) --working_;
+}
+
+void DeviceWatch::PlanBegins() {
+  absl::MutexLock lock(&mutex_);
+  WorkBegins();
+  ++plans_in_making_;
+}
+
+void DeviceWatch::PlanEnds() {
+  absl::MutexLock lock(&mutex_);
+  WorkEnds();
+  --plans_in_making_;
+}
+
+void DeviceWatch::Stop() {
+  absl::MutexLock lock(&mutex_);
+  stopped_ = true;
+}
+
+void DeviceWatch::Close() {
+  Stop();
+  alarm_.reset();
+}
+
+void DeviceWatch::WorkBegins() {
+  if (stopped_) return;
+  if (working_ == 0) Hear(clock_->Now());
+  // Set once in a while and not once per batch: OnAlarm() looks how old the last answer is.
+  if (!armed_) Arm(NextLook(heard_at_));
+  ++working_;  // last, as setting the alarm may find no memory
+}
+
+void DeviceWatch::WorkEnds() {
+  if (stopped_) return;
+  --working_;
+  const SteadyTime now = clock_->Now();
+  // Plans are slow, and so is what waits for them; that is not usual.
+  const bool is_batch = plans_in_making_ == 0;
+  if (is_batch && answers_ < kFirstAnswers) {
+    ++answers_;
+  } else if (is_batch && !stalled_) {
+    usual_ = std::max(now - heard_at_,
+                      std::chrono::duration_cast<SteadyTime::duration>(usual_ * kUsualDecay));
+  }
+  Hear(now);
+  if (stalled_) SetStalled(false);
+}
+
+void DeviceWatch::Hear(SteadyTime now) {
+  heard_at_ = now;
+  if (options_.progress) progress_ = options_.progress();
+}
+
+SteadyTime::duration DeviceWatch::StallLimit() const {
+  return std::max<SteadyTime::duration>(options_.stall, kStallFactor * usual_);
+}
+
+SteadyTime DeviceWatch::NextLook(SteadyTime heard) const {
+  // An answer ends a stall by itself; progress has to be looked for.
+  if (stalled_ && !options_.progress) return heard + options_.silence;
+  return heard + std::min<SteadyTime::duration>(StallLimit(), options_.silence);
+}
+
+void DeviceWatch::Arm(SteadyTime when) {
+  alarm_->Set(when);
+  armed_ = true;
+  due_ = when;
+}
+
+void DeviceWatch::SetStalled(bool stalled) {
+  stalled_ = stalled;
+  options_.on_stall(stalled);
+}
+
+void DeviceWatch::OnAlarm() {
+  {
+    absl::MutexLock lock(&mutex_);
+    armed_ = false;
+    if (stopped_ || working_ == 0) return;
+    const SteadyTime now = clock_->Now();
+    // An alarm that comes late means that this whole process stood still (a debugger, a freezer of
+    // containers): nothing could be heard in that time, so it does not count.
+    if (now > due_ + options_.stall) heard_at_ = std::min(now, heard_at_ + (now - due_));
+    if (options_.progress && options_.progress() != progress_) {
+      Hear(now);
+      if (stalled_) SetStalled(false);
+    }
+    if (now < heard_at_ + options_.silence) {
+      const bool may_judge = plans_in_making_ == 0 && answers_ == kFirstAnswers;
+      if (!stalled_ && may_judge && now >= heard_at_ + StallLimit()) SetStalled(true);
+      const SteadyTime next = NextLook(heard_at_);
+      Arm(next > now ? next : std::min(now + StallLimit(), heard_at_ + options_.silence));
+      return;
+    }
+  }
+  options_.on_silence();
+}
+
+}  // namespace orbserve

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A backend that loses no work when its device is lost.
+//
+// While the device answers, all work goes straight to the primary. The primary is lost when it says
+// so (an answer with DEVICE_LOST), or when it is silent (device_watch.h). A lost primary stays
+// lost. Before that it may stall, which is reported and changes nothing else.
+//
+// After the loss:
+//  - `on_lost` is called, once, before anything else happens;
+//  - the fallback computes all batches that the primary has not answered and all later ones
+//    (rescue.h). Late answers of the primary are dropped;
+//  - `rescue_time` after the loss all open batches and all later ones are answered DEVICE_LOST: the
+//    process is about to end, and clients should know why;
+//  - the primary is leaked. Of its functions only ExportState() and the constant ones (name(),
+//    devices()) are called, because any other call, and freeing it, may never return.
+//
+// The fallback is made with the primary, because there may be no memory for it when it is needed.
+// Its plans are made when the first frame of a plan needs rescue.
+
+#ifndef ORBSERVE_SERVER_FAILOVER_FAILOVER_BACKEND_H_
+#define ORBSERVE_SERVER_FAILOVER_FAILOVER_BACKEND_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "features/backend.h"
+#include "server/serving/clock.h"
+#include "server/serving/worker_pool.h"
+
+namespace orbserve {
+
+struct DeviceLoss {
+  std::string device;   // "cuda:0"; empty when the primary has several and did not say which
+  absl::Status status;  // DEVICE_LOST and what the primary said
+};
+
+struct FailoverOptions {
+  std::chrono::milliseconds stall{60};  // this and the next as in DeviceWatchOptions
+  std::chrono::milliseconds silence{10'500};
+  std::chrono::milliseconds rescue_time{1'000};
+  // The executor's thread calls both, one after the other. They must not block. `on_stall` is
+  // called with true at the beginning of a stall and with false at its end, unless it ends in a
+  // loss.
+  std::function<void(bool)> on_stall;
+  std::function<void(const DeviceLoss&)> on_lost;
+};
+
+class FailoverBackend final : public FeatureBackend {
+ public:
+  // `clock` must outlive the backend. `executor` has one thread, which works only when the device
+  // stalls or is lost.
+  FailoverBackend(std::unique_ptr<FeatureBackend> primary, std::unique_ptr<FeatureBackend> fallback,
+                  Clock* clock, std::unique_ptr<Executor> executor, FailoverOptions options);
+  ~FailoverBackend() override;
+
+  // The primary's, also after a loss.
+  absl::string_view name() const override;
+  std::vector<DeviceDescription> devices() const override;
+  BackendState state() const override;
+  // The entries of the primary, then those of the fallback. After a loss the entries of the primary
+  // stay as they were last read: its memory is leaked, not freed.
+  std::vector<MemoryUse> memory() const override;
+
+  absl::StatusOr<std::shared_ptr<FeaturePlan>> MakePlan(const PlanSpec& spec) override;
+  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
+                                                        bool with_mask) override;
+  void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
+              FrameBatchDone done) override;
+  void SubmitMatches(std::vector<MatchJob> jobs, MatchBatchDone done) override;
+  void SubmitTracks(std::vector<TrackJob> jobs, TrackBatchDone done) override;
+  absl::StatusOr<std::shared_ptr<const FrameState>> RebuildPyramid(
+      const FrameState& state) override;
+  void FreeIdle() override;
+  absl::StatusOr<std::shared_ptr<const FrameState>> ImportState(
+      std::shared_ptr<const Features> features) override;
+  absl::StatusOr<std::shared_ptr<const Features>> ExportState(const FrameState& state) override;
+
+ private:
+  class Core;
+  const std::shared_ptr<Core> core_;
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_FAILOVER_FAILOVER_BACKEND_H_

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/process/memory/memory_limit.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace orbserve {
+namespace {
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+// First line of a file, or nothing.
+std::optional<std::string> FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  return line;
+}
+
+// A number of bytes in a file of a cgroup. "max", and no file, are no limit.
+int64_t LimitIn(const std::string& path) {
+  const std::optional<std::string> line = FirstLine(path);
+  uint64_t bytes = 0;
+  if (!line.has_value() || !absl::SimpleAtoi(*line, &bytes)) return kNoLimit;
+  // Version 1 writes a number near 2^63 where there is no limit.
+  return static_cast<int64_t>(std::min<uint64_t>(bytes, uint64_t{1} << 62));
+}
+
+// Smallest limit of the cgroup `path` below `mount` and of its parents. A container sees its own
+// cgroup as the mount itself, whatever its path is outside.
+int64_t SmallestLimit(const std::string& mount, absl::string_view path, absl::string_view file) {
+  int64_t limit = LimitIn(absl::StrCat(mount, "/", file));
+  std::string folder = mount;
+  for (const absl::string_view part : absl::StrSplit(path, '/', absl::SkipEmpty())) {
+    absl::StrAppend(&folder, "/", part);
+    limit = std::min(limit, LimitIn(absl::StrCat(folder, "/", file)));
+  }
+  return limit;
+}
+
+int64_t CgroupLimit(const std::string& root) {
+  int64_t limit = kNoLimit;
+  std::ifstream groups(absl::StrCat(root, "/proc/self/cgroup"));
+  std::string line;
+  while (std::getline(groups, line)) {
+    // NUMBER:CONTROLLERS:PATH; no controllers: version 2.
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    if (parts[1].empty()) {
+      for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+        limit = std::min(limit, SmallestLimit(absl::StrCat(root, mount), parts[2], "memory.max"));
+      }
+      continue;
+    }
+    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
+    if (std::find(controllers.begin(), controllers.end(), "memory") == controllers.end()) continue;
+    limit = std::min(limit, SmallestLimit(absl::StrCat(root, "/sys/fs/cgroup/memory"), parts[2],
+                                          "memory.limit_in_bytes"));
+  }
+  return limit;
+}
+
+// Bytes of the line NAME of /proc/meminfo.
+std::optional<int64_t> MemInfo(const std::string& root, absl::string_view name) {
+  std::ifstream file(absl::StrCat(root, "/proc/meminfo"));
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> parts = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    int64_t kib = 0;
+    if (parts.size() >= 2 && parts[0] == absl::StrCat(name, ":") &&
+        absl::SimpleAtoi(parts[1], &kib)) {
+      return kib * 1024;
+    }
+  }
+  return std::nullopt;
+}
+
+int64_t HostMemory(const std::string& root) {
+  if (const auto bytes = MemInfo(root, "MemTotal"); bytes.has_value()) return *bytes;
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
+  constexpr int64_t kFallbackBytes = int64_t{4} << 30;
+  return pages > 0 && page_bytes > 0 ? pages * page_bytes : kFallbackBytes;
+}
+
+}  // namespace
+
+MemoryLimit FindMemoryLimit(const std::string& root) {
+  MemoryLimit limit = {HostMemory(root), "host"};
+  const auto lower = [&limit](int64_t bytes, absl::string_view source) {
+    if (bytes < limit.bytes) limit = {bytes, source};
+  };
+  lower(CgroupLimit(root), "cgroup");
+  if (const int64_t address = AddressSpaceLimit(); address > 0) {
+    lower(address - kAddressOverheadBytes, "rlimit_as");
+  }
+  limit.bytes = std::max(limit.bytes, kLeastMemoryBytes);
+  return limit;
+}
+
+int64_t AddressSpaceLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, rlim_t{1} << 62));
+}
+
+MemoryState ReadMemoryState(const std::string& root) {
+  MemoryState state;
+  const std::optional<std::string> line = FirstLine(absl::StrCat(root, "/proc/self/statm"));
+  if (line.has_value()) {
+    const std::vector<std::string> pages = absl::StrSplit(*line, ' ');
+    const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
+    int64_t all = 0;
+    int64_t resident = 0;
+    if (pages.size() >= 2 && absl::SimpleAtoi(pages[0], &all) &&
+        absl::SimpleAtoi(pages[1], &resident)) {
+      state.address_bytes = all * page_bytes;
+      state.resident_bytes = resident * page_bytes;
+    }
+  }
+  state.available_bytes = MemInfo(root, "MemAvailable").value_or(-1);
+  return state;
+}
+
+}  // namespace orbserve

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/process/reloader.h"
+
+#include <utility>
+
+#include "server/process/log.h"
+#include "spdlog/spdlog.h"
+
+namespace orbserve {
+namespace {
+
+std::vector<FileStamp> StampsOf(const std::vector<std::string>& paths) {
+  std::vector<FileStamp> stamps;
+  stamps.reserve(paths.size());
+  for (const std::string& path : paths) stamps.push_back(StampOf(path));
+  return stamps;
+}
+
+}  // namespace
+
+Reloader::Reloader(ReloaderOptions options) : on_look_(std::move(options.on_look)) {
+  for (WatchedFiles& files : options.files) {
+    const std::vector<FileStamp> stamps = StampsOf(files.paths);
+    groups_.push_back({std::move(files), stamps, stamps});
+  }
+}
+
+void Reloader::Look() {
+  const bool anyway = is_wanted_.exchange(false);
+  for (Group& group : groups_) Look(group, anyway);
+  if (on_look_) on_look_();
+}
+
+void Reloader::Look(Group& group, bool anyway) {
+  const std::vector<FileStamp> stamps = StampsOf(group.files.paths);
+  const bool is_settled = stamps == std::exchange(group.seen, stamps);
+  if (!anyway && (stamps == group.loaded || !is_settled)) return;
+  group.loaded = stamps;
+  const absl::Status status = group.files.load();
+  if (status.ok()) {
+    spdlog::info("event=reloaded files={}", group.files.name);
+  } else {
+    spdlog::error("event=reload_failed files={} kept=old message={}", group.files.name,
+                  LogValue(status.message()));
+  }
+}
+
+}  // namespace orbserve

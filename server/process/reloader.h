@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Watches the files of certificates and tokens, and reads them again when they change.
+
+#ifndef ORBSERVE_SERVER_PROCESS_RELOADER_H_
+#define ORBSERVE_SERVER_PROCESS_RELOADER_H_
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/process/file_stamp.h"
+
+namespace orbserve {
+
+// Files that belong together, such as a certificate and its key.
+struct WatchedFiles {
+  std::string name;  // for the log
+  std::vector<std::string> paths;
+  // Reads the files and takes what they hold into use, or says why not and changes nothing.
+  std::function<absl::Status()> load;
+};
+
+struct ReloaderOptions {
+  std::vector<WatchedFiles> files;
+  std::function<void()> on_look;  // called at each look; may be empty
+};
+
+// Looks at files, and calls all functions, when Look() is called.
+class Reloader {
+ public:
+  static constexpr std::chrono::milliseconds kPeriod{1000};  // of Look()
+
+  explicit Reloader(ReloaderOptions options);
+
+  // Reads files that have changed and that two looks found alike: several files are not replaced in
+  // the same moment. After Reload() it reads all of them. To be called every kPeriod, by one
+  // thread.
+  void Look();
+  // The next look reads all files, whether they have changed or not. Thread-safe.
+  void Reload() { is_wanted_ = true; }
+
+ private:
+  struct Group {
+    WatchedFiles files;
+    std::vector<FileStamp> loaded;  // when they were read last, with success or without
+    std::vector<FileStamp> seen;    // at the last look
+  };
+
+  void Look(Group& group, bool anyway);
+
+  const std::function<void()> on_look_;
+  std::vector<Group> groups_;
+  std::atomic<bool> is_wanted_{false};
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_PROCESS_RELOADER_H_

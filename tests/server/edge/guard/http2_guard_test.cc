@@ -1,0 +1,414 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/edge/guard/http2_guard.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace orbserve {
+namespace {
+
+constexpr uint8_t kData = 0, kHeaders = 1, kPriority = 2, kReset = 3, kSettings = 4, kPing = 6,
+                  kWindowUpdate = 8, kContinuation = 9;
+constexpr uint8_t kEndStream = 1, kAcknowledge = 1, kEndHeaders = 4;
+
+std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
+  std::string frame;
+  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(length >> shift));
+  frame.push_back(static_cast<char>(type));
+  frame.push_back(static_cast<char>(flags));
+  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
+  return frame + std::string(length, '\0');
+}
+
+// A message of gRPC with its prefix.
+std::string Message(uint32_t length) {
+  std::string message(1, '\0');
+  for (const int shift : {24, 16, 8, 0}) message.push_back(static_cast<char>(length >> shift));
+  return message + std::string(length, '\xee');
+}
+
+std::string DataFrame(uint8_t flags, uint32_t stream, const std::string& payload) {
+  std::string frame = Frame(kData, flags, stream, payload.size());
+  frame.replace(9, payload.size(), payload);
+  return frame;
+}
+
+class Http2GuardTest : public ::testing::Test {
+ protected:
+  Http2GuardTest() {
+    Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    Send(Frame(kSettings, 0, 0, 6));
+  }
+
+  Http2Breach Send(const std::string& bytes) {
+    return guard_.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms_);
+  }
+  Http2Breach Acknowledge() { return Send(Frame(kSettings, kAcknowledge, 0, 0)); }
+  // The frames of one call with a message of `bytes`.
+  Http2Breach Call(uint32_t bytes) {
+    constexpr size_t kMostInFrame = 16384;
+    stream_ += 2;
+    Send(Frame(kHeaders, kEndHeaders, stream_, 60));
+    const std::string message = Message(bytes);
+    for (size_t at = 0;; at += kMostInFrame) {
+      const bool is_last = at + kMostInFrame >= message.size();
+      const Http2Breach breach =
+          Send(DataFrame(is_last ? kEndStream : 0, stream_, message.substr(at, kMostInFrame)));
+      if (is_last) return breach;
+    }
+  }
+  // Sends `frame` until a bound is broken; the number that were sent, `most` at most.
+  int CountUntilBreach(const std::string& frame, int most) {
+    for (int i = 0; i < most; ++i) {
+      if (Send(frame) != Http2Breach::kNone) return i;
+    }
+    return most;
+  }
+
+  const Http2GuardLimits limits_;
+  Http2Guard guard_{&limits_, nullptr, 256, 0};
+  int64_t now_ms_ = 0;
+  // The server's part: an answer of `bytes`, or the cancellation of a call.
+  void Answer(size_t bytes) {
+    SendBack(Frame(kHeaders, kEndHeaders, stream_, 20) + Frame(kData, 0, stream_, bytes) +
+             Frame(kHeaders, kEndHeaders | kEndStream, stream_, 20));
+  }
+  void Cancel() {
+    std::string frame = Frame(kReset, 0, stream_, 4);
+    frame.back() = '\x8';
+    SendBack(frame);
+  }
+  void SendBack(const std::string& bytes) {
+    guard_.Sent(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  }
+
+  uint32_t stream_ = 1;
+};
+
+TEST_F(Http2GuardTest, CallsOfAnHonestClientPass) {
+  Acknowledge();
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_EQ(Call(300'000), Http2Breach::kNone) << i;
+    // A client that updates both windows for each 16 KiB of an answer, and probes the path.
+    Answer(30'000);
+    for (int k = 0; k < 4; ++k) ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone);
+    ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Breach::kNone);
+  }
+  EXPECT_EQ(guard_.calls(), 5000);
+  EXPECT_EQ(guard_.unfinished_bytes(), 0);
+}
+
+TEST_F(Http2GuardTest, SmallCallsWithoutPausePass) {
+  Acknowledge();
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_EQ(Call(5), Http2Breach::kNone) << i;
+    Answer(10);
+    ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone);
+    ASSERT_EQ(Send(Frame(kPing, 0, 0, 8)), Http2Breach::kNone);
+  }
+}
+
+TEST_F(Http2GuardTest, PiecesOfAnySizeAreFollowed) {
+  std::string bytes = Frame(kSettings, kAcknowledge, 0, 0);
+  for (uint32_t stream = 1; stream < 200; stream += 2) {
+    bytes += Frame(kHeaders, 0, stream, 10) + Frame(kContinuation, kEndHeaders, stream, 3) +
+             Frame(kData, 0, stream, 333) + Frame(kData, kEndStream, stream, 0);
+  }
+  for (const size_t size : {1, 2, 7, 9, 10, 100, 4096}) {
+    Http2Guard guard(&limits_, nullptr, 256, 0);
+    std::string all = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, 0) + bytes;
+    for (size_t at = 0; at < all.size(); at += size) {
+      const std::string piece = all.substr(at, size);
+      ASSERT_EQ(guard.Received(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(), 0),
+                Http2Breach::kNone);
+    }
+    EXPECT_EQ(guard.calls(), 100) << size;
+  }
+}
+
+TEST_F(Http2GuardTest, AHeaderBlockWithoutEndIsBroken) {
+  Acknowledge();
+  Send(Frame(kHeaders, 0, 1, 1000));
+  const int passed = CountUntilBreach(Frame(kContinuation, 0, 1, 16'000), 100);
+  EXPECT_EQ(passed, (64 * 1024 - 1000) / 16'000);
+  EXPECT_EQ(Send(""), Http2Breach::kHeaderBlock);
+}
+
+TEST_F(Http2GuardTest, EmptyContinuationsWithoutEndAreBroken) {
+  Acknowledge();
+  Send(Frame(kHeaders, 0, 1, 10));
+  EXPECT_EQ(CountUntilBreach(Frame(kContinuation, 0, 1, 0), 1000), 64);
+  EXPECT_EQ(Send(""), Http2Breach::kHeaderBlock);
+}
+
+TEST_F(Http2GuardTest, ABreachIsSeenBeforeTheBytesOfTheFrame) {
+  Acknowledge();
+  EXPECT_EQ(Send(Frame(kHeaders, 0, 1, 1'000'000).substr(0, 9)), Http2Breach::kHeaderBlock);
+}
+
+TEST_F(Http2GuardTest, CallsThatAreCancelledAtOnceAreBroken) {
+  Acknowledge();
+  int calls = 0;
+  while (calls < 100'000) {
+    stream_ += 2;
+    if (Send(Frame(kHeaders, kEndHeaders, stream_, 60) + Frame(kReset, 0, stream_, 4)) !=
+        Http2Breach::kNone) {
+      break;
+    }
+    ++calls;
+  }
+  // Each call earns a quarter of a reset.
+  EXPECT_NEAR(calls, 256 * 4 / 3, 2);
+  EXPECT_EQ(Send(""), Http2Breach::kResets);
+}
+
+TEST_F(Http2GuardTest, AllCallsOfAConnectionMayBeCancelledNowAndThen) {
+  Acknowledge();
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 256; ++i) Call(1000);
+    for (uint32_t i = 0; i < 256; ++i) {
+      ASSERT_EQ(Send(Frame(kReset, 0, stream_ - 2 * i, 4)), Http2Breach::kNone)
+          << round << " " << i;
+    }
+    now_ms_ += 5000;  // 256 calls were cancelled
+  }
+}
+
+TEST_F(Http2GuardTest, ConnectionsOfAnAddressShareABudgetOfResets) {
+  const std::string start =
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, kAcknowledge, 0, 0);
+  ResetBudget budget;
+  // The calls that a new connection may cancel at `now_ms`, a hundred at most.
+  const auto resets_at = [&](int64_t now_ms) {
+    Http2Guard guard(&limits_, &budget, 256, now_ms);
+    const auto send = [&](const std::string& bytes) {
+      return guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ms);
+    };
+    send(start);
+    for (int resets = 0; resets < 100; ++resets) {
+      const auto stream = static_cast<uint32_t>(2 * resets + 1);
+      if (send(Frame(kHeaders, kEndHeaders, stream, 60) + Frame(kReset, 0, stream, 4)) !=
+          Http2Breach::kNone) {
+        return resets;
+      }
+    }
+    return 100;
+  };
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(resets_at(1000), 100);
+  resets_at(1000);
+  EXPECT_LE(resets_at(1000), 32);
+  EXPECT_GE(resets_at(1000), 16);
+  // The budget is back soon after the flood.
+  EXPECT_EQ(resets_at(10'000), 100);
+}
+
+TEST_F(Http2GuardTest, FramesThatCarryNothingAreBroken) {
+  for (const uint8_t type : {kData, kPriority, kWindowUpdate, uint8_t{0xbe}}) {
+    Http2Guard guard(&limits_, nullptr, 256, 0);
+    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    Http2Breach breach = Http2Breach::kNone;
+    int frames = 0;
+    for (; frames < 100'000 && breach == Http2Breach::kNone; ++frames) {
+      bytes += Frame(type, 0, 1, type == kData ? 1 : 5);
+      breach = guard.Received(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), 0);
+      bytes.clear();
+    }
+    EXPECT_EQ(breach, Http2Breach::kFrames) << int{type};
+    EXPECT_NEAR(frames, 10'000, 100) << int{type};
+  }
+}
+
+TEST_F(Http2GuardTest, FramesThatCarryNothingMayComeSlowly) {
+  for (int i = 0; i < 100'000; ++i) {
+    now_ms_ += 1;
+    ASSERT_EQ(Send(Frame(kWindowUpdate, 0, 0, 4)), Http2Breach::kNone) << i;
+  }
+}
+
+TEST_F(Http2GuardTest, FramesThatWantAnAnswerAreBrokenWithoutTraffic) {
+  for (const uint8_t type : {kPing, kSettings}) {
+    Http2Guard guard(&limits_, nullptr, 256, 0);
+    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    for (int i = 0; i < 64; ++i) bytes += Frame(type, 0, 0, 6);
+    const auto send = [&guard](const std::string& some) {
+      return guard.Received(reinterpret_cast<const uint8_t*>(some.data()), some.size(), 0);
+    };
+    EXPECT_EQ(send(bytes), Http2Breach::kNone) << int{type};
+    EXPECT_EQ(send(Frame(type, 0, 0, 6)), Http2Breach::kPings) << int{type};
+  }
+}
+
+TEST_F(Http2GuardTest, AnswersToOurPingsAndSettingsAreNotPings) {
+  EXPECT_EQ(CountUntilBreach(Frame(kPing, kAcknowledge, 0, 8), 1000), 1000);
+  EXPECT_EQ(CountUntilBreach(Frame(kSettings, kAcknowledge, 0, 0), 1000), 1000);
+}
+
+TEST_F(Http2GuardTest, CallsBeforeTheAcknowledgementOfOurSettingsAreBounded) {
+  int calls = 0;
+  while (calls < 1000 && Call(10) == Http2Breach::kNone) ++calls;
+  EXPECT_EQ(calls, 32);
+  EXPECT_EQ(Send(""), Http2Breach::kUnacknowledged);
+}
+
+TEST_F(Http2GuardTest, HeadersBeforeTheAcknowledgementOfOurSettingsAreBounded) {
+  for (int i = 0; i < 2; ++i) {
+    stream_ += 2;
+    EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), Http2Breach::kNone);
+  }
+  stream_ += 2;
+  EXPECT_EQ(Send(Frame(kHeaders, kEndHeaders, stream_, 32 << 10)), Http2Breach::kUnacknowledged);
+}
+
+TEST_F(Http2GuardTest, HeadersThatOpenNoCallCountAsFrames) {
+  Acknowledge();
+  Call(10);
+  EXPECT_NEAR(CountUntilBreach(Frame(kHeaders, kEndHeaders, 1, 1), 100'000), 10'000, 100);
+  EXPECT_EQ(guard_.calls(), 1);
+}
+
+TEST_F(Http2GuardTest, CallsThatTheServerCancelsAtOnceAreBroken) {
+  Acknowledge();
+  int calls = 0;
+  while (calls < 100'000 && Call(10) == Http2Breach::kNone) {
+    Cancel();
+    ++calls;
+  }
+  EXPECT_NEAR(calls, 256 * 4 / 3, 2);
+  EXPECT_EQ(Send(""), Http2Breach::kResets);
+}
+
+TEST_F(Http2GuardTest, CallsThatAreAnsweredBeforeTheyEndAreBroken) {
+  Acknowledge();
+  // Its deadline has passed when it comes.
+  const auto expired_call = [this] {
+    stream_ += 2;
+    const Http2Breach breach = Send(Frame(kHeaders, kEndHeaders, stream_, 60));
+    SendBack(Frame(kHeaders, kEndHeaders | kEndStream, stream_, 20) + Frame(kReset, 0, stream_, 4));
+    return breach;
+  };
+  int calls = 0;
+  while (calls < 100'000 && expired_call() == Http2Breach::kNone) ++calls;
+  EXPECT_EQ(Send(""), Http2Breach::kResets);
+  // The burst, and one for each four calls.
+  EXPECT_NEAR(calls, 256 * 4 / 3, 8);
+}
+
+TEST_F(Http2GuardTest, CallsThatAreForgottenWithoutAnAnswerAreBroken) {
+  Acknowledge();
+  int calls = 0;
+  while (calls < 100'000 && Call(10) == Http2Breach::kNone) ++calls;
+  EXPECT_EQ(calls, 256 + 64);
+}
+
+TEST_F(Http2GuardTest, MessagesThatCannotBeOfGrpcAreBroken) {
+  Acknowledge();
+  Send(Frame(kHeaders, kEndHeaders, 1, 60));
+  EXPECT_EQ(Send(DataFrame(0, 1, Message(100))), Http2Breach::kNone);
+  std::string compressed = Message(10);
+  compressed[0] = '\1';
+  EXPECT_EQ(Send(DataFrame(0, 1, compressed)), Http2Breach::kNone);
+  std::string broken = Message(10);
+  broken[0] = '\2';
+  EXPECT_EQ(Send(DataFrame(0, 1, broken)), Http2Breach::kMalformed);
+}
+
+TEST_F(Http2GuardTest, PaddedDataIsRefusedAsGrpcDoes) {
+  Acknowledge();
+  Send(Frame(kHeaders, kEndHeaders, 1, 60));
+  EXPECT_EQ(Send(Frame(kData, 8, 1, 10)), Http2Breach::kMalformed);
+}
+
+TEST_F(Http2GuardTest, BytesOfUnfinishedMessagesAreKnown) {
+  Acknowledge();
+  Send(Frame(kHeaders, kEndHeaders, 1, 60));
+  Send(Frame(kHeaders, kEndHeaders, 3, 60));
+  const std::string message = Message(100'000);
+  // Two messages side by side, in frames whose borders are those of nothing else.
+  for (size_t at = 0; at < 50'000; at += 1000) {
+    Send(DataFrame(0, 1, message.substr(at, 1000)));
+    Send(DataFrame(0, 3, message.substr(at, 1000)));
+  }
+  EXPECT_EQ(guard_.unfinished_bytes(), 2 * (50'000 - 5));
+  // The first message ends, and the next begins in the same frame.
+  EXPECT_EQ(Send(DataFrame(
+                0, 1, message.substr(50'000) + Message(10) + Message(0) + message.substr(0, 105))),
+            Http2Breach::kNone);
+  EXPECT_EQ(guard_.unfinished_bytes(), 50'000 - 5 + 100);
+  Send(Frame(kReset, 0, 3, 4));
+  EXPECT_EQ(guard_.unfinished_bytes(), 100);
+  Send(Frame(kData, kEndStream, 1, 0));
+  EXPECT_EQ(guard_.unfinished_bytes(), 0);
+}
+
+TEST_F(Http2GuardTest, OpenCallsAreThoseThatNeitherSideHasEnded) {
+  Acknowledge();
+  EXPECT_FALSE(guard_.is_answered());
+  for (int i = 0; i < 3; ++i) Call(10);
+  EXPECT_EQ(guard_.open_calls(), 3);
+  EXPECT_FALSE(guard_.is_answered());
+  SendBack(Frame(kHeaders, kEndHeaders, stream_, 20));
+  EXPECT_TRUE(guard_.is_answered());
+  EXPECT_EQ(guard_.open_calls(), 3);
+  Answer(10);
+  EXPECT_EQ(guard_.open_calls(), 2);
+  // The end of a call that has ended already.
+  Send(Frame(kReset, 0, stream_, 4));
+  EXPECT_EQ(guard_.open_calls(), 2);
+  Send(Frame(kReset, 0, stream_ - 2, 4));
+  EXPECT_EQ(guard_.open_calls(), 1);
+}
+
+TEST_F(Http2GuardTest, WhatComesAfterTheServersAnswerIsNotLookedAt) {
+  Acknowledge();
+  Call(0);
+  stream_ += 2;
+  Send(Frame(kHeaders, kEndHeaders, stream_, 60));
+  const std::string message = Message(100'000);
+  Send(DataFrame(0, stream_, message.substr(0, 20'000)));
+  EXPECT_EQ(guard_.unfinished_bytes(), 20'000 - 5);
+  Answer(0);
+  EXPECT_EQ(guard_.unfinished_bytes(), 0);
+  EXPECT_EQ(Send(DataFrame(0, stream_, message.substr(20'000, 10'000))), Http2Breach::kNone);
+  EXPECT_EQ(guard_.unfinished_bytes(), 0);
+}
+
+TEST(Http2AnswerReaderTest, CountsHowCallsEnd) {
+  std::string bytes = Frame(kSettings, 0, 0, 12);
+  bytes += Frame(kHeaders, kEndHeaders, 1, 20) + Frame(kData, 0, 1, 5000);
+  bytes += Frame(kHeaders, kEndHeaders | kEndStream, 1, 20);
+  bytes += Frame(kReset, 0, 1, 4);  // without an error
+  bytes += Frame(kHeaders, kEndHeaders | kEndStream, 3, 20);
+  bytes += Frame(kReset, 0, 5, 4);
+  bytes.back() = '\x8';
+  bytes += Frame(kPing, kAcknowledge, 0, 8);
+  for (const size_t size : {1, 3, 9, 100, 100'000}) {
+    Http2AnswerReader reader;
+    std::vector<uint32_t> ended;
+    for (size_t at = 0; at < bytes.size(); at += size) {
+      const std::string piece = bytes.substr(at, size);
+      reader.Sent(reinterpret_cast<const uint8_t*>(piece.data()), piece.size(),
+                  [&](uint32_t stream, bool) { ended.push_back(stream); });
+    }
+    EXPECT_EQ(ended, (std::vector<uint32_t>{1, 1, 3, 5})) << size;
+    EXPECT_EQ(reader.answers().headers, 3) << size;
+    EXPECT_EQ(reader.answers().cancelled_calls, 1) << size;
+    EXPECT_EQ(reader.answers().bytes, static_cast<int64_t>(bytes.size())) << size;
+  }
+}
+
+TEST_F(Http2GuardTest, TheTimeOfTheLastCallIsKnown) {
+  Acknowledge();
+  now_ms_ = 700;
+  Call(10);
+  now_ms_ = 900;
+  Send(Frame(kPing, 0, 0, 8));
+  EXPECT_EQ(guard_.last_call_ms(), 700);
+}
+
+}  // namespace
+}  // namespace orbserve

@@ -1,0 +1,358 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/edge/listener.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/edge/connection_table.h"
+#include "server/edge/guard/guard_table.h"
+#include "server/edge/listen_sockets.h"
+#include "tests/client/temporary_folder.h"
+
+namespace orbserve {
+namespace {
+
+using ::orbserve::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+template <typename Condition>
+bool Eventually(const Condition& condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+int64_t Closed(const Listener& listener, CloseReason reason) {
+  return listener.use().closed[static_cast<size_t>(reason)];
+}
+
+// A listener, and the connections that it has handed over.
+class ListenerTest : public ::testing::Test {
+ protected:
+  void StartListener(ListenerOptions options) {
+    if (options.address.empty()) options.address = "127.0.0.1:0";
+    auto created = Listener::Create(options);
+    ASSERT_TRUE(created.ok()) << created.status();
+    listener_ = *std::move(created);
+    port_ = listener_->port();
+    listener_->Start([this](FileDescriptor connection, bool is_self_check) {
+      const std::scoped_lock lock(mutex_);
+      self_checks_ += is_self_check ? 1 : 0;
+      taken_.push_back(std::move(connection));
+    });
+  }
+
+  // A connection whose client says `start`, which is no beginning of HTTP/2: gRPC is to refuse it.
+  FileDescriptor Connect(const std::string& start = "hello") const {
+    SocketAddress address;
+    auto& ipv4 = reinterpret_cast<sockaddr_in&>(address.storage);
+    ipv4.sin_family = AF_INET;
+    ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.size = sizeof(ipv4);
+    SetPort(address, port_);
+    FileDescriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (connect(made.get(), address.get(), address.size) != 0) {
+      made.Reset();
+    } else {
+      Say(made, start);
+    }
+    return made;
+  }
+
+  static void Say(const FileDescriptor& client, const std::string& bytes) {
+    send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  absl::StatusOr<FileDescriptor> ConnectSelfCheck() {
+    auto check = listener_->ConnectSelfCheck();
+    if (check.ok()) Say(*check, "hello");
+    return check;
+  }
+
+  // A call of the connection tells that it is of `owner`.
+  void Prove(const FileDescriptor& client, const std::string& owner) {
+    listener_->Prove(PeerKeysOf(LocalAddressOf(client.get())).endpoint, owner);
+  }
+
+  size_t taken() {
+    const std::scoped_lock lock(mutex_);
+    return taken_.size();
+  }
+  bool WaitForTaken(size_t count) {
+    return Eventually([&] { return taken() == count; });
+  }
+  // Closes the connection as gRPC does.
+  void CloseTaken(size_t index) {
+    const std::scoped_lock lock(mutex_);
+    shutdown(taken_[index].get(), SHUT_RDWR);
+    taken_[index].Reset();
+  }
+  static bool IsClosedByPeer(const FileDescriptor& connection) {
+    pollfd event = {connection.get(), POLLIN, 0};
+    char byte = 0;
+    return poll(&event, 1, 10'000) == 1 && recv(connection.get(), &byte, 1, 0) <= 0;
+  }
+
+  std::mutex mutex_;
+  std::vector<FileDescriptor> taken_;
+  int self_checks_ = 0;
+  int port_ = 0;
+  std::unique_ptr<Listener> listener_;
+};
+
+TEST_F(ListenerTest, ConnectionsAreCountedUntilTheyAreClosed) {
+  StartListener({});
+  std::vector<FileDescriptor> clients;
+  for (int i = 0; i < 5; ++i) clients.push_back(Connect());
+  ASSERT_TRUE(WaitForTaken(5));
+  EXPECT_EQ(listener_->use().connections, 5);
+  CloseTaken(2);
+  EXPECT_TRUE(Eventually([&] { return listener_->use().connections == 4; }));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kEnded), 1);
+}
+
+TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsClientHasBegunToSpeak) {
+  const std::string http2 = std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string(9, 0);
+  const std::string tls = std::string("\x16\x03\x01\x01\x2c", 5) + std::string(0x12c, 'h');
+  for (const bool is_plain : {true, false}) {
+    const std::string start = is_plain ? http2 : tls;
+    StartListener({.is_plain = is_plain});
+    const FileDescriptor client = Connect(start.substr(0, start.size() - 1));
+    const FileDescriptor silent = Connect("");
+    const FileDescriptor other = Connect("GET / HTTP/1.1");
+    ASSERT_TRUE(WaitForTaken(1));
+    EXPECT_EQ(listener_->use().connections, 3);
+    Say(client, start.substr(start.size() - 1));
+    EXPECT_TRUE(WaitForTaken(2));
+    taken_.clear();
+  }
+}
+
+TEST_F(ListenerTest, AConnectionThatItsClientResetsIsForgotten) {
+  StartListener({});
+  FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  const linger at_once = {1, 0};
+  setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  client.Reset();
+  EXPECT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
+}
+
+TEST_F(ListenerTest, AnUnprovenConnectionThatItsClientEndsIsForgotten) {
+  StartListener({});
+  FileDescriptor proven = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  Prove(proven, "owner");
+  FileDescriptor unproven = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  proven.Reset();
+  unproven.Reset();
+  EXPECT_TRUE(Eventually([&] { return listener_->use().connections == 1; }));
+}
+
+TEST_F(ListenerTest, APausedConnectionIsReadAgainWhenOthersHaveEnded) {
+  StartListener({.max_unproven_calls = 24});
+  GuardTable& guards = GuardTable::Get();
+  const FileDescriptor poller(epoll_create1(0));
+  const auto make_calls = [&](int descriptor, int count) {
+    epoll_event event = {};
+    event.events = EPOLLIN | EPOLLET;
+    guards.Watched(descriptor, poller.get(), event);
+    epoll_ctl(poller.get(), EPOLL_CTL_ADD, descriptor, &event);
+    epoll_wait(poller.get(), &event, 1, 0);
+    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    for (int i = 0; i < count; ++i) {
+      bytes += std::string("\0\0\1\1\5\0\0\0", 8);
+      bytes += {static_cast<char>(2 * i + 1), 'h'};
+    }
+    const iovec piece = {bytes.data(), bytes.size()};
+    EXPECT_TRUE(guards.Received(descriptor, &piece, 1, bytes.size()));
+  };
+  FileDescriptor other = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  make_calls(taken_[0].get(), 6);
+  const FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  make_calls(taken_[1].get(), 4);
+  EXPECT_EQ(guards.MayRead(taken_[1].get()), 0u);
+  EXPECT_EQ(guards.paused(), 1);
+  other.Reset();
+  EXPECT_TRUE(Eventually([&] { return guards.paused() == 0; }));
+  EXPECT_GT(guards.MayRead(taken_[1].get()), 0u);
+}
+
+TEST_F(ListenerTest, AConnectionOverTheBoundWaitsUntilAnUnprovenOneIsClosed) {
+  StartListener({.max_connections = 2});
+  const FileDescriptor first = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  const FileDescriptor second = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  EXPECT_TRUE(IsClosedByPeer(first));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kPreempted), 1);
+}
+
+TEST_F(ListenerTest, ConnectionsOverTheBoundAreRefusedWhereAllAreProven) {
+  StartListener({.max_connections = 1});
+  const FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  Prove(client, "owner");
+  EXPECT_TRUE(IsClosedByPeer(Connect()));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kAddressFull), 1);
+  CloseTaken(0);
+  ASSERT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
+  const FileDescriptor next = Connect();
+  EXPECT_TRUE(WaitForTaken(2));
+}
+
+TEST_F(ListenerTest, AProvenConnectionMakesRoomForAnOwnerWithFewer) {
+  StartListener({.max_connections = 4, .has_credentials = true});
+  std::vector<FileDescriptor> greedy;
+  for (size_t i = 0; i < 3; ++i) {
+    greedy.push_back(Connect());
+    ASSERT_TRUE(WaitForTaken(i + 1));
+    Prove(greedy.back(), "greedy");
+  }
+  const FileDescriptor again = Connect();
+  ASSERT_TRUE(WaitForTaken(4));
+  Prove(again, "greedy");
+  EXPECT_TRUE(IsClosedByPeer(again));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kFull), 1);
+  const FileDescriptor other = Connect();
+  ASSERT_TRUE(WaitForTaken(5));
+  Prove(other, "other");
+  EXPECT_TRUE(Eventually([&] { return Closed(*listener_, CloseReason::kPreempted) == 1; }));
+  EXPECT_EQ(listener_->use().connections, 3);
+}
+
+TEST_F(ListenerTest, AnAddressHasAShareOnly) {
+  StartListener({.max_connections = 10, .max_connections_per_address = 2});
+  const FileDescriptor first = Connect();
+  ASSERT_TRUE(WaitForTaken(1));
+  Prove(first, "first");
+  const FileDescriptor second = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  Prove(second, "second");
+  EXPECT_TRUE(IsClosedByPeer(Connect()));
+  EXPECT_EQ(Closed(*listener_, CloseReason::kAddressFull), 1);
+}
+
+TEST_F(ListenerTest, HearsAgainAfterDescriptorsWereUsedUp) {
+  StartListener({});
+  rlimit before = {};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const absl::Cleanup restore = [&] { setrlimit(RLIMIT_NOFILE, &before); };
+  std::vector<FileDescriptor> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(FileDescriptor(socket(AF_INET, SOCK_STREAM, 0)));
+  SocketAddress address;
+  auto& ipv4 = reinterpret_cast<sockaddr_in&>(address.storage);
+  ipv4.sin_family = AF_INET;
+  ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.size = sizeof(ipv4);
+  SetPort(address, port_);
+  rlimit none = before;
+  none.rlim_cur = 3;  // new descriptors are refused
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (const FileDescriptor& client : clients) {
+    connect(client.get(), address.get(), address.size);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const FileDescriptor& client : clients) Say(client, "hello");
+  const FileDescriptor next = Connect();
+  EXPECT_TRUE(Eventually([&] { return taken() > 0; }));
+  EXPECT_TRUE(Eventually([&] {
+    return static_cast<int64_t>(taken()) + Closed(*listener_, CloseReason::kNoDescriptor) == 9;
+  }));
+}
+
+TEST_F(ListenerTest, ASelfCheckTakesNoPlaceButWantsOne) {
+  StartListener({.max_connections = 1});
+  for (size_t i = 0; i < 3; ++i) {
+    auto check = ConnectSelfCheck();
+    ASSERT_TRUE(check.ok()) << check.status();
+    ASSERT_TRUE(WaitForTaken(i + 1));
+  }
+  EXPECT_EQ(self_checks_, 3);
+  EXPECT_EQ(listener_->use().connections, 0);
+  const FileDescriptor client = Connect();
+  ASSERT_TRUE(WaitForTaken(4));
+  Prove(client, "owner");
+  auto check = ConnectSelfCheck();
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_TRUE(Eventually([&] { return listener_->is_self_check_refused(); }));
+  EXPECT_TRUE(IsClosedByPeer(*check));
+}
+
+TEST_F(ListenerTest, ConnectsToItselfOnEveryKindOfAddress) {
+  const TemporaryFolder folder;
+  for (const std::string& address :
+       {std::string("0.0.0.0:0"), absl::StrCat("unix:", folder / "socket"),
+        absl::StrCat("unix-abstract:listener-test-", getpid())}) {
+    SCOPED_TRACE(address);
+    self_checks_ = 0;
+    taken_.clear();
+    StartListener({.address = address});
+    auto own = ConnectSelfCheck();
+    ASSERT_TRUE(own.ok()) << own.status();
+    ASSERT_TRUE(WaitForTaken(1));
+    EXPECT_EQ(self_checks_, 1);
+    listener_.reset();
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(ListenerTest, ShutsDownEveryConnection) {
+  StartListener({});
+  const FileDescriptor first = Connect();
+  const FileDescriptor second = Connect();
+  ASSERT_TRUE(WaitForTaken(2));
+  listener_->StopAccepting();
+  EXPECT_FALSE(Connect());
+  listener_->ShutDownConnections();
+  EXPECT_TRUE(IsClosedByPeer(first));
+  EXPECT_TRUE(IsClosedByPeer(second));
+  EXPECT_TRUE(Eventually([&] { return Closed(*listener_, CloseReason::kStopped) == 2; }));
+}
+
+TEST_F(ListenerTest, APortInUseIsRefused) {
+  StartListener({});
+  const std::string address = absl::StrCat("127.0.0.1:", port_);
+  const auto second = Listener::Create({.address = address});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(address));
+  EXPECT_FALSE(Listener::Create({.address = absl::StrCat("0.0.0.0:", port_)}).ok());
+}
+
+TEST_F(ListenerTest, ANameWithoutAnAddressIsRefused) {
+  const auto listener = Listener::Create({.address = "no-such-host.invalid:0"});
+  ASSERT_FALSE(listener.ok());
+  EXPECT_THAT(std::string(listener.status().message()),
+              HasSubstr("cannot serve on no-such-host.invalid:0: "));
+}
+
+}  // namespace
+}  // namespace orbserve
