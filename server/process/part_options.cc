@@ -39,7 +39,7 @@ BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimit
   return options;
 }
 
-WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config, const DerivedLimits& derived) {
+WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived) {
   WorkerPoolOptions options;
   options.threads = derived.decode_threads;
   // One fewer, so that large images leave a processor to small ones also where nothing else does.
@@ -79,13 +79,13 @@ cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
   return options;
 }
 
-MatchQueueOptions MatchQueueOptionsOf(const server::Config& config, const DerivedLimits& derived) {
+MatchQueueOptions MatchQueueOptionsOf(const DerivedLimits& derived) {
   MatchQueueOptions options;
   options.max_bytes = derived.match_queue_bytes;
   return options;
 }
 
-TrackQueueOptions TrackQueueOptionsOf(const server::Config& config, const DerivedLimits& derived) {
+TrackQueueOptions TrackQueueOptionsOf(const DerivedLimits& derived) {
   TrackQueueOptions options;
   options.max_bytes = derived.track_queue_bytes;
   return options;

@@ -33,7 +33,7 @@ namespace orbserve {
 BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimits& derived,
                                 size_t devices);
 // The threads that decode and build plans.
-WorkerPoolOptions DecodePoolOptionsOf(const server::Config& config, const DerivedLimits& derived);
+WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived);
 // Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
 // kMostFramesInBatch frames at most.
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
@@ -41,8 +41,8 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
 // Threads and budgets of the CPU backend.
 cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
                                            const DerivedLimits& derived);
-MatchQueueOptions MatchQueueOptionsOf(const server::Config& config, const DerivedLimits& derived);
-TrackQueueOptions TrackQueueOptionsOf(const server::Config& config, const DerivedLimits& derived);
+MatchQueueOptions MatchQueueOptionsOf(const DerivedLimits& derived);
+TrackQueueOptions TrackQueueOptionsOf(const DerivedLimits& derived);
 PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived);
 ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config,
                                               const DerivedLimits& derived);

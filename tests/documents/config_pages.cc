@@ -37,7 +37,7 @@ constexpr size_t kColumns = 100;
 std::string WithCommas(uint64_t number) {
   std::string text = absl::StrCat(number);
   for (int i = static_cast<int>(text.size()) - 3; i > 0 && number >= 10'000; i -= 3) {
-    text.insert(static_cast<size_t>(i), ",");
+    text.insert(static_cast<size_t>(i), 1, ',');
   }
   return text;
 }
@@ -102,11 +102,11 @@ std::vector<std::string> BudgetTable() {
 
 // `text` as comments of `indent`, broken into lines.
 void AddComment(const std::string& text, const std::string& indent, std::string* out) {
-  std::string line = indent + "#";
+  std::string line = absl::StrCat(indent, "#");
   for (const absl::string_view word : absl::StrSplit(text, ' ')) {
     if (line.size() + 1 + word.size() > kColumns) {
       absl::StrAppend(out, line, "\n");
-      line = indent + "#";
+      line = absl::StrCat(indent, "#");
     }
     absl::StrAppend(&line, " ", word);
   }
@@ -132,7 +132,7 @@ std::string Sample() {
       open = field.section;
     }
     const server::Rule& rule = *field.rule;
-    const std::string indent = field.section == nullptr ? "" : mark + "  ";
+    const std::string indent = field.section == nullptr ? "" : absl::StrCat(mark, "  ");
     absl::StrAppend(&text, "\n");
     AddComment(absl::StrCat(PlainText(rule.about()), ". Set it when ", PlainText(rule.why()), "."),
                indent, &text);
@@ -158,7 +158,7 @@ std::string Read(const std::string& path) {
 // `page` with `lines` behind its line `mark`; empty if it has no such line.
 std::string WithBlock(const std::string& page, const std::string& mark,
                       const std::vector<std::string>& lines) {
-  const size_t begin = page.find(mark + "\n");
+  const size_t begin = page.find(absl::StrCat(mark, "\n"));
   if (begin == std::string::npos) return "";
   const size_t block = begin + mark.size() + 1;
   const size_t end = page.find("\n\n", block);

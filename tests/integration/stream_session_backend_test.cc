@@ -141,12 +141,13 @@ class DeviceThatIsLost final : public FeatureBackend {
 // The server's parts behind a stream.
 class Engine {
  public:
-  explicit Engine(std::unique_ptr<FeatureBackend> backend)
+  explicit Engine(std::unique_ptr<FeatureBackend> backend, int tracks_in_flight = 4)
       : backend_(std::move(backend)),
         references_(ReferenceStoreOptions{}),
         batcher_(std::make_unique<Batcher>(backend_.get(), &clock_, &observer_, BatcherOptions{})),
         matcher_(backend_.get(), &clock_, &observer_, {.answerers = &answerers_}),
-        tracker_(backend_.get(), &clock_, &observer_, {.answerers = &answerers_}) {}
+        tracker_(backend_.get(), &clock_, &observer_,
+                 {.max_in_flight = tracks_in_flight, .answerers = &answerers_}) {}
   ~Engine() {
     batcher_.reset();
     tracker_.Shut();
@@ -391,7 +392,7 @@ TEST(StreamSessionBackendTest, RobotsGetTogetherTheResultsThatEachGetsAlone) {
     EXPECT_TRUE(ends.contains(end)) << static_cast<int>(end);
   }
 
-  Engine engine(cpu::Backend({.threads = 3}), {.max_in_flight = 1});
+  Engine engine(cpu::Backend({.threads = 3}), /*tracks_in_flight=*/1);
   const auto together = ResultsTogether(engine);
   for (uint32_t robot = 0; robot < kRobots; ++robot) {
     SCOPED_TRACE("robot " + std::to_string(robot));

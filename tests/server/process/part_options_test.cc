@@ -28,11 +28,11 @@ TEST(PartOptionsTest, OwnersHaveTheWeightsOfTheirShares) {
 TEST(PartOptionsTest, LargeImagesNeverHaveAllThreadsThatDecode) {
   server::Config config = DefaultConfig();
   config.mutable_backend()->set_threads(4);
-  EXPECT_EQ(DecodePoolOptionsOf(config, Derive(config)).threads, 4);
-  EXPECT_EQ(DecodePoolOptionsOf(config, Derive(config)).large_threads, 3);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).threads, 4);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).large_threads, 3);
   config.mutable_backend()->set_threads(1);
-  EXPECT_EQ(DecodePoolOptionsOf(config, Derive(config)).threads, 1);
-  EXPECT_EQ(DecodePoolOptionsOf(config, Derive(config)).large_threads, 1);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).threads, 1);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).large_threads, 1);
 }
 
 TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {
