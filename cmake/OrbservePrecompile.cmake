@@ -5,6 +5,9 @@
 # Without them the compiler spends two thirds of its time on parsing them anew for each file.
 
 option(ORBSERVE_PRECOMPILE "Precompile the headers of other projects" ON)
+if(ORBSERVE_BUILD_FUZZERS)  # some targets have flags of their own then
+  set(ORBSERVE_PRECOMPILE OFF)
+endif()
 
 # orbserve_add_precompiled(SET [POSITION_INDEPENDENT] LIBS lib...): compiles the set with the flags of targets that link
 # these libraries.
