@@ -482,6 +482,7 @@ class Server::Impl {
     services.observer = &observer_;
     services.ledger = &ledger_;
     services.readers = &readers_;
+    services.send_timeout = [this] { return readers_.limit(); };
     services.identity = &identity_;
     services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits(), derived_);

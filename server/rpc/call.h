@@ -44,25 +44,11 @@
 namespace orbserve {
 
 // The parts of the server that calls use; all outlive every call.
-struct CallServices {
-  FeatureBackend* backend = nullptr;
-  Clock* clock = nullptr;
-  Batcher* batcher = nullptr;
-  FrameIntake* intake = nullptr;
-  MatchQueue* matcher = nullptr;
-  TrackQueue* tracker = nullptr;
-  ReferenceStore* references = nullptr;
+struct CallServices : StreamParts {
   Executor* lists = nullptr;  // builds lists of references; may do other work, too
   const MemoryWatch* memory = nullptr;
-  Metrics* metrics = nullptr;
-  ClientActivity* clients = nullptr;
-  FrameAccount* frames = nullptr;
-  Ledger* ledger = nullptr;
   StalledReaders* readers = nullptr;
   const Identity* identity = nullptr;
-  ServingObserver* observer = nullptr;
-  StreamPictures* pictures = nullptr;  // null where frames are not shown
-  StreamLimits streams;
   v1::ServerLimits server_limits;  // as clients are told
 };
 

@@ -20,28 +20,13 @@ absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
 }
 
-StreamParts PartsOf(const CallServices& services, StreamRegistry& registry) {
-  return {.session = {services.backend, services.clock, services.observer, services.matcher,
-                      services.tracker, services.references},
-          .batcher = services.batcher,
-          .intake = services.intake,
-          .ledger = services.ledger,
-          .registry = &registry,
-          .frames = services.frames,
-          .metrics = services.metrics,
-          .clients = services.clients,
-          .pictures = services.pictures,
-          .limits = services.streams,
-          .send_timeout = [readers = services.readers] { return readers->limit(); }};
-}
-
 }  // namespace
 
 StreamCall* StreamCall::Start(const CallServices& services, CallGate& gate,
                               StreamRegistry& registry, grpc::CallbackServerContext* context) {
   auto call = std::make_shared<StreamCall>(services, gate, context);
   call->self_ = call;
-  call->stream_ = std::make_shared<Stream>(PartsOf(services, registry), call);
+  call->stream_ = std::make_shared<Stream>(services, &registry, call);
   ClientId client;
   const absl::Status status = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate.refusal());

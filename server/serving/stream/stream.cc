@@ -35,14 +35,16 @@ absl::Status DroppedStatus(DropPolicy policy, bool is_arriving, const StreamLimi
 
 }  // namespace
 
-Stream::Stream(const StreamParts& parts, const std::shared_ptr<StreamWire>& wire)
-    : StreamSession(parts.session),
-      stream_parts_(parts),
-      clock_(*parts.session.clock),
+Stream::Stream(const StreamParts& parts, StreamRegistry* registry,
+               const std::shared_ptr<StreamWire>& wire)
+    : StreamSession(parts),
+      parts_(parts),
+      registry_(*registry),
+      clock_(*parts.clock),
       call_(wire.get()),
       weak_call_(wire),
       begin_(std::chrono::steady_clock::now()),
-      room_(parts.limits.max_frames_waiting, parts.limits.max_bytes_waiting) {}
+      room_(parts.streams.max_frames_waiting, parts.streams.max_bytes_waiting) {}
 
 void Stream::Start(absl::Status status, const ClientId& client, const std::string& connection,
                    SteadyTime call_deadline) {
@@ -61,20 +63,19 @@ void Stream::Start(absl::Status status, const ClientId& client, const std::strin
     ORBSERVE_RETURN_IF_ERROR(status);
     // Before the registry knows the stream, which may then have messages to send.
     ORBSERVE_RETURN_IF_ERROR(WithoutBadAlloc([&] {
-      Ledger::AccountPtr account = stream_parts_.ledger->Open(client_);
+      Ledger::AccountPtr account = parts_.ledger->Open(client_);
       absl::MutexLock lock(&mutex_);
       answers_ = Holding(std::move(account), Resource::kStreamBytes);
       return absl::OkStatus();
     }));
-    ORBSERVE_ASSIGN_OR_RETURN(const uint64_t id,
-                              stream_parts_.registry->Add(self, client_, connection, now));
+    ORBSERVE_ASSIGN_OR_RETURN(const uint64_t id, registry_.Add(self, client_, connection, now));
     {
       absl::MutexLock lock(&mutex_);
       id_ = id;
     }
-    stream_parts_.metrics->StreamOpened();
+    parts_.metrics->StreamOpened();
     return WithoutBadAlloc([this] {
-      stream_parts_.clients->StreamOpened(client_);
+      parts_.clients->StreamOpened(client_);
       return absl::OkStatus();
     });
   };
@@ -130,7 +131,7 @@ void Stream::Open(std::shared_ptr<const StreamSessionOptions> options, int64_t m
 
 void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::Status& refusal) {
   frame->arrival = clock_.Now();
-  stream_parts_.registry->Touch(id_, frame->arrival);
+  registry_.Touch(id_, frame->arrival);
   frame->client = client_;
   frame->deadline = call_deadline_;
   if (frame->time_limit.count() > 0) {
@@ -139,18 +140,19 @@ void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::
   frame->done = [self = std::static_pointer_cast<Stream>(shared_from_this())](FrameRecord& record) {
     self->OnComputed(static_cast<StreamFrame&>(record));
   };
-  if (stream_parts_.pictures != nullptr && stream_parts_.pictures->TakeWish(id_)) {
+  if (parts_.pictures != nullptr && parts_.pictures->TakeWish(id_)) {
     frame->picture = frame->input->picture = std::make_shared<StreamPicture>();
   }
   // The frame may end here, and with it become one of the list that is complete already.
-  frame->admitted = stream_parts_.intake->Admit(frame, refusal);
+  frame->admitted = parts_.intake->Admit(frame, refusal);
 
   std::vector<StreamFramePtr> dropped;
+  StreamFramePtr begun;
   bool is_over = false;
   bool has_ended = false;
   {
     absl::MutexLock lock(&mutex_);
-    stream_parts_.frames->Received(client_, image_bytes);
+    parts_.frames->Received(client_, image_bytes);
     ++frames_read_;
     is_over = IsOver();
     has_ended = frame->is_extracted;
@@ -169,14 +171,16 @@ void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::
         SetAlarm();
       }
       if (!has_ended) dropped = room_.Add(frame);
+      begun = NextToBegin();
     }
   }
-  if (is_over) stream_parts_.batcher->Cancel(frame->ticket);
+  if (is_over) parts_.batcher->Cancel(frame->ticket);
   for (const StreamFramePtr& one : dropped) {
-    stream_parts_.batcher->Fail(one->ticket, DroppedStatus(frame->options->drop_policy,
-                                                           one == frame, stream_parts_.limits));
+    parts_.batcher->Fail(one->ticket,
+                         DroppedStatus(frame->options->drop_policy, one == frame, parts_.streams));
   }
   if (has_ended && !is_over) Advance();
+  if (begun != nullptr) parts_.intake->Begin(begun->admitted);
 }
 
 void Stream::ReadOn(const absl::Status& status) { BeginFrames(&status); }
@@ -198,7 +202,7 @@ void Stream::BeginFrames(const absl::Status* read) {
         return;
       }
     }
-    stream_parts_.intake->Begin(begun->admitted);
+    parts_.intake->Begin(begun->admitted);
   }
 }
 
@@ -247,7 +251,7 @@ void Stream::Encode(StreamFrame& frame) {
   if (frame.picture != nullptr && features != nullptr) {
     frame.picture->sequence = frame.sequence;
     frame.picture->features = features;
-    stream_parts_.pictures->Put(id_, std::move(frame.picture));
+    parts_.pictures->Put(id_, std::move(frame.picture));
   }
 }
 
@@ -266,6 +270,7 @@ void Stream::GiveOut(const StreamFramePtr& frame) {
 
 void Stream::Written(bool ok) {
   Outgoing written;  // freed outside the lock
+  bool hands_over = false;
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
@@ -283,8 +288,9 @@ void Stream::Written(bool ok) {
     // A failed write means that the call is over; Cancelled() ends it.
     if (!ok) return;
     if (!finished_) Write();
+    hands_over = writing_;
   }
-  Advance();  // a result that waited may have been handed over
+  if (hands_over) Advance();
   BeginFrames(/*read=*/nullptr);
 }
 
@@ -319,12 +325,12 @@ void Stream::OnAlarm() {
       if (now < cancel_at_) SetAlarm();
     } else if (const absl::Status stalled = Stalled(now, &cause); !stalled.ok()) {
       remains = Cut(cause, stalled);
-    } else if (options_ == nullptr && now < begin_ + stream_parts_.limits.open_timeout) {
+    } else if (options_ == nullptr && now < begin_ + parts_.streams.open_timeout) {
       SetAlarm();
     } else if (options_ == nullptr && !read_ended_) {
       end_status_ = MakeError(ErrorReason::kDeadlineExceeded,
                               absl::StrCat("the stream was not opened within ",
-                                           stream_parts_.limits.open_timeout.count(), " ms"));
+                                           parts_.streams.open_timeout.count(), " ms"));
       read_ended_ = true;
       Step();
     } else if (options_ != nullptr) {
@@ -338,7 +344,7 @@ void Stream::OnAlarm() {
   Drop(std::move(remains));
   if (late.empty()) return;
   // Work stops before its frame is answered: nothing begins for a frame whose client was told.
-  for (const StreamFramePtr& frame : late) stream_parts_.batcher->Cancel(frame->ticket);
+  for (const StreamFramePtr& frame : late) parts_.batcher->Cancel(frame->ticket);
   Released released;
   {
     absl::MutexLock lock(&mutex_);
@@ -353,13 +359,13 @@ void Stream::OnAlarm() {
 
 SteadyTime Stream::NextAlarm() const {
   if (IsOver()) return cancel_at_;
-  if (options_ == nullptr) return begin_ + stream_parts_.limits.open_timeout;
+  if (options_ == nullptr) return begin_ + parts_.streams.open_timeout;
   SteadyTime next = deadlines_.empty() ? kNever : deadlines_.begin()->first;
-  if (writing_) next = std::min(next, write_begin_ + stream_parts_.send_timeout());
+  if (writing_) next = std::min(next, write_begin_ + parts_.send_timeout());
   // A stream that is busy cannot be idle before it has been active once more.
-  if (stream_parts_.limits.idle_timeout.count() > 0) {
+  if (parts_.streams.idle_timeout.count() > 0) {
     const SteadyTime active = IsIdle() ? active_at_ : clock_.Now();
-    next = std::min(next, active + stream_parts_.limits.idle_timeout);
+    next = std::min(next, active + parts_.streams.idle_timeout);
   }
   return next;
 }
@@ -372,14 +378,14 @@ void Stream::SetAlarm() {
 }
 
 absl::Status Stream::Stalled(SteadyTime now, CutCause* cause) const {
-  const std::chrono::milliseconds send_timeout = stream_parts_.send_timeout();
+  const std::chrono::milliseconds send_timeout = parts_.send_timeout();
   if (writing_ && now - write_begin_ >= send_timeout) {
     *cause = CutCause::kStalledReader;
     return MakeError(
         ErrorReason::kDeadlineExceeded,
         absl::StrCat("a result of the stream was not read within ", send_timeout.count(), " ms"));
   }
-  const std::chrono::milliseconds idle_timeout = stream_parts_.limits.idle_timeout;
+  const std::chrono::milliseconds idle_timeout = parts_.streams.idle_timeout;
   if (IsIdle() && idle_timeout.count() > 0 && now - active_at_ >= idle_timeout) {
     *cause = CutCause::kIdleStream;
     return MakeError(ErrorReason::kDeadlineExceeded,
@@ -388,28 +394,26 @@ absl::Status Stream::Stalled(SteadyTime now, CutCause* cause) const {
   return absl::OkStatus();
 }
 
-void Stream::MakeRoom() {
+void Stream::Preempt(CutCause cause, const absl::Status& status) {
   Remains remains;
   {
     absl::MutexLock lock(&mutex_);
-    remains = Cut(CutCause::kMadeRoom,
-                  MakeError(ErrorReason::kQuotaExceeded,
-                            absl::StrCat("all ", stream_parts_.limits.max_streams,
-                                         " streams were open; this one made room for a client "
-                                         "with fewer")));
+    remains = Cut(cause, status);
   }
   Drop(std::move(remains));
 }
 
+void Stream::MakeRoom() {
+  Preempt(
+      CutCause::kMadeRoom,
+      MakeError(ErrorReason::kQuotaExceeded,
+                absl::StrCat("all ", parts_.streams.max_streams,
+                             " streams were open; this one made room for a client with fewer")));
+}
+
 void Stream::CutUnknown() {
-  Remains remains;
-  {
-    absl::MutexLock lock(&mutex_);
-    remains = Cut(
-        CutCause::kCredentials,
-        MakeError(ErrorReason::kUnauthenticated, "the token of the stream is not valid any more"));
-  }
-  Drop(std::move(remains));
+  Preempt(CutCause::kCredentials, MakeError(ErrorReason::kUnauthenticated,
+                                            "the token of the stream is not valid any more"));
 }
 
 Stream::Remains Stream::Cut(CutCause cause, const absl::Status& status) {
@@ -422,7 +426,7 @@ Stream::Remains Stream::Cut(CutCause cause, const absl::Status& status) {
   outgoing_.erase(outgoing_.begin() + (writing_ ? 1 : 0), outgoing_.end());
   cancel_at_ = clock_.Now() + kGracePeriod;
   SetAlarm();
-  stream_parts_.metrics->CallCut(cause);
+  parts_.metrics->CallCut(cause);
   Step();
   return remains;
 }
@@ -443,7 +447,7 @@ Stream::Remains Stream::TakeFrames() {
 
 void Stream::Drop(Remains remains) {
   Release(std::move(remains.released));
-  for (const Batcher::Ticket ticket : remains.tickets) stream_parts_.batcher->Cancel(ticket);
+  for (const Batcher::Ticket ticket : remains.tickets) parts_.batcher->Cancel(ticket);
 }
 
 void Stream::Reserve(StreamFrame& frame, int64_t bytes) {
@@ -452,7 +456,7 @@ void Stream::Reserve(StreamFrame& frame, int64_t bytes) {
 
 bool Stream::HasPlace(int64_t most_answer_bytes) const {
   if (in_flight_ == 0) return true;
-  const StreamLimits& limits = stream_parts_.limits;
+  const StreamLimits& limits = parts_.streams;
   return in_flight_ < options_->max_in_flight && bytes_in_flight_ < limits.max_bytes_in_flight &&
          answers_.amount() + most_answer_bytes <= limits.max_answer_bytes &&
          !answers_.AskFurther(most_answer_bytes).has_value();
@@ -503,8 +507,7 @@ void Stream::Decide(Outgoing& outgoing) {
 
 void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told,
                       const StreamAccount::Seen& seen) {
-  stream_parts_.frames->Ended("StreamFrames", client_, frame.arrival, told,
-                              told.ok() ? seen.features : 0);
+  parts_.frames->Ended("StreamFrames", client_, frame.arrival, told, told.ok() ? seen.features : 0);
   account_.Count(told, clock_.Now() - frame.arrival, seen);
 }
 
@@ -521,11 +524,11 @@ void Stream::FinishNow(const absl::Status& status) {
   LogFailure("StreamFrames", status, [this] { return DisplayName(client_); });
   // Without a result in front of it the status does not wait for the client.
   if (options_ != nullptr) {
-    cancel_at_ = std::min(cancel_at_, clock_.Now() + stream_parts_.send_timeout());
+    cancel_at_ = std::min(cancel_at_, clock_.Now() + parts_.send_timeout());
     SetAlarm();
   }
   // Before the client knows: it may open its next stream at once.
-  if (id_ != 0) stream_parts_.registry->GiveUpPlace(id_);
+  if (id_ != 0) registry_.GiveUpPlace(id_);
   call_->End(status);
 }
 
@@ -560,11 +563,11 @@ void Stream::Done() {
     remains = TakeFrames();
     answers_.Set(0);
   }
-  stream_parts_.metrics->ObserveRequest("StreamFrames", code, time.count());
+  parts_.metrics->ObserveRequest("StreamFrames", code, time.count());
   if (id_ != 0) {
-    stream_parts_.registry->Remove(id_);
-    stream_parts_.metrics->StreamClosed();
-    stream_parts_.clients->StreamClosed(client_);
+    registry_.Remove(id_);
+    parts_.metrics->StreamClosed();
+    parts_.clients->StreamClosed(client_);
     LogClientEvent([this] { return CloseLine(); });
   }
   Drop(std::move(remains));

@@ -97,17 +97,15 @@ struct StreamLimits {
 };
 
 // The parts of the server that streams use. All outlive every stream.
-struct StreamParts {
-  StreamSessionParts session;
+struct StreamParts : StreamSessionParts {
   Batcher* batcher = nullptr;
   FrameIntake* intake = nullptr;
   Ledger* ledger = nullptr;
-  StreamRegistry* registry = nullptr;
   FrameAccount* frames = nullptr;
   Metrics* metrics = nullptr;
   ClientActivity* clients = nullptr;
   StreamPictures* pictures = nullptr;  // null where frames are not shown
-  StreamLimits limits;
+  StreamLimits streams;
   // Time in which a client must have read a result.
   std::function<std::chrono::milliseconds()> send_timeout;
 };
@@ -135,7 +133,8 @@ class StreamWire {
 class Stream final : public StreamSession {
  public:
   // The wire is alive until Done() has returned.
-  Stream(const StreamParts& parts, const std::shared_ptr<StreamWire>& wire);
+  Stream(const StreamParts& parts, StreamRegistry* registry,
+         const std::shared_ptr<StreamWire>& wire);
 
   // Begins to read, unless `status` is not OK: the stream then ends with it. `connection` is as in
   // StreamPlaces::Add().
@@ -226,6 +225,7 @@ class Stream final : public StreamSession {
   absl::Status Stalled(SteadyTime now, CutCause* cause) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the stream without the results that it owes.
   Remains Cut(CutCause cause, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Preempt(CutCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing that is computed from now on is of use.
   bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ || is_cut_; }
   // The client waits for nothing, and we wait for its next message.
@@ -248,7 +248,8 @@ class Stream final : public StreamSession {
   // Writes the line of the log that closes the stream.
   std::string CloseLine() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const StreamParts stream_parts_;
+  const StreamParts parts_;
+  StreamRegistry& registry_;
   Clock& clock_;
   StreamWire* const call_;
   const std::weak_ptr<StreamWire> weak_call_;  // for results that come after Done()

@@ -89,9 +89,9 @@ StreamSession::Released StreamSession::Close() {
 }
 
 void StreamSession::Release(Released released) {
-  for (const WorkTicket ticket : released.match_tickets) parts_.matcher->Cancel(ticket);
-  for (const WorkTicket ticket : released.track_tickets) parts_.tracker->Cancel(ticket);
-  if (released.track_bytes != 0) parts_.observer->OnTrackBytes(released.track_bytes);
+  for (const WorkTicket ticket : released.match_tickets) session_parts_.matcher->Cancel(ticket);
+  for (const WorkTicket ticket : released.track_tickets) session_parts_.tracker->Cancel(ticket);
+  if (released.track_bytes != 0) session_parts_.observer->OnTrackBytes(released.track_bytes);
 }
 
 void StreamSession::Advance() {
@@ -137,7 +137,7 @@ absl::Status StreamSession::HandOver(absl::Status status) {
   ++first_index_;
   next_start_ = std::max(next_start_, first_index_);
   if (first->is_settled) return status;
-  if (status.ok() && parts_.clock->Now() >= first->deadline) {
+  if (status.ok() && session_parts_.clock->Now() >= first->deadline) {
     status = LateStatus(WorkKind::kFrames);
   }
   if (status.ok()) {
@@ -165,7 +165,7 @@ std::optional<StreamSession::Start> StreamSession::TakeStart() {
       start.tracks = std::make_unique<StreamTracks>(tracks_);
       start.tracks_from = tracks_from_;
     }
-    frame->start = parts_.clock->Now();
+    frame->start = session_parts_.clock->Now();
     return start;
   }
   return std::nullopt;
@@ -176,9 +176,9 @@ void StreamSession::FreeKeyframesPyramid(Start* start) {
   if (state == nullptr || state->pyramid_levels() == 0) return;
   // The stream needs this pyramid still, or has just needed it.
   if (state == start->tracks_from || state == start->previous.state) return;
-  const auto features = parts_.backend->ExportState(*state);
+  const auto features = session_parts_.backend->ExportState(*state);
   if (!features.ok()) return;
-  auto without_pyramid = parts_.backend->ImportState(*features);
+  auto without_pyramid = session_parts_.backend->ImportState(*features);
   if (!without_pyramid.ok()) return;
   start->keyframe.state = *std::move(without_pyramid);
   absl::MutexLock lock(&mutex_);
@@ -196,7 +196,8 @@ void StreamSession::StartFrame(Start start) {
   absl::StatusOr<std::shared_ptr<const FrameState>> match_state = nullptr;
   if (options.matches()) {
     // The backend's state has all winners.
-    match_state = features == start.features ? start.state : parts_.backend->ImportState(features);
+    match_state =
+        features == start.features ? start.state : session_parts_.backend->ImportState(features);
   }
   Matching matching = PrepareMatching(start, match_state);
   Tracking tracking;
@@ -227,7 +228,7 @@ void StreamSession::StartFrame(Start start) {
 
   // The search goes first, because the next frame waits for it.
   if (tracking.points != nullptr) {
-    const WorkTicket ticket = parts_.tracker->Submit(
+    const WorkTicket ticket = session_parts_.tracker->Submit(
         options.client, frame.deadline,
         {std::move(start.tracks_from), std::move(start.state), std::move(tracking.points),
          options.track_options},
@@ -235,17 +236,18 @@ void StreamSession::StartFrame(Start start) {
           self->OnTracked(*tracked, std::move(outcome));
         });
     if (!KeepTicket(frame, &StreamFrame::track_ticket, ticket)) {
-      parts_.tracker->Cancel(ticket);
+      session_parts_.tracker->Cancel(ticket);
       return;
     }
   }
   if (!matching.jobs.empty()) {
-    const WorkTicket ticket = parts_.matcher->Submit(
+    const WorkTicket ticket = session_parts_.matcher->Submit(
         options.client, frame.deadline, std::move(matching.jobs),
         [self = shared_from_this(), matched = start.frame](MatchOutcome outcome) {
           self->OnMatched(*matched, std::move(outcome));
         });
-    if (!KeepTicket(frame, &StreamFrame::match_ticket, ticket)) parts_.matcher->Cancel(ticket);
+    if (!KeepTicket(frame, &StreamFrame::match_ticket, ticket))
+      session_parts_.matcher->Cancel(ticket);
   }
 }
 
@@ -291,13 +293,14 @@ StreamSession::Matching StreamSession::PrepareMatching(
   }
   for (const std::string& name : options.references) {
     TargetMatches target{.target = MatchTarget::kReference, .reference = name};
-    auto reference = parts_.references->Get(options.client, name);
+    auto reference = session_parts_.references->Get(options.client, name);
     if (!reference.ok()) {
       add(std::move(target), reference.status(), match);
       continue;
     }
     target.reference_version = (*reference)->version();
-    add(std::move(target), parts_.references->State(options.client, **reference, *parts_.backend),
+    add(std::move(target),
+        session_parts_.references->State(options.client, **reference, *session_parts_.backend),
         match);
   }
   return matching;
@@ -342,7 +345,7 @@ void StreamSession::OnMatched(StreamFrame& frame, MatchOutcome outcome) {
         target.matches = std::move(outcome.pairs[i].matches);
       }
     }
-    frame.result.match_time = parts_.clock->Now() - frame.start;
+    frame.result.match_time = session_parts_.clock->Now() - frame.start;
     frame.is_matched = true;
     PartDone(frame, released);
   }
@@ -375,7 +378,7 @@ void StreamSession::OnTracked(StreamFrame& frame, TrackOutcome outcome) {
   {
     absl::MutexLock lock(&mutex_);
     if (!IsOpen(frame)) return;
-    frame.result.track_time = parts_.clock->Now() - frame.start;
+    frame.result.track_time = session_parts_.clock->Now() - frame.start;
     if (found.ok()) {
       AddEnergy(outcome.energy_joules, frame.result.outcome.energy_joules);
       frame.tracks = std::move(tracks);

@@ -69,7 +69,7 @@ struct StreamSessionParts {
 // Every caller holds it.
 class StreamSession : public std::enable_shared_from_this<StreamSession> {
  public:
-  explicit StreamSession(const StreamSessionParts& parts) : parts_(parts) {}
+  explicit StreamSession(const StreamSessionParts& parts) : session_parts_(parts) {}
   virtual ~StreamSession();
 
  protected:
@@ -107,7 +107,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   // Starts frames and gives out results as far as the order allows.
   void Advance() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const StreamSessionParts parts_;
+  const StreamSessionParts session_parts_;
   absl::Mutex mutex_;
   // Frames that are not handed over, in order.
   std::deque<StreamFramePtr> frames_ ABSL_GUARDED_BY(mutex_);
