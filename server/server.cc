@@ -45,7 +45,6 @@
 #include "server/process/periodic_tasks.h"
 #include "server/process/pipeline_watch.h"
 #include "server/process/reloader.h"
-#include "server/rpc/frame_intake.h"
 #include "server/rpc/health.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/server_info.h"
@@ -53,6 +52,7 @@
 #include "server/rpc/stalled_readers.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
+#include "server/serving/frame/frame_intake.h"
 #include "server/serving/match/match_queue.h"
 #include "server/serving/match/reference_store.h"
 #include "server/serving/plan_cache.h"
@@ -140,7 +140,8 @@ class Server::Impl {
         metrics_(MetricsOptionsOf(std::move(backends.devices))),
         power_(MakePowerMonitor(config.power(), *backend_, hooks_.sensor_root)),
         device_monitor_(MakeDeviceMonitor(*backend_, hooks_.sensor_root)),
-        observer_(&metrics_, power_.get()),
+        clients_(&clock_, &ledger_),
+        observer_(&metrics_, power_.get(), &clients_),
         references_(WithLedger(ReferenceStoreOptionsOf(config.limits(), derived))),
         memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
         answerers_(WorkerPoolOptions{.threads = kAnswerThreads}),
@@ -156,9 +157,8 @@ class Server::Impl {
         watch_({[this] { return batcher_->motion(); }, [this] { return matcher_->motion(); },
                 [this] { return tracker_->motion(); }},
                [this] { return backend_->progress(); }),
-        clients_(&clock_, &ledger_),
         frames_(&clock_, &metrics_, &clients_),
-        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
+        intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &observer_,
                 ImageLimitsOf(config.limits(), derived)),
         readers_(&clock_, &metrics_, std::chrono::milliseconds(config.limits().send_timeout_ms())),
         identity_(OptionsOfIdentity()),
@@ -269,6 +269,7 @@ class Server::Impl {
   std::unique_ptr<Sampler> power_sampler_;  // null where the periodic tasks read the sensors
   const std::shared_ptr<DeviceMonitor> device_monitor_;
   std::unique_ptr<Sampler> device_sampler_;  // null as above
+  ClientActivity clients_;
   MetricsObserver observer_;
   ReferenceStore references_;
   MemoryWatch memory_;
@@ -279,7 +280,6 @@ class Server::Impl {
   std::unique_ptr<MatchQueue> matcher_;
   std::unique_ptr<TrackQueue> tracker_;
   PipelineWatch watch_;
-  ClientActivity clients_;
   FrameAccount frames_;
   FrameIntake intake_;
   StalledReaders readers_;
@@ -482,6 +482,7 @@ class Server::Impl {
     services.observer = &observer_;
     services.ledger = &ledger_;
     services.readers = &readers_;
+    services.send_timeout = [this] { return readers_.limit(); };
     services.identity = &identity_;
     services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits(), derived_);

@@ -15,8 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "server/clients/client_id.h"
 #include "server/clients/ledger.h"
-#include "server/serving/batcher.h"
 #include "server/serving/clock.h"
+#include "server/serving/frame/frame_record.h"
 
 namespace orbserve {
 

@@ -116,7 +116,7 @@ absl::Status UnaryCall::StillWanted() const {
 }
 
 void UnaryCall::CountFrame(const v1::Frame& frame) {
-  services_.frames->Received(client_, frame);
+  services_.frames->Received(client_, ImageBytes(frame));
   ++frames_;
 }
 

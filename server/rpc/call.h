@@ -28,56 +28,27 @@
 #include "server/clients/ledger.h"
 #include "server/process/memory/memory_watch.h"
 #include "server/process/memory/out_of_memory.h"
-#include "server/rpc/frame_account.h"
-#include "server/rpc/frame_intake.h"
+#include "server/rpc/frame_message.h"
 #include "server/rpc/stalled_readers.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
+#include "server/serving/frame/frame_account.h"
+#include "server/serving/frame/frame_intake.h"
 #include "server/serving/match/match_queue.h"
 #include "server/serving/match/reference_store.h"
-#include "server/serving/stream/stream_pictures.h"
+#include "server/serving/stream/stream.h"
 #include "server/serving/track/track_queue.h"
 #include "server/serving/worker_pool.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
 
-struct StreamLimits {
-  int max_streams = 256;                            // open at a time, of all clients
-  int max_streams_per_client = 256;                 // of one owner
-  std::chrono::milliseconds open_timeout{10'000};   // for the opening message
-  std::chrono::milliseconds idle_timeout{300'000};  // for the next message; 0 = none
-  int max_frames_in_flight = 8;                     // of one stream: begun, result not yet sent
-  int64_t max_bytes_in_flight = int64_t{64} << 20;  // of their messages; one always fits
-  // Frames of one stream that wait behind those in flight under the drop policies, and their
-  // messages; one always fits.
-  int max_frames_waiting = 4;
-  int64_t max_bytes_waiting = int64_t{64} << 20;
-  // Bytes of the answers of one stream. An answer counts from the moment that its frame begins
-  // until it is sent. The answer to one frame of each stream always fits.
-  int64_t max_answer_bytes = int64_t{64} << 20;
-};
-
 // The parts of the server that calls use; all outlive every call.
-struct CallServices {
-  FeatureBackend* backend = nullptr;
-  Clock* clock = nullptr;
-  Batcher* batcher = nullptr;
-  FrameIntake* intake = nullptr;
-  MatchQueue* matcher = nullptr;
-  TrackQueue* tracker = nullptr;
-  ReferenceStore* references = nullptr;
+struct CallServices : StreamParts {
   Executor* lists = nullptr;  // builds lists of references; may do other work, too
   const MemoryWatch* memory = nullptr;
-  Metrics* metrics = nullptr;
-  ClientActivity* clients = nullptr;
-  FrameAccount* frames = nullptr;
-  Ledger* ledger = nullptr;
   StalledReaders* readers = nullptr;
   const Identity* identity = nullptr;
-  ServingObserver* observer = nullptr;
-  StreamPictures* pictures = nullptr;  // null where frames are not shown
-  StreamLimits streams;
   v1::ServerLimits server_limits;  // as clients are told
 };
 

@@ -27,43 +27,42 @@ void ExtractCall::Start() {
     FinishWith(MakeError(ErrorReason::kBadRequest, "frame is missing; it must be set"));
     return;
   }
-  FrameSource source;
-  source.client = client_;
-  source.deadline = deadline_;
-  source.frame = Share(&request_.frame());
-  source.message_bytes = request_.ByteSizeLong();
-  source.refusal = [&]() -> absl::Status {
+  std::shared_ptr<const ResolvedPipeline> resolved;
+  const auto check = [&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
     ORBSERVE_RETURN_IF_ERROR(
         ExpectAnswer(kOtherWireBytes + MostWireBytes(ExpectedFeatures(request_.frame(), pipeline),
                                                      pipeline.options.describe.descriptor)));
-    source.pipeline = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
+    resolved = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
     return absl::OkStatus();
-  }();
+  };
+  const absl::Status refusal = check();
   sequence_ = request_.frame().sequence();
   timestamp_ns_ = request_.frame().timestamp_ns();
   CountFrame(request_.frame());
-  FreeRequest();  // the intake shares it until the pixels are decoded
-  ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
-    Guard([&] { OnExtracted(std::move(outcome)); });
-  });
+  const auto frame = MakeUnaryFrame(client_, deadline_, Share(&request_.frame()),
+                                    std::move(resolved), KeepState::kNone, request_.ByteSizeLong());
+  frame->done = [this](FrameRecord& record) { Guard([&] { OnExtracted(record.outcome); }); };
+  FreeRequest();  // the frame shares it until its pixels are decoded
+  services_.intake->Submit(frame, refusal);
+  ticket_ = frame->ticket;
 }
 
 void ExtractCall::OnCancel() { services_.batcher->Cancel(ticket_); }
 
-void ExtractCall::OnExtracted(ExtractOutcome outcome) {
-  if (!outcome.frame.status.ok()) {
-    FinishWith(outcome.frame.status);
+void ExtractCall::OnExtracted(const FrameOutcome& outcome) {
+  if (!outcome.status.ok()) {
+    FinishWith(outcome.status);
     return;
   }
   const auto encode_begin = std::chrono::steady_clock::now();
   response_.set_sequence(sequence_);
   response_.set_timestamp_ns(timestamp_ns_);
-  FeaturesToProto(*outcome.frame.features, response_.mutable_features());
+  FeaturesToProto(*outcome.features, response_.mutable_features());
   ExecutionToProto(outcome, response_.mutable_execution());
   TimingsToProto(outcome, begin_, response_.mutable_timings());
-  AddKeypoints(outcome.frame.features->count());
+  AddKeypoints(outcome.features->count());
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
   FinishWith(absl::OkStatus(), response_.ByteSizeLong());

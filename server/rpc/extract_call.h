@@ -22,7 +22,7 @@ class ExtractCall final : public MessageCall<v1::ExtractRequest, v1::ExtractResp
   void OnCancel() override;
 
  private:
-  void OnExtracted(ExtractOutcome outcome);
+  void OnExtracted(const FrameOutcome& outcome);
 
   uint64_t sequence_ = 0;
   int64_t timestamp_ns_ = 0;

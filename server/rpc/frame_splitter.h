@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,6 +37,8 @@ class FrameSplitter {
   // Pixels of the last message if they were left in its buffer, which must be alive. `frame.pixels`
   // is then set and empty, and the format is a raw one. Empty if the message was parsed as usual.
   absl::Span<const BytePiece> pixels() const { return pixels_; }
+  // The same, to be kept beyond the next message.
+  std::vector<BytePiece> TakePixels() { return std::exchange(pixels_, {}); }
 
  private:
   // Splits the message in `pieces_`. False when it must be parsed as usual.

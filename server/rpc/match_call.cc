@@ -126,20 +126,18 @@ void MatchCall::SetReference() {
 void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   side.is_image = true;
   CountFrame(frame);
-  FrameSource source;
-  source.client = client_;
-  source.deadline = deadline_;
-  source.pipeline = pipeline_;
-  source.frame = Share(&frame);
-  source.keep_state = KeepState::kFeatures;
-  source.refusal = side.status;
-  side.ticket = services_.intake->Submit(std::move(source), [this, &side](ExtractOutcome outcome) {
+  const auto record =
+      MakeUnaryFrame(client_, deadline_, Share(&frame), pipeline_, KeepState::kFeatures);
+  record->done = [this, &side](FrameRecord& done) {
     // Written before OnePrepared() lowers the count, read after the count is zero.
-    side.status = outcome.frame.status;
-    side.state = std::move(outcome.frame.state);
-    side.outcome = std::move(outcome);
+    side.outcome = std::move(done.outcome);
+    side.status = side.outcome.status;
+    side.state = std::move(side.outcome.state);
     OnePrepared();
-  });
+  };
+  const absl::Status refusal = side.status;
+  services_.intake->Submit(record, refusal);
+  side.ticket = record->ticket;
 }
 
 void MatchCall::OnePrepared() {
@@ -204,8 +202,8 @@ void MatchCall::OnMatched(MatchOutcome outcome) {
   }
   MatchesToProto(outcome.pairs.front().matches, response_.mutable_matches());
   const auto add_features = [this](const Side& side, v1::FeatureSet* proto) {
-    FeaturesToProto(*side.outcome.frame.features, proto);
-    AddKeypoints(side.outcome.frame.features->count());
+    FeaturesToProto(*side.outcome.features, proto);
+    AddKeypoints(side.outcome.features->count());
   };
   if (query_.is_image) add_features(query_, response_.mutable_query_features());
   if (train_.is_image) add_features(train_, response_.mutable_train_features());
@@ -235,7 +233,7 @@ void MatchCall::FillTimings(const MatchOutcome& outcome) {
     TimingsToProto(side->outcome, begin_, &one);
     timings = ++images == 1 ? one : SumOfTimings(timings, one);
     ExecutionToProto(side->outcome, response_.mutable_execution());
-    const std::optional<double>& part = side->outcome.frame.energy_joules;
+    const std::optional<double>& part = side->outcome.energy_joules;
     joules = joules.has_value() && part.has_value() ? std::optional<double>(*joules + *part)
                                                     : std::nullopt;
   }

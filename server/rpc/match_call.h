@@ -30,7 +30,7 @@ class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> 
   struct Side {
     absl::Status status;
     std::shared_ptr<const FrameState> state;
-    ExtractOutcome outcome;  // set for an image
+    FrameOutcome outcome;  // set for an image
     bool is_image = false;
     Batcher::Ticket ticket = 0;
   };

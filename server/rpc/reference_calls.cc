@@ -57,21 +57,20 @@ void PutReferenceCall::Start() {
     FinishWith(status);
     return;
   }
-  FrameSource source;
-  source.refusal = ReadOptions(source.pipeline);
+  std::shared_ptr<const ResolvedPipeline> pipeline;
+  const absl::Status refusal = ReadOptions(pipeline);
   if (request_.has_frame()) {
     CountFrame(request_.frame());
-    source.client = client_;
-    source.deadline = deadline_;
-    source.frame = Share(&request_.frame());
-    source.message_bytes = request_.ByteSizeLong();
-    ticket_ = services_.intake->Submit(std::move(source), [this](ExtractOutcome outcome) {
-      Guard([&] { OnExtracted(outcome); });
-    });
+    const auto frame =
+        MakeUnaryFrame(client_, deadline_, Share(&request_.frame()), std::move(pipeline),
+                       KeepState::kNone, request_.ByteSizeLong());
+    frame->done = [this](FrameRecord& record) { Guard([&] { OnExtracted(record.outcome); }); };
+    services_.intake->Submit(frame, refusal);
+    ticket_ = frame->ticket;
     return;
   }
-  if (!source.refusal.ok()) {
-    FinishWith(source.refusal);
+  if (!refusal.ok()) {
+    FinishWith(refusal);
     return;
   }
   auto features = FeaturesFromProto(request_.features());
@@ -80,17 +79,17 @@ void PutReferenceCall::Start() {
 
 void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
 
-void PutReferenceCall::OnExtracted(const ExtractOutcome& outcome) {
-  absl::Status status = outcome.frame.status;
+void PutReferenceCall::OnExtracted(const FrameOutcome& outcome) {
+  absl::Status status = outcome.status;
   if (status.ok()) {
     // The store gets a copy of the exact size. The backend's own object belongs to its pool and may
     // have room for many more features.
-    status = Put(std::make_shared<const Features>(*outcome.frame.features));
+    status = Put(std::make_shared<const Features>(*outcome.features));
   }
   if (status.ok()) {
     ExecutionToProto(outcome, response_.mutable_execution());
     TimingsToProto(outcome, begin_, response_.mutable_timings());
-    AddKeypoints(outcome.frame.features->count());
+    AddKeypoints(outcome.features->count());
   }
   End(status);
 }

@@ -24,7 +24,7 @@ class PutReferenceCall final
 
  private:
   absl::Status ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline);
-  void OnExtracted(const ExtractOutcome& outcome);
+  void OnExtracted(const FrameOutcome& outcome);
   // Stores the features and fills in the response.
   absl::Status Put(std::shared_ptr<const Features> features);
   void End(const absl::Status& status);

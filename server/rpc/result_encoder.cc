@@ -16,47 +16,49 @@ namespace orbserve {
 namespace {
 
 // Largest message whose memory is kept.
-constexpr size_t kMostKeptBytes = 256 << 10;
+constexpr size_t kMaxKeptBytes = 256 << 10;
 
 }  // namespace
 
 // May throw std::bad_alloc.
-grpc::ByteBuffer ResultEncoder::EncodeWhole(const ResultHead& head, StreamResult result) {
+MessageBytes ResultEncoder::EncodeWhole(const StreamFrame& frame) {
+  const StreamResult& result = frame.result;
   response_.Clear();  // keeps its memory
   v1::FrameResult& proto = *response_.mutable_result();
-  proto.set_sequence(head.sequence);
-  proto.set_timestamp_ns(head.timestamp_ns);
-  FrameResultToProto(result, head.omit_features, &proto);
-  const ExtractOutcome outcome{std::move(result.outcome), head.decode_time};
-  ExecutionToProto(outcome, proto.mutable_execution());
-  TimingsToProto(outcome, head.arrival, proto.mutable_timings());
+  proto.set_sequence(frame.sequence);
+  proto.set_timestamp_ns(frame.timestamp_ns);
+  FrameResultToProto(result, frame.options->omit_features, &proto);
+  ExecutionToProto(result.outcome, proto.mutable_execution());
+  TimingsToProto(result.outcome, frame.arrival, proto.mutable_timings());
   AddMatchTime(result.match_time, proto.mutable_timings());
   AddTrackTime(result.track_time, proto.mutable_timings());
-  return SerializeMessage(response_);
+  return SerializeToBytes(response_);
 }
 
-grpc::ByteBuffer ResultEncoder::EncodeFailure(const ResultHead& head, const absl::Status& status) {
+MessageBytes ResultEncoder::EncodeFailure(const StreamFrame& frame, const absl::Status& status) {
   v1::StreamFramesResponse failed;
   v1::FrameResult& proto = *failed.mutable_result();
-  proto.set_sequence(head.sequence);
-  proto.set_timestamp_ns(head.timestamp_ns);
+  proto.set_sequence(frame.sequence);
+  proto.set_timestamp_ns(frame.timestamp_ns);
   StatusToProto(status, proto.mutable_status());
-  TimingsToProto(ExtractOutcome{{}, head.decode_time}, head.arrival, proto.mutable_timings());
-  return SerializeMessage(failed);
+  FrameOutcome outcome;  // nothing of a batch
+  outcome.decode_time = frame.result.outcome.decode_time;
+  TimingsToProto(outcome, frame.arrival, proto.mutable_timings());
+  return SerializeToBytes(failed);
 }
 
-grpc::ByteBuffer ResultEncoder::Encode(const ResultHead& head, StreamResult result,
-                                       absl::Status* status) {
-  grpc::ByteBuffer message;
+MessageBytes ResultEncoder::Encode(StreamFrame& frame) {
+  MessageBytes message;
   const absl::Status encoded = WithoutBadAlloc([&] {
-    message = EncodeWhole(head, std::move(result));
+    message = EncodeWhole(frame);
     return absl::OkStatus();
   });
-  if (!encoded.ok()) {
-    *status = encoded;
-    message = EncodeFailure(head, encoded);
-  }
-  if (!encoded.ok() || message.Length() > kMostKeptBytes) {
+  StreamResult left;
+  left.outcome.status = encoded.ok() ? std::move(frame.result.outcome.status) : encoded;
+  left.outcome.decode_time = frame.result.outcome.decode_time;
+  frame.result = std::move(left);
+  if (!encoded.ok()) message = EncodeFailure(frame, encoded);
+  if (!encoded.ok() || message.size > kMaxKeptBytes) {
     v1::StreamFramesResponse().Swap(&response_);
   }
   return message;

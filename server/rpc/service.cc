@@ -102,7 +102,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FeaturesService::St
 void FeaturesService::Close(ErrorReason reason) {
   gate_.Close(reason);
   services_.readers->Shorten(kReadingTimeAtEnd);
-  streams_.AnnounceGoingAway();
+  streams_.AnnounceGoingAway(gate_.refusal());
 }
 
 }  // namespace orbserve

@@ -119,27 +119,29 @@ absl::StatusOr<StreamOptions> StreamOptionsFromProto(const v1::StreamOpen& open,
                                                      const ClientId& client) {
   StreamOptions options;
   ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(open.pipeline()));
-  ORBSERVE_ASSIGN_OR_RETURN(options.drop_policy, DropPolicyFromProto(open.drop_policy()));
+  ORBSERVE_ASSIGN_OR_RETURN(const DropPolicy policy, DropPolicyFromProto(open.drop_policy()));
   ORBSERVE_ASSIGN_OR_RETURN(options.session, SessionOptionsFromProto(open, pipeline, client));
+  StreamSessionOptions& session = options.session;
+  session.drop_policy = policy;
+  session.omit_features = open.omit_features();
+  session.preset = pipeline.preset;
   options.pipeline = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
   ORBSERVE_RETURN_IF_ERROR(options.CheckTracks(options.pipeline->frame.max_features));
   options.deadline_ms = open.deadline_ms();
-  options.omit_features = open.omit_features();
-  options.max_in_flight = limits.max_frames_in_flight;
-  if (options.drop_policy != DropPolicy::kBlock) {
-    options.max_in_flight = std::min(options.max_in_flight, kInFlightOfDropPolicies);
-    options.max_waiting = limits.max_frames_waiting;
+  session.max_in_flight = limits.max_frames_in_flight;
+  if (policy != DropPolicy::kBlock) {
+    session.max_in_flight = std::min(session.max_in_flight, kInFlightOfDropPolicies);
+    session.max_waiting = limits.max_frames_waiting;
   }
-  options.match_targets = static_cast<int>(options.session.references.size()) +
-                          (options.session.match_previous ? 1 : 0) +
-                          (options.session.match_keyframe ? 1 : 0);
+  options.match_targets = static_cast<int>(session.references.size()) +
+                          (session.match_previous ? 1 : 0) + (session.match_keyframe ? 1 : 0);
   return options;
 }
 
 void StreamOptionsToProto(const StreamOptions& options, v1::StreamOpened* opened) {
-  opened->set_max_in_flight(static_cast<uint32_t>(options.max_in_flight));
-  opened->set_max_waiting(static_cast<uint32_t>(options.max_waiting));
-  opened->set_drop_policy(DropPolicyToProto(options.drop_policy));
+  opened->set_max_in_flight(static_cast<uint32_t>(options.session.max_in_flight));
+  opened->set_max_waiting(static_cast<uint32_t>(options.session.max_waiting));
+  opened->set_drop_policy(DropPolicyToProto(options.session.drop_policy));
   opened->set_deadline_ms(options.deadline_ms);
   PipelineToProto(*options.pipeline, opened->mutable_pipeline());
 }
@@ -164,15 +166,15 @@ absl::Status StreamOptions::CheckTracks(int wanted) const {
                    kMostPatchBytes / bytes_of_one, ", or the template PREVIOUS"));
 }
 
-int64_t StreamOptions::MostAnswerBytes(int64_t features, int wanted,
-                                       const MatchOptions& match) const {
-  int64_t bytes = kOtherWireBytes + features * match_targets * match.k * kMatchWireBytes;
+AnswerBound StreamOptions::AnswerBoundOf(int wanted, const MatchOptions& match) const {
+  AnswerBound bound;
+  bound.fixed = kOtherWireBytes + (session.track ? wanted * kTrackWireBytes : 0);
+  bound.each_feature = match_targets * match.k * kMatchWireBytes;
   // Features that are not sent are held while they are matched, or tracks begin at them.
-  if (!omit_features || match_targets > 0 || session.track) {
-    bytes += MostWireBytes(features, pipeline->options.describe.descriptor);
+  if (!session.omit_features || match_targets > 0 || session.track) {
+    bound.each_feature += MostWireBytes(1, pipeline->options.describe.descriptor);
   }
-  if (session.track) bytes += wanted * kTrackWireBytes;
-  return bytes;
+  return bound;
 }
 
 }  // namespace orbserve

@@ -15,29 +15,22 @@
 #include "absl/status/statusor.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/clients/client_id.h"
-#include "server/rpc/call.h"
 #include "server/rpc/conversion/pipeline.h"
-#include "server/rpc/waiting_room.h"
-#include "server/serving/stream/stream_session.h"
+#include "server/serving/stream/stream.h"
 
 namespace orbserve {
 
 struct StreamOptions {
   std::shared_ptr<const ResolvedPipeline> pipeline;
-  DropPolicy drop_policy = DropPolicy::kBlock;
   uint32_t deadline_ms = 0;  // of a frame, 0 = none
-  bool omit_features = false;
   StreamSessionOptions session;
-  int max_in_flight = 1;  // frames that are computed at a time
-  int max_waiting = 0;    // frames that wait behind them, 0 with kBlock
   int match_targets = 0;  // most targets that a frame is matched against
 
   // Wanted number of features of a frame with these parameters.
   int WantedFeatures(const v1::FrameParameters& frame) const;
-  // Most bytes that an answer with this many features can hold, also while it waits for its matches
-  // and tracks. `wanted`: WantedFeatures() of its frame, and so the number of tracks, unless frames
-  // before it wanted more.
-  int64_t MostAnswerBytes(int64_t features, int wanted, const MatchOptions& match) const;
+  // `wanted`: WantedFeatures() of the frame, and so the number of tracks, unless frames before it
+  // wanted more.
+  AnswerBound AnswerBoundOf(int wanted, const MatchOptions& match) const;
   // BAD_OPTIONS where so many tracks would keep too many bytes of patches (template FIRST).
   absl::Status CheckTracks(int wanted) const;
 };

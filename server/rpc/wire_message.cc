@@ -45,14 +45,26 @@ absl::Status UnparsedStatus(const google::protobuf::Message& message) {
       absl::StrCat("the bytes are not a message of the type ", message.GetDescriptor()->name()));
 }
 
-grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {
+MessageBytes SerializeToBytes(const google::protobuf::Message& message) {
   const size_t size = message.ByteSizeLong();
-  if (size > std::numeric_limits<int32_t>::max()) return grpc::ByteBuffer();
-  auto* const bytes = static_cast<uint8_t*>(::operator new(size));
-  message.SerializeWithCachedSizesToArray(bytes);
+  if (size > std::numeric_limits<int32_t>::max()) return {};
+  MessageBytes bytes;
+  bytes.data.reset(static_cast<uint8_t*>(::operator new(size)));
+  bytes.size = size;
+  message.SerializeWithCachedSizesToArray(bytes.data.get());
+  return bytes;
+}
+
+grpc::ByteBuffer ToByteBuffer(MessageBytes bytes) {
+  if (bytes.data == nullptr) return grpc::ByteBuffer();
+  uint8_t* const data = bytes.data.release();
   const grpc::Slice slice(
-      bytes, size, [](void* block) { ::operator delete(block); }, bytes);
+      data, bytes.size, [](void* block) { ::operator delete(block); }, data);
   return grpc::ByteBuffer(&slice, 1);
+}
+
+grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {
+  return ToByteBuffer(SerializeToBytes(message));
 }
 
 }  // namespace orbserve

@@ -13,6 +13,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "server/decode/image_decoder.h"
 #include "server/rpc/wire_scan.h"
+#include "server/serving/stream/stream_frame.h"
 
 namespace orbserve {
 
@@ -29,6 +30,8 @@ absl::Status UnparsedStatus(const google::protobuf::Message& message);
 
 // The bytes of a message in one block of our own memory: gRPC ends the process when it finds none.
 // Empty for messages that are larger than protobuf allows. May throw std::bad_alloc.
+MessageBytes SerializeToBytes(const google::protobuf::Message& message);
+grpc::ByteBuffer ToByteBuffer(MessageBytes bytes);
 grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message);
 
 }  // namespace orbserve

@@ -33,43 +33,41 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
 
 Batcher::~Batcher() { Shut(); }
 
-absl::StatusOr<Batcher::Ticket> Batcher::Admit(FrameAdmission admission) {
+bool Batcher::Admit(const std::shared_ptr<FrameRecord>& frame) {
   absl::Status refusal;
-  Ticket ticket = 0;
   Work work;
   {
     absl::MutexLock lock(&mutex_);
-    refusal = Reserve(admission.client, admission.deadline, admission.message_bytes);
+    refusal = Reserve(frame->client, frame->deadline, frame->message_bytes);
     if (refusal.ok()) {
-      auto frame = std::make_unique<QueuedFrame>();
-      frame->client = std::move(admission.client);
-      frame->deadline = admission.deadline;
-      frame->done = std::move(admission.done);
-      ticket = Enter(std::move(frame)).ticket;
+      Enter(frame);
       if (AlarmIsLate()) work = TakeWork(clock_->Now());
     }
   }
   if (!refusal.ok()) {
-    std::move(admission.done)({.status = refusal});
-    return refusal;
+    AnswerFailed(*frame, refusal);
+    return false;
   }
   Do(std::move(work));
-  return ticket;
+  return true;
 }
 
 void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
                     std::shared_ptr<TaskMemory> memory) {
   Work work;
+  std::shared_ptr<FrameInput> read;  // freed outside the lock
   {
     absl::MutexLock lock(&mutex_);
-    QueuedFrame* const frame = FindWaiting(ticket);
+    FrameRecord* const frame = FindWaiting(ticket);
     if (frame == nullptr) return;  // answered in the meantime
-    std::unique_ptr<QueuedFrame::Plan>& queue = plans_[plan.get()];
+    std::unique_ptr<PlanOfFrames>& queue = plans_[plan.get()];
     if (queue == nullptr) {
-      queue = std::make_unique<QueuedFrame::Plan>();
+      queue = std::make_unique<PlanOfFrames>();
       queue->plan = std::move(plan);
     }
     const SteadyTime now = clock_->Now();
+    read = std::move(frame->input);
+    if (read != nullptr) frame->outcome.decode_time = std::chrono::nanoseconds(read->decode_ns);
     frame->plan = queue.get();
     frame->job = std::move(job);
     frame->memory = std::move(memory);
@@ -81,18 +79,19 @@ void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob j
     frame->age = queue->by_age.insert(queue->by_age.end(), frame);
     work = TakeWork(now);
   }
+  read.reset();
   Do(std::move(work));
 }
 
-void Batcher::Dequeue(QueuedFrame& frame) {
+void Batcher::Dequeue(FrameRecord& frame) {
   if (frame.plan == nullptr) return;  // is being prepared
-  QueuedFrame::Plan& queue = *frame.plan;
+  PlanOfFrames& queue = *frame.plan;
   LeavePlan(frame);
   if (queue.frames.empty()) plans_.erase(queue.plan.get());
 }
 
-void Batcher::LeavePlan(QueuedFrame& frame) {
-  QueuedFrame::Plan& queue = *std::exchange(frame.plan, nullptr);
+void Batcher::LeavePlan(FrameRecord& frame) {
+  PlanOfFrames& queue = *std::exchange(frame.plan, nullptr);
   queue.frames.Remove(frame.place);
   queue.by_age.erase(frame.age);
   queue.work -= frame.work;
@@ -105,7 +104,7 @@ double Batcher::ExpectedNs(const FeaturePlan& plan, double work) const {
   return work;
 }
 
-bool Batcher::MayLaunch(const QueuedFrame::Plan& queue, SteadyTime now) const {
+bool Batcher::MayLaunch(const PlanOfFrames& queue, SteadyTime now) const {
   const int full = std::min(options_.max_batch_frames, queue.plan->max_batch_frames());
   return is_draining() || queue.frames.size() >= static_cast<size_t>(full) ||
          ExpectedNs(*queue.plan, queue.work) >= MaxBatchNs() ||
@@ -113,9 +112,9 @@ bool Batcher::MayLaunch(const QueuedFrame::Plan& queue, SteadyTime now) const {
 }
 
 template <typename IsCandidate>
-QueuedFrame::Plan* Batcher::NextPlan(SteadyTime now, const IsCandidate& is_candidate) const {
-  QueuedFrame::Plan* next = nullptr;
-  const auto is_before = [](const QueuedFrame::Plan& a, const QueuedFrame::Plan& b) {
+PlanOfFrames* Batcher::NextPlan(SteadyTime now, const IsCandidate& is_candidate) const {
+  PlanOfFrames* next = nullptr;
+  const auto is_before = [](const PlanOfFrames& a, const PlanOfFrames& b) {
     const FairShares::Account& of_a = *a.frames.front_account();
     const FairShares::Account& of_b = *b.frames.front_account();
     if (&of_a != &of_b) return Before(of_a, of_b);
@@ -128,10 +127,10 @@ QueuedFrame::Plan* Batcher::NextPlan(SteadyTime now, const IsCandidate& is_candi
   return next;
 }
 
-std::optional<QueuedFrameBatch> Batcher::NextBatch(SteadyTime now) {
-  QueuedFrameBatch batch;
+std::optional<FrameBatch> Batcher::NextBatch(SteadyTime now) {
+  FrameBatch batch;
   double most_ns = MaxBatchNs();
-  QueuedFrame::Plan* next = NextPlan(now, [this](const FeaturePlan& plan) {
+  PlanOfFrames* next = NextPlan(now, [this](const FeaturePlan& plan) {
     mutex_.AssertHeld();
     return HasPlace(plan);
   });
@@ -149,7 +148,7 @@ std::optional<QueuedFrameBatch> Batcher::NextBatch(SteadyTime now) {
                              static_cast<int>(next->frames.size())});
   batch.items.reserve(static_cast<size_t>(most));
   for (int i = 0; i < most; ++i) {
-    QueuedFrame& frame = *next->frames.front();
+    FrameRecord& frame = *next->frames.front();
     if (i > 0 && ExpectedNs(*batch.plan, batch.work + frame.work) > most_ns) break;
     batch.work += frame.work;
     LeavePlan(frame);
@@ -162,7 +161,7 @@ std::optional<QueuedFrameBatch> Batcher::NextBatch(SteadyTime now) {
   return batch;
 }
 
-void Batcher::FreePlace(const QueuedFrameBatch& batch) {
+void Batcher::FreePlace(const FrameBatch& batch) {
   if (batch.plan->is_large()) --large_in_flight_;
   if (batch.is_quick) --quick_in_flight_;
   const auto in_flight = plans_in_flight_.find(batch.plan.get());
@@ -179,7 +178,7 @@ SteadyTime Batcher::NextBatchTime() const {
   return next;
 }
 
-void Batcher::Send(QueuedFrameBatch& batch) {
+void Batcher::Send(FrameBatch& batch) {
   std::vector<FrameJob> jobs;
   jobs.reserve(batch.items.size());
   for (const auto& frame : batch.items) jobs.push_back(std::move(frame->job));
@@ -189,12 +188,12 @@ void Batcher::Send(QueuedFrameBatch& batch) {
       [&](FrameBatchDone done) {
         backend_->Submit(std::move(plan), std::move(jobs), std::move(done));
       },
-      [this](QueuedFrameBatch done, FrameBatchAnswer answer) {
+      [this](FrameBatch done, FrameBatchAnswer answer) {
         OnBatchDone(std::move(done), std::move(answer));
       });
 }
 
-void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
+void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
   double done_work = 0.0;  // a frame that failed or was cancelled took less
   for (size_t i = 0; i < std::min(batch.items.size(), answer.frames.size()); ++i) {
     if (answer.frames[i].status.ok()) done_work += batch.items[i]->work;
@@ -207,45 +206,51 @@ void Batcher::OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) {
   const int batch_frames = static_cast<int>(batch.items.size());
   const std::optional<double> joules =
       observer_->OnBatchFinished(WorkKind::kFrames, batch_frames, answer.cost);
+  if (answer.frames.size() < batch.items.size()) {
+    const absl::Status missing =
+        MakeError(ErrorReason::kInternal, "the backend answered too few frames");
+    answer.frames.resize(batch.items.size(), FrameAnswer{.status = missing});
+  }
   for (size_t i = 0; i < batch.items.size(); ++i) {
-    QueuedFrame& frame = *batch.items[i];
+    observer_->OnItemComputed(WorkKind::kFrames, batch.items[i]->queued, answer.cost,
+                              answer.frames[i].stages);
+  }
+  CloseBatch(batch, taken_ns, [&](size_t i) -> absl::Status& { return answer.frames[i].status; });
+  for (size_t i = 0; i < batch.items.size(); ++i) {
+    FrameRecord& frame = *batch.items[i];
+    frame.memory.reset();
+    if (frame.is_answered) continue;
     FrameOutcome& outcome = frame.outcome;
     outcome.cost = answer.cost;
     outcome.batch_frames = batch_frames;
-    outcome.queued = frame.queued;
     if (joules.has_value()) outcome.energy_joules = *joules / batch_frames;
-    if (i < answer.frames.size()) outcome.stages = answer.frames[i].stages;
-    observer_->OnItemComputed(WorkKind::kFrames, outcome.queued, answer.cost, outcome.stages);
-    if (i >= answer.frames.size()) {
-      outcome.status = MakeError(ErrorReason::kInternal, "the backend answered too few frames");
-    } else if (!answer.frames[i].status.ok()) {
-      outcome.status = std::move(answer.frames[i].status);
-    } else {
+    outcome.stages = answer.frames[i].stages;
+    outcome.status = std::move(answer.frames[i].status);
+    if (outcome.status.ok()) {
       outcome.features = std::move(answer.frames[i].features);
       outcome.state = std::move(answer.frames[i].state);
     }
-  }
-  CloseBatch(batch, taken_ns,
-             [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
-  for (const auto& frame : batch.items) {
-    if (frame->is_answered) continue;
-    if (!frame->outcome.status.ok()) frame->outcome.features = nullptr;  // it came too late
-    std::move(frame->done)(std::move(frame->outcome));
+    observer_->OnFrameComputed(frame.client, outcome);
+    Answer(frame);
   }
   Leave();
 }
 
-void Batcher::AnswerFailed(QueuedFrame& frame, const absl::Status& status) {
+void Batcher::AnswerFailed(FrameRecord& frame, const absl::Status& status) {
   frame.outcome.status = status;
-  frame.outcome.queued = frame.queued;
-  std::move(frame.done)(std::move(frame.outcome));
+  if (!frame.is_answered) {  // in no batch
+    const std::shared_ptr<FrameInput> input = std::move(frame.input);
+    if (input != nullptr) frame.outcome.decode_time = std::chrono::nanoseconds(input->decode_ns);
+    frame.job = {};
+    frame.memory.reset();
+  }
+  Answer(frame);
 }
 
-std::unique_ptr<QueuedFrame> Batcher::TakeAnswer(QueuedFrame& launched) {
-  auto answered = std::make_unique<QueuedFrame>();
-  answered->queued = launched.queued;
-  answered->done = std::move(launched.done);
-  return answered;
+void Batcher::Answer(FrameRecord& frame) {
+  frame.outcome.queued = frame.queued;
+  FrameDone done = std::move(frame.done);
+  std::move(done)(frame);
 }
 
 }  // namespace orbserve

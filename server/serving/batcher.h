@@ -8,7 +8,7 @@
 // Life of a frame. Admit() either refuses the frame at once, with a status that says why, or gives
 // it a ticket. The caller then prepares the frame: it decodes into a leased slot and calls Ready()
 // with the plan and the job, or Fail(). A ready frame waits in the queue of its plan until a batch
-// takes it. From Admit() on the frame is owed exactly one answer: `done` is called once, from
+// takes it. From Admit() on the frame is owed exactly one answer: its `done` is called once, from
 // whichever thread ends the frame's life, and never under a lock.
 //
 // Admission. Frames being prepared count towards `max_frames`, `max_frames_per_client` and
@@ -44,14 +44,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "features/backend.h"
-#include "server/clients/client_id.h"
 #include "server/clients/fair_queue.h"
 #include "server/clients/fair_shares.h"
 #include "server/serving/clock.h"
+#include "server/serving/frame/frame_record.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_queue.h"
 
@@ -71,58 +69,22 @@ struct BatcherOptions {
   WorkerPool* answerers = nullptr;        // for many late frames at once, see WorkQueueOptions
 };
 
-// Answer to a frame.
-struct FrameOutcome {
-  absl::Status status;
-  std::shared_ptr<const Features> features;  // when OK
-  std::shared_ptr<const FrameState> state;   // when OK and asked for
-  // Its batch. Zero for a frame that was never launched.
-  BatchCost cost;
-  int batch_frames = 0;
-  std::chrono::nanoseconds queued{};  // from Ready() to the launch
-  StageTimes stages;                  // as in FrameAnswer
-  // Estimate of this frame's share of the batch's energy, where the device's power is known.
-  std::optional<double> energy_joules;
-};
-using FrameDone = absl::AnyInvocable<void(FrameOutcome) &&>;
-
-struct FrameAdmission {
-  ClientId client;               // whose turn it takes
-  SteadyTime deadline = kNever;  // answered no later than this unless launched before
-  int64_t message_bytes = 0;     // memory that it holds until it is launched
-  FrameDone done;
-};
-
-// A frame from its admission to its answer. Internal to the batcher.
-struct QueuedFrame final : WorkItem {
-  struct Plan;
-
-  FrameDone done;
-  FrameJob job;       // from Ready() to the launch
-  double work = 0.0;  // FrameWork(); set by Ready()
-  std::shared_ptr<TaskMemory> memory;
-  FrameOutcome outcome;  // once the batch has returned
-  Plan* plan = nullptr;  // the queue in which it stands
-  FairQueue<QueuedFrame*>::Handle place;
-  std::list<QueuedFrame*>::iterator age;
-};
-
 // The frames of one plan that are ready. Internal to the batcher.
-struct QueuedFrame::Plan {
+struct PlanOfFrames {
   std::shared_ptr<FeaturePlan> plan;
-  FairQueue<QueuedFrame*> frames;
-  std::list<QueuedFrame*> by_age;  // oldest first
+  FairQueue<FrameRecord*> frames;
+  std::list<FrameRecord*> by_age;  // oldest first
   double work = 0.0;               // sum of the frames
 };
 
-struct QueuedFrameBatch {
+struct FrameBatch {
   std::shared_ptr<FeaturePlan> plan;
   double work = 0.0;      // sum of its frames
   bool is_quick = false;  // has the place for quick ones
-  std::vector<std::unique_ptr<QueuedFrame>> items;
+  std::vector<std::shared_ptr<FrameRecord>> items;
 };
 
-class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
+class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
  public:
   // All three must outlive the batcher.
   Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
@@ -130,26 +92,25 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   // Answers DRAINING to every frame that is not launched and waits for the batches in flight.
   ~Batcher() override;
 
-  // When refused, `admission.done` has been called with the returned status.
-  absl::StatusOr<Ticket> Admit(FrameAdmission admission) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sets the frame's ticket. False when it is refused: then it has ended with the reason.
+  bool Admit(const std::shared_ptr<FrameRecord>& frame) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The frame may be launched from now on. The batcher sets `job.cancelled`. It holds `memory`,
-  // which may be null, until the backend is done with the frame.
+  // The frame may be launched from now on. Its input is freed. The batcher sets `job.cancelled`. It
+  // holds `memory`, which may be null, until the backend is done with the frame.
   void Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
              std::shared_ptr<TaskMemory> memory = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Dequeue(QueuedFrame& frame) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::optional<QueuedFrameBatch> NextBatch(SteadyTime now) override
+  void Dequeue(FrameRecord& frame) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<FrameBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextBatchTime() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Send(QueuedFrameBatch& batch) override ABSL_LOCKS_EXCLUDED(mutex_);
-  void FreePlace(const QueuedFrameBatch& batch) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerFailed(QueuedFrame& frame, const absl::Status& status) override
+  void Send(FrameBatch& batch) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void FreePlace(const FrameBatch& batch) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerFailed(FrameRecord& frame, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  std::unique_ptr<QueuedFrame> TakeAnswer(QueuedFrame& launched) override
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  static void Answer(FrameRecord& frame);
   // True if the backend has a place for one more batch of the plan.
   bool HasPlace(const FeaturePlan& plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return plan.is_large() ? large_in_flight_ < options_.max_large_batches_in_flight
@@ -162,19 +123,18 @@ class Batcher final : public WorkQueue<QueuedFrame, QueuedFrameBatch> {
   // The plan whose client is served next, of those that may launch and that `is_candidate` accepts;
   // null if there is none.
   template <typename IsCandidate>
-  QueuedFrame::Plan* NextPlan(SteadyTime now, const IsCandidate& is_candidate) const
+  PlanOfFrames* NextPlan(SteadyTime now, const IsCandidate& is_candidate) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double MaxBatchNs() const { return static_cast<double>(options_.max_batch_time.count()); }
   // Takes a frame out of the queue of its plan, where it stands no more.
-  void LeavePlan(QueuedFrame& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayLaunch(const QueuedFrame::Plan& queue, SteadyTime now) const
+  void LeavePlan(FrameRecord& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayLaunch(const PlanOfFrames& queue, SteadyTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnBatchDone(QueuedFrameBatch batch, FrameBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
   FeatureBackend* const backend_;
   const BatcherOptions options_;
   // Only plans with frames that are ready.
-  absl::btree_map<const FeaturePlan*, std::unique_ptr<QueuedFrame::Plan>> plans_
-      ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<const FeaturePlan*, std::unique_ptr<PlanOfFrames>> plans_ ABSL_GUARDED_BY(mutex_);
   int large_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // batches of large plans
   int quick_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   // Batches by plan; none is 0.

@@ -12,6 +12,9 @@
 
 namespace orbserve {
 
+struct ClientId;
+struct FrameOutcome;
+
 // Kinds of work that the serving layer queues and batches.
 enum class WorkKind { kFrames, kMatches, kTracks };
 inline constexpr int kWorkKindCount = 3;
@@ -27,6 +30,10 @@ class ServingObserver {
   // where they were not timed.
   virtual void OnItemComputed(WorkKind /*kind*/, std::chrono::nanoseconds /*queued*/,
                               const BatchCost& /*cost*/, const StageTimes& /*stages*/) {}
+  // The image of a frame was decoded, or could not be.
+  virtual void OnFrameDecoded(std::chrono::nanoseconds /*time*/) {}
+  // A batch has computed a frame of the client, who is still owed its answer.
+  virtual void OnFrameComputed(const ClientId& /*client*/, const FrameOutcome& /*outcome*/) {}
   // A batch of `items` frames, pairs or searches for tracks ended. Returns an estimate of the
   // joules that it took, which goes into the answers; nothing where the power of its device is not
   // known.

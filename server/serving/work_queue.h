@@ -82,7 +82,7 @@
 
 namespace orbserve {
 
-// Item: derived from WorkItem. Batch: has `std::vector<std::unique_ptr<Item>> items`. Thread-safe.
+// Item: derived from WorkItem. Batch: has `std::vector<std::shared_ptr<Item>> items`. Thread-safe.
 template <typename Item, typename Batch>
 class WorkQueue {
  public:
@@ -114,7 +114,7 @@ class WorkQueue {
  protected:
   // Work that a change of state made possible.
   struct Work {
-    std::list<std::unique_ptr<Item>> expired;
+    std::list<std::shared_ptr<Item>> expired;
     std::list<Batch> batches;
     bool empty() const { return expired.empty() && batches.empty(); }
   };
@@ -140,11 +140,9 @@ class WorkQueue {
   // Hands a batch to the backend. If it throws std::bad_alloc, the batch is as it was, but for its
   // jobs, and the skeleton answers it.
   virtual void Send(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_) = 0;
-  // Answers an item without an outcome of the backend. `status` is not OK.
+  // Answers an item without an outcome of the backend. `status` is not OK. An item that is late may
+  // still be part of a batch (`is_answered`): only what the answer needs may be touched then.
   virtual void AnswerFailed(Item& item, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_) = 0;
-  // Moves all that AnswerFailed() needs out of a launched item, which is not answered by its batch.
-  virtual std::unique_ptr<Item> TakeAnswer(Item& launched)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   // --- The kind calls these. ---
 
@@ -153,7 +151,7 @@ class WorkQueue {
   absl::Status Reserve(const ClientId& client, SteadyTime deadline, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The item waits from now on. The kind calls Do() when it has released the lock.
-  Item& Enter(std::unique_ptr<Item> item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Item& Enter(std::shared_ptr<Item> item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Ticket NewTicket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return next_ticket_++; }
   // True if the alarm has to be set anew for the deadline of an item that entered.
   bool AlarmIsLate() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -164,7 +162,7 @@ class WorkQueue {
   Item* FindWaiting(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The item waits no more: it becomes part of a batch, and its client is charged with its expected
   // cost.
-  std::unique_ptr<Item> Launch(Item& item, SteadyTime now, int64_t cost_ns)
+  std::shared_ptr<Item> Launch(Item& item, SteadyTime now, int64_t cost_ns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int batches_in_flight() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return batches_in_flight_; }
   bool is_draining() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_draining_; }
@@ -202,10 +200,10 @@ class WorkQueue {
   // The item is no longer owed an answer, though it gets it only after the lock.
   void Close(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the item out of those that wait.
-  std::unique_ptr<Item> TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Item> TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::unique_ptr<Item> Withdraw(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::list<std::unique_ptr<Item>> TakeExpired(SteadyTime now)
+  std::shared_ptr<Item> Withdraw(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::list<std::shared_ptr<Item>> TakeExpired(SteadyTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return deadlines_.empty() ? kNever : deadlines_.begin()->first;
@@ -234,9 +232,9 @@ class WorkQueue {
   int64_t batches_ended_ ABSL_GUARDED_BY(mutex_) = 0;
   int callers_inside_ ABSL_GUARDED_BY(mutex_) = 0;  // each will call Leave()
   int open_items_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::btree_map<Ticket, std::unique_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Items that are launched and not closed; their batches own them.
-  absl::btree_map<Ticket, Item*> launched_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<Ticket, std::shared_ptr<Item>> waiting_ ABSL_GUARDED_BY(mutex_);
+  // Items that are launched and not closed.
+  absl::btree_map<Ticket, std::shared_ptr<Item>> launched_ ABSL_GUARDED_BY(mutex_);
   FairShares shares_ ABSL_GUARDED_BY(mutex_);
   Reserved reserved_ ABSL_GUARDED_BY(mutex_);
   // Deadlines of the items that wait or are launched, and are not answered.
@@ -304,7 +302,7 @@ absl::Status WorkQueue<Item, Batch>::Reserve(const ClientId& client_id, SteadyTi
 }
 
 template <typename Item, typename Batch>
-Item& WorkQueue<Item, Batch>::Enter(std::unique_ptr<Item> item) {
+Item& WorkQueue<Item, Batch>::Enter(std::shared_ptr<Item> item) {
   Item& entered = *item;
   entered.ticket = NewTicket();
   entered.account = reserved_.account;
@@ -323,21 +321,22 @@ Item* WorkQueue<Item, Batch>::FindWaiting(Ticket ticket) {
 }
 
 template <typename Item, typename Batch>
-std::unique_ptr<Item> WorkQueue<Item, Batch>::Launch(Item& item, SteadyTime now, int64_t cost_ns) {
+std::shared_ptr<Item> WorkQueue<Item, Batch>::Launch(Item& item, SteadyTime now, int64_t cost_ns) {
   item.queued = now - item.ready_at;
   item.cost_ns = cost_ns;
-  launched_.emplace(item.ticket, &item);
   shares_.Charge(item.account, cost_ns);
-  return TakeOut(item);
+  std::shared_ptr<Item> owned = TakeOut(item);
+  launched_.emplace(item.ticket, owned);
+  return owned;
 }
 
 template <typename Item, typename Batch>
-std::unique_ptr<Item> WorkQueue<Item, Batch>::TakeOut(Item& item) {
+std::shared_ptr<Item> WorkQueue<Item, Batch>::TakeOut(Item& item) {
   item.queue_slot = Holding();
   item.queue_bytes = Holding();
   StopsWaiting(item);
   const auto entry = waiting_.find(item.ticket);
-  std::unique_ptr<Item> owned = std::move(entry->second);
+  std::shared_ptr<Item> owned = std::move(entry->second);
   waiting_.erase(entry);
   return owned;
 }
@@ -348,10 +347,10 @@ void WorkQueue<Item, Batch>::ForgetDeadline(const Item& item) {
 }
 
 template <typename Item, typename Batch>
-std::unique_ptr<Item> WorkQueue<Item, Batch>::Withdraw(Item& item) {
+std::shared_ptr<Item> WorkQueue<Item, Batch>::Withdraw(Item& item) {
   Dequeue(item);
   ForgetDeadline(item);
-  std::unique_ptr<Item> owned = TakeOut(item);
+  std::shared_ptr<Item> owned = TakeOut(item);
   Close(*owned);
   return owned;
 }
@@ -364,7 +363,7 @@ void WorkQueue<Item, Batch>::Close(const Item& item) {
 
 template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::Cancel(Ticket ticket) {
-  std::unique_ptr<Item> item;
+  std::shared_ptr<Item> item;
   absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
@@ -385,7 +384,7 @@ void WorkQueue<Item, Batch>::Cancel(Ticket ticket) {
 
 template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
-  std::unique_ptr<Item> item;
+  std::shared_ptr<Item> item;
   {
     absl::MutexLock lock(&mutex_);
     Item* const waiting = FindWaiting(ticket);
@@ -397,7 +396,7 @@ void WorkQueue<Item, Batch>::Fail(Ticket ticket, const absl::Status& status) {
 
 template <typename Item, typename Batch>
 void WorkQueue<Item, Batch>::FailWaiting(const absl::Status& status) {
-  std::list<std::unique_ptr<Item>> left;
+  std::list<std::shared_ptr<Item>> left;
   {
     absl::MutexLock lock(&mutex_);
     while (!waiting_.empty()) left.push_back(Withdraw(*waiting_.begin()->second));
@@ -429,21 +428,21 @@ BatchMotion WorkQueue<Item, Batch>::motion() const {
 }
 
 template <typename Item, typename Batch>
-std::list<std::unique_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
-  std::list<std::unique_ptr<Item>> expired;
+std::list<std::shared_ptr<Item>> WorkQueue<Item, Batch>::TakeExpired(SteadyTime now) {
+  std::list<std::shared_ptr<Item>> expired;
   while (NextDeadline() <= now) {
     const Ticket ticket = deadlines_.begin()->second;
     if (Item* const waiting = FindWaiting(ticket); waiting != nullptr) {
       expired.push_back(Withdraw(*waiting));
     } else {
       const auto launched = launched_.find(ticket);
-      Item& item = *launched->second;
-      item.cancelled->store(true, std::memory_order_relaxed);
-      item.is_answered = true;
+      std::shared_ptr<Item> item = std::move(launched->second);
+      item->cancelled->store(true, std::memory_order_relaxed);
+      item->is_answered = true;
       launched_.erase(launched);
       deadlines_.erase(deadlines_.begin());
       --open_items_;
-      expired.push_back(TakeAnswer(item));
+      expired.push_back(std::move(item));
     }
   }
   return expired;
@@ -483,7 +482,7 @@ void WorkQueue<Item, Batch>::Do(Work work) {
       FailBatch(batch);
     }
   }
-  GiveAnswers(std::move(work.expired), [this](std::unique_ptr<Item> item) {
+  GiveAnswers(std::move(work.expired), [this](std::shared_ptr<Item> item) {
     AnswerFailed(*item, LateStatus(options_.kind));
   });
   Leave();

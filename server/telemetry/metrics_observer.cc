@@ -36,6 +36,14 @@ void MetricsObserver::OnItemComputed(WorkKind kind, std::chrono::nanoseconds que
   }
 }
 
+void MetricsObserver::OnFrameDecoded(std::chrono::nanoseconds time) {
+  metrics_.ObservePhase(FramePhase::kDecode, std::chrono::duration<double>(time).count());
+}
+
+void MetricsObserver::OnFrameComputed(const ClientId& client, const FrameOutcome& outcome) {
+  if (clients_ != nullptr) clients_->FrameComputed(client, outcome);
+}
+
 std::optional<double> MetricsObserver::OnBatchFinished(WorkKind kind, int items,
                                                        const BatchCost& cost) {
   if (kind == WorkKind::kFrames) {

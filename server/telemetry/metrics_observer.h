@@ -4,8 +4,10 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_METRICS_OBSERVER_H_
 #define ORBSERVE_SERVER_TELEMETRY_METRICS_OBSERVER_H_
 
+#include <chrono>
 #include <optional>
 
+#include "server/clients/client_activity.h"
 #include "server/serving/observer.h"
 #include "server/telemetry/frame_phase.h"
 #include "server/telemetry/metrics.h"
@@ -14,14 +16,18 @@
 namespace orbserve {
 
 // Records the events of the serving layer: the one way of batches, queue times and stage times into
-// metrics. How much waits at the moment is not an event; a scrape reads it (ResourceMetrics).
+// metrics and the pages about clients. How much waits at the moment is not an event; a scrape reads
+// it (ResourceMetrics).
 class MetricsObserver final : public ServingObserver {
  public:
-  // Both must outlive the observer.
-  MetricsObserver(Metrics* metrics, PowerMonitor* power) : metrics_(*metrics), power_(*power) {}
+  // All must outlive the observer. `clients` may be null.
+  MetricsObserver(Metrics* metrics, PowerMonitor* power, ClientActivity* clients = nullptr)
+      : metrics_(*metrics), power_(*power), clients_(clients) {}
 
   void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
                       const StageTimes& stages) override;
+  void OnFrameDecoded(std::chrono::nanoseconds time) override;
+  void OnFrameComputed(const ClientId& client, const FrameOutcome& outcome) override;
   std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost& cost) override;
   void OnTrackBytes(int64_t change) override;
 
@@ -31,6 +37,7 @@ class MetricsObserver final : public ServingObserver {
 
   Metrics& metrics_;
   PowerMonitor& power_;
+  ClientActivity* const clients_;
 };
 
 }  // namespace orbserve

@@ -20,6 +20,7 @@
 #include "server/rpc/frame_splitter.h"
 #include "server/rpc/reference_name.h"
 #include "server/rpc/stream_options.h"
+#include "server/serving/frame/frame_intake.h"
 #include "tests/fuzz/require.h"
 
 namespace orbserve {
@@ -55,7 +56,7 @@ void UseFrame(const v1::Frame& frame, const ResolvedPipeline& pipeline,
   if (frame.has_mask()) {
     const absl::Status fits = CheckMask(frame.mask(), view.width_px, view.height_px);
     RequireReason(fits);
-    if (fits.ok()) CopyMask(frame.mask(), view);
+    if (fits.ok()) CopyMask(MaskFromProto(frame.mask()), view);
   }
 }
 

@@ -26,6 +26,7 @@
 #include "server/serving/stream/stream_session.h"
 #include "tests/cpu/cpu_backend_support.h"
 #include "tests/server/serving/named_client.h"
+#include "tests/server/serving/stream/test_session.h"
 #include "tests/support/feature_compare.h"
 #include "tests/support/golden_files.h"
 #include "tests/support/reference_lines.h"
@@ -193,19 +194,19 @@ struct RobotFrame {
 };
 
 // Sends all frames, `in_flight` at a time, and returns their results.
-std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
-                              const std::vector<RobotFrame>& frames, size_t in_flight) {
+std::vector<TestResult> Fly(Engine& engine, const std::string& name,
+                            const std::vector<RobotFrame>& frames, size_t in_flight) {
   struct Received {
     absl::Mutex mutex;
-    std::vector<StreamResult> results ABSL_GUARDED_BY(mutex);
-    std::weak_ptr<StreamSession> session;  // set before the first frame
+    std::vector<TestResult> results ABSL_GUARDED_BY(mutex);
+    std::weak_ptr<TestSession> session;  // set before the first frame
   };
   const auto received = std::make_shared<Received>();
   size_t sent = 0;
   StreamSessionOptions options = *frames[0].open;
   options.client = Named(name);
   const auto session =
-      std::make_shared<StreamSession>(engine.Parts(), options, [received](StreamResult result) {
+      std::make_shared<TestSession>(engine.Parts(), options, [received](TestResult result) {
         const absl::Status status = result.outcome.status;
         {
           absl::MutexLock lock(&received->mutex);
@@ -227,8 +228,9 @@ std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
       options.client = Named(name);
       session->SetOptions(options);
     }
-    const uint64_t index = session->AddFrame(
+    const StreamFramePtr record = session->NewFrame(
         {.sequence = sent, .max_features = frame.max_features, .keyframe = frame.keyframe});
+    const uint64_t index = session->AddFrame(record);
     if (frame.is_dropped) {
       session->FrameDone(index, {.status = MakeError(ErrorReason::kDropped, "no place")});
       continue;
@@ -243,13 +245,13 @@ std::vector<StreamResult> Fly(Engine& engine, const std::string& name,
                                  .parameters = parameters});
     EXPECT_TRUE(job.ok()) << job.status();
     job->keep_state = options.keep_state();
-    const auto ticket = engine.batcher().Admit(
-        {.client = Named(name), .done = [session, index](FrameOutcome outcome) {
-           session->FrameDone(index, std::move(outcome));
-         }});
-    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    record->client = Named(name);
+    record->done = [session](FrameRecord& done) {
+      session->FrameDone(static_cast<StreamFrame&>(done));
+    };
+    EXPECT_TRUE(engine.batcher().Admit(record));
     engine.batcher().Ready(
-        *ticket,
+        record->ticket,
         engine.Plan({width, height,
                      options.track ? PipelineOfWinners(options.pipeline) : options.pipeline,
                      options.track ? options.track_options.levels : 0}),
@@ -314,13 +316,12 @@ std::vector<RobotFrame> Flight(uint32_t seed, TrackTemplate track_template) {
 }
 
 // Compares everything that a robot is told but times.
-void ExpectEqual(const std::vector<StreamResult>& expected,
-                 const std::vector<StreamResult>& actual) {
+void ExpectEqual(const std::vector<TestResult>& expected, const std::vector<TestResult>& actual) {
   ASSERT_EQ(expected.size(), actual.size());
   for (size_t n = 0; n < expected.size(); ++n) {
     SCOPED_TRACE("frame " + std::to_string(n));
-    const StreamResult& a = expected[n];
-    const StreamResult& b = actual[n];
+    const TestResult& a = expected[n];
+    const TestResult& b = actual[n];
     ASSERT_EQ(a.index, b.index);
     ASSERT_EQ(a.outcome.status, b.outcome.status);
     if (!a.outcome.status.ok()) continue;
@@ -347,17 +348,17 @@ TrackTemplate TemplateOf(uint32_t robot) {
 }
 
 // Each robot alone, one frame at a time, by the plain loops.
-std::vector<std::vector<StreamResult>> ResultsAlone() {
+std::vector<std::vector<TestResult>> ResultsAlone() {
   Engine engine(cpu::Backend({.threads = 1, .reference = true}));
-  std::vector<std::vector<StreamResult>> results;
+  std::vector<std::vector<TestResult>> results;
   for (uint32_t robot = 0; robot < kRobots; ++robot) {
     results.push_back(Fly(engine, "alone", Flight(robot, TemplateOf(robot)), 1));
   }
   return results;
 }
 
-std::vector<std::vector<StreamResult>> ResultsTogether(Engine& engine) {
-  std::vector<std::vector<StreamResult>> results(kRobots);
+std::vector<std::vector<TestResult>> ResultsTogether(Engine& engine) {
+  std::vector<std::vector<TestResult>> results(kRobots);
   std::vector<std::thread> threads;
   for (uint32_t robot = 0; robot < kRobots; ++robot) {
     threads.emplace_back([&engine, &results, robot] {
@@ -377,7 +378,7 @@ TEST(StreamSessionBackendTest, RobotsGetTogetherTheResultsThatEachGetsAlone) {
   int keyframes = 0;
   std::set<TrackEnd> ends;
   for (const auto& results : alone) {
-    for (const StreamResult& result : results) {
+    for (const TestResult& result : results) {
       tracks += result.tracks.tracks.size();
       for (const EndedTrack& end : result.tracks.ended) ends.insert(end.reason);
       for (const TargetMatches& target : result.matches) matches += target.matches.count();
@@ -442,7 +443,7 @@ TEST(StreamSessionBackendTest, ASessionGivesThePublishedTracks) {
     frames[0].open = options;
     Engine engine(cpu::Backend());
     std::string lines;
-    for (const StreamResult& result : Fly(engine, "robot", frames, 4)) {
+    for (const TestResult& result : Fly(engine, "robot", frames, 4)) {
       ASSERT_TRUE(result.outcome.status.ok()) << result.outcome.status;
       EXPECT_EQ(result.outcome.features->count(), 100u);
       for (const Track& track : result.tracks.tracks) {

@@ -4,7 +4,6 @@
 #include "server/rpc/conversion/frame.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/pyramid.h"
@@ -148,12 +147,10 @@ absl::Status CheckMask(const v1::Mask& mask, int width_px, int height_px) {
   return absl::OkStatus();
 }
 
-void CopyMask(const v1::Mask& mask, const MutableImageView& out) {
-  const size_t stride = mask.stride_bytes() != 0 ? mask.stride_bytes() : mask.width_px();
-  for (int y = 0; y < out.height_px; ++y) {
-    std::memcpy(out.Row(y), mask.pixels().data() + static_cast<size_t>(y) * stride,
-                static_cast<size_t>(out.width_px));
-  }
+ImageView MaskFromProto(const v1::Mask& mask) {
+  const uint32_t stride = mask.stride_bytes() != 0 ? mask.stride_bytes() : mask.width_px();
+  return {reinterpret_cast<const uint8_t*>(mask.pixels().data()), static_cast<int>(mask.width_px()),
+          static_cast<int>(mask.height_px()), static_cast<ptrdiff_t>(stride)};
 }
 
 }  // namespace orbserve

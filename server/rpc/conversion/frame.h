@@ -27,8 +27,8 @@ absl::StatusOr<EncodedImage> ImageFromProto(const v1::Frame& frame,
 
 // BAD_IMAGE unless the mask fits a frame of this size.
 absl::Status CheckMask(const v1::Mask& mask, int width_px, int height_px);
-// Copies a mask that CheckMask() accepted for the size of `out`.
-void CopyMask(const v1::Mask& mask, const MutableImageView& out);
+// A mask that CheckMask() accepted, borrowed.
+ImageView MaskFromProto(const v1::Mask& mask);
 
 // A checked copy of keypoints to be described. BAD_REQUEST, BAD_OPTIONS, TOO_LARGE.
 absl::StatusOr<std::shared_ptr<const GivenKeypoints>> GivenKeypointsFromProto(

@@ -7,7 +7,7 @@
 #define ORBSERVE_SERVER_RPC_CONVERSION_FRAME_RESULT_H_
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/serving/stream/stream_session.h"
+#include "server/serving/stream/stream_frame.h"
 
 namespace orbserve {
 

@@ -31,14 +31,14 @@ void AddToStage(const v1::StageTime& time, v1::FrameTimings* proto) {
 
 }  // namespace
 
-void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto) {
-  const BatchTimings& batch = outcome.frame.cost.timings;
-  proto->set_queue_ns(static_cast<uint64_t>(outcome.frame.queued.count()));
+void TimingsToProto(const FrameOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto) {
+  const BatchTimings& batch = outcome.cost.timings;
+  proto->set_queue_ns(static_cast<uint64_t>(outcome.queued.count()));
   proto->set_decode_ns(static_cast<uint64_t>(outcome.decode_time.count()));
   proto->set_upload_ns(static_cast<uint64_t>(batch.upload_ns));
   proto->set_compute_ns(static_cast<uint64_t>(batch.compute_ns));
   proto->set_download_ns(static_cast<uint64_t>(batch.download_ns));
-  const StageTimes& stages = outcome.frame.stages;
+  const StageTimes& stages = outcome.stages;
   for (const StageTime& stage : stages.entries()) {
     AddStage(stage.stages, stage.duration_ns, stages.sampled, proto);
   }
@@ -72,15 +72,15 @@ v1::FrameTimings SumOfTimings(const v1::FrameTimings& a, const v1::FrameTimings&
   return sum;
 }
 
-void ExecutionToProto(const ExtractOutcome& outcome, v1::Execution* proto) {
-  if (outcome.frame.batch_frames == 0) return;  // it never ran
-  proto->set_batch_size(static_cast<uint32_t>(outcome.frame.batch_frames));
-  const BatchCost& cost = outcome.frame.cost;
+void ExecutionToProto(const FrameOutcome& outcome, v1::Execution* proto) {
+  if (outcome.batch_frames == 0) return;  // it never ran
+  proto->set_batch_size(static_cast<uint32_t>(outcome.batch_frames));
+  const BatchCost& cost = outcome.cost;
   proto->set_backend(cost.backend.data(), cost.backend.size());
   proto->set_device(cost.device.data(), cost.device.size());
   proto->set_lane(static_cast<uint32_t>(cost.lane));
-  if (outcome.frame.energy_joules.has_value()) {
-    proto->set_energy_joules(*outcome.frame.energy_joules);
+  if (outcome.energy_joules.has_value()) {
+    proto->set_energy_joules(*outcome.energy_joules);
   }
 }
 

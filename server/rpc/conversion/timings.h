@@ -9,12 +9,12 @@
 #include <chrono>
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/frame_intake.h"
+#include "server/serving/frame/frame_record.h"
 
 namespace orbserve {
 
 // Times of an answered frame without its matches. `begin`: when its message had arrived.
-void TimingsToProto(const ExtractOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto);
+void TimingsToProto(const FrameOutcome& outcome, SteadyTime begin, v1::FrameTimings* proto);
 
 // Adds the time from features to matches: `match_ns`, and the stage of that name. Adds nothing
 // where `time` is zero, that is, nothing was matched.
@@ -29,7 +29,7 @@ void AddTrackTime(std::chrono::nanoseconds time, v1::FrameTimings* proto);
 v1::FrameTimings SumOfTimings(const v1::FrameTimings& a, const v1::FrameTimings& b);
 
 // Batch and device that computed a frame; empty if no batch has computed it.
-void ExecutionToProto(const ExtractOutcome& outcome, v1::Execution* proto);
+void ExecutionToProto(const FrameOutcome& outcome, v1::Execution* proto);
 
 }  // namespace orbserve
 

@@ -38,7 +38,7 @@ MatchQueue::Ticket MatchQueue::Submit(const ClientId& client, SteadyTime deadlin
     const int64_t bytes = HoldStates(jobs);
     refusal = Reserve(client, deadline, bytes);
     if (refusal.ok()) {
-      auto entering = std::make_unique<QueuedMatch>();
+      auto entering = std::make_shared<QueuedMatch>();
       entering->client = client;
       entering->deadline = deadline;
       entering->done = std::move(done);
@@ -201,25 +201,20 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
   }
   CloseBatch(batch, taken_ns,
              [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
-  std::list<std::unique_ptr<QueuedMatch>> owed;
+  std::list<std::shared_ptr<QueuedMatch>> owed;
   for (auto& request : batch.items) {
     if (!request->is_answered) owed.push_back(std::move(request));
   }
   batch.items.clear();
-  GiveAnswers(std::move(owed), [](std::unique_ptr<QueuedMatch> request) {
+  GiveAnswers(std::move(owed), [](std::shared_ptr<QueuedMatch> request) {
     std::move(request->done)(std::move(request->outcome));
   });
   Leave();
 }
 
 void MatchQueue::AnswerFailed(QueuedMatch& request, const absl::Status& status) {
-  std::move(request.done)({.status = status});
-}
-
-std::unique_ptr<QueuedMatch> MatchQueue::TakeAnswer(QueuedMatch& launched) {
-  auto answered = std::make_unique<QueuedMatch>();
-  answered->done = std::move(launched.done);
-  return answered;
+  MatchDone done = std::move(request.done);  // freed before the request, which may be in a batch
+  std::move(done)({.status = status});
 }
 
 }  // namespace orbserve

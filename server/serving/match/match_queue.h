@@ -90,7 +90,7 @@ struct QueuedMatch final : WorkItem {
 };
 
 struct QueuedMatchBatch {
-  std::vector<std::unique_ptr<QueuedMatch>> items;  // all small, or one large
+  std::vector<std::shared_ptr<QueuedMatch>> items;  // all small, or one large
 };
 
 class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
@@ -129,8 +129,6 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   void Send(QueuedMatchBatch& batch) override ABSL_LOCKS_EXCLUDED(mutex_);
   void AnswerFailed(QueuedMatch& request, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  std::unique_ptr<QueuedMatch> TakeAnswer(QueuedMatch& launched) override
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool IsLarge(const QueuedMatch& request) const {
     return request.pairs > options_.max_small_pairs;

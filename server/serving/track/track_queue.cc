@@ -45,7 +45,7 @@ TrackQueue::Ticket TrackQueue::Submit(const ClientId& client, SteadyTime deadlin
     absl::MutexLock lock(&mutex_);
     refusal = Reserve(client, deadline, bytes);
     if (refusal.ok()) {
-      auto entering = std::make_unique<QueuedTrack>();
+      auto entering = std::make_shared<QueuedTrack>();
       entering->client = client;
       entering->deadline = deadline;
       entering->points = job.points->count();
@@ -127,25 +127,20 @@ void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
   }
   CloseBatch(batch, taken_ns,
              [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
-  std::list<std::unique_ptr<QueuedTrack>> owed;
+  std::list<std::shared_ptr<QueuedTrack>> owed;
   for (auto& request : batch.items) {
     if (!request->is_answered) owed.push_back(std::move(request));
   }
   batch.items.clear();
-  GiveAnswers(std::move(owed), [](std::unique_ptr<QueuedTrack> request) {
+  GiveAnswers(std::move(owed), [](std::shared_ptr<QueuedTrack> request) {
     std::move(request->done)(std::move(request->outcome));
   });
   Leave();
 }
 
 void TrackQueue::AnswerFailed(QueuedTrack& request, const absl::Status& status) {
-  std::move(request.done)({.status = status});
-}
-
-std::unique_ptr<QueuedTrack> TrackQueue::TakeAnswer(QueuedTrack& launched) {
-  auto answered = std::make_unique<QueuedTrack>();
-  answered->done = std::move(launched.done);
-  return answered;
+  TrackDone done = std::move(request.done);  // freed before the request, which may be in a batch
+  std::move(done)({.status = status});
 }
 
 }  // namespace orbserve

@@ -76,7 +76,7 @@ struct QueuedTrack final : WorkItem {
 };
 
 struct QueuedTrackBatch {
-  std::vector<std::unique_ptr<QueuedTrack>> items;
+  std::vector<std::shared_ptr<QueuedTrack>> items;
 };
 
 class TrackQueue final : public WorkQueue<QueuedTrack, QueuedTrackBatch> {
@@ -99,8 +99,6 @@ class TrackQueue final : public WorkQueue<QueuedTrack, QueuedTrackBatch> {
   void Send(QueuedTrackBatch& batch) override ABSL_LOCKS_EXCLUDED(mutex_);
   void AnswerFailed(QueuedTrack& request, const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  std::unique_ptr<QueuedTrack> TakeAnswer(QueuedTrack& launched) override
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FeatureBackend* const backend_;

@@ -19,12 +19,12 @@ TEST(StreamOptionsTest, AnEmptyOpeningBlocksAndHasNoDeadlineMatchesOrTracks) {
   const auto options = StreamOptionsFromProto({}, {}, Named("robot"));
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->pipeline->preset, "orb");
-  EXPECT_EQ(options->drop_policy, DropPolicy::kBlock);
+  EXPECT_EQ(options->session.drop_policy, DropPolicy::kBlock);
   EXPECT_EQ(options->deadline_ms, 0u);
-  EXPECT_EQ(options->max_in_flight, 8);
-  EXPECT_EQ(options->max_waiting, 0);
+  EXPECT_EQ(options->session.max_in_flight, 8);
+  EXPECT_EQ(options->session.max_waiting, 0);
   EXPECT_EQ(options->match_targets, 0);
-  EXPECT_FALSE(options->omit_features);
+  EXPECT_FALSE(options->session.omit_features);
   EXPECT_FALSE(options->session.matches());
   EXPECT_EQ(options->session.keep_state(), KeepState::kNone);
   EXPECT_TRUE(options->session.keyframe_rule.empty());
@@ -52,12 +52,12 @@ TEST(StreamOptionsTest, EveryFieldOfTheOpeningArrives) {
   limits.max_frames_waiting = 7;
   const auto options = StreamOptionsFromProto(open, limits, Named("robot"));
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->drop_policy, DropPolicy::kOldest);
+  EXPECT_EQ(options->session.drop_policy, DropPolicy::kOldest);
   EXPECT_EQ(options->deadline_ms, 33u);
-  EXPECT_EQ(options->max_in_flight, 2);
-  EXPECT_EQ(options->max_waiting, 7);
+  EXPECT_EQ(options->session.max_in_flight, 2);
+  EXPECT_EQ(options->session.max_waiting, 7);
   EXPECT_EQ(options->match_targets, 4);
-  EXPECT_TRUE(options->omit_features);
+  EXPECT_TRUE(options->session.omit_features);
   const StreamSessionOptions& session = options->session;
   EXPECT_EQ(session.client, Named("robot"));
   EXPECT_TRUE(session.match_previous);
@@ -87,8 +87,9 @@ TEST(StreamOptionsTest, ADropPolicyNeverHasMoreFramesInFlightThanTheServerAllows
   limits.max_frames_in_flight = 1;
   Open open;
   open.set_drop_policy(v1::DROP_POLICY_NEWEST);
-  EXPECT_EQ(StreamOptionsFromProto(open, limits, Named("robot"))->max_in_flight, 1);
-  EXPECT_EQ(StreamOptionsFromProto(open, limits, Named("robot"))->drop_policy, DropPolicy::kNewest);
+  EXPECT_EQ(StreamOptionsFromProto(open, limits, Named("robot"))->session.max_in_flight, 1);
+  EXPECT_EQ(StreamOptionsFromProto(open, limits, Named("robot"))->session.drop_policy,
+            DropPolicy::kNewest);
 }
 
 TEST(StreamOptionsTest, WrongOpeningsAreRefusedWithFieldValueAndRange) {
@@ -183,10 +184,10 @@ TEST(StreamOptionsTest, TheReservationHasRoomForEverythingThatAnAnswerMayHold) {
   EXPECT_EQ(plain->WantedFeatures(frame), 300);
   frame.set_max_features(4'294'967'295u);  // the frame itself is refused
   EXPECT_EQ(plain->WantedFeatures(frame), kMaxFeatures);
-  const int64_t features = plain->MostAnswerBytes(1000, 100, {});
+  const int64_t features = plain->AnswerBoundOf(100, {}).For(1000);
   EXPECT_EQ(features, kOtherWireBytes + MostWireBytes(1000, Descriptor::kNone));
-  EXPECT_EQ(tracks->MostAnswerBytes(1000, 100, {}), features + 100 * kTrackWireBytes);
-  EXPECT_EQ(bare->MostAnswerBytes(1000, 100, {}), features + 100 * kTrackWireBytes)
+  EXPECT_EQ(tracks->AnswerBoundOf(100, {}).For(1000), features + 100 * kTrackWireBytes);
+  EXPECT_EQ(bare->AnswerBoundOf(100, {}).For(1000), features + 100 * kTrackWireBytes)
       << "candidates of new tracks are held";
 }
 

@@ -40,15 +40,15 @@ class BatcherTest : public ::testing::Test {
   Batcher::Ticket Admit(int number, const std::string& client, SteadyTime deadline = kNever,
                         int64_t bytes = 1) {
     ++admitted_;
-    FrameAdmission admission;
-    admission.client = Named(client);
-    admission.deadline = deadline;
-    admission.message_bytes = bytes;
-    admission.done = [this, number](FrameOutcome outcome) {
+    const auto frame = std::make_shared<FrameRecord>();
+    frame->client = Named(client);
+    frame->deadline = deadline;
+    frame->message_bytes = bytes;
+    frame->done = [this, number](FrameRecord& done) {
       EXPECT_FALSE(outcomes_.contains(number)) << "frame " << number << " was answered twice";
-      outcomes_[number] = std::move(outcome);
+      outcomes_[number] = std::move(done.outcome);
     };
-    return batcher_->Admit(std::move(admission)).value_or(0);
+    return batcher_->Admit(frame) ? frame->ticket : 0;
   }
 
   void Ready(Batcher::Ticket ticket, int number,

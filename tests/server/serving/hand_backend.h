@@ -76,6 +76,18 @@ inline std::shared_ptr<Features> MakeFeatures(size_t count) {
   return features;
 }
 
+class HandSlot final : public InputSlot {
+ public:
+  HandSlot(int width_px, int height_px, bool has_mask) {
+    pixels_.resize(static_cast<size_t>(width_px) * static_cast<size_t>(height_px) * 2);
+    image = {pixels_.data(), width_px, height_px, width_px};
+    if (has_mask) mask = {pixels_.data() + pixels_.size() / 2, width_px, height_px, width_px};
+  }
+
+ private:
+  std::vector<uint8_t> pixels_;
+};
+
 // Calls come from one thread.
 class HandBackend final : public FeatureBackend {
  public:
@@ -114,10 +126,11 @@ class HandBackend final : public FeatureBackend {
     if (!plan_status.ok()) return plan_status;
     return std::make_shared<HandPlan>(spec, max_batch_frames);
   }
-  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int, int, bool) override {
+  absl::StatusOr<std::shared_ptr<InputSlot>> LeaseInput(int width_px, int height_px,
+                                                        bool has_mask) override {
     ++leases;
     if (!lease_status.ok()) return lease_status;
-    return std::make_shared<InputSlot>();
+    return std::make_shared<HandSlot>(width_px, height_px, has_mask);
   }
   void Submit(std::shared_ptr<FeaturePlan> plan, std::vector<FrameJob> jobs,
               FrameBatchDone done) override {

@@ -125,16 +125,16 @@ TEST_F(PlanCacheTest, FramesOfClientsWithDifferentCandidateTestsShareABatch) {
   Batcher batcher(&backend_, &clock, &observer, {.max_batches_in_flight = 1});
   int answered = 0;
   const auto send = [&](const std::string& client, CandidateTest test) {
-    FrameAdmission admission;
-    admission.client = Named(client);
-    admission.done = [&answered](FrameOutcome outcome) {
-      EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+    const auto frame = std::make_shared<FrameRecord>();
+    frame->client = Named(client);
+    frame->done = [&answered](FrameRecord& done) {
+      EXPECT_TRUE(done.outcome.status.ok()) << done.outcome.status;
       ++answered;
     };
-    const auto ticket = batcher.Admit(std::move(admission));
-    ASSERT_TRUE(ticket.ok());
+    ASSERT_TRUE(batcher.Admit(frame));
+    const Batcher::Ticket ticket = frame->ticket;
     cache.Get(SpecWithTest(test), Named(client), [&batcher, ticket](PlanCache::PlanOr plan) {
-      batcher.Ready(*ticket, *std::move(plan), FrameJob());
+      batcher.Ready(ticket, *std::move(plan), FrameJob());
     });
     executor_.RunAll();
   };

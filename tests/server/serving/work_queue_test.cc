@@ -41,7 +41,7 @@ struct Errand final : WorkItem {
 };
 
 struct ErrandBatch {
-  std::vector<std::unique_ptr<Errand>> items;
+  std::vector<std::shared_ptr<Errand>> items;
 };
 
 struct ErrandOptions {
@@ -70,7 +70,7 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
       absl::MutexLock lock(&mutex_);
       refusal = Reserve(client, deadline, bytes);
       if (refusal.ok()) {
-        auto entering = std::make_unique<Errand>();
+        auto entering = std::make_shared<Errand>();
         entering->client = client;
         entering->deadline = deadline;
         entering->number = number;
@@ -140,11 +140,6 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
   }
   void Send(ErrandBatch& batch) override { send_(std::move(batch)); }
   void AnswerFailed(Errand& errand, const absl::Status& status) override { errand.done(status); }
-  std::unique_ptr<Errand> TakeAnswer(Errand& launched) override {
-    auto answered = std::make_unique<Errand>();
-    answered->done = std::move(launched.done);
-    return answered;
-  }
 
   const ErrandOptions options_;
   const std::function<void(ErrandBatch)> send_;

@@ -6,6 +6,7 @@
 #include "features/pipeline/geometry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/serving/frame/frame_intake.h"
 #include "tests/server/rpc/reason_of_failure.h"
 
 namespace orbserve {
@@ -21,7 +22,7 @@ TEST(FrameConversionTest, MasksAreCheckedInWideArithmetic) {
   mask.set_pixels("abcdefg");  // the last row ends after its pixels
   EXPECT_TRUE(CheckMask(mask, 3, 2).ok());
   uint8_t pixels[6];
-  CopyMask(mask, {pixels, 3, 2, 3});
+  CopyMask(MaskFromProto(mask), {pixels, 3, 2, 3});
   EXPECT_EQ(std::string(pixels, pixels + 6), "abcefg");
   mask.set_pixels("abcdef");
   EXPECT_EQ(ReasonOfFailure(CheckMask(mask, 3, 2)), ErrorReason::kBadImage);

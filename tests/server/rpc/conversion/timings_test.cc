@@ -28,20 +28,20 @@ std::vector<std::string> StagesOf(const v1::FrameTimings& timings) {
   return stages;
 }
 
-ExtractOutcome TimedOutcome(int64_t base_ns, bool sampled) {
-  ExtractOutcome outcome;
+FrameOutcome TimedOutcome(int64_t base_ns, bool sampled) {
+  FrameOutcome outcome;
   outcome.decode_time = nanoseconds(base_ns + 1);
-  outcome.frame.queued = nanoseconds(base_ns + 2);
-  outcome.frame.cost.timings.upload_ns = base_ns + 3;
-  outcome.frame.cost.timings.compute_ns = base_ns + 4;
-  outcome.frame.cost.timings.download_ns = base_ns + 5;
-  outcome.frame.stages.sampled = sampled;
-  outcome.frame.stages.Add(Stage::kPyramid, base_ns + 6);
-  outcome.frame.stages.Add({Stage::kDetect, Stage::kSuppress}, base_ns + 7);
+  outcome.queued = nanoseconds(base_ns + 2);
+  outcome.cost.timings.upload_ns = base_ns + 3;
+  outcome.cost.timings.compute_ns = base_ns + 4;
+  outcome.cost.timings.download_ns = base_ns + 5;
+  outcome.stages.sampled = sampled;
+  outcome.stages.Add(Stage::kPyramid, base_ns + 6);
+  outcome.stages.Add({Stage::kDetect, Stage::kSuppress}, base_ns + 7);
   return outcome;
 }
 
-v1::FrameTimings TimingsOf(const ExtractOutcome& outcome) {
+v1::FrameTimings TimingsOf(const FrameOutcome& outcome) {
   v1::FrameTimings timings;
   TimingsToProto(outcome, std::chrono::steady_clock::now(), &timings);
   return timings;
@@ -111,9 +111,9 @@ TEST(SumOfTimingsTest, IsTheLongerWaitAndTheSumOfTheWork) {
 }
 
 TEST(SumOfTimingsTest, StagesAreAddedByName) {
-  ExtractOutcome given;  // keypoints: other steps
-  given.frame.stages.Add(Stage::kDescribe, 5);
-  given.frame.stages.Add(Stage::kPyramid, 100);
+  FrameOutcome given;  // keypoints: other steps
+  given.stages.Add(Stage::kDescribe, 5);
+  given.stages.Add(Stage::kPyramid, 100);
   EXPECT_THAT(StagesOf(SumOfTimings(TimingsOf(TimedOutcome(10, true)), TimingsOf(given))),
               ElementsAre("pyramid 116*", "detect+suppress 17*", "describe 5"));
 }
@@ -124,12 +124,12 @@ TEST(SumOfTimingsTest, StagesOfOneImageAloneAreLeftOut) {
   EXPECT_THAT(StagesOf(SumOfTimings(TimingsOf({}), timed)), IsEmpty());
 }
 
-ExtractOutcome OutcomeOfABatch() {
-  ExtractOutcome outcome;
-  outcome.frame.batch_frames = 7;
-  outcome.frame.cost.backend = "cuda";
-  outcome.frame.cost.device = "cuda:1";
-  outcome.frame.cost.lane = 3;
+FrameOutcome OutcomeOfABatch() {
+  FrameOutcome outcome;
+  outcome.batch_frames = 7;
+  outcome.cost.backend = "cuda";
+  outcome.cost.device = "cuda:1";
+  outcome.cost.lane = 3;
   return outcome;
 }
 
@@ -144,10 +144,10 @@ TEST(ExecutionToProtoTest, SaysWhereAFrameRan) {
 
 TEST(ExecutionToProtoTest, EnergyIsThereOrAbsentAndNeverZeroForUnknown) {
   v1::Execution execution;
-  ExtractOutcome outcome = OutcomeOfABatch();
+  FrameOutcome outcome = OutcomeOfABatch();
   ExecutionToProto(outcome, &execution);
   EXPECT_FALSE(execution.has_energy_joules());
-  outcome.frame.energy_joules = 0.0125;
+  outcome.energy_joules = 0.0125;
   ExecutionToProto(outcome, &execution);
   ASSERT_TRUE(execution.has_energy_joules());
   EXPECT_EQ(execution.energy_joules(), 0.0125);

@@ -18,6 +18,7 @@
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
 #include "tests/server/serving/named_client.h"
+#include "tests/server/serving/stream/test_session.h"
 
 namespace orbserve {
 
@@ -34,9 +35,9 @@ class StreamSessionTest : public ::testing::Test {
  protected:
   void Open(StreamSessionOptions options) {
     options.client = Named("robot");
-    session_ = std::make_shared<StreamSession>(
+    session_ = std::make_shared<TestSession>(
         StreamSessionParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
-        std::move(options), [this](StreamResult result) {
+        std::move(options), [this](TestResult result) {
           results_.push_back(std::move(result));
           if (!holds_results_) HandOver();
         });
@@ -44,7 +45,7 @@ class StreamSessionTest : public ::testing::Test {
   // Hands the result that was given out last over to the client, who sees nothing of it but its
   // status if it fails.
   void HandOver() {
-    StreamResult& result = results_.back();
+    TestResult& result = results_.back();
     const uint64_t index = result.index;
     const absl::Status told = session_->HandOver(result.outcome.status);
     if (told.ok()) return;
@@ -79,7 +80,7 @@ class StreamSessionTest : public ::testing::Test {
   }
   std::vector<uint64_t> Keyframes() const {
     std::vector<uint64_t> keyframes;
-    for (const StreamResult& result : results_) {
+    for (const TestResult& result : results_) {
       if (result.is_keyframe) keyframes.push_back(result.index);
     }
     return keyframes;
@@ -97,7 +98,7 @@ class StreamSessionTest : public ::testing::Test {
   }
   std::vector<uint64_t> Order() const {
     std::vector<uint64_t> order;
-    for (const StreamResult& result : results_) order.push_back(result.index);
+    for (const TestResult& result : results_) order.push_back(result.index);
     return order;
   }
 
@@ -105,11 +106,11 @@ class StreamSessionTest : public ::testing::Test {
   HandBackend backend_;
   StreamObserver observer_;
   ReferenceStore references_{{}};
-  std::vector<StreamResult> results_;  // given out
-  bool holds_results_ = false;         // the test hands them over
+  std::vector<TestResult> results_;  // given out
+  bool holds_results_ = false;       // the test hands them over
   MatchQueue matcher_{&backend_, &clock_, &observer_, {}};
   TrackQueue tracker_{&backend_, &clock_, &observer_, {}};
-  std::shared_ptr<StreamSession> session_;
+  std::shared_ptr<TestSession> session_;
   uint64_t next_ = 0;
 };
 

@@ -131,7 +131,7 @@ TEST_F(StreamSessionTest, AClosedSessionGivesNothingOutAndHoldsNothing) {
   Extracted(2, 12);
   backend_.FinishMatches();
   EXPECT_THAT(Order(), ElementsAre(0));
-  std::weak_ptr<StreamSession> weak = session_;
+  std::weak_ptr<TestSession> weak = session_;
   session_.reset();
   EXPECT_TRUE(weak.expired());
 }

@@ -192,9 +192,9 @@ TEST_F(StreamSessionTrackTest, AResultThatIsInTimeDoesNotWaitForTheStartOfTheNex
   StreamSessionOptions options = Tracking();
   options.client = Named("robot");
   std::vector<size_t> searches;  // that had begun when a result was given out
-  session_ = std::make_shared<StreamSession>(
+  session_ = std::make_shared<TestSession>(
       StreamSessionParts{&backend_, &clock_, &observer_, &matcher_, &tracker_, &references_},
-      options, [&](StreamResult result) {
+      options, [&](const TestResult& result) {
         EXPECT_TRUE(session_->HandOver(result.outcome.status).ok());
         searches.push_back(backend_.tracks.size());
       });
@@ -414,7 +414,7 @@ TEST_F(StreamSessionTrackTest, EverythingThatAStreamKeepsIsCountedAndReleased) {
   backend_.FinishAllMatches();
   for (const auto& state : states) EXPECT_TRUE(state.expired());
   EXPECT_THAT(Order(), ElementsAre(0, 1));
-  std::weak_ptr<StreamSession> weak = session_;
+  std::weak_ptr<TestSession> weak = session_;
   session_.reset();
   EXPECT_TRUE(weak.expired());
 }

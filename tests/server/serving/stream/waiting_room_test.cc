@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/waiting_room.h"
+#include "server/serving/stream/waiting_room.h"
 
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -16,25 +16,31 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using Room = WaitingRoom<std::unique_ptr<std::string>>;
-
-// The payload of a frame is the text of its index, so that no frame can be taken for another.
-Room::Frame FrameOf(uint64_t index, DropPolicy policy, int64_t bytes = 10) {
-  return {index, bytes, policy, std::make_unique<std::string>(std::to_string(index))};
+StreamFramePtr FrameOf(uint64_t index, DropPolicy policy, int64_t bytes = 10) {
+  auto options = std::make_shared<StreamSessionOptions>();
+  options->drop_policy = policy;
+  auto frame = std::make_shared<StreamFrame>();
+  frame->index = index;
+  frame->message_bytes = bytes;
+  frame->options = std::move(options);
+  return frame;
 }
 
-template <typename Frames>
-std::vector<uint64_t> IndexesOf(const Frames& frames) {
+std::vector<uint64_t> IndexesOf(const std::vector<StreamFramePtr>& frames) {
   std::vector<uint64_t> indexes;
-  for (const Room::Frame& frame : frames) {
-    EXPECT_EQ(*frame.payload, std::to_string(frame.index));
-    indexes.push_back(frame.index);
-  }
+  for (const StreamFramePtr& frame : frames) indexes.push_back(frame->index);
+  return indexes;
+}
+
+// Empties the room.
+std::vector<uint64_t> TakeAll(WaitingRoom& room) {
+  std::vector<uint64_t> indexes;
+  while (!room.empty()) indexes.push_back(room.TakeFirst()->index);
   return indexes;
 }
 
 TEST(WaitingRoomTest, FramesLeaveInTheOrderOfTheirArrival) {
-  Room room(4, 1000);
+  WaitingRoom room(4, 1000);
   for (uint64_t i = 0; i < 4; ++i) {
     EXPECT_THAT(room.Add(FrameOf(i, DropPolicy::kNewest)), IsEmpty());
   }
@@ -42,34 +48,34 @@ TEST(WaitingRoomTest, FramesLeaveInTheOrderOfTheirArrival) {
   EXPECT_EQ(room.bytes(), 40);
   EXPECT_EQ(room.first().index, 0u);
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(room.TakeFirst()->index, i);
-  EXPECT_FALSE(room.TakeFirst().has_value());
+  EXPECT_TRUE(room.empty());
   EXPECT_EQ(room.bytes(), 0);
 }
 
 TEST(WaitingRoomTest, NewestDropsTheOldestFrameThatWaits) {
-  Room room(2, 1000);
+  WaitingRoom room(2, 1000);
   EXPECT_THAT(room.Add(FrameOf(0, DropPolicy::kNewest)), IsEmpty());
   EXPECT_THAT(room.Add(FrameOf(1, DropPolicy::kNewest)), IsEmpty());
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(2, DropPolicy::kNewest))), ElementsAre(0));
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(3, DropPolicy::kNewest))), ElementsAre(1));
   EXPECT_EQ(room.bytes(), 20);
-  EXPECT_THAT(IndexesOf(room.TakeAll()), ElementsAre(2, 3));
+  EXPECT_THAT(TakeAll(room), ElementsAre(2, 3));
   EXPECT_TRUE(room.empty());
   EXPECT_EQ(room.bytes(), 0);
 }
 
 TEST(WaitingRoomTest, OldestDropsTheArrivingFrame) {
-  Room room(2, 1000);
+  WaitingRoom room(2, 1000);
   EXPECT_THAT(room.Add(FrameOf(0, DropPolicy::kOldest)), IsEmpty());
   EXPECT_THAT(room.Add(FrameOf(1, DropPolicy::kOldest)), IsEmpty());
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(2, DropPolicy::kOldest))), ElementsAre(2));
   EXPECT_EQ(room.TakeFirst()->index, 0u);
   EXPECT_THAT(room.Add(FrameOf(3, DropPolicy::kOldest)), IsEmpty());
-  EXPECT_THAT(IndexesOf(room.TakeAll()), ElementsAre(1, 3));
+  EXPECT_THAT(TakeAll(room), ElementsAre(1, 3));
 }
 
 TEST(WaitingRoomTest, BytesAreBoundedToo) {
-  Room room(8, 100);
+  WaitingRoom room(8, 100);
   for (uint64_t i = 0; i < 3; ++i) room.Add(FrameOf(i, DropPolicy::kNewest, 30));
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(3, DropPolicy::kNewest, 70))), ElementsAre(0, 1));
   EXPECT_EQ(room.bytes(), 100);
@@ -78,33 +84,43 @@ TEST(WaitingRoomTest, BytesAreBoundedToo) {
 }
 
 TEST(WaitingRoomTest, AFrameLargerThanTheRoomWaitsAlone) {
-  Room room(8, 100);
+  WaitingRoom room(8, 100);
   room.Add(FrameOf(0, DropPolicy::kNewest));
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(1, DropPolicy::kNewest, 500))), ElementsAre(0));
   EXPECT_EQ(room.bytes(), 500);
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(2, DropPolicy::kOldest))), ElementsAre(2));
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(3, DropPolicy::kNewest))), ElementsAre(1));
-  EXPECT_THAT(IndexesOf(room.TakeAll()), ElementsAre(3));
+  EXPECT_THAT(TakeAll(room), ElementsAre(3));
 }
 
 TEST(WaitingRoomTest, AFrameUnderBlockIsNeverDroppedAndDropsNone) {
-  Room room(2, 100);
+  WaitingRoom room(2, 100);
   EXPECT_THAT(room.Add(FrameOf(0, DropPolicy::kNewest)), IsEmpty());
   EXPECT_THAT(room.Add(FrameOf(1, DropPolicy::kNewest)), IsEmpty());
   EXPECT_THAT(room.Add(FrameOf(2, DropPolicy::kBlock)), IsEmpty()) << "the stream reads no further";
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(3, DropPolicy::kNewest))), ElementsAre(0, 1));
   EXPECT_THAT(IndexesOf(room.Add(FrameOf(4, DropPolicy::kNewest))), ElementsAre(3));
-  EXPECT_THAT(IndexesOf(room.TakeAll()), ElementsAre(2, 4));
+  EXPECT_THAT(TakeAll(room), ElementsAre(2, 4));
 }
 
 TEST(WaitingRoomTest, AFrameThatIsLateLeavesItsPlace) {
-  Room room(2, 100);
-  room.Add(FrameOf(0, DropPolicy::kNewest, 60));
+  WaitingRoom room(2, 100);
+  const StreamFramePtr late = FrameOf(0, DropPolicy::kNewest, 60);
+  room.Add(late);
   room.Add(FrameOf(1, DropPolicy::kNewest, 40));
-  EXPECT_EQ(*room.Take(0)->payload, "0");
-  EXPECT_FALSE(room.Take(0).has_value());
+  room.Take(*late);
+  room.Take(*late);  // waits no more
   EXPECT_EQ(room.bytes(), 40);
   EXPECT_THAT(room.Add(FrameOf(2, DropPolicy::kNewest, 60)), IsEmpty());
+  EXPECT_THAT(TakeAll(room), ElementsAre(1, 2));
+}
+
+TEST(WaitingRoomTest, AClearedRoomHasSpaceForAll) {
+  WaitingRoom room(2, 100);
+  room.Add(FrameOf(0, DropPolicy::kNewest, 60));
+  room.Clear();
+  EXPECT_TRUE(room.empty());
+  EXPECT_EQ(room.bytes(), 0);
 }
 
 }  // namespace

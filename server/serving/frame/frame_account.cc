@@ -1,20 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/frame_account.h"
+#include "server/serving/frame/frame_account.h"
 
 #include <chrono>
 #include <new>
 
 namespace orbserve {
 
-void FrameAccount::Received(const ClientId& client, const v1::Frame& frame,
-                            absl::Span<const BytePiece> pixels) {
-  size_t bytes = frame.pixels().size() + frame.mask().pixels().size();
-  for (const BytePiece piece : pixels) bytes += piece.size();
-  metrics_.FrameReceived(static_cast<int64_t>(bytes));
+void FrameAccount::Received(const ClientId& client, int64_t bytes) {
+  metrics_.FrameReceived(bytes);
   try {
-    clients_.FrameReceived(client, static_cast<int64_t>(bytes));
+    clients_.FrameReceived(client, bytes);
   } catch (const std::bad_alloc&) {
     // The frame is counted; only its client is not remembered.
   }

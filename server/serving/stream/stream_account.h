@@ -4,8 +4,8 @@
 // Account of one stream, for the people who run the server: it counts the frames that ended, and
 // writes the lines of the log that open and close the stream.
 
-#ifndef ORBSERVE_SERVER_RPC_STREAM_ACCOUNT_H_
-#define ORBSERVE_SERVER_RPC_STREAM_ACCOUNT_H_
+#ifndef ORBSERVE_SERVER_SERVING_STREAM_STREAM_ACCOUNT_H_
+#define ORBSERVE_SERVER_SERVING_STREAM_STREAM_ACCOUNT_H_
 
 #include <atomic>
 #include <chrono>
@@ -47,4 +47,4 @@ std::string StreamClosedLine(const StreamUse& use, absl::string_view why,
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_RPC_STREAM_ACCOUNT_H_
+#endif  // ORBSERVE_SERVER_SERVING_STREAM_STREAM_ACCOUNT_H_

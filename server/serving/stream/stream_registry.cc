@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/stream_registry.h"
+#include "server/serving/stream/stream_registry.h"
 
 #include <utility>
 
 #include "features/errors.h"
-#include "server/rpc/stream_call.h"
+#include "server/serving/stream/stream.h"
 
 namespace orbserve {
 
-absl::StatusOr<uint64_t> StreamRegistry::Add(const std::shared_ptr<StreamCall>& stream,
+absl::StatusOr<uint64_t> StreamRegistry::Add(const std::shared_ptr<Stream>& stream,
                                              const ClientId& client, const std::string& connection,
                                              SteadyTime now) {
-  std::shared_ptr<StreamCall> removed;
+  std::shared_ptr<Stream> removed;
   uint64_t id = 0;
   {
     absl::MutexLock lock(&mutex_);
@@ -44,8 +44,8 @@ void StreamRegistry::Remove(uint64_t id) {
   streams_.erase(id);
 }
 
-std::vector<std::shared_ptr<StreamCall>> StreamRegistry::All() {
-  std::vector<std::shared_ptr<StreamCall>> all;
+std::vector<std::shared_ptr<Stream>> StreamRegistry::All() {
+  std::vector<std::shared_ptr<Stream>> all;
   absl::MutexLock lock(&mutex_);
   for (const auto& [id, stream] : streams_) {
     if (auto alive = stream.lock()) all.push_back(std::move(alive));
@@ -53,20 +53,22 @@ std::vector<std::shared_ptr<StreamCall>> StreamRegistry::All() {
   return all;
 }
 
-void StreamRegistry::AnnounceGoingAway() {
-  for (const auto& stream : All()) stream->AnnounceGoingAway();
+void StreamRegistry::AnnounceGoingAway(const absl::Status& reason) {
+  for (const auto& stream : All()) stream->AnnounceGoingAway(reason);
 }
 
-void StreamRegistry::CutUnknown() {
-  for (const auto& stream : All()) stream->CutIfUnknown();
+void StreamRegistry::CutUnknown(absl::FunctionRef<bool(const ClientId&)> is_known) {
+  for (const auto& stream : All()) {
+    if (!is_known(stream->client())) stream->CutUnknown();
+  }
 }
 
-void StreamRegistry::StopAll() {
-  for (const auto& stream : All()) stream->Stop();
+void StreamRegistry::StopAll(const absl::Status& reason) {
+  for (const auto& stream : All()) stream->Stop(reason);
 }
 
 std::vector<StreamUse> StreamRegistry::uses() {
-  std::vector<std::pair<uint64_t, std::shared_ptr<StreamCall>>> alive;
+  std::vector<std::pair<uint64_t, std::shared_ptr<Stream>>> alive;
   {
     absl::MutexLock lock(&mutex_);
     for (const auto& [id, stream] : streams_) alive.emplace_back(id, stream.lock());

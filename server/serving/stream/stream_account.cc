@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/stream_account.h"
+#include "server/serving/stream/stream_account.h"
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"

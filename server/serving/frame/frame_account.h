@@ -1,18 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_SERVER_RPC_FRAME_ACCOUNT_H_
-#define ORBSERVE_SERVER_RPC_FRAME_ACCOUNT_H_
+#ifndef ORBSERVE_SERVER_SERVING_FRAME_FRAME_ACCOUNT_H_
+#define ORBSERVE_SERVER_SERVING_FRAME_FRAME_ACCOUNT_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
-#include "orbserve/v1/orbserve.pb.h"
 #include "server/clients/client_activity.h"
 #include "server/clients/client_id.h"
-#include "server/decode/image_decoder.h"
 #include "server/serving/clock.h"
 #include "server/telemetry/metrics.h"
 
@@ -28,10 +25,9 @@ class FrameAccount {
   FrameAccount(const Clock* clock, Metrics* metrics, ClientActivity* clients)
       : clock_(*clock), metrics_(*metrics), clients_(*clients) {}
 
-  // `pixels`: those that are not in `frame`. Allocation failures are swallowed: a client that
-  // cannot be remembered is not on the pages.
-  void Received(const ClientId& client, const v1::Frame& frame,
-                absl::Span<const BytePiece> pixels = {});
+  // `bytes`: of image and mask. Allocation failures are swallowed: a client that cannot be
+  // remembered is not on the pages.
+  void Received(const ClientId& client, int64_t bytes);
   // `method`: without package and service. `keypoints`: of the result. Called before the client can
   // know the result. Allocates nothing.
   void Ended(absl::string_view method, const ClientId& client, SteadyTime arrival,
@@ -45,4 +41,4 @@ class FrameAccount {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_RPC_FRAME_ACCOUNT_H_
+#endif  // ORBSERVE_SERVER_SERVING_FRAME_FRAME_ACCOUNT_H_

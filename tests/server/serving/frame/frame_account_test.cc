@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/frame_account.h"
+#include "server/serving/frame/frame_account.h"
 
 #include <chrono>
 #include <string>
@@ -32,12 +32,8 @@ class FrameAccountTest : public testing::Test {
 };
 
 TEST_F(FrameAccountTest, ThePageTheLogAndThePagesAboutClientsSayTheSame) {
-  v1::Frame frame;
-  frame.set_pixels(std::string(100, 'p'));
-  frame.mutable_mask()->set_pixels(std::string(50, 'm'));
-  const std::vector<uint8_t> borrowed(7);
-  for (int i = 0; i < 3; ++i) account_.Received(client_, frame);
-  account_.Received(client_, {}, {{borrowed}});
+  for (int i = 0; i < 3; ++i) account_.Received(client_, 150);
+  account_.Received(client_, 7);
   End(absl::OkStatus(), 8);
   End(absl::OkStatus(), 9);
   End(MakeError(ErrorReason::kDropped, "x"));

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_SERVER_RPC_STREAM_REGISTRY_H_
-#define ORBSERVE_SERVER_RPC_STREAM_REGISTRY_H_
+#ifndef ORBSERVE_SERVER_SERVING_STREAM_STREAM_REGISTRY_H_
+#define ORBSERVE_SERVER_SERVING_STREAM_STREAM_REGISTRY_H_
 
 #include <cstdint>
 #include <map>
@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/clients/client_id.h"
@@ -21,7 +23,7 @@
 
 namespace orbserve {
 
-class StreamCall;
+class Stream;
 
 // The open streams. Thread-safe.
 class StreamRegistry {
@@ -31,7 +33,7 @@ class StreamRegistry {
 
   // Gives the stream its number, from 1. Another stream may have to end for it. `connection` is as
   // in StreamPlaces::Add(). QUOTA_EXCEEDED when there is no place for it.
-  absl::StatusOr<uint64_t> Add(const std::shared_ptr<StreamCall>& stream, const ClientId& client,
+  absl::StatusOr<uint64_t> Add(const std::shared_ptr<Stream>& stream, const ClientId& client,
                                const std::string& connection, SteadyTime now)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The stream has sent a frame.
@@ -39,23 +41,23 @@ class StreamRegistry {
   // The stream is about to end: another one may have its place.
   void GiveUpPlace(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Tells every stream that the server is about to stop.
-  void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Tells every stream that the server is about to stop for this reason.
+  void AnnounceGoingAway(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the streams whose clients are not known any more.
-  void CutUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends every stream when the frames that it has read are answered.
-  void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  void CutUnknown(absl::FunctionRef<bool(const ClientId&)> is_known) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends every stream with this reason when the frames that it has read are answered.
+  void StopAll(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<StreamUse> uses() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  std::vector<std::shared_ptr<StreamCall>> All() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::shared_ptr<Stream>> All() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Mutex mutex_;
   StreamPlaces places_ ABSL_GUARDED_BY(mutex_);
   // Until Remove(), which for a stream that lost its place or gave it up comes later.
-  std::map<uint64_t, std::weak_ptr<StreamCall>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::weak_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_RPC_STREAM_REGISTRY_H_
+#endif  // ORBSERVE_SERVER_SERVING_STREAM_STREAM_REGISTRY_H_

@@ -1,0 +1,605 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/stream/stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "features/errors.h"
+#include "server/clients/identity.h"
+#include "server/process/log.h"
+#include "server/process/memory/out_of_memory.h"
+
+namespace orbserve {
+namespace {
+
+// Results that may lie unread beside those of frames that are in flight or wait. Results of dropped
+// frames have some hundred bytes.
+constexpr int kMaxUnreadResults = 256;
+// A stream that was cut, and one whose client went away, is cancelled if it has not ended by then.
+constexpr std::chrono::milliseconds kGracePeriod{1000};
+
+// `policy`: of the frame whose arrival found the room full. `is_arriving`: it is dropped itself.
+absl::Status DroppedStatus(DropPolicy policy, bool is_arriving, const StreamLimits& limits) {
+  return MakeError(ErrorReason::kDropped,
+                   absl::StrCat(is_arriving ? "earlier frames have all places"
+                                            : "a newer frame took the place of this one",
+                                policy == DropPolicy::kNewest ? " (drop_policy NEWEST)"
+                                                              : " (drop_policy OLDEST)",
+                                "; at most ", limits.max_frames_waiting, " frames with ",
+                                limits.max_bytes_waiting, " bytes wait"));
+}
+
+}  // namespace
+
+Stream::Stream(const StreamParts& parts, StreamRegistry* registry,
+               const std::shared_ptr<StreamWire>& wire)
+    : StreamSession(parts),
+      parts_(parts),
+      registry_(*registry),
+      clock_(*parts.clock),
+      call_(wire.get()),
+      weak_call_(wire),
+      begin_(std::chrono::steady_clock::now()),
+      room_(parts.streams.max_frames_waiting, parts.streams.max_bytes_waiting) {}
+
+void Stream::Start(absl::Status status, const ClientId& client, const std::string& connection,
+                   SteadyTime call_deadline) {
+  const auto self = std::static_pointer_cast<Stream>(shared_from_this());
+  client_ = client;
+  call_deadline_ = call_deadline;
+  {
+    // Made first: once the registry knows the stream, another one may take its place.
+    absl::MutexLock lock(&mutex_);
+    alarm_ = clock_.MakeAlarm([weak = std::weak_ptr<Stream>(self)] {
+      if (const auto alive = weak.lock()) alive->OnAlarm();
+    });
+  }
+  const SteadyTime now = clock_.Now();
+  const auto enter = [&]() -> absl::Status {
+    ORBSERVE_RETURN_IF_ERROR(status);
+    // Before the registry knows the stream, which may then have messages to send.
+    ORBSERVE_RETURN_IF_ERROR(WithoutBadAlloc([&] {
+      Ledger::AccountPtr account = parts_.ledger->Open(client_);
+      absl::MutexLock lock(&mutex_);
+      answers_ = Holding(std::move(account), Resource::kStreamBytes);
+      return absl::OkStatus();
+    }));
+    ORBSERVE_ASSIGN_OR_RETURN(const uint64_t id, registry_.Add(self, client_, connection, now));
+    {
+      absl::MutexLock lock(&mutex_);
+      id_ = id;
+    }
+    parts_.metrics->StreamOpened();
+    return WithoutBadAlloc([this] {
+      parts_.clients->StreamOpened(client_);
+      return absl::OkStatus();
+    });
+  };
+  status = enter();
+  absl::MutexLock lock(&mutex_);
+  if (finished_) return;
+  if (!status.ok()) {
+    FinishNow(status);
+    return;
+  }
+  active_at_ = now;
+  SetAlarm();
+  reading_ = true;
+  call_->Read();
+}
+
+bool Stream::Received() {
+  absl::MutexLock lock(&mutex_);
+  if (IsOver()) return false;
+  active_at_ = clock_.Now();
+  return true;
+}
+
+void Stream::ReadEnded() {
+  absl::MutexLock lock(&mutex_);
+  reading_ = false;
+  read_ended_ = true;
+  if (options_ == nullptr && end_status_.ok()) {
+    end_status_ =
+        MakeError(ErrorReason::kBadRequest, "the stream ended without its opening message");
+  }
+  Step();
+}
+
+void Stream::Open(std::shared_ptr<const StreamSessionOptions> options, int64_t most_answer_bytes,
+                  MessageBytes opened) {
+  absl::MutexLock lock(&mutex_);
+  const bool is_first = options_ == nullptr;
+  options_ = std::move(options);
+  next_answer_bytes_ = most_answer_bytes;
+  ++unanswered_;
+  if (is_first) {
+    SetAlarm();
+    // `opened` goes in front of a GoingAway that is already queued.
+    outgoing_.insert(outgoing_.begin() + (writing_ ? 1 : 0), Outgoing{std::move(opened)});
+    LogClientEvent([&] { return StreamOpenedLine(id_, client_, options_->preset); });
+  } else if (frames_answered_ == frames_read_) {
+    outgoing_.push_back(Outgoing{std::move(opened)});
+  } else {
+    pending_opened_.push_back({frames_read_, std::move(opened)});
+  }
+}
+
+void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::Status& refusal) {
+  frame->arrival = clock_.Now();
+  registry_.Touch(id_, frame->arrival);
+  frame->client = client_;
+  frame->deadline = call_deadline_;
+  if (frame->time_limit.count() > 0) {
+    frame->deadline = std::min(frame->deadline, frame->arrival + frame->time_limit);
+  }
+  frame->done = [self = std::static_pointer_cast<Stream>(shared_from_this())](FrameRecord& record) {
+    self->OnComputed(static_cast<StreamFrame&>(record));
+  };
+  if (parts_.pictures != nullptr && parts_.pictures->TakeWish(id_)) {
+    frame->picture = frame->input->picture = std::make_shared<StreamPicture>();
+  }
+  // The frame may end here, and with it become one of the list that is complete already.
+  frame->admitted = parts_.intake->Admit(frame, refusal);
+
+  std::vector<StreamFramePtr> dropped;
+  StreamFramePtr begun;
+  bool is_over = false;
+  bool has_ended = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    parts_.frames->Received(client_, image_bytes);
+    ++frames_read_;
+    is_over = IsOver();
+    has_ended = frame->is_extracted;
+    if (is_over) {
+      CountEnd(
+          *frame,
+          frame->arrival >= frame->deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(),
+          {});
+    } else {
+      ++unanswered_;
+      next_answer_bytes_ = frame->answer_bound.For(frame->most_features);
+      frame->is_listed = true;
+      Append(frame);
+      if (frame->deadline != kNever) {
+        deadlines_.insert({frame->deadline, frame->index});
+        SetAlarm();
+      }
+      if (!has_ended) dropped = room_.Add(frame);
+      begun = NextToBegin();
+    }
+  }
+  if (is_over) parts_.batcher->Cancel(frame->ticket);
+  for (const StreamFramePtr& one : dropped) {
+    parts_.batcher->Fail(one->ticket,
+                         DroppedStatus(frame->options->drop_policy, one == frame, parts_.streams));
+  }
+  if (has_ended && !is_over) Advance();
+  if (begun != nullptr) parts_.intake->Begin(begun->admitted);
+}
+
+void Stream::ReadOn(const absl::Status& status) { BeginFrames(&status); }
+
+void Stream::BeginFrames(const absl::Status* read) {
+  for (;;) {
+    StreamFramePtr begun;
+    {
+      absl::MutexLock lock(&mutex_);
+      begun = NextToBegin();
+      if (begun == nullptr) {
+        // Only now: a next read that ends on another thread would otherwise overtake this frame.
+        if (read != nullptr) reading_ = false;
+        if (read != nullptr && !read->ok() && !is_cut_) {
+          end_status_ = *read;
+          read_ended_ = true;
+        }
+        Step();
+        return;
+      }
+    }
+    parts_.intake->Begin(begun->admitted);
+  }
+}
+
+StreamFramePtr Stream::NextToBegin() {
+  if (IsOver() || room_.empty()) return nullptr;
+  const StreamFrame& first = room_.first();
+  const int64_t most_answer_bytes = first.answer_bound.For(first.most_features);
+  if (!HasPlace(most_answer_bytes)) return nullptr;
+  StreamFramePtr frame = room_.TakeFirst();
+  frame->has_begun = true;
+  ++in_flight_;
+  bytes_in_flight_ += frame->message_bytes;
+  Reserve(*frame, most_answer_bytes);
+  return frame;
+}
+
+void Stream::OnComputed(StreamFrame& frame) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const Features* const features = frame.outcome.features.get();
+    const int64_t count = features == nullptr ? 0 : static_cast<int64_t>(features->count());
+    Extracted(frame);
+    if (!frame.is_listed) return;
+    if (!closed_) {
+      room_.Take(frame);
+      if (!finished_ && frame.has_begun && !frame.is_given) {
+        Reserve(frame, frame.answer_bound.For(count));
+      }
+      Step();  // the reservation shrank, so that the next frame may fit
+    }
+  }
+  frame.outcome = {};  // of a frame that has failed in the meantime
+  Advance();
+}
+
+void Stream::Encode(StreamFrame& frame) {
+  const std::shared_ptr<StreamWire> call = weak_call_.lock();
+  if (call == nullptr) return;
+  const std::shared_ptr<const Features> features = frame.result.outcome.features;
+  if (features != nullptr) {
+    frame.seen = {.features = static_cast<int>(features->count()),
+                  .width_px = features->image_width_px,
+                  .height_px = features->image_height_px};
+  }
+  frame.answer = call->Encode(frame);
+  if (frame.picture != nullptr && features != nullptr) {
+    frame.picture->sequence = frame.sequence;
+    frame.picture->features = features;
+    parts_.pictures->Put(id_, std::move(frame.picture));
+  }
+}
+
+void Stream::GiveOut(const StreamFramePtr& frame) {
+  if (IsOver()) return;
+  if (frame->deadline != kNever) deadlines_.erase({frame->deadline, frame->index});
+  Reserve(*frame, static_cast<int64_t>(frame->answer.size));
+  outgoing_.push_back({.frame = frame});
+  frames_answered_ = frame->index + 1;
+  while (!pending_opened_.empty() && pending_opened_.front().frames == frames_answered_) {
+    outgoing_.push_back(Outgoing{std::move(pending_opened_.front().message)});
+    pending_opened_.pop_front();
+  }
+  Step();
+}
+
+void Stream::Written(bool ok) {
+  Outgoing written;  // freed outside the lock
+  bool hands_over = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    written = std::move(outgoing_.front());
+    outgoing_.pop_front();
+    if (StreamFrame* const frame = written.frame.get(); frame != nullptr) {
+      if (!finished_) Reserve(*frame, 0);
+      if (frame->has_begun) {
+        --in_flight_;
+        bytes_in_flight_ -= frame->message_bytes;
+      }
+    }
+    if (written.is_answer) --unanswered_;
+    active_at_ = clock_.Now();
+    // A failed write means that the call is over; Cancelled() ends it.
+    if (!ok) return;
+    if (!finished_) Write();
+    hands_over = writing_;
+  }
+  if (hands_over) Advance();
+  BeginFrames(/*read=*/nullptr);
+}
+
+void Stream::AnnounceGoingAway(const absl::Status& reason) {
+  absl::MutexLock lock(&mutex_);
+  if (IsOver() || going_away_) return;
+  going_away_ = true;
+  outgoing_.push_back({.message = call_->EncodeGoingAway(reason), .is_answer = false});
+  SetAlarm();  // readers have less time
+  Step();
+}
+
+void Stream::Stop(const absl::Status& reason) {
+  absl::MutexLock lock(&mutex_);
+  if (IsOver()) return;
+  if (end_status_.ok()) end_status_ = reason;
+  read_ended_ = true;
+  Step();
+}
+
+void Stream::OnAlarm() {
+  const SteadyTime now = clock_.Now();
+  std::vector<StreamFramePtr> late;
+  Remains remains;
+  {
+    absl::MutexLock lock(&mutex_);
+    alarm_at_ = kNever;  // it has fired
+    CutCause cause = CutCause::kStalledReader;
+    if (IsOver()) {
+      // The call lives until Done(), which waits for this function.
+      if (now >= cancel_at_) call_->Cancel();
+      if (now < cancel_at_) SetAlarm();
+    } else if (const absl::Status stalled = Stalled(now, &cause); !stalled.ok()) {
+      remains = Cut(cause, stalled);
+    } else if (options_ == nullptr && now < begin_ + parts_.streams.open_timeout) {
+      SetAlarm();
+    } else if (options_ == nullptr && !read_ended_) {
+      end_status_ = MakeError(ErrorReason::kDeadlineExceeded,
+                              absl::StrCat("the stream was not opened within ",
+                                           parts_.streams.open_timeout.count(), " ms"));
+      read_ended_ = true;
+      Step();
+    } else if (options_ != nullptr) {
+      while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+        late.push_back(frames_[deadlines_.begin()->second - first_index_]);
+        deadlines_.erase(deadlines_.begin());
+      }
+      SetAlarm();
+    }
+  }
+  Drop(std::move(remains));
+  if (late.empty()) return;
+  // Work stops before its frame is answered: nothing begins for a frame whose client was told.
+  for (const StreamFramePtr& frame : late) parts_.batcher->Cancel(frame->ticket);
+  Released released;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const StreamFramePtr& frame : late) {
+      room_.Take(*frame);
+      Fail(*frame, LateStatus(WorkKind::kFrames), released);
+    }
+  }
+  Release(std::move(released));
+  Advance();
+}
+
+SteadyTime Stream::NextAlarm() const {
+  if (IsOver()) return cancel_at_;
+  if (options_ == nullptr) return begin_ + parts_.streams.open_timeout;
+  SteadyTime next = deadlines_.empty() ? kNever : deadlines_.begin()->first;
+  if (writing_) next = std::min(next, write_begin_ + parts_.send_timeout());
+  // A stream that is busy cannot be idle before it has been active once more.
+  if (parts_.streams.idle_timeout.count() > 0) {
+    const SteadyTime active = IsIdle() ? active_at_ : clock_.Now();
+    next = std::min(next, active + parts_.streams.idle_timeout);
+  }
+  return next;
+}
+
+void Stream::SetAlarm() {
+  const SteadyTime next = NextAlarm();
+  if (next >= alarm_at_ || alarm_ == nullptr) return;
+  alarm_at_ = next;
+  alarm_->Set(next);
+}
+
+absl::Status Stream::Stalled(SteadyTime now, CutCause* cause) const {
+  const std::chrono::milliseconds send_timeout = parts_.send_timeout();
+  if (writing_ && now - write_begin_ >= send_timeout) {
+    *cause = CutCause::kStalledReader;
+    return MakeError(
+        ErrorReason::kDeadlineExceeded,
+        absl::StrCat("a result of the stream was not read within ", send_timeout.count(), " ms"));
+  }
+  const std::chrono::milliseconds idle_timeout = parts_.streams.idle_timeout;
+  if (IsIdle() && idle_timeout.count() > 0 && now - active_at_ >= idle_timeout) {
+    *cause = CutCause::kIdleStream;
+    return MakeError(ErrorReason::kDeadlineExceeded,
+                     absl::StrCat("the stream has sent nothing for ", idle_timeout.count(), " ms"));
+  }
+  return absl::OkStatus();
+}
+
+void Stream::Preempt(CutCause cause, const absl::Status& status) {
+  Remains remains;
+  {
+    absl::MutexLock lock(&mutex_);
+    remains = Cut(cause, status);
+  }
+  Drop(std::move(remains));
+}
+
+void Stream::MakeRoom() {
+  Preempt(
+      CutCause::kMadeRoom,
+      MakeError(ErrorReason::kQuotaExceeded,
+                absl::StrCat("all ", parts_.streams.max_streams,
+                             " streams were open; this one made room for a client with fewer")));
+}
+
+void Stream::CutUnknown() {
+  Preempt(CutCause::kCredentials, MakeError(ErrorReason::kUnauthenticated,
+                                            "the token of the stream is not valid any more"));
+}
+
+Stream::Remains Stream::Cut(CutCause cause, const absl::Status& status) {
+  if (IsOver()) return {};
+  is_cut_ = true;
+  cut_cause_ = cause;
+  end_status_ = status;
+  read_ended_ = true;
+  Remains remains = TakeFrames();
+  outgoing_.erase(outgoing_.begin() + (writing_ ? 1 : 0), outgoing_.end());
+  cancel_at_ = clock_.Now() + kGracePeriod;
+  SetAlarm();
+  parts_.metrics->CallCut(cause);
+  Step();
+  return remains;
+}
+
+Stream::Remains Stream::TakeFrames() {
+  Remains remains;
+  const SteadyTime now = clock_.Now();
+  for (const StreamFramePtr& frame : frames_) {
+    remains.tickets.push_back(frame->ticket);
+    CountEnd(*frame, now >= frame->deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(),
+             {});
+  }
+  deadlines_.clear();
+  room_.Clear();
+  remains.released = Close();
+  return remains;
+}
+
+void Stream::Drop(Remains remains) {
+  Release(std::move(remains.released));
+  for (const Batcher::Ticket ticket : remains.tickets) parts_.batcher->Cancel(ticket);
+}
+
+void Stream::Reserve(StreamFrame& frame, int64_t bytes) {
+  answers_.Set(answers_.amount() + bytes - std::exchange(frame.answer_bytes, bytes));
+}
+
+bool Stream::HasPlace(int64_t most_answer_bytes) const {
+  if (in_flight_ == 0) return true;
+  const StreamLimits& limits = parts_.streams;
+  return in_flight_ < options_->max_in_flight && bytes_in_flight_ < limits.max_bytes_in_flight &&
+         answers_.amount() + most_answer_bytes <= limits.max_answer_bytes &&
+         !answers_.AskFurther(most_answer_bytes).has_value();
+}
+
+void Stream::Step() {
+  if (finished_) return;
+  Write();
+  if (MayRead()) {
+    reading_ = true;
+    call_->Read();
+  }
+  FinishIfOver();
+}
+
+bool Stream::MayRead() const {
+  if (reading_ || read_ended_) return false;
+  if (options_ == nullptr) return true;
+  if (options_->drop_policy == DropPolicy::kBlock) {
+    return room_.empty() && unanswered_ < options_->max_in_flight && HasPlace(next_answer_bytes_);
+  }
+  return unanswered_ < options_->max_in_flight + options_->max_waiting + kMaxUnreadResults;
+}
+
+void Stream::Write() {
+  if (writing_ || outgoing_.empty() || options_ == nullptr) return;
+  Outgoing& next = outgoing_.front();
+  if (next.frame != nullptr) Decide(next);
+  writing_ = true;
+  write_begin_ = clock_.Now();
+  SetAlarm();
+  call_->Write(std::move(next.message));
+}
+
+void Stream::Decide(Outgoing& outgoing) {
+  StreamFrame& frame = *outgoing.frame;
+  outgoing.message = std::move(frame.answer);
+  const absl::Status& status = frame.result.outcome.status;
+  const bool was_ok = status.ok();
+  const absl::Status told = HandOver(status);
+  if (was_ok && !told.ok()) {
+    outgoing.message = call_->EncodeFailure(frame, told);
+    Reserve(frame, static_cast<int64_t>(outgoing.message.size));
+  }
+  LogFailure("StreamFrames.frame", told, [this] { return DisplayName(client_); });
+  CountEnd(frame, told, frame.seen);
+}
+
+void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told,
+                      const StreamAccount::Seen& seen) {
+  parts_.frames->Ended("StreamFrames", client_, frame.arrival, told, told.ok() ? seen.features : 0);
+  account_.Count(told, clock_.Now() - frame.arrival, seen);
+}
+
+void Stream::FinishIfOver() {
+  if (!read_ended_ || writing_) return;
+  if (!is_cut_ && (unanswered_ > 0 || (options_ != nullptr && !outgoing_.empty()))) return;
+  FinishNow(end_status_);
+}
+
+void Stream::FinishNow(const absl::Status& status) {
+  finished_ = true;
+  code_ = status.code();
+  final_status_ = status;
+  LogFailure("StreamFrames", status, [this] { return DisplayName(client_); });
+  // Without a result in front of it the status does not wait for the client.
+  if (options_ != nullptr) {
+    cancel_at_ = std::min(cancel_at_, clock_.Now() + parts_.send_timeout());
+    SetAlarm();
+  }
+  // Before the client knows: it may open its next stream at once.
+  if (id_ != 0) registry_.GiveUpPlace(id_);
+  call_->End(status);
+}
+
+void Stream::Cancelled() {
+  Remains remains;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!finished_) {
+      FinishNow(is_cut_ ? end_status_ : MakeError(ErrorReason::kCancelled, "the client went away"));
+    }
+    remains = TakeFrames();
+  }
+  Drop(std::move(remains));
+}
+
+void Stream::Done() {
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  std::unique_ptr<Alarm> alarm;  // its end waits for OnAlarm(), which takes the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    alarm = std::move(alarm_);
+  }
+  alarm.reset();
+  absl::StatusCode code;
+  Remains remains;
+  {
+    absl::MutexLock lock(&mutex_);
+    code = code_;
+    // Freed here, because frames that the backend still computes hold the stream a little longer.
+    outgoing_.clear();
+    pending_opened_.clear();
+    remains = TakeFrames();
+    answers_.Set(0);
+  }
+  parts_.metrics->ObserveRequest("StreamFrames", code, time.count());
+  if (id_ != 0) {
+    registry_.Remove(id_);
+    parts_.metrics->StreamClosed();
+    parts_.clients->StreamClosed(client_);
+    LogClientEvent([this] { return CloseLine(); });
+  }
+  Drop(std::move(remains));
+}
+
+std::string Stream::CloseLine() {
+  StreamUse end = use();
+  end.id = id_;
+  absl::MutexLock lock(&mutex_);
+  std::string why = "ended";
+  if (cut_cause_.has_value()) {
+    why = std::string(NameOf(*cut_cause_));
+  } else if (!final_status_.ok()) {
+    why = absl::AsciiStrToLower(InfoOf(ReasonOf(final_status_)).name);
+  } else if (call_->IsCancelled()) {
+    // The end of the client's messages may come before its cancellation.
+    why = "cancelled";
+  }
+  return StreamClosedLine(end, why, final_status_.message());
+}
+
+StreamUse Stream::use() {
+  StreamUse use;
+  use.client = client_;
+  use.age = clock_.Now() - begin_;
+  account_.FillIn(&use);
+  absl::MutexLock lock(&mutex_);
+  if (options_ != nullptr) use.preset = options_->preset;
+  use.received = static_cast<int64_t>(frames_read_);
+  use.in_flight = in_flight_;
+  use.waiting = static_cast<int>(room_.size());
+  return use;
+}
+
+}  // namespace orbserve
