@@ -8,7 +8,6 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
@@ -18,6 +17,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -27,10 +27,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
+#include "server/edge/arrival.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/guard/guard_table.h"
@@ -47,6 +47,9 @@ constexpr int kReservedDescriptors = 20;
 constexpr size_t kMostSelfChecks = 64;
 constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
+constexpr size_t kMaxServedAtOnce = 16;
+constexpr int kMaxArrivals = 64;
+constexpr int kMaxFlights = 2;      // that a client of TLS 1.2 or 1.3 answers
 constexpr int kWaitMs = 2;          // for a place to become free
 constexpr int kRetryMs = 10;        // after a failure that may pass
 constexpr int kLinesPerSecond = 5;  // of the log
@@ -89,33 +92,6 @@ CloseReason CloseReasonOf(Http2Breach breach) {
   return CloseReason::kEnded;
 }
 
-enum class Arrival { kIncomplete, kComplete, kEnded };
-
-// Says whether a client has sent what it sends at once: the preface of HTTP/2 and the header of its
-// SETTINGS, or the first message of TLS. Anything else is complete, too: gRPC refuses it.
-Arrival ArrivalOf(int socket, bool is_plain) {
-  constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-  constexpr size_t kSettingsHeaderBytes = 9;
-  constexpr size_t kTlsHeaderBytes = 5;
-  constexpr char kTlsHandshake = 22;
-  std::array<char, kPreface.size() + kSettingsHeaderBytes> start;
-  const ssize_t size = recv(socket, start.data(), start.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (size < 0) return errno == EAGAIN ? Arrival::kIncomplete : Arrival::kEnded;
-  if (size == 0) return Arrival::kEnded;
-  const absl::string_view bytes(start.data(), static_cast<size_t>(size));
-  if (is_plain) {
-    const bool is_http2 = absl::StartsWith(kPreface, bytes.substr(0, kPreface.size()));
-    return is_http2 && bytes.size() < start.size() ? Arrival::kIncomplete : Arrival::kComplete;
-  }
-  if (bytes[0] != kTlsHandshake) return Arrival::kComplete;
-  if (bytes.size() < kTlsHeaderBytes) return Arrival::kIncomplete;
-  const int message_bytes = static_cast<uint8_t>(bytes[3]) << 8 | static_cast<uint8_t>(bytes[4]);
-  int available = 0;
-  if (ioctl(socket, FIONREAD, &available) != 0) return Arrival::kEnded;
-  return available < message_bytes + static_cast<int>(kTlsHeaderBytes) ? Arrival::kIncomplete
-                                                                       : Arrival::kComplete;
-}
-
 // The self-check stands for a client of its own.
 const PeerKeys& SelfCheckPeer() {
   static const PeerKeys peer = {"self-check", "self-check", "self-check"};
@@ -145,10 +121,12 @@ class Listener::Impl {
       const std::scoped_lock lock(mutex_);
       ending_ = true;
     }
+    arrivals_.notify_all();
     Wake();
     if (thread_.joinable()) {
       GuardTable::Get().Attach(-1, 0, 0);
       thread_.join();
+      serving_thread_.join();
       GuardTable::Get().BeginTurns();  // of another server of this process
     }
     if (table_ == nullptr) return;
@@ -183,6 +161,7 @@ class Listener::Impl {
                    options_.max_connections, bounds_.max_connections);
     }
     bounds_.has_credentials = options_.has_credentials;
+    bounds_.makes_handshakes = !options_.is_plain && options_.begin_handshake;
     table_ = std::make_unique<ConnectionTable>(bounds_, [](const TrackedConnection& connection) {
       GuardView view = GuardTable::Get().View(connection.descriptor);
       // Without a look at their traffic idle connections cannot be told from others.
@@ -199,13 +178,15 @@ class Listener::Impl {
     }
     GuardTable::Get().Attach(wake_.get(), options_.max_unfinished_bytes,
                              options_.max_unproven_calls);
+    serving_thread_ = std::thread([this] { ServeArrivals(); });
     thread_ = std::thread([this] { Run(); });
   }
 
   void StopAccepting() {
-    // The thread holds this lock while it accepts and hands over.
-    const std::scoped_lock lock(accept_mutex_);
+    // The threads hold these locks while they accept and hand over.
+    const std::scoped_lock lock(accept_mutex_, hand_over_mutex_);
     sockets_.Close();
+    hands_over_ = false;
   }
 
   void ShutDownConnections() {
@@ -289,6 +270,7 @@ class Listener::Impl {
 
  private:
   using Clock = std::chrono::steady_clock;  // that of timerfd
+  using Stage = TrackedConnection::Stage;
 
   bool Watch(int descriptor, uint32_t events, uint64_t about) {
     epoll_event event = {};
@@ -307,8 +289,9 @@ class Listener::Impl {
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
       const bool looks = arriving_ > 0 || GuardTable::Get().paused() > 0;
-      const int wait_ms = HasArrivals() ? 0 : waiting_.socket ? kWaitMs : looks ? kLookMs : -1;
+      const int wait_ms = waiting_.socket || is_behind_ ? kWaitMs : looks ? kLookMs : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
+      bool has_arrivals = false;
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
         if (about == kWake) {
@@ -324,11 +307,13 @@ class Listener::Impl {
         } else if ((about & kListening) != 0) {
           AcceptFrom(about - kListening);
         } else {
+          const std::scoped_lock lock(mutex_);
           OnConnection(about, events[static_cast<size_t>(i)].events);
+          has_arrivals |= table_->has_arrivals();
         }
       }
-      if (waiting_.socket) RetryWaiting();
-      HandOverNext();
+      if (has_arrivals) arrivals_.notify_one();
+      if (waiting_.socket || is_behind_) RetryWaiting();
       if (looks) Look();
     }
   }
@@ -359,9 +344,19 @@ class Listener::Impl {
 
   // Takes the connection that waits, if there is room by now, and the next ones then.
   void RetryWaiting() {
+    if (is_behind_ && IsBehind()) return;
+    is_behind_ = false;
     const std::scoped_lock accept_lock(accept_mutex_);
-    Take(std::exchange(waiting_.socket, FileDescriptor()), waiting_.peer);
+    queued_ = Queued();
+    if (waiting_.socket) Take(std::exchange(waiting_.socket, FileDescriptor()), waiting_.peer);
     if (!waiting_.socket) Listen(EPOLLIN);
+  }
+
+  // More handshakes wait to begin than are made within a few milliseconds. Nothing is accepted
+  // until there are fewer: clients wait in the system's queue and are not refused.
+  bool IsBehind() const {
+    const std::scoped_lock lock(mutex_);
+    return bounds_.makes_handshakes && table_->arrivals() >= kMaxArrivals;
   }
 
   // Changes the events of the sockets that listen.
@@ -376,9 +371,15 @@ class Listener::Impl {
 
   void AcceptFrom(size_t index) {
     const std::scoped_lock accept_lock(accept_mutex_);
+    queued_ = Queued();
     for (int i = 0; i < kMaxAcceptsAtOnce; ++i) {
       // The second is an event from before StopAccepting().
       if (waiting_.socket || sockets_.sockets().empty()) return;
+      if (IsBehind()) {
+        is_behind_ = true;
+        Listen(0);
+        return;
+      }
       const int listening = sockets_.sockets()[index].get();
       SocketAddress peer;
       peer.size = sizeof(peer.storage);
@@ -452,6 +453,7 @@ class Listener::Impl {
       // Armed before gRPC can read the first byte.
       GuardTable::Get().Arm(accepted.get(), IsPlain(connection), connection.peer.address,
                             static_cast<uint32_t>(options_.max_calls_per_connection));
+      connection.stage = Stage::kSilent;
       connection.arriving = std::move(accepted);
       ++arriving_;
       const uint64_t number = table_->Add(std::move(connection));
@@ -465,11 +467,10 @@ class Listener::Impl {
 
   // The client has sent something, or the connection is over.
   void OnConnection(uint64_t number, uint32_t events) {
-    const std::scoped_lock lock(mutex_);
     TrackedConnection* const connection = table_->Find(number);
     if (connection == nullptr) return;
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) return End(number);
-    if (!connection->arriving) {
+    if (connection->stage == Stage::kServed) {
       // gRPC does so too, once it has read to the end: not while the connection is paused.
       if ((events & EPOLLRDHUP) != 0 && !connection->is_proven) {
         shutdown(connection->duplicate.get(), SHUT_RDWR);
@@ -477,37 +478,108 @@ class Listener::Impl {
       }
       return;
     }
-    const Arrival arrival = ArrivalOf(connection->arriving.get(), IsPlain(*connection));
-    if (arrival == Arrival::kEnded) return End(number);
-    if (arrival == Arrival::kComplete) table_->SetArrived(number);
+    if (connection->is_taken) {
+      connection->has_spoken = true;
+      return;
+    }
+    if (connection->stage == Stage::kSilent) {
+      const Arrival arrival = ArrivalOf(connection->duplicate.get(), IsPlain(*connection));
+      if (arrival == Arrival::kEnded) return End(number);
+      if (arrival == Arrival::kIncomplete) return;
+    }
+    table_->SetArrived(number);
   }
 
-  // Hands the next connection whose client has begun to speak to gRPC. That takes long, so one at a
-  // time: the others are accepted, ordered and preempted meanwhile.
-  void HandOverNext() {
-    const std::scoped_lock accept_lock(accept_mutex_);
-    FileDescriptor arrived;
+  // A connection that has arrived, while it is served.
+  struct Served {
+    uint64_t number = 0;
+    FileDescriptor socket;
+    TlsSession handshake;  // null: gRPC makes it, or there is none
+    bool is_plain = true;
     bool is_self_check = false;
+    Stage stage = Stage::kSilent;
+    HandshakeProgress progress = HandshakeProgress::kDone;
+  };
+
+  // Makes handshakes and hands connections over. That takes long: others are accepted, ordered and
+  // preempted meanwhile. A few at a time, as the two threads would wait for each other's lock.
+  void ServeArrivals() {
+    std::vector<Served> batch;
+    std::vector<TlsSession> discarded;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      arrivals_.wait(lock, [this] { return ending_ || table_->has_arrivals(); });
+      if (ending_) return;
+      while (batch.size() < kMaxServedAtOnce && table_->has_arrivals()) {
+        batch.push_back(TakeArrival(table_->NextArrival()));
+      }
+      discarded_.swap(discarded);
+      lock.unlock();
+      discarded.clear();
+      for (Served& served : batch) Advance(served);
+      lock.lock();
+      for (Served& served : batch) {
+        if (served.progress == HandshakeProgress::kWaits) PutBack(served);
+        if (served.progress == HandshakeProgress::kFailed) End(served.number);
+      }
+      lock.unlock();
+      for (Served& served : batch) {
+        if (served.progress == HandshakeProgress::kDone) HandOverServed(served);
+      }
+      batch.clear();
+      lock.lock();
+    }
+  }
+
+  Served TakeArrival(uint64_t number) {
+    TrackedConnection& connection = *table_->Find(number);
+    connection.is_taken = true;
+    connection.has_spoken = false;
+    return {number,
+            std::move(connection.arriving),
+            std::move(connection.handshake),
+            IsPlain(connection),
+            connection.is_self_check,
+            connection.stage};
+  }
+
+  void Advance(Served& served) {
+    if (served.stage == Stage::kSilent && !served.is_plain && options_.begin_handshake) {
+      served.handshake = options_.begin_handshake(served.socket.get());
+    }
+    if (served.handshake != nullptr) served.progress = ContinueHandshake(served.handshake.get());
+  }
+
+  // The handshake waits for the client.
+  void PutBack(Served& served) {
+    TrackedConnection* const connection = table_->Find(served.number);
+    if (connection == nullptr) return;  // preempted meanwhile
+    connection->stage = Stage::kHandshake;
+    // A client that sends a byte at a time is not given time for each.
+    if (++connection->steps <= kMaxFlights) connection->turn_ms = GuardTable::NowMs();
+    connection->arriving = std::move(served.socket);
+    connection->handshake = std::move(served.handshake);
+    connection->is_taken = false;
+    if (connection->has_spoken) table_->SetArrived(served.number);
+  }
+
+  void HandOverServed(Served& served) {
+    const std::scoped_lock hand_over_lock(hand_over_mutex_);
     {
       const std::scoped_lock lock(mutex_);
-      const uint64_t number = table_->NextArrival();
-      if (number == 0) return;
-      TrackedConnection& connection = *table_->Find(number);
-      if (sockets_.sockets().empty()) return End(number);
+      TrackedConnection* const connection = table_->Find(served.number);
+      if (connection == nullptr) return;  // preempted meanwhile
+      if (!hands_over_) return End(served.number);
       epoll_event event = {};
       event.events = EPOLLET | EPOLLRDHUP;  // only hang-ups are reported from now on
-      event.data.u64 = number;
-      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.duplicate.get(), &event);
-      arrived = std::move(connection.arriving);
+      event.data.u64 = served.number;
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection->duplicate.get(), &event);
+      connection->stage = Stage::kServed;
+      connection->turn_ms = GuardTable::NowMs();
+      connection->is_taken = false;
       --arriving_;
-      is_self_check = connection.is_self_check;
     }
-    hand_over_(std::move(arrived), is_self_check);
-  }
-
-  bool HasArrivals() const {
-    const std::scoped_lock lock(mutex_);
-    return table_->has_arrivals();
+    hand_over_(std::move(served.socket), std::move(served.handshake), served.is_self_check);
   }
 
   // Ends connections whose clients have not begun to speak in time, and resumes those that are
@@ -519,7 +591,7 @@ class Listener::Impl {
     const std::scoped_lock lock(mutex_);
     std::vector<uint64_t> late;
     for (const auto& [number, connection] : table_->all()) {
-      if (connection.arriving && now_ms - connection.opened_ms >= kArrivalMs) {
+      if (connection.stage != Stage::kServed && now_ms - connection.opened_ms >= kArrivalMs) {
         late.push_back(number);
       }
       GuardTable::Get().Resume(connection.descriptor);
@@ -588,7 +660,7 @@ class Listener::Impl {
   Place MakeRoom(const TrackedConnection& connection) {
     using Room = ConnectionTable::Room;
     const PeerKeys& peer = connection.is_self_check ? SelfCheckPeer() : connection.peer;
-    const ConnectionTable::Decision room = table_->RoomFor(peer, Queued(), connection.opened_ms);
+    const ConnectionTable::Decision room = table_->RoomFor(peer, queued_, connection.opened_ms);
     if (room.room == Room::kLater) return Place::kLater;
     if (connection.is_self_check) {
       // It asks for room and does not take it.
@@ -647,9 +719,11 @@ class Listener::Impl {
   void Forget(uint64_t number) {
     // The guard stays armed, because gRPC may still have the descriptor. It is armed anew with the
     // number.
-    const TrackedConnection& connection = *table_->Find(number);
+    TrackedConnection& connection = *table_->Find(number);
     GuardTable::Get().Close(connection.descriptor, Http2Breach::kUnfinished);
-    if (connection.arriving) --arriving_;
+    if (connection.stage != Stage::kServed) --arriving_;
+    // The other thread frees it, as that takes long.
+    if (connection.handshake != nullptr) discarded_.push_back(std::move(connection.handshake));
     table_->Remove(number);
   }
 
@@ -680,8 +754,10 @@ class Listener::Impl {
   HandOver hand_over_;
   ConnectionBounds bounds_;
 
-  std::mutex accept_mutex_;  // taken before mutex_
-  ListenSockets sockets_;    // under accept_mutex_ once the thread runs
+  std::mutex accept_mutex_;     // taken before mutex_
+  ListenSockets sockets_;       // under accept_mutex_ once the thread runs
+  std::mutex hand_over_mutex_;  // taken before mutex_
+  bool hands_over_ = true;      // under hand_over_mutex_
   // The thread uses these: a descriptor to give up when there is none left, the connection that
   // waits for a place, while nothing is accepted, and when turns may begin again.
   FileDescriptor spare_;
@@ -689,11 +765,15 @@ class Listener::Impl {
     FileDescriptor socket;
     SocketAddress peer;
   } waiting_;
+  bool is_behind_ = false;  // IsBehind() was true, and nothing is accepted
+  int queued_ = 0;          // connections that waited to be accepted a moment ago
   Clock::time_point next_turns_{};
   int64_t next_look_ms_ = 0;
 
-  mutable std::mutex mutex_;  // guards everything below
+  mutable std::mutex mutex_;          // guards everything below
+  std::condition_variable arrivals_;  // a connection has arrived, or the listener ends
   std::unique_ptr<ConnectionTable> table_;
+  std::vector<TlsSession> discarded_;  // of handshakes that have ended
   std::set<std::string> self_checks_;  // endpoints of self-checks that are not accepted yet
   bool is_self_check_refused_ = false;
   std::atomic<int> arriving_{0};  // connections that gRPC has not got yet
@@ -705,6 +785,7 @@ class Listener::Impl {
   int64_t lines_left_out_ = 0;
 
   std::thread thread_;
+  std::thread serving_thread_;
 };
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenerOptions& options) {
