@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
@@ -36,6 +37,7 @@
 #include "server/edge/guard/guard_table.h"
 #include "server/edge/guard/read_turn.h"
 #include "server/edge/listen_sockets.h"
+#include "server/edge/parked_connections.h"
 #include "server/process/log.h"
 #include "spdlog/spdlog.h"
 
@@ -49,10 +51,11 @@ constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
 constexpr size_t kMaxServedAtOnce = 16;
 constexpr int kMaxArrivals = 64;
-constexpr int kMaxFlights = 2;      // that a client of TLS 1.2 or 1.3 answers
-constexpr int kWaitMs = 2;          // for a place to become free
-constexpr int kRetryMs = 10;        // after a failure that may pass
-constexpr int kLinesPerSecond = 5;  // of the log
+constexpr size_t kClosedAtOnce = 64;  // of parked connections where descriptors are wanted
+constexpr int kMaxFlights = 2;        // that a client of TLS 1.2 or 1.3 answers
+constexpr int kWaitMs = 2;            // for a place to become free
+constexpr int kRetryMs = 10;          // after a failure that may pass
+constexpr int kLinesPerSecond = 5;    // of the log
 // Time in which a client must have begun to speak, and between looks for those that have not and
 // for those that are paused.
 constexpr int64_t kArrivalMs = 10'000;
@@ -64,6 +67,7 @@ constexpr double kReadingPart = 0.5;
 // An event of epoll is about a connection, by its number, or about one of these.
 constexpr uint64_t kWake = uint64_t{1} << 63;
 constexpr uint64_t kTurns = uint64_t{1} << 61;
+constexpr uint64_t kParked = uint64_t{1} << 60;     // plus the number of the parked connection
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
@@ -152,8 +156,11 @@ class Listener::Impl {
       return absl::UnavailableError(
           absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
     }
-    bounds_.max_connections = AffordableConnections(
-        options_.max_connections, kReservedDescriptors + options_.reserved_descriptors);
+    const int reserved = kReservedDescriptors + options_.reserved_descriptors;
+    bounds_.max_connections = AffordableConnections(options_.max_connections, reserved);
+    // They have one descriptor each, of those that are left.
+    parked_.SetMax(static_cast<size_t>(AffordableConnections(
+        2 * bounds_.max_connections, reserved + 2 * bounds_.max_connections)));
     bounds_.max_connections_per_address =
         std::min(options_.max_connections_per_address, bounds_.max_connections);
     if (bounds_.max_connections < options_.max_connections) {
@@ -187,6 +194,8 @@ class Listener::Impl {
     const std::scoped_lock lock(accept_mutex_, hand_over_mutex_);
     sockets_.Close();
     hands_over_ = false;
+    const std::scoped_lock table_lock(mutex_);
+    parked_.CloseAll();
   }
 
   void ShutDownConnections() {
@@ -288,7 +297,7 @@ class Listener::Impl {
   void Run() {
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
-      const bool looks = arriving_ > 0 || GuardTable::Get().paused() > 0;
+      const bool looks = arriving_ > 0 || has_parked_ || GuardTable::Get().paused() > 0;
       const int wait_ms = waiting_.socket || is_behind_ ? kWaitMs : looks ? kLookMs : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
       bool has_arrivals = false;
@@ -308,6 +317,10 @@ class Listener::Impl {
           AcceptFrom(about - kListening);
         } else {
           const std::scoped_lock lock(mutex_);
+          if ((about & kParked) != 0) {
+            parked_.Close(about - kParked);
+            continue;
+          }
           OnConnection(about, events[static_cast<size_t>(i)].events);
           has_arrivals |= table_->has_arrivals();
         }
@@ -394,6 +407,7 @@ class Listener::Impl {
           return;
         case EMFILE:
         case ENFILE:
+          if (CloseParked()) break;
           Refuse(listening);
           break;
         case ENOBUFS:
@@ -404,6 +418,11 @@ class Listener::Impl {
           break;  // the error of one connection that is gone
       }
     }
+  }
+
+  bool CloseParked() {
+    const std::scoped_lock lock(mutex_);
+    return parked_.CloseOldest(kClosedAtOnce);
   }
 
   // No descriptor is left: the spare one is used to tell a client. The listener stays responsive,
@@ -597,6 +616,8 @@ class Listener::Impl {
       GuardTable::Get().Resume(connection.descriptor);
     }
     for (const uint64_t number : late) End(number);
+    parked_.CloseLate(now_ms);
+    has_parked_ = parked_.size() > 0;
   }
 
   // Closes connections whose unfinished messages hold the most, of the address that holds the most,
@@ -710,10 +731,28 @@ class Listener::Impl {
   }
 
   void Close(uint64_t number, CloseReason reason) {
-    const TrackedConnection& connection = *table_->Find(number);
-    shutdown(connection.duplicate.get(), SHUT_RDWR);
+    TrackedConnection& connection = *table_->Find(number);
     Count(reason, connection.peer.address);
+    if (reason != CloseReason::kPreempted || !Park(connection)) {
+      shutdown(connection.duplicate.get(), SHUT_RDWR);
+    }
     Forget(number);
+  }
+
+  // False where gRPC, or the thread that hands over, has the connection.
+  bool Park(TrackedConnection& connection) {
+    if (connection.stage == Stage::kServed || connection.is_taken || !parked_.has_places()) {
+      return false;
+    }
+    const int descriptor = connection.duplicate.get();
+    // What has arrived is dropped: a further byte is to be noticed.
+    recv(descriptor, nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
+    epoll_event event = {};
+    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
+    event.data.u64 = kParked + parked_.Add(std::move(connection.duplicate), GuardTable::NowMs());
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event);
+    has_parked_ = true;
+    return true;
   }
 
   void Forget(uint64_t number) {
@@ -773,9 +812,11 @@ class Listener::Impl {
   mutable std::mutex mutex_;          // guards everything below
   std::condition_variable arrivals_;  // a connection has arrived, or the listener ends
   std::unique_ptr<ConnectionTable> table_;
+  ParkedConnections parked_;
   std::vector<TlsSession> discarded_;  // of handshakes that have ended
   std::set<std::string> self_checks_;  // endpoints of self-checks that are not accepted yet
   bool is_self_check_refused_ = false;
+  std::atomic<bool> has_parked_{false};
   std::atomic<int> arriving_{0};  // connections that gRPC has not got yet
   std::array<int64_t, kCloseReasonNames.size()> closed_ = {};
   bool stopped_ = false;

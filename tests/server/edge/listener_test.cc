@@ -190,6 +190,28 @@ TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsHandshakeIsComplete) {
   EXPECT_EQ(handshakes_, 2);
 }
 
+TEST_F(ListenerTest, APreemptedHandshakeIsClosedWhenItsClientSpeaks) {
+  const CertificateAndKey own = MakeCertificate();
+  const auto context = MakeTlsContext(
+      {.certificate_chain = own.certificate, .private_key = own.key, .client_ca = ""});
+  ListenerOptions options;
+  options.is_plain = false;
+  options.max_connections = 1;
+  options.begin_handshake = [&](int socket) { return BeginHandshake(context.get(), socket); };
+  StartListener(options);
+  const FileDescriptor slow = Connect(FirstMessageOfTls());
+  const FileDescriptor next = Connect(FirstMessageOfTls());
+  ASSERT_TRUE(Eventually([&] { return Closed(*listener_, CloseReason::kPreempted) == 1; }));
+  EXPECT_EQ(listener_->use().connections, 1);
+  // The answer to its first message, and then nothing.
+  std::array<char, 4096> bytes;
+  EXPECT_GT(recv(slow.get(), bytes.data(), bytes.size(), 0), 0);
+  EXPECT_EQ(recv(slow.get(), bytes.data(), bytes.size(), MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  Say(slow, "so late");
+  EXPECT_TRUE(IsClosedByPeer(slow));
+}
+
 TEST_F(ListenerTest, AConnectionWithoutAHandshakeOfItsOwnIsHandedOverAsItArrives) {
   ListenerOptions options;
   options.is_plain = false;
