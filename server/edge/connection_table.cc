@@ -140,8 +140,11 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
     const Rank rank = connection.stage == TrackedConnection::Stage::kSilent ? kSilent
                       : view.calls == 0                                     ? kHandshake
                                                                             : kCall;
-    const int64_t least_ms =
-        rank == kSilent ? std::min(newcomer_ms, bounds_.max_arrival_ms) : newcomer_ms;
+    const int64_t most_ms = rank == kSilent ? bounds_.max_arrival_ms
+                            : connection.stage == TrackedConnection::Stage::kHandshake
+                                ? bounds_.max_answer_ms
+                                : bounds_.newcomer_ms;
+    const int64_t least_ms = std::min(newcomer_ms, most_ms);
     if (rank >= first_rank || now_ms - connection.turn_ms < least_ms) continue;
     if (bounds_.makes_handshakes && (connection.has_arrived || connection.is_taken)) continue;
     first = *number;

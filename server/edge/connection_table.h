@@ -82,7 +82,10 @@ struct ConnectionBounds {
   // `max_queue_ms`, less.
   int64_t newcomer_ms = 1000;
   int64_t least_newcomer_ms = 3;
-  int64_t max_arrival_ms = 50;  // that is the longest for one that gRPC has not got yet
+  // That is the longest for a client that has not begun to speak, and for one that answers a
+  // message of the server's in a handshake.
+  int64_t max_arrival_ms = 50;
+  int64_t max_answer_ms = 100;
   int64_t max_queue_ms = 50;
 
   int max_unproven() const {

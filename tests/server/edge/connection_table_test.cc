@@ -197,6 +197,13 @@ TEST_F(ConnectionTableTest, AHandshakeIsNotPreemptedWhileTheServerOwesAStep) {
   EXPECT_EQ(RoomFor("n.2").room, Room::kLater);
 }
 
+TEST_F(ConnectionTableTest, AnAnswerInAHandshakeIsWaitedForATenthOfASecond) {
+  for (int i = 0; i < 4; ++i) Add("n.1", kNow);
+  table_->Find(2)->stage = TrackedConnection::Stage::kHandshake;
+  EXPECT_EQ(RoomFor("n.2", kNow + 99).room, Room::kLater);
+  EXPECT_EQ(RoomFor("n.2", kNow + 100).preempted, 2u);
+}
+
 TEST_F(ConnectionTableTest, AFullAddressMakesRoomByItself) {
   for (int i = 0; i < 3; ++i) AddProven("n.1", "owner");
   for (int i = 0; i < 3; ++i) AddAnswered("n.1");
