@@ -130,7 +130,7 @@ class Listener::Impl {
     if (thread_.joinable()) {
       GuardTable::Get().Attach(-1, 0, 0);
       thread_.join();
-      serving_thread_.join();
+      if (handshakes_thread_.joinable()) handshakes_thread_.join();
       GuardTable::Get().BeginTurns();  // of another server of this process
     }
     if (table_ == nullptr) return;
@@ -185,7 +185,7 @@ class Listener::Impl {
     }
     GuardTable::Get().Attach(wake_.get(), options_.max_unfinished_bytes,
                              options_.max_unproven_calls);
-    serving_thread_ = std::thread([this] { ServeArrivals(); });
+    if (bounds_.makes_handshakes) handshakes_thread_ = std::thread([this] { MakeHandshakes(); });
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -295,10 +295,16 @@ class Listener::Impl {
   }
 
   void Run() {
+    // Connections in plaintext are handed over one at a time between the others, so that clients
+    // which nobody knows do not come faster than they are served.
+    const bool serves_here = !bounds_.makes_handshakes;
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
       const bool looks = arriving_ > 0 || has_parked_ || GuardTable::Get().paused() > 0;
-      const int wait_ms = waiting_.socket || is_behind_ ? kWaitMs : looks ? kLookMs : -1;
+      const int wait_ms = serves_here && HasArrivals()    ? 0
+                          : waiting_.socket || is_behind_ ? kWaitMs
+                          : looks                         ? kLookMs
+                                                          : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
       bool has_arrivals = false;
       for (int i = 0; i < count; ++i) {
@@ -325,10 +331,16 @@ class Listener::Impl {
           has_arrivals |= table_->has_arrivals();
         }
       }
-      if (has_arrivals) arrivals_.notify_one();
+      if (has_arrivals && !serves_here) arrivals_.notify_one();
       if (waiting_.socket || is_behind_) RetryWaiting();
+      if (serves_here) ServeArrivals(1);
       if (looks) Look();
     }
+  }
+
+  bool HasArrivals() const {
+    const std::scoped_lock lock(mutex_);
+    return table_->has_arrivals();
   }
 
   // Makes a descriptor with a counter unreadable until it counts again.
@@ -520,33 +532,41 @@ class Listener::Impl {
     HandshakeProgress progress = HandshakeProgress::kDone;
   };
 
-  // Makes handshakes and hands connections over. That takes long: others are accepted, ordered and
-  // preempted meanwhile. A few at a time, as the two threads would wait for each other's lock.
-  void ServeArrivals() {
-    std::vector<Served> batch;
-    std::vector<TlsSession> discarded;
+  // The thread that makes handshakes. Others are accepted, ordered and preempted meanwhile.
+  void MakeHandshakes() {
     std::unique_lock lock(mutex_);
     for (;;) {
       arrivals_.wait(lock, [this] { return ending_ || table_->has_arrivals(); });
       if (ending_) return;
-      while (batch.size() < kMaxServedAtOnce && table_->has_arrivals()) {
+      lock.unlock();
+      ServeArrivals(kMaxServedAtOnce);
+      lock.lock();
+    }
+  }
+
+  // Serves connections that have arrived: makes a step of their handshakes, or hands them over. A
+  // few at a time, as two threads would wait for each other's lock.
+  void ServeArrivals(size_t most) {
+    std::vector<Served> batch;
+    std::vector<TlsSession> discarded;
+    {
+      const std::scoped_lock lock(mutex_);
+      while (batch.size() < most && table_->has_arrivals()) {
         batch.push_back(TakeArrival(table_->NextArrival()));
       }
       discarded_.swap(discarded);
-      lock.unlock();
-      discarded.clear();
-      for (Served& served : batch) Advance(served);
-      lock.lock();
+    }
+    discarded.clear();
+    for (Served& served : batch) Advance(served);
+    {
+      const std::scoped_lock lock(mutex_);
       for (Served& served : batch) {
         if (served.progress == HandshakeProgress::kWaits) PutBack(served);
         if (served.progress == HandshakeProgress::kFailed) End(served.number);
       }
-      lock.unlock();
-      for (Served& served : batch) {
-        if (served.progress == HandshakeProgress::kDone) HandOverServed(served);
-      }
-      batch.clear();
-      lock.lock();
+    }
+    for (Served& served : batch) {
+      if (served.progress == HandshakeProgress::kDone) HandOverServed(served);
     }
   }
 
@@ -594,7 +614,7 @@ class Listener::Impl {
       event.data.u64 = served.number;
       epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection->duplicate.get(), &event);
       connection->stage = Stage::kServed;
-      connection->turn_ms = GuardTable::NowMs();
+      if (bounds_.makes_handshakes) connection->turn_ms = GuardTable::NowMs();
       connection->is_taken = false;
       --arriving_;
     }
@@ -826,7 +846,7 @@ class Listener::Impl {
   int64_t lines_left_out_ = 0;
 
   std::thread thread_;
-  std::thread serving_thread_;
+  std::thread handshakes_thread_;  // with TLS
 };
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenerOptions& options) {

@@ -70,8 +70,8 @@ struct ListenerUse {
   std::array<int64_t, kCloseReasonNames.size()> closed = {};
 };
 
-// Thread-safe. One thread of its own accepts, and notices the ends of connections; another one
-// makes handshakes and hands connections over.
+// Thread-safe. One thread of its own accepts, hands over, and notices the ends of connections. With
+// TLS another one makes handshakes and hands over.
 class Listener {
  public:
   // Takes a connection that does not block. `handshake`: is complete; null where there was none.
