@@ -25,6 +25,7 @@
 #include "server/clients/peer.h"
 #include "server/clients/token_file.h"
 #include "server/edge/descriptor_limit.h"
+#include "server/edge/guard/tls_adoption.h"
 #include "server/edge/http/http_endpoint.h"
 #include "server/edge/listener.h"
 #include "server/edge/pages/client_pages.h"
@@ -383,8 +384,11 @@ class Server::Impl {
     return options;
   }
 
-  ListenerOptions OptionsOfListener() const {
+  ListenerOptions OptionsOfListener() {
     ListenerOptions options = ListenerOptionsOf(config_, derived_);
+    options.begin_handshake = [this](int socket) -> TlsSession {
+      return TlsAdoption::is_used() ? tls_->BeginHandshake(socket) : nullptr;
+    };
     if (!config_.http_listen().empty()) {
       options.reserved_descriptors =
           AffordableHttpConnections(HttpEndpointOptions().max_connections);
@@ -393,9 +397,10 @@ class Server::Impl {
   }
 
   void StartListener() {
-    listener_->Start([this](FileDescriptor connection, bool is_self_check) {
+    listener_->Start([this](FileDescriptor connection, TlsSession handshake, bool is_self_check) {
       grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
       parameters.fd = connection.Release();
+      const TlsAdoption adoption(std::move(handshake));
       (is_self_check ? self_check_acceptor_ : acceptor_)->HandleNewConnection(&parameters);
     });
     self_check_ = std::make_unique<SelfCheck>(

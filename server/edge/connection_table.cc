@@ -137,12 +137,19 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
     const TrackedConnection& connection = connections_.find(*number)->second;
     const GuardView view = look_(connection);
     if (view.is_answered) return {Room::kPreempt, *number};
-    const Rank rank = connection.arriving ? kSilent : view.calls == 0 ? kHandshake : kCall;
-    const int64_t least_ms =
-        rank == kSilent ? std::min(newcomer_ms, bounds_.max_arrival_ms) : newcomer_ms;
-    if (rank >= first_rank || now_ms - connection.opened_ms < least_ms) continue;
+    const Rank rank = connection.stage == TrackedConnection::Stage::kSilent ? kSilent
+                      : view.calls == 0                                     ? kHandshake
+                                                                            : kCall;
+    const int64_t most_ms = rank == kSilent ? bounds_.max_arrival_ms
+                            : connection.stage == TrackedConnection::Stage::kHandshake
+                                ? bounds_.max_answer_ms
+                                : bounds_.newcomer_ms;
+    const int64_t least_ms = std::min(newcomer_ms, most_ms);
+    if (rank >= first_rank || now_ms - connection.turn_ms < least_ms) continue;
+    if (bounds_.makes_handshakes && (connection.has_arrived || connection.is_taken)) continue;
     first = *number;
     first_rank = rank;
+    if (rank == kSilent) break;
   }
   return {first == 0 ? Room::kLater : Room::kPreempt, first};
 }
@@ -190,6 +197,7 @@ ConnectionTable::Decision ConnectionTable::RoomForProven(const PeerKeys& peer,
 
 uint64_t ConnectionTable::Add(TrackedConnection connection) {
   const uint64_t number = ++last_number_;
+  connection.turn_ms = connection.opened_ms;
   by_descriptor_[connection.descriptor] = number;
   if (!connection.is_self_check) {
     by_endpoint_[connection.peer.endpoint] = number;
@@ -211,12 +219,12 @@ void ConnectionTable::Prove(uint64_t number, const std::string& owner) {
 void ConnectionTable::SetArrived(uint64_t number) {
   TrackedConnection& connection = connections_.find(number)->second;
   if (std::exchange(connection.has_arrived, true)) return;
-  arrived_.Add(connection.peer.network, connection.peer.address, number);
+  WaitingLike(connection).Add(connection.peer.network, connection.peer.address, number);
 }
 
 uint64_t ConnectionTable::NextArrival() {
   if (!has_arrivals()) return 0;
-  const auto& networks = arrived_.networks();
+  const auto& networks = (answered_.count() > 0 ? answered_ : arrived_).networks();
   const auto network = std::min_element(
       networks.begin(), networks.end(), [this](const auto& one, const auto& other) {
         return unproven_.count(one.first) < unproven_.count(other.first);
@@ -229,10 +237,11 @@ uint64_t ConnectionTable::NextArrival() {
   const auto address = std::min_element(
       addresses.begin(), addresses.end(),
       [&](const auto& one, const auto& other) { return count(one.first) < count(other.first); });
-  const uint64_t number = *address->second.rbegin();
+  const uint64_t number =
+      bounds_.makes_handshakes ? *address->second.begin() : *address->second.rbegin();
   TrackedConnection& connection = connections_.find(number)->second;
   connection.has_arrived = false;
-  arrived_.Remove(connection.peer.network, connection.peer.address, number);
+  WaitingLike(connection).Remove(connection.peer.network, connection.peer.address, number);
   return number;
 }
 
@@ -269,7 +278,7 @@ void ConnectionTable::Remove(uint64_t number) {
   const auto named = by_descriptor_.find(connection.descriptor);
   if (named != by_descriptor_.end() && named->second == number) by_descriptor_.erase(named);
   if (connection.has_arrived) {
-    arrived_.Remove(connection.peer.network, connection.peer.address, number);
+    WaitingLike(connection).Remove(connection.peer.network, connection.peer.address, number);
   }
   if (!connection.is_self_check) {
     const PeerKeys& peer = connection.peer;

@@ -7,10 +7,10 @@
 // credentials and calls that are refused tell nothing. Then it is proven and belongs to an owner
 // (client_id.h). Unproven connections have a part of the places. They are preempted first: those of
 // the network and the address that have most of them, and of these the first whose first call was
-// answered, else the oldest that gRPC has not got, that has made no call, or that has made one, in
-// this order. Proven connections are preempted for proven ones only: first those without a call for
-// a minute, then the one of the fullest owner that has been without a call for the longest time, if
-// its owner has more connections than the other.
+// answered, else the oldest that has not begun to speak, that has made no call, or that has made
+// one, in this order. Proven connections are preempted for proven ones only: first those without a
+// call for a minute, then the one of the fullest owner that has been without a call for the longest
+// time, if its owner has more connections than the other.
 
 #ifndef ORBSERVE_SERVER_EDGE_CONNECTION_TABLE_H_
 #define ORBSERVE_SERVER_EDGE_CONNECTION_TABLE_H_
@@ -28,6 +28,7 @@
 #include "server/edge/file_descriptor.h"
 #include "server/edge/guard/guard_table.h"
 #include "server/edge/listen_sockets.h"
+#include "server/edge/tls_handshake.h"
 
 namespace orbserve {
 
@@ -44,12 +45,24 @@ struct PeerKeys {
 PeerKeys PeerKeysOf(const SocketAddress& peer);
 
 struct TrackedConnection {
+  enum class Stage {
+    kSilent,     // the client has not begun to speak, or nobody has listened yet
+    kHandshake,  // of TLS, before gRPC gets the connection
+    kServed,     // by gRPC
+  };
+
   FileDescriptor duplicate;  // of the descriptor that gRPC has
   int descriptor = -1;       // gRPC's number of it
+  Stage stage = Stage::kServed;
   FileDescriptor arriving;   // the descriptor, until gRPC gets it
+  TlsSession handshake;      // of kHandshake
   bool has_arrived = false;  // SetArrived(), and not NextArrival() yet
+  bool is_taken = false;     // a thread has the descriptor and the handshake, after NextArrival()
+  bool has_spoken = false;   // the client has sent something meanwhile
   PeerKeys peer;
   int64_t opened_ms = 0;
+  int64_t turn_ms = 0;  // since when the client has owed something, but for what it sent in crumbs
+  int steps = 0;        // of the handshake
   bool is_self_check = false;  // of the server itself: takes no place
   bool is_proven = false;
   std::string owner;  // of a proven connection
@@ -61,11 +74,18 @@ struct ConnectionBounds {
   // Owners are who they say. Otherwise they are addresses, and networks are compared before owners.
   bool has_credentials = false;
   int64_t idle_ms = 60'000;  // a proven connection without a call for so long may be preempted
-  // A connection may be preempted before its first call is answered when it is so old, or, where so
-  // many wait to be accepted that they would wait longer than `max_queue_ms`, younger.
+  // TLS handshakes are made before gRPC gets a connection. It is not preempted while the server
+  // owes it a step of its handshake, and those that begin wait in the order of their opening.
+  bool makes_handshakes = false;
+  // A connection may be preempted before its first call is answered when its client has had so long
+  // to send something, or, where so many wait to be accepted that they would wait longer than
+  // `max_queue_ms`, less.
   int64_t newcomer_ms = 1000;
   int64_t least_newcomer_ms = 3;
-  int64_t max_arrival_ms = 50;  // that is the longest for one that gRPC has not got yet
+  // That is the longest for a client that has not begun to speak, and for one that answers a
+  // message of the server's in a handshake.
+  int64_t max_arrival_ms = 50;
+  int64_t max_answer_ms = 100;
   int64_t max_queue_ms = 50;
 
   int max_unproven() const {
@@ -108,13 +128,16 @@ class ConnectionTable {
   uint64_t Add(TrackedConnection connection);
   // A call of the connection has told its owner. The caller has asked RoomForProven().
   void Prove(uint64_t number, const std::string& owner);
-  // The client of the connection has begun to speak: gRPC may get it.
+  // The client of the connection has begun to speak: gRPC may get it. In a handshake: it has
+  // answered.
   void SetArrived(uint64_t number);
-  // The connection that gRPC gets next, 0 = none: of the network and in it the address that have
-  // the fewest unproven connections, the newest. If more arrive than gRPC can take, the newest is
-  // served in time and the oldest is preempted.
+  // The connection that is served next, 0 = none: handshakes whose clients have answered go before
+  // those that begin. Of these that of the network and in it the address that have the fewest
+  // unproven connections, and of it the newest: if more arrive than can be served, the newest is
+  // served in time and the oldest is preempted. With ConnectionBounds::makes_handshakes the oldest.
   uint64_t NextArrival();
-  bool has_arrivals() const { return arrived_.count() > 0; }
+  int arrivals() const { return arrived_.count(); }
+  bool has_arrivals() const { return arrived_.count() + answered_.count() > 0; }
   // Null where there is none.
   TrackedConnection* Find(uint64_t number);
   // The connection whose descriptor gRPC calls `descriptor`, 0 = none.
@@ -152,6 +175,9 @@ class ConnectionTable {
   };
 
   const std::string& NetworkOfOwner(const PeerKeys& peer) const;
+  Groups& WaitingLike(const TrackedConnection& connection) {
+    return connection.stage == TrackedConnection::Stage::kHandshake ? answered_ : arrived_;
+  }
   // The first of unproven connections to be preempted, or kLater.
   Decision PreemptUnproven(const std::set<uint64_t>& numbers, int queued, int64_t now_ms) const;
   // The proven connection without a call for the longest time, if that is long enough. `address`:
@@ -165,7 +191,8 @@ class ConnectionTable {
   absl::flat_hash_map<std::string, uint64_t> by_endpoint_;
   absl::flat_hash_map<std::string, int> by_address_;
   Groups unproven_;  // networks and addresses
-  Groups arrived_;   // those of them that wait for gRPC
+  Groups arrived_;   // those of them that wait for gRPC, or for the first step of a handshake
+  Groups answered_;  // those of them that wait for a further step of a handshake
   Groups proven_;    // networks, or one for all, and owners
   uint64_t last_number_ = 0;
   int64_t no_idle_until_ms_ = 0;  // no proven connection has been idle for long before

@@ -8,7 +8,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -27,15 +28,16 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
+#include "server/edge/arrival.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/guard/guard_table.h"
 #include "server/edge/guard/read_turn.h"
 #include "server/edge/listen_sockets.h"
+#include "server/edge/parked_connections.h"
 #include "server/process/log.h"
 #include "spdlog/spdlog.h"
 
@@ -47,9 +49,13 @@ constexpr int kReservedDescriptors = 20;
 constexpr size_t kMostSelfChecks = 64;
 constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
-constexpr int kWaitMs = 2;          // for a place to become free
-constexpr int kRetryMs = 10;        // after a failure that may pass
-constexpr int kLinesPerSecond = 5;  // of the log
+constexpr size_t kMaxServedAtOnce = 16;
+constexpr int kMaxArrivals = 64;
+constexpr size_t kClosedAtOnce = 64;  // of parked connections where descriptors are wanted
+constexpr int kMaxFlights = 2;        // that a client of TLS 1.2 or 1.3 answers
+constexpr int kWaitMs = 2;            // for a place to become free
+constexpr int kRetryMs = 10;          // after a failure that may pass
+constexpr int kLinesPerSecond = 5;    // of the log
 // Time in which a client must have begun to speak, and between looks for those that have not and
 // for those that are paused.
 constexpr int64_t kArrivalMs = 10'000;
@@ -61,6 +67,7 @@ constexpr double kReadingPart = 0.5;
 // An event of epoll is about a connection, by its number, or about one of these.
 constexpr uint64_t kWake = uint64_t{1} << 63;
 constexpr uint64_t kTurns = uint64_t{1} << 61;
+constexpr uint64_t kParked = uint64_t{1} << 60;     // plus the number of the parked connection
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
@@ -87,33 +94,6 @@ CloseReason CloseReasonOf(Http2Breach breach) {
       return CloseReason::kUnacknowledged;
   }
   return CloseReason::kEnded;
-}
-
-enum class Arrival { kIncomplete, kComplete, kEnded };
-
-// Says whether a client has sent what it sends at once: the preface of HTTP/2 and the header of its
-// SETTINGS, or the first message of TLS. Anything else is complete, too: gRPC refuses it.
-Arrival ArrivalOf(int socket, bool is_plain) {
-  constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-  constexpr size_t kSettingsHeaderBytes = 9;
-  constexpr size_t kTlsHeaderBytes = 5;
-  constexpr char kTlsHandshake = 22;
-  std::array<char, kPreface.size() + kSettingsHeaderBytes> start;
-  const ssize_t size = recv(socket, start.data(), start.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (size < 0) return errno == EAGAIN ? Arrival::kIncomplete : Arrival::kEnded;
-  if (size == 0) return Arrival::kEnded;
-  const absl::string_view bytes(start.data(), static_cast<size_t>(size));
-  if (is_plain) {
-    const bool is_http2 = absl::StartsWith(kPreface, bytes.substr(0, kPreface.size()));
-    return is_http2 && bytes.size() < start.size() ? Arrival::kIncomplete : Arrival::kComplete;
-  }
-  if (bytes[0] != kTlsHandshake) return Arrival::kComplete;
-  if (bytes.size() < kTlsHeaderBytes) return Arrival::kIncomplete;
-  const int message_bytes = static_cast<uint8_t>(bytes[3]) << 8 | static_cast<uint8_t>(bytes[4]);
-  int available = 0;
-  if (ioctl(socket, FIONREAD, &available) != 0) return Arrival::kEnded;
-  return available < message_bytes + static_cast<int>(kTlsHeaderBytes) ? Arrival::kIncomplete
-                                                                       : Arrival::kComplete;
 }
 
 // The self-check stands for a client of its own.
@@ -145,10 +125,12 @@ class Listener::Impl {
       const std::scoped_lock lock(mutex_);
       ending_ = true;
     }
+    arrivals_.notify_all();
     Wake();
     if (thread_.joinable()) {
       GuardTable::Get().Attach(-1, 0, 0);
       thread_.join();
+      if (handshakes_thread_.joinable()) handshakes_thread_.join();
       GuardTable::Get().BeginTurns();  // of another server of this process
     }
     if (table_ == nullptr) return;
@@ -174,8 +156,11 @@ class Listener::Impl {
       return absl::UnavailableError(
           absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
     }
-    bounds_.max_connections = AffordableConnections(
-        options_.max_connections, kReservedDescriptors + options_.reserved_descriptors);
+    const int reserved = kReservedDescriptors + options_.reserved_descriptors;
+    bounds_.max_connections = AffordableConnections(options_.max_connections, reserved);
+    // They have one descriptor each, of those that are left.
+    parked_.SetMax(static_cast<size_t>(AffordableConnections(
+        2 * bounds_.max_connections, reserved + 2 * bounds_.max_connections)));
     bounds_.max_connections_per_address =
         std::min(options_.max_connections_per_address, bounds_.max_connections);
     if (bounds_.max_connections < options_.max_connections) {
@@ -183,6 +168,7 @@ class Listener::Impl {
                    options_.max_connections, bounds_.max_connections);
     }
     bounds_.has_credentials = options_.has_credentials;
+    bounds_.makes_handshakes = !options_.is_plain && options_.begin_handshake;
     table_ = std::make_unique<ConnectionTable>(bounds_, [](const TrackedConnection& connection) {
       GuardView view = GuardTable::Get().View(connection.descriptor);
       // Without a look at their traffic idle connections cannot be told from others.
@@ -199,13 +185,17 @@ class Listener::Impl {
     }
     GuardTable::Get().Attach(wake_.get(), options_.max_unfinished_bytes,
                              options_.max_unproven_calls);
+    if (bounds_.makes_handshakes) handshakes_thread_ = std::thread([this] { MakeHandshakes(); });
     thread_ = std::thread([this] { Run(); });
   }
 
   void StopAccepting() {
-    // The thread holds this lock while it accepts and hands over.
-    const std::scoped_lock lock(accept_mutex_);
+    // The threads hold these locks while they accept and hand over.
+    const std::scoped_lock lock(accept_mutex_, hand_over_mutex_);
     sockets_.Close();
+    hands_over_ = false;
+    const std::scoped_lock table_lock(mutex_);
+    parked_.CloseAll();
   }
 
   void ShutDownConnections() {
@@ -289,6 +279,7 @@ class Listener::Impl {
 
  private:
   using Clock = std::chrono::steady_clock;  // that of timerfd
+  using Stage = TrackedConnection::Stage;
 
   bool Watch(int descriptor, uint32_t events, uint64_t about) {
     epoll_event event = {};
@@ -304,11 +295,18 @@ class Listener::Impl {
   }
 
   void Run() {
+    // Connections in plaintext are handed over one at a time between the others, so that clients
+    // which nobody knows do not come faster than they are served.
+    const bool serves_here = !bounds_.makes_handshakes;
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
-      const bool looks = arriving_ > 0 || GuardTable::Get().paused() > 0;
-      const int wait_ms = HasArrivals() ? 0 : waiting_.socket ? kWaitMs : looks ? kLookMs : -1;
+      const bool looks = arriving_ > 0 || has_parked_ || GuardTable::Get().paused() > 0;
+      const int wait_ms = serves_here && HasArrivals()    ? 0
+                          : waiting_.socket || is_behind_ ? kWaitMs
+                          : looks                         ? kLookMs
+                                                          : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents, wait_ms);
+      bool has_arrivals = false;
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
         if (about == kWake) {
@@ -324,13 +322,25 @@ class Listener::Impl {
         } else if ((about & kListening) != 0) {
           AcceptFrom(about - kListening);
         } else {
+          const std::scoped_lock lock(mutex_);
+          if ((about & kParked) != 0) {
+            parked_.Close(about - kParked);
+            continue;
+          }
           OnConnection(about, events[static_cast<size_t>(i)].events);
+          has_arrivals |= table_->has_arrivals();
         }
       }
-      if (waiting_.socket) RetryWaiting();
-      HandOverNext();
+      if (has_arrivals && !serves_here) arrivals_.notify_one();
+      if (waiting_.socket || is_behind_) RetryWaiting();
+      if (serves_here) ServeArrivals(1);
       if (looks) Look();
     }
+  }
+
+  bool HasArrivals() const {
+    const std::scoped_lock lock(mutex_);
+    return table_->has_arrivals();
   }
 
   // Makes a descriptor with a counter unreadable until it counts again.
@@ -359,9 +369,19 @@ class Listener::Impl {
 
   // Takes the connection that waits, if there is room by now, and the next ones then.
   void RetryWaiting() {
+    if (is_behind_ && IsBehind()) return;
+    is_behind_ = false;
     const std::scoped_lock accept_lock(accept_mutex_);
-    Take(std::exchange(waiting_.socket, FileDescriptor()), waiting_.peer);
+    queued_ = Queued();
+    if (waiting_.socket) Take(std::exchange(waiting_.socket, FileDescriptor()), waiting_.peer);
     if (!waiting_.socket) Listen(EPOLLIN);
+  }
+
+  // More handshakes wait to begin than are made within a few milliseconds. Nothing is accepted
+  // until there are fewer: clients wait in the system's queue and are not refused.
+  bool IsBehind() const {
+    const std::scoped_lock lock(mutex_);
+    return bounds_.makes_handshakes && table_->arrivals() >= kMaxArrivals;
   }
 
   // Changes the events of the sockets that listen.
@@ -376,9 +396,15 @@ class Listener::Impl {
 
   void AcceptFrom(size_t index) {
     const std::scoped_lock accept_lock(accept_mutex_);
+    queued_ = Queued();
     for (int i = 0; i < kMaxAcceptsAtOnce; ++i) {
       // The second is an event from before StopAccepting().
       if (waiting_.socket || sockets_.sockets().empty()) return;
+      if (IsBehind()) {
+        is_behind_ = true;
+        Listen(0);
+        return;
+      }
       const int listening = sockets_.sockets()[index].get();
       SocketAddress peer;
       peer.size = sizeof(peer.storage);
@@ -393,6 +419,7 @@ class Listener::Impl {
           return;
         case EMFILE:
         case ENFILE:
+          if (CloseParked()) break;
           Refuse(listening);
           break;
         case ENOBUFS:
@@ -403,6 +430,11 @@ class Listener::Impl {
           break;  // the error of one connection that is gone
       }
     }
+  }
+
+  bool CloseParked() {
+    const std::scoped_lock lock(mutex_);
+    return parked_.CloseOldest(kClosedAtOnce);
   }
 
   // No descriptor is left: the spare one is used to tell a client. The listener stays responsive,
@@ -452,6 +484,7 @@ class Listener::Impl {
       // Armed before gRPC can read the first byte.
       GuardTable::Get().Arm(accepted.get(), IsPlain(connection), connection.peer.address,
                             static_cast<uint32_t>(options_.max_calls_per_connection));
+      connection.stage = Stage::kSilent;
       connection.arriving = std::move(accepted);
       ++arriving_;
       const uint64_t number = table_->Add(std::move(connection));
@@ -465,11 +498,10 @@ class Listener::Impl {
 
   // The client has sent something, or the connection is over.
   void OnConnection(uint64_t number, uint32_t events) {
-    const std::scoped_lock lock(mutex_);
     TrackedConnection* const connection = table_->Find(number);
     if (connection == nullptr) return;
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) return End(number);
-    if (!connection->arriving) {
+    if (connection->stage == Stage::kServed) {
       // gRPC does so too, once it has read to the end: not while the connection is paused.
       if ((events & EPOLLRDHUP) != 0 && !connection->is_proven) {
         shutdown(connection->duplicate.get(), SHUT_RDWR);
@@ -477,37 +509,116 @@ class Listener::Impl {
       }
       return;
     }
-    const Arrival arrival = ArrivalOf(connection->arriving.get(), IsPlain(*connection));
-    if (arrival == Arrival::kEnded) return End(number);
-    if (arrival == Arrival::kComplete) table_->SetArrived(number);
+    if (connection->is_taken) {
+      connection->has_spoken = true;
+      return;
+    }
+    if (connection->stage == Stage::kSilent) {
+      const Arrival arrival = ArrivalOf(connection->duplicate.get(), IsPlain(*connection));
+      if (arrival == Arrival::kEnded) return End(number);
+      if (arrival == Arrival::kIncomplete) return;
+    }
+    table_->SetArrived(number);
   }
 
-  // Hands the next connection whose client has begun to speak to gRPC. That takes long, so one at a
-  // time: the others are accepted, ordered and preempted meanwhile.
-  void HandOverNext() {
-    const std::scoped_lock accept_lock(accept_mutex_);
-    FileDescriptor arrived;
+  // A connection that has arrived, while it is served.
+  struct Served {
+    uint64_t number = 0;
+    FileDescriptor socket;
+    TlsSession handshake;  // null: gRPC makes it, or there is none
+    bool is_plain = true;
     bool is_self_check = false;
+    Stage stage = Stage::kSilent;
+    HandshakeProgress progress = HandshakeProgress::kDone;
+  };
+
+  // The thread that makes handshakes. Others are accepted, ordered and preempted meanwhile.
+  void MakeHandshakes() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      arrivals_.wait(lock, [this] { return ending_ || table_->has_arrivals(); });
+      if (ending_) return;
+      lock.unlock();
+      ServeArrivals(kMaxServedAtOnce);
+      lock.lock();
+    }
+  }
+
+  // Serves connections that have arrived: makes a step of their handshakes, or hands them over. A
+  // few at a time, as two threads would wait for each other's lock.
+  void ServeArrivals(size_t most) {
+    std::vector<Served> batch;
+    std::vector<TlsSession> discarded;
     {
       const std::scoped_lock lock(mutex_);
-      const uint64_t number = table_->NextArrival();
-      if (number == 0) return;
-      TrackedConnection& connection = *table_->Find(number);
-      if (sockets_.sockets().empty()) return End(number);
-      epoll_event event = {};
-      event.events = EPOLLET | EPOLLRDHUP;  // only hang-ups are reported from now on
-      event.data.u64 = number;
-      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.duplicate.get(), &event);
-      arrived = std::move(connection.arriving);
-      --arriving_;
-      is_self_check = connection.is_self_check;
+      while (batch.size() < most && table_->has_arrivals()) {
+        batch.push_back(TakeArrival(table_->NextArrival()));
+      }
+      discarded_.swap(discarded);
     }
-    hand_over_(std::move(arrived), is_self_check);
+    discarded.clear();
+    for (Served& served : batch) Advance(served);
+    {
+      const std::scoped_lock lock(mutex_);
+      for (Served& served : batch) {
+        if (served.progress == HandshakeProgress::kWaits) PutBack(served);
+        if (served.progress == HandshakeProgress::kFailed) End(served.number);
+      }
+    }
+    for (Served& served : batch) {
+      if (served.progress == HandshakeProgress::kDone) HandOverServed(served);
+    }
   }
 
-  bool HasArrivals() const {
-    const std::scoped_lock lock(mutex_);
-    return table_->has_arrivals();
+  Served TakeArrival(uint64_t number) {
+    TrackedConnection& connection = *table_->Find(number);
+    connection.is_taken = true;
+    connection.has_spoken = false;
+    return {number,
+            std::move(connection.arriving),
+            std::move(connection.handshake),
+            IsPlain(connection),
+            connection.is_self_check,
+            connection.stage};
+  }
+
+  void Advance(Served& served) {
+    if (served.stage == Stage::kSilent && !served.is_plain && options_.begin_handshake) {
+      served.handshake = options_.begin_handshake(served.socket.get());
+    }
+    if (served.handshake != nullptr) served.progress = ContinueHandshake(served.handshake.get());
+  }
+
+  // The handshake waits for the client.
+  void PutBack(Served& served) {
+    TrackedConnection* const connection = table_->Find(served.number);
+    if (connection == nullptr) return;  // preempted meanwhile
+    connection->stage = Stage::kHandshake;
+    // A client that sends a byte at a time is not given time for each.
+    if (++connection->steps <= kMaxFlights) connection->turn_ms = GuardTable::NowMs();
+    connection->arriving = std::move(served.socket);
+    connection->handshake = std::move(served.handshake);
+    connection->is_taken = false;
+    if (connection->has_spoken) table_->SetArrived(served.number);
+  }
+
+  void HandOverServed(Served& served) {
+    const std::scoped_lock hand_over_lock(hand_over_mutex_);
+    {
+      const std::scoped_lock lock(mutex_);
+      TrackedConnection* const connection = table_->Find(served.number);
+      if (connection == nullptr) return;  // preempted meanwhile
+      if (!hands_over_) return End(served.number);
+      epoll_event event = {};
+      event.events = EPOLLET | EPOLLRDHUP;  // only hang-ups are reported from now on
+      event.data.u64 = served.number;
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection->duplicate.get(), &event);
+      connection->stage = Stage::kServed;
+      if (bounds_.makes_handshakes) connection->turn_ms = GuardTable::NowMs();
+      connection->is_taken = false;
+      --arriving_;
+    }
+    hand_over_(std::move(served.socket), std::move(served.handshake), served.is_self_check);
   }
 
   // Ends connections whose clients have not begun to speak in time, and resumes those that are
@@ -519,12 +630,14 @@ class Listener::Impl {
     const std::scoped_lock lock(mutex_);
     std::vector<uint64_t> late;
     for (const auto& [number, connection] : table_->all()) {
-      if (connection.arriving && now_ms - connection.opened_ms >= kArrivalMs) {
+      if (connection.stage != Stage::kServed && now_ms - connection.opened_ms >= kArrivalMs) {
         late.push_back(number);
       }
       GuardTable::Get().Resume(connection.descriptor);
     }
     for (const uint64_t number : late) End(number);
+    parked_.CloseLate(now_ms);
+    has_parked_ = parked_.size() > 0;
   }
 
   // Closes connections whose unfinished messages hold the most, of the address that holds the most,
@@ -588,7 +701,7 @@ class Listener::Impl {
   Place MakeRoom(const TrackedConnection& connection) {
     using Room = ConnectionTable::Room;
     const PeerKeys& peer = connection.is_self_check ? SelfCheckPeer() : connection.peer;
-    const ConnectionTable::Decision room = table_->RoomFor(peer, Queued(), connection.opened_ms);
+    const ConnectionTable::Decision room = table_->RoomFor(peer, queued_, connection.opened_ms);
     if (room.room == Room::kLater) return Place::kLater;
     if (connection.is_self_check) {
       // It asks for room and does not take it.
@@ -638,18 +751,38 @@ class Listener::Impl {
   }
 
   void Close(uint64_t number, CloseReason reason) {
-    const TrackedConnection& connection = *table_->Find(number);
-    shutdown(connection.duplicate.get(), SHUT_RDWR);
+    TrackedConnection& connection = *table_->Find(number);
     Count(reason, connection.peer.address);
+    if (reason != CloseReason::kPreempted || !Park(connection)) {
+      shutdown(connection.duplicate.get(), SHUT_RDWR);
+    }
     Forget(number);
+  }
+
+  // False where gRPC, or the thread that hands over, has the connection.
+  bool Park(TrackedConnection& connection) {
+    if (connection.stage == Stage::kServed || connection.is_taken || !parked_.has_places()) {
+      return false;
+    }
+    const int descriptor = connection.duplicate.get();
+    // What has arrived is dropped: a further byte is to be noticed.
+    recv(descriptor, nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
+    epoll_event event = {};
+    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
+    event.data.u64 = kParked + parked_.Add(std::move(connection.duplicate), GuardTable::NowMs());
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event);
+    has_parked_ = true;
+    return true;
   }
 
   void Forget(uint64_t number) {
     // The guard stays armed, because gRPC may still have the descriptor. It is armed anew with the
     // number.
-    const TrackedConnection& connection = *table_->Find(number);
+    TrackedConnection& connection = *table_->Find(number);
     GuardTable::Get().Close(connection.descriptor, Http2Breach::kUnfinished);
-    if (connection.arriving) --arriving_;
+    if (connection.stage != Stage::kServed) --arriving_;
+    // The other thread frees it, as that takes long.
+    if (connection.handshake != nullptr) discarded_.push_back(std::move(connection.handshake));
     table_->Remove(number);
   }
 
@@ -680,8 +813,10 @@ class Listener::Impl {
   HandOver hand_over_;
   ConnectionBounds bounds_;
 
-  std::mutex accept_mutex_;  // taken before mutex_
-  ListenSockets sockets_;    // under accept_mutex_ once the thread runs
+  std::mutex accept_mutex_;     // taken before mutex_
+  ListenSockets sockets_;       // under accept_mutex_ once the thread runs
+  std::mutex hand_over_mutex_;  // taken before mutex_
+  bool hands_over_ = true;      // under hand_over_mutex_
   // The thread uses these: a descriptor to give up when there is none left, the connection that
   // waits for a place, while nothing is accepted, and when turns may begin again.
   FileDescriptor spare_;
@@ -689,13 +824,19 @@ class Listener::Impl {
     FileDescriptor socket;
     SocketAddress peer;
   } waiting_;
+  bool is_behind_ = false;  // IsBehind() was true, and nothing is accepted
+  int queued_ = 0;          // connections that waited to be accepted a moment ago
   Clock::time_point next_turns_{};
   int64_t next_look_ms_ = 0;
 
-  mutable std::mutex mutex_;  // guards everything below
+  mutable std::mutex mutex_;          // guards everything below
+  std::condition_variable arrivals_;  // a connection has arrived, or the listener ends
   std::unique_ptr<ConnectionTable> table_;
+  ParkedConnections parked_;
+  std::vector<TlsSession> discarded_;  // of handshakes that have ended
   std::set<std::string> self_checks_;  // endpoints of self-checks that are not accepted yet
   bool is_self_check_refused_ = false;
+  std::atomic<bool> has_parked_{false};
   std::atomic<int> arriving_{0};  // connections that gRPC has not got yet
   std::array<int64_t, kCloseReasonNames.size()> closed_ = {};
   bool stopped_ = false;
@@ -705,6 +846,7 @@ class Listener::Impl {
   int64_t lines_left_out_ = 0;
 
   std::thread thread_;
+  std::thread handshakes_thread_;  // with TLS
 };
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenerOptions& options) {

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/edge/file_descriptor.h"
+#include "server/edge/tls_handshake.h"
 
 namespace orbserve {
 
@@ -35,6 +36,8 @@ struct ListenerOptions {
   // hold the most are closed.
   int64_t max_unfinished_bytes = int64_t{1} << 30;
   int reserved_descriptors = 0;  // that other parts of the process will open
+  // Begins the TLS handshake of a connection. Null, or where it returns null, gRPC makes it.
+  std::function<TlsSession(int socket)> begin_handshake;
   // Time after which the system gives up a connection whose peer acknowledges nothing.
   std::chrono::milliseconds user_timeout{10'000};
 };
@@ -67,11 +70,14 @@ struct ListenerUse {
   std::array<int64_t, kCloseReasonNames.size()> closed = {};
 };
 
-// Thread-safe. One thread of its own accepts, and notices the ends of connections.
+// Thread-safe. One thread of its own accepts, hands over, and notices the ends of connections. With
+// TLS another one makes handshakes and hands over.
 class Listener {
  public:
-  // Takes a connection that does not block. `is_self_check`: made by ConnectSelfCheck().
-  using HandOver = std::function<void(FileDescriptor connection, bool is_self_check)>;
+  // Takes a connection that does not block. `handshake`: is complete; null where there was none.
+  // `is_self_check`: made by ConnectSelfCheck().
+  using HandOver =
+      std::function<void(FileDescriptor connection, TlsSession handshake, bool is_self_check)>;
 
   // Binds the address and listens; connections wait until Start(). UNAVAILABLE: no address of this
   // machine, unknown, or in use.
@@ -82,7 +88,7 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // `hand_over` is called by the listener's thread until StopAccepting() returns. Once only.
+  // `hand_over` is called by one thread until StopAccepting() returns. Once only.
   void Start(HandOver hand_over);
   // Closes the sockets that listen. New connections are refused by the system.
   void StopAccepting();

@@ -40,7 +40,9 @@ class Wrapped<Base, false> final : public Base {
 }  // namespace
 
 TlsCredentials::TlsCredentials(TlsFiles files)
-    : verifies_clients_(!files.client_ca.empty()), files_(std::move(files)) {}
+    : verifies_clients_(!files.client_ca.empty()),
+      files_(std::move(files)),
+      context_(MakeTlsContext(files_)) {}
 
 std::shared_ptr<grpc::ServerCredentials> TlsCredentials::Make() {
   Port* port = nullptr;
@@ -59,9 +61,20 @@ std::shared_ptr<grpc::ServerCredentials> TlsCredentials::Make() {
       grpc_ssl_server_credentials_create_with_options(options));
 }
 
+TlsSession TlsCredentials::BeginHandshake(int socket) const {
+  std::shared_ptr<ssl_ctx_st> context;
+  {
+    absl::MutexLock lock(&mutex_);
+    context = context_;
+  }
+  return context == nullptr ? nullptr : orbserve::BeginHandshake(context.get(), socket);
+}
+
 void TlsCredentials::Set(TlsFiles files) {
+  std::shared_ptr<ssl_ctx_st> context = MakeTlsContext(files);
   absl::MutexLock lock(&mutex_);
   files_ = std::move(files);
+  context_ = std::move(context);
   ++generation_;
 }
 

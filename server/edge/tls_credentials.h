@@ -15,6 +15,7 @@
 #include "grpc/grpc_security.h"
 #include "grpcpp/security/server_credentials.h"
 #include "server/edge/tls_files.h"
+#include "server/edge/tls_handshake.h"
 
 namespace orbserve {
 
@@ -30,6 +31,9 @@ class TlsCredentials {
 
   // Credentials for one port. The object must outlive the gRPC server.
   std::shared_ptr<grpc::ServerCredentials> Make() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // A handshake on `socket` before gRPC gets it (tls_handshake.h). Null where there is no memory.
+  TlsSession BeginHandshake(int socket) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // `files` must have certificates for clients if and only if the first ones had.
   void Set(TlsFiles files) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -49,6 +53,7 @@ class TlsCredentials {
   const bool verifies_clients_;
   mutable absl::Mutex mutex_;
   TlsFiles files_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<ssl_ctx_st> context_ ABSL_GUARDED_BY(mutex_);  // null where OpenSSL makes none
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<std::unique_ptr<Port>> ports_ ABSL_GUARDED_BY(mutex_);
 };

@@ -4,7 +4,8 @@
 // The part of the socket hook for TLS. gRPC decrypts with SSL_read() of the OpenSSL that it is
 // linked with, and encrypts with SSL_write(). The definitions here are called instead, call
 // OpenSSL's own, and show the plain bytes to a guard that the TLS connection carries. To gRPC a
-// connection that breaks a bound looks as if its data were damaged.
+// connection that breaks a bound looks as if its data were damaged. SSL_new() gives gRPC the object
+// of a handshake that is complete (tls_adoption.h).
 
 #include <dlfcn.h>
 #include <openssl/err.h>
@@ -14,6 +15,7 @@
 
 #include "server/edge/guard/guard_table.h"
 #include "server/edge/guard/socket_hook.h"
+#include "server/edge/guard/tls_adoption.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ORBSERVE_HAS_TLS_HOOK 0
@@ -28,6 +30,8 @@ namespace {
 
 using Read = int (*)(SSL*, void*, int);
 using Write = int (*)(SSL*, const void*, int);
+using New = SSL* (*)(SSL_CTX*);
+using SetAcceptState = void (*)(SSL*);
 
 Read OwnReadOfOpenSsl() {
   static const Read read = reinterpret_cast<Read>(dlsym(RTLD_NEXT, "SSL_read"));
@@ -37,6 +41,17 @@ Read OwnReadOfOpenSsl() {
 Write OwnWriteOfOpenSsl() {
   static const Write write = reinterpret_cast<Write>(dlsym(RTLD_NEXT, "SSL_write"));
   return write;
+}
+
+New OwnNewOfOpenSsl() {
+  static const New make = reinterpret_cast<New>(dlsym(RTLD_NEXT, "SSL_new"));
+  return make;
+}
+
+SetAcceptState OwnSetAcceptStateOfOpenSsl() {
+  static const SetAcceptState set =
+      reinterpret_cast<SetAcceptState>(dlsym(RTLD_NEXT, "SSL_set_accept_state"));
+  return set;
 }
 
 void FreeGuard(void*, void* guard, CRYPTO_EX_DATA*, int, long, void*) {
@@ -59,6 +74,18 @@ TlsGuard* GuardOf(SSL* ssl) {
 
 }  // namespace
 }  // namespace orbserve
+
+extern "C" __attribute__((visibility("default"))) SSL* SSL_new(SSL_CTX* context) {
+  if (SSL* const made = orbserve::TlsAdoption::Take()) return made;
+  const auto make = orbserve::OwnNewOfOpenSsl();
+  return make == nullptr ? nullptr : make(context);
+}
+
+// gRPC calls this for each object that it gets. It would throw away the keys of a handshake.
+extern "C" __attribute__((visibility("default"))) void SSL_set_accept_state(SSL* ssl) {
+  if (SSL_is_init_finished(ssl) != 0) return;
+  if (const auto set = orbserve::OwnSetAcceptStateOfOpenSsl()) set(ssl);
+}
 
 extern "C" __attribute__((visibility("default"))) int SSL_read(SSL* ssl, void* buffer, int size) {
   const auto read = orbserve::OwnReadOfOpenSsl();

@@ -152,6 +152,58 @@ TEST_F(ConnectionTableTest, ArrivalsOfTheEmptiestAddressAreFirstAndTheNewestOfIt
   EXPECT_EQ(table_->NextArrival(), 0u);
 }
 
+TEST_F(ConnectionTableTest, HandshakesWhoseClientsHaveAnsweredGoFirst) {
+  const uint64_t answered = Add("m.1");
+  table_->Find(answered)->stage = TrackedConnection::Stage::kHandshake;
+  const uint64_t emptier = Add("n.1");
+  Add("m.2");
+  table_->SetArrived(emptier);
+  table_->SetArrived(answered);
+  EXPECT_EQ(table_->arrivals(), 1);
+  EXPECT_EQ(table_->NextArrival(), answered);
+  EXPECT_EQ(table_->NextArrival(), emptier);
+  EXPECT_FALSE(table_->has_arrivals());
+  table_->SetArrived(answered);
+  table_->Remove(answered);
+  EXPECT_FALSE(table_->has_arrivals());
+}
+
+TEST_F(ConnectionTableTest, HandshakesBeginInTheOrderOfTheirOpening) {
+  ConnectionBounds bounds = kBounds;
+  bounds.makes_handshakes = true;
+  Use(bounds);
+  const uint64_t first = Add("n.1");
+  const uint64_t second = Add("n.1");
+  table_->SetArrived(second);
+  table_->SetArrived(first);
+  EXPECT_EQ(table_->NextArrival(), first);
+  EXPECT_EQ(table_->NextArrival(), second);
+}
+
+TEST_F(ConnectionTableTest, AHandshakeIsNotPreemptedWhileTheServerOwesAStep) {
+  ConnectionBounds bounds = kBounds;
+  bounds.makes_handshakes = true;
+  Use(bounds);
+  for (int i = 0; i < 4; ++i) Add("n.1");
+  for (uint64_t number = 1; number <= 4; ++number) {
+    table_->Find(number)->stage = TrackedConnection::Stage::kHandshake;
+  }
+  table_->SetArrived(1);
+  table_->Find(2)->is_taken = true;
+  table_->Find(3)->turn_ms = kNow - 10;  // has just been answered
+  EXPECT_EQ(RoomFor("n.2").preempted, 4u);
+  table_->Remove(4);
+  Add("n.1", kNow);
+  EXPECT_EQ(RoomFor("n.2").room, Room::kLater);
+}
+
+TEST_F(ConnectionTableTest, AnAnswerInAHandshakeIsWaitedForATenthOfASecond) {
+  for (int i = 0; i < 4; ++i) Add("n.1", kNow);
+  table_->Find(2)->stage = TrackedConnection::Stage::kHandshake;
+  EXPECT_EQ(RoomFor("n.2", kNow + 99).room, Room::kLater);
+  EXPECT_EQ(RoomFor("n.2", kNow + 100).preempted, 2u);
+}
+
 TEST_F(ConnectionTableTest, AFullAddressMakesRoomByItself) {
   for (int i = 0; i < 3; ++i) AddProven("n.1", "owner");
   for (int i = 0; i < 3; ++i) AddAnswered("n.1");

@@ -12,7 +12,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -30,10 +33,16 @@
 #include "server/edge/guard/guard_table.h"
 #include "server/edge/listen_sockets.h"
 #include "tests/client/temporary_folder.h"
+#include "tests/server/edge/tls_client.h"
+#include "tests/support/certificates.h"
 
 namespace orbserve {
 namespace {
 
+using ::orbserve::testing::CertificateAndKey;
+using ::orbserve::testing::FirstMessageOfTls;
+using ::orbserve::testing::MakeCertificate;
+using ::orbserve::testing::ShakeHands;
 using ::orbserve::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
@@ -59,8 +68,9 @@ class ListenerTest : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created.status();
     listener_ = *std::move(created);
     port_ = listener_->port();
-    listener_->Start([this](FileDescriptor connection, bool is_self_check) {
+    listener_->Start([this](FileDescriptor connection, TlsSession handshake, bool is_self_check) {
       const std::scoped_lock lock(mutex_);
+      handshakes_ += handshake != nullptr ? 1 : 0;
       self_checks_ += is_self_check ? 1 : 0;
       taken_.push_back(std::move(connection));
     });
@@ -118,6 +128,7 @@ class ListenerTest : public ::testing::Test {
 
   std::mutex mutex_;
   std::vector<FileDescriptor> taken_;
+  int handshakes_ = 0;
   int self_checks_ = 0;
   int port_ = 0;
   std::unique_ptr<Listener> listener_;
@@ -149,6 +160,66 @@ TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsClientHasBegunToSpeak) {
     EXPECT_TRUE(WaitForTaken(2));
     taken_.clear();
   }
+}
+
+TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsHandshakeIsComplete) {
+  signal(SIGPIPE, SIG_IGN);  // as the program does
+  const CertificateAndKey own = MakeCertificate();
+  const auto context = MakeTlsContext(
+      {.certificate_chain = own.certificate, .private_key = own.key, .client_ca = ""});
+  ASSERT_NE(context, nullptr);
+  ListenerOptions options;
+  options.is_plain = false;
+  options.max_connections = 8;
+  options.begin_handshake = [&](int socket) { return BeginHandshake(context.get(), socket); };
+  StartListener(options);
+  const std::string hello = FirstMessageOfTls();
+  std::vector<FileDescriptor> endless;
+  for (int i = 0; i < 3; ++i) endless.push_back(Connect(hello));
+  const FileDescriptor no_tls = Connect("GET / HTTP/1.1");
+  EXPECT_TRUE(IsClosedByPeer(no_tls));
+  const FileDescriptor honest = Connect("");
+  EXPECT_TRUE(ShakeHands(honest.get()));
+  EXPECT_TRUE(WaitForTaken(1));
+  // Those that never end make room.
+  for (int i = 0; i < 3; ++i) endless.push_back(Connect(hello));
+  EXPECT_TRUE(Eventually([&] { return Closed(*listener_, CloseReason::kPreempted) > 0; }));
+  const FileDescriptor next = Connect("");
+  EXPECT_TRUE(ShakeHands(next.get()));
+  EXPECT_TRUE(WaitForTaken(2));
+  EXPECT_EQ(handshakes_, 2);
+}
+
+TEST_F(ListenerTest, APreemptedHandshakeIsClosedWhenItsClientSpeaks) {
+  const CertificateAndKey own = MakeCertificate();
+  const auto context = MakeTlsContext(
+      {.certificate_chain = own.certificate, .private_key = own.key, .client_ca = ""});
+  ListenerOptions options;
+  options.is_plain = false;
+  options.max_connections = 1;
+  options.begin_handshake = [&](int socket) { return BeginHandshake(context.get(), socket); };
+  StartListener(options);
+  const FileDescriptor slow = Connect(FirstMessageOfTls());
+  const FileDescriptor next = Connect(FirstMessageOfTls());
+  ASSERT_TRUE(Eventually([&] { return Closed(*listener_, CloseReason::kPreempted) == 1; }));
+  EXPECT_EQ(listener_->use().connections, 1);
+  // The answer to its first message, and then nothing.
+  std::array<char, 4096> bytes;
+  EXPECT_GT(recv(slow.get(), bytes.data(), bytes.size(), 0), 0);
+  EXPECT_EQ(recv(slow.get(), bytes.data(), bytes.size(), MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  Say(slow, "so late");
+  EXPECT_TRUE(IsClosedByPeer(slow));
+}
+
+TEST_F(ListenerTest, AConnectionWithoutAHandshakeOfItsOwnIsHandedOverAsItArrives) {
+  ListenerOptions options;
+  options.is_plain = false;
+  options.begin_handshake = [](int) { return TlsSession(); };
+  StartListener(options);
+  const FileDescriptor client = Connect(FirstMessageOfTls());
+  EXPECT_TRUE(WaitForTaken(1));
+  EXPECT_EQ(handshakes_, 0);
 }
 
 TEST_F(ListenerTest, AConnectionThatItsClientResetsIsForgotten) {

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/edge/tls_handshake.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+namespace orbserve {
+namespace {
+
+// The defaults of gRPC, whose environment variable replaces them.
+constexpr char kCiphersVariable[] = "GRPC_SSL_CIPHER_SUITES";
+constexpr char kCiphers[] =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+    "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384";
+constexpr char kCurves[] = "P-256";
+constexpr unsigned char kHttp2[] = {'h', '2'};
+constexpr unsigned char kSessionContext[] = {'g', 'r', 'p', 'c'};  // of tickets
+
+struct OpensslFree {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, OpensslFree>;
+
+Owned<BIO> Reader(const std::string& text) {
+  return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+Owned<X509> NextCertificate(BIO* reader) {
+  return Owned<X509>(PEM_read_bio_X509_AUX(reader, nullptr, nullptr, nullptr));
+}
+
+bool UseOwnCertificate(const TlsFiles& files, SSL_CTX* context) {
+  const Owned<BIO> chain = Reader(files.certificate_chain);
+  const Owned<X509> own = NextCertificate(chain.get());
+  if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
+  while (const Owned<X509> next = NextCertificate(chain.get())) {
+    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return false;
+  }
+  const Owned<BIO> reader = Reader(files.private_key);
+  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(reader.get(), nullptr, nullptr, nullptr));
+  return key != nullptr && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
+}
+
+// Clients must have a certificate of one of these authorities.
+bool VerifyClients(const std::string& authorities, SSL_CTX* context) {
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
+  const Owned<BIO> reader = Reader(authorities);
+  while (const Owned<X509> authority = NextCertificate(reader.get())) {
+    // One that is named twice is stored once.
+    if (X509_STORE_add_cert(store, authority.get()) != 1 ||
+        SSL_CTX_add_client_CA(context, authority.get()) != 1) {
+      return false;
+    }
+  }
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return true;
+}
+
+// gRPC refuses a client that does not speak HTTP/2, once the handshake is complete.
+int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* chosen_bytes,
+                   const unsigned char* offered, unsigned offered_bytes, void*) {
+  while (offered_bytes > 0 && offered_bytes > offered[0]) {
+    const unsigned char bytes = offered[0];
+    if (bytes == sizeof(kHttp2) && std::equal(kHttp2, kHttp2 + sizeof(kHttp2), offered + 1)) {
+      *chosen = offered + 1;
+      *chosen_bytes = bytes;
+      return SSL_TLSEXT_ERR_OK;
+    }
+    offered += bytes + 1;
+    offered_bytes -= bytes + 1u;
+  }
+  return SSL_TLSEXT_ERR_NOACK;
+}
+
+}  // namespace
+
+void TlsSessionDeleter::operator()(ssl_st* session) const { SSL_free(session); }
+
+std::shared_ptr<ssl_ctx_st> MakeTlsContext(const TlsFiles& files) {
+  const char* const ciphers = std::getenv(kCiphersVariable);
+  Owned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  const bool is_made =
+      context != nullptr && SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) == 1 &&
+      SSL_CTX_set_max_proto_version(context.get(), TLS1_3_VERSION) == 1 &&
+      SSL_CTX_set_cipher_list(context.get(), ciphers == nullptr ? kCiphers : ciphers) == 1 &&
+      SSL_CTX_set1_groups_list(context.get(), kCurves) == 1 &&
+      SSL_CTX_set_session_id_context(context.get(), kSessionContext, sizeof(kSessionContext)) ==
+          1 &&
+      UseOwnCertificate(files, context.get()) &&
+      (files.client_ca.empty() || VerifyClients(files.client_ca, context.get()));
+  ERR_clear_error();
+  if (!is_made) return nullptr;
+  SSL_CTX_set_alpn_select_cb(context.get(), &ChooseProtocol, nullptr);
+  return context;
+}
+
+TlsSession BeginHandshake(ssl_ctx_st* context, int socket) {
+  TlsSession session(SSL_new(context));
+  if (session == nullptr || SSL_set_fd(session.get(), socket) != 1) return nullptr;
+  // Handshakes that wait hold no buffers.
+  SSL_set_mode(session.get(), SSL_MODE_RELEASE_BUFFERS);
+  SSL_set_accept_state(session.get());
+  return session;
+}
+
+HandshakeProgress ContinueHandshake(ssl_st* session) {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(session);
+  if (result == 1) {
+    SSL_clear_mode(session, SSL_MODE_RELEASE_BUFFERS);
+    return HandshakeProgress::kDone;
+  }
+  const int error = SSL_get_error(session, result);
+  ERR_clear_error();
+  return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? HandshakeProgress::kWaits
+                                                                       : HandshakeProgress::kFailed;
+}
+
+}  // namespace orbserve

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The server's part of TLS handshakes. gRPC gets a connection when its handshake is complete
+// (guard/tls_adoption.h): a handshake that never ends costs gRPC and its threads nothing.
+
+#ifndef ORBSERVE_SERVER_EDGE_TLS_HANDSHAKE_H_
+#define ORBSERVE_SERVER_EDGE_TLS_HANDSHAKE_H_
+
+#include <memory>
+
+#include "server/edge/tls_files.h"
+
+struct ssl_st;      // SSL
+struct ssl_ctx_st;  // SSL_CTX
+
+namespace orbserve {
+
+struct TlsSessionDeleter {
+  void operator()(ssl_st* session) const;
+};
+// The TLS of one connection.
+using TlsSession = std::unique_ptr<ssl_st, TlsSessionDeleter>;
+
+// Settings of handshakes with these files, equal to those of gRPC 1.51: protocols, ciphers, curve,
+// and how certificates of clients are verified. Null where OpenSSL makes none. `files` are those of
+// ReadTlsFiles(), and not empty.
+std::shared_ptr<ssl_ctx_st> MakeTlsContext(const TlsFiles& files);
+
+// A handshake on `socket`, which does not block and outlives it. Null where there is no memory.
+TlsSession BeginHandshake(ssl_ctx_st* context, int socket);
+
+enum class HandshakeProgress { kWaits, kDone, kFailed };
+// Does what can be done with the bytes that have arrived. kWaits: for the client. kDone: everything
+// was read that belongs to the handshake, and nothing more.
+HandshakeProgress ContinueHandshake(ssl_st* session);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_EDGE_TLS_HANDSHAKE_H_
