@@ -199,6 +199,8 @@ void SetChannelLimits(const server::Config& config, const DerivedLimits& derived
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  // GRPC_ARG_HTTP2_BDP_PROBE stays on. Without it three times as many frames of overloaded streams
+  // are computed, but a frame of more than 64 KiB takes two round trips.
   grpc::ResourceQuota quota("orbserve");
   quota.Resize(static_cast<size_t>(derived.receive_buffer_bytes));
   builder.SetResourceQuota(quota);
