@@ -48,9 +48,9 @@
 #include "server/rpc/frame_intake.h"
 #include "server/rpc/health.h"
 #include "server/rpc/reflection_service.h"
+#include "server/rpc/send_timeouts.h"
 #include "server/rpc/server_info.h"
 #include "server/rpc/service.h"
-#include "server/rpc/stalled_readers.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
 #include "server/serving/match/match_queue.h"
@@ -160,7 +160,8 @@ class Server::Impl {
         frames_(&clock_, &metrics_, &clients_),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &metrics_, &clients_,
                 ImageLimitsOf(config.limits(), derived)),
-        readers_(&clock_, &metrics_, std::chrono::milliseconds(config.limits().send_timeout_ms())),
+        send_timeouts_(&clock_, &metrics_,
+                       std::chrono::milliseconds(config.limits().send_timeout_ms())),
         identity_(OptionsOfIdentity()),
         pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
                                                    : nullptr),
@@ -168,7 +169,7 @@ class Server::Impl {
                  [this](v1::GetServerInfoResponse* info) {
                    AddConditions(*device_monitor_, *power_, info);
                  }),
-        reflection_(&readers_) {
+        reflection_(&send_timeouts_) {
     for (const Resource bytes : {Resource::kCallBytes, Resource::kStreamBytes}) {
       ledger_.Bound(bytes, {.all = derived.response_bytes});
     }
@@ -282,7 +283,7 @@ class Server::Impl {
   ClientActivity clients_;
   FrameAccount frames_;
   FrameIntake intake_;
-  StalledReaders readers_;
+  SendTimeouts send_timeouts_;
   Identity identity_;
   std::unique_ptr<TlsCredentials> tls_;             // null without TLS
   const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
@@ -481,7 +482,7 @@ class Server::Impl {
     services.frames = &frames_;
     services.observer = &observer_;
     services.ledger = &ledger_;
-    services.readers = &readers_;
+    services.send_timeouts = &send_timeouts_;
     services.identity = &identity_;
     services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits(), derived_);
@@ -521,10 +522,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& con
   if (hooks.change_limits) hooks.change_limits(&derived);
   ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, derived, hooks.wrap_backend));
   auto& batching = *complete.mutable_batching();
-  if (backends.primary->name() == "cuda" && batching.max_batch() > gpu::kMostFramesInBatch) {
+  if (backends.primary->name() == "cuda" && batching.max_batch() > gpu::kMaxFramesInBatch) {
     spdlog::warn("event=max_batch_capped wanted={} max_batch={}", batching.max_batch(),
-                 gpu::kMostFramesInBatch);
-    batching.set_max_batch(gpu::kMostFramesInBatch);
+                 gpu::kMaxFramesInBatch);
+    batching.set_max_batch(gpu::kMaxFramesInBatch);
   }
   auto impl = std::make_unique<Impl>(complete, derived, std::move(backends), std::move(hooks));
   ORBSERVE_RETURN_IF_ERROR(impl->Start());

@@ -61,10 +61,10 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
                         : backend.read_in_place() == "never" ? gpu::InputReads::kCopied
                                                              : gpu::InputReads::kAuto;
   // A lane is busy until its batch is answered, so another lane takes the next batch.
-  options.lanes = std::min(2 * derived.batches_in_flight, gpu::kMostLanes);
-  options.large_lanes = std::min(derived.large_batches_in_flight, gpu::kMostLanes);
+  options.lanes = std::min(2 * derived.batches_in_flight, gpu::kMaxLanes);
+  options.large_lanes = std::min(derived.large_batches_in_flight, gpu::kMaxLanes);
   options.max_batch_frames =
-      std::min(static_cast<int>(config.batching().max_batch()), gpu::kMostFramesInBatch);
+      std::min(static_cast<int>(config.batching().max_batch()), gpu::kMaxFramesInBatch);
   return options;
 }
 

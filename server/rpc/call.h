@@ -30,7 +30,7 @@
 #include "server/process/memory/out_of_memory.h"
 #include "server/rpc/frame_account.h"
 #include "server/rpc/frame_intake.h"
-#include "server/rpc/stalled_readers.h"
+#include "server/rpc/send_timeouts.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
 #include "server/serving/match/match_queue.h"
@@ -73,7 +73,7 @@ struct CallServices {
   ClientActivity* clients = nullptr;
   FrameAccount* frames = nullptr;
   Ledger* ledger = nullptr;
-  StalledReaders* readers = nullptr;
+  SendTimeouts* send_timeouts = nullptr;
   const Identity* identity = nullptr;
   ServingObserver* observer = nullptr;
   StreamPictures* pictures = nullptr;  // null where frames are not shown
@@ -177,7 +177,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
   Holding answer_;  // memory for the answer
-  StalledReaders::Watch watch_;
+  SendTimeouts::Watch watch_;
   int frames_ = 0;             // counted by CountFrame()
   int64_t keypoints_ = 0;      // of all frames
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()

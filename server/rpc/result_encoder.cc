@@ -16,7 +16,7 @@ namespace orbserve {
 namespace {
 
 // Largest message whose memory is kept.
-constexpr size_t kMostKeptBytes = 256 << 10;
+constexpr size_t kMaxKeptBytes = 256 << 10;
 
 }  // namespace
 
@@ -56,7 +56,7 @@ grpc::ByteBuffer ResultEncoder::Encode(const ResultHead& head, StreamResult resu
     *status = encoded;
     message = EncodeFailure(head, encoded);
   }
-  if (!encoded.ok() || message.Length() > kMostKeptBytes) {
+  if (!encoded.ok() || message.Length() > kMaxKeptBytes) {
     v1::StreamFramesResponse().Swap(&response_);
   }
   return message;

@@ -22,9 +22,9 @@ namespace {
 
 // Results that may lie unread beside those of frames that are in flight or wait. Results of dropped
 // frames have some hundred bytes.
-constexpr int kMostUnreadResults = 256;
+constexpr int kMaxUnreadResults = 256;
 // A stream that was cut, and one whose client went away, is cancelled if it has not ended by then.
-constexpr std::chrono::milliseconds kFarewell{1000};
+constexpr std::chrono::milliseconds kGracePeriod{1000};
 
 absl::Status BadRequest(absl::string_view message) {
   return MakeError(ErrorReason::kBadRequest, message);
@@ -125,7 +125,7 @@ void StreamCall::OnReadDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   // Only now: a next read that ends on another thread would otherwise overtake this frame.
   reading_ = false;
-  if (!status.ok() && !is_cut_) {  // earlier frames are answered, then the stream ends with it
+  if (!status.ok() && !is_aborted_) {  // earlier frames are answered, then the stream ends with it
     end_status_ = status;
     read_ended_ = true;
   }
@@ -194,8 +194,8 @@ std::string StreamCall::CloseLine() {
   end.id = id_;
   absl::MutexLock lock(&mutex_);
   std::string why = "ended";
-  if (cut_cause_.has_value()) {
-    why = std::string(NameOf(*cut_cause_));
+  if (abort_cause_.has_value()) {
+    why = std::string(NameOf(*abort_cause_));
   } else if (!final_status_.ok()) {
     why = absl::AsciiStrToLower(InfoOf(ReasonOf(final_status_)).name);
   } else if (context_->IsCancelled()) {
@@ -247,7 +247,7 @@ void StreamCall::TakeFrame(std::shared_ptr<Request> message) {
   source.frame = std::shared_ptr<const v1::Frame>(message, &frame);
   source.pixels = received_->splitter.pixels();
   source.message_bytes = received_->buffer.Length();
-  if (services_.pictures != nullptr && services_.pictures->TakeWish(id_)) {
+  if (services_.pictures != nullptr && services_.pictures->TakeRequest(id_)) {
     entry.picture = std::make_shared<StreamPicture>();
     source.picture = entry.picture;
   }
@@ -432,7 +432,7 @@ void StreamCall::AnnounceGoingAway() {
   Response response;
   StatusToProto(gate_.refusal(), response.mutable_going_away()->mutable_status());
   outgoing_.push_back(Outgoing{SerializeMessage(response), /*is_answer=*/false});
-  SetAlarm();  // readers have less time
+  SetAlarm();  // clients have less time
   Step();
 }
 
@@ -458,7 +458,7 @@ void StreamCall::OnAlarm() {
       return;
     }
   }
-  if (CutIfStalled(now)) return;
+  if (AbortIfStalled(now)) return;
   {
     absl::MutexLock lock(&mutex_);
     if (IsOver()) return;
@@ -489,7 +489,7 @@ SteadyTime StreamCall::NextAlarm() const {
   if (IsOver()) return cancel_at_;
   if (options_ == nullptr) return begin_ + services_.streams.open_timeout;
   SteadyTime next = deadlines_.empty() ? kNever : deadlines_.begin()->first;
-  if (writing_) next = std::min(next, write_begin_ + services_.readers->limit());
+  if (writing_) next = std::min(next, write_begin_ + services_.send_timeouts->limit());
   // A stream that is busy cannot be idle before it has been active once more.
   if (services_.streams.idle_timeout.count() > 0) {
     const SteadyTime active = IsIdle() ? active_at_ : services_.clock->Now();
@@ -505,55 +505,55 @@ void StreamCall::SetAlarm() {
   alarm_->Set(next);
 }
 
-bool StreamCall::CutIfStalled(SteadyTime now) {
-  CutCause cause = CutCause::kStalledReader;
+bool StreamCall::AbortIfStalled(SteadyTime now) {
+  AbortCause cause = AbortCause::kSendTimeout;
   std::string message;
   {
     absl::MutexLock lock(&mutex_);
     if (IsOver()) return false;
     const std::chrono::milliseconds idle_timeout = services_.streams.idle_timeout;
-    if (writing_ && now - write_begin_ >= services_.readers->limit()) {
+    if (writing_ && now - write_begin_ >= services_.send_timeouts->limit()) {
       message = absl::StrCat("a result of the stream was not read within ",
-                             services_.readers->limit().count(), " ms");
+                             services_.send_timeouts->limit().count(), " ms");
     } else if (IsIdle() && idle_timeout.count() > 0 && now - active_at_ >= idle_timeout) {
-      cause = CutCause::kIdleStream;
+      cause = AbortCause::kIdleStream;
       message = absl::StrCat("the stream has sent nothing for ", idle_timeout.count(), " ms");
     } else {
       return false;
     }
   }
-  Cut(cause, MakeError(ErrorReason::kDeadlineExceeded, message));
+  Abort(cause, MakeError(ErrorReason::kDeadlineExceeded, message));
   return true;
 }
 
 void StreamCall::MakeRoom() {
-  Cut(CutCause::kMadeRoom,
-      MakeError(ErrorReason::kQuotaExceeded,
-                absl::StrCat("all ", services_.streams.max_streams,
-                             " streams were open; this one made room for a client with fewer")));
+  Abort(AbortCause::kPreempted,
+        MakeError(ErrorReason::kQuotaExceeded,
+                  absl::StrCat("all ", services_.streams.max_streams,
+                               " streams were open; this one made room for a client with fewer")));
 }
 
-void StreamCall::CutIfUnknown() {
+void StreamCall::AbortIfUnknown() {
   if (services_.identity->IsKnown(client_)) return;
-  Cut(CutCause::kCredentials,
-      MakeError(ErrorReason::kUnauthenticated, "the token of the stream is not valid any more"));
+  Abort(AbortCause::kCredentials,
+        MakeError(ErrorReason::kUnauthenticated, "the token of the stream is not valid any more"));
 }
 
-void StreamCall::Cut(CutCause cause, const absl::Status& status) {
+void StreamCall::Abort(AbortCause cause, const absl::Status& status) {
   std::vector<Batcher::Ticket> tickets;
   std::shared_ptr<StreamSession> session;
   {
     absl::MutexLock lock(&mutex_);
     if (IsOver()) return;
-    is_cut_ = true;
-    cut_cause_ = cause;
+    is_aborted_ = true;
+    abort_cause_ = cause;
     end_status_ = status;
     read_ended_ = true;
     tickets = TakeFrames(&session);
     outgoing_.erase(outgoing_.begin() + (writing_ ? 1 : 0), outgoing_.end());
-    cancel_at_ = services_.clock->Now() + kFarewell;
+    cancel_at_ = services_.clock->Now() + kGracePeriod;
     SetAlarm();
-    services_.metrics->CallCut(cause);
+    services_.metrics->CallAborted(cause);
     Step();
   }
   if (session != nullptr) session->Close();
@@ -599,7 +599,7 @@ bool StreamCall::MayRead() const {
   if (options_->drop_policy == DropPolicy::kBlock) {
     return room_.empty() && unanswered_ < options_->max_in_flight && HasPlace(next_answer_bytes_);
   }
-  return unanswered_ < options_->max_in_flight + options_->max_waiting + kMostUnreadResults;
+  return unanswered_ < options_->max_in_flight + options_->max_waiting + kMaxUnreadResults;
 }
 
 void StreamCall::Read() {
@@ -620,7 +620,7 @@ void StreamCall::Write() {
 
 void StreamCall::FinishIfOver() {
   if (!read_ended_ || writing_) return;
-  if (!is_cut_ && (unanswered_ > 0 || (options_ != nullptr && !outgoing_.empty()))) return;
+  if (!is_aborted_ && (unanswered_ > 0 || (options_ != nullptr && !outgoing_.empty()))) return;
   FinishNow(end_status_);
 }
 
@@ -631,7 +631,7 @@ void StreamCall::FinishNow(const absl::Status& status) {
   LogFailure("StreamFrames", status, [this] { return DisplayName(client_); });
   // Without a result in front of it the status does not wait for the client.
   if (options_ != nullptr) {
-    cancel_at_ = std::min(cancel_at_, services_.clock->Now() + services_.readers->limit());
+    cancel_at_ = std::min(cancel_at_, services_.clock->Now() + services_.send_timeouts->limit());
     SetAlarm();
   }
   // Before the client knows: it may open its next stream at once.
@@ -690,7 +690,8 @@ void StreamCall::OnCancel() {
   {
     absl::MutexLock lock(&mutex_);
     if (!finished_) {
-      FinishNow(is_cut_ ? end_status_ : MakeError(ErrorReason::kCancelled, "the client went away"));
+      FinishNow(is_aborted_ ? end_status_
+                            : MakeError(ErrorReason::kCancelled, "the client went away"));
     }
     tickets = TakeFrames(&session);
   }

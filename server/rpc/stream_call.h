@@ -14,7 +14,7 @@
 // messages in flight hold less than `max_bytes_in_flight`. HTTP/2 flow control then holds back a
 // robot that sends faster than it is answered or reads its answers slowly. Under the other policies
 // the call goes on reading, and frames that find the room full are dropped. It stops only for a
-// robot that does not read its results: at kMostUnreadResults results more than frames that are in
+// robot that does not read its results: at kMaxUnreadResults results more than frames that are in
 // flight or wait.
 //
 // Answers may be larger than their frames, so their memory is bounded, too. A frame reserves its
@@ -35,7 +35,7 @@
 //
 // A stream takes one of `max_streams` places. It therefore ends with DEADLINE_EXCEEDED when it has
 // no opening message after `open_timeout`, when it owes nothing and has sent nothing for
-// `idle_timeout`, and when a result was not read in the time that stalled readers have. It ends
+// `idle_timeout`, and when a result was not read within the send timeout. It ends
 // with QUOTA_EXCEEDED when another client needs its place more (stream_places.h). The status of a
 // stream waits behind the results that its client has not read, so the call is cancelled a second
 // later.
@@ -97,7 +97,7 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   // Ends the stream for the stream of another client. Its place is taken already.
   void MakeRoom() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the stream if its client is not known any more (Identity::IsKnown).
-  void CutIfUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
+  void AbortIfUnknown() ABSL_LOCKS_EXCLUDED(mutex_);
   // Sends the gate's refusal to the client. Called after the gate was closed.
   void AnnounceGoingAway() ABSL_LOCKS_EXCLUDED(mutex_);
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -183,14 +183,14 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void SetAlarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextAlarm() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends a stream whose client takes too long. Returns false where it does not.
-  bool CutIfStalled(SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool AbortIfStalled(SteadyTime now) ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the stream without the results that it owes.
-  void Cut(CutCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Abort(AbortCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes the frames out whose work is to be cancelled, and the session that is to be closed.
   std::vector<Batcher::Ticket> TakeFrames(std::shared_ptr<StreamSession>* session)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing that is computed from now on is of use.
-  bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ || is_cut_; }
+  bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ || is_aborted_; }
   // The client waits for nothing, and we wait for its next message.
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return options_ != nullptr && reading_ && unanswered_ == 0;
@@ -236,17 +236,17 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   bool read_ended_ ABSL_GUARDED_BY(mutex_) = false;  // half-closed by the client, or we stopped
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_cut_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_aborted_ ABSL_GUARDED_BY(mutex_) = false;
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
   absl::StatusCode code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kUnknown;
-  absl::Status final_status_ ABSL_GUARDED_BY(mutex_);          // if finished_
-  std::optional<CutCause> cut_cause_ ABSL_GUARDED_BY(mutex_);  // if is_cut_
-  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);       // null after OnDone()
-  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;       // never later than NextAlarm()
-  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);               // of the last message, either way
-  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);             // if writing_
-  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;      // if IsOver()
+  absl::Status final_status_ ABSL_GUARDED_BY(mutex_);              // if finished_
+  std::optional<AbortCause> abort_cause_ ABSL_GUARDED_BY(mutex_);  // if is_aborted_
+  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);           // null after OnDone()
+  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;           // never later than NextAlarm()
+  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);           // of the last message, either way
+  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);         // if writing_
+  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;  // if IsOver()
 
   uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;  // their results are in outgoing_ or gone

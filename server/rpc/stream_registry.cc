@@ -58,7 +58,7 @@ void StreamRegistry::AnnounceGoingAway() {
 }
 
 void StreamRegistry::CutUnknown() {
-  for (const auto& stream : All()) stream->CutIfUnknown();
+  for (const auto& stream : All()) stream->AbortIfUnknown();
 }
 
 void StreamRegistry::StopAll() {

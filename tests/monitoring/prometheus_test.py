@@ -346,14 +346,14 @@ def make_certificate(folder, name, days):
 
 def stream_without_window(address):
     """A connection with a stream and one frame. The client lets no byte of a stream come, so the answer stays with the server."""
-    import innocent  # wants grpcio
+    import honest  # wants grpcio
     import shares
 
     connection = http2.connect(address)
     no_window = http2.frame(http2.SETTINGS, 0, 0, struct.pack(">HI", http2.INITIAL_WINDOW_SIZE, 0))
     connection.sendall(http2.PREFACE + no_window + http2.frame(http2.SETTINGS, http2.ACK, 0))
     connection.sendall(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.call_headers("/orbserve.v1.Features/StreamFrames")))
-    for message in (innocent.field(1, b""), innocent.field(15, shares.frame_with_keypoints())):
+    for message in (honest.field(1, b""), honest.field(15, shares.frame_with_keypoints())):
         data = struct.pack(">BI", 0, len(message)) + message
         for at in range(0, len(data), http2.LARGEST_FRAME):
             connection.sendall(http2.frame(http2.DATA, 0, 1, data[at : at + http2.LARGEST_FRAME]))
