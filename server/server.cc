@@ -114,12 +114,12 @@ MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config,
   MemoryWatchOptions options;
   options.limit_bytes = static_cast<int64_t>(config.memory_bytes());
   options.address_limit_bytes = AddressSpaceLimit();
-  options.heap_is_short = hooks.heap_is_short;
-  options.on_change = [](bool is_short) {
-    if (is_short) {
-      spdlog::warn("event=memory_short");
+  options.heap_is_exhausted = hooks.heap_is_exhausted;
+  options.on_change = [](bool is_under_pressure) {
+    if (is_under_pressure) {
+      spdlog::warn("event=memory_pressure");
     } else {
-      spdlog::info("event=memory_enough");
+      spdlog::info("event=memory_pressure_ended");
     }
   };
   return options;
@@ -296,7 +296,7 @@ class Server::Impl {
   std::unique_ptr<Listener> listener_;  // null where there is no address
   std::unique_ptr<SelfCheck> self_check_;
   std::unique_ptr<HttpEndpoint> http_;
-  std::atomic<bool> deaf_{false};
+  std::atomic<bool> self_check_failed_{false};
   std::unique_ptr<Reloader> reloader_;  // null without files
   std::unique_ptr<PeriodicTasks> tasks_;
   std::unique_ptr<PeriodicTasks> driver_tasks_;
@@ -401,7 +401,7 @@ class Server::Impl {
     });
     self_check_ = std::make_unique<SelfCheck>(
         SelfCheckOptions{}, [this](std::chrono::milliseconds limit) { return CallItself(limit); },
-        [this] { OnDeaf(); });
+        [this] { OnSelfCheckFailed(); });
   }
 
   absl::Status CallItself(std::chrono::milliseconds limit) {
@@ -413,11 +413,11 @@ class Server::Impl {
                      " connections are in use: a new client would be refused"));
   }
 
-  void OnDeaf() {
-    deaf_ = true;
-    spdlog::error("event=deaf message={}",
+  void OnSelfCheckFailed() {
+    self_check_failed_ = true;
+    spdlog::error("event=self_check_failed message={}",
                   LogValue("calls of the server to its own address are not answered"));
-    if (hooks_.on_deaf) hooks_.on_deaf();
+    if (hooks_.on_self_check_failed) hooks_.on_self_check_failed();
   }
 
   std::unique_ptr<FeatureBackend> WithFailover(std::unique_ptr<FeatureBackend> primary,
@@ -546,7 +546,7 @@ std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
 absl::Status Server::Ready() { return impl_->Ready(); }
 absl::Status Server::Alive() { return impl_->Alive(); }
-bool Server::deaf() const { return impl_->deaf_; }
+bool Server::self_check_failed() const { return impl_->self_check_failed_; }
 bool Server::device_lost() const { return impl_->health_.device_lost(); }
 
 void Server::Reload() {

@@ -96,7 +96,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
   v1::MatchRequest match;
   *match.mutable_query_frame() = extract.frame();
   *match.mutable_train_features() = RandomFeatures(1, 1);
-  const auto answer_bytes = [this] { return Metric("orbserve_call_answer_bytes"); };
+  const auto answer_bytes = [this] { return Metric("orbserve_call_response_bytes"); };
   {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -147,8 +147,8 @@ TEST_F(CallLimitsTest, AnAnswerThatIsNotReadInTimeIsGivenUp) {
   UnreadCall first(silent, "Extract", extract);
   UnreadCall second(silent, "Extract", extract);
   ASSERT_TRUE(Eventually([&] { return Metric("orbserve_frames_total{outcome=\"ok\"}") == 2; }));
-  EXPECT_GT(Metric("orbserve_call_answer_bytes"), 0);
-  EXPECT_TRUE(Eventually([&] { return Metric("orbserve_call_answer_bytes") == 0; }));
+  EXPECT_GT(Metric("orbserve_call_response_bytes"), 0);
+  EXPECT_TRUE(Eventually([&] { return Metric("orbserve_call_response_bytes") == 0; }));
   EXPECT_EQ(Metric("orbserve_calls_aborted_total{cause=\"send_timeout\"}"), 2);
   EXPECT_EQ(first.Read().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_EQ(second.Read().error_code(), grpc::StatusCode::CANCELLED);

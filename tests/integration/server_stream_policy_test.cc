@@ -102,7 +102,7 @@ class StreamPolicyTest : public ServerTest {
   bool NothingIsLeft() {
     return Eventually([this] {
       return Metric("orbserve_streams") == 0 && Metric("orbserve_queue_frames") == 0 &&
-             Metric("orbserve_stream_answer_bytes") == 0;
+             Metric("orbserve_stream_response_bytes") == 0;
     });
   }
 

@@ -35,7 +35,7 @@ class StreamTest : public ServerTest {
   bool NothingIsLeft() {
     return Eventually([this] {
       return Metric("orbserve_streams") == 0 && Metric("orbserve_queue_frames") == 0 &&
-             Metric("orbserve_stream_answer_bytes") == 0;
+             Metric("orbserve_stream_response_bytes") == 0;
     });
   }
 };
@@ -418,7 +418,7 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
   double received = -1;
   EXPECT_TRUE(Eventually([&] {
     for (int i = 0; i < 50; ++i) {
-      most = std::max(most, Metric("orbserve_stream_answer_bytes"));
+      most = std::max(most, Metric("orbserve_stream_response_bytes"));
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     const double before = std::exchange(received, Metric("orbserve_frames_received_total"));
@@ -478,7 +478,7 @@ TEST_F(StreamTest, FeaturesThatAreMatchedAndNotSentCountAsAnswers) {
     const auto stream = Open(context, open);
     ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
     ASSERT_TRUE(Eventually([&] { return Metric("orbserve_queue_frames") == 1; }));
-    EXPECT_EQ(Metric("orbserve_stream_answer_bytes") > 56 * kCapacity, match);
+    EXPECT_EQ(Metric("orbserve_stream_response_bytes") > 56 * kCapacity, match);
     context.TryCancel();
     EXPECT_TRUE(NothingIsLeft());
   }

@@ -44,7 +44,7 @@ NEVER = "1000000000"  # frames after which a fault comes
 
 # Alerts that no fault stages here, with the reason. promtool's tests have them all.
 NOT_STAGED = {
-    "OrbserveDeaf": "a listener that takes connections and answers none is a fault of the server",
+    "OrbserveSelfCheckFails": "a listener that takes connections and answers none is a fault of the server",
     "OrbserveLogLinesLost": "8,192 lines have to wait for a reader first, which takes minutes",
     "OrbserveInternalErrors": "an answer INTERNAL is a fault of the server",
 }
@@ -520,7 +520,7 @@ class Stages:
 
         self.fires_and_goes("broken", ["OrbserveClientsBreakRules"], lambda: None, repeat=ping)
 
-    @staged("OrbserveAnswersUnread")
+    @staged("OrbserveResponsesUnread")
     def unread_answers(self):
         server = self.start("unread", "limits { memory_bytes: 67108864 send_timeout_ms: 3600000 }")
         # Each stream has one frame in flight, whatever others hold.
@@ -530,9 +530,9 @@ class Stages:
             for stream in streams:
                 stream.close()
 
-        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], end)
+        self.fires_and_goes("unread", ["OrbserveResponsesUnread"], end)
 
-    @staged("OrbserveMemoryNearBudget", "OrbserveMemoryShort")
+    @staged("OrbserveMemoryNearBudget", "OrbserveMemoryPressure")
     def memory(self):
         # References of half of the memory, and the program, are more than nine tenths of it.
         import memory  # wants grpcio
@@ -547,7 +547,7 @@ class Stages:
             server.stop()
             server.start()
 
-        self.fires_and_goes("memory", ["OrbserveMemoryNearBudget", "OrbserveMemoryShort"], end, repeat=fill)
+        self.fires_and_goes("memory", ["OrbserveMemoryNearBudget", "OrbserveMemoryPressure"], end, repeat=fill)
 
     @staged("OrbserveCertificateExpires", "OrbserveCertificateExpiresSoon")
     def certificate(self):
