@@ -37,7 +37,7 @@ constexpr size_t kColumns = 100;
 std::string WithCommas(uint64_t number) {
   std::string text = absl::StrCat(number);
   for (int i = static_cast<int>(text.size()) - 3; i > 0 && number >= 10'000; i -= 3) {
-    text.insert(static_cast<size_t>(i), ",");
+    text.insert(static_cast<size_t>(i), 1, ',');
   }
   return text;
 }
