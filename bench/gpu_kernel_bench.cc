@@ -147,7 +147,7 @@ class Bench {
       ORBSERVE_RETURN_IF_ERROR(MatchingInWindow(params, &random));
     }
     ORBSERVE_RETURN_IF_ERROR(MatchingTogether(kMaxMatchPairs, 1000, 1000));
-    return MatchingTogether(1, multiprocessors_ * kMostBlockQueries, 20'000);
+    return MatchingTogether(1, multiprocessors_ * kMaxBlockQueries, 20'000);
   }
 
   // The pair of `params` with keypoints spread evenly over a frame of 1920x1080.
@@ -382,7 +382,7 @@ class Bench {
       BranchStreams branches;
       branches.main = stream;
       branches.side = side_.get();
-      for (int i = 0; i < kMostBranchEvents; ++i) branches.order[i] = order_[i].get();
+      for (int i = 0; i < kMaxBranchEvents; ++i) branches.order[i] = order_[i].get();
       return plan->steps().Enqueue(context, branches);
     };
     char name[128];
@@ -456,7 +456,7 @@ class Bench {
   const Settings settings_;
   std::optional<bench::KernelTimer> timer_;
   Stream side_;
-  Event order_[kMostBranchEvents];
+  Event order_[kMaxBranchEvents];
   int multiprocessors_ = 1;
   bench::GreyImage image_;
   bench::JsonList json_;
@@ -477,7 +477,7 @@ int main(int argc, char** argv) {
   app.add_option("--levels", settings.levels, "Levels of the pyramid");
   app.add_option("--scale", settings.scale, "Scale factor of the pyramid");
   app.add_option("--tile-rows", settings.tile_rows, "Rows of a FAST tile")
-      ->check(CLI::Range(2, orbserve::gpu::FastTiles::kMostRows));
+      ->check(CLI::Range(2, orbserve::gpu::FastTiles::kMaxRows));
   app.add_option("--json", settings.json, "File to write the results to");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = orbserve::gpu::Bench(settings).Run();

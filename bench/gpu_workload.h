@@ -62,7 +62,7 @@ class WorkloadGraph {
 
   cudaStream_t stream_;
   gpu::Stream side_;
-  std::array<gpu::Event, gpu::kMostBranchEvents> order_;
+  std::array<gpu::Event, gpu::kMaxBranchEvents> order_;
   gpu::Graph graph_;
 };
 

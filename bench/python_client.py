@@ -7,7 +7,7 @@ Starts the server of a build, and its echo server, which computes nothing and so
 runs in a process of its own, turn by turn, in rounds:
 
   many     single calls, 32 under way: `orbserve extract` (C++), extract_many() of both Python clients
-  single   single calls, one under way: serving_bench (C++), extract() of both Python clients
+  single   single calls, one under way: `orbserve bench` (C++), extract() of both Python clients
   stream   one stream, 8 frames in flight: stream_bench (C++), stream.run() of both Python clients
 
 Processor time is that of the client's process. Needs the package: run it with the Python that has it.
@@ -20,7 +20,6 @@ import asyncio
 import json
 import os
 import pathlib
-import re
 import resource
 import statistics
 import subprocess
@@ -118,8 +117,7 @@ def run_python(arguments):
     """In a process of its own: one client, one kind of load."""
     meter = Meter(arguments.seconds)
     frame = read_pgm(arguments.image)
-    # serving_bench, beside which single calls stand, asks for the preset's 500 features.
-    pipeline = orbserve.Orb() if arguments.kind == "single" else orbserve.Orb(max_features=arguments.features)
+    pipeline = orbserve.Orb(max_features=arguments.features)
     if arguments.client == "sync":
         python_sync(arguments.kind, arguments.address, frame, pipeline, meter)
     else:
@@ -139,8 +137,8 @@ def run_cpp(kind, address, arguments, folder):
         command += ["--streams", "1", "--in-flight", "8", "--max-features", str(arguments.features)]
         command += ["--seconds", str(arguments.seconds), "--warm-up", "0", "--rounds", "1", "--json", report]
     elif kind == "single":
-        command = [programs / "serving_bench", "--server", address, "--image", arguments.image]
-        command += ["--seconds", str(arguments.seconds), "latency"]
+        command = [programs / "orbserve", "bench", "--server", address, "--json", "--concurrency", "1"]
+        command += ["--duration", str(arguments.seconds), "--max-features", str(arguments.features), arguments.image]
     else:
         count = 400
         images = folder / "images"
@@ -160,8 +158,8 @@ def run_cpp(kind, address, arguments, folder):
         frames = json.loads(report.read_text())["results"][0]["frames"]
         rate = json.loads(report.read_text())["results"][0]["frames_per_second"]
     elif kind == "single":
-        frames = int(re.search(r"(\d+) calls", done.stdout)[1])
-        rate = frames / elapsed
+        result = json.loads(done.stdout)
+        return {"frames_per_second": result["answered_per_s"], "client_ms": result["client_cpu_ms_per_frame"]}
     else:
         frames, rate = count, count / elapsed
     return {"frames_per_second": rate, "client_ms": used * 1e3 / frames}

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time from the moment at which a restarted server listens to the first result of each of its streams.
 
-Starts a server that computes nothing (hollow_server) and many streams of five small frames a second, kills the server and starts
+Starts a server that computes nothing (stub_server) and many streams of five small frames a second, kills the server and starts
 it again after each outage. The streams begin before the server, unless --server-first is given.
 
   python bench/reconnect.py [--clients program,blocking,asyncio] [--build build] [--streams N] [--outages 0.1,1,5,20,60]
@@ -165,7 +165,7 @@ CLIENTS = {"program": Programs, "blocking": Blocking, "asyncio": Asyncio}
 
 def start_server(build, port):
     """The process, and the time at which it listens."""
-    command = [build / "bin" / "hollow_server", "--listen", f"127.0.0.1:{port}", "--http-listen", "", "--log-level", "error"]
+    command = [build / "bin" / "stub_server", "--listen", f"127.0.0.1:{port}", "--http-listen", "", "--log-level", "error"]
     process = subprocess.Popen(command)
     while True:
         try:

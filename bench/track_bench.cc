@@ -368,9 +368,9 @@ constexpr int kPoints = 200;
 // capture) turns the epipolar lines too far.
 constexpr double kLeastBaselineM = 0.01;
 
-// New tracks begin in every kEvery-th frame and are followed for kMost frames.
+// New tracks begin in every kEvery-th frame and are followed for kMax frames.
 constexpr size_t kEvery = 5;
-constexpr size_t kMost = 19;
+constexpr size_t kMax = 19;
 
 struct LifeSettings {
   std::optional<GroundTruth> truth;
@@ -565,8 +565,8 @@ int CompareLives(const std::vector<cv::Mat>& greys, const LifeSettings& settings
         FollowTracks(sequence, settings, tracker.follow, 0, greys.size() - 1, &lives);
         return;
       }
-      for (size_t begin = 0; begin + kMost < greys.size(); begin += kEvery) {
-        FollowTracks(sequence, settings, tracker.follow, begin, begin + kMost, &lives);
+      for (size_t begin = 0; begin + kMax < greys.size(); begin += kEvery) {
+        FollowTracks(sequence, settings, tracker.follow, begin, begin + kMax, &lives);
       }
     });
     PrintLives(tracker.name, std::move(lives));
@@ -614,7 +614,7 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->needs("--life")
-      ->check(CLI::Range(0.001f, kMostTrackResidual));
+      ->check(CLI::Range(0.001f, kMaxTrackResidual));
   harness.app()
       .add_option("--redetect", settings.redetect_percent,
                   "--life: follow one stream from the first frame to the last, in which new points "
@@ -631,9 +631,9 @@ int Main(int argc, char** argv) {
   if (accuracy) return PrintAccuracy(greys);
   if (life) {
     if (greys.size() != files.size()) return 1;
-    if (settings.redetect_percent == 0 && greys.size() <= kMost) {
+    if (settings.redetect_percent == 0 && greys.size() <= kMax) {
       std::fprintf(stderr, "--life without --redetect needs at least %zu frames; got %zu\n",
-                   kMost + 1, greys.size());
+                   kMax + 1, greys.size());
       return 1;
     }
     if (!truth_folder.empty()) settings.truth = Must(GroundTruth::Read(truth_folder, files));

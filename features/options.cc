@@ -306,10 +306,10 @@ absl::Status TrackOptions::Validate() const {
   ORBSERVE_RETURN_IF_ERROR(CheckRange("track.iterations", iterations, kTrackIterationRange));
   ORBSERVE_RETURN_IF_ERROR(CheckFloat("track.epsilon_px", epsilon_px, 0.001f, 1.0f));
   ORBSERVE_RETURN_IF_ERROR(CheckFloat("track.min_eigen", min_eigen, 0.001f, 1000.0f));
-  if (!(max_residual > 0.0f && max_residual <= kMostTrackResidual)) {  // NaN fails, too
+  if (!(max_residual > 0.0f && max_residual <= kMaxTrackResidual)) {  // NaN fails, too
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat("track.max_residual must be above 0 and up to ",
-                                  kMostTrackResidual, " (off); got ", max_residual));
+                                  kMaxTrackResidual, " (off); got ", max_residual));
   }
   return CheckRange("track.redetect_percent", redetect_percent, kRedetectRange);
 }

@@ -44,7 +44,7 @@ inline constexpr IntRange kMatchDistanceRange{0, 256};
 inline constexpr IntRange kTrackLevelRange{1, 11};
 inline constexpr IntRange kTrackIterationRange{1, 100};
 inline constexpr IntRange kRedetectRange{0, 100};
-inline constexpr float kMostTrackResidual = 128.0f;  // no residual is larger: the limit is off
+inline constexpr float kMaxTrackResidual = 128.0f;  // no residual is larger: the limit is off
 
 // BAD_OPTIONS with name, range and value where `value` is outside.
 absl::Status CheckRange(absl::string_view name, int64_t value, const IntRange& range);
@@ -232,7 +232,7 @@ struct TrackOptions {
   int iterations = 30;        // most of a level, 1..100
   float epsilon_px = 0.005f;  // a shorter step ends level 0, 0.001..1; above level 0 ten times it
   float min_eigen = 0.1f;     // least eigenvalue, (grey level / pixel)^2 a pixel, 0.001..1000
-  float max_residual = kMostTrackResidual;  // grey levels, (0, 128]; 128 = off
+  float max_residual = kMaxTrackResidual;  // grey levels, (0, 128]; 128 = off
   Illumination illumination = Illumination::kNone;
   TrackTemplate track_template = TrackTemplate::kPrevious;
   int redetect_percent = 30;  // of max_features: with fewer tracks new ones begin, 0..100

@@ -35,15 +35,15 @@ absl::Status CheckStates(const TrackJob& job) {
 absl::Status CheckLight(const TrackPoints& points) {
   for (size_t i = 0; i < points.count(); ++i) {
     // NaN fails, too.
-    if (!(std::abs(points.gain[i]) <= algo::kMostTrackGain)) {
+    if (!(std::abs(points.gain[i]) <= algo::kMaxTrackGain)) {
       return MakeError(ErrorReason::kBadRequest,
-                       absl::StrCat("gain of point ", i, " must be in [-", algo::kMostTrackGain,
-                                    ", ", algo::kMostTrackGain, "]; got ", points.gain[i]));
+                       absl::StrCat("gain of point ", i, " must be in [-", algo::kMaxTrackGain,
+                                    ", ", algo::kMaxTrackGain, "]; got ", points.gain[i]));
     }
-    if (!(std::abs(points.offset[i]) <= algo::kMostTrackBeta)) {
+    if (!(std::abs(points.offset[i]) <= algo::kMaxTrackBeta)) {
       return MakeError(ErrorReason::kBadRequest,
-                       absl::StrCat("offset of point ", i, " must be in [-", algo::kMostTrackBeta,
-                                    ", ", algo::kMostTrackBeta, "]; got ", points.offset[i]));
+                       absl::StrCat("offset of point ", i, " must be in [-", algo::kMaxTrackBeta,
+                                    ", ", algo::kMaxTrackBeta, "]; got ", points.offset[i]));
     }
   }
   return absl::OkStatus();

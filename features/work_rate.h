@@ -22,7 +22,7 @@ class WorkRate {
   // Work of this size took so long; sizes and times of 0 or less are ignored.
   void Note(double size, double taken_ns) {
     if (size <= 0.0 || taken_ns <= 0.0) return;
-    const double ratio = std::clamp(taken_ns / size, kLeast, kMost);
+    const double ratio = std::clamp(taken_ns / size, kLeast, kMax);
     const double old = value();
     // When two threads write at once, one value is lost, which does no harm.
     value_.store(old == 0.0 ? ratio : old + kNewest * (ratio - old), std::memory_order_relaxed);
@@ -34,7 +34,7 @@ class WorkRate {
   static constexpr double kNewest = 0.25;
   // A clock that jumps must not make work free, or a client wait for hours.
   static constexpr double kLeast = 1e-4;
-  static constexpr double kMost = 1e4;
+  static constexpr double kMax = 1e4;
 
   std::atomic<double> value_ = 0.0;
 };

@@ -26,9 +26,9 @@
 namespace orbserve::gpu {
 namespace {
 
-static_assert(kMostFramesInBatch == FramesOfClass(kBatchClasses - 1));
+static_assert(kMaxFramesInBatch == FramesOfClass(kBatchClasses - 1));
 constexpr int kMaxDeadlineMs = 600'000;
-constexpr int kMostStageSampling = 1 << 20;
+constexpr int kMaxStageSampling = 1 << 20;
 
 // True for a device that has no memory of its own.
 bool IsIntegrated(int ordinal) {
@@ -260,10 +260,10 @@ class GpuBackend final : public FeatureBackend {
 
 // IntRange is too narrow for bytes.
 absl::Status CheckBytes(absl::string_view name, int64_t bytes) {
-  constexpr int64_t kMost = int64_t{1} << 50;
-  if (bytes >= 0 && bytes <= kMost) return absl::OkStatus();
+  constexpr int64_t kMax = int64_t{1} << 50;
+  if (bytes >= 0 && bytes <= kMax) return absl::OkStatus();
   return MakeError(ErrorReason::kBadOptions,
-                   absl::StrCat(name, " must be in [0, ", kMost, "]; got ", bytes));
+                   absl::StrCat(name, " must be in [0, ", kMax, "]; got ", bytes));
 }
 
 absl::StatusOr<std::vector<int>> ChooseDevices(const std::vector<int>& wanted) {
@@ -301,13 +301,13 @@ bool SharesHostMemory(const std::vector<int>& devices) {
 }
 
 absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBackendOptions& options) {
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, {1, kMostLanes}));
-  ORBSERVE_RETURN_IF_ERROR(CheckRange("large_lanes", options.large_lanes, {1, kMostLanes}));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("lanes", options.lanes, {1, kMaxLanes}));
+  ORBSERVE_RETURN_IF_ERROR(CheckRange("large_lanes", options.large_lanes, {1, kMaxLanes}));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckRange("max_batch_frames", options.max_batch_frames, {1, kMostFramesInBatch}));
+      CheckRange("max_batch_frames", options.max_batch_frames, {1, kMaxFramesInBatch}));
   ORBSERVE_RETURN_IF_ERROR(CheckRange("deadline_ms", options.deadline_ms, {1, kMaxDeadlineMs}));
   ORBSERVE_RETURN_IF_ERROR(
-      CheckRange("stage_sampling", options.stage_sampling, {0, kMostStageSampling}));
+      CheckRange("stage_sampling", options.stage_sampling, {0, kMaxStageSampling}));
   ORBSERVE_RETURN_IF_ERROR(CheckBytes("memory_limit_bytes", options.memory_limit_bytes));
   ORBSERVE_RETURN_IF_ERROR(CheckBytes("input_budget_bytes", options.input_budget_bytes));
   ORBSERVE_ASSIGN_OR_RETURN(const std::vector<int> ordinals, ChooseDevices(options.devices));

@@ -15,8 +15,8 @@
 
 namespace orbserve::gpu {
 
-inline constexpr int kMostLanes = 16;
-inline constexpr int kMostFramesInBatch = 64;
+inline constexpr int kMaxLanes = 16;
+inline constexpr int kMaxFramesInBatch = 64;
 
 // Tells kernels where to read the frames.
 enum class InputReads {
@@ -32,11 +32,11 @@ struct GpuBackendOptions {
   // Most bytes that leased input slots may hold in pinned host memory; 0 = a quarter of this
   // machine's memory.
   int64_t input_budget_bytes = 0;
-  int lanes = 4;  // batches in flight per device, 1..kMostLanes
+  int lanes = 4;  // batches in flight per device, 1..kMaxLanes
   // Batches of large plans (FeaturePlan::is_large()) in flight per device beside these,
-  // 1..kMostLanes.
+  // 1..kMaxLanes.
   int large_lanes = 2;
-  // 1..kMostFramesInBatch; plans that need much memory allow fewer.
+  // 1..kMaxFramesInBatch; plans that need much memory allow fewer.
   int max_batch_frames = 32;
   // A batch that takes longer means that the device is lost.
   int64_t deadline_ms = 10'000;  // 1..600'000

@@ -23,7 +23,7 @@ namespace {
 // takes about a hundred microseconds. Larger batches form where many clients wait: there a
 // processor is worth more to the server than a few microseconds to a batch.
 constexpr std::chrono::microseconds kSpin{400};
-constexpr int kMostSpinFrames = 2;
+constexpr int kMaxSpinFrames = 2;
 
 // Rows of records and descriptors that a side has from the start, for each frame of the largest
 // batch: the default number of features and some ties.
@@ -106,7 +106,7 @@ BranchStreams Lane::Branches() const {
   BranchStreams branches;
   branches.main = stream_.get();
   branches.side = side_stream_.get();
-  for (int i = 0; i < kMostBranchEvents; ++i) branches.order[i] = order_[i].get();
+  for (int i = 0; i < kMaxBranchEvents; ++i) branches.order[i] = order_[i].get();
   for (int i = 0; i < StageTimes::kMaxEntries; ++i) branches.stage_end[i] = stage_end_[i].get();
   return branches;
 }
@@ -382,7 +382,7 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
     const TraceRange trace("wait for batch");
     BatchCost& cost = batch->answer.cost;
     // If other lanes wait too, spinning takes the processor that their frames need.
-    const auto spin = alone && batch->frames_on_device <= kMostSpinFrames ? kSpin : kSpin.zero();
+    const auto spin = alone && batch->frames_on_device <= kMaxSpinFrames ? kSpin : kSpin.zero();
     batch->status = UseDevice(context_.device);
     if (batch->status.ok()) {
       batch->status = end_.Wait(cost.busy_begin + deadline_, spin);

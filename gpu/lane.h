@@ -107,7 +107,7 @@ class Lane {
   const std::chrono::milliseconds deadline_;  // of a batch
   Stream stream_;
   Stream side_stream_;
-  Event order_[kMostBranchEvents];
+  Event order_[kMaxBranchEvents];
   Event copied_[2];  // pieces of an image that goes up: one event for each stream
   Event stage_end_[StageTimes::kMaxEntries];
   Event begin_;  // before the upload

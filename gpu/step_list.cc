@@ -33,7 +33,7 @@ StepList::Id StepList::Add(Branch branch, std::unique_ptr<Step> step,
 }
 
 absl::Status StepList::Enqueue(const StepContext& context, const BranchStreams& streams) const {
-  if (events_ > kMostBranchEvents) {
+  if (events_ > kMaxBranchEvents) {
     return MakeError(ErrorReason::kInternal, "a pipeline with too many branches");
   }
   size_t stage = 0;  // of timed_stages_, in which the main branch is

@@ -23,11 +23,11 @@ namespace orbserve::gpu {
 enum class Branch { kMain, kSide };
 
 // Streams of the branches, and events that order them and are used for nothing else.
-inline constexpr int kMostBranchEvents = 8;
+inline constexpr int kMaxBranchEvents = 8;
 struct BranchStreams {
   cudaStream_t main = nullptr;
   cudaStream_t side = nullptr;
-  cudaEvent_t order[kMostBranchEvents] = {};
+  cudaEvent_t order[kMaxBranchEvents] = {};
   // Where stages end on the main branch, in timed graphs; the last stage ends with the graph. As
   // many as StepList::timed_stages() has entries but one.
   cudaEvent_t stage_end[StageTimes::kMaxEntries] = {};

@@ -46,7 +46,7 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitDeviceLost = 3;
-constexpr int kExitDeaf = 4;
+constexpr int kExitSelfCheckFailed = 4;
 
 // Any call of a lost device may hang, so the process is gone after this time in any case. It is
 // slightly more than Server::Drain() takes at most.
@@ -246,7 +246,7 @@ class Watchdog {
   absl::Status told_;
 };
 
-// Waits for a signal to stop, or until a device is lost or the server deaf.
+// Waits for a signal to stop, or until a device is lost or the self-check fails.
 void WaitForStop(Server& server, const ServiceManager& manager, const sigset_t& signals) {
   Watchdog watchdog(manager, server);
   std::chrono::nanoseconds period = std::chrono::seconds(1);
@@ -258,7 +258,7 @@ void WaitForStop(Server& server, const ServiceManager& manager, const sigset_t& 
     const int signal = sigtimedwait(&signals, nullptr, &look_period);
     loss.Look();
     watchdog.Look();
-    if (server.device_lost() || server.deaf()) return;
+    if (server.device_lost() || server.self_check_failed()) return;
     if (signal == SIGHUP) {
       spdlog::info("event=signal number={}", signal);
       server.Reload();
@@ -312,12 +312,12 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   ServerHooks hooks;
   hooks.wrap_backend = std::move(wrap_backend);
   hooks.look_at_heap = [trimmer = std::make_shared<HeapTrimmer>()] { trimmer->Look(); };
-  hooks.heap_is_short = [] { return ProcessReserve().blocks() > 0; };
+  hooks.heap_is_exhausted = [] { return ProcessReserve().blocks() > 0; };
   hooks.on_device_lost = [] {
     EndAfter(kLossLimit, kExitDeviceLost);
     kill(getpid(), LossSignal());
   };
-  hooks.on_deaf = [] { kill(getpid(), LossSignal()); };
+  hooks.on_self_check_failed = [] { kill(getpid(), LossSignal()); };
   RaiseDescriptorLimit();
   auto created = Server::Create(config, std::move(hooks));
   if (!created.ok()) {
@@ -349,9 +349,9 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     FlushLog(kLogTime);
     _exit(kExitDeviceLost);
   }
-  if (server.deaf()) {
+  if (server.self_check_failed()) {
     FlushLog(kLogTime);
-    _exit(kExitDeaf);
+    _exit(kExitSelfCheckFailed);
   }
   created->reset();
   const int code = complete ? kExitOk : kExitFailed;

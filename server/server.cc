@@ -48,9 +48,9 @@
 #include "server/process/reloader.h"
 #include "server/rpc/health.h"
 #include "server/rpc/reflection_service.h"
+#include "server/rpc/send_timeouts.h"
 #include "server/rpc/server_info.h"
 #include "server/rpc/service.h"
-#include "server/rpc/stalled_readers.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
 #include "server/serving/frame/frame_intake.h"
@@ -115,12 +115,12 @@ MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config,
   MemoryWatchOptions options;
   options.limit_bytes = static_cast<int64_t>(config.memory_bytes());
   options.address_limit_bytes = AddressSpaceLimit();
-  options.heap_is_short = hooks.heap_is_short;
-  options.on_change = [](bool is_short) {
-    if (is_short) {
-      spdlog::warn("event=memory_short");
+  options.heap_is_exhausted = hooks.heap_is_exhausted;
+  options.on_change = [](bool is_under_pressure) {
+    if (is_under_pressure) {
+      spdlog::warn("event=memory_pressure");
     } else {
-      spdlog::info("event=memory_enough");
+      spdlog::info("event=memory_pressure_ended");
     }
   };
   return options;
@@ -161,7 +161,8 @@ class Server::Impl {
         frames_(&clock_, &metrics_, &clients_),
         intake_(backend_.get(), batcher_.get(), &plans_, executor_.get(), &observer_,
                 ImageLimitsOf(config.limits(), derived)),
-        readers_(&clock_, &metrics_, std::chrono::milliseconds(config.limits().send_timeout_ms())),
+        send_timeouts_(&clock_, &metrics_,
+                       std::chrono::milliseconds(config.limits().send_timeout_ms())),
         identity_(OptionsOfIdentity()),
         pictures_(config.telemetry().show_frames() ? std::make_unique<StreamPictures>(&clock_)
                                                    : nullptr),
@@ -169,7 +170,7 @@ class Server::Impl {
                  [this](v1::GetServerInfoResponse* info) {
                    AddConditions(*device_monitor_, *power_, info);
                  }),
-        reflection_(&readers_) {
+        reflection_(&send_timeouts_) {
     for (const Resource bytes : {Resource::kCallBytes, Resource::kStreamBytes}) {
       ledger_.Bound(bytes, {.all = derived.response_bytes});
     }
@@ -283,7 +284,7 @@ class Server::Impl {
   PipelineWatch watch_;
   FrameAccount frames_;
   FrameIntake intake_;
-  StalledReaders readers_;
+  SendTimeouts send_timeouts_;
   Identity identity_;
   std::unique_ptr<TlsCredentials> tls_;             // null without TLS
   const std::unique_ptr<StreamPictures> pictures_;  // null where frames are not shown
@@ -296,7 +297,7 @@ class Server::Impl {
   std::unique_ptr<Listener> listener_;  // null where there is no address
   std::unique_ptr<SelfCheck> self_check_;
   std::unique_ptr<HttpEndpoint> http_;
-  std::atomic<bool> deaf_{false};
+  std::atomic<bool> self_check_failed_{false};
   std::unique_ptr<Reloader> reloader_;  // null without files
   std::unique_ptr<PeriodicTasks> tasks_;
   std::unique_ptr<PeriodicTasks> driver_tasks_;
@@ -405,7 +406,7 @@ class Server::Impl {
     });
     self_check_ = std::make_unique<SelfCheck>(
         SelfCheckOptions{}, [this](std::chrono::milliseconds limit) { return CallItself(limit); },
-        [this] { OnDeaf(); });
+        [this] { OnSelfCheckFailed(); });
   }
 
   absl::Status CallItself(std::chrono::milliseconds limit) {
@@ -417,11 +418,11 @@ class Server::Impl {
                      " connections are in use: a new client would be refused"));
   }
 
-  void OnDeaf() {
-    deaf_ = true;
-    spdlog::error("event=deaf message={}",
+  void OnSelfCheckFailed() {
+    self_check_failed_ = true;
+    spdlog::error("event=self_check_failed message={}",
                   LogValue("calls of the server to its own address are not answered"));
-    if (hooks_.on_deaf) hooks_.on_deaf();
+    if (hooks_.on_self_check_failed) hooks_.on_self_check_failed();
   }
 
   std::unique_ptr<FeatureBackend> WithFailover(std::unique_ptr<FeatureBackend> primary,
@@ -486,8 +487,8 @@ class Server::Impl {
     services.frames = &frames_;
     services.observer = &observer_;
     services.ledger = &ledger_;
-    services.readers = &readers_;
-    services.send_timeout = [this] { return readers_.limit(); };
+    services.send_timeouts = &send_timeouts_;
+    services.send_timeout = [this] { return send_timeouts_.limit(); };
     services.identity = &identity_;
     services.pictures = pictures_.get();
     services.streams = StreamLimitsOf(config_.limits(), derived_);
@@ -527,10 +528,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const server::Config& con
   if (hooks.change_limits) hooks.change_limits(&derived);
   ORBSERVE_ASSIGN_OR_RETURN(Backends backends, MakeBackends(complete, derived, hooks.wrap_backend));
   auto& batching = *complete.mutable_batching();
-  if (backends.primary->name() == "cuda" && batching.max_batch() > gpu::kMostFramesInBatch) {
+  if (backends.primary->name() == "cuda" && batching.max_batch() > gpu::kMaxFramesInBatch) {
     spdlog::warn("event=max_batch_capped wanted={} max_batch={}", batching.max_batch(),
-                 gpu::kMostFramesInBatch);
-    batching.set_max_batch(gpu::kMostFramesInBatch);
+                 gpu::kMaxFramesInBatch);
+    batching.set_max_batch(gpu::kMaxFramesInBatch);
   }
   auto impl = std::make_unique<Impl>(complete, derived, std::move(backends), std::move(hooks));
   ORBSERVE_RETURN_IF_ERROR(impl->Start());
@@ -551,7 +552,7 @@ std::string Server::RenderMetrics() const { return impl_->metrics_.Render(); }
 bool Server::Drain() { return impl_->Drain(); }
 absl::Status Server::Ready() { return impl_->Ready(); }
 absl::Status Server::Alive() { return impl_->Alive(); }
-bool Server::deaf() const { return impl_->deaf_; }
+bool Server::self_check_failed() const { return impl_->self_check_failed_; }
 bool Server::device_lost() const { return impl_->health_.device_lost(); }
 
 void Server::Reload() {

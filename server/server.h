@@ -36,12 +36,12 @@ struct ServerHooks {
   std::function<void()> look_at_heap;
   // True while the heap has no memory: nothing new is begun then. May be null. Called from one
   // thread.
-  std::function<bool()> heap_is_short;
+  std::function<bool()> heap_is_exhausted;
   // A device was lost, see device_lost(). Called once, from any thread; must not block.
   std::function<void()> on_device_lost;
-  // The server no longer answers calls to its own address, see deaf(). Called once, from any
-  // thread; must not block.
-  std::function<void()> on_deaf;
+  // The server no longer answers calls to its own address, see self_check_failed(). Called once,
+  // from any thread; must not block.
+  std::function<void()> on_self_check_failed;
 };
 
 class Server {
@@ -89,7 +89,7 @@ class Server {
   absl::Status Alive();
   // True when calls of the server to its own address have failed for half a minute: the process
   // should drain and end, and another one take its place.
-  bool deaf() const;
+  bool self_check_failed() const;
 
   // Reads certificates and tokens again, soon and on another thread. What cannot be used is logged,
   // and the old ones stay. Without a call files are read when they change.

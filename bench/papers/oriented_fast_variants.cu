@@ -36,7 +36,7 @@ enum Class : uint8_t { kSimilar = 0, kDarker = 1, kBrighter = 2 };
 
 // kClasses[255 - centre + other]: the class of `other`.
 __constant__ uint8_t kClasses[511];
-__constant__ int kRingOffsets[kMostVariantLevels][kWalk];
+__constant__ int kRingOffsets[kMaxVariantLevels][kWalk];
 __constant__ int kTileRingOffsets[kWalk];
 __constant__ uint32_t kArcBits[algo::kArcTableWords];  // of the style of OpenCV
 
@@ -228,8 +228,8 @@ __device__ __forceinline__ void SumColumnsInRegisters(const uint8_t* corner, int
 
 // Blocks of the levels, one behind the other.
 struct Blocks {
-  int begin[kMostVariantLevels + 1];
-  int columns[kMostVariantLevels];
+  int begin[kMaxVariantLevels + 1];
+  int columns[kMaxVariantLevels];
 };
 
 template <FastVariant kFast, HarrisVariant kHarris>
@@ -466,7 +466,7 @@ absl::Status PrepareVariants(const VariantParams& params) {
                                                                            : kSimilar;
   }
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpyToSymbol(kClasses, classes.data(), classes.size()));
-  int offsets[kMostVariantLevels][kWalk] = {};
+  int offsets[kMaxVariantLevels][kWalk] = {};
   int tile_offsets[kWalk];
   for (int i = 0; i < kWalk; ++i) {
     const int u = algo::FastRingX(i % kRing);

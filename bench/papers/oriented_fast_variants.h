@@ -35,7 +35,7 @@ enum class HarrisVariant {
   kSemiSeparable,  // the same, of which each lane keeps three rows in registers
 };
 
-inline constexpr int kMostVariantLevels = 4;
+inline constexpr int kMaxVariantLevels = 4;
 
 struct VariantLevel {
   const uint8_t* image;  // rows begin at multiples of four bytes
@@ -47,7 +47,7 @@ struct VariantLevel {
 };
 
 struct VariantParams {
-  VariantLevel level[kMostVariantLevels];
+  VariantLevel level[kMaxVariantLevels];
   int32_t levels;
   int32_t threshold_grey;
 };

@@ -41,11 +41,12 @@ def json_text(value, indent: str = "") -> str:
 
 def table_lines(table: dict) -> list[str]:
     """A table in Markdown."""
-    rows = [table["columns"], ["---"] * len(table["columns"])] + table["rows"]
+    rows = [table["columns"]] + table["rows"]
     for row in rows:
         if len(row) != len(table["columns"]):
             raise ValueError(f"a row of {len(row)} cells in a table of {len(table['columns'])} columns: {row}")
-    return ["| " + " | ".join(row) + " |" for row in rows]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return [lines[0], "|" + "---|" * len(table["columns"]), *lines[1:]]
 
 
 class Report:

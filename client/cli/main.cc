@@ -328,8 +328,9 @@ void AddBenchOptions(CLI::App* app, BenchOptions* options) {
       ->type_name("HOST:PORT");
   app->add_option("--svg", options->svg_file, "Write a picture of latency over rate")
       ->type_name("FILE.svg");
-  app->add_option("INPUT", options->inputs,
-                  "Images or folders of images; they take turns. Default: a made picture, 640x480");
+  app->add_option(
+      "INPUT", options->inputs,
+      "Images or folders of images; they take turns. Default: a synthetic image, 640x480");
 }
 
 // Refuses empty values, which mostly come from unset shell variables. They would act like a missing

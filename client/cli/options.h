@@ -130,7 +130,7 @@ struct StreamOptions {
 struct BenchOptions {
   CommonOptions common;
   ImageOptions image;
-  std::vector<std::string> inputs;  // none = a made picture
+  std::vector<std::string> inputs;  // none = a synthetic image
   std::string presets;              // that take turns: "orb,vio"; "" = `image`
   std::string concurrency;          // closed loops: "1,2,4"; "" = a default unless there are rates
   std::string rates;                // open loops, frames per second: "100,200"

@@ -169,7 +169,7 @@ int KeepFirstKeys(uint64_t* keys, int number, int wanted) {
 // bucket by itself. Responses spread over such ranges, so that most buckets get a few keys.
 void SortKeys(uint64_t* keys, int number) {
   constexpr int kFewKeys = 512;
-  constexpr int kMostBucketBits = 12;
+  constexpr int kMaxBucketBits = 12;
   if (number < kFewKeys) {
     std::sort(keys, keys + number);
     return;
@@ -181,14 +181,14 @@ void SortKeys(uint64_t* keys, int number) {
     greatest = std::max(greatest, OrderOf(keys[i]));
   }
   // Some four keys in each bucket on the mean.
-  const int bits = std::min(static_cast<int>(std::bit_width(static_cast<uint32_t>(number))) - 2,
-                            kMostBucketBits);
+  const int bits =
+      std::min(static_cast<int>(std::bit_width(static_cast<uint32_t>(number))) - 2, kMaxBucketBits);
   const int shift = std::max(static_cast<int>(std::bit_width(greatest - least)) - bits, 0);
   const auto bucket_of = [least, shift](uint64_t key) { return (OrderOf(key) - least) >> shift; };
   const size_t buckets = static_cast<size_t>(bucket_of(uint64_t{greatest} << 32)) + 1;
 
-  int32_t next[1 << kMostBucketBits];  // the first key of the bucket that may lie in a wrong one
-  int32_t end[1 << kMostBucketBits];
+  int32_t next[1 << kMaxBucketBits];  // the first key of the bucket that may lie in a wrong one
+  int32_t end[1 << kMaxBucketBits];
   std::fill_n(end, buckets, 0);
   for (int i = 0; i < number; ++i) ++end[bucket_of(keys[i])];
   int32_t begin = 0;

@@ -15,7 +15,7 @@ constexpr int kThreads = 2;
 // Slices earn a quarter of what urgent work takes, and so get a fifth of the time of both.
 constexpr int kUrgentPerSliceTime = 4;
 // Most time that slices can save up. More would be a burst that urgent work notices.
-constexpr std::chrono::milliseconds kMostCredit{4};
+constexpr std::chrono::milliseconds kMaxCredit{4};
 
 }  // namespace
 
@@ -91,7 +91,7 @@ void LargeMatches::UrgentEnds(std::chrono::nanoseconds time) {
     --urgent_;
     // Earned time is not saved for the next urgent work after a pause.
     credit_ = urgent_ > 0 ? std::min<std::chrono::nanoseconds>(credit_ + time / kUrgentPerSliceTime,
-                                                               kMostCredit)
+                                                               kMaxCredit)
                           : std::chrono::nanoseconds(0);
     new_runners = TakeNewRunners();
   }

@@ -18,7 +18,7 @@ namespace orbserve::cpu {
 namespace {
 
 // Queries of one slice at most: some 50 microseconds of work against 1,000 train descriptors.
-constexpr int kMostQueriesPerSlice = 64;
+constexpr int kMaxQueriesPerSlice = 64;
 // Distances of one slice: about a millisecond, so that work which is waiting, or a cancellation,
 // waits no longer however large the train set is.
 constexpr int kDistancesPerSlice = 1 << 20;
@@ -27,7 +27,7 @@ constexpr int kQueriesPerStep = 8;
 
 int QueriesPerSlice(int train_count) {
   const int steps = kDistancesPerSlice / std::max(1, train_count) / kQueriesPerStep;
-  return std::clamp(steps * kQueriesPerStep, kQueriesPerStep, kMostQueriesPerSlice);
+  return std::clamp(steps * kQueriesPerStep, kQueriesPerStep, kMaxQueriesPerSlice);
 }
 
 constexpr size_t kScratchAlignment = 64;

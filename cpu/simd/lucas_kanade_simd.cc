@@ -49,13 +49,13 @@ using D8 = hn::Rebind<uint8_t, D16>;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(D16()));
 
 constexpr int kFineSide = algo::kFineTrackPatchPx;
-constexpr int kMostOuter = kFineSide + 2;
+constexpr int kMaxOuter = kFineSide + 2;
 constexpr int kSamplePitch = 32;  // of template samples: whole vectors
 // Bytes that are copied at once, and those between two rows of a copied square: a row of at most 19
 // pixels and what is copied beyond its end.
 constexpr int kCopyBytes = 32;
 constexpr int kCopyPitch = 64;
-static_assert(kMostOuter + 1 + kCopyBytes <= kCopyPitch);
+static_assert(kMaxOuter + 1 + kCopyBytes <= kCopyPitch);
 
 // Division of a patch of `kSide` pixels into vectors (table above).
 template <int kSide>
@@ -379,8 +379,8 @@ class SimdLoops {
     // The sample of the template is c + mean. No step leaves 16 bits before the cut:
     // |v - c| <= 8160, |mean + offset| <= 6127, |gain * c| <= 3825.
     const auto offset = hn::Set(d16, static_cast<int16_t>(mean_ + rounded_offset));
-    const auto most = hn::Set(d16, static_cast<int16_t>(algo::kMostTrackDifference));
-    const auto least = hn::Set(d16, static_cast<int16_t>(-algo::kMostTrackDifference));
+    const auto most = hn::Set(d16, static_cast<int16_t>(algo::kMaxTrackDifference));
+    const auto least = hn::Set(d16, static_cast<int16_t>(-algo::kMaxTrackDifference));
     const ptrdiff_t apart = Of::kSteps * square.pitch;
     int i = 0;
     for (int block = 0; block < Of::kBlocks; ++block) {
@@ -405,8 +405,8 @@ class SimdLoops {
   HWY_ALIGN int16_t gx_[kFineSide * kFineSide];
   HWY_ALIGN int16_t gy_[kFineSide * kFineSide];
   HWY_ALIGN int16_t c_[kFineSide * kFineSide];
-  HWY_ALIGN int16_t samples_[kMostOuter * kSamplePitch];
-  HWY_ALIGN uint8_t copy_[(kMostOuter + 1) * kCopyPitch];
+  HWY_ALIGN int16_t samples_[kMaxOuter * kSamplePitch];
+  HWY_ALIGN uint8_t copy_[(kMaxOuter + 1) * kCopyPitch];
   // Square of pixels that `copy_` holds.
   const uint8_t* copy_of_ = nullptr;
   int copy_x_ = 0;

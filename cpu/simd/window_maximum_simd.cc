@@ -33,8 +33,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <int kRadius>
 struct WindowLoads {
   static constexpr int kSide = 2 * kRadius + 1;
-  static constexpr int kMost = static_cast<int>(hn::MaxLanes(hn::ScalableTag<float>()));
-  static constexpr int kLanes = kSide <= 4 || kMost == 4 ? 4 : 8;
+  static constexpr int kMax = static_cast<int>(hn::MaxLanes(hn::ScalableTag<float>()));
+  static constexpr int kLanes = kSide <= 4 || kMax == 4 ? 4 : 8;
   static constexpr int kLoads = (kSide + kLanes - 1) / kLanes;
   // First column of a load. The last one ends at kRadius, unless one load is more than enough.
   static constexpr int First(int load) {

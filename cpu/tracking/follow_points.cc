@@ -21,7 +21,7 @@ namespace {
 // Points of a task. A point takes some 5 to 20 microseconds, far above the cost of a task.
 constexpr int kPointsPerTask = 8;
 
-constexpr int kMostOuterPx = algo::kFineTrackPatchPx + 2;
+constexpr int kMaxOuterPx = algo::kFineTrackPatchPx + 2;
 
 // The plain loops (features/algo/lucas_kanade.h says what each function does).
 class ReferenceLoops {
@@ -138,7 +138,7 @@ class ReferenceLoops {
 
   const TrackFrames& frames_;
   const PointPatches& patches_;
-  int16_t samples_[kMostOuterPx * kMostOuterPx];
+  int16_t samples_[kMaxOuterPx * kMaxOuterPx];
   Pixel pixels_[algo::kFineTrackPatchPx * algo::kFineTrackPatchPx];
   int mean_ = 0;
 };

@@ -28,9 +28,9 @@ struct TrackFrames {
                         const TrackOptions& options);
 
   algo::TrackParameters parameters;
-  std::array<algo::TrackLevelSize, algo::kMostTrackLevels> sizes;
-  std::array<ImageView, algo::kMostTrackLevels> from;  // [level]
-  std::array<ImageView, algo::kMostTrackLevels> to;
+  std::array<algo::TrackLevelSize, algo::kMaxTrackLevels> sizes;
+  std::array<ImageView, algo::kMaxTrackLevels> from;  // [level]
+  std::array<ImageView, algo::kMaxTrackLevels> to;
 };
 
 // Patches of one point: a row of TrackPoints::patches to read, one of TrackedPoints::patches to

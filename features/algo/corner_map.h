@@ -66,9 +66,9 @@ ORBSERVE_HOST_DEVICE inline float HarrisMapResponse(const GradientSums& sums) {
 }
 
 // Largest value of SquareRootFloor(): the trace of a gradient matrix whose sums are the largest.
-inline constexpr int32_t kMostSquareRoot = 2 * kCornerMapWindowPx * kCornerMapWindowPx * 765 * 765;
+inline constexpr int32_t kMaxSquareRoot = 2 * kCornerMapWindowPx * kCornerMapWindowPx * 765 * 765;
 
-// Largest s with s^2 <= value, for values below (kMostSquareRoot + 1)^2. `about`: the value, off by
+// Largest s with s^2 <= value, for values below (kMaxSquareRoot + 1)^2. `about`: the value, off by
 // 2^-22 of it at most. `low_bits`: of the value. The estimate of the root, itself off by 2^-23 of
 // it, so is off by less than 15, and one step of Newton's method brings it to less than 1. What is
 // missing from the square so fits 32 bits, which are all that need be computed.

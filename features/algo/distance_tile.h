@@ -53,11 +53,11 @@
 namespace orbserve::algo {
 
 // Longest side of a cell: an inside entry has eight bits for the place.
-inline constexpr int kMostTileCellSide = 16;
+inline constexpr int kMaxTileCellSide = 16;
 // Passes that a tile does: an inside entry has eight bits for the pass.
-inline constexpr int kMostTilePasses = 32;
+inline constexpr int kMaxTilePasses = 32;
 // Places and cells that a block may know: a dominating candidate has 16 bits for each.
-inline constexpr int kMostTilePlaces = 1 << 16;
+inline constexpr int kMaxTilePlaces = 1 << 16;
 
 // Tells which part of a cell is uncertain after a pass.
 enum class Uncertainty : uint8_t {

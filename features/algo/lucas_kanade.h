@@ -45,14 +45,14 @@ namespace orbserve::algo {
 inline constexpr int kTrackUnit = 1 << kTrackFractionBits;  // one pixel
 inline constexpr int kFineTrackPatchPx = 16;                // side of the patch up to level 2
 inline constexpr int kLastFineTrackLevel = 2;
-inline constexpr int kMostTrackLevels = kTrackLevelRange.high;
-inline constexpr int kMostTrackSample = 4080;       // 16 * 255
-inline constexpr int kMostTrackDifference = 2047;   // of a residual, and of a rounded offset
-inline constexpr int kTrackGainBits = 15;           // fraction of a rounded gain
-inline constexpr float kMostTrackGain = 0.9375f;    // |alpha|
-inline constexpr float kMostTrackOffset = 2047.0f;  // |offset of a search|, 1/16 grey level
+inline constexpr int kMaxTrackLevels = kTrackLevelRange.high;
+inline constexpr int kMaxTrackSample = 4080;       // 16 * 255
+inline constexpr int kMaxTrackDifference = 2047;   // of a residual, and of a rounded offset
+inline constexpr int kTrackGainBits = 15;          // fraction of a rounded gain
+inline constexpr float kMaxTrackGain = 0.9375f;    // |alpha|
+inline constexpr float kMaxTrackOffset = 2047.0f;  // |offset of a search|, 1/16 grey level
 // |beta| of any search: the offset of a search and the largest gain times the largest mean.
-inline constexpr float kMostTrackBeta = kMostTrackOffset + kMostTrackGain * kMostTrackSample;
+inline constexpr float kMaxTrackBeta = kMaxTrackOffset + kMaxTrackGain * kMaxTrackSample;
 inline constexpr float kTrackStepLimit = 1048576.0f;  // 2^20: a step is below 64 pixels
 
 // ---- Patches ----
@@ -204,7 +204,7 @@ struct TrackResidualSums {
 
 // Numbers of TrackOptions in the form in which a search reads them.
 struct TrackParameters {
-  int32_t levels;           // to search on, 1..kMostTrackLevels, all exist
+  int32_t levels;           // to search on, 1..kMaxTrackLevels, all exist
   int32_t coarse_patch_px;  // 8 or 16
   int32_t iterations;
   float min_eigen;
@@ -335,7 +335,7 @@ struct TrackSearch {
     return {TrackPlaceOnLevel(state.x, level),
             TrackPlaceOnLevel(state.y, level),
             state.gain,
-            Clamp(state.offset + state.gain * model.mean, -kMostTrackOffset, kMostTrackOffset),
+            Clamp(state.offset + state.gain * model.mean, -kMaxTrackOffset, kMaxTrackOffset),
             1.0f,
             0.0f,
             0.0f};
@@ -379,8 +379,8 @@ struct TrackSearch {
     }
     x -= RoundToInt(dx);
     y -= RoundToInt(dy);
-    gain = Clamp(gain + qc, -kMostTrackGain, kMostTrackGain);
-    offset = Clamp(offset + qo, -kMostTrackOffset, kMostTrackOffset);
+    gain = Clamp(gain + qc, -kMaxTrackGain, kMaxTrackGain);
+    offset = Clamp(offset + qo, -kMaxTrackOffset, kMaxTrackOffset);
     return dx * dx + dy * dy < stop ? TrackStep::kConverged : TrackStep::kGoesOn;
   }
 
@@ -404,7 +404,7 @@ ORBSERVE_HOST_DEVICE inline int TrackResidual(int v, int t, int c, int rounded_g
                                               int rounded_offset) {
   const int predicted =
       ((rounded_gain * c + (1 << (kTrackGainBits - 1))) >> kTrackGainBits) + rounded_offset;
-  return Clamp(v - t - predicted, -kMostTrackDifference, kMostTrackDifference);
+  return Clamp(v - t - predicted, -kMaxTrackDifference, kMaxTrackDifference);
 }
 
 // Mean residual of a patch of level 0 in grey levels, from the sum of the absolute differences.

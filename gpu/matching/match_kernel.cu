@@ -54,8 +54,8 @@ constexpr int kTilesOfTwo = 2;
 constexpr int kProductShift = 6;  // products are +-2^6
 
 constexpr int kLeastTrains = 512;  // that a block is worth having for: four tiles a warp
-constexpr int kMostTrainSplits = 128;
-static_assert(kTilesOfTwo * kTileQueries == kMostBlockQueries);
+constexpr int kMaxTrainSplits = 128;
+static_assert(kTilesOfTwo * kTileQueries == kMaxBlockQueries);
 
 // A distance less |a| lies in [-256, 256]: biased so that it is never negative.
 constexpr uint32_t kOne = 1u << kNeighbourIndexBits;
@@ -336,40 +336,40 @@ __global__ __launch_bounds__(kWordWarps* kWarpLanes) void MatchWordsKernel(
 }
 
 constexpr int kSearchWarps = 4;
-constexpr int kMostNeighbours = 16;
+constexpr int kMaxNeighbours = 16;
 // Train places that a lane reads before it compares them, so that it waits for memory once.
 constexpr int kPlacesAtOnce = 4;
 
 // The nearest that one lane has met, ascending.
-template <int kMost>
+template <int kMax>
 struct NearestList {
-  PackedNeighbour entry[kMost];
+  PackedNeighbour entry[kMax];
 
   __device__ __forceinline__ NearestList() {
 #pragma unroll
-    for (int i = 0; i < kMost; ++i) entry[i] = kNoPackedNeighbour;
+    for (int i = 0; i < kMax; ++i) entry[i] = kNoPackedNeighbour;
   }
 
   __device__ __forceinline__ void Add(PackedNeighbour candidate) {
-    if (candidate >= entry[kMost - 1]) return;
+    if (candidate >= entry[kMax - 1]) return;
       // A sorted list takes the candidate in and pushes its last out.
 #pragma unroll
-    for (int i = 0; i < kMost; ++i) {
+    for (int i = 0; i < kMax; ++i) {
       const PackedNeighbour smaller = min(entry[i], candidate);
       candidate = max(entry[i], candidate);
       entry[i] = smaller;
     }
   }
 
-  // Writes the k nearest of all lanes of the warp, k <= kMost, which takes them out of the lists.
+  // Writes the k nearest of all lanes of the warp, k <= kMax, which takes them out of the lists.
   __device__ __forceinline__ void Store(int lane, int k, PackedNeighbour* nearest) {
     for (int i = 0; i < k; ++i) {
       const PackedNeighbour smallest = WarpMin(entry[0]);
       if (lane == 0) nearest[i] = smallest;
       if (entry[0] == smallest) {
 #pragma unroll
-        for (int j = 0; j + 1 < kMost; ++j) entry[j] = entry[j + 1];
-        entry[kMost - 1] = kNoPackedNeighbour;
+        for (int j = 0; j + 1 < kMax; ++j) entry[j] = entry[j + 1];
+        entry[kMax - 1] = kNoPackedNeighbour;
       }
     }
   }
@@ -380,7 +380,7 @@ __device__ void SearchRow(const uint8_t* query, int row, const uint8_t* train, i
                           int descriptor_bytes, int k, PackedNeighbour* nearest) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const uint8_t* mine = query + static_cast<int64_t>(row) * descriptor_bytes;
-  NearestList<kMostNeighbours> list;
+  NearestList<kMaxNeighbours> list;
   for (int t = lane; t < train_count; t += kWarpLanes) {
     const int distance =
         HammingDistance(mine, train + static_cast<int64_t>(t) * descriptor_bytes, descriptor_bytes);
@@ -433,15 +433,15 @@ struct PlacedSide {
   const MatchPlaces& places;
 };
 
-// The k <= kMost nearest admissible rows of `train` for row `row` of `query`; a whole warp.
-template <int kMost, int kWords>
+// The k <= kMax nearest admissible rows of `train` for row `row` of `query`; a whole warp.
+template <int kMax, int kWords>
 __device__ void SearchWindow(const PlacedSide& query, int row, const PlacedSide& train,
                              float half_side_px, int k, PackedNeighbour* nearest) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
   const RowWords<kWords> mine(query.rows, row);
   const float x = query.places.x[row] + query.places.offset_x_px;
   const float y = query.places.y[row] + query.places.offset_y_px;
-  NearestList<kMost> list;
+  NearestList<kMax> list;
   for (int first = lane; first < train.count; first += kPlacesAtOnce * kWarpLanes) {
     float train_x[kPlacesAtOnce];
     float train_y[kPlacesAtOnce];
@@ -468,7 +468,7 @@ __device__ void SearchWindow(const PlacedSide& query, int row, const PlacedSide&
 }
 
 // blockIdx.x: rows of both sides, a warp each, y: pair.
-template <int kMost, int kWords>
+template <int kMax, int kWords>
 __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchWindowKernel(
     const __grid_constant__ MatchParams params, const __grid_constant__ MatchWindows windows) {
   const MatchPair& pair = params.pair[blockIdx.y];
@@ -478,10 +478,10 @@ __global__ __launch_bounds__(kSearchWarps* kWarpLanes) void SearchWindowKernel(
   const int row =
       static_cast<int>(blockIdx.x) * kSearchWarps + static_cast<int>(threadIdx.x) / kWarpLanes;
   if (row < pair.query_count) {
-    SearchWindow<kMost, kWords>(query, row, train, window.half_side_px, params.k, pair.nearest);
+    SearchWindow<kMax, kWords>(query, row, train, window.half_side_px, params.k, pair.nearest);
   }
   if (pair.reverse != nullptr && row < pair.train_count) {
-    SearchWindow<kMost, kWords>(train, row, query, window.half_side_px, 1, pair.reverse);
+    SearchWindow<kMax, kWords>(train, row, query, window.half_side_px, 1, pair.reverse);
   }
 }
 
@@ -517,14 +517,13 @@ Sides LargestSides(const MatchParams& params) {
   return sides;
 }
 
-template <int kMost, int kWords>
+template <int kMax, int kWords>
 absl::Status LaunchSearchWindowOf(const MatchParams& params, const MatchWindows& windows,
                                   cudaStream_t stream) {
   const auto [queries, trains, reverse] = LargestSides(params);
   const int rows = reverse ? Max(queries, trains) : queries;
   const dim3 grid(DivUp(rows, kSearchWarps), params.pairs);
-  SearchWindowKernel<kMost, kWords>
-      <<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, windows);
+  SearchWindowKernel<kMax, kWords><<<grid, kSearchWarps * kWarpLanes, 0, stream>>>(params, windows);
   return CheckLaunch("SearchWindowKernel");
 }
 
@@ -532,7 +531,7 @@ template <int kWords>
 absl::Status LaunchSearchWindow(const MatchParams& params, const MatchWindows& windows,
                                 cudaStream_t stream) {
   return params.k <= 2 ? LaunchSearchWindowOf<2, kWords>(params, windows, stream)
-                       : LaunchSearchWindowOf<kMostNeighbours, kWords>(params, windows, stream);
+                       : LaunchSearchWindowOf<kMaxNeighbours, kWords>(params, windows, stream);
 }
 
 }  // namespace
@@ -558,14 +557,14 @@ absl::Status LaunchMatch(MatchParams params, cudaStream_t stream) {
     return CheckLaunch("SearchKernel");
   }
   const bool two_tiles = reverse || !params.split_trains ||
-                         DivUp(rows, kMostBlockQueries) * params.pairs >= params.multiprocessors;
+                         DivUp(rows, kMaxBlockQueries) * params.pairs >= params.multiprocessors;
   const int query_blocks = DivUp(rows, (two_tiles ? kTilesOfTwo : kTilesAlone) * kTileQueries);
   const int searched = reverse ? rows : trains;
   // If there is more than one split, the number of multiprocessors bounds the grid, and the grid
   // bounds tickets and scratch.
   params.train_splits = params.split_trains
                             ? Clamp(params.multiprocessors / (query_blocks * searches), 1,
-                                    Min(DivUp(searched, kLeastTrains), kMostTrainSplits))
+                                    Min(DivUp(searched, kLeastTrains), kMaxTrainSplits))
                             : 1;
   const dim3 grid(query_blocks, params.train_splits, searches);
   if (two_tiles) {

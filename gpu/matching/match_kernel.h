@@ -37,13 +37,13 @@ struct MatchPair {
 
 inline constexpr int kMaxMatchPairs = 24;  // of one launch; they travel as kernel parameters
 
-inline constexpr int kMostBlockQueries = 32;
+inline constexpr int kMaxBlockQueries = 32;
 // Memory for splitting train sets among blocks, for any size of the sets: two partial neighbours
 // for each query of each block, and a number for each block that is 0 before a launch and after it.
 // A launch that splits has at most one block per multiprocessor, since a block fills most of one;
 // launches of more blocks fill the device unsplit.
 constexpr size_t MatchScratchBytes(int multiprocessors) {
-  return static_cast<size_t>(multiprocessors) * kMostBlockQueries * 2 * sizeof(PackedNeighbour);
+  return static_cast<size_t>(multiprocessors) * kMaxBlockQueries * 2 * sizeof(PackedNeighbour);
 }
 constexpr size_t MatchTicketBytes(int multiprocessors) {
   return static_cast<size_t>(multiprocessors) * sizeof(uint32_t);

@@ -25,7 +25,7 @@ namespace {
 // Small matches take some ten microseconds, and a thread that sleeps wakes up late.
 constexpr std::chrono::microseconds kSpin{200};
 constexpr size_t kStagingBytes = size_t{2} << 20;
-constexpr size_t kMostRows = size_t{1} << kNeighbourIndexBits;
+constexpr size_t kMaxRows = size_t{1} << kNeighbourIndexBits;
 constexpr size_t kResultAlignment = 64;  // in entries
 
 // Slices. A new one starts when the host has seen the end of the last, which costs some 30
@@ -34,12 +34,12 @@ constexpr int64_t kSliceNs = 1'000'000;
 // Distances of the first slice of a pass, 0.2 ms of an H200; then what the time of slices says.
 constexpr int64_t kFirstSliceDistances = int64_t{1} << 26;
 constexpr int64_t kLeastSliceDistances = int64_t{1} << 18;
-constexpr int64_t kMostSliceDistances = int64_t{1} << 34;
-constexpr int kSliceGranule = kMostBlockQueries;
+constexpr int64_t kMaxSliceDistances = int64_t{1} << 34;
+constexpr int kSliceGranule = kMaxBlockQueries;
 // Beside others a slice leaves them three quarters of the multiprocessors: blocks of the tensor
 // cores fill one with 32 queries, bit counts with 64.
 constexpr int kShareBesideOthers = 4;
-constexpr int kQueriesOfMultiprocessor = kMostBlockQueries;
+constexpr int kQueriesOfMultiprocessor = kMaxBlockQueries;
 constexpr int kBitCountsOfMultiprocessor = 64;
 
 int NeighboursOf(const MatchOptions& options) { return options.ratio > 0.0f ? 2 : options.k; }
@@ -104,7 +104,7 @@ absl::StatusOr<std::unique_ptr<MatchLane>> MatchLane::Create(const LaneContext& 
   ORBSERVE_ASSIGN_OR_RETURN(lane->stream_, Stream::Create(priority));
   ORBSERVE_ASSIGN_OR_RETURN(lane->begin_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->end_, Event::Create(Event::Timing::kOn));
-  constexpr size_t kResultBytes = kMostResults * sizeof(PackedNeighbour);
+  constexpr size_t kResultBytes = kMaxResults * sizeof(PackedNeighbour);
   ORBSERVE_ASSIGN_OR_RETURN(
       lane->memory_, PinnedBuffer::Create(kResultBytes + kStagingBytes, context.pinned_budget));
   lane->results_ = reinterpret_cast<PackedNeighbour*>(lane->memory_.data());
@@ -141,9 +141,9 @@ absl::Status MatchLane::Check(MatchWork* work) {
   }
   ORBSERVE_RETURN_IF_ERROR(CheckMatchSides(*query, *train));
   for (const GpuFrameState* side : {query, train}) {
-    if (side->feature_count() > kMostRows) {
+    if (side->feature_count() > kMaxRows) {
       return MakeError(ErrorReason::kTooLarge,
-                       absl::StrCat("a side of a match may have ", kMostRows, " descriptors; got ",
+                       absl::StrCat("a side of a match may have ", kMaxRows, " descriptors; got ",
                                     side->feature_count()));
     }
   }
@@ -343,7 +343,7 @@ absl::Status MatchLane::RunSlices(const Pass& pass,
                                   absl::FunctionRef<absl::StatusOr<bool>()> before_slice,
                                   int64_t* compute_ns, TakeSlice take) {
   // The host takes one half of the results while the device fills the other.
-  constexpr int kHalf = static_cast<int>(kMostResults / 2);
+  constexpr int kHalf = static_cast<int>(kMaxResults / 2);
   int64_t distances = kFirstSliceDistances;
   const PackedNeighbour* done = nullptr;
   int done_first = 0;
@@ -392,7 +392,7 @@ absl::Status MatchLane::RunSlices(const Pass& pass,
     if (elapsed > 2 * kSliceNs) {
       distances = std::max(std::min(distances, measured) / 2, kLeastSliceDistances);
     } else if (elapsed < kSliceNs / 2 && measured >= distances / 2) {
-      distances = std::min(2 * distances, kMostSliceDistances);
+      distances = std::min(2 * distances, kMaxSliceDistances);
     }
     done = half;
     done_first = first;

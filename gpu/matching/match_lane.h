@@ -68,11 +68,11 @@ class MatchLane {
                                                            const Device& device,
                                                            Stream::Priority priority);
 
-  // Entries of kMostResults that the results of a pair take.
+  // Entries of kMaxResults that the results of a pair take.
   static size_t ResultsOf(const MatchJob& job);
-  static constexpr size_t kMostResults = size_t{1} << 19;
+  static constexpr size_t kMaxResults = size_t{1} << 19;
 
-  // Computes pairs together, whose results are kMostResults in sum at most: one upload for each set
+  // Computes pairs together, whose results are kMaxResults in sum at most: one upload for each set
   // that is not on the device, a launch for up to kMaxMatchPairs of a kind, one wait. What fails
   // for one pair fails that pair; what fails for the device all of them. `answered` is called for
   // each in turn, as soon as its matches or its status are there.
@@ -129,7 +129,7 @@ class MatchLane {
   Event begin_;
   Event end_;
   PinnedBuffer memory_;
-  PackedNeighbour* results_ = nullptr;  // [kMostResults], pinned
+  PackedNeighbour* results_ = nullptr;  // [kMaxResults], pinned
   uint8_t* staging_ = nullptr;          // pinned
   size_t staged_bytes_ = 0;
   bool time_begun_ = false;

@@ -15,10 +15,10 @@ namespace {
 // Lanes of small pairs: while one is on the device, another is prepared or answered.
 constexpr int kSmallLanes = 2;
 // 80 microseconds of an H200, a few milliseconds of the smallest devices.
-constexpr uint64_t kMostSmallDistances = uint64_t{1} << 25;
+constexpr uint64_t kMaxSmallDistances = uint64_t{1} << 25;
 // Most pairs computed together. More gain nothing, and the first would wait for the last.
-constexpr size_t kMostPairsTogether = 4 * kMaxMatchPairs;
-constexpr uint64_t kMostDistancesTogether = uint64_t{1} << 27;
+constexpr size_t kMaxPairsTogether = 4 * kMaxMatchPairs;
+constexpr uint64_t kMaxDistancesTogether = uint64_t{1} << 27;
 constexpr int kDistancesPerLoadBits = 22;
 
 }  // namespace
@@ -54,8 +54,8 @@ Matcher::~Matcher() {
 
 bool Matcher::IsLarge(const MatchJob& job) {
   return job.query != nullptr && job.train != nullptr &&
-         (job.pair_count() > kMostSmallDistances ||
-          MatchLane::ResultsOf(job) > MatchLane::kMostResults);
+         (job.pair_count() > kMaxSmallDistances ||
+          MatchLane::ResultsOf(job) > MatchLane::kMaxResults);
 }
 
 int64_t Matcher::LoadOf(const MatchJob& job) {
@@ -99,7 +99,7 @@ void Matcher::TakeSmall(std::vector<Job>* jobs) {
   jobs->clear();
   uint64_t distances = 0;
   size_t results = 0;
-  while (!small_.empty() && jobs->size() < kMostPairsTogether) {
+  while (!small_.empty() && jobs->size() < kMaxPairsTogether) {
     const Job& next = small_.front();
     if (next.index < next.request->size()) {
       const MatchJob& pair = next.request->job(next.index);
@@ -108,8 +108,7 @@ void Matcher::TakeSmall(std::vector<Job>* jobs) {
         results += MatchLane::ResultsOf(pair);
       }
     }
-    if (!jobs->empty() &&
-        (distances > kMostDistancesTogether || results > MatchLane::kMostResults)) {
+    if (!jobs->empty() && (distances > kMaxDistancesTogether || results > MatchLane::kMaxResults)) {
       return;
     }
     jobs->push_back(std::move(small_.front()));
@@ -121,8 +120,8 @@ void Matcher::RunSmall(MatchLane* lane) {
   // The lists have room for as many as ever come together: later there may be no memory.
   std::vector<Job> jobs;
   std::vector<MatchWork> works;
-  jobs.reserve(kMostPairsTogether);
-  works.reserve(kMostPairsTogether);
+  jobs.reserve(kMaxPairsTogether);
+  works.reserve(kMaxPairsTogether);
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     small_wake_.wait(lock, [&] { return !small_.empty() || stopping_; });

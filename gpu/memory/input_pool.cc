@@ -20,7 +20,7 @@ constexpr size_t kFirstSlabBytes = size_t{4} << 20;
 constexpr size_t kLargestSlabBytes = size_t{64} << 20;
 // Idle memory beyond this serves other sizes before more is pinned. A client whose frames have ever
 // new sizes would otherwise pin a slab for each of them, up to the whole budget.
-constexpr size_t kMostIdleBytes = size_t{128} << 20;
+constexpr size_t kMaxIdleBytes = size_t{128} << 20;
 
 MutableImageView ViewAt(uint8_t* memory, int width_px, int height_px, int pitch_bytes) {
   return {memory + kImagePaddingBytes, width_px, height_px, pitch_bytes};
@@ -86,7 +86,7 @@ absl::Status InputPool::AddSlab(size_t slot_bytes) {
   size_t wanted = kFirstSlabBytes;
   {
     absl::MutexLock lock(&mutex_);
-    if (IdleBytes() > kMostIdleBytes && ConvertIdleSlab(slot_bytes)) return absl::OkStatus();
+    if (IdleBytes() > kMaxIdleBytes && ConvertIdleSlab(slot_bytes)) return absl::OkStatus();
     const auto same = slabs_.find(slot_bytes);
     if (same != slabs_.end()) {
       for (const Slab& slab : same->second) {

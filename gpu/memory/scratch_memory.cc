@@ -13,7 +13,7 @@ namespace orbserve::gpu {
 namespace {
 
 // A lane keeps this much for its next frame on the slow path.
-constexpr size_t kMostKeptBytes = size_t{32} << 20;
+constexpr size_t kMaxKeptBytes = size_t{32} << 20;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ absl::StatusOr<uint8_t*> ScratchMemory::Take(size_t bytes) {
 
 void ScratchMemory::Recycle() {
   if (taken_ == 0) return;
-  wanted_ = taken_ > kMostKeptBytes ? 0 : taken_;
+  wanted_ = taken_ > kMaxKeptBytes ? 0 : taken_;
   if (buffers_.size() > 1 || wanted_ == 0) buffers_.clear();
   used_ = 0;
   taken_ = 0;

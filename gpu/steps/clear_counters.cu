@@ -11,7 +11,7 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMostBlocks = 16;  // of a frame: 4,096 threads, a cell each, or more
+constexpr int kMaxBlocks = 16;  // of a frame: 4,096 threads, a cell each, or more
 
 // Counters without histograms, in words.
 constexpr int kCounterWords =
@@ -36,7 +36,7 @@ absl::Status ClearCountersStep::Enqueue(const StepContext& context, cudaStream_t
   const Frames& frames = context.frames;
   if (!has_histograms_) {
     const CellWinners winners = winners_.has_value() ? winners_->At(context) : CellWinners{};
-    const int blocks = Clamp(DivUp(winners.cells.grid.count(), kThreads), 1, kMostBlocks);
+    const int blocks = Clamp(DivUp(winners.cells.grid.count(), kThreads), 1, kMaxBlocks);
     ClearFramesKernel<<<dim3(blocks, frames.count), kThreads, 0, stream>>>(frames, winners);
     return CheckLaunch("ClearFramesKernel");
   }

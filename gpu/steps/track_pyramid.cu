@@ -26,25 +26,25 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMostMade = 4;  // levels of a launch
+constexpr int kMaxMade = 4;  // levels of a launch
 constexpr int kSquarePx = 64;
 constexpr int kGroupPx = 4;  // columns that a thread makes: one word
-static_assert(kSquarePx >> kMostMade == kGroupPx, "squares of every level begin at a word");
+static_assert(kSquarePx >> kMaxMade == kGroupPx, "squares of every level begin at a word");
 
 // Most pixels along a side that a block has of the launch's level number `made` (0 = the finest):
 // its square, the rim on one side, and on the other the rim or what is left at the end of the
 // level.
-constexpr int MostPx(int made) { return (kSquarePx >> made) + 2 * ((1 << (kMostMade - made)) - 1); }
+constexpr int MostPx(int made) { return (kSquarePx >> made) + 2 * ((1 << (kMaxMade - made)) - 1); }
 // Words of such a row, which begins at a word.
 constexpr int MostWords(int made) { return DivUp(MostPx(made) + kGroupPx - 1, kGroupPx); }
 
 struct Launch {
   TrackPyramidParams params;
   int32_t first_level;  // the finest
-  int32_t made;         // levels to make, 0..kMostMade
+  int32_t made;         // levels to make, 0..kMaxMade
   // Pixels of the rim, [level number], along x and y.
-  int32_t rim_x[kMostMade + 1];
-  int32_t rim_y[kMostMade + 1];
+  int32_t rim_x[kMaxMade + 1];
+  int32_t rim_y[kMaxMade + 1];
 };
 
 // Columns (or rows) of one level that a block has: it makes [begin, end), of which those of its
@@ -231,10 +231,10 @@ absl::Status LaunchTrackPyramid(const TrackPyramidParams& params, cudaStream_t s
   const int levels = params.pyramid.levels;
   // The first launch of a batch copies level 0, even if no other level exists.
   for (int first = 0; first == 0 ? !is_alone || levels > 1 : first < levels - 1;
-       first += kMostMade) {
+       first += kMaxMade) {
     const TrackPyramidLevel* const level = params.pyramid.level + first;
     launch.first_level = first;
-    launch.made = std::min(levels - 1 - first, kMostMade);
+    launch.made = std::min(levels - 1 - first, kMaxMade);
     launch.rim_x[launch.made] = launch.rim_y[launch.made] = 0;
     for (int made = launch.made - 1; made >= 0; --made) {
       const auto rim = [&](int coarser_rim, int side, int coarser_side) {

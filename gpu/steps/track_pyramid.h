@@ -31,7 +31,7 @@ struct TrackPyramidLevel {
 // slot, each level with kImagePaddingBytes around.
 struct TrackPyramid {
   int32_t levels;
-  TrackPyramidLevel level[algo::kMostTrackLevels];
+  TrackPyramidLevel level[algo::kMaxTrackLevels];
 
   // Lays out those of `levels` levels that exist, as PyramidGeometry::track_levels has them.
   static TrackPyramid For(int width_px, int height_px, int levels);

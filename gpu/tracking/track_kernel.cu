@@ -26,8 +26,8 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr int kBlocksOfMultiprocessor = 16;  // bounds the registers: 128 a thread
-constexpr int kMostPixels = 8;               // of a lane
-constexpr int kMostSamples = algo::TrackPatchSamples(algo::kFineTrackPatchPx);
+constexpr int kMaxPixels = 8;                // of a lane
+constexpr int kMaxSamples = algo::TrackPatchSamples(algo::kFineTrackPatchPx);
 
 // The sum over the warp of values whose sum has more than 32 bits, for every lane.
 __device__ __forceinline__ int64_t WideWarpSum(int32_t value) {
@@ -42,7 +42,7 @@ template <int kSide>
 struct LanePart {
   static constexpr int kPixels = kSide * kSide / kWarpLanes;
   static constexpr int kOuterSide = kSide + 2;
-  static_assert(kPixels <= kMostPixels && kPixels % 2 == 0);
+  static_assert(kPixels <= kMaxPixels && kPixels % 2 == 0);
 
   int row;
   int column;
@@ -55,7 +55,7 @@ struct LanePart {
 template <bool kWithLight>
 class WarpLoops {
  public:
-  // `job` and `samples` [kMostSamples] in shared memory, the latter aligned to words.
+  // `job` and `samples` [kMaxSamples] in shared memory, the latter aligned to words.
   __device__ __forceinline__ WarpLoops(const TrackJobParams& job, const int16_t* given,
                                        int16_t* answered, int16_t* samples)
       : job_(job),
@@ -193,7 +193,7 @@ class WarpLoops {
   // Values (column.., row) of the outer square, two more than the lane has pixels.
   template <int kSide>
   __device__ __forceinline__ void ReadRow(int row, int column,
-                                          int (&values)[kMostPixels + 2]) const {
+                                          int (&values)[kMaxPixels + 2]) const {
     const uint32_t* const words = Words(static_cast<const int16_t*>(samples_)) +
                                   (row * LanePart<kSide>::kOuterSide + column) / 2;
 #pragma unroll
@@ -207,7 +207,7 @@ class WarpLoops {
   template <int kSide>
   __device__ __forceinline__ int OwnSum() const {
     const LanePart<kSide> part(lane_);
-    int values[kMostPixels + 2];
+    int values[kMaxPixels + 2];
     ReadRow<kSide>(part.row + 1, part.column, values);
     int sum = 0;
 #pragma unroll
@@ -218,9 +218,9 @@ class WarpLoops {
   template <int kSide>
   __device__ __forceinline__ void MakeGradients(algo::TrackTemplateSums<int32_t>* sums) {
     const LanePart<kSide> part(lane_);
-    int above[kMostPixels + 2];
-    int middle[kMostPixels + 2];
-    int below[kMostPixels + 2];
+    int above[kMaxPixels + 2];
+    int middle[kMaxPixels + 2];
+    int below[kMaxPixels + 2];
     ReadRow<kSide>(part.row, part.column, above);
     ReadRow<kSide>(part.row + 1, part.column, middle);
     ReadRow<kSide>(part.row + 2, part.column, below);
@@ -333,9 +333,9 @@ class WarpLoops {
   const int lane_;
   int mean_ = 0;
   // Values of the lane's pixels of the template.
-  int t_[kMostPixels];
-  int gx_[kMostPixels];
-  int gy_[kMostPixels];
+  int t_[kMaxPixels];
+  int gx_[kMaxPixels];
+  int gy_[kMaxPixels];
   // Window of the new frame, and its sampler's pixel.
   bool window_is_valid_ = false;
   int32_t window_x_;
@@ -357,7 +357,7 @@ __device__ __forceinline__ algo::TrackResult Follow(const TrackJobParams& job,
 __global__ __launch_bounds__(kWarpLanes,
                              kBlocksOfMultiprocessor) void TrackKernel(const TrackParams params) {
   __shared__ TrackJobParams job;
-  alignas(16) __shared__ int16_t samples[kMostSamples];
+  alignas(16) __shared__ int16_t samples[kMaxSamples];
   const int index = static_cast<int>(blockIdx.x);
   const TrackPointParams point = params.points[index];
   {

@@ -19,9 +19,9 @@ struct TrackJobParams {
   const uint8_t* from;  // device, both laid out as `levels` says
   const uint8_t* to;
   algo::TrackParameters parameters;
-  algo::TrackLevelSize size[algo::kMostTrackLevels];
-  int32_t offset[algo::kMostTrackLevels];  // of the first pixel of a level
-  int32_t pitch_bytes[algo::kMostTrackLevels];
+  algo::TrackLevelSize size[algo::kMaxTrackLevels];
+  int32_t offset[algo::kMaxTrackLevels];  // of the first pixel of a level
+  int32_t pitch_bytes[algo::kMaxTrackLevels];
 
   static TrackJobParams Of(const algo::TrackParameters& parameters, const TrackPyramid& pyramid,
                            const uint8_t* from, const uint8_t* to);

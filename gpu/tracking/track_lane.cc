@@ -23,18 +23,18 @@ namespace {
 // The tracks of a frame take some fifty microseconds, and a thread that sleeps wakes up late. Where
 // many come together, a processor is worth more to the server.
 constexpr std::chrono::microseconds kSpin{200};
-constexpr size_t kMostSpinRuns = 2;
+constexpr size_t kMaxSpinRuns = 2;
 constexpr size_t kPatchBytes = size_t{8} << 20;
-constexpr size_t kMostPatchValues = kPatchBytes / sizeof(int16_t);
-static_assert(kMostPatchValues >=
-              algo::TrackPatchValues(algo::kMostTrackLevels, algo::kFineTrackPatchPx));
+constexpr size_t kMaxPatchValues = kPatchBytes / sizeof(int16_t);
+static_assert(kMaxPatchValues >=
+              algo::TrackPatchValues(algo::kMaxTrackLevels, algo::kFineTrackPatchPx));
 
 // Jobs come first, then points.
 constexpr size_t PointsOffset(size_t jobs) {
   return RoundUp(jobs * sizeof(TrackJobParams), alignof(std::max_align_t));
 }
 constexpr size_t kUpBytes =
-    PointsOffset(TrackLane::kMostJobs) + TrackLane::kMostPoints * sizeof(TrackPointParams);
+    PointsOffset(TrackLane::kMaxJobs) + TrackLane::kMaxPoints * sizeof(TrackPointParams);
 constexpr size_t kRecordsOffset = RoundUp(kUpBytes, sizeof(TrackRecord));
 
 const GpuFrameState* AsOwn(const std::shared_ptr<const FrameState>& state) {
@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<TrackLane>> TrackLane::Create(const LaneContext& 
   ORBSERVE_ASSIGN_OR_RETURN(lane->begin_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->end_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->memory_,
-                            PinnedBuffer::Create(kRecordsOffset + kMostPoints * sizeof(TrackRecord),
+                            PinnedBuffer::Create(kRecordsOffset + kMaxPoints * sizeof(TrackRecord),
                                                  context.pinned_budget));
   lane->records_ = reinterpret_cast<TrackRecord*>(lane->memory_.data() + kRecordsOffset);
   ORBSERVE_ASSIGN_OR_RETURN(lane->device_,
@@ -154,11 +154,11 @@ void TrackLane::ChooseRuns(std::vector<TrackWork>* works) {
       work.status = MakeError(ErrorReason::kCancelled, "cancelled while its points were followed");
       continue;
     }
-    size_t count = std::min(work.job->points->count() - work.placed, kMostPoints - points_);
+    size_t count = std::min(work.job->points->count() - work.placed, kMaxPoints - points_);
     if (work.row_values > 0) {
-      count = std::min(count, (kMostPatchValues - values) / work.row_values);
+      count = std::min(count, (kMaxPatchValues - values) / work.row_values);
     }
-    if (count == 0 || runs_.size() == kMostJobs) continue;
+    if (count == 0 || runs_.size() == kMaxJobs) continue;
     runs_.push_back({&work, work.placed, count, points_, values});
     work.placed += count;
     points_ += count;
@@ -240,7 +240,7 @@ absl::Status TrackLane::Wait() {
   const TraceRange trace("wait for tracks");
   ORBSERVE_RETURN_IF_ERROR(UseDevice(context_.device));
   return end_.Wait(std::chrono::steady_clock::now() + context_.deadline,
-                   runs_.size() <= kMostSpinRuns ? kSpin : kSpin.zero());
+                   runs_.size() <= kMaxSpinRuns ? kSpin : kSpin.zero());
 }
 
 void TrackLane::TakeRun(const Run& run) const {

@@ -52,14 +52,14 @@ class TrackLane {
   static absl::StatusOr<std::unique_ptr<TrackLane>> Create(const LaneContext& context);
 
   // Jobs that are computed together, and points of one launch.
-  static constexpr size_t kMostJobs = 256;
-  static constexpr size_t kMostPoints = 8192;
+  static constexpr size_t kMaxJobs = 256;
+  static constexpr size_t kMaxPoints = 8192;
 
   // True for a job that can be launched without allocating memory: its pyramids are on the device,
   // and it has no patches.
   bool IsReady(const TrackJob& job) const;
 
-  // Sends the points of up to kMostJobs jobs to the device, as many as there is room for, with one
+  // Sends the points of up to kMaxJobs jobs to the device, as many as there is room for, with one
   // copy and one launch. Failures are in the works.
   void Launch(std::vector<TrackWork>* works);
   // Waits for them, sends what is left, and so on. Before each further launch `before_round` is

@@ -23,9 +23,9 @@ absl::StatusOr<std::unique_ptr<Tracker>> Tracker::Create(const LaneContext& cont
   for (int i = 0; i < kLanes; ++i) {
     auto lane = std::make_unique<LaneThread>();
     // The lists have room for as many as ever come together: later there may be no memory.
-    lane->jobs.reserve(TrackLane::kMostJobs);
-    lane->empty.reserve(TrackLane::kMostJobs);
-    lane->works.reserve(TrackLane::kMostJobs);
+    lane->jobs.reserve(TrackLane::kMaxJobs);
+    lane->empty.reserve(TrackLane::kMaxJobs);
+    lane->works.reserve(TrackLane::kMaxJobs);
     ORBSERVE_ASSIGN_OR_RETURN(lane->lane, TrackLane::Create(context));
     tracker->lanes_.push_back(std::move(lane));
   }
@@ -98,14 +98,14 @@ void Tracker::Take(LaneThread* self) {
   self->jobs.clear();
   self->empty.clear();
   size_t points = 0;
-  while (!queue_.empty() && self->jobs.size() + self->empty.size() < TrackLane::kMostJobs) {
+  while (!queue_.empty() && self->jobs.size() + self->empty.size() < TrackLane::kMaxJobs) {
     Job& next = queue_.front();
     if (next.request->size() == 0) {
       self->empty.push_back(std::move(next));
     } else {
       const TrackJob& job = next.request->job(next.index);
       if (job.points != nullptr) points += job.points->count();
-      if (!self->jobs.empty() && points > TrackLane::kMostPoints) return;
+      if (!self->jobs.empty() && points > TrackLane::kMaxPoints) return;
       self->jobs.push_back(std::move(next));
     }
     queue_.pop_front();

@@ -1,56 +1,39 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extracts features and matches of a folder into the two HDF5 files that hloc's reconstruction reads.
+"""Extracts features of a folder here, and has the program `orbserve` match them into the files that hloc reads.
 
     hloc_files.py photos/ --out reconstruction --sequential 5
     hloc_files.py photos/ --out reconstruction                   # every pair
 
-Writes features.h5 and matches.h5 as `orbserve match --format hdf5` does, and pairs.txt. Needs h5py. Without --server a
-local server is used, or started.
+Leaves NPZ files of the features, pairs.txt, and features.h5 and matches.h5, whose layout only the program knows
+(docs/formats.md). Needs the program on the PATH, or its path in ORBSERVE_PROGRAM. Without --server a local server is
+used, or started.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import itertools
+import os
+import subprocess
 from pathlib import Path
-
-import h5py
-import numpy as np
 
 import orbserve
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".pgm", ".ppm"}
 
 
-def write_features(file: h5py.File, name: str, features: orbserve.Features) -> None:
-    """One group for each image. hloc has descriptors with one column per keypoint."""
-    group = file.create_group(name)
-    group["keypoints"] = features.xy
-    group["scores"] = features.response
-    group["descriptors"] = features.descriptors.T
-    group["image_size"] = np.array(features.image_size, np.int32)
-    group["sizes"] = features.size
-    group["angles"] = features.angle
-    group["octaves"] = features.octave
+def extract(folder: Path, names: list[str], out: Path, max_features: int, address: str) -> None:
+    """Writes NAME.npz for each image: the files of `orbserve extract`."""
+    with orbserve.Client(address) as client:
+        answers = client.extract_many((folder / name for name in names), orbserve.Orb(max_features=max_features))
+        for name, features in zip(names, answers, strict=True):
+            place = out / f"{name}.npz"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            features.save(place)
 
 
-def write_matches(
-    file: h5py.File, first: str, second: str, matches: orbserve.Matches, query: orbserve.Features
-) -> None:
-    """For each keypoint of the first image the row in the second one, or -1, and the share of equal bits."""
-    rows = np.full(len(query), -1, np.int32)
-    scores = np.zeros(len(query), np.float32)
-    bits = 8 * query.descriptors.shape[1]
-    rows[matches.query_index] = matches.train_index
-    scores[matches.query_index] = 1 - matches.distance.astype(np.float32) / np.float32(bits)
-    group = file.create_group("/".join(name.replace("/", "-") for name in (first, second)))
-    group["matches0"] = rows
-    group["matching_scores0"] = scores
-
-
-async def run(arguments: argparse.Namespace, address: str) -> None:
+def run(arguments: argparse.Namespace, address: str) -> None:
     folder: Path = arguments.images
     names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES)
     pairs = [
@@ -59,47 +42,33 @@ async def run(arguments: argparse.Namespace, address: str) -> None:
         if arguments.sequential is None or k - i <= arguments.sequential
     ]
     arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "pairs.txt").write_text("".join(f"{first} {second}\n" for first, second in pairs))
+    pairs_file = arguments.out / "pairs.txt"
+    pairs_file.write_text("".join(f"{first} {second}\n" for first, second in pairs))
 
-    options = orbserve.MatchOptions(ratio=0.85, cross_check=True)
-    features: dict[str, orbserve.Features] = {}
-    places = asyncio.Semaphore(16)  # matches under way
-
-    async with orbserve.AsyncClient(address) as client:
-        with h5py.File(arguments.out / "features.h5", "w") as file:
-            answers = client.extract_many(
-                (folder / name for name in names), orbserve.Orb(max_features=arguments.max_features)
-            )
-            remaining = iter(names)
-            async for answer in answers:
-                name = next(remaining)
-                features[name] = answer
-                write_features(file, name, answer)
-
-        async def match(first: str, second: str) -> orbserve.Matches:
-            async with places:
-                return await client.match(features[first], features[second], options)
-
-        with h5py.File(arguments.out / "matches.h5", "w") as file:
-            tasks = [asyncio.create_task(match(*pair)) for pair in pairs]
-            for (first, second), task in zip(pairs, tasks, strict=True):
-                write_matches(file, first, second, await task, features[first])
+    npz = arguments.out / "npz"
+    extract(folder, names, npz, arguments.max_features, address)
+    program = os.environ.get("ORBSERVE_PROGRAM", "orbserve")
+    matching = ["--pairs", pairs_file, "--ratio", "0.85", "--cross-check"]
+    command = [program, "match", "--server", address, *matching, "--format", "hdf5", "--out", arguments.out, npz]
+    done = subprocess.run([*map(str, command), "--quiet"])
+    if done.returncode != 0:
+        raise SystemExit(done.returncode)
     print(f"{len(names)} images, {len(pairs)} pairs in {arguments.out}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("images", type=Path, help="folder of images, with those below it")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the three files")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the files")
     parser.add_argument("--sequential", type=int, metavar="N", help="match each image with the N behind it only")
     parser.add_argument("--max-features", type=int, default=2000, help="wanted number of features (%(default)s)")
     parser.add_argument("--server", help="address of a server; default: a local one")
     arguments = parser.parse_args()
     if arguments.server:
-        asyncio.run(run(arguments, arguments.server))
+        run(arguments, arguments.server)
     else:
         with orbserve.LocalServer() as server:
-            asyncio.run(run(arguments, server.address))
+            run(arguments, server.address)
 
 
 if __name__ == "__main__":

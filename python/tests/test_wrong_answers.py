@@ -548,7 +548,7 @@ def test_wrong_streams_end_with_the_name_of_the_field(
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_farewells_without_end_end_the_tries(lying: LyingServer, asynchronous: bool) -> None:
+def test_going_away_without_end_ends_the_tries(lying: LyingServer, asynchronous: bool) -> None:
     """A server that opens every stream and then says that it stops."""
     connections = itertools.count()
 

@@ -39,7 +39,7 @@ double ClientActivity::Rate::PerSecond(SteadyTime now) const { return Faded(now)
 ClientActivity::Entry& ClientActivity::FindOrAdd(const ClientId& client, SteadyTime now) {
   auto found = clients_.find(client);
   if (found == clients_.end()) {
-    if (clients_.size() >= kMostClients) MakeRoom();
+    if (clients_.size() >= kMaxClients) MakeRoom();
     Ledger::AccountPtr account = ledger_.Open(client);
     found = clients_.try_emplace(client).first;
     found->second.use.client = client;
@@ -55,7 +55,7 @@ void ClientActivity::MakeRoom() {
   for (const auto& [client, entry] : clients_) {
     if (entry.account->held(Resource::kStreams) == 0) idle.emplace_back(entry.last, client);
   }
-  const size_t count = std::min(idle.size(), kMostClients / 4);
+  const size_t count = std::min(idle.size(), kMaxClients / 4);
   const auto end = idle.begin() + static_cast<ptrdiff_t>(count);
   std::nth_element(idle.begin(), end, idle.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -47,7 +47,7 @@ struct ClientUse {
 class ClientActivity {
  public:
   // Clients that are remembered. Those that were idle the longest make room for new ones.
-  static constexpr size_t kMostClients = 4096;
+  static constexpr size_t kMaxClients = 4096;
 
   // Both must outlive the object.
   ClientActivity(const Clock* clock, Ledger* ledger) : clock_(*clock), ledger_(*ledger) {}

@@ -30,7 +30,7 @@ FairShares::~FairShares() = default;
 
 void FairShares::Begin(Level& level, Share& share) {
   int64_t begin_ns = level.virtual_ns;
-  if (!share.is_known_) begin_ns += std::min(level.last_ns, kMostEntryNs);
+  if (!share.is_known_) begin_ns += std::min(level.last_ns, kMaxEntryNs);
   share.is_known_ = true;
   share.Move(std::max<int64_t>(0, begin_ns - share.rank_.virtual_ns), next_turn_++);
   level.Note(share);
@@ -62,7 +62,7 @@ void FairShares::Close(Account* account) {
   if (--names.open == 0) names.EndBusyTime();
   if (--account->open_ > 0) return;
   account->idle_ = idle_.insert(idle_.end(), account);
-  if (idle_.size() > kMostIdle) Forget(idle_.front());
+  if (idle_.size() > kMaxIdle) Forget(idle_.front());
 }
 
 void FairShares::Forget(Account* account) {

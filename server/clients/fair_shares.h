@@ -74,9 +74,9 @@ class FairShares {
   class Account;
 
   // Most clients without work that are remembered.
-  static constexpr size_t kMostIdle = 4096;
+  static constexpr size_t kMaxIdle = 4096;
   // Longest turn after which an unknown client begins.
-  static constexpr int64_t kMostEntryNs = 5'000'000;
+  static constexpr int64_t kMaxEntryNs = 5'000'000;
 
   // The ledger, which has the weights, must outlive the shares. Null = they have one of their own.
   explicit FairShares(Ledger* ledger = nullptr) : ledger_(ledger) {}

@@ -46,7 +46,7 @@ namespace {
 
 // Descriptors for everything but connections: the HTTP endpoint, probes, files, devices.
 constexpr int kReservedDescriptors = 20;
-constexpr size_t kMostSelfChecks = 64;
+constexpr size_t kMaxSelfChecks = 64;
 constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
 constexpr size_t kMaxServedAtOnce = 16;
@@ -72,25 +72,25 @@ constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the soc
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
-CloseReason CloseReasonOf(Http2Breach breach) {
-  switch (breach) {
-    case Http2Breach::kNone:
+CloseReason CloseReasonOf(Http2Violation violation) {
+  switch (violation) {
+    case Http2Violation::kNone:
       return CloseReason::kEnded;
-    case Http2Breach::kHeaderBlock:
+    case Http2Violation::kHeaderBlock:
       return CloseReason::kHeaderBlock;
-    case Http2Breach::kResets:
+    case Http2Violation::kResets:
       return CloseReason::kResets;
-    case Http2Breach::kFrames:
+    case Http2Violation::kFrames:
       return CloseReason::kFrames;
-    case Http2Breach::kMalformed:
+    case Http2Violation::kMalformed:
       return CloseReason::kMalformed;
-    case Http2Breach::kUnfinished:
+    case Http2Violation::kUnfinished:
       return CloseReason::kUnfinished;
-    case Http2Breach::kUnproven:
+    case Http2Violation::kUnproven:
       return CloseReason::kUnproven;
-    case Http2Breach::kPings:
+    case Http2Violation::kPings:
       return CloseReason::kPings;
-    case Http2Breach::kUnacknowledged:
+    case Http2Violation::kUnacknowledged:
       return CloseReason::kUnacknowledged;
   }
   return CloseReason::kEnded;
@@ -252,7 +252,7 @@ class Listener::Impl {
     {
       const std::scoped_lock lock(mutex_);
       // Those that were never accepted were given up long ago.
-      if (self_checks_.size() >= kMostSelfChecks) self_checks_.clear();
+      if (self_checks_.size() >= kMaxSelfChecks) self_checks_.clear();
       self_checks_.insert(name);
       is_self_check_refused_ = false;
     }
@@ -661,7 +661,7 @@ class Listener::Impl {
         }
       }
       if (largest == nullptr) return;  // another server of this process holds them
-      GuardTable::Get().Close(largest->descriptor, Http2Breach::kUnfinished);
+      GuardTable::Get().Close(largest->descriptor, Http2Violation::kUnfinished);
       shutdown(largest->duplicate.get(), SHUT_RDWR);
     }
   }
@@ -690,7 +690,7 @@ class Listener::Impl {
         }
       }
       if (largest == nullptr) return;  // another server of this process has them
-      GuardTable::Get().Close(largest->descriptor, Http2Breach::kUnproven);
+      GuardTable::Get().Close(largest->descriptor, Http2Violation::kUnproven);
       shutdown(largest->duplicate.get(), SHUT_RDWR);
     }
   }
@@ -743,8 +743,8 @@ class Listener::Impl {
   void End(uint64_t number) {
     const TrackedConnection* const connection = table_->Find(number);
     if (connection == nullptr) return;
-    const Http2Breach breach = GuardTable::Get().View(connection->descriptor).breach;
-    CloseReason reason = CloseReasonOf(breach);
+    const Http2Violation violation = GuardTable::Get().View(connection->descriptor).violation;
+    CloseReason reason = CloseReasonOf(violation);
     if (reason == CloseReason::kEnded && stopped_) reason = CloseReason::kStopped;
     if (!connection->is_self_check) Count(reason, connection->peer.address);
     Forget(number);
@@ -779,7 +779,7 @@ class Listener::Impl {
     // The guard stays armed, because gRPC may still have the descriptor. It is armed anew with the
     // number.
     TrackedConnection& connection = *table_->Find(number);
-    GuardTable::Get().Close(connection.descriptor, Http2Breach::kUnfinished);
+    GuardTable::Get().Close(connection.descriptor, Http2Violation::kUnfinished);
     if (connection.stage != Stage::kServed) --arriving_;
     // The other thread frees it, as that takes long.
     if (connection.handshake != nullptr) discarded_.push_back(std::move(connection.handshake));

@@ -14,10 +14,11 @@ constexpr int kFewestFailures = 3;
 
 }  // namespace
 
-SelfCheck::SelfCheck(const SelfCheckOptions& options, Call call, std::function<void()> on_deaf)
+SelfCheck::SelfCheck(const SelfCheckOptions& options, Call call,
+                     std::function<void()> on_self_check_failed)
     : options_(options),
       call_(std::move(call)),
-      on_deaf_(std::move(on_deaf)),
+      on_self_check_failed_(std::move(on_self_check_failed)),
       thread_([this] { Run(); }) {}
 
 SelfCheck::~SelfCheck() {
@@ -64,11 +65,11 @@ void SelfCheck::Run() {
     const absl::Status status = call_(options_.call_time);
     lock.lock();
     if (stopped_) return;
-    const bool is_deaf = Record(status, begin);
+    const bool is_failed = Record(status, begin);
     changed_.notify_all();
-    if (!is_deaf) continue;
+    if (!is_failed) continue;
     lock.unlock();
-    on_deaf_();
+    on_self_check_failed_();
     lock.lock();
   }
 }
@@ -83,10 +84,11 @@ bool SelfCheck::Record(const absl::Status& status, Time begin) {
     return false;
   }
   if (failures_++ == 0) first_failure_ = begin;
-  if (is_deaf_ || failures_ < kFewestFailures || last_time_ - first_failure_ < options_.deaf_time) {
+  if (is_failed_ || failures_ < kFewestFailures ||
+      last_time_ - first_failure_ < options_.failing_time) {
     return false;
   }
-  is_deaf_ = true;
+  is_failed_ = true;
   return true;
 }
 

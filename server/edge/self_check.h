@@ -20,9 +20,9 @@ namespace orbserve {
 
 struct SelfCheckOptions {
   std::chrono::milliseconds period{5'000};  // between calls that nobody asks for
-  // The server is deaf when every call has failed for so long, and three at least. A call that was
-  // refused because the server is full (RESOURCE_EXHAUSTED) has reached it.
-  std::chrono::milliseconds deaf_time{30'000};
+  // The self-check fails when every call has failed for so long, and three at least. A call that
+  // was refused because the server is full (RESOURCE_EXHAUSTED) has reached it.
+  std::chrono::milliseconds failing_time{30'000};
   std::chrono::milliseconds call_time{5'000};  // time in which a call must be answered
   // Check() makes another call when the last one ended so long ago, and waits for it if no call was
   // answered that began within `good_time`.
@@ -37,8 +37,8 @@ class SelfCheck {
   // Makes one call; blocks for at most about the given time. OK when it was answered.
   using Call = std::function<absl::Status(std::chrono::milliseconds limit)>;
 
-  // `call` runs in a thread of its own. `on_deaf` is called once, by that thread.
-  SelfCheck(const SelfCheckOptions& options, Call call, std::function<void()> on_deaf);
+  // `call` runs in a thread of its own. `on_self_check_failed` is called once, by that thread.
+  SelfCheck(const SelfCheckOptions& options, Call call, std::function<void()> on_self_check_failed);
   ~SelfCheck();
   SelfCheck(const SelfCheck&) = delete;
   SelfCheck& operator=(const SelfCheck&) = delete;
@@ -56,18 +56,18 @@ class SelfCheck {
   using Time = std::chrono::steady_clock::time_point;
 
   void Run();
-  // Records the result of a call; true when the server is deaf now.
+  // Records the result of a call; true when the self-check fails now.
   bool Record(const absl::Status& status, Time begin);
 
   const SelfCheckOptions options_;
   const Call call_;
-  const std::function<void()> on_deaf_;
+  const std::function<void()> on_self_check_failed_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false;
   bool is_wanted_ = false;
-  bool is_deaf_ = false;
+  bool is_failed_ = false;
   int64_t calls_ = 0;
   absl::Status last_;
   Time last_time_;    // the end of the last call

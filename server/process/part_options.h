@@ -35,7 +35,7 @@ BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimit
 // The threads that decode and build plans.
 WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived);
 // Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
-// kMostFramesInBatch frames at most.
+// kMaxFramesInBatch frames at most.
 gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
                                            const DerivedLimits& derived);
 // Threads and budgets of the CPU backend.

@@ -12,9 +12,10 @@ namespace orbserve {
 
 // Finds the mistakes that would keep the program from starting this time and every other time:
 // addresses that cannot be read, plain text where it is not allowed, certificates and keys that
-// cannot be used (files/tls_files.h), and tokens that cannot be read (files/token_file.h).
-// `config` is complete and valid (ValidateConfig). BAD_OPTIONS. Obstacles that may be gone the next
-// time (an address in use, a name that does not resolve now) are not checked.
+// cannot be used (server/edge/tls_files.h), and tokens that cannot be read
+// (server/clients/token_file.h). `config` is complete and valid (ValidateConfig). BAD_OPTIONS.
+// Obstacles that may be gone the next time (an address in use, a name that does not resolve now)
+// are not checked.
 absl::Status CheckStart(const server::Config& config);
 
 // True for addresses that only this machine reaches: a Unix socket, localhost, 127.0.0.0/8, [::1].

@@ -103,7 +103,7 @@ void UnaryCall::FinishWith(const absl::Status& status, size_t wire_bytes) {
                             sent.ok() ? std::exchange(keypoints_, 0) : 0);
   }
   // Only an answer can wait for its client: a status alone needs no leave from HTTP/2 flow control.
-  if (sent.ok()) services_.readers->Begin(watch_, context_);
+  if (sent.ok()) services_.send_timeouts->Begin(watch_, context_);
   Finish(StatusToGrpc(sent, context_));
 }
 
@@ -123,7 +123,7 @@ void UnaryCall::CountFrame(const v1::Frame& frame) {
 void UnaryCall::FreeRequest() { DropRequest(); }
 
 void UnaryCall::OnDone() {
-  services_.readers->End(watch_);
+  services_.send_timeouts->End(watch_);
   answer_.Set(0);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   services_.metrics->ObserveRequest(method_, code_, time.count());

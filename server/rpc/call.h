@@ -29,7 +29,7 @@
 #include "server/process/memory/memory_watch.h"
 #include "server/process/memory/out_of_memory.h"
 #include "server/rpc/frame_message.h"
-#include "server/rpc/stalled_readers.h"
+#include "server/rpc/send_timeouts.h"
 #include "server/serving/batcher.h"
 #include "server/serving/clock.h"
 #include "server/serving/frame/frame_account.h"
@@ -47,7 +47,7 @@ namespace orbserve {
 struct CallServices : StreamParts {
   Executor* lists = nullptr;  // builds lists of references; may do other work, too
   const MemoryWatch* memory = nullptr;
-  StalledReaders* readers = nullptr;
+  SendTimeouts* send_timeouts = nullptr;
   const Identity* identity = nullptr;
   v1::ServerLimits server_limits;  // as clients are told
 };
@@ -148,7 +148,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   const absl::string_view method_;
   absl::StatusCode code_ = absl::StatusCode::kUnknown;
   Holding answer_;  // memory for the answer
-  StalledReaders::Watch watch_;
+  SendTimeouts::Watch watch_;
   int frames_ = 0;             // counted by CountFrame()
   int64_t keypoints_ = 0;      // of all frames
   std::atomic<int> holds_{1};  // gRPC's, until OnDone()

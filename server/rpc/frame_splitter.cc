@@ -18,7 +18,7 @@ namespace {
 
 // Splitting gains nothing below this size of the pixels, or above this size of the rest.
 constexpr size_t kLeastPixelBytes = 4096;
-constexpr size_t kMostRestBytes = 4096;
+constexpr size_t kMaxRestBytes = 4096;
 // Smallest mean size of a message's pieces: each piece has a cost of its own.
 constexpr size_t kLeastPieceBytes = 512;
 
@@ -47,7 +47,7 @@ bool FindOnly(WireCursor cursor, size_t end, uint32_t wanted, Place* place) {
     }
     Place here;
     here.length_at = cursor.position();
-    if (!cursor.ReadVarint(kMostShortVarintBytes, &value)) return false;
+    if (!cursor.ReadVarint(kMaxShortVarintBytes, &value)) return false;
     here.begin = cursor.position();
     if (!cursor.Skip(value)) return false;
     here.end = cursor.position();
@@ -61,7 +61,7 @@ bool FindOnly(WireCursor cursor, size_t end, uint32_t wanted, Place* place) {
 
 void AppendLength(std::string* out, size_t length) {
   using google::protobuf::io::CodedOutputStream;
-  uint8_t bytes[kMostShortVarintBytes];
+  uint8_t bytes[kMaxShortVarintBytes];
   const uint8_t* const end =
       CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(length), bytes);
   out->append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
@@ -121,7 +121,7 @@ bool FrameSplitter::Split() {
   in_frame.Skip(frame.begin);
   if (!FindOnly(in_frame, frame.end, kPixelsField, &pixels)) return false;
   if (pixels.end - pixels.begin < kLeastPixelBytes ||
-      size - (pixels.end - pixels.begin) > kMostRestBytes) {
+      size - (pixels.end - pixels.begin) > kMaxRestBytes) {
     return false;
   }
   // A copy of the message with empty pixels and the two lengths adjusted.

@@ -18,9 +18,9 @@ namespace orbserve {
 namespace {
 
 // Most references on one page.
-constexpr uint32_t kMostListed = 1000;
+constexpr uint32_t kMaxListed = 1000;
 // Most bytes of one of them: a name of 128 bytes and five numbers, with their tags.
-constexpr int64_t kMostListedWireBytes = 192;
+constexpr int64_t kMaxListedWireBytes = 192;
 
 void ReferenceToProto(const Reference& reference, v1::ReferenceInfo* proto) {
   proto->set_name(reference.name());
@@ -129,12 +129,12 @@ ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& g
 absl::Status ListReferencesCall::ReadOptions() {
   ORBSERVE_RETURN_IF_ERROR(ReadRequest());
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
-  if (request_.page_size() > kMostListed) {
+  if (request_.page_size() > kMaxListed) {
     return MakeError(ErrorReason::kBadRequest,
-                     absl::StrCat("page_size must be in [1, ", kMostListed,
+                     absl::StrCat("page_size must be in [1, ", kMaxListed,
                                   "], or 0 for the largest; got ", request_.page_size()));
   }
-  page_size_ = request_.page_size() == 0 ? kMostListed : request_.page_size();
+  page_size_ = request_.page_size() == 0 ? kMaxListed : request_.page_size();
   // A token is the name of the last reference of the page before.
   if (!request_.page_token().empty() && !CheckReferenceName(request_.page_token()).ok()) {
     return MakeError(ErrorReason::kBadRequest,
@@ -157,7 +157,7 @@ void ListReferencesCall::Start() {
 
 absl::Status ListReferencesCall::List() {
   ORBSERVE_RETURN_IF_ERROR(
-      ExpectAnswer(kOtherWireBytes + static_cast<int64_t>(page_size_) * kMostListedWireBytes));
+      ExpectAnswer(kOtherWireBytes + static_cast<int64_t>(page_size_) * kMaxListedWireBytes));
   const ReferenceStore::Page page = services_.references->List(client_, after_, page_size_);
   for (const auto& reference : page.references) {
     ReferenceToProto(*reference, response_.add_references());

@@ -32,7 +32,7 @@ using google::protobuf::FileDescriptor;
 constexpr char kMethod[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 constexpr absl::string_view kServices[] = {
     "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection", "orbserve.v1.Features"};
-constexpr size_t kMostRequestBytes = 4096;
+constexpr size_t kMaxRequestBytes = 4096;
 
 // Fields of the messages of grpc/reflection/v1alpha/reflection.proto.
 enum RequestField : uint32_t {
@@ -105,7 +105,7 @@ bool ReadQuestion(absl::string_view bytes, bool is_extension, Question* question
       continue;
     }
     std::string text;
-    if (!cursor.ReadVarint(kMostShortVarintBytes, &value) ||
+    if (!cursor.ReadVarint(kMaxShortVarintBytes, &value) ||
         value > bytes.size() - cursor.position() ||
         !cursor.AppendTo(&text, static_cast<size_t>(value))) {
       return false;
@@ -129,8 +129,8 @@ bool ReadQuestion(absl::string_view bytes, bool is_extension, Question* question
 // One stream. Deletes itself when gRPC is done with it.
 class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  ReflectionCall(grpc::CallbackServerContext* context, StalledReaders* readers)
-      : context_(context), readers_(readers) {
+  ReflectionCall(grpc::CallbackServerContext* context, SendTimeouts* send_timeouts)
+      : context_(context), send_timeouts_(send_timeouts) {
     StartRead(&request_);
   }
 
@@ -141,14 +141,14 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
     }
     const absl::Status status = WithoutBadAlloc([this] { return Answer(); });
     if (status.ok()) {
-      readers_->Begin(watch_, context_);
+      send_timeouts_->Begin(watch_, context_);
       StartWrite(&response_);
     } else {
       Finish(StatusToGrpc(status, nullptr));
     }
   }
   void OnWriteDone(bool ok) override {
-    readers_->End(watch_);
+    send_timeouts_->End(watch_);
     response_.Clear();
     if (ok) {
       StartRead(&request_);
@@ -157,17 +157,17 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
     }
   }
   void OnDone() override {
-    readers_->End(watch_);
+    send_timeouts_->End(watch_);
     delete this;
   }
 
  private:
   absl::Status Answer() {
     const size_t size = request_.Length();
-    if (size > kMostRequestBytes) {
+    if (size > kMaxRequestBytes) {
       request_.Clear();
       return MakeError(ErrorReason::kTooLarge,
-                       absl::StrCat("the request has ", size, " bytes; at most ", kMostRequestBytes,
+                       absl::StrCat("the request has ", size, " bytes; at most ", kMaxRequestBytes,
                                     " are allowed"));
     }
     std::vector<BytePiece> pieces;
@@ -274,8 +274,8 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   }
 
   grpc::CallbackServerContext* const context_;
-  StalledReaders* const readers_;
-  StalledReaders::Watch watch_;
+  SendTimeouts* const send_timeouts_;
+  SendTimeouts::Watch watch_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
   std::set<const FileDescriptor*> sent_;
@@ -283,13 +283,13 @@ class ReflectionCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
 
 }  // namespace
 
-ReflectionService::ReflectionService(StalledReaders* readers) {
+ReflectionService::ReflectionService(SendTimeouts* send_timeouts) {
   AddMethod(new grpc::internal::RpcServiceMethod(kMethod, grpc::internal::RpcMethod::BIDI_STREAMING,
                                                  nullptr));
   MarkMethodRawCallback(0,
                         new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
-                            [readers](grpc::CallbackServerContext* context) {
-                              return new ReflectionCall(context, readers);
+                            [send_timeouts](grpc::CallbackServerContext* context) {
+                              return new ReflectionCall(context, send_timeouts);
                             }));
   // The descriptors of reflection itself lie in gRPC's library, which the linker leaves out where
   // nothing refers to it.

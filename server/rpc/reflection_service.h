@@ -9,7 +9,7 @@
 #define ORBSERVE_SERVER_RPC_REFLECTION_SERVICE_H_
 
 #include "orbserve/v1/orbserve.grpc.pb.h"  // knows where gRPC has its base class
-#include "server/rpc/stalled_readers.h"
+#include "server/rpc/send_timeouts.h"
 
 namespace orbserve {
 
@@ -17,8 +17,8 @@ namespace orbserve {
 // reads the next request when the answer to the last one is sent.
 class ReflectionService final : public grpc::Service {
  public:
-  // `readers` ends streams whose answers are not read; it must outlive the gRPC server.
-  explicit ReflectionService(StalledReaders* readers);
+  // `send_timeouts` ends streams whose answers are not read; it must outlive the gRPC server.
+  explicit ReflectionService(SendTimeouts* send_timeouts);
 };
 
 }  // namespace orbserve

@@ -101,7 +101,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FeaturesService::St
 
 void FeaturesService::Close(ErrorReason reason) {
   gate_.Close(reason);
-  services_.readers->Shorten(kReadingTimeAtEnd);
+  services_.send_timeouts->Shorten(kReadingTimeAtEnd);
   streams_.AnnounceGoingAway(gate_.refusal());
 }
 

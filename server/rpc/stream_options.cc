@@ -23,7 +23,7 @@ constexpr IntRange kKeyframeLoss{1, 99};
 constexpr int kInFlightOfDropPolicies = 2;
 // Patches that the tracks of a stream may keep: some 10,000 tracks with the levels of "vio". A
 // search holds them once more. Without a bound 100,000 tracks would keep 700 MB.
-constexpr int64_t kMostPatchBytes = int64_t{32} << 20;
+constexpr int64_t kMaxPatchBytes = int64_t{32} << 20;
 
 absl::StatusOr<DropPolicy> DropPolicyFromProto(v1::DropPolicy policy) {
   switch (policy) {
@@ -157,13 +157,13 @@ absl::Status StreamOptions::CheckTracks(int wanted) const {
   if (!session.track || track.track_template != TrackTemplate::kFirst) return absl::OkStatus();
   const int64_t bytes_of_one =
       algo::TrackPatchValues(track.levels, track.coarse_patch_px) * int64_t{sizeof(int16_t)};
-  if (wanted * bytes_of_one <= kMostPatchBytes) return absl::OkStatus();
+  if (wanted * bytes_of_one <= kMaxPatchBytes) return absl::OkStatus();
   return MakeError(
       ErrorReason::kBadOptions,
       absl::StrCat("max_features is ", wanted, " and track.template FIRST keeps ", bytes_of_one,
                    " bytes of patches for each track with track.levels ", track.levels,
-                   "; allowed: ", kMostPatchBytes, " bytes, so max_features of at most ",
-                   kMostPatchBytes / bytes_of_one, ", or the template PREVIOUS"));
+                   "; allowed: ", kMaxPatchBytes, " bytes, so max_features of at most ",
+                   kMaxPatchBytes / bytes_of_one, ", or the template PREVIOUS"));
 }
 
 AnswerBound StreamOptions::AnswerBoundOf(int wanted, const MatchOptions& match) const {

@@ -27,8 +27,8 @@ enum WireType : uint32_t {
   kFixed32 = 5,
 };
 inline constexpr int kWireTypeBits = 3;
-inline constexpr int kMostVarintBytes = 10;
-inline constexpr int kMostShortVarintBytes = 5;  // tags and lengths
+inline constexpr int kMaxVarintBytes = 10;
+inline constexpr int kMaxShortVarintBytes = 5;  // tags and lengths
 
 constexpr uint32_t LengthDelimitedTag(int field) {
   return static_cast<uint32_t>(field) << kWireTypeBits | kLengthDelimited;
@@ -83,7 +83,7 @@ class WireCursor {
   // False also for field number 0 and for tags of more than 32 bits.
   bool ReadTag(uint32_t* field, uint32_t* wire_type) {
     uint64_t tag = 0;
-    if (!ReadVarint(kMostShortVarintBytes, &tag) || tag > std::numeric_limits<uint32_t>::max()) {
+    if (!ReadVarint(kMaxShortVarintBytes, &tag) || tag > std::numeric_limits<uint32_t>::max()) {
       return false;
     }
     *field = static_cast<uint32_t>(tag >> kWireTypeBits);
@@ -95,7 +95,7 @@ class WireCursor {
   bool ReadScalar(uint32_t wire_type, uint64_t* value) {
     switch (wire_type) {
       case kVarint:
-        return ReadVarint(kMostVarintBytes, value);
+        return ReadVarint(kMaxVarintBytes, value);
       case kFixed64:
         return Skip(8);
       case kFixed32:

@@ -200,7 +200,7 @@ class WireScan::Pass {
     uint64_t value = 0;
     switch (wire_type) {
       case kVarint:
-        if (!cursor_.ReadVarint(kMostVarintBytes, &value)) break;
+        if (!cursor_.ReadVarint(kMaxVarintBytes, &value)) break;
         if (cursor_.position() > end) break;
         return field.kind == Kind::kVarint ? CountNumbers(field, 1) : CountUnknown(message, 0);
       case kFixed32:
@@ -211,7 +211,7 @@ class WireScan::Pass {
         return field.kind == kind ? CountNumbers(field, 1) : CountUnknown(message, bytes);
       }
       case kLengthDelimited:
-        if (!cursor_.ReadVarint(kMostShortVarintBytes, &value)) break;
+        if (!cursor_.ReadVarint(kMaxShortVarintBytes, &value)) break;
         if (cursor_.position() > end || value > end - cursor_.position()) break;
         return ScanBlock(message, field, static_cast<size_t>(value), depth);
       case kGroupBegin:

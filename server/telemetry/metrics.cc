@@ -35,9 +35,9 @@ constexpr std::array<absl::string_view, 8> kMethods = {
 constexpr size_t kFrameMethodCount = 4;
 constexpr size_t kCodeCount = 17;  // gRPC's status codes, 0..16
 
-// In the order of CutCause.
-constexpr std::array<absl::string_view, 4> kCutCauses = {"stalled_reader", "idle_stream",
-                                                         "made_room", "credentials"};
+// In the order of AbortCause.
+constexpr std::array<absl::string_view, 4> kAbortCauses = {"send_timeout", "idle_stream",
+                                                           "preempted", "credentials"};
 
 // Outcome of a frame: "ok", then the reasons in the order of their table.
 constexpr size_t kOutcomeCount = 1 + kErrorReasons.size();
@@ -108,7 +108,7 @@ class Metrics::Impl {
   std::deque<DurationHistogram> match_waits;  // [device]
   std::deque<DurationHistogram> track_waits;  // [device]
   std::array<AtomicCell, kOutcomeCount> outcomes;
-  std::array<AtomicCell, kCutCauses.size()> cuts;
+  std::array<AtomicCell, kAbortCauses.size()> aborts;
   AtomicCell received;
   AtomicCell received_bytes;
   AtomicCell keypoints;
@@ -175,10 +175,10 @@ class Metrics::Impl {
 
   void CollectAnswers(std::vector<MetricFamily>& families) const {
     AddGaugeFamily(families, "orbserve_streams", "Open streams.", ReadAsDouble(streams));
-    FamilyBuilder family("orbserve_calls_cut_total", "Calls that the server ended, by cause.",
+    FamilyBuilder family("orbserve_calls_aborted_total", "Calls that the server ended, by cause.",
                          MetricType::Counter);
-    for (size_t i = 0; i < kCutCauses.size(); ++i) {
-      family.AddCounter(ReadAsDouble(cuts[i]), {{"cause", Copy(kCutCauses[i])}});
+    for (size_t i = 0; i < kAbortCauses.size(); ++i) {
+      family.AddCounter(ReadAsDouble(aborts[i]), {{"cause", Copy(kAbortCauses[i])}});
     }
     family.MoveTo(families);
   }
@@ -262,9 +262,9 @@ FrameCounts Metrics::frame_counts() const {
   return counts;
 }
 
-absl::string_view NameOf(CutCause cause) { return kCutCauses[static_cast<size_t>(cause)]; }
+absl::string_view NameOf(AbortCause cause) { return kAbortCauses[static_cast<size_t>(cause)]; }
 
-void Metrics::CallCut(CutCause cause) { impl_->cuts[static_cast<size_t>(cause)].Add(1); }
+void Metrics::CallAborted(AbortCause cause) { impl_->aborts[static_cast<size_t>(cause)].Add(1); }
 void Metrics::StreamOpened() { impl_->streams.Add(1); }
 void Metrics::StreamClosed() { impl_->streams.Add(-1); }
 void Metrics::AddTrackBytes(int64_t change) { impl_->track_bytes.Add(change); }

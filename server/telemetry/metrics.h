@@ -29,15 +29,15 @@ class Collectable;
 namespace orbserve {
 
 // Why the server ended a call that its client had not.
-enum class CutCause {
-  kStalledReader,  // an answer was not read in time
-  kIdleStream,     // the stream sent nothing for too long
-  kMadeRoom,       // another client needed the stream's place more
-  kCredentials,    // the token of the client is not valid any more
+enum class AbortCause {
+  kSendTimeout,  // an answer was not read in time
+  kIdleStream,   // the stream sent nothing for too long
+  kPreempted,    // another client needed the stream's place more
+  kCredentials,  // the token of the client is not valid any more
 };
 
 // Value of a label: "idle_stream".
-absl::string_view NameOf(CutCause cause);
+absl::string_view NameOf(AbortCause cause);
 
 // Frames of the server's whole life. At rest `received` is the sum of `ok` and `failed`.
 struct FrameCounts {
@@ -103,7 +103,7 @@ class Metrics {
   void FrameFinished(const absl::Status& status, int64_t keypoints = 0);
   FrameCounts frame_counts() const;
 
-  void CallCut(CutCause cause);
+  void CallAborted(AbortCause cause);
 
   void StreamOpened();
   void StreamClosed();

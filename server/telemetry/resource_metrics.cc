@@ -61,9 +61,9 @@ constexpr Shared kShared[] = {
     {Resource::kReferences, "references", "References that clients keep on the server.", true},
     {Resource::kReferenceBytes, "reference_bytes",
      "Features of these references, and the copies that the backend holds of them.", true},
-    {Resource::kStreamBytes, "stream_answer_bytes",
+    {Resource::kStreamBytes, "stream_response_bytes",
      "Answers that streams owe or have not sent yet."},
-    {Resource::kCallBytes, "call_answer_bytes",
+    {Resource::kCallBytes, "call_response_bytes",
      "Answers that unary calls owe or have not sent yet, as messages and as bytes."},
 };
 
@@ -153,8 +153,8 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
                references.evictions);
   page.Gauge("orbserve_limit_memory_bytes", "Memory that the process may use.",
              sources_.memory->limit_bytes());
-  page.Gauge("orbserve_memory_is_short", "1 while new work is refused for want of memory.",
-             sources_.memory->is_short() ? 1 : 0);
+  page.Gauge("orbserve_memory_pressure", "1 while new work is refused for want of memory.",
+             sources_.memory->is_under_pressure() ? 1 : 0);
   AddCallLimits(sources_.config->limits().max_streams(), *sources_.derived, page);
   AddConnections(sources_.listener(), page);
   AddNotReady(sources_.not_ready(), page);
@@ -175,7 +175,7 @@ std::vector<MetricFamily> ResourceMetrics::Collect() const {
   // The copies are among the states of the backend.
   add("references", "host", references.bytes - references.copy_bytes);
   add("queue", "host", ledger.held(Resource::kFrameBytes));
-  add("answers", "host", ledger.held(Resource::kStreamBytes) + ledger.held(Resource::kCallBytes));
+  add("responses", "host", ledger.held(Resource::kStreamBytes) + ledger.held(Resource::kCallBytes));
   add("tracks", "host", sources_.metrics->track_bytes());
   page.Add(std::move(memory));
   return page.Take();

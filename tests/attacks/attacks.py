@@ -19,8 +19,8 @@ class Attack:
     seconds: float = 4.0
     long_seconds: float = 20.0
     server_arguments: tuple = ()
-    innocent: str = "extract"  # what the innocent client does (innocent.py)
-    with_tokens: bool = False  # the innocent client and the attacker have tokens: shares.TOKENS
+    honest: str = "extract"  # what the honest client does (honest.py)
+    with_tokens: bool = False  # the honest client and the attacker have tokens: shares.TOKENS
     nofile: Optional[int] = None  # descriptors of the server, soft and hard
     address_space_mib: Optional[int] = None  # RLIMIT_AS of the server
     settles: bool = False  # half a minute later memory is back within a tenth of what it was before
@@ -82,32 +82,32 @@ ATTACKS = {
         Attack("http_resets", connections.http_resets, on_http=True),
         Attack("unread_answers", shares.unread_answers, memory_mib=1024 + 300),
         Attack("unread_answers_of_many", shares.unread_answers_of_many, with_tokens=True, memory_mib=1024 + 300),
-        Attack("unopened_streams", shares.unopened_streams, innocent="stream", stop_s=8.0),
-        Attack("silent_streams", shares.silent_streams, innocent="stream", stop_s=8.0),
-        Attack("silent_streams_of_one", shares.silent_streams_of_one, innocent="stream", stop_s=8.0),
-        Attack("silent_streams_of_many", shares.silent_streams_of_many, innocent="stream", stop_s=8.0),
-        Attack("strangers_health", strangers.strangers_health, with_tokens=True, innocent="reconnect"),
-        Attack("strangers_watch", strangers.strangers_watch, with_tokens=True, innocent="reconnect"),
-        Attack("strangers_refused", strangers.strangers_refused, with_tokens=True, innocent="reconnect"),
-        Attack("hoarders", strangers.hoarders, innocent="reconnect"),
-        Attack("endless_prefaces", strangers.endless_prefaces, innocent="reconnect"),
-        Attack("endless_settings", strangers.endless_settings, innocent="reconnect"),
-        Attack("endless_tls_handshakes", strangers.endless_tls_handshakes, tls=True, innocent="reconnect"),
-        Attack("half_a_client_hello", strangers.half_a_client_hello, tls=True, innocent="reconnect"),
-        Attack("unread_reflection", strangers.unread_reflection, with_tokens=True, innocent="reconnect"),
-        Attack("unread_reflection_in_2_gib", strangers.unread_reflection, with_tokens=True, innocent="reconnect",
+        Attack("unopened_streams", shares.unopened_streams, honest="stream", stop_s=8.0),
+        Attack("silent_streams", shares.silent_streams, honest="stream", stop_s=8.0),
+        Attack("silent_streams_of_one", shares.silent_streams_of_one, honest="stream", stop_s=8.0),
+        Attack("silent_streams_of_many", shares.silent_streams_of_many, honest="stream", stop_s=8.0),
+        Attack("strangers_health", strangers.strangers_health, with_tokens=True, honest="reconnect"),
+        Attack("strangers_watch", strangers.strangers_watch, with_tokens=True, honest="reconnect"),
+        Attack("strangers_refused", strangers.strangers_refused, with_tokens=True, honest="reconnect"),
+        Attack("hoarders", strangers.hoarders, honest="reconnect"),
+        Attack("endless_prefaces", strangers.endless_prefaces, honest="reconnect"),
+        Attack("endless_settings", strangers.endless_settings, honest="reconnect"),
+        Attack("endless_tls_handshakes", strangers.endless_tls_handshakes, tls=True, honest="reconnect"),
+        Attack("half_a_client_hello", strangers.half_a_client_hello, tls=True, honest="reconnect"),
+        Attack("unread_reflection", strangers.unread_reflection, with_tokens=True, honest="reconnect"),
+        Attack("unread_reflection_in_2_gib", strangers.unread_reflection, with_tokens=True, honest="reconnect",
                address_space_mib=2048),
-        Attack("unread_health", strangers.unread_health, with_tokens=True, innocent="reconnect"),
-        Attack("unread_health_in_2_gib", strangers.unread_health, with_tokens=True, innocent="reconnect",
+        Attack("unread_health", strangers.unread_health, with_tokens=True, honest="reconnect"),
+        Attack("unread_health_in_2_gib", strangers.unread_health, with_tokens=True, honest="reconnect",
                address_space_mib=2048),
         Attack("many_ids", shares.many_ids, with_tokens=True),
         Attack("foreign_ids", shares.foreign_ids, with_tokens=True, fills_receive_buffers=True),
-        Attack("unread_streams", shares.unread_streams, innocent="stream", memory_mib=1024 + 300, stop_s=8.0,
+        Attack("unread_streams", shares.unread_streams, honest="stream", memory_mib=1024 + 300, stop_s=8.0,
                fills_receive_buffers=True),
         # Memory: the budgets of decoded pixels and of plans (configuration.md).
-        Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, innocent="jpeg"),
-        Attack("large_frames", heavy.large_frames, memory_mib=1324, innocent="jpeg", fills_receive_buffers=True),
-        Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, innocent="jpeg", fills_receive_buffers=True),
-        Attack("many_pixels", heavy.many_pixels, memory_mib=1324, innocent="jpeg", fills_receive_buffers=True),
+        Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, honest="jpeg"),
+        Attack("large_frames", heavy.large_frames, memory_mib=1324, honest="jpeg", fills_receive_buffers=True),
+        Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, honest="jpeg", fills_receive_buffers=True),
+        Attack("many_pixels", heavy.many_pixels, memory_mib=1324, honest="jpeg", fills_receive_buffers=True),
     ]
 }

@@ -36,7 +36,7 @@ import grpc  # noqa: E402
 
 import connections  # noqa: E402
 import shares  # noqa: E402
-from innocent import HEIGHT_PX, WIDTH_PX, call, field, make_channel, pixels  # noqa: E402
+from honest import HEIGHT_PX, WIDTH_PX, call, field, make_channel, pixels  # noqa: E402
 
 KINDS = ["calls"] * 3 + ["streams"] * 3
 FRAMES = 4  # of each client

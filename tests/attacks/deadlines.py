@@ -24,7 +24,7 @@ import run  # skips where grpcio is missing
 import grpc  # noqa: E402
 
 from chaos import account_of, fields  # noqa: E402
-from innocent import field, make_channel, pixels  # noqa: E402
+from honest import field, make_channel, pixels  # noqa: E402
 
 CLIENTS = 4
 WIDTH_PX, HEIGHT_PX = 320, 240

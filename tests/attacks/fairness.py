@@ -24,7 +24,7 @@ import run  # skips where grpcio is missing
 import grpc  # noqa: E402
 
 import heavy  # noqa: E402
-from innocent import make_channel  # noqa: E402
+from honest import make_channel  # noqa: E402
 from jpeg_files import flat  # noqa: E402
 
 WEIGHTS = {"one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0}

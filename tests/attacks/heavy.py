@@ -12,7 +12,7 @@ import time
 
 import grpc
 
-from innocent import extract_request, field, make_channel
+from honest import extract_request, field, make_channel
 from jpeg_files import flat, many_scans
 
 EXTRACT = "/orbserve.v1.Features/Extract"

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The orbserve authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks a server of its own with clients that break rules, while an innocent client is served beside them.
+"""Attacks a server of its own with clients that break rules, while an honest client is served beside them.
 
 Usage: run.py --server PROGRAM [--long] [--seconds N] [--relaxed] [ATTACK...]
 
-Without ATTACK every attack runs; --list prints their names. For each attack a fresh server starts; the innocent client
+Without ATTACK every attack runs; --list prints their names. For each attack a fresh server starts; the honest client
 measures its calls before and during the attack; resident memory is sampled; after the attack a client with a new
 connection wants to be served; SIGTERM, sent while the attack still goes on, must end the server with exit code 0 and a
 whole account. --long takes ten times the connections and more time. --relaxed leaves out the limits of time, for
@@ -29,7 +29,7 @@ import urllib.error
 import urllib.request
 
 try:
-    import grpc  # noqa: F401  innocent.py needs it
+    import grpc  # noqa: F401  honest.py needs it
 except ImportError as error:
     print(error)
     sys.exit(77)
@@ -38,7 +38,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import attacks  # noqa: E402
 import shares  # noqa: E402
 
-INNOCENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "innocent.py")
+HONEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "honest.py")
 START_LIMIT_S = 30
 STOP_LIMIT_S = 25
 SETTLE_S = 30
@@ -169,9 +169,9 @@ class Attacker:
             self.process.join()
 
 
-def innocent(attack, address, seconds):
+def honest(attack, address, seconds):
     return subprocess.Popen(
-        [sys.executable, INNOCENT, address, str(seconds), "innocent", attack.innocent], stdout=subprocess.PIPE, text=True)
+        [sys.executable, HONEST, address, str(seconds), "honest", attack.honest], stdout=subprocess.PIPE, text=True)
 
 
 def answer_of(process, wait_s):
@@ -180,7 +180,7 @@ def answer_of(process, wait_s):
         return json.loads(out)
     except (subprocess.TimeoutExpired, ValueError):
         process.kill()
-        return {"calls": 0, "failures": {"the innocent client does not end": 1}, "p99_ms": -1, "worst_ms": -1}
+        return {"calls": 0, "failures": {"the honest client does not end": 1}, "p99_ms": -1, "worst_ms": -1}
 
 
 class Watch:
@@ -216,24 +216,24 @@ def run(attack, options):
         for name, token in shares.TOKENS.items():
             print(name, "sha256:" + hashlib.sha256(token.encode()).hexdigest(), file=tokens, flush=True)
         arguments += ["--token-file", tokens.name]
-        os.environ["ORBSERVE_TOKEN"] = shares.TOKENS["innocent"]
+        os.environ["ORBSERVE_TOKEN"] = shares.TOKENS["honest"]
     tls = Certificate() if attack.tls else None
     server = Server(options.server, arguments, attack.nofile, attack.address_space_mib, tls)
     report = {"attack": attack.name, "scale": scale, "seconds": seconds}
     problems = []
     try:
-        report["alone"] = answer_of(innocent(attack, server.address, 1.5), 30)
+        report["alone"] = answer_of(honest(attack, server.address, 1.5), 30)
         before = server.resident_bytes()
         attacker = Attacker(attack, server, seconds, scale)
         time.sleep(0.3)
-        client = innocent(attack, server.address, seconds - 0.5)
+        client = honest(attack, server.address, seconds - 0.5)
         watch = Watch(server)
         watch.run(client, seconds + 30)
-        report["innocent"] = answer_of(client, 10)
+        report["honest"] = answer_of(client, 10)
         report["attacker"] = attacker.result(15)
         time.sleep(0.2)
         fresh = subprocess.run(
-            [sys.executable, INNOCENT, server.address, "fresh"], stdout=subprocess.PIPE, text=True, check=False)
+            [sys.executable, HONEST, server.address, "fresh"], stdout=subprocess.PIPE, text=True, check=False)
         report["fresh_ms"] = json.loads(fresh.stdout)["fresh_ms"]
         settled = None
         if attack.settles:
@@ -242,7 +242,7 @@ def run(attack, options):
             report["memory_settled_mib"] = settled // MIB
         # SIGTERM while the attack goes on.
         attacker = Attacker(attack, server, STOP_LIMIT_S, scale)
-        client = innocent(attack, server.address, 2)
+        client = honest(attack, server.address, 2)
         time.sleep(1.0)
         watch.most_bytes = max(watch.most_bytes, server.resident_bytes())
         code, stop_s = server.stop()
@@ -259,7 +259,7 @@ def run(attack, options):
             if not true:
                 problems.append(text)
 
-        want(not report["innocent"]["failures"] and report["innocent"]["calls"] > 0, "the innocent client was refused")
+        want(not report["honest"]["failures"] and report["honest"]["calls"] > 0, "the honest client was refused")
         want(report["fresh_ms"] >= 0, "a fresh connection was not served")
         allowed_mib = attack.memory_mib
         if options.long and attack.fills_receive_buffers:
@@ -270,9 +270,9 @@ def run(attack, options):
         want(code == 0, "SIGTERM did not end the server with 0")
         want(account is not None and account[0] == account[1] + account[2], "the account is not whole")
         if not options.relaxed:
-            want(report["innocent"]["p99_ms"] <= attack.p99_ms, f"p99 over {attack.p99_ms} ms")
-            want(report["innocent"]["worst_ms"] <= attack.worst_ms, f"worst over {attack.worst_ms} ms")
-            want(report["innocent"].get("fresh_p99_ms", 0) <= attack.p99_ms, f"p99 of new connections over {attack.p99_ms} ms")
+            want(report["honest"]["p99_ms"] <= attack.p99_ms, f"p99 over {attack.p99_ms} ms")
+            want(report["honest"]["worst_ms"] <= attack.worst_ms, f"worst over {attack.worst_ms} ms")
+            want(report["honest"].get("fresh_p99_ms", 0) <= attack.p99_ms, f"p99 of new connections over {attack.p99_ms} ms")
             want(report["fresh_ms"] <= attack.fresh_ms, f"fresh connection over {attack.fresh_ms} ms")
             want(stop_s <= attack.stop_s, f"stop over {attack.stop_s} s")
     finally:

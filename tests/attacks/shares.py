@@ -16,7 +16,7 @@ import time
 import grpc
 import grpc.aio
 
-from innocent import HEIGHT_PX, WIDTH_PX, extract_request, field, pixels, varint
+from honest import HEIGHT_PX, WIDTH_PX, extract_request, field, pixels, varint
 
 SERVICE = "/orbserve.v1.Features/"
 KEYPOINTS = 10_000  # of an answer: more than half a megabyte
@@ -27,7 +27,7 @@ OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 200),
 ]
 PAUSE_S = 0.02  # before a call that ended is made again
-TOKENS = {"innocent": "token-of-the-innocent", "greedy": "token-of-the-greedy"}
+TOKENS = {"honest": "token-of-the-honest", "greedy": "token-of-the-greedy"}
 
 
 def frame_with_keypoints():
@@ -163,4 +163,4 @@ def with_ids(client_of):
 
 
 many_ids = with_ids("greedy/{}".format)
-foreign_ids = with_ids(lambda number: ("innocent", "innocent/{}".format(number), "innocent/../greedy")[number % 3])
+foreign_ids = with_ids(lambda number: ("honest", "honest/{}".format(number), "honest/../greedy")[number % 3])

@@ -16,7 +16,7 @@ import time
 
 from http2 import (
     ACK, DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, PREFACE, SETTINGS, call_headers, frame)
-from innocent import field
+from honest import field
 
 EXTRACT = "/orbserve.v1.Features/Extract"
 INFO = "/orbserve.v1.Features/GetServerInfo"

@@ -21,7 +21,7 @@ Made by `bench/speed --all`.
 
 <!-- speed.json: table times -->
 | size | time |
-| --- | --- |
+|---|---|
 | 640×480 | 0.25 ms |
 
 <!-- speed.json: sentence gain -->

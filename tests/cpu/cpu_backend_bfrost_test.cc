@@ -87,7 +87,7 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-TEST(CpuBFrostTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnMadeImages(Variants()); }
+TEST(CpuBFrostTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnSyntheticImages(Variants()); }
 
 TEST(CpuBFrostTest, TiesAtTheCutGoByLevelThenRowThenColumn) {
   const auto backend = Backend();

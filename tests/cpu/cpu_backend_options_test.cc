@@ -170,7 +170,7 @@ class RandomSets {
   Counts counts_;
 };
 
-TEST(CpuOptionsTest, RandomSetsOnMadeImagesGiveTheAnswerOfTheOracle) {
+TEST(CpuOptionsTest, RandomSetsOnSyntheticImagesGiveTheAnswerOfTheOracle) {
   constexpr uint32_t kSeed = 20261;
   RandomSets sets(kSeed);
   for (int i = 0; i < 400 && !HasFailure(); ++i) {

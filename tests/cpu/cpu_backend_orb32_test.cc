@@ -76,7 +76,7 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-TEST(CpuOrb32Test, EqualsTheOracleOverItsOptions) { ExpectOracleOnMadeImages(Variants()); }
+TEST(CpuOrb32Test, EqualsTheOracleOverItsOptions) { ExpectOracleOnSyntheticImages(Variants()); }
 
 TEST(CpuOrb32Test, EqualsTheOracleOnImagesOfAnySmallSize) {
   ExpectOracleOnSmallImages(Variants(), /*seed=*/20264, /*most_side_px=*/70);

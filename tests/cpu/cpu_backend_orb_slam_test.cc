@@ -87,7 +87,7 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-TEST(CpuOrbSlamTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnMadeImages(Variants()); }
+TEST(CpuOrbSlamTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnSyntheticImages(Variants()); }
 
 TEST(CpuOrbSlamTest, ExactlyAsManyAsWantedAreAnsweredWhereThereAre) {
   const auto backend = Backend();

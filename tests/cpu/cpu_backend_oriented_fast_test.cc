@@ -122,7 +122,9 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-TEST(CpuOrientedFastTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnMadeImages(Variants()); }
+TEST(CpuOrientedFastTest, EqualsTheOracleOverItsOptions) {
+  ExpectOracleOnSyntheticImages(Variants());
+}
 
 TEST(CpuOrientedFastTest, EqualsTheOracleOnImagesOfAnySmallSize) {
   ExpectOracleOnSmallImages(Variants(), /*seed=*/20266, /*most_side_px=*/80);

@@ -67,12 +67,12 @@ inline size_t CompareVariants(const std::vector<Variant>& variants,
   return features;
 }
 
-// Compares the reference and the fastest target with the oracle on all made images.
-inline void ExpectOracleOnMadeImages(const std::vector<Variant>& variants) {
+// Compares the reference and the fastest target with the oracle on all synthetic images.
+inline void ExpectOracleOnSyntheticImages(const std::vector<Variant>& variants) {
   const auto reference = Backend({.threads = 1, .reference = true});
   const auto simd = Backend({.threads = 3});
   size_t features = 0;
-  for (const testing::NamedImage& named : testing::MadeImages()) {
+  for (const testing::NamedImage& named : testing::SyntheticImages()) {
     features += CompareVariants(variants, named.image, named.name, {reference.get(), simd.get()});
     if (::testing::Test::HasFailure()) return;
   }

@@ -79,8 +79,7 @@ std::vector<std::string> FieldTable() {
     const server::Rule& rule = *field.rule;
     const std::string flag = rule.flag().empty() ? "" : absl::StrCat("`", rule.flag(), "`");
     lines.push_back(absl::StrCat("| `", field.key, "` | ", flag, " | ", Default(field), " | ",
-                                 Range(field), " | ", rule.about(), ". *Set it when ", rule.why(),
-                                 ".* |"));
+                                 Range(field), " | ", rule.about(), ". |"));
   }
   return lines;
 }

@@ -133,6 +133,22 @@ def check_options(page):
                 fail(page, f"no program has the option {option}")
 
 
+def check_flags():
+    """The table of flags in docs/cli.md says what client/cli/pipeline_flags.cc does."""
+    source = (ROOT / "client/cli/pipeline_flags.cc").read_text()
+    wanted = {}
+    for flag, group, field in re.findall(r'\{"--([\w-]+)", (?:nullptr|"--[\w-]+"), "(\w+)\.(\w+)"', source):
+        wanted[flag] = (group, field)
+    page = ROOT / "docs/cli.md"
+    found = {}
+    for group, cells in re.findall(r"^\| `(pyramid|detect|suppress|select|describe|match|track)`[^|]*\| (.*) \|$", text_of(page), flags=re.M):
+        for flag, field in re.findall(r"`--([\w-]+)`(?:, `--no-[\w-]+`)?(?: \(`(\w+)`\))?", cells):
+            found[flag] = (group, field or (flag.removeprefix("track-") if group == "track" else flag).replace("-", "_"))
+    for flag in sorted(wanted.keys() | found.keys()):
+        if wanted.get(flag) != found.get(flag):
+            fail(page, f"--{flag} is {wanted.get(flag)} in pipeline_flags.cc, and {found.get(flag)} here")
+
+
 @functools.cache
 def metrics():
     """Families of docs/metrics.md, whose list a test compares with a server's page."""
@@ -163,6 +179,7 @@ def main():
         checked += 1
     for page in ("README.md", "docs/cli.md", "docs/configuration.md"):
         check_options(ROOT / page)
+    check_flags()
     print("\n".join(failures) or f"{checked} pages name only what exists")
     return 1 if failures else 0
 

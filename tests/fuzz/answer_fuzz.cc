@@ -165,7 +165,7 @@ void FuzzStream(absl::string_view bytes) {
   *request.mutable_open() = AnswerOpen();
   check.Sent(request);
   StreamUser user;
-  // The first opening, the results, the second opening, one farewell; then nothing is right.
+  // The first opening, the results, the second opening, one going_away; then nothing is right.
   for (uint64_t taken = 0; bytes.size() >= 2; ++taken) {
     const size_t size = static_cast<uint8_t>(bytes[0]) | static_cast<size_t>(bytes[1]) << 8;
     const absl::string_view next = bytes.substr(2, size);
@@ -176,7 +176,8 @@ void FuzzStream(absl::string_view bytes) {
     Require(taken < kAnswerFrames + 3, "a stream has no more answers than it may have");
     if (response.has_result()) user.Use(response.result());
     if (response.has_going_away()) {
-      Require(!client::StatusFromWire(response.going_away().status()).ok(), "a farewell is one");
+      Require(!client::StatusFromWire(response.going_away().status()).ok(),
+              "a going_away is an error");
     }
   }
 }

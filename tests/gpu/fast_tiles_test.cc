@@ -106,7 +106,7 @@ TEST(FastTilesTest, LowTilesFillADeviceWithOneFrame) {
     const FastTiles one = FastTiles::For(1, 132, pipeline);
     const FastTiles many = FastTiles::For(32, 132, pipeline);
     EXPECT_LT(one.rows, many.rows);
-    EXPECT_EQ(many.rows + 2 * radius, FastTiles::kMostScoredRows);
+    EXPECT_EQ(many.rows + 2 * radius, FastTiles::kMaxScoredRows);
     EXPECT_GT(one.rows, 0);
   }
   // The tiles of `orb` are those that were measured.

@@ -133,13 +133,13 @@ class GpuOptionsTest : public GpuTest {
   }
 };
 
-TEST_F(GpuOptionsTest, RandomSetsOnMadeImagesGiveTheAnswerOfTheCpu) {
+TEST_F(GpuOptionsTest, RandomSetsOnSyntheticImagesGiveTheAnswerOfTheCpu) {
   for (int i = 0; i < Sets() && !HasFailure(); ++i) {
     const int width = Between(40, 700);
     const int height = Between(40, 240'000 / width);
     Compare(width, height, 5, [&] { return testing::RandomImage(width, height, random_); });
   }
-  PrintCounts("made images");
+  PrintCounts("synthetic images");
   EXPECT_EQ(sets_, Sets());
   EXPECT_GT(features_, 50u * static_cast<size_t>(Sets()));
 }

@@ -23,12 +23,12 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-constexpr int kMostFrames = 32;
+constexpr int kMaxFrames = 32;
 
 // Tables on no device: the arithmetic alone.
 absl::StatusOr<std::shared_ptr<GpuPlan>> MakePlan(const PlanSpec& spec, size_t arena_bytes) {
   GpuPlan::Limits limits;
-  limits.max_batch_frames = kMostFrames;
+  limits.max_batch_frames = kMaxFrames;
   limits.arena_bytes = arena_bytes;
   return GpuPlan::Create(spec, limits);
 }
@@ -56,7 +56,7 @@ TEST(PlanTest, TheLargestBatchFitsWithAllItsMasks) {
       EXPECT_LE(BytesOf(**plan, frames, true), arena_bytes) << spec.width_px << " " << arena_bytes;
       EXPECT_LE(BytesOf(**plan, frames, false), BytesOf(**plan, frames, true));
       // No smaller than it has to be.
-      if (frames < kMostFrames) {
+      if (frames < kMaxFrames) {
         EXPECT_GT(BytesOf(**plan, 2 * frames, true), arena_bytes);
       }
     }
@@ -67,7 +67,7 @@ TEST(PlanTest, AFrameThatFitsIsNotRefused) {
   for (const PlanSpec& spec : Specs()) {
     const auto large = MakePlan(spec, size_t{1} << 40);
     ASSERT_TRUE(large.ok()) << large.status();
-    EXPECT_EQ((*large)->max_batch_frames(), kMostFrames);
+    EXPECT_EQ((*large)->max_batch_frames(), kMaxFrames);
     const size_t one = BytesOf(**large, 1, true);
     const auto just = MakePlan(spec, one);
     ASSERT_TRUE(just.ok()) << just.status();

@@ -16,7 +16,7 @@
 namespace orbserve {
 namespace {
 
-constexpr size_t kMostComplaints = 10;
+constexpr size_t kMaxComplaints = 10;
 
 std::string ReasonOfWire(const absl::Status& status) {
   return client::WireStatusOf(status).reason();
@@ -108,7 +108,7 @@ std::string CheckedLoad::Complaints() const {
 void CheckedLoad::Complain(const std::string& what) {
   ++wrong_;
   absl::MutexLock lock(&mutex_);
-  if (complaints_.size() < kMostComplaints) complaints_.push_back(what);
+  if (complaints_.size() < kMaxComplaints) complaints_.push_back(what);
 }
 
 void CheckedLoad::CallUntilRefused(int number) {

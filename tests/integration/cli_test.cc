@@ -644,7 +644,7 @@ TEST_F(CliTest, BenchShowsAPercentileAndNeedsNoImage) {
   EXPECT_THAT(json.out, HasSubstr("\"p99\":"));
   EXPECT_THAT(json.out, HasSubstr("\"p995\":"));
   EXPECT_THAT(json.out, HasSubstr("\"failed\":0"));
-  EXPECT_THAT(json.err, HasSubstr("made picture of 640x480"));
+  EXPECT_THAT(json.err, HasSubstr("synthetic image of 640x480"));
   const Outcome table = bench({"95"});
   ASSERT_TRUE(Succeeded(table));
   EXPECT_THAT(table.Lines()[0], HasSubstr("   p90/ms    p95/ms    p99/ms  p99.9/ms    max/ms"));

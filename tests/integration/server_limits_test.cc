@@ -80,10 +80,10 @@ class UnreadCall {
 
 TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
   constexpr int kKeypoints = 10'000;
-  constexpr int64_t kMostBytes = 2 * (kKeypoints * 56 + 4096);
+  constexpr int64_t kMaxBytes = 2 * (kKeypoints * 56 + 4096);
   // A lone client may hold a third: three answers and a half.
   StartServer(
-      {}, WithLimits([](DerivedLimits* limits) { limits->response_bytes = 21 * kMostBytes / 2; }));
+      {}, WithLimits([](DerivedLimits* limits) { limits->response_bytes = 21 * kMaxBytes / 2; }));
   v1::ExtractRequest extract;
   *extract.mutable_frame() = MakeFrame(640, 480, 1);
   v1::GivenKeypoints& given = *extract.mutable_frame()->mutable_keypoints();
@@ -96,7 +96,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
   v1::MatchRequest match;
   *match.mutable_query_frame() = extract.frame();
   *match.mutable_train_features() = RandomFeatures(1, 1);
-  const auto answer_bytes = [this] { return Metric("orbserve_call_answer_bytes"); };
+  const auto answer_bytes = [this] { return Metric("orbserve_call_response_bytes"); };
   {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -109,8 +109,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
     std::optional<UnreadCall> third;
     third.emplace(silent, "Extract", extract);
     ASSERT_TRUE(Eventually([&] {
-      return Metric("orbserve_frames_total{outcome=\"ok\"}") == 3 &&
-             answer_bytes() > 2 * kMostBytes;
+      return Metric("orbserve_frames_total{outcome=\"ok\"}") == 3 && answer_bytes() > 2 * kMaxBytes;
     }));
     // What is more is refused before it costs anything, and may be tried again.
     const auto one_more = [&] { return UnreadCall(silent, "Extract", extract).Read(); };
@@ -119,7 +118,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
     EXPECT_EQ(Details(status).reason(), "QUOTA_EXCEEDED") << status.error_message();
     EXPECT_GT(Details(status).retry_after_ms(), 0u);
     EXPECT_EQ(Metric("orbserve_frames_total{outcome=\"QUOTA_EXCEEDED\"}"), 1);
-    EXPECT_LE(answer_bytes(), 7 * kMostBytes / 2);
+    EXPECT_LE(answer_bytes(), 7 * kMaxBytes / 2);
     // Other clients do not notice, also when they have the same address.
     v1::ExtractResponse extracted;
     EXPECT_TRUE(Extract(extract, &extracted).ok());
@@ -148,9 +147,9 @@ TEST_F(CallLimitsTest, AnAnswerThatIsNotReadInTimeIsGivenUp) {
   UnreadCall first(silent, "Extract", extract);
   UnreadCall second(silent, "Extract", extract);
   ASSERT_TRUE(Eventually([&] { return Metric("orbserve_frames_total{outcome=\"ok\"}") == 2; }));
-  EXPECT_GT(Metric("orbserve_call_answer_bytes"), 0);
-  EXPECT_TRUE(Eventually([&] { return Metric("orbserve_call_answer_bytes") == 0; }));
-  EXPECT_EQ(Metric("orbserve_calls_cut_total{cause=\"stalled_reader\"}"), 2);
+  EXPECT_GT(Metric("orbserve_call_response_bytes"), 0);
+  EXPECT_TRUE(Eventually([&] { return Metric("orbserve_call_response_bytes") == 0; }));
+  EXPECT_EQ(Metric("orbserve_calls_aborted_total{cause=\"send_timeout\"}"), 2);
   EXPECT_EQ(first.Read().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_EQ(second.Read().error_code(), grpc::StatusCode::CANCELLED);
   // A client that reads gets such an answer on the same server.

@@ -211,8 +211,8 @@ TEST_F(MetricsPageTest, LimitsStandBesideUse) {
       {"plans", 5},
       {"plan_bytes", 123456789},
       {"streams", 4},
-      {"stream_answer_bytes", 5 << 20},
-      {"call_answer_bytes", 5 << 20},
+      {"stream_response_bytes", 5 << 20},
+      {"call_response_bytes", 5 << 20},
       {"reference_bytes", 6 << 20},
       {"references", 100'000},
       {"match_queue_requests", 1024},
@@ -251,7 +251,7 @@ TEST_F(MetricsPageTest, MemoryIsShownByKindAndDevice) {
   EXPECT_EQ(Memory("pinned", "host"), 0);
   EXPECT_EQ(Memory("references", "host"), 0);
   EXPECT_EQ(Memory("queue", "host"), 0);
-  EXPECT_EQ(Memory("answers", "host"), 0);
+  EXPECT_EQ(Memory("responses", "host"), 0);
   EXPECT_EQ(Memory("tracks", "host"), 0);
   ASSERT_TRUE(PutImage("one").ok());
   ASSERT_TRUE(PutImage("two").ok());
@@ -272,7 +272,7 @@ TEST_F(MetricsPageTest, FramesThatWaitAreOnThePage) {
   ASSERT_TRUE(Eventually([this] { return Metric("orbserve_queue_frames") == 1; }));
   EXPECT_GE(Metric("orbserve_queue_bytes"), 320 * 240);
   EXPECT_GE(Memory("queue", "host"), 320 * 240);
-  EXPECT_GT(Memory("answers", "host"), 0);
+  EXPECT_GT(Memory("responses", "host"), 0);
   v1::StreamFramesResponse result;
   ASSERT_TRUE(stream->Read(&result));
   EXPECT_EQ(Metric("orbserve_queue_frames"), 0);

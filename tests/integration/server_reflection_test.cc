@@ -147,7 +147,7 @@ TEST_F(ServerReflectionTest, AStreamWhoseAnswersAreNotReadEnds) {
     wait();
   }
   EXPECT_TRUE(Eventually(
-      [&] { return Metric("orbserve_calls_cut_total{cause=\"stalled_reader\"}") == 1; }));
+      [&] { return Metric("orbserve_calls_aborted_total{cause=\"send_timeout\"}") == 1; }));
   context.TryCancel();  // the status waits behind answers that are not read
   grpc::Status status;
   call->Finish(&status, nullptr);

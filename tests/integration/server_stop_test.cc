@@ -51,7 +51,7 @@ TEST(ServerStopTest, EveryFrameThatWasAcceptedIsAnsweredBeforeTheProcessEnds) {
 }
 
 // A server that cannot make or take connections any more ends, so that another one takes its place.
-TEST(ServerStopTest, ADeafServerEndsByItself) {
+TEST(ServerStopTest, AServerThatFailsItsSelfCheckEndsByItself) {
   auto server = ServerProcess::Start(ORBSERVE_SERVER_PROGRAM, {"--backend", "cpu"});
   ASSERT_TRUE(server.ok()) << server.status();
   ASSERT_NE((*server)->HttpGet("/readyz").find("200 OK"), std::string::npos);
@@ -59,7 +59,7 @@ TEST(ServerStopTest, ADeafServerEndsByItself) {
   ASSERT_EQ(prlimit((*server)->pid(), RLIMIT_NOFILE, &none, nullptr), 0);
   EXPECT_EQ((*server)->Wait(std::chrono::seconds(60)), 4);
   const std::string log = (*server)->Log();
-  EXPECT_NE(log.find("event=deaf"), std::string::npos) << log;
+  EXPECT_NE(log.find("event=self_check_failed"), std::string::npos) << log;
   EXPECT_NE(log.find("event=stopped complete=true"), std::string::npos) << log;
 }
 

@@ -102,7 +102,7 @@ class StreamPolicyTest : public ServerTest {
   bool NothingIsLeft() {
     return Eventually([this] {
       return Metric("orbserve_streams") == 0 && Metric("orbserve_queue_frames") == 0 &&
-             Metric("orbserve_stream_answer_bytes") == 0;
+             Metric("orbserve_stream_response_bytes") == 0;
     });
   }
 
@@ -220,7 +220,7 @@ TEST_F(StreamPolicyTest, TheWaitingRoomHasFramesAndBytes) {
 }
 
 TEST_F(StreamPolicyTest, ARobotThatReadsNothingDoesNotMakeTheServerGrow) {
-  constexpr int kMostUnread = 2 + 4 + 256;
+  constexpr int kMaxUnread = 2 + 4 + 256;
   gates_.frames.Close();
   grpc::ClientContext context;
   v1::StreamOpen open;
@@ -231,9 +231,9 @@ TEST_F(StreamPolicyTest, ARobotThatReadsNothingDoesNotMakeTheServerGrow) {
     while (Send(*stream, Numbered(static_cast<uint64_t>(sent)))) ++sent;
   });
   const absl::Cleanup end_sender = [&] { context.TryCancel(); };
-  ASSERT_TRUE(Eventually([&] { return Since().received >= kMostUnread - 1; }));
+  ASSERT_TRUE(Eventually([&] { return Since().received >= kMaxUnread - 1; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // nothing further is read
-  EXPECT_LE(Since().received, kMostUnread);
+  EXPECT_LE(Since().received, kMaxUnread);
   EXPECT_LE(Metric("orbserve_queue_frames"), 6);
   EXPECT_LE(Metric("orbserve_queue_bytes"), 6 * (320 * 240 + 1000));
   // It goes on as soon as the robot reads.

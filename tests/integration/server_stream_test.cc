@@ -35,7 +35,7 @@ class StreamTest : public ServerTest {
   bool NothingIsLeft() {
     return Eventually([this] {
       return Metric("orbserve_streams") == 0 && Metric("orbserve_queue_frames") == 0 &&
-             Metric("orbserve_stream_answer_bytes") == 0;
+             Metric("orbserve_stream_response_bytes") == 0;
     });
   }
 };
@@ -385,10 +385,10 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
   constexpr int kStreams = 6;
   constexpr uint64_t kFrames = 24;
   constexpr int kCapacity = 20'000;
-  constexpr int kMostAnswerBytes = kCapacity * 56 + 4096;
+  constexpr int kMaxAnswerBytes = kCapacity * 56 + 4096;
   StartServer({}, WithLimits([](DerivedLimits* limits) {
-                limits->stream_response_bytes = 4 * kMostAnswerBytes;
-                limits->response_bytes = 10 * kMostAnswerBytes;
+                limits->stream_response_bytes = 4 * kMaxAnswerBytes;
+                limits->response_bytes = 10 * kMaxAnswerBytes;
               }));
   v1::StreamOpen open;
   open.mutable_pipeline()->mutable_select()->set_capacity(kCapacity);
@@ -418,15 +418,15 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
   double received = -1;
   EXPECT_TRUE(Eventually([&] {
     for (int i = 0; i < 50; ++i) {
-      most = std::max(most, Metric("orbserve_stream_answer_bytes"));
+      most = std::max(most, Metric("orbserve_stream_response_bytes"));
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     const double before = std::exchange(received, Metric("orbserve_frames_received_total"));
     return received == before;
   }));
   EXPECT_LT(received, kStreams * static_cast<double>(kFrames));
-  EXPECT_GT(most, kMostAnswerBytes);
-  EXPECT_LE(most, (10 + kStreams) * kMostAnswerBytes);
+  EXPECT_GT(most, kMaxAnswerBytes);
+  EXPECT_LE(most, (10 + kStreams) * kMaxAnswerBytes);
 
   // Others are served.
   v1::ExtractResponse extracted;
@@ -478,7 +478,7 @@ TEST_F(StreamTest, FeaturesThatAreMatchedAndNotSentCountAsAnswers) {
     const auto stream = Open(context, open);
     ASSERT_TRUE(Send(*stream, MakeFrame(320, 240, 1)));
     ASSERT_TRUE(Eventually([&] { return Metric("orbserve_queue_frames") == 1; }));
-    EXPECT_EQ(Metric("orbserve_stream_answer_bytes") > 56 * kCapacity, match);
+    EXPECT_EQ(Metric("orbserve_stream_response_bytes") > 56 * kCapacity, match);
     context.TryCancel();
     EXPECT_TRUE(NothingIsLeft());
   }
@@ -583,7 +583,7 @@ TEST_F(StreamTest, AStreamThatSendsNothingForLongEnds) {
   const grpc::Status status = stream->Finish();
   EXPECT_EQ(Details(status).reason(), "DEADLINE_EXCEEDED");
   EXPECT_NE(status.error_message().find("has sent nothing for"), std::string::npos);
-  EXPECT_EQ(Metric("orbserve_calls_cut_total{cause=\"idle_stream\"}"), 1);
+  EXPECT_EQ(Metric("orbserve_calls_aborted_total{cause=\"idle_stream\"}"), 1);
   EXPECT_TRUE(NothingIsLeft());
 }
 
@@ -623,7 +623,7 @@ TEST_F(StreamTest, AStreamWhoseResultsAreNotReadEnds) {
   *request.mutable_frame() = MakeFrame(1280, 960, 1);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(send());
   EXPECT_TRUE(Eventually(
-      [&] { return Metric("orbserve_calls_cut_total{cause=\"stalled_reader\"}") == 1; }));
+      [&] { return Metric("orbserve_calls_aborted_total{cause=\"send_timeout\"}") == 1; }));
   EXPECT_TRUE(NothingIsLeft());
   grpc::ByteBuffer response;
   do {
@@ -655,7 +655,7 @@ TEST_F(StreamTest, AClientWithoutAStreamGetsAPlaceOfTheOneThatHasThemAll) {
   const grpc::Status status = greedy[1]->Finish();
   EXPECT_EQ(Details(status).reason(), "QUOTA_EXCEEDED");
   EXPECT_NE(status.error_message().find("made room"), std::string::npos);
-  EXPECT_EQ(Metric("orbserve_calls_cut_total{cause=\"made_room\"}"), 1);
+  EXPECT_EQ(Metric("orbserve_calls_aborted_total{cause=\"preempted\"}"), 1);
   v1::StreamFramesRequest request;
   request.mutable_open();
   EXPECT_EQ(RefusalOf(request), "QUOTA_EXCEEDED") << "the greedy one does not get it back";

@@ -44,7 +44,7 @@ NEVER = "1000000000"  # frames after which a fault comes
 
 # Alerts that no fault stages here, with the reason. promtool's tests have them all.
 NOT_STAGED = {
-    "OrbserveDeaf": "a listener that takes connections and answers none is a fault of the server",
+    "OrbserveSelfCheckFails": "a listener that takes connections and answers none is a fault of the server",
     "OrbserveLogLinesLost": "8,192 lines have to wait for a reader first, which takes minutes",
     "OrbserveInternalErrors": "an answer INTERNAL is a fault of the server",
 }
@@ -346,14 +346,14 @@ def make_certificate(folder, name, days):
 
 def stream_without_window(address):
     """A connection with a stream and one frame. The client lets no byte of a stream come, so the answer stays with the server."""
-    import innocent  # wants grpcio
+    import honest  # wants grpcio
     import shares
 
     connection = http2.connect(address)
     no_window = http2.frame(http2.SETTINGS, 0, 0, struct.pack(">HI", http2.INITIAL_WINDOW_SIZE, 0))
     connection.sendall(http2.PREFACE + no_window + http2.frame(http2.SETTINGS, http2.ACK, 0))
     connection.sendall(http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.call_headers("/orbserve.v1.Features/StreamFrames")))
-    for message in (innocent.field(1, b""), innocent.field(15, shares.frame_with_keypoints())):
+    for message in (honest.field(1, b""), honest.field(15, shares.frame_with_keypoints())):
         data = struct.pack(">BI", 0, len(message)) + message
         for at in range(0, len(data), http2.LARGEST_FRAME):
             connection.sendall(http2.frame(http2.DATA, 0, 1, data[at : at + http2.LARGEST_FRAME]))
@@ -520,7 +520,7 @@ class Stages:
 
         self.fires_and_goes("broken", ["OrbserveClientsBreakRules"], lambda: None, repeat=ping)
 
-    @staged("OrbserveAnswersUnread")
+    @staged("OrbserveResponsesUnread")
     def unread_answers(self):
         server = self.start("unread", "limits { memory_bytes: 67108864 send_timeout_ms: 3600000 }")
         # Each stream has one frame in flight, whatever others hold.
@@ -530,9 +530,9 @@ class Stages:
             for stream in streams:
                 stream.close()
 
-        self.fires_and_goes("unread", ["OrbserveAnswersUnread"], end)
+        self.fires_and_goes("unread", ["OrbserveResponsesUnread"], end)
 
-    @staged("OrbserveMemoryNearBudget", "OrbserveMemoryShort")
+    @staged("OrbserveMemoryNearBudget", "OrbserveMemoryPressure")
     def memory(self):
         # References of half of the memory, and the program, are more than nine tenths of it.
         import memory  # wants grpcio
@@ -547,7 +547,7 @@ class Stages:
             server.stop()
             server.start()
 
-        self.fires_and_goes("memory", ["OrbserveMemoryNearBudget", "OrbserveMemoryShort"], end, repeat=fill)
+        self.fires_and_goes("memory", ["OrbserveMemoryNearBudget", "OrbserveMemoryPressure"], end, repeat=fill)
 
     @staged("OrbserveCertificateExpires", "OrbserveCertificateExpiresSoon")
     def certificate(self):

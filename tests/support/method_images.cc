@@ -10,7 +10,7 @@
 
 namespace orbserve::testing {
 
-std::vector<NamedImage> MadeImages() {
+std::vector<NamedImage> SyntheticImages() {
   std::vector<NamedImage> images;
   const auto size = [](int width, int height) {
     return std::to_string(width) + "x" + std::to_string(height);

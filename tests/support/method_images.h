@@ -20,7 +20,7 @@ struct NamedImage {
 
 // Images made by rule from fixed seeds, which their names tell: one pixel, one row, odd sides,
 // sides around the smallest that hold a keypoint, noise, scenes, massive ties, flat.
-std::vector<NamedImage> MadeImages();
+std::vector<NamedImage> SyntheticImages();
 
 // The images of the reference values that `data_folder` holds; empty when it holds none.
 std::vector<NamedImage> RealImages(const std::string& data_folder);

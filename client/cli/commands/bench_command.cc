@@ -24,7 +24,7 @@
 #include "client/cli/file_io.h"
 #include "client/cli/images/image_file.h"
 #include "client/cli/images/inputs.h"
-#include "client/cli/images/made_picture.h"
+#include "client/cli/images/synthetic_image.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/load/latency_curve.h"
 #include "client/cli/load/load_run.h"
@@ -37,8 +37,8 @@
 namespace orbserve::cli {
 namespace {
 
-constexpr size_t kMostFrames = 64;         // kept in memory, to take turns
-constexpr size_t kMostLoads = 1000;        // of one run
+constexpr size_t kMaxFrames = 64;          // kept in memory, to take turns
+constexpr size_t kMaxLoads = 1000;         // of one run
 constexpr double kLateWarningShare = 0.1;  // of the median latency
 constexpr double kFirstRate = 16;          // of a search, frames per second
 
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<T>> ParseList(const char* option, const std::string& 
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s must be a list of %snumbers from %.15g to %.15g with commas between them, such as "
         "1,2,4, or ranges such as 10:50:10; at most %d in all; got %s",
-        option, std::is_integral_v<T> ? "whole " : "", low, high, kMostLoads, text));
+        option, std::is_integral_v<T> ? "whole " : "", low, high, kMaxLoads, text));
   };
   std::vector<T> values;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<T>> ParseList(const char* option, const std::string& 
     for (size_t i = 0;; ++i) {
       const T value = range[0] + static_cast<T>(i) * range[2];
       if (value > range[1]) break;
-      if (values.size() == kMostLoads) return refused();
+      if (values.size() == kMaxLoads) return refused();
       values.push_back(value);
     }
   }
@@ -141,7 +141,7 @@ struct LoadFrames {
   int failed = 0;  // images that are left out, and named on standard error
 };
 
-// `files`: none for the made picture.
+// `files`: none for the synthetic image.
 LoadFrames MakeFrames(const BenchOptions& options, const std::vector<InputFile>& files,
                       const std::vector<RequestSetup>& setups, const Engine& engine,
                       Console* console) {
@@ -157,12 +157,12 @@ LoadFrames MakeFrames(const BenchOptions& options, const std::vector<InputFile>&
     for (v1::ExtractRequest& request : *requests) frames.requests.push_back(std::move(request));
   };
   if (files.empty()) {
-    console->Note("every frame is the same made picture of 640x480; give images like yours");
-    add("the made picture", FrameOfPicture(MadePicture()));
+    console->Note("every frame is the same synthetic image of 640x480; give images like yours");
+    add("the synthetic image", FrameOfPicture(SyntheticImage()));
   }
   for (const InputFile& file : files) {
     add(NameOnOneLine(file.path), LoadBenchFrame(options, file, engine.picture_limits()));
-    if (frames.requests.size() >= kMostFrames) break;
+    if (frames.requests.size() >= kMaxFrames) break;
   }
   return frames;
 }

@@ -15,8 +15,8 @@
 namespace orbserve::cli {
 namespace {
 
-constexpr int kCalls = 16;           // under way at once
-constexpr size_t kMostAhead = 4096;  // pairs, of the oldest that is not reported
+constexpr int kCalls = 16;          // under way at once
+constexpr size_t kMaxAhead = 4096;  // pairs, of the oldest that is not reported
 constexpr int kTries = 6;
 constexpr absl::Duration kFirstWait = absl::Milliseconds(100);
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
@@ -92,7 +92,7 @@ void PairRun::Work() {
     {
       absl::MutexLock lock(&mutex_);
       const auto may_take = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return Stopping() || next_ == pairs_->size() || next_ - reported_ < kMostAhead;
+        return Stopping() || next_ == pairs_->size() || next_ - reported_ < kMaxAhead;
       };
       // An interrupt does not wake this thread: the wait checks for it periodically.
       while (!mutex_.AwaitWithTimeout(absl::Condition(&may_take), kPoll)) {

@@ -11,7 +11,7 @@ namespace orbserve::cli {
 void StreamPace::Take(absl::Time now, absl::Duration latency) {
   answers_.push_back({now, latency});
   // The oldest answer is the beginning of the window, so one of them is always kept beside it.
-  while (answers_.size() > kMostAnswers ||
+  while (answers_.size() > kMaxAnswers ||
          (answers_.size() > 2 && now - answers_.front().at > kWindow)) {
     answers_.pop_front();
   }

@@ -44,7 +44,7 @@ class StreamPace {
     absl::Time at;
     absl::Duration latency;
   };
-  static constexpr size_t kMostAnswers = 100;
+  static constexpr size_t kMaxAnswers = 100;
   static constexpr absl::Duration kWindow = absl::Seconds(5);
 
   std::deque<Answer> answers_;

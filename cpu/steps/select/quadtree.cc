@@ -18,7 +18,7 @@ namespace {
 // Nodes of the first grid for each keypoint that is wanted. Four times as many are one round more.
 constexpr int64_t kNodesPerKeypoint = 16;
 // Most nodes of the grid, where the roots are not more: counts of 256 KiB.
-constexpr int64_t kMostNodes = 1 << 16;
+constexpr int64_t kMaxNodes = 1 << 16;
 
 // Divides scratch memory into arrays.
 class Arrays {
@@ -110,7 +110,7 @@ int LevelQuadtree::GridDepth(int64_t most_nodes) const {
 
 size_t LevelQuadtree::ScratchBytes(int wanted) const {
   // The counts of all depths are at most a third more than those of the deepest.
-  const int64_t counts = 4 * std::max<int64_t>(kMostNodes, roots_) / 3 + algo::kQuadtreeDepth + 1;
+  const int64_t counts = 4 * std::max<int64_t>(kMaxNodes, roots_) / 3 + algo::kQuadtreeDepth + 1;
   // Every split but the last leaves fewer nodes than are wanted; it leaves up to three more.
   const int64_t leaves = std::max<int64_t>(roots_, static_cast<int64_t>(wanted) + 3);
   return static_cast<size_t>(counts) * sizeof(int32_t) + sizeof(uint64_t) +
@@ -121,8 +121,8 @@ int LevelQuadtree::Keep(uint64_t* keys, int number, int wanted, uint8_t* scratch
   if (wanted <= 0) return 0;
   if (number <= wanted) return number;
   // Crowded candidates need a finer grid than others.
-  const int deepest = GridDepth(kMostNodes);
-  for (int depth = GridDepth(std::min(kNodesPerKeypoint * wanted, kMostNodes)); depth <= deepest;
+  const int deepest = GridDepth(kMaxNodes);
+  for (int depth = GridDepth(std::min(kNodesPerKeypoint * wanted, kMaxNodes)); depth <= deepest;
        depth += 2) {
     const int kept = KeepByCounts(keys, number, wanted, depth, scratch);
     if (kept > 0) return kept;

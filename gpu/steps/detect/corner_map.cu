@@ -223,9 +223,9 @@ CornerMapTiles CornerMapTiles::With(int rows, const CompiledPipeline& pipeline) 
 CornerMapTiles CornerMapTiles::For(int frames, int multiprocessors,
                                    const CompiledPipeline& pipeline) {
   constexpr int64_t kTilesPerMultiprocessor = 8;
-  constexpr int kMostRows = 64;
+  constexpr int kMaxRows = 64;
   constexpr int kFewestRows = 8;
-  for (int rows = kMostRows; rows > kFewestRows; rows /= 2) {
+  for (int rows = kMaxRows; rows > kFewestRows; rows /= 2) {
     const CornerMapTiles tiles = With(rows, pipeline);
     if (int64_t{tiles.count} * frames >= kTilesPerMultiprocessor * multiprocessors) return tiles;
   }

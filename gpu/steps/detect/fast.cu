@@ -288,9 +288,9 @@ FastTiles FastTiles::For(int frames, int multiprocessors, const CompiledPipeline
   constexpr int64_t kTilesPerMultiprocessor = 8;
   constexpr int kStep = 2 * kRowStep;
   // Rows that are looked at: where suppression looks far, low tiles would yield few of them.
-  const int radius = With(kMostRows, pipeline).radius_px;
+  const int radius = With(kMaxRows, pipeline).radius_px;
   const int fewest = radius > 1 ? 2 * kStep : kStep;
-  for (int scored = kMostScoredRows; scored > fewest; scored -= kStep) {
+  for (int scored = kMaxScoredRows; scored > fewest; scored -= kStep) {
     const FastTiles tiles = With(scored - 2 * radius, pipeline);
     if (int64_t{tiles.count} * frames >= kTilesPerMultiprocessor * multiprocessors) return tiles;
   }

@@ -43,8 +43,8 @@ struct FastTiles {
   static constexpr int kColumnStep = 4;  // words of the image
   static constexpr int kRowStep = 4;     // rows that a tile looks at come in steps of so many
   // The largest number of rows that a tile may yield, those for suppression not among them.
-  static constexpr int kMostRows = 30;
-  static constexpr int kMostScoredRows = 32;
+  static constexpr int kMaxRows = 30;
+  static constexpr int kMaxScoredRows = 32;
 
   // A tile yields the columns from `radius` on, so many that the next tile begins with a word.
   ORBSERVE_HOST_DEVICE static constexpr int YieldColumns(int radius) {

@@ -62,8 +62,8 @@ constexpr int SharedBytesOf(int bands, int margin_rows, size_t value_bytes) {
          scored_rows * kTileColumns * static_cast<int>(sizeof(uint16_t));
 }
 // No kernel asks for more shared memory than every device gives without being asked.
-inline constexpr int kMostMarginRows = kColumnsPerLane;
-static_assert(SharedBytesOf(FastTiles::BandsOf(FastTiles::kMostRows, 1), kMostMarginRows,
+inline constexpr int kMaxMarginRows = kColumnsPerLane;
+static_assert(SharedBytesOf(FastTiles::BandsOf(FastTiles::kMaxRows, 1), kMaxMarginRows,
                             sizeof(uint32_t)) <= 48 * 1024);
 
 // Copies the tile's part of the image, with a margin of kMarginRows rows and a word of columns.
@@ -309,7 +309,7 @@ __device__ __forceinline__ void FindCandidates(const uint8_t* __restrict__ sourc
                                                int radius_px, int bands, int threshold_grey,
                                                uint8_t* image, Value* values, uint16_t* queue,
                                                int* queue_count) {
-  static_assert(kMarginRows >= kRadius && kMarginRows <= kMostMarginRows);
+  static_assert(kMarginRows >= kRadius && kMarginRows <= kMaxMarginRows);
   static_assert(sizeof(Value) <= sizeof(uint32_t));
   LoadTile<kMarginRows>(source, level, tile, ImageRowsOf(bands, kMarginRows),
                         reinterpret_cast<uint32_t*>(image));

@@ -47,7 +47,7 @@ constexpr int kKeysHeld = 12;  // of a thread that ranks few keys
 constexpr int kRoundKeys = kKeysHeld * kThreads;
 constexpr int kBinShift = 64 - kDigitBits;  // of keys: the first digit of their order
 // Keys of a bin up to which each is compared with all others. About as long as sorting takes.
-constexpr int kMostOfBin = 256;
+constexpr int kMaxOfBin = 256;
 static_assert(algo::kNoCellKey == kLastKey, "one value says that there is no key");
 
 struct BlockMemory {
@@ -122,7 +122,7 @@ __device__ __forceinline__ bool FindBin(int wanted, BlockMemory* memory) {
   bool crowded = false;
 #pragma unroll
   for (int i = 0; i < kBinsPerThread; ++i) {
-    crowded = crowded || (begin[i] < target && in_bin[i] > kMostOfBin);
+    crowded = crowded || (begin[i] < target && in_bin[i] > kMaxOfBin);
     const int bin = thread * kBinsPerThread + i;
     const bool reaches = begin[i] < target && target <= begin[i] + in_bin[i];
     if (reaches || (total < target && bin == kBins - 1)) {  // one thread
@@ -227,7 +227,7 @@ __device__ void CutLevels(const KeyLists& keys, uint64_t* frame_keys, int first,
 // order, level, and place in a level that is as wide as level 0.
 constexpr int kLevelShift = 28;
 static_assert(kMaxLevels <= 1 << (kOrderBits - kLevelShift));
-constexpr int64_t kMostPixels = int64_t{1} << kLevelShift;
+constexpr int64_t kMaxPixels = int64_t{1} << kLevelShift;
 
 __device__ __forceinline__ uint64_t FrameKey(uint64_t key, int level, int width_px) {
   const auto place = static_cast<uint32_t>(algo::RankKeyY(key) * width_px + algo::RankKeyX(key));
@@ -610,7 +610,7 @@ KeyCut CutOf(const CompiledPipeline& pipeline) {
 bool ChoosesFewKeys(const CompiledPipeline& pipeline, int first_keys) {
   const PlanSpec& spec = pipeline.spec;
   return CornerListOf(spec.pipeline) == CornerList::kKeyed && CutOf(pipeline) == KeyCut::kFrame &&
-         first_keys <= kFewKeys && int64_t{spec.width_px} * spec.height_px <= kMostPixels;
+         first_keys <= kFewKeys && int64_t{spec.width_px} * spec.height_px <= kMaxPixels;
 }
 
 bool FewKeysAreRecords(const PipelineOptions& options) {

@@ -14,7 +14,7 @@
 // list passes through shared memory (16 KiB at a time, nearly always all of it), and each warp
 // walks over it with its lanes. The slow path sorts longer lists with CUB.
 //
-// Keyed corners may be tens of thousands. Frames with more than kMostCompared of them are ranked
+// Keyed corners may be tens of thousands. Frames with more than kMaxCompared of them are ranked
 // from runs that are sorted beforehand (gpu/steps/select/sorted_runs.cuh), by counting, too.
 
 #include "gpu/steps/select/rank.h"
@@ -47,7 +47,7 @@ static_assert(kMaxRanked < 1 << 16);
 constexpr uint32_t kBetterOne = 1u << 16;
 // Keyed corners of a frame up to which all are compared with all: 16 million comparisons take about
 // as long as to sort runs and search them.
-constexpr int kMostCompared = 4096;
+constexpr int kMaxCompared = 4096;
 static_assert(kWarps == kMergeWarps);
 // Runs that a warp searches at a time. Each search is a chain of reads.
 constexpr int kSearchesAtOnce = 4;
@@ -104,7 +104,7 @@ __device__ __forceinline__ int ChosenCut(const FrameParams& frame, int chosen) {
   return Clamp(frame.answer_limit - (SumUpToLane(wanted, lane) - wanted), 0, wanted);
 }
 
-// Sorts the lists of frames with more than kMostCompared keys in runs.
+// Sorts the lists of frames with more than kMaxCompared keys in runs.
 template <RankSource kSource>
 __global__ __launch_bounds__(kSortThreads) void SortRunsKernel(
     const __grid_constant__ RankParams params) {
@@ -113,7 +113,7 @@ __global__ __launch_bounds__(kSortThreads) void SortRunsKernel(
   const FrameParams& frame = params.frames.params[frame_index];
   if (frame.mode != FrameMode::kDetect) return;
   const RankLists<kSource> lists(params, frame, frame_index, params.frames.counters[frame_index]);
-  if (lists.overflowed || WarpSum(lists.count) <= kMostCompared) return;
+  if (lists.overflowed || WarpSum(lists.count) <= kMaxCompared) return;
   const LevelShare share = ShareOfLevel(DivUp(lists.count, kRunKeys));
   for (int i = static_cast<int>(blockIdx.x); i < share.total; i += static_cast<int>(gridDim.x)) {
     const int l = LevelOf(share, i);
@@ -223,7 +223,7 @@ __global__ __launch_bounds__(kThreads) void RankKernel(const __grid_constant__ R
   // One list that is too long sends the whole frame to the slow path, which ranks every level.
   if (source.overflowed) return;
   if constexpr (kSource != RankSource::kSurvivors) {
-    if (WarpSum(source.count) > kMostCompared) {
+    if (WarpSum(source.count) > kMaxCompared) {
       RankSortedRuns(params, frame, source, &counters);
       return;
     }

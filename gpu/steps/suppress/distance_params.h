@@ -23,8 +23,8 @@ namespace orbserve::gpu {
 inline constexpr int kCellLists = 2;
 
 // Cells of a level that may be decided without passes, and places in their windows.
-inline constexpr int kMostRest = 64;
-inline constexpr int kMostRestPlaces = 3000;
+inline constexpr int kMaxRest = 64;
+inline constexpr int kMaxRestPlaces = 3000;
 
 // Tiles of cells, and what their thread blocks know.
 struct TileSizes {
@@ -71,7 +71,7 @@ struct DistanceParams {
   // do all passes for them again, as measured on an H200.
   ORBSERVE_HOST_DEVICE bool DecidesAtOnce(int number) const {
     const int across = 2 * level[0].grid.rule.reach + 1;
-    return max_passes == 0 && number <= kMostRest && number * across * across <= kMostRestPlaces;
+    return max_passes == 0 && number <= kMaxRest && number * across * across <= kMaxRestPlaces;
   }
 };
 

@@ -34,14 +34,13 @@ namespace {
 
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / kWarpLanes;
-constexpr int kMostAcross = 64;  // cells that a block knows side by side
-static_assert(kMostAcross * kMostAcross <= 32 * kThreads,
-              "a thread has a bit for each of its cells");
-constexpr int kMostTileSide = 48;
-constexpr int kOwnRounds = (kMostTileSide * kMostTileSide + kThreads - 1) / kThreads;
+constexpr int kMaxAcross = 64;  // cells that a block knows side by side
+static_assert(kMaxAcross * kMaxAcross <= 32 * kThreads, "a thread has a bit for each of its cells");
+constexpr int kMaxTileSide = 48;
+constexpr int kOwnRounds = (kMaxTileSide * kMaxTileSide + kThreads - 1) / kThreads;
 // Listed cells of a level that are tried again.
-constexpr int kMostRetried = 256;
-constexpr int kMostRetryBlocks = 128;
+constexpr int kMaxRetried = 256;
+constexpr int kMaxRetryBlocks = 128;
 // The list that tiles fill and RetryKernel reads; it fills list 0.
 constexpr int kTileList = 1;
 constexpr int kTileCount = 3;  // its number among the counts of lists
@@ -346,8 +345,8 @@ __device__ void DoTile(const DistanceParams& params, const FrameParams& frame,
     if (i < number && tile.best[i] != algo::kNoCandidate) active |= 1u << n;
   });
 
-  const int most_passes = params.max_passes == 0 ? algo::kMostTilePasses
-                                                 : min(algo::kMostTilePasses, params.max_passes);
+  const int most_passes =
+      params.max_passes == 0 ? algo::kMaxTilePasses : min(algo::kMaxTilePasses, params.max_passes);
   int pass = 1;
   bool few_are_left = false;
   for (; pass <= most_passes && !few_are_left; ++pass) {
@@ -577,7 +576,7 @@ __global__ __launch_bounds__(kThreads) void RetryKernel(
   const LevelData data = DataOf(params, frame_index, l);
   const int32_t* const listed = data.list[kTileList];
   const int number = data.list_count[kTileCount];
-  if (number > kMostRetried || params.DecidesAtOnce(number)) {
+  if (number > kMaxRetried || params.DecidesAtOnce(number)) {
     for (int n = block * kThreads + static_cast<int>(threadIdx.x); n < number;
          n += blocks * kThreads) {
       data.list[0][n] = listed[n];
@@ -622,22 +621,22 @@ absl::StatusOr<int> AllowTileBytes(int device, bool is_compressed) {
 
 bool SetTiles(int tile_bytes, int multiprocessors, DistanceParams* params) {
   const int cell_side = params->level[0].grid.rule.cell_side;
-  if (cell_side > algo::kMostTileCellSide) return false;
+  if (cell_side > algo::kMaxTileCellSide) return false;
   const auto places = [&](int across) { return across * cell_side * across * cell_side; };
   const auto bytes = [&](int across) {
     return RoundUp(places(across), kArrayUnit) * PlaceBytes(params->is_compressed) +
            RoundUp(across * across, kArrayUnit) * kCellBytes;
   };
-  int most_across = kMostAcross;
+  int most_across = kMaxAcross;
   while (most_across > 0 &&
-         (places(most_across) > algo::kMostTilePlaces || bytes(most_across) > tile_bytes)) {
+         (places(most_across) > algo::kMaxTilePlaces || bytes(most_across) > tile_bytes)) {
     --most_across;
   }
   // Cells of a margin: uncertain ones seldom lie farther inside, the less the larger cells are. A
   // wider one where its cells have threads anyway.
   constexpr int kWidestMargin = 12;
   const int least_margin = cell_side <= 5 ? 8 : cell_side <= 8 ? 6 : 4;
-  const int largest_side = std::min(most_across - 2 * least_margin, kMostTileSide);
+  const int largest_side = std::min(most_across - 2 * least_margin, kMaxTileSide);
   if (largest_side < 1) return false;
   // The smallest tiles for which every block has a multiprocessor of its own at once.
   const auto divide = [&](int side) {
@@ -663,7 +662,7 @@ bool SetTiles(int tile_bytes, int multiprocessors, DistanceParams* params) {
   tiles.retry_margin =
       std::min((most_across - 1) / 2, std::max((kCellsOfOneRound - 1) / 2, tiles.margin + 4));
   tiles.retry_blocks =
-      Clamp(multiprocessors / Max(params->levels * params->frames.count, 1), 1, kMostRetryBlocks);
+      Clamp(multiprocessors / Max(params->levels * params->frames.count, 1), 1, kMaxRetryBlocks);
   const int across = std::max(tiles.side + 2 * tiles.margin, 2 * tiles.retry_margin + 1);
   tiles.places = RoundUp(places(across), kArrayUnit);
   tiles.cells = RoundUp(across * across, kArrayUnit);

@@ -47,7 +47,7 @@ namespace {
 constexpr int kThreads = 256;  // of kernels that have threads for all cells
 // Threads of a block of the last passes. A larger block would wait for a multiprocessor of its own.
 constexpr int kLastThreads = 512;
-constexpr int kMostClusterBlocks = 8;  // every device with clusters has as many
+constexpr int kMaxClusterBlocks = 8;  // every device with clusters has as many
 // Cells left by tiles that one block works on alone, with up to nine times as many that follow:
 // its barriers and its first-level cache are several times as fast as a cluster's barriers and the
 // second-level cache.
@@ -340,7 +340,7 @@ template <typename Places>
 __device__ void DecideRest(const DistanceParams& params, const FrameParams& frame,
                            FrameCounters& counters, int frame_index, int l, const LevelData& data,
                            const Places& places, int number) {
-  __shared__ uint32_t entries[kMostRest];  // inside entries as a step has found them
+  __shared__ uint32_t entries[kMaxRest];  // inside entries as a step has found them
   const algo::DistanceGrid& grid = data.level.grid;
   const WarpLanes<kLanesOfRest, true> lanes;
   const int thread = static_cast<int>(threadIdx.x);
@@ -489,7 +489,7 @@ absl::StatusOr<int> MostClusterBlocks(int device, const void* kernel) {
   cudaFuncAttributes attributes;
   ORBSERVE_CUDA_RETURN_IF_ERROR(cudaFuncGetAttributes(&attributes, kernel));
   if (has_clusters == 0 || attributes.ptxVersion < 90) return 1;
-  for (int blocks = kMostClusterBlocks; blocks > 1; blocks /= 2) {
+  for (int blocks = kMaxClusterBlocks; blocks > 1; blocks /= 2) {
     const ClusterLaunch launch(dim3(static_cast<unsigned>(blocks)), blocks, nullptr);
     int clusters = 0;
     if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch.config) == cudaSuccess) {
@@ -629,11 +629,11 @@ int MinimumDistanceStep::WidePasses(int cluster_blocks) const {
   // many more candidates than Harris responses. The last passes begin when a group of lanes has
   // two cells at most.
   const float undecided_share = many_candidates_ ? 0.6f : 0.4f;
-  constexpr int kMostPasses = 8;
+  constexpr int kMaxPasses = 8;
   const int groups = cluster_blocks * kLastThreads / kWarpLanes;
   int passes = 1;
   float cells = undecided_share * static_cast<float>(most_cells_);
-  while (passes < kMostPasses && cells > 2.0f * static_cast<float>(groups)) {
+  while (passes < kMaxPasses && cells > 2.0f * static_cast<float>(groups)) {
     cells *= undecided_share;
     ++passes;
   }

@@ -73,7 +73,7 @@ void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
     slot.guard = Http2Guard(&kLimits, slot.budget, max_calls, now_ms);
   }
   slot.tls.store(nullptr, std::memory_order_relaxed);
-  slot.breach.store(Http2Breach::kNone, std::memory_order_relaxed);
+  slot.violation.store(Http2Violation::kNone, std::memory_order_relaxed);
   slot.received_bytes.store(0, std::memory_order_relaxed);
   SetHeld(slot, 0, 0);
   slot.is_proven.store(false, std::memory_order_relaxed);
@@ -93,7 +93,7 @@ GuardView GuardTable::View(int descriptor) const {
   const Slot* const found = Find(descriptor);
   if (found == nullptr) return view;
   const Slot& slot = *found;
-  view.breach = slot.breach.load(std::memory_order_acquire);
+  view.violation = slot.violation.load(std::memory_order_acquire);
   view.received_bytes = slot.received_bytes.load(std::memory_order_relaxed);
   view.calls = slot.calls.load(std::memory_order_relaxed);
   view.is_answered = slot.is_answered.load(std::memory_order_relaxed);
@@ -135,7 +135,8 @@ size_t GuardTable::MayRead(int descriptor) {
 
 bool GuardTable::IsOverShare(const Slot& slot) const {
   const int64_t calls = slot.unproven_calls.load();
-  if (calls < kFewCalls || slot.is_proven.load() || slot.breach.load() != Http2Breach::kNone) {
+  if (calls < kFewCalls || slot.is_proven.load() ||
+      slot.violation.load() != Http2Violation::kNone) {
     return false;
   }
   // The end of a message may prove the client.
@@ -166,10 +167,10 @@ void GuardTable::ResumeWithinShare(Slot& slot) {
 
 bool GuardTable::EndTurn(Slot& slot) {
   static const int64_t processors = std::max(1u, std::thread::hardware_concurrency());
-  const bool is_crowded = crowd_.Add(slot.last_window, NowMs()) > processors;
+  const bool is_contended = contention_.Add(slot.last_window, NowMs()) > processors;
   const int event = event_.load(std::memory_order_relaxed);
   // Messages are most of what honest clients send, and waking a thread for them would cost.
-  if (slot.turn.is_bulk() && (event < 0 || !is_crowded)) return Rearm(slot);
+  if (slot.turn.is_bulk() && (event < 0 || !is_contended)) return Rearm(slot);
   if (event < 0) return false;
   if (slot.is_waiting.exchange(true)) return true;
   Slot* first = waiting_.load(std::memory_order_relaxed);
@@ -223,32 +224,33 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
     slot->turn.Add(bytes, static_cast<int64_t>(bytes) * kTlsNsPerByte);
     return true;
   }
-  Http2Breach breach = Http2Breach::kNone;
+  Http2Violation violation = Http2Violation::kNone;
   {
     const std::scoped_lock lock(slot->mutex);
     const int64_t cost_before_ns = slot->guard.cost_ns();
     const size_t all_bytes = bytes;
     for (size_t i = 0; i < count && bytes > 0; ++i) {
       const size_t size = std::min(pieces[i].iov_len, bytes);
-      breach = slot->guard.Received(static_cast<const uint8_t*>(pieces[i].iov_base), size, now_ms);
+      violation =
+          slot->guard.Received(static_cast<const uint8_t*>(pieces[i].iov_base), size, now_ms);
       bytes -= size;
     }
     slot->turn.Add(all_bytes, slot->guard.cost_ns() - cost_before_ns);
     Publish(*slot, slot->guard);
   }
-  return Judge(*slot, breach);
+  return Judge(*slot, violation);
 }
 
-bool GuardTable::Judge(Slot& slot, Http2Breach breach) {
-  if (breach != Http2Breach::kNone) {
-    slot.breach.store(breach, std::memory_order_release);
+bool GuardTable::Judge(Slot& slot, Http2Violation violation) {
+  if (violation != Http2Violation::kNone) {
+    slot.violation.store(violation, std::memory_order_release);
     return false;
   }
   if (unfinished_bytes() > max_unfinished_bytes_.load(std::memory_order_relaxed) ||
       unproven_calls() > max_unproven_calls_.load(std::memory_order_relaxed)) {
     Notify(event_.load(std::memory_order_relaxed));
   }
-  return slot.breach.load(std::memory_order_acquire) == Http2Breach::kNone;
+  return slot.violation.load(std::memory_order_acquire) == Http2Violation::kNone;
 }
 
 void GuardTable::Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes) {
@@ -266,12 +268,12 @@ void GuardTable::Sent(int descriptor, const iovec* pieces, size_t count, size_t 
   ResumeWithinShare(*slot);
 }
 
-void GuardTable::Close(int descriptor, Http2Breach breach) {
+void GuardTable::Close(int descriptor, Http2Violation violation) {
   Slot* const slot = Find(descriptor);
   if (slot == nullptr) return;
   {
     const std::scoped_lock lock(slot->mutex);
-    slot->breach.store(breach);
+    slot->violation.store(violation);
     SetHeld(*slot, 0, 0);
   }
   EndPause(*slot);  // gRPC reads that it is closed
@@ -292,7 +294,7 @@ void GuardTable::Publish(Slot& slot, const Http2Guard& guard) {
 
 void GuardTable::SetHeld(Slot& slot, int64_t unfinished_bytes, int64_t open_calls) {
   // A connection that is closed holds nothing, whatever is still read from it.
-  const bool is_closed = slot.breach.load(std::memory_order_relaxed) != Http2Breach::kNone;
+  const bool is_closed = slot.violation.load(std::memory_order_relaxed) != Http2Violation::kNone;
   const int64_t bytes = is_closed ? 0 : unfinished_bytes;
   const int64_t calls = is_closed || slot.is_proven.load() ? 0 : open_calls;
   unfinished_bytes_.fetch_add(
@@ -328,11 +330,11 @@ bool TlsGuard::Received(const uint8_t* bytes, size_t size) {
   }
   const std::scoped_lock lock(mutex_);
   const int64_t cost_before_ns = guard_.cost_ns();
-  const Http2Breach breach = guard_.Received(bytes, size, now_ms);
-  if (!HasSlot()) return breach == Http2Breach::kNone;
+  const Http2Violation violation = guard_.Received(bytes, size, now_ms);
+  if (!HasSlot()) return violation == Http2Violation::kNone;
   slot_->turn.Add(size, guard_.cost_ns() - cost_before_ns);
   GuardTable::Get().Publish(*slot_, guard_);
-  return GuardTable::Get().Judge(*slot_, breach);
+  return GuardTable::Get().Judge(*slot_, violation);
 }
 
 void TlsGuard::Sent(const uint8_t* bytes, size_t size) {

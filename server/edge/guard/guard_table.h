@@ -23,7 +23,7 @@ namespace orbserve {
 // These figures tell a connection's traffic. They are zero where nothing passes the table (see
 // socket_hook.cc).
 struct GuardView {
-  Http2Breach breach = Http2Breach::kNone;
+  Http2Violation violation = Http2Violation::kNone;
   int64_t received_bytes = 0;
   // With TLS, only if a TlsGuard sees what is decrypted.
   int64_t calls = 0;             // that have begun
@@ -72,9 +72,9 @@ class GuardTable {
   bool Received(int descriptor, const iovec* pieces, size_t count, size_t bytes);
   // Bytes that were written to `descriptor`; by one thread at a time.
   void Sent(int descriptor, const iovec* pieces, size_t count, size_t bytes);
-  // The connection is closed for `breach`, or has ended: it breaks a bound from now on, and its
+  // The connection is closed for `violation`, or has ended: it breaks a bound from now on, and its
   // unfinished messages no longer count.
-  void Close(int descriptor, Http2Breach breach);
+  void Close(int descriptor, Http2Violation violation);
   // From now on the eventfd `event` is written to when the unfinished messages of all connections
   // hold more than `max_bytes` or unproven connections have more than `max_unproven_calls` open
   // calls, and again after each further read, when BeginTurns() has to be called, and when a first
@@ -97,7 +97,7 @@ class GuardTable {
   enum class State : uint8_t { kFree, kTls, kPlain };
   struct Slot {
     std::atomic<State> state{State::kFree};
-    std::atomic<Http2Breach> breach{Http2Breach::kNone};
+    std::atomic<Http2Violation> violation{Http2Violation::kNone};
     std::atomic<int64_t> received_bytes{0};
     std::atomic<int64_t> unfinished_bytes{0};
     std::atomic<int64_t> unproven_calls{0};
@@ -110,7 +110,7 @@ class GuardTable {
     std::atomic<TlsGuard*> tls{nullptr};
     ResetBudget* budget = nullptr;
     ReadTurn turn;
-    int64_t last_window = -1;             // TurnCrowd::Add()
+    int64_t last_window = -1;             // TurnContention::Add()
     std::atomic<bool> is_waiting{false};  // for BeginTurns()
     Slot* next = nullptr;                 // that waits
     std::mutex mutex;                     // one thread reads, another writes
@@ -122,7 +122,7 @@ class GuardTable {
 
   constexpr GuardTable() = default;
   // Records the bound that a connection broke. False when it broke one, now or before.
-  bool Judge(Slot& slot, Http2Breach breach);
+  bool Judge(Slot& slot, Http2Violation violation);
   // False where nobody would begin the next one.
   bool EndTurn(Slot& slot);
   // True for an unproven connection that has used up its share of the calls.
@@ -154,7 +154,7 @@ class GuardTable {
   std::atomic<int> paused_{0};
   std::atomic<int> event_{-1};
   std::atomic<Slot*> waiting_{nullptr};  // the newest of those whose turn is over
-  TurnCrowd crowd_;
+  TurnContention contention_;
   ResetBudget budgets_[kBudgets] = {};
   // A slot is made at the first use of its number and then kept.
   std::atomic<Slot*> slots_[kDescriptors] = {};

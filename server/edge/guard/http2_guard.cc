@@ -121,8 +121,8 @@ void Http2Guard::Sent(const uint8_t* bytes, size_t size) {
   });
 }
 
-Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
-  while (size > 0 && breach_ == Http2Breach::kNone) {
+Http2Violation Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_ms) {
+  while (size > 0 && violation_ == Http2Violation::kNone) {
     if (preface_left_ > 0) {
       const auto count = static_cast<uint8_t>(std::min<size_t>(preface_left_, size));
       preface_left_ = static_cast<uint8_t>(preface_left_ - count);
@@ -133,7 +133,7 @@ Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_
     if (payload_left_ > 0) {
       const auto count = static_cast<uint32_t>(std::min<size_t>(payload_left_, size));
       if (data_stream_ != 0 && !AddToMessage(bytes, count)) {
-        breach_ = Http2Breach::kMalformed;
+        violation_ = Http2Violation::kMalformed;
         break;
       }
       payload_left_ -= count;
@@ -149,12 +149,12 @@ Http2Breach Http2Guard::Received(const uint8_t* bytes, size_t size, int64_t now_
     size -= count;
     if (header_size_ < kFrameHeaderBytes) break;
     header_size_ = 0;
-    breach_ = OnFrame(now_ms);
+    violation_ = OnFrame(now_ms);
   }
-  return breach_;
+  return violation_;
 }
 
-Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
+Http2Violation Http2Guard::OnFrame(int64_t now_ms) {
   const uint32_t length = uint32_t{header_[0]} << 16 | uint32_t{header_[1]} << 8 | header_[2];
   const uint8_t type = header_[3];
   const uint8_t flags = header_[4];
@@ -173,8 +173,9 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
   const bool is_call = type == kHeaders && stream > last_stream_ && stream % 2 == 1;
   if (type == kHeaders || (type == kData && length > 0)) last_call_ms_ = now_ms;
   if (is_call) {
-    if (const Http2Breach breach = OnCall(stream, now_ms); breach != Http2Breach::kNone) {
-      return breach;
+    if (const Http2Violation violation = OnCall(stream, now_ms);
+        violation != Http2Violation::kNone) {
+      return violation;
     }
     calls_by_stream_[stream].is_sent = ends_stream;
     Earn(frames_left_, limits_->frames_per_call * kWhole, limits_->frame_burst);
@@ -184,49 +185,49 @@ Http2Breach Http2Guard::OnFrame(int64_t now_ms) {
     if (type == kData) {
       Earn(frames_left_, int64_t{length} * kWhole / limits_->bytes_per_frame, limits_->frame_burst);
     }
-    if (!Take(frames_left_, now_ms)) return Http2Breach::kFrames;
+    if (!Take(frames_left_, now_ms)) return Http2Violation::kFrames;
   }
   switch (type) {
     case kHeaders:
       if (!is_call && ends_stream) EndRequest(stream);
       return OnHeaders(length, flags);
     case kData:
-      if ((flags & kPadded) != 0) return Http2Breach::kMalformed;  // gRPC refuses it too
+      if ((flags & kPadded) != 0) return Http2Violation::kMalformed;  // gRPC refuses it too
       if (length > 0) {
         data_stream_ = stream;
         is_last_data_ = ends_stream;
       } else if (ends_stream) {
         EndRequest(stream);
       }
-      return Http2Breach::kNone;
+      return Http2Violation::kNone;
     case kResetStream:
       EndCall(stream);
-      return TakeReset(now_ms) ? Http2Breach::kNone : Http2Breach::kResets;
+      return TakeReset(now_ms) ? Http2Violation::kNone : Http2Violation::kResets;
     case kPing:
     case kSettings:
       if ((flags & kAcknowledge) != 0) {
         if (type == kSettings) acknowledged_ = true;
-        return Http2Breach::kNone;
+        return Http2Violation::kNone;
       }
-      return Take(pings_left_, now_ms) ? Http2Breach::kNone : Http2Breach::kPings;
+      return Take(pings_left_, now_ms) ? Http2Violation::kNone : Http2Violation::kPings;
     default:
-      return Http2Breach::kNone;
+      return Http2Violation::kNone;
   }
 }
 
-Http2Breach Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
+Http2Violation Http2Guard::OnCall(uint32_t stream, int64_t now_ms) {
   const Http2Answers& answers = sent_.answers();
   last_stream_ = stream;
   ++calls_;
   if (!acknowledged_ && calls_ > limits_->max_calls_unacknowledged) {
-    return Http2Breach::kUnacknowledged;
+    return Http2Violation::kUnacknowledged;
   }
   const int64_t cancellations = answers.cancelled_calls + early_answers_;
   for (; cancellations_seen_ < cancellations; ++cancellations_seen_) {
     cost_ns_ += kCancellationNs;
-    if (!TakeReset(now_ms)) return Http2Breach::kResets;
+    if (!TakeReset(now_ms)) return Http2Violation::kResets;
   }
-  return open_calls() >= max_open_calls_ ? Http2Breach::kResets : Http2Breach::kNone;
+  return open_calls() >= max_open_calls_ ? Http2Violation::kResets : Http2Violation::kNone;
 }
 
 bool Http2Guard::AddToMessage(const uint8_t* bytes, size_t size) {
@@ -269,26 +270,26 @@ void Http2Guard::EndCall(uint32_t stream) {
   calls_by_stream_.erase(stream);
 }
 
-Http2Breach Http2Guard::OnHeaders(uint32_t length, uint8_t flags) {
+Http2Violation Http2Guard::OnHeaders(uint32_t length, uint8_t flags) {
   in_block_ = (flags & kEndHeaders) == 0;
   block_bytes_ = 0;
   continuations_ = 0;
   return AddToBlock(length);
 }
 
-Http2Breach Http2Guard::AddToBlock(uint32_t length) {
+Http2Violation Http2Guard::AddToBlock(uint32_t length) {
   block_bytes_ += length;  // a frame has 24 bits of length, and the bound is far from overflow
   if (block_bytes_ > limits_->max_header_block_bytes ||
       continuations_ > limits_->max_continuations) {
-    return Http2Breach::kHeaderBlock;
+    return Http2Violation::kHeaderBlock;
   }
   if (!acknowledged_) {
     unacknowledged_bytes_ += length;
     if (unacknowledged_bytes_ > limits_->max_header_bytes_unacknowledged) {
-      return Http2Breach::kUnacknowledged;
+      return Http2Violation::kUnacknowledged;
     }
   }
-  return Http2Breach::kNone;
+  return Http2Violation::kNone;
 }
 
 void Http2Guard::Refill(int64_t now_ms) {

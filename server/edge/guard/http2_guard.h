@@ -54,7 +54,7 @@ struct Http2GuardLimits {
 };
 
 // The bound that a connection broke.
-enum class Http2Breach : uint8_t {
+enum class Http2Violation : uint8_t {
   kNone,
   kHeaderBlock,     // a header block is too long
   kResets,          // calls are cancelled too often
@@ -119,7 +119,7 @@ class Http2Guard {
              int64_t now_ms);
 
   // Once a bound is broken, it stays so.
-  Http2Breach Received(const uint8_t* bytes, size_t size, int64_t now_ms);
+  Http2Violation Received(const uint8_t* bytes, size_t size, int64_t now_ms);
   void Sent(const uint8_t* bytes, size_t size);
 
   int64_t calls() const { return calls_; }
@@ -147,10 +147,10 @@ class Http2Guard {
 
   // Refills by the time that has passed.
   void Refill(int64_t now_ms);
-  Http2Breach OnFrame(int64_t now_ms);
-  Http2Breach OnHeaders(uint32_t length, uint8_t flags);
-  Http2Breach OnCall(uint32_t stream, int64_t now_ms);
-  Http2Breach AddToBlock(uint32_t length);
+  Http2Violation OnFrame(int64_t now_ms);
+  Http2Violation OnHeaders(uint32_t length, uint8_t flags);
+  Http2Violation OnCall(uint32_t stream, int64_t now_ms);
+  Http2Violation AddToBlock(uint32_t length);
   // Bytes of a DATA frame; false when they cannot be of gRPC.
   bool AddToMessage(const uint8_t* bytes, size_t size);
   // The client has ended its part of a call.
@@ -162,7 +162,7 @@ class Http2Guard {
 
   const Http2GuardLimits* limits_ = nullptr;
   ResetBudget* budget_ = nullptr;
-  Http2Breach breach_ = Http2Breach::kNone;
+  Http2Violation violation_ = Http2Violation::kNone;
   uint8_t preface_left_ = 24;  // bytes of the preface, which gRPC checks
   uint8_t header_size_ = 0;    // bytes in header_
   uint8_t header_[kFrameHeaderBytes] = {};

@@ -62,11 +62,11 @@ class ReadTurn {
 
 // Counts the connections that have more to read than a turn takes. Thread-safe; an event that many
 // threads see at once may be counted for the window before or after it.
-class TurnCrowd {
+class TurnContention {
  public:
   static constexpr int64_t kWindowMs = 16;
 
-  constexpr TurnCrowd() = default;
+  constexpr TurnContention() = default;
   // A turn of a connection is over, and there is more. `last_window` is of the connection, at first
   // -1. Returns how many connections were seen here in this window or in the one before, whichever
   // were more.

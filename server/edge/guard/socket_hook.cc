@@ -26,12 +26,12 @@
 namespace orbserve {
 namespace {
 
-constexpr size_t kMostPieces = 64;  // gRPC reads into so many at most
+constexpr size_t kMaxPieces = 64;  // gRPC reads into so many at most
 
 // Copies the first pieces of `message`, `bytes` long in all, to `pieces`. Returns their number, 0
 // where there are too many.
 size_t FirstPieces(const msghdr& message, size_t bytes, iovec* pieces) {
-  if (message.msg_iovlen > kMostPieces) return 0;
+  if (message.msg_iovlen > kMaxPieces) return 0;
   size_t count = 0;
   while (count < message.msg_iovlen && bytes > 0) {
     pieces[count] = message.msg_iov[count];
@@ -55,7 +55,7 @@ ssize_t ReadInTurn(int descriptor, msghdr* message) {
     errno = EAGAIN;
     return -1;
   }
-  iovec pieces[kMostPieces];
+  iovec pieces[kMaxPieces];
   iovec* const all = message->msg_iov;
   const size_t all_count = message->msg_iovlen;
   if (const size_t count = FirstPieces(*message, most, pieces); count > 0) {

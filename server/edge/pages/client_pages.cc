@@ -18,7 +18,7 @@
 namespace orbserve {
 namespace {
 
-constexpr size_t kMostRows = 1000;
+constexpr size_t kMaxRows = 1000;
 
 constexpr char kPageHeaders[] =
     "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
@@ -46,9 +46,9 @@ absl::StatusOr<size_t> RowsOf(absl::string_view query, size_t most) {
   if (query.empty()) return most;
   size_t rows = 0;
   if (!absl::ConsumePrefix(&query, "n=") || !absl::SimpleAtoi(query, &rows) || rows < 1 ||
-      rows > kMostRows) {
+      rows > kMaxRows) {
     return absl::InvalidArgumentError(
-        absl::StrCat("ask for ?n=N with a number of clients in [1, ", kMostRows, "]"));
+        absl::StrCat("ask for ?n=N with a number of clients in [1, ", kMaxRows, "]"));
   }
   return rows;
 }

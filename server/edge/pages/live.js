@@ -250,8 +250,8 @@ const RESOURCES = [
   ['decode_busy_threads', 'Decode threads', asNumber('')],
   ['streams', 'Streams', asNumber('')],
   ['connections', 'Connections', asNumber('')],
-  ['stream_answer_bytes', 'Stream answers', asBytes],
-  ['call_answer_bytes', 'Call answers', asBytes],
+  ['stream_response_bytes', 'Stream answers', asBytes],
+  ['call_response_bytes', 'Call answers', asBytes],
   ['reference_bytes', 'References', asBytes],
   ['plan_bytes', 'Plans', asBytes],
 ];

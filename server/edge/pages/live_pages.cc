@@ -92,7 +92,7 @@ absl::StatusOr<std::string> FrameJson(StreamPictures& pictures, absl::string_vie
   if (!absl::ConsumePrefix(&query, "stream=") || !absl::SimpleAtoi(query, &stream)) {
     return absl::InvalidArgumentError("ask for /frame.json?stream=ID, with an ID of /streams.json");
   }
-  // Wishes of streams that do not exist would take the place of others.
+  // Requests for streams that do not exist would take the place of others.
   const bool is_open = std::any_of(streams.begin(), streams.end(),
                                    [&](const StreamUse& each) { return each.id == stream; });
   if (!is_open) return absl::NotFoundError(absl::StrCat("no stream ", stream, " is open"));

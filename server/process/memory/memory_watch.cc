@@ -8,8 +8,8 @@
 namespace orbserve {
 namespace {
 
-constexpr int64_t kShortPercent = 90;
-constexpr int64_t kVeryShortPercent = 95;
+constexpr int64_t kPressurePercent = 90;
+constexpr int64_t kHighPressurePercent = 95;
 constexpr int64_t kEnoughPercent = 85;
 constexpr size_t kSmallMessageBytes = size_t{1} << 20;
 constexpr int64_t kLeastAvailablePercent = 2;
@@ -21,8 +21,9 @@ bool IsAbove(int64_t used, int64_t limit, int64_t percent) {
 }  // namespace
 
 absl::Status MemoryWatch::Check(size_t message_bytes) const {
-  if (!is_short()) return absl::OkStatus();
-  if (message_bytes <= kSmallMessageBytes && !is_very_short_.load(std::memory_order_relaxed)) {
+  if (!is_under_pressure()) return absl::OkStatus();
+  if (message_bytes <= kSmallMessageBytes &&
+      !is_under_high_pressure_.load(std::memory_order_relaxed)) {
     return absl::OkStatus();
   }
   return MakeError(
@@ -32,21 +33,22 @@ absl::Status MemoryWatch::Check(size_t message_bytes) const {
 
 void MemoryWatch::Look() {
   const MemoryState state = options_.read();
-  const bool was_short = is_short();
-  const int64_t percent = was_short ? kEnoughPercent : kShortPercent;
+  const bool was_under_pressure = is_under_pressure();
+  const int64_t percent = was_under_pressure ? kEnoughPercent : kPressurePercent;
   const auto is_above = [&](int64_t most_percent) {
     return IsAbove(state.resident_bytes, options_.limit_bytes, most_percent) ||
            IsAbove(state.address_bytes, options_.address_limit_bytes, most_percent);
   };
-  const bool heap_is_short = options_.heap_is_short && options_.heap_is_short();
-  is_very_short_.store(heap_is_short || is_above(kVeryShortPercent), std::memory_order_relaxed);
-  const bool is_short =
-      heap_is_short || is_above(percent) ||
+  const bool heap_is_exhausted = options_.heap_is_exhausted && options_.heap_is_exhausted();
+  is_under_high_pressure_.store(heap_is_exhausted || is_above(kHighPressurePercent),
+                                std::memory_order_relaxed);
+  const bool is_under_pressure =
+      heap_is_exhausted || is_above(percent) ||
       (state.available_bytes >= 0 &&
        state.available_bytes < options_.limit_bytes / 100 * kLeastAvailablePercent);
-  if (is_short == was_short) return;
-  is_short_.store(is_short, std::memory_order_relaxed);
-  if (options_.on_change) options_.on_change(is_short);
+  if (is_under_pressure == was_under_pressure) return;
+  is_under_pressure_.store(is_under_pressure, std::memory_order_relaxed);
+  if (options_.on_change) options_.on_change(is_under_pressure);
 }
 
 }  // namespace orbserve

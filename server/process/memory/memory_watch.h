@@ -22,23 +22,23 @@ namespace orbserve {
 struct MemoryWatchOptions {
   int64_t limit_bytes = 0;          // resident memory, > 0
   int64_t address_limit_bytes = 0;  // RLIMIT_AS; 0 = none
-  // Called by Look() when memory begins to be short, and when it is not any more.
+  // Called by Look() when memory pressure begins and ends.
   std::function<void(bool)> on_change;
   std::function<MemoryState()> read = [] { return ReadMemoryState(); };
   // True while the heap has no memory, and small blocks come from a reserve. May be null.
-  std::function<bool()> heap_is_short = nullptr;
+  std::function<bool()> heap_is_exhausted = nullptr;
 };
 
-// Memory is short while the process holds more than 90 % of a limit, or the machine has less than
-// 2 % of it left. It is enough again below 85 %. Thread-safe but for Look().
+// Memory is under pressure while the process holds more than 90 % of a limit, or the machine has
+// less than 2 % of it left. The pressure ends below 85 %. Thread-safe but for Look().
 class MemoryWatch {
  public:
   static constexpr std::chrono::milliseconds kPeriod{20};  // of Look()
 
   explicit MemoryWatch(MemoryWatchOptions options) : options_(std::move(options)) {}
 
-  bool is_short() const { return is_short_.load(std::memory_order_relaxed); }
-  // OUT_OF_MEMORY for a request of so many bytes while memory is short. Small requests, which need
+  bool is_under_pressure() const { return is_under_pressure_.load(std::memory_order_relaxed); }
+  // OUT_OF_MEMORY for a request of so many bytes under memory pressure. Small requests, which need
   // little more than what their predecessors have left, are served until 95 % are reached.
   absl::Status Check(size_t message_bytes) const;
   // Reads how much memory is used. To be called every kPeriod, by one thread.
@@ -48,8 +48,8 @@ class MemoryWatch {
 
  private:
   const MemoryWatchOptions options_;
-  std::atomic<bool> is_short_{false};
-  std::atomic<bool> is_very_short_{false};
+  std::atomic<bool> is_under_pressure_{false};
+  std::atomic<bool> is_under_high_pressure_{false};
 };
 
 }  // namespace orbserve

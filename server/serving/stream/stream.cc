@@ -140,7 +140,7 @@ void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::
   frame->done = [self = std::static_pointer_cast<Stream>(shared_from_this())](FrameRecord& record) {
     self->OnComputed(static_cast<StreamFrame&>(record));
   };
-  if (parts_.pictures != nullptr && parts_.pictures->TakeWish(id_)) {
+  if (parts_.pictures != nullptr && parts_.pictures->TakeRequest(id_)) {
     frame->picture = frame->input->picture = std::make_shared<StreamPicture>();
   }
   // The frame may end here, and with it become one of the list that is complete already.
@@ -194,7 +194,7 @@ void Stream::BeginFrames(const absl::Status* read) {
       if (begun == nullptr) {
         // Only now: a next read that ends on another thread would otherwise overtake this frame.
         if (read != nullptr) reading_ = false;
-        if (read != nullptr && !read->ok() && !is_cut_) {
+        if (read != nullptr && !read->ok() && !is_aborted_) {
           end_status_ = *read;
           read_ended_ = true;
         }
@@ -318,7 +318,7 @@ void Stream::OnAlarm() {
   {
     absl::MutexLock lock(&mutex_);
     alarm_at_ = kNever;  // it has fired
-    CutCause cause = CutCause::kStalledReader;
+    AbortCause cause = AbortCause::kSendTimeout;
     if (IsOver()) {
       // The call lives until Done(), which waits for this function.
       if (now >= cancel_at_) call_->Cancel();
@@ -377,24 +377,24 @@ void Stream::SetAlarm() {
   alarm_->Set(next);
 }
 
-absl::Status Stream::Stalled(SteadyTime now, CutCause* cause) const {
+absl::Status Stream::Stalled(SteadyTime now, AbortCause* cause) const {
   const std::chrono::milliseconds send_timeout = parts_.send_timeout();
   if (writing_ && now - write_begin_ >= send_timeout) {
-    *cause = CutCause::kStalledReader;
+    *cause = AbortCause::kSendTimeout;
     return MakeError(
         ErrorReason::kDeadlineExceeded,
         absl::StrCat("a result of the stream was not read within ", send_timeout.count(), " ms"));
   }
   const std::chrono::milliseconds idle_timeout = parts_.streams.idle_timeout;
   if (IsIdle() && idle_timeout.count() > 0 && now - active_at_ >= idle_timeout) {
-    *cause = CutCause::kIdleStream;
+    *cause = AbortCause::kIdleStream;
     return MakeError(ErrorReason::kDeadlineExceeded,
                      absl::StrCat("the stream has sent nothing for ", idle_timeout.count(), " ms"));
   }
   return absl::OkStatus();
 }
 
-void Stream::Preempt(CutCause cause, const absl::Status& status) {
+void Stream::Preempt(AbortCause cause, const absl::Status& status) {
   Remains remains;
   {
     absl::MutexLock lock(&mutex_);
@@ -405,28 +405,28 @@ void Stream::Preempt(CutCause cause, const absl::Status& status) {
 
 void Stream::MakeRoom() {
   Preempt(
-      CutCause::kMadeRoom,
+      AbortCause::kPreempted,
       MakeError(ErrorReason::kQuotaExceeded,
                 absl::StrCat("all ", parts_.streams.max_streams,
                              " streams were open; this one made room for a client with fewer")));
 }
 
 void Stream::CutUnknown() {
-  Preempt(CutCause::kCredentials, MakeError(ErrorReason::kUnauthenticated,
-                                            "the token of the stream is not valid any more"));
+  Preempt(AbortCause::kCredentials, MakeError(ErrorReason::kUnauthenticated,
+                                              "the token of the stream is not valid any more"));
 }
 
-Stream::Remains Stream::Cut(CutCause cause, const absl::Status& status) {
+Stream::Remains Stream::Cut(AbortCause cause, const absl::Status& status) {
   if (IsOver()) return {};
-  is_cut_ = true;
-  cut_cause_ = cause;
+  is_aborted_ = true;
+  abort_cause_ = cause;
   end_status_ = status;
   read_ended_ = true;
   Remains remains = TakeFrames();
   outgoing_.erase(outgoing_.begin() + (writing_ ? 1 : 0), outgoing_.end());
   cancel_at_ = clock_.Now() + kGracePeriod;
   SetAlarm();
-  parts_.metrics->CallCut(cause);
+  parts_.metrics->CallAborted(cause);
   Step();
   return remains;
 }
@@ -513,7 +513,7 @@ void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told,
 
 void Stream::FinishIfOver() {
   if (!read_ended_ || writing_) return;
-  if (!is_cut_ && (unanswered_ > 0 || (options_ != nullptr && !outgoing_.empty()))) return;
+  if (!is_aborted_ && (unanswered_ > 0 || (options_ != nullptr && !outgoing_.empty()))) return;
   FinishNow(end_status_);
 }
 
@@ -537,7 +537,8 @@ void Stream::Cancelled() {
   {
     absl::MutexLock lock(&mutex_);
     if (!finished_) {
-      FinishNow(is_cut_ ? end_status_ : MakeError(ErrorReason::kCancelled, "the client went away"));
+      FinishNow(is_aborted_ ? end_status_
+                            : MakeError(ErrorReason::kCancelled, "the client went away"));
     }
     remains = TakeFrames();
   }
@@ -578,8 +579,8 @@ std::string Stream::CloseLine() {
   end.id = id_;
   absl::MutexLock lock(&mutex_);
   std::string why = "ended";
-  if (cut_cause_.has_value()) {
-    why = std::string(NameOf(*cut_cause_));
+  if (abort_cause_.has_value()) {
+    why = std::string(NameOf(*abort_cause_));
   } else if (!final_status_.ok()) {
     why = absl::AsciiStrToLower(InfoOf(ReasonOf(final_status_)).name);
   } else if (call_->IsCancelled()) {

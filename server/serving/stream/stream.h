@@ -36,7 +36,7 @@
 //
 // A stream takes one of `max_streams` places. It therefore ends with DEADLINE_EXCEEDED when it has
 // no opening message after `open_timeout`, when it owes nothing and has sent nothing for
-// `idle_timeout`, and when a result was not read in the time that stalled readers have. It ends
+// `idle_timeout`, and when a result was not read within the send timeout. It ends
 // with QUOTA_EXCEEDED when another client needs its place more (stream_places.h). The status of a
 // stream waits behind the results that its client has not read, so the call is cancelled a second
 // later.
@@ -222,12 +222,13 @@ class Stream final : public StreamSession {
   void SetAlarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   SteadyTime NextAlarm() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Why a stream ends whose client takes too long; OK for others.
-  absl::Status Stalled(SteadyTime now, CutCause* cause) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Stalled(SteadyTime now, AbortCause* cause) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the stream without the results that it owes.
-  Remains Cut(CutCause cause, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Preempt(CutCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  Remains Cut(AbortCause cause, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Preempt(AbortCause cause, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing that is computed from now on is of use.
-  bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ || is_cut_; }
+  bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_ || is_aborted_; }
   // The client waits for nothing, and we wait for its next message.
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return options_ != nullptr && reading_ && unanswered_ == 0;
@@ -266,17 +267,17 @@ class Stream final : public StreamSession {
   bool read_ended_ ABSL_GUARDED_BY(mutex_) = false;  // half-closed by the client, or we stopped
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_cut_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_aborted_ ABSL_GUARDED_BY(mutex_) = false;
   bool going_away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mutex_);
   absl::StatusCode code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kUnknown;
-  absl::Status final_status_ ABSL_GUARDED_BY(mutex_);          // if finished_
-  std::optional<CutCause> cut_cause_ ABSL_GUARDED_BY(mutex_);  // if is_cut_
-  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);       // null after Done()
-  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;       // never later than NextAlarm()
-  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);               // of the last message, either way
-  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);             // if writing_
-  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;      // if IsOver()
+  absl::Status final_status_ ABSL_GUARDED_BY(mutex_);              // if finished_
+  std::optional<AbortCause> abort_cause_ ABSL_GUARDED_BY(mutex_);  // if is_aborted_
+  std::unique_ptr<Alarm> alarm_ ABSL_GUARDED_BY(mutex_);           // null after Done()
+  SteadyTime alarm_at_ ABSL_GUARDED_BY(mutex_) = kNever;           // never later than NextAlarm()
+  SteadyTime active_at_ ABSL_GUARDED_BY(mutex_);           // of the last message, either way
+  SteadyTime write_begin_ ABSL_GUARDED_BY(mutex_);         // if writing_
+  SteadyTime cancel_at_ ABSL_GUARDED_BY(mutex_) = kNever;  // if IsOver()
 
   uint64_t frames_read_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t frames_answered_ ABSL_GUARDED_BY(mutex_) = 0;  // their results are in outgoing_ or gone

@@ -55,7 +55,7 @@ std::shared_ptr<const StreamPicture> StreamPictures::Look(uint64_t stream) {
   return view.picture;
 }
 
-bool StreamPictures::TakeWish(uint64_t stream) {
+bool StreamPictures::TakeRequest(uint64_t stream) {
   if (!has_views_.load(std::memory_order_relaxed)) return false;
   std::vector<std::shared_ptr<const StreamPicture>> freed;  // without the lock
   const SteadyTime now = clock_->Now();

@@ -56,7 +56,7 @@ class StreamPictures {
   std::shared_ptr<const StreamPicture> Look(uint64_t stream) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // True if a viewer waits for a picture of the stream's next frame. The caller makes it.
-  bool TakeWish(uint64_t stream) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool TakeRequest(uint64_t stream) ABSL_LOCKS_EXCLUDED(mutex_);
   void Put(uint64_t stream, std::shared_ptr<const StreamPicture> picture)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -243,9 +243,9 @@ int CompareKeypoints(const NamedImage& named, const OracleOptions& options) {
   return static_cast<int>(answer.features.size());
 }
 
-TEST(BFrostTest, KeypointsOfMadeImagesAreTheOracles) {
+TEST(BFrostTest, KeypointsOfSyntheticImagesAreTheOracles) {
   int compared = 0;
-  for (const NamedImage& named : testing::MadeImages()) {
+  for (const NamedImage& named : testing::SyntheticImages()) {
     for (int arc_length = 9; arc_length <= 12; ++arc_length) {
       OracleOptions options = testing::OracleBFrost();
       options.arc_length = arc_length;

@@ -76,8 +76,8 @@ TEST(SquareRootFloorTest, IsTheFloorRoundEverySquare) {
     return true;
   };
   for (int64_t value = 0; value < 100000; ++value) ASSERT_TRUE(check(value)) << value;
-  constexpr int64_t kLargest = int64_t{kMostSquareRoot} * (kMostSquareRoot + 2);
-  for (int64_t root = 1; root <= kMostSquareRoot; root += 1 + root / 5000) {
+  constexpr int64_t kLargest = int64_t{kMaxSquareRoot} * (kMaxSquareRoot + 2);
+  for (int64_t root = 1; root <= kMaxSquareRoot; root += 1 + root / 5000) {
     for (int64_t d = -2; d <= 2; ++d) {
       const int64_t value = Max<int64_t>(root * root + d, 0);
       ASSERT_TRUE(check(value)) << value;
@@ -135,8 +135,8 @@ void CompareMaps(const NamedImage& named) {
   }
 }
 
-TEST(CornerMapTest, MapsOfMadeImagesAreTheOracles) {
-  for (const NamedImage& named : testing::MadeImages()) CompareMaps(named);
+TEST(CornerMapTest, MapsOfSyntheticImagesAreTheOracles) {
+  for (const NamedImage& named : testing::SyntheticImages()) CompareMaps(named);
 }
 
 TEST(CornerMapTest, MapsOfRealImagesAreTheOracles) {

@@ -284,7 +284,7 @@ TEST(DistanceGridTest, EqualResponsesEverywhere) {
 }
 
 TEST(DistanceGridTest, MapsOfImages) {
-  for (const NamedImage& named : testing::MadeImages()) {
+  for (const NamedImage& named : testing::SyntheticImages()) {
     const GreyPlane plane = testing::PlaneOf(named.image.view());
     const testing::Plane<float> responses = testing::OracleCornerMap(plane, Detector::kShiTomasi);
     float top = 0;

@@ -179,7 +179,7 @@ template <typename Places>
 Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& places,
                        const Part& part, size_t few_cells) {
   const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, map->width, map->height);
-  const TileRun run(level, places, part, kMostTilePasses, few_cells);
+  const TileRun run(level, places, part, kMaxTilePasses, few_cells);
   const Pick pick = PickOf(*map, rule, 0);
   std::vector<uint64_t> of_cell(static_cast<size_t>(level.count()), kNoCandidate);
   for (const uint64_t key : pick.keys) {
@@ -294,14 +294,14 @@ TEST(DistanceTileTest, PassesEndThoughChainsGoOn) {
       EXPECT_GT(counts.corners, 10) << d;
     }
     const DistanceRule rule = DistanceRulesOf(d)[0];
-    EXPECT_GT(PickOf(map, rule, 0).most_passes, kMostTilePasses);
+    EXPECT_GT(PickOf(map, rule, 0).most_passes, kMaxTilePasses);
     const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, map.width, map.height);
     EXPECT_GT(CompareWithPick(map, rule, WholeOf(level)).undecided, 0);
   }
 }
 
 TEST(DistanceTileTest, PartsOfImagesGiveThePicksCorners) {
-  for (const testing::NamedImage& named : testing::MadeImages()) {
+  for (const testing::NamedImage& named : testing::SyntheticImages()) {
     const testing::GreyPlane plane = testing::PlaneOf(named.image.view());
     const testing::Plane<float> responses = testing::OracleCornerMap(plane, Detector::kShiTomasi);
     float top = 0;

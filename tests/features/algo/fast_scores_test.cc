@@ -182,9 +182,9 @@ int CompareDetections(const NamedImage& named, const std::vector<int>& arc_lengt
   return compared;
 }
 
-TEST(FastScoresTest, DetectionsInMadeImagesAreTheOracles) {
+TEST(FastScoresTest, DetectionsInSyntheticImagesAreTheOracles) {
   int compared = 0;
-  for (const NamedImage& named : testing::MadeImages()) {
+  for (const NamedImage& named : testing::SyntheticImages()) {
     compared += CompareDetections(named, {9, 10, 11, 12});
   }
   EXPECT_GT(compared, 10000);

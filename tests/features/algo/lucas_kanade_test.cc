@@ -101,7 +101,7 @@ TEST(TrackSamplerTest, WeightsAreNeverNegativeAndAddUpToOne) {
         TrackSamplerAt(static_cast<int>(random() & 0x3fff), static_cast<int>(random() & 0x3fff));
     ASSERT_GE(std::min({s.w00, s.w01, s.w10, s.w11}), 0);
     ASSERT_EQ(s.w00 + s.w01 + s.w10 + s.w11, kUnit);
-    ASSERT_EQ(s.Sample(255, 255, 255, 255), kMostTrackSample);
+    ASSERT_EQ(s.Sample(255, 255, 255, 255), kMaxTrackSample);
   }
 }
 

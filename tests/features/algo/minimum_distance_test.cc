@@ -253,8 +253,8 @@ TEST(MinimumDistanceTest, RandomCandidatesWithTies) {
   }
 }
 
-TEST(MinimumDistanceTest, MadeImages) {
-  for (const NamedImage& named : testing::MadeImages()) {
+TEST(MinimumDistanceTest, SyntheticImages) {
+  for (const NamedImage& named : testing::SyntheticImages()) {
     const GreyPlane plane = testing::PlaneOf(named.image.view());
     for (const Detector detector : {Detector::kHarris, Detector::kShiTomasi}) {
       const std::vector<OracleFeature> candidates = MapCandidates(plane, detector, 0.01f);

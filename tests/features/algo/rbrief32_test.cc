@@ -130,9 +130,9 @@ int CompareKeypoints(const NamedImage& named) {
   return static_cast<int>(answer.features.size());
 }
 
-TEST(RBrief32Test, KeypointsOfMadeImagesAreTheOracles) {
+TEST(RBrief32Test, KeypointsOfSyntheticImagesAreTheOracles) {
   int compared = 0;
-  for (const NamedImage& named : testing::MadeImages()) compared += CompareKeypoints(named);
+  for (const NamedImage& named : testing::SyntheticImages()) compared += CompareKeypoints(named);
   EXPECT_GT(compared, 400);
 }
 

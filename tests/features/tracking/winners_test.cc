@@ -80,7 +80,7 @@ TEST_F(WinnersTest, AsManyAsThereAreCellsAreAskedFor) {
 }
 
 TEST_F(WinnersTest, CutsAreTheAnswersOfTheBackendOverImages) {
-  std::vector<testing::NamedImage> images = testing::MadeImages();
+  std::vector<testing::NamedImage> images = testing::SyntheticImages();
   for (testing::NamedImage& image : testing::RealImages(ORBSERVE_TEST_DATA_DIR)) {
     images.push_back(std::move(image));
   }

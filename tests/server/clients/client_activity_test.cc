@@ -137,18 +137,18 @@ TEST_F(ClientActivityTest, IdleClientsMakeRoomAndThoseWithStreamsStay) {
   activity_.StreamOpened(Named("open"));
   Holding stream(ledger_.Open(Named("open")), Resource::kStreams);
   stream.Set(1);
-  for (size_t i = 0; i < 3 * ClientActivity::kMostClients; ++i) {
+  for (size_t i = 0; i < 3 * ClientActivity::kMaxClients; ++i) {
     clock_.Advance(milliseconds(1));
     activity_.FrameReceived(Named(absl::StrCat(i)), 1);
   }
-  const std::vector<ClientUse> uses = Busiest(ClientActivity::kMostClients);
-  EXPECT_LE(known_, ClientActivity::kMostClients);
-  EXPECT_GT(known_, ClientActivity::kMostClients / 2);
+  const std::vector<ClientUse> uses = Busiest(ClientActivity::kMaxClients);
+  EXPECT_LE(known_, ClientActivity::kMaxClients);
+  EXPECT_GT(known_, ClientActivity::kMaxClients / 2);
   bool has_open = false;
   bool has_last = false;
   for (const ClientUse& use : uses) {
     has_open = has_open || use.client == Named("open");
-    has_last = has_last || use.client == Named(absl::StrCat(3 * ClientActivity::kMostClients - 1));
+    has_last = has_last || use.client == Named(absl::StrCat(3 * ClientActivity::kMaxClients - 1));
   }
   EXPECT_TRUE(has_open);
   EXPECT_TRUE(has_last);

@@ -194,15 +194,15 @@ TEST_F(FairSharesTest, QueuesOnTheSameSharesKnowOfEachOther) {
 TEST_F(FairSharesTest, RemembersABoundedNumberOfClients) {
   FairShares::Account* const always = shares_->Open(Named("always"));
   shares_->Charge(always, 1);
-  for (int i = 0; i < 3 * static_cast<int>(FairShares::kMostIdle); ++i) {
+  for (int i = 0; i < 3 * static_cast<int>(FairShares::kMaxIdle); ++i) {
     FairShares::Account* const account = shares_->Open(Named(absl::StrCat("id", i)));
     shares_->Charge(account, 1'000);
     shares_->Close(account);
   }
-  EXPECT_LE(shares_->clients(), FairShares::kMostIdle + 1);
-  EXPECT_GE(shares_->clients(), FairShares::kMostIdle);
+  EXPECT_LE(shares_->clients(), FairShares::kMaxIdle + 1);
+  EXPECT_GE(shares_->clients(), FairShares::kMaxIdle);
   shares_->Close(always);
-  EXPECT_EQ(shares_->clients(), FairShares::kMostIdle);
+  EXPECT_EQ(shares_->clients(), FairShares::kMaxIdle);
 }
 
 // A client that takes a new name for each request, beside one that keeps its own.

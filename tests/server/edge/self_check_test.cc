@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr SelfCheckOptions kFast = {.period = milliseconds(5),
-                                    .deaf_time = milliseconds(50),
+                                    .failing_time = milliseconds(50),
                                     .call_time = milliseconds(20'000),
                                     .cache_time = milliseconds(0),
                                     .good_time = milliseconds(0),
@@ -91,8 +91,8 @@ TEST(SelfCheckTest, AnAnswerOfAMomentAgoIsEnoughWhileTheNextCallIsUnderWay) {
   answer.set_value();
 }
 
-TEST(SelfCheckTest, IsDeafOnceAfterFailuresForSomeTime) {
-  std::atomic<int> deaf{0};
+TEST(SelfCheckTest, FailsOnceAfterFailuresForSomeTime) {
+  std::atomic<int> failed{0};
   std::atomic<int> calls{0};
   const auto begin = std::chrono::steady_clock::now();
   std::promise<void> told;
@@ -103,45 +103,45 @@ TEST(SelfCheckTest, IsDeafOnceAfterFailuresForSomeTime) {
         return absl::UnavailableError("nobody answers");
       },
       [&] {
-        if (++deaf == 1) told.set_value();
+        if (++failed == 1) told.set_value();
       });
   told.get_future().wait();
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, kFast.deaf_time);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, kFast.failing_time);
   EXPECT_GE(calls, 3);
   const int before = calls;
   while (calls < before + 3) std::this_thread::yield();
-  EXPECT_EQ(deaf, 1);
+  EXPECT_EQ(failed, 1);
 }
 
 TEST(SelfCheckTest, AnAnswerNowAndThenIsEnough) {
   std::atomic<int> calls{0};
-  std::atomic<int> deaf{0};
+  std::atomic<int> failed{0};
   SelfCheckOptions options = kFast;
-  options.deaf_time = milliseconds(0);
+  options.failing_time = milliseconds(0);
   SelfCheck check(
       options,
       [&](milliseconds) {
         return ++calls % 3 == 0 ? absl::OkStatus() : absl::UnavailableError("nobody answers");
       },
-      [&] { ++deaf; });
+      [&] { ++failed; });
   while (calls < 30) check.Check().IgnoreError();
-  EXPECT_EQ(deaf, 0);
+  EXPECT_EQ(failed, 0);
 }
 
-TEST(SelfCheckTest, AFullServerIsNotDeaf) {
+TEST(SelfCheckTest, AFullServerDoesNotFail) {
   std::atomic<int> calls{0};
-  std::atomic<int> deaf{0};
+  std::atomic<int> failed{0};
   SelfCheckOptions options = kFast;
-  options.deaf_time = milliseconds(0);
+  options.failing_time = milliseconds(0);
   SelfCheck check(
       options,
       [&](milliseconds) {
         ++calls;
         return absl::ResourceExhaustedError("full");
       },
-      [&] { ++deaf; });
+      [&] { ++failed; });
   while (calls < 30) EXPECT_EQ(check.Check().message(), "full");
-  EXPECT_EQ(deaf, 0);
+  EXPECT_EQ(failed, 0);
 }
 
 TEST(SelfCheckTest, StopEndsAWait) {

@@ -62,8 +62,8 @@ TEST(PartOptionsTest, TheGpuIsNotAskedForMoreThanItTakes) {
   DerivedLimits derived = Derive(config);
   derived.batches_in_flight = 64;
   const gpu::GpuBackendOptions options = GpuBackendOptionsOf(config, derived);
-  EXPECT_EQ(options.max_batch_frames, gpu::kMostFramesInBatch);
-  EXPECT_EQ(options.lanes, gpu::kMostLanes);
+  EXPECT_EQ(options.max_batch_frames, gpu::kMaxFramesInBatch);
+  EXPECT_EQ(options.lanes, gpu::kMaxLanes);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ namespace {
 constexpr uint32_t kBuffers = 4;  // enough for a hiccup of 100 ms at 30 frames a second
 constexpr int kPollMs = 100;
 constexpr int kSilenceMs = 5000;
-constexpr uint32_t kMostListed = 64;  // entries of a driver's list that are looked at
-constexpr double kMostFps = 1000;
+constexpr uint32_t kMaxListed = 64;  // entries of a driver's list that are looked at
+constexpr double kMaxFps = 1000;
 
 struct KnownFormat {
   const char* name;
@@ -123,7 +123,7 @@ absl::Status CameraDevice::CheckCamera() {
 
 std::string CameraDevice::Sizes(uint32_t pixel_format) {
   std::vector<std::string> sizes;
-  for (uint32_t i = 0; i < kMostListed; ++i) {
+  for (uint32_t i = 0; i < kMaxListed; ++i) {
     v4l2_frmsizeenum size = {};
     size.index = i;
     size.pixel_format = pixel_format;
@@ -140,7 +140,7 @@ std::string CameraDevice::Sizes(uint32_t pixel_format) {
 
 absl::Status CameraDevice::SetFormat(const CameraOptions& options) {
   std::vector<uint32_t> offered;
-  for (uint32_t i = 0; i < kMostListed; ++i) {
+  for (uint32_t i = 0; i < kMaxListed; ++i) {
     v4l2_fmtdesc description = {};
     description.index = i;
     description.type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
@@ -222,7 +222,7 @@ absl::Status CameraDevice::SetRate(double fps) {
   if (fps > 0 && settable) {
     capture.timeperframe.numerator = 1000;
     capture.timeperframe.denominator =
-        static_cast<uint32_t>(std::lround(std::min(fps, kMostFps) * 1000));
+        static_cast<uint32_t>(std::lround(std::min(fps, kMaxFps) * 1000));
     if (const int error = Control(VIDIOC_S_PARM, &parameters); error != 0) {
       return Failed("does not take the frame rate", error);
     }

@@ -25,7 +25,7 @@ constexpr absl::string_view kFrameMagic = "FRAME";
 constexpr size_t kMaxLineBytes = 4096;
 // Frame rates that are believed, in frames per second. Others would leave the range of timestamps.
 constexpr double kLeastFps = 1e-3;
-constexpr double kMostFps = 1e5;
+constexpr double kMaxFps = 1e5;
 
 // Reads a line without its end; no value at the end of the file, or if the line is longer than
 // kMaxLineBytes.
@@ -97,7 +97,7 @@ absl::Status Y4mReader::ParseHeader(absl::string_view line, const PictureLimits&
         if (rate.size() == 2 && absl::SimpleAtoi(rate[0], &frames) &&
             absl::SimpleAtoi(rate[1], &seconds) && frames > 0 && seconds > 0) {
           const double fps = static_cast<double>(frames) / static_cast<double>(seconds);
-          if (fps >= kLeastFps && fps <= kMostFps) fps_ = fps;
+          if (fps >= kLeastFps && fps <= kMaxFps) fps_ = fps;
         }
         break;
       }

@@ -21,7 +21,7 @@ constexpr int kGapPx = 8;  // between two pictures
 constexpr float kCircleOpacity = 0.9f;
 constexpr float kInkedShare = 0.3f;  // of the picture, by circles that are not made smaller
 constexpr int kCells = 16;           // along the longer side, to find crowds
-constexpr double kMostCrowded = 20;
+constexpr double kMaxCrowded = 20;
 constexpr double kCrowdExponent = 0.7;
 constexpr float kSmallestCirclePx = 1.8f;  // radius, in widths of a line
 constexpr float kWeakest = 0.4f;           // opacity of the weakest response
@@ -107,7 +107,7 @@ int CrowdedCount(const Picture& picture, const v1::FeatureSet& features) {
   const double crowded = squares / sum * area / (static_cast<double>(cell_px) * cell_px);
   // A few features alone in their cells are no crowd, and a dense crowd may cover some ground.
   return static_cast<int>(sum *
-                          std::pow(std::clamp(crowded / sum, 1.0, kMostCrowded), kCrowdExponent));
+                          std::pow(std::clamp(crowded / sum, 1.0, kMaxCrowded), kCrowdExponent));
 }
 
 // Factor for the radii of circles of the features' sizes, up to 1, with which their lines cover a

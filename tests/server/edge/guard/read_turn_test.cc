@@ -86,20 +86,20 @@ TEST(ReadTurnTest, AConnectionThatIsReadToItsEndKeepsItsTurn) {
   }
 }
 
-TEST(TurnCrowdTest, CountsEachConnectionOncePerWindow) {
-  constexpr int64_t kWindowMs = TurnCrowd::kWindowMs;
-  TurnCrowd crowd;
+TEST(TurnContentionTest, CountsEachConnectionOncePerWindow) {
+  constexpr int64_t kWindowMs = TurnContention::kWindowMs;
+  TurnContention contention;
   int64_t first = -1;
   int64_t second = -1;
   const int64_t now_ms = 1000 * kWindowMs;
-  EXPECT_EQ(crowd.Add(first, now_ms), 1);
-  EXPECT_EQ(crowd.Add(first, now_ms + kWindowMs - 1), 1);
-  EXPECT_EQ(crowd.Add(second, now_ms + kWindowMs - 1), 2);
+  EXPECT_EQ(contention.Add(first, now_ms), 1);
+  EXPECT_EQ(contention.Add(first, now_ms + kWindowMs - 1), 1);
+  EXPECT_EQ(contention.Add(second, now_ms + kWindowMs - 1), 2);
   // Both are counted as long as the window is the last one.
-  EXPECT_EQ(crowd.Add(first, now_ms + kWindowMs), 2);
-  EXPECT_EQ(crowd.Add(first, now_ms + 2 * kWindowMs), 1);
+  EXPECT_EQ(contention.Add(first, now_ms + kWindowMs), 2);
+  EXPECT_EQ(contention.Add(first, now_ms + 2 * kWindowMs), 1);
   // A window without any is not the one before.
-  EXPECT_EQ(crowd.Add(second, now_ms + 4 * kWindowMs), 1);
+  EXPECT_EQ(contention.Add(second, now_ms + 4 * kWindowMs), 1);
 }
 
 }  // namespace

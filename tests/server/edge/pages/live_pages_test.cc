@@ -110,7 +110,7 @@ TEST_F(LivePagesTest, AFrameComesWithItsFeatures) {
   const auto pages = Pages(true);
   const HttpPage& page = *Find(pages, "/frame.json");
   EXPECT_EQ(Read<server::FramePicture>(page, "stream=3").width_px(), 0u);
-  ASSERT_TRUE(pictures_.TakeWish(3));
+  ASSERT_TRUE(pictures_.TakeRequest(3));
   auto features = std::make_shared<Features>();
   features->Resize(4001);
   for (size_t i = 0; i < 4001; ++i) features->x[i] = static_cast<float>(i);

@@ -31,24 +31,25 @@ class MemoryWatchTest : public ::testing::Test {
 
   MemoryState state_;
   std::vector<bool> changes_;
-  MemoryWatch watch_{{.limit_bytes = 1000 * kMiB,
-                      .address_limit_bytes = 2000 * kMiB,
-                      .on_change = [this](bool is_short) { changes_.push_back(is_short); },
-                      .read = [this] { return state_; }}};
+  MemoryWatch watch_{
+      {.limit_bytes = 1000 * kMiB,
+       .address_limit_bytes = 2000 * kMiB,
+       .on_change = [this](bool is_under_pressure) { changes_.push_back(is_under_pressure); },
+       .read = [this] { return state_; }}};
 };
 
 TEST_F(MemoryWatchTest, LargeRequestsAreRefusedFromNinetyPercentOnUntilEightyFive) {
   Look(900);
-  EXPECT_FALSE(watch_.is_short());
+  EXPECT_FALSE(watch_.is_under_pressure());
   EXPECT_TRUE(watch_.Check(kLarge).ok());
   Look(901);
-  EXPECT_TRUE(watch_.is_short());
+  EXPECT_TRUE(watch_.is_under_pressure());
   EXPECT_TRUE(IsRefused(watch_.Check(kLarge)));
   EXPECT_TRUE(watch_.Check(kSmall).ok());
   Look(860);
-  EXPECT_TRUE(watch_.is_short());
+  EXPECT_TRUE(watch_.is_under_pressure());
   Look(850);
-  EXPECT_FALSE(watch_.is_short());
+  EXPECT_FALSE(watch_.is_under_pressure());
   EXPECT_TRUE(watch_.Check(kLarge).ok());
   EXPECT_THAT(changes_, ElementsAre(true, false));
 }
@@ -63,19 +64,19 @@ TEST_F(MemoryWatchTest, EverythingIsRefusedFromNinetyFivePercentOn) {
 
 TEST_F(MemoryWatchTest, AddressSpaceAndTheMachineCountToo) {
   Look(10, 1801);
-  EXPECT_TRUE(watch_.is_short());
+  EXPECT_TRUE(watch_.is_under_pressure());
   Look(10, 0);
-  EXPECT_FALSE(watch_.is_short());
+  EXPECT_FALSE(watch_.is_under_pressure());
   Look(10, 0, 19);
-  EXPECT_TRUE(watch_.is_short());
+  EXPECT_TRUE(watch_.is_under_pressure());
   Look(10, 0, 20);
-  EXPECT_FALSE(watch_.is_short());
+  EXPECT_FALSE(watch_.is_under_pressure());
 }
 
 TEST_F(MemoryWatchTest, WhatCannotBeReadIsEnough) {
   state_ = {};
   watch_.Look();
-  EXPECT_FALSE(watch_.is_short());
+  EXPECT_FALSE(watch_.is_under_pressure());
 }
 
 }  // namespace

@@ -83,16 +83,16 @@ TEST(DrawFrameTest, OddAndFlatFramesStayInTheirBounds) {
 TEST(StreamPicturesTest, OnlyALookMakesOnePicture) {
   FakeClock clock;
   StreamPictures pictures(&clock);
-  EXPECT_FALSE(pictures.TakeWish(1));
+  EXPECT_FALSE(pictures.TakeRequest(1));
   EXPECT_EQ(pictures.Look(1), nullptr);
-  EXPECT_FALSE(pictures.TakeWish(2));
-  EXPECT_TRUE(pictures.TakeWish(1));
-  EXPECT_FALSE(pictures.TakeWish(1));
+  EXPECT_FALSE(pictures.TakeRequest(2));
+  EXPECT_TRUE(pictures.TakeRequest(1));
+  EXPECT_FALSE(pictures.TakeRequest(1));
   pictures.Put(1, PictureOf(7));
   EXPECT_EQ(pictures.Look(1)->sequence, 7u);
   // Until the next one is there, the last one is shown.
   EXPECT_EQ(pictures.Look(1)->sequence, 7u);
-  EXPECT_TRUE(pictures.TakeWish(1));
+  EXPECT_TRUE(pictures.TakeRequest(1));
 }
 
 TEST(StreamPicturesTest, PicturesThatNobodyLooksAtAreFreed) {
@@ -103,11 +103,11 @@ TEST(StreamPicturesTest, PicturesThatNobodyLooksAtAreFreed) {
   const std::weak_ptr<StreamPicture> watched = picture;
   pictures.Put(1, std::move(picture));
   clock.Advance(StreamPictures::kViewTime);
-  EXPECT_TRUE(pictures.TakeWish(1));
+  EXPECT_TRUE(pictures.TakeRequest(1));
   clock.Advance(std::chrono::milliseconds(1));
-  EXPECT_FALSE(pictures.TakeWish(2));  // a frame of any stream
+  EXPECT_FALSE(pictures.TakeRequest(2));  // a frame of any stream
   EXPECT_TRUE(watched.expired());
-  EXPECT_FALSE(pictures.TakeWish(1));
+  EXPECT_FALSE(pictures.TakeRequest(1));
 }
 
 TEST(StreamPicturesTest, TheStreamLookedAtLongestAgoMakesRoom) {
@@ -119,10 +119,10 @@ TEST(StreamPicturesTest, TheStreamLookedAtLongestAgoMakesRoom) {
   }
   pictures.Look(1);
   pictures.Look(100);
-  EXPECT_TRUE(pictures.TakeWish(1));
-  EXPECT_FALSE(pictures.TakeWish(2));
-  EXPECT_TRUE(pictures.TakeWish(3));
-  EXPECT_TRUE(pictures.TakeWish(100));
+  EXPECT_TRUE(pictures.TakeRequest(1));
+  EXPECT_FALSE(pictures.TakeRequest(2));
+  EXPECT_TRUE(pictures.TakeRequest(3));
+  EXPECT_TRUE(pictures.TakeRequest(100));
 }
 
 TEST(StreamPicturesTest, APictureThatNobodyWantsAnyMoreIsDropped) {

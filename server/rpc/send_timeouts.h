@@ -5,8 +5,8 @@
 // until HTTP/2 flow control lets it go. A client that opens no window would hold it as long as it
 // likes.
 
-#ifndef ORBSERVE_SERVER_RPC_STALLED_READERS_H_
-#define ORBSERVE_SERVER_RPC_STALLED_READERS_H_
+#ifndef ORBSERVE_SERVER_RPC_SEND_TIMEOUTS_H_
+#define ORBSERVE_SERVER_RPC_SEND_TIMEOUTS_H_
 
 #include <atomic>
 #include <chrono>
@@ -22,7 +22,7 @@
 namespace orbserve {
 
 // Thread-safe.
-class StalledReaders {
+class SendTimeouts {
   struct Entry {
     grpc::CallbackServerContext* context = nullptr;
     SteadyTime since;
@@ -33,14 +33,14 @@ class StalledReaders {
   // A call's place among those that are watched. Belongs to the call.
   class Watch {
    private:
-    friend class StalledReaders;
+    friend class SendTimeouts;
     bool is_watched = false;
     std::list<Entry>::iterator place;  // if is_watched
   };
 
   // `limit`: time in which a client must have read an answer. Both pointers must outlive the
   // object.
-  StalledReaders(Clock* clock, Metrics* metrics, std::chrono::milliseconds limit);
+  SendTimeouts(Clock* clock, Metrics* metrics, std::chrono::milliseconds limit);
 
   std::chrono::milliseconds limit() const { return limit_.load(std::memory_order_relaxed); }
   // Clients have `limit` from now on, if that is less. The server is about to stop.
@@ -67,4 +67,4 @@ class StalledReaders {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_RPC_STALLED_READERS_H_
+#endif  // ORBSERVE_SERVER_RPC_SEND_TIMEOUTS_H_

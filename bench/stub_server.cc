@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// hollow_server: orbserve-server, put together the same way, with a backend that computes nothing
+// stub_server: orbserve-server, put together the same way, with a backend that computes nothing
 // and answers every frame with the same features. What is left is what serving itself costs, for
 // stream_bench to compare with echo_server on a machine of any kind.
 //
-//   hollow_server [--features N] [--batch-us N] [--match-us N] ARGUMENT...
+//   stub_server [--features N] [--batch-us N] [--match-us N] ARGUMENT...
 //
 // --features: number of features of each answer (default 1000). --batch-us: microseconds that each
 // of two lanes takes for a batch of frames, whatever their number (default 0). --match-us: the same
@@ -105,9 +105,9 @@ struct DeviceTimes {
 };
 
 // Slots, plans and states are those of the backend inside.
-class HollowBackend final : public FeatureBackend {
+class StubBackend final : public FeatureBackend {
  public:
-  HollowBackend(std::unique_ptr<FeatureBackend> backend, int features, const DeviceTimes& times)
+  StubBackend(std::unique_ptr<FeatureBackend> backend, int features, const DeviceTimes& times)
       : backend_(std::move(backend)), feature_count_(features), times_(times) {
     for (int i = 0; i < features; ++i) {
       matches_.query_index.push_back(static_cast<uint32_t>(i));
@@ -232,7 +232,7 @@ class HollowBackend final : public FeatureBackend {
 
 int Usage() {
   std::fputs(
-      "usage: hollow_server [--features N] [--batch-us N] [--match-us N] [argument of "
+      "usage: stub_server [--features N] [--batch-us N] [--match-us N] [argument of "
       "orbserve-server]...\n",
       stderr);
   return 2;
@@ -260,8 +260,8 @@ int Run(int argc, char** argv) {
   return RunServerProgram(static_cast<int>(rest.size()), rest.data(),
                           [&](std::unique_ptr<FeatureBackend> backend)
                               -> absl::StatusOr<std::unique_ptr<FeatureBackend>> {
-                            return std::make_unique<HollowBackend>(std::move(backend), features,
-                                                                   times);
+                            return std::make_unique<StubBackend>(std::move(backend), features,
+                                                                 times);
                           });
 }
 

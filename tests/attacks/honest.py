@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client that means well: Extract of 320x240 frames, one after another, each with a deadline.
 
-Usage: innocent.py ADDRESS SECONDS [CLIENT_ID [extract|stream|reconnect]], where ADDRESS is HOST:PORT, or tls:HOST:PORT with the server's
+Usage: honest.py ADDRESS SECONDS [CLIENT_ID [extract|stream|reconnect]], where ADDRESS is HOST:PORT, or tls:HOST:PORT with the server's
 certificate in the file that ORBSERVE_ATTACK_CERTIFICATE names. SECONDS may be "fresh": one call on a new connection. With
 `stream` each frame has a stream of its own, which is opened for it; with `reconnect` there is a call on a new connection, which is
 tried once, after each call. ORBSERVE_TOKEN may have a token to send. Prints one line of
@@ -113,7 +113,7 @@ def percentile(values, part):
     return values[min(len(values) - 1, int(part * len(values)))] if values else -1.0
 
 
-def measure(address, seconds, client_id="innocent", kind="extract"):
+def measure(address, seconds, client_id="honest", kind="extract"):
     request = jpeg_request() if kind == "jpeg" else extract_request()
     times_ms, fresh_ms, failures = [], [], {}
 
@@ -155,7 +155,7 @@ def measure(address, seconds, client_id="innocent", kind="extract"):
     }
 
 
-def fresh_call_ms(address, client_id="innocent/fresh"):
+def fresh_call_ms(address, client_id="honest/fresh"):
     """Time of one call on a connection that is made for it; -1 where it is not served."""
     request = extract_request()
     begin = time.monotonic()

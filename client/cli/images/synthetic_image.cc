@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/cli/images/made_picture.h"
+#include "client/cli/images/synthetic_image.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace orbserve::cli {
 
-Picture MadePicture() {
+Picture SyntheticImage() {
   constexpr int kRectangles = 1500;
   constexpr uint32_t kLargestSidePx = 160;
   constexpr uint32_t kNoiseGrey = 7;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/stalled_readers.h"
+#include "server/rpc/send_timeouts.h"
 
 #include <algorithm>
 
@@ -15,13 +15,13 @@ constexpr std::chrono::milliseconds kPace{1000};
 
 }  // namespace
 
-StalledReaders::StalledReaders(Clock* clock, Metrics* metrics, std::chrono::milliseconds limit)
+SendTimeouts::SendTimeouts(Clock* clock, Metrics* metrics, std::chrono::milliseconds limit)
     : clock_(clock),
       metrics_(metrics),
       limit_(limit),
       alarm_(clock->MakeAlarm([this] { OnAlarm(); })) {}
 
-void StalledReaders::Begin(Watch& watch, grpc::CallbackServerContext* context) {
+void SendTimeouts::Begin(Watch& watch, grpc::CallbackServerContext* context) {
   const SteadyTime now = clock_->Now();
   absl::MutexLock lock(&mutex_);
   watch.place = watched_.insert(watched_.end(), {context, now});
@@ -29,26 +29,26 @@ void StalledReaders::Begin(Watch& watch, grpc::CallbackServerContext* context) {
   if (now + limit() < alarm_at_) SetAlarm(now + limit());
 }
 
-void StalledReaders::End(Watch& watch) {
+void SendTimeouts::End(Watch& watch) {
   absl::MutexLock lock(&mutex_);
   if (!watch.is_watched) return;
   watch.is_watched = false;
   (watch.place->is_cancelled ? cancelled_ : watched_).erase(watch.place);
 }
 
-void StalledReaders::Shorten(std::chrono::milliseconds limit) {
+void SendTimeouts::Shorten(std::chrono::milliseconds limit) {
   absl::MutexLock lock(&mutex_);
   if (limit >= this->limit()) return;
   limit_.store(limit, std::memory_order_relaxed);
   if (!watched_.empty()) SetAlarm(watched_.front().since + limit);
 }
 
-void StalledReaders::SetAlarm(SteadyTime when) {
+void SendTimeouts::SetAlarm(SteadyTime when) {
   alarm_at_ = when;
   alarm_->Set(when);
 }
 
-void StalledReaders::OnAlarm() {
+void SendTimeouts::OnAlarm() {
   const SteadyTime now = clock_->Now();
   int count = 0;
   {
@@ -60,7 +60,7 @@ void StalledReaders::OnAlarm() {
       cancelled_.splice(cancelled_.end(), watched_, watched_.begin());
       // Under the lock, because the context lives until End(). gRPC calls nothing of ours inside.
       entry.context->TryCancel();
-      metrics_->CallCut(CutCause::kStalledReader);
+      metrics_->CallAborted(AbortCause::kSendTimeout);
     }
     if (!watched_.empty()) {
       const SteadyTime next = watched_.front().since + limit();
@@ -68,7 +68,7 @@ void StalledReaders::OnAlarm() {
     }
   }
   if (count > 0) {
-    spdlog::warn("event=stalled_readers_cut calls={} timeout_ms={}", count, limit().count());
+    spdlog::warn("event=send_timeout calls={} timeout_ms={}", count, limit().count());
   }
 }
 
