@@ -108,6 +108,9 @@ def client(server: Server) -> Iterator[orbserve.Client]:
         yield connected
 
 
+Pixels = npt.NDArray[np.uint8]
+
+
 def make_image(width: int, height: int, seed: int = 1) -> npt.NDArray[np.uint8]:
     """A grey image of overlapping rectangles: corners of many strengths, and smooth parts."""
     random = np.random.default_rng(seed)
@@ -117,6 +120,13 @@ def make_image(width: int, height: int, seed: int = 1) -> npt.NDArray[np.uint8]:
         w, h = random.integers(4, 40, 2)
         image[y : y + h, x : x + w] = random.integers(0, 256)
     return image
+
+
+def flight(count: int, size: tuple[int, int] = (320, 240)) -> list[Pixels]:
+    """Frames of a camera that moves two pixels a frame."""
+    width, height = size
+    wide = make_image(width + 2 * count, height)
+    return [wide[:, 2 * i : 2 * i + width] for i in range(count)]
 
 
 @pytest.fixture(scope="session")

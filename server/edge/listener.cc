@@ -4,13 +4,10 @@
 #include "server/edge/listener.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -21,24 +18,22 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
-#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "server/edge/arrival.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/descriptor_limit.h"
+#include "server/edge/guard/close_heaviest.h"
 #include "server/edge/guard/guard_table.h"
-#include "server/edge/guard/read_turn.h"
+#include "server/edge/guard/turn_timer.h"
 #include "server/edge/listen_sockets.h"
 #include "server/edge/parked_connections.h"
-#include "server/process/log.h"
+#include "server/edge/self_check_sockets.h"
 #include "spdlog/spdlog.h"
 
 namespace orbserve {
@@ -46,7 +41,6 @@ namespace {
 
 // Descriptors for everything but connections: the HTTP endpoint, probes, files, devices.
 constexpr int kReservedDescriptors = 20;
-constexpr size_t kMaxSelfChecks = 64;
 constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
 constexpr size_t kMaxServedAtOnce = 16;
@@ -55,14 +49,10 @@ constexpr size_t kClosedAtOnce = 64;  // of parked connections where descriptors
 constexpr int kMaxFlights = 2;        // that a client of TLS 1.2 or 1.3 answers
 constexpr int kWaitMs = 2;            // for a place to become free
 constexpr int kRetryMs = 10;          // after a failure that may pass
-constexpr int kLinesPerSecond = 5;    // of the log
 // Time in which a client must have begun to speak, and between looks for those that have not and
 // for those that are paused.
 constexpr int64_t kArrivalMs = 10'000;
 constexpr int kLookMs = 1000;
-// Part of the processors' time that gRPC may take to read from connections that always have more.
-// Their requests need the rest.
-constexpr double kReadingPart = 0.5;
 
 // An event of epoll is about a connection, by its number, or about one of these.
 constexpr uint64_t kWake = uint64_t{1} << 63;
@@ -72,46 +62,10 @@ constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the soc
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
-CloseReason CloseReasonOf(Http2Violation violation) {
-  switch (violation) {
-    case Http2Violation::kNone:
-      return CloseReason::kEnded;
-    case Http2Violation::kHeaderBlock:
-      return CloseReason::kHeaderBlock;
-    case Http2Violation::kResets:
-      return CloseReason::kResets;
-    case Http2Violation::kFrames:
-      return CloseReason::kFrames;
-    case Http2Violation::kMalformed:
-      return CloseReason::kMalformed;
-    case Http2Violation::kUnfinished:
-      return CloseReason::kUnfinished;
-    case Http2Violation::kUnproven:
-      return CloseReason::kUnproven;
-    case Http2Violation::kPings:
-      return CloseReason::kPings;
-    case Http2Violation::kUnacknowledged:
-      return CloseReason::kUnacknowledged;
-  }
-  return CloseReason::kEnded;
-}
-
 // The self-check stands for a client of its own.
 const PeerKeys& SelfCheckPeer() {
   static const PeerKeys peer = {"self-check", "self-check", "self-check"};
   return peer;
-}
-
-// The address by which this process itself reaches a socket bound to `bound`.
-SocketAddress OwnTarget(SocketAddress bound) {
-  if (bound.family() == AF_INET) {
-    auto& ipv4 = reinterpret_cast<sockaddr_in&>(bound.storage);
-    if (ipv4.sin_addr.s_addr == INADDR_ANY) ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  } else if (bound.family() == AF_INET6) {
-    auto& ipv6 = reinterpret_cast<sockaddr_in6&>(bound.storage);
-    if (IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr)) ipv6.sin6_addr = in6addr_loopback;
-  }
-  return bound;
 }
 
 }  // namespace
@@ -144,15 +98,12 @@ class Listener::Impl {
     ORBSERVE_ASSIGN_OR_RETURN(sockets_,
                               ListenSockets::Bind(options_.address, options_.user_timeout));
     port_ = sockets_.port();
-    for (const FileDescriptor& socket : sockets_.sockets()) {
-      targets_.push_back(OwnTarget(LocalAddressOf(socket.get())));
-    }
+    self_checks_.SetTarget(LocalAddressOf(sockets_.sockets().front().get()));
     epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
     wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    turns_timer_.Reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!epoll_ || !wake_ || !turns_timer_ || !spare_ || !Watch(wake_.get(), EPOLLIN, kWake) ||
-        !Watch(turns_timer_.get(), EPOLLIN, kTurns)) {
+    if (!epoll_ || !wake_ || !turns_.Open() || !spare_ || !Watch(wake_.get(), EPOLLIN, kWake) ||
+        !Watch(turns_.descriptor(), EPOLLIN, kTurns)) {
       return absl::UnavailableError(
           absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
     }
@@ -230,39 +181,11 @@ class Listener::Impl {
   }
 
   absl::StatusOr<FileDescriptor> ConnectSelfCheck() {
-    const auto failed = [](const char* call) {
-      return absl::UnavailableError(
-          absl::StrCat("the server cannot reach itself: ", call, ": ", ErrorText(errno)));
-    };
-    const SocketAddress& target = targets_.front();
-    FileDescriptor made(socket(target.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!made) return failed("socket");
-    GuardTable::Get().Disarm(made.get());  // the number may be that of a former connection
-    // The address is known before the connection is made, so it is told from those of clients.
-    SocketAddress own = target;
-    if (own.family() == AF_UNIX) {
-      own = {};
-      own.storage.ss_family = AF_UNIX;
-      own.size = sizeof(sa_family_t);  // the system gives it a name
-    } else {
-      SetPort(own, 0);
-    }
-    if (bind(made.get(), own.get(), own.size) != 0) return failed("bind");
-    const std::string name = PeerKeysOf(LocalAddressOf(made.get())).endpoint;
     {
       const std::scoped_lock lock(mutex_);
-      // Those that were never accepted were given up long ago.
-      if (self_checks_.size() >= kMaxSelfChecks) self_checks_.clear();
-      self_checks_.insert(name);
       is_self_check_refused_ = false;
     }
-    if (connect(made.get(), target.get(), target.size) != 0 && errno != EINPROGRESS) {
-      const absl::Status status = failed("connect");
-      const std::scoped_lock lock(mutex_);
-      self_checks_.erase(name);
-      return status;
-    }
-    return made;
+    return self_checks_.Connect();
   }
 
   int port() const { return port_; }
@@ -273,12 +196,11 @@ class Listener::Impl {
     use.connections = table_->size();
     use.max_connections = bounds_.max_connections;
     use.max_connections_per_address = bounds_.max_connections_per_address;
-    use.closed = closed_;
+    use.closed = closes_.of_reasons();
     return use;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;  // that of timerfd
   using Stage = TrackedConnection::Stage;
 
   bool Watch(int descriptor, uint32_t events, uint64_t about) {
@@ -311,14 +233,13 @@ class Listener::Impl {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
         if (about == kWake) {
           Drain(wake_);
-          BeginTurns();
+          turns_.BeginTurns();
           const std::scoped_lock lock(mutex_);
           if (ending_) return;
-          FreeUnfinished();
-          EndUnprovenCalls();
+          CloseUnfinished(*table_, options_.max_unfinished_bytes);
+          CloseUnproven(*table_, options_.max_unproven_calls);
         } else if (about == kTurns) {
-          Drain(turns_timer_);
-          BeginTurns();
+          turns_.BeginTurns();
         } else if ((about & kListening) != 0) {
           AcceptFrom(about - kListening);
         } else {
@@ -347,24 +268,6 @@ class Listener::Impl {
   static void Drain(const FileDescriptor& counter) {
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t size = read(counter.get(), &count, sizeof(count));
-  }
-
-  // Connections whose turn is over get their next one, when the last ones have had their time.
-  void BeginTurns() {
-    const Clock::time_point now = Clock::now();
-    if (now < next_turns_) {
-      constexpr int64_t kSecondNs = 1'000'000'000;
-      const int64_t at_ns = std::chrono::nanoseconds(next_turns_.time_since_epoch()).count();
-      itimerspec timer = {};
-      timer.it_value.tv_sec = at_ns / kSecondNs;
-      timer.it_value.tv_nsec = at_ns % kSecondNs;
-      timerfd_settime(turns_timer_.get(), TFD_TIMER_ABSTIME, &timer, nullptr);
-      return;
-    }
-    static const double processors = std::max(1u, std::thread::hardware_concurrency());
-    const int begun = GuardTable::Get().BeginTurns();
-    const double taken_ns = begun * double{ReadTurn::kTurnNs} / (kReadingPart * processors);
-    next_turns_ = now + std::chrono::nanoseconds(static_cast<int64_t>(taken_ns));
   }
 
   // Takes the connection that waits, if there is room by now, and the next ones then.
@@ -446,7 +349,7 @@ class Listener::Impl {
     const bool was_refused = static_cast<bool>(accepted);
     if (was_refused) {
       const std::scoped_lock lock(mutex_);
-      Count(CloseReason::kNoDescriptor, "unknown");
+      closes_.Add(CloseReason::kNoDescriptor, "unknown", table_->size());
     }
     spare_.Reset(number);
     // Else the loop would spin where another part of the process took the spare one.
@@ -462,7 +365,7 @@ class Listener::Impl {
       const std::scoped_lock lock(mutex_);
       // gRPC has closed this number, and the event has not arrived yet.
       End(table_->NumberOf(accepted.get()));
-      connection.is_self_check = self_checks_.contains(connection.peer.endpoint);
+      connection.is_self_check = self_checks_.Contains(connection.peer.endpoint);
       switch (MakeRoom(connection)) {
         case Place::kGiven:
           break;
@@ -471,13 +374,13 @@ class Listener::Impl {
           Listen(0);
           return;
         case Place::kRefused:
-          self_checks_.erase(connection.peer.endpoint);
+          self_checks_.Forget(connection.peer.endpoint);
           return;
       }
-      self_checks_.erase(connection.peer.endpoint);
+      self_checks_.Forget(connection.peer.endpoint);
       connection.duplicate.Reset(fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
       if (!connection.duplicate || accepted.get() >= GuardTable::kDescriptors) {
-        Count(CloseReason::kNoDescriptor, connection.peer.address);
+        closes_.Add(CloseReason::kNoDescriptor, connection.peer.address, table_->size());
         return;
       }
       const int duplicate = connection.duplicate.get();
@@ -640,61 +543,6 @@ class Listener::Impl {
     has_parked_ = parked_.size() > 0;
   }
 
-  // Closes connections whose unfinished messages hold the most, of the address that holds the most,
-  // until the others have room.
-  void FreeUnfinished() {
-    while (GuardTable::Get().unfinished_bytes() > options_.max_unfinished_bytes) {
-      absl::flat_hash_map<absl::string_view, int64_t> of_addresses;
-      for (const auto& [number, connection] : table_->all()) {
-        of_addresses[connection.peer.address] +=
-            GuardTable::Get().View(connection.descriptor).unfinished_bytes;
-      }
-      const TrackedConnection* largest = nullptr;
-      std::pair<int64_t, int64_t> most = {0, 0};  // bytes of the address, bytes of the connection
-      for (const auto& [number, connection] : table_->all()) {
-        const std::pair<int64_t, int64_t> held = {
-            of_addresses[connection.peer.address],
-            GuardTable::Get().View(connection.descriptor).unfinished_bytes};
-        if (held.second > 0 && held > most) {
-          most = held;
-          largest = &connection;
-        }
-      }
-      if (largest == nullptr) return;  // another server of this process holds them
-      GuardTable::Get().Close(largest->descriptor, Http2Violation::kUnfinished);
-      shutdown(largest->duplicate.get(), SHUT_RDWR);
-    }
-  }
-
-  // Closes unproven connections that have the most open calls, of the network and in it of the
-  // address that have the most, until there are few enough. Calls hold memory of gRPC, which makes
-  // room by closing connections of anybody.
-  void EndUnprovenCalls() {
-    while (GuardTable::Get().unproven_calls() > options_.max_unproven_calls) {
-      absl::flat_hash_map<absl::string_view, int64_t> of_networks;
-      absl::flat_hash_map<absl::string_view, int64_t> of_addresses;
-      for (const auto& [number, connection] : table_->all()) {
-        const int64_t calls = GuardTable::Get().View(connection.descriptor).unproven_calls;
-        of_networks[connection.peer.network] += calls;
-        of_addresses[connection.peer.address] += calls;
-      }
-      const TrackedConnection* largest = nullptr;
-      std::array<int64_t, 3> most = {0, 0, 0};
-      for (const auto& [number, connection] : table_->all()) {
-        const std::array<int64_t, 3> open = {
-            of_networks[connection.peer.network], of_addresses[connection.peer.address],
-            GuardTable::Get().View(connection.descriptor).unproven_calls};
-        if (open[2] > 0 && open > most) {
-          most = open;
-          largest = &connection;
-        }
-      }
-      if (largest == nullptr) return;  // another server of this process has them
-      GuardTable::Get().Close(largest->descriptor, Http2Violation::kUnproven);
-      shutdown(largest->duplicate.get(), SHUT_RDWR);
-    }
-  }
-
   enum class Place { kGiven, kLater, kRefused };
 
   // Looks for a place for a connection.
@@ -715,10 +563,10 @@ class Listener::Impl {
         Close(room.preempted, CloseReason::kPreempted);
         return Place::kGiven;
       case Room::kFull:
-        Count(CloseReason::kFull, peer.address);
+        closes_.Add(CloseReason::kFull, peer.address, table_->size());
         return Place::kRefused;
       case Room::kAddressFull:
-        Count(CloseReason::kAddressFull, peer.address);
+        closes_.Add(CloseReason::kAddressFull, peer.address, table_->size());
         return Place::kRefused;
       default:
         return Place::kGiven;
@@ -746,13 +594,13 @@ class Listener::Impl {
     const Http2Violation violation = GuardTable::Get().View(connection->descriptor).violation;
     CloseReason reason = CloseReasonOf(violation);
     if (reason == CloseReason::kEnded && stopped_) reason = CloseReason::kStopped;
-    if (!connection->is_self_check) Count(reason, connection->peer.address);
+    if (!connection->is_self_check) closes_.Add(reason, connection->peer.address, table_->size());
     Forget(number);
   }
 
   void Close(uint64_t number, CloseReason reason) {
     TrackedConnection& connection = *table_->Find(number);
-    Count(reason, connection.peer.address);
+    closes_.Add(reason, connection.peer.address, table_->size());
     if (reason != CloseReason::kPreempted || !Park(connection)) {
       shutdown(connection.duplicate.get(), SHUT_RDWR);
     }
@@ -786,30 +634,11 @@ class Listener::Impl {
     table_->Remove(number);
   }
 
-  void Count(CloseReason reason, const std::string& address) {
-    ++closed_[static_cast<size_t>(reason)];
-    if (reason == CloseReason::kEnded || reason == CloseReason::kStopped) return;
-    const int64_t second = GuardTable::NowMs() / 1000;
-    if (second != log_second_) {
-      log_second_ = second;
-      log_lines_ = 0;
-    }
-    if (log_lines_ >= kLinesPerSecond) {
-      ++lines_left_out_;
-      return;
-    }
-    ++log_lines_;
-    spdlog::warn("event=connection_closed reason={} address={} connections={} left_out={}",
-                 kCloseReasonNames[static_cast<size_t>(reason)], LogValue(address), table_->size(),
-                 std::exchange(lines_left_out_, 0));
-  }
-
   const ListenerOptions options_;
-  std::vector<SocketAddress> targets_;
+  SelfCheckSockets self_checks_;
   int port_ = 0;
   FileDescriptor epoll_;
   FileDescriptor wake_;
-  FileDescriptor turns_timer_;
   HandOver hand_over_;
   ConnectionBounds bounds_;
 
@@ -818,7 +647,7 @@ class Listener::Impl {
   std::mutex hand_over_mutex_;  // taken before mutex_
   bool hands_over_ = true;      // under hand_over_mutex_
   // The thread uses these: a descriptor to give up when there is none left, the connection that
-  // waits for a place, while nothing is accepted, and when turns may begin again.
+  // waits for a place, while nothing is accepted, and the turns.
   FileDescriptor spare_;
   struct {
     FileDescriptor socket;
@@ -826,7 +655,7 @@ class Listener::Impl {
   } waiting_;
   bool is_behind_ = false;  // IsBehind() was true, and nothing is accepted
   int queued_ = 0;          // connections that waited to be accepted a moment ago
-  Clock::time_point next_turns_{};
+  TurnTimer turns_;
   int64_t next_look_ms_ = 0;
 
   mutable std::mutex mutex_;          // guards everything below
@@ -834,16 +663,12 @@ class Listener::Impl {
   std::unique_ptr<ConnectionTable> table_;
   ParkedConnections parked_;
   std::vector<TlsSession> discarded_;  // of handshakes that have ended
-  std::set<std::string> self_checks_;  // endpoints of self-checks that are not accepted yet
   bool is_self_check_refused_ = false;
   std::atomic<bool> has_parked_{false};
   std::atomic<int> arriving_{0};  // connections that gRPC has not got yet
-  std::array<int64_t, kCloseReasonNames.size()> closed_ = {};
+  CloseCount closes_;
   bool stopped_ = false;
   bool ending_ = false;
-  int64_t log_second_ = 0;
-  int log_lines_ = 0;
-  int64_t lines_left_out_ = 0;
 
   std::thread thread_;
   std::thread handshakes_thread_;  // with TLS

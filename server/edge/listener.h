@@ -15,6 +15,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/edge/close_count.h"
 #include "server/edge/file_descriptor.h"
 #include "server/edge/tls_handshake.h"
 
@@ -41,27 +42,6 @@ struct ListenerOptions {
   // Time after which the system gives up a connection whose peer acknowledges nothing.
   std::chrono::milliseconds user_timeout{10'000};
 };
-
-// Reasons for the end of a connection, in the order of kCloseReasonNames.
-enum class CloseReason {
-  kEnded,           // by the client, or by gRPC itself
-  kFull,            // not accepted: all connections are in use
-  kAddressFull,     // not accepted: the address has all that it may have
-  kPreempted,       // closed to make room
-  kNoDescriptor,    // not accepted: the process has no descriptor left
-  kHeaderBlock,     // a header block is too long
-  kResets,          // calls are cancelled too often
-  kFrames,          // too many frames that carry nothing
-  kPings,           // too many PING frames
-  kMalformed,       // a message of a call cannot be one of gRPC
-  kUnfinished,      // messages that do not end hold too much memory
-  kUnproven,        // a client that is not known has too many open calls
-  kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
-  kStopped,         // the server stops
-};
-inline constexpr std::array kCloseReasonNames = {
-    "ended",  "full",  "address_full", "preempted",  "no_descriptor", "header_block",   "resets",
-    "frames", "pings", "malformed",    "unfinished", "unproven",      "unacknowledged", "stopped"};
 
 struct ListenerUse {
   int connections = 0;
