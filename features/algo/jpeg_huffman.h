@@ -19,6 +19,7 @@ namespace orbserve {
 // Bits of the first look. At quality 90, 4.7 of 100 symbols of luma are longer than 11 bits and 1.8
 // longer than 13; a wrong guess of the processor at each of them costs more than the larger table.
 inline constexpr int kJpegLookBits = 13;
+inline constexpr int kJpegDcLookBits = 10;  // of a table of DC differences, one symbol in a block
 inline constexpr int kJpegLookSize = 1 << kJpegLookBits;
 inline constexpr int kJpegMaxCodeBits = 16;
 inline constexpr int kJpegBlockCoefficients = 64;
@@ -29,7 +30,8 @@ inline constexpr int kJpegBlockCoefficients = 64;
 //   64        the block is full
 //   65..79    a run went past the last coefficient
 //   128..191  end of block
-//   192..255  the first look cannot tell; the length is 0
+//   192..255  the first look cannot tell; the length is 0, and the value is the code's length << 8
+//             plus its symbol, or 0 if the code is longer than the look
 inline constexpr int kJpegEndAdvance = 128;
 inline constexpr int kJpegUnknownAdvance = 192;
 
@@ -48,6 +50,13 @@ ORBSERVE_HOST_DEVICE constexpr int JpegLookAdvance(JpegLook look) {
 ORBSERVE_HOST_DEVICE constexpr int JpegLookValue(JpegLook look) {
   return static_cast<int32_t>(look) >> 16;
 }
+
+// Several symbols whose values nobody wants: their lengths and advances together, with the end of
+// the block if that is one of them. Whether a block ended before its last symbols is not known then:
+// JpegBlockHasEnded().
+struct JpegSkips {
+  JpegLook look[kJpegLookSize];
+};
 
 // A table as a DHT segment has it.
 struct JpegCodes {
@@ -79,15 +88,26 @@ struct JpegSymbol {
   int symbol;
 };
 
-// The symbol whose code begins at the top of `window`, of which 16 bits are looked at.
-ORBSERVE_HOST_DEVICE constexpr JpegSymbol FindJpegSymbol(const JpegTable& table, uint64_t window) {
-  for (int length = 1; length <= kJpegMaxCodeBits; ++length) {
+// The symbol whose code begins at the top of `window`, of which 16 bits are looked at. Codes of
+// `first_length` bits and more are searched.
+ORBSERVE_HOST_DEVICE constexpr JpegSymbol FindJpegSymbol(const JpegTable& table, uint64_t window,
+                                                         int first_length = 1) {
+  for (int length = first_length; length <= kJpegMaxCodeBits; ++length) {
     const int code = static_cast<int>(window >> (64 - length));
     if (code <= table.last_code[length]) {
       return {length, table.symbols[(code + table.symbol_offset[length]) & 255]};
     }
   }
   return {0, 0};
+}
+
+// What a look that cannot tell says about the symbol, and if that is nothing the search.
+// `look_bits`: of the table.
+ORBSERVE_HOST_DEVICE constexpr JpegSymbol SecondJpegLook(const JpegTable& table, int look_bits,
+                                                         uint64_t window) {
+  const int found = JpegLookValue(table.look[window >> (64 - look_bits)]);
+  if (found != 0) return {found >> 8, found & 255};
+  return FindJpegSymbol(table, window, look_bits + 1);
 }
 
 // Reads the codes of `codes` into the part of `table` that the second look needs. False if they
@@ -115,21 +135,25 @@ constexpr bool OrderJpegCodes(const JpegCodes& codes, bool dc, JpegTable* table)
   return true;
 }
 
+ORBSERVE_HOST_DEVICE constexpr JpegLook UnknownJpegLook(int code_length, int symbol) {
+  return MakeJpegLook(0, kJpegUnknownAdvance, code_length << 8 | symbol);
+}
+
 // Looks of a symbol of one code. `rest`: the bits after the code, at the top of 64.
 ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfDc(int code_length, int symbol, uint64_t rest) {
   const int length = code_length + symbol;
-  if (length > kJpegLookBits) return MakeJpegLook(0, kJpegUnknownAdvance, 0);
+  if (length > kJpegDcLookBits) return UnknownJpegLook(code_length, symbol);
   return MakeJpegLook(length, 1, JpegValue(rest, symbol));
 }
 ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfAc(int code_length, int symbol, uint64_t rest) {
   const int run = symbol >> 4;
   const int size = symbol & 15;
   const int length = code_length + size;
-  if (length > kJpegLookBits) return MakeJpegLook(0, kJpegUnknownAdvance, 0);
+  if (length > kJpegLookBits) return UnknownJpegLook(code_length, symbol);
   if (size == 0) {
     if (run == 0) return MakeJpegLook(length, kJpegEndAdvance, 0);
     // Runs without a value are 16 zeros. Others belong to progressive files.
-    if (run != 15) return MakeJpegLook(0, kJpegUnknownAdvance, 0);
+    if (run != 15) return UnknownJpegLook(code_length, symbol);
   }
   return MakeJpegLook(length, run + 1, JpegValue(rest, size));
 }
@@ -137,10 +161,11 @@ ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfAc(int code_length, int symbol
 // Makes `table` of `codes`. False, and an unusable table, as OrderJpegCodes().
 constexpr bool BuildJpegTable(const JpegCodes& codes, bool dc, JpegTable* table) {
   if (!OrderJpegCodes(codes, dc, table)) return false;
+  const int look_bits = dc ? kJpegDcLookBits : kJpegLookBits;
   JpegLook* look = table->look;
   int place = 0;
-  for (int length = 1; length <= kJpegLookBits; ++length) {
-    const int rest_bits = kJpegLookBits - length;
+  for (int length = 1; length <= look_bits; ++length) {
+    const int rest_bits = look_bits - length;
     for (int i = 0; i < codes.counts[length - 1]; ++i, ++place) {
       const int symbol = codes.symbols[place];
       const int size = dc ? symbol : symbol & 15;
@@ -156,8 +181,35 @@ constexpr bool BuildJpegTable(const JpegCodes& codes, bool dc, JpegTable* table)
       }
     }
   }
-  while (look < table->look + kJpegLookSize) *look++ = MakeJpegLook(0, kJpegUnknownAdvance, 0);
+  while (look < table->look + (1 << look_bits)) *look++ = MakeJpegLook(0, kJpegUnknownAdvance, 0);
   return true;
+}
+
+// Makes `skips` of a table of AC values.
+constexpr void BuildJpegSkips(const JpegTable& table, JpegSkips* skips) {
+  for (int i = 0; i < kJpegLookSize; ++i) {
+    const JpegLook first = table.look[i];
+    int length = JpegLookLength(first);
+    int advance = JpegLookAdvance(first);
+    int value = advance >= kJpegUnknownAdvance ? JpegLookValue(first) : 0;
+    while (advance < kJpegBlockCoefficients) {
+      // The low bits of the index are not those of the file.
+      const JpegLook next = table.look[i << length & (kJpegLookSize - 1)];
+      if (JpegLookAdvance(next) >= kJpegUnknownAdvance) break;
+      if (length + JpegLookLength(next) > kJpegLookBits) break;
+      if (advance + JpegLookAdvance(next) % kJpegEndAdvance >= kJpegBlockCoefficients) break;
+      length += JpegLookLength(next);
+      advance += JpegLookAdvance(next);
+    }
+    skips->look[i] = MakeJpegLook(length, advance, value);
+  }
+}
+
+// True if a block has ended with the last of the symbols that moved its next place to `place`, 64 or
+// more. Else it ended before, a run was too long, or the look could not tell.
+ORBSERVE_HOST_DEVICE constexpr bool JpegBlockHasEnded(uint32_t place) {
+  return place == kJpegBlockCoefficients ||
+         (place >= kJpegEndAdvance && place < kJpegEndAdvance + kJpegBlockCoefficients);
 }
 
 }  // namespace orbserve

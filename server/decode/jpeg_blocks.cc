@@ -175,13 +175,66 @@ HWY_INLINE V16 LoadSame(const int16_t* rows, int y) {
 #endif
 }
 
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+// Stores rows `y` and `y + 1` of a block.
+HWY_INLINE void StoreTwoRows(hn::Vec<hn::CappedTag<uint8_t, 16>> rows, const JpegBlockPlace& place,
+                             int y) {
+  const hn::CappedTag<uint8_t, 8> d;
+  hn::StoreU(hn::LowerHalf(d, rows), d, place.pixels + y * place.pitch_bytes);
+  hn::StoreU(hn::UpperHalf(d, rows), d, place.pixels + (y + 1) * place.pitch_bytes);
+}
+
+// `x`: columns of two blocks. Transposed as bytes, which takes half of the steps.
+HWY_INLINE void StorePixels(const V16 (&x)[8], const JpegBlockPlace* places, bool has_second) {
+  const hn::Repartition<uint8_t, D16> d8;
+  const hn::Repartition<uint16_t, D16> d16;
+  const hn::Repartition<uint32_t, D16> d32;
+  const hn::Half<decltype(d8)> d_block;
+  using V8 = hn::Vec<decltype(d8)>;
+  const auto bytes = [&](V16 a, V16 b) HWY_ATTR {
+    return hn::Xor(V8{_mm256_packs_epi16(a.raw, b.raw)}, hn::Set(d8, 128));
+  };
+  V8 pairs[4];  // columns 0 and 1, 2 and 3, ...
+  for (int i = 0; i < 2; ++i) {
+    const V8 even = bytes(x[4 * i], x[4 * i + 2]);
+    const V8 odd = bytes(x[4 * i + 1], x[4 * i + 3]);
+    pairs[2 * i] = hn::InterleaveLower(d8, even, odd);
+    pairs[2 * i + 1] = hn::InterleaveUpper(d8, even, odd);
+  }
+  for (int half = 0; half < 2; ++half) {  // rows 0..3 and 4..7
+    const auto fours = [&](int i) HWY_ATTR {
+      const auto a = hn::BitCast(d16, pairs[2 * i]);
+      const auto b = hn::BitCast(d16, pairs[2 * i + 1]);
+      return hn::BitCast(d32, half == 0 ? hn::InterleaveLower(d16, a, b)
+                                        : hn::InterleaveUpper(d16, a, b));
+    };
+    const auto left = fours(0);
+    const auto right = fours(1);
+    const V8 upper = hn::BitCast(d8, hn::InterleaveLower(d32, left, right));
+    const V8 lower = hn::BitCast(d8, hn::InterleaveUpper(d32, left, right));
+    StoreTwoRows(hn::LowerHalf(d_block, upper), places[0], 4 * half);
+    StoreTwoRows(hn::LowerHalf(d_block, lower), places[0], 4 * half + 2);
+    if (has_second) {
+      StoreTwoRows(hn::UpperHalf(d_block, upper), places[1], 4 * half);
+      StoreTwoRows(hn::UpperHalf(d_block, lower), places[1], 4 * half + 2);
+    }
+  }
+}
+#else
+HWY_INLINE void StorePixels(V16 (&x)[8], const JpegBlockPlace* places, bool) {
+  const hn::CappedTag<int8_t, 8> d_signed;
+  const hn::CappedTag<uint8_t, 8> d;
+  Transpose(x);
+  for (int y = 0; y < 8; ++y) {
+    const auto row = hn::BitCast(d, hn::DemoteTo(d_signed, x[y]));
+    hn::StoreU(hn::Xor(row, hn::Set(d, 128)), d, places->pixels + y * places->pitch_bytes);
+  }
+}
+#endif
+
 bool WriteBlocks(const int16_t* HWY_RESTRICT coefficients, int count,
                  const JpegQuantisers& quantisers, const JpegBlockPlace* HWY_RESTRICT places) {
-  const D16 d;
   const hn::Repartition<uint16_t, D16> du;
-  const hn::Repartition<uint8_t, D16> d8;
-  const hn::Repartition<int8_t, D16> d8_signed;
-  const hn::Half<decltype(d8)> d8_half;
   auto excess = hn::Zero(du);
   for (int at = 0; at < count; at += kBlocks) {
     const int16_t* const blocks = coefficients + 64 * at;
@@ -201,41 +254,14 @@ bool WriteBlocks(const int16_t* HWY_RESTRICT coefficients, int count,
     for (int y = 1; y < 8; ++y) most = hn::Max(most, hn::BitCast(du, hn::Abs(x[y])));
     excess_here =
         hn::Or(excess_here, hn::SaturatedSub(most, hn::Set(du, uint16_t{kIdctMaxInput})));
-    Transpose(x);
-    Pass<kIdctRowShift>(x);
-    Transpose(x);
     if (kBlocks == 2 && at + 1 == count) {  // the second block is none
       excess = hn::Or(excess, hn::ZeroExtendVector(du, hn::LowerHalf(excess_here)));
     } else {
       excess = hn::Or(excess, excess_here);
     }
-    for (int y = 0; y < 8; y += 2) {
-      // Rows y and y + 1 of each block, 8 bytes each.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-      const auto rows = hn::Xor(
-          hn::Vec<decltype(d8)>{_mm256_packs_epi16(x[y].raw, x[y + 1].raw)}, hn::Set(d8, 128));
-      const hn::Half<decltype(d8_half)> d_row;
-      const auto first = hn::LowerHalf(d8_half, rows);
-      hn::StoreU(hn::LowerHalf(d_row, first), d_row,
-                 places[at].pixels + y * places[at].pitch_bytes);
-      hn::StoreU(hn::UpperHalf(d_row, first), d_row,
-                 places[at].pixels + (y + 1) * places[at].pitch_bytes);
-      if (at + 1 < count) {
-        const auto second = hn::UpperHalf(d8_half, rows);
-        hn::StoreU(hn::LowerHalf(d_row, second), d_row,
-                   places[at + 1].pixels + y * places[at + 1].pitch_bytes);
-        hn::StoreU(hn::UpperHalf(d_row, second), d_row,
-                   places[at + 1].pixels + (y + 1) * places[at + 1].pitch_bytes);
-      }
-#else
-      for (int i = 0; i < 2; ++i) {
-        const hn::Half<decltype(d8_signed)> d_row_signed;
-        const auto row = hn::BitCast(d8_half, hn::DemoteTo(d_row_signed, x[y + i]));
-        hn::StoreU(hn::Xor(row, hn::Set(d8_half, 128)), d8_half,
-                   places[at].pixels + (y + i) * places[at].pitch_bytes);
-      }
-#endif
-    }
+    Transpose(x);
+    Pass<kIdctRowShift>(x);
+    StorePixels(x, places + at, at + 1 < count);
   }
   return hn::AllTrue(du, hn::Eq(excess, hn::Zero(du)));
 }

@@ -58,6 +58,8 @@ struct Step {
 };
 Step SlowDc(const JpegTable& table, uint64_t bit);
 Step SlowAc(const JpegTable& table, uint64_t bit);
+// Goes over one block, symbol by symbol.
+JpegStop SkipBlock(const JpegBlockKind& block, uint64_t* bit);
 
 }  // namespace jpeg_lanes
 }  // namespace orbserve
@@ -77,14 +79,19 @@ struct Runner {
   int16_t* coefficients;  // of the present block
   const JpegBlockKind* block;
   int16_t* next;  // where the next kept block goes
+  uint64_t block_bit;     // where the block begins
 };
 
 // Begins a block with its DC difference. False: no such code.
 HWY_INLINE bool BeginBlock(Runner& runner) {
-  std::memset(runner.next, 0, kJpegBlockCoefficients * sizeof(int16_t));
+  const hn::CappedTag<int16_t, kJpegBlockCoefficients> d;
+  for (size_t i = 0; i < kJpegBlockCoefficients; i += hn::Lanes(d)) {
+    hn::StoreU(hn::Zero(d), d, runner.next + i);
+  }
   runner.coefficients = runner.next;
+  runner.block_bit = runner.bit;
   const JpegTable& dc = *runner.block->dc;
-  const JpegLook look = dc.look[jpeg_lanes::WindowAt(runner.bit) >> (64 - kJpegLookBits)];
+  const JpegLook look = dc.look[jpeg_lanes::WindowAt(runner.bit) >> (64 - kJpegDcLookBits)];
   int length = JpegLookLength(look);
   int value = JpegLookValue(look);
   if (HWY_UNLIKELY(length == 0)) {
@@ -96,7 +103,7 @@ HWY_INLINE bool BeginBlock(Runner& runner) {
   runner.bit += static_cast<uint32_t>(length);
   runner.coefficients[0] = static_cast<int16_t>(value);
   runner.next_place = 1;
-  runner.look = runner.block->ac->look;
+  runner.look = runner.block->look;
   return true;
 }
 
@@ -113,23 +120,31 @@ HWY_INLINE void TakeSymbol(Runner& runner) {
 // After a symbol that was not a plain one: its second look, or the end of its block and the
 // beginning of the next. Returns false if the lane stops.
 HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
-  if (runner.next_place >= kJpegUnknownAdvance) {
-    runner.next_place -= kJpegUnknownAdvance;
-    const jpeg_lanes::Step step = jpeg_lanes::SlowAc(*runner.block->ac, runner.bit);
-    if (HWY_UNLIKELY(step.length == 0)) {
-      lane.stop = JpegStop::kBadCode;
-      return false;
+  if (HWY_UNLIKELY(!JpegBlockHasEnded(runner.next_place))) {
+    if (!runner.block->kept) {
+      runner.bit = runner.block_bit;
+      lane.stop = jpeg_lanes::SkipBlock(*runner.block, &runner.bit);
+      if (lane.stop != JpegStop::kNone) return false;
+    } else {
+      if (runner.next_place < kJpegUnknownAdvance) {
+        lane.stop = JpegStop::kLongRun;
+        return false;
+      }
+      const jpeg_lanes::Step step = jpeg_lanes::SlowAc(*runner.block->ac, runner.bit);
+      if (step.length == 0) {
+        lane.stop = JpegStop::kBadCode;
+        return false;
+      }
+      runner.bit += static_cast<uint32_t>(step.length);
+      runner.next_place += static_cast<uint32_t>(step.advance - kJpegUnknownAdvance);
+      runner.coefficients[jpeg_lanes::kPlaceInRows.at[runner.next_place]] =
+          static_cast<int16_t>(step.value);
+      if (runner.next_place < kJpegBlockCoefficients) return true;
+      if (!JpegBlockHasEnded(runner.next_place)) {
+        lane.stop = JpegStop::kLongRun;
+        return false;
+      }
     }
-    runner.bit += static_cast<uint32_t>(step.length);
-    runner.next_place += static_cast<uint32_t>(step.advance);
-    runner.coefficients[jpeg_lanes::kPlaceInRows.at[runner.next_place]] =
-        static_cast<int16_t>(step.value);
-    if (runner.next_place < kJpegBlockCoefficients) return true;
-  }
-  if (HWY_UNLIKELY(runner.next_place > kJpegBlockCoefficients &&
-                   runner.next_place < kJpegEndAdvance)) {
-    lane.stop = JpegStop::kLongRun;
-    return false;
   }
   if (runner.block->kept) runner.next += kJpegBlockCoefficients;
   if (runner.block->last) {
@@ -150,52 +165,64 @@ HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
   return true;
 }
 
+// False if the lane stops at once.
+HWY_INLINE bool Load(JpegLane& lane, Runner& runner) {
+  lane.stop = JpegStop::kNone;
+  runner.bit = lane.bit;
+  runner.next = lane.coefficients;
+  runner.next_place = lane.next_place;
+  runner.coefficients = lane.block_coefficients;
+  runner.block = lane.block;
+  if (lane.block != nullptr) {
+    runner.look = lane.block->look;
+    runner.block_bit = lane.block_bit;
+    return true;
+  }
+  runner.block = lane.blocks;
+  if (BeginBlock(runner)) return true;
+  lane.stop = JpegStop::kBadCode;
+  return false;
+}
+
+HWY_INLINE void Store(const Runner& runner, JpegLane& lane) {
+  lane.bit = runner.bit;
+  lane.coefficients = runner.next;
+  lane.block = runner.block;
+  lane.block_coefficients = runner.coefficients;
+  lane.next_place = runner.next_place;
+  lane.block_bit = runner.block_bit;
+}
+
+// Each lane's state is a variable of its own: compilers leave arrays of them in memory.
 template <int kLanes>
-void Run(JpegLane* const* lanes) {
-  Runner runners[kLanes];
-  bool running = true;
-#pragma GCC unroll 8
-  for (int i = 0; i < kLanes; ++i) {
-    JpegLane& lane = *lanes[i];
-    Runner& runner = runners[i];
-    runner.bit = lane.bit;
-    runner.next = lane.coefficients;
-    lane.stop = JpegStop::kNone;
-    if (lane.block != nullptr) {
-      runner.block = lane.block;
-      runner.look = lane.block->ac->look;
-      runner.coefficients = lane.block_coefficients;
-      runner.next_place = lane.next_place;
-    } else {
-      runner.block = lane.blocks;
-      runner.next_place = 1;
-      if (!BeginBlock(runner)) {
-        lane.stop = JpegStop::kBadCode;
-        running = false;
-      }
+HWY_INLINE void Run(JpegLane* const* lanes) {
+  Runner a = {};
+  Runner b = {};
+  Runner c = {};
+  Runner d = {};
+  bool running = Load(*lanes[0], a);
+  if constexpr (kLanes > 1) running &= Load(*lanes[1], b);
+  if constexpr (kLanes > 2) running &= Load(*lanes[2], c);
+  if constexpr (kLanes > 3) running &= Load(*lanes[3], d);
+  const auto corner = [&](Runner& runner, int i) HWY_ATTR {
+    if (HWY_UNLIKELY(runner.next_place >= kJpegBlockCoefficients)) {
+      running &= TurnCorner(runner, *lanes[i]);
     }
-  }
+  };
   while (HWY_LIKELY(running)) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kLanes; ++i) TakeSymbol(runners[i]);
-#pragma GCC unroll 8
-    for (int i = 0; i < kLanes; ++i) {
-      if (HWY_UNLIKELY(runners[i].next_place >= kJpegBlockCoefficients) &&
-          HWY_UNLIKELY(!TurnCorner(runners[i], *lanes[i]))) {
-        running = false;
-      }
-    }
+    TakeSymbol(a);
+    if constexpr (kLanes > 1) TakeSymbol(b);
+    if constexpr (kLanes > 2) TakeSymbol(c);
+    if constexpr (kLanes > 3) TakeSymbol(d);
+    corner(a, 0);
+    if constexpr (kLanes > 1) corner(b, 1);
+    if constexpr (kLanes > 2) corner(c, 2);
+    if constexpr (kLanes > 3) corner(d, 3);
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < kLanes; ++i) {
-    JpegLane& lane = *lanes[i];
-    const Runner& runner = runners[i];
-    lane.bit = runner.bit;
-    lane.coefficients = runner.next;
-    lane.block = runner.block;
-    lane.block_coefficients = runner.coefficients;
-    lane.next_place = runner.next_place;
-  }
+  Store(a, *lanes[0]);
+  if constexpr (kLanes > 1) Store(b, *lanes[1]);
+  if constexpr (kLanes > 2) Store(c, *lanes[2]);
+  if constexpr (kLanes > 3) Store(d, *lanes[3]);
 }
 
 void RunOne(JpegLane* const* lanes) { Run<1>(lanes); }
@@ -265,7 +292,7 @@ namespace jpeg_lanes {
 
 Step SlowDc(const JpegTable& table, uint64_t bit) {
   const uint64_t window = WindowAt(bit);
-  const JpegSymbol found = FindJpegSymbol(table, window);
+  const JpegSymbol found = SecondJpegLook(table, kJpegDcLookBits, window);
   if (found.code_length == 0) return {0, 0, 0};
   return {found.code_length + found.symbol, 1,
           JpegValue(window << found.code_length, found.symbol)};
@@ -273,13 +300,32 @@ Step SlowDc(const JpegTable& table, uint64_t bit) {
 
 Step SlowAc(const JpegTable& table, uint64_t bit) {
   const uint64_t window = WindowAt(bit);
-  const JpegSymbol found = FindJpegSymbol(table, window);
+  const JpegSymbol found = SecondJpegLook(table, kJpegLookBits, window);
   if (found.code_length == 0) return {0, 0, 0};
   const int run = found.symbol >> 4;
   const int size = found.symbol & 15;
   if (size == 0 && run == 0) return {found.code_length, kJpegEndAdvance, 0};
   if (size == 0 && run != 15) return {0, 0, 0};  // only progressive files have such symbols
   return {found.code_length + size, run + 1, JpegValue(window << found.code_length, size)};
+}
+
+JpegStop SkipBlock(const JpegBlockKind& block, uint64_t* bit) {
+  // The DC difference was good.
+  uint64_t window = WindowAt(*bit);
+  const JpegSymbol dc = FindJpegSymbol(*block.dc, window);
+  *bit += static_cast<uint32_t>(dc.code_length + dc.symbol);
+  for (int place = 1; place < kJpegBlockCoefficients;) {
+    window = WindowAt(*bit);
+    const JpegSymbol ac = FindJpegSymbol(*block.ac, window);
+    const int run = ac.symbol >> 4;
+    const int size = ac.symbol & 15;
+    if (ac.code_length == 0 || (size == 0 && run != 0 && run != 15)) return JpegStop::kBadCode;
+    *bit += static_cast<uint32_t>(ac.code_length + size);
+    if (size == 0 && run == 0) break;
+    place += run + 1;
+    if (place > kJpegBlockCoefficients) return JpegStop::kLongRun;
+  }
+  return JpegStop::kNone;
 }
 
 }  // namespace jpeg_lanes

@@ -27,6 +27,7 @@ inline constexpr int kJpegMaxMcuBytes = kJpegMaxBlocksInMcu * 64 * 31 / 8 + 16;
 struct JpegBlockKind {
   const JpegTable* dc = nullptr;
   const JpegTable* ac = nullptr;
+  const JpegLook* look = nullptr;  // of `ac`: its own, or JpegSkips of a block that is not kept
   bool kept = false;  // its coefficients are wanted
   bool last = false;  // of the MCU
 };
@@ -56,6 +57,7 @@ struct JpegLane {
   const JpegBlockKind* block = nullptr;
   int16_t* block_coefficients = nullptr;
   uint32_t next_place = 0;
+  uint64_t block_bit = 0;
 };
 
 // Decodes in 1..kJpegMaxLanes lanes until at least one of them has stopped. A lane that stopped with

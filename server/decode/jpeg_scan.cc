@@ -49,12 +49,22 @@ struct StandardTables {
     BuildJpegTable(kStandardChromaDc, true, &tables[kDc][1]);
     BuildJpegTable(kStandardLumaAc, false, &tables[kAc][0]);
     BuildJpegTable(kStandardChromaAc, false, &tables[kAc][1]);
+    for (int place = 0; place < 2; ++place) BuildJpegSkips(tables[kAc][place], &skips[place]);
   }
   JpegTable tables[2][2];
+  JpegSkips skips[2];
 };
-const JpegTable& StandardTable(int kind, int place) {
+const StandardTables& Standard() {
   static const StandardTables* const standard = new StandardTables;
-  return standard->tables[kind][place];
+  return *standard;
+}
+// What a block of this table that is not kept looks at. To make skips of a file's own tables would
+// take longer than they save.
+const JpegLook* SkippingLook(const JpegTable& ac) {
+  for (int place = 0; place < 2; ++place) {
+    if (&ac == &Standard().tables[kAc][place]) return Standard().skips[place].look;
+  }
+  return ac.look;
 }
 const JpegCodes& StandardCodes(int kind, int place) {
   static constexpr const JpegCodes* kCodes[2][2] = {{&kStandardLumaDc, &kStandardChromaDc},
@@ -173,7 +183,7 @@ bool JpegScanReader::ReadTables(absl::Span<const uint8_t> segment) {
     table.ready = nullptr;
     for (int standard = 0; standard < 2; ++standard) {
       if (AreSame(codes, StandardCodes(kind, standard))) {
-        table.ready = &StandardTable(kind, standard);
+        table.ready = &Standard().tables[kind][standard];
       }
     }
     if (table.ready != nullptr) continue;
@@ -219,7 +229,7 @@ const JpegTable* JpegScanReader::FindTable(int kind, int place) {
   if (place > 3) return nullptr;
   const Table& table = tables_[static_cast<size_t>(kind)][static_cast<size_t>(place)];
   if (table.ready != nullptr) return table.ready;
-  return place < 2 ? &StandardTable(kind, place) : nullptr;  // Motion JPEG has none
+  return place < 2 ? &Standard().tables[kind][place] : nullptr;  // Motion JPEG has none
 }
 
 bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
@@ -266,6 +276,7 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
     block.dc = FindTable(kDc, segment[at + 1] >> 4);
     block.ac = FindTable(kAc, segment[at + 1] & 15);
     if (block.dc == nullptr || block.ac == nullptr) return false;
+    block.look = block.ac->look;
     block.kept = scan.is_whole && index == 0;
     // A scan of one component has MCUs of one block and leaves out those that only fill up MCUs.
     const int of_component = count == 1 ? 1 : component.across * component.down;
@@ -290,7 +301,11 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
     scan.mcus_across = DivUp(width_px_, kBlockSide * max_across);
     scan.mcus_down = DivUp(height_px_, kBlockSide * max_down);
   }
-  for (JpegBlockKind& block : scan.blocks) block.kept &= scan.is_whole;
+  for (JpegBlockKind& block : absl::MakeSpan(scan.blocks.data(), static_cast<size_t>(blocks))) {
+    block.kept &= scan.is_whole;
+    scan.has_standard_tables &= SkippingLook(*block.ac) != block.ac->look;
+    if (!block.kept) block.look = SkippingLook(*block.ac);
+  }
   scan.blocks[static_cast<size_t>(blocks - 1)].last = true;
   scan_ = scan;
   return true;

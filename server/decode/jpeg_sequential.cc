@@ -56,7 +56,7 @@ struct Job {
            scan.height_px == file->out.height_px;
   }
   // Takes the end of the present scan.
-  void Finish(JpegEnd end) {
+  void Take(JpegEnd end) {
     decided &= end.decided;
     if (!end.status.ok()) file->end = std::move(end.status);
   }
@@ -67,28 +67,37 @@ std::vector<JpegPart> PartsOf(const Job& job, int most) {
   return SplitAtRestarts(job.reader.scan(), pixels ? &job.file->out : nullptr, most);
 }
 
+// Decodes from the present scan to the end of the file.
+void Finish(Job& job) {
+  do {
+    const JpegScan& scan = job.reader.scan();
+    if (scan.restart_interval == 0 && job.IsPixels()) {
+      job.Take(DecodeBySynchronising(scan, job.file->out, job.deadline));
+    } else {
+      std::vector<JpegPart> parts = PartsOf(job, kJpegMaxLanes);
+      RunParts(absl::MakeSpan(parts), job.deadline);
+      job.Take(EndOf(parts));
+    }
+  } while (!job.file->end.has_value() && job.ReadNext());
+}
+
 }  // namespace
 
 void DecodeSequentialJpeg(Deadline deadline, JpegFile* file) {
   Job job(file, deadline);
-  while (job.ReadNext()) {
-    const JpegScan& scan = job.reader.scan();
-    if (scan.restart_interval == 0 && job.IsPixels()) {
-      job.Finish(DecodeBySynchronising(scan, file->out, deadline));
-    } else {
-      std::vector<JpegPart> parts = PartsOf(job, kJpegMaxLanes);
-      RunParts(absl::MakeSpan(parts), deadline);
-      job.Finish(EndOf(absl::MakeSpan(parts)));
-    }
-    if (file->end.has_value()) return;
-  }
+  if (job.ReadNext()) Finish(job);
 }
 
 void DecodeSequentialJpegs(Deadline deadline, absl::Span<JpegFile> files) {
   std::vector<std::unique_ptr<Job>> jobs;
   for (JpegFile& file : files) {
     auto job = std::make_unique<Job>(&file, deadline);
-    if (job->ReadNext()) jobs.push_back(std::move(job));
+    if (!job->ReadNext()) continue;
+    if (job->reader.scan().has_standard_tables) {
+      jobs.push_back(std::move(job));
+    } else {
+      Finish(*job);  // tables of several files do not fit into a first-level cache
+    }
   }
   // Nearly always one round: a file has one scan.
   while (!jobs.empty()) {
@@ -100,7 +109,7 @@ void DecodeSequentialJpegs(Deadline deadline, absl::Span<JpegFile> files) {
     RunParts(absl::MakeSpan(parts), deadline);
     std::vector<std::unique_ptr<Job>> unfinished;
     for (size_t i = 0; i < jobs.size(); ++i) {
-      jobs[i]->Finish(EndOf(absl::MakeSpan(parts).subspan(i, 1)));
+      jobs[i]->Take(EndOf(absl::MakeSpan(parts).subspan(i, 1)));
       if (!jobs[i]->file->end.has_value() && jobs[i]->ReadNext()) {
         unfinished.push_back(std::move(jobs[i]));
       }
