@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iostream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -339,7 +341,8 @@ TEST(DecodeTogetherTest, EachImageEndsAsItDoesAlone) {
   for (size_t i = 0; i < files.size(); ++i) {
     TestSlot slot(jobs[i].header.width_px, jobs[i].header.height_px);
     EXPECT_EQ(jobs[i].status, DecodeToGrey(jobs[i].image, jobs[i].header, {}, slot.view())) << i;
-    if (jobs[i].status.ok()) EXPECT_TRUE(slot.Pixels() == slots[i].Pixels()) << i;
+    EXPECT_EQ(jobs[i].status.ok(), i != 7) << jobs[i].status;
+    EXPECT_TRUE(!jobs[i].status.ok() || slot.Pixels() == slots[i].Pixels()) << i;
   }
 }
 

@@ -129,8 +129,11 @@ TEST(JpegTableTest, SkipsAreTheirSymbols) {
         advance += plain.run == 0 && plain.size == 0 ? kJpegEndAdvance : plain.run + 1;
       }
       ASSERT_EQ(length, JpegLookLength(skip));
-      if (length > 0) ASSERT_EQ(advance, JpegLookAdvance(skip));
-      if (length == 0) ASSERT_EQ(skip, table->look[at]);
+      if (length > 0) {
+        ASSERT_EQ(advance, JpegLookAdvance(skip));
+      } else {
+        ASSERT_EQ(skip, table->look[at]);
+      }
     }
   }
 }
