@@ -52,8 +52,8 @@ ORBSERVE_HOST_DEVICE constexpr int JpegLookValue(JpegLook look) {
 }
 
 // Several symbols whose values nobody wants: their lengths and advances together, with the end of
-// the block if that is one of them. Whether a block ended before its last symbols is not known then:
-// JpegBlockHasEnded().
+// the block if that is one of them. Whether a block ended before its last symbols is not known
+// then: JpegBlockHasEnded().
 struct JpegSkips {
   JpegLook look[kJpegLookSize];
 };
@@ -173,7 +173,8 @@ constexpr bool BuildJpegTable(const JpegCodes& codes, bool dc, JpegTable* table)
       const int value_bits = size <= rest_bits ? size : 0;
       const int same = 1 << (rest_bits - value_bits);
       for (int value = 0; value < 1 << value_bits; ++value) {
-        const uint64_t rest = value_bits == 0 ? 0 : static_cast<uint64_t>(value) << (64 - value_bits);
+        const uint64_t rest =
+            value_bits == 0 ? 0 : static_cast<uint64_t>(value) << (64 - value_bits);
         const JpegLook entry =
             dc ? JpegLookOfDc(length, symbol, rest) : JpegLookOfAc(length, symbol, rest);
         for (int j = 0; j < same; ++j) look[j] = entry;
@@ -205,8 +206,8 @@ constexpr void BuildJpegSkips(const JpegTable& table, JpegSkips* skips) {
   }
 }
 
-// True if a block has ended with the last of the symbols that moved its next place to `place`, 64 or
-// more. Else it ended before, a run was too long, or the look could not tell.
+// True if a block has ended with the last of the symbols that moved its next place to `place`, 64
+// or more. Else it ended before, a run was too long, or the look could not tell.
 ORBSERVE_HOST_DEVICE constexpr bool JpegBlockHasEnded(uint32_t place) {
   return place == kJpegBlockCoefficients ||
          (place >= kJpegEndAdvance && place < kJpegEndAdvance + kJpegBlockCoefficients);

@@ -192,8 +192,8 @@ absl::Status CheckPlace(const EncodedImage& image, const ImageHeader& header,
     return absl::OkStatus();
   }
   return MakeError(ErrorReason::kInternal,
-                   absl::StrCat("a slot of ", out.width_px, "x", out.height_px,
-                                " for an image of ", header.width_px, "x", header.height_px));
+                   absl::StrCat("a slot of ", out.width_px, "x", out.height_px, " for an image of ",
+                                header.width_px, "x", header.height_px));
 }
 
 absl::Status DecodeRaw(const EncodedImage& image, const ImageHeader& header,

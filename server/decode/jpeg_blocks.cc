@@ -57,8 +57,8 @@ HWY_INLINE V32 PairSums(V16 a, V16 b) {
 // Weights of a pair of inputs.
 template <int kFirst, int kSecond>
 HWY_INLINE V16 Weights() {
-  constexpr uint32_t pair = (static_cast<uint32_t>(kFirst) & 0xFFFF) |
-                            static_cast<uint32_t>(kSecond) << 16;
+  constexpr uint32_t pair =
+      (static_cast<uint32_t>(kFirst) & 0xFFFF) | static_cast<uint32_t>(kSecond) << 16;
   return hn::BitCast(D16(), hn::Set(D32(), static_cast<int32_t>(pair)));
 }
 
@@ -111,14 +111,12 @@ HWY_INLINE V16 Rounded(V32 low, V32 high) {
 template <int kShift>
 HWY_INLINE void Pass(V16 (&x)[8]) {
   const D16 d;
-  const Sums low = SumsOf<kShift>(hn::InterleaveLower(d, x[0], x[4]),
-                                  hn::InterleaveLower(d, x[2], x[6]),
-                                  hn::InterleaveLower(d, x[1], x[3]),
-                                  hn::InterleaveLower(d, x[5], x[7]));
-  const Sums high = SumsOf<kShift>(hn::InterleaveUpper(d, x[0], x[4]),
-                                   hn::InterleaveUpper(d, x[2], x[6]),
-                                   hn::InterleaveUpper(d, x[1], x[3]),
-                                   hn::InterleaveUpper(d, x[5], x[7]));
+  const Sums low =
+      SumsOf<kShift>(hn::InterleaveLower(d, x[0], x[4]), hn::InterleaveLower(d, x[2], x[6]),
+                     hn::InterleaveLower(d, x[1], x[3]), hn::InterleaveLower(d, x[5], x[7]));
+  const Sums high =
+      SumsOf<kShift>(hn::InterleaveUpper(d, x[0], x[4]), hn::InterleaveUpper(d, x[2], x[6]),
+                     hn::InterleaveUpper(d, x[1], x[3]), hn::InterleaveUpper(d, x[5], x[7]));
   x[0] = Rounded<kShift>(hn::Add(low.even0, low.odd3), hn::Add(high.even0, high.odd3));
   x[7] = Rounded<kShift>(hn::Sub(low.even0, low.odd3), hn::Sub(high.even0, high.odd3));
   x[1] = Rounded<kShift>(hn::Add(low.even1, low.odd2), hn::Add(high.even1, high.odd2));
@@ -177,7 +175,7 @@ HWY_INLINE V16 LoadSame(const int16_t* rows, int y) {
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 // Stores rows `y` and `y + 1` of a block.
-HWY_INLINE void StoreTwoRows(hn::Vec<hn::CappedTag<uint8_t, 16>> rows, const JpegBlockPlace& place,
+HWY_INLINE void StoreTwoRows(hn::Vec<hn::CappedTag<uint8_t, 16> > rows, const JpegBlockPlace& place,
                              int y) {
   const hn::CappedTag<uint8_t, 8> d;
   hn::StoreU(hn::LowerHalf(d, rows), d, place.pixels + y * place.pitch_bytes);
@@ -205,8 +203,8 @@ HWY_INLINE void StorePixels(const V16 (&x)[8], const JpegBlockPlace* places, boo
     const auto fours = [&](int i) HWY_ATTR {
       const auto a = hn::BitCast(d16, pairs[2 * i]);
       const auto b = hn::BitCast(d16, pairs[2 * i + 1]);
-      return hn::BitCast(d32, half == 0 ? hn::InterleaveLower(d16, a, b)
-                                        : hn::InterleaveUpper(d16, a, b));
+      return hn::BitCast(
+          d32, half == 0 ? hn::InterleaveLower(d16, a, b) : hn::InterleaveUpper(d16, a, b));
     };
     const auto left = fours(0);
     const auto right = fours(1);
@@ -242,18 +240,16 @@ bool WriteBlocks(const int16_t* HWY_RESTRICT coefficients, int count,
     auto excess_here = hn::Zero(du);
     for (int y = 0; y < 8; ++y) {
       const V16 coefficient = LoadRow(blocks, y);
-      excess_here = hn::Or(
-          excess_here, hn::SaturatedSub(hn::BitCast(du, hn::Abs(coefficient)),
-                                        hn::BitCast(du, LoadSame(quantisers.limits, y))));
-      x[y] = hn::Mul(coefficient,
-                     LoadSame(reinterpret_cast<const int16_t*>(quantisers.values), y));
+      excess_here =
+          hn::Or(excess_here, hn::SaturatedSub(hn::BitCast(du, hn::Abs(coefficient)),
+                                               hn::BitCast(du, LoadSame(quantisers.limits, y))));
+      x[y] = hn::Mul(coefficient, LoadSame(reinterpret_cast<const int16_t*>(quantisers.values), y));
     }
     Pass<kIdctColumnShift>(x);
     // As a number without sign, the magnitude of -32768 is over the limit, too.
     auto most = hn::BitCast(du, hn::Abs(x[0]));
     for (int y = 1; y < 8; ++y) most = hn::Max(most, hn::BitCast(du, hn::Abs(x[y])));
-    excess_here =
-        hn::Or(excess_here, hn::SaturatedSub(most, hn::Set(du, uint16_t{kIdctMaxInput})));
+    excess_here = hn::Or(excess_here, hn::SaturatedSub(most, hn::Set(du, uint16_t{kIdctMaxInput})));
     if (kBlocks == 2 && at + 1 == count) {  // the second block is none
       excess = hn::Or(excess, hn::ZeroExtendVector(du, hn::LowerHalf(excess_here)));
     } else {

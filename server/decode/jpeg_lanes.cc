@@ -78,8 +78,8 @@ struct Runner {
   const JpegLook* look;
   int16_t* coefficients;  // of the present block
   const JpegBlockKind* block;
-  int16_t* next;  // where the next kept block goes
-  uint64_t block_bit;     // where the block begins
+  int16_t* next;       // where the next kept block goes
+  uint64_t block_bit;  // where the block begins
 };
 
 // Begins a block with its DC difference. False: no such code.
@@ -109,8 +109,7 @@ HWY_INLINE bool BeginBlock(Runner& runner) {
 
 // One symbol, as far as the first look can tell.
 HWY_INLINE void TakeSymbol(Runner& runner) {
-  const JpegLook look =
-      runner.look[jpeg_lanes::WindowAt(runner.bit) >> (64 - kJpegLookBits)];
+  const JpegLook look = runner.look[jpeg_lanes::WindowAt(runner.bit) >> (64 - kJpegLookBits)];
   runner.bit += look & 255;
   runner.next_place += look >> 8 & 255;
   runner.coefficients[jpeg_lanes::kPlaceInRows.at[runner.next_place]] =

@@ -28,8 +28,8 @@ struct JpegBlockKind {
   const JpegTable* dc = nullptr;
   const JpegTable* ac = nullptr;
   const JpegLook* look = nullptr;  // of `ac`: its own, or JpegSkips of a block that is not kept
-  bool kept = false;  // its coefficients are wanted
-  bool last = false;  // of the MCU
+  bool kept = false;               // its coefficients are wanted
+  bool last = false;               // of the MCU
 };
 
 enum class JpegStop {
@@ -60,8 +60,8 @@ struct JpegLane {
   uint64_t block_bit = 0;
 };
 
-// Decodes in 1..kJpegMaxLanes lanes until at least one of them has stopped. A lane that stopped with
-// kPause may go on in the next call.
+// Decodes in 1..kJpegMaxLanes lanes until at least one of them has stopped. A lane that stopped
+// with kPause may go on in the next call.
 void RunJpegLanes(absl::Span<JpegLane* const> lanes);
 
 // Copies entropy-coded bytes without the zeros after each 0xFF, from `*from` until `from_end`, the

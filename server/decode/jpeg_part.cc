@@ -168,8 +168,7 @@ bool JpegPart::GoOn() {
   return false;
 }
 
-std::vector<JpegPart> SplitAtRestarts(const JpegScan& scan, const MutableImageView* out,
-                                      int most) {
+std::vector<JpegPart> SplitAtRestarts(const JpegScan& scan, const MutableImageView* out, int most) {
   std::vector<JpegPart> parts;
   const int64_t intervals =
       scan.restart_interval == 0 ? 1 : DivUp<int64_t>(scan.mcus(), scan.restart_interval);

@@ -114,8 +114,8 @@ absl::StatusOr<JpegScanReader::Next> JpegScanReader::Read() {
       known = segment.size() == 2;
       if (known) restart_interval_ = segment[0] << 8 | segment[1];
     } else if (marker == kApp0) {
-      has_jfif_ |= segment.size() >= 14 && absl::StartsWith(TextOf(segment),
-                                                            absl::string_view("JFIF\0", 5));
+      has_jfif_ |=
+          segment.size() >= 14 && absl::StartsWith(TextOf(segment), absl::string_view("JFIF\0", 5));
     } else if (marker == kApp14) {
       if (segment.size() >= 12 && absl::StartsWith(TextOf(segment), "Adobe")) {
         adobe_transform_ = segment[11];
@@ -124,8 +124,8 @@ absl::StatusOr<JpegScanReader::Next> JpegScanReader::Read() {
       if (!ReadScanHeader(segment)) return Next::kUnknown;
       if (zero_quantiser_.has_value()) {
         return MakeError(ErrorReason::kBadImage,
-                         absl::StrCat("JPEG: corrupt, a quantiser of 0 in table ",
-                                      *zero_quantiser_, "; must be at least 1"));
+                         absl::StrCat("JPEG: corrupt, a quantiser of 0 in table ", *zero_quantiser_,
+                                      "; must be at least 1"));
       }
       FindScanEnd();
       return Next::kScan;
@@ -207,8 +207,8 @@ bool JpegScanReader::ReadFrame(absl::Span<const uint8_t> segment) {
     const size_t at = 6 + 3 * static_cast<size_t>(i);
     Component& component = components_[static_cast<size_t>(i)];
     component = {segment[at], segment[at + 1] >> 4, segment[at + 1] & 15, segment[at + 2]};
-    if (component.across < 1 || component.across > 4 || component.down < 1 ||
-        component.down > 4 || component.quantisers > 3) {
+    if (component.across < 1 || component.across > 4 || component.down < 1 || component.down > 4 ||
+        component.quantisers > 3) {
       return false;
     }
     for (int j = 0; j < i; ++j) {
@@ -314,8 +314,7 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
 void JpegScanReader::FindScanEnd() {
   const size_t begin = position_;
   while (position_ < bytes_.size()) {
-    const void* const found =
-        std::memchr(&bytes_[position_], 0xFF, bytes_.size() - position_);
+    const void* const found = std::memchr(&bytes_[position_], 0xFF, bytes_.size() - position_);
     if (found == nullptr) {
       position_ = bytes_.size();
       break;

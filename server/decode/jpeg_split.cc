@@ -82,8 +82,8 @@ class Splitter {
     std::memmove(space_.window, unread, kept);
     bit_ = BitOf(space_.window) + (bit_ & 7);
     uint8_t* to = space_.window + kept;
-    has_all_ = has_all_ ||
-               CopyJpegBytes(&from_, from_end_, &to, space_.window + bytes + kJpegMaxMcuBytes);
+    has_all_ =
+        has_all_ || CopyJpegBytes(&from_, from_end_, &to, space_.window + bytes + kJpegMaxMcuBytes);
     window_end_ = to;
   }
 
@@ -102,8 +102,8 @@ class Splitter {
     for (; lanes < kLanes && (lanes == 0 || lanes * piece + kLeastBytes <= bytes); ++lanes) {
       BeginLane(lanes, lanes == 0 ? bit_ : BitOf(begin + lanes * piece));
     }
-    const uint64_t last_end = has_all_ ? BitOf(window_end_) - kLastBits
-                                       : BitOf(window_end_ - kJpegMaxMcuBytes);
+    const uint64_t last_end =
+        has_all_ ? BitOf(window_end_) - kLastBits : BitOf(window_end_ - kJpegMaxMcuBytes);
     for (int i = 0; i < lanes; ++i) {
       lanes_[i].end_bit = std::min(BitOf(begin + (i + 1) * piece), last_end);
     }
@@ -137,8 +137,7 @@ class Splitter {
       for (int i = 0; i < count;) {
         const JpegLane& lane = *lanes[i];
         bool stopped = lane.stop != JpegStop::kNone;
-        if (stopped && lane.stop != JpegStop::kPause && running[i] > 0 &&
-            lane.bit < lane.end_bit) {
+        if (stopped && lane.stop != JpegStop::kPause && running[i] > 0 && lane.bit < lane.end_bit) {
           // The guess was wrong so far, or the file is damaged here, which the lane before finds.
           BeginLane(running[i], lane.bit + 1);
           stopped = false;

@@ -123,8 +123,7 @@ TEST(JpegSequentialTest, PixelsOfAllSizesAreTheLibrarys) {
                         .quality = 10 + static_cast<int>(random() % 91),
                         .luma_across = sampling.across,
                         .luma_down = sampling.down,
-                        .restart_interval =
-                            random() % 2 == 0 ? 0 : 1 << random() % 11,
+                        .restart_interval = random() % 2 == 0 ? 0 : 1 << random() % 11,
                         .own_tables = random() % 2 == 0,
                         .noise = random() % 4 == 0};
     SCOPED_TRACE(NameOf(kind));
@@ -280,8 +279,8 @@ TEST(JpegDamageTest, VerdictsOnRandomDamageAreThoseOfAStrictReading) {
     }
     const StrictVerdict verdict = ReadStrictly(bytes);
     const Outcome alone = DecodeAlone(bytes, kind.width_px, kind.height_px);
-    const Outcome together = DecodeAll({WriteJpeg(kind), bytes, bytes}, kind.width_px,
-                                       kind.height_px)[1];
+    const Outcome together =
+        DecodeAll({WriteJpeg(kind), bytes, bytes}, kind.width_px, kind.height_px)[1];
     ASSERT_EQ(alone.end, together.end);
     if (!verdict.flaw.empty()) {
       ASSERT_TRUE(alone.end.has_value()) << verdict.flaw;

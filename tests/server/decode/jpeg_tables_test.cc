@@ -62,8 +62,8 @@ JpegCodes RandomCodes(std::mt19937& random, bool dc) {
   const int most = dc ? 12 : 200;
   for (int length = 1; length <= 16; ++length) {
     free *= 2;
-    const int count = std::min({static_cast<int>(random() % 5) * (length > 6 ? length : 1), free - 1,
-                                most - place, 255});
+    const int count = std::min(
+        {static_cast<int>(random() % 5) * (length > 6 ? length : 1), free - 1, most - place, 255});
     codes.counts[length - 1] = static_cast<uint8_t>(std::max(0, count));
     place += std::max(0, count);
     free -= std::max(0, count);
