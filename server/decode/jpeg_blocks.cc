@@ -42,7 +42,7 @@ constexpr int kBlocks = static_cast<int>(hn::MaxLanes(D16())) / 8;
 HWY_INLINE V32 PairSums(V16 a, V16 b) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   return V32{_mm256_madd_epi16(a.raw, b.raw)};
-#elif HWY_ARCH_X86
+#elif HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
   return V32{_mm_madd_epi16(a.raw, b.raw)};
 #else
   const D32 d;
@@ -98,7 +98,7 @@ HWY_INLINE V16 Rounded(V32 low, V32 high) {
   high = hn::ShiftRight<kShift>(high);
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   return V16{_mm256_packs_epi32(low.raw, high.raw)};
-#elif HWY_ARCH_X86
+#elif HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
   return V16{_mm_packs_epi32(low.raw, high.raw)};
 #else
   static_assert(kBlocks == 1);
