@@ -58,8 +58,13 @@ struct Step {
 };
 Step SlowDc(const JpegTable& table, uint64_t bit);
 Step SlowAc(const JpegTable& table, uint64_t bit);
-// Goes over one block, symbol by symbol.
-JpegStop SkipBlock(const JpegBlockKind& block, uint64_t* bit);
+// Goes over the block that begins at `bit`, symbol by symbol. (A pointer to a lane's place instead
+// of the result would keep the place in memory all the time.)
+struct Skipped {
+  uint64_t bit;  // after it, or where it stopped
+  JpegStop stop;
+};
+Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit);
 
 }  // namespace jpeg_lanes
 }  // namespace orbserve
@@ -121,9 +126,12 @@ HWY_INLINE void TakeSymbol(Runner& runner) {
 HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
   if (HWY_UNLIKELY(!JpegBlockHasEnded(runner.next_place))) {
     if (!runner.block->kept) {
-      runner.bit = runner.block_bit;
-      lane.stop = jpeg_lanes::SkipBlock(*runner.block, &runner.bit);
-      if (lane.stop != JpegStop::kNone) return false;
+      const jpeg_lanes::Skipped skipped = jpeg_lanes::SkipBlock(*runner.block, runner.block_bit);
+      runner.bit = skipped.bit;
+      if (skipped.stop != JpegStop::kNone) {
+        lane.stop = skipped.stop;
+        return false;
+      }
     } else {
       if (runner.next_place < kJpegUnknownAdvance) {
         lane.stop = JpegStop::kLongRun;
@@ -308,23 +316,23 @@ Step SlowAc(const JpegTable& table, uint64_t bit) {
   return {found.code_length + size, run + 1, JpegValue(window << found.code_length, size)};
 }
 
-JpegStop SkipBlock(const JpegBlockKind& block, uint64_t* bit) {
+Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit) {
   // The DC difference was good.
-  uint64_t window = WindowAt(*bit);
-  const JpegSymbol dc = FindJpegSymbol(*block.dc, window);
-  *bit += static_cast<uint32_t>(dc.code_length + dc.symbol);
+  const JpegSymbol dc = FindJpegSymbol(*block.dc, WindowAt(bit));
+  bit += static_cast<uint32_t>(dc.code_length + dc.symbol);
   for (int place = 1; place < kJpegBlockCoefficients;) {
-    window = WindowAt(*bit);
-    const JpegSymbol ac = FindJpegSymbol(*block.ac, window);
+    const JpegSymbol ac = FindJpegSymbol(*block.ac, WindowAt(bit));
     const int run = ac.symbol >> 4;
     const int size = ac.symbol & 15;
-    if (ac.code_length == 0 || (size == 0 && run != 0 && run != 15)) return JpegStop::kBadCode;
-    *bit += static_cast<uint32_t>(ac.code_length + size);
+    if (ac.code_length == 0 || (size == 0 && run != 0 && run != 15)) {
+      return {bit, JpegStop::kBadCode};
+    }
+    bit += static_cast<uint32_t>(ac.code_length + size);
     if (size == 0 && run == 0) break;
     place += run + 1;
-    if (place > kJpegBlockCoefficients) return JpegStop::kLongRun;
+    if (place > kJpegBlockCoefficients) return {bit, JpegStop::kLongRun};
   }
-  return JpegStop::kNone;
+  return {bit, JpegStop::kNone};
 }
 
 }  // namespace jpeg_lanes
