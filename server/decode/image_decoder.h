@@ -9,7 +9,7 @@
 // decoded whole or refused; pixels that a decoder would have to invent never reach a detector.
 //
 // All functions are thread-safe and keep nothing between calls but working memory of the thread, at
-// most 1.2 MB, of which an image touches what it needs.
+// most 1 MB, of which an image touches what it needs.
 
 #ifndef ORBSERVE_SERVER_DECODE_IMAGE_DECODER_H_
 #define ORBSERVE_SERVER_DECODE_IMAGE_DECODER_H_

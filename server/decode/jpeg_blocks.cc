@@ -15,7 +15,7 @@ namespace orbserve {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET == HWY_SCALAR  // one lane
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128  // no vectors
 bool WriteBlocks(const int16_t* HWY_RESTRICT coefficients, int count,
                  const JpegQuantisers& quantisers, const JpegBlockPlace* HWY_RESTRICT places) {
   bool decided = true;
@@ -42,7 +42,7 @@ constexpr int kBlocks = static_cast<int>(hn::MaxLanes(D16())) / 8;
 HWY_INLINE V32 PairSums(V16 a, V16 b) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   return V32{_mm256_madd_epi16(a.raw, b.raw)};
-#elif HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
+#elif HWY_ARCH_X86
   return V32{_mm_madd_epi16(a.raw, b.raw)};
 #else
   const D32 d;
@@ -98,7 +98,7 @@ HWY_INLINE V16 Rounded(V32 low, V32 high) {
   high = hn::ShiftRight<kShift>(high);
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   return V16{_mm256_packs_epi32(low.raw, high.raw)};
-#elif HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
+#elif HWY_ARCH_X86
   return V16{_mm_packs_epi32(low.raw, high.raw)};
 #else
   static_assert(kBlocks == 1);
@@ -261,7 +261,7 @@ bool WriteBlocks(const int16_t* HWY_RESTRICT coefficients, int count,
   }
   return hn::AllTrue(du, hn::Eq(excess, hn::Zero(du)));
 }
-#endif  // HWY_SCALAR
+#endif  // vectors
 
 }  // namespace HWY_NAMESPACE
 }  // namespace orbserve

@@ -206,11 +206,9 @@ HWY_INLINE void Run(JpegLane* const* lanes) {
   Runner a = {};
   Runner b = {};
   Runner c = {};
-  Runner d = {};
   bool running = Load(*lanes[0], a);
   if constexpr (kLanes > 1) running &= Load(*lanes[1], b);
   if constexpr (kLanes > 2) running &= Load(*lanes[2], c);
-  if constexpr (kLanes > 3) running &= Load(*lanes[3], d);
   const auto corner = [&](Runner& runner, int i) HWY_ATTR {
     if (HWY_UNLIKELY(runner.next_place >= kJpegBlockCoefficients)) {
       running &= TurnCorner(runner, *lanes[i]);
@@ -220,22 +218,18 @@ HWY_INLINE void Run(JpegLane* const* lanes) {
     TakeSymbol(a);
     if constexpr (kLanes > 1) TakeSymbol(b);
     if constexpr (kLanes > 2) TakeSymbol(c);
-    if constexpr (kLanes > 3) TakeSymbol(d);
     corner(a, 0);
     if constexpr (kLanes > 1) corner(b, 1);
     if constexpr (kLanes > 2) corner(c, 2);
-    if constexpr (kLanes > 3) corner(d, 3);
   }
   Store(a, *lanes[0]);
   if constexpr (kLanes > 1) Store(b, *lanes[1]);
   if constexpr (kLanes > 2) Store(c, *lanes[2]);
-  if constexpr (kLanes > 3) Store(d, *lanes[3]);
 }
 
 void RunOne(JpegLane* const* lanes) { Run<1>(lanes); }
 void RunTwo(JpegLane* const* lanes) { Run<2>(lanes); }
 void RunThree(JpegLane* const* lanes) { Run<3>(lanes); }
-void RunFour(JpegLane* const* lanes) { Run<4>(lanes); }
 
 #if HWY_TARGET != HWY_SCALAR
 constexpr size_t kStep = 16;
@@ -340,20 +334,17 @@ Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit) {
 HWY_EXPORT(RunOne);
 HWY_EXPORT(RunTwo);
 HWY_EXPORT(RunThree);
-HWY_EXPORT(RunFour);
 HWY_EXPORT(CopyBytes);
 
 void RunJpegLanes(absl::Span<JpegLane* const> lanes) {
-  static_assert(kJpegMaxLanes == 4);
+  static_assert(kJpegMaxLanes == 3);
   switch (lanes.size()) {
     case 1:
       return HWY_DYNAMIC_DISPATCH(RunOne)(lanes.data());
     case 2:
       return HWY_DYNAMIC_DISPATCH(RunTwo)(lanes.data());
-    case 3:
-      return HWY_DYNAMIC_DISPATCH(RunThree)(lanes.data());
     default:
-      return HWY_DYNAMIC_DISPATCH(RunFour)(lanes.data());
+      return HWY_DYNAMIC_DISPATCH(RunThree)(lanes.data());
   }
 }
 

@@ -17,7 +17,8 @@
 
 namespace orbserve {
 
-inline constexpr int kJpegMaxLanes = 4;
+// A fourth lane gains nothing: x86-64 has too few registers for its state.
+inline constexpr int kJpegMaxLanes = 3;
 inline constexpr int kJpegMaxBlocksInMcu = 10;  // T.81, B.2.3
 // More than the longest MCU: 64 symbols of 16 bits of code and 15 of value for each block. A lane
 // may read so far beyond the place where it stops.

@@ -35,7 +35,7 @@ struct LaneRecord {
   uint64_t starts[kLaneBlocks + 1];  // of MCUs; the last one is where the next would begin
 };
 
-// Kept for the next image of the thread. Of its 1.1 MB an image touches what it needs.
+// Kept for the next image of the thread. Of its 0.9 MB an image touches what it needs.
 struct Space {
   uint8_t window[kLanes * kMostBytes + kJpegMaxMcuBytes + 64] = {};
   LaneRecord lanes[kLanes];
