@@ -202,7 +202,7 @@ std::vector<JpegPart> SplitAtRestarts(const JpegScan& scan, const MutableImageVi
 }
 
 void RunParts(absl::Span<JpegPart> parts, std::chrono::steady_clock::time_point deadline) {
-  // Kept for the next image of the thread: 40 KB.
+  // Kept for the next image of the thread: 80 KB.
   thread_local std::unique_ptr<std::array<JpegLaneSpace, kJpegMaxLanes>> spaces;
   if (spaces == nullptr) spaces = std::make_unique<std::array<JpegLaneSpace, kJpegMaxLanes>>();
   constexpr int kRunsPerLook = 64;  // at the clock

@@ -42,7 +42,7 @@ JpegFlaw FlawOf(const JpegLane& lane, std::optional<uint64_t> end_bit);
 // What a lane works with: the bytes that it reads next, and the coefficients that it has written
 // last.
 struct JpegLaneSpace {
-  static constexpr int kBlocks = 32;
+  static constexpr int kBlocks = 128;
   static constexpr size_t kWindowBytes = 8 << 10;
   static_assert(kWindowBytes > 2 * kJpegMaxMcuBytes);
 
