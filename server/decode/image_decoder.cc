@@ -4,7 +4,9 @@
 #include "server/decode/image_decoder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "server/decode/image_size.h"
 #include "server/decode/jpeg_decoder.h"
 #include "server/decode/jpeg_header.h"
+#include "server/decode/jpeg_sequential.h"
 
 namespace orbserve {
 namespace {
@@ -182,6 +185,54 @@ absl::StatusOr<ImageHeader> ReadJpegImageHeader(const EncodedImage& image,
   return image_header;
 }
 
+absl::Status CheckPlace(const EncodedImage& image, const ImageHeader& header,
+                        const MutableImageView& out) {
+  if (!out.empty() && out.width_px == header.width_px && out.height_px == header.height_px &&
+      out.pitch_bytes >= out.width_px && image.format == header.format) {
+    return absl::OkStatus();
+  }
+  return MakeError(ErrorReason::kInternal,
+                   absl::StrCat("a slot of ", out.width_px, "x", out.height_px, " for an image of ",
+                                header.width_px, "x", header.height_px));
+}
+
+absl::Status DecodeRaw(const EncodedImage& image, const ImageHeader& header,
+                       const MutableImageView& out) {
+  RowReader rows(image, header.stride_bytes, RowBytes(image.format, header.width_px));
+  for (int y = 0; y < header.height_px; ++y) {
+    const uint8_t* const row = rows.Next();
+    switch (image.format) {
+      case PixelFormat::kJpeg:
+        break;
+      case PixelFormat::kGray8:
+      case PixelFormat::kNv12:
+      case PixelFormat::kI420:
+        std::memcpy(out.Row(y), row, static_cast<size_t>(header.width_px));
+        break;
+      case PixelFormat::kRgb8:
+        GreyRowFromRgb(row, header.width_px, out.Row(y));
+        break;
+      case PixelFormat::kBgr8:
+        GreyRowFromBgr(row, header.width_px, out.Row(y));
+        break;
+      case PixelFormat::kBgra8:
+        GreyRowFromBgra(row, header.width_px, out.Row(y));
+        break;
+      case PixelFormat::kYuyv:
+        GreyRowFromYuyv(row, header.width_px, out.Row(y));
+        break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The end of a file that went through the strict decoder.
+absl::Status EndOfJpeg(const JpegFile& file, const ImageLimits& limits) {
+  if (!file.end.has_value()) return DecodeJpeg(file.bytes, limits, file.out);
+  if (ReasonOf(*file.end) == ErrorReason::kDeadlineExceeded) return JpegTooSlow(limits);
+  return *file.end;
+}
+
 }  // namespace
 
 absl::string_view PixelFormatName(PixelFormat format) {
@@ -259,39 +310,29 @@ absl::StatusOr<ImageHeader> ReadImageHeader(const EncodedImage& image, const Ima
 
 absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
                           const ImageLimits& limits, const MutableImageView& out) {
-  if (out.empty() || out.width_px != header.width_px || out.height_px != header.height_px ||
-      out.pitch_bytes < out.width_px || image.format != header.format) {
-    return MakeError(ErrorReason::kInternal,
-                     absl::StrCat("a slot of ", out.width_px, "x", out.height_px,
-                                  " for an image of ", header.width_px, "x", header.height_px));
-  }
-  if (image.format == PixelFormat::kJpeg) return DecodeJpeg(image.bytes, limits, out);
-  RowReader rows(image, header.stride_bytes, RowBytes(image.format, header.width_px));
-  for (int y = 0; y < header.height_px; ++y) {
-    const uint8_t* const row = rows.Next();
-    switch (image.format) {
-      case PixelFormat::kJpeg:
-        break;
-      case PixelFormat::kGray8:
-      case PixelFormat::kNv12:
-      case PixelFormat::kI420:
-        std::memcpy(out.Row(y), row, static_cast<size_t>(header.width_px));
-        break;
-      case PixelFormat::kRgb8:
-        GreyRowFromRgb(row, header.width_px, out.Row(y));
-        break;
-      case PixelFormat::kBgr8:
-        GreyRowFromBgr(row, header.width_px, out.Row(y));
-        break;
-      case PixelFormat::kBgra8:
-        GreyRowFromBgra(row, header.width_px, out.Row(y));
-        break;
-      case PixelFormat::kYuyv:
-        GreyRowFromYuyv(row, header.width_px, out.Row(y));
-        break;
+  ORBSERVE_RETURN_IF_ERROR(CheckPlace(image, header, out));
+  if (image.format != PixelFormat::kJpeg) return DecodeRaw(image, header, out);
+  JpegFile file{image.bytes, out, std::nullopt};
+  DecodeSequentialJpeg(std::chrono::steady_clock::now() + limits.max_decode_time, &file);
+  return EndOfJpeg(file, limits);
+}
+
+void DecodeTogether(absl::Span<DecodeJob> jobs, const ImageLimits& limits) {
+  std::vector<JpegFile> files;
+  std::vector<DecodeJob*> job_of_file;
+  for (DecodeJob& job : jobs) {
+    job.status = CheckPlace(job.image, job.header, job.out);
+    if (!job.status.ok()) continue;
+    if (job.image.format != PixelFormat::kJpeg) {
+      job.status = DecodeRaw(job.image, job.header, job.out);
+      continue;
     }
+    files.push_back({job.image.bytes, job.out, std::nullopt});
+    job_of_file.push_back(&job);
   }
-  return absl::OkStatus();
+  DecodeSequentialJpegs(std::chrono::steady_clock::now() + limits.max_decode_time,
+                        absl::MakeSpan(files));
+  for (size_t i = 0; i < files.size(); ++i) job_of_file[i]->status = EndOfJpeg(files[i], limits);
 }
 
 }  // namespace orbserve

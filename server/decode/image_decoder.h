@@ -8,7 +8,8 @@
 // docs/odd-images.md lists what is decoded, and what is refused with which reason. An image is
 // decoded whole or refused; pixels that a decoder would have to invent never reach a detector.
 //
-// Both functions are thread-safe and keep nothing between calls.
+// All functions are thread-safe and keep nothing between calls but working memory of the thread, at
+// most 1 MB, of which an image touches what it needs.
 
 #ifndef ORBSERVE_SERVER_DECODE_IMAGE_DECODER_H_
 #define ORBSERVE_SERVER_DECODE_IMAGE_DECODER_H_
@@ -93,12 +94,26 @@ absl::StatusOr<ImageHeader> ReadImageHeader(const EncodedImage& image, const Ima
 // Writes the grey pixels of `image` into `out`, which has the size of `header`; `header` is what
 // ReadImageHeader() returned for the same image and limits. Writes width_px bytes of each row and
 // nothing else. After an error `out` holds unspecified pixels and must not be used.
-// JPEG: the Y plane, accurate integer DCT. Colour: features/algo/grey.h.
+// JPEG: the Y plane, accurate integer DCT. Colour: features/algo/grey.h. Sequential files are
+// checked strictly: entropy-coded data that are damaged are BAD_IMAGE as far as they can be told.
 // Errors: BAD_IMAGE, UNSUPPORTED, TOO_LARGE, OUT_OF_MEMORY (more than `max_decoder_bytes`, or the
 // machine's memory is used up), DEADLINE_EXCEEDED (`max_decode_time`), INTERNAL (`out` does not fit
 // `header`).
 absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
                           const ImageLimits& limits, const MutableImageView& out);
+
+// An image and its place, as for DecodeToGrey().
+struct DecodeJob {
+  EncodedImage image;
+  ImageHeader header;
+  MutableImageView out;
+  absl::Status status;  // of this image, after DecodeTogether()
+};
+
+// Decodes several images in one thread. JPEG files that wait are decoded a symbol of each in turn,
+// which takes less time than one after the other. Each image ends as it does with DecodeToGrey();
+// only `max_decode_time` is that of all images together.
+void DecodeTogether(absl::Span<DecodeJob> jobs, const ImageLimits& limits);
 
 }  // namespace orbserve
 

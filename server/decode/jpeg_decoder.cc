@@ -155,9 +155,7 @@ absl::Status StatusOf(const JpegRun& run, const ImageLimits& limits) {
                        absl::StrCat("JPEG: more than ", limits.max_scans, " scans; at most ",
                                     limits.max_scans, " are decoded"));
     case Failure::kTime:
-      return MakeError(ErrorReason::kDeadlineExceeded,
-                       absl::StrCat("JPEG: not decoded within ", limits.max_decode_time.count(),
-                                    " ms, the limit for one image"));
+      return JpegTooSlow(limits);
     case Failure::kIncomplete:
       return MakeError(ErrorReason::kBadImage,
                        "JPEG: truncated, scans of the progressive image are missing");
@@ -166,6 +164,12 @@ absl::Status StatusOf(const JpegRun& run, const ImageLimits& limits) {
 }
 
 }  // namespace
+
+absl::Status JpegTooSlow(const ImageLimits& limits) {
+  return MakeError(ErrorReason::kDeadlineExceeded,
+                   absl::StrCat("JPEG: not decoded within ", limits.max_decode_time.count(),
+                                " ms, the limit for one image"));
+}
 
 absl::Status DecodeJpeg(absl::Span<const uint8_t> bytes, const ImageLimits& limits,
                         const MutableImageView& out) {

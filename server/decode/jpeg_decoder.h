@@ -13,11 +13,15 @@
 
 namespace orbserve {
 
-// Decodes a JPEG file that ReadJpegHeader() has admitted, of the size of `out`, to grey. Any
+// Decodes a JPEG file that ReadJpegHeader() has admitted, of the size of `out`, to grey, with
+// libjpeg-turbo: the files that jpeg_sequential.h leaves to it. Any
 // warning of libjpeg-turbo is an error but one: an unknown JFIF revision, which changes no pixel.
 // Errors as DecodeToGrey().
 absl::Status DecodeJpeg(absl::Span<const uint8_t> bytes, const ImageLimits& limits,
                         const MutableImageView& out);
+
+// DEADLINE_EXCEEDED: `max_decode_time` is over.
+absl::Status JpegTooSlow(const ImageLimits& limits);
 
 }  // namespace orbserve
 

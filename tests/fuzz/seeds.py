@@ -92,11 +92,13 @@ def main() -> int:
             b"\x03robot-7\nrobot-7/left\nspiffe://fleet/robot\nrobot.example\nrobot\n192.0.2.0/24\n198.51.100.7",
         ],
         "decode_fuzz": [bytes([1, 16, 0, 8, 0, 16, 0, 0]) + bytes(128)],
+        "jpeg_fuzz": [],
     }
     for jpeg in sorted((ROOT / "tests" / "data").glob("**/*.jpg"))[:20]:
         data = jpeg.read_bytes()
         if len(data) < 100_000:
             seeds["decode_fuzz"].append(data)
+            seeds["jpeg_fuzz"].append(data)
             seeds["client_file_fuzz"] += [b"\x03" + data, b"\x05" + data + data]
     for name, inputs in seeds.items():
         (folder / name).mkdir(parents=True, exist_ok=True)

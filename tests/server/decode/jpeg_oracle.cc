@@ -26,6 +26,12 @@ std::vector<uint8_t> WriteJpeg(const JpegKind& kind) {
   jpeg_set_defaults(&encoder);
   if (kind.keep_rgb) jpeg_set_colorspace(&encoder, JCS_RGB);
   jpeg_set_quality(&encoder, kind.quality, TRUE);
+  if (kind.components == 3 && !kind.keep_rgb) {
+    encoder.comp_info[0].h_samp_factor = kind.luma_across;
+    encoder.comp_info[0].v_samp_factor = kind.luma_down;
+  }
+  encoder.restart_interval = static_cast<unsigned>(kind.restart_interval);
+  encoder.optimize_coding = kind.own_tables ? TRUE : FALSE;
   if (kind.progressive) jpeg_simple_progression(&encoder);
   jpeg_start_compress(&encoder, TRUE);
   uint32_t noise = 12345;
@@ -33,7 +39,7 @@ std::vector<uint8_t> WriteJpeg(const JpegKind& kind) {
   for (int y = 0; y < kind.height_px; ++y) {
     for (size_t i = 0; i < row.size(); ++i) {
       noise = noise * 1664525u + 1013904223u;
-      row[i] = static_cast<uint8_t>(3 * y + 2 * i + (noise >> 28));
+      row[i] = static_cast<uint8_t>(kind.noise ? noise >> 24 : 3 * y + 2 * i + (noise >> 28));
     }
     JSAMPROW rows[] = {row.data()};
     jpeg_write_scanlines(&encoder, rows, 1);

@@ -20,6 +20,11 @@ struct JpegKind {
   bool progressive = false;
   bool keep_rgb = false;  // write RGB components instead of YCbCr
   int quality = 90;
+  int luma_across = 2;  // sampling factors of luma against 1 of chroma, for YCbCr
+  int luma_down = 2;
+  int restart_interval = 0;  // MCUs
+  bool own_tables = false;   // Huffman tables made for the image
+  bool noise = false;        // instead of the picture
 };
 
 // A JPEG file with a picture of that kind: gradients and some noise, the same for the same kind.

@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// JPEG files to grey in one thread: libjpeg-turbo, the strict decoder with one file at a time, and
+// with all files waiting together. Each JPEG photograph is scaled to the usual sizes and encoded
+// with the usual settings; --as-given decodes the files themselves. Before the timing the pixels of
+// all ways are compared.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+// jpeglib.h wants size_t and FILE from the headers above.
+#include <jpeglib.h>
+
+#include "bench/harness.h"
+#include "features/host_device.h"
+#include "server/decode/image_decoder.h"
+#include "server/decode/jpeg_decoder.h"
+
+namespace orbserve::bench {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+struct Picture {
+  int width_px = 0;
+  int height_px = 0;
+  Bytes rgb;
+};
+
+struct Setting {
+  const char* name;
+  int components;
+  int luma_across;
+  int luma_down;
+  bool own_tables;
+};
+constexpr Setting kSettings[] = {{"grey", 1, 1, 1, false},
+                                 {"4:2:0", 3, 2, 2, false},
+                                 {"4:2:2", 3, 2, 1, false},
+                                 {"4:4:4", 3, 1, 1, false},
+                                 {"4:2:0 own tables", 3, 2, 2, true}};
+
+Bytes ReadBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Ends the program on errors, as libjpeg's own handler does.
+Picture ReadPicture(const Bytes& bytes) {
+  jpeg_error_mgr errors = {};
+  jpeg_decompress_struct decoder = {};
+  decoder.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&decoder);
+  jpeg_mem_src(&decoder, bytes.data(), static_cast<unsigned long>(bytes.size()));
+  jpeg_read_header(&decoder, TRUE);
+  decoder.out_color_space = JCS_RGB;
+  jpeg_start_decompress(&decoder);
+  Picture picture;
+  picture.width_px = static_cast<int>(decoder.output_width);
+  picture.height_px = static_cast<int>(decoder.output_height);
+  const size_t row_bytes = size_t{3} * decoder.output_width;
+  picture.rgb.resize(row_bytes * decoder.output_height);
+  while (decoder.output_scanline < decoder.output_height) {
+    JSAMPROW rows[] = {&picture.rgb[decoder.output_scanline * row_bytes]};
+    jpeg_read_scanlines(&decoder, rows, 1);
+  }
+  jpeg_destroy_decompress(&decoder);
+  return picture;
+}
+
+// Scaled until it just covers the size, by means over areas; then its middle.
+Picture Scaled(const Picture& from, int width_px, int height_px) {
+  const double step = std::min(static_cast<double>(from.width_px) / width_px,
+                               static_cast<double>(from.height_px) / height_px);
+  const double left = (from.width_px - step * width_px) / 2;
+  const double top = (from.height_px - step * height_px) / 2;
+  Picture to{width_px, height_px, Bytes(size_t{3} * width_px * height_px)};
+  for (int y = 0; y < height_px; ++y) {
+    const int y0 = static_cast<int>(top + y * step);
+    const int y1 = std::clamp(static_cast<int>(top + (y + 1) * step), y0 + 1, from.height_px);
+    for (int x = 0; x < width_px; ++x) {
+      const int x0 = static_cast<int>(left + x * step);
+      const int x1 = std::clamp(static_cast<int>(left + (x + 1) * step), x0 + 1, from.width_px);
+      for (int component = 0; component < 3; ++component) {
+        int64_t sum = 0;
+        for (int j = y0; j < y1; ++j) {
+          for (int i = x0; i < x1; ++i) {
+            sum += from.rgb[3 * (static_cast<size_t>(j) * from.width_px + i) + component];
+          }
+        }
+        to.rgb[3 * (static_cast<size_t>(y) * width_px + x) + component] =
+            static_cast<uint8_t>(sum / (int64_t{x1 - x0} * (y1 - y0)));
+      }
+    }
+  }
+  return to;
+}
+
+Bytes Encode(const Picture& picture, const Setting& setting, int quality) {
+  jpeg_error_mgr errors = {};
+  jpeg_compress_struct encoder = {};
+  encoder.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&encoder);
+  unsigned char* file = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&encoder, &file, &size);
+  encoder.image_width = static_cast<JDIMENSION>(picture.width_px);
+  encoder.image_height = static_cast<JDIMENSION>(picture.height_px);
+  encoder.input_components = 3;
+  encoder.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&encoder);
+  if (setting.components == 1) jpeg_set_colorspace(&encoder, JCS_GRAYSCALE);
+  jpeg_set_quality(&encoder, quality, TRUE);
+  encoder.comp_info[0].h_samp_factor = setting.luma_across;
+  encoder.comp_info[0].v_samp_factor = setting.luma_down;
+  encoder.optimize_coding = setting.own_tables ? TRUE : FALSE;
+  jpeg_start_compress(&encoder, TRUE);
+  for (int y = 0; y < picture.height_px; ++y) {
+    auto* const row = const_cast<uint8_t*>(&picture.rgb[size_t{3} * y * picture.width_px]);
+    JSAMPROW rows[] = {row};
+    jpeg_write_scanlines(&encoder, rows, 1);
+  }
+  jpeg_finish_compress(&encoder);
+  Bytes bytes(file, file + size);
+  jpeg_destroy_compress(&encoder);
+  std::free(file);
+  return bytes;
+}
+
+// Files with places for their pixels.
+class Batch {
+ public:
+  explicit Batch(std::vector<Bytes> files) : files_(std::move(files)) {
+    for (const Bytes& bytes : files_) {
+      DecodeJob job;
+      job.image.bytes = bytes;
+      const auto header = ReadImageHeader(job.image, {});
+      if (!header.ok()) {
+        std::fprintf(stderr, "jpeg_bench: %s\n", header.status().ToString().c_str());
+        std::exit(1);
+      }
+      job.header = *header;
+      const int pitch = RoundUp(header->width_px, kRowAlignmentBytes);
+      pixels_.emplace_back(static_cast<size_t>(pitch) * header->height_px);
+      job.out = {pixels_.back().data(), header->width_px, header->height_px, pitch};
+      jobs_.push_back(job);
+    }
+  }
+
+  void DecodeByLibrary() {
+    for (DecodeJob& job : jobs_) job.status = DecodeJpeg(job.image.bytes, {}, job.out);
+  }
+  void DecodeAlone() {
+    for (DecodeJob& job : jobs_) job.status = DecodeToGrey(job.image, job.header, {}, job.out);
+  }
+  void DecodeAllTogether() { DecodeTogether(absl::MakeSpan(jobs_), {}); }
+
+  // Ends the program if one way has other pixels.
+  void Check() {
+    DecodeByLibrary();
+    const std::vector<Bytes> expected = pixels_;
+    const auto check = [&](const char* way) {
+      for (size_t i = 0; i < jobs_.size(); ++i) {
+        if (jobs_[i].status.ok() && pixels_[i] == expected[i]) continue;
+        std::fprintf(stderr, "jpeg_bench: file %zu %s: %s\n", i, way,
+                     jobs_[i].status.ok() ? "other pixels" : jobs_[i].status.ToString().c_str());
+        std::exit(1);
+      }
+      for (Bytes& pixels : pixels_) std::fill(pixels.begin(), pixels.end(), uint8_t{0});
+    };
+    check("by libjpeg-turbo");
+    DecodeAlone();
+    check("alone");
+    DecodeAllTogether();
+    check("together");
+  }
+
+ private:
+  std::vector<Bytes> files_;
+  std::vector<Bytes> pixels_;
+  std::vector<DecodeJob> jobs_;
+};
+
+void CompareWays(Harness& harness, const std::string& name, std::vector<Bytes> files) {
+  Batch batch(std::move(files));
+  batch.Check();
+  harness.Compare(name, {{"libjpeg-turbo", [&] { batch.DecodeByLibrary(); }},
+                         {"orbserve, alone", [&] { batch.DecodeAlone(); }},
+                         {"orbserve, together", [&] { batch.DecodeAllTogether(); }}});
+}
+
+int Main(int argc, char** argv) {
+  Harness harness("jpeg_bench", "JPEG files to grey");
+  std::vector<std::string> paths;
+  std::vector<int> qualities = {75, 90, 98};
+  bool as_given = false;
+  int copies = 4;
+  harness.app().add_option("photographs", paths, "JPEG photographs")->required();
+  harness.app()
+      .add_option("--qualities", qualities, "of the files made of the photographs")
+      ->delimiter(',');
+  harness.app().add_option("--copies", copies, "of each file that wait together");
+  harness.app().add_flag("--as-given", as_given, "decode the photographs as they are");
+  if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
+
+  std::vector<Bytes> given;
+  for (const std::string& path : paths) given.push_back(ReadBytes(path));
+  const auto with_copies = [&](const std::vector<Bytes>& files) {
+    std::vector<Bytes> all;
+    for (int i = 0; i < copies; ++i) all.insert(all.end(), files.begin(), files.end());
+    return all;
+  };
+  if (as_given) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (harness.Wants(paths[i])) CompareWays(harness, paths[i], with_copies({given[i]}));
+    }
+    return harness.Finish();
+  }
+  std::vector<Picture> pictures;
+  for (const Bytes& bytes : given) pictures.push_back(ReadPicture(bytes));
+  for (const auto& [width_px, height_px] : {std::pair(640, 480), {1920, 1080}}) {
+    std::vector<Picture> scaled;
+    for (const Picture& picture : pictures) scaled.push_back(Scaled(picture, width_px, height_px));
+    for (const Setting& setting : kSettings) {
+      for (const int quality : qualities) {
+        const std::string name = std::to_string(width_px) + "x" + std::to_string(height_px) + " " +
+                                 setting.name + " q" + std::to_string(quality);
+        if (!harness.Wants(name)) continue;
+        std::vector<Bytes> files;
+        for (const Picture& picture : scaled) files.push_back(Encode(picture, setting, quality));
+        CompareWays(harness, name, with_copies(files));
+      }
+    }
+  }
+  return harness.Finish();
+}
+
+}  // namespace
+}  // namespace orbserve::bench
+
+int main(int argc, char** argv) { return orbserve::bench::Main(argc, argv); }

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Huffman codes of sequential JPEG: from the table of a file to one symbol at a time. A symbol is a
+// code of 1 to 16 bits and the bits of a value behind it. Most symbols take at most kJpegLookBits
+// bits together, so that one look into a table gives their length, run and value. The others take a
+// second, slower look (FindJpegSymbol).
+// Source: ITU-T T.81, annexes C and F.2.2.
+
+#ifndef ORBSERVE_FEATURES_ALGO_JPEG_HUFFMAN_H_
+#define ORBSERVE_FEATURES_ALGO_JPEG_HUFFMAN_H_
+
+#include <cstdint>
+
+#include "features/host_device.h"
+
+namespace orbserve {
+
+// Bits of the first look. At quality 90, 4.7 of 100 symbols of luma are longer than 11 bits and 1.8
+// longer than 13; a wrong guess of the processor at each of them costs more than the larger table.
+inline constexpr int kJpegLookBits = 13;
+inline constexpr int kJpegDcLookBits = 10;  // of a table of DC differences, one symbol in a block
+inline constexpr int kJpegLookSize = 1 << kJpegLookBits;
+inline constexpr int kJpegMaxCodeBits = 16;
+inline constexpr int kJpegBlockCoefficients = 64;
+
+// A look's result in 32 bits. From the lowest: 8 bits length, 8 bits advance, 16 bits signed value.
+// The advance is added to the place of the next coefficient, 1..63 in zigzag order, so that one
+// comparison with 64 finds all that ends a run of plain symbols:
+//   64        the block is full
+//   65..79    a run went past the last coefficient
+//   128..191  end of block
+//   192..255  the first look cannot tell; the length is 0, and the value is the code's length << 8
+//             plus its symbol, or 0 if the code is longer than the look
+inline constexpr int kJpegEndAdvance = 128;
+inline constexpr int kJpegUnknownAdvance = 192;
+
+using JpegLook = uint32_t;
+
+ORBSERVE_HOST_DEVICE constexpr JpegLook MakeJpegLook(int length, int advance, int value) {
+  return static_cast<uint32_t>(length) | static_cast<uint32_t>(advance) << 8 |
+         static_cast<uint32_t>(value) << 16;
+}
+ORBSERVE_HOST_DEVICE constexpr int JpegLookLength(JpegLook look) {
+  return static_cast<int>(look & 255);
+}
+ORBSERVE_HOST_DEVICE constexpr int JpegLookAdvance(JpegLook look) {
+  return static_cast<int>(look >> 8 & 255);
+}
+ORBSERVE_HOST_DEVICE constexpr int JpegLookValue(JpegLook look) {
+  return static_cast<int32_t>(look) >> 16;
+}
+
+// Several symbols whose values nobody wants: their lengths and advances together, with the end of
+// the block if that is one of them. Whether a block ended before its last symbols is not known
+// then: JpegBlockHasEnded().
+struct JpegSkips {
+  JpegLook look[kJpegLookSize];
+};
+
+// A table as a DHT segment has it.
+struct JpegCodes {
+  uint8_t counts[kJpegMaxCodeBits] = {};  // codes of 1, 2, ... bits
+  uint8_t symbols[256] = {};              // in the order of their codes
+};
+
+// The same, ready to decode with.
+struct JpegTable {
+  JpegLook look[kJpegLookSize];
+  // For the second look: the last code of each length, or -1, and what to add to a code for the
+  // place of its symbol.
+  int32_t last_code[kJpegMaxCodeBits + 1];
+  int32_t symbol_offset[kJpegMaxCodeBits + 1];
+  uint8_t symbols[256];
+};
+
+// The value of `size` bits at the top of `window`: with a leading 1 as it is, else negative.
+// `size` in 0..16; 0 gives 0. Source: T.81, figure F.12 (EXTEND).
+ORBSERVE_HOST_DEVICE constexpr int JpegValue(uint64_t window, int size) {
+  if (size == 0) return 0;
+  const int bits = static_cast<int>(window >> (64 - size));
+  return window >> 63 != 0 ? bits : bits - (1 << size) + 1;
+}
+
+// One symbol: its code's length (0: the table has no such code) and its byte, run << 4 | size.
+struct JpegSymbol {
+  int code_length;
+  int symbol;
+};
+
+// The symbol whose code begins at the top of `window`, of which 16 bits are looked at. Codes of
+// `first_length` bits and more are searched.
+ORBSERVE_HOST_DEVICE constexpr JpegSymbol FindJpegSymbol(const JpegTable& table, uint64_t window,
+                                                         int first_length = 1) {
+  for (int length = first_length; length <= kJpegMaxCodeBits; ++length) {
+    const int code = static_cast<int>(window >> (64 - length));
+    if (code <= table.last_code[length]) {
+      return {length, table.symbols[(code + table.symbol_offset[length]) & 255]};
+    }
+  }
+  return {0, 0};
+}
+
+// What a look that cannot tell says about the symbol, and if that is nothing the search.
+// `look_bits`: of the table.
+ORBSERVE_HOST_DEVICE constexpr JpegSymbol SecondJpegLook(const JpegTable& table, int look_bits,
+                                                         uint64_t window) {
+  const int found = JpegLookValue(table.look[window >> (64 - look_bits)]);
+  if (found != 0) return {found >> 8, found & 255};
+  return FindJpegSymbol(table, window, look_bits + 1);
+}
+
+// Reads the codes of `codes` into the part of `table` that the second look needs. False if they
+// are not a prefix code that leaves the code of all ones free (T.81, C.2), or if a table of DC
+// differences has a symbol over 15: libjpeg-turbo refuses both.
+constexpr bool OrderJpegCodes(const JpegCodes& codes, bool dc, JpegTable* table) {
+  int32_t code = 0;
+  int32_t place = 0;
+  table->last_code[0] = -1;
+  table->symbol_offset[0] = 0;
+  for (int length = 1; length <= kJpegMaxCodeBits; ++length) {
+    const int count = codes.counts[length - 1];
+    if (place + count > 256) return false;
+    table->symbol_offset[length] = place - code;
+    table->last_code[length] = count > 0 ? code + count - 1 : -1;
+    place += count;
+    code += count;
+    if (count > 0 && code >= 1 << length) return false;
+    code <<= 1;
+  }
+  for (int i = 0; i < 256; ++i) {
+    table->symbols[i] = codes.symbols[i];
+    if (dc && i < place && codes.symbols[i] > 15) return false;
+  }
+  return true;
+}
+
+ORBSERVE_HOST_DEVICE constexpr JpegLook UnknownJpegLook(int code_length, int symbol) {
+  return MakeJpegLook(0, kJpegUnknownAdvance, code_length << 8 | symbol);
+}
+
+// Looks of a symbol of one code. `rest`: the bits after the code, at the top of 64.
+ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfDc(int code_length, int symbol, uint64_t rest) {
+  const int length = code_length + symbol;
+  if (length > kJpegDcLookBits) return UnknownJpegLook(code_length, symbol);
+  return MakeJpegLook(length, 1, JpegValue(rest, symbol));
+}
+ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfAc(int code_length, int symbol, uint64_t rest) {
+  const int run = symbol >> 4;
+  const int size = symbol & 15;
+  const int length = code_length + size;
+  if (length > kJpegLookBits) return UnknownJpegLook(code_length, symbol);
+  if (size == 0) {
+    if (run == 0) return MakeJpegLook(length, kJpegEndAdvance, 0);
+    // Runs without a value are 16 zeros. Others belong to progressive files.
+    if (run != 15) return UnknownJpegLook(code_length, symbol);
+  }
+  return MakeJpegLook(length, run + 1, JpegValue(rest, size));
+}
+
+// Makes `table` of `codes`. False, and an unusable table, as OrderJpegCodes().
+constexpr bool BuildJpegTable(const JpegCodes& codes, bool dc, JpegTable* table) {
+  if (!OrderJpegCodes(codes, dc, table)) return false;
+  const int look_bits = dc ? kJpegDcLookBits : kJpegLookBits;
+  JpegLook* look = table->look;
+  int place = 0;
+  for (int length = 1; length <= look_bits; ++length) {
+    const int rest_bits = look_bits - length;
+    for (int i = 0; i < codes.counts[length - 1]; ++i, ++place) {
+      const int symbol = codes.symbols[place];
+      const int size = dc ? symbol : symbol & 15;
+      // All values of this code that the table has room for; if none, the code alone.
+      const int value_bits = size <= rest_bits ? size : 0;
+      const int same = 1 << (rest_bits - value_bits);
+      for (int value = 0; value < 1 << value_bits; ++value) {
+        const uint64_t rest =
+            value_bits == 0 ? 0 : static_cast<uint64_t>(value) << (64 - value_bits);
+        const JpegLook entry =
+            dc ? JpegLookOfDc(length, symbol, rest) : JpegLookOfAc(length, symbol, rest);
+        for (int j = 0; j < same; ++j) look[j] = entry;
+        look += same;
+      }
+    }
+  }
+  while (look < table->look + (1 << look_bits)) *look++ = MakeJpegLook(0, kJpegUnknownAdvance, 0);
+  return true;
+}
+
+// Makes `skips` of a table of AC values.
+constexpr void BuildJpegSkips(const JpegTable& table, JpegSkips* skips) {
+  for (int i = 0; i < kJpegLookSize; ++i) {
+    const JpegLook first = table.look[i];
+    int length = JpegLookLength(first);
+    int advance = JpegLookAdvance(first);
+    int value = advance >= kJpegUnknownAdvance ? JpegLookValue(first) : 0;
+    while (advance < kJpegBlockCoefficients) {
+      // The low bits of the index are not those of the file.
+      const JpegLook next = table.look[i << length & (kJpegLookSize - 1)];
+      if (JpegLookAdvance(next) >= kJpegUnknownAdvance) break;
+      if (length + JpegLookLength(next) > kJpegLookBits) break;
+      if (advance + JpegLookAdvance(next) % kJpegEndAdvance >= kJpegBlockCoefficients) break;
+      length += JpegLookLength(next);
+      advance += JpegLookAdvance(next);
+    }
+    skips->look[i] = MakeJpegLook(length, advance, value);
+  }
+}
+
+// True if a block has ended with the last of the symbols that moved its next place to `place`, 64
+// or more. Else it ended before, a run was too long, or the look could not tell.
+ORBSERVE_HOST_DEVICE constexpr bool JpegBlockHasEnded(uint32_t place) {
+  return place == kJpegBlockCoefficients ||
+         (place >= kJpegEndAdvance && place < kJpegEndAdvance + kJpegBlockCoefficients);
+}
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_FEATURES_ALGO_JPEG_HUFFMAN_H_

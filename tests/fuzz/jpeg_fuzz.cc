@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The strict JPEG decoder against libjpeg-turbo: a file that the strict one decodes has the pixels
+// of libjpeg-turbo, which does not refuse it either. A file ends the same way alone and together
+// with others, with the same words.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "features/host_device.h"
+#include "features/image_view.h"
+#include "server/decode/image_decoder.h"
+#include "server/decode/jpeg_decoder.h"
+#include "server/decode/jpeg_sequential.h"
+#include "tests/fuzz/require.h"
+
+namespace orbserve {
+namespace {
+
+struct Slot {
+  explicit Slot(const ImageHeader& header)
+      : pitch(RoundUp(header.width_px, kRowAlignmentBytes)),
+        bytes(static_cast<size_t>(pitch) * header.height_px),
+        view{bytes.data(), header.width_px, header.height_px, pitch} {}
+
+  int pitch;
+  std::vector<uint8_t> bytes;
+  MutableImageView view;
+};
+
+void Fuzz(const uint8_t* data, size_t size) {
+  ImageLimits limits;
+  limits.max_side_px = 1024;
+  limits.max_pixels = 1 << 19;
+  EncodedImage image;
+  image.bytes = {data, size};
+  const auto header = ReadImageHeader(image, limits);
+  if (!header.ok()) return;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  Slot alone(*header);
+  JpegFile file{image.bytes, alone.view, std::nullopt};
+  DecodeSequentialJpeg(deadline, &file);
+  Slot first(*header);
+  Slot second(*header);
+  JpegFile files[] = {{image.bytes, first.view, std::nullopt},
+                      {image.bytes, second.view, std::nullopt}};
+  DecodeSequentialJpegs(deadline, absl::MakeSpan(files));
+  Require(file.end == files[0].end && file.end == files[1].end, "the same end alone and together");
+  if (!file.end.has_value()) return;
+  if (!file.end->ok()) {
+    RequireReason(*file.end);
+    return;
+  }
+  Slot library(*header);
+  Require(DecodeJpeg(image.bytes, limits, library.view).ok(), "libjpeg-turbo decodes it, too");
+  Require(alone.bytes == library.bytes, "the pixels of libjpeg-turbo");
+  Require(first.bytes == library.bytes && second.bytes == library.bytes, "the same together");
+}
+
+}  // namespace
+}  // namespace orbserve
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  orbserve::Fuzz(data, size);
+  return 0;
+}
