@@ -108,6 +108,8 @@ TEST_F(AccountTest, ImagesOfAMatchThatIsLateAreNotOk) {
   v1::MatchResponse response;
   EXPECT_EQ(stub_->Match(&context, request, &response).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
+  // The client's deadline comes before the server's.
+  EXPECT_TRUE(Eventually([this] { return server_->frame_counts().failed == 2; }));
   ExpectAccount(/*ok=*/0, /*failed=*/2);
 }
 
