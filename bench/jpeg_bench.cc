@@ -23,7 +23,7 @@
 #include "bench/harness.h"
 #include "features/host_device.h"
 #include "server/decode/image_decoder.h"
-#include "server/decode/jpeg_decoder.h"
+#include "server/decode/libjpeg_decoder.h"
 
 namespace orbserve::bench {
 namespace {

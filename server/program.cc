@@ -32,10 +32,10 @@
 #include "server/process/config.h"
 #include "server/process/derived_limits.h"
 #include "server/process/log.h"
+#include "server/process/memory/heap_tuning.h"
 #include "server/process/memory/memory_reserve.h"
 #include "server/process/service_manager.h"
 #include "server/process/start_check.h"
-#include "server/process/tuning.h"
 #include "server/server.h"
 #include "spdlog/spdlog.h"
 

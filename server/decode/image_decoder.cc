@@ -16,9 +16,9 @@
 #include "features/host_device.h"
 #include "server/decode/grey_rows.h"
 #include "server/decode/image_size.h"
-#include "server/decode/jpeg_decoder.h"
 #include "server/decode/jpeg_header.h"
 #include "server/decode/jpeg_sequential.h"
+#include "server/decode/libjpeg_decoder.h"
 
 namespace orbserve {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "features/errors.h"
 #include "server/process/log.h"
-#include "server/rpc/call_context.h"
+#include "server/rpc/call_deadline.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/decode/image_decoder.h"
-#include "server/decode/jpeg_decoder.h"
+#include "server/decode/libjpeg_decoder.h"
 #include "tests/server/decode/decode_support.h"
 #include "tests/server/decode/jpeg_oracle.h"
 #include "tests/server/decode/strict_jpeg.h"

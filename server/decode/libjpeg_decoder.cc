@@ -4,7 +4,7 @@
 // The only file that sees libjpeg's API. Its errors leave by longjmp, so between Run() and the
 // library there are no objects with destructors; what must survive a jump lives in JpegRun.
 
-#include "server/decode/jpeg_decoder.h"
+#include "server/decode/libjpeg_decoder.h"
 
 #include <algorithm>
 #include <chrono>

@@ -3,8 +3,8 @@
 
 // Deadline of a call.
 
-#ifndef ORBSERVE_SERVER_RPC_CALL_CONTEXT_H_
-#define ORBSERVE_SERVER_RPC_CALL_CONTEXT_H_
+#ifndef ORBSERVE_SERVER_RPC_CALL_DEADLINE_H_
+#define ORBSERVE_SERVER_RPC_CALL_DEADLINE_H_
 
 #include "grpcpp/server_context.h"
 #include "server/serving/clock.h"
@@ -16,4 +16,4 @@ SteadyTime DeadlineOf(const grpc::ServerContextBase& context);
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_RPC_CALL_CONTEXT_H_
+#endif  // ORBSERVE_SERVER_RPC_CALL_DEADLINE_H_

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_SERVER_DECODE_JPEG_DECODER_H_
-#define ORBSERVE_SERVER_DECODE_JPEG_DECODER_H_
+#ifndef ORBSERVE_SERVER_DECODE_LIBJPEG_DECODER_H_
+#define ORBSERVE_SERVER_DECODE_LIBJPEG_DECODER_H_
 
 #include <cstdint>
 
@@ -25,4 +25,4 @@ absl::Status JpegTooSlow(const ImageLimits& limits);
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_DECODE_JPEG_DECODER_H_
+#endif  // ORBSERVE_SERVER_DECODE_LIBJPEG_DECODER_H_

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/call_context.h"
+#include "server/rpc/call_deadline.h"
 
 #include <chrono>
 
