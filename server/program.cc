@@ -312,7 +312,9 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
   ServerHooks hooks;
   hooks.wrap_backend = std::move(wrap_backend);
   hooks.look_at_heap = [trimmer = std::make_shared<HeapTrimmer>()] { trimmer->Look(); };
-  hooks.heap_is_exhausted = [] { return ProcessReserve().blocks() > 0; };
+  hooks.heap_is_exhausted = [exhaustion = HeapExhaustion(ProcessReserve())]() mutable {
+    return exhaustion.Look(std::chrono::steady_clock::now());
+  };
   hooks.on_device_lost = [] {
     EndAfter(kLossLimit, kExitDeviceLost);
     kill(getpid(), LossSignal());

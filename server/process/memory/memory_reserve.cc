@@ -43,6 +43,8 @@ void* MemoryReserve::Take(size_t bytes) {
   Unlock();
   if (block == nullptr) return nullptr;
   blocks_.fetch_add(1, std::memory_order_relaxed);
+  takes_.fetch_add(1, std::memory_order_relaxed);
+  bytes_out_.fetch_add(size, std::memory_order_relaxed);
   *reinterpret_cast<size_t*>(block) = place;
   return block + kHeaderBytes;
 }
@@ -55,6 +57,14 @@ void MemoryReserve::GiveBack(void* block) {
   free_[place] = free;
   Unlock();
   blocks_.fetch_sub(1, std::memory_order_relaxed);
+  bytes_out_.fetch_sub(size_t{1} << (place + kFirstClass), std::memory_order_relaxed);
+}
+
+bool HeapExhaustion::Look(std::chrono::steady_clock::time_point now) {
+  const int64_t takes = reserve_.takes();
+  if (takes != takes_) end_ = now + kTime;
+  takes_ = takes;
+  return now < end_ || reserve_.is_low();
 }
 
 }  // namespace orbserve

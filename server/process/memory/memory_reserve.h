@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,6 +43,12 @@ class MemoryReserve {
 
   // Blocks that are out.
   int64_t blocks() const { return blocks_.load(std::memory_order_relaxed); }
+  // Blocks that were ever taken.
+  int64_t takes() const { return takes_.load(std::memory_order_relaxed); }
+  // More than half of its bytes are out.
+  bool is_low() const {
+    return bytes_out_.load(std::memory_order_relaxed) > size_.load(std::memory_order_relaxed) / 2;
+  }
 
  private:
   // Smallest block is 2^kFirstClass bytes.
@@ -60,9 +67,29 @@ class MemoryReserve {
   std::atomic<uintptr_t> begin_{0};
   std::atomic<size_t> size_{0};
   std::atomic<int64_t> blocks_{0};
+  std::atomic<int64_t> takes_{0};
+  std::atomic<size_t> bytes_out_{0};
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;
   size_t used_ = 0;                        // bytes that have been blocks
   std::array<Free*, kClasses> free_ = {};  // blocks that are back
+};
+
+// Says whether the heap has no memory: a block came from the reserve within the last second, or
+// more than half of the reserve is out. A block that stays out says nothing, because libraries keep
+// some for as long as the process lives. Used by one thread.
+class HeapExhaustion {
+ public:
+  static constexpr std::chrono::seconds kTime{1};
+
+  explicit HeapExhaustion(const MemoryReserve& reserve)
+      : reserve_(reserve), takes_(reserve.takes()) {}
+  // To be called some times a second.
+  bool Look(std::chrono::steady_clock::time_point now);
+
+ private:
+  const MemoryReserve& reserve_;
+  int64_t takes_;
+  std::chrono::steady_clock::time_point end_{};
 };
 
 // The reserve of the process, which the replaced operators use.

@@ -3,6 +3,7 @@
 
 #include "server/process/memory/memory_reserve.h"
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -45,6 +46,28 @@ TEST(MemoryReserveTest, LargeBlocksAndWhatDoesNotFitAreRefused) {
   int blocks = 0;
   while (reserve->Take(1000) != nullptr) ++blocks;
   EXPECT_EQ(blocks, static_cast<int>(kBytes / 1024));
+}
+
+TEST(MemoryReserveTest, TheHeapIsExhaustedForASecondAfterABlockAndWhileTheReserveIsLow) {
+  const auto reserve = std::make_unique<MemoryReserve>();
+  ASSERT_TRUE(reserve->Map(kBytes));
+  HeapExhaustion exhaustion(*reserve);
+  std::chrono::steady_clock::time_point now{};
+  EXPECT_FALSE(exhaustion.Look(now));
+  void* const kept = reserve->Take(100);  // and never given back
+  ASSERT_NE(kept, nullptr);
+  EXPECT_TRUE(exhaustion.Look(now));
+  EXPECT_TRUE(exhaustion.Look(now + std::chrono::milliseconds(999)));
+  now += HeapExhaustion::kTime;
+  EXPECT_FALSE(exhaustion.Look(now));
+  std::vector<void*> blocks;
+  while (!reserve->is_low()) blocks.push_back(reserve->Take(1000));
+  now += 2 * HeapExhaustion::kTime;
+  EXPECT_TRUE(exhaustion.Look(now));
+  now += 2 * HeapExhaustion::kTime;
+  EXPECT_TRUE(exhaustion.Look(now));  // nothing was taken, but little is left
+  for (void* const block : blocks) reserve->GiveBack(block);
+  EXPECT_FALSE(exhaustion.Look(now));
 }
 
 TEST(MemoryReserveTest, ThreadsShareIt) {
