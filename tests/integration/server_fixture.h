@@ -67,7 +67,11 @@ class ServerTest : public ::testing::Test {
  protected:
   using Stream = grpc::ClientReaderWriter<v1::StreamFramesRequest, v1::StreamFramesResponse>;
 
-  void SetUp() override { StartServer({}); }
+  void SetUp() override {
+    server::Config config;
+    config.mutable_backend()->set_name("cpu");  // also where there is a device
+    StartServer(config);
+  }
 
   void StartServer(server::Config config, ServerHooks hooks = {}) {
     stub_.reset();
