@@ -19,21 +19,23 @@ namespace orbserve {
 // Bits of the first look. At quality 90, 4.7 of 100 symbols of luma are longer than 11 bits and 1.8
 // longer than 13; a wrong guess of the processor at each of them costs more than the larger table.
 inline constexpr int kJpegLookBits = 13;
-inline constexpr int kJpegDcLookBits = 10;  // of a table of DC differences, one symbol in a block
+inline constexpr int kJpegDcLookBits = 9;  // of a table of DC differences: codes without values
 inline constexpr int kJpegLookSize = 1 << kJpegLookBits;
 inline constexpr int kJpegMaxCodeBits = 16;
 inline constexpr int kJpegBlockCoefficients = 64;
 
-// A look's result in 32 bits. From the lowest: 8 bits length, 8 bits advance, 16 bits signed value.
-// The advance is added to the place of the next coefficient, 1..63 in zigzag order, so that one
-// comparison with 64 finds all that ends a run of plain symbols:
+// A look's result in 32 bits. From the lowest: 6 bits length, 1 bit unknown, 1 bit free, 8 bits
+// advance, 16 bits signed value. The advance is added to the place of the next coefficient, 1..63
+// in zigzag order. One comparison with 64 then finds all that ends a run of plain symbols:
 //   64        the block is full
 //   65..79    a run went past the last coefficient
 //   128..191  end of block
-//   192..255  the first look cannot tell; the length is 0, and the value is the code's length << 8
-//             plus its symbol, or 0 if the code is longer than the look
+//   192..255  the first look cannot tell; the length is 0, the unknown bit is set, and the value is
+//             the code's length << 8 plus its symbol, or 0 if the code is longer than the look
+// Looks may be added up: lengths and places keep to their bits until a place of 64 or more.
 inline constexpr int kJpegEndAdvance = 128;
 inline constexpr int kJpegUnknownAdvance = 192;
+inline constexpr uint32_t kJpegUnknownBit = 64;
 
 using JpegLook = uint32_t;
 
@@ -42,7 +44,7 @@ ORBSERVE_HOST_DEVICE constexpr JpegLook MakeJpegLook(int length, int advance, in
          static_cast<uint32_t>(value) << 16;
 }
 ORBSERVE_HOST_DEVICE constexpr int JpegLookLength(JpegLook look) {
-  return static_cast<int>(look & 255);
+  return static_cast<int>(look & 63);
 }
 ORBSERVE_HOST_DEVICE constexpr int JpegLookAdvance(JpegLook look) {
   return static_cast<int>(look >> 8 & 255);
@@ -53,9 +55,13 @@ ORBSERVE_HOST_DEVICE constexpr int JpegLookValue(JpegLook look) {
 
 // Several symbols whose values nobody wants: their lengths and advances together, with the end of
 // the block if that is one of them. Whether a block ended before its last symbols is not known
-// then: JpegBlockHasEnded().
+// then: JpegBlockHasEnded(). Chroma blocks have few and short symbols, so that one look into a
+// small table takes most of them whole.
+inline constexpr int kJpegSkipBits = 11;
+inline constexpr int kJpegSkipSize = 1 << kJpegSkipBits;
 struct JpegSkips {
-  JpegLook look[kJpegLookSize];
+  JpegLook begin[kJpegSkipSize];  // from the DC difference on, at place 0
+  JpegLook look[kJpegSkipSize];   // from an AC value on
 };
 
 // A table as a DHT segment has it.
@@ -75,11 +81,11 @@ struct JpegTable {
 };
 
 // The value of `size` bits at the top of `window`: with a leading 1 as it is, else negative.
-// `size` in 0..16; 0 gives 0. Source: T.81, figure F.12 (EXTEND).
+// `size` in 0..16; 0 gives 0. Source: T.81, figure F.12 (EXTEND), without its branches.
 ORBSERVE_HOST_DEVICE constexpr int JpegValue(uint64_t window, int size) {
-  if (size == 0) return 0;
-  const int bits = static_cast<int>(window >> (64 - size));
-  return window >> 63 != 0 ? bits : bits - (1 << size) + 1;
+  const int bits = static_cast<int>((window >> 1) >> (63 - size));
+  const int negative = static_cast<int>(window >> 63) - 1;  // all ones or none
+  return bits - (negative & ((1 << size) - 1));
 }
 
 // One symbol: its code's length (0: the table has no such code) and its byte, run << 4 | size.
@@ -99,15 +105,6 @@ ORBSERVE_HOST_DEVICE constexpr JpegSymbol FindJpegSymbol(const JpegTable& table,
     }
   }
   return {0, 0};
-}
-
-// What a look that cannot tell says about the symbol, and if that is nothing the search.
-// `look_bits`: of the table.
-ORBSERVE_HOST_DEVICE constexpr JpegSymbol SecondJpegLook(const JpegTable& table, int look_bits,
-                                                         uint64_t window) {
-  const int found = JpegLookValue(table.look[window >> (64 - look_bits)]);
-  if (found != 0) return {found >> 8, found & 255};
-  return FindJpegSymbol(table, window, look_bits + 1);
 }
 
 // Reads the codes of `codes` into the part of `table` that the second look needs. False if they
@@ -136,15 +133,19 @@ constexpr bool OrderJpegCodes(const JpegCodes& codes, bool dc, JpegTable* table)
 }
 
 ORBSERVE_HOST_DEVICE constexpr JpegLook UnknownJpegLook(int code_length, int symbol) {
-  return MakeJpegLook(0, kJpegUnknownAdvance, code_length << 8 | symbol);
+  return MakeJpegLook(0, kJpegUnknownAdvance, code_length << 8 | symbol) | kJpegUnknownBit;
 }
 
-// Looks of a symbol of one code. `rest`: the bits after the code, at the top of 64.
-ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfDc(int code_length, int symbol, uint64_t rest) {
-  const int length = code_length + symbol;
-  if (length > kJpegDcLookBits) return UnknownJpegLook(code_length, symbol);
-  return MakeJpegLook(length, 1, JpegValue(rest, symbol));
+// Of a DC difference: the length of code and value, the code's length as the advance, and the size
+// of the value as the value. Few values would have room in a table of this size.
+ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfDc(int code_length, int symbol) {
+  return MakeJpegLook(code_length + symbol, code_length, symbol);
 }
+// The difference at the top of `window`, given its look.
+ORBSERVE_HOST_DEVICE constexpr int JpegDcValue(JpegLook look, uint64_t window) {
+  return JpegValue(window << JpegLookAdvance(look), JpegLookValue(look));
+}
+// Of an AC value. `rest`: the bits after the code, at the top of 64.
 ORBSERVE_HOST_DEVICE constexpr JpegLook JpegLookOfAc(int code_length, int symbol, uint64_t rest) {
   const int run = symbol >> 4;
   const int size = symbol & 15;
@@ -168,7 +169,7 @@ constexpr bool BuildJpegTable(const JpegCodes& codes, bool dc, JpegTable* table)
     const int rest_bits = look_bits - length;
     for (int i = 0; i < codes.counts[length - 1]; ++i, ++place) {
       const int symbol = codes.symbols[place];
-      const int size = dc ? symbol : symbol & 15;
+      const int size = dc ? 0 : symbol & 15;
       // All values of this code that the table has room for; if none, the code alone.
       const int value_bits = size <= rest_bits ? size : 0;
       const int same = 1 << (rest_bits - value_bits);
@@ -176,33 +177,39 @@ constexpr bool BuildJpegTable(const JpegCodes& codes, bool dc, JpegTable* table)
         const uint64_t rest =
             value_bits == 0 ? 0 : static_cast<uint64_t>(value) << (64 - value_bits);
         const JpegLook entry =
-            dc ? JpegLookOfDc(length, symbol, rest) : JpegLookOfAc(length, symbol, rest);
+            dc ? JpegLookOfDc(length, symbol) : JpegLookOfAc(length, symbol, rest);
         for (int j = 0; j < same; ++j) look[j] = entry;
         look += same;
       }
     }
   }
-  while (look < table->look + (1 << look_bits)) *look++ = MakeJpegLook(0, kJpegUnknownAdvance, 0);
+  while (look < table->look + (1 << look_bits)) *look++ = UnknownJpegLook(0, 0);
   return true;
 }
 
-// Makes `skips` of a table of AC values.
-constexpr void BuildJpegSkips(const JpegTable& table, JpegSkips* skips) {
-  for (int i = 0; i < kJpegLookSize; ++i) {
-    const JpegLook first = table.look[i];
-    int length = JpegLookLength(first);
-    int advance = JpegLookAdvance(first);
-    int value = advance >= kJpegUnknownAdvance ? JpegLookValue(first) : 0;
-    while (advance < kJpegBlockCoefficients) {
-      // The low bits of the index are not those of the file.
-      const JpegLook next = table.look[i << length & (kJpegLookSize - 1)];
-      if (JpegLookAdvance(next) >= kJpegUnknownAdvance) break;
-      if (length + JpegLookLength(next) > kJpegLookBits) break;
-      if (advance + JpegLookAdvance(next) % kJpegEndAdvance >= kJpegBlockCoefficients) break;
-      length += JpegLookLength(next);
-      advance += JpegLookAdvance(next);
-    }
-    skips->look[i] = MakeJpegLook(length, advance, value);
+// Adds to a look, of the `length` bits at the top of a skip's index, the AC values that follow.
+constexpr JpegLook JpegSkipOf(const JpegTable& ac, int index, int length, int advance) {
+  while (advance < kJpegBlockCoefficients) {
+    // The low bits of the index are not those of the file.
+    const int rest = index << length & (kJpegSkipSize - 1);
+    const JpegLook next = ac.look[rest << (kJpegLookBits - kJpegSkipBits)];
+    if (JpegLookAdvance(next) >= kJpegUnknownAdvance) break;
+    if (length + JpegLookLength(next) > kJpegSkipBits) break;
+    if (advance + JpegLookAdvance(next) % kJpegEndAdvance >= kJpegBlockCoefficients) break;
+    length += JpegLookLength(next);
+    advance += JpegLookAdvance(next);
+  }
+  return length == 0 ? UnknownJpegLook(0, 0) : MakeJpegLook(length, advance, 0);
+}
+
+// Makes `skips` of the tables of a block.
+constexpr void BuildJpegSkips(const JpegTable& dc, const JpegTable& ac, JpegSkips* skips) {
+  for (int i = 0; i < kJpegSkipSize; ++i) {
+    skips->look[i] = JpegSkipOf(ac, i, 0, 0);
+    const JpegLook difference = dc.look[i >> (kJpegSkipBits - kJpegDcLookBits)];
+    const int length = JpegLookLength(difference);
+    const bool known = length > 0 && length <= kJpegSkipBits;
+    skips->begin[i] = known ? JpegSkipOf(ac, i, length, 1) : UnknownJpegLook(0, 0);
   }
 }
 

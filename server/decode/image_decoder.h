@@ -9,11 +9,12 @@
 // decoded whole or refused; pixels that a decoder would have to invent never reach a detector.
 //
 // All functions are thread-safe and keep nothing between calls but working memory of the thread, at
-// most 1 MB, of which an image touches what it needs.
+// most kJpegThreadBytes (jpeg_sequential.h), of which an image touches what it needs.
 
 #ifndef ORBSERVE_SERVER_DECODE_IMAGE_DECODER_H_
 #define ORBSERVE_SERVER_DECODE_IMAGE_DECODER_H_
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 
@@ -102,18 +103,18 @@ absl::StatusOr<ImageHeader> ReadImageHeader(const EncodedImage& image, const Ima
 absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
                           const ImageLimits& limits, const MutableImageView& out);
 
-// An image and its place, as for DecodeToGrey().
-struct DecodeJob {
-  EncodedImage image;
-  ImageHeader header;
-  MutableImageView out;
-  absl::Status status;  // of this image, after DecodeTogether()
+// Which decoder brought the pixels of a JPEG file or refused it, and why not the strict one.
+enum class JpegWay {
+  kHost,                // the strict decoder of this processor
+  kLibjpegProgressive,  // libjpeg-turbo: a progressive file
+  kLibjpegScans,        // several scans
+  kLibjpegComponents,   // luma not at full sampling, RGB, or something in the file that is unknown
+  kLibjpegValues,       // values on which decoders do not agree
 };
+inline constexpr int kJpegWayCount = 5;
 
-// Decodes several images in one thread. JPEG files that wait are decoded a symbol of each in turn,
-// which takes less time than one after the other. Each image ends as it does with DecodeToGrey();
-// only `max_decode_time` is that of all images together.
-void DecodeTogether(absl::Span<DecodeJob> jobs, const ImageLimits& limits);
+// JPEG files that this process has decoded or refused, by JpegWay.
+std::array<int64_t, kJpegWayCount> JpegWayCounts();
 
 }  // namespace orbserve
 

@@ -230,36 +230,52 @@ HWY_INLINE void StorePixels(V16 (&x)[8], const JpegBlockPlace* places, bool) {
 }
 #endif
 
+// Whether each coefficient is within its own limit; seldom asked for.
+bool AreWithinLimits(const int16_t* coefficients, int count, const JpegQuantisers& quantisers) {
+  for (int i = 0; i < 64 * count; ++i) {
+    const int limit = quantisers.limits[i % 64];
+    if (coefficients[i] > limit || coefficients[i] < -limit) return false;
+  }
+  return true;
+}
+
 bool WriteBlocks(const int16_t* HWY_RESTRICT coefficients, int count,
                  const JpegQuantisers& quantisers, const JpegBlockPlace* HWY_RESTRICT places) {
   const hn::Repartition<uint16_t, D16> du;
-  auto excess = hn::Zero(du);
+  using VU = hn::Vec<decltype(du)>;
+  // Magnitudes as numbers without sign: that of -32768 is 32768.
+  const auto magnitude = [&](V16 v) HWY_ATTR { return hn::BitCast(du, hn::Abs(v)); };
+  VU most_in = hn::Zero(du);
+  VU most_between = hn::Zero(du);
   for (int at = 0; at < count; at += kBlocks) {
     const int16_t* const blocks = coefficients + 64 * at;
+    const bool has_second = at + 1 < count;
     V16 x[8];
-    auto excess_here = hn::Zero(du);
+    VU in = hn::Zero(du);
     for (int y = 0; y < 8; ++y) {
       const V16 coefficient = LoadRow(blocks, y);
-      excess_here =
-          hn::Or(excess_here, hn::SaturatedSub(hn::BitCast(du, hn::Abs(coefficient)),
-                                               hn::BitCast(du, LoadSame(quantisers.limits, y))));
+      in = hn::Max(in, magnitude(coefficient));
       x[y] = hn::Mul(coefficient, LoadSame(reinterpret_cast<const int16_t*>(quantisers.values), y));
     }
     Pass<kIdctColumnShift>(x);
-    // As a number without sign, the magnitude of -32768 is over the limit, too.
-    auto most = hn::BitCast(du, hn::Abs(x[0]));
-    for (int y = 1; y < 8; ++y) most = hn::Max(most, hn::BitCast(du, hn::Abs(x[y])));
-    excess_here = hn::Or(excess_here, hn::SaturatedSub(most, hn::Set(du, uint16_t{kIdctMaxInput})));
-    if (kBlocks == 2 && at + 1 == count) {  // the second block is none
-      excess = hn::Or(excess, hn::ZeroExtendVector(du, hn::LowerHalf(excess_here)));
-    } else {
-      excess = hn::Or(excess, excess_here);
+    VU between = magnitude(x[0]);
+    for (int y = 1; y < 8; ++y) between = hn::Max(between, magnitude(x[y]));
+    if (kBlocks == 2 && !has_second) {  // the second block is none
+      in = hn::ZeroExtendVector(du, hn::LowerHalf(in));
+      between = hn::ZeroExtendVector(du, hn::LowerHalf(between));
     }
+    most_in = hn::Max(most_in, in);
+    most_between = hn::Max(most_between, between);
     Transpose(x);
     Pass<kIdctRowShift>(x);
-    StorePixels(x, places + at, at + 1 < count);
+    StorePixels(x, places + at, has_second);
   }
-  return hn::AllTrue(du, hn::Eq(excess, hn::Zero(du)));
+  const auto are_within = [&](VU most, int limit) HWY_ATTR {
+    const VU excess = hn::SaturatedSub(most, hn::Set(du, static_cast<uint16_t>(limit)));
+    return hn::AllTrue(du, hn::Eq(excess, hn::Zero(du)));
+  };
+  if (!are_within(most_between, kIdctMaxInput)) return false;
+  return are_within(most_in, quantisers.limit) || AreWithinLimits(coefficients, count, quantisers);
 }
 #endif  // vectors
 

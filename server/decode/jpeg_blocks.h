@@ -15,9 +15,14 @@ namespace orbserve {
 struct JpegQuantisers {
   uint16_t values[64] = {};  // 1..32767, in rows
   int16_t limits[64] = {};   // largest coefficients that are decided: kIdctMaxInput / values
+  int16_t limit = 0;         // the least of them
 
   void SetLimits() {
-    for (int i = 0; i < 64; ++i) limits[i] = static_cast<int16_t>(kIdctMaxInput / values[i]);
+    limit = kIdctMaxInput;
+    for (int i = 0; i < 64; ++i) {
+      limits[i] = static_cast<int16_t>(kIdctMaxInput / values[i]);
+      if (limits[i] < limit) limit = limits[i];
+    }
   }
 };
 

@@ -52,14 +52,33 @@ inline uint64_t WindowAt(uint64_t bit) {
 
 // The second look. A length of 0: there is no such symbol.
 struct Step {
-  int length;
-  int advance;
+  uint32_t length;
+  uint32_t advance;
   int value;
 };
-Step SlowDc(const JpegTable& table, uint64_t bit);
-Step SlowAc(const JpegTable& table, uint64_t bit);
-// Goes over the block that begins at `bit`, symbol by symbol. (A pointer to a lane's place instead
-// of the result would keep the place in memory all the time.)
+// The symbol at the top of `window`.
+HWY_INLINE Step StepOf(JpegSymbol found, uint64_t window) {
+  const int run = found.symbol >> 4;
+  const int size = found.symbol & 15;
+  if (size == 0 && run != 15) {
+    // Runs without a value other than 16 zeros belong to progressive files.
+    return {run == 0 ? static_cast<uint32_t>(found.code_length) : 0, kJpegEndAdvance, 0};
+  }
+  return {static_cast<uint32_t>(found.code_length + size), static_cast<uint32_t>(run + 1),
+          JpegValue(window << found.code_length, size)};
+}
+// Both for codes longer than the first look.
+JpegSymbol LongDc(const JpegTable& table, uint64_t window);
+JpegSymbol LongAc(const JpegTable& table, uint64_t window);
+// After a first look that could not tell.
+HWY_INLINE Step SecondLook(const JpegTable* table, JpegLook look, uint64_t window) {
+  const int value = JpegLookValue(look);
+  return StepOf(
+      HWY_LIKELY(value != 0) ? JpegSymbol{value >> 8, value & 255} : LongAc(*table, window),
+      window);
+}
+
+// Goes over the block that begins at `bit`, symbol by symbol.
 struct Skipped {
   uint64_t bit;  // after it, or where it stopped
   JpegStop stop;
@@ -75,172 +94,308 @@ namespace orbserve {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The state of one lane while it runs. All functions are inlined into Run(), which keeps the state
-// of each lane in registers as far as there are any.
+// Bits of a window that count, and first looks that they suffice for.
+constexpr int kWindowBits = 57;
+constexpr int kLooks = kWindowBits / kJpegLookBits;
+// After a DC difference there are bits for one look less, unless it was a very long one.
+constexpr int kLooksAfterCorner = kLooks - 1;
+// AC looks at a block that is not kept.
+constexpr int kSkipLooks = 3;
+static_assert((kSkipLooks + 1) * kJpegSkipBits <= kWindowBits);
+// Set in a state whose place is 64 or more.
+constexpr uint32_t kCorner = 0xC000;
+
+// The state of one lane while it is in a kept block. All functions are inlined into the loops,
+// which keep the states of the lanes in registers as far as there are any.
 struct Runner {
-  uint64_t bit;
-  uint32_t next_place;  // 1..63; from 64 on see jpeg_huffman.h
+  uint64_t bit;     // where the window begins
+  uint64_t window;  // the next bits, from the highest on
+  uint32_t state;   // sum of looks: bits of the window that were used, and the next place
   const JpegLook* look;
   int16_t* coefficients;  // of the present block
   const JpegBlockKind* block;
-  int16_t* next;       // where the next kept block goes
-  uint64_t block_bit;  // where the block begins
 };
 
-// Begins a block with its DC difference. False: no such code.
-HWY_INLINE bool BeginBlock(Runner& runner) {
-  const hn::CappedTag<int16_t, kJpegBlockCoefficients> d;
-  for (size_t i = 0; i < kJpegBlockCoefficients; i += hn::Lanes(d)) {
-    hn::StoreU(hn::Zero(d), d, runner.next + i);
-  }
-  runner.coefficients = runner.next;
-  runner.block_bit = runner.bit;
-  const JpegTable& dc = *runner.block->dc;
-  const JpegLook look = dc.look[jpeg_lanes::WindowAt(runner.bit) >> (64 - kJpegDcLookBits)];
-  int length = JpegLookLength(look);
-  int value = JpegLookValue(look);
-  if (HWY_UNLIKELY(length == 0)) {
-    const jpeg_lanes::Step step = jpeg_lanes::SlowDc(dc, runner.bit);
-    if (step.length == 0) return false;
-    length = step.length;
-    value = step.value;
-  }
-  runner.bit += static_cast<uint32_t>(length);
-  runner.coefficients[0] = static_cast<int16_t>(value);
-  runner.next_place = 1;
-  runner.look = runner.block->look;
-  return true;
+HWY_INLINE uint32_t PlaceOf(const Runner& runner) { return runner.state >> 8 & 255; }
+
+// Moves the window to the next bit.
+HWY_INLINE void Refill(Runner& runner) {
+  runner.bit += runner.state & 63;
+  runner.state &= 0xFF00;
+  runner.window = jpeg_lanes::WindowAt(runner.bit);
 }
 
 // One symbol, as far as the first look can tell.
 HWY_INLINE void TakeSymbol(Runner& runner) {
-  const JpegLook look = runner.look[jpeg_lanes::WindowAt(runner.bit) >> (64 - kJpegLookBits)];
-  runner.bit += look & 255;
-  runner.next_place += look >> 8 & 255;
-  runner.coefficients[jpeg_lanes::kPlaceInRows.at[runner.next_place]] =
-      static_cast<int16_t>(JpegLookValue(look));
+  const JpegLook look = runner.look[runner.window >> (64 - kJpegLookBits)];
+  runner.window <<= look & 63;
+  runner.state += look;
+  runner.coefficients[jpeg_lanes::kPlaceInRows.at[PlaceOf(runner)]] =
+      static_cast<int16_t>(look >> 16);
+}
+
+// Goes over a block that is not kept; other lanes wait meanwhile. The slow half of SkipBlocks():
+// from `place` on, 0 = the DC difference.
+HWY_NOINLINE jpeg_lanes::Skipped SkipRest(const JpegBlockKind& kind, uint64_t begin, uint64_t bit,
+                                          uint32_t place) {
+  if (place == 0) {
+    const uint64_t window = jpeg_lanes::WindowAt(bit);
+    const JpegLook look = kind.dc->look[window >> (64 - kJpegDcLookBits)];
+    uint32_t length = look & 63;
+    if (HWY_UNLIKELY(length == 0)) {
+      const JpegSymbol found = jpeg_lanes::LongDc(*kind.dc, window);
+      if (found.code_length == 0) return {bit, JpegStop::kBadCode};
+      length = static_cast<uint32_t>(found.code_length + found.symbol);
+    }
+    bit += length;
+    place = 1;
+  }
+  while (place < kJpegBlockCoefficients) {
+    const uint64_t window = jpeg_lanes::WindowAt(bit);
+    if (kind.skips != nullptr) {
+      const JpegLook skip = kind.skips->look[window >> (64 - kJpegSkipBits)];
+      if ((skip & kJpegUnknownBit) == 0) {
+        bit += skip & 63;
+        place += skip >> 8 & 255;
+        continue;
+      }
+    }
+    const JpegLook look = kind.ac->look[window >> (64 - kJpegLookBits)];
+    if ((look & kJpegUnknownBit) == 0) {
+      bit += look & 63;
+      place += look >> 8 & 255;
+      continue;
+    }
+    const jpeg_lanes::Step step = jpeg_lanes::SecondLook(kind.ac, look, window);
+    if (step.length == 0) return {bit, JpegStop::kBadCode};
+    bit += step.length;
+    place += step.advance;
+  }
+  if (HWY_LIKELY(JpegBlockHasEnded(place))) return {bit, JpegStop::kNone};
+  return jpeg_lanes::SkipBlock(kind, begin);
+}
+
+// Blocks from `block` on that are not kept, up to the next kept one or the end of the MCU. The last
+// of them and the bit after it; a null block if the lane stops.
+struct SkippedBlocks {
+  const JpegBlockKind* last;
+  uint64_t bit;
+};
+HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, JpegLane& lane) {
+  while (true) {
+    const uint64_t begin = bit;
+    uint32_t place = 0;
+    bool known = false;
+    if (HWY_LIKELY(block->skips != nullptr)) {
+      // A fixed number of looks, of which those after the end add nothing: to guess their number
+      // would take longer.
+      uint64_t window = jpeg_lanes::WindowAt(bit);
+      JpegLook state = block->skips->begin[window >> (64 - kJpegSkipBits)];
+      window <<= state & 63;
+      HWY_UNROLL(kSkipLooks)
+      for (int i = 0; i < kSkipLooks; ++i) {
+        JpegLook look = block->skips->look[window >> (64 - kJpegSkipBits)];
+        look = (state & kCorner) != 0 ? 0 : look;
+        window <<= look & 63;
+        state += look;
+      }
+      known = (state & kJpegUnknownBit) == 0;
+      bit += state & 63;
+      place = (state >> 8 & 255) - (known ? 0 : kJpegUnknownAdvance);
+    }
+    if (HWY_UNLIKELY(!known || !JpegBlockHasEnded(place))) {
+      const jpeg_lanes::Skipped skipped = SkipRest(*block, begin, bit, place);
+      bit = skipped.bit;
+      if (HWY_UNLIKELY(skipped.stop != JpegStop::kNone)) {
+        lane.stop = skipped.stop;
+        return {nullptr, bit};
+      }
+    }
+    if (block->last || block[1].kept) return {block, bit};
+    ++block;
+  }
+}
+
+// To the next block. False if the lane pauses.
+HWY_INLINE bool NextBlock(Runner& runner, JpegLane& lane) {
+  if (!runner.block->last) {
+    ++runner.block;
+    return true;
+  }
+  runner.block = lane.blocks;
+  if (lane.starts != nullptr) *++lane.starts = runner.bit;
+  if (HWY_LIKELY(--lane.mcus != 0 && runner.bit < lane.end_bit)) return true;
+  runner.block = nullptr;
+  lane.stop = JpegStop::kPause;
+  return false;
+}
+
+// Goes to the next block that is kept, and begins it with its DC difference. False if the lane
+// stops.
+HWY_INLINE bool BeginBlock(Runner& runner, JpegLane& lane) {
+  while (!runner.block->kept) {
+    const SkippedBlocks skipped = SkipBlocks(runner.block, runner.bit, lane);
+    runner.block = skipped.last;
+    runner.bit = skipped.bit;
+    if (HWY_UNLIKELY(skipped.last == nullptr)) return false;
+    if (!NextBlock(runner, lane)) return false;
+  }
+  const hn::CappedTag<int16_t, kJpegBlockCoefficients> d;
+  for (size_t i = 0; i < kJpegBlockCoefficients; i += hn::Lanes(d)) {
+    hn::StoreU(hn::Zero(d), d, runner.coefficients + i);
+  }
+  runner.look = runner.block->ac->look;
+  const JpegTable& dc = *runner.block->dc;
+  const uint64_t window = jpeg_lanes::WindowAt(runner.bit);
+  JpegLook look = dc.look[window >> (64 - kJpegDcLookBits)];
+  if (HWY_UNLIKELY((look & kJpegUnknownBit) != 0)) {
+    const JpegSymbol found = jpeg_lanes::LongDc(dc, window);
+    if (found.code_length == 0) {
+      lane.stop = JpegStop::kBadCode;
+      return false;
+    }
+    look = JpegLookOfDc(found.code_length, found.symbol);
+  }
+  runner.coefficients[0] = static_cast<int16_t>(JpegDcValue(look, window));
+  const uint32_t length = look & 63;
+  runner.window = window << length;
+  runner.state = 1 << 8 | length;
+  if (HWY_UNLIKELY(length > kWindowBits - kLooksAfterCorner * kJpegLookBits)) Refill(runner);
+  return true;
 }
 
 // After a symbol that was not a plain one: its second look, or the end of its block and the
-// beginning of the next. Returns false if the lane stops.
+// beginning of the next. The window then has bits for kLooksAfterCorner looks. Returns false if the
+// lane stops.
 HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
-  if (HWY_UNLIKELY(!JpegBlockHasEnded(runner.next_place))) {
-    if (!runner.block->kept) {
-      const jpeg_lanes::Skipped skipped = jpeg_lanes::SkipBlock(*runner.block, runner.block_bit);
-      runner.bit = skipped.bit;
-      if (skipped.stop != JpegStop::kNone) {
-        lane.stop = skipped.stop;
-        return false;
-      }
-    } else {
-      if (runner.next_place < kJpegUnknownAdvance) {
-        lane.stop = JpegStop::kLongRun;
-        return false;
-      }
-      const jpeg_lanes::Step step = jpeg_lanes::SlowAc(*runner.block->ac, runner.bit);
-      if (step.length == 0) {
-        lane.stop = JpegStop::kBadCode;
-        return false;
-      }
-      runner.bit += static_cast<uint32_t>(step.length);
-      runner.next_place += static_cast<uint32_t>(step.advance - kJpegUnknownAdvance);
-      runner.coefficients[jpeg_lanes::kPlaceInRows.at[runner.next_place]] =
-          static_cast<int16_t>(step.value);
-      if (runner.next_place < kJpegBlockCoefficients) return true;
-      if (!JpegBlockHasEnded(runner.next_place)) {
-        lane.stop = JpegStop::kLongRun;
-        return false;
-      }
-    }
-  }
-  if (runner.block->kept) runner.next += kJpegBlockCoefficients;
-  if (runner.block->last) {
-    runner.block = lane.blocks;
-    if (lane.starts != nullptr) *++lane.starts = runner.bit;
-    if (HWY_UNLIKELY(--lane.mcus == 0 || runner.bit >= lane.end_bit)) {
-      runner.block = nullptr;
-      lane.stop = JpegStop::kPause;
+  runner.bit += runner.state & 63;
+  uint32_t place = PlaceOf(runner);
+  if ((runner.state & kJpegUnknownBit) != 0) {
+    place -= kJpegUnknownAdvance;
+    const uint64_t window = jpeg_lanes::WindowAt(runner.bit);
+    const jpeg_lanes::Step step = jpeg_lanes::SecondLook(
+        runner.block->ac, runner.look[window >> (64 - kJpegLookBits)], window);
+    if (HWY_UNLIKELY(step.length == 0)) {
+      lane.stop = JpegStop::kBadCode;
       return false;
     }
-  } else {
-    ++runner.block;
+    runner.bit += step.length;
+    place += step.advance;
+    runner.coefficients[jpeg_lanes::kPlaceInRows.at[place]] = static_cast<int16_t>(step.value);
+    if (place < kJpegBlockCoefficients) {
+      runner.state = place << 8;
+      Refill(runner);
+      return true;
+    }
   }
-  if (HWY_UNLIKELY(!BeginBlock(runner))) {
-    lane.stop = JpegStop::kBadCode;
+  if (HWY_UNLIKELY(!JpegBlockHasEnded(place))) {
+    lane.stop = JpegStop::kLongRun;
     return false;
   }
-  return true;
+  runner.coefficients += kJpegBlockCoefficients;
+  return NextBlock(runner, lane) && BeginBlock(runner, lane);
 }
 
 // False if the lane stops at once.
 HWY_INLINE bool Load(JpegLane& lane, Runner& runner) {
   lane.stop = JpegStop::kNone;
   runner.bit = lane.bit;
-  runner.next = lane.coefficients;
-  runner.next_place = lane.next_place;
-  runner.coefficients = lane.block_coefficients;
+  runner.coefficients = lane.coefficients;
+  runner.state = lane.next_place << 8;
   runner.block = lane.block;
   if (lane.block != nullptr) {
-    runner.look = lane.block->look;
-    runner.block_bit = lane.block_bit;
+    runner.look = lane.block->ac->look;
     return true;
   }
   runner.block = lane.blocks;
-  if (BeginBlock(runner)) return true;
-  lane.stop = JpegStop::kBadCode;
-  return false;
+  return BeginBlock(runner, lane);
 }
 
 HWY_INLINE void Store(const Runner& runner, JpegLane& lane) {
-  lane.bit = runner.bit;
-  lane.coefficients = runner.next;
+  // A lane that stopped has used its window up.
+  lane.bit = runner.bit + (lane.stop == JpegStop::kNone ? runner.state & 63 : 0);
+  lane.coefficients = runner.coefficients;
   lane.block = runner.block;
-  lane.block_coefficients = runner.coefficients;
-  lane.next_place = runner.next_place;
-  lane.block_bit = runner.block_bit;
+  lane.next_place = PlaceOf(runner);
 }
 
-// Each lane's state is a variable of its own: compilers leave arrays of them in memory.
-template <int kLanes>
-HWY_INLINE void Run(JpegLane* const* lanes) {
+HWY_INLINE bool IsAtCorner(const Runner& runner) { return (runner.state & kCorner) != 0; }
+
+void RunOne(JpegLane* const* lanes) {
   Runner a = {};
-  Runner b = {};
-  Runner c = {};
   bool running = Load(*lanes[0], a);
-  if constexpr (kLanes > 1) running &= Load(*lanes[1], b);
-  if constexpr (kLanes > 2) running &= Load(*lanes[2], c);
-  const auto corner = [&](Runner& runner, int i) HWY_ATTR {
-    if (HWY_UNLIKELY(runner.next_place >= kJpegBlockCoefficients)) {
-      running &= TurnCorner(runner, *lanes[i]);
-    }
+  Refill(a);
+  const auto take = [&]() HWY_ATTR {
+    TakeSymbol(a);
+    return HWY_UNLIKELY(IsAtCorner(a));
   };
   while (HWY_LIKELY(running)) {
-    TakeSymbol(a);
-    if constexpr (kLanes > 1) TakeSymbol(b);
-    if constexpr (kLanes > 2) TakeSymbol(c);
-    corner(a, 0);
-    if constexpr (kLanes > 1) corner(b, 1);
-    if constexpr (kLanes > 2) corner(c, 2);
+    static_assert(kLooksAfterCorner == 3);
+    while (!take() && !take() && !take()) {
+      Refill(a);
+      if (take()) break;
+    }
+    running = TurnCorner(a, *lanes[0]);
   }
   Store(a, *lanes[0]);
-  if constexpr (kLanes > 1) Store(b, *lanes[1]);
-  if constexpr (kLanes > 2) Store(c, *lanes[2]);
 }
 
-void RunOne(JpegLane* const* lanes) { Run<1>(lanes); }
-void RunTwo(JpegLane* const* lanes) { Run<2>(lanes); }
-void RunThree(JpegLane* const* lanes) { Run<3>(lanes); }
+// Each lane's state is a variable of its own: compilers leave arrays of them in memory. Each lane's
+// corner has a branch of its own: processors guess them better than one for both and then which.
+void RunTwo(JpegLane* const* lanes) {
+  enum Corner { kNone, kOfA, kOfB };
+  Runner a = {};
+  Runner b = {};
+  bool running = Load(*lanes[0], a);
+  running &= Load(*lanes[1], b);
+  Refill(a);
+  Refill(b);
+  Corner corner = kNone;
+  const auto take = [&]() HWY_ATTR {
+    TakeSymbol(a);
+    TakeSymbol(b);
+    if (HWY_UNLIKELY(IsAtCorner(a))) {
+      corner = kOfA;
+      return true;
+    }
+    if (HWY_UNLIKELY(IsAtCorner(b))) {
+      corner = kOfB;
+      return true;
+    }
+    return false;
+  };
+  while (HWY_LIKELY(running)) {
+    while (!take() && !take() && !take()) {
+      Refill(a);
+      Refill(b);
+      if (take()) break;
+    }
+    if (corner == kOfA) {
+      running = TurnCorner(a, *lanes[0]);
+      if (HWY_LIKELY(!IsAtCorner(b))) {
+        Refill(b);
+        continue;
+      }
+    } else {
+      Refill(a);
+    }
+    running &= TurnCorner(b, *lanes[1]);
+  }
+  Store(a, *lanes[0]);
+  Store(b, *lanes[1]);
+}
 
 #if HWY_TARGET != HWY_SCALAR
-constexpr size_t kStep = 16;
+using D8 = hn::CappedTag<uint8_t, 32>;
+HWY_INLINE size_t StepBytes() { return hn::Lanes(D8()); }
 HWY_INLINE intptr_t FirstMarkerByte(const uint8_t* from, uint8_t* to) {
-  const hn::CappedTag<uint8_t, kStep> d;
+  const D8 d;
   const auto bytes = hn::LoadU(d, from);
   hn::StoreU(bytes, d, to);
   return hn::FindFirstTrue(d, hn::Eq(bytes, hn::Set(d, 0xFF)));
 }
 #else
-constexpr size_t kStep = 1;
+HWY_INLINE size_t StepBytes() { return 1; }
 HWY_INLINE intptr_t FirstMarkerByte(const uint8_t* from, uint8_t* to) {
   *to = *from;
   return *from == 0xFF ? 0 : -1;
@@ -251,13 +406,14 @@ bool CopyBytes(const uint8_t** from_in, const uint8_t* from_end, uint8_t** to_in
                const uint8_t* to_end) {
   const uint8_t* from = *from_in;
   uint8_t* to = *to_in;
+  const size_t step = StepBytes();
   bool at_end = false;
   while (to < to_end) {
-    if (static_cast<size_t>(from_end - from) >= kStep) {
+    if (static_cast<size_t>(from_end - from) >= step) {
       const intptr_t found = FirstMarkerByte(from, to);
       if (found < 0) {
-        from += kStep;
-        to += kStep;
+        from += step;
+        to += step;
         continue;
       }
       from += found;
@@ -291,23 +447,12 @@ HWY_AFTER_NAMESPACE();
 namespace orbserve {
 namespace jpeg_lanes {
 
-Step SlowDc(const JpegTable& table, uint64_t bit) {
-  const uint64_t window = WindowAt(bit);
-  const JpegSymbol found = SecondJpegLook(table, kJpegDcLookBits, window);
-  if (found.code_length == 0) return {0, 0, 0};
-  return {found.code_length + found.symbol, 1,
-          JpegValue(window << found.code_length, found.symbol)};
+JpegSymbol LongDc(const JpegTable& table, uint64_t window) {
+  return FindJpegSymbol(table, window, kJpegDcLookBits + 1);
 }
 
-Step SlowAc(const JpegTable& table, uint64_t bit) {
-  const uint64_t window = WindowAt(bit);
-  const JpegSymbol found = SecondJpegLook(table, kJpegLookBits, window);
-  if (found.code_length == 0) return {0, 0, 0};
-  const int run = found.symbol >> 4;
-  const int size = found.symbol & 15;
-  if (size == 0 && run == 0) return {found.code_length, kJpegEndAdvance, 0};
-  if (size == 0 && run != 15) return {0, 0, 0};  // only progressive files have such symbols
-  return {found.code_length + size, run + 1, JpegValue(window << found.code_length, size)};
+JpegSymbol LongAc(const JpegTable& table, uint64_t window) {
+  return FindJpegSymbol(table, window, kJpegLookBits + 1);
 }
 
 Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit) {
@@ -333,19 +478,12 @@ Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit) {
 
 HWY_EXPORT(RunOne);
 HWY_EXPORT(RunTwo);
-HWY_EXPORT(RunThree);
 HWY_EXPORT(CopyBytes);
 
 void RunJpegLanes(absl::Span<JpegLane* const> lanes) {
-  static_assert(kJpegMaxLanes == 3);
-  switch (lanes.size()) {
-    case 1:
-      return HWY_DYNAMIC_DISPATCH(RunOne)(lanes.data());
-    case 2:
-      return HWY_DYNAMIC_DISPATCH(RunTwo)(lanes.data());
-    default:
-      return HWY_DYNAMIC_DISPATCH(RunThree)(lanes.data());
-  }
+  static_assert(kJpegMaxLanes == 2);
+  if (lanes.size() == 1) return HWY_DYNAMIC_DISPATCH(RunOne)(lanes.data());
+  return HWY_DYNAMIC_DISPATCH(RunTwo)(lanes.data());
 }
 
 bool CopyJpegBytes(const uint8_t** from, const uint8_t* from_end, uint8_t** to,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Entropy decoding of JPEG scans in lanes: several places in one or more files are decoded by one
+// Entropy decoding of JPEG scans in lanes: several places of a file are decoded by one
 // thread, a symbol of each in turn. Decoding one place waits for its tables most of the time: each
 // symbol's length must be known before the next one is looked at. Several places fill the waits of
 // each other.
@@ -17,8 +17,9 @@
 
 namespace orbserve {
 
-// A fourth lane gains nothing: x86-64 has too few registers for its state.
-inline constexpr int kJpegMaxLanes = 3;
+// A third lane gains nothing: x86-64 has too few registers for its state, and a wrong guess of the
+// processor at the end of one lane's block delays all of them.
+inline constexpr int kJpegMaxLanes = 2;
 inline constexpr int kJpegMaxBlocksInMcu = 10;  // T.81, B.2.3
 // More than the longest MCU: 64 symbols of 16 bits of code and 15 of value for each block. A lane
 // may read so far beyond the place where it stops.
@@ -28,9 +29,9 @@ inline constexpr int kJpegMaxMcuBytes = kJpegMaxBlocksInMcu * 64 * 31 / 8 + 16;
 struct JpegBlockKind {
   const JpegTable* dc = nullptr;
   const JpegTable* ac = nullptr;
-  const JpegLook* look = nullptr;  // of `ac`: its own, or JpegSkips of a block that is not kept
-  bool kept = false;               // its coefficients are wanted
-  bool last = false;               // of the MCU
+  const JpegSkips* skips = nullptr;  // of both, or null: a block that is not kept takes longer
+  bool kept = false;                 // its coefficients are wanted
+  bool last = false;                 // of the MCU
 };
 
 enum class JpegStop {
@@ -56,9 +57,7 @@ struct JpegLane {
 
   // Within an MCU; private to RunJpegLanes(). To begin with an MCU, `block` is null.
   const JpegBlockKind* block = nullptr;
-  int16_t* block_coefficients = nullptr;
   uint32_t next_place = 0;
-  uint64_t block_bit = 0;
 };
 
 // Decodes in 1..kJpegMaxLanes lanes until at least one of them has stopped. A lane that stopped

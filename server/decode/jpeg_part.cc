@@ -8,9 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "features/errors.h"
 #include "features/host_device.h"
 
 namespace orbserve {
@@ -22,48 +19,7 @@ constexpr int kRestartNumbers = 8;
 uint64_t BitOf(const uint8_t* byte) { return uint64_t{reinterpret_cast<uintptr_t>(byte)} << 3; }
 const uint8_t* ByteOf(uint64_t bit) { return reinterpret_cast<const uint8_t*>(bit >> 3); }
 
-absl::string_view TextOf(JpegFlaw flaw) {
-  switch (flaw) {
-    case JpegFlaw::kBadCode:
-      return "a code that is in no table";
-    case JpegFlaw::kLongRun:
-      return "a run past the end of a block";
-    case JpegFlaw::kEndsEarly:
-      return "the data end";
-    case JpegFlaw::kLeftOver:
-      return "bytes left over after";
-    case JpegFlaw::kWrongRestart:
-      return "no restart marker of the right number after";
-    case JpegFlaw::kExtraRestart:
-      return "a restart marker after";
-  }
-  return "unknown damage";
-}
-
 }  // namespace
-
-absl::Status JpegDamage(JpegFlaw flaw, const JpegScan& scan, int64_t mcu) {
-  const bool after = flaw == JpegFlaw::kLeftOver || flaw == JpegFlaw::kWrongRestart ||
-                     flaw == JpegFlaw::kExtraRestart;
-  return MakeError(
-      ErrorReason::kBadImage,
-      absl::StrCat("JPEG: corrupt, ", TextOf(flaw), after ? " MCU " : " in MCU ", mcu + 1, " of ",
-                   scan.mcus(), scan.number > 1 ? absl::StrCat(" in scan ", scan.number) : ""));
-}
-
-absl::Status JpegOutOfTime() {
-  return MakeError(ErrorReason::kDeadlineExceeded,
-                   "JPEG: not decoded within the limit for one image");
-}
-
-JpegFlaw FlawOf(const JpegLane& lane, std::optional<uint64_t> end_bit) {
-  if (lane.stop == JpegStop::kLongRun) {
-    return end_bit.has_value() && lane.bit > *end_bit ? JpegFlaw::kEndsEarly : JpegFlaw::kLongRun;
-  }
-  // The bits looked at are partly those after the end.
-  const bool at_end = end_bit.has_value() && lane.bit + kJpegMaxCodeBits > *end_bit;
-  return at_end ? JpegFlaw::kEndsEarly : JpegFlaw::kBadCode;
-}
 
 JpegPart::JpegPart(const JpegScan* scan, const MutableImageView* out,
                    absl::Span<const uint8_t> bytes, int64_t begin_mcu, int64_t end_mcu)
@@ -202,7 +158,7 @@ std::vector<JpegPart> SplitAtRestarts(const JpegScan& scan, const MutableImageVi
 }
 
 void RunParts(absl::Span<JpegPart> parts, std::chrono::steady_clock::time_point deadline) {
-  // Kept for the next image of the thread: 80 KB.
+  // Kept for the next image of the thread.
   thread_local std::unique_ptr<std::array<JpegLaneSpace, kJpegMaxLanes>> spaces;
   if (spaces == nullptr) spaces = std::make_unique<std::array<JpegLaneSpace, kJpegMaxLanes>>();
   constexpr int kRunsPerLook = 64;  // at the clock

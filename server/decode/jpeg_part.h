@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "features/image_view.h"
+#include "server/decode/jpeg_damage.h"
 #include "server/decode/jpeg_lanes.h"
 #include "server/decode/jpeg_scan.h"
 #include "server/decode/jpeg_writer.h"
@@ -24,21 +25,6 @@ struct JpegEnd {
   bool decided = true;
 };
 
-// What can be wrong with entropy-coded data.
-enum class JpegFlaw {
-  kBadCode,
-  kLongRun,
-  kEndsEarly,
-  kLeftOver,      // 8 bits or more
-  kWrongRestart,  // another marker than the restart marker that is due
-  kExtraRestart,
-};
-// BAD_IMAGE that names the flaw and the MCU, 0 = the first. The same for every way of decoding.
-absl::Status JpegDamage(JpegFlaw flaw, const JpegScan& scan, int64_t mcu);
-// The flaw of a lane that stopped at `bit` and did not pause: near the end of the data the cause is
-// that they end. `end_bit` is that end, if the lane can come to it.
-JpegFlaw FlawOf(const JpegLane& lane, std::optional<uint64_t> end_bit);
-
 // What a lane works with: the bytes that it reads next, and the coefficients that it has written
 // last.
 struct JpegLaneSpace {
@@ -49,6 +35,9 @@ struct JpegLaneSpace {
   alignas(64) int16_t coefficients[(kBlocks + 2) * kJpegBlockCoefficients] = {};
   uint8_t window[kWindowBytes + kJpegMaxMcuBytes + 64] = {};
 };
+
+// Kept by a thread that has called RunParts().
+inline constexpr size_t kJpegPartsBytes = kJpegMaxLanes * sizeof(JpegLaneSpace);
 
 // Whole restart intervals of a scan, decoded one after another in one lane.
 class JpegPart {
@@ -97,8 +86,6 @@ void RunParts(absl::Span<JpegPart> parts, std::chrono::steady_clock::time_point 
 
 // The end of a scan that was decoded in these parts: the first error of the file.
 JpegEnd EndOf(absl::Span<const JpegPart> parts);
-
-absl::Status JpegOutOfTime();
 
 }  // namespace orbserve
 

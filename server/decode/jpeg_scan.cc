@@ -49,7 +49,9 @@ struct StandardTables {
     BuildJpegTable(kStandardChromaDc, true, &tables[kDc][1]);
     BuildJpegTable(kStandardLumaAc, false, &tables[kAc][0]);
     BuildJpegTable(kStandardChromaAc, false, &tables[kAc][1]);
-    for (int place = 0; place < 2; ++place) BuildJpegSkips(tables[kAc][place], &skips[place]);
+    for (int place = 0; place < 2; ++place) {
+      BuildJpegSkips(tables[kDc][place], tables[kAc][place], &skips[place]);
+    }
   }
   JpegTable tables[2][2];
   JpegSkips skips[2];
@@ -58,13 +60,15 @@ const StandardTables& Standard() {
   static const StandardTables* const standard = new StandardTables;
   return *standard;
 }
-// What a block of this table that is not kept looks at. To make skips of a file's own tables would
-// take longer than they save.
-const JpegLook* SkippingLook(const JpegTable& ac) {
+// To make skips of a file's own tables would take longer than they save.
+const JpegSkips* SkipsOf(const JpegBlockKind& block) {
+  const StandardTables& standard = Standard();
   for (int place = 0; place < 2; ++place) {
-    if (&ac == &Standard().tables[kAc][place]) return Standard().skips[place].look;
+    if (block.dc == &standard.tables[kDc][place] && block.ac == &standard.tables[kAc][place]) {
+      return &standard.skips[place];
+    }
   }
-  return ac.look;
+  return nullptr;
 }
 const JpegCodes& StandardCodes(int kind, int place) {
   static constexpr const JpegCodes* kCodes[2][2] = {{&kStandardLumaDc, &kStandardChromaDc},
@@ -276,7 +280,7 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
     block.dc = FindTable(kDc, segment[at + 1] >> 4);
     block.ac = FindTable(kAc, segment[at + 1] & 15);
     if (block.dc == nullptr || block.ac == nullptr) return false;
-    block.look = block.ac->look;
+    block.skips = SkipsOf(block);
     block.kept = scan.is_whole && index == 0;
     // A scan of one component has MCUs of one block and leaves out those that only fill up MCUs.
     const int of_component = count == 1 ? 1 : component.across * component.down;
@@ -303,8 +307,6 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
   }
   for (JpegBlockKind& block : absl::MakeSpan(scan.blocks.data(), static_cast<size_t>(blocks))) {
     block.kept &= scan.is_whole;
-    scan.has_standard_tables &= SkippingLook(*block.ac) != block.ac->look;
-    if (!block.kept) block.look = SkippingLook(*block.ac);
   }
   scan.blocks[static_cast<size_t>(blocks - 1)].last = true;
   scan_ = scan;

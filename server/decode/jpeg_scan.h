@@ -37,7 +37,6 @@ struct JpegScan {
   int luma_across = 1;  // blocks of luma in an MCU
   int luma_down = 1;
   JpegQuantisers quantisers;
-  bool has_standard_tables = true;
 
   int64_t mcus() const { return int64_t{mcus_across} * mcus_down; }
 };

@@ -3,15 +3,10 @@
 
 #include "server/decode/jpeg_sequential.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "features/errors.h"
 #include "server/decode/jpeg_lanes.h"
 #include "server/decode/jpeg_part.h"
 #include "server/decode/jpeg_scan.h"
@@ -19,6 +14,8 @@
 
 namespace orbserve {
 namespace {
+
+static_assert(kJpegPartsBytes + kJpegSplitBytes <= kJpegThreadBytes);
 
 using Deadline = std::chrono::steady_clock::time_point;
 using Next = JpegScanReader::Next;
@@ -58,14 +55,10 @@ struct Job {
   // Takes the end of the present scan.
   void Take(JpegEnd end) {
     decided &= end.decided;
+    file->has_doubtful_values |= !end.decided;
     if (!end.status.ok()) file->end = std::move(end.status);
   }
 };
-
-std::vector<JpegPart> PartsOf(const Job& job, int most) {
-  const bool pixels = job.IsPixels();
-  return SplitAtRestarts(job.reader.scan(), pixels ? &job.file->out : nullptr, most);
-}
 
 // Decodes from the present scan to the end of the file.
 void Finish(Job& job) {
@@ -74,7 +67,8 @@ void Finish(Job& job) {
     if (scan.restart_interval == 0 && job.IsPixels()) {
       job.Take(DecodeBySynchronising(scan, job.file->out, job.deadline));
     } else {
-      std::vector<JpegPart> parts = PartsOf(job, kJpegMaxLanes);
+      std::vector<JpegPart> parts =
+          SplitAtRestarts(scan, job.IsPixels() ? &job.file->out : nullptr, kJpegMaxLanes);
       RunParts(absl::MakeSpan(parts), job.deadline);
       job.Take(EndOf(parts));
     }
@@ -86,36 +80,6 @@ void Finish(Job& job) {
 void DecodeSequentialJpeg(Deadline deadline, JpegFile* file) {
   Job job(file, deadline);
   if (job.ReadNext()) Finish(job);
-}
-
-void DecodeSequentialJpegs(Deadline deadline, absl::Span<JpegFile> files) {
-  std::vector<std::unique_ptr<Job>> jobs;
-  for (JpegFile& file : files) {
-    auto job = std::make_unique<Job>(&file, deadline);
-    if (!job->ReadNext()) continue;
-    if (job->reader.scan().has_standard_tables) {
-      jobs.push_back(std::move(job));
-    } else {
-      Finish(*job);  // tables of several files do not fit into a first-level cache
-    }
-  }
-  // Nearly always one round: a file has one scan.
-  while (!jobs.empty()) {
-    std::vector<JpegPart> parts;
-    for (const std::unique_ptr<Job>& job : jobs) {
-      std::vector<JpegPart> part = PartsOf(*job, 1);
-      parts.push_back(std::move(part.front()));
-    }
-    RunParts(absl::MakeSpan(parts), deadline);
-    std::vector<std::unique_ptr<Job>> unfinished;
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      jobs[i]->Take(EndOf(absl::MakeSpan(parts).subspan(i, 1)));
-      if (!jobs[i]->file->end.has_value() && jobs[i]->ReadNext()) {
-        unfinished.push_back(std::move(jobs[i]));
-      }
-    }
-    jobs = std::move(unfinished);
-  }
 }
 
 }  // namespace orbserve

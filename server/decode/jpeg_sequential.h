@@ -11,6 +11,7 @@
 #define ORBSERVE_SERVER_DECODE_JPEG_SEQUENTIAL_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -20,6 +21,9 @@
 
 namespace orbserve {
 
+// Working memory that a thread keeps after its first file, at most.
+inline constexpr size_t kJpegThreadBytes = 384 << 10;
+
 // One file and its place. The file was admitted by ReadJpegHeader().
 struct JpegFile {
   absl::Span<const uint8_t> bytes;
@@ -28,16 +32,14 @@ struct JpegFile {
   // are sequential have been checked then: progressive files, several scans, luma not at full
   // sampling, RGB, and values that encoders do not write and decoders do not agree on.
   // Errors: BAD_IMAGE, DEADLINE_EXCEEDED.
-  std::optional<absl::Status> end;
+  std::optional<absl::Status> end = std::nullopt;
+  // Set where values are the cause.
+  bool has_doubtful_values = false;
 };
 
 // Decodes one file in lanes of one thread: from restart marker to restart marker, or from places in
 // its middle, as Huffman codes synchronise by themselves.
 void DecodeSequentialJpeg(std::chrono::steady_clock::time_point deadline, JpegFile* file);
-
-// Decodes several files together, a file in each lane of one thread. Each ends as it does alone.
-void DecodeSequentialJpegs(std::chrono::steady_clock::time_point deadline,
-                           absl::Span<JpegFile> files);
 
 }  // namespace orbserve
 

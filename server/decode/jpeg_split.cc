@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "features/errors.h"
 #include "features/host_device.h"
+#include "server/decode/jpeg_damage.h"
 #include "server/decode/jpeg_lanes.h"
 #include "server/decode/jpeg_writer.h"
 
@@ -24,7 +24,7 @@ constexpr int64_t kMostBytes = 8 << 10;
 // Below it the bits until a lane has synchronised, some 2,000 with 4:2:0, are too many.
 constexpr int64_t kLeastBytes = 1 << 10;
 // Luma blocks of one lane in one round; where there are more, as in a clear sky, it ends early.
-constexpr int kLaneBlocks = 2048;
+constexpr int kLaneBlocks = 1024;
 constexpr int kLastBits = 7;  // fewer than 8 bits may be left over
 
 uint64_t BitOf(const uint8_t* byte) { return uint64_t{reinterpret_cast<uintptr_t>(byte)} << 3; }
@@ -35,11 +35,12 @@ struct LaneRecord {
   uint64_t starts[kLaneBlocks + 1];  // of MCUs; the last one is where the next would begin
 };
 
-// Kept for the next image of the thread. Of its 0.9 MB an image touches what it needs.
+// Kept for the next image of the thread. An image touches what it needs of it.
 struct Space {
   uint8_t window[kLanes * kMostBytes + kJpegMaxMcuBytes + 64] = {};
   LaneRecord lanes[kLanes];
 };
+static_assert(sizeof(Space) <= kJpegSplitBytes);
 
 class Splitter {
  public:

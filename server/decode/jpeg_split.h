@@ -5,12 +5,16 @@
 #define ORBSERVE_SERVER_DECODE_JPEG_SPLIT_H_
 
 #include <chrono>
+#include <cstddef>
 
 #include "features/image_view.h"
 #include "server/decode/jpeg_part.h"
 #include "server/decode/jpeg_scan.h"
 
 namespace orbserve {
+
+// Kept at most by a thread that has called DecodeBySynchronising().
+inline constexpr size_t kJpegSplitBytes = 320 << 10;
 
 // Decodes a whole scan without restart markers in several lanes of one thread. All but the first
 // begin in the middle of the data, with a guess that an MCU begins there. Huffman codes synchronise

@@ -7,6 +7,8 @@
 #include <cstdint>
 
 #include "features/image_view.h"
+#include "server/decode/jpeg_blocks.h"
+#include "server/decode/jpeg_lanes.h"
 #include "server/decode/jpeg_scan.h"
 
 namespace orbserve {
@@ -15,11 +17,7 @@ namespace orbserve {
 class JpegWriter {
  public:
   // From `first_mcu` on, where the DC prediction begins anew. `scan` is whole.
-  JpegWriter(const JpegScan* scan, const MutableImageView& out, int64_t first_mcu)
-      : scan_(scan),
-        out_(out),
-        mcu_x_(static_cast<int>(first_mcu % scan->mcus_across)),
-        mcu_y_(static_cast<int>(first_mcu / scan->mcus_across)) {}
+  JpegWriter(const JpegScan* scan, const MutableImageView& out, int64_t first_mcu);
 
   // `coefficients`: of `mcus` MCUs, as a JpegLane leaves them; DC differences become values. One
   // block more is read. False if libjpeg-turbo must decide about a block.
@@ -28,8 +26,17 @@ class JpegWriter {
   void ResetPrediction() { prediction_ = 0; }
 
  private:
+  // Places of the present MCU's blocks. An MCU that reaches over the right or lower side takes the
+  // slow way: its pixels go to `edges` first.
+  struct Edge;
+  void PlaceAtSide(JpegBlockPlace* places, Edge* edges, int* edge_count) const;
+
   const JpegScan* scan_;
   MutableImageView out_;
+  int in_mcu_;                                 // blocks
+  int64_t offsets_[kJpegMaxBlocksInMcu] = {};  // of their pixels from the first block's
+  int inside_across_;                          // MCUs that lie wholly in the image
+  int inside_down_;
   int mcu_x_;
   int mcu_y_;
   int prediction_ = 0;

@@ -38,7 +38,7 @@ struct Outcome {
   Bytes pixels;
 };
 
-Outcome DecodeAlone(const Bytes& bytes, int width_px, int height_px) {
+Outcome Decode(const Bytes& bytes, int width_px, int height_px) {
   TestSlot slot(width_px, height_px);
   JpegFile file{bytes, slot.view(), std::nullopt};
   DecodeSequentialJpeg(Later(), &file);
@@ -46,30 +46,13 @@ Outcome DecodeAlone(const Bytes& bytes, int width_px, int height_px) {
   return {file.end, slot.Pixels()};
 }
 
-std::vector<Outcome> DecodeAll(const std::vector<Bytes>& files, int width_px, int height_px) {
-  std::vector<TestSlot> slots(files.size(), TestSlot(1, 1));
-  std::vector<JpegFile> jobs;
-  for (size_t i = 0; i < files.size(); ++i) {
-    slots[i] = TestSlot(width_px, height_px);
-    jobs.push_back({files[i], slots[i].view(), std::nullopt});
-  }
-  DecodeSequentialJpegs(Later(), absl::MakeSpan(jobs));
-  std::vector<Outcome> outcomes;
-  for (size_t i = 0; i < files.size(); ++i) outcomes.push_back({jobs[i].end, slots[i].Pixels()});
-  return outcomes;
-}
-
-// Decoded here, with the pixels of libjpeg-turbo, alone and together.
+// Decoded here, with the pixels of libjpeg-turbo.
 void ExpectTheLibrarysPixels(const std::vector<Bytes>& files, int width_px, int height_px) {
-  const std::vector<Outcome> together = DecodeAll(files, width_px, height_px);
   for (size_t i = 0; i < files.size(); ++i) {
-    const GreyImage expected = DecodeByLibrary(files[i]);
-    const Outcome alone = DecodeAlone(files[i], width_px, height_px);
-    for (const Outcome& outcome : {alone, together[i]}) {
-      ASSERT_TRUE(outcome.end.has_value()) << "left to libjpeg-turbo: file " << i;
-      ASSERT_TRUE(outcome.end->ok()) << *outcome.end << " file " << i;
-      ASSERT_TRUE(outcome.pixels == expected.pixels) << "file " << i;
-    }
+    const Outcome outcome = Decode(files[i], width_px, height_px);
+    ASSERT_TRUE(outcome.end.has_value()) << "left to libjpeg-turbo: file " << i;
+    ASSERT_TRUE(outcome.end->ok()) << *outcome.end << " file " << i;
+    ASSERT_TRUE(outcome.pixels == DecodeByLibrary(files[i]).pixels) << "file " << i;
     ASSERT_EQ(ReadStrictly(files[i]).flaw, "");
   }
 }
@@ -166,9 +149,9 @@ TEST(JpegSequentialTest, PixelsOfLargeImagesAreTheLibrarys) {
 TEST(JpegSequentialTest, OtherKindsAreLeftToTheLibrary) {
   const Bytes files[] = {WriteJpeg({.progressive = true}), WriteJpeg({.keep_rgb = true}),
                          WriteJpeg({.width_px = 64, .height_px = 48, .quality = 50})};
-  EXPECT_FALSE(DecodeAlone(files[0], 64, 48).end.has_value());
-  EXPECT_FALSE(DecodeAlone(files[1], 64, 48).end.has_value());
-  EXPECT_TRUE(DecodeAlone(files[2], 64, 48).end.has_value());
+  EXPECT_FALSE(Decode(files[0], 64, 48).end.has_value());
+  EXPECT_FALSE(Decode(files[1], 64, 48).end.has_value());
+  EXPECT_TRUE(Decode(files[2], 64, 48).end.has_value());
 }
 
 // Place of the first segment of this kind.
@@ -178,16 +161,13 @@ size_t Find(const Bytes& bytes, uint8_t marker) {
   return at;
 }
 
-// Both ways, with these words, also where another image is decoded at the same time.
+// Refused, with these words.
 void ExpectDamage(const Bytes& bytes, int width_px, int height_px, const std::string& words) {
-  const Outcome alone = DecodeAlone(bytes, width_px, height_px);
-  ASSERT_TRUE(alone.end.has_value());
-  EXPECT_EQ(ReasonOf(*alone.end), ErrorReason::kBadImage) << *alone.end;
-  EXPECT_NE(std::string(alone.end->message()).find(words), std::string::npos)
-      << *alone.end << "; wanted: " << words;
-  for (const Outcome& outcome : DecodeAll({bytes, bytes}, width_px, height_px)) {
-    EXPECT_EQ(outcome.end, alone.end);
-  }
+  const Outcome outcome = Decode(bytes, width_px, height_px);
+  ASSERT_TRUE(outcome.end.has_value());
+  EXPECT_EQ(ReasonOf(*outcome.end), ErrorReason::kBadImage) << *outcome.end;
+  EXPECT_NE(std::string(outcome.end->message()).find(words), std::string::npos)
+      << *outcome.end << "; wanted: " << words;
 }
 
 TEST(JpegDamageTest, EachFlawIsRefusedWithItsPlace) {
@@ -245,7 +225,7 @@ TEST(JpegDamageTest, SequentialFilesForTheLibraryAreChecked) {
   }
 }
 
-// The verdict is that of reading bit by bit, with the same words, whichever way a file is decoded.
+// The verdict is that of reading bit by bit, with the same words.
 TEST(JpegDamageTest, VerdictsOnRandomDamageAreThoseOfAStrictReading) {
   std::mt19937 random(kSeed);
   std::map<std::string, int> outcomes;
@@ -279,70 +259,26 @@ TEST(JpegDamageTest, VerdictsOnRandomDamageAreThoseOfAStrictReading) {
       continue;
     }
     const StrictVerdict verdict = ReadStrictly(bytes);
-    const Outcome alone = DecodeAlone(bytes, kind.width_px, kind.height_px);
-    const Outcome together = DecodeAll({whole, bytes, bytes}, kind.width_px, kind.height_px)[1];
-    ASSERT_EQ(alone.end, together.end);
+    const Outcome outcome = Decode(bytes, kind.width_px, kind.height_px);
     if (!verdict.flaw.empty()) {
-      ASSERT_TRUE(alone.end.has_value()) << verdict.flaw;
-      EXPECT_EQ(ReasonOf(*alone.end), ErrorReason::kBadImage);
-      EXPECT_EQ(std::string(alone.end->message()), "JPEG: corrupt, " + verdict.flaw);
+      ASSERT_TRUE(outcome.end.has_value()) << verdict.flaw;
+      EXPECT_EQ(ReasonOf(*outcome.end), ErrorReason::kBadImage);
+      EXPECT_EQ(std::string(outcome.end->message()), "JPEG: corrupt, " + verdict.flaw);
       TestSlot slot(kind.width_px, kind.height_px);
       ++outcomes[DecodeJpeg(bytes, {}, slot.view()).ok() ? "refused, the library is silent"
                                                          : "refused, by the library, too"];
       continue;
     }
-    if (!alone.end.has_value()) {
+    if (!outcome.end.has_value()) {
       ++outcomes["undecided"];
       continue;
     }
     // After the scan there may be damage that only libjpeg-turbo sees.
-    ASSERT_TRUE(alone.end->ok()) << *alone.end;
-    EXPECT_TRUE(alone.pixels == together.pixels);
+    ASSERT_TRUE(outcome.end->ok()) << *outcome.end;
     ++outcomes[bytes == whole ? "not damaged" : "valid code, decoded"];
-    EXPECT_TRUE(alone.pixels == DecodeByLibrary(bytes).pixels);
+    EXPECT_TRUE(outcome.pixels == DecodeByLibrary(bytes).pixels);
   }
   for (const auto& [outcome, count] : outcomes) std::cout << outcome << ": " << count << "\n";
-}
-
-TEST(DecodeTogetherTest, EachImageEndsAsItDoesAlone) {
-  std::vector<Bytes> files = {
-      WriteJpeg({.width_px = 320, .height_px = 200}),
-      WriteJpeg({.width_px = 100, .height_px = 300, .components = 1, .quality = 98}),
-      WriteJpeg({.progressive = true}),
-      WriteJpeg({.keep_rgb = true}),
-      WriteJpeg({.width_px = 333, .height_px = 222, .own_tables = true}),
-      WriteJpeg({.width_px = 333, .height_px = 222, .restart_interval = 5}),
-      WriteJpeg({.width_px = 640, .height_px = 480}),
-  };
-  files.push_back(files[0]);
-  files.back().insert(files.back().end() - 2, {0, 0});
-  files.push_back(Bytes(50 * 40, 77));  // raw pixels
-  std::vector<TestSlot> slots;
-  std::vector<DecodeJob> jobs;
-  for (const Bytes& bytes : files) {
-    DecodeJob job;
-    job.image = Jpeg(bytes);
-    if (&bytes == &files.back()) {
-      job.image = {PixelFormat::kGray8, 50, 40, 0, bytes};
-    }
-    const auto header = ReadImageHeader(job.image, {});
-    ASSERT_TRUE(header.ok()) << header.status();
-    job.header = *header;
-    slots.emplace_back(header->width_px, header->height_px);
-    job.out = slots.back().view();
-    jobs.push_back(job);
-  }
-  for (size_t i = 0; i < jobs.size(); ++i) jobs[i].out = slots[i].view();
-  jobs.push_back(jobs.front());
-  jobs.back().out = slots[1].view();  // a slot of another size
-  DecodeTogether(absl::MakeSpan(jobs), {});
-  EXPECT_EQ(ReasonOf(jobs.back().status), ErrorReason::kInternal);
-  for (size_t i = 0; i < files.size(); ++i) {
-    TestSlot slot(jobs[i].header.width_px, jobs[i].header.height_px);
-    EXPECT_EQ(jobs[i].status, DecodeToGrey(jobs[i].image, jobs[i].header, {}, slot.view())) << i;
-    EXPECT_EQ(jobs[i].status.ok(), i != 7) << jobs[i].status;
-    EXPECT_TRUE(!jobs[i].status.ok() || slot.Pixels() == slots[i].Pixels()) << i;
-  }
 }
 
 }  // namespace

@@ -85,13 +85,20 @@ void CheckTable(const JpegCodes& codes, bool dc) {
     const JpegLook look = table->look[window >> (64 - look_bits)];
     if (JpegLookLength(look) > 0) {
       ASSERT_EQ(JpegLookLength(look), plain.length) << top;
+      if (dc) {
+        ASSERT_EQ(JpegDcValue(look, window), plain.value) << top;
+        continue;
+      }
       ASSERT_EQ(JpegLookValue(look), plain.value) << top;
-      const bool end = !dc && plain.run == 0 && plain.size == 0;
+      const bool end = plain.run == 0 && plain.size == 0;
       ASSERT_EQ(JpegLookAdvance(look), end ? kJpegEndAdvance : plain.run + 1) << top;
       continue;
     }
     ASSERT_EQ(JpegLookAdvance(look), kJpegUnknownAdvance);
-    const JpegSymbol found = SecondJpegLook(*table, look_bits, window);
+    ASSERT_NE(look & kJpegUnknownBit, 0U);
+    const int known = JpegLookValue(look);
+    const JpegSymbol found = known != 0 ? JpegSymbol{known >> 8, known & 255}
+                                        : FindJpegSymbol(*table, window, look_bits + 1);
     ASSERT_EQ(found.code_length == 0, plain.length == 0) << top;
     if (found.code_length == 0) continue;
     ASSERT_EQ(found.code_length + plain.size, plain.length) << top;
@@ -109,33 +116,44 @@ TEST(JpegTableTest, LooksAreThePlainReading) {
   for (int i = 0; i < 20; ++i) CheckTable(RandomCodes(random, i % 2 == 0), i % 2 == 0);
 }
 
+// Both kinds of skips, of which `from_dc` begin with a DC difference.
+void CheckSkip(const JpegCodes& dc, const JpegCodes& ac, bool from_dc, int at, JpegLook skip) {
+  const uint64_t window = static_cast<uint64_t>(at) << (64 - kJpegSkipBits);
+  int length = 0;
+  int advance = 0;
+  while (length < JpegLookLength(skip)) {
+    const bool is_dc = from_dc && length == 0;
+    const Plain plain = ReadPlainly(is_dc ? dc : ac, is_dc, window << length);
+    ASSERT_GT(plain.length, 0);
+    length += plain.length;
+    const bool end = !is_dc && plain.run == 0 && plain.size == 0;
+    advance += end ? kJpegEndAdvance : plain.run + 1;
+  }
+  ASSERT_EQ(length, JpegLookLength(skip));
+  ASSERT_LE(length, kJpegSkipBits);
+  ASSERT_EQ((skip & kJpegUnknownBit) != 0, length == 0);
+  ASSERT_EQ(JpegLookAdvance(skip), length > 0 ? advance : kJpegUnknownAdvance);
+}
+
 TEST(JpegTableTest, SkipsAreTheirSymbols) {
   std::mt19937 random(kSeed);
-  auto table = std::make_unique<JpegTable>();
+  auto dc = std::make_unique<JpegTable>();
+  auto ac = std::make_unique<JpegTable>();
   auto skips = std::make_unique<JpegSkips>();
+  int known = 0;
   for (int i = 0; i < 10; ++i) {
-    const JpegCodes codes = i == 0 ? kStandardChromaAc : RandomCodes(random, false);
-    ASSERT_TRUE(BuildJpegTable(codes, false, table.get()));
-    BuildJpegSkips(*table, skips.get());
-    for (int at = 0; at < kJpegLookSize; ++at) {
-      const JpegLook skip = skips->look[at];
-      const uint64_t window = static_cast<uint64_t>(at) << (64 - kJpegLookBits);
-      int length = 0;
-      int advance = 0;
-      while (length < JpegLookLength(skip)) {
-        const Plain plain = ReadPlainly(codes, false, window << length);
-        ASSERT_GT(plain.length, 0);
-        length += plain.length;
-        advance += plain.run == 0 && plain.size == 0 ? kJpegEndAdvance : plain.run + 1;
-      }
-      ASSERT_EQ(length, JpegLookLength(skip));
-      if (length > 0) {
-        ASSERT_EQ(advance, JpegLookAdvance(skip));
-      } else {
-        ASSERT_EQ(skip, table->look[at]);
-      }
+    const JpegCodes dc_codes = i == 0 ? kStandardChromaDc : RandomCodes(random, true);
+    const JpegCodes ac_codes = i == 0 ? kStandardChromaAc : RandomCodes(random, false);
+    ASSERT_TRUE(BuildJpegTable(dc_codes, true, dc.get()));
+    ASSERT_TRUE(BuildJpegTable(ac_codes, false, ac.get()));
+    BuildJpegSkips(*dc, *ac, skips.get());
+    for (int at = 0; at < kJpegSkipSize; ++at) {
+      CheckSkip(dc_codes, ac_codes, true, at, skips->begin[at]);
+      CheckSkip(dc_codes, ac_codes, false, at, skips->look[at]);
+      known += JpegLookLength(skips->begin[at]) > 0 && JpegLookLength(skips->look[at]) > 0 ? 1 : 0;
     }
   }
+  EXPECT_GT(known, 10 * kJpegSkipSize / 2);
 }
 
 TEST(JpegTableTest, CodesThatAreNoneAreRefused) {

@@ -5,7 +5,10 @@
 
 #include "tests/server/decode/made_jpegs.h"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -50,6 +53,25 @@ TEST(MadeJpegsTest, PixelsAreTheLibrarysOwn) {
     }
     EXPECT_EQ(image->pixels, expected.pixels);
   }
+}
+
+// Which decoder a file went to is counted, with the reason.
+TEST(MadeJpegsTest, WaysAreCounted) {
+  const std::map<std::string, JpegWay> ways = {{"plain", JpegWay::kHost},
+                                               {"progressive", JpegWay::kLibjpegProgressive},
+                                               {"rgb_adobe", JpegWay::kLibjpegComponents}};
+  size_t found = 0;
+  for (const MadeJpeg& file : MakeJpegs()) {
+    const auto way = ways.find(file.name);
+    if (way == ways.end()) continue;
+    SCOPED_TRACE(file.name);
+    ++found;
+    std::array<int64_t, kJpegWayCount> expected = JpegWayCounts();
+    ++expected[static_cast<size_t>(way->second)];
+    ASSERT_TRUE(Decode(Jpeg(file.bytes)).ok());
+    EXPECT_EQ(JpegWayCounts(), expected);
+  }
+  EXPECT_EQ(found, ways.size());
 }
 
 // Orientation in EXIF, above all: coordinates are those of the stored pixels.
