@@ -54,7 +54,7 @@ struct Settings {
   bool cpu = false;
   std::vector<int> devices;
   int lanes = 4;
-  bool in_place = false;
+  std::string input_reads = "auto";
   int stage_sampling = gpu::GpuBackendOptions{}.stage_sampling;
   std::string json;
 };
@@ -140,7 +140,8 @@ int Run(const Settings& settings) {
   options.lanes = settings.lanes;
   options.max_batch_frames = std::max(32, settings.batch);
   options.stage_sampling = settings.stage_sampling;
-  if (settings.in_place) options.input_reads = gpu::InputReads::kInPlace;
+  if (settings.input_reads == "in-place") options.input_reads = gpu::InputReads::kInPlace;
+  if (settings.input_reads == "copied") options.input_reads = gpu::InputReads::kCopied;
   auto gpu = gpu::CreateGpuBackend(options);
   if (!gpu.ok()) {
     std::fprintf(stderr, "%s\n", gpu.status().ToString().c_str());
@@ -242,8 +243,9 @@ int main(int argc, char** argv) {
                  "One batch in this many is timed stage by stage; 0 = none");
   app.add_option("--threshold", settings.threshold_grey, "FAST threshold");
   app.add_option("--devices", settings.devices, "CUDA ordinals")->delimiter(',');
-  app.add_flag("--read-in-place", settings.in_place,
-               "Kernels read the frames in their pinned slots");
+  app.add_option("--input-reads", settings.input_reads,
+                 "Whether kernels read the frames in their pinned slots")
+      ->check(CLI::IsMember({"auto", "in-place", "copied"}));
   app.add_flag("--cpu", settings.cpu, "The CPU backend beside it");
   app.add_option("--json", settings.json, "File to write the results to");
   CLI11_PARSE(app, argc, argv);

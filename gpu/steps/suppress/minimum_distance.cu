@@ -11,8 +11,7 @@
 // 16 x 16 places:
 //
 //   1. LaunchTilePasses(): all passes over tiles of cells, one block a tile. Cells that depend
-//   on
-//      what lies beyond what their blocks know are listed: none or a few on photographs.
+//      on what lies beyond what their blocks know are listed: none or a few on photographs.
 //   2. LastPassesKernel: the listed cells. Where they are very few, one block decides them from
 //      the cells round them (features/algo/distance_rest.h). Else it does the passes for them,
 //      from the first one on. Decided cells round them take part with the corners that they are
@@ -48,10 +47,6 @@ constexpr int kThreads = 256;  // of kernels that have threads for all cells
 // Threads of a block of the last passes. A larger block would wait for a multiprocessor of its own.
 constexpr int kLastThreads = 512;
 constexpr int kMaxClusterBlocks = 8;  // every device with clusters has as many
-// Cells left by tiles that one block works on alone, with up to nine times as many that follow:
-// its barriers and its first-level cache are several times as fast as a cluster's barriers and the
-// second-level cache.
-constexpr int kFewCells = 96;
 
 // Lanes that share a cell which tiles have left: most have eight neighbours.
 constexpr int kLanesOfTiledCells = 8;
@@ -415,7 +410,6 @@ template <int kLanes, bool kCompressed>
 __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
     const __grid_constant__ DistanceParams params, int first_pass, int cluster_blocks,
     bool after_tiles) {
-  __shared__ int32_t block_counts[kCellCounts];
   constexpr int kGroups = kLastThreads / kLanes;
   const int frame_index = params.frames.first + static_cast<int>(blockIdx.y);
   const FrameParams& frame = params.frames.params[frame_index];
@@ -433,31 +427,20 @@ __global__ __launch_bounds__(kLastThreads) void LastPassesKernel(
       return;  // the whole block; nobody waits for it
     }
   }
-  const int group = static_cast<int>(threadIdx.x) / kLanes;
+  const WarpLanes<kLanes, false> lanes;
+  const auto sync = [] { SyncCluster(); };
+  const int group = rank * kGroups + static_cast<int>(threadIdx.x) / kLanes;
+  const int groups = cluster_blocks * kGroups;
   const bool leads = rank == 0 && threadIdx.x == 0;
-  const auto do_passes = [&](auto lanes, int first_group, int groups, int32_t* counts,
-                             const auto& sync) {
-    int read = 0;
-    if (after_tiles) {
-      ListFollowers(data, places, number, first_group + group, groups, counts + 1, lanes);
-      sync();  // the list is complete
-      number += lanes.Load(counts + 1);
-      read = 1;
-    }
-    return DoPasses(params, frame, counters, frame_index, l, data, places, first_pass, number,
-                    first_group + group, groups, leads, counts, read, lanes, sync);
-  };
-  int last_pass = 0;
-  if (after_tiles && number <= kFewCells) {
-    if (rank != 0) return;  // the whole block; nobody waits for it
-    if (threadIdx.x < kCellCounts) block_counts[threadIdx.x] = 0;
-    __syncthreads();  // nothing is counted yet
-    last_pass =
-        do_passes(WarpLanes<kLanes, true>(), 0, kGroups, block_counts, [] { __syncthreads(); });
-  } else {
-    last_pass = do_passes(WarpLanes<kLanes, false>(), rank * kGroups, cluster_blocks * kGroups,
-                          data.list_count, [] { SyncCluster(); });
+  int read = 0;
+  if (after_tiles) {
+    ListFollowers(data, places, number, group, groups, data.list_count + 1, lanes);
+    sync();  // the list is complete
+    number += lanes.Load(data.list_count + 1);
+    read = 1;
   }
+  const int last_pass = DoPasses(params, frame, counters, frame_index, l, data, places, first_pass,
+                                 number, group, groups, leads, data.list_count, read, lanes, sync);
   if (last_pass > 0) atomicMax(&counters.suppression_passes[l], last_pass);
 }
 
