@@ -26,16 +26,17 @@
 #include "features/errors.h"
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
+#include "server/clients/token_file.h"
 #include "server/edge/descriptor_limit.h"
-#include "server/edge/guard/guard_table.h"
-#include "server/edge/guard/socket_hook.h"
+#include "server/edge/guard/guard.h"
+#include "server/edge/tls_files.h"
 #include "server/process/config.h"
 #include "server/process/derived_limits.h"
+#include "server/process/listen_address.h"
 #include "server/process/log.h"
 #include "server/process/memory/heap_tuning.h"
 #include "server/process/memory/memory_reserve.h"
 #include "server/process/service_manager.h"
-#include "server/process/start_check.h"
 #include "server/server.h"
 #include "spdlog/spdlog.h"
 
@@ -152,6 +153,15 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
   return status.ok() ? -1 : Complain(status, kExitUsage);
 }
 
+// Finds the mistakes that would keep the program from starting this time and every other time.
+absl::Status CheckConfig(const server::Config& config) {
+  ORBSERVE_RETURN_IF_ERROR(ValidateConfig(config));
+  ORBSERVE_RETURN_IF_ERROR(CheckListenAddresses(config));
+  ORBSERVE_RETURN_IF_ERROR(ReadTlsFiles(config.tls()).status());
+  if (config.token_file().empty()) return absl::OkStatus();
+  return ReadTokenFile(config.token_file()).status();
+}
+
 // The process ends with `code` after `limit`, whatever hangs then (a call, a device).
 void EndAfter(std::chrono::milliseconds limit, int code) {
   try {
@@ -171,8 +181,7 @@ void CheckOwnCall(Server& server, const server::Config& config) {
   if (config.listen().empty()) return;
   if (const absl::Status status = server.Ready(); !status.ok()) {
     spdlog::warn("event=not_ready message={}", LogValue(status.message()));
-  } else if (!HasSocketHook() || !GuardTable::Get().is_used() ||
-             (!config.tls().cert_file().empty() && !HasTlsHook())) {
+  } else if (!SeesTraffic()) {
     spdlog::warn("event=guard_absent message={}",
                  LogValue("floods of HTTP/2 frames are not noticed in this build"));
   }
@@ -286,10 +295,7 @@ int RunServerProgram(int argc, char** argv, BackendWrapper wrap_backend) {
     given = *file;
   }
   const server::Config config = CompleteConfig(Overlay(std::move(given), arguments.flags));
-  if (const absl::Status status = ValidateConfig(config); !status.ok()) {
-    return Complain(status, kExitUsage);
-  }
-  if (const absl::Status status = CheckStart(config); !status.ok()) {
+  if (const absl::Status status = CheckConfig(config); !status.ok()) {
     return Complain(status, kExitUsage);
   }
   if (arguments.check_config) {

@@ -24,14 +24,13 @@
 #include "server/clients/ledger.h"
 #include "server/clients/peer.h"
 #include "server/clients/token_file.h"
-#include "server/edge/descriptor_limit.h"
-#include "server/edge/guard/tls_adoption.h"
+#include "server/edge/guard/guard.h"
 #include "server/edge/http/http_endpoint.h"
 #include "server/edge/listener.h"
 #include "server/edge/pages/client_pages.h"
 #include "server/edge/pages/live_pages.h"
 #include "server/edge/self_check.h"
-#include "server/edge/self_check_call.h"
+#include "server/edge/self_check_calls.h"
 #include "server/edge/socket_lock.h"
 #include "server/edge/tls_credentials.h"
 #include "server/edge/tls_files.h"
@@ -40,7 +39,6 @@
 #include "server/process/derived_limits.h"
 #include "server/process/drain.h"
 #include "server/process/log.h"
-#include "server/process/memory/memory_limit.h"
 #include "server/process/memory/memory_watch.h"
 #include "server/process/part_options.h"
 #include "server/process/periodic_tasks.h"
@@ -73,10 +71,6 @@
 namespace orbserve {
 namespace {
 
-// A device that is silent for this much longer than a batch may take counts as lost. Normally the
-// backend itself finds out, at the end of the batch's time.
-constexpr std::chrono::milliseconds kSilenceMargin{500};
-
 std::shared_ptr<PowerMonitor> MakePowerMonitor(const server::Config::Power& config,
                                                const FeatureBackend& backend,
                                                const std::string& sensor_root) {
@@ -95,36 +89,10 @@ std::shared_ptr<DeviceMonitor> MakeDeviceMonitor(const FeatureBackend& backend,
                                          FindDeviceProbes(devices, sensor_root));
 }
 
-// Threads that answer frames, matches and tracks where many answers are due at once.
-constexpr int kAnswerThreads = 4;
-
 // Pools free what they have not needed for so long, so what a burst needed is free after twice
 // that.
 constexpr std::chrono::milliseconds kIdlePeriod{8'000};
 constexpr std::chrono::milliseconds kHeapPeriod{1'000};
-
-MetricsOptions MetricsOptionsOf(std::vector<MetricDevice> devices) {
-  MetricsOptions options;
-  options.version = kVersion;
-  options.devices = std::move(devices);
-  return options;
-}
-
-MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config,
-                                        const ServerHooks& hooks) {
-  MemoryWatchOptions options;
-  options.limit_bytes = static_cast<int64_t>(config.memory_bytes());
-  options.address_limit_bytes = AddressSpaceLimit();
-  options.heap_is_exhausted = hooks.heap_is_exhausted;
-  options.on_change = [](bool is_under_pressure) {
-    if (is_under_pressure) {
-      spdlog::warn("event=memory_pressure");
-    } else {
-      spdlog::info("event=memory_pressure_ended");
-    }
-  };
-  return options;
-}
 
 }  // namespace
 
@@ -138,14 +106,14 @@ class Server::Impl {
         hooks_(std::move(hooks)),
         ledger_(OwnerWeightsOf(config)),
         backend_(WithFailover(std::move(backends.primary), std::move(backends.fallback))),
-        metrics_(MetricsOptionsOf(std::move(backends.devices))),
+        metrics_({.version = std::string(kVersion), .devices = std::move(backends.devices)}),
         power_(MakePowerMonitor(config.power(), *backend_, hooks_.sensor_root)),
         device_monitor_(MakeDeviceMonitor(*backend_, hooks_.sensor_root)),
         clients_(&clock_, &ledger_),
         observer_(&metrics_, power_.get(), &clients_),
         references_(WithLedger(ReferenceStoreOptionsOf(config.limits(), derived))),
-        memory_(MemoryWatchOptionsOf(config.limits(), hooks_)),
-        answerers_(WorkerPoolOptions{.threads = kAnswerThreads}),
+        memory_(OptionsOfMemoryWatch()),
+        answerers_(AnswerPoolOptions()),
         executor_(std::make_unique<WorkerPool>(WithLedger(DecodePoolOptionsOf(derived)))),
         plans_(backend_.get(), executor_.get(), PlanCacheOptionsOf(config, derived)),
         batcher_(std::make_unique<Batcher>(
@@ -171,11 +139,9 @@ class Server::Impl {
                    AddConditions(*device_monitor_, *power_, info);
                  }),
         reflection_(&send_timeouts_) {
-    for (const Resource bytes : {Resource::kCallBytes, Resource::kStreamBytes}) {
-      ledger_.Bound(bytes, {.all = derived.response_bytes});
-    }
-    metrics_.AddCollectable(power_->families());
-    metrics_.AddCollectable(device_monitor_->families());
+    BoundResponses(derived, &ledger_);
+    metrics_.AddCollectable(power_);
+    metrics_.AddCollectable(device_monitor_);
     metrics_.AddCollectable(std::make_shared<ResourceMetrics>(Resources()));
   }
 
@@ -185,6 +151,7 @@ class Server::Impl {
     health_.Close();
     http_.reset();
     self_check_.reset();
+    self_check_calls_.reset();  // while the server keeps gRPC's threads
     if (server_ != nullptr) {
       batcher_->BeginDrain();
       ShutDown(*server_, listener_.get(), std::chrono::milliseconds(0));
@@ -229,11 +196,8 @@ class Server::Impl {
     // A first call may come, and lose a device, from here on.
     if (listener_ != nullptr) StartListener();
     if (!config_.http_listen().empty()) {
-      HttpEndpointOptions options;
-      options.listen_address = config_.http_listen();
-      options.max_connections = AffordableHttpConnections(options.max_connections);
-      ORBSERVE_ASSIGN_OR_RETURN(http_,
-                                HttpEndpoint::Create(options, Pages(), [this] { return Ready(); }));
+      ORBSERVE_ASSIGN_OR_RETURN(http_, HttpEndpoint::Create(HttpEndpointOptionsOf(config_), Pages(),
+                                                            [this] { return Ready(); }));
     }
     health_.Start();
     MakeReloader();
@@ -268,9 +232,8 @@ class Server::Impl {
   const std::unique_ptr<FeatureBackend> backend_;
   Metrics metrics_;
   const std::shared_ptr<PowerMonitor> power_;
-  std::unique_ptr<Sampler> power_sampler_;  // null where the periodic tasks read the sensors
   const std::shared_ptr<DeviceMonitor> device_monitor_;
-  std::unique_ptr<Sampler> device_sampler_;  // null as above
+  std::unique_ptr<Sampler> sampler_;  // null where the periodic tasks read the sensors
   ClientActivity clients_;
   MetricsObserver observer_;
   ReferenceStore references_;
@@ -296,6 +259,7 @@ class Server::Impl {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Listener> listener_;  // null where there is no address
   std::unique_ptr<SelfCheck> self_check_;
+  std::unique_ptr<SelfCheckCalls> self_check_calls_;  // if self_check_
   std::unique_ptr<HttpEndpoint> http_;
   std::atomic<bool> self_check_failed_{false};
   std::unique_ptr<Reloader> reloader_;  // null without files
@@ -309,8 +273,8 @@ class Server::Impl {
   }
 
   absl::Status LoadTokens() {
-    ORBSERVE_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(config_.token_file()));
-    identity_.SetTokens(std::make_shared<const TokenTable>(std::move(entries)));
+    ORBSERVE_ASSIGN_OR_RETURN(const auto entries, ReadTokenFile(config_.token_file()));
+    identity_.SetTokens(std::make_shared<const TokenTable>(entries));
     return absl::OkStatus();
   }
 
@@ -339,6 +303,9 @@ class Server::Impl {
     tasks_ = std::make_unique<PeriodicTasks>(&clock_);
     driver_tasks_ = std::make_unique<PeriodicTasks>(&clock_);
     tasks_->Add(MemoryWatch::kPeriod, [this] { memory_.Look(); });
+    if (self_check_ != nullptr) {
+      tasks_->Add(SelfCheck::kLookPeriod, [this] { self_check_->Look(); });
+    }
     if (reloader_ != nullptr) {
       reload_task_ = tasks_->Add(Reloader::kPeriod, [this] { reloader_->Look(); });
     }
@@ -346,20 +313,31 @@ class Server::Impl {
       plans_.FreeIdle();
       backend_->FreeIdle();
     });
-    if (power_->has_rails()) power_sampler_ = Poll(power_);
-    if (device_monitor_->has_probes()) device_sampler_ = Poll(device_monitor_);
+    StartSampling();
     if (hooks_.look_at_heap) tasks_->Add(kHeapPeriod, [this] { hooks_.look_at_heap(); });
     tasks_->Start();
     driver_tasks_->Start();
   }
 
-  // Polls a monitor: from a thread of its own, which is returned, where that may hang.
-  template <typename Monitor>
-  std::unique_ptr<Sampler> Poll(const std::shared_ptr<Monitor>& monitor) {
-    const auto poll = [monitor] { monitor->Poll(); };
-    if (HasDriver()) return std::make_unique<Sampler>(poll, Monitor::kPeriod);
-    tasks_->Add(Monitor::kPeriod, poll);
-    return nullptr;
+  // Reads the sensors: from one thread of their own where that may hang, as power and clocks then
+  // come from the same driver.
+  void StartSampling() {
+    const auto read_power = [power = power_] { power->Poll(); };
+    const auto read_devices = [devices = device_monitor_] { devices->Poll(); };
+    if (!HasDriver()) {
+      tasks_->Add(PowerMonitor::kPeriod, read_power);
+      tasks_->Add(DeviceMonitor::kPeriod, read_devices);
+      return;
+    }
+    sampler_ = std::make_unique<Sampler>(
+        [read_power, read_devices, next = SteadyTime()]() mutable {
+          read_power();
+          const SteadyTime now = std::chrono::steady_clock::now();
+          if (now < next) return;
+          next = now + DeviceMonitor::kPeriod;
+          read_devices();
+        },
+        PowerMonitor::kPeriod);
   }
 
   void MakeReloader() {
@@ -385,15 +363,24 @@ class Server::Impl {
     return options;
   }
 
+  MemoryWatchOptions OptionsOfMemoryWatch() {
+    MemoryWatchOptions options = MemoryWatchOptionsOf(config_.limits());
+    options.heap_is_exhausted = hooks_.heap_is_exhausted;
+    options.on_change = [](bool is_under_pressure) {
+      if (is_under_pressure) {
+        spdlog::warn("event=memory_pressure");
+      } else {
+        spdlog::info("event=memory_pressure_ended");
+      }
+    };
+    return options;
+  }
+
   ListenerOptions OptionsOfListener() {
     ListenerOptions options = ListenerOptionsOf(config_, derived_);
     options.begin_handshake = [this](int socket) -> TlsSession {
       return TlsAdoption::is_used() ? tls_->BeginHandshake(socket) : nullptr;
     };
-    if (!config_.http_listen().empty()) {
-      options.reserved_descriptors =
-          AffordableHttpConnections(HttpEndpointOptions().max_connections);
-    }
     return options;
   }
 
@@ -404,18 +391,26 @@ class Server::Impl {
       const TlsAdoption adoption(std::move(handshake));
       (is_self_check ? self_check_acceptor_ : acceptor_)->HandleNewConnection(&parameters);
     });
+    self_check_calls_ = std::make_unique<SelfCheckCalls>();
     self_check_ = std::make_unique<SelfCheck>(
-        SelfCheckOptions{}, [this](std::chrono::milliseconds limit) { return CallItself(limit); },
+        SelfCheckOptions{},
+        [this](std::chrono::milliseconds limit, SelfCheck::Done done) {
+          CallItself(limit, std::move(done));
+        },
         [this] { OnSelfCheckFailed(); });
   }
 
-  absl::Status CallItself(std::chrono::milliseconds limit) {
-    ORBSERVE_ASSIGN_OR_RETURN(FileDescriptor connection, listener_->ConnectSelfCheck());
-    const absl::Status status = MakeSelfCheckCall(std::move(connection), limit);
-    if (status.ok() || !listener_->is_self_check_refused()) return status;
-    return absl::ResourceExhaustedError(
-        absl::StrCat("all ", listener_->use().max_connections,
-                     " connections are in use: a new client would be refused"));
+  void CallItself(std::chrono::milliseconds limit, SelfCheck::Done done) {
+    auto connection = listener_->ConnectSelfCheck();
+    if (!connection.ok()) return done(connection.status());
+    self_check_calls_->Begin(
+        std::move(connection->socket), limit,
+        [done = std::move(done), is_refused = std::move(connection->is_refused),
+         places = listener_->max_connections()](const absl::Status& status) {
+          if (status.ok() || !*is_refused) return done(status);
+          done(absl::ResourceExhaustedError(absl::StrCat(
+              "all ", places, " connections are in use: a new client would be refused")));
+        });
   }
 
   void OnSelfCheckFailed() {
@@ -428,10 +423,7 @@ class Server::Impl {
   std::unique_ptr<FeatureBackend> WithFailover(std::unique_ptr<FeatureBackend> primary,
                                                std::unique_ptr<FeatureBackend> fallback) {
     if (fallback == nullptr) return primary;
-    FailoverOptions options;
-    options.silence =
-        std::chrono::milliseconds(config_.backend().device_deadline_ms()) + kSilenceMargin;
-    options.rescue_time = kRescueTime;
+    FailoverOptions options = FailoverOptionsOf(config_.backend());
     options.on_stall = [this](bool stalled) { OnDeviceStall(stalled); };
     options.on_lost = [this](const DeviceLoss& loss) { OnDeviceLost(loss); };
     return std::make_unique<FailoverBackend>(std::move(primary), std::move(fallback), &clock_,

@@ -18,7 +18,6 @@
 #include "absl/time/clock.h"
 #include "features/errors.h"
 #include "grpc/grpc_security_constants.h"
-#include "server/clients/peer.h"
 
 namespace orbserve {
 namespace {

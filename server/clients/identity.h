@@ -26,7 +26,7 @@
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/server_context.h"
 #include "server/clients/client_id.h"
-#include "server/clients/peer_set.h"
+#include "server/clients/peer.h"
 #include "server/clients/token_file.h"
 
 namespace orbserve {

@@ -67,7 +67,8 @@ Ledger::AccountPtr Ledger::Open(const ClientId& client) {
     made->owner_ = near->second->owner_;
   } else {
     made->owner_ = std::make_shared<Owner>();
-    made->owner_->weight = WeightOf(weights_, client.owner);
+    const auto weight = weights_.find(client.owner);
+    if (weight != weights_.end()) made->owner_->weight = weight->second;
   }
   Account*& entry = accounts_[key];
   // Another thread may have been faster. An account that is about to be freed is replaced.

@@ -34,28 +34,31 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/clients/client_id.h"
-#include "server/clients/owner_weights.h"
 
 namespace orbserve {
 
 enum class Resource : uint8_t {
-  kFrames,       // that wait
-  kFrameBytes,   // of their messages
-  kMatches,      // requests that wait
-  kMatchBytes,   // of the states that they hold
-  kTracks,       // frames whose search for tracks waits
-  kTrackBytes,   // of their states and points
-  kDecodeBytes,  // of frames that are decoded and not computed
-  kCallBytes,    // of the responses of unary calls, from the admission of a call
-  kStreamBytes,  // of the responses of streams, from the begin of a frame
-  kStreams,      // open
+  kFrames,               // that wait
+  kFrameBytes,           // of their messages
+  kMatches,              // requests that wait
+  kMatchBytes,           // of the states that they hold
+  kTracks,               // frames whose search for tracks waits
+  kTrackBytes,           // of their states and points
+  kDecodeBytes,          // of frames that are decoded and not computed
+  kUnaryResponseBytes,   // from the admission of a call
+  kStreamResponseBytes,  // from the begin of a frame
+  kStreams,              // open
   kReferences,
   kReferenceBytes,  // with the copies that the backend holds
 };
 inline constexpr size_t kResources = 12;
+
+// Weights of owners (client_id.h), > 0. An owner without an entry has the weight 1.
+using OwnerWeights = absl::flat_hash_map<std::string, double>;
 
 // Of one resource.
 struct ResourceBounds {

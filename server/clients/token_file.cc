@@ -4,8 +4,6 @@
 #include "server/clients/token_file.h"
 
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -94,18 +92,12 @@ Sha256 HashOf(absl::string_view text) {
   return hash;
 }
 
-Sha256 RandomSecret() {
-  Sha256 secret = {};
-  if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1) std::abort();
-  return secret;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<TokenEntry>> ParseTokens(absl::string_view text,
                                                     absl::string_view origin) {
   std::vector<TokenEntry> entries;
-  absl::flat_hash_set<std::string> hashes;
+  absl::flat_hash_set<Sha256> hashes;
   absl::flat_hash_map<std::string, double> weights;
   int number = 0;
   const auto refusal = [&](absl::string_view why) {
@@ -117,8 +109,8 @@ absl::StatusOr<std::vector<TokenEntry>> ParseTokens(absl::string_view text,
     if (line.empty() || line[0] == '#') continue;
     TokenEntry entry;
     if (const std::string wrong = ParseLine(line, &entry); !wrong.empty()) return refusal(wrong);
-    const std::string hash(reinterpret_cast<const char*>(entry.hash.data()), entry.hash.size());
-    if (!hashes.insert(hash).second) return refusal("the hash is that of an earlier line, too");
+    if (!hashes.insert(entry.hash).second)
+      return refusal("the hash is that of an earlier line, too");
     const auto [weight, is_new] = weights.try_emplace(entry.name, entry.weight);
     if (!is_new && weight->second != entry.weight) {
       return refusal(absl::StrCat("an earlier line gives ", entry.name, " the weight ",
@@ -141,31 +133,17 @@ absl::StatusOr<std::vector<TokenEntry>> ReadTokenFile(const std::string& path) {
   return ParseTokens(*text, absl::StrCat("token_file ", path));
 }
 
-TokenTable::TokenTable(std::vector<TokenEntry> entries)
-    : entries_(std::move(entries)), secret_(RandomSecret()) {
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    by_key_.emplace(KeyOf(entries_[i].hash), i);
-    absl::Time& until =
-        known_until_.try_emplace(entries_[i].name, absl::InfinitePast()).first->second;
-    until = std::max(until, entries_[i].expires);
+TokenTable::TokenTable(const std::vector<TokenEntry>& entries) {
+  for (const TokenEntry& entry : entries) {
+    by_hash_.emplace(entry.hash, entry);
+    absl::Time& until = known_until_.try_emplace(entry.name, absl::InfinitePast()).first->second;
+    until = std::max(until, entry.expires);
   }
-}
-
-TokenTable::Key TokenTable::KeyOf(const Sha256& hash) const {
-  Key key(hash.size(), '\0');
-  unsigned int size = 0;
-  if (HMAC(EVP_sha256(), secret_.data(), static_cast<int>(secret_.size()), hash.data(), hash.size(),
-           reinterpret_cast<unsigned char*>(key.data()), &size) == nullptr) {
-    std::abort();
-  }
-  return key;
 }
 
 const TokenEntry* TokenTable::Find(absl::string_view token, absl::Time now) const {
-  const auto found = by_key_.find(KeyOf(HashOf(token)));
-  if (found == by_key_.end()) return nullptr;
-  const TokenEntry& entry = entries_[found->second];
-  return now < entry.expires ? &entry : nullptr;
+  const auto found = by_hash_.find(HashOf(token));
+  return found == by_hash_.end() || now >= found->second.expires ? nullptr : &found->second;
 }
 
 bool TokenTable::Knows(absl::string_view name, absl::Time now) const {

@@ -18,7 +18,6 @@
 #define ORBSERVE_SERVER_CLIENTS_TOKEN_FILE_H_
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -48,25 +47,16 @@ absl::StatusOr<std::vector<TokenEntry>> ReadTokenFile(const std::string& path);
 // The entries of a file, to look tokens up. Immutable, thread-safe.
 class TokenTable {
  public:
-  explicit TokenTable(std::vector<TokenEntry> entries);
+  explicit TokenTable(const std::vector<TokenEntry>& entries);
 
   // The client with this token, null if there is none or it has expired. The time that this takes
-  // says nothing about the tokens in the table: they are compared by a keyed hash, whose key is
-  // random.
+  // may say something about the hashes in the table, which lead nobody to a token.
   const TokenEntry* Find(absl::string_view token, absl::Time now) const;
   // True if the client has a token that has not expired.
   bool Knows(absl::string_view name, absl::Time now) const;
 
-  const std::vector<TokenEntry>& entries() const { return entries_; }
-
  private:
-  using Key = std::string;
-
-  Key KeyOf(const Sha256& hash) const;
-
-  const std::vector<TokenEntry> entries_;
-  const Sha256 secret_;
-  absl::flat_hash_map<Key, size_t> by_key_;
+  absl::flat_hash_map<Sha256, TokenEntry> by_hash_;
   absl::flat_hash_map<std::string, absl::Time> known_until_;
 };
 

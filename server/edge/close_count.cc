@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "server/edge/guard/guard_table.h"
+#include "server/edge/coarse_clock.h"
 #include "server/process/log.h"
 #include "spdlog/spdlog.h"
 
@@ -43,7 +43,7 @@ CloseReason CloseReasonOf(Http2Violation violation) {
 void CloseCount::Add(CloseReason reason, const std::string& address, int connections) {
   ++of_reasons_[static_cast<size_t>(reason)];
   if (reason == CloseReason::kEnded || reason == CloseReason::kStopped) return;
-  const int64_t second = GuardTable::NowMs() / 1000;
+  const int64_t second = CoarseNowMs() / 1000;
   if (second != log_second_) {
     log_second_ = second;
     log_lines_ = 0;

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/edge/guard/http2_guard.h"
+#include "server/edge/guard/guard.h"
 
 namespace orbserve {
 

@@ -26,7 +26,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "server/edge/file_descriptor.h"
-#include "server/edge/guard/guard_table.h"
+#include "server/edge/guard/guard.h"
 #include "server/edge/listen_sockets.h"
 #include "server/edge/tls_handshake.h"
 

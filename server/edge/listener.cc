@@ -16,7 +16,6 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <system_error>
@@ -26,12 +25,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "server/edge/arrival.h"
+#include "server/edge/coarse_clock.h"
 #include "server/edge/connection_table.h"
 #include "server/edge/descriptor_limit.h"
-#include "server/edge/guard/close_heaviest.h"
-#include "server/edge/guard/guard_table.h"
-#include "server/edge/guard/turn_timer.h"
+#include "server/edge/first_bytes.h"
+#include "server/edge/guard/guard.h"
+#include "server/edge/handshake_thread.h"
 #include "server/edge/listen_sockets.h"
 #include "server/edge/parked_connections.h"
 #include "server/edge/self_check_sockets.h"
@@ -44,20 +43,16 @@ namespace {
 constexpr int kReservedDescriptors = 20;
 constexpr int kMaxEvents = 64;
 constexpr int kMaxAcceptsAtOnce = 64;
-constexpr size_t kMaxServedAtOnce = 16;
 constexpr int kMaxArrivals = 64;
 constexpr size_t kClosedAtOnce = 64;  // of parked connections where descriptors are wanted
 constexpr int kMaxFlights = 2;        // that a client of TLS 1.2 or 1.3 answers
 constexpr int kWaitMs = 2;            // for a place to become free
 constexpr int kRetryMs = 10;          // after a failure that may pass
-// Time in which a client must have begun to speak, and between looks for those that have not and
-// for those that are paused.
-constexpr int64_t kArrivalMs = 10'000;
-constexpr int kLookMs = 1000;
+constexpr int kLookMs = 1000;         // between looks for clients that are late or paused
 
 // An event of epoll is about a connection, by its number, or about one of these.
 constexpr uint64_t kWake = uint64_t{1} << 63;
-constexpr uint64_t kTurns = uint64_t{1} << 61;
+constexpr uint64_t kGuard = uint64_t{1} << 61;
 constexpr uint64_t kParked = uint64_t{1} << 60;     // plus the number of the parked connection
 constexpr uint64_t kListening = uint64_t{1} << 62;  // plus the index of the socket
 
@@ -76,22 +71,16 @@ class Listener::Impl {
   explicit Impl(const ListenerOptions& options) : options_(options) {}
 
   ~Impl() {
-    {
-      const std::scoped_lock lock(mutex_);
-      ending_ = true;
-    }
-    arrivals_.notify_all();
     Wake();
     if (thread_.joinable()) {
-      GuardTable::Get().Attach(-1, 0, 0);
       thread_.join();
-      if (handshakes_thread_.joinable()) handshakes_thread_.join();
-      GuardTable::Get().BeginTurns();  // of another server of this process
+      handshakes_.reset();
+      guard_->Stop();
     }
     if (table_ == nullptr) return;
     for (const auto& [number, connection] : table_->all()) {
       shutdown(connection.duplicate.get(), SHUT_RDWR);
-      GuardTable::Get().Resume(connection.descriptor);
+      guard_->Close(connection.descriptor);
     }
   }
 
@@ -103,8 +92,12 @@ class Listener::Impl {
     epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
     wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!epoll_ || !wake_ || !turns_.Open() || !spare_ || !Watch(wake_.get(), EPOLLIN, kWake) ||
-        !Watch(turns_.descriptor(), EPOLLIN, kTurns)) {
+    const GuardBounds bounds = {
+        .max_calls_per_connection = static_cast<uint32_t>(options_.max_calls_per_connection),
+        .max_unproven_calls = options_.max_unproven_calls,
+        .max_unfinished_bytes = options_.max_unfinished_bytes};
+    guard_ = ConnectionGuard::Make(bounds, epoll_.get(), kGuard);
+    if (!epoll_ || !wake_ || !spare_ || guard_ == nullptr || !Watch(wake_.get(), EPOLLIN, kWake)) {
       return absl::UnavailableError(
           absl::StrCat("cannot serve on ", options_.address, ": ", ErrorText(errno)));
     }
@@ -113,20 +106,20 @@ class Listener::Impl {
     // They have one descriptor each, of those that are left.
     parked_.SetMax(static_cast<size_t>(AffordableConnections(
         2 * bounds_.max_connections, reserved + 2 * bounds_.max_connections)));
+    // The same part of what there is.
     bounds_.max_connections_per_address =
-        std::min(options_.max_connections_per_address, bounds_.max_connections);
+        std::max(1, static_cast<int>(int64_t{options_.max_connections_per_address} *
+                                     bounds_.max_connections / options_.max_connections));
     if (bounds_.max_connections < options_.max_connections) {
       spdlog::warn("event=connections_capped wanted={} max_connections={} reason=descriptor_limit",
                    options_.max_connections, bounds_.max_connections);
     }
     bounds_.has_credentials = options_.has_credentials;
     bounds_.makes_handshakes = !options_.is_plain && options_.begin_handshake;
-    table_ = std::make_unique<ConnectionTable>(bounds_, [](const TrackedConnection& connection) {
-      GuardView view = GuardTable::Get().View(connection.descriptor);
-      // Without a look at their traffic idle connections cannot be told from others.
-      if (!GuardTable::Get().is_used()) view.last_call_ms = GuardTable::NowMs();
-      return view;
-    });
+    table_ =
+        std::make_unique<ConnectionTable>(bounds_, [this](const TrackedConnection& connection) {
+          return guard_->View(connection.descriptor);
+        });
     return absl::OkStatus();
   }
 
@@ -135,9 +128,14 @@ class Listener::Impl {
     for (size_t i = 0; i < sockets_.sockets().size(); ++i) {
       Watch(sockets_.sockets()[i].get(), EPOLLIN, kListening + i);
     }
-    GuardTable::Get().Attach(wake_.get(), options_.max_unfinished_bytes,
-                             options_.max_unproven_calls);
-    if (bounds_.makes_handshakes) handshakes_thread_ = std::thread([this] { MakeHandshakes(); });
+    guard_->Start();
+    if (bounds_.makes_handshakes) {
+      handshakes_ = std::make_unique<HandshakeThread>(HandshakeThread::Calls{
+          .take = [this](size_t most) { return TakeArrivals(most); },
+          .begin = options_.begin_handshake,
+          .put_back = [this](std::vector<ArrivedConnection>& batch) { PutBack(batch); },
+          .hand_over = [this](ArrivedConnection& arrived) { HandOverArrived(arrived); }});
+    }
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -163,12 +161,12 @@ class Listener::Impl {
     for (const uint64_t number : table_->UnprovenAt(endpoint)) {
       const TrackedConnection& connection = *table_->Find(number);
       const ConnectionTable::Decision room =
-          table_->RoomForProven(connection.peer, owner, GuardTable::NowMs());
+          table_->RoomForProven(connection.peer, owner, CoarseNowMs());
       if (room.room == ConnectionTable::Room::kFull) {
         Close(number, CloseReason::kFull);
         continue;
       }
-      GuardTable::Get().Prove(connection.descriptor);
+      guard_->Prove(connection.descriptor);
       if (room.room == ConnectionTable::Room::kPreempt) {
         Close(room.preempted, CloseReason::kPreempted);
       }
@@ -176,20 +174,15 @@ class Listener::Impl {
     }
   }
 
-  bool is_self_check_refused() const {
-    const std::scoped_lock lock(mutex_);
-    return is_self_check_refused_;
-  }
-
-  absl::StatusOr<FileDescriptor> ConnectSelfCheck() {
-    {
-      const std::scoped_lock lock(mutex_);
-      is_self_check_refused_ = false;
-    }
-    return self_checks_.Connect();
+  absl::StatusOr<SelfCheckConnection> ConnectSelfCheck() {
+    auto connection = self_checks_.Connect();
+    if (connection.ok()) guard_->Disarm(connection->socket.get());
+    return connection;
   }
 
   int port() const { return port_; }
+
+  int max_connections() const { return bounds_.max_connections; }
 
   ListenerUse use() const {
     const std::scoped_lock lock(mutex_);
@@ -220,10 +213,10 @@ class Listener::Impl {
   void Run() {
     // Connections in plaintext are handed over one at a time between the others, so that clients
     // which nobody knows do not come faster than they are served.
-    const bool serves_here = !bounds_.makes_handshakes;
+    const bool serves_here = handshakes_ == nullptr;
     std::array<epoll_event, kMaxEvents> events;
     for (;;) {
-      const bool looks = arriving_ > 0 || has_parked_ || GuardTable::Get().paused() > 0;
+      const bool looks = arriving_ > 0 || has_parked_ || guard_->has_paused();
       const int wait_ms = serves_here && HasArrivals()    ? 0
                           : waiting_.socket || is_behind_ ? kWaitMs
                           : looks                         ? kLookMs
@@ -232,15 +225,11 @@ class Listener::Impl {
       bool has_arrivals = false;
       for (int i = 0; i < count; ++i) {
         const uint64_t about = events[static_cast<size_t>(i)].data.u64;
-        if (about == kWake) {
-          Drain(wake_);
-          turns_.BeginTurns();
+        if (about == kWake) return;
+        if (about == kGuard) {
+          guard_->BeginTurns();
           const std::scoped_lock lock(mutex_);
-          if (ending_) return;
-          CloseUnfinished(*table_, options_.max_unfinished_bytes);
-          CloseUnproven(*table_, options_.max_unproven_calls);
-        } else if (about == kTurns) {
-          turns_.BeginTurns();
+          guard_->CloseHeaviest(*table_);
         } else if ((about & kListening) != 0) {
           AcceptFrom(about - kListening);
         } else {
@@ -253,9 +242,11 @@ class Listener::Impl {
           has_arrivals |= table_->has_arrivals();
         }
       }
-      if (has_arrivals && !serves_here) arrivals_.notify_one();
+      if (has_arrivals && !serves_here) handshakes_->Notify();
       if (waiting_.socket || is_behind_) RetryWaiting();
-      if (serves_here) ServeArrivals(1);
+      if (serves_here) {
+        for (ArrivedConnection& arrived : TakeArrivals(1)) HandOverArrived(arrived);
+      }
       if (looks) Look();
     }
   }
@@ -263,12 +254,6 @@ class Listener::Impl {
   bool HasArrivals() const {
     const std::scoped_lock lock(mutex_);
     return table_->has_arrivals();
-  }
-
-  // Makes a descriptor with a counter unreadable until it counts again.
-  static void Drain(const FileDescriptor& counter) {
-    uint64_t count = 0;
-    [[maybe_unused]] const ssize_t size = read(counter.get(), &count, sizeof(count));
   }
 
   // Takes the connection that waits, if there is room by now, and the next ones then.
@@ -361,7 +346,7 @@ class Listener::Impl {
     TrackedConnection connection;
     connection.descriptor = accepted.get();
     connection.peer = PeerKeysOf(peer);
-    connection.opened_ms = GuardTable::NowMs();
+    connection.opened_ms = CoarseNowMs();
     {
       const std::scoped_lock lock(mutex_);
       // gRPC has closed this number, and the event has not arrived yet.
@@ -375,19 +360,17 @@ class Listener::Impl {
           Listen(0);
           return;
         case Place::kRefused:
-          self_checks_.Forget(connection.peer.endpoint);
+          self_checks_.Refuse(connection.peer.endpoint);
           return;
       }
       self_checks_.Forget(connection.peer.endpoint);
       connection.duplicate.Reset(fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
-      if (!connection.duplicate || accepted.get() >= GuardTable::kDescriptors) {
+      if (!connection.duplicate ||
+          !guard_->Arm(accepted.get(), IsPlain(connection), connection.peer.address)) {
         closes_.Add(CloseReason::kNoDescriptor, connection.peer.address, table_->size());
         return;
       }
       const int duplicate = connection.duplicate.get();
-      // Armed before gRPC can read the first byte.
-      GuardTable::Get().Arm(accepted.get(), IsPlain(connection), connection.peer.address,
-                            static_cast<uint32_t>(options_.max_calls_per_connection));
       connection.stage = Stage::kSilent;
       connection.arriving = std::move(accepted);
       ++arriving_;
@@ -418,126 +401,86 @@ class Listener::Impl {
       return;
     }
     if (connection->stage == Stage::kSilent) {
-      const Arrival arrival = ArrivalOf(connection->duplicate.get(), IsPlain(*connection));
-      if (arrival == Arrival::kEnded) return End(number);
-      if (arrival == Arrival::kIncomplete) return;
+      const FirstBytes first = LookAtFirstBytes(connection->duplicate.get(), IsPlain(*connection));
+      if (first == FirstBytes::kEnded) return End(number);
+      if (first == FirstBytes::kIncomplete) return;
     }
     table_->SetArrived(number);
   }
 
-  // A connection that has arrived, while it is served.
-  struct Served {
-    uint64_t number = 0;
-    FileDescriptor socket;
-    TlsSession handshake;  // null: gRPC makes it, or there is none
-    bool is_plain = true;
-    bool is_self_check = false;
-    Stage stage = Stage::kSilent;
-    HandshakeProgress progress = HandshakeProgress::kDone;
-  };
-
-  // The thread that makes handshakes. Others are accepted, ordered and preempted meanwhile.
-  void MakeHandshakes() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      arrivals_.wait(lock, [this] { return ending_ || table_->has_arrivals(); });
-      if (ending_) return;
-      lock.unlock();
-      ServeArrivals(kMaxServedAtOnce);
-      lock.lock();
+  // Takes connections that have arrived and are to be served next.
+  std::vector<ArrivedConnection> TakeArrivals(size_t most) {
+    std::vector<ArrivedConnection> taken;
+    const std::scoped_lock lock(mutex_);
+    while (taken.size() < most && table_->has_arrivals()) {
+      const uint64_t number = table_->NextArrival();
+      TrackedConnection& connection = *table_->Find(number);
+      connection.is_taken = true;
+      connection.has_spoken = false;
+      taken.push_back(
+          {.number = number,
+           .socket = std::move(connection.arriving),
+           .handshake = std::move(connection.handshake),
+           .wants_handshake = connection.stage == Stage::kSilent && !IsPlain(connection),
+           .is_self_check = connection.is_self_check});
     }
+    return taken;
   }
 
-  // Serves connections that have arrived: makes a step of their handshakes, or hands them over. A
-  // few at a time, as two threads would wait for each other's lock.
-  void ServeArrivals(size_t most) {
-    std::vector<Served> batch;
-    std::vector<TlsSession> discarded;
-    {
-      const std::scoped_lock lock(mutex_);
-      while (batch.size() < most && table_->has_arrivals()) {
-        batch.push_back(TakeArrival(table_->NextArrival()));
-      }
-      discarded_.swap(discarded);
+  void PutBack(std::vector<ArrivedConnection>& connections) {
+    const std::scoped_lock lock(mutex_);
+    for (ArrivedConnection& arrived : connections) {
+      if (arrived.progress == HandshakeProgress::kWaits) PutBack(arrived);
+      if (arrived.progress == HandshakeProgress::kFailed) End(arrived.number);
     }
-    discarded.clear();
-    for (Served& served : batch) Advance(served);
-    {
-      const std::scoped_lock lock(mutex_);
-      for (Served& served : batch) {
-        if (served.progress == HandshakeProgress::kWaits) PutBack(served);
-        if (served.progress == HandshakeProgress::kFailed) End(served.number);
-      }
-    }
-    for (Served& served : batch) {
-      if (served.progress == HandshakeProgress::kDone) HandOverServed(served);
-    }
-  }
-
-  Served TakeArrival(uint64_t number) {
-    TrackedConnection& connection = *table_->Find(number);
-    connection.is_taken = true;
-    connection.has_spoken = false;
-    return {number,
-            std::move(connection.arriving),
-            std::move(connection.handshake),
-            IsPlain(connection),
-            connection.is_self_check,
-            connection.stage};
-  }
-
-  void Advance(Served& served) {
-    if (served.stage == Stage::kSilent && !served.is_plain && options_.begin_handshake) {
-      served.handshake = options_.begin_handshake(served.socket.get());
-    }
-    if (served.handshake != nullptr) served.progress = ContinueHandshake(served.handshake.get());
   }
 
   // The handshake waits for the client.
-  void PutBack(Served& served) {
-    TrackedConnection* const connection = table_->Find(served.number);
+  void PutBack(ArrivedConnection& arrived) {
+    TrackedConnection* const connection = table_->Find(arrived.number);
     if (connection == nullptr) return;  // preempted meanwhile
     connection->stage = Stage::kHandshake;
     // A client that sends a byte at a time is not given time for each.
-    if (++connection->steps <= kMaxFlights) connection->turn_ms = GuardTable::NowMs();
-    connection->arriving = std::move(served.socket);
-    connection->handshake = std::move(served.handshake);
+    if (++connection->steps <= kMaxFlights) connection->turn_ms = CoarseNowMs();
+    connection->arriving = std::move(arrived.socket);
+    connection->handshake = std::move(arrived.handshake);
     connection->is_taken = false;
-    if (connection->has_spoken) table_->SetArrived(served.number);
+    if (connection->has_spoken) table_->SetArrived(arrived.number);
   }
 
-  void HandOverServed(Served& served) {
+  void HandOverArrived(ArrivedConnection& arrived) {
     const std::scoped_lock hand_over_lock(hand_over_mutex_);
     {
       const std::scoped_lock lock(mutex_);
-      TrackedConnection* const connection = table_->Find(served.number);
+      TrackedConnection* const connection = table_->Find(arrived.number);
       if (connection == nullptr) return;  // preempted meanwhile
-      if (!hands_over_) return End(served.number);
+      if (!hands_over_) return End(arrived.number);
       epoll_event event = {};
       event.events = EPOLLET | EPOLLRDHUP;  // only hang-ups are reported from now on
-      event.data.u64 = served.number;
+      event.data.u64 = arrived.number;
       epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection->duplicate.get(), &event);
       connection->stage = Stage::kServed;
-      if (bounds_.makes_handshakes) connection->turn_ms = GuardTable::NowMs();
+      if (bounds_.makes_handshakes) connection->turn_ms = CoarseNowMs();
       connection->is_taken = false;
       --arriving_;
     }
-    hand_over_(std::move(served.socket), std::move(served.handshake), served.is_self_check);
+    hand_over_(std::move(arrived.socket), std::move(arrived.handshake), arrived.is_self_check);
   }
 
-  // Ends connections whose clients have not begun to speak in time, and resumes those that are
-  // paused and need not be.
+  // Ends connections that are past the limit of handshakes, and resumes those that are paused and
+  // need not be.
   void Look() {
-    const int64_t now_ms = GuardTable::NowMs();
+    const int64_t now_ms = CoarseNowMs();
     if (now_ms < next_look_ms_) return;
     next_look_ms_ = now_ms + kLookMs;
     const std::scoped_lock lock(mutex_);
     std::vector<uint64_t> late;
     for (const auto& [number, connection] : table_->all()) {
-      if (connection.stage != Stage::kServed && now_ms - connection.opened_ms >= kArrivalMs) {
+      if (connection.stage != Stage::kServed &&
+          now_ms - connection.opened_ms >= kHandshakeLimit.count()) {
         late.push_back(number);
       }
-      GuardTable::Get().Resume(connection.descriptor);
+      guard_->Resume(connection.descriptor);
     }
     for (const uint64_t number : late) End(number);
     parked_.CloseLate(now_ms);
@@ -554,10 +497,10 @@ class Listener::Impl {
     if (room.room == Room::kLater) return Place::kLater;
     if (connection.is_self_check) {
       // It asks for room and does not take it.
-      is_self_check_refused_ =
+      const bool is_full =
           room.room == Room::kFull ||
           table_->RoomForProven(peer, peer.address, connection.opened_ms).room == Room::kFull;
-      return is_self_check_refused_ ? Place::kRefused : Place::kGiven;
+      return is_full ? Place::kRefused : Place::kGiven;
     }
     switch (room.room) {
       case Room::kPreempt:
@@ -592,7 +535,7 @@ class Listener::Impl {
   void End(uint64_t number) {
     const TrackedConnection* const connection = table_->Find(number);
     if (connection == nullptr) return;
-    const Http2Violation violation = GuardTable::Get().View(connection->descriptor).violation;
+    const Http2Violation violation = guard_->View(connection->descriptor).violation;
     CloseReason reason = CloseReasonOf(violation);
     if (reason == CloseReason::kEnded && stopped_) reason = CloseReason::kStopped;
     if (!connection->is_self_check) closes_.Add(reason, connection->peer.address, table_->size());
@@ -618,7 +561,7 @@ class Listener::Impl {
     recv(descriptor, nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
     epoll_event event = {};
     event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
-    event.data.u64 = kParked + parked_.Add(std::move(connection.duplicate), GuardTable::NowMs());
+    event.data.u64 = kParked + parked_.Add(std::move(connection.duplicate), CoarseNowMs());
     epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event);
     has_parked_ = true;
     return true;
@@ -628,10 +571,9 @@ class Listener::Impl {
     // The guard stays armed, because gRPC may still have the descriptor. It is armed anew with the
     // number.
     TrackedConnection& connection = *table_->Find(number);
-    GuardTable::Get().Close(connection.descriptor, Http2Violation::kUnfinished);
+    guard_->Close(connection.descriptor);
     if (connection.stage != Stage::kServed) --arriving_;
-    // The other thread frees it, as that takes long.
-    if (connection.handshake != nullptr) discarded_.push_back(std::move(connection.handshake));
+    if (connection.handshake != nullptr) handshakes_->Discard(std::move(connection.handshake));
     table_->Remove(number);
   }
 
@@ -643,12 +585,14 @@ class Listener::Impl {
   HandOver hand_over_;
   ConnectionBounds bounds_;
 
+  std::unique_ptr<ConnectionGuard> guard_;
+
   std::mutex accept_mutex_;     // taken before mutex_
   ListenSockets sockets_;       // under accept_mutex_ once the thread runs
   std::mutex hand_over_mutex_;  // taken before mutex_
   bool hands_over_ = true;      // under hand_over_mutex_
-  // The thread uses these: a descriptor to give up when there is none left, the connection that
-  // waits for a place, while nothing is accepted, and the turns.
+  // The thread uses these: a descriptor to give up when there is none left, and the connection that
+  // waits for a place, while nothing is accepted.
   FileDescriptor spare_;
   struct {
     FileDescriptor socket;
@@ -656,23 +600,18 @@ class Listener::Impl {
   } waiting_;
   bool is_behind_ = false;  // IsBehind() was true, and nothing is accepted
   int queued_ = 0;          // connections that waited to be accepted a moment ago
-  TurnTimer turns_;
   int64_t next_look_ms_ = 0;
 
-  mutable std::mutex mutex_;          // guards everything below
-  std::condition_variable arrivals_;  // a connection has arrived, or the listener ends
+  mutable std::mutex mutex_;  // guards everything below
   std::unique_ptr<ConnectionTable> table_;
   ParkedConnections parked_;
-  std::vector<TlsSession> discarded_;  // of handshakes that have ended
-  bool is_self_check_refused_ = false;
   std::atomic<bool> has_parked_{false};
   std::atomic<int> arriving_{0};  // connections that gRPC has not got yet
   CloseCount closes_;
   bool stopped_ = false;
-  bool ending_ = false;
 
   std::thread thread_;
-  std::thread handshakes_thread_;  // with TLS
+  std::unique_ptr<HandshakeThread> handshakes_;  // null where gRPC gets connections without
 };
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenerOptions& options) {
@@ -689,9 +628,12 @@ void Listener::ShutDownConnections() { impl_->ShutDownConnections(); }
 void Listener::Prove(const std::string& endpoint, const std::string& owner) {
   impl_->Prove(endpoint, owner);
 }
-absl::StatusOr<FileDescriptor> Listener::ConnectSelfCheck() { return impl_->ConnectSelfCheck(); }
-bool Listener::is_self_check_refused() const { return impl_->is_self_check_refused(); }
+absl::StatusOr<SelfCheckConnection> Listener::ConnectSelfCheck() {
+  return impl_->ConnectSelfCheck();
+}
 int Listener::port() const { return impl_->port(); }
+int Listener::max_connections() const { return impl_->max_connections(); }
+
 ListenerUse Listener::use() const { return impl_->use(); }
 
 }  // namespace orbserve

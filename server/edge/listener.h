@@ -17,9 +17,13 @@
 #include "absl/status/statusor.h"
 #include "server/edge/close_count.h"
 #include "server/edge/file_descriptor.h"
+#include "server/edge/self_check_sockets.h"
 #include "server/edge/tls_handshake.h"
 
 namespace orbserve {
+
+// A client must have begun to speak by then, and have ended its TLS handshake.
+inline constexpr std::chrono::milliseconds kHandshakeLimit{10'000};
 
 struct ListenerOptions {
   std::string address;   // one that CheckListenAddress() accepts
@@ -51,7 +55,7 @@ struct ListenerUse {
 };
 
 // Thread-safe. One thread of its own accepts, hands over, and notices the ends of connections. With
-// TLS another one makes handshakes and hands over.
+// TLS another one makes handshakes and hands over (handshake_thread.h).
 class Listener {
  public:
   // Takes a connection that does not block. `handshake`: is complete; null where there was none.
@@ -81,11 +85,11 @@ class Listener {
 
   // A connection to the listener itself, by the same way as that of any client. It takes no place,
   // but is closed if a new client that proves who it is would find none. UNAVAILABLE: the reason.
-  absl::StatusOr<FileDescriptor> ConnectSelfCheck();
-  // The last one was closed for that.
-  bool is_self_check_refused() const;
+  absl::StatusOr<SelfCheckConnection> ConnectSelfCheck();
 
   int port() const;  // 0 for a Unix socket
+  // That may be open at once. Does not wait.
+  int max_connections() const;
   ListenerUse use() const;
 
  private:

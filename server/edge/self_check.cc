@@ -3,6 +3,9 @@
 
 #include "server/edge/self_check.h"
 
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,86 +13,119 @@
 namespace orbserve {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kFewestFailures = 3;
 
 }  // namespace
 
+struct SelfCheck::State {
+  explicit State(const SelfCheckOptions& given) : options(given) {}
+
+  // The call of this number has ended. The mutex is held.
+  void End(int64_t number, const absl::Status& status) {
+    if (!is_calling || number != calls + 1) return;  // it was given up
+    is_calling = false;
+    ++calls;
+    last = status;
+    last_time = Clock::now();
+    changed.notify_all();
+    if (status.ok()) good_begin = begin;
+    if (status.ok() || absl::IsResourceExhausted(status)) {
+      failures = 0;
+    } else if (failures++ == 0) {
+      first_failure = begin;
+    }
+  }
+
+  const SelfCheckOptions options;
+  std::mutex mutex;  // guards everything below
+  std::condition_variable changed;
+  bool stopped = false;
+  bool is_failed = false;
+  bool is_calling = false;
+  int64_t calls = 0;  // that have ended
+  Clock::time_point begin;
+  absl::Status last;
+  Clock::time_point last_time;   // the end of the last call
+  Clock::time_point good_begin;  // the begin of the last one that was answered
+  int failures = 0;              // in a row
+  Clock::time_point first_failure;
+};
+
 SelfCheck::SelfCheck(const SelfCheckOptions& options, Call call,
                      std::function<void()> on_self_check_failed)
-    : options_(options),
-      call_(std::move(call)),
+    : call_(std::move(call)),
       on_self_check_failed_(std::move(on_self_check_failed)),
-      thread_([this] { Run(); }) {}
+      state_(std::make_shared<State>(options)) {}
 
-SelfCheck::~SelfCheck() {
-  Stop();
-  thread_.join();
-}
+SelfCheck::~SelfCheck() { Stop(); }
 
 void SelfCheck::Stop() {
-  const std::scoped_lock lock(mutex_);
-  stopped_ = true;
-  changed_.notify_all();
+  const std::scoped_lock lock(state_->mutex);
+  state_->stopped = true;
+  state_->changed.notify_all();
+}
+
+void SelfCheck::Begin() {
+  int64_t number = 0;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->stopped || state_->is_calling) return;
+    state_->is_calling = true;
+    state_->begin = Clock::now();
+    number = state_->calls + 1;
+  }
+  call_(state_->options.call_time, [state = state_, number](const absl::Status& status) {
+    const std::scoped_lock lock(state->mutex);
+    state->End(number, status);
+  });
+}
+
+void SelfCheck::Look() {
+  const SelfCheckOptions& options = state_->options;
+  bool is_due = false;
+  bool fails = false;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->is_calling && Clock::now() - state_->begin >= options.end_time) {
+      state_->End(state_->calls + 1,
+                  absl::UnavailableError("a call of the server to itself does not end"));
+    }
+    is_due = state_->calls == 0 || Clock::now() - state_->last_time >= options.period;
+    fails = !state_->stopped && !state_->is_failed && state_->failures >= kFewestFailures &&
+            state_->last_time - state_->first_failure >= options.failing_time;
+    state_->is_failed |= fails;
+  }
+  if (fails) on_self_check_failed_();
+  if (is_due) Begin();
 }
 
 absl::Status SelfCheck::Check() {
-  std::unique_lock lock(mutex_);
-  const Time now = std::chrono::steady_clock::now();
-  if (calls_ > 0 && now - last_time_ <= options_.cache_time) return last_;
-  const int64_t before = calls_;
-  is_wanted_ = true;
-  changed_.notify_all();
-  if (before > 0 && last_.ok() && now - good_begin_ <= options_.good_time) return last_;
-  const bool is_new = changed_.wait_until(lock, now + options_.wait_time,
-                                          [this, before] { return calls_ > before || stopped_; });
-  if (calls_ > before) return last_;
+  const SelfCheckOptions& options = state_->options;
+  std::unique_lock lock(state_->mutex);
+  const Clock::time_point now = Clock::now();
+  const int64_t before = state_->calls;
+  if (before > 0 && now - state_->last_time <= options.cache_time) return state_->last;
+  lock.unlock();
+  Begin();
+  lock.lock();
+  if (state_->calls > before) return state_->last;
+  if (before > 0 && state_->last.ok() && now - state_->good_begin <= options.good_time) {
+    return state_->last;
+  }
+  const bool is_new = state_->changed.wait_until(lock, now + options.wait_time, [this, before] {
+    return state_->calls > before || state_->stopped;
+  });
+  if (state_->calls > before) return state_->last;
   if (is_new) return absl::UnavailableError("the server stops");
   return absl::UnavailableError(absl::StrCat("a call of the server to itself has no answer for ",
-                                             options_.wait_time.count(), " ms"));
+                                             options.wait_time.count(), " ms"));
 }
 
 bool SelfCheck::last_failed() const {
-  const std::scoped_lock lock(mutex_);
-  return !last_.ok();
-}
-
-void SelfCheck::Run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait_for(lock, calls_ == 0 ? std::chrono::milliseconds(0) : options_.period,
-                      [this] { return stopped_ || is_wanted_; });
-    if (stopped_) return;
-    is_wanted_ = false;
-    lock.unlock();
-    const Time begin = std::chrono::steady_clock::now();
-    const absl::Status status = call_(options_.call_time);
-    lock.lock();
-    if (stopped_) return;
-    const bool is_failed = Record(status, begin);
-    changed_.notify_all();
-    if (!is_failed) continue;
-    lock.unlock();
-    on_self_check_failed_();
-    lock.lock();
-  }
-}
-
-bool SelfCheck::Record(const absl::Status& status, Time begin) {
-  ++calls_;
-  last_ = status;
-  last_time_ = std::chrono::steady_clock::now();
-  if (status.ok()) good_begin_ = begin;
-  if (status.ok() || absl::IsResourceExhausted(status)) {
-    failures_ = 0;
-    return false;
-  }
-  if (failures_++ == 0) first_failure_ = begin;
-  if (is_failed_ || failures_ < kFewestFailures ||
-      last_time_ - first_failure_ < options_.failing_time) {
-    return false;
-  }
-  is_failed_ = true;
-  return true;
+  const std::scoped_lock lock(state_->mutex);
+  return !state_->last.ok();
 }
 
 }  // namespace orbserve

@@ -8,11 +8,8 @@
 #define ORBSERVE_SERVER_EDGE_SELF_CHECK_H_
 
 #include <chrono>
-#include <condition_variable>
-#include <cstdint>
 #include <functional>
-#include <mutex>
-#include <thread>
+#include <memory>
 
 #include "absl/status/status.h"
 
@@ -24,6 +21,7 @@ struct SelfCheckOptions {
   // was refused because the server is full (RESOURCE_EXHAUSTED) has reached it.
   std::chrono::milliseconds failing_time{30'000};
   std::chrono::milliseconds call_time{5'000};  // time in which a call must be answered
+  std::chrono::milliseconds end_time{5'500};   // and in which gRPC must tell that it was not
   // Check() makes another call when the last one ended so long ago, and waits for it if no call was
   // answered that began within `good_time`.
   std::chrono::milliseconds cache_time{1'000};
@@ -34,15 +32,21 @@ struct SelfCheckOptions {
 // Thread-safe.
 class SelfCheck {
  public:
-  // Makes one call; blocks for at most about the given time. OK when it was answered.
-  using Call = std::function<absl::Status(std::chrono::milliseconds limit)>;
+  using Done = std::function<void(const absl::Status&)>;
+  // Begins a call and does not wait for its end, of which any thread tells `done`: OK when it was
+  // answered within `limit`. May do so at once, and after the SelfCheck is gone.
+  using Call = std::function<void(std::chrono::milliseconds limit, Done done)>;
 
-  // `call` runs in a thread of its own. `on_self_check_failed` is called once, by that thread.
+  static constexpr std::chrono::milliseconds kLookPeriod{1'000};
+
+  // `on_self_check_failed` is called once, by Look().
   SelfCheck(const SelfCheckOptions& options, Call call, std::function<void()> on_self_check_failed);
   ~SelfCheck();
   SelfCheck(const SelfCheck&) = delete;
   SelfCheck& operator=(const SelfCheck&) = delete;
 
+  // Makes a call where one is due. To be called every kLookPeriod, by one thread; does not wait.
+  void Look();
   // OK when a call was answered lately, or is answered now. Waits for `wait_time` at most.
   // RESOURCE_EXHAUSTED: a new client would be refused. UNAVAILABLE: the call failed, or has no
   // answer yet.
@@ -53,29 +57,14 @@ class SelfCheck {
   void Stop();
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
+  struct State;
 
-  void Run();
-  // Records the result of a call; true when the self-check fails now.
-  bool Record(const absl::Status& status, Time begin);
+  // Begins a call, unless one is under way.
+  void Begin();
 
-  const SelfCheckOptions options_;
   const Call call_;
   const std::function<void()> on_self_check_failed_;
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopped_ = false;
-  bool is_wanted_ = false;
-  bool is_failed_ = false;
-  int64_t calls_ = 0;
-  absl::Status last_;
-  Time last_time_;    // the end of the last call
-  Time good_begin_;   // the begin of the last one that was answered
-  int failures_ = 0;  // in a row
-  Time first_failure_;
-
-  std::thread thread_;
+  const std::shared_ptr<State> state_;  // lives until the last call has ended
 };
 
 }  // namespace orbserve

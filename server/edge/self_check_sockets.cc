@@ -9,11 +9,11 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/edge/connection_table.h"
-#include "server/edge/guard/guard_table.h"
 
 namespace orbserve {
 namespace {
@@ -36,7 +36,7 @@ SocketAddress OwnTarget(SocketAddress bound) {
 
 void SelfCheckSockets::SetTarget(const SocketAddress& bound) { target_ = OwnTarget(bound); }
 
-absl::StatusOr<FileDescriptor> SelfCheckSockets::Connect() {
+absl::StatusOr<SelfCheckConnection> SelfCheckSockets::Connect() {
   const auto failed = [](const char* call) {
     return absl::UnavailableError(absl::StrCat("the server cannot reach itself: ", call, ": ",
                                                std::generic_category().message(errno)));
@@ -44,7 +44,6 @@ absl::StatusOr<FileDescriptor> SelfCheckSockets::Connect() {
   const SocketAddress& target = target_;
   FileDescriptor made(socket(target.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made) return failed("socket");
-  GuardTable::Get().Disarm(made.get());  // the number may be that of a former connection
   // The address is known before the connection is made, so it is told from those of clients.
   SocketAddress own = target;
   if (own.family() == AF_UNIX) {
@@ -56,11 +55,12 @@ absl::StatusOr<FileDescriptor> SelfCheckSockets::Connect() {
   }
   if (bind(made.get(), own.get(), own.size) != 0) return failed("bind");
   const std::string name = PeerKeysOf(LocalAddressOf(made.get())).endpoint;
+  auto is_refused = std::make_shared<std::atomic<bool>>(false);
   {
     const std::scoped_lock lock(mutex_);
     // Those that were never accepted were given up long ago.
     if (waiting_.size() >= kMaxWaiting) waiting_.clear();
-    waiting_.insert(name);
+    waiting_[name] = is_refused;
   }
   if (connect(made.get(), target.get(), target.size) != 0 && errno != EINPROGRESS) {
     const absl::Status status = failed("connect");
@@ -68,12 +68,20 @@ absl::StatusOr<FileDescriptor> SelfCheckSockets::Connect() {
     waiting_.erase(name);
     return status;
   }
-  return made;
+  return SelfCheckConnection{std::move(made), std::move(is_refused)};
 }
 
 bool SelfCheckSockets::Contains(const std::string& endpoint) const {
   const std::scoped_lock lock(mutex_);
   return waiting_.contains(endpoint);
+}
+
+void SelfCheckSockets::Refuse(const std::string& endpoint) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = waiting_.find(endpoint);
+  if (found == waiting_.end()) return;
+  *found->second = true;
+  waiting_.erase(found);
 }
 
 void SelfCheckSockets::Forget(const std::string& endpoint) {

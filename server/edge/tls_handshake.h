@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The server's part of TLS handshakes. gRPC gets a connection when its handshake is complete
-// (guard/tls_adoption.h): a handshake that never ends costs gRPC and its threads nothing.
+// (TlsAdoption): a handshake that never ends costs gRPC and its threads nothing.
 
 #ifndef ORBSERVE_SERVER_EDGE_TLS_HANDSHAKE_H_
 #define ORBSERVE_SERVER_EDGE_TLS_HANDSHAKE_H_

@@ -21,7 +21,7 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "gpu/gpu_backend.h"
-#include "server/clients/peer_set.h"
+#include "server/clients/peer.h"
 #include "server/process/derived_limits.h"
 #include "server/process/memory/memory_limit.h"
 #include "server/process/text_file.h"
@@ -268,7 +268,7 @@ absl::Status SetFromText(const ConfigField& field, const std::string& text,
   return absl::OkStatus();
 }
 
-server::Config DefaultConfig() { return DefaultConfig(FindMemoryLimit().bytes); }
+server::Config DefaultConfig() { return DefaultConfig(FindMemoryLimit()); }
 
 server::Config DefaultConfig(int64_t memory_bytes) {
   server::Config config;
@@ -295,7 +295,7 @@ server::Config CompleteConfig(const server::Config& config, bool gpu_shares_memo
   const uint64_t given = config.limits().memory_bytes();
   // Nonsense is refused by ValidateConfig().
   const uint64_t memory =
-      given == 0 ? static_cast<uint64_t>(FindMemoryLimit().bytes)
+      given == 0 ? static_cast<uint64_t>(FindMemoryLimit())
                  : std::clamp<uint64_t>(given, static_cast<uint64_t>(kLeastMemoryBytes),
                                         uint64_t{1} << 40);
   if (!gpu_shares_memory || config.backend().gpu_memory_limit_bytes() != 0) {

@@ -44,7 +44,7 @@ constexpr Budget kBudgets[] = {
     {"plans", 100, 2 * kGiB, 2, &DerivedLimits::plan_bytes,
      "workspace of the plans kept, and as much of those in use; on the CPU a frame that needs more "
      "than twice as much is answered `OUT_OF_MEMORY`"},
-    {"work", 100, kGiB, 0, &DerivedLimits::work_bytes,
+    {"decoding", 100, kGiB, 0, &DerivedLimits::decoding_bytes,
      "pixels of JPEG files and large images from their decoding until they are computed, with the "
      "workspace of their plans, within inputs and plans; beyond, frames wait as they came. A frame "
      "that needs more goes when nobody else holds much"},
@@ -107,6 +107,7 @@ DerivedLimits Derive(const server::Config& config) {
   }
   derived.queue_frames_per_client =
       std::max(1, static_cast<int>(config.batching().max_queue_frames() / 4));
+  derived.connections_per_address = std::max(1, static_cast<int>(limits.max_connections() / 4));
   const auto threads = static_cast<int>(config.backend().threads());
   derived.decode_threads = threads == 0 ? Processors() : std::min(threads, kMaxDecodeThreads);
   derived.keepalive_timeout = std::chrono::milliseconds(
@@ -138,6 +139,7 @@ std::string DerivedLimitsText(const server::Config& config, const DerivedLimits&
   add(Line("references", absl::StrCat(limits.references), "of all clients"));
   add(Line("references of a client", absl::StrCat(limits.references_per_client)));
   add(Line("queued frames of a client", absl::StrCat(limits.queue_frames_per_client)));
+  add(Line("connections of an address", absl::StrCat(limits.connections_per_address)));
   add(Line("threads that decode", absl::StrCat(limits.decode_threads)));
   add(Line("keepalive timeout", absl::StrCat(limits.keepalive_timeout.count(), " ms")));
   return text;

@@ -23,7 +23,7 @@ struct DerivedLimits {
   int64_t queue_bytes = 0;
   int64_t input_bytes = 0;
   int64_t plan_bytes = 0;
-  int64_t work_bytes = 0;
+  int64_t decoding_bytes = 0;
   int64_t match_queue_bytes = 0;
   int64_t track_queue_bytes = 0;
   int64_t response_bytes = 0;
@@ -32,6 +32,7 @@ struct DerivedLimits {
   int references = 0;
   int references_per_client = 0;
   int queue_frames_per_client = 0;
+  int connections_per_address = 0;
   int decode_threads = 0;
   std::chrono::milliseconds keepalive_timeout{0};
 

@@ -12,6 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/resource_quota.h"
 #include "server/clients/token_file.h"
+#include "server/edge/descriptor_limit.h"
+#include "server/process/drain.h"
+#include "server/process/memory/memory_limit.h"
 
 namespace orbserve {
 
@@ -19,8 +22,15 @@ namespace {
 
 // Memory that an open call takes of gRPC, with its metadata, and the part of gRPC's buffers that
 // calls of unknown clients may take.
-constexpr int64_t kCallBytes = int64_t{32} << 10;
+constexpr int64_t kGrpcBytesPerCall = int64_t{32} << 10;
 constexpr int64_t kUnprovenPart = 16;
+
+// Threads that answer frames, matches and tracks where many answers are due at once.
+constexpr int kAnswerThreads = 4;
+
+// A device that is silent for this much longer than a batch may take counts as lost. Normally the
+// backend itself finds out, at the end of the batch's time.
+constexpr std::chrono::milliseconds kSilenceMargin{500};
 
 }  // namespace
 
@@ -39,12 +49,20 @@ BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimit
   return options;
 }
 
+void BoundResponses(const DerivedLimits& derived, Ledger* ledger) {
+  for (const Resource bytes : {Resource::kUnaryResponseBytes, Resource::kStreamResponseBytes}) {
+    ledger->Bound(bytes, {.all = derived.response_bytes});
+  }
+}
+
+WorkerPoolOptions AnswerPoolOptions() { return {.threads = kAnswerThreads}; }
+
 WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived) {
   WorkerPoolOptions options;
   options.threads = derived.decode_threads;
   // One fewer, so that large images leave a processor to small ones also where nothing else does.
   options.large_threads = std::max(1, options.threads - 1);
-  options.max_bytes = derived.work_bytes;
+  options.max_bytes = derived.decoding_bytes;
   return options;
 }
 
@@ -57,9 +75,6 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
   options.deadline_ms = backend.device_deadline_ms();
   options.input_budget_bytes = derived.input_bytes;
   options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
-  options.input_reads = backend.read_in_place() == "always"  ? gpu::InputReads::kInPlace
-                        : backend.read_in_place() == "never" ? gpu::InputReads::kCopied
-                                                             : gpu::InputReads::kAuto;
   // A lane is busy until its batch is answered, so another lane takes the next batch.
   options.lanes = std::min(2 * derived.batches_in_flight, gpu::kMaxLanes);
   options.large_lanes = std::min(derived.large_batches_in_flight, gpu::kMaxLanes);
@@ -76,6 +91,20 @@ cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
   options.input_budget_bytes = derived.input_bytes;
   // Plans that batches use may be others than those that the cache keeps.
   options.plan_budget_bytes = 2 * derived.plan_bytes;
+  return options;
+}
+
+FailoverOptions FailoverOptionsOf(const server::Config::Backend& config) {
+  FailoverOptions options;
+  options.silence = std::chrono::milliseconds(config.device_deadline_ms()) + kSilenceMargin;
+  options.rescue_time = kRescueTime;
+  return options;
+}
+
+MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config) {
+  MemoryWatchOptions options;
+  options.limit_bytes = static_cast<int64_t>(config.memory_bytes());
+  options.address_limit_bytes = AddressSpaceLimit();
   return options;
 }
 
@@ -128,7 +157,7 @@ StreamLimits StreamLimitsOf(const server::Config::Limits& config, const DerivedL
   limits.max_bytes_in_flight = derived.stream_bytes_in_flight;
   limits.max_frames_waiting = derived.stream_frames_waiting;
   limits.max_bytes_waiting = derived.stream_bytes_waiting;
-  limits.max_answer_bytes = derived.stream_response_bytes;
+  limits.max_response_bytes = derived.stream_response_bytes;
   return limits;
 }
 
@@ -157,13 +186,19 @@ OwnerWeights OwnerWeightsOf(const server::Config& config) {
   return weights;
 }
 
+HttpEndpointOptions HttpEndpointOptionsOf(const server::Config& config) {
+  HttpEndpointOptions options;
+  options.listen_address = config.http_listen();
+  options.max_connections = AffordableHttpConnections(options.max_connections);
+  return options;
+}
+
 ListenerOptions ListenerOptionsOf(const server::Config& config, const DerivedLimits& derived) {
   ListenerOptions options;
   options.address = config.listen();
   options.is_plain = config.tls().cert_file().empty();
   options.max_connections = static_cast<int>(config.limits().max_connections());
-  options.max_connections_per_address =
-      static_cast<int>(config.limits().max_connections_per_address());
+  options.max_connections_per_address = derived.connections_per_address;
   options.max_calls_per_connection = derived.calls_per_connection;
   // gRPC ends calls of anybody when its own buffers are full. Two of the largest messages fit,
   // where gRPC has room for them.
@@ -173,9 +208,12 @@ ListenerOptions ListenerOptionsOf(const server::Config& config, const DerivedLim
       std::max(buffer_bytes / 2, std::min(2 * message_bytes, buffer_bytes / 4 * 3));
   options.has_credentials = !config.tls().client_ca_file().empty() || !config.token_file().empty();
   // A small part of the buffers, and enough for two connections that make all the calls they may.
-  options.max_unproven_calls = std::max(buffer_bytes / kUnprovenPart / kCallBytes,
+  options.max_unproven_calls = std::max(buffer_bytes / kUnprovenPart / kGrpcBytesPerCall,
                                         2 * int64_t{options.max_calls_per_connection});
   options.user_timeout = derived.keepalive_timeout;
+  if (!config.http_listen().empty()) {
+    options.reserved_descriptors = HttpEndpointOptionsOf(config).max_connections;
+  }
   return options;
 }
 
@@ -190,7 +228,8 @@ void SetChannelLimits(const server::Config& config, const DerivedLimits& derived
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, derived.calls_per_connection);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(kHandshakeLimit.count()));
   // A robot that lost its network is noticed after time + timeout. Robots may probe the server too.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              static_cast<int>(config.keepalive().time_ms()));

@@ -13,12 +13,15 @@
 #include "gpu/gpu_backend.h"
 #include "grpcpp/server_builder.h"
 #include "server/clients/identity.h"
-#include "server/clients/owner_weights.h"
+#include "server/clients/ledger.h"
 #include "server/decode/image_decoder.h"
+#include "server/edge/http/http_endpoint.h"
 #include "server/edge/listener.h"
+#include "server/failover/failover_backend.h"
 #include "server/process/config.pb.h"
 #include "server/process/derived_limits.h"
-#include "server/rpc/call.h"
+#include "server/process/memory/memory_watch.h"
+#include "server/rpc/call_services.h"
 #include "server/serving/batcher.h"
 #include "server/serving/match/match_queue.h"
 #include "server/serving/match/reference_store.h"
@@ -32,6 +35,11 @@ namespace orbserve {
 // flight.
 BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimits& derived,
                                 size_t devices);
+// Bounds the memory of responses that are owed or not sent yet. Parts that are given the ledger
+// bound what else there is to hold.
+void BoundResponses(const DerivedLimits& derived, Ledger* ledger);
+// The threads that answer.
+WorkerPoolOptions AnswerPoolOptions();
 // The threads that decode and build plans.
 WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived);
 // Memory limit, deadline, batching and stage sampling of the CUDA backend, whose batches have
@@ -41,6 +49,9 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
 // Threads and budgets of the CPU backend.
 cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
                                            const DerivedLimits& derived);
+// Without callbacks.
+FailoverOptions FailoverOptionsOf(const server::Config::Backend& config);
+MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config);
 MatchQueueOptions MatchQueueOptionsOf(const DerivedLimits& derived);
 TrackQueueOptions TrackQueueOptionsOf(const DerivedLimits& derived);
 PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived);
@@ -52,6 +63,8 @@ StreamLimits StreamLimitsOf(const server::Config::Limits& config, const DerivedL
 IdentityOptions IdentityOptionsOf(const server::Config& config);
 // Takes weights from the configuration and, where it says nothing of an owner, from the token file.
 OwnerWeights OwnerWeightsOf(const server::Config& config);
+// Both leave descriptors to each other.
+HttpEndpointOptions HttpEndpointOptionsOf(const server::Config& config);
 ListenerOptions ListenerOptionsOf(const server::Config& config, const DerivedLimits& derived);
 
 // Bounds the messages, calls, buffers and dead connections that clients can make gRPC itself hold.

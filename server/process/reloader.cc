@@ -3,6 +3,8 @@
 
 #include "server/process/reloader.h"
 
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "server/process/log.h"
@@ -10,6 +12,17 @@
 
 namespace orbserve {
 namespace {
+
+FileStamp StampOf(const std::string& path) {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  // The time of the last change of its status: a file that is moved here keeps that of its
+  // contents.
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = status.st_size,
+          .changed_ns = int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec};
+}
 
 std::vector<FileStamp> StampsOf(const std::vector<std::string>& paths) {
   std::vector<FileStamp> stamps;

@@ -8,14 +8,25 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/process/file_stamp.h"
 
 namespace orbserve {
+
+// Tells whether a file was replaced or written to: links are followed, so that a link that points
+// elsewhere counts. All zero for a file that is not there.
+struct FileStamp {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  int64_t size = 0;
+  int64_t changed_ns = 0;
+
+  friend bool operator==(const FileStamp& a, const FileStamp& b) = default;
+};
 
 // Files that belong together, such as a certificate and its key.
 struct WatchedFiles {

@@ -7,16 +7,12 @@
 #include <utility>
 
 #include "features/errors.h"
-#include "server/rpc/answer_size.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/conversion/timings.h"
+#include "server/rpc/response_size.h"
 
 namespace orbserve {
-
-ExtractCall::ExtractCall(const CallServices& services, CallGate& gate,
-                         grpc::CallbackServerContext* context, const CallBytes& bytes)
-    : MessageCall(services, gate, context, bytes, "Extract") {}
 
 void ExtractCall::Start() {
   if (const absl::Status status = ReadRequest(); !status.ok()) {
@@ -32,21 +28,20 @@ void ExtractCall::Start() {
     ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
     ORBSERVE_ASSIGN_OR_RETURN(ResolvedPipeline pipeline, PipelineFromProto(request_.pipeline()));
     ORBSERVE_RETURN_IF_ERROR(
-        ExpectAnswer(kOtherWireBytes + MostWireBytes(ExpectedFeatures(request_.frame(), pipeline),
-                                                     pipeline.options.describe.descriptor)));
+        ExpectResponse(kOtherWireBytes + MostWireBytes(ExpectedFeatures(request_.frame(), pipeline),
+                                                       pipeline.options.describe.descriptor)));
     resolved = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
     return absl::OkStatus();
   };
   const absl::Status refusal = check();
   sequence_ = request_.frame().sequence();
   timestamp_ns_ = request_.frame().timestamp_ns();
-  CountFrame(request_.frame());
-  const auto frame = MakeUnaryFrame(client_, deadline_, Share(&request_.frame()),
-                                    std::move(resolved), KeepState::kNone, request_.ByteSizeLong());
-  frame->done = [this](FrameRecord& record) { Guard([&] { OnExtracted(record.outcome); }); };
+  auto frame = Share(&request_.frame());
+  const size_t message_bytes = request_.ByteSizeLong();
   FreeRequest();  // the frame shares it until its pixels are decoded
-  services_.intake->Submit(frame, refusal);
-  ticket_ = frame->ticket;
+  ticket_ =
+      SubmitFrame(std::move(frame), std::move(resolved), KeepState::kNone, message_bytes, refusal,
+                  [this](FrameRecord& record) { Guard([&] { OnExtracted(record.outcome); }); });
 }
 
 void ExtractCall::OnCancel() { services_.batcher->Cancel(ticket_); }
@@ -65,7 +60,7 @@ void ExtractCall::OnExtracted(const FrameOutcome& outcome) {
   AddKeypoints(outcome.features->count());
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - encode_begin;
   services_.metrics->ObservePhase(FramePhase::kEncode, encode.count());
-  FinishWith(absl::OkStatus(), response_.ByteSizeLong());
+  FinishWith(absl::OkStatus());
 }
 
 }  // namespace orbserve

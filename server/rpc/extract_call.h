@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/call.h"
 #include "server/rpc/message_call.h"
 
 namespace orbserve {
@@ -15,8 +14,7 @@ namespace orbserve {
 // Features of one frame.
 class ExtractCall final : public MessageCall<v1::ExtractRequest, v1::ExtractResponse> {
  public:
-  ExtractCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context,
-              const CallBytes& bytes);
+  using MessageCall::MessageCall;
 
   void Start();
   void OnCancel() override;

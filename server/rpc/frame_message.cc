@@ -3,8 +3,6 @@
 
 #include "server/rpc/frame_message.h"
 
-#include <algorithm>
-
 #include "features/errors.h"
 #include "server/rpc/conversion/frame.h"
 
@@ -52,22 +50,6 @@ void StreamMessage::FreePieces() {
   buffer_.Clear();
   pieces_ = {};
   pixels_ = {};
-}
-
-std::shared_ptr<FrameRecord> MakeUnaryFrame(const ClientId& client, SteadyTime deadline,
-                                            std::shared_ptr<const v1::Frame> frame,
-                                            std::shared_ptr<const ResolvedPipeline> pipeline,
-                                            KeepState keep_state, size_t message_bytes) {
-  auto record = std::make_shared<FrameRecord>();
-  record->client = client;
-  record->deadline = deadline;
-  record->message_bytes = static_cast<int64_t>(std::max(frame->ByteSizeLong(), message_bytes));
-  auto input = std::make_shared<UnaryFrameInput>(std::move(frame));
-  input->client = client;
-  input->SetPipeline(std::move(pipeline));
-  input->keep_state = keep_state;
-  record->input = std::move(input);
-  return record;
 }
 
 }  // namespace orbserve

@@ -65,13 +65,6 @@ class StreamMessage final : public ProtoFrameInput {
   std::vector<BytePiece> pieces_;
 };
 
-// The record of a frame of a unary call. `message_bytes`: size of the enclosing message, if the
-// frame is only part of it. The caller sets `done`.
-std::shared_ptr<FrameRecord> MakeUnaryFrame(const ClientId& client, SteadyTime deadline,
-                                            std::shared_ptr<const v1::Frame> frame,
-                                            std::shared_ptr<const ResolvedPipeline> pipeline,
-                                            KeepState keep_state, size_t message_bytes = 0);
-
 }  // namespace orbserve
 
 #endif  // ORBSERVE_SERVER_RPC_FRAME_MESSAGE_H_

@@ -67,21 +67,6 @@ void AppendLength(std::string* out, size_t length) {
   out->append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
 }
 
-bool IsRaw(v1::PixelFormat format) {
-  switch (format) {
-    case v1::PIXEL_FORMAT_GRAY8:
-    case v1::PIXEL_FORMAT_RGB8:
-    case v1::PIXEL_FORMAT_BGR8:
-    case v1::PIXEL_FORMAT_BGRA8:
-    case v1::PIXEL_FORMAT_NV12:
-    case v1::PIXEL_FORMAT_I420:
-    case v1::PIXEL_FORMAT_YUYV:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 absl::Status FrameSplitter::Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequest* message) {
@@ -96,7 +81,8 @@ absl::Status FrameSplitter::Parse(grpc::ByteBuffer& buffer, v1::StreamFramesRequ
   if (!message->ParseFromString(rest_)) return UnparsedStatus(*message);
   if (message->frame().payload_case() != v1::Frame::kPixels) {
     pixels_.clear();  // a later field of the oneof replaced them
-  } else if (!IsRaw(message->frame().format())) {
+  } else if (const auto format = message->frame().format();
+             format < v1::PIXEL_FORMAT_GRAY8 || format > v1::PIXEL_FORMAT_YUYV) {  // not raw
     std::string& joined = *message->mutable_frame()->mutable_pixels();
     for (const BytePiece piece : pixels_) {
       joined.append(reinterpret_cast<const char*>(piece.data()), piece.size());

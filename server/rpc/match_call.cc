@@ -9,17 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "server/rpc/answer_size.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/conversion/timings.h"
 #include "server/rpc/reference_name.h"
+#include "server/rpc/response_size.h"
 
 namespace orbserve {
-
-MatchCall::MatchCall(const CallServices& services, CallGate& gate,
-                     grpc::CallbackServerContext* context, const CallBytes& bytes)
-    : MessageCall(services, gate, context, bytes, "Match") {}
 
 absl::Status MatchCall::ReadOptions() {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
@@ -46,7 +42,7 @@ absl::Status MatchCall::ReadOptions() {
       break;
   }
   pipeline_ = std::make_shared<const ResolvedPipeline>(std::move(pipeline));
-  return ExpectAnswer(ExpectedWireBytes());
+  return ExpectResponse(ExpectedWireBytes());
 }
 
 int64_t MatchCall::ExpectedWireBytes() const {
@@ -125,19 +121,16 @@ void MatchCall::SetReference() {
 
 void MatchCall::ExtractSide(Side& side, const v1::Frame& frame) {
   side.is_image = true;
-  CountFrame(frame);
-  const auto record =
-      MakeUnaryFrame(client_, deadline_, Share(&frame), pipeline_, KeepState::kFeatures);
-  record->done = [this, &side](FrameRecord& done) {
-    // Written before OnePrepared() lowers the count, read after the count is zero.
-    side.outcome = std::move(done.outcome);
-    side.status = side.outcome.status;
-    side.state = std::move(side.outcome.state);
-    OnePrepared();
-  };
   const absl::Status refusal = side.status;
-  services_.intake->Submit(record, refusal);
-  side.ticket = record->ticket;
+  side.ticket = SubmitFrame(Share(&frame), pipeline_, KeepState::kFeatures, /*message_bytes=*/0,
+                            refusal, [this, &side](FrameRecord& done) {
+                              // Written before OnePrepared() lowers the count, read after the count
+                              // is zero.
+                              side.outcome = std::move(done.outcome);
+                              side.status = side.outcome.status;
+                              side.state = std::move(side.outcome.state);
+                              OnePrepared();
+                            });
 }
 
 void MatchCall::OnePrepared() {
@@ -219,7 +212,7 @@ void MatchCall::End(const absl::Status& status) {
     side->state.reset();
     side->outcome = {};
   }
-  FinishWith(own, own.ok() ? response_.ByteSizeLong() : 0);
+  FinishWith(own);
 }
 
 void MatchCall::FillTimings(const MatchOutcome& outcome) {

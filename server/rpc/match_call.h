@@ -11,7 +11,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/call.h"
 #include "server/rpc/message_call.h"
 
 namespace orbserve {
@@ -20,8 +19,7 @@ namespace orbserve {
 // Images are extracted first, both at the same time.
 class MatchCall final : public MessageCall<v1::MatchRequest, v1::MatchResponse> {
  public:
-  MatchCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context,
-            const CallBytes& bytes);
+  using MessageCall::MessageCall;
 
   void Start();
   void OnCancel() override ABSL_LOCKS_EXCLUDED(mutex_);

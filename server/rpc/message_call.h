@@ -13,11 +13,11 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "features/errors.h"
 #include "google/protobuf/arena.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/rpc/call.h"
+#include "server/rpc/unary_call.h"
 #include "server/rpc/wire_message.h"
 #include "server/rpc/wire_scan.h"
 
@@ -33,9 +33,11 @@ struct CallBytes {
 template <typename Request, typename Response>
 class MessageCall : public UnaryCall {
  public:
-  MessageCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context,
-              const CallBytes& bytes, absl::string_view method)
-      : UnaryCall(services, gate, context, method),
+  MessageCall(const CallServices& services, DrainGate& gate, grpc::CallbackServerContext* context,
+              const CallBytes& bytes)
+      // The method of ExtractRequest is Extract.
+      : UnaryCall(services, gate, context,
+                  absl::StripSuffix(Request::descriptor()->name(), "Request")),
         // gRPC keeps the buffer, not the bytes, until the call ends, and does not read it again.
         request_bytes_(const_cast<grpc::ByteBuffer&>(*bytes.request)),
         response_bytes_(*bytes.response),
@@ -55,6 +57,7 @@ class MessageCall : public UnaryCall {
     return status;
   }
 
+  void FreeRequest() final { request_arena_.reset(); }
   // Shares a part of the request. The part keeps all of it alive.
   template <typename Part>
   std::shared_ptr<const Part> Share(const Part* part) const {
@@ -62,9 +65,9 @@ class MessageCall : public UnaryCall {
   }
 
  private:
-  void DropRequest() final { request_arena_.reset(); }
+  size_t ResponseBytes() const final { return response_.ByteSizeLong(); }
   void SendResponse() final {
-    response_bytes_ = SerializeMessage(response_);
+    response_bytes_ = ToByteBuffer(SerializeToBytes(response_));
     response_arena_.reset();
   }
 

@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/errors.h"
-#include "server/rpc/answer_size.h"
 #include "server/rpc/conversion/features.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/conversion/timings.h"
 #include "server/rpc/reference_name.h"
+#include "server/rpc/response_size.h"
 
 namespace orbserve {
 namespace {
@@ -32,10 +32,6 @@ void ReferenceToProto(const Reference& reference, v1::ReferenceInfo* proto) {
 }
 
 }  // namespace
-
-PutReferenceCall::PutReferenceCall(const CallServices& services, CallGate& gate,
-                                   grpc::CallbackServerContext* context, const CallBytes& bytes)
-    : MessageCall(services, gate, context, bytes, "PutReference") {}
 
 absl::Status PutReferenceCall::ReadOptions(std::shared_ptr<const ResolvedPipeline>& pipeline) {
   ORBSERVE_RETURN_IF_ERROR(gate_.refusal());
@@ -60,13 +56,9 @@ void PutReferenceCall::Start() {
   std::shared_ptr<const ResolvedPipeline> pipeline;
   const absl::Status refusal = ReadOptions(pipeline);
   if (request_.has_frame()) {
-    CountFrame(request_.frame());
-    const auto frame =
-        MakeUnaryFrame(client_, deadline_, Share(&request_.frame()), std::move(pipeline),
-                       KeepState::kNone, request_.ByteSizeLong());
-    frame->done = [this](FrameRecord& record) { Guard([&] { OnExtracted(record.outcome); }); };
-    services_.intake->Submit(frame, refusal);
-    ticket_ = frame->ticket;
+    ticket_ = SubmitFrame(
+        Share(&request_.frame()), std::move(pipeline), KeepState::kNone, request_.ByteSizeLong(),
+        refusal, [this](FrameRecord& record) { Guard([&] { OnExtracted(record.outcome); }); });
     return;
   }
   if (!refusal.ok()) {
@@ -74,7 +66,7 @@ void PutReferenceCall::Start() {
     return;
   }
   auto features = FeaturesFromProto(request_.features());
-  End(features.ok() ? Put(*std::move(features)) : features.status());
+  FinishWith(features.ok() ? Put(*std::move(features)) : features.status());
 }
 
 void PutReferenceCall::OnCancel() { services_.batcher->Cancel(ticket_); }
@@ -91,12 +83,7 @@ void PutReferenceCall::OnExtracted(const FrameOutcome& outcome) {
     TimingsToProto(outcome, begin_, response_.mutable_timings());
     AddKeypoints(outcome.features->count());
   }
-  End(status);
-}
-
-// The answer may name thousands of references that were evicted.
-void PutReferenceCall::End(const absl::Status& status) {
-  FinishWith(status, status.ok() ? response_.ByteSizeLong() : 0);
+  FinishWith(status);
 }
 
 absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
@@ -108,11 +95,6 @@ absl::Status PutReferenceCall::Put(std::shared_ptr<const Features> features) {
   return absl::OkStatus();
 }
 
-DeleteReferenceCall::DeleteReferenceCall(const CallServices& services, CallGate& gate,
-                                         grpc::CallbackServerContext* context,
-                                         const CallBytes& bytes)
-    : MessageCall(services, gate, context, bytes, "DeleteReference") {}
-
 void DeleteReferenceCall::Start() {
   FinishWith([&]() -> absl::Status {
     ORBSERVE_RETURN_IF_ERROR(ReadRequest());
@@ -121,10 +103,6 @@ void DeleteReferenceCall::Start() {
     return services_.references->Delete(client_, request_.name());
   }());
 }
-
-ListReferencesCall::ListReferencesCall(const CallServices& services, CallGate& gate,
-                                       grpc::CallbackServerContext* context, const CallBytes& bytes)
-    : MessageCall(services, gate, context, bytes, "ListReferences") {}
 
 absl::Status ListReferencesCall::ReadOptions() {
   ORBSERVE_RETURN_IF_ERROR(ReadRequest());
@@ -149,15 +127,13 @@ void ListReferencesCall::Start() {
     FinishWith(status);
     return;
   }
-  services_.lists->Run(client_, {}, [this] {
-    const absl::Status status = WithoutBadAlloc([this] { return List(); });
-    FinishWith(status, response_.ByteSizeLong());
-  });
+  services_.lists->Run(client_, {},
+                       [this] { FinishWith(WithoutBadAlloc([this] { return List(); })); });
 }
 
 absl::Status ListReferencesCall::List() {
   ORBSERVE_RETURN_IF_ERROR(
-      ExpectAnswer(kOtherWireBytes + static_cast<int64_t>(page_size_) * kMaxListedWireBytes));
+      ExpectResponse(kOtherWireBytes + static_cast<int64_t>(page_size_) * kMaxListedWireBytes));
   const ReferenceStore::Page page = services_.references->List(client_, after_, page_size_);
   for (const auto& reference : page.references) {
     ReferenceToProto(*reference, response_.add_references());

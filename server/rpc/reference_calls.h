@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/rpc/call.h"
 #include "server/rpc/message_call.h"
 
 namespace orbserve {
@@ -16,8 +15,7 @@ namespace orbserve {
 class PutReferenceCall final
     : public MessageCall<v1::PutReferenceRequest, v1::PutReferenceResponse> {
  public:
-  PutReferenceCall(const CallServices& services, CallGate& gate,
-                   grpc::CallbackServerContext* context, const CallBytes& bytes);
+  using MessageCall::MessageCall;
 
   void Start();
   void OnCancel() override;
@@ -27,7 +25,6 @@ class PutReferenceCall final
   void OnExtracted(const FrameOutcome& outcome);
   // Stores the features and fills in the response.
   absl::Status Put(std::shared_ptr<const Features> features);
-  void End(const absl::Status& status);
 
   Batcher::Ticket ticket_ = 0;  // set inside Start()
 };
@@ -35,8 +32,8 @@ class PutReferenceCall final
 class DeleteReferenceCall final
     : public MessageCall<v1::DeleteReferenceRequest, v1::DeleteReferenceResponse> {
  public:
-  DeleteReferenceCall(const CallServices& services, CallGate& gate,
-                      grpc::CallbackServerContext* context, const CallBytes& bytes);
+  using MessageCall::MessageCall;
+
   void Start();
 };
 
@@ -45,8 +42,8 @@ class DeleteReferenceCall final
 class ListReferencesCall final
     : public MessageCall<v1::ListReferencesRequest, v1::ListReferencesResponse> {
  public:
-  ListReferencesCall(const CallServices& services, CallGate& gate,
-                     grpc::CallbackServerContext* context, const CallBytes& bytes);
+  using MessageCall::MessageCall;
+
   void Start();
 
  private:

@@ -14,6 +14,8 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/message.h"
+#include "grpc/health/v1/health.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "server/decode/image_decoder.h"
@@ -291,6 +293,10 @@ ReflectionService::ReflectionService(SendTimeouts* send_timeouts) {
                             [send_timeouts](grpc::CallbackServerContext* context) {
                               return new ReflectionCall(context, send_timeouts);
                             }));
+  // gRPC's built-in health service parses its messages by other means than generated code, which
+  // registers itself when the program starts. The linker would leave it out of the program, as
+  // nothing else refers to it.
+  google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
   // The descriptors of reflection itself lie in gRPC's library, which the linker leaves out where
   // nothing refers to it.
   [[maybe_unused]] void (*volatile const keep)() =

@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "server/rpc/health_descriptor.h"
 #include "server/rpc/message_call.h"
 
 namespace orbserve {
@@ -18,9 +17,8 @@ constexpr std::chrono::milliseconds kReadingTimeAtEnd{2000};
 class GetServerInfoCall final
     : public MessageCall<v1::GetServerInfoRequest, v1::GetServerInfoResponse> {
  public:
-  GetServerInfoCall(const CallServices& services, CallGate& gate,
-                    grpc::CallbackServerContext* context, const CallBytes& bytes)
-      : MessageCall(services, gate, context, bytes, "GetServerInfo") {}
+  using MessageCall::MessageCall;
+
   void Start(const v1::GetServerInfoResponse& info,
              const FeaturesService::AddConditions& add_conditions) {
     const absl::Status status = ReadRequest();
@@ -28,7 +26,7 @@ class GetServerInfoCall final
       response_ = info;
       add_conditions(&response_);
     }
-    FinishWith(status, response_.ByteSizeLong());
+    FinishWith(status);
   }
 };
 
@@ -42,8 +40,9 @@ FeaturesService::FeaturesService(const CallServices& services, v1::GetServerInfo
       streams_(services.ledger,
                {.max_streams = services.streams.max_streams,
                 .max_streams_per_owner = services.streams.max_streams_per_client}) {
-  AddHealthDescriptor();
-  OutOfMemoryStatus();  // made while there is memory
+  // Made while there is memory.
+  OutOfMemoryStatus();
+  v1::ExtractRequest::descriptor();
 }
 
 // The objects below delete themselves when gRPC is done with them.

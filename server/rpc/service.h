@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "orbserve/v1/orbserve.grpc.pb.h"
-#include "server/rpc/call.h"
+#include "server/rpc/call_services.h"
+#include "server/rpc/drain_gate.h"
 #include "server/rpc/extract_call.h"
 #include "server/rpc/match_call.h"
 #include "server/rpc/reference_calls.h"
@@ -81,7 +82,7 @@ class FeaturesService final : public FeaturesMethods {
   const CallServices services_;
   const v1::GetServerInfoResponse info_;
   const AddConditions add_conditions_;
-  CallGate gate_;
+  DrainGate gate_;
   StreamRegistry streams_;
 };
 

@@ -22,7 +22,7 @@ absl::Status BadRequest(absl::string_view message) {
 
 }  // namespace
 
-StreamCall* StreamCall::Start(const CallServices& services, CallGate& gate,
+StreamCall* StreamCall::Start(const CallServices& services, DrainGate& gate,
                               StreamRegistry& registry, grpc::CallbackServerContext* context) {
   auto call = std::make_shared<StreamCall>(services, gate, context);
   call->self_ = call;
@@ -37,7 +37,7 @@ StreamCall* StreamCall::Start(const CallServices& services, CallGate& gate,
   return call.get();
 }
 
-StreamCall::StreamCall(const CallServices& services, CallGate& gate,
+StreamCall::StreamCall(const CallServices& services, DrainGate& gate,
                        grpc::CallbackServerContext* context)
     : services_(services), gate_(gate), context_(context), ticket_(gate_.Enter()) {}
 
@@ -57,33 +57,33 @@ absl::Status StreamCall::TakeMessage() {
   // A message that cannot be parsed ends the stream: it is unknown which frame it was.
   ORBSERVE_RETURN_IF_ERROR(splitter_.Parse(read_buffer_, &message->request));
   if (message->request.has_open()) return Open(message->request.open());
-  if (options_ == nullptr) return BadRequest("the first message of a stream must be `open`");
+  if (resolved_ == nullptr) return BadRequest("the first message of a stream must be `open`");
   if (!message->request.has_frame()) return BadRequest("a message must be `open` or a `frame`");
   TakeFrame(std::move(message));
   return absl::OkStatus();
 }
 
 absl::Status StreamCall::Open(const v1::StreamOpen& open) {
-  ORBSERVE_ASSIGN_OR_RETURN(StreamOptions parsed,
-                            StreamOptionsFromProto(open, services_.streams, stream_->client()));
-  const auto options = std::make_shared<const StreamOptions>(std::move(parsed));
+  ORBSERVE_ASSIGN_OR_RETURN(ResolvedStream parsed,
+                            StreamFromProto(open, services_.streams, stream_->client()));
+  const auto resolved = std::make_shared<const ResolvedStream>(std::move(parsed));
   v1::StreamFramesResponse response;
   v1::StreamOpened& opened = *response.mutable_opened();
   opened.set_stream_id(stream_->id());
-  StreamOptionsToProto(*options, &opened);
+  StreamToProto(*resolved, &opened);
   *opened.mutable_limits() = services_.server_limits;
-  const AnswerBound bound =
-      options->AnswerBoundOf(options->WantedFeatures({}), options->pipeline->match);
-  stream_->Open(std::shared_ptr<const StreamSessionOptions>(options, &options->session),
-                bound.For(options->pipeline->options.select.capacity), SerializeToBytes(response));
-  options_ = options;
+  const ResponseBound bound =
+      resolved->ResponseBoundOf(resolved->WantedFeatures({}), resolved->pipeline->match);
+  stream_->Open(std::shared_ptr<const StreamOptions>(resolved, &resolved->options),
+                bound.For(resolved->pipeline->options.select.capacity), SerializeToBytes(response));
+  resolved_ = resolved;
   return absl::OkStatus();
 }
 
 void StreamCall::TakeFrame(std::shared_ptr<StreamMessage> message) {
   const v1::Frame& proto = message->request.frame();
-  const StreamOptions& options = *options_;
-  const ResolvedPipeline& pipeline = *options.pipeline;
+  const ResolvedStream& resolved = *resolved_;
+  const ResolvedPipeline& pipeline = *resolved.pipeline;
   const size_t wire_bytes = read_buffer_.Length();
   const int64_t image_bytes = ImageBytes(proto, splitter_.pixels());
   auto match = FrameMatchFromProto(proto.parameters(), pipeline.match);
@@ -92,25 +92,25 @@ void StreamCall::TakeFrame(std::shared_ptr<StreamMessage> message) {
   frame->sequence = proto.sequence();
   frame->timestamp_ns = proto.timestamp_ns();
   frame->match = match.ok() ? *match : pipeline.match;
-  frame->max_features = options.WantedFeatures(proto.parameters());
+  frame->max_features = resolved.WantedFeatures(proto.parameters());
   frame->keyframe = proto.keyframe();
   frame->time_limit = std::chrono::milliseconds(proto.deadline_ms() != 0 ? proto.deadline_ms()
-                                                                         : options.deadline_ms);
-  frame->answer_bound = options.AnswerBoundOf(frame->max_features, frame->match);
+                                                                         : resolved.deadline_ms);
+  frame->response_bound = resolved.ResponseBoundOf(frame->max_features, frame->match);
   frame->most_features = proto.has_keypoints()
                              ? std::min<int64_t>(proto.keypoints().x_size(), kMaxFeatures)
                              : pipeline.options.select.capacity;
-  frame->options = std::shared_ptr<const StreamSessionOptions>(options_, &options.session);
+  frame->options = std::shared_ptr<const StreamOptions>(resolved_, &resolved.options);
   frame->message_bytes = static_cast<int64_t>(wire_bytes);
 
   absl::Status refusal = match.ok() ? gate_.frame_refusal() : match.status();
   if (refusal.ok()) refusal = services_.memory->Check(wire_bytes);
   if (refusal.ok() && proto.parameters().max_features() <= kMaxFeatures) {
-    refusal = options.CheckTracks(frame->max_features);
+    refusal = resolved.CheckTracks(frame->max_features);
   }
   message->client = stream_->client();
-  message->SetPipeline(options.pipeline);
-  message->keep_state = options.session.keep_state();
+  message->SetPipeline(resolved.pipeline);
+  message->keep_state = resolved.options.keep_state();
   message->track_levels = pipeline.track.levels;
   message->KeepFrame(&read_buffer_, splitter_.TakePixels());
   frame->input = std::move(message);
@@ -143,8 +143,8 @@ void StreamCall::OnDone() {
   write_buffer_.Clear();
   stream_->Done();
   stream_.reset();
-  CallGate& gate = gate_;
-  const CallGate::Ticket ticket = ticket_;
+  DrainGate& gate = gate_;
+  const DrainGate::Ticket ticket = ticket_;
   self_.reset();
   gate.Leave(ticket);
 }

@@ -19,11 +19,12 @@
 #include "grpcpp/support/server_callback.h"
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/clients/client_id.h"
-#include "server/rpc/call.h"
+#include "server/rpc/call_services.h"
+#include "server/rpc/drain_gate.h"
 #include "server/rpc/frame_message.h"
 #include "server/rpc/frame_splitter.h"
+#include "server/rpc/resolved_stream.h"
 #include "server/rpc/result_encoder.h"
-#include "server/rpc/stream_options.h"
 #include "server/serving/stream/stream.h"
 
 namespace orbserve {
@@ -32,10 +33,10 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
                          public StreamWire {
  public:
   // Makes the reactor to return to gRPC. It holds itself until gRPC is done with it.
-  static StreamCall* Start(const CallServices& services, CallGate& gate, StreamRegistry& registry,
+  static StreamCall* Start(const CallServices& services, DrainGate& gate, StreamRegistry& registry,
                            grpc::CallbackServerContext* context);
 
-  StreamCall(const CallServices& services, CallGate& gate, grpc::CallbackServerContext* context);
+  StreamCall(const CallServices& services, DrainGate& gate, grpc::CallbackServerContext* context);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override { stream_->Written(ok); }
@@ -59,16 +60,16 @@ class StreamCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::
   void TakeFrame(std::shared_ptr<StreamMessage> message);
 
   const CallServices& services_;
-  CallGate& gate_;
+  DrainGate& gate_;
   grpc::CallbackServerContext* const context_;
-  const CallGate::Ticket ticket_;
+  const DrainGate::Ticket ticket_;
   std::shared_ptr<StreamCall> self_;  // held for gRPC until OnDone()
   std::shared_ptr<Stream> stream_;
 
   // Of the reader.
   grpc::ByteBuffer read_buffer_;
   FrameSplitter splitter_;
-  std::shared_ptr<const StreamOptions> options_;  // of the last `open`; null before the first
+  std::shared_ptr<const ResolvedStream> resolved_;  // of the last `open`; null before the first
 
   // Of the writer.
   grpc::ByteBuffer write_buffer_;

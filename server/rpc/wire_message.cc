@@ -63,8 +63,4 @@ grpc::ByteBuffer ToByteBuffer(MessageBytes bytes) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message) {
-  return ToByteBuffer(SerializeToBytes(message));
-}
-
 }  // namespace orbserve

@@ -13,7 +13,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "server/decode/image_decoder.h"
 #include "server/rpc/wire_scan.h"
-#include "server/serving/stream/stream_frame.h"
+#include "server/serving/stream/message_bytes.h"
 
 namespace orbserve {
 
@@ -32,7 +32,6 @@ absl::Status UnparsedStatus(const google::protobuf::Message& message);
 // Empty for messages that are larger than protobuf allows. May throw std::bad_alloc.
 MessageBytes SerializeToBytes(const google::protobuf::Message& message);
 grpc::ByteBuffer ToByteBuffer(MessageBytes bytes);
-grpc::ByteBuffer SerializeMessage(const google::protobuf::Message& message);
 
 }  // namespace orbserve
 

@@ -33,25 +33,6 @@ Batcher::Batcher(FeatureBackend* backend, Clock* clock, ServingObserver* observe
 
 Batcher::~Batcher() { Shut(); }
 
-bool Batcher::Admit(const std::shared_ptr<FrameRecord>& frame) {
-  absl::Status refusal;
-  Work work;
-  {
-    absl::MutexLock lock(&mutex_);
-    refusal = Reserve(frame->client, frame->deadline, frame->message_bytes);
-    if (refusal.ok()) {
-      Enter(frame);
-      if (AlarmIsLate()) work = TakeWork(clock_->Now());
-    }
-  }
-  if (!refusal.ok()) {
-    AnswerFailed(*frame, refusal);
-    return false;
-  }
-  Do(std::move(work));
-  return true;
-}
-
 void Batcher::Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
                     std::shared_ptr<TaskMemory> memory) {
   Work work;
@@ -183,14 +164,9 @@ void Batcher::Send(FrameBatch& batch) {
   jobs.reserve(batch.items.size());
   for (const auto& frame : batch.items) jobs.push_back(std::move(frame->job));
   std::shared_ptr<FeaturePlan> plan = batch.plan;
-  Hand<FrameBatchAnswer>(
-      batch,
-      [&](FrameBatchDone done) {
-        backend_->Submit(std::move(plan), std::move(jobs), std::move(done));
-      },
-      [this](FrameBatch done, FrameBatchAnswer answer) {
-        OnBatchDone(std::move(done), std::move(answer));
-      });
+  Hand(batch, &Batcher::OnBatchDone, [&](FrameBatchDone done) {
+    backend_->Submit(std::move(plan), std::move(jobs), std::move(done));
+  });
 }
 
 void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {

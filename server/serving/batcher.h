@@ -93,7 +93,7 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   ~Batcher() override;
 
   // Sets the frame's ticket. False when it is refused: then it has ended with the reason.
-  bool Admit(const std::shared_ptr<FrameRecord>& frame) ABSL_LOCKS_EXCLUDED(mutex_);
+  using WorkQueue::Admit;
 
   // The frame may be launched from now on. Its input is freed. The batcher sets `job.cancelled`. It
   // holds `memory`, which may be null, until the backend is done with the frame.
@@ -101,6 +101,9 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
              std::shared_ptr<TaskMemory> memory = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  int64_t StartsWaiting(const FrameRecord& frame) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return frame.message_bytes;
+  }
   void Dequeue(FrameRecord& frame) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<FrameBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

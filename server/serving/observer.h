@@ -9,15 +9,12 @@
 #include <optional>
 
 #include "features/backend.h"
+#include "server/serving/work_kind.h"
 
 namespace orbserve {
 
 struct ClientId;
 struct FrameOutcome;
-
-// Kinds of work that the serving layer queues and batches.
-enum class WorkKind { kFrames, kMatches, kTracks };
-inline constexpr int kWorkKindCount = 3;
 
 // Receives the events of the serving layer; telemetry implements it. Every method may be called
 // from any thread, from many at a time, never under a lock of the serving layer, and must not

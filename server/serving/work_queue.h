@@ -5,15 +5,15 @@
 // Batcher, MatchQueue and TrackQueue stand on it. A kind of work adds its own order of items, its
 // batches and its answers.
 //
-// Life of an item. The kind asks Reserve() for a place and calls Enter(), or answers the refusal
-// itself. An entered item has a ticket and waits. It leaves in one of two ways:
+// Life of an item. Admit() gives it a ticket, and it waits, or answers it with a refusal. An item
+// that waits leaves in one of two ways:
 //  - it is launched: Launch() makes it part of a batch, which goes to the backend. When the batch
 //    comes back, the kind calls BatchReturned(), decides about the outcomes, calls CloseBatch()
-//    and answers;
+//    and answers, or has GiveOutcomes() do both;
 //  - it is withdrawn: its deadline passes, or Cancel(), Fail(), FailWaiting() or the
 //    destructor ends it.
 //    The skeleton then calls AnswerFailed().
-// An entered item is owed exactly one answer, given by whichever thread ends its life and never
+// An item is owed exactly one answer, given by whichever thread ends its life and never
 // under a lock. Calls for its ticket after that have no effect.
 //
 // Shares. Clients share the backend by the cost of their items (fair_shares.h): the kind takes
@@ -78,9 +78,28 @@
 #include "server/serving/clock.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_item.h"
+#include "server/serving/work_kind.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {
+
+// Batches of a queue of work at one moment.
+struct BatchMotion {
+  int in_flight = 0;  // with the backend
+  int64_t ended = 0;  // since the queue was made
+};
+
+struct WorkQueueOptions {
+  WorkKind kind = WorkKind::kFrames;
+  int max_items = 1;             // waiting, of all clients, >= 1
+  int max_items_per_client = 1;  // waiting, >= 1
+  int64_t max_bytes = 1;         // of those that wait, >= 1
+  // What the clients hold, and who has which weight; see FairShares.
+  Ledger* ledger = nullptr;
+  // Gives the answers of a batch, and those of items whose deadlines pass together. Queues may
+  // share it, and it must outlive them. Null = the threads that end items give all answers.
+  WorkerPool* answerers = nullptr;
+};
 
 // Item: derived from WorkItem. Batch: has `std::vector<std::shared_ptr<Item>> items`. Thread-safe.
 template <typename Item, typename Batch>
@@ -125,6 +144,11 @@ class WorkQueue {
 
   // --- The kind implements these. ---
 
+  // The item starts to wait. Returns the memory that it holds meanwhile.
+  virtual int64_t StartsWaiting(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // Puts an item that was admitted into the kind's own order, and returns true, or returns false if
+  // it cannot be launched yet.
+  virtual bool Enqueue(Item& /*item*/) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return false; }
   // Takes an item that is not launched out of the kind's own order. Not called for an item that is
   // being launched, which the kind has taken out itself.
   virtual void Dequeue(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
@@ -146,18 +170,8 @@ class WorkQueue {
 
   // --- The kind calls these. ---
 
-  // Says whether an item may enter. When OK, its place and `bytes` are taken, and Enter() must
-  // follow under the same lock.
-  absl::Status Reserve(const ClientId& client, SteadyTime deadline, int64_t bytes)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The item waits from now on. The kind calls Do() when it has released the lock.
-  Item& Enter(std::shared_ptr<Item> item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Ticket NewTicket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return next_ticket_++; }
-  // True if the alarm has to be set anew for the deadline of an item that entered.
-  bool AlarmIsLate() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return NextDeadline() < alarm_at_;
-  }
-
+  // Gives the item a ticket, or returns false when it is refused: then it was answered.
+  bool Admit(const std::shared_ptr<Item>& item) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns null for an item that does not wait (any more).
   Item* FindWaiting(Ticket ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The item waits no more: it becomes part of a batch, and its client is charged with its expected
@@ -180,10 +194,18 @@ class WorkQueue {
   template <typename StatusOf>
   void CloseBatch(const Batch& batch, int64_t taken_ns, const StatusOf& status_of)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives `submit`, which hands jobs to the backend, a callback for the batch. `done` takes batch
-  // and answer. Send() ends with it.
-  template <typename Answer, typename Submit, typename Done>
-  void Hand(Batch& batch, const Submit& submit, const Done& done);
+  // Does the last three of these for items that have an `outcome`, with a status, and a `done` to
+  // give it to.
+  void GiveOutcomes(Batch batch, int64_t taken_ns) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns what a batch took of its backend; 0 if the backend does not say.
+  static int64_t TakenNs(const BatchCost& cost) {
+    if (cost.work_ns > 0) return cost.work_ns;
+    return std::max<int64_t>(0, std::chrono::nanoseconds(cost.busy_end - cost.busy_begin).count());
+  }
+  // Gives `submit`, which hands jobs to the backend, a callback that calls `done` with the batch
+  // and its answer. Send() ends with it.
+  template <typename Kind, typename Answer, typename Submit>
+  void Hand(Batch& batch, void (Kind::*done)(Batch, Answer), const Submit& submit);
   void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the destructor wait for one more Leave(): another thread gives answers.
   void Stay() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -199,6 +221,8 @@ class WorkQueue {
  private:
   // The item is no longer owed an answer, though it gets it only after the lock.
   void Close(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes a place in the queue, and memory, for the item; or says why there is none.
+  absl::Status TakePlace(Item& item, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the item out of those that wait.
   std::shared_ptr<Item> TakeOut(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDeadline(const Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -215,13 +239,6 @@ class WorkQueue {
     return batches_in_flight_ == 0 && callers_inside_ == 0;
   }
 
-  // What an item takes from Reserve() to Enter().
-  struct Reserved {
-    FairShares::Account* account = nullptr;
-    Holding place;
-    Holding bytes;
-  };
-
   const WorkQueueOptions options_;
   const Resource items_resource_;
   const Resource bytes_resource_;
@@ -236,7 +253,6 @@ class WorkQueue {
   // Items that are launched and not closed.
   absl::btree_map<Ticket, std::shared_ptr<Item>> launched_ ABSL_GUARDED_BY(mutex_);
   FairShares shares_ ABSL_GUARDED_BY(mutex_);
-  Reserved reserved_ ABSL_GUARDED_BY(mutex_);
   // Deadlines of the items that wait or are launched, and are not answered.
   std::set<std::pair<SteadyTime, Ticket>> deadlines_ ABSL_GUARDED_BY(mutex_);
   // Moment for which the alarm is set: the next one at which there may be work, or an earlier one.
@@ -283,35 +299,43 @@ void WorkQueue<Item, Batch>::Shut() {
 }
 
 template <typename Item, typename Batch>
-absl::Status WorkQueue<Item, Batch>::Reserve(const ClientId& client_id, SteadyTime deadline,
-                                             int64_t bytes) {
+absl::Status WorkQueue<Item, Batch>::TakePlace(Item& item, SteadyTime now) {
   if (is_draining_) return DrainingStatus();
-  if (deadline != kNever && clock_->Now() >= deadline) return LateStatus(options_.kind);
-  FairShares::Account* const account = shares_.Open(client_id);
-  Reserved reserved = {account, Holding(account->holds(), items_resource_),
-                       Holding(account->holds(), bytes_resource_)};
-  std::optional<Refusal> full = reserved.place.Resize(1);
-  if (!full.has_value()) full = reserved.bytes.Resize(bytes);
-  if (full.has_value()) {
-    shares_.Close(account);
-    return full->status();
+  if (now >= item.deadline) return LateStatus(options_.kind);
+  item.account = shares_.Open(item.client);
+  item.queue_slot = Holding(item.account->holds(), items_resource_);
+  item.queue_bytes = Holding(item.account->holds(), bytes_resource_);
+  std::optional<Refusal> full = item.queue_slot.Resize(1);
+  if (!full.has_value()) {
+    full = item.queue_bytes.Resize(StartsWaiting(item));
+    if (!full.has_value()) return absl::OkStatus();
+    StopsWaiting(item);
+    item.queue_slot = Holding();
   }
-  reserved_ = std::move(reserved);
-  ++open_items_;
-  return absl::OkStatus();
+  shares_.Close(item.account);
+  return full->status();
 }
 
 template <typename Item, typename Batch>
-Item& WorkQueue<Item, Batch>::Enter(std::shared_ptr<Item> item) {
-  Item& entered = *item;
-  entered.ticket = NewTicket();
-  entered.account = reserved_.account;
-  entered.queue_slot = std::move(reserved_.place);
-  entered.queue_bytes = std::move(reserved_.bytes);
-  entered.cancelled = std::make_shared<std::atomic<bool>>(false);
-  if (entered.deadline != kNever) deadlines_.insert({entered.deadline, entered.ticket});
-  waiting_.emplace(entered.ticket, std::move(item));
-  return entered;
+bool WorkQueue<Item, Batch>::Admit(const std::shared_ptr<Item>& item) {
+  absl::Status refusal;
+  Work work;
+  {
+    absl::MutexLock lock(&mutex_);
+    const SteadyTime now = clock_->Now();
+    refusal = TakePlace(*item, now);
+    if (refusal.ok()) {
+      ++open_items_;
+      item->ticket = next_ticket_++;
+      item->ready_at = now;
+      if (item->deadline != kNever) deadlines_.insert({item->deadline, item->ticket});
+      waiting_.emplace(item->ticket, item);
+      if (Enqueue(*item) || NextDeadline() < alarm_at_) work = TakeWork(now);
+    }
+  }
+  if (!refusal.ok()) AnswerFailed(*item, refusal);
+  Do(std::move(work));
+  return refusal.ok();
 }
 
 template <typename Item, typename Batch>
@@ -375,8 +399,7 @@ void WorkQueue<Item, Batch>::Cancel(Ticket ticket) {
       }
       return;
     }
-    // gRPC cancels a call at its deadline, perhaps before the alarm.
-    status = clock_->Now() >= waiting->deadline ? LateStatus(options_.kind) : CancelledStatus();
+    status = GoneStatus(options_.kind, clock_->Now(), waiting->deadline);
     item = Withdraw(*waiting);
   }
   AnswerFailed(*item, status);
@@ -489,11 +512,14 @@ void WorkQueue<Item, Batch>::Do(Work work) {
 }
 
 template <typename Item, typename Batch>
-template <typename Answer, typename Submit, typename Done>
-void WorkQueue<Item, Batch>::Hand(Batch& batch, const Submit& submit, const Done& done) {
+template <typename Kind, typename Answer, typename Submit>
+void WorkQueue<Item, Batch>::Hand(Batch& batch, void (Kind::*done)(Batch, Answer),
+                                  const Submit& submit) {
   auto handed = std::make_shared<Batch>(std::move(batch));
   try {
-    submit([handed, done](Answer answer) { done(std::move(*handed), std::move(answer)); });
+    submit([this, handed, done](Answer answer) {
+      (static_cast<Kind*>(this)->*done)(std::move(*handed), std::move(answer));
+    });
   } catch (const std::bad_alloc&) {
     batch = std::move(*handed);
     throw;
@@ -564,6 +590,20 @@ void WorkQueue<Item, Batch>::CloseBatch(const Batch& batch, int64_t taken_ns,
     if (now >= item.deadline) status = LateStatus(options_.kind);
     Close(item);
   }
+}
+
+template <typename Item, typename Batch>
+void WorkQueue<Item, Batch>::GiveOutcomes(Batch batch, int64_t taken_ns) {
+  CloseBatch(batch, taken_ns,
+             [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
+  std::list<std::shared_ptr<Item>> owed;
+  for (auto& item : batch.items) {
+    if (!item->is_answered) owed.push_back(std::move(item));
+  }
+  batch.items.clear();
+  GiveAnswers(std::move(owed),
+              [](std::shared_ptr<Item> item) { std::move(item->done)(std::move(item->outcome)); });
+  Leave();
 }
 
 template <typename Item, typename Batch>

@@ -3,36 +3,11 @@
 
 #include "server/serving/worker_pool.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "features/this_thread.h"
 
 namespace orbserve {
-
-class TaskRoom {
- public:
-  explicit TaskRoom(Ledger* ledger) : shares(ledger) {}
-
-  absl::Mutex mutex;
-  FairShares shares ABSL_GUARDED_BY(mutex);
-  // Number of changes after which a task may fit that did not.
-  uint64_t changes ABSL_GUARDED_BY(mutex) = 0;
-};
-
-TaskMemory::~TaskMemory() {
-  if (room_ == nullptr) return;
-  absl::MutexLock lock(&room_->mutex);
-  holding_.Set(0);
-  ++room_->changes;
-}
-
-void TaskMemory::ShrinkTo(int64_t bytes) {
-  if (room_ == nullptr) return;
-  absl::MutexLock lock(&room_->mutex);
-  holding_.Set(std::min(bytes, holding_.amount()));
-  ++room_->changes;
-}
 
 WorkerPool::WorkerPool(const WorkerPoolOptions& options)
     : options_(options),

@@ -15,52 +15,15 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "server/clients/client_id.h"
 #include "server/clients/fair_queue.h"
 #include "server/clients/fair_shares.h"
 #include "server/clients/ledger.h"
+#include "server/serving/executor.h"
+#include "server/serving/task_memory.h"
 
 namespace orbserve {
-
-// What the memory of tasks needs of the pool, and may outlive it with.
-class TaskRoom;
-
-// Memory that a task takes when it begins and holds until this object is destroyed, on any thread.
-class TaskMemory {
- public:
-  explicit TaskMemory(int64_t bytes) : bytes_(bytes) {}
-  TaskMemory(const TaskMemory&) = delete;
-  TaskMemory& operator=(const TaskMemory&) = delete;
-  ~TaskMemory();
-
-  // Gives back what the task that has begun holds beyond `bytes`.
-  void ShrinkTo(int64_t bytes);
-
- private:
-  friend class WorkerPool;
-
-  const int64_t bytes_;  // that the task needs
-  std::shared_ptr<TaskRoom> room_;
-  Holding holding_;  // once the task has begun; guarded by the lock of the room
-};
-
-// A task will need this.
-struct TaskNeeds {
-  std::chrono::nanoseconds time{};     // of a processor, as far as it is known
-  std::shared_ptr<TaskMemory> memory;  // null = none
-};
-
-// Runs tasks on other threads, soon. Thread-safe.
-class Executor {
- public:
-  using Task = absl::AnyInvocable<void() &&>;
-
-  virtual ~Executor() = default;
-  // Never runs `task` inside the call. Clients share the threads by the time of their tasks.
-  virtual void Run(const ClientId& client, const TaskNeeds& needs, Task task) = 0;
-};
 
 // Use of a WorkerPool at one moment.
 struct WorkerPoolUse {
@@ -123,7 +86,6 @@ class WorkerPool final : public Executor {
   bool Take(Tasks& tasks, Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const WorkerPoolOptions options_;
-  // Memory of tasks may outlive the pool, and with it the accounts and the lock.
   const std::shared_ptr<TaskRoom> room_;
   absl::Mutex& mutex_;
   FairShares& shares_ ABSL_GUARDED_BY(mutex_);

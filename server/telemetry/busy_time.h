@@ -10,14 +10,6 @@
 
 namespace orbserve {
 
-// A stretch of time in which a device worked for one batch.
-struct BusyInterval {
-  std::chrono::steady_clock::time_point begin;
-  std::chrono::steady_clock::time_point end;
-  int device_index = 0;  // into MetricDevices::all()
-  int frames = 0;        // 0 = a batch of matches
-};
-
 // Measures the union of time intervals that arrive one by one, roughly in order. Batches of one
 // device overlap; time in which the device works for several of them counts once. Not thread-safe.
 class BusyTime {

@@ -3,7 +3,6 @@
 
 #include "server/telemetry/device_activity.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "server/telemetry/family_builder.h"
@@ -12,33 +11,17 @@ namespace orbserve {
 
 using prometheus::MetricType;
 
-DeviceActivity::DeviceActivity(const MetricDevices* devices, size_t max_intervals)
-    : devices_(*devices), max_intervals_(std::max<size_t>(max_intervals, 1)) {
-  for (size_t i = 0; i < devices_.count(); ++i) {
-    batches_.emplace_back();
-    lost_.emplace_back();
-    busy_.emplace_back();
-  }
-  intervals_.reserve(max_intervals_);
-}
+DeviceActivity::DeviceActivity(const MetricDevices* devices)
+    : devices_(*devices),
+      batches_(devices->count()),
+      lost_(devices->count()),
+      busy_(devices->count()) {}
 
-void DeviceActivity::AddBusyInterval(const BusyInterval& interval) {
+void DeviceActivity::AddBusyInterval(size_t device, BusyTime::TimePoint begin,
+                                     BusyTime::TimePoint end) {
   absl::MutexLock lock(&mutex_);
-  if (intervals_.size() < max_intervals_) {
-    intervals_.push_back(interval);
-  } else {
-    intervals_[oldest_] = interval;
-    oldest_ = (oldest_ + 1) % intervals_.size();
-  }
-  Busy& busy = busy_[static_cast<size_t>(interval.device_index)];
-  busy.total_ns += busy.time.Add(interval.begin, interval.end).count();
-}
-
-std::vector<BusyInterval> DeviceActivity::BusyIntervals() const {
-  absl::MutexLock lock(&mutex_);
-  std::vector<BusyInterval> ordered(intervals_.begin() + oldest_, intervals_.end());
-  ordered.insert(ordered.end(), intervals_.begin(), intervals_.begin() + oldest_);
-  return ordered;
+  Busy& busy = busy_[device];
+  busy.total_ns += busy.time.Add(begin, end).count();
 }
 
 void DeviceActivity::Collect(std::vector<prometheus::MetricFamily>& families) const {

@@ -7,7 +7,6 @@
 #include <prometheus/metric_family.h>
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,19 +22,18 @@
 namespace orbserve {
 
 // Keeps the use of the devices: the families orbserve_batch_size_frames,
-// orbserve_device_busy_seconds_total and orbserve_device_lost_total, and the latest busy intervals.
-// Devices are named by their index into MetricDevices::all(). Thread-safe.
+// orbserve_device_busy_seconds_total and orbserve_device_lost_total. Devices are named by their
+// index into MetricDevices::all(). Thread-safe.
 class DeviceActivity {
  public:
-  // `devices` must outlive it. `max_intervals`: busy intervals that are kept, >= 1.
-  DeviceActivity(const MetricDevices* devices, size_t max_intervals);
+  // `devices` must outlive it.
+  explicit DeviceActivity(const MetricDevices* devices);
 
   void ObserveBatchSize(size_t device, int frames) { batches_[device].Observe(frames); }
-  void AddBusyInterval(const BusyInterval& interval) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The device worked for a batch from `begin` to `end`.
+  void AddBusyInterval(size_t device, BusyTime::TimePoint begin, BusyTime::TimePoint end)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void DeviceLost(size_t device) { lost_[device].Add(1); }
-
-  // In order of recording, the oldest first.
-  std::vector<BusyInterval> BusyIntervals() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Collect(std::vector<prometheus::MetricFamily>& families) const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -50,14 +48,11 @@ class DeviceActivity {
   };
 
   const MetricDevices& devices_;
-  const size_t max_intervals_;
   std::deque<FramesHistogram> batches_;  // [device]
   std::deque<AtomicCell> lost_;          // [device]
 
   mutable absl::Mutex mutex_;
-  std::deque<Busy> busy_ ABSL_GUARDED_BY(mutex_);                // [device]
-  std::vector<BusyInterval> intervals_ ABSL_GUARDED_BY(mutex_);  // a ring once it is full
-  size_t oldest_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<Busy> busy_ ABSL_GUARDED_BY(mutex_);  // [device]
 };
 
 }  // namespace orbserve

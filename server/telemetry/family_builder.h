@@ -53,16 +53,18 @@ class FamilyBuilder {
 };
 
 // Appends a family of one series without labels.
-inline void AddCounterFamily(std::vector<prometheus::MetricFamily>& families, const char* name,
-                             const char* help, double value) {
+template <typename Number>
+void AddCounter(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help,
+                Number value) {
   FamilyBuilder family(name, help, prometheus::MetricType::Counter);
-  family.AddCounter(value);
+  family.AddCounter(static_cast<double>(value));
   family.MoveTo(families);
 }
-inline void AddGaugeFamily(std::vector<prometheus::MetricFamily>& families, const char* name,
-                           const char* help, double value) {
+template <typename Number>
+void AddGauge(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help,
+              Number value) {
   FamilyBuilder family(name, help, prometheus::MetricType::Gauge);
-  family.AddGauge(value);
+  family.AddGauge(static_cast<double>(value));
   family.MoveTo(families);
 }
 

@@ -42,10 +42,6 @@ constexpr std::array<absl::string_view, 4> kAbortCauses = {"send_timeout", "idle
 // Outcome of a frame: "ok", then the reasons in the order of their table.
 constexpr size_t kOutcomeCount = 1 + kErrorReasons.size();
 
-std::string Copy(absl::string_view text) { return std::string(text.data(), text.size()); }
-
-double ReadAsDouble(const AtomicCell& cell) { return static_cast<double>(cell.Read()); }
-
 size_t MethodIndex(absl::string_view method) {
   const auto found = std::find(kMethods.begin(), kMethods.end(), method);
   return found == kMethods.end() ? kMethods.size() - 1 : found - kMethods.begin();
@@ -66,11 +62,10 @@ class Metrics::Impl {
   explicit Impl(MetricsOptions options)
       : version(std::move(options.version)),
         devices(std::move(options.devices)),
-        activity(&devices, options.busy_intervals),
-        stages(&devices) {
-    match_waits.resize(devices.count());
-    track_waits.resize(devices.count());
-  }
+        activity(&devices),
+        stages(&devices),
+        match_waits(devices.count()),
+        track_waits(devices.count()) {}
 
   std::string Render() const {
     std::vector<MetricFamily> families;
@@ -90,16 +85,14 @@ class Metrics::Impl {
                         MetricType::Gauge);
     build.AddGauge(1, {{"version", version}});
     build.MoveTo(families);
-    const auto append = [&](const prometheus::Collectable& collectable) {
-      for (MetricFamily& family : collectable.Collect()) families.push_back(std::move(family));
-    };
-    append(process);
-    for (const auto& other : others) append(*other);
+    CollectProcess(families);
+    for (const auto& other : others) {
+      for (MetricFamily& family : other->Collect()) families.push_back(std::move(family));
+    }
     return prometheus::TextSerializer().Serialize(families);
   }
 
   const std::string version;
-  const ProcessMetrics process;
   const MetricDevices devices;
   DeviceActivity activity;
   StageDurations stages;
@@ -132,12 +125,12 @@ class Metrics::Impl {
         if (read.sample_count == 0 && !always) continue;
         calls.AddHistogram(
             std::move(read),
-            {{"method", Copy(kMethods[method])},
+            {{"method", std::string(kMethods[method])},
              {"code", absl::StatusCodeToString(static_cast<absl::StatusCode>(code))}});
       }
       prometheus::ClientMetric::Histogram read = frame_durations[method].Read();
       if (read.sample_count == 0 && method >= kFrameMethodCount) continue;
-      frames.AddHistogram(std::move(read), {{"method", Copy(kMethods[method])}});
+      frames.AddHistogram(std::move(read), {{"method", std::string(kMethods[method])}});
     }
     calls.MoveTo(families);
     frames.MoveTo(families);
@@ -160,25 +153,26 @@ class Metrics::Impl {
     FamilyBuilder family("orbserve_frames_total",
                          "Frames that ended, by outcome: ok, or the reason of the error.",
                          MetricType::Counter);
-    family.AddCounter(ReadAsDouble(outcomes[0]), {{"outcome", "ok"}});
+    family.AddCounter(static_cast<double>(outcomes[0].Read()), {{"outcome", "ok"}});
     for (size_t i = 0; i < kErrorReasons.size(); ++i) {
-      family.AddCounter(ReadAsDouble(outcomes[1 + i]), {{"outcome", Copy(kErrorReasons[i].name)}});
+      family.AddCounter(static_cast<double>(outcomes[1 + i].Read()),
+                        {{"outcome", std::string(kErrorReasons[i].name)}});
     }
     family.MoveTo(families);
-    AddCounterFamily(families, "orbserve_frames_received_total", "Frames that arrived.",
-                     ReadAsDouble(received));
-    AddCounterFamily(families, "orbserve_received_bytes_total",
-                     "Bytes of the images that arrived, as sent.", ReadAsDouble(received_bytes));
-    AddCounterFamily(families, "orbserve_keypoints_total", "Keypoints of the frames that ended ok.",
-                     ReadAsDouble(keypoints));
+    AddCounter(families, "orbserve_frames_received_total", "Frames that arrived.", received.Read());
+    AddCounter(families, "orbserve_received_bytes_total",
+               "Bytes of the images that arrived, as sent.", received_bytes.Read());
+    AddCounter(families, "orbserve_keypoints_total", "Keypoints of the frames that ended ok.",
+               keypoints.Read());
   }
 
   void CollectAnswers(std::vector<MetricFamily>& families) const {
-    AddGaugeFamily(families, "orbserve_streams", "Open streams.", ReadAsDouble(streams));
+    AddGauge(families, "orbserve_streams", "Open streams.", streams.Read());
     FamilyBuilder family("orbserve_calls_aborted_total", "Calls that the server ended, by cause.",
                          MetricType::Counter);
     for (size_t i = 0; i < kAbortCauses.size(); ++i) {
-      family.AddCounter(ReadAsDouble(aborts[i]), {{"cause", Copy(kAbortCauses[i])}});
+      family.AddCounter(static_cast<double>(aborts[i].Read()),
+                        {{"cause", std::string(kAbortCauses[i])}});
     }
     family.MoveTo(families);
   }
@@ -222,13 +216,12 @@ void Metrics::ObserveTrackWait(absl::string_view backend, absl::string_view devi
 void Metrics::ObserveBatch(absl::string_view backend, absl::string_view device, int frames,
                            SteadyTime busy_begin, SteadyTime busy_end) {
   impl_->activity.ObserveBatchSize(impl_->devices.IndexOf(backend, device), frames);
-  AddBusyInterval(backend, device, frames, busy_begin, busy_end);
+  AddBusyInterval(backend, device, busy_begin, busy_end);
 }
 
-void Metrics::AddBusyInterval(absl::string_view backend, absl::string_view device, int frames,
-                              SteadyTime begin, SteadyTime end) {
-  const size_t index = impl_->devices.IndexOf(backend, device);
-  impl_->activity.AddBusyInterval({begin, end, static_cast<int>(index), frames});
+void Metrics::AddBusyInterval(absl::string_view backend, absl::string_view device, SteadyTime begin,
+                              SteadyTime end) {
+  impl_->activity.AddBusyInterval(impl_->devices.IndexOf(backend, device), begin, end);
 }
 
 void Metrics::FrameReceived(int64_t bytes) {
@@ -236,21 +229,13 @@ void Metrics::FrameReceived(int64_t bytes) {
   impl_->received_bytes.Add(bytes);
 }
 
-void Metrics::FrameOk(int64_t keypoints) {
+void Metrics::FrameFinished(const absl::Status& status, int64_t keypoints) {
+  if (!status.ok()) {
+    impl_->outcomes[1 + static_cast<size_t>(ReasonOf(status))].Add(1);
+    return;
+  }
   impl_->outcomes[0].Add(1);
   impl_->keypoints.Add(keypoints);
-}
-
-void Metrics::FrameFailed(ErrorReason reason) {
-  impl_->outcomes[1 + static_cast<size_t>(reason)].Add(1);
-}
-
-void Metrics::FrameFinished(const absl::Status& status, int64_t keypoints) {
-  if (status.ok()) {
-    FrameOk(keypoints);
-  } else {
-    FrameFailed(ReasonOf(status));
-  }
 }
 
 FrameCounts Metrics::frame_counts() const {
@@ -273,9 +258,6 @@ int64_t Metrics::track_bytes() const { return impl_->track_bytes.Read(); }
 void Metrics::DeviceLost(absl::string_view device) {
   impl_->activity.DeviceLost(impl_->devices.IndexOf(device));
 }
-
-const std::vector<MetricDevice>& Metrics::devices() const { return impl_->devices.all(); }
-std::vector<BusyInterval> Metrics::BusyIntervals() const { return impl_->activity.BusyIntervals(); }
 
 void Metrics::AddCollectable(std::shared_ptr<prometheus::Collectable> collectable) {
   impl_->others.push_back(std::move(collectable));

@@ -18,7 +18,6 @@
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
 #include "features/pipeline/stage.h"
-#include "server/telemetry/busy_time.h"
 #include "server/telemetry/frame_phase.h"
 #include "server/telemetry/metric_devices.h"
 
@@ -49,7 +48,6 @@ struct FrameCounts {
 struct MetricsOptions {
   std::string version;                // for orbserve_build_info
   std::vector<MetricDevice> devices;  // every device that batches may run on
-  size_t busy_intervals = 4096;       // number of the latest intervals that are kept, >= 1
 };
 
 // Thread-safe. An unknown device or method is recorded in the series "other".
@@ -88,18 +86,14 @@ class Metrics {
                     std::chrono::steady_clock::time_point busy_begin,
                     std::chrono::steady_clock::time_point busy_end);
 
-  // Records a busy interval alone. A batch of matches or tracks has `frames` = 0. Takes a short
-  // lock, once a batch.
-  void AddBusyInterval(absl::string_view backend, absl::string_view device, int frames,
+  // Records the busy interval of a batch of matches or tracks. Takes a short lock, once a batch.
+  void AddBusyInterval(absl::string_view backend, absl::string_view device,
                        std::chrono::steady_clock::time_point begin,
                        std::chrono::steady_clock::time_point end);
 
-  // Exact accounting: each frame that arrives is counted once by FrameReceived(), and once at its
-  // end by FrameOk() or FrameFailed(). `bytes`: size of its payload.
+  // Exact accounting: each frame that arrives is counted once by FrameReceived(), and once by
+  // FrameFinished(). `bytes`: size of its payload.
   void FrameReceived(int64_t bytes);
-  void FrameOk(int64_t keypoints);
-  void FrameFailed(ErrorReason reason);
-  // Calls FrameOk() or FrameFailed(), depending on `status`.
   void FrameFinished(const absl::Status& status, int64_t keypoints = 0);
   FrameCounts frame_counts() const;
 
@@ -111,11 +105,6 @@ class Metrics {
   void AddTrackBytes(int64_t change);
   int64_t track_bytes() const;
   void DeviceLost(absl::string_view device);
-
-  // The known devices, then {"other", "other"}.
-  const std::vector<MetricDevice>& devices() const;
-  // The latest busy intervals in order of recording, the oldest first.
-  std::vector<BusyInterval> BusyIntervals() const;
 
   // Adds families of another part of the program to the page. Not while a scrape may run.
   void AddCollectable(std::shared_ptr<prometheus::Collectable> collectable);

@@ -52,7 +52,7 @@ std::optional<double> MetricsObserver::OnBatchFinished(WorkKind kind, int items,
   }
   const std::chrono::nanoseconds busy = cost.busy_end - cost.busy_begin;
   ObserveStages(kind == WorkKind::kTracks ? Stage::kTrack : Stage::kMatch, cost, busy.count());
-  metrics_.AddBusyInterval(cost.backend, cost.device, 0, cost.busy_begin, cost.busy_end);
+  metrics_.AddBusyInterval(cost.backend, cost.device, cost.busy_begin, cost.busy_end);
   return power_.AddBatch(cost.device, 0, cost.busy_begin, cost.busy_end);
 }
 

@@ -29,12 +29,8 @@ std::string NameOf(size_t phase) {
 
 }  // namespace
 
-StageDurations::StageDurations(const MetricDevices* devices) : devices_(*devices) {
-  for (size_t i = 0; i < devices_.count(); ++i) {
-    phases_.emplace_back();
-    stages_.emplace_back();  // all null
-  }
-}
+StageDurations::StageDurations(const MetricDevices* devices)
+    : devices_(*devices), phases_(devices->count()), stages_(devices->count()) {}
 
 StageDurations::~StageDurations() {
   for (StageHistograms& sets : stages_) {

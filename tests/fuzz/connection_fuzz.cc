@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "server/clients/identity.h"
-#include "server/clients/peer_set.h"
+#include "server/clients/peer.h"
 #include "server/clients/token_file.h"
 #include "server/edge/guard/http2_guard.h"
 #include "server/edge/http/http_request.h"

@@ -19,7 +19,7 @@
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/frame_splitter.h"
 #include "server/rpc/reference_name.h"
-#include "server/rpc/stream_options.h"
+#include "server/rpc/resolved_stream.h"
 #include "server/serving/frame/frame_intake.h"
 #include "tests/fuzz/require.h"
 
@@ -89,7 +89,7 @@ void FuzzStream(const std::string& bytes, size_t piece_bytes) {
   }
   Require(whole.SerializeAsString() == expected.SerializeAsString(), "the same message");
   if (message.has_open()) {
-    RequireReason(StreamOptionsFromProto(message.open(), StreamLimits{}, ClientId{}).status());
+    RequireReason(StreamFromProto(message.open(), StreamLimits{}, ClientId{}).status());
   }
   if (message.has_frame()) {
     UseRequest(v1::Pipeline::default_instance(), message.frame(), splitter.pixels());

@@ -116,7 +116,7 @@ class AllocationsTest : public ::testing::Test {
   // `step`th. Returns how often the call was refused.
   int Walk(int64_t least_bytes, int64_t most_bytes, int64_t step,
            const std::function<grpc::Status()>& call) {
-    EXPECT_TRUE(call().ok());  // warm
+    EXPECT_TRUE(WaitUntil([&] { return call().ok(); }));  // warm
     control_->least_bytes = least_bytes;
     control_->most_bytes = most_bytes;
     int refused = 0;
@@ -125,14 +125,18 @@ class AllocationsTest : public ::testing::Test {
       control_->countdown = nth;
       const grpc::Status status = call();
       control_->countdown = 0;
-      if (control_->failures == before) break;
       EXPECT_TRUE(status.ok() || status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
           << nth << ": " << status.error_code() << " " << status.error_message();
-      refused += status.ok() ? 0 : 1;
-      // Small blocks that are still out of the reserve make the server refuse everything for a
-      // moment.
+      const bool failed = control_->failures != before;
+      if (HasFailure() || (!failed && status.ok())) break;
+      // After a small block came from the reserve the server refuses everything for a second. A
+      // call that is refused so has not gone its way.
+      if (failed) {
+        refused += status.ok() ? 0 : 1;
+      } else {
+        nth -= step;
+      }
       EXPECT_TRUE(WaitUntil([this] { return Extract(frame_).ok(); })) << nth;
-      if (HasFailure()) break;
     }
     return refused;
   }

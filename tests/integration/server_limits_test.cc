@@ -96,7 +96,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
   v1::MatchRequest match;
   *match.mutable_query_frame() = extract.frame();
   *match.mutable_train_features() = RandomFeatures(1, 1);
-  const auto answer_bytes = [this] { return Metric("orbserve_call_response_bytes"); };
+  const auto response_bytes = [this] { return Metric("orbserve_call_response_bytes"); };
   {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -109,7 +109,8 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
     std::optional<UnreadCall> third;
     third.emplace(silent, "Extract", extract);
     ASSERT_TRUE(Eventually([&] {
-      return Metric("orbserve_frames_total{outcome=\"ok\"}") == 3 && answer_bytes() > 2 * kMaxBytes;
+      return Metric("orbserve_frames_total{outcome=\"ok\"}") == 3 &&
+             response_bytes() > 2 * kMaxBytes;
     }));
     // What is more is refused before it costs anything, and may be tried again.
     const auto one_more = [&] { return UnreadCall(silent, "Extract", extract).Read(); };
@@ -118,7 +119,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
     EXPECT_EQ(Details(status).reason(), "QUOTA_EXCEEDED") << status.error_message();
     EXPECT_GT(Details(status).retry_after_ms(), 0u);
     EXPECT_EQ(Metric("orbserve_frames_total{outcome=\"QUOTA_EXCEEDED\"}"), 1);
-    EXPECT_LE(answer_bytes(), 7 * kMaxBytes / 2);
+    EXPECT_LE(response_bytes(), 7 * kMaxBytes / 2);
     // Other clients do not notice, also when they have the same address.
     v1::ExtractResponse extracted;
     EXPECT_TRUE(Extract(extract, &extracted).ok());
@@ -128,7 +129,7 @@ TEST_F(CallLimitsTest, AnswersThatNobodyReadsAreBounded) {
     EXPECT_TRUE(first.Read().ok());
     EXPECT_TRUE(second.Read().ok());
   }
-  EXPECT_TRUE(Eventually([&] { return answer_bytes() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return response_bytes() == 0; }));
 }
 
 TEST_F(CallLimitsTest, AnAnswerThatIsNotReadInTimeIsGivenUp) {

@@ -119,7 +119,7 @@ TEST_F(ServerPowerTest, FramesPayForTheEnergyOfTheTimeInWhichTheyAreComputed) {
   std::this_thread::sleep_for(milliseconds(4000));
   stop = true;
   for (std::thread& client : clients) client.join();
-  // Energy reaches the frames after EnergyShares::kLag.
+  // Energy reaches the frames after BatchEnergyShares::kLag.
   ASSERT_TRUE(WaitUntil([&] { return Info().frame_energy(0).frames() == answered; }))
       << Info().frame_energy(0).frames() << " of " << answered;
 

@@ -385,10 +385,10 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
   constexpr int kStreams = 6;
   constexpr uint64_t kFrames = 24;
   constexpr int kCapacity = 20'000;
-  constexpr int kMaxAnswerBytes = kCapacity * 56 + 4096;
+  constexpr int kMaxResponseBytes = kCapacity * 56 + 4096;
   StartServer({}, WithLimits([](DerivedLimits* limits) {
-                limits->stream_response_bytes = 4 * kMaxAnswerBytes;
-                limits->response_bytes = 10 * kMaxAnswerBytes;
+                limits->stream_response_bytes = 4 * kMaxResponseBytes;
+                limits->response_bytes = 10 * kMaxResponseBytes;
               }));
   v1::StreamOpen open;
   open.mutable_pipeline()->mutable_select()->set_capacity(kCapacity);
@@ -425,8 +425,8 @@ TEST_F(StreamTest, AnswersThatNobodyReadsAreBounded) {
     return received == before;
   }));
   EXPECT_LT(received, kStreams * static_cast<double>(kFrames));
-  EXPECT_GT(most, kMaxAnswerBytes);
-  EXPECT_LE(most, (10 + kStreams) * kMaxAnswerBytes);
+  EXPECT_GT(most, kMaxResponseBytes);
+  EXPECT_LE(most, (10 + kStreams) * kMaxResponseBytes);
 
   // Others are served.
   v1::ExtractResponse extracted;

@@ -3,7 +3,6 @@
 
 #include "server/edge/guard/guard_table.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,12 +11,12 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "server/edge/coarse_clock.h"
 
 namespace orbserve {
 
 namespace {
 
-constexpr Http2GuardLimits kLimits;
 // Decrypting takes about so long.
 constexpr int64_t kTlsNsPerByte = 1;
 
@@ -26,7 +25,7 @@ constexpr int64_t kTlsNsPerByte = 1;
 constexpr int64_t kFewCalls = 4;
 
 // The descriptor that this thread has read last.
-thread_local int last_read = -1;
+constinit thread_local int last_read = -1;
 
 // A full counter wakes as well.
 void Notify(int event) {
@@ -47,21 +46,17 @@ GuardTable::Slot* GuardTable::Find(int descriptor) const {
   return slot;
 }
 
-int64_t GuardTable::NowMs() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
-}
+int GuardTable::last_read_here() { return last_read; }
 
-void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, uint32_t max_calls) {
-  if (descriptor < 0 || descriptor >= kDescriptors) return;
+bool GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, uint32_t max_calls) {
+  if (descriptor < 0 || descriptor >= kDescriptors) return false;
   Slot* known = slots_[descriptor].load(std::memory_order_acquire);
   if (known == nullptr) {
     known = new Slot;
     slots_[descriptor].store(known, std::memory_order_release);
   }
   Slot& slot = *known;
-  const int64_t now_ms = NowMs();
+  const int64_t now_ms = CoarseNowMs();
   slot.budget = &budgets_[absl::HashOf(address) % kBudgets];
   slot.max_calls = max_calls;
   slot.turn = {};
@@ -74,7 +69,6 @@ void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
   }
   slot.tls.store(nullptr, std::memory_order_relaxed);
   slot.violation.store(Http2Violation::kNone, std::memory_order_relaxed);
-  slot.received_bytes.store(0, std::memory_order_relaxed);
   SetHeld(slot, 0, 0);
   slot.is_proven.store(false, std::memory_order_relaxed);
   if (slot.is_paused.exchange(false)) --paused_;
@@ -82,10 +76,16 @@ void GuardTable::Arm(int descriptor, bool is_plain, absl::string_view address, u
   slot.is_answered.store(false, std::memory_order_relaxed);
   slot.last_call_ms.store(now_ms, std::memory_order_relaxed);
   slot.state.store(is_plain ? State::kPlain : State::kTls, std::memory_order_release);
+  return true;
 }
 
 void GuardTable::Disarm(int descriptor) {
-  if (Slot* const slot = Find(descriptor)) slot->state.store(State::kFree);
+  Slot* const slot = Find(descriptor);
+  if (slot == nullptr) return;
+  Close(descriptor, Http2Violation::kNone);  // it holds nothing any more
+  slot->state.store(State::kFree);
+  const std::scoped_lock lock(slot->mutex);
+  slot->epoll = -1;  // the next socket of this number is not to be told of this one's turn
 }
 
 GuardView GuardTable::View(int descriptor) const {
@@ -94,7 +94,6 @@ GuardView GuardTable::View(int descriptor) const {
   if (found == nullptr) return view;
   const Slot& slot = *found;
   view.violation = slot.violation.load(std::memory_order_acquire);
-  view.received_bytes = slot.received_bytes.load(std::memory_order_relaxed);
   view.calls = slot.calls.load(std::memory_order_relaxed);
   view.is_answered = slot.is_answered.load(std::memory_order_relaxed);
   view.last_call_ms = slot.last_call_ms.load(std::memory_order_relaxed);
@@ -167,7 +166,7 @@ void GuardTable::ResumeWithinShare(Slot& slot) {
 
 bool GuardTable::EndTurn(Slot& slot) {
   static const int64_t processors = std::max(1u, std::thread::hardware_concurrency());
-  const bool is_contended = contention_.Add(slot.last_window, NowMs()) > processors;
+  const bool is_contended = contention_.Add(slot.last_window, CoarseNowMs()) > processors;
   const int event = event_.load(std::memory_order_relaxed);
   // Messages are most of what honest clients send, and waking a thread for them would cost.
   if (slot.turn.is_bulk() && (event < 0 || !is_contended)) return Rearm(slot);
@@ -216,10 +215,7 @@ bool GuardTable::Received(int descriptor, const iovec* pieces, size_t count, siz
   if (slot == nullptr) return true;
   if (!used_.load(std::memory_order_relaxed)) used_.store(true, std::memory_order_relaxed);
   last_read = descriptor;
-  // Only this thread writes these: no atomic addition is needed.
-  const int64_t before = slot->received_bytes.load(std::memory_order_relaxed);
-  slot->received_bytes.store(before + static_cast<int64_t>(bytes), std::memory_order_relaxed);
-  const int64_t now_ms = NowMs();
+  const int64_t now_ms = CoarseNowMs();
   if (slot->state.load(std::memory_order_relaxed) != State::kPlain) {
     slot->turn.Add(bytes, static_cast<int64_t>(bytes) * kTlsNsPerByte);
     return true;
@@ -301,52 +297,6 @@ void GuardTable::SetHeld(Slot& slot, int64_t unfinished_bytes, int64_t open_call
       bytes - slot.unfinished_bytes.exchange(bytes, std::memory_order_relaxed),
       std::memory_order_relaxed);
   unproven_calls_.fetch_add(calls - slot.unproven_calls.exchange(calls), std::memory_order_relaxed);
-}
-
-TlsGuard::~TlsGuard() {
-  TlsGuard* own = this;
-  if (slot_ != nullptr) slot_->tls.compare_exchange_strong(own, nullptr);
-}
-
-void TlsGuard::Begin(int64_t now_ms) {
-  begun_ = true;
-  GuardTable::Slot* const slot = GuardTable::Get().Find(last_read);
-  TlsGuard* none = nullptr;
-  if (slot != nullptr && slot->state.load() == GuardTable::State::kTls &&
-      slot->tls.compare_exchange_strong(none, this)) {
-    slot_ = slot;
-  }
-  // Calls of a connection that is not known are bounded by gRPC and by the resets.
-  constexpr uint32_t kAnyCalls = 1 << 20;
-  guard_.Begin(&kLimits, slot_ == nullptr ? nullptr : slot_->budget,
-               slot_ == nullptr ? kAnyCalls : slot_->max_calls, now_ms);
-}
-
-bool TlsGuard::Received(const uint8_t* bytes, size_t size) {
-  const int64_t now_ms = GuardTable::NowMs();
-  if (!begun_) {
-    const std::scoped_lock lock(mutex_);
-    Begin(now_ms);
-  }
-  const std::scoped_lock lock(mutex_);
-  const int64_t cost_before_ns = guard_.cost_ns();
-  const Http2Violation violation = guard_.Received(bytes, size, now_ms);
-  if (!HasSlot()) return violation == Http2Violation::kNone;
-  slot_->turn.Add(size, guard_.cost_ns() - cost_before_ns);
-  GuardTable::Get().Publish(*slot_, guard_);
-  return GuardTable::Get().Judge(*slot_, violation);
-}
-
-void TlsGuard::Sent(const uint8_t* bytes, size_t size) {
-  const std::scoped_lock lock(mutex_);
-  guard_.Sent(bytes, size);
-  if (!HasSlot()) return;
-  GuardTable::Get().Publish(*slot_, guard_);
-  GuardTable::Get().ResumeWithinShare(*slot_);
-}
-
-bool TlsGuard::HasSlot() const {
-  return slot_ != nullptr && slot_->tls.load(std::memory_order_relaxed) == this;
 }
 
 }  // namespace orbserve

@@ -15,23 +15,11 @@
 #include <mutex>
 
 #include "absl/strings/string_view.h"
+#include "server/edge/guard/guard.h"
 #include "server/edge/guard/http2_guard.h"
 #include "server/edge/guard/read_turn.h"
 
 namespace orbserve {
-
-// These figures tell a connection's traffic. They are zero where nothing passes the table (see
-// socket_hook.cc).
-struct GuardView {
-  Http2Violation violation = Http2Violation::kNone;
-  int64_t received_bytes = 0;
-  // With TLS, only if a TlsGuard sees what is decrypted.
-  int64_t calls = 0;             // that have begun
-  bool is_answered = false;      // one of them, in part at least
-  int64_t last_call_ms = 0;      // GuardTable::NowMs()
-  int64_t unfinished_bytes = 0;  // of messages that have begun and not ended
-  int64_t unproven_calls = 0;    // that are open; 0 after Prove()
-};
 
 class TlsGuard;
 
@@ -44,13 +32,9 @@ class GuardTable {
   static constexpr int kDescriptors = 1 << 16;
 
   static GuardTable& Get() { return table_; }
-  // Milliseconds of a clock that does not go back and costs next to nothing.
-  static int64_t NowMs();
 
-  // Watches the connection from its first byte. `is_plain`: its bytes are HTTP/2, not TLS.
-  // `address`: of the peer, whose connections have a budget together.
-  // `max_calls`: calls that gRPC allows at a time.
-  void Arm(int descriptor, bool is_plain, absl::string_view address, uint32_t max_calls);
+  // See ConnectionGuard. `max_calls`: calls that gRPC allows at a time.
+  bool Arm(int descriptor, bool is_plain, absl::string_view address, uint32_t max_calls);
   void Disarm(int descriptor);
   GuardView View(int descriptor) const;
   // The client of the connection is known: its calls are not bounded by Attach().
@@ -94,11 +78,12 @@ class GuardTable {
  private:
   friend class TlsGuard;
 
+  static constexpr Http2GuardLimits kLimits = {};
+
   enum class State : uint8_t { kFree, kTls, kPlain };
   struct Slot {
     std::atomic<State> state{State::kFree};
     std::atomic<Http2Violation> violation{Http2Violation::kNone};
-    std::atomic<int64_t> received_bytes{0};
     std::atomic<int64_t> unfinished_bytes{0};
     std::atomic<int64_t> unproven_calls{0};
     std::atomic<bool> is_proven{false};
@@ -137,6 +122,8 @@ class GuardTable {
   void Publish(Slot& slot, const Http2Guard& guard);
   // Publishes the bytes of unfinished messages and the open calls of a slot.
   void SetHeld(Slot& slot, int64_t unfinished_bytes, int64_t open_calls);
+  // The descriptor that this thread has read last.
+  static int last_read_here();
   // The slot of a descriptor that is watched, else null.
   Slot* Find(int descriptor) const;
 
@@ -158,30 +145,6 @@ class GuardTable {
   ResetBudget budgets_[kBudgets] = {};
   // A slot is made at the first use of its number and then kept.
   std::atomic<Slot*> slots_[kDescriptors] = {};
-};
-
-// Guard of what one TLS connection decrypts. Not thread-safe, as the TLS connection is not. gRPC
-// decrypts in the thread that has read: the first bytes tell to which descriptor they belong.
-class TlsGuard {
- public:
-  TlsGuard() = default;
-  ~TlsGuard();
-  TlsGuard(const TlsGuard&) = delete;
-  TlsGuard& operator=(const TlsGuard&) = delete;
-
-  // False when the connection broke a bound, and from then on.
-  bool Received(const uint8_t* bytes, size_t size);
-  void Sent(const uint8_t* bytes, size_t size);
-
- private:
-  void Begin(int64_t now_ms);
-  // The number of the descriptor may belong to another connection by now.
-  bool HasSlot() const;
-
-  bool begun_ = false;
-  std::mutex mutex_;
-  Http2Guard guard_;
-  GuardTable::Slot* slot_ = nullptr;  // null where the descriptor is not known
 };
 
 }  // namespace orbserve

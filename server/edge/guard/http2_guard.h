@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "server/edge/guard/http2_violation.h"
 
 namespace orbserve {
 
@@ -51,19 +52,6 @@ struct Http2GuardLimits {
   // Calls that are neither answered nor cancelled, beyond those that gRPC allows. gRPC forgets a
   // call when it is cancelled, before it has freed what the call holds.
   uint32_t spare_calls = 64;
-};
-
-// The bound that a connection broke.
-enum class Http2Violation : uint8_t {
-  kNone,
-  kHeaderBlock,     // a header block is too long
-  kResets,          // calls are cancelled too often
-  kMalformed,       // a message of a call cannot be one of gRPC
-  kFrames,          // too many frames that carry nothing
-  kPings,           // too many PING frames
-  kUnfinished,      // messages that do not end hold too much memory; not found by Http2Guard itself
-  kUnproven,        // an unknown client has too many open calls; not found by Http2Guard itself
-  kUnacknowledged,  // calls without an acknowledgement of our SETTINGS
 };
 
 // This counts what the server has sent on a connection so far.

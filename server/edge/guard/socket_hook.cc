@@ -13,15 +13,10 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "server/edge/guard/guard.h"
 #include "server/edge/guard/guard_table.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ORBSERVE_HAS_SOCKET_HOOK 0
-#else
-#define ORBSERVE_HAS_SOCKET_HOOK 1
-#endif
-
-#if ORBSERVE_HAS_SOCKET_HOOK
+#if ORBSERVE_HAS_HOOKS
 
 namespace orbserve {
 namespace {
@@ -109,6 +104,6 @@ extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int o
 
 namespace orbserve {
 
-bool HasSocketHook() { return ORBSERVE_HAS_SOCKET_HOOK != 0; }
+bool SeesTraffic() { return HasTlsHook() && GuardTable::Get().is_used(); }
 
 }  // namespace orbserve

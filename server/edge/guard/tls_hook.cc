@@ -13,17 +13,11 @@
 
 #include <memory>
 
-#include "server/edge/guard/guard_table.h"
 #include "server/edge/guard/socket_hook.h"
 #include "server/edge/guard/tls_adoption.h"
+#include "server/edge/guard/tls_guard.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ORBSERVE_HAS_TLS_HOOK 0
-#else
-#define ORBSERVE_HAS_TLS_HOOK 1
-#endif
-
-#if ORBSERVE_HAS_TLS_HOOK
+#if ORBSERVE_HAS_HOOKS
 
 namespace orbserve {
 namespace {
@@ -76,7 +70,7 @@ TlsGuard* GuardOf(SSL* ssl) {
 }  // namespace orbserve
 
 extern "C" __attribute__((visibility("default"))) SSL* SSL_new(SSL_CTX* context) {
-  if (SSL* const made = orbserve::TlsAdoption::Take()) return made;
+  if (SSL* const made = orbserve::TakeOfferedTls()) return made;
   const auto make = orbserve::OwnNewOfOpenSsl();
   return make == nullptr ? nullptr : make(context);
 }
@@ -117,6 +111,6 @@ extern "C" __attribute__((visibility("default"))) int SSL_write(SSL* ssl, const 
 
 namespace orbserve {
 
-bool HasTlsHook() { return ORBSERVE_HAS_TLS_HOOK != 0; }
+bool HasTlsHook() { return ORBSERVE_HAS_HOOKS != 0; }
 
 }  // namespace orbserve

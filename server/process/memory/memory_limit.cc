@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace orbserve {
 namespace {
@@ -97,17 +98,12 @@ int64_t HostMemory(const std::string& root) {
 
 }  // namespace
 
-MemoryLimit FindMemoryLimit(const std::string& root) {
-  MemoryLimit limit = {HostMemory(root), "host"};
-  const auto lower = [&limit](int64_t bytes, absl::string_view source) {
-    if (bytes < limit.bytes) limit = {bytes, source};
-  };
-  lower(CgroupLimit(root), "cgroup");
+int64_t FindMemoryLimit(const std::string& root) {
+  int64_t limit = std::min(HostMemory(root), CgroupLimit(root));
   if (const int64_t address = AddressSpaceLimit(); address > 0) {
-    lower(address - kAddressOverheadBytes, "rlimit_as");
+    limit = std::min(limit, address - kAddressOverheadBytes);
   }
-  limit.bytes = std::max(limit.bytes, kLeastMemoryBytes);
-  return limit;
+  return std::max(limit, kLeastMemoryBytes);
 }
 
 int64_t AddressSpaceLimit() {

@@ -9,14 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/string_view.h"
-
 namespace orbserve {
-
-struct MemoryLimit {
-  int64_t bytes = 0;         // resident memory, > 0
-  absl::string_view source;  // "cgroup", "rlimit_as", "host", "config"
-};
 
 // Address space that the program takes beside its resident memory: code, stacks of threads, and
 // heaps that are not in use.
@@ -24,12 +17,12 @@ inline constexpr int64_t kAddressOverheadBytes = int64_t{384} << 20;
 // Smallest limit that is told. The server does not run with less.
 inline constexpr int64_t kLeastMemoryBytes = int64_t{64} << 20;
 
-// The smallest of
+// Bytes of resident memory: the smallest of
 //  - the memory of the machine;
 //  - the limits of the cgroups that the process is in, version 1 or 2, theirs and their parents';
 //  - RLIMIT_AS, less kAddressOverheadBytes.
 // `root`: where /proc and /sys lie, for tests.
-MemoryLimit FindMemoryLimit(const std::string& root = "");
+int64_t FindMemoryLimit(const std::string& root = "");
 
 // RLIMIT_AS; 0 = none.
 int64_t AddressSpaceLimit();

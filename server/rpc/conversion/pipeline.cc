@@ -13,8 +13,10 @@ namespace {
 
 // Numbers of the wire are unsigned with 32 bits, ours are int. A number that does not fit is
 // refused here, because the error must show it as it was given. Validate() checks the ranges of the
-// rest.
-absl::Status IntFromProto(absl::string_view name, uint32_t value, const IntRange& range, int& out) {
+// rest. A number that is not set leaves `out` unchanged.
+absl::Status IntFromProto(absl::string_view name, bool is_set, uint32_t value,
+                          const IntRange& range, int& out) {
+  if (!is_set) return absl::OkStatus();
   if (value > static_cast<uint32_t>(std::numeric_limits<int>::max())) {
     return CheckRange(name, value, range);
   }
@@ -66,9 +68,8 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
   }
   if (proto.selection() == v1::MATCH_SELECTION_K_BEST) {
     options.k = 2;
-    if (proto.has_k()) {
-      ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.k", proto.k(), kNeighbourRange, options.k));
-    }
+    ORBSERVE_RETURN_IF_ERROR(
+        IntFromProto("match.k", proto.has_k(), proto.k(), kNeighbourRange, options.k));
   } else {
     if (proto.has_k() && proto.k() != 1) {
       return MakeError(ErrorReason::kBadOptions,
@@ -79,10 +80,9 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
   }
   if (proto.has_ratio()) options.ratio = proto.ratio();
   if (proto.has_cross_check()) options.cross_check = proto.cross_check();
-  if (proto.has_max_distance()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.max_distance(),
-                                          kMatchDistanceRange, options.max_distance));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.has_max_distance(),
+                                        proto.max_distance(), kMatchDistanceRange,
+                                        options.max_distance));
   if (proto.has_window_px()) options.window_px = proto.window_px();
   if (proto.has_offset_x()) options.offset_x_px = proto.offset_x();
   if (proto.has_offset_y()) options.offset_y_px = proto.offset_y();
@@ -93,18 +93,15 @@ absl::StatusOr<MatchOptions> MatchOptionsFromProto(const v1::MatchOptions& proto
 absl::StatusOr<TrackOptions> TrackOptionsFromProto(const v1::TrackOptions& proto,
                                                    const TrackOptions& base) {
   TrackOptions options = base;
-  if (proto.has_levels()) {
-    ORBSERVE_RETURN_IF_ERROR(
-        IntFromProto("track.levels", proto.levels(), kTrackLevelRange, options.levels));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.levels", proto.has_levels(), proto.levels(),
+                                        kTrackLevelRange, options.levels));
   if (proto.has_coarse_patch_px()) {
     ORBSERVE_RETURN_IF_ERROR(CheckCoarsePatch(proto.coarse_patch_px()));
     options.coarse_patch_px = static_cast<int>(proto.coarse_patch_px());
   }
-  if (proto.has_iterations()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.iterations", proto.iterations(),
-                                          kTrackIterationRange, options.iterations));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.iterations", proto.has_iterations(),
+                                        proto.iterations(), kTrackIterationRange,
+                                        options.iterations));
   if (proto.has_epsilon_px()) options.epsilon_px = proto.epsilon_px();
   if (proto.has_min_eigen()) options.min_eigen = proto.min_eigen();
   if (proto.has_max_residual()) options.max_residual = proto.max_residual();
@@ -112,10 +109,9 @@ absl::StatusOr<TrackOptions> TrackOptionsFromProto(const v1::TrackOptions& proto
       EnumFromProto("track.illumination", proto.illumination(), options.illumination));
   ORBSERVE_RETURN_IF_ERROR(
       EnumFromProto("track.template", proto.template_(), options.track_template));
-  if (proto.has_redetect_percent()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.redetect_percent", proto.redetect_percent(),
-                                          kRedetectRange, options.redetect_percent));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("track.redetect_percent", proto.has_redetect_percent(),
+                                        proto.redetect_percent(), kRedetectRange,
+                                        options.redetect_percent));
   ORBSERVE_RETURN_IF_ERROR(options.Validate());
   return options;
 }
@@ -132,10 +128,8 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   out.track = preset->track;
 
   const v1::PyramidOptions& pyramid = proto.pyramid();
-  if (pyramid.has_levels()) {
-    ORBSERVE_RETURN_IF_ERROR(
-        IntFromProto("pyramid.levels", pyramid.levels(), kLevelRange, out.options.pyramid.levels));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("pyramid.levels", pyramid.has_levels(), pyramid.levels(),
+                                        kLevelRange, out.options.pyramid.levels));
   if (pyramid.has_scale_factor()) out.options.pyramid.scale_factor = pyramid.scale_factor();
   ORBSERVE_RETURN_IF_ERROR(
       EnumFromProto("pyramid.source", pyramid.source(), out.options.pyramid.source));
@@ -143,14 +137,12 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   const v1::DetectOptions& detect = proto.detect();
   ORBSERVE_RETURN_IF_ERROR(
       EnumFromProto("detect.detector", detect.detector(), out.options.detect.detector));
-  if (detect.has_fast_threshold()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", detect.fast_threshold(),
-                                          kFastThresholdRange, out.frame.fast_threshold_grey));
-  }
-  if (detect.has_fast_arc_length()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("detect.fast_arc_length", detect.fast_arc_length(),
-                                          kFastArcLengthRange, out.options.detect.fast_arc_length));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", detect.has_fast_threshold(),
+                                        detect.fast_threshold(), kFastThresholdRange,
+                                        out.frame.fast_threshold_grey));
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("detect.fast_arc_length", detect.has_fast_arc_length(),
+                                        detect.fast_arc_length(), kFastArcLengthRange,
+                                        out.options.detect.fast_arc_length));
   if (!v1::CandidateTest_IsValid(detect.candidate_test())) {
     return MakeError(ErrorReason::kBadOptions,
                      absl::StrCat("detect.candidate_test must be one of the values known to this "
@@ -161,32 +153,26 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("detect.score", detect.score(), out.options.detect.score));
   if (detect.has_quality_level()) out.frame.quality_level = detect.quality_level();
 
-  if (detect.has_fast_threshold_low()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold_low", detect.fast_threshold_low(),
-                                          kFastThresholdLowRange,
-                                          out.frame.fast_threshold_low_grey));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold_low", detect.has_fast_threshold_low(),
+                                        detect.fast_threshold_low(), kFastThresholdLowRange,
+                                        out.frame.fast_threshold_low_grey));
 
   const v1::SuppressOptions& suppress = proto.suppress();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.suppression", suppress.suppression(),
                                          out.options.suppress.suppression));
-  if (suppress.has_window_px()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.window_px", suppress.window_px(), kWindowRange,
-                                          out.options.suppress.window_px));
-  }
-  if (suppress.has_cell_width_px()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_width_px", suppress.cell_width_px(),
-                                          kCellWidthRange, out.options.suppress.cell_width_px));
-  }
-  if (suppress.has_cell_height_px()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_height_px", suppress.cell_height_px(),
-                                          kCellHeightRange, out.options.suppress.cell_height_px));
-  }
-  if (suppress.has_minimum_distance_px()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.minimum_distance_px",
-                                          suppress.minimum_distance_px(), kMinimumDistanceRange,
-                                          out.options.suppress.minimum_distance_px));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.window_px", suppress.has_window_px(),
+                                        suppress.window_px(), kWindowRange,
+                                        out.options.suppress.window_px));
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_width_px", suppress.has_cell_width_px(),
+                                        suppress.cell_width_px(), kCellWidthRange,
+                                        out.options.suppress.cell_width_px));
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.cell_height_px", suppress.has_cell_height_px(),
+                                        suppress.cell_height_px(), kCellHeightRange,
+                                        out.options.suppress.cell_height_px));
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.minimum_distance_px",
+                                        suppress.has_minimum_distance_px(),
+                                        suppress.minimum_distance_px(), kMinimumDistanceRange,
+                                        out.options.suppress.minimum_distance_px));
   ORBSERVE_RETURN_IF_ERROR(
       EnumFromProto("suppress.compare", suppress.compare(), out.options.suppress.compare));
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("suppress.distance_shape", suppress.distance_shape(),
@@ -194,22 +180,18 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   if (suppress.has_cornerness_compression()) {
     out.options.suppress.cornerness_compression = suppress.cornerness_compression();
   }
-  if (suppress.has_max_passes()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.max_passes", suppress.max_passes(), kPassRange,
-                                          out.options.suppress.max_passes));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("suppress.max_passes", suppress.has_max_passes(),
+                                        suppress.max_passes(), kPassRange,
+                                        out.options.suppress.max_passes));
 
   const v1::SelectOptions& select = proto.select();
   ORBSERVE_RETURN_IF_ERROR(
       EnumFromProto("select.selection", select.selection(), out.options.select.selection));
-  if (select.has_max_features()) {
-    ORBSERVE_RETURN_IF_ERROR(
-        IntFromProto("max_features", select.max_features(), kFeatureRange, out.frame.max_features));
-  }
-  if (select.has_capacity()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.capacity", select.capacity(), kFeatureRange,
-                                          out.options.select.capacity));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("max_features", select.has_max_features(),
+                                        select.max_features(), kFeatureRange,
+                                        out.frame.max_features));
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.capacity", select.has_capacity(), select.capacity(),
+                                        kFeatureRange, out.options.select.capacity));
 
   const v1::DescribeOptions& describe = proto.describe();
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.orientation", describe.orientation(),
@@ -217,10 +199,9 @@ absl::StatusOr<ResolvedPipeline> ReadPipeline(const v1::Pipeline& proto) {
   ORBSERVE_RETURN_IF_ERROR(EnumFromProto("describe.descriptor_type", describe.descriptor_type(),
                                          out.options.describe.descriptor));
   // Last: its range depends on the rest.
-  if (select.has_border_px()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.border_px", select.border_px(),
-                                          BorderRange(out.options), out.options.select.border_px));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("select.border_px", select.has_border_px(),
+                                        select.border_px(), BorderRange(out.options),
+                                        out.options.select.border_px));
 
   ORBSERVE_ASSIGN_OR_RETURN(out.match, MatchOptionsFromProto(proto.match(), out.match));
   ORBSERVE_ASSIGN_OR_RETURN(out.track, TrackOptionsFromProto(proto.track(), out.track));
@@ -299,29 +280,24 @@ absl::Status OfFrame(const absl::Status& status) {
 
 absl::Status ReadFrameParameters(const v1::FrameParameters& proto, const PipelineOptions& options,
                                  FrameParameters& out) {
-  if (proto.has_max_features()) {
-    ORBSERVE_RETURN_IF_ERROR(
-        IntFromProto("max_features", proto.max_features(), kFeatureRange, out.max_features));
-  }
-  if (proto.has_fast_threshold()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", proto.fast_threshold(),
-                                          kFastThresholdRange, out.fast_threshold_grey));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("max_features", proto.has_max_features(),
+                                        proto.max_features(), kFeatureRange, out.max_features));
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold", proto.has_fast_threshold(),
+                                        proto.fast_threshold(), kFastThresholdRange,
+                                        out.fast_threshold_grey));
   if (proto.has_quality_level()) out.quality_level = proto.quality_level();
-  if (proto.has_fast_threshold_low()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold_low", proto.fast_threshold_low(),
-                                          kFastThresholdLowRange, out.fast_threshold_low_grey));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("fast_threshold_low", proto.has_fast_threshold_low(),
+                                        proto.fast_threshold_low(), kFastThresholdLowRange,
+                                        out.fast_threshold_low_grey));
   ORBSERVE_RETURN_IF_ERROR(CheckLowThreshold(out, options));
   return out.Validate();
 }
 
 absl::Status ReadFrameMatch(const v1::FrameParameters& proto, MatchOptions& out) {
   if (proto.has_match_ratio()) out.ratio = proto.match_ratio();
-  if (proto.has_match_max_distance()) {
-    ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.match_max_distance(),
-                                          kMatchDistanceRange, out.max_distance));
-  }
+  ORBSERVE_RETURN_IF_ERROR(IntFromProto("match.max_distance", proto.has_match_max_distance(),
+                                        proto.match_max_distance(), kMatchDistanceRange,
+                                        out.max_distance));
   if (proto.has_match_window_px()) out.window_px = proto.match_window_px();
   if (proto.has_match_offset_x()) out.offset_x_px = proto.match_offset_x();
   if (proto.has_match_offset_y()) out.offset_y_px = proto.match_offset_y();

@@ -5,12 +5,14 @@
 #define ORBSERVE_SERVER_SERVING_FRAME_FRAME_ACCOUNT_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/clients/client_activity.h"
 #include "server/clients/client_id.h"
 #include "server/serving/clock.h"
+#include "server/serving/work_kind.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {
@@ -28,6 +30,11 @@ class FrameAccount {
   // `bytes`: of image and mask. Allocation failures are swallowed: a client that cannot be
   // remembered is not on the pages.
   void Received(const ClientId& client, int64_t bytes);
+  // Returns what the client of a unary call is told whose result has `status` and is handed to gRPC
+  // now: DEADLINE_EXCEEDED in place of OK from the deadline on.
+  absl::Status Told(absl::Status status, SteadyTime deadline) const {
+    return InTime(WorkKind::kFrames, std::move(status), clock_.Now(), deadline);
+  }
   // `method`: without package and service. `keypoints`: of the result. Called before the client can
   // know the result. Allocates nothing.
   void Ended(absl::string_view method, const ClientId& client, SteadyTime arrival,

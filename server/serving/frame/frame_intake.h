@@ -19,10 +19,10 @@
 #include "features/backend.h"
 #include "server/decode/image_decoder.h"
 #include "server/serving/batcher.h"
+#include "server/serving/executor.h"
 #include "server/serving/frame/frame_record.h"
 #include "server/serving/observer.h"
 #include "server/serving/plan_cache.h"
-#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 

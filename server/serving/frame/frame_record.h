@@ -11,7 +11,7 @@
 // decoding   FrameIntake::Begin(): checks, plan, lease, pixels     the same, what the client sent
 // queued     Batcher::Ready(): in the queue of its plan            deadline, client, drain
 // computing  Batcher: in a batch, with the backend                 deadline, backend
-// matching   StreamSession: in order, with its tracks (streams)    deadline, backend
+// matching   FrameSequence: in order, with its tracks (streams)    deadline, backend
 // done       whoever ends it; OK: Batcher, for streams HandOver()  -
 // clang-format on
 //
@@ -41,8 +41,8 @@
 #include "server/clients/fair_queue.h"
 #include "server/decode/image_decoder.h"
 #include "server/serving/stream/stream_pictures.h"
+#include "server/serving/task_memory.h"
 #include "server/serving/work_item.h"
-#include "server/serving/worker_pool.h"
 
 namespace orbserve {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <list>
 #include <utility>
 
 #include "features/errors.h"
@@ -30,48 +29,24 @@ MatchQueue::~MatchQueue() { Shut(); }
 
 MatchQueue::Ticket MatchQueue::Submit(const ClientId& client, SteadyTime deadline,
                                       std::vector<MatchJob> jobs, MatchDone done) {
-  absl::Status refusal;
-  Ticket ticket = 0;
-  Work work;
-  {
-    absl::MutexLock lock(&mutex_);
-    const int64_t bytes = HoldStates(jobs);
-    refusal = Reserve(client, deadline, bytes);
-    if (refusal.ok()) {
-      auto entering = std::make_shared<QueuedMatch>();
-      entering->client = client;
-      entering->deadline = deadline;
-      entering->done = std::move(done);
-      QueuedMatch& request = Enter(std::move(entering));
-      ShareOut(request.queue_bytes, jobs);
-      ticket = request.ticket;
-      for (MatchJob& job : jobs) {
-        request.pairs += job.pair_count();
-        request.work += MatchWork(job);
-        job.cancelled = request.cancelled;
-      }
-      request.job_count = jobs.size();
-      request.jobs = std::move(jobs);
-      const SteadyTime now = clock_->Now();
-      request.ready_at = now;
-      request.place = ClassOf(request).queue.Push(request.account, &request);
-      work = TakeWork(now);
-    } else {
-      ticket = NewTicket();
-      ReleaseStates(jobs);
-    }
+  auto request = std::make_shared<QueuedMatch>();
+  request->client = client;
+  request->deadline = deadline;
+  request->done = std::move(done);
+  for (MatchJob& job : jobs) {
+    request->pairs += job.pair_count();
+    request->work += MatchWork(job);
+    job.cancelled = request->cancelled;
   }
-  if (!refusal.ok()) {
-    std::move(done)({.status = std::move(refusal)});
-    return ticket;
-  }
-  Do(std::move(work));
-  return ticket;
+  request->job_count = jobs.size();
+  request->jobs = std::move(jobs);
+  Admit(request);
+  return request->ticket;
 }
 
-int64_t MatchQueue::HoldStates(const std::vector<MatchJob>& jobs) {
+int64_t MatchQueue::StartsWaiting(const QueuedMatch& request) {
   int64_t bytes = 0;
-  for (const MatchJob& job : jobs) {
+  for (const MatchJob& job : request.jobs) {
     for (const FrameState* const state : {job.query.get(), job.train.get()}) {
       HeldState& held = held_states_[state];
       if (held.uses++ > 0) continue;
@@ -82,17 +57,19 @@ int64_t MatchQueue::HoldStates(const std::vector<MatchJob>& jobs) {
   return bytes;
 }
 
-void MatchQueue::ShareOut(Holding& bytes, const std::vector<MatchJob>& jobs) {
-  for (const MatchJob& job : jobs) {
+bool MatchQueue::Enqueue(QueuedMatch& request) {
+  for (const MatchJob& job : request.jobs) {
     for (const FrameState* const state : {job.query.get(), job.train.get()}) {
       HeldState& held = held_states_[state];
-      if (held.holding.amount() == 0) held.holding = bytes.Split(held.bytes);
+      if (held.holding.amount() == 0) held.holding = request.queue_bytes.Split(held.bytes);
     }
   }
+  request.place = ClassOf(request).queue.Push(request.account, &request);
+  return true;
 }
 
-void MatchQueue::ReleaseStates(const std::vector<MatchJob>& jobs) {
-  for (const MatchJob& job : jobs) {
+void MatchQueue::StopsWaiting(const QueuedMatch& request) {
+  for (const MatchJob& job : request.jobs) {
     for (const FrameState* const state : {job.query.get(), job.train.get()}) {
       const auto held = held_states_.find(state);
       if (--held->second.uses == 0) held_states_.erase(held);
@@ -101,8 +78,6 @@ void MatchQueue::ReleaseStates(const std::vector<MatchJob>& jobs) {
 }
 
 void MatchQueue::Dequeue(QueuedMatch& request) { ClassOf(request).queue.Remove(request.place); }
-
-void MatchQueue::StopsWaiting(const QueuedMatch& request) { ReleaseStates(request.jobs); }
 
 bool MatchQueue::HasPlace(const Class& requests, const QueuedMatch& next) const {
   if (requests.in_flight >= options_.max_in_flight) return false;
@@ -152,12 +127,8 @@ void MatchQueue::Send(QueuedMatchBatch& batch) {
     std::move(request->jobs.begin(), request->jobs.end(), std::back_inserter(jobs));
     request->jobs.clear();
   }
-  Hand<MatchBatchAnswer>(
-      batch,
-      [&](MatchBatchDone done) { backend_->SubmitMatches(std::move(jobs), std::move(done)); },
-      [this](QueuedMatchBatch done, MatchBatchAnswer answer) {
-        OnBatchDone(std::move(done), std::move(answer));
-      });
+  Hand(batch, &MatchQueue::OnBatchDone,
+       [&](MatchBatchDone done) { backend_->SubmitMatches(std::move(jobs), std::move(done)); });
 }
 
 void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
@@ -199,17 +170,7 @@ void MatchQueue::OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) {
     }
     next_pair = end;
   }
-  CloseBatch(batch, taken_ns,
-             [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
-  std::list<std::shared_ptr<QueuedMatch>> owed;
-  for (auto& request : batch.items) {
-    if (!request->is_answered) owed.push_back(std::move(request));
-  }
-  batch.items.clear();
-  GiveAnswers(std::move(owed), [](std::shared_ptr<QueuedMatch> request) {
-    std::move(request->done)(std::move(request->outcome));
-  });
-  Leave();
+  GiveOutcomes(std::move(batch), taken_ns);
 }
 
 void MatchQueue::AnswerFailed(QueuedMatch& request, const absl::Status& status) {

@@ -121,6 +121,10 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
     uint64_t pairs_in_flight = 0;
   };
 
+  // Counts the states of the request's jobs, and returns the bytes of those that no other request
+  // holds. Enqueue() gives each of these its part of them.
+  int64_t StartsWaiting(const QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Enqueue(QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Dequeue(QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StopsWaiting(const QueuedMatch& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<QueuedMatchBatch> NextBatch(SteadyTime now) override
@@ -141,12 +145,6 @@ class MatchQueue final : public WorkQueue<QueuedMatch, QueuedMatchBatch> {
   }
   bool HasPlace(const Class& requests, const QueuedMatch& next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Counts the states of jobs that wait from now on, and returns the bytes of those that no other
-  // request holds. ShareOut() gives each of these its part of them.
-  int64_t HoldStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ShareOut(Holding& bytes, const std::vector<MatchJob>& jobs)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReleaseStates(const std::vector<MatchJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBatchDone(QueuedMatchBatch batch, MatchBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FeatureBackend* const backend_;

@@ -37,7 +37,7 @@ absl::Status DroppedStatus(DropPolicy policy, bool is_arriving, const StreamLimi
 
 Stream::Stream(const StreamParts& parts, StreamRegistry* registry,
                const std::shared_ptr<StreamWire>& wire)
-    : StreamSession(parts),
+    : FrameSequence(parts),
       parts_(parts),
       registry_(*registry),
       clock_(*parts.clock),
@@ -65,7 +65,7 @@ void Stream::Start(absl::Status status, const ClientId& client, const std::strin
     ORBSERVE_RETURN_IF_ERROR(WithoutBadAlloc([&] {
       Ledger::AccountPtr account = parts_.ledger->Open(client_);
       absl::MutexLock lock(&mutex_);
-      answers_ = Holding(std::move(account), Resource::kStreamBytes);
+      responses_ = Holding(std::move(account), Resource::kStreamResponseBytes);
       return absl::OkStatus();
     }));
     ORBSERVE_ASSIGN_OR_RETURN(const uint64_t id, registry_.Add(self, client_, connection, now));
@@ -110,12 +110,12 @@ void Stream::ReadEnded() {
   Step();
 }
 
-void Stream::Open(std::shared_ptr<const StreamSessionOptions> options, int64_t most_answer_bytes,
+void Stream::Open(std::shared_ptr<const StreamOptions> options, int64_t max_response_bytes,
                   MessageBytes opened) {
   absl::MutexLock lock(&mutex_);
   const bool is_first = options_ == nullptr;
   options_ = std::move(options);
-  next_answer_bytes_ = most_answer_bytes;
+  next_response_bytes_ = max_response_bytes;
   ++unanswered_;
   if (is_first) {
     SetAlarm();
@@ -157,13 +157,10 @@ void Stream::Take(const StreamFramePtr& frame, int64_t image_bytes, const absl::
     is_over = IsOver();
     has_ended = frame->is_extracted;
     if (is_over) {
-      CountEnd(
-          *frame,
-          frame->arrival >= frame->deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(),
-          {});
+      CountEnd(*frame, GoneStatus(WorkKind::kFrames, frame->arrival, frame->deadline), {});
     } else {
       ++unanswered_;
-      next_answer_bytes_ = frame->answer_bound.For(frame->most_features);
+      next_response_bytes_ = frame->response_bound.For(frame->most_features);
       frame->is_listed = true;
       Append(frame);
       if (frame->deadline != kNever) {
@@ -209,13 +206,13 @@ void Stream::BeginFrames(const absl::Status* read) {
 StreamFramePtr Stream::NextToBegin() {
   if (IsOver() || room_.empty()) return nullptr;
   const StreamFrame& first = room_.first();
-  const int64_t most_answer_bytes = first.answer_bound.For(first.most_features);
-  if (!HasPlace(most_answer_bytes)) return nullptr;
+  const int64_t max_response_bytes = first.response_bound.For(first.most_features);
+  if (!HasPlace(max_response_bytes)) return nullptr;
   StreamFramePtr frame = room_.TakeFirst();
   frame->has_begun = true;
   ++in_flight_;
   bytes_in_flight_ += frame->message_bytes;
-  Reserve(*frame, most_answer_bytes);
+  Reserve(*frame, max_response_bytes);
   return frame;
 }
 
@@ -229,7 +226,7 @@ void Stream::OnComputed(StreamFrame& frame) {
     if (!closed_) {
       room_.Take(frame);
       if (!finished_ && frame.has_begun && !frame.is_given) {
-        Reserve(frame, frame.answer_bound.For(count));
+        Reserve(frame, frame.response_bound.For(count));
       }
       Step();  // the reservation shrank, so that the next frame may fit
     }
@@ -247,7 +244,7 @@ void Stream::Encode(StreamFrame& frame) {
                   .width_px = features->image_width_px,
                   .height_px = features->image_height_px};
   }
-  frame.answer = call->Encode(frame);
+  frame.response = call->Encode(frame);
   if (frame.picture != nullptr && features != nullptr) {
     frame.picture->sequence = frame.sequence;
     frame.picture->features = features;
@@ -258,7 +255,7 @@ void Stream::Encode(StreamFrame& frame) {
 void Stream::GiveOut(const StreamFramePtr& frame) {
   if (IsOver()) return;
   if (frame->deadline != kNever) deadlines_.erase({frame->deadline, frame->index});
-  Reserve(*frame, static_cast<int64_t>(frame->answer.size));
+  Reserve(*frame, static_cast<int64_t>(frame->response.size));
   outgoing_.push_back({.frame = frame});
   frames_answered_ = frame->index + 1;
   while (!pending_opened_.empty() && pending_opened_.front().frames == frames_answered_) {
@@ -283,7 +280,7 @@ void Stream::Written(bool ok) {
         bytes_in_flight_ -= frame->message_bytes;
       }
     }
-    if (written.is_answer) --unanswered_;
+    if (written.is_response) --unanswered_;
     active_at_ = clock_.Now();
     // A failed write means that the call is over; Cancelled() ends it.
     if (!ok) return;
@@ -298,7 +295,7 @@ void Stream::AnnounceGoingAway(const absl::Status& reason) {
   absl::MutexLock lock(&mutex_);
   if (IsOver() || going_away_) return;
   going_away_ = true;
-  outgoing_.push_back({.message = call_->EncodeGoingAway(reason), .is_answer = false});
+  outgoing_.push_back({.message = call_->EncodeGoingAway(reason), .is_response = false});
   SetAlarm();  // readers have less time
   Step();
 }
@@ -436,8 +433,7 @@ Stream::Remains Stream::TakeFrames() {
   const SteadyTime now = clock_.Now();
   for (const StreamFramePtr& frame : frames_) {
     remains.tickets.push_back(frame->ticket);
-    CountEnd(*frame, now >= frame->deadline ? LateStatus(WorkKind::kFrames) : CancelledStatus(),
-             {});
+    CountEnd(*frame, GoneStatus(WorkKind::kFrames, now, frame->deadline), {});
   }
   deadlines_.clear();
   room_.Clear();
@@ -451,15 +447,15 @@ void Stream::Drop(Remains remains) {
 }
 
 void Stream::Reserve(StreamFrame& frame, int64_t bytes) {
-  answers_.Set(answers_.amount() + bytes - std::exchange(frame.answer_bytes, bytes));
+  responses_.Set(responses_.amount() + bytes - std::exchange(frame.response_bytes, bytes));
 }
 
-bool Stream::HasPlace(int64_t most_answer_bytes) const {
+bool Stream::HasPlace(int64_t max_response_bytes) const {
   if (in_flight_ == 0) return true;
   const StreamLimits& limits = parts_.streams;
   return in_flight_ < options_->max_in_flight && bytes_in_flight_ < limits.max_bytes_in_flight &&
-         answers_.amount() + most_answer_bytes <= limits.max_answer_bytes &&
-         !answers_.AskFurther(most_answer_bytes).has_value();
+         responses_.amount() + max_response_bytes <= limits.max_response_bytes &&
+         !responses_.AskFurther(max_response_bytes).has_value();
 }
 
 void Stream::Step() {
@@ -476,7 +472,7 @@ bool Stream::MayRead() const {
   if (reading_ || read_ended_) return false;
   if (options_ == nullptr) return true;
   if (options_->drop_policy == DropPolicy::kBlock) {
-    return room_.empty() && unanswered_ < options_->max_in_flight && HasPlace(next_answer_bytes_);
+    return room_.empty() && unanswered_ < options_->max_in_flight && HasPlace(next_response_bytes_);
   }
   return unanswered_ < options_->max_in_flight + options_->max_waiting + kMaxUnreadResults;
 }
@@ -493,7 +489,7 @@ void Stream::Write() {
 
 void Stream::Decide(Outgoing& outgoing) {
   StreamFrame& frame = *outgoing.frame;
-  outgoing.message = std::move(frame.answer);
+  outgoing.message = std::move(frame.response);
   const absl::Status& status = frame.result.outcome.status;
   const bool was_ok = status.ok();
   const absl::Status told = HandOver(status);
@@ -506,9 +502,9 @@ void Stream::Decide(Outgoing& outgoing) {
 }
 
 void Stream::CountEnd(const StreamFrame& frame, const absl::Status& told,
-                      const StreamAccount::Seen& seen) {
+                      const StreamUse::Seen& seen) {
   parts_.frames->Ended("StreamFrames", client_, frame.arrival, told, told.ok() ? seen.features : 0);
-  account_.Count(told, clock_.Now() - frame.arrival, seen);
+  counts_.Count(told, clock_.Now() - frame.arrival, seen);
 }
 
 void Stream::FinishIfOver() {
@@ -562,7 +558,7 @@ void Stream::Done() {
     outgoing_.clear();
     pending_opened_.clear();
     remains = TakeFrames();
-    answers_.Set(0);
+    responses_.Set(0);
   }
   parts_.metrics->ObserveRequest("StreamFrames", code, time.count());
   if (id_ != 0) {
@@ -591,11 +587,10 @@ std::string Stream::CloseLine() {
 }
 
 StreamUse Stream::use() {
-  StreamUse use;
+  absl::MutexLock lock(&mutex_);
+  StreamUse use = counts_;
   use.client = client_;
   use.age = clock_.Now() - begin_;
-  account_.FillIn(&use);
-  absl::MutexLock lock(&mutex_);
   if (options_ != nullptr) use.preset = options_->preset;
   use.received = static_cast<int64_t>(frames_read_);
   use.in_flight = in_flight_;

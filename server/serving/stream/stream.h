@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stream of one robot: decides what is read, which frames are computed, dropped or late, and what
-// the client is told. The session beneath it (stream_session.h) orders the results, makes matches
-// and keeps tracks. The call (StreamWire) reads, writes and ends as the stream says.
+// the client is told. Its base (frame_sequence.h) orders the results, makes matches and keeps
+// tracks. The call (StreamWire) reads, writes and ends as the stream says.
 //
 // Life of a frame. A frame that was read is admitted, takes its place in the order, and waits in
 // the waiting room (waiting_room.h) until fewer than `max_in_flight` frames of the stream are in
@@ -20,8 +20,8 @@
 //
 // Answers may be larger than their frames, so their memory is bounded, too. A frame reserves its
 // largest possible answer when it begins. The reservation shrinks to the real size when the answer
-// exists and ends when it is sent. While the reservations of a stream exceed `max_answer_bytes`, or
-// those of its client exceed the client's share, a stream has at most one frame in flight. It is
+// exists and ends when it is sent. While the reservations of a stream exceed `max_response_bytes`,
+// or those of its client exceed the client's share, a stream has at most one frame in flight. It is
 // not stopped altogether: robots that read nothing would otherwise stop those that do.
 //
 // Deadlines. A frame is answered DEADLINE_EXCEEDED at its deadline, wherever it is. Work on it that
@@ -69,11 +69,10 @@
 #include "server/serving/clock.h"
 #include "server/serving/frame/frame_account.h"
 #include "server/serving/frame/frame_intake.h"
-#include "server/serving/stream/stream_account.h"
+#include "server/serving/stream/frame_sequence.h"
 #include "server/serving/stream/stream_frame.h"
 #include "server/serving/stream/stream_pictures.h"
 #include "server/serving/stream/stream_registry.h"
-#include "server/serving/stream/stream_session.h"
 #include "server/serving/stream/stream_use.h"
 #include "server/serving/stream/waiting_room.h"
 #include "server/telemetry/metrics.h"
@@ -93,11 +92,11 @@ struct StreamLimits {
   int64_t max_bytes_waiting = int64_t{64} << 20;
   // Bytes of the answers of one stream. An answer counts from the moment that its frame begins
   // until it is sent. The answer to one frame of each stream always fits.
-  int64_t max_answer_bytes = int64_t{64} << 20;
+  int64_t max_response_bytes = int64_t{64} << 20;
 };
 
 // The parts of the server that streams use. All outlive every stream.
-struct StreamParts : StreamSessionParts {
+struct StreamParts : FrameSequenceParts {
   Batcher* batcher = nullptr;
   FrameIntake* intake = nullptr;
   Ledger* ledger = nullptr;
@@ -130,7 +129,7 @@ class StreamWire {
   virtual MessageBytes EncodeGoingAway(const absl::Status& reason) = 0;
 };
 
-class Stream final : public StreamSession {
+class Stream final : public FrameSequence {
  public:
   // The wire is alive until Done() has returned.
   Stream(const StreamParts& parts, StreamRegistry* registry,
@@ -145,8 +144,8 @@ class Stream final : public StreamSession {
 
   // A message was read. False for one that is of no use any more. ReadOn() follows.
   bool Received() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The message was an `open`. `most_answer_bytes`: of a frame by these options; `opened`: answer.
-  void Open(std::shared_ptr<const StreamSessionOptions> options, int64_t most_answer_bytes,
+  // The message was an `open`. `max_response_bytes`: of a frame by these options; `opened`: answer.
+  void Open(std::shared_ptr<const StreamOptions> options, int64_t max_response_bytes,
             MessageBytes opened) ABSL_LOCKS_EXCLUDED(mutex_);
   // The message was a frame. `image_bytes`: of image and mask; `refusal` is as in
   // FrameIntake::Admit().
@@ -182,8 +181,8 @@ class Stream final : public StreamSession {
  private:
   // A message that waits to be written.
   struct Outgoing {
-    MessageBytes message;   // unless it is the answer of `frame`
-    bool is_answer = true;  // to a message that was read
+    MessageBytes message;     // unless it is the answer of `frame`
+    bool is_response = true;  // to a message that was read
     StreamFramePtr frame = nullptr;
   };
   // An `opened` that goes behind the results of the first `frames` frames.
@@ -210,7 +209,7 @@ class Stream final : public StreamSession {
   // Decides what the client is told about the frame of this message, which is to be written next,
   // and counts it.
   void Decide(Outgoing& outgoing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CountEnd(const StreamFrame& frame, const absl::Status& told, const StreamAccount::Seen& seen)
+  void CountEnd(const StreamFrame& frame, const absl::Status& told, const StreamUse::Seen& seen)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts and takes out the frames of a stream that is over, whose results nobody reads.
   Remains TakeFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -238,7 +237,7 @@ class Stream final : public StreamSession {
   // as Done() ends all reservations.
   void Reserve(StreamFrame& frame, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True if one more frame, with an answer of at most so many bytes, may be in flight.
-  bool HasPlace(int64_t most_answer_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasPlace(int64_t max_response_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Each starts the operations that the state allows.
   void Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -262,7 +261,7 @@ class Stream final : public StreamSession {
   SteadyTime call_deadline_ = kNever;
 
   // Options of the last `open`; null before the first.
-  std::shared_ptr<const StreamSessionOptions> options_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const StreamOptions> options_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool read_ended_ ABSL_GUARDED_BY(mutex_) = false;  // half-closed by the client, or we stopped
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -288,10 +287,10 @@ class Stream final : public StreamSession {
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;  // messages whose answers are not written
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  Holding answers_ ABSL_GUARDED_BY(mutex_);  // what frames_ and outgoing_ have reserved
-  int64_t next_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
-  std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);  // front = being written if writing_
-  StreamAccount account_;
+  Holding responses_ ABSL_GUARDED_BY(mutex_);  // what frames_ and outgoing_ have reserved
+  int64_t next_response_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // for a frame like the last one
+  std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);    // front = being written if writing_
+  StreamUse counts_ ABSL_GUARDED_BY(mutex_);                 // of the frames that have ended
 };
 
 }  // namespace orbserve

@@ -8,12 +8,24 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/clients/client_id.h"
 
 namespace orbserve {
 
 // Counts what an open stream has done so far, for the people who run the server.
 struct StreamUse {
+  // The parts of a frame's result that are shown. All zero for a frame without features.
+  struct Seen {
+    int features = 0;
+    int width_px = 0;
+    int height_px = 0;
+  };
+
+  // A frame ended so long after its arrival.
+  void Count(const absl::Status& told, std::chrono::nanoseconds time, const Seen& seen);
+
   uint64_t id = 0;
   ClientId client;
   std::string preset;  // of its pipeline; empty until it is opened
@@ -30,6 +42,11 @@ struct StreamUse {
   int width_px = 0;
   int height_px = 0;
 };
+
+// Lines of the log. `why`: one word; `message`: of the status that the client got.
+std::string StreamOpenedLine(uint64_t id, const ClientId& client, absl::string_view preset);
+std::string StreamClosedLine(const StreamUse& use, absl::string_view why,
+                             absl::string_view message);
 
 }  // namespace orbserve
 

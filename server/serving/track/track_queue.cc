@@ -4,22 +4,12 @@
 #include "server/serving/track/track_queue.h"
 
 #include <cmath>
-#include <list>
 #include <utility>
 
 #include "features/errors.h"
 #include "features/work.h"
 
 namespace orbserve {
-namespace {
-
-// Memory that a waiting request holds.
-int64_t BytesOf(const TrackJob& job) {
-  return static_cast<int64_t>(job.from->size_bytes() + job.to->size_bytes() +
-                              job.points->size_bytes());
-}
-
-}  // namespace
 
 TrackQueue::TrackQueue(FeatureBackend* backend, Clock* clock, ServingObserver* observer,
                        const TrackQueueOptions& options)
@@ -37,38 +27,27 @@ TrackQueue::~TrackQueue() { Shut(); }
 
 TrackQueue::Ticket TrackQueue::Submit(const ClientId& client, SteadyTime deadline, TrackJob job,
                                       TrackDone done) {
-  const int64_t bytes = BytesOf(job);
-  absl::Status refusal;
-  Ticket ticket = 0;
-  Work work;
-  {
-    absl::MutexLock lock(&mutex_);
-    refusal = Reserve(client, deadline, bytes);
-    if (refusal.ok()) {
-      auto entering = std::make_shared<QueuedTrack>();
-      entering->client = client;
-      entering->deadline = deadline;
-      entering->points = job.points->count();
-      entering->work = TrackWork(job);
-      entering->done = std::move(done);
-      QueuedTrack& request = Enter(std::move(entering));
-      ticket = request.ticket;
-      job.cancelled = request.cancelled;
-      request.job = std::move(job);
-      const SteadyTime now = clock_->Now();
-      request.ready_at = now;
-      request.place = queue_.Push(request.account, &request);
-      work = TakeWork(now);
-    } else {
-      ticket = NewTicket();
-    }
-  }
-  if (!refusal.ok()) {
-    std::move(done)({.status = std::move(refusal)});
-    return ticket;
-  }
-  Do(std::move(work));
-  return ticket;
+  auto request = std::make_shared<QueuedTrack>();
+  request->client = client;
+  request->deadline = deadline;
+  request->points = job.points->count();
+  request->work = TrackWork(job);
+  request->done = std::move(done);
+  job.cancelled = request->cancelled;
+  request->job = std::move(job);
+  Admit(request);
+  return request->ticket;
+}
+
+int64_t TrackQueue::StartsWaiting(const QueuedTrack& request) {
+  const TrackJob& job = request.job;
+  return static_cast<int64_t>(job.from->size_bytes() + job.to->size_bytes() +
+                              job.points->size_bytes());
+}
+
+bool TrackQueue::Enqueue(QueuedTrack& request) {
+  request.place = queue_.Push(request.account, &request);
+  return true;
 }
 
 void TrackQueue::Dequeue(QueuedTrack& request) { queue_.Remove(request.place); }
@@ -91,11 +70,8 @@ void TrackQueue::Send(QueuedTrackBatch& batch) {
   std::vector<TrackJob> jobs;
   jobs.reserve(batch.items.size());
   for (const auto& request : batch.items) jobs.push_back(std::exchange(request->job, {}));
-  Hand<TrackBatchAnswer>(
-      batch, [&](TrackBatchDone done) { backend_->SubmitTracks(std::move(jobs), std::move(done)); },
-      [this](QueuedTrackBatch done, TrackBatchAnswer answer) {
-        OnBatchDone(std::move(done), std::move(answer));
-      });
+  Hand(batch, &TrackQueue::OnBatchDone,
+       [&](TrackBatchDone done) { backend_->SubmitTracks(std::move(jobs), std::move(done)); });
 }
 
 void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
@@ -125,17 +101,7 @@ void TrackQueue::OnBatchDone(QueuedTrackBatch batch, TrackBatchAnswer answer) {
       outcome.energy_joules = *joules / static_cast<double>(count);
     }
   }
-  CloseBatch(batch, taken_ns,
-             [&](size_t i) -> absl::Status& { return batch.items[i]->outcome.status; });
-  std::list<std::shared_ptr<QueuedTrack>> owed;
-  for (auto& request : batch.items) {
-    if (!request->is_answered) owed.push_back(std::move(request));
-  }
-  batch.items.clear();
-  GiveAnswers(std::move(owed), [](std::shared_ptr<QueuedTrack> request) {
-    std::move(request->done)(std::move(request->outcome));
-  });
-  Leave();
+  GiveOutcomes(std::move(batch), taken_ns);
 }
 
 void TrackQueue::AnswerFailed(QueuedTrack& request, const absl::Status& status) {

@@ -93,6 +93,8 @@ class TrackQueue final : public WorkQueue<QueuedTrack, QueuedTrackBatch> {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  int64_t StartsWaiting(const QueuedTrack& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Enqueue(QueuedTrack& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Dequeue(QueuedTrack& request) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<QueuedTrackBatch> NextBatch(SteadyTime now) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -3,15 +3,8 @@
 
 #include "server/telemetry/device/device_monitor.h"
 
-#include <prometheus/collectable.h>
-#include <prometheus/metric_family.h>
-
-#include <algorithm>
-#include <deque>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "server/telemetry/family_builder.h"
 
 namespace orbserve {
@@ -25,131 +18,90 @@ constexpr std::chrono::seconds kStale{5};
 
 }  // namespace
 
-class DeviceMonitor::Impl : public prometheus::Collectable {
- public:
-  Impl(absl::string_view backend, std::string board, const std::vector<DeviceDescription>& devices,
-       std::vector<std::unique_ptr<DeviceProbe>> probes, Now now)
-      : backend_(backend), board_(std::move(board)), now_(std::move(now)) {
-    for (size_t i = 0; i < devices.size(); ++i) {
-      Device& device = devices_.emplace_back();
-      device.name = devices[i].device;
-      device.model = devices[i].name;
-      if (i < probes.size()) device.probe = std::move(probes[i]);
-    }
-    Poll();
-  }
-
-  const std::string& board() const { return board_; }
-  bool has_probes() const {
-    return std::any_of(devices_.begin(), devices_.end(),
-                       [](const Device& device) { return device.probe != nullptr; });
-  }
-
-  void Poll() ABSL_LOCKS_EXCLUDED(mutex_) {
-    for (Device& device : devices_) {
-      if (device.probe == nullptr) continue;
-      DeviceCondition condition = device.probe->Read();
-      absl::MutexLock lock(&mutex_);
-      device.condition = std::move(condition);
-      device.read_at = now_();
-    }
-  }
-
-  std::optional<DeviceCondition> ConditionOf(absl::string_view name) const
-      ABSL_LOCKS_EXCLUDED(mutex_) {
-    for (const Device& device : devices_) {
-      if (device.name == name) return Condition(device);
-    }
-    return std::nullopt;
-  }
-
-  std::vector<MetricFamily> Collect() const override ABSL_LOCKS_EXCLUDED(mutex_) {
-    FamilyBuilder info("orbserve_device_info",
-                       "1; the labels name a device, its board, power mode and kind of clocks.",
-                       MetricType::Gauge);
-    FamilyBuilder clocks("orbserve_device_clock_hertz", "Clock of a device.", MetricType::Gauge);
-    FamilyBuilder limits("orbserve_device_clock_limit_hertz",
-                         "Highest clock that a device may have now.", MetricType::Gauge);
-    FamilyBuilder temperatures("orbserve_device_temperature_celsius", "Temperature of a sensor.",
-                               MetricType::Gauge);
-    FamilyBuilder throttled("orbserve_device_throttled",
-                            "1 while clocks of a device are held down for this reason, else 0.",
-                            MetricType::Gauge);
-    FamilyBuilder events("orbserve_device_throttle_events_total",
-                         "Times that clocks were held down for this reason since the machine "
-                         "started.",
-                         MetricType::Counter);
-    for (const Device& device : devices_) {
-      const DeviceCondition now = Condition(device).value_or(DeviceCondition());
-      const auto labels = [&device](const char* key, const std::string& value) {
-        return MetricLabels{{"device", device.name}, {key, value}};
-      };
-      info.AddGauge(1, {{"backend", backend_},
-                        {"device", device.name},
-                        {"model", device.model},
-                        {"board", board_},
-                        {"power_mode", now.power_mode},
-                        {"clocks", now.clock_mode}});
-      for (const auto& clock : now.clocks) {
-        clocks.AddGauge(clock.hertz, labels("clock", clock.clock));
-        if (clock.limit_hertz.has_value()) {
-          limits.AddGauge(*clock.limit_hertz, labels("clock", clock.clock));
-        }
-      }
-      for (const auto& one : now.temperatures) {
-        temperatures.AddGauge(one.celsius, labels("sensor", one.sensor));
-      }
-      for (const auto& one : now.throttles) {
-        throttled.AddGauge(one.is_active ? 1 : 0, labels("reason", one.reason));
-      }
-      for (const auto& one : now.throttle_events) {
-        events.AddCounter(static_cast<double>(one.count), labels("reason", one.reason));
-      }
-    }
-    std::vector<MetricFamily> families;
-    for (FamilyBuilder* family : {&info, &clocks, &limits, &temperatures, &throttled, &events}) {
-      family->MoveTo(families);
-    }
-    return families;
-  }
-
- private:
-  struct Device {
-    std::string name;
-    std::string model;
-    std::unique_ptr<DeviceProbe> probe;  // may be null
-    std::optional<DeviceCondition> condition;
-    SteadyTime read_at;
-  };
-
-  std::optional<DeviceCondition> Condition(const Device& device) const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    if (now_() - device.read_at > kStale) return std::nullopt;
-    return device.condition;
-  }
-
-  const std::string backend_;
-  const std::string board_;
-  const Now now_;
-  mutable absl::Mutex mutex_;   // of every condition and its time
-  std::deque<Device> devices_;  // fixed after construction
-};
-
 DeviceMonitor::DeviceMonitor(absl::string_view backend, std::string board,
                              const std::vector<DeviceDescription>& devices,
                              std::vector<std::unique_ptr<DeviceProbe>> probes, Now now)
-    : impl_(std::make_shared<Impl>(backend, std::move(board), devices, std::move(probes),
-                                   std::move(now))) {}
-DeviceMonitor::~DeviceMonitor() = default;
-
-const std::string& DeviceMonitor::board() const { return impl_->board(); }
-bool DeviceMonitor::has_probes() const { return impl_->has_probes(); }
-void DeviceMonitor::Poll() { impl_->Poll(); }
-
-std::optional<DeviceCondition> DeviceMonitor::ConditionOf(absl::string_view device) const {
-  return impl_->ConditionOf(device);
+    : backend_(backend), board_(std::move(board)), now_(std::move(now)) {
+  for (size_t i = 0; i < devices.size(); ++i) {
+    Device& device = devices_.emplace_back();
+    device.name = devices[i].device;
+    device.model = devices[i].name;
+    if (i < probes.size()) device.probe = std::move(probes[i]);
+  }
+  Poll();
 }
 
-std::shared_ptr<prometheus::Collectable> DeviceMonitor::families() const { return impl_; }
+void DeviceMonitor::Poll() {
+  for (Device& device : devices_) {
+    if (device.probe == nullptr) continue;
+    DeviceCondition condition = device.probe->Read();
+    absl::MutexLock lock(&mutex_);
+    device.condition = std::move(condition);
+    device.read_at = now_();
+  }
+}
+
+std::optional<DeviceCondition> DeviceMonitor::ConditionOf(absl::string_view name) const {
+  for (const Device& device : devices_) {
+    if (device.name == name) return Condition(device);
+  }
+  return std::nullopt;
+}
+
+std::optional<DeviceCondition> DeviceMonitor::Condition(const Device& device) const {
+  absl::MutexLock lock(&mutex_);
+  if (now_() - device.read_at > kStale) return std::nullopt;
+  return device.condition;
+}
+
+std::vector<MetricFamily> DeviceMonitor::Collect() const {
+  FamilyBuilder info("orbserve_device_info",
+                     "1; the labels name a device, its board, power mode and kind of clocks.",
+                     MetricType::Gauge);
+  FamilyBuilder clocks("orbserve_device_clock_hertz", "Clock of a device.", MetricType::Gauge);
+  FamilyBuilder limits("orbserve_device_clock_limit_hertz",
+                       "Highest clock that a device may have now.", MetricType::Gauge);
+  FamilyBuilder temperatures("orbserve_device_temperature_celsius", "Temperature of a sensor.",
+                             MetricType::Gauge);
+  FamilyBuilder throttled("orbserve_device_throttled",
+                          "1 while clocks of a device are held down for this reason, else 0.",
+                          MetricType::Gauge);
+  FamilyBuilder events("orbserve_device_throttle_events_total",
+                       "Times that clocks were held down for this reason since the machine "
+                       "started.",
+                       MetricType::Counter);
+  for (const Device& device : devices_) {
+    const DeviceCondition now = Condition(device).value_or(DeviceCondition());
+    const auto labels = [&device](const char* key, const std::string& value) {
+      return MetricLabels{{"device", device.name}, {key, value}};
+    };
+    info.AddGauge(1, {{"backend", backend_},
+                      {"device", device.name},
+                      {"model", device.model},
+                      {"board", board_},
+                      {"power_mode", now.power_mode},
+                      {"clocks", now.clock_mode}});
+    for (const auto& clock : now.clocks) {
+      clocks.AddGauge(clock.hertz, labels("clock", clock.clock));
+      if (clock.limit_hertz.has_value()) {
+        limits.AddGauge(*clock.limit_hertz, labels("clock", clock.clock));
+      }
+    }
+    for (const auto& one : now.temperatures) {
+      temperatures.AddGauge(one.celsius, labels("sensor", one.sensor));
+    }
+    for (const auto& one : now.throttles) {
+      throttled.AddGauge(one.is_active ? 1 : 0, labels("reason", one.reason));
+    }
+    for (const auto& one : now.throttle_events) {
+      events.AddCounter(static_cast<double>(one.count), labels("reason", one.reason));
+    }
+  }
+  std::vector<MetricFamily> families;
+  for (FamilyBuilder* family : {&info, &clocks, &limits, &temperatures, &throttled, &events}) {
+    family->MoveTo(families);
+  }
+  return families;
+}
 
 }  // namespace orbserve

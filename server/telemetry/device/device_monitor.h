@@ -4,20 +4,22 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_MONITOR_H_
 #define ORBSERVE_SERVER_TELEMETRY_DEVICE_DEVICE_MONITOR_H_
 
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "features/backend.h"
 #include "server/telemetry/device/device_probe.h"
-
-namespace prometheus {
-class Collectable;
-}  // namespace prometheus
 
 namespace orbserve {
 
@@ -28,7 +30,7 @@ namespace orbserve {
 // orbserve_device_throttle_events_total (docs/metrics.md).
 //
 // Thread-safe, but for Poll(), which one thread calls.
-class DeviceMonitor {
+class DeviceMonitor final : public prometheus::Collectable {
  public:
   using Now = std::function<SteadyTime()>;
 
@@ -40,24 +42,31 @@ class DeviceMonitor {
       absl::string_view backend, std::string board, const std::vector<DeviceDescription>& devices,
       std::vector<std::unique_ptr<DeviceProbe>> probes,
       Now now = [] { return std::chrono::steady_clock::now(); });
-  ~DeviceMonitor();
-  DeviceMonitor(const DeviceMonitor&) = delete;
-  DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
-  const std::string& board() const;
-  bool has_probes() const;
+  const std::string& board() const { return board_; }
 
-  void Poll();
+  void Poll() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The last condition of a device; nothing where it was not read in the last seconds.
   std::optional<DeviceCondition> ConditionOf(absl::string_view device) const;
-
-  // The families, for Metrics::AddCollectable(). May outlive the monitor.
-  std::shared_ptr<prometheus::Collectable> families() const;
+  std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;
+  struct Device {
+    std::string name;
+    std::string model;
+    std::unique_ptr<DeviceProbe> probe;  // may be null
+    std::optional<DeviceCondition> condition;
+    SteadyTime read_at;
+  };
+
+  std::optional<DeviceCondition> Condition(const Device& device) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::string backend_;
+  const std::string board_;
+  const Now now_;
+  mutable absl::Mutex mutex_;   // of every condition and its time
+  std::deque<Device> devices_;  // fixed after construction
 };
 
 }  // namespace orbserve

@@ -84,17 +84,10 @@ class ClockFiles {
   std::deque<Files> files_;
 };
 
-// Several sensors of one name are told as the hottest.
-struct TemperatureFile {
-  TemperatureFile(std::string name, const std::string& path)
-      : sensor(std::move(name)), file(path) {}
-  std::string sensor;
-  SensorFile file;
-};
-
-struct CountFile {
-  CountFile(std::string name, const std::string& path) : reason(std::move(name)), file(path) {}
-  std::string reason;
+// A file and the label of what it tells.
+struct NamedFile {
+  NamedFile(std::string label, const std::string& path) : name(std::move(label)), file(path) {}
+  std::string name;
   SensorFile file;
 };
 
@@ -118,25 +111,25 @@ class SysfsProbe final : public DeviceProbe {
     DeviceCondition condition;
     for (ClockFiles& clock : clocks_) clock.Read(condition);
     std::map<std::string, double> hottest;
-    for (TemperatureFile& one : temperatures_) {
+    for (NamedFile& one : temperatures_) {
       const absl::StatusOr<int64_t> value = one.file.Read();
       if (!value.ok()) continue;
       const double celsius = static_cast<double>(*value) * kDegreesPerUnit;
       if (celsius < kLowestCelsius) continue;
-      const auto [entry, is_new] = hottest.emplace(one.sensor, celsius);
+      const auto [entry, is_new] = hottest.emplace(one.name, celsius);
       if (!is_new) entry->second = std::max(entry->second, celsius);
     }
     for (const auto& [sensor, celsius] : hottest) {
       condition.temperatures.push_back({sensor, celsius});
     }
-    for (CountFile& one : throttles_) {
+    for (NamedFile& one : throttles_) {
       if (const auto state = one.file.Read(); state.ok()) {
-        condition.throttles.push_back({one.reason, *state > 0});
+        condition.throttles.push_back({one.name, *state > 0});
       }
     }
-    for (CountFile& one : events_) {
+    for (NamedFile& one : events_) {
       if (const auto count = one.file.Read(); count.ok() && *count >= 0) {
-        condition.throttle_events.push_back({one.reason, *count});
+        condition.throttle_events.push_back({one.name, *count});
       }
     }
     condition.power_mode = PowerMode();
@@ -159,9 +152,9 @@ class SysfsProbe final : public DeviceProbe {
 
   const std::string root_;
   std::deque<ClockFiles> clocks_;
-  std::deque<TemperatureFile> temperatures_;
-  std::deque<CountFile> throttles_;
-  std::deque<CountFile> events_;
+  std::deque<NamedFile> temperatures_;  // those of one name are told as the hottest
+  std::deque<NamedFile> throttles_;
+  std::deque<NamedFile> events_;
   std::map<int, std::string> power_modes_;  // by number
 };
 

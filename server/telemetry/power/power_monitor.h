@@ -4,20 +4,26 @@
 #ifndef ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
 #define ORBSERVE_SERVER_TELEMETRY_POWER_POWER_MONITOR_H_
 
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "features/backend.h"
+#include "server/telemetry/duration_histogram.h"
+#include "server/telemetry/power/batch_energy_estimate.h"
+#include "server/telemetry/power/batch_energy_shares.h"
+#include "server/telemetry/power/energy_meter.h"
 #include "server/telemetry/power/power_reader.h"
-
-namespace prometheus {
-class Collectable;
-}  // namespace prometheus
 
 namespace orbserve {
 
@@ -27,6 +33,7 @@ struct RailFigures {
   // Both are absent while the rail cannot be read.
   std::optional<double> watts;
   std::optional<double> joules;  // since the monitor exists
+  int64_t read_errors = 0;
   // Measured energy of the frames of the rail's device.
   uint64_t frames = 0;
   double frame_joules = 0;
@@ -35,16 +42,17 @@ struct RailFigures {
 // Power and energy of every rail, and what of it each frame took.
 //
 // Two figures of a frame's energy are kept apart. The one in its answer is an estimate, as the
-// answer does not wait for the sensor (EnergyEstimate). The one in the histogram
+// answer does not wait for the sensor (BatchEnergyEstimate). The one in the histogram
 // orbserve_frame_energy_joules is measured: a second later the energy of the device is shared out
-// to the batches that were busy (EnergyShares), and a batch's part in equal parts to its frames.
+// to the batches that were busy (BatchEnergyShares), and a batch's part in equal parts to its
+// frames.
 //
 // Families: orbserve_power_watts, orbserve_energy_joules_total, orbserve_frame_energy_joules,
 // orbserve_power_read_errors_total, orbserve_power_source_info (docs/metrics.md). A rail that
 // cannot be read loses its series until it can.
 //
 // Thread-safe, but for Poll(), which one thread calls.
-class PowerMonitor {
+class PowerMonitor final : public prometheus::Collectable {
  public:
   using Now = std::function<SteadyTime()>;
 
@@ -55,31 +63,55 @@ class PowerMonitor {
   explicit PowerMonitor(
       std::vector<std::unique_ptr<PowerReader>> readers,
       Now now = [] { return std::chrono::steady_clock::now(); });
-  ~PowerMonitor();
-  PowerMonitor(const PowerMonitor&) = delete;
-  PowerMonitor& operator=(const PowerMonitor&) = delete;
 
-  bool has_rails() const;
   // Source of the first rail; "none" without rails.
   absl::string_view source() const;
 
   // Reads every rail and shares out what was measured. To be called every kPeriod.
-  void Poll();
+  void Poll() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A batch of `frames` frames (0 = of matches) has ended. Returns an estimate of the joules that
   // the whole of it took; nothing when no rail belongs to the device, or none can be read. Takes a
   // short lock.
   std::optional<double> AddBatch(absl::string_view device, int frames, SteadyTime begin,
-                                 SteadyTime end);
+                                 SteadyTime end) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  std::vector<RailFigures> Figures() const;
-
-  // The families, for Metrics::AddCollectable(). May outlive the monitor.
-  std::shared_ptr<prometheus::Collectable> families() const;
+  std::vector<RailFigures> Figures() const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;
+  // From 0.1 mJ (a small frame of a full batch on a large GPU) to 10 J (one large frame alone on
+  // it): the numbers are those of durations.
+  using JoulesHistogram = Histogram<kDurationBounds, 1'000'000'000>;
+
+  // State that several threads use, under the lock.
+  struct RailState {
+    EnergyMeter meter;
+    BatchEnergyEstimate estimate;
+    bool readable = false;
+    SteadyTime read_at;
+    std::optional<double> watts;
+    int64_t read_errors = 0;
+    std::vector<BatchEnergyShares::Batch> ended;  // since the last Poll()
+  };
+
+  struct Rail {
+    PowerRail info;
+    std::unique_ptr<PowerReader> reader;
+    RailState state;
+    JoulesHistogram frame_joules;
+    // Used by the thread that polls.
+    BatchEnergyShares shares;
+    std::vector<BatchEnergyShares::Batch> ended;
+  };
+
+  static std::optional<EnergySegment> Take(RailState& state,
+                                           const absl::StatusOr<PowerReading>& reading,
+                                           SteadyTime time);
+
+  const Now now_;
+  mutable absl::Mutex mutex_;  // of every Rail::state
+  std::deque<Rail> rails_;     // fixed after construction
 };
 
 }  // namespace orbserve

@@ -86,39 +86,18 @@ class NvmlLibrary {
     char bus_id[32] = {};
   };
   static_assert(sizeof(PciInfo) == 68);
-  struct Functions {
-    Result (*init)() = nullptr;
-    Result (*shutdown)() = nullptr;
-    Result (*device_by_pci_bus_id)(const char*, Device*) = nullptr;
-    // Not in every version; null then.
-    const char* (*error_string)(Result) = nullptr;
-    Result (*device_count)(unsigned int*) = nullptr;
-    Result (*device_by_index)(unsigned int, Device*) = nullptr;
-    Result (*pci_info)(Device, PciInfo*) = nullptr;
-    Result (*device_name)(Device, char*, unsigned int) = nullptr;
-    Result (*driver_version)(char*, unsigned int) = nullptr;
-    Result (*total_energy)(Device,
-                           unsigned long long*) = nullptr;   // mJ; NOLINT(google-runtime-int)
-    Result (*power_usage)(Device, unsigned int*) = nullptr;  // mW
-    Result (*clock)(Device, int, unsigned int*) = nullptr;   // MHz
-    Result (*max_clock)(Device, int, unsigned int*) = nullptr;
-    Result (*temperature)(Device, int, unsigned int*) = nullptr;  // degrees Celsius
-    Result (*field_values)(Device, int, FieldValue*) = nullptr;
-    Result (*throttle_reasons)(Device, unsigned long long*) =  // NOLINT(google-runtime-int)
-        nullptr;
-    Result (*supported_throttle_reasons)(Device, unsigned long long*) =
-        nullptr;  // NOLINT(google-runtime-int)
-  };
 
   NvmlLibrary() = default;
   absl::Status Check(Result result, absl::string_view call) const;
-  // Calls `function`, which may be null, with `arguments` and the address of a Value, its result.
-  template <typename Value, typename Function, typename... Arguments>
-  absl::StatusOr<Value> Query(absl::string_view call, Function function,
-                              Arguments... arguments) const;
+  // Calls the function of this name, whose parameters have exactly the types of `arguments`.
+  // UNSUPPORTED where the driver does not have it: drivers differ.
+  template <typename... Arguments>
+  absl::Status Call(const char* name, Arguments... arguments) const;
+  // As Call(), with the address of a Value, the result, as the last argument.
+  template <typename Value, typename... Arguments>
+  absl::StatusOr<Value> Query(const char* name, Arguments... arguments) const;
 
   void* handle_ = nullptr;
-  Functions functions_;
   bool initialised_ = false;
 };
 

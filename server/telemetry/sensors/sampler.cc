@@ -4,48 +4,39 @@
 #include "server/telemetry/sensors/sampler.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 
 namespace orbserve {
 
 // Held by the thread too, which may outlive the sampler.
 struct Sampler::Shared {
   std::function<void()> poll;
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool stopping = false;  // guarded by mutex
-  bool stopped = false;   // guarded by mutex
+  absl::Notification stopping;
+  absl::Notification stopped;
 };
 
 Sampler::Sampler(std::function<void()> poll, std::chrono::milliseconds period)
     : shared_(std::make_shared<Shared>()) {
   shared_->poll = std::move(poll);
   thread_ = std::thread([shared = shared_, period] {
-    std::chrono::steady_clock::time_point next = std::chrono::steady_clock::now() + period;
-    std::unique_lock<std::mutex> lock(shared->mutex);
-    while (!shared->changed.wait_until(lock, next, [&] { return shared->stopping; })) {
-      lock.unlock();
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point next = Clock::now() + period;
+    while (!shared->stopping.WaitForNotificationWithTimeout(
+        absl::FromChrono(std::max(next - Clock::now(), Clock::duration(0))))) {
       shared->poll();
       // After a slow reading the next comes a period later, not at once.
-      next = std::max(next, std::chrono::steady_clock::now()) + period;
-      lock.lock();
+      next = std::max(next, Clock::now()) + period;
     }
-    shared->stopped = true;
-    shared->changed.notify_all();
+    shared->stopped.Notify();
   });
 }
 
 Sampler::~Sampler() {
-  bool stopped = false;
-  {
-    std::unique_lock<std::mutex> lock(shared_->mutex);
-    shared_->stopping = true;
-    shared_->changed.notify_all();
-    stopped = shared_->changed.wait_for(lock, kStopTime, [&] { return shared_->stopped; });
-  }
-  if (stopped) {
+  shared_->stopping.Notify();
+  if (shared_->stopped.WaitForNotificationWithTimeout(absl::FromChrono(kStopTime))) {
     thread_.join();
   } else {
     thread_.detach();

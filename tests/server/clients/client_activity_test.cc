@@ -124,7 +124,7 @@ TEST_F(ClientActivityTest, WhatAClientHoldsIsWhatTheLedgerSays) {
     const Holding streams = hold(Resource::kStreams, 2);
     const Holding frames = hold(Resource::kFrames, 3);
     const Holding messages = hold(Resource::kFrameBytes, 100);
-    const Holding answers = hold(Resource::kStreamBytes, 20);
+    const Holding answers = hold(Resource::kStreamResponseBytes, 20);
     const ClientUse use = Busiest(1)[0];
     EXPECT_EQ(use.streams, 2);
     EXPECT_EQ(use.waiting, 3);

@@ -30,10 +30,10 @@ class LedgerTest : public ::testing::Test {
   void Make(int64_t all, double times_free, OwnerWeights weights = {}) {
     held_.clear();
     ledger_ = std::make_unique<Ledger>(std::move(weights));
-    ledger_->Bound(Resource::kCallBytes, {.all = all, .times_free = times_free});
+    ledger_->Bound(Resource::kUnaryResponseBytes, {.all = all, .times_free = times_free});
   }
   std::optional<Refusal> Take(const ClientId& client, int64_t amount) {
-    Holding holding(ledger_->Open(client), Resource::kCallBytes);
+    Holding holding(ledger_->Open(client), Resource::kUnaryResponseBytes);
     const std::optional<Refusal> would = holding.AskFurther(amount);
     const std::optional<Refusal> refusal = holding.Resize(amount);
     EXPECT_EQ(would.has_value(), refusal.has_value());
@@ -46,7 +46,7 @@ class LedgerTest : public ::testing::Test {
     while (!Take(client, step).has_value()) taken += step;
     return taken;
   }
-  int64_t all() const { return ledger_->held(Resource::kCallBytes); }
+  int64_t all() const { return ledger_->held(Resource::kUnaryResponseBytes); }
 
   std::unique_ptr<Ledger> ledger_;
   std::vector<Holding> held_;
@@ -87,7 +87,7 @@ TEST_F(LedgerTest, WeightsCount) {
 
 TEST_F(LedgerTest, NewcomersFindRoomInAFullPart) {
   Make(1000, 3);
-  ledger_->Bound(Resource::kCallBytes,
+  ledger_->Bound(Resource::kUnaryResponseBytes,
                  {.all = 1000, .times_free = 3, .times_free_for_newcomers = 7});
   for (int i = 0; i < 100; ++i) TakeAll(Of("a", absl::StrCat(i)));
   EXPECT_FALSE(Take(Of("a", "new"), 1).has_value());
@@ -109,7 +109,8 @@ TEST_F(LedgerTest, WhoHoldsNothingMayHaveOneThingForWhichThereIsSpace) {
 
 TEST_F(LedgerTest, FixedBoundsAreKept) {
   Make(100, 1);
-  ledger_->Bound(Resource::kCallBytes, {.all = 100, .owner = 20, .name = 10, .times_free = 0});
+  ledger_->Bound(Resource::kUnaryResponseBytes,
+                 {.all = 100, .owner = 20, .name = 10, .times_free = 0});
   EXPECT_EQ(TakeAll(Of("a", "1")), 10);
   EXPECT_EQ(TakeAll(Of("a", "2")), 10);
   const Refusal refusal = *Take(Of("a", "3"), 2);
@@ -123,7 +124,7 @@ TEST_F(LedgerTest, FixedBoundsAreKept) {
 TEST_F(LedgerTest, HoldingsAreFreedWhenTheyAreMovedOverSplitOrDestroyed) {
   Make(400, 1);
   const Ledger::AccountPtr account = ledger_->Open(Of("a", "1"));
-  Holding one(account, Resource::kCallBytes);
+  Holding one(account, Resource::kUnaryResponseBytes);
   ASSERT_FALSE(one.Resize(100).has_value());
   {
     Holding part = one.Split(30);
@@ -135,8 +136,8 @@ TEST_F(LedgerTest, HoldingsAreFreedWhenTheyAreMovedOverSplitOrDestroyed) {
   Holding two(std::move(one));
   EXPECT_EQ(all(), 70);
   two.Set(300);  // without asking
-  EXPECT_EQ(account->held(Resource::kCallBytes), 300);
-  EXPECT_EQ(account->held_by_owner(Resource::kCallBytes), 300);
+  EXPECT_EQ(account->held(Resource::kUnaryResponseBytes), 300);
+  EXPECT_EQ(account->held_by_owner(Resource::kUnaryResponseBytes), 300);
   two = Holding();
   EXPECT_EQ(all(), 0);
   two.Set(0);
@@ -168,7 +169,7 @@ TEST(RefusalTest, TheTextNamesWhoHoldsWhatAndWhatMayBeHeld) {
             "the owner of this client holds 3 frames that wait; 1 more exceeds its present share "
             "of 3");
   EXPECT_EQ(ReasonOf(refusal.status()), ErrorReason::kQuotaExceeded);
-  refusal = {Resource::kCallBytes, Full::kAll, 90, 20, 100};
+  refusal = {Resource::kUnaryResponseBytes, Full::kAll, 90, 20, 100};
   EXPECT_EQ(refusal.text(),
             "all clients together hold 90 bytes of answers that are not sent yet; 20 more exceed "
             "the limit of 100");

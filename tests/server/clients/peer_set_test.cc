@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/clients/peer_set.h"
+#include "server/clients/peer.h"
 
 #include <string>
 

@@ -3,13 +3,9 @@
 
 #include "server/edge/listener.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,8 +14,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,10 +23,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/edge/connection_table.h"
-#include "server/edge/guard/guard_table.h"
 #include "server/edge/listen_sockets.h"
 #include "tests/client/temporary_folder.h"
+#include "tests/server/edge/listener_fixture.h"
 #include "tests/server/edge/tls_client.h"
 #include "tests/support/certificates.h"
 
@@ -40,99 +33,14 @@ namespace orbserve {
 namespace {
 
 using ::orbserve::testing::CertificateAndKey;
+using ::orbserve::testing::Closed;
+using ::orbserve::testing::Eventually;
 using ::orbserve::testing::FirstMessageOfTls;
+using ::orbserve::testing::ListenerTest;
 using ::orbserve::testing::MakeCertificate;
 using ::orbserve::testing::ShakeHands;
 using ::orbserve::testing::TemporaryFolder;
 using ::testing::HasSubstr;
-
-template <typename Condition>
-bool Eventually(const Condition& condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
-
-int64_t Closed(const Listener& listener, CloseReason reason) {
-  return listener.use().closed[static_cast<size_t>(reason)];
-}
-
-// A listener, and the connections that it has handed over.
-class ListenerTest : public ::testing::Test {
- protected:
-  void StartListener(ListenerOptions options) {
-    if (options.address.empty()) options.address = "127.0.0.1:0";
-    auto created = Listener::Create(options);
-    ASSERT_TRUE(created.ok()) << created.status();
-    listener_ = *std::move(created);
-    port_ = listener_->port();
-    listener_->Start([this](FileDescriptor connection, TlsSession handshake, bool is_self_check) {
-      const std::scoped_lock lock(mutex_);
-      handshakes_ += handshake != nullptr ? 1 : 0;
-      self_checks_ += is_self_check ? 1 : 0;
-      taken_.push_back(std::move(connection));
-    });
-  }
-
-  // A connection whose client says `start`, which is no beginning of HTTP/2: gRPC is to refuse it.
-  FileDescriptor Connect(const std::string& start = "hello") const {
-    SocketAddress address;
-    auto& ipv4 = reinterpret_cast<sockaddr_in&>(address.storage);
-    ipv4.sin_family = AF_INET;
-    ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.size = sizeof(ipv4);
-    SetPort(address, port_);
-    FileDescriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(made.get(), address.get(), address.size) != 0) {
-      made.Reset();
-    } else {
-      Say(made, start);
-    }
-    return made;
-  }
-
-  static void Say(const FileDescriptor& client, const std::string& bytes) {
-    send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  }
-  absl::StatusOr<FileDescriptor> ConnectSelfCheck() {
-    auto check = listener_->ConnectSelfCheck();
-    if (check.ok()) Say(*check, "hello");
-    return check;
-  }
-
-  // A call of the connection tells that it is of `owner`.
-  void Prove(const FileDescriptor& client, const std::string& owner) {
-    listener_->Prove(PeerKeysOf(LocalAddressOf(client.get())).endpoint, owner);
-  }
-
-  size_t taken() {
-    const std::scoped_lock lock(mutex_);
-    return taken_.size();
-  }
-  bool WaitForTaken(size_t count) {
-    return Eventually([&] { return taken() == count; });
-  }
-  // Closes the connection as gRPC does.
-  void CloseTaken(size_t index) {
-    const std::scoped_lock lock(mutex_);
-    shutdown(taken_[index].get(), SHUT_RDWR);
-    taken_[index].Reset();
-  }
-  static bool IsClosedByPeer(const FileDescriptor& connection) {
-    pollfd event = {connection.get(), POLLIN, 0};
-    char byte = 0;
-    return poll(&event, 1, 10'000) == 1 && recv(connection.get(), &byte, 1, 0) <= 0;
-  }
-
-  std::mutex mutex_;
-  std::vector<FileDescriptor> taken_;
-  int handshakes_ = 0;
-  int self_checks_ = 0;
-  int port_ = 0;
-  std::unique_ptr<Listener> listener_;
-};
 
 TEST_F(ListenerTest, ConnectionsAreCountedUntilTheyAreClosed) {
   StartListener({});
@@ -244,37 +152,6 @@ TEST_F(ListenerTest, AnUnprovenConnectionThatItsClientEndsIsForgotten) {
   EXPECT_TRUE(Eventually([&] { return listener_->use().connections == 1; }));
 }
 
-TEST_F(ListenerTest, APausedConnectionIsReadAgainWhenOthersHaveEnded) {
-  StartListener({.max_unproven_calls = 24});
-  GuardTable& guards = GuardTable::Get();
-  const FileDescriptor poller(epoll_create1(0));
-  const auto make_calls = [&](int descriptor, int count) {
-    epoll_event event = {};
-    event.events = EPOLLIN | EPOLLET;
-    guards.Watched(descriptor, poller.get(), event);
-    epoll_ctl(poller.get(), EPOLL_CTL_ADD, descriptor, &event);
-    epoll_wait(poller.get(), &event, 1, 0);
-    std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    for (int i = 0; i < count; ++i) {
-      bytes += std::string("\0\0\1\1\5\0\0\0", 8);
-      bytes += {static_cast<char>(2 * i + 1), 'h'};
-    }
-    const iovec piece = {bytes.data(), bytes.size()};
-    EXPECT_TRUE(guards.Received(descriptor, &piece, 1, bytes.size()));
-  };
-  FileDescriptor other = Connect();
-  ASSERT_TRUE(WaitForTaken(1));
-  make_calls(taken_[0].get(), 6);
-  const FileDescriptor client = Connect();
-  ASSERT_TRUE(WaitForTaken(2));
-  make_calls(taken_[1].get(), 4);
-  EXPECT_EQ(guards.MayRead(taken_[1].get()), 0u);
-  EXPECT_EQ(guards.paused(), 1);
-  other.Reset();
-  EXPECT_TRUE(Eventually([&] { return guards.paused() == 0; }));
-  EXPECT_GT(guards.MayRead(taken_[1].get()), 0u);
-}
-
 TEST_F(ListenerTest, AConnectionOverTheBoundWaitsUntilAnUnprovenOneIsClosed) {
   StartListener({.max_connections = 2});
   const FileDescriptor first = Connect();
@@ -365,6 +242,7 @@ TEST_F(ListenerTest, ASelfCheckTakesNoPlaceButWantsOne) {
     auto check = ConnectSelfCheck();
     ASSERT_TRUE(check.ok()) << check.status();
     ASSERT_TRUE(WaitForTaken(i + 1));
+    EXPECT_FALSE(*check->is_refused);
   }
   EXPECT_EQ(self_checks_, 3);
   EXPECT_EQ(listener_->use().connections, 0);
@@ -373,8 +251,8 @@ TEST_F(ListenerTest, ASelfCheckTakesNoPlaceButWantsOne) {
   Prove(client, "owner");
   auto check = ConnectSelfCheck();
   ASSERT_TRUE(check.ok()) << check.status();
-  EXPECT_TRUE(Eventually([&] { return listener_->is_self_check_refused(); }));
-  EXPECT_TRUE(IsClosedByPeer(*check));
+  EXPECT_TRUE(IsClosedByPeer(check->socket));
+  EXPECT_TRUE(*check->is_refused);
 }
 
 TEST_F(ListenerTest, ConnectsToItselfOnEveryKindOfAddress) {

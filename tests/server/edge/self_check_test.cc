@@ -3,10 +3,9 @@
 
 #include "server/edge/self_check.h"
 
-#include <atomic>
 #include <chrono>
-#include <future>
 #include <thread>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -15,149 +14,173 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr SelfCheckOptions kFast = {.period = milliseconds(5),
+// Every look makes a call.
+constexpr SelfCheckOptions kFast = {.period = milliseconds(0),
                                     .failing_time = milliseconds(50),
                                     .call_time = milliseconds(20'000),
-                                    .cache_time = milliseconds(0),
+                                    .end_time = milliseconds(20'000),
+                                    .cache_time = milliseconds(-1),
                                     .good_time = milliseconds(0),
                                     .wait_time = milliseconds(20'000)};
 
+SelfCheck::Call Answers(const absl::Status* status) {
+  return [status](milliseconds, const SelfCheck::Done& done) { done(*status); };
+}
+
+// Calls whose ends the test tells.
+SelfCheck::Call IntoHands(SelfCheck::Done* done) {
+  return [done](milliseconds, SelfCheck::Done given) { *done = std::move(given); };
+}
+
 TEST(SelfCheckTest, TellsTheResultOfTheCall) {
-  std::atomic<bool> good{true};
-  SelfCheck check(
-      kFast,
-      [&](milliseconds) {
-        return good ? absl::OkStatus() : absl::UnavailableError("nobody answers");
-      },
-      [] {});
+  absl::Status status;
+  SelfCheck check(kFast, Answers(&status), [] {});
   EXPECT_TRUE(check.Check().ok());
-  good = false;
-  // The call that was under way at that moment may still have been good.
-  check.Check().IgnoreError();
+  EXPECT_FALSE(check.last_failed());
+  status = absl::UnavailableError("nobody answers");
   EXPECT_EQ(check.Check().message(), "nobody answers");
-  good = true;
-  check.Check().IgnoreError();
+  EXPECT_TRUE(check.last_failed());
+  status = absl::OkStatus();
   EXPECT_TRUE(check.Check().ok());
 }
 
 TEST(SelfCheckTest, GivesAYoungResultAgain) {
-  std::atomic<int> calls{0};
+  int calls = 0;
   SelfCheckOptions options;
   options.period = milliseconds(3'600'000);
   options.cache_time = milliseconds(3'600'000);
-  options.wait_time = milliseconds(20'000);
   SelfCheck check(
       options,
-      [&](milliseconds) {
+      [&](milliseconds, const SelfCheck::Done& done) {
         ++calls;
-        return absl::OkStatus();
+        done(absl::OkStatus());
       },
       [] {});
+  check.Look();
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(check.Check().ok());
+  check.Look();
   EXPECT_EQ(calls, 1);
 }
 
+TEST(SelfCheckTest, AnAnswerThatComesLaterEndsTheWait) {
+  SelfCheck::Done done;
+  SelfCheckOptions options = kFast;
+  options.cache_time = milliseconds(3'600'000);  // if it comes before the wait
+  SelfCheck check(options, IntoHands(&done), [] {});
+  check.Look();
+  std::thread answer([&] { done(absl::OkStatus()); });
+  EXPECT_TRUE(check.Check().ok());
+  answer.join();
+}
+
 TEST(SelfCheckTest, ACallWithoutAnAnswerIsNotWaitedFor) {
-  std::promise<void> answer;
-  const std::shared_future<void> answered = answer.get_future().share();
+  SelfCheck::Done done;
   SelfCheckOptions options = kFast;
   options.wait_time = milliseconds(10);
-  SelfCheck check(
-      options,
-      [&](milliseconds) {
-        answered.wait();
-        return absl::OkStatus();
-      },
-      [] {});
+  SelfCheck check(options, IntoHands(&done), [] {});
   EXPECT_EQ(check.Check().code(), absl::StatusCode::kUnavailable);
-  answer.set_value();
+  EXPECT_FALSE(check.last_failed());
 }
 
 TEST(SelfCheckTest, AnAnswerOfAMomentAgoIsEnoughWhileTheNextCallIsUnderWay) {
-  std::promise<void> answer;
-  const std::shared_future<void> answered = answer.get_future().share();
-  std::atomic<int> calls{0};
+  SelfCheck::Done done;
   SelfCheckOptions options = kFast;
   options.good_time = milliseconds(3'600'000);
-  SelfCheck check(
-      options,
-      [&](milliseconds) {
-        if (++calls > 1) answered.wait();
-        return absl::OkStatus();
-      },
-      [] {});
-  while (calls < 2) check.Check().IgnoreError();
+  SelfCheck check(options, IntoHands(&done), [] {});
+  check.Look();
+  std::exchange(done, nullptr)(absl::OkStatus());
   EXPECT_TRUE(check.Check().ok());
-  answer.set_value();
+  EXPECT_NE(done, nullptr);
+}
+
+TEST(SelfCheckTest, OneCallIsUnderWayAtATime) {
+  int calls = 0;
+  SelfCheckOptions options = kFast;
+  options.wait_time = milliseconds(0);
+  SelfCheck check(
+      options, [&](milliseconds, const SelfCheck::Done&) { ++calls; }, [] {});
+  for (int i = 0; i < 10; ++i) {
+    check.Look();
+    EXPECT_FALSE(check.Check().ok());
+  }
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(SelfCheckTest, ACallThatDoesNotEndHasFailed) {
+  SelfCheck::Done done;
+  SelfCheckOptions options = kFast;
+  options.end_time = milliseconds(0);
+  SelfCheck check(options, IntoHands(&done), [] {});
+  check.Look();
+  const SelfCheck::Done first = done;
+  check.Look();
+  EXPECT_TRUE(check.last_failed());
+  // The next one is under way: an end that comes so late is not taken for its own.
+  first(absl::OkStatus());
+  EXPECT_TRUE(check.last_failed());
+  done(absl::OkStatus());
+  EXPECT_FALSE(check.last_failed());
 }
 
 TEST(SelfCheckTest, FailsOnceAfterFailuresForSomeTime) {
-  std::atomic<int> failed{0};
-  std::atomic<int> calls{0};
+  const absl::Status status = absl::UnavailableError("nobody answers");
+  int failed = 0;
+  int looks = 0;
   const auto begin = std::chrono::steady_clock::now();
-  std::promise<void> told;
-  SelfCheck check(
-      kFast,
-      [&](milliseconds) {
-        ++calls;
-        return absl::UnavailableError("nobody answers");
-      },
-      [&] {
-        if (++failed == 1) told.set_value();
-      });
-  told.get_future().wait();
+  SelfCheck check(kFast, Answers(&status), [&] { ++failed; });
+  for (; failed == 0; ++looks) {
+    check.Look();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
   EXPECT_GE(std::chrono::steady_clock::now() - begin, kFast.failing_time);
-  EXPECT_GE(calls, 3);
-  const int before = calls;
-  while (calls < before + 3) std::this_thread::yield();
+  EXPECT_GT(looks, 3);
+  for (int i = 0; i < 10; ++i) check.Look();
   EXPECT_EQ(failed, 1);
 }
 
 TEST(SelfCheckTest, AnAnswerNowAndThenIsEnough) {
-  std::atomic<int> calls{0};
-  std::atomic<int> failed{0};
+  int calls = 0;
+  int failed = 0;
   SelfCheckOptions options = kFast;
   options.failing_time = milliseconds(0);
   SelfCheck check(
       options,
-      [&](milliseconds) {
-        return ++calls % 3 == 0 ? absl::OkStatus() : absl::UnavailableError("nobody answers");
+      [&](milliseconds, const SelfCheck::Done& done) {
+        done(++calls % 3 == 0 ? absl::OkStatus() : absl::UnavailableError("nobody answers"));
       },
       [&] { ++failed; });
-  while (calls < 30) check.Check().IgnoreError();
+  while (calls < 30) check.Look();
   EXPECT_EQ(failed, 0);
 }
 
 TEST(SelfCheckTest, AFullServerDoesNotFail) {
-  std::atomic<int> calls{0};
-  std::atomic<int> failed{0};
+  const absl::Status status = absl::ResourceExhaustedError("full");
+  int failed = 0;
   SelfCheckOptions options = kFast;
   options.failing_time = milliseconds(0);
-  SelfCheck check(
-      options,
-      [&](milliseconds) {
-        ++calls;
-        return absl::ResourceExhaustedError("full");
-      },
-      [&] { ++failed; });
-  while (calls < 30) EXPECT_EQ(check.Check().message(), "full");
+  SelfCheck check(options, Answers(&status), [&] { ++failed; });
+  for (int i = 0; i < 30; ++i) {
+    check.Look();
+    EXPECT_EQ(check.Check().message(), "full");
+  }
   EXPECT_EQ(failed, 0);
 }
 
 TEST(SelfCheckTest, StopEndsAWait) {
-  std::promise<void> answer;
-  const std::shared_future<void> answered = answer.get_future().share();
-  SelfCheck check(
-      kFast,
-      [&](milliseconds) {
-        answered.wait();
-        return absl::OkStatus();
-      },
-      [] {});
+  SelfCheck::Done done;
+  SelfCheck check(kFast, IntoHands(&done), [] {});
   std::thread stop([&] { check.Stop(); });
   EXPECT_FALSE(check.Check().ok());
   stop.join();
-  answer.set_value();
+}
+
+TEST(SelfCheckTest, ACallMayEndAfterTheCheckIsGone) {
+  SelfCheck::Done done;
+  {
+    SelfCheck check(kFast, IntoHands(&done), [] {});
+    check.Look();
+  }
+  done(absl::OkStatus());
 }
 
 }  // namespace

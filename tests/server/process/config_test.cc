@@ -207,7 +207,6 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"power { source: \"guess\" }", "power.source"},
       {"telemetry { stage_sampling: 1000001 }", "telemetry.stage_sampling"},
       {"telemetry { busiest_clients: 1001 }", "telemetry.busiest_clients"},
-      {"backend { read_in_place: \"sometimes\" }", "backend.read_in_place"},
   };
   for (const auto& row : rows) {
     const auto over = ParseConfig(row.text, "x");

@@ -87,6 +87,13 @@ TEST(DerivedLimitsTest, OneClientHasAQuarterOfTheQueue) {
   EXPECT_EQ(Derive(config).queue_frames_per_client, 10);
 }
 
+TEST(DerivedLimitsTest, OneAddressHasAQuarterOfTheConnections) {
+  server::Config config = DefaultConfig();
+  EXPECT_EQ(Derive(config).connections_per_address, 1024);
+  config.mutable_limits()->set_max_connections(3);
+  EXPECT_EQ(Derive(config).connections_per_address, 1);
+}
+
 TEST(DerivedLimitsTest, AsManyThreadsDecodeAsCompute) {
   server::Config config = DefaultConfig();
   EXPECT_GE(Derive(config).decode_threads, 1);

@@ -49,10 +49,6 @@ TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {
   EXPECT_EQ(options.deadline_ms, 1234);
   EXPECT_EQ(options.stage_sampling, 7);
   EXPECT_EQ(options.input_reads, gpu::InputReads::kAuto);
-  config.mutable_backend()->set_read_in_place("always");
-  EXPECT_EQ(GpuBackendOptionsOf(config, Derive(config)).input_reads, gpu::InputReads::kInPlace);
-  config.mutable_backend()->set_read_in_place("never");
-  EXPECT_EQ(GpuBackendOptionsOf(config, Derive(config)).input_reads, gpu::InputReads::kCopied);
 }
 
 TEST(PartOptionsTest, TheGpuIsNotAskedForMoreThanItTakes) {

@@ -36,6 +36,8 @@ using ::testing::IsEmpty;
 // The smallest kind of work: errands, first come, first served, two in a batch.
 struct Errand final : WorkItem {
   int number = 0;
+  int64_t bytes = 0;
+  absl::Status refusal;  // if it was refused
   std::function<void(const absl::Status&)> done;
   std::list<Errand*>::iterator place;
 };
@@ -63,31 +65,14 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
   }
   absl::StatusOr<Ticket> Submit(int number, const ClientId& client, SteadyTime deadline,
                                 int64_t bytes, std::function<void(const absl::Status&)> done) {
-    absl::Status refusal;
-    Ticket ticket = 0;
-    Work work;
-    {
-      absl::MutexLock lock(&mutex_);
-      refusal = Reserve(client, deadline, bytes);
-      if (refusal.ok()) {
-        auto entering = std::make_shared<Errand>();
-        entering->client = client;
-        entering->deadline = deadline;
-        entering->number = number;
-        entering->done = done;
-        Errand& errand = Enter(std::move(entering));
-        ticket = errand.ticket;
-        errand.ready_at = clock_->Now();
-        errand.place = order_.insert(order_.end(), &errand);
-        work = TakeWork(errand.ready_at);
-      }
-    }
-    if (!refusal.ok()) {
-      done(refusal);
-      return refusal;
-    }
-    Do(std::move(work));
-    return ticket;
+    auto errand = std::make_shared<Errand>();
+    errand->client = client;
+    errand->deadline = deadline;
+    errand->number = number;
+    errand->bytes = bytes;
+    errand->done = std::move(done);
+    if (!Admit(errand)) return errand->refusal;
+    return errand->ticket;
   }
 
   // The backend's answer. `helper`, unless null, becomes the thread that answers the items.
@@ -122,6 +107,11 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
   std::function<void()> before_close;
 
  private:
+  int64_t StartsWaiting(const Errand& errand) override { return errand.bytes; }
+  bool Enqueue(Errand& errand) override {
+    errand.place = order_.insert(order_.end(), &errand);
+    return true;
+  }
   void Dequeue(Errand& errand) override { order_.erase(errand.place); }
   std::optional<ErrandBatch> NextBatch(SteadyTime now) override {
     if (order_.empty() || batches_in_flight() >= options_.max_batches) return std::nullopt;
@@ -139,7 +129,10 @@ class ErrandQueue final : public WorkQueue<Errand, ErrandBatch> {
     return order_.front()->ready_at + options_.delay;
   }
   void Send(ErrandBatch& batch) override { send_(std::move(batch)); }
-  void AnswerFailed(Errand& errand, const absl::Status& status) override { errand.done(status); }
+  void AnswerFailed(Errand& errand, const absl::Status& status) override {
+    if (errand.ticket == 0) errand.refusal = status;
+    errand.done(status);
+  }
 
   const ErrandOptions options_;
   const std::function<void(ErrandBatch)> send_;

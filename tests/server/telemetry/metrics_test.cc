@@ -177,9 +177,9 @@ TEST(MetricsTest, PhasesAndStagesBelongToADeviceOrToTheHost) {
 TEST(MetricsTest, FramesAreAccountedForExactly) {
   Metrics metrics(OneCpu());
   for (int i = 0; i < 10; ++i) metrics.FrameReceived(100);
-  metrics.FrameOk(500);
+  metrics.FrameFinished(absl::OkStatus(), 500);
   metrics.FrameFinished(absl::OkStatus(), 250);
-  metrics.FrameFailed(ErrorReason::kQueueFull);
+  metrics.FrameFinished(MakeError(ErrorReason::kQueueFull, "x"));
   metrics.FrameFinished(MakeError(ErrorReason::kBadImage, "x"));
   metrics.FrameFinished(MakeError(ErrorReason::kTooLarge, "x"));
   const std::string page = metrics.Render();
@@ -205,11 +205,11 @@ TEST(MetricsTest, GaugesGoUpAndDown) {
   EXPECT_EQ(ValueOf(page, "orbserve_device_lost_total{device=\"other\"}"), 1);
 }
 
-TEST(MetricsTest, BatchesLeaveTheirSizeAndTheirBusyInterval) {
+TEST(MetricsTest, BatchesLeaveTheirSizeAndTheirBusyTime) {
   Metrics metrics(OneCpu());
   metrics.ObserveBatch("cpu", "cpu", 5, At(1000), At(3000));
   metrics.ObserveBatch("cpu", "cpu", 1, At(2000), At(4500));  // overlaps by a second
-  metrics.AddBusyInterval("cpu", "cpu", 0, At(5000), At(5500));
+  metrics.AddBusyInterval("cpu", "cpu", At(5000), At(5500));
   const std::string page = metrics.Render();
   const std::string labels = "backend=\"cpu\",device=\"cpu\"";
   EXPECT_EQ(ValueOf(page, "orbserve_batch_size_frames_count{" + labels + "}"), 2);
@@ -218,24 +218,6 @@ TEST(MetricsTest, BatchesLeaveTheirSizeAndTheirBusyInterval) {
   EXPECT_EQ(ValueOf(page, "orbserve_batch_size_frames_bucket{" + labels + ",le=\"4\"}"), 1);
   EXPECT_EQ(ValueOf(page, "orbserve_batch_size_frames_bucket{" + labels + ",le=\"6\"}"), 2);
   EXPECT_EQ(ValueOf(page, "orbserve_device_busy_seconds_total{" + labels + "}"), 4);
-  const std::vector<BusyInterval> intervals = metrics.BusyIntervals();
-  ASSERT_EQ(intervals.size(), 3u);
-  EXPECT_EQ(intervals[0].begin, At(1000));
-  EXPECT_EQ(intervals[1].end, At(4500));
-  EXPECT_EQ(intervals[1].frames, 1);
-  EXPECT_EQ(metrics.devices()[intervals[2].device_index].device, "cpu");
-}
-
-TEST(MetricsTest, OnlyTheLatestIntervalsAreKept) {
-  MetricsOptions options = OneCpu();
-  options.busy_intervals = 3;
-  Metrics metrics(options);
-  for (int i = 0; i < 8; ++i) metrics.AddBusyInterval("cpu", "cpu", i, At(10 * i), At(10 * i + 5));
-  const std::vector<BusyInterval> intervals = metrics.BusyIntervals();
-  ASSERT_EQ(intervals.size(), 3u);
-  EXPECT_EQ(intervals[0].frames, 5);
-  EXPECT_EQ(intervals[1].frames, 6);
-  EXPECT_EQ(intervals[2].frames, 7);
 }
 
 TEST(MetricsTest, NothingIsLostBetweenThreadsAndScrapes) {
@@ -249,7 +231,7 @@ TEST(MetricsTest, NothingIsLostBetweenThreadsAndScrapes) {
         metrics.FrameReceived(10);
         metrics.ObservePhase(FramePhase::kQueue, "cpu", "cpu", 1e-3);
         metrics.ObserveBatch("cpu", "cpu", 2, At(i), At(i + 1));
-        metrics.FrameOk(3);
+        metrics.FrameFinished(absl::OkStatus(), 3);
       }
     });
   }
@@ -294,7 +276,7 @@ TEST(MetricsTest, PromtoolFindsNothingToSay) {
   metrics.ObserveStages({Stage::kOrient, Stage::kDescribe}, "cpu", "cpu", 0.01);
   metrics.ObserveBatch("cpu", "cpu", 3, At(0), At(10));
   metrics.FrameReceived(10);
-  metrics.FrameOk(10);
+  metrics.FrameFinished(absl::OkStatus(), 10);
   const std::optional<std::string> said = WhatPromtoolSays(metrics.Render());
   if (!said.has_value()) {
     GTEST_SKIP()

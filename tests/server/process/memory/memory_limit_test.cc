@@ -38,40 +38,38 @@ class MemoryLimitTest : public ::testing::Test {
 };
 
 TEST_F(MemoryLimitTest, WithoutAnyLimitItIsTheMemoryOfTheMachine) {
-  EXPECT_EQ(FindMemoryLimit(root_).bytes, 8 * kGiB);
-  EXPECT_EQ(FindMemoryLimit(root_).source, "host");
+  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGiB);
 }
 
 TEST_F(MemoryLimitTest, ACgroupOfVersion2AndItsParentsCount) {
   Write("/proc/self/cgroup", "0::/robots/orbserve.service\n");
   Write("/sys/fs/cgroup/robots/orbserve.service/memory.max", "max\n");
-  EXPECT_EQ(FindMemoryLimit(root_).bytes, 8 * kGiB);
+  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGiB);
   Write("/sys/fs/cgroup/robots/memory.max", "2147483648\n");
-  EXPECT_EQ(FindMemoryLimit(root_).bytes, 2 * kGiB);
-  EXPECT_EQ(FindMemoryLimit(root_).source, "cgroup");
+  EXPECT_EQ(FindMemoryLimit(root_), 2 * kGiB);
   Write("/sys/fs/cgroup/robots/orbserve.service/memory.max", "1073741824\n");
-  EXPECT_EQ(FindMemoryLimit(root_).bytes, kGiB);
+  EXPECT_EQ(FindMemoryLimit(root_), kGiB);
 }
 
 TEST_F(MemoryLimitTest, AContainerSeesItsCgroupAsTheMount) {
   Write("/proc/self/cgroup", "0::/docker/0123456789\n");
   Write("/sys/fs/cgroup/memory.max", "536870912\n");
-  EXPECT_EQ(FindMemoryLimit(root_).bytes, kGiB / 2);
+  EXPECT_EQ(FindMemoryLimit(root_), kGiB / 2);
 }
 
 TEST_F(MemoryLimitTest, ACgroupOfVersion1Counts) {
   Write("/proc/self/cgroup", "11:cpu,cpuacct:/\n4:hugetlb,memory:/box\n0::/\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   Write("/sys/fs/cgroup/memory/box/memory.limit_in_bytes", "268435456\n");
-  EXPECT_EQ(FindMemoryLimit(root_).bytes, kGiB / 4);
+  EXPECT_EQ(FindMemoryLimit(root_), kGiB / 4);
 }
 
 TEST_F(MemoryLimitTest, NonsenseIsNoLimitAndATinyOneIsRaised) {
   Write("/proc/self/cgroup", "nonsense\n0::/\n");
   Write("/sys/fs/cgroup/memory.max", "much\n");
-  EXPECT_EQ(FindMemoryLimit(root_).bytes, 8 * kGiB);
+  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGiB);
   Write("/sys/fs/cgroup/memory.max", "4096\n");
-  EXPECT_EQ(FindMemoryLimit(root_).bytes, kLeastMemoryBytes);
+  EXPECT_EQ(FindMemoryLimit(root_), kLeastMemoryBytes);
 }
 
 TEST_F(MemoryLimitTest, TheStateIsReadAndWhatIsMissingIsNegative) {
@@ -89,7 +87,7 @@ TEST_F(MemoryLimitTest, TheStateIsReadAndWhatIsMissingIsNegative) {
 
 TEST(MemoryStateTest, ThisProcessHasMemory) {
   EXPECT_GT(ReadMemoryState().resident_bytes, 0);
-  EXPECT_GT(FindMemoryLimit().bytes, ReadMemoryState().resident_bytes);
+  EXPECT_GT(FindMemoryLimit(), ReadMemoryState().resident_bytes);
 }
 
 }  // namespace

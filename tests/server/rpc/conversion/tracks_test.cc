@@ -4,7 +4,7 @@
 #include "server/rpc/conversion/tracks.h"
 
 #include "gtest/gtest.h"
-#include "server/rpc/answer_size.h"
+#include "server/rpc/response_size.h"
 
 namespace orbserve {
 namespace {

@@ -63,5 +63,15 @@ TEST_F(FrameAccountTest, ThePageTheLogAndThePagesAboutClientsSayTheSame) {
   EXPECT_EQ(uses[0].bytes, 3 * 150 + 7);
 }
 
+TEST_F(FrameAccountTest, NoClientIsToldOkFromTheDeadlineOn) {
+  const SteadyTime deadline = clock_.Now() + std::chrono::microseconds(5);
+  const absl::Status bad = MakeError(ErrorReason::kBadImage, "x");
+  EXPECT_TRUE(account_.Told(absl::OkStatus(), kNever).ok());
+  EXPECT_TRUE(account_.Told(absl::OkStatus(), deadline).ok());
+  clock_.Advance(std::chrono::microseconds(5));
+  EXPECT_EQ(ReasonOf(account_.Told(absl::OkStatus(), deadline)), ErrorReason::kDeadlineExceeded);
+  EXPECT_EQ(account_.Told(bad, deadline), bad);
+}
+
 }  // namespace
 }  // namespace orbserve

@@ -17,26 +17,12 @@
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
 #include "tests/server/serving/named_client.h"
+#include "tests/server/serving/queue_observer.h"
 
 namespace orbserve {
 namespace {
 
 using std::chrono::microseconds;
-
-class FakeObserver final : public ServingObserver {
- public:
-  void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost& cost,
-                      const StageTimes&) override {
-    EXPECT_EQ(kind, WorkKind::kMatches);
-    device = std::string(cost.device);
-    waits.push_back(queued);
-  }
-  std::optional<double> OnBatchFinished(WorkKind, int, const BatchCost&) override { return joules; }
-
-  std::vector<std::chrono::nanoseconds> waits;  // one for each computed request
-  std::string device;                           // of the request that was computed last
-  std::optional<double> joules;
-};
 
 class MatchQueueTest : public ::testing::Test {
  protected:
@@ -78,7 +64,7 @@ class MatchQueueTest : public ::testing::Test {
   Ledger ledger_;
   FakeClock clock_;
   HandBackend backend_;
-  FakeObserver observer_;
+  QueueObserver observer_{WorkKind::kMatches};
   std::map<size_t, MatchOutcome> outcomes_;
   std::unique_ptr<MatchQueue> queue_;
 };

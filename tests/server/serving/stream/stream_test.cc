@@ -95,7 +95,7 @@ class StreamTest : public ::testing::Test {
  protected:
   using Told = TestWire::Told;
 
-  void Open(StreamSessionOptions options) {
+  void Open(StreamOptions options) {
     parts_.backend = &backend_;
     parts_.clock = &clock_;
     parts_.observer = &observer_;
@@ -110,7 +110,7 @@ class StreamTest : public ::testing::Test {
     parts_.clients = &clients_;
     parts_.send_timeout = [] { return milliseconds(2000); };
     options.client = Named("robot");
-    options_ = std::make_shared<const StreamSessionOptions>(std::move(options));
+    options_ = std::make_shared<const StreamOptions>(std::move(options));
     stream_ = std::make_shared<Stream>(parts_, &registry_, wire_);
     stream_->Start(absl::OkStatus(), Named("robot"), "peer", kNever);
     EXPECT_TRUE(stream_->Received());
@@ -126,7 +126,7 @@ class StreamTest : public ::testing::Test {
     const FrameCounts counts = metrics_.frame_counts();
     EXPECT_EQ(counts.received, received_);
     EXPECT_EQ(counts.ok + counts.failed, received_) << "each frame is counted once";
-    EXPECT_EQ(ledger_.held(Resource::kStreamBytes), 0);
+    EXPECT_EQ(ledger_.held(Resource::kStreamResponseBytes), 0);
     EXPECT_EQ(ledger_.held(Resource::kFrames), 0);
     EXPECT_EQ(ledger_.held(Resource::kStreams), 0);
     std::weak_ptr<Stream> weak = stream_;
@@ -140,7 +140,7 @@ class StreamTest : public ::testing::Test {
     auto frame = std::make_shared<StreamFrame>();
     frame->sequence = sequence;
     frame->time_limit = time_limit;
-    frame->answer_bound = {.fixed = 100};
+    frame->response_bound = {.fixed = 100};
     frame->message_bytes = 10;
     frame->options = options_;
     auto input = std::make_shared<TestInput>(is_broken);
@@ -152,7 +152,7 @@ class StreamTest : public ::testing::Test {
     stream_->Take(frame, kSidePx * kSidePx, absl::OkStatus());
     stream_->ReadOn(absl::OkStatus());
   }
-  int64_t held_answers() { return ledger_.held(Resource::kStreamBytes); }
+  int64_t held_answers() { return ledger_.held(Resource::kStreamResponseBytes); }
 
   FakeClock clock_;
   HandBackend backend_;
@@ -170,7 +170,7 @@ class StreamTest : public ::testing::Test {
   FrameIntake intake_{&backend_, &batcher_, &plans_, &executor_, &observer_, {}};
   StreamRegistry registry_{&ledger_, {}};
   StreamParts parts_;
-  std::shared_ptr<const StreamSessionOptions> options_;
+  std::shared_ptr<const StreamOptions> options_;
   std::shared_ptr<TestWire> wire_ = std::make_shared<TestWire>();
   std::shared_ptr<Stream> stream_;
   std::weak_ptr<FrameInput> input_;  // of the last frame

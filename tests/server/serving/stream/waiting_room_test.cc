@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 StreamFramePtr FrameOf(uint64_t index, DropPolicy policy, int64_t bytes = 10) {
-  auto options = std::make_shared<StreamSessionOptions>();
+  auto options = std::make_shared<StreamOptions>();
   options->drop_policy = policy;
   auto frame = std::make_shared<StreamFrame>();
   frame->index = index;

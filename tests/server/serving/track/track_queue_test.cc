@@ -19,6 +19,7 @@
 #include "tests/server/serving/fake_clock.h"
 #include "tests/server/serving/hand_backend.h"
 #include "tests/server/serving/named_client.h"
+#include "tests/server/serving/queue_observer.h"
 
 namespace orbserve {
 namespace {
@@ -27,24 +28,6 @@ using std::chrono::microseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-class FakeObserver final : public ServingObserver {
- public:
-  void OnItemComputed(WorkKind kind, std::chrono::nanoseconds queued, const BatchCost&,
-                      const StageTimes&) override {
-    EXPECT_EQ(kind, WorkKind::kTracks);
-    waits.push_back(queued);
-  }
-  std::optional<double> OnBatchFinished(WorkKind kind, int items, const BatchCost&) override {
-    EXPECT_EQ(kind, WorkKind::kTracks);
-    batches.push_back(items);
-    return joules;
-  }
-
-  std::vector<std::chrono::nanoseconds> waits;
-  std::vector<int> batches;
-  std::optional<double> joules;
-};
 
 class TrackQueueTest : public ::testing::Test {
  protected:
@@ -84,7 +67,7 @@ class TrackQueueTest : public ::testing::Test {
   Ledger ledger_;
   FakeClock clock_;
   HandBackend backend_;
-  FakeObserver observer_;
+  QueueObserver observer_{WorkKind::kTracks};
   std::map<size_t, TrackOutcome> outcomes_;
   std::unique_ptr<TrackQueue> queue_;
 };

@@ -167,10 +167,9 @@ class FakeNvml {
 std::string PageOf(const char* library) {
   const std::vector<DeviceDescription> devices = {{"cuda:0", "Some Board", "", "0000:1b:00.0"}};
   const FakeTree tree;
-  const DeviceMonitor monitor("cuda", "Some Product", devices,
-                              FindDeviceProbes(devices, tree.root(), library));
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}}});
-  metrics.AddCollectable(monitor.families());
+  metrics.AddCollectable(std::make_shared<DeviceMonitor>(
+      "cuda", "Some Product", devices, FindDeviceProbes(devices, tree.root(), library)));
   return metrics.Render();
 }
 
@@ -255,10 +254,10 @@ TEST(DeviceMonitorTest, AnOldConditionIsNotShown) {
 }
 
 TEST(DeviceMonitorTest, ADeviceWithoutProbeHasItsInfoAlone) {
-  const DeviceMonitor monitor("cuda", "", {{"cuda:0", "card", "", ""}}, {});
-  EXPECT_FALSE(monitor.has_probes());
   Metrics metrics({.version = "1", .devices = {{"cuda", "cuda:0"}}});
-  metrics.AddCollectable(monitor.families());
+  metrics.AddCollectable(std::make_shared<DeviceMonitor>(
+      "cuda", "", std::vector<DeviceDescription>{{"cuda:0", "card", "", ""}},
+      std::vector<std::unique_ptr<DeviceProbe>>()));
   const std::string page = metrics.Render();
   EXPECT_THAT(page, HasSubstr("orbserve_device_info{"));
   EXPECT_THAT(page, Not(HasSubstr("orbserve_device_throttled")));

@@ -11,9 +11,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/telemetry/power/energy_estimate.h"
+#include "server/telemetry/power/batch_energy_estimate.h"
+#include "server/telemetry/power/batch_energy_shares.h"
 #include "server/telemetry/power/energy_meter.h"
-#include "server/telemetry/power/energy_shares.h"
 
 namespace orbserve {
 namespace {
@@ -103,19 +103,19 @@ TEST(EnergyMeterTest, ACounterThatGoesBackLeavesAGapWhereThereIsNoPower) {
 }
 
 // Shares `watts` over [0, 10] s in segments of `step` s and returns what was charged, in order.
-std::vector<EnergyShares::Batch> Settled(EnergyShares& shares, double watts, double step,
-                                         double now = 20) {
+std::vector<BatchEnergyShares::Batch> Settled(BatchEnergyShares& shares, double watts, double step,
+                                              double now = 20) {
   const int count = static_cast<int>(std::lround(10 / step));
   for (int i = 0; i < count; ++i) {
     shares.AddEnergy({At(i * step), At((i + 1) * step), watts * step});
   }
-  std::vector<EnergyShares::Batch> charged;
-  shares.Settle(At(now), [&](const EnergyShares::Batch& batch) { charged.push_back(batch); });
+  std::vector<BatchEnergyShares::Batch> charged;
+  shares.Settle(At(now), [&](const BatchEnergyShares::Batch& batch) { charged.push_back(batch); });
   return charged;
 }
 
-TEST(EnergySharesTest, ABatchAlonePaysForTheWholeDeviceWhileItIsBusy) {
-  EnergyShares shares;
+TEST(BatchEnergySharesTest, ABatchAlonePaysForTheWholeDeviceWhileItIsBusy) {
+  BatchEnergyShares shares;
   shares.AddBatch(At(2), At(5), 4);
   const auto charged = Settled(shares, 100, 10);
   ASSERT_THAT(charged, SizeIs(1));
@@ -123,15 +123,15 @@ TEST(EnergySharesTest, ABatchAlonePaysForTheWholeDeviceWhileItIsBusy) {
   EXPECT_EQ(charged[0].frames, 4);
 }
 
-TEST(EnergySharesTest, OverlappingLanesShareEqually) {
-  EnergyShares shares;
+TEST(BatchEnergySharesTest, OverlappingLanesShareEqually) {
+  BatchEnergyShares shares;
   shares.AddBatch(At(1), At(4), 1);
   shares.AddBatch(At(2), At(5), 2);
   shares.AddBatch(At(3), At(7), 3);
   for (const double step : {10.0, 0.5}) {
-    EnergyShares copy = shares;
+    BatchEnergyShares copy = shares;
     std::vector<double> by_frames(4);
-    for (const EnergyShares::Batch& batch : Settled(copy, 60, step)) {
+    for (const BatchEnergyShares::Batch& batch : Settled(copy, 60, step)) {
       by_frames[static_cast<size_t>(batch.frames)] = batch.joules;
     }
     EXPECT_NEAR(by_frames[1], 60 * (1 + 1 / 2. + 1 / 3.), 1e-9) << step;
@@ -140,21 +140,22 @@ TEST(EnergySharesTest, OverlappingLanesShareEqually) {
   }
 }
 
-TEST(EnergySharesTest, PowerThatChangesIsChargedWhereItWas) {
-  EnergyShares shares;
+TEST(BatchEnergySharesTest, PowerThatChangesIsChargedWhereItWas) {
+  BatchEnergyShares shares;
   shares.AddBatch(At(0.5), At(1.5), 1);
   shares.AddEnergy({At(0), At(1), 10});
   shares.AddEnergy({At(1), At(2), 200});
   std::vector<double> charged;
-  shares.Settle(At(10), [&](const EnergyShares::Batch& batch) { charged.push_back(batch.joules); });
+  shares.Settle(At(10),
+                [&](const BatchEnergyShares::Batch& batch) { charged.push_back(batch.joules); });
   ASSERT_THAT(charged, SizeIs(1));
   EXPECT_NEAR(charged[0], 105, 1e-9);
 }
 
-TEST(EnergySharesTest, WaitsForBatchesThatEndAfterTheEnergyIsKnown) {
-  EnergyShares shares;
+TEST(BatchEnergySharesTest, WaitsForBatchesThatEndAfterTheEnergyIsKnown) {
+  BatchEnergyShares shares;
   int charged = 0;
-  const auto charge = [&](const EnergyShares::Batch&) { ++charged; };
+  const auto charge = [&](const BatchEnergyShares::Batch&) { ++charged; };
   shares.AddEnergy({At(0), At(1), 10});
   shares.Settle(At(1.9), charge);
   shares.AddBatch(At(0.5), At(1.8), 1);  // began in that segment
@@ -165,8 +166,8 @@ TEST(EnergySharesTest, WaitsForBatchesThatEndAfterTheEnergyIsKnown) {
   EXPECT_EQ(charged, 1);
 }
 
-TEST(EnergySharesTest, WhatIsNotMeasuredWhollyIsNotCharged) {
-  EnergyShares shares;
+TEST(BatchEnergySharesTest, WhatIsNotMeasuredWhollyIsNotCharged) {
+  BatchEnergyShares shares;
   shares.AddBatch(At(-1), At(1), 1);      // began before measuring did
   shares.AddBatch(At(-3), At(-2), 1);     // long before
   shares.AddBatch(At(4), At(4), 1);       // took no time
@@ -174,14 +175,15 @@ TEST(EnergySharesTest, WhatIsNotMeasuredWhollyIsNotCharged) {
   EXPECT_THAT(Settled(shares, 50, 1), IsEmpty());
   shares.AddEnergy({At(10), At(11), 50});
   std::vector<double> charged;
-  shares.Settle(At(20), [&](const EnergyShares::Batch& batch) { charged.push_back(batch.joules); });
+  shares.Settle(At(20),
+                [&](const BatchEnergyShares::Batch& batch) { charged.push_back(batch.joules); });
   ASSERT_THAT(charged, SizeIs(1));
   EXPECT_NEAR(charged[0], 50, 1e-9);
 }
 
 // Against counting milliseconds.
-TEST(EnergySharesTest, RandomLanesSumToTheEnergyOfTheBusyTime) {
-  EnergyShares shares;
+TEST(BatchEnergySharesTest, RandomLanesSumToTheEnergyOfTheBusyTime) {
+  BatchEnergyShares shares;
   constexpr int kMilliseconds = 10'000;
   std::vector<int> busy(kMilliseconds);
   struct Span {
@@ -203,7 +205,7 @@ TEST(EnergySharesTest, RandomLanesSumToTheEnergyOfTheBusyTime) {
   const auto charged = Settled(shares, kWatts, 0.1);
   ASSERT_THAT(charged, SizeIs(spans.size()));
   double sum = 0;
-  for (const EnergyShares::Batch& batch : charged) {
+  for (const BatchEnergyShares::Batch& batch : charged) {
     double expected = 0;
     const Span& span = spans[static_cast<size_t>(batch.frames) - 1];
     for (int ms = span.begin; ms < span.end; ++ms) {
@@ -218,23 +220,23 @@ TEST(EnergySharesTest, RandomLanesSumToTheEnergyOfTheBusyTime) {
   EXPECT_LE(sum, kWatts * 10);
 }
 
-TEST(EnergyEstimateTest, KnowsNothingBeforePowerIsMeasured) {
-  EnergyEstimate estimate;
+TEST(BatchEnergyEstimateTest, KnowsNothingBeforePowerIsMeasured) {
+  BatchEnergyEstimate estimate;
   EXPECT_FALSE(estimate.AddBatch(At(0), At(0.1)).has_value());
   estimate.AddEnergy({At(0), At(0.5), 50});
   EXPECT_NEAR(estimate.AddBatch(At(0.5), At(0.6)).value(), 10, 1e-9);
 }
 
-TEST(EnergyEstimateTest, ForgetsPowerThatWasMeasuredLongAgo) {
-  EnergyEstimate estimate;
+TEST(BatchEnergyEstimateTest, ForgetsPowerThatWasMeasuredLongAgo) {
+  BatchEnergyEstimate estimate;
   estimate.AddEnergy({At(0), At(1), 100});
   EXPECT_TRUE(estimate.AddBatch(At(3.9), At(4)).has_value());
   EXPECT_FALSE(estimate.AddBatch(At(4), At(4.1)).has_value());
   EXPECT_FALSE(estimate.AddBatch(At(1), At(1)).has_value());  // took no time
 }
 
-TEST(EnergyEstimateTest, TakesTheMeanOfTheLastSecond) {
-  EnergyEstimate estimate;
+TEST(BatchEnergyEstimateTest, TakesTheMeanOfTheLastSecond) {
+  BatchEnergyEstimate estimate;
   for (int i = 0; i < 20; ++i) {
     estimate.AddEnergy({At(i * 0.1), At((i + 1) * 0.1), i < 10 ? 1000. : 20 + (i % 2) * 10.});
   }
@@ -243,7 +245,7 @@ TEST(EnergyEstimateTest, TakesTheMeanOfTheLastSecond) {
 
 // `lanes` batches at a time, evenly staggered, each 40 ms long.
 double SumOfEstimates(int lanes, double load) {
-  EnergyEstimate estimate;
+  BatchEnergyEstimate estimate;
   estimate.AddEnergy({At(-1), At(0), 300});
   const double step = 0.04 / lanes / load;
   double sum = 0;
@@ -260,15 +262,15 @@ double SumOfEstimates(int lanes, double load) {
   return sum;
 }
 
-TEST(EnergyEstimateTest, UnderSteadyLoadTheSumIsTheEnergyOfTheBusyTime) {
+TEST(BatchEnergyEstimateTest, UnderSteadyLoadTheSumIsTheEnergyOfTheBusyTime) {
   for (const int lanes : {1, 2, 4, 7}) {
     EXPECT_NEAR(SumOfEstimates(lanes, 1), 5 * 300, 15) << lanes;
   }
   EXPECT_NEAR(SumOfEstimates(1, 0.25), 5 * 300 / 4, 15);  // at rest nobody pays
 }
 
-TEST(EnergyEstimateTest, BatchesThatBeginAndEndTogetherPayAlike) {
-  EnergyEstimate estimate;
+TEST(BatchEnergyEstimateTest, BatchesThatBeginAndEndTogetherPayAlike) {
+  BatchEnergyEstimate estimate;
   estimate.AddEnergy({At(-1), At(0), 100});
   double first = 0;
   double second = 0;

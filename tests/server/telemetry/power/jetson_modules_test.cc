@@ -51,8 +51,8 @@ class JetsonModulesTest : public testing::TestWithParam<JetsonModule> {
     GetParam().build(tree_);
     PowerReaders found = FindJetsonPowerReaders("cuda:0", tree_.root());
     EXPECT_THAT(found.failures, IsEmpty());
-    monitor_ = std::make_unique<PowerMonitor>(std::move(found.readers), [this] { return now_; });
-    metrics_.AddCollectable(monitor_->families());
+    monitor_ = std::make_shared<PowerMonitor>(std::move(found.readers), [this] { return now_; });
+    metrics_.AddCollectable(monitor_);
   }
 
   // Readings within PowerSensor::kSharedFor repeat the last one, by the real clock.
@@ -70,7 +70,7 @@ class JetsonModulesTest : public testing::TestWithParam<JetsonModule> {
 
   const FakeTree tree_;
   SteadyTime now_ = SteadyTime() + std::chrono::hours(1);
-  std::unique_ptr<PowerMonitor> monitor_;
+  std::shared_ptr<PowerMonitor> monitor_;
   Metrics metrics_{{.version = "1", .devices = {{"cuda", "cuda:0"}}}};
 };
 

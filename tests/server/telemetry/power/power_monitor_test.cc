@@ -76,8 +76,8 @@ class PowerMonitorTest : public testing::Test {
     std::vector<std::unique_ptr<PowerReader>> readers;
     readers.push_back(std::make_unique<FakeReader>(sensors_[0], RailOf("cuda:0")));
     readers.push_back(std::make_unique<FakeReader>(sensors_[1], RailOf("cuda:1")));
-    monitor_ = std::make_unique<PowerMonitor>(std::move(readers), [this] { return now_; });
-    metrics_.AddCollectable(monitor_->families());
+    monitor_ = std::make_shared<PowerMonitor>(std::move(readers), [this] { return now_; });
+    metrics_.AddCollectable(monitor_);
   }
 
   // A tenth of a second at a time: the counters go on with these powers and are looked at.
@@ -112,7 +112,7 @@ class PowerMonitorTest : public testing::Test {
   SteadyTime now_ = SteadyTime(std::chrono::seconds(1000));
   std::shared_ptr<Sensor> sensors_[2] = {std::make_shared<Sensor>(), std::make_shared<Sensor>()};
   Metrics metrics_;
-  std::unique_ptr<PowerMonitor> monitor_;
+  std::shared_ptr<PowerMonitor> monitor_;
 };
 
 TEST_F(PowerMonitorTest, PowerAndEnergyOfEachRail) {
@@ -209,13 +209,12 @@ TEST_F(PowerMonitorTest, PromtoolFindsNothingToSay) {
 }
 
 TEST(PowerMonitorWithoutRailsTest, SaysSoAndClaimsNothing) {
-  PowerMonitor monitor({});
-  EXPECT_FALSE(monitor.has_rails());
-  EXPECT_EQ(monitor.source(), "none");
+  const auto monitor = std::make_shared<PowerMonitor>(std::vector<std::unique_ptr<PowerReader>>());
+  EXPECT_EQ(monitor->source(), "none");
   const SteadyTime now = std::chrono::steady_clock::now();
-  EXPECT_FALSE(monitor.AddBatch("cpu", 1, now - milliseconds(5), now).has_value());
+  EXPECT_FALSE(monitor->AddBatch("cpu", 1, now - milliseconds(5), now).has_value());
   Metrics metrics({.version = "1", .devices = {{"cpu", "cpu"}}});
-  metrics.AddCollectable(monitor.families());
+  metrics.AddCollectable(monitor);
   const std::string page = metrics.Render();
   EXPECT_THAT(page, HasSubstr("orbserve_power_source_info{source=\"none\"} 1\n"));
   EXPECT_THAT(page, Not(HasSubstr("orbserve_power_watts")));
@@ -234,7 +233,7 @@ TEST(SamplerTest, PollsWhileItLivesAndBatchesMayCome) {
     while (sensor->reads < 20) {
       const SteadyTime now = std::chrono::steady_clock::now();
       monitor->AddBatch("cuda:0", 1, now - milliseconds(1), now);
-      monitor->families();
+      monitor->Collect();
     }
   }
   const int reads = sensor->reads;

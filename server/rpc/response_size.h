@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Size of answers on the wire, known before they exist. Calls reserve memory for their answers by
+// it.
+
+#ifndef ORBSERVE_SERVER_RPC_RESPONSE_SIZE_H_
+#define ORBSERVE_SERVER_RPC_RESPONSE_SIZE_H_
+
+#include <cstdint>
+
+#include "features/options.h"
+#include "orbserve/v1/orbserve.pb.h"
+#include "server/rpc/conversion/pipeline.h"
+
+namespace orbserve {
+
+// Largest number of features expected for a frame. Ties at the cut may bring more.
+int64_t ExpectedFeatures(const v1::Frame& frame, const ResolvedPipeline& pipeline);
+
+// Most bytes of that many features.
+int64_t MostWireBytes(int64_t features, Descriptor descriptor);
+// Most bytes of one match: three for each index and two for the distance.
+inline constexpr int64_t kMatchWireBytes = 3 + 3 + 2;
+// Most bytes of a track (id, age, five numbers) and of an ended one (id, reason), whose place it
+// took.
+inline constexpr int64_t kTrackWireBytes = (2 + 11 + 5 * 5 + 6) + (2 + 11 + 2);
+// Most bytes of everything else in an answer: times, places, names.
+inline constexpr int64_t kOtherWireBytes = 4096;
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_RPC_RESPONSE_SIZE_H_

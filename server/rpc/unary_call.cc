@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/rpc/unary_call.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "features/errors.h"
+#include "server/process/log.h"
+#include "server/rpc/call_deadline.h"
+#include "server/rpc/frame_message.h"
+#include "server/rpc/status.h"
+
+namespace orbserve {
+
+UnaryCall::UnaryCall(const CallServices& services, DrainGate& gate,
+                     grpc::CallbackServerContext* context, absl::string_view method)
+    : services_(services),
+      gate_(gate),
+      context_(context),
+      begin_(std::chrono::steady_clock::now()),
+      deadline_(DeadlineOf(*context)),
+      method_(method),
+      ticket_(gate_.Enter()) {}
+
+absl::Status UnaryCall::Identify() {
+  ORBSERVE_ASSIGN_OR_RETURN(client_, services_.identity->ClientOf(*context_));
+  held_response_ = Holding(services_.ledger->Open(client_), Resource::kUnaryResponseBytes);
+  return absl::OkStatus();
+}
+
+absl::Status UnaryCall::ExpectResponse(int64_t wire_bytes) {
+  constexpr int64_t kForms = 2;  // gRPC keeps the message beside its bytes
+  const std::optional<Refusal> full = held_response_.Resize(kForms * wire_bytes);
+  return full.has_value() ? full->status() : absl::OkStatus();
+}
+
+WorkTicket UnaryCall::SubmitFrame(std::shared_ptr<const v1::Frame> frame,
+                                  std::shared_ptr<const ResolvedPipeline> pipeline,
+                                  KeepState keep_state, size_t message_bytes,
+                                  const absl::Status& refusal, FrameDone done) {
+  services_.frames->Received(client_, ImageBytes(*frame));
+  ++frames_;
+  const auto record = std::make_shared<FrameRecord>();
+  record->client = client_;
+  record->deadline = deadline_;
+  record->message_bytes = static_cast<int64_t>(std::max(frame->ByteSizeLong(), message_bytes));
+  record->done = std::move(done);
+  auto input = std::make_shared<UnaryFrameInput>(std::move(frame));
+  input->client = client_;
+  input->SetPipeline(std::move(pipeline));
+  input->keep_state = keep_state;
+  record->input = std::move(input);
+  services_.intake->Submit(record, refusal);
+  return record->ticket;
+}
+
+void UnaryCall::FinishWith(const absl::Status& status) {
+  FreeRequest();
+  absl::Status sent = status;
+  if (sent.ok()) sent = ExpectResponse(static_cast<int64_t>(ResponseBytes()));
+  if (sent.ok()) {
+    sent = WithoutBadAlloc([this] {
+      SendResponse();
+      return absl::OkStatus();
+    });
+  }
+  // The last moment: nothing but gRPC comes behind.
+  sent = services_.frames->Told(std::move(sent), deadline_);
+  if (sent.ok() && context_->IsCancelled()) sent = CancelledStatus();
+  if (!sent.ok()) held_response_.Set(0);
+  code_ = sent.code();
+  LogFailure(method_, sent, [this] { return DisplayName(client_); });
+  for (int i = 0; i < frames_; ++i) {
+    services_.frames->Ended(method_, client_, begin_, sent,
+                            sent.ok() ? std::exchange(keypoints_, 0) : 0);
+  }
+  // Only an answer can wait for its client: a status alone needs no leave from HTTP/2 flow control.
+  if (sent.ok()) services_.send_timeouts->Begin(watch_, context_);
+  Finish(StatusToGrpc(sent, context_));
+}
+
+void UnaryCall::OnDone() {
+  services_.send_timeouts->End(watch_);
+  held_response_.Set(0);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  services_.metrics->ObserveRequest(method_, code_, time.count());
+  Drop();
+}
+
+void UnaryCall::Drop() {
+  if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  DrainGate& gate = gate_;
+  const DrainGate::Ticket ticket = ticket_;
+  delete this;
+  gate.Leave(ticket);  // last, because the server may be destroyed from here on
+}
+
+}  // namespace orbserve

@@ -1,0 +1,473 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/stream/frame_sequence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "features/tracking/winners.h"
+
+namespace orbserve {
+namespace {
+
+// False where no descriptors could be compared: `target` is null or its descriptors are of another
+// kind. Sets without descriptors compare, so that the backend says what is wrong.
+bool IsComparable(const FrameState* target, const FrameState* state) {
+  return target != nullptr && state != nullptr &&
+         target->descriptor_kind() == state->descriptor_kind();
+}
+
+// Adds the energy of matches or tracks to a frame's bill. Half a bill would be misleading.
+void AddEnergy(const std::optional<double>& joules, std::optional<double>& sum) {
+  if (!sum.has_value()) return;
+  if (joules.has_value()) {
+    *sum += *joules;
+  } else {
+    sum.reset();
+  }
+}
+
+}  // namespace
+
+// Targets and jobs of a frame's matches.
+struct FrameSequence::Matching {
+  std::vector<TargetMatches> targets;
+  std::vector<MatchJob> jobs;
+  std::vector<size_t> job_targets;  // of each job: its place in `targets`
+};
+
+// A frame's tracks: searched for by a job, or known already.
+struct FrameSequence::Tracking {
+  std::shared_ptr<const TrackPoints> points;  // null where nothing is to be searched
+  FrameTracks known;
+};
+
+FrameSequence::~FrameSequence() {
+  Released released;
+  {
+    absl::MutexLock lock(&mutex_);
+    released = Close();
+  }
+  Release(std::move(released));
+}
+
+void FrameSequence::Append(const StreamFramePtr& frame) {
+  frame->index = first_index_ + frames_.size();
+  frames_.push_back(frame);
+}
+
+void FrameSequence::Extracted(StreamFrame& frame) {
+  if (!IsOpen(frame)) return;
+  frame.is_extracted = true;
+  frame.is_complete = frame.is_settled = !frame.outcome.status.ok();
+  frame.result.outcome = std::move(frame.outcome);
+}
+
+void FrameSequence::Fail(StreamFrame& frame, const absl::Status& status, Released& released) {
+  if (!closed_ && !frame.is_settled && !frame.is_given) FailFrame(frame, status, released);
+}
+
+FrameSequence::Released FrameSequence::Close() {
+  if (std::exchange(closed_, true)) return {};
+  Released released = std::exchange(handed_over_, {});
+  for (const StreamFramePtr& frame : frames_) {
+    if (!frame->is_complete) {
+      if (frame->match_ticket != 0) released.match_tickets.push_back(frame->match_ticket);
+      if (frame->track_ticket != 0) released.track_tickets.push_back(frame->track_ticket);
+    }
+    released.memory.push_back(frame);
+  }
+  frames_.clear();
+  auto tracks = std::make_shared<StreamTracks>();
+  std::swap(*tracks, tracks_);
+  released.track_bytes -= std::exchange(tracks_bytes_, 0);
+  released.memory.insert(released.memory.end(),
+                         {std::move(tracks), std::move(previous_.state), std::move(keyframe_.state),
+                          std::move(tracks_from_)});
+  return released;
+}
+
+void FrameSequence::Release(Released released) {
+  for (const WorkTicket ticket : released.match_tickets) sequence_parts_.matcher->Cancel(ticket);
+  for (const WorkTicket ticket : released.track_tickets) sequence_parts_.tracker->Cancel(ticket);
+  if (released.track_bytes != 0) sequence_parts_.observer->OnTrackBytes(released.track_bytes);
+}
+
+void FrameSequence::Advance() {
+  bool has_started = false;
+  StreamFramePtr encoded;
+  for (;;) {
+    std::optional<Start> start;
+    Released released;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (std::exchange(has_started, false)) starting_ = false;
+      if (closed_) return;
+      if (encoded != nullptr) GiveOut(std::exchange(encoded, nullptr));
+      released = std::exchange(handed_over_, {});
+      StreamFrame* const first = frames_.empty() ? nullptr : frames_.front().get();
+      const bool has_result = first != nullptr && first->is_complete && !first->is_given;
+      // To start a frame takes time. A result that is in time must not become late by it, and the
+      // client of a frame that failed must not wait for it.
+      const bool is_urgent =
+          has_result && (!first->is_settled || !first->result.outcome.status.ok());
+      if (!is_urgent && !starting_) start = TakeStart();
+      if (start.has_value()) {
+        starting_ = has_started = true;
+      } else if (has_result) {
+        first->is_given = true;
+        encoded = frames_.front();
+      }
+    }
+    Release(std::move(released));
+    if (start.has_value()) {
+      StartFrame(*std::move(start));
+    } else if (encoded != nullptr) {
+      Encode(*encoded);
+    } else {
+      return;
+    }
+  }
+}
+
+absl::Status FrameSequence::HandOver(absl::Status status) {
+  const StreamFramePtr first = std::move(frames_.front());
+  frames_.pop_front();
+  ++first_index_;
+  next_start_ = std::max(next_start_, first_index_);
+  if (first->is_settled) return status;
+  status =
+      InTime(WorkKind::kFrames, std::move(status), sequence_parts_.clock->Now(), first->deadline);
+  if (status.ok()) {
+    Commit(*first, handed_over_);
+  } else {
+    FailFrame(*first, status, handed_over_);
+  }
+  return status;
+}
+
+std::optional<FrameSequence::Start> FrameSequence::TakeStart() {
+  for (; next_start_ < first_index_ + frames_.size(); ++next_start_) {
+    if (next_start_ > first_index_ && !frames_[next_start_ - 1 - first_index_]->is_settled) break;
+    const StreamFramePtr& frame = frames_[next_start_ - first_index_];
+    if (frame->is_complete) continue;  // it failed
+    if (!frame->is_extracted) break;
+    Start start;
+    ++next_start_;
+    start.frame = frame;
+    start.features = frame->result.outcome.features;
+    start.state = std::move(frame->result.outcome.state);
+    start.previous = previous_;
+    start.keyframe = keyframe_;
+    if (frame->options->track || tracks_.count() > 0) {
+      start.tracks = std::make_unique<StreamTracks>(tracks_);
+      start.tracks_from = tracks_from_;
+    }
+    frame->start = sequence_parts_.clock->Now();
+    return start;
+  }
+  return std::nullopt;
+}
+
+void FrameSequence::FreeKeyframesPyramid(Start* start) {
+  const std::shared_ptr<const FrameState> state = start->keyframe.state;
+  if (state == nullptr || state->pyramid_levels() == 0) return;
+  // The stream needs this pyramid still, or has just needed it.
+  if (state == start->tracks_from || state == start->previous.state) return;
+  const auto features = sequence_parts_.backend->ExportState(*state);
+  if (!features.ok()) return;
+  auto without_pyramid = sequence_parts_.backend->ImportState(*features);
+  if (!without_pyramid.ok()) return;
+  start->keyframe.state = *std::move(without_pyramid);
+  absl::MutexLock lock(&mutex_);
+  if (keyframe_.state == state) keyframe_.state = start->keyframe.state;
+}
+
+void FrameSequence::StartFrame(Start start) {
+  FreeKeyframesPyramid(&start);
+  StreamFrame& frame = *start.frame;
+  const StreamOptions& options = *frame.options;
+  std::shared_ptr<const Features> features = start.features;
+  if (options.track && CutsWinners(options.pipeline)) {
+    features = CutToWanted(options.pipeline, std::move(features), frame.max_features);
+  }
+  absl::StatusOr<std::shared_ptr<const FrameState>> match_state = nullptr;
+  if (options.matches()) {
+    // The backend's state has all winners.
+    match_state =
+        features == start.features ? start.state : sequence_parts_.backend->ImportState(features);
+  }
+  Matching matching = PrepareMatching(start, match_state);
+  Tracking tracking;
+  const absl::Status tracking_status = PrepareTracking(start, &tracking);
+
+  Released released;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!IsOpen(frame)) return;
+    frame.result.outcome.features = std::move(features);
+    frame.result.matches = std::move(matching.targets);
+    frame.result.tracks = std::move(tracking.known);
+    frame.targets = std::move(matching.job_targets);
+    frame.is_matched = matching.jobs.empty();
+    frame.is_tracked = tracking.points == nullptr;
+    if (match_state.ok()) frame.match_state = *std::move(match_state);
+    if (options.track) frame.pyramid = start.state;
+    frame.winners = start.features;
+    frame.tracks = std::move(start.tracks);
+    if (tracking_status.ok()) {
+      PartDone(frame, released);
+    } else {
+      FailFrame(frame, tracking_status, released);
+    }
+  }
+  Release(std::move(released));
+  if (!tracking_status.ok()) return;
+
+  // The search goes first, because the next frame waits for it.
+  if (tracking.points != nullptr) {
+    const WorkTicket ticket = sequence_parts_.tracker->Submit(
+        options.client, frame.deadline,
+        {std::move(start.tracks_from), std::move(start.state), std::move(tracking.points),
+         options.track_options},
+        [self = shared_from_this(), tracked = start.frame](TrackOutcome outcome) {
+          self->OnTracked(*tracked, std::move(outcome));
+        });
+    if (!KeepTicket(frame, &StreamFrame::track_ticket, ticket)) {
+      sequence_parts_.tracker->Cancel(ticket);
+      return;
+    }
+  }
+  if (!matching.jobs.empty()) {
+    const WorkTicket ticket = sequence_parts_.matcher->Submit(
+        options.client, frame.deadline, std::move(matching.jobs),
+        [self = shared_from_this(), matched = start.frame](MatchOutcome outcome) {
+          self->OnMatched(*matched, std::move(outcome));
+        });
+    if (!KeepTicket(frame, &StreamFrame::match_ticket, ticket))
+      sequence_parts_.matcher->Cancel(ticket);
+  }
+}
+
+bool FrameSequence::KeepTicket(StreamFrame& frame, WorkTicket StreamFrame::*place,
+                               WorkTicket ticket) {
+  absl::MutexLock lock(&mutex_);
+  if (IsOpen(frame)) frame.*place = ticket;
+  return IsOpen(frame);
+}
+
+FrameSequence::Matching FrameSequence::PrepareMatching(
+    const Start& start,
+    const absl::StatusOr<std::shared_ptr<const FrameState>>& match_state) const {
+  const StreamFrame& frame = *start.frame;
+  const StreamOptions& options = *frame.options;
+  const FrameState* const query = match_state.ok() ? match_state->get() : nullptr;
+  Matching matching;
+  // Adds a target with the features to match against, or the error for which there are none.
+  const auto add = [&](TargetMatches target,
+                       const absl::StatusOr<std::shared_ptr<const FrameState>>& train,
+                       const MatchOptions& match) {
+    target.status = match_state.ok() ? train.status() : match_state.status();
+    if (target.status.ok()) {
+      matching.jobs.push_back({*match_state, *train, match});
+      matching.job_targets.push_back(matching.targets.size());
+    }
+    matching.targets.push_back(std::move(target));
+  };
+  const auto has = [&](const Target& target) {
+    return match_state.ok() ? IsComparable(target.state.get(), query) : target.state != nullptr;
+  };
+  if (options.match_previous && has(start.previous)) {
+    add({.target = MatchTarget::kPrevious, .sequence = start.previous.sequence},
+        start.previous.state, frame.match);
+  }
+  MatchOptions match = frame.match;
+  match.window_px = options.reference_window.window_px;
+  match.offset_x_px = options.reference_window.offset_x_px;
+  match.offset_y_px = options.reference_window.offset_y_px;
+  if (options.match_keyframe && has(start.keyframe)) {
+    add({.target = MatchTarget::kKeyframe, .sequence = start.keyframe.sequence},
+        start.keyframe.state, match);
+  }
+  for (const std::string& name : options.references) {
+    TargetMatches target{.target = MatchTarget::kReference, .reference = name};
+    auto reference = sequence_parts_.references->Get(options.client, name);
+    if (!reference.ok()) {
+      add(std::move(target), reference.status(), match);
+      continue;
+    }
+    target.reference_version = (*reference)->version();
+    add(std::move(target),
+        sequence_parts_.references->State(options.client, **reference, *sequence_parts_.backend),
+        match);
+  }
+  return matching;
+}
+
+absl::Status FrameSequence::PrepareTracking(const Start& start, Tracking* tracking) {
+  if (start.tracks == nullptr) return absl::OkStatus();
+  const StreamFrame& frame = *start.frame;
+  if (!frame.options->track) {
+    start.tracks->EndAll(TrackEnd::kPipeline);
+    tracking->known.ended = start.tracks->TakeEnded();
+    return absl::OkStatus();
+  }
+  start.tracks->Configure(frame.options->pipeline, frame.options->track_options);
+  tracking->points =
+      start.tracks->Begin(start.features->image_width_px, start.features->image_height_px);
+  if (tracking->points->count() > 0) return absl::OkStatus();
+  tracking->points = nullptr;
+  ORBSERVE_ASSIGN_OR_RETURN(
+      tracking->known,
+      start.tracks->Finish({.candidates = start.features.get(), .max_features = frame.max_features},
+                           {}));
+  return absl::OkStatus();
+}
+
+void FrameSequence::OnMatched(StreamFrame& frame, MatchOutcome outcome) {
+  Released released;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!IsOpen(frame)) return;
+    if (outcome.status.ok()) {
+      AddEnergy(outcome.energy_joules, frame.result.outcome.energy_joules);
+    }
+    for (size_t i = 0; i < frame.targets.size(); ++i) {
+      TargetMatches& target = frame.result.matches[frame.targets[i]];
+      if (!outcome.status.ok()) {
+        target.status = outcome.status;
+      } else if (i >= outcome.pairs.size()) {
+        target.status = MakeError(ErrorReason::kInternal, "the backend answered too few pairs");
+      } else {
+        target.status = std::move(outcome.pairs[i].status);
+        target.matches = std::move(outcome.pairs[i].matches);
+      }
+    }
+    frame.result.match_time = sequence_parts_.clock->Now() - frame.start;
+    frame.is_matched = true;
+    PartDone(frame, released);
+  }
+  Release(std::move(released));
+  Advance();
+}
+
+void FrameSequence::OnTracked(StreamFrame& frame, TrackOutcome outcome) {
+  std::unique_ptr<StreamTracks> tracks;
+  std::shared_ptr<const FrameState> pyramid;
+  std::shared_ptr<const Features> winners;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!IsOpen(frame)) return;
+    tracks = std::move(frame.tracks);
+    pyramid = frame.pyramid;
+    winners = frame.winners;
+  }
+  absl::StatusOr<FrameTracks> found = FrameTracks();
+  if (!outcome.status.ok()) {
+    found = outcome.status;
+  } else {
+    const std::shared_ptr<InputSlot> input = pyramid->input();
+    found = tracks->Finish({.mask = input == nullptr ? ImageView() : ImageView(input->mask),
+                            .candidates = winners.get(),
+                            .max_features = frame.max_features},
+                           std::move(outcome.tracked));
+  }
+  Released released;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!IsOpen(frame)) return;
+    frame.result.track_time = sequence_parts_.clock->Now() - frame.start;
+    if (found.ok()) {
+      AddEnergy(outcome.energy_joules, frame.result.outcome.energy_joules);
+      frame.tracks = std::move(tracks);
+      frame.result.tracks = *std::move(found);
+      frame.is_tracked = true;
+      PartDone(frame, released);
+    } else {
+      FailFrame(frame, found.status(), released);
+    }
+  }
+  Release(std::move(released));
+  Advance();
+}
+
+void FrameSequence::PartDone(StreamFrame& frame, Released& released) {
+  if (frame.is_tracked && !frame.is_settled) {
+    // The state of the stream stays as it is until this frame is settled.
+    frame.becomes_keyframe = frame.result.is_keyframe = BecomesKeyframe(frame);
+    if (frame.deadline == kNever) Commit(frame, released);
+  }
+  frame.is_complete = frame.is_matched && frame.is_tracked;
+}
+
+void FrameSequence::FailFrame(StreamFrame& frame, const absl::Status& status, Released& released) {
+  StreamResult& result = frame.result;
+  result.outcome.status = status;
+  result.matches.clear();
+  result.tracks = {};
+  result.is_keyframe = false;
+  if (frame.match_ticket != 0) released.match_tickets.push_back(frame.match_ticket);
+  if (frame.track_ticket != 0) released.track_tickets.push_back(frame.track_ticket);
+  released.memory.push_back(std::move(result.outcome.features));
+  released.memory.push_back(std::move(result.outcome.state));
+  released.memory.push_back(std::move(frame.match_state));
+  released.memory.push_back(std::move(frame.pyramid));
+  released.memory.push_back(std::move(frame.winners));
+  released.memory.push_back(std::shared_ptr<const StreamTracks>(std::move(frame.tracks)));
+  frame.is_settled = frame.is_complete = true;
+}
+
+void FrameSequence::Commit(StreamFrame& frame, Released& released) {
+  const StreamOptions& options = *frame.options;
+  frame.is_settled = true;
+  if (frame.tracks != nullptr) {
+    std::swap(tracks_, *frame.tracks);
+    released.memory.push_back(std::shared_ptr<const StreamTracks>(std::move(frame.tracks)));
+  }
+  released.memory.push_back(std::move(tracks_from_));
+  tracks_from_ = tracks_.count() > 0 ? std::move(frame.pyramid) : nullptr;
+  released.memory.push_back(std::move(frame.pyramid));
+  released.memory.push_back(std::move(frame.winners));
+
+  ++frames_since_keyframe_;
+  if (frame.becomes_keyframe) {
+    has_keyframe_ = true;
+    frames_since_keyframe_ = 0;
+    tracks_.MarkKeyframe();
+    released.memory.push_back(std::move(keyframe_.state));
+    keyframe_ = {frame.match_state, frame.sequence};
+  }
+  released.memory.push_back(std::move(previous_.state));
+  previous_ = {std::move(frame.match_state), frame.sequence};
+  // Nothing is kept that the options do not need.
+  if (!options.match_keyframe) released.memory.push_back(std::exchange(keyframe_.state, nullptr));
+  if (!options.match_previous) released.memory.push_back(std::exchange(previous_.state, nullptr));
+
+  const auto bytes = static_cast<int64_t>(tracks_.size_bytes());
+  released.track_bytes += bytes - std::exchange(tracks_bytes_, bytes);
+}
+
+bool FrameSequence::BecomesKeyframe(const StreamFrame& frame) const {
+  if (frame.keyframe) return true;
+  const StreamOptions& options = *frame.options;
+  const KeyframeRule& rule = options.keyframe_rule;
+  if (rule.empty() && !options.match_keyframe) return false;
+  // A frame in the dark must not take the place of a keyframe that later frames can be matched
+  // with.
+  if (frame.result.outcome.features->count() == 0) return false;
+  const FrameState* const state = frame.match_state.get();
+  // A keyframe that cannot be matched against, for example after a change of the descriptor, is as
+  // good as none.
+  const bool has_keyframe =
+      has_keyframe_ && (!options.match_keyframe || IsComparable(keyframe_.state.get(), state));
+  if (!has_keyframe) return !options.match_keyframe || state != nullptr;
+  if (rule.every_frames > 0 && frames_since_keyframe_ + 1 >= rule.every_frames) return true;
+  if (rule.lost_percent == 0 || !options.track) return false;
+  const StreamTracks& tracks = frame.tracks != nullptr ? *frame.tracks : tracks_;
+  if (tracks.keyframe_tracks() == 0) return tracks.count() > 0;
+  return int64_t{100} * tracks.keyframe_tracks_ended() >
+         int64_t{rule.lost_percent} * tracks.keyframe_tracks();
+}
+
+}  // namespace orbserve

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/serving/work_kind.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "features/errors.h"
+
+namespace orbserve {
+namespace {
+
+// Names of a kind of work in messages and in the ledger.
+struct Words {
+  absl::string_view late;
+  absl::string_view items;
+  Resource items_resource;
+  Resource bytes_resource;
+};
+
+const Words& WordsFor(WorkKind kind) {
+  static constexpr Words kFrames = {
+      .late = "the frame's deadline passed before its answer",
+      .items = "frames",
+      .items_resource = Resource::kFrames,
+      .bytes_resource = Resource::kFrameBytes,
+  };
+  static constexpr Words kMatches = {
+      .late = "the deadline passed before the matches were",
+      .items = "requests",
+      .items_resource = Resource::kMatches,
+      .bytes_resource = Resource::kMatchBytes,
+  };
+  static constexpr Words kTracks = {
+      .late = "the frame's deadline passed before its tracks were",
+      .items = "frames",
+      .items_resource = Resource::kTracks,
+      .bytes_resource = Resource::kTrackBytes,
+  };
+  switch (kind) {
+    case WorkKind::kFrames:
+      break;
+    case WorkKind::kMatches:
+      return kMatches;
+    case WorkKind::kTracks:
+      return kTracks;
+  }
+  return kFrames;
+}
+
+}  // namespace
+
+Resource ItemsOf(WorkKind kind) { return WordsFor(kind).items_resource; }
+Resource BytesOf(WorkKind kind) { return WordsFor(kind).bytes_resource; }
+
+absl::Status LateStatus(WorkKind kind) {
+  return MakeError(ErrorReason::kDeadlineExceeded, WordsFor(kind).late);
+}
+
+absl::Status CancelledStatus() {
+  return MakeError(ErrorReason::kCancelled, "the client cancelled");
+}
+
+absl::Status GoneStatus(WorkKind kind, SteadyTime now, SteadyTime deadline) {
+  return now >= deadline ? LateStatus(kind) : CancelledStatus();
+}
+
+absl::Status InTime(WorkKind kind, absl::Status status, SteadyTime now, SteadyTime deadline) {
+  return status.ok() && now >= deadline ? LateStatus(kind) : status;
+}
+
+absl::Status DrainingStatus() {
+  return MakeError(ErrorReason::kDraining, "this server is about to stop; send to another one");
+}
+
+absl::Status NoMemoryStatus(WorkKind kind) {
+  return MakeError(ErrorReason::kOutOfMemory,
+                   absl::StrCat("no memory left for a batch of ", WordsFor(kind).items));
+}
+
+}  // namespace orbserve
