@@ -73,14 +73,14 @@ class Listener::Impl {
   ~Impl() {
     Wake();
     if (thread_.joinable()) {
+      guard_->Stop();
       thread_.join();
       handshakes_.reset();
-      guard_->Stop();
     }
     if (table_ == nullptr) return;
     for (const auto& [number, connection] : table_->all()) {
       shutdown(connection.duplicate.get(), SHUT_RDWR);
-      guard_->Close(connection.descriptor);
+      guard_->Resume(connection.descriptor);  // its number may be another connection's by now
     }
   }
 
@@ -107,9 +107,10 @@ class Listener::Impl {
     parked_.SetMax(static_cast<size_t>(AffordableConnections(
         2 * bounds_.max_connections, reserved + 2 * bounds_.max_connections)));
     // The same part of what there is.
+    const int64_t part = int64_t{options_.max_connections_per_address} * bounds_.max_connections /
+                         options_.max_connections;
     bounds_.max_connections_per_address =
-        std::max(1, static_cast<int>(int64_t{options_.max_connections_per_address} *
-                                     bounds_.max_connections / options_.max_connections));
+        static_cast<int>(std::clamp<int64_t>(part, 1, bounds_.max_connections));
     if (bounds_.max_connections < options_.max_connections) {
       spdlog::warn("event=connections_capped wanted={} max_connections={} reason=descriptor_limit",
                    options_.max_connections, bounds_.max_connections);
@@ -118,7 +119,9 @@ class Listener::Impl {
     bounds_.makes_handshakes = !options_.is_plain && options_.begin_handshake;
     table_ =
         std::make_unique<ConnectionTable>(bounds_, [this](const TrackedConnection& connection) {
-          return guard_->View(connection.descriptor);
+          GuardView view = guard_->View(connection.descriptor);
+          if (connection.stage != Stage::kServed) view.calls = 0;  // also without a guard
+          return view;
         });
     return absl::OkStatus();
   }

@@ -38,6 +38,12 @@ struct SelfCheck::State {
     }
   }
 
+  // Ends a call of whose end gRPC does not tell. The mutex is held.
+  void GiveUpOverdue() {
+    if (!is_calling || Clock::now() - begin < options.end_time) return;
+    End(calls + 1, absl::UnavailableError("a call of the server to itself does not end"));
+  }
+
   const SelfCheckOptions options;
   std::mutex mutex;  // guards everything below
   std::condition_variable changed;
@@ -71,7 +77,9 @@ void SelfCheck::Begin() {
   int64_t number = 0;
   {
     const std::scoped_lock lock(state_->mutex);
-    if (state_->stopped || state_->is_calling) return;
+    if (state_->stopped) return;
+    state_->GiveUpOverdue();
+    if (state_->is_calling) return;
     state_->is_calling = true;
     state_->begin = Clock::now();
     number = state_->calls + 1;
@@ -88,10 +96,7 @@ void SelfCheck::Look() {
   bool fails = false;
   {
     const std::scoped_lock lock(state_->mutex);
-    if (state_->is_calling && Clock::now() - state_->begin >= options.end_time) {
-      state_->End(state_->calls + 1,
-                  absl::UnavailableError("a call of the server to itself does not end"));
-    }
+    state_->GiveUpOverdue();
     is_due = state_->calls == 0 || Clock::now() - state_->last_time >= options.period;
     fails = !state_->stopped && !state_->is_failed && state_->failures >= kFewestFailures &&
             state_->last_time - state_->first_failure >= options.failing_time;

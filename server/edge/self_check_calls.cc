@@ -28,8 +28,8 @@ struct SelfCheckCalls::Call {
 SelfCheckCalls::SelfCheckCalls() = default;
 
 SelfCheckCalls::~SelfCheckCalls() {
+  for (Call& call : calls_) call.context.TryCancel();  // nobody changes the list any more
   std::unique_lock lock(mutex_);
-  for (Call& call : calls_) call.context.TryCancel();
   ended_.wait(lock, [this] {
     return std::all_of(calls_.begin(), calls_.end(),
                        [](const Call& call) { return call.has_ended; });

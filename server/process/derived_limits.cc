@@ -26,6 +26,7 @@ constexpr int kMinReferences = 100'000;
 constexpr int64_t kMaxReferences = 10'000'000;
 constexpr int64_t kReferenceBytes = 11 * kKiB;  // some 200 features
 constexpr int kMaxDecodeThreads = 256;
+constexpr int kMinConnectionsPerAddress = 16;  // the programs of a small robot are one address
 constexpr int64_t kLargestMessage = kGiB;
 
 // With the references 850 thousandths: the rest is for the program, messages that are being parsed,
@@ -107,7 +108,9 @@ DerivedLimits Derive(const server::Config& config) {
   }
   derived.queue_frames_per_client =
       std::max(1, static_cast<int>(config.batching().max_queue_frames() / 4));
-  derived.connections_per_address = std::max(1, static_cast<int>(limits.max_connections() / 4));
+  const auto connections = static_cast<int>(limits.max_connections());
+  derived.connections_per_address =
+      std::max(connections / 4, std::min(connections, kMinConnectionsPerAddress));
   const auto threads = static_cast<int>(config.backend().threads());
   derived.decode_threads = threads == 0 ? Processors() : std::min(threads, kMaxDecodeThreads);
   derived.keepalive_timeout = std::chrono::milliseconds(

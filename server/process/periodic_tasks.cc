@@ -6,46 +6,48 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/time.h"
-
 namespace orbserve {
 
 PeriodicTasks::~PeriodicTasks() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::scoped_lock lock(mutex_);
     stopping_ = true;
     is_woken_ = true;
   }
+  woken_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
 PeriodicTasks::Id PeriodicTasks::Add(std::chrono::milliseconds period,
                                      absl::AnyInvocable<void()> run) {
-  absl::MutexLock lock(&mutex_);
+  const std::scoped_lock lock(mutex_);
   tasks_.push_back({period, std::move(run), clock_->Now() + period});
   return tasks_.size() - 1;
 }
 
 void PeriodicTasks::Start() {
-  absl::MutexLock lock(&mutex_);
+  const std::scoped_lock lock(mutex_);
   if (!tasks_.empty()) thread_ = std::thread([this] { Run(); });
 }
 
 void PeriodicTasks::RunSoon(Id id) {
-  absl::MutexLock lock(&mutex_);
-  tasks_[id].next = SteadyTime::min();
-  is_woken_ = true;
+  {
+    const std::scoped_lock lock(mutex_);
+    tasks_[id].next = SteadyTime::min();
+    is_woken_ = true;
+  }
+  woken_.notify_all();
 }
 
 void PeriodicTasks::RunDue() {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock lock(mutex_);
   for (Task& task : tasks_) {
     if (stopping_) return;
     if (task.next > clock_->Now()) continue;
     task.next = kNever;  // unless RunSoon() is called meanwhile
-    mutex_.Unlock();
+    lock.unlock();
     task.run();
-    mutex_.Lock();
+    lock.lock();
     task.next = std::min(task.next, clock_->Now() + task.period);
   }
 }
@@ -59,9 +61,8 @@ SteadyTime PeriodicTasks::NextTime() const {
 void PeriodicTasks::Run() {
   for (;;) {
     RunDue();
-    absl::MutexLock lock(&mutex_);
-    const auto wait = std::max(NextTime(), clock_->Now()) - clock_->Now();
-    mutex_.AwaitWithTimeout(absl::Condition(&is_woken_), absl::FromChrono(wait));
+    std::unique_lock lock(mutex_);
+    woken_.wait_until(lock, NextTime(), [this] { return is_woken_; });
     if (stopping_) return;
     is_woken_ = false;
   }

@@ -4,9 +4,12 @@
 #include "server/telemetry/process_metrics.h"
 
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -19,8 +22,26 @@
 namespace orbserve {
 namespace {
 
+// Seconds since the machine started, its sleep included.
+double BootSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 // Static objects are made before main(), some milliseconds after the start of the process.
-const std::chrono::system_clock::time_point start = std::chrono::system_clock::now();
+const double start_boot_seconds = BootSeconds();
+
+// Start of the process by the system's clock, which a machine without a clock of its own sets after
+// it has started. A constant but for such steps: alerts count its changes.
+double StartSeconds() {
+  constexpr double kStepSeconds = 5;
+  static std::atomic<double> start_seconds{0};
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  const double seconds = now.count() - (BootSeconds() - start_boot_seconds);
+  if (std::abs(seconds - start_seconds) > kStepSeconds) start_seconds = seconds;
+  return start_seconds;
+}
 
 double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
@@ -56,8 +77,7 @@ void CollectProcess(std::vector<prometheus::MetricFamily>& families) {
              all * page_bytes);
   }
   AddGauge(families, "process_start_time_seconds",
-           "Start of the process, in seconds since 1970 (UTC).",
-           std::chrono::duration<double>(start.time_since_epoch()).count());
+           "Start of the process, in seconds since 1970 (UTC).", StartSeconds());
   if (const std::optional<double> files = CountOpenFiles(); files.has_value()) {
     AddGauge(families, "process_open_fds", "Open file descriptors of the process.", *files);
   }

@@ -18,6 +18,7 @@ namespace {
 class ListenerGuard final : public ConnectionGuard {
  public:
   explicit ListenerGuard(const GuardBounds& bounds) : bounds_(bounds) {}
+  ~ListenerGuard() override { guards_.BeginTurns(); }  // of another server of this process
 
   // False where the system has no descriptors left; errno says why.
   bool Open(int epoll, uint64_t about) {
@@ -33,10 +34,7 @@ class ListenerGuard final : public ConnectionGuard {
   void Start() override {
     guards_.Attach(event_.get(), bounds_.max_unfinished_bytes, bounds_.max_unproven_calls);
   }
-  void Stop() override {
-    guards_.Attach(-1, 0, 0);
-    guards_.BeginTurns();  // of another server of this process
-  }
+  void Stop() override { guards_.Attach(-1, 0, 0); }
   void BeginTurns() override {
     uint64_t count = 0;  // makes the event unreadable until the next one
     [[maybe_unused]] const ssize_t size = read(event_.get(), &count, sizeof(count));

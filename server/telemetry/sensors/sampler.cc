@@ -4,18 +4,20 @@
 #include "server/telemetry/sensors/sampler.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
-
-#include "absl/synchronization/notification.h"
-#include "absl/time/time.h"
 
 namespace orbserve {
 
-// Held by the thread too, which may outlive the sampler.
+// Held by the thread too, which may outlive the sampler. Waits do not depend on the system's clock,
+// which may be set.
 struct Sampler::Shared {
   std::function<void()> poll;
-  absl::Notification stopping;
-  absl::Notification stopped;
+  std::mutex mutex;  // guards the two below
+  std::condition_variable changed;
+  bool stopping = false;
+  bool stopped = false;
 };
 
 Sampler::Sampler(std::function<void()> poll, std::chrono::milliseconds period)
@@ -24,19 +26,27 @@ Sampler::Sampler(std::function<void()> poll, std::chrono::milliseconds period)
   thread_ = std::thread([shared = shared_, period] {
     using Clock = std::chrono::steady_clock;
     Clock::time_point next = Clock::now() + period;
-    while (!shared->stopping.WaitForNotificationWithTimeout(
-        absl::FromChrono(std::max(next - Clock::now(), Clock::duration(0))))) {
+    std::unique_lock lock(shared->mutex);
+    while (!shared->changed.wait_until(lock, next, [&] { return shared->stopping; })) {
+      lock.unlock();
       shared->poll();
+      lock.lock();
       // After a slow reading the next comes a period later, not at once.
       next = std::max(next, Clock::now()) + period;
     }
-    shared->stopped.Notify();
+    shared->stopped = true;
+    shared->changed.notify_all();
   });
 }
 
 Sampler::~Sampler() {
-  shared_->stopping.Notify();
-  if (shared_->stopped.WaitForNotificationWithTimeout(absl::FromChrono(kStopTime))) {
+  std::unique_lock lock(shared_->mutex);
+  shared_->stopping = true;
+  shared_->changed.notify_all();
+  const bool stopped =
+      shared_->changed.wait_for(lock, kStopTime, [this] { return shared_->stopped; });
+  lock.unlock();
+  if (stopped) {
     thread_.join();
   } else {
     thread_.detach();

@@ -169,6 +169,7 @@ TEST_F(ListenerTest, ConnectionsOverTheBoundAreRefusedWhereAllAreProven) {
   Prove(client, "owner");
   EXPECT_TRUE(IsClosedByPeer(Connect()));
   EXPECT_EQ(Closed(*listener_, CloseReason::kAddressFull), 1);
+  EXPECT_EQ(listener_->use().max_connections_per_address, 1);
   CloseTaken(0);
   ASSERT_TRUE(Eventually([&] { return listener_->use().connections == 0; }));
   const FileDescriptor next = Connect();

@@ -122,6 +122,17 @@ TEST(SelfCheckTest, ACallThatDoesNotEndHasFailed) {
   EXPECT_FALSE(check.last_failed());
 }
 
+TEST(SelfCheckTest, ACallThatDoesNotEndHasFailedWhereNobodyLooksButAsks) {
+  SelfCheck::Done done;
+  SelfCheckOptions options = kFast;
+  options.end_time = milliseconds(0);
+  options.wait_time = milliseconds(0);
+  SelfCheck check(options, IntoHands(&done), [] {});
+  check.Look();
+  EXPECT_FALSE(check.Check().ok());
+  EXPECT_TRUE(check.last_failed());
+}
+
 TEST(SelfCheckTest, FailsOnceAfterFailuresForSomeTime) {
   const absl::Status status = absl::UnavailableError("nobody answers");
   int failed = 0;

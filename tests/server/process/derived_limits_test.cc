@@ -87,11 +87,13 @@ TEST(DerivedLimitsTest, OneClientHasAQuarterOfTheQueue) {
   EXPECT_EQ(Derive(config).queue_frames_per_client, 10);
 }
 
-TEST(DerivedLimitsTest, OneAddressHasAQuarterOfTheConnections) {
+TEST(DerivedLimitsTest, OneAddressHasAQuarterOfTheConnectionsAndNoFewerThanSixteen) {
   server::Config config = DefaultConfig();
   EXPECT_EQ(Derive(config).connections_per_address, 1024);
+  config.mutable_limits()->set_max_connections(63);
+  EXPECT_EQ(Derive(config).connections_per_address, 16);
   config.mutable_limits()->set_max_connections(3);
-  EXPECT_EQ(Derive(config).connections_per_address, 1);
+  EXPECT_EQ(Derive(config).connections_per_address, 3);
 }
 
 TEST(DerivedLimitsTest, AsManyThreadsDecodeAsCompute) {
