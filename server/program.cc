@@ -34,7 +34,7 @@
 #include "server/process/derived_limits.h"
 #include "server/process/listen_address.h"
 #include "server/process/log.h"
-#include "server/process/memory/heap_tuning.h"
+#include "server/process/memory/heap_trimmer.h"
 #include "server/process/memory/memory_reserve.h"
 #include "server/process/service_manager.h"
 #include "server/server.h"

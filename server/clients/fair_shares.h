@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Shares of clients in work that has a cost, over two levels: owners share by their weights, and
-// the names of an owner divide its share equally.
+// the names of an owner divide its share equally. This says whose turn is next; how much a client
+// may have waiting says ledger.h.
 //
 // Start-time fair queueing. Every share has a virtual time: the cost that was charged to it,
 // divided by its weight. The share with the smallest virtual time is served next. The virtual time

@@ -68,6 +68,8 @@ struct TrackedConnection {
   std::string owner;  // of a proven connection
 };
 
+// Of a running server the first two come from process/derived_limits.h and the limit of
+// descriptors.
 struct ConnectionBounds {
   int max_connections = 4096;
   int max_connections_per_address = 1024;

@@ -14,8 +14,9 @@
 
 namespace orbserve {
 
-// Health of the server, as gRPC's health service and /readyz report it. A lost device
-// and a drain are final; a device that stalls may answer again. Thread-safe.
+// Health of the server, as gRPC's health service reports it; /readyz also wants the self-check
+// (server.cc). A lost device and a drain are final; a device that stalls may answer again.
+// Thread-safe.
 class Health {
  public:
   // The health service of the server that has just been built, or null. Until Start() it changes

@@ -9,7 +9,7 @@
 
 #include "features/errors.h"
 #include "server/process/memory/out_of_memory.h"
-#include "server/rpc/call_deadline.h"
+#include "server/rpc/grpc_deadline.h"
 #include "server/rpc/status.h"
 #include "server/rpc/wire_message.h"
 

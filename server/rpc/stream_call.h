@@ -21,7 +21,7 @@
 #include "server/clients/client_id.h"
 #include "server/rpc/call_services.h"
 #include "server/rpc/drain_gate.h"
-#include "server/rpc/frame_message.h"
+#include "server/rpc/frame_input.h"
 #include "server/rpc/frame_splitter.h"
 #include "server/rpc/resolved_stream.h"
 #include "server/rpc/result_encoder.h"

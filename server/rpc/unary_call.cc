@@ -10,8 +10,8 @@
 
 #include "features/errors.h"
 #include "server/process/log.h"
-#include "server/rpc/call_deadline.h"
-#include "server/rpc/frame_message.h"
+#include "server/rpc/frame_input.h"
+#include "server/rpc/grpc_deadline.h"
 #include "server/rpc/status.h"
 
 namespace orbserve {

@@ -3,7 +3,9 @@
 
 // Follows the frames of one HTTP/2 connection as the client sends them, and says when the client
 // breaks a bound that no honest client reaches. gRPC 1.51 itself neither bounds header blocks that
-// never end, nor calls that are cancelled at once, nor frames that carry nothing.
+// never end, nor calls that are cancelled at once, nor frames that carry nothing. socket_hook.cc
+// and tls_hook.cc close the connection; where all of them together hold too much, close_heaviest.h
+// does.
 
 #ifndef ORBSERVE_SERVER_EDGE_GUARD_HTTP2_GUARD_H_
 #define ORBSERVE_SERVER_EDGE_GUARD_HTTP2_GUARD_H_

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/frame_message.h"
+#include "server/rpc/frame_input.h"
 
 #include "features/errors.h"
 #include "server/rpc/conversion/frame.h"

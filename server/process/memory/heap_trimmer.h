@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef ORBSERVE_SERVER_PROCESS_MEMORY_HEAP_TUNING_H_
-#define ORBSERVE_SERVER_PROCESS_MEMORY_HEAP_TUNING_H_
+#ifndef ORBSERVE_SERVER_PROCESS_MEMORY_HEAP_TRIMMER_H_
+#define ORBSERVE_SERVER_PROCESS_MEMORY_HEAP_TRIMMER_H_
 
 #include <cstddef>
 
@@ -39,4 +39,4 @@ class HeapTrimmer {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_PROCESS_MEMORY_HEAP_TUNING_H_
+#endif  // ORBSERVE_SERVER_PROCESS_MEMORY_HEAP_TRIMMER_H_

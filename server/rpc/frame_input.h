@@ -4,8 +4,8 @@
 // Frames of messages as the input of their records (serving/frame/frame_record.h). The owner of the
 // bytes is handed over with them; they are checked and converted when the frame begins.
 
-#ifndef ORBSERVE_SERVER_RPC_FRAME_MESSAGE_H_
-#define ORBSERVE_SERVER_RPC_FRAME_MESSAGE_H_
+#ifndef ORBSERVE_SERVER_RPC_FRAME_INPUT_H_
+#define ORBSERVE_SERVER_RPC_FRAME_INPUT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -67,4 +67,4 @@ class StreamMessage final : public ProtoFrameInput {
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_RPC_FRAME_MESSAGE_H_
+#endif  // ORBSERVE_SERVER_RPC_FRAME_INPUT_H_

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Deadline of a call.
+// Deadline of a call. When it ends a frame of a stream says serving/stream/stream.h.
 
-#ifndef ORBSERVE_SERVER_RPC_CALL_DEADLINE_H_
-#define ORBSERVE_SERVER_RPC_CALL_DEADLINE_H_
+#ifndef ORBSERVE_SERVER_RPC_GRPC_DEADLINE_H_
+#define ORBSERVE_SERVER_RPC_GRPC_DEADLINE_H_
 
 #include "grpcpp/server_context.h"
 #include "server/serving/clock.h"
@@ -16,4 +16,4 @@ SteadyTime DeadlineOf(const grpc::ServerContextBase& context);
 
 }  // namespace orbserve
 
-#endif  // ORBSERVE_SERVER_RPC_CALL_DEADLINE_H_
+#endif  // ORBSERVE_SERVER_RPC_GRPC_DEADLINE_H_

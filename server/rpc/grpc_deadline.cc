@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/rpc/call_deadline.h"
+#include "server/rpc/grpc_deadline.h"
 
 #include <chrono>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/process/memory/heap_tuning.h"
+#include "server/process/memory/heap_trimmer.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
