@@ -12,10 +12,13 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/synchronization/notification.h"
 #include "cpu/cpu_backend.h"
 #include "tests/support/backend_runner.h"
@@ -111,12 +114,21 @@ TEST_P(WarmAllocationTest, FramesOfAWarmPlanAllocateNothing) {
     return AllocationsOf(*backend, plan, image, mask, frames);
   };
   for (int i = 0; i < 30; ++i) allocations_of(8);
-  const int64_t one = LeastAllocations(allocations_of, 1);
-  const size_t warm_bytes = plan->size_bytes();
-  const int64_t eight = LeastAllocations(allocations_of, 8);
+  // A thread takes its memory with its first frame, which may come late where the machine is busy:
+  // from now on the plan grows once for each of the other threads at most.
+  size_t bytes = plan->size_bytes();
+  int growths = 0;
+  const auto allocations_and_growths_of = [&](size_t frames) {
+    const int64_t count = allocations_of(frames);
+    growths += plan->size_bytes() == bytes ? 0 : 1;
+    bytes = plan->size_bytes();
+    return count;
+  };
+  const int64_t one = LeastAllocations(allocations_and_growths_of, 1);
+  const int64_t eight = LeastAllocations(allocations_and_growths_of, 8);
   EXPECT_LE(one, 4);
   EXPECT_EQ(eight, one);
-  EXPECT_EQ(plan->size_bytes(), warm_bytes);
+  EXPECT_LT(growths, threads);
 }
 
 // Number of threads.
@@ -138,11 +150,17 @@ TEST_P(WarmPyramidTest, PyramidsOfAWarmPlanAllocateNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, WarmPyramidTest, ::testing::Values(1, 2));
 
+std::string NameOf(const ::testing::TestParamInfo<std::tuple<int, const char*>>& test) {
+  const std::string preset = absl::StrReplaceAll(std::get<1>(test.param), {{"-", "_"}});
+  return absl::StrCat(std::get<0>(test.param), "_", preset);
+}
+
 INSTANTIATE_TEST_SUITE_P(ThreadsAndPresets, WarmAllocationTest,
                          ::testing::Combine(::testing::Values(1, 2),
                                             ::testing::Values("orb", "bfrost", "orb-32", "orb-slam",
                                                               "oriented-fast", "harris-corners",
-                                                              "klt-corners")));
+                                                              "klt-corners")),
+                         &NameOf);
 
 }  // namespace
 }  // namespace orbserve::cpu
