@@ -109,8 +109,9 @@ class Listener::Impl {
     // The same part of what there is.
     const int64_t part = int64_t{options_.max_connections_per_address} * bounds_.max_connections /
                          options_.max_connections;
+    const int few = std::min(options_.max_connections_per_address, kMinConnectionsPerAddress);
     bounds_.max_connections_per_address =
-        static_cast<int>(std::clamp<int64_t>(part, 1, bounds_.max_connections));
+        static_cast<int>(std::min<int64_t>(std::max<int64_t>(part, few), bounds_.max_connections));
     if (bounds_.max_connections < options_.max_connections) {
       spdlog::warn("event=connections_capped wanted={} max_connections={} reason=descriptor_limit",
                    options_.max_connections, bounds_.max_connections);

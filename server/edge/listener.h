@@ -25,6 +25,10 @@ namespace orbserve {
 // A client must have begun to speak by then, and have ended its TLS handshake.
 inline constexpr std::chrono::milliseconds kHandshakeLimit{10'000};
 
+// One address may have so many connections where there are as many in all: the programs of a small
+// robot are one address.
+inline constexpr int kMinConnectionsPerAddress = 16;
+
 struct ListenerOptions {
   std::string address;   // one that CheckListenAddress() accepts
   bool is_plain = true;  // without TLS

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "server/edge/listener.h"
 
 namespace orbserve {
 namespace {
@@ -26,7 +27,6 @@ constexpr int kMinReferences = 100'000;
 constexpr int64_t kMaxReferences = 10'000'000;
 constexpr int64_t kReferenceBytes = 11 * kKiB;  // some 200 features
 constexpr int kMaxDecodeThreads = 256;
-constexpr int kMinConnectionsPerAddress = 16;  // the programs of a small robot are one address
 constexpr int64_t kLargestMessage = kGiB;
 
 // With the references 850 thousandths: the rest is for the program, messages that are being parsed,

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -206,6 +207,20 @@ TEST_F(ListenerTest, AnAddressHasAShareOnly) {
   Prove(second, "second");
   EXPECT_TRUE(IsClosedByPeer(Connect()));
   EXPECT_EQ(Closed(*listener_, CloseReason::kAddressFull), 1);
+}
+
+TEST_F(ListenerTest, AnAddressHasAFewConnectionsWhereDescriptorsAreFew) {
+  rlimit before = {};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const absl::Cleanup restore = [&] { setrlimit(RLIMIT_NOFILE, &before); };
+  rlimit few = before;
+  few.rlim_cur = 80;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  StartListener({.max_connections = 4096, .max_connections_per_address = 1024});
+  const ListenerUse use = listener_->use();
+  EXPECT_LT(use.max_connections, 40);
+  EXPECT_EQ(use.max_connections_per_address,
+            std::min(use.max_connections, kMinConnectionsPerAddress));
 }
 
 TEST_F(ListenerTest, HearsAgainAfterDescriptorsWereUsedUp) {
