@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <random>
 #include <utility>
@@ -47,6 +48,12 @@ bool MayPass(const absl::Status& status) {
   }
 }
 
+// Time of a clock that nobody sets, whose zero means nothing: a robot sets its clock when it finds
+// a network, perhaps by years. `next_try_` and `give_up_` are such times.
+absl::Time SteadyNow() {
+  return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
 // Wait before the next try, after `attempts` tries.
 absl::Duration DelayOf(const StreamOptions& options, int attempts) {
   static thread_local std::mt19937_64 random(std::random_device{}());
@@ -83,7 +90,7 @@ struct FrameStream::Connection {
   std::unique_ptr<
       grpc::ClientReaderWriterInterface<v1::StreamFramesRequest, v1::StreamFramesResponse>>
       stream;
-  const absl::Time begun = absl::Now();
+  const absl::Time begun = SteadyNow();
   std::atomic<bool> cancelled = false;  // by the caller
   // The server knows that no frame follows. Guarded by the stream's mutex, as all below.
   bool half_closed = false;
@@ -97,7 +104,7 @@ absl::StatusOr<std::unique_ptr<FrameStream>> Client::OpenStream(const v1::Stream
   const StreamOptions& chosen = stream->options_;
   const bool tries_again = chosen.reconnect_for > absl::ZeroDuration();
   absl::MutexLock lock(&stream->mutex_);
-  stream->give_up_ = absl::Now() + chosen.reconnect_for;
+  stream->give_up_ = SteadyNow() + chosen.reconnect_for;
   while (stream->connection_ == nullptr) {
     stream->Connect(tries_again ? std::min(options_.timeout, chosen.try_timeout)
                                 : options_.timeout);
@@ -418,7 +425,7 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
   }
   // A server that said that it would stop, and answered everything, has cost nothing.
   if (!going_away_ || !unanswered_.empty()) LoseUnanswered(status);
-  if (absl::Now() - connection->begun > options_.reconnect_for) {
+  if (SteadyNow() - connection->begun > options_.reconnect_for) {
     // It was healthy for long enough, even if no frame was sent.
     give_up_ = absl::InfiniteFuture();
     attempts_ = 0;
@@ -427,7 +434,7 @@ void FrameStream::End(const std::shared_ptr<Connection>& connection) {
     final_status_ = absl::OkStatus();  // every frame has its result, and none follows
     return;
   }
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   give_up_ = std::min(give_up_, now + options_.reconnect_for);
   if (now >= give_up_) {
     final_status_ = status;  // the last try was opened, and lost before a result came
@@ -459,22 +466,22 @@ void FrameStream::PlanTry(const absl::Status& cause, absl::Time begun) {
   next_try_ = std::min(begun + DelayOf(options_, attempts_), give_up_);
   const auto asked_ms = WireStatusOf(cause).retry_after_ms();
   if (asked_ms == 0) return;
-  next_try_ = std::max(next_try_, absl::Now() + absl::Milliseconds(asked_ms));
+  next_try_ = std::max(next_try_, SteadyNow() + absl::Milliseconds(asked_ms));
   if (next_try_ > give_up_) final_status_ = cause;
 }
 
 void FrameStream::Connect(absl::Duration timeout) {
   busy_ = true;
-  mutex_.AwaitWithDeadline(absl::Condition(
-                               +[](FrameStream* stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                 return stream->cancelled_ || stream->send_closed_;
-                               },
-                               this),
-                           next_try_);
+  mutex_.AwaitWithTimeout(absl::Condition(
+                              +[](FrameStream* stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                return stream->cancelled_ || stream->send_closed_;
+                              },
+                              this),
+                          next_try_ - SteadyNow());
   auto connection = std::make_shared<Connection>();
   v1::StreamOpened opened;
   absl::Status status;
-  const absl::Time begun = absl::Now();
+  const absl::Time begun = SteadyNow();
   // gRPC connects only while a call waits for it. The last try fails at once, with gRPC's reason.
   // There is one even if the caller comes back after the time only.
   const bool last = begun >= give_up_;
