@@ -22,8 +22,8 @@ absl::string_view TextOf(JpegFlaw flaw) {
       return "bytes left over after";
     case JpegFlaw::kWrongRestart:
       return "no restart marker of the right number after";
-    case JpegFlaw::kExtraRestart:
-      return "a restart marker after";
+    case JpegFlaw::kExtraMarker:
+      return "a marker that does not belong after";
   }
   return "unknown damage";
 }
@@ -32,7 +32,7 @@ absl::string_view TextOf(JpegFlaw flaw) {
 
 absl::Status JpegDamage(JpegFlaw flaw, const JpegScan& scan, int64_t mcu) {
   const bool after = flaw == JpegFlaw::kLeftOver || flaw == JpegFlaw::kWrongRestart ||
-                     flaw == JpegFlaw::kExtraRestart;
+                     flaw == JpegFlaw::kExtraMarker;
   return MakeError(
       ErrorReason::kBadImage,
       absl::StrCat("JPEG: corrupt, ", TextOf(flaw), after ? " MCU " : " in MCU ", mcu + 1, " of ",

@@ -22,7 +22,7 @@ enum class JpegFlaw {
   kEndsEarly,
   kLeftOver,      // 8 bits or more
   kWrongRestart,  // another marker than the restart marker that is due
-  kExtraRestart,
+  kExtraMarker,   // inside the data of a scan that is complete
 };
 
 // BAD_IMAGE that names the flaw and the MCU, 0 = the first.

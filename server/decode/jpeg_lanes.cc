@@ -425,14 +425,12 @@ bool CopyBytes(const uint8_t** from_in, const uint8_t* from_end, uint8_t** to_in
       *to++ = *from++;
       continue;
     }
-    const uint8_t* after = from + 1;
-    while (after < from_end && *after == 0xFF) ++after;
-    if (after == from_end || *after != 0) {
+    if (from_end - from < 2 || from[1] != 0) {
       at_end = true;
       break;
     }
     *to++ = 0xFF;
-    from = after + 1;
+    from += 2;
   }
   *from_in = from;
   *to_in = to;

@@ -66,8 +66,9 @@ void RunJpegLanes(absl::Span<JpegLane* const> lanes);
 
 // Copies entropy-coded bytes without the zeros after each 0xFF, from `*from` until `from_end`, the
 // first marker (its 0xFF) or the end of the room at `*to`; moves both pointers. The room must have
-// 32 bytes more than `to_end` says. Returns true if a marker or the end was reached. As in
-// libjpeg-turbo, a row of 0xFF counts as one.
+// 32 bytes more than `to_end` says. Returns true if a marker or the end was reached. 0xFF 0xFF 0x00
+// is taken for a marker: fill bytes stand before markers only (T.81, F.2.2.5), and libjpeg-turbo
+// does not always read it as one 0xFF.
 bool CopyJpegBytes(const uint8_t** from, const uint8_t* from_end, uint8_t** to,
                    const uint8_t* to_end);
 

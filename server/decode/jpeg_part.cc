@@ -119,7 +119,7 @@ bool JpegPart::GoOn() {
   }
   // After the last MCU of the scan the bytes end; after that of a part there is a restart marker.
   if (mcu_ == scan_->mcus() && std::count(from_, from_end_, 0xFF) != from_end_ - from_) {
-    return Fail(JpegFlaw::kExtraRestart, mcu_ - 1);
+    return Fail(JpegFlaw::kExtraMarker, mcu_ - 1);
   }
   return false;
 }

@@ -211,7 +211,7 @@ class Splitter {
     if (!has_all_ || BitOf(window_end_) - bit_ > kLastBits) {
       Fail(JpegFlaw::kLeftOver, mcu_ - 1);
     } else if (std::count(from_, from_end_, 0xFF) != from_end_ - from_) {
-      Fail(JpegFlaw::kExtraRestart, mcu_ - 1);
+      Fail(JpegFlaw::kExtraMarker, mcu_ - 1);
     }
   }
 

@@ -181,7 +181,7 @@ TEST(JpegDamageTest, EachFlawIsRefusedWithItsPlace) {
   ExpectDamage(bytes, 640, 480, "the data end in MCU 1");
   bytes = plain;
   bytes.insert(bytes.end() - 2, {0xFF, 0xD0});
-  ExpectDamage(bytes, 640, 480, "a restart marker after MCU 1200 of 1200");
+  ExpectDamage(bytes, 640, 480, "a marker that does not belong after MCU 1200 of 1200");
   bytes = plain;
   bytes[Find(plain, 0xDB) + 30] = 0;
   ExpectDamage(bytes, 640, 480, "a quantiser of 0 in table 0");

@@ -226,6 +226,11 @@ void AddDamaged(const Bytes& plain, Files* files) {
   const size_t pixels = FirstPixelByte(plain);
   const size_t middle = pixels + (plain.size() - pixels) / 2;
   refuse("truncated_in_the_scan", Head(plain, middle));
+  refuse("fill_byte_in_the_scan", [&] {
+    size_t at = pixels;
+    while (plain[at] != 0xFF || plain[at + 1] != 0) ++at;
+    return Insert(plain, at, {0xFF});
+  }());
   refuse("truncated_and_closed", Insert(Head(plain, middle), middle, {0xFF, 0xD9}));
   refuse("truncated_in_a_table", Head(plain, Find(plain, kDqt) + 20));
   refuse("no_end_marker", Head(plain, plain.size() - 2));

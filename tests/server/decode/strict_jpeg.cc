@@ -117,8 +117,8 @@ class Reader {
       }
     }
     if (flaw_.empty() && bits_.size() - bit_ >= 8) Fail("bytes left over after MCU ", mcus_);
-    if (flaw_.empty() && file_[position_] >= 0xD0 && file_[position_] <= 0xD7) {
-      Fail("a restart marker after MCU ", mcus_);
+    if (flaw_.empty() && (file_[position_] == 0 || (file_[position_] & 0xF8) == 0xD0)) {
+      Fail("a marker that does not belong after MCU ", mcus_);
     }
     verdict.scan_end = static_cast<int64_t>(position_);
     verdict.flaw = flaw_;
@@ -132,8 +132,9 @@ class Reader {
     while (position_ < file_.size()) {
       const int byte = file_[position_++];
       if (byte == 0xFF) {
+        const bool is_stuffed = position_ < file_.size() && file_[position_] == 0;
         while (position_ < file_.size() && file_[position_] == 0xFF) ++position_;
-        if (position_ >= file_.size() || file_[position_] != 0) break;
+        if (!is_stuffed) break;
         ++position_;
       }
       for (int i = 7; i >= 0; --i) bits_.push_back((byte >> i & 1) != 0);
