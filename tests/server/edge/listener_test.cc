@@ -214,9 +214,10 @@ TEST_F(ListenerTest, AnAddressHasAFewConnectionsWhereDescriptorsAreFew) {
   getrlimit(RLIMIT_NOFILE, &before);
   const absl::Cleanup restore = [&] { setrlimit(RLIMIT_NOFILE, &before); };
   rlimit few = before;
-  few.rlim_cur = 80;
+  few.rlim_cur = static_cast<rlim_t>(FileDescriptor(dup(STDIN_FILENO)).get()) + 70;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
   StartListener({.max_connections = 4096, .max_connections_per_address = 1024});
+  ASSERT_NE(listener_, nullptr);
   const ListenerUse use = listener_->use();
   EXPECT_LT(use.max_connections, 40);
   EXPECT_EQ(use.max_connections_per_address,
