@@ -20,7 +20,8 @@ struct Words {
 
 const Words& WordsFor(WorkKind kind) {
   static constexpr Words kFrames = {
-      .late = "the frame's deadline passed before its answer",
+      // and calls without one
+      .late = "the deadline passed before the answer",
       .items = "frames",
       .items_resource = Resource::kFrames,
       .bytes_resource = Resource::kFrameBytes,

@@ -310,9 +310,11 @@ absl::Status WorkQueue<Item, Batch>::TakePlace(Item& item, SteadyTime now) {
     full = item.queue_bytes.Resize(StartsWaiting(item));
     if (!full.has_value()) return absl::OkStatus();
     StopsWaiting(item);
-    item.queue_slot = Holding();
   }
-  shares_.Close(item.account);
+  // The item may outlive the queue and the account.
+  item.queue_slot = Holding();
+  item.queue_bytes = Holding();
+  shares_.Close(std::exchange(item.account, nullptr));
   return full->status();
 }
 

@@ -581,7 +581,8 @@ TEST(WorkQueueAlarmTest, TheAlarmIsSetOnlyForAnEarlierMoment) {
 }
 
 TEST(WorkQueueStatusTest, MessagesNameTheKindOfWork) {
-  EXPECT_THAT(std::string(LateStatus(WorkKind::kFrames).message()), HasSubstr("frame"));
+  EXPECT_THAT(std::string(NoMemoryStatus(WorkKind::kFrames).message()), HasSubstr("frames"));
+  EXPECT_THAT(std::string(LateStatus(WorkKind::kTracks).message()), HasSubstr("tracks"));
   EXPECT_THAT(std::string(LateStatus(WorkKind::kMatches).message()), HasSubstr("matches"));
 }
 
