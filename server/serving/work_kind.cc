@@ -20,8 +20,7 @@ struct Words {
 
 const Words& WordsFor(WorkKind kind) {
   static constexpr Words kFrames = {
-      // and calls without one
-      .late = "the deadline passed before the answer",
+      .late = "the deadline passed before the answer",  // perhaps of a call without a frame
       .items = "frames",
       .items_resource = Resource::kFrames,
       .bytes_resource = Resource::kFrameBytes,
