@@ -80,7 +80,7 @@ TEST_F(ListenerTest, AConnectionIsHandedOverWhenItsHandshakeIsComplete) {
   ListenerOptions options;
   options.is_plain = false;
   options.max_connections = 8;
-  options.begin_handshake = [&](int socket) { return BeginHandshake(context.get(), socket); };
+  options.begin_handshake = [context](int socket) { return BeginHandshake(context.get(), socket); };
   StartListener(options);
   const std::string hello = FirstMessageOfTls();
   std::vector<FileDescriptor> endless;
@@ -106,7 +106,7 @@ TEST_F(ListenerTest, APreemptedHandshakeIsClosedWhenItsClientSpeaks) {
   ListenerOptions options;
   options.is_plain = false;
   options.max_connections = 1;
-  options.begin_handshake = [&](int socket) { return BeginHandshake(context.get(), socket); };
+  options.begin_handshake = [context](int socket) { return BeginHandshake(context.get(), socket); };
   StartListener(options);
   const FileDescriptor slow = Connect(FirstMessageOfTls());
   const FileDescriptor next = Connect(FirstMessageOfTls());
