@@ -20,9 +20,9 @@
 #include <jpeglib.h>
 
 #include "bench/harness.h"
+#include "decode/image_decoder.h"
+#include "decode/libjpeg_decoder.h"
 #include "features/host_device.h"
-#include "server/decode/image_decoder.h"
-#include "server/decode/libjpeg_decoder.h"
 
 namespace orbserve::bench {
 namespace {

@@ -3,7 +3,7 @@
 
 // Grey level of a colour pixel. Results are equal bit for bit wherever a colour image meets this
 // project, so the formula exists here and nowhere else; the SIMD twin is
-// server/decode/grey_rows.cc.
+// decode/grey_rows.cc.
 
 #ifndef ORBSERVE_FEATURES_ALGO_GREY_H_
 #define ORBSERVE_FEATURES_ALGO_GREY_H_

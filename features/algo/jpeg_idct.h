@@ -3,7 +3,7 @@
 
 // Inverse DCT of one JPEG block: libjpeg-turbo's accurate integer one ("islow"), bit for bit. Two
 // passes over rows of 8 numbers, columns first; all products are exact, and each pass rounds once
-// at its end. The SIMD twin is server/decode/jpeg_blocks.cc.
+// at its end. The SIMD twin is decode/jpeg_blocks.cc.
 // Source: Loeffler, Ligtenberg & Moschytz, "Practical fast 1-D DCT algorithms with 11
 // multiplications", ICASSP 1989, with its rotations multiplied out: sums of exact products are
 // equal in any order.

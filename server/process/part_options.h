@@ -10,11 +10,11 @@
 #include <cstddef>
 
 #include "cpu/cpu_backend.h"
+#include "decode/image_decoder.h"
 #include "gpu/gpu_backend.h"
 #include "grpcpp/server_builder.h"
 #include "server/clients/identity.h"
 #include "server/clients/ledger.h"
-#include "server/decode/image_decoder.h"
 #include "server/edge/http/http_endpoint.h"
 #include "server/edge/listener.h"
 #include "server/failover/failover_backend.h"

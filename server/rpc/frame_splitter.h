@@ -20,9 +20,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "decode/image_decoder.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/decode/image_decoder.h"
 #include "server/rpc/wire_scan.h"
 
 namespace orbserve {

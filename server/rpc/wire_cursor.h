@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "server/decode/image_decoder.h"
+#include "decode/image_decoder.h"
 
 namespace orbserve {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "decode/image_decoder.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/decode/image_decoder.h"
 #include "server/rpc/wire_scan.h"
 #include "server/serving/stream/message_bytes.h"
 

@@ -25,9 +25,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "decode/image_decoder.h"
 #include "features/options.h"
 #include "google/protobuf/descriptor.h"
-#include "server/decode/image_decoder.h"
 
 namespace orbserve {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/decode/image_decoder.h"
+#include "decode/image_decoder.h"
 #include "server/process/log.h"
 #include "server/telemetry/family_builder.h"
 

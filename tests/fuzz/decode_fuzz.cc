@@ -11,9 +11,9 @@
 #include <cstring>
 #include <vector>
 
+#include "decode/image_decoder.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
-#include "server/decode/image_decoder.h"
 #include "tests/fuzz/require.h"
 
 namespace orbserve {

@@ -10,11 +10,11 @@
 #include <optional>
 #include <vector>
 
+#include "decode/image_decoder.h"
+#include "decode/jpeg_sequential.h"
+#include "decode/libjpeg_decoder.h"
 #include "features/host_device.h"
 #include "features/image_view.h"
-#include "server/decode/image_decoder.h"
-#include "server/decode/jpeg_sequential.h"
-#include "server/decode/libjpeg_decoder.h"
 #include "tests/fuzz/require.h"
 
 namespace orbserve {

@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/cli_fixture.h"
-#include "tests/server/decode/made_jpegs.h"
+#include "tests/decode/made_jpegs.h"
 #include "tests/support/certificates.h"
 
 namespace orbserve {

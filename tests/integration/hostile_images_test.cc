@@ -24,7 +24,7 @@
 #include "gtest/gtest.h"
 #include "orbserve/client.h"
 #include "tests/integration/server_process.h"
-#include "tests/server/decode/made_jpegs.h"
+#include "tests/decode/made_jpegs.h"
 
 namespace orbserve {
 namespace {

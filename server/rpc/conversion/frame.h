@@ -11,11 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "decode/image_decoder.h"
 #include "features/image_view.h"
 #include "features/options.h"
 #include "features/types.h"
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/decode/image_decoder.h"
 
 namespace orbserve {
 

@@ -16,8 +16,8 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "decode/image_decoder.h"
 #include "features/backend.h"
-#include "server/decode/image_decoder.h"
 #include "server/serving/batcher.h"
 #include "server/serving/executor.h"
 #include "server/serving/frame/frame_record.h"

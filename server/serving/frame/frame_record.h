@@ -34,12 +34,12 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "decode/image_decoder.h"
 #include "features/backend.h"
 #include "features/image_view.h"
 #include "features/options.h"
 #include "server/clients/client_id.h"
 #include "server/clients/fair_queue.h"
-#include "server/decode/image_decoder.h"
 #include "server/serving/stream/stream_pictures.h"
 #include "server/serving/task_memory.h"
 #include "server/serving/work_item.h"

@@ -1,0 +1,493 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "decode/jpeg_lanes.h"
+
+#include <array>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "decode/jpeg_lanes.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+#ifndef ORBSERVE_DECODE_JPEG_LANES_ONCE
+#define ORBSERVE_DECODE_JPEG_LANES_ONCE
+namespace orbserve {
+namespace jpeg_lanes {
+
+// By the place after a coefficient's, 1..64, where it lies in its block. Places that no coefficient
+// has, up to the sum of some advances, give the block's end, which is written to and never read.
+constexpr int kPlaces = 256;
+struct Places {
+  uint8_t at[kPlaces];
+};
+constexpr Places MakePlaces() {
+  Places places = {};
+  for (int i = 0; i < kPlaces; ++i) places.at[i] = kJpegBlockCoefficients;
+  int x = 0;
+  int y = 0;
+  for (int i = 0; i < kJpegBlockCoefficients; ++i) {
+    places.at[i + 1] = static_cast<uint8_t>(8 * y + x);
+    const bool up = (x + y) % 2 == 0;
+    if (up ? x == 7 : y == 7) {
+      ++(up ? y : x);
+    } else if (up ? y == 0 : x == 0) {
+      ++(up ? x : y);
+    } else {
+      x += up ? 1 : -1;
+      y += up ? -1 : 1;
+    }
+  }
+  return places;
+}
+alignas(64) constexpr Places kPlaceInRows = MakePlaces();
+
+// The next bits, at least 57, from the highest on.
+inline uint64_t WindowAt(uint64_t bit) {
+  uint64_t window;
+  std::memcpy(&window, reinterpret_cast<const void*>(bit >> 3), sizeof(window));
+  return __builtin_bswap64(window) << (bit & 7);
+}
+
+// The second look. A length of 0: there is no such symbol.
+struct Step {
+  uint32_t length;
+  uint32_t advance;
+  int value;
+};
+// The symbol at the top of `window`.
+HWY_INLINE Step StepOf(JpegSymbol found, uint64_t window) {
+  const int run = found.symbol >> 4;
+  const int size = found.symbol & 15;
+  if (size == 0 && run != 15) {
+    // Runs without a value other than 16 zeros belong to progressive files.
+    return {run == 0 ? static_cast<uint32_t>(found.code_length) : 0, kJpegEndAdvance, 0};
+  }
+  return {static_cast<uint32_t>(found.code_length + size), static_cast<uint32_t>(run + 1),
+          JpegValue(window << found.code_length, size)};
+}
+// Both for codes longer than the first look.
+JpegSymbol LongDc(const JpegTable& table, uint64_t window);
+JpegSymbol LongAc(const JpegTable& table, uint64_t window);
+// After a first look that could not tell.
+HWY_INLINE Step SecondLook(const JpegTable* table, JpegLook look, uint64_t window) {
+  const int value = JpegLookValue(look);
+  return StepOf(
+      HWY_LIKELY(value != 0) ? JpegSymbol{value >> 8, value & 255} : LongAc(*table, window),
+      window);
+}
+
+// Goes over the block that begins at `bit`, symbol by symbol.
+struct Skipped {
+  uint64_t bit;  // after it, or where it stopped
+  JpegStop stop;
+};
+Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit);
+
+}  // namespace jpeg_lanes
+}  // namespace orbserve
+#endif  // ORBSERVE_DECODE_JPEG_LANES_ONCE
+
+HWY_BEFORE_NAMESPACE();
+namespace orbserve {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Bits of a window that count, and first looks that they suffice for.
+constexpr int kWindowBits = 57;
+constexpr int kLooks = kWindowBits / kJpegLookBits;
+// After a DC difference there are bits for one look less, unless it was a very long one.
+constexpr int kLooksAfterCorner = kLooks - 1;
+// AC looks at a block that is not kept.
+constexpr int kSkipLooks = 3;
+static_assert((kSkipLooks + 1) * kJpegSkipBits <= kWindowBits);
+// Set in a state whose place is 64 or more.
+constexpr uint32_t kCorner = 0xC000;
+
+// The state of one lane while it is in a kept block. All functions are inlined into the loops,
+// which keep the states of the lanes in registers as far as there are any.
+struct Runner {
+  uint64_t bit;     // where the window begins
+  uint64_t window;  // the next bits, from the highest on
+  uint32_t state;   // sum of looks: bits of the window that were used, and the next place
+  const JpegLook* look;
+  int16_t* coefficients;  // of the present block
+  const JpegBlockKind* block;
+};
+
+HWY_INLINE uint32_t PlaceOf(const Runner& runner) { return runner.state >> 8 & 255; }
+
+// Moves the window to the next bit.
+HWY_INLINE void Refill(Runner& runner) {
+  runner.bit += runner.state & 63;
+  runner.state &= 0xFF00;
+  runner.window = jpeg_lanes::WindowAt(runner.bit);
+}
+
+// One symbol, as far as the first look can tell.
+HWY_INLINE void TakeSymbol(Runner& runner) {
+  const JpegLook look = runner.look[runner.window >> (64 - kJpegLookBits)];
+  runner.window <<= look & 63;
+  runner.state += look;
+  runner.coefficients[jpeg_lanes::kPlaceInRows.at[PlaceOf(runner)]] =
+      static_cast<int16_t>(look >> 16);
+}
+
+// Goes over a block that is not kept; other lanes wait meanwhile. The slow half of SkipBlocks():
+// from `place` on, 0 = the DC difference.
+HWY_NOINLINE jpeg_lanes::Skipped SkipRest(const JpegBlockKind& kind, uint64_t begin, uint64_t bit,
+                                          uint32_t place) {
+  if (place == 0) {
+    const uint64_t window = jpeg_lanes::WindowAt(bit);
+    const JpegLook look = kind.dc->look[window >> (64 - kJpegDcLookBits)];
+    uint32_t length = look & 63;
+    if (HWY_UNLIKELY(length == 0)) {
+      const JpegSymbol found = jpeg_lanes::LongDc(*kind.dc, window);
+      if (found.code_length == 0) return {bit, JpegStop::kBadCode};
+      length = static_cast<uint32_t>(found.code_length + found.symbol);
+    }
+    bit += length;
+    place = 1;
+  }
+  while (place < kJpegBlockCoefficients) {
+    const uint64_t window = jpeg_lanes::WindowAt(bit);
+    if (kind.skips != nullptr) {
+      const JpegLook skip = kind.skips->look[window >> (64 - kJpegSkipBits)];
+      if ((skip & kJpegUnknownBit) == 0) {
+        bit += skip & 63;
+        place += skip >> 8 & 255;
+        continue;
+      }
+    }
+    const JpegLook look = kind.ac->look[window >> (64 - kJpegLookBits)];
+    if ((look & kJpegUnknownBit) == 0) {
+      bit += look & 63;
+      place += look >> 8 & 255;
+      continue;
+    }
+    const jpeg_lanes::Step step = jpeg_lanes::SecondLook(kind.ac, look, window);
+    if (step.length == 0) return {bit, JpegStop::kBadCode};
+    bit += step.length;
+    place += step.advance;
+  }
+  if (HWY_LIKELY(JpegBlockHasEnded(place))) return {bit, JpegStop::kNone};
+  return jpeg_lanes::SkipBlock(kind, begin);
+}
+
+// Blocks from `block` on that are not kept, up to the next kept one or the end of the MCU. The last
+// of them and the bit after it; a null block if the lane stops.
+struct SkippedBlocks {
+  const JpegBlockKind* last;
+  uint64_t bit;
+};
+HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, JpegLane& lane) {
+  while (true) {
+    const uint64_t begin = bit;
+    uint32_t place = 0;
+    bool known = false;
+    if (HWY_LIKELY(block->skips != nullptr)) {
+      // A fixed number of looks, of which those after the end add nothing: to guess their number
+      // would take longer.
+      uint64_t window = jpeg_lanes::WindowAt(bit);
+      JpegLook state = block->skips->begin[window >> (64 - kJpegSkipBits)];
+      window <<= state & 63;
+      HWY_UNROLL(kSkipLooks)
+      for (int i = 0; i < kSkipLooks; ++i) {
+        JpegLook look = block->skips->look[window >> (64 - kJpegSkipBits)];
+        look = (state & kCorner) != 0 ? 0 : look;
+        window <<= look & 63;
+        state += look;
+      }
+      known = (state & kJpegUnknownBit) == 0;
+      bit += state & 63;
+      place = (state >> 8 & 255) - (known ? 0 : kJpegUnknownAdvance);
+    }
+    if (HWY_UNLIKELY(!known || !JpegBlockHasEnded(place))) {
+      const jpeg_lanes::Skipped skipped = SkipRest(*block, begin, bit, place);
+      bit = skipped.bit;
+      if (HWY_UNLIKELY(skipped.stop != JpegStop::kNone)) {
+        lane.stop = skipped.stop;
+        return {nullptr, bit};
+      }
+    }
+    if (block->last || block[1].kept) return {block, bit};
+    ++block;
+  }
+}
+
+// To the next block. False if the lane pauses.
+HWY_INLINE bool NextBlock(Runner& runner, JpegLane& lane) {
+  if (!runner.block->last) {
+    ++runner.block;
+    return true;
+  }
+  runner.block = lane.blocks;
+  if (lane.starts != nullptr) *++lane.starts = runner.bit;
+  if (HWY_LIKELY(--lane.mcus != 0 && runner.bit < lane.end_bit)) return true;
+  runner.block = nullptr;
+  lane.stop = JpegStop::kPause;
+  return false;
+}
+
+// Goes to the next block that is kept, and begins it with its DC difference. False if the lane
+// stops.
+HWY_INLINE bool BeginBlock(Runner& runner, JpegLane& lane) {
+  while (!runner.block->kept) {
+    const SkippedBlocks skipped = SkipBlocks(runner.block, runner.bit, lane);
+    runner.block = skipped.last;
+    runner.bit = skipped.bit;
+    if (HWY_UNLIKELY(skipped.last == nullptr)) return false;
+    if (!NextBlock(runner, lane)) return false;
+  }
+  const hn::CappedTag<int16_t, kJpegBlockCoefficients> d;
+  for (size_t i = 0; i < kJpegBlockCoefficients; i += hn::Lanes(d)) {
+    hn::StoreU(hn::Zero(d), d, runner.coefficients + i);
+  }
+  runner.look = runner.block->ac->look;
+  const JpegTable& dc = *runner.block->dc;
+  const uint64_t window = jpeg_lanes::WindowAt(runner.bit);
+  JpegLook look = dc.look[window >> (64 - kJpegDcLookBits)];
+  if (HWY_UNLIKELY((look & kJpegUnknownBit) != 0)) {
+    const JpegSymbol found = jpeg_lanes::LongDc(dc, window);
+    if (found.code_length == 0) {
+      lane.stop = JpegStop::kBadCode;
+      return false;
+    }
+    look = JpegLookOfDc(found.code_length, found.symbol);
+  }
+  runner.coefficients[0] = static_cast<int16_t>(JpegDcValue(look, window));
+  const uint32_t length = look & 63;
+  runner.window = window << length;
+  runner.state = 1 << 8 | length;
+  if (HWY_UNLIKELY(length > kWindowBits - kLooksAfterCorner * kJpegLookBits)) Refill(runner);
+  return true;
+}
+
+// After a symbol that was not a plain one: its second look, or the end of its block and the
+// beginning of the next. The window then has bits for kLooksAfterCorner looks. Returns false if the
+// lane stops.
+HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
+  runner.bit += runner.state & 63;
+  uint32_t place = PlaceOf(runner);
+  if ((runner.state & kJpegUnknownBit) != 0) {
+    place -= kJpegUnknownAdvance;
+    const uint64_t window = jpeg_lanes::WindowAt(runner.bit);
+    const jpeg_lanes::Step step = jpeg_lanes::SecondLook(
+        runner.block->ac, runner.look[window >> (64 - kJpegLookBits)], window);
+    if (HWY_UNLIKELY(step.length == 0)) {
+      lane.stop = JpegStop::kBadCode;
+      return false;
+    }
+    runner.bit += step.length;
+    place += step.advance;
+    runner.coefficients[jpeg_lanes::kPlaceInRows.at[place]] = static_cast<int16_t>(step.value);
+    if (place < kJpegBlockCoefficients) {
+      runner.state = place << 8;
+      Refill(runner);
+      return true;
+    }
+  }
+  if (HWY_UNLIKELY(!JpegBlockHasEnded(place))) {
+    lane.stop = JpegStop::kLongRun;
+    return false;
+  }
+  runner.coefficients += kJpegBlockCoefficients;
+  return NextBlock(runner, lane) && BeginBlock(runner, lane);
+}
+
+// False if the lane stops at once.
+HWY_INLINE bool Load(JpegLane& lane, Runner& runner) {
+  lane.stop = JpegStop::kNone;
+  runner.bit = lane.bit;
+  runner.coefficients = lane.coefficients;
+  runner.state = lane.next_place << 8;
+  runner.block = lane.block;
+  if (lane.block != nullptr) {
+    runner.look = lane.block->ac->look;
+    return true;
+  }
+  runner.block = lane.blocks;
+  return BeginBlock(runner, lane);
+}
+
+HWY_INLINE void Store(const Runner& runner, JpegLane& lane) {
+  // A lane that stopped has used its window up.
+  lane.bit = runner.bit + (lane.stop == JpegStop::kNone ? runner.state & 63 : 0);
+  lane.coefficients = runner.coefficients;
+  lane.block = runner.block;
+  lane.next_place = PlaceOf(runner);
+}
+
+HWY_INLINE bool IsAtCorner(const Runner& runner) { return (runner.state & kCorner) != 0; }
+
+void RunOne(JpegLane* const* lanes) {
+  Runner a = {};
+  bool running = Load(*lanes[0], a);
+  Refill(a);
+  const auto take = [&]() HWY_ATTR {
+    TakeSymbol(a);
+    return HWY_UNLIKELY(IsAtCorner(a));
+  };
+  while (HWY_LIKELY(running)) {
+    static_assert(kLooksAfterCorner == 3);
+    while (!take() && !take() && !take()) {
+      Refill(a);
+      if (take()) break;
+    }
+    running = TurnCorner(a, *lanes[0]);
+  }
+  Store(a, *lanes[0]);
+}
+
+// Each lane's state is a variable of its own: compilers leave arrays of them in memory. Each lane's
+// corner has a branch of its own: processors guess them better than one for both and then which.
+void RunTwo(JpegLane* const* lanes) {
+  enum Corner { kNone, kOfA, kOfB };
+  Runner a = {};
+  Runner b = {};
+  bool running = Load(*lanes[0], a);
+  running &= Load(*lanes[1], b);
+  Refill(a);
+  Refill(b);
+  Corner corner = kNone;
+  const auto take = [&]() HWY_ATTR {
+    TakeSymbol(a);
+    TakeSymbol(b);
+    if (HWY_UNLIKELY(IsAtCorner(a))) {
+      corner = kOfA;
+      return true;
+    }
+    if (HWY_UNLIKELY(IsAtCorner(b))) {
+      corner = kOfB;
+      return true;
+    }
+    return false;
+  };
+  while (HWY_LIKELY(running)) {
+    while (!take() && !take() && !take()) {
+      Refill(a);
+      Refill(b);
+      if (take()) break;
+    }
+    if (corner == kOfA) {
+      running = TurnCorner(a, *lanes[0]);
+      if (HWY_LIKELY(!IsAtCorner(b))) {
+        Refill(b);
+        continue;
+      }
+    } else {
+      Refill(a);
+    }
+    running &= TurnCorner(b, *lanes[1]);
+  }
+  Store(a, *lanes[0]);
+  Store(b, *lanes[1]);
+}
+
+#if HWY_TARGET != HWY_SCALAR
+using D8 = hn::CappedTag<uint8_t, 32>;
+HWY_INLINE size_t StepBytes() { return hn::Lanes(D8()); }
+HWY_INLINE intptr_t FirstMarkerByte(const uint8_t* from, uint8_t* to) {
+  const D8 d;
+  const auto bytes = hn::LoadU(d, from);
+  hn::StoreU(bytes, d, to);
+  return hn::FindFirstTrue(d, hn::Eq(bytes, hn::Set(d, 0xFF)));
+}
+#else
+HWY_INLINE size_t StepBytes() { return 1; }
+HWY_INLINE intptr_t FirstMarkerByte(const uint8_t* from, uint8_t* to) {
+  *to = *from;
+  return *from == 0xFF ? 0 : -1;
+}
+#endif
+
+bool CopyBytes(const uint8_t** from_in, const uint8_t* from_end, uint8_t** to_in,
+               const uint8_t* to_end) {
+  const uint8_t* from = *from_in;
+  uint8_t* to = *to_in;
+  const size_t step = StepBytes();
+  bool at_end = false;
+  while (to < to_end) {
+    if (static_cast<size_t>(from_end - from) >= step) {
+      const intptr_t found = FirstMarkerByte(from, to);
+      if (found < 0) {
+        from += step;
+        to += step;
+        continue;
+      }
+      from += found;
+      to += found;
+    } else if (from == from_end) {
+      at_end = true;
+      break;
+    } else if (*from != 0xFF) {
+      *to++ = *from++;
+      continue;
+    }
+    if (from_end - from < 2 || from[1] != 0) {
+      at_end = true;
+      break;
+    }
+    *to++ = 0xFF;
+    from += 2;
+  }
+  *from_in = from;
+  *to_in = to;
+  return at_end;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace orbserve
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace orbserve {
+namespace jpeg_lanes {
+
+JpegSymbol LongDc(const JpegTable& table, uint64_t window) {
+  return FindJpegSymbol(table, window, kJpegDcLookBits + 1);
+}
+
+JpegSymbol LongAc(const JpegTable& table, uint64_t window) {
+  return FindJpegSymbol(table, window, kJpegLookBits + 1);
+}
+
+Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit) {
+  // The DC difference was good.
+  const JpegSymbol dc = FindJpegSymbol(*block.dc, WindowAt(bit));
+  bit += static_cast<uint32_t>(dc.code_length + dc.symbol);
+  for (int place = 1; place < kJpegBlockCoefficients;) {
+    const JpegSymbol ac = FindJpegSymbol(*block.ac, WindowAt(bit));
+    const int run = ac.symbol >> 4;
+    const int size = ac.symbol & 15;
+    if (ac.code_length == 0 || (size == 0 && run != 0 && run != 15)) {
+      return {bit, JpegStop::kBadCode};
+    }
+    bit += static_cast<uint32_t>(ac.code_length + size);
+    if (size == 0 && run == 0) break;
+    place += run + 1;
+    if (place > kJpegBlockCoefficients) return {bit, JpegStop::kLongRun};
+  }
+  return {bit, JpegStop::kNone};
+}
+
+}  // namespace jpeg_lanes
+
+HWY_EXPORT(RunOne);
+HWY_EXPORT(RunTwo);
+HWY_EXPORT(CopyBytes);
+
+void RunJpegLanes(absl::Span<JpegLane* const> lanes) {
+  static_assert(kJpegMaxLanes == 2);
+  if (lanes.size() == 1) return HWY_DYNAMIC_DISPATCH(RunOne)(lanes.data());
+  return HWY_DYNAMIC_DISPATCH(RunTwo)(lanes.data());
+}
+
+bool CopyJpegBytes(const uint8_t** from, const uint8_t* from_end, uint8_t** to,
+                   const uint8_t* to_end) {
+  return HWY_DYNAMIC_DISPATCH(CopyBytes)(from, from_end, to, to_end);
+}
+
+}  // namespace orbserve
+#endif  // HWY_ONCE

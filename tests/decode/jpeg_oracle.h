@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Plain use of libjpeg for tests: files to decode, and what the library itself makes of them.
+
+#ifndef ORBSERVE_TESTS_DECODE_JPEG_ORACLE_H_
+#define ORBSERVE_TESTS_DECODE_JPEG_ORACLE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/decode/decode_support.h"
+
+namespace orbserve {
+
+struct JpegKind {
+  int width_px = 64;
+  int height_px = 48;
+  int components = 3;  // 1: grey, 3: RGB given, YCbCr or RGB written
+  bool progressive = false;
+  bool keep_rgb = false;  // write RGB components instead of YCbCr
+  int quality = 90;
+  int luma_across = 2;  // sampling factors of luma against 1 of chroma, for YCbCr
+  int luma_down = 2;
+  int restart_interval = 0;  // MCUs
+  bool own_tables = false;   // Huffman tables made for the image
+  bool noise = false;        // instead of the picture
+};
+
+// A JPEG file with a picture of that kind: gradients and some noise, the same for the same kind.
+std::vector<uint8_t> WriteJpeg(const JpegKind& kind);
+
+// The grey image, or for `rgb` the interleaved RGB image, that libjpeg's plainest calling sequence
+// gives. Aborts the program on errors.
+GreyImage DecodeByLibrary(const std::vector<uint8_t>& bytes, bool rgb = false);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_TESTS_DECODE_JPEG_ORACLE_H_

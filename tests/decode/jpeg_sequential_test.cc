@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "decode/jpeg_sequential.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "decode/image_decoder.h"
+#include "decode/libjpeg_decoder.h"
+#include "gtest/gtest.h"
+#include "tests/decode/decode_support.h"
+#include "tests/decode/jpeg_oracle.h"
+#include "tests/decode/strict_jpeg.h"
+
+namespace orbserve {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+constexpr uint32_t kSeed = 20261123;
+
+std::chrono::steady_clock::time_point Later() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+}
+
+struct Outcome {
+  std::optional<absl::Status> end;
+  Bytes pixels;
+};
+
+Outcome Decode(const Bytes& bytes, int width_px, int height_px) {
+  TestSlot slot(width_px, height_px);
+  JpegFile file{bytes, slot.view(), std::nullopt};
+  DecodeSequentialJpeg(Later(), &file);
+  EXPECT_TRUE(slot.PaddingIs(0xA5));
+  return {file.end, slot.Pixels()};
+}
+
+// Decoded here, with the pixels of libjpeg-turbo.
+void ExpectTheLibrarysPixels(const std::vector<Bytes>& files, int width_px, int height_px) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    const Outcome outcome = Decode(files[i], width_px, height_px);
+    ASSERT_TRUE(outcome.end.has_value()) << "left to libjpeg-turbo: file " << i;
+    ASSERT_TRUE(outcome.end->ok()) << *outcome.end << " file " << i;
+    ASSERT_TRUE(outcome.pixels == DecodeByLibrary(files[i]).pixels) << "file " << i;
+    ASSERT_EQ(ReadStrictly(files[i]).flaw, "");
+  }
+}
+
+struct Sampling {
+  int components;
+  int across;
+  int down;
+};
+constexpr Sampling kSamplings[] = {{1, 1, 1}, {3, 1, 1}, {3, 2, 1}, {3, 1, 2},
+                                   {3, 2, 2}, {3, 4, 1}, {3, 4, 2}, {3, 2, 4}};
+
+std::string NameOf(const JpegKind& kind) {
+  return absl::StrCat(kind.width_px, "x", kind.height_px, " components ", kind.components, " luma ",
+                      kind.luma_across, "x", kind.luma_down, " quality ", kind.quality,
+                      " restarts ", kind.restart_interval, kind.own_tables ? " own tables" : "",
+                      kind.noise ? " noise" : "");
+}
+
+TEST(JpegSequentialTest, PixelsOfAllSamplingsAndQualitiesAreTheLibrarys) {
+  for (const Sampling& sampling : kSamplings) {
+    for (const bool noise : {false, true}) {
+      std::vector<Bytes> files;
+      for (const int quality : {1, 2, 5, 10, 25, 50, 75, 85, 90, 95, 98, 100}) {
+        // At the lowest qualities noise has blocks that encoders' arithmetic takes to its limits.
+        if (noise && quality < 10) continue;
+        for (const bool own_tables : {false, true}) {
+          files.push_back(WriteJpeg({.width_px = 211,
+                                     .height_px = 133,
+                                     .components = sampling.components,
+                                     .quality = quality,
+                                     .luma_across = sampling.across,
+                                     .luma_down = sampling.down,
+                                     .own_tables = own_tables,
+                                     .noise = noise}));
+        }
+      }
+      SCOPED_TRACE(absl::StrCat(sampling.across, "x", sampling.down, noise ? " noise" : ""));
+      ExpectTheLibrarysPixels(files, 211, 133);
+    }
+  }
+}
+
+TEST(JpegSequentialTest, PixelsOfAllSizesAreTheLibrarys) {
+  std::mt19937 random(kSeed);
+  for (int i = 0; i < 150; ++i) {
+    const Sampling& sampling = kSamplings[random() % std::size(kSamplings)];
+    const JpegKind kind{.width_px = 1 + static_cast<int>(random() % (i % 3 == 0 ? 20 : 300)),
+                        .height_px = 1 + static_cast<int>(random() % (i % 3 == 1 ? 20 : 300)),
+                        .components = sampling.components,
+                        .quality = 10 + static_cast<int>(random() % 91),
+                        .luma_across = sampling.across,
+                        .luma_down = sampling.down,
+                        .restart_interval = random() % 2 == 0 ? 0 : 1 << random() % 11,
+                        .own_tables = random() % 2 == 0,
+                        .noise = random() % 4 == 0};
+    SCOPED_TRACE(NameOf(kind));
+    ExpectTheLibrarysPixels({WriteJpeg(kind)}, kind.width_px, kind.height_px);
+  }
+}
+
+TEST(JpegSequentialTest, PixelsBetweenRestartMarkersAreTheLibrarys) {
+  for (const Sampling& sampling : kSamplings) {
+    std::vector<Bytes> files;
+    for (const int interval : {1, 2, 3, 7, 8, 9, 16, 50, 499, 500, 1000, 65535}) {
+      files.push_back(WriteJpeg({.width_px = 200,
+                                 .height_px = 160,
+                                 .components = sampling.components,
+                                 .luma_across = sampling.across,
+                                 .luma_down = sampling.down,
+                                 .restart_interval = interval}));
+    }
+    SCOPED_TRACE(absl::StrCat(sampling.across, "x", sampling.down));
+    ExpectTheLibrarysPixels(files, 200, 160);
+  }
+}
+
+// Large enough for several rounds of lanes, with parts of few and of many bits.
+TEST(JpegSequentialTest, PixelsOfLargeImagesAreTheLibrarys) {
+  for (const Sampling& sampling : kSamplings) {
+    std::vector<Bytes> files;
+    for (const int quality : {15, 75, 98}) {
+      files.push_back(WriteJpeg({.width_px = 1283,
+                                 .height_px = 725,
+                                 .components = sampling.components,
+                                 .quality = quality,
+                                 .luma_across = sampling.across,
+                                 .luma_down = sampling.down}));
+    }
+    ExpectTheLibrarysPixels(files, 1283, 725);
+  }
+}
+
+TEST(JpegSequentialTest, OtherKindsAreLeftToTheLibrary) {
+  const Bytes files[] = {WriteJpeg({.progressive = true}), WriteJpeg({.keep_rgb = true}),
+                         WriteJpeg({.width_px = 64, .height_px = 48, .quality = 50})};
+  EXPECT_FALSE(Decode(files[0], 64, 48).end.has_value());
+  EXPECT_FALSE(Decode(files[1], 64, 48).end.has_value());
+  EXPECT_TRUE(Decode(files[2], 64, 48).end.has_value());
+}
+
+// Place of the first segment of this kind.
+size_t Find(const Bytes& bytes, uint8_t marker) {
+  size_t at = 2;
+  while (bytes[at + 1] != marker) at += 2 + (size_t{bytes[at + 2]} << 8 | bytes[at + 3]);
+  return at;
+}
+
+// Refused, with these words.
+void ExpectDamage(const Bytes& bytes, int width_px, int height_px, const std::string& words) {
+  const Outcome outcome = Decode(bytes, width_px, height_px);
+  ASSERT_TRUE(outcome.end.has_value());
+  EXPECT_EQ(ReasonOf(*outcome.end), ErrorReason::kBadImage) << *outcome.end;
+  EXPECT_NE(std::string(outcome.end->message()).find(words), std::string::npos)
+      << *outcome.end << "; wanted: " << words;
+}
+
+TEST(JpegDamageTest, EachFlawIsRefusedWithItsPlace) {
+  const Bytes plain = WriteJpeg({.width_px = 640, .height_px = 480});
+  const size_t end = plain.size() - 2;
+  Bytes bytes = plain;
+  bytes.insert(bytes.end() - 2, {0, 0});
+  ExpectDamage(bytes, 640, 480, "bytes left over after MCU 1200 of 1200");
+  bytes = plain;
+  bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(end) - 300, bytes.end() - 2);
+  ExpectDamage(bytes, 640, 480, "the data end in MCU 1");
+  bytes = plain;
+  bytes.insert(bytes.end() - 2, {0xFF, 0xD0});
+  ExpectDamage(bytes, 640, 480, "a marker that does not belong after MCU 1200 of 1200");
+  bytes = plain;
+  bytes[Find(plain, 0xDB) + 30] = 0;
+  ExpectDamage(bytes, 640, 480, "a quantiser of 0 in table 0");
+  bytes = plain;
+  const size_t scan = Find(plain, 0xDA) + 14;
+  for (size_t i = 0; i < 16; i += 2) {
+    bytes[scan + 5000 + i] = 0xFF;
+    bytes[scan + 5001 + i] = 0;
+  }
+  ExpectDamage(bytes, 640, 480, "a code that is in no table in MCU ");
+
+  const Bytes restarts = WriteJpeg({.width_px = 640, .height_px = 480, .restart_interval = 40});
+  size_t marker = Find(restarts, 0xDA) + 14;
+  while (restarts[marker] != 0xFF || restarts[marker + 1] != 0xD3) ++marker;
+  bytes = restarts;
+  bytes[marker + 1] = 0xD4;
+  ExpectDamage(bytes, 640, 480, "no restart marker of the right number after MCU 160 of 1200");
+  bytes = restarts;
+  bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(marker), 0x55);
+  ExpectDamage(bytes, 640, 480, "bytes left over after MCU 160 of 1200");
+  bytes = restarts;
+  bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(marker),
+              bytes.begin() + static_cast<ptrdiff_t>(marker) + 2);
+  ExpectDamage(bytes, 640, 480, "after MCU 160 of 1200");
+}
+
+// Also where libjpeg-turbo decodes.
+TEST(JpegDamageTest, SequentialFilesForTheLibraryAreChecked) {
+  for (const JpegKind& kind :
+       {JpegKind{.keep_rgb = true}, JpegKind{.luma_across = 1, .luma_down = 1}}) {
+    Bytes bytes = WriteJpeg(kind);
+    if (!kind.keep_rgb) {
+      // Luma at half of the sampling of chroma: of the same number of blocks as 4:2:2.
+      const size_t frame = Find(bytes, 0xC0);
+      bytes[frame + 14] = 0x21;
+    }
+    bytes.insert(bytes.end() - 2, {0, 0});
+    const auto image = Decode(Jpeg(bytes));
+    ASSERT_FALSE(image.ok());
+    EXPECT_EQ(ReasonOf(image.status()), ErrorReason::kBadImage) << image.status();
+  }
+}
+
+// The verdict is that of reading bit by bit, with the same words.
+TEST(JpegDamageTest, VerdictsOnRandomDamageAreThoseOfAStrictReading) {
+  std::mt19937 random(kSeed);
+  std::map<std::string, int> outcomes;
+  for (int i = 0; i < 3000; ++i) {
+    const Sampling& sampling = kSamplings[random() % 5];
+    const JpegKind kind{.width_px = 60 + static_cast<int>(random() % 120),
+                        .height_px = 60 + static_cast<int>(random() % 90),
+                        .components = sampling.components,
+                        .quality = 70 + static_cast<int>(random() % 29),
+                        .luma_across = sampling.across,
+                        .luma_down = sampling.down,
+                        .restart_interval = random() % 4 == 0 ? 10 : 0,
+                        .own_tables = random() % 4 == 0};
+    SCOPED_TRACE(absl::StrCat("file ", i, " ", NameOf(kind)));
+    const Bytes whole = WriteJpeg(kind);
+    Bytes bytes = whole;
+    const StrictVerdict healthy = ReadStrictly(whole);
+    ASSERT_TRUE(healthy.known);
+    ASSERT_EQ(healthy.flaw, "");
+    for (uint32_t damage = 1 + random() % 4; damage > 0; --damage) {
+      const auto scan_bytes = static_cast<uint32_t>(healthy.scan_end - healthy.scan_begin - 2);
+      const size_t at = static_cast<size_t>(healthy.scan_begin) + random() % scan_bytes;
+      if (random() % 2 == 0) {
+        bytes[at] ^= static_cast<uint8_t>(1 << random() % 8);
+      } else {
+        bytes[at] = static_cast<uint8_t>(random());
+      }
+    }
+    if (!ReadImageHeader(Jpeg(bytes), {}).ok()) {
+      ++outcomes["refused by its markers"];
+      continue;
+    }
+    const StrictVerdict verdict = ReadStrictly(bytes);
+    const Outcome outcome = Decode(bytes, kind.width_px, kind.height_px);
+    if (!verdict.flaw.empty()) {
+      ASSERT_TRUE(outcome.end.has_value()) << verdict.flaw;
+      EXPECT_EQ(ReasonOf(*outcome.end), ErrorReason::kBadImage);
+      EXPECT_EQ(std::string(outcome.end->message()), "JPEG: corrupt, " + verdict.flaw);
+      TestSlot slot(kind.width_px, kind.height_px);
+      ++outcomes[DecodeJpeg(bytes, {}, slot.view()).ok() ? "refused, the library is silent"
+                                                         : "refused, by the library, too"];
+      continue;
+    }
+    if (!outcome.end.has_value()) {
+      ++outcomes["undecided"];
+      continue;
+    }
+    // After the scan there may be damage that only libjpeg-turbo sees.
+    ASSERT_TRUE(outcome.end->ok()) << *outcome.end;
+    ++outcomes[bytes == whole ? "not damaged" : "valid code, decoded"];
+    EXPECT_TRUE(outcome.pixels == DecodeByLibrary(bytes).pixels);
+  }
+  for (const auto& [outcome, count] : outcomes) std::cout << outcome << ": " << count << "\n";
+}
+
+}  // namespace
+}  // namespace orbserve
