@@ -239,9 +239,10 @@ JpegWay WayOf(const JpegFile& file, const ImageHeader& header) {
 }
 
 // The end of a file that went through the strict decoder.
-absl::Status EndOfJpeg(const JpegFile& file, const ImageHeader& header, const ImageLimits& limits) {
+absl::Status EndOfJpeg(const JpegFile& file, const ImageHeader& header, const ImageLimits& limits,
+                       std::chrono::steady_clock::time_point deadline) {
   way_counts[static_cast<size_t>(WayOf(file, header))].fetch_add(1, std::memory_order_relaxed);
-  if (!file.end.has_value()) return DecodeJpeg(file.bytes, limits, file.out);
+  if (!file.end.has_value()) return DecodeJpeg(file.bytes, limits, deadline, file.out);
   if (ReasonOf(*file.end) == ErrorReason::kDeadlineExceeded) return JpegTooSlow(limits);
   return *file.end;
 }
@@ -332,8 +333,9 @@ absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
   ORBSERVE_RETURN_IF_ERROR(CheckPlace(image, header, out));
   if (image.format != PixelFormat::kJpeg) return DecodeRaw(image, header, out);
   JpegFile file{.bytes = image.bytes, .out = out};
-  DecodeSequentialJpeg(std::chrono::steady_clock::now() + limits.max_decode_time, &file);
-  return EndOfJpeg(file, header, limits);
+  const auto deadline = std::chrono::steady_clock::now() + limits.max_decode_time;
+  DecodeSequentialJpeg(deadline, &file);
+  return EndOfJpeg(file, header, limits, deadline);
 }
 
 std::array<int64_t, kJpegWayCount> JpegWayCounts() {

@@ -172,10 +172,10 @@ absl::Status JpegTooSlow(const ImageLimits& limits) {
 }
 
 absl::Status DecodeJpeg(absl::Span<const uint8_t> bytes, const ImageLimits& limits,
-                        const MutableImageView& out) {
+                        Clock::time_point deadline, const MutableImageView& out) {
   JpegRun run;
   run.max_scans = limits.max_scans;
-  run.deadline = Clock::now() + limits.max_decode_time;
+  run.deadline = deadline;
   run.progress.progress_monitor = OnProgress;
   run.decoder.err = jpeg_std_error(&run.errors);
   run.decoder.client_data = &run;  // already for errors of jpeg_create_decompress(), which keeps it

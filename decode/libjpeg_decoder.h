@@ -4,6 +4,7 @@
 #ifndef ORBSERVE_DECODE_LIBJPEG_DECODER_H_
 #define ORBSERVE_DECODE_LIBJPEG_DECODER_H_
 
+#include <chrono>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -14,10 +15,12 @@
 namespace orbserve {
 
 // Decodes a JPEG file that ReadJpegHeader() has admitted, of the size of `out`, to grey, with
-// libjpeg-turbo: the files that jpeg_sequential.h leaves to it. Any
-// warning of libjpeg-turbo is an error but one: an unknown JFIF revision, which changes no pixel.
-// Errors as DecodeToGrey().
+// libjpeg-turbo: the files that jpeg_sequential.h leaves to it. Any warning of libjpeg-turbo is an
+// error but one: an unknown JFIF revision, which changes no pixel.
+// `deadline`: the end of `limits.max_decode_time`, of which the strict decoder may have used a
+// part. Errors as DecodeToGrey().
 absl::Status DecodeJpeg(absl::Span<const uint8_t> bytes, const ImageLimits& limits,
+                        std::chrono::steady_clock::time_point deadline,
                         const MutableImageView& out);
 
 // DEADLINE_EXCEEDED: `max_decode_time` is over.

@@ -3,6 +3,8 @@
 
 #include "decode/image_decoder.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "decode/libjpeg_decoder.h"
 #include "features/algo/grey.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -409,6 +412,18 @@ TEST(JpegTest, DecodingTimeIsLimited) {
     ExpectError(DecodeToGrey(Jpeg(bytes), *header, limits, slot.view()),
                 ErrorReason::kDeadlineExceeded, "limit for one image");
   }
+}
+
+// The strict decoder checks these files before libjpeg-turbo decodes them: the second one gets what
+// is left of the time, and not the whole of it once more.
+TEST(JpegTest, TheSecondDecoderHasTheDeadlineOfTheFirst) {
+  const std::vector<uint8_t> bytes = WriteJpeg({.keep_rgb = true});
+  TestSlot slot(64, 48);
+  const ImageLimits limits;
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_TRUE(DecodeJpeg(bytes, limits, now + limits.max_decode_time, slot.view()).ok());
+  ExpectError(DecodeJpeg(bytes, limits, now - std::chrono::milliseconds(1), slot.view()),
+              ErrorReason::kDeadlineExceeded, "not decoded within 10000 ms");
 }
 
 // A header's claim without the data for it is refused before anything is allocated.

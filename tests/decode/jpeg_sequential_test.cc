@@ -265,8 +265,8 @@ TEST(JpegDamageTest, VerdictsOnRandomDamageAreThoseOfAStrictReading) {
       EXPECT_EQ(ReasonOf(*outcome.end), ErrorReason::kBadImage);
       EXPECT_EQ(std::string(outcome.end->message()), "JPEG: corrupt, " + verdict.flaw);
       TestSlot slot(kind.width_px, kind.height_px);
-      ++outcomes[DecodeJpeg(bytes, {}, slot.view()).ok() ? "refused, the library is silent"
-                                                         : "refused, by the library, too"];
+      ++outcomes[DecodeJpeg(bytes, {}, Later(), slot.view()).ok() ? "refused, the library is silent"
+                                                                  : "refused, by the library, too"];
       continue;
     }
     if (!outcome.end.has_value()) {

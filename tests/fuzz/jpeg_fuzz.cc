@@ -49,7 +49,8 @@ void Fuzz(const uint8_t* data, size_t size) {
     return;
   }
   Slot library(*header);
-  Require(DecodeJpeg(image.bytes, limits, library.view).ok(), "libjpeg-turbo decodes it, too");
+  Require(DecodeJpeg(image.bytes, limits, deadline, library.view).ok(),
+          "libjpeg-turbo decodes it, too");
   Require(strict.bytes == library.bytes, "the pixels of libjpeg-turbo");
 }
 
