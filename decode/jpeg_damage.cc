@@ -40,12 +40,10 @@ absl::Status JpegDamage(JpegFlaw flaw, const JpegScan& scan, int64_t mcu) {
 }
 
 JpegFlaw FlawOf(const JpegLane& lane, std::optional<uint64_t> end_bit) {
-  if (lane.stop == JpegStop::kLongRun) {
-    return end_bit.has_value() && lane.bit > *end_bit ? JpegFlaw::kEndsEarly : JpegFlaw::kLongRun;
-  }
-  // The bits looked at are partly those after the end.
-  const bool at_end = end_bit.has_value() && lane.bit + kJpegMaxCodeBits > *end_bit;
-  return at_end ? JpegFlaw::kEndsEarly : JpegFlaw::kBadCode;
+  const bool is_code = lane.stop == JpegStop::kBadCode;
+  const uint64_t last_bit = lane.bit + (is_code ? static_cast<uint64_t>(lane.bad_code_bits) : 0);
+  if (end_bit.has_value() && last_bit > *end_bit) return JpegFlaw::kEndsEarly;
+  return is_code ? JpegFlaw::kBadCode : JpegFlaw::kLongRun;
 }
 
 absl::Status JpegOutOfTime() {

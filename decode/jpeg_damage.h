@@ -28,8 +28,9 @@ enum class JpegFlaw {
 // BAD_IMAGE that names the flaw and the MCU, 0 = the first.
 absl::Status JpegDamage(JpegFlaw flaw, const JpegScan& scan, int64_t mcu);
 
-// The flaw of a lane that stopped at `bit` and did not pause: near the end of the data the cause is
-// that they end. `end_bit` is that end, if the lane can come to it.
+// The flaw of a lane that stopped at `bit` and did not pause. If the bits that made it stop are
+// partly those after `end_bit`, the data end early. `end_bit`: the end of the data, if the lane can
+// come to it.
 JpegFlaw FlawOf(const JpegLane& lane, std::optional<uint64_t> end_bit);
 
 // DEADLINE_EXCEEDED.

@@ -78,10 +78,14 @@ HWY_INLINE Step SecondLook(const JpegTable* table, JpegLook look, uint64_t windo
       window);
 }
 
+// How many bits tell that no symbol of a sequential file begins at the top of `window`.
+int BadCodeBits(const JpegTable& table, uint64_t window);
+
 // Goes over the block that begins at `bit`, symbol by symbol.
 struct Skipped {
   uint64_t bit;  // after it, or where it stopped
   JpegStop stop;
+  int bad_code_bits = 0;  // as in JpegLane
 };
 Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit);
 
@@ -144,7 +148,7 @@ HWY_NOINLINE jpeg_lanes::Skipped SkipRest(const JpegBlockKind& kind, uint64_t be
     uint32_t length = look & 63;
     if (HWY_UNLIKELY(length == 0)) {
       const JpegSymbol found = jpeg_lanes::LongDc(*kind.dc, window);
-      if (found.code_length == 0) return {bit, JpegStop::kBadCode};
+      if (found.code_length == 0) return {bit, JpegStop::kBadCode, kJpegMaxCodeBits};
       length = static_cast<uint32_t>(found.code_length + found.symbol);
     }
     bit += length;
@@ -167,7 +171,9 @@ HWY_NOINLINE jpeg_lanes::Skipped SkipRest(const JpegBlockKind& kind, uint64_t be
       continue;
     }
     const jpeg_lanes::Step step = jpeg_lanes::SecondLook(kind.ac, look, window);
-    if (step.length == 0) return {bit, JpegStop::kBadCode};
+    if (HWY_UNLIKELY(step.length == 0)) {
+      return {bit, JpegStop::kBadCode, jpeg_lanes::BadCodeBits(*kind.ac, window)};
+    }
     bit += step.length;
     place += step.advance;
   }
@@ -208,6 +214,7 @@ HWY_NOINLINE SkippedBlocks SkipBlocks(const JpegBlockKind* block, uint64_t bit, 
       bit = skipped.bit;
       if (HWY_UNLIKELY(skipped.stop != JpegStop::kNone)) {
         lane.stop = skipped.stop;
+        lane.bad_code_bits = skipped.bad_code_bits;
         return {nullptr, bit};
       }
     }
@@ -252,6 +259,7 @@ HWY_INLINE bool BeginBlock(Runner& runner, JpegLane& lane) {
     const JpegSymbol found = jpeg_lanes::LongDc(dc, window);
     if (found.code_length == 0) {
       lane.stop = JpegStop::kBadCode;
+      lane.bad_code_bits = kJpegMaxCodeBits;
       return false;
     }
     look = JpegLookOfDc(found.code_length, found.symbol);
@@ -277,6 +285,7 @@ HWY_INLINE bool TurnCorner(Runner& runner, JpegLane& lane) {
         runner.block->ac, runner.look[window >> (64 - kJpegLookBits)], window);
     if (HWY_UNLIKELY(step.length == 0)) {
       lane.stop = JpegStop::kBadCode;
+      lane.bad_code_bits = jpeg_lanes::BadCodeBits(*runner.block->ac, window);
       return false;
     }
     runner.bit += step.length;
@@ -453,16 +462,22 @@ JpegSymbol LongAc(const JpegTable& table, uint64_t window) {
   return FindJpegSymbol(table, window, kJpegLookBits + 1);
 }
 
+int BadCodeBits(const JpegTable& table, uint64_t window) {
+  const int code_length = FindJpegSymbol(table, window).code_length;
+  return code_length > 0 ? code_length : kJpegMaxCodeBits;
+}
+
 Skipped SkipBlock(const JpegBlockKind& block, uint64_t bit) {
   // The DC difference was good.
   const JpegSymbol dc = FindJpegSymbol(*block.dc, WindowAt(bit));
   bit += static_cast<uint32_t>(dc.code_length + dc.symbol);
   for (int place = 1; place < kJpegBlockCoefficients;) {
-    const JpegSymbol ac = FindJpegSymbol(*block.ac, WindowAt(bit));
+    const uint64_t window = WindowAt(bit);
+    const JpegSymbol ac = FindJpegSymbol(*block.ac, window);
     const int run = ac.symbol >> 4;
     const int size = ac.symbol & 15;
     if (ac.code_length == 0 || (size == 0 && run != 0 && run != 15)) {
-      return {bit, JpegStop::kBadCode};
+      return {bit, JpegStop::kBadCode, BadCodeBits(*block.ac, window)};
     }
     bit += static_cast<uint32_t>(ac.code_length + size);
     if (size == 0 && run == 0) break;

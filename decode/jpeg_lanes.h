@@ -37,7 +37,7 @@ struct JpegBlockKind {
 enum class JpegStop {
   kNone,
   kPause,    // before an MCU: `end_bit` or `mcus` is reached
-  kBadCode,  // at `bit`, a code that its table does not have
+  kBadCode,  // at `bit`, a code that its table does not have, or one for progressive files
   kLongRun,  // a run past the last coefficient, up to `bit`
 };
 
@@ -54,6 +54,9 @@ struct JpegLane {
   // after it are added behind.
   uint64_t* starts = nullptr;
   JpegStop stop = JpegStop::kNone;
+  // Bits from `bit` on that kBadCode is about: the length of the code, or kJpegMaxCodeBits if no
+  // code of the table begins like these bits.
+  int bad_code_bits = 0;
 
   // Within an MCU; private to RunJpegLanes(). To begin with an MCU, `block` is null.
   const JpegBlockKind* block = nullptr;

@@ -208,6 +208,45 @@ TEST(JpegDamageTest, EachFlawIsRefusedWithItsPlace) {
   ExpectDamage(bytes, 640, 480, "after MCU 160 of 1200");
 }
 
+// Damaged AC tables have symbols that sequential files have not: a whole code for one of them is a
+// bad code, however few bits follow it, and half a code is the end of the data.
+TEST(JpegDamageTest, VerdictsAtTheEndOfTheDataAreThoseOfAStrictReading) {
+  std::mt19937 random(kSeed);
+  std::map<std::string, int> flaws;
+  for (int i = 0; i < 4000; ++i) {
+    const JpegKind kind{.width_px = 8 + static_cast<int>(random() % 17),
+                        .height_px = 8 + static_cast<int>(random() % 17),
+                        .components = random() % 2 == 0 ? 1 : 3,
+                        .quality = 70 + static_cast<int>(random() % 29),
+                        .luma_across = 1,
+                        .luma_down = 1,
+                        .restart_interval = random() % 2 == 0 ? 2 : 0};
+    SCOPED_TRACE(absl::StrCat("file ", i, " ", NameOf(kind)));
+    Bytes bytes = WriteJpeg(kind);
+    // An AC symbol of luma, or of chroma, becomes a run without a value.
+    const bool chroma = kind.components == 3 && random() % 2 == 0;
+    const Bytes head = {0xFF, 0xC4, 0, 181, static_cast<uint8_t>(chroma ? 0x11 : 0x10)};
+    auto table = std::search(bytes.begin(), bytes.end(), head.begin(), head.end());
+    ASSERT_NE(table, bytes.end());
+    table[static_cast<ptrdiff_t>(head.size() + 16 + random() % 30)] = 0x10;
+    const StrictVerdict healthy = ReadStrictly(bytes);
+    ASSERT_TRUE(healthy.known);
+    // Often the bad code is close to where the data are cut.
+    const auto data = static_cast<size_t>(healthy.scan_end - healthy.scan_begin);
+    bytes.resize(static_cast<size_t>(healthy.scan_begin) + 1 + random() % data);
+    bytes.insert(bytes.end(), {0xFF, 0xD9});
+    if (!ReadImageHeader(Jpeg(bytes), {}).ok()) continue;
+    const StrictVerdict verdict = ReadStrictly(bytes);
+    const Outcome outcome = Decode(bytes, kind.width_px, kind.height_px);
+    if (verdict.flaw.empty()) continue;
+    ASSERT_TRUE(outcome.end.has_value()) << verdict.flaw;
+    ASSERT_EQ(std::string(outcome.end->message()), "JPEG: corrupt, " + verdict.flaw);
+    ++flaws[verdict.flaw.substr(0, verdict.flaw.find(" in MCU"))];
+  }
+  EXPECT_GT(flaws["the data end"], 500);
+  EXPECT_GT(flaws["a code that is in no table"], 500);
+}
+
 // Also where libjpeg-turbo decodes.
 TEST(JpegDamageTest, SequentialFilesForTheLibraryAreChecked) {
   for (const JpegKind& kind :
