@@ -293,6 +293,7 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
       std::copy(quantisers.values.begin(), quantisers.values.end(), scan.quantisers.values);
       if (*std::max_element(quantisers.values.begin(), quantisers.values.end()) > INT16_MAX) {
         scan.is_whole = false;
+        scan.has_doubtful_values = true;
       }
       scan.quantisers.SetLimits();
     }

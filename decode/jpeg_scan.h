@@ -32,6 +32,8 @@ struct JpegScan {
   // Set if the scan is the whole image and its luma can be decoded here: all components, luma at
   // full sampling, no colours but YCbCr. The kept blocks are those of luma.
   bool is_whole = false;
+  // Set if only a quantiser of luma above 32,767 keeps the scan from being whole.
+  bool has_doubtful_values = false;
   int width_px = 0;
   int height_px = 0;
   int luma_across = 1;  // blocks of luma in an MCU

@@ -40,6 +40,7 @@ struct Job {
     if (*next == Next::kScan) {
       // A second scan of the same components is libjpeg-turbo's to judge.
       decided &= !whole;
+      file->has_doubtful_values |= reader.scan().has_doubtful_values;
       whole |= IsPixels();
       return true;
     }

@@ -181,9 +181,12 @@ void AddRareButLegal(const Bytes& plain, Files* files) {
   files->Decoded(
       "own_huffman_tables",
       Write({.change = [](jpeg_compress_struct* encoder) { encoder->optimize_coding = TRUE; }}));
-  files->Decoded("quantisation_16_bit", Write({.change = [](jpeg_compress_struct* encoder) {
-                   jpeg_set_quality(encoder, 3, /*force_baseline=*/FALSE);
-                 }}));
+  const Bytes wide_tables = Write({.change = [](jpeg_compress_struct* encoder) {
+    jpeg_set_quality(encoder, 3, /*force_baseline=*/FALSE);
+  }});
+  files->Decoded("quantisation_16_bit", wide_tables);
+  // The quantiser of the highest frequency, of which the picture has nothing.
+  files->Decoded("quantiser_over_32767", Patch(wide_tables, kDqt, 5 + 2 * 63, 0x80));
   files->RgbCoded("rgb_adobe", Write({.change = [](jpeg_compress_struct* encoder) {
                     jpeg_set_colorspace(encoder, JCS_RGB);
                   }}));

@@ -59,7 +59,8 @@ TEST(MadeJpegsTest, PixelsAreTheLibrarysOwn) {
 TEST(MadeJpegsTest, WaysAreCounted) {
   const std::map<std::string, JpegWay> ways = {{"plain", JpegWay::kHost},
                                                {"progressive", JpegWay::kLibjpegProgressive},
-                                               {"rgb_adobe", JpegWay::kLibjpegComponents}};
+                                               {"rgb_adobe", JpegWay::kLibjpegComponents},
+                                               {"quantiser_over_32767", JpegWay::kLibjpegValues}};
   size_t found = 0;
   for (const MadeJpeg& file : MakeJpegs()) {
     const auto way = ways.find(file.name);
