@@ -112,16 +112,14 @@ bool JpegPart::GoOn() {
   if (!has_all_ || BitOf(window_end_) - lane_.bit >= 8) {
     return Fail(JpegFlaw::kLeftOver, mcu_ - 1);
   }
-  if (mcu_ < end_mcu_) {
-    if (!PassRestart()) return false;
-    BeginInterval();
-    return true;
-  }
-  // After the last MCU of the scan the bytes end; after that of a part there is a restart marker.
-  if (mcu_ == scan_->mcus() && std::count(from_, from_end_, 0xFF) != from_end_ - from_) {
+  if (mcu_ == scan_->mcus()) {  // the bytes end
+    if (std::count(from_, from_end_, 0xFF) == from_end_ - from_) return false;
     return Fail(JpegFlaw::kExtraMarker, mcu_ - 1);
   }
-  return false;
+  // Also after a part: SplitAtRestarts() does not see bytes between the data and the marker.
+  if (!PassRestart() || mcu_ == end_mcu_) return false;
+  BeginInterval();
+  return true;
 }
 
 std::vector<JpegPart> SplitAtRestarts(const JpegScan& scan, const MutableImageView* out, int most) {

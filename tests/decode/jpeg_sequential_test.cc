@@ -208,6 +208,25 @@ TEST(JpegDamageTest, EachFlawIsRefusedWithItsPlace) {
   ExpectDamage(bytes, 640, 480, "after MCU 160 of 1200");
 }
 
+// The bytes begin with a fill byte that no marker follows, so that the data end before them. Also
+// where one lane's part of the file ends and the next one's begins.
+TEST(JpegDamageTest, BytesBeforeARestartMarkerAreRefusedEverywhere) {
+  const Bytes whole = WriteJpeg({.width_px = 640, .height_px = 480, .restart_interval = 40});
+  int restarts = 0;
+  for (size_t at = Find(whole, 0xDA) + 14; at + 2 < whole.size(); ++at) {
+    if (whole[at] != 0xFF || whole[at + 1] == 0) continue;
+    ++restarts;
+    Bytes bytes = whole;
+    const Bytes more = {0xFF, 0xFF, 0, 0x55};
+    bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at), more.begin(), more.end());
+    const std::string words =
+        absl::StrCat("no restart marker of the right number after MCU ", 40 * restarts, " of 1200");
+    EXPECT_EQ(ReadStrictly(bytes).flaw, words);
+    ExpectDamage(bytes, 640, 480, words);
+  }
+  EXPECT_EQ(restarts, 29);
+}
+
 // Damaged AC tables have symbols that sequential files have not: a whole code for one of them is a
 // bad code, however few bits follow it, and half a code is the end of the data.
 TEST(JpegDamageTest, VerdictsAtTheEndOfTheDataAreThoseOfAStrictReading) {
