@@ -129,6 +129,11 @@ class Walker {
     for (int i = 0; i < header_.components; ++i) {
       if (!arrived_[i]) return BadImage("JPEG: truncated, a component has no scan");
     }
+    // DC and AC values come in scans of their own (T.81, G.1.1.1.1). libjpeg-turbo finds out after
+    // it has allocated all coefficients, which CheckMemory() does not expect of a single scan.
+    if (header_.progressive && header_.scans == 1) {
+      return BadImage("JPEG: truncated, scans of the progressive image are missing");
+    }
     ORBSERVE_RETURN_IF_ERROR(CheckLength());
     ORBSERVE_RETURN_IF_ERROR(CheckMemory());
     return header_;

@@ -388,6 +388,22 @@ TEST(JpegTest, ScansAreLimitedByTheHeaderCheckAndAgainWhileDecoding) {
               "9 scans");
 }
 
+// libjpeg-turbo would hold all coefficients before it refuses the file.
+TEST(JpegTest, ProgressiveFileOfOneScanIsRefusedBeforeMemoryIsTaken) {
+  for (const int components : {1, 3}) {
+    std::vector<uint8_t> bytes = WriteJpeg({.components = components, .progressive = true});
+    const auto find = [&](uint8_t marker, size_t from) {
+      while (bytes[from] != 0xFF || bytes[from + 1] != marker) ++from;
+      return from;
+    };
+    // The second scan has tables of its own before it.
+    bytes.resize(find(0xC4, find(0xDA, 0)));
+    bytes.insert(bytes.end(), {0xFF, 0xD9});
+    ExpectError(ReadImageHeader(Jpeg(bytes), {}).status(), ErrorReason::kBadImage,
+                "scans of the progressive image are missing");
+  }
+}
+
 TEST(JpegTest, DecodersMemoryIsLimitedByTheHeaderCheckAndAgainWhileDecoding) {
   const std::vector<uint8_t> bytes =
       WriteJpeg({.width_px = 1024, .height_px = 1024, .progressive = true});
