@@ -183,6 +183,8 @@ absl::StatusOr<ImageHeader> ReadJpegImageHeader(const EncodedImage& image,
   ImageHeader image_header{PixelFormat::kJpeg, header.width_px, header.height_px, 0};
   image_header.progressive = header.progressive;
   image_header.scans = header.scans;
+  image_header.is_rgb = header.is_rgb;
+  image_header.for_library = header.for_library;
   image_header.decoder_bytes = header.decoder_bytes;
   return image_header;
 }
@@ -279,8 +281,8 @@ int64_t EncodedImage::size_bytes() const {
 
 double DecodeWork(const ImageHeader& header, int64_t size_bytes) {
   // Measured; files with several scans with libjpeg-turbo's SIMD code, whose every scan goes
-  // through the coefficients of the whole image, however few bytes it has. The strict decoder of
-  // the others takes half of its time.
+  // through the coefficients of the whole image, however few bytes it has. The strict decoder takes
+  // half of its time.
   constexpr double kRawNsPerByte = 0.3;
   constexpr double kSequentialNsPerByte = 15.0;
   constexpr double kSequentialNsPerPixel = 0.5;
@@ -288,16 +290,17 @@ double DecodeWork(const ImageHeader& header, int64_t size_bytes) {
   constexpr double kJpegNsPerPixel = 1.0;
   constexpr double kProgressiveNsPerPixel = 2.0;
   constexpr double kScanNsPerPixel = 0.2;
+  constexpr double kRgbPlanes = 4.0;  // three planes, and their way to grey
   const auto bytes = static_cast<double>(size_bytes);
   if (header.format != PixelFormat::kJpeg) return kRawNsPerByte * bytes;
   const double pixels = static_cast<double>(header.width_px) * header.height_px;
-  if (!header.progressive && header.scans == 1) {
-    return kSequentialNsPerByte * bytes + kSequentialNsPerPixel * pixels;
-  }
+  if (!header.for_library) return kSequentialNsPerByte * bytes + kSequentialNsPerPixel * pixels;
   double per_pixel = kJpegNsPerPixel;
   if (header.progressive) per_pixel += kProgressiveNsPerPixel;
   if (header.scans > 1) per_pixel += kScanNsPerPixel * header.scans;
-  return kJpegNsPerByte * bytes + per_pixel * pixels;
+  if (header.is_rgb) per_pixel *= kRgbPlanes;
+  const double check = header.progressive ? 0.0 : kSequentialNsPerByte * bytes;
+  return check + kJpegNsPerByte * bytes + per_pixel * pixels;
 }
 
 bool LooksLikeJpeg(absl::Span<const uint8_t> bytes) {

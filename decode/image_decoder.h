@@ -68,11 +68,15 @@ struct EncodedImage {
 // Format and size of an admitted image.
 struct ImageHeader {
   PixelFormat format = PixelFormat::kJpeg;
-  int width_px = 0;           // 1..max_side_px
-  int height_px = 0;          // 1..max_side_px
-  int64_t stride_bytes = 0;   // bytes between rows of the (Y) plane; JPEG: 0
-  bool progressive = false;   // a JPEG of this kind
-  int scans = 1;              // of a JPEG
+  int width_px = 0;          // 1..max_side_px
+  int height_px = 0;         // 1..max_side_px
+  int64_t stride_bytes = 0;  // bytes between rows of the (Y) plane; JPEG: 0
+  bool progressive = false;  // a JPEG of this kind
+  int scans = 1;             // of a JPEG
+  bool is_rgb = false;       // a JPEG whose three components are all needed for the grey
+  // A JPEG that libjpeg-turbo decodes, as far as the markers tell. The strict decoder checks it
+  // before, unless it is progressive.
+  bool for_library = false;
   int64_t decoder_bytes = 0;  // beside the pixels, while it is decoded
 };
 

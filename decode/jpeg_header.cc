@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "decode/image_size.h"
+#include "decode/jpeg_colours.h"
 #include "features/errors.h"
 #include "features/host_device.h"
 
@@ -122,6 +123,8 @@ class Walker {
       } else if (marker == kSos) {
         ORBSERVE_RETURN_IF_ERROR(ReadScanHeader(segment));
         ORBSERVE_RETURN_IF_ERROR(SkipScan());
+      } else if (header_.scans == 0) {
+        colours_.ReadSegment(marker, segment);
       }
     }
     if (!has_frame_) return BadImage("JPEG: no frame header (SOF), so there is no image in it");
@@ -136,6 +139,11 @@ class Walker {
     }
     ORBSERVE_RETURN_IF_ERROR(CheckLength());
     ORBSERVE_RETURN_IF_ERROR(CheckMemory());
+    header_.is_rgb =
+        header_.components == 3 &&
+        !colours_.IsLumaFirst({component_ids_[0], component_ids_[1], component_ids_[2]});
+    header_.for_library =
+        header_.progressive || header_.scans > 1 || header_.is_rgb || !has_full_luma_;
     return header_;
   }
 
@@ -225,6 +233,7 @@ class Walker {
       max_h = std::max(max_h, h);
       max_v = std::max(max_v, v);
     }
+    has_full_luma_ = segment[7] >> 4 == max_h && (segment[7] & 15) == max_v;
     for (int i = 0; i < header_.components; ++i) {
       const int64_t h = segment[6 + 3 * i + 1] >> 4;
       const int64_t v = segment[6 + 3 * i + 1] & 15;
@@ -327,6 +336,8 @@ class Walker {
   bool has_frame_ = false;
   std::array<int, kMaxComponents> component_ids_ = {};
   std::array<bool, kMaxComponents> arrived_ = {};
+  bool has_full_luma_ = true;  // the first component is not subsampled
+  JpegColours colours_;
   int64_t blocks_ = 0;         // 8x8 blocks of all components
   int64_t padded_blocks_ = 0;  // the same, with those that fill up the last MCUs
   int64_t scan_bytes_ = 0;     // entropy-coded bytes of all scans

@@ -18,6 +18,8 @@ struct JpegHeader {
   int height_px = 0;
   int components = 0;  // 1 or 3
   bool progressive = false;
+  bool is_rgb = false;       // as in ImageHeader
+  bool for_library = false;  // as in ImageHeader
   int scans = 0;
   int64_t decoder_bytes = 0;  // that the decoder holds from the first scan to the last
 };

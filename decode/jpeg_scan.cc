@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "features/algo/jpeg_standard_codes.h"
 #include "features/errors.h"
 #include "features/host_device.h"
@@ -29,7 +27,6 @@ constexpr uint8_t kDqt = 0xDB;
 constexpr uint8_t kDnl = 0xDC;
 constexpr uint8_t kDri = 0xDD;
 constexpr uint8_t kApp0 = 0xE0;
-constexpr uint8_t kApp14 = 0xEE;
 constexpr uint8_t kApp15 = 0xEF;
 constexpr uint8_t kCom = 0xFE;
 
@@ -91,10 +88,6 @@ constexpr std::array<uint8_t, 64> MakeZigzag() {
 }
 constexpr std::array<uint8_t, 64> kZigzag = MakeZigzag();
 
-absl::string_view TextOf(absl::Span<const uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 }  // namespace
 
 absl::StatusOr<JpegScanReader::Next> JpegScanReader::Read() {
@@ -117,13 +110,8 @@ absl::StatusOr<JpegScanReader::Next> JpegScanReader::Read() {
     } else if (marker == kDri) {
       known = segment.size() == 2;
       if (known) restart_interval_ = segment[0] << 8 | segment[1];
-    } else if (marker == kApp0) {
-      has_jfif_ |=
-          segment.size() >= 14 && absl::StartsWith(TextOf(segment), absl::string_view("JFIF\0", 5));
-    } else if (marker == kApp14) {
-      if (segment.size() >= 12 && absl::StartsWith(TextOf(segment), "Adobe")) {
-        adobe_transform_ = segment[11];
-      }
+    } else if (marker >= kApp0 && marker <= kApp15) {
+      colours_.ReadSegment(marker, segment);
     } else if (marker == kSos) {
       if (!ReadScanHeader(segment)) return Next::kUnknown;
       if (zero_quantiser_.has_value()) {
@@ -134,7 +122,7 @@ absl::StatusOr<JpegScanReader::Next> JpegScanReader::Read() {
       FindScanEnd();
       return Next::kScan;
     } else {
-      known = marker == kDnl || marker == kCom || (marker >= kApp0 && marker <= kApp15);
+      known = marker == kDnl || marker == kCom;
     }
     if (!known) return Next::kUnknown;
   }
@@ -222,11 +210,9 @@ bool JpegScanReader::ReadFrame(absl::Span<const uint8_t> segment) {
   return true;
 }
 
-// How libjpeg-turbo tells YCbCr from the rest. An unknown Adobe transform is left to it.
 bool JpegScanReader::IsLumaFirst() const {
-  if (component_count_ == 1 || has_jfif_) return true;
-  if (adobe_transform_.has_value()) return *adobe_transform_ == 1;
-  return !(components_[0].id == 'R' && components_[1].id == 'G' && components_[2].id == 'B');
+  return component_count_ == 1 ||
+         colours_.IsLumaFirst({components_[0].id, components_[1].id, components_[2].id});
 }
 
 const JpegTable* JpegScanReader::FindTable(int kind, int place) {

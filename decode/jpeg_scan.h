@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "decode/jpeg_blocks.h"
+#include "decode/jpeg_colours.h"
 #include "decode/jpeg_lanes.h"
 #include "features/algo/jpeg_huffman.h"
 
@@ -94,8 +95,7 @@ class JpegScanReader {
   std::array<Quantisers, 4> quantisers_;
   std::array<std::array<Table, 4>, 2> tables_;  // of DC differences, of AC values
   int restart_interval_ = 0;
-  bool has_jfif_ = false;
-  std::optional<int> adobe_transform_;
+  JpegColours colours_;
   std::optional<int> zero_quantiser_;  // the table that has one, of those in use
   JpegScan scan_;
 };

@@ -442,6 +442,26 @@ TEST(JpegTest, TheSecondDecoderHasTheDeadlineOfTheFirst) {
               ErrorReason::kDeadlineExceeded, "not decoded within 10000 ms");
 }
 
+// Files that the strict decoder checks and libjpeg-turbo decodes took two to three times as long,
+// in relation to their estimate, as files for the strict decoder alone.
+TEST(DecodeWorkTest, FilesForTheLibraryTakeTheCheckAndTheDecoding) {
+  constexpr int64_t kBytes = 1'000'000;
+  const ImageHeader plain{.width_px = 2000, .height_px = 2000};
+  const auto work_beside_plain = [&](bool is_rgb, bool progressive, int scans) {
+    ImageHeader header = plain;
+    header.is_rgb = is_rgb;
+    header.progressive = progressive;
+    header.scans = scans;
+    header.for_library = true;
+    return DecodeWork(header, kBytes) / DecodeWork(plain, kBytes);
+  };
+  const double subsampled = work_beside_plain(false, false, 1);
+  EXPECT_GT(subsampled, 2.0);
+  EXPECT_GT(work_beside_plain(true, false, 1), subsampled);
+  EXPECT_GT(work_beside_plain(false, false, 3), subsampled);
+  EXPECT_GT(work_beside_plain(true, true, 10), 2 * work_beside_plain(false, true, 10));
+}
+
 // A header's claim without the data for it is refused before anything is allocated.
 TEST(JpegTest, FileTooShortForItsSizeIsRefused) {
   for (const bool progressive : {false, true}) {

@@ -190,6 +190,23 @@ void AddRareButLegal(const Bytes& plain, Files* files) {
   files->RgbCoded("rgb_adobe", Write({.change = [](jpeg_compress_struct* encoder) {
                     jpeg_set_colorspace(encoder, JCS_RGB);
                   }}));
+  files->RgbCoded("rgb_by_ids", Write({.change = [](jpeg_compress_struct* encoder) {
+                    jpeg_set_colorspace(encoder, JCS_RGB);
+                    encoder->write_Adobe_marker = FALSE;
+                  }}));
+  files->Decoded("ids_of_rgb_in_jfif", Write({.change = [](jpeg_compress_struct* encoder) {
+                   for (int i = 0; i < 3; ++i) encoder->comp_info[i].component_id = "RGB"[i];
+                 }}));
+  files->Decoded("luma_subsampled", Write({.change = [](jpeg_compress_struct* encoder) {
+                   encoder->comp_info[0].h_samp_factor = 1;
+                   encoder->comp_info[1].h_samp_factor = 2;
+                 }}));
+  files->Decoded("three_scans", Write({.change = [](jpeg_compress_struct* encoder) {
+                   static constexpr jpeg_scan_info kScans[] = {
+                       {1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}};
+                   encoder->scan_info = kScans;
+                   encoder->num_scans = 3;
+                 }}));
   files->DecodedOfSize("vga", 640, 480);
   files->DecodedOfSize("one_pixel", 1, 1);
   files->DecodedOfSize("one_row", 200, 1);

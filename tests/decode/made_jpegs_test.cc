@@ -59,7 +59,11 @@ TEST(MadeJpegsTest, PixelsAreTheLibrarysOwn) {
 TEST(MadeJpegsTest, WaysAreCounted) {
   const std::map<std::string, JpegWay> ways = {{"plain", JpegWay::kHost},
                                                {"progressive", JpegWay::kLibjpegProgressive},
+                                               {"three_scans", JpegWay::kLibjpegScans},
                                                {"rgb_adobe", JpegWay::kLibjpegComponents},
+                                               {"rgb_by_ids", JpegWay::kLibjpegComponents},
+                                               {"luma_subsampled", JpegWay::kLibjpegComponents},
+                                               {"ids_of_rgb_in_jfif", JpegWay::kHost},
                                                {"quantiser_over_32767", JpegWay::kLibjpegValues}};
   size_t found = 0;
   for (const MadeJpeg& file : MakeJpegs()) {
@@ -73,6 +77,21 @@ TEST(MadeJpegsTest, WaysAreCounted) {
     EXPECT_EQ(JpegWayCounts(), expected);
   }
   EXPECT_EQ(found, ways.size());
+}
+
+// The header says which decoder a file goes to, but for values that nobody has looked at.
+TEST(MadeJpegsTest, HeaderKnowsTheDecoder) {
+  const auto by_host = [] { return JpegWayCounts()[static_cast<size_t>(JpegWay::kHost)]; };
+  for (const MadeJpeg& file : MakeJpegs()) {
+    if (file.refusal.has_value() || file.name == "quantiser_over_32767") continue;
+    SCOPED_TRACE(file.name);
+    const auto header = ReadImageHeader(Jpeg(file.bytes), {});
+    ASSERT_TRUE(header.ok()) << header.status();
+    const int64_t before = by_host();
+    ASSERT_TRUE(Decode(Jpeg(file.bytes)).ok());
+    EXPECT_EQ(header->for_library, by_host() == before);
+    EXPECT_EQ(header->is_rgb, file.rgb_coded);
+  }
 }
 
 // Orientation in EXIF, above all: coordinates are those of the stored pixels.
