@@ -9,7 +9,7 @@
 // decoded whole or refused; pixels that a decoder would have to invent never reach a detector.
 //
 // All functions are thread-safe and keep nothing between calls but working memory of the thread, at
-// most kJpegThreadBytes (jpeg_sequential.h), of which an image touches what it needs.
+// most kJpegThreadBytes (jpeg_sequential.h). Small images touch a small part of it.
 
 #ifndef ORBSERVE_DECODE_IMAGE_DECODER_H_
 #define ORBSERVE_DECODE_IMAGE_DECODER_H_

@@ -158,7 +158,9 @@ std::vector<JpegPart> SplitAtRestarts(const JpegScan& scan, const MutableImageVi
 void RunParts(absl::Span<JpegPart> parts, std::chrono::steady_clock::time_point deadline) {
   // Kept for the next image of the thread.
   thread_local std::unique_ptr<std::array<JpegLaneSpace, kJpegMaxLanes>> spaces;
-  if (spaces == nullptr) spaces = std::make_unique<std::array<JpegLaneSpace, kJpegMaxLanes>>();
+  if (spaces == nullptr) {
+    spaces = std::make_unique_for_overwrite<std::array<JpegLaneSpace, kJpegMaxLanes>>();
+  }
   constexpr int kRunsPerLook = 64;  // at the clock
   std::array<JpegPart*, kJpegMaxLanes> running = {};
   std::array<JpegLane*, kJpegMaxLanes> lanes = {};

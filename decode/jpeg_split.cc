@@ -35,7 +35,8 @@ struct LaneRecord {
   uint64_t starts[kLaneBlocks + 1];  // of MCUs; the last one is where the next would begin
 };
 
-// Kept for the next image of the thread. An image touches what it needs of it.
+// Kept for the next image of the thread. Made for overwriting: without zeros in the records, an
+// image touches the memory of the blocks that it has.
 struct Space {
   uint8_t window[kLanes * kMostBytes + kJpegMaxMcuBytes + 64] = {};
   LaneRecord lanes[kLanes];
@@ -235,7 +236,7 @@ class Splitter {
 JpegEnd DecodeBySynchronising(const JpegScan& scan, const MutableImageView& out,
                               std::chrono::steady_clock::time_point deadline) {
   thread_local std::unique_ptr<Space> space;
-  if (space == nullptr) space = std::make_unique<Space>();
+  if (space == nullptr) space = std::make_unique_for_overwrite<Space>();
   return Splitter(scan, out, space.get()).Run(deadline);
 }
 
