@@ -38,7 +38,9 @@ struct LaneRecord {
 // Kept for the next image of the thread. Made for overwriting: without zeros in the records, an
 // image touches the memory of the blocks that it has.
 struct Space {
-  uint8_t window[kLanes * kMostBytes + kJpegMaxMcuBytes + 64] = {};
+  // FillWindow() goes up to kJpegMaxMcuBytes beyond the lanes' bytes, and if the data end there, an
+  // MCU at their end is read from the bytes behind. 64: steps of copying and reading.
+  uint8_t window[kLanes * kMostBytes + 2 * kJpegMaxMcuBytes + 64] = {};
   LaneRecord lanes[kLanes];
 };
 static_assert(sizeof(Space) <= kJpegSplitBytes);
