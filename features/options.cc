@@ -111,14 +111,14 @@ PipelineOptions CornerMapPipeline(Detector detector) {
   return pipeline;
 }
 
-constexpr FrameParameters Features(int max_features) {
+constexpr FrameParameters Best(int max_features) {
   FrameParameters parameters;
   parameters.max_features = max_features;
   return parameters;
 }
 
 constexpr FrameParameters Fast(int max_features, int threshold_grey, int threshold_low_grey) {
-  FrameParameters parameters = Features(max_features);
+  FrameParameters parameters = Best(max_features);
   parameters.fast_threshold_grey = threshold_grey;
   parameters.fast_threshold_low_grey = threshold_low_grey;
   return parameters;
@@ -142,7 +142,7 @@ const std::array<Preset, 8>& PresetTable() {
       {"oriented-fast",
        "FAST corners chosen by their Harris responses, with angles, for embedded GPUs",
        OrientedFastPipeline(),
-       Features(kMaxFeatures),
+       Best(kMaxFeatures),
        {},
        true},
       {"vio",
@@ -158,7 +158,7 @@ const std::array<Preset, 8>& PresetTable() {
        CrossChecked(),
        true},
       {"orb-32", "128 keypoints with 32-bit descriptors against a reference (Chang et al. 2019)",
-       Orb32Pipeline(), Features(128), CrossChecked(), true},
+       Orb32Pipeline(), Best(128), CrossChecked(), true},
       {"harris-corners",
        "Harris corners with minimum distance (Teixeira et al. 2008)",
        CornerMapPipeline(Detector::kHarris),

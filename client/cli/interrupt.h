@@ -18,6 +18,9 @@ inline constexpr absl::Duration kInterruptGrace = absl::Milliseconds(500);
 // second signal ends the process immediately.
 void CatchInterrupts();
 
+// How long a wait that a signal does not end may last before it looks at Interrupted() again.
+inline constexpr absl::Duration kInterruptPoll = absl::Milliseconds(50);
+
 // True after a signal has asked the command to stop.
 bool Interrupted();
 

@@ -16,18 +16,18 @@ namespace {
 // An idle slot this many times larger than needed is taken still.
 constexpr size_t kLargestWaste = 2;
 
-size_t PitchFor(int width_px) {
+size_t InputPitch(int width_px) {
   return RoundUp(static_cast<size_t>(width_px), static_cast<size_t>(kRowAlignmentBytes));
 }
 
 // One row more than the image has: resampling reads below its last.
 size_t ImageBytes(int width_px, int height_px) {
-  return 2 * kImagePaddingBytes + PitchFor(width_px) * (static_cast<size_t>(height_px) + 1);
+  return 2 * kImagePaddingBytes + InputPitch(width_px) * (static_cast<size_t>(height_px) + 1);
 }
 
 MutableImageView ViewAt(uint8_t* memory, int width_px, int height_px) {
   return {memory + kImagePaddingBytes, width_px, height_px,
-          static_cast<ptrdiff_t>(PitchFor(width_px))};
+          static_cast<ptrdiff_t>(InputPitch(width_px))};
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t Aligned(size_t bytes) { return RoundUp<size_t>(bytes, AlignedBuffer::kAlignment); }
 
-ptrdiff_t PitchFor(int width_px) {
+ptrdiff_t LevelPitch(int width_px) {
   ptrdiff_t pitch = RoundUp(width_px, kRowAlignmentBytes);
   // Rows a multiple of 1 KiB apart would share few sets of the first cache, and kernels read seven
   // or more rows at a time.
@@ -35,7 +35,7 @@ size_t WorkspaceLayout::Reserve(size_t bytes) {
 
 // One row more than the image has: resampling reads below a clamped end.
 LevelImages::Image WorkspaceLayout::ReserveImage(int width_px, int height_px, size_t* end) {
-  LevelImages::Image image = {*end + kImagePaddingBytes, width_px, height_px, PitchFor(width_px)};
+  LevelImages::Image image = {*end + kImagePaddingBytes, width_px, height_px, LevelPitch(width_px)};
   *end = image.offset +
          static_cast<size_t>(image.pitch_bytes) * (static_cast<size_t>(height_px) + 1) +
          Aligned(kImagePaddingBytes);

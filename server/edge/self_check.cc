@@ -13,7 +13,7 @@
 namespace orbserve {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 constexpr int kFewestFailures = 3;
 
@@ -28,7 +28,7 @@ struct SelfCheck::State {
     is_calling = false;
     ++calls;
     last = status;
-    last_time = Clock::now();
+    last_time = Steady::now();
     changed.notify_all();
     if (status.ok()) good_begin = begin;
     if (status.ok() || absl::IsResourceExhausted(status)) {
@@ -40,7 +40,7 @@ struct SelfCheck::State {
 
   // Ends a call of whose end gRPC does not tell. The mutex is held.
   void GiveUpOverdue() {
-    if (!is_calling || Clock::now() - begin < options.end_time) return;
+    if (!is_calling || Steady::now() - begin < options.end_time) return;
     End(calls + 1, absl::UnavailableError("a call of the server to itself does not end"));
   }
 
@@ -51,12 +51,12 @@ struct SelfCheck::State {
   bool is_failed = false;
   bool is_calling = false;
   int64_t calls = 0;  // that have ended
-  Clock::time_point begin;
+  Steady::time_point begin;
   absl::Status last;
-  Clock::time_point last_time;   // the end of the last call
-  Clock::time_point good_begin;  // the begin of the last one that was answered
-  int failures = 0;              // in a row
-  Clock::time_point first_failure;
+  Steady::time_point last_time;   // the end of the last call
+  Steady::time_point good_begin;  // the begin of the last one that was answered
+  int failures = 0;               // in a row
+  Steady::time_point first_failure;
 };
 
 SelfCheck::SelfCheck(const SelfCheckOptions& options, Call call,
@@ -81,7 +81,7 @@ void SelfCheck::Begin() {
     state_->GiveUpOverdue();
     if (state_->is_calling) return;
     state_->is_calling = true;
-    state_->begin = Clock::now();
+    state_->begin = Steady::now();
     number = state_->calls + 1;
   }
   call_(state_->options.call_time, [state = state_, number](const absl::Status& status) {
@@ -97,7 +97,7 @@ void SelfCheck::Look() {
   {
     const std::scoped_lock lock(state_->mutex);
     state_->GiveUpOverdue();
-    is_due = state_->calls == 0 || Clock::now() - state_->last_time >= options.period;
+    is_due = state_->calls == 0 || Steady::now() - state_->last_time >= options.period;
     fails = !state_->stopped && !state_->is_failed && state_->failures >= kFewestFailures &&
             state_->last_time - state_->first_failure >= options.failing_time;
     state_->is_failed |= fails;
@@ -109,7 +109,7 @@ void SelfCheck::Look() {
 absl::Status SelfCheck::Check() {
   const SelfCheckOptions& options = state_->options;
   std::unique_lock lock(state_->mutex);
-  const Clock::time_point now = Clock::now();
+  const Steady::time_point now = Steady::now();
   const int64_t before = state_->calls;
   if (before > 0 && now - state_->last_time <= options.cache_time) return state_->last;
   lock.unlock();

@@ -11,31 +11,16 @@
 
 #include <algorithm>
 #include <ctime>
-#include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
+#include "server/edge/openssl_owned.h"
 #include "server/process/text_file.h"
 
 namespace orbserve {
 namespace {
-
-template <typename T, void (*Free)(T*)>
-struct Freed {
-  void operator()(T* object) const { Free(object); }
-};
-struct BioFreed {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-using BioPtr = std::unique_ptr<BIO, BioFreed>;
-using ContextPtr = std::unique_ptr<SSL_CTX, Freed<SSL_CTX, SSL_CTX_free>>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY, EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, Freed<X509, X509_free>>;
-
-// Gives no pass phrase for any key. Without this function OpenSSL would ask at the terminal.
-char kNoPassPhrase[] = "";
 
 // A field of the configuration, the file that it names, and the contents of the file.
 struct NamedText {
@@ -44,15 +29,15 @@ struct NamedText {
   std::string text;
 };
 
-absl::Status Refusal(const NamedText& file, absl::string_view why) {
+absl::Status Unusable(const NamedText& file, absl::string_view why) {
   return MakeError(ErrorReason::kBadOptions, absl::StrCat(file.field, " ", file.path, ": ", why));
 }
 
-// Refusal() with OpenSSL's reason, which this takes from OpenSSL's queue.
-absl::Status OpensslRefusal(const NamedText& file, absl::string_view why) {
+// Unusable() with OpenSSL's reason, which this takes from OpenSSL's queue.
+absl::Status OpensslUnusable(const NamedText& file, absl::string_view why) {
   const char* const reason = ERR_reason_error_string(ERR_peek_error());
   ERR_clear_error();
-  return Refusal(file, reason == nullptr ? std::string(why) : absl::StrCat(why, ": ", reason));
+  return Unusable(file, reason == nullptr ? std::string(why) : absl::StrCat(why, ": ", reason));
 }
 
 // `mark` is in every PEM file of the kind.
@@ -64,15 +49,7 @@ absl::Status Read(absl::string_view mark, NamedText* file) {
   }
   file->text = *std::move(text);
   if (absl::StrContains(file->text, mark)) return absl::OkStatus();
-  return Refusal(*file, absl::StrCat("is not a PEM file with ", mark));
-}
-
-BioPtr Reader(const std::string& text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-CertificatePtr NextCertificate(BIO* reader) {
-  return CertificatePtr(PEM_read_bio_X509_AUX(reader, nullptr, nullptr, kNoPassPhrase));
+  return Unusable(*file, absl::StrCat("is not a PEM file with ", mark));
 }
 
 // True when there was no certificate to read, false when there was a bad one.
@@ -81,12 +58,12 @@ bool IsAtEnd() { return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_
 absl::Status CheckNotExpired(const NamedText& file, const X509* certificate) {
   const ASN1_TIME* const end = X509_get0_notAfter(certificate);
   if (X509_cmp_current_time(end) > 0) return absl::OkStatus();
-  const BioPtr writer(BIO_new(BIO_s_mem()));
+  const OpensslOwned<BIO> writer(BIO_new(BIO_s_mem()));
   ASN1_TIME_print(writer.get(), end);
   char* text = nullptr;
   const auto size = BIO_get_mem_data(writer.get(), &text);
-  return Refusal(file, absl::StrCat("the certificate expired at ",
-                                    absl::string_view(text, static_cast<size_t>(size))));
+  return Unusable(file, absl::StrCat("the certificate expired at ",
+                                     absl::string_view(text, static_cast<size_t>(size))));
 }
 
 int64_t ExpiryOf(const X509* certificate) {
@@ -96,17 +73,17 @@ int64_t ExpiryOf(const X509* certificate) {
 
 // `expiry_unix_s`: when the first of the certificates expires.
 absl::Status UseCertificateChain(const NamedText& file, SSL_CTX* context, int64_t* expiry_unix_s) {
-  const BioPtr reader = Reader(file.text);
+  const OpensslOwned<BIO> reader = PemReader(file.text);
   for (bool is_first = true;; is_first = false) {
-    CertificatePtr certificate = NextCertificate(reader.get());
+    OpensslOwned<X509> certificate = NextCertificate(reader.get());
     if (certificate == nullptr) {
       if (!is_first && IsAtEnd()) break;
-      return OpensslRefusal(file, "holds a certificate that cannot be read");
+      return OpensslUnusable(file, "holds a certificate that cannot be read");
     }
     if (is_first) ORBSERVE_RETURN_IF_ERROR(CheckNotExpired(file, certificate.get()));
     const bool used = is_first ? SSL_CTX_use_certificate(context, certificate.get()) == 1
                                : SSL_CTX_add1_chain_cert(context, certificate.get()) == 1;
-    if (!used) return OpensslRefusal(file, "holds a certificate that cannot be used");
+    if (!used) return OpensslUnusable(file, "holds a certificate that cannot be used");
     const int64_t expiry = ExpiryOf(certificate.get());
     *expiry_unix_s = is_first ? expiry : std::min(*expiry_unix_s, expiry);
   }
@@ -115,28 +92,28 @@ absl::Status UseCertificateChain(const NamedText& file, SSL_CTX* context, int64_
 }
 
 absl::Status UsePrivateKey(const NamedText& file, const NamedText& certificate, SSL_CTX* context) {
-  const BioPtr reader = Reader(file.text);
-  const KeyPtr key(PEM_read_bio_PrivateKey(reader.get(), nullptr, nullptr, kNoPassPhrase));
+  const OpensslOwned<BIO> reader = PemReader(file.text);
+  const OpensslOwned<EVP_PKEY> key = NextPrivateKey(reader.get());
   if (key == nullptr) {
-    return OpensslRefusal(file, "holds no private key that can be read without a pass phrase");
+    return OpensslUnusable(file, "holds no private key that can be read without a pass phrase");
   }
   if (X509_check_private_key(SSL_CTX_get0_certificate(context), key.get()) != 1) {
-    return OpensslRefusal(
+    return OpensslUnusable(
         file, absl::StrCat("is not the private key of the certificate in tls.cert_file ",
                            certificate.path));
   }
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
-    return OpensslRefusal(file, "holds a private key that cannot be used");
+    return OpensslUnusable(file, "holds a private key that cannot be used");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckCertificates(const NamedText& file) {
-  const BioPtr reader = Reader(file.text);
+  const OpensslOwned<BIO> reader = PemReader(file.text);
   for (bool is_first = true;; is_first = false) {
     if (NextCertificate(reader.get()) != nullptr) continue;
     if (is_first || !IsAtEnd()) {
-      return OpensslRefusal(file, "holds a certificate that cannot be read");
+      return OpensslUnusable(file, "holds a certificate that cannot be read");
     }
     ERR_clear_error();
     return absl::OkStatus();
@@ -154,7 +131,7 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const server::Config::Tls& config) {
   ORBSERVE_RETURN_IF_ERROR(Read("BEGIN CERTIFICATE", &certificate));
   ORBSERVE_RETURN_IF_ERROR(Read("PRIVATE KEY", &key));
   ERR_clear_error();
-  const ContextPtr context(SSL_CTX_new(TLS_server_method()));
+  const OpensslOwned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return MakeError(ErrorReason::kInternal, "OpenSSL makes no context");
   ORBSERVE_RETURN_IF_ERROR(UseCertificateChain(certificate, context.get(), &files.expiry_unix_s));
   ORBSERVE_RETURN_IF_ERROR(UsePrivateKey(key, certificate, context.get()));

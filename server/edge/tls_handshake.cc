@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "server/edge/openssl_owned.h"
+
 namespace orbserve {
 namespace {
 
@@ -25,32 +27,15 @@ constexpr char kCurves[] = "P-256";
 constexpr unsigned char kHttp2[] = {'h', '2'};
 constexpr unsigned char kSessionContext[] = {'g', 'r', 'p', 'c'};  // of tickets
 
-struct OpensslFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, OpensslFree>;
-
-Owned<BIO> Reader(const std::string& text) {
-  return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-Owned<X509> NextCertificate(BIO* reader) {
-  return Owned<X509>(PEM_read_bio_X509_AUX(reader, nullptr, nullptr, nullptr));
-}
-
 bool UseOwnCertificate(const TlsFiles& files, SSL_CTX* context) {
-  const Owned<BIO> chain = Reader(files.certificate_chain);
-  const Owned<X509> own = NextCertificate(chain.get());
+  const OpensslOwned<BIO> chain = PemReader(files.certificate_chain);
+  const OpensslOwned<X509> own = NextCertificate(chain.get());
   if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
-  while (const Owned<X509> next = NextCertificate(chain.get())) {
+  while (const OpensslOwned<X509> next = NextCertificate(chain.get())) {
     if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) return false;
   }
-  const Owned<BIO> reader = Reader(files.private_key);
-  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(reader.get(), nullptr, nullptr, nullptr));
+  const OpensslOwned<BIO> reader = PemReader(files.private_key);
+  const OpensslOwned<EVP_PKEY> key = NextPrivateKey(reader.get());
   return key != nullptr && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
 }
 
@@ -58,8 +43,8 @@ bool UseOwnCertificate(const TlsFiles& files, SSL_CTX* context) {
 bool VerifyClients(const std::string& authorities, SSL_CTX* context) {
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
-  const Owned<BIO> reader = Reader(authorities);
-  while (const Owned<X509> authority = NextCertificate(reader.get())) {
+  const OpensslOwned<BIO> reader = PemReader(authorities);
+  while (const OpensslOwned<X509> authority = NextCertificate(reader.get())) {
     // One that is named twice is stored once.
     if (X509_STORE_add_cert(store, authority.get()) != 1 ||
         SSL_CTX_add_client_CA(context, authority.get()) != 1) {
@@ -92,7 +77,7 @@ void TlsSessionDeleter::operator()(ssl_st* session) const { SSL_free(session); }
 
 std::shared_ptr<ssl_ctx_st> MakeTlsContext(const TlsFiles& files) {
   const char* const ciphers = std::getenv(kCiphersVariable);
-  Owned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  OpensslOwned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
   const bool is_made =
       context != nullptr && SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) == 1 &&
       SSL_CTX_set_max_proto_version(context.get(), TLS1_3_VERSION) == 1 &&

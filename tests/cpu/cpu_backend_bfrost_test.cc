@@ -31,15 +31,13 @@ using ::orbserve::testing::GreyPlane;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
-const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
-
 PipelineOptions BFrost() { return (*FindPreset("bfrost"))->pipeline; }
 
 TEST(CpuBFrostTest, EveryVariantGivesThePublishedValues) {
-  ExpectPublishedValues(testing::BFrostReferenceAnswers(), kFolder);
+  ExpectPublishedValues(testing::BFrostReferenceAnswers(), kTestDataFolder);
 }
 
-std::vector<Variant> Variants() {
+std::vector<Variant> BfrostVariants() {
   std::vector<Variant> variants;
   const auto add = [&variants](std::string name, auto change) {
     Variant variant = {std::move(name), BFrost(), {}};
@@ -87,7 +85,9 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-TEST(CpuBFrostTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnSyntheticImages(Variants()); }
+TEST(CpuBFrostTest, EqualsTheOracleOverItsOptions) {
+  ExpectOracleOnSyntheticImages(BfrostVariants());
+}
 
 TEST(CpuBFrostTest, TiesAtTheCutGoByLevelThenRowThenColumn) {
   const auto backend = Backend();

@@ -31,20 +31,18 @@ using ::orbserve::testing::PlaneOf;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
-const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
-
 const Preset& Harris() { return **FindPreset("harris-corners"); }
 const Preset& Klt() { return **FindPreset("klt-corners"); }
 
 TEST(CpuCornerMapsTest, EveryVariantGivesThePublishedValuesOfHarrisCorners) {
-  ExpectPublishedValues(testing::HarrisCornersReferenceAnswers(), kFolder);
+  ExpectPublishedValues(testing::HarrisCornersReferenceAnswers(), kTestDataFolder);
 }
 
 TEST(CpuCornerMapsTest, EveryVariantGivesThePublishedValuesOfKltCorners) {
-  ExpectPublishedValues(testing::KltCornersReferenceAnswers(), kFolder);
+  ExpectPublishedValues(testing::KltCornersReferenceAnswers(), kTestDataFolder);
 }
 
-std::vector<Variant> Variants() {
+std::vector<Variant> CornerMapVariants() {
   std::vector<Variant> variants;
   const auto add = [&variants](std::string name, const Preset& preset, auto change) {
     Variant variant = {std::move(name), preset.pipeline, preset.frame};
@@ -104,15 +102,15 @@ TEST(CpuCornerMapsTest, EveryVariantIsTheOracles) {
   std::vector<FeatureBackend*> backends;
   for (const auto& owner : owners) backends.push_back(owner.get());
   const size_t features =
-      CompareVariants(Variants(), SceneImage(320, 240, 111), "scene", backends) +
-      CompareVariants(Variants(), NoiseImage(320, 240, 112), "noise", backends);
+      CompareVariants(CornerMapVariants(), SceneImage(320, 240, 111), "scene", backends) +
+      CompareVariants(CornerMapVariants(), NoiseImage(320, 240, 112), "noise", backends);
   EXPECT_GT(features, 10'000u);
 }
 
 TEST(CpuCornerMapsTest, PassesOfPhotographsAreTheOracles) {
   int compared = 0;
   for (const testing::ReferenceImage name : testing::kReferenceImages) {
-    const std::optional<TestImage> image = testing::ReadReferenceImage(name, kFolder);
+    const std::optional<TestImage> image = testing::ReadReferenceImage(name, kTestDataFolder);
     if (!image.has_value()) continue;
     OracleOptions options = OracleOptionsOf(Klt().pipeline, Klt().frame);
     options.count_passes = true;
@@ -122,7 +120,7 @@ TEST(CpuCornerMapsTest, PassesOfPhotographsAreTheOracles) {
     EXPECT_EQ(features->suppression_passes, answer.passes) << testing::NameOf(name);
     ++compared;
   }
-  if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
+  if (compared == 0) GTEST_SKIP() << "no reference image below \"" << kTestDataFolder << "\"";
 }
 
 TEST(CpuCornerMapsTest, OtherSuppressionsCountNoPasses) {

@@ -36,8 +36,6 @@ using ::orbserve::testing::PlaneOf;
 using ::orbserve::testing::Printed;
 using ::orbserve::testing::TestImage;
 
-const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
-
 // A frame and its answer by the oracle.
 struct Frame {
   TestImage image;
@@ -211,8 +209,8 @@ TEST(CpuOptionsTest, RandomSetsOnWideImagesGiveTheAnswerOfTheOracle) {
 }
 
 TEST(CpuOptionsTest, RandomSetsOnPartsOfPhotographsGiveTheAnswerOfTheOracle) {
-  const std::vector<testing::NamedImage> images = testing::RealImages(kFolder);
-  if (images.empty()) GTEST_SKIP() << "no reference image below \"" << kFolder << "\"";
+  const std::vector<testing::NamedImage> images = testing::RealImages(kTestDataFolder);
+  if (images.empty()) GTEST_SKIP() << "no reference image below \"" << kTestDataFolder << "\"";
   constexpr uint32_t kSeed = 20263;
   RandomSets sets(kSeed);
   for (size_t i = 0; i < 160 && !HasFailure(); ++i) {

@@ -32,15 +32,13 @@ namespace {
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
-const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
-
 const Preset& Orb32() { return **FindPreset("orb-32"); }
 
 TEST(CpuOrb32Test, EveryVariantGivesThePublishedValues) {
-  ExpectPublishedValues(testing::Orb32ReferenceAnswers(), kFolder);
+  ExpectPublishedValues(testing::Orb32ReferenceAnswers(), kTestDataFolder);
 }
 
-std::vector<Variant> Variants() {
+std::vector<Variant> Orb32Variants() {
   std::vector<Variant> variants;
   const auto add = [&variants](std::string name, auto change) {
     Variant variant = {std::move(name), Orb32().pipeline, Orb32().frame};
@@ -76,10 +74,12 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-TEST(CpuOrb32Test, EqualsTheOracleOverItsOptions) { ExpectOracleOnSyntheticImages(Variants()); }
+TEST(CpuOrb32Test, EqualsTheOracleOverItsOptions) {
+  ExpectOracleOnSyntheticImages(Orb32Variants());
+}
 
 TEST(CpuOrb32Test, EqualsTheOracleOnImagesOfAnySmallSize) {
-  ExpectOracleOnSmallImages(Variants(), /*seed=*/20264, /*most_side_px=*/70);
+  ExpectOracleOnSmallImages(Orb32Variants(), /*seed=*/20264, /*most_side_px=*/70);
 }
 
 TEST(CpuOrb32Test, ExactlyAsManyAsWantedAreAnsweredWhereThereAre) {

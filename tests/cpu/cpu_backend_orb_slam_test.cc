@@ -27,15 +27,13 @@ using ::orbserve::testing::FirstDifference;
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
-const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
-
 const Preset& OrbSlam() { return **FindPreset("orb-slam"); }
 
 TEST(CpuOrbSlamTest, EveryVariantGivesThePublishedValues) {
-  ExpectPublishedValues(testing::OrbSlamReferenceAnswers(), kFolder);
+  ExpectPublishedValues(testing::OrbSlamReferenceAnswers(), kTestDataFolder);
 }
 
-std::vector<Variant> Variants() {
+std::vector<Variant> OrbSlamVariants() {
   std::vector<Variant> variants;
   const auto add = [&variants](std::string name, auto change) {
     Variant variant = {std::move(name), OrbSlam().pipeline, OrbSlam().frame};
@@ -87,7 +85,9 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
-TEST(CpuOrbSlamTest, EqualsTheOracleOverItsOptions) { ExpectOracleOnSyntheticImages(Variants()); }
+TEST(CpuOrbSlamTest, EqualsTheOracleOverItsOptions) {
+  ExpectOracleOnSyntheticImages(OrbSlamVariants());
+}
 
 TEST(CpuOrbSlamTest, ExactlyAsManyAsWantedAreAnsweredWhereThereAre) {
   const auto backend = Backend();

@@ -24,19 +24,17 @@
 namespace orbserve::cpu {
 namespace {
 
-const char kFolder[] = ORBSERVE_TEST_DATA_DIR;
-
 const Preset& OrientedFast() { return **FindPreset("oriented-fast"); }
 
 TEST(CpuOrientedFastTest, EveryVariantGivesThePublishedValues) {
-  ExpectPublishedValues(testing::OrientedFastReferenceAnswers(), kFolder);
+  ExpectPublishedValues(testing::OrientedFastReferenceAnswers(), kTestDataFolder);
 }
 
 TEST(CpuVioTest, EveryVariantGivesThePublishedValues) {
-  ExpectPublishedValues(testing::VioReferenceAnswers(), kFolder);
+  ExpectPublishedValues(testing::VioReferenceAnswers(), kTestDataFolder);
 }
 
-std::vector<Variant> Variants() {
+std::vector<Variant> OrientedFastVariants() {
   std::vector<Variant> variants;
   const auto add = [&variants](std::string name, auto change) {
     Variant variant = {std::move(name), OrientedFast().pipeline, OrientedFast().frame};
@@ -123,11 +121,11 @@ std::vector<Variant> Variants() {
 }
 
 TEST(CpuOrientedFastTest, EqualsTheOracleOverItsOptions) {
-  ExpectOracleOnSyntheticImages(Variants());
+  ExpectOracleOnSyntheticImages(OrientedFastVariants());
 }
 
 TEST(CpuOrientedFastTest, EqualsTheOracleOnImagesOfAnySmallSize) {
-  ExpectOracleOnSmallImages(Variants(), /*seed=*/20266, /*most_side_px=*/80);
+  ExpectOracleOnSmallImages(OrientedFastVariants(), /*seed=*/20266, /*most_side_px=*/80);
 }
 
 }  // namespace

@@ -18,6 +18,9 @@
 
 namespace orbserve::cpu {
 
+// Photographs; empty where there are none.
+inline constexpr char kTestDataFolder[] = ORBSERVE_TEST_DATA_DIR;
+
 // Null when it cannot be made, which fails the test.
 inline std::unique_ptr<FeatureBackend> Backend(CpuBackendOptions options = {.threads = 2}) {
   auto backend = CreateCpuBackend(options);

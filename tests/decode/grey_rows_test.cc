@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kSeed = 20240611;
 
 // Every Highway target of this processor, one after the other.
-class GreyRowsTest : public testing::TestWithParam<int64_t> {
+class GreyRowsTest : public ::testing::TestWithParam<int64_t> {
  protected:
   void SetUp() override {
     hwy::SetSupportedTargetsForTest(GetParam());
@@ -38,8 +38,8 @@ std::vector<int64_t> Targets() {
   return targets;
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryTarget, GreyRowsTest, testing::ValuesIn(Targets()),
-                         [](const testing::TestParamInfo<int64_t>& target) {
+INSTANTIATE_TEST_SUITE_P(EveryTarget, GreyRowsTest, ::testing::ValuesIn(Targets()),
+                         [](const ::testing::TestParamInfo<int64_t>& target) {
                            return std::string(hwy::TargetName(target.param));
                          });
 

@@ -22,7 +22,7 @@
 namespace orbserve {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr uint32_t kSeed = 20240612;
 

@@ -42,7 +42,7 @@ struct OddFile {
   std::vector<uint8_t> bytes;
 };
 
-class OddJpegsTest : public testing::Test {
+class OddJpegsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::ifstream index(std::string(kFolder) + "index.csv");

@@ -15,8 +15,8 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/cli_fixture.h"
 #include "tests/decode/made_jpegs.h"
+#include "tests/integration/cli_fixture.h"
 #include "tests/support/certificates.h"
 
 namespace orbserve {

@@ -23,8 +23,8 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "orbserve/client.h"
-#include "tests/integration/server_process.h"
 #include "tests/decode/made_jpegs.h"
+#include "tests/integration/server_process.h"
 
 namespace orbserve {
 namespace {
@@ -47,7 +47,7 @@ struct OddFile {
   v1::ExtractRequest request;
 };
 
-class HostileImagesTest : public testing::Test {
+class HostileImagesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (const MadeJpeg& made : MakeJpegs()) {

@@ -17,11 +17,11 @@
 namespace orbserve {
 namespace {
 
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr char kHostile[] = "<script>alert(\"1\")</script>";
 
@@ -35,7 +35,7 @@ v1::Frame GreyFrame(uint64_t sequence) {
   return frame;
 }
 
-class ServerClientsTest : public testing::Test {
+class ServerClientsTest : public ::testing::Test {
  protected:
   void Start(const std::vector<std::string>& arguments = {}) {
     std::vector<std::string> all = {"--backend", "cpu"};

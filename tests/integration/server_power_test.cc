@@ -22,10 +22,10 @@ namespace orbserve {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A counter of RAPL that a thread moves on every few milliseconds, by kWatts.
 class RunningCounter {

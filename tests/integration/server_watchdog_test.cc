@@ -30,9 +30,9 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr milliseconds kWatchdogTime{2'000};
 constexpr milliseconds kPatience{30'000};  // sanitizers are slow
@@ -86,7 +86,7 @@ class Manager {
   int socket_ = -1;
 };
 
-class ServerWatchdogTest : public testing::TestWithParam<bool> {
+class ServerWatchdogTest : public ::testing::TestWithParam<bool> {
  protected:
   Manager manager_{GetParam()};
 };
@@ -136,7 +136,7 @@ TEST_P(ServerWatchdogTest, IsSilentWhenTheBackendIs) {
   EXPECT_THAT((*server)->Log(), HasSubstr("event=watchdog_waits"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Sockets, ServerWatchdogTest, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Sockets, ServerWatchdogTest, ::testing::Bool(),
                          [](const auto& kind) { return kind.param ? "Abstract" : "File"; });
 
 }  // namespace

@@ -20,7 +20,6 @@ constexpr int kMaxInFlight = 256;
 // Files that may be read ahead of the oldest file that is not reported, in windows of calls.
 constexpr size_t kReorderWindows = 8;
 constexpr int kMaxLoaders = 4;
-constexpr absl::Duration kPoll = absl::Milliseconds(50);
 
 // Calls under way: two batches, one that is computed and one that fills, but never more than the
 // server queues for a client.
@@ -78,7 +77,7 @@ ExtractTotals ExtractRun::Run(const std::vector<InputFile>& files) {
     const auto finished = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return loaders_ == 0 && unanswered_ == 0;
     };
-    while (!mutex_.AwaitWithTimeout(absl::Condition(&finished), kPoll)) {
+    while (!mutex_.AwaitWithTimeout(absl::Condition(&finished), kInterruptPoll)) {
       if (cancelled || !Stopping()) continue;
       if (give_up == absl::InfiniteFuture()) {
         give_up = absl::Now() + kInterruptGrace;
@@ -113,7 +112,7 @@ bool ExtractRun::TakeNext(size_t* index) {
             next_ - reported_ < kReorderWindows * static_cast<size_t>(max_in_flight_));
   };
   // An interrupt does not wake this thread: the wait checks for it periodically.
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&may_take), kPoll)) {
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&may_take), kInterruptPoll)) {
   }
   if (Stopping() || next_ == files_->size()) return false;
   *index = next_++;

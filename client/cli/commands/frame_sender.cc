@@ -15,7 +15,6 @@
 namespace orbserve::cli {
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(50);
 constexpr double kNsPerSecond = 1e9;
 
 }  // namespace
@@ -64,7 +63,7 @@ bool FrameSender::WaitForTurn(absl::Time turn) {
   while (!stop_ && !Interrupted()) {
     const absl::Duration left = turn - absl::Now();
     if (left <= absl::ZeroDuration()) return true;
-    mutex_.AwaitWithTimeout(absl::Condition(&stop_), std::min(left, kPoll));
+    mutex_.AwaitWithTimeout(absl::Condition(&stop_), std::min(left, kInterruptPoll));
   }
   return false;
 }

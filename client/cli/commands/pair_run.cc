@@ -19,7 +19,6 @@ constexpr int kCalls = 16;          // under way at once
 constexpr size_t kMaxAhead = 4096;  // pairs, of the oldest that is not reported
 constexpr int kTries = 6;
 constexpr absl::Duration kFirstWait = absl::Milliseconds(100);
-constexpr absl::Duration kPoll = absl::Milliseconds(50);
 
 // RESOURCE_EXHAUSTED without a reason is gRPC's own: the message is larger than the server takes.
 bool MayTryAgain(const absl::Status& status) {
@@ -95,7 +94,7 @@ void PairRun::Work() {
         return Stopping() || next_ == pairs_->size() || next_ - reported_ < kMaxAhead;
       };
       // An interrupt does not wake this thread: the wait checks for it periodically.
-      while (!mutex_.AwaitWithTimeout(absl::Condition(&may_take), kPoll)) {
+      while (!mutex_.AwaitWithTimeout(absl::Condition(&may_take), kInterruptPoll)) {
       }
       if (Stopping() || next_ == pairs_->size()) return;
       index = next_++;
@@ -152,7 +151,7 @@ absl::StatusOr<v1::MatchResponse> PairRun::Call(const v1::MatchRequest& request)
     const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Stopping(); };
     while (absl::Now() < turn) {
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping),
-                                  std::min(kPoll, turn - absl::Now()))) {
+                                  std::min(kInterruptPoll, turn - absl::Now()))) {
         return response;
       }
     }

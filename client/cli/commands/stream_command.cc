@@ -33,8 +33,6 @@
 namespace orbserve::cli {
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(50);
-
 // Cancels a stream whose server does not answer after an interrupt. FrameStream::Receive does not
 // notice interrupts.
 class CancelOnInterrupt {
@@ -43,7 +41,7 @@ class CancelOnInterrupt {
       : thread_([this, stream] {
           absl::MutexLock lock(&mutex_);
           absl::Time give_up = absl::InfiniteFuture();
-          while (!mutex_.AwaitWithTimeout(absl::Condition(&done_), kPoll)) {
+          while (!mutex_.AwaitWithTimeout(absl::Condition(&done_), kInterruptPoll)) {
             if (!Interrupted()) continue;
             if (give_up == absl::InfiniteFuture()) give_up = absl::Now() + kInterruptGrace;
             if (absl::Now() < give_up) continue;

@@ -21,7 +21,6 @@ namespace orbserve::cli {
 namespace {
 
 constexpr absl::Duration kGrace = absl::Seconds(30);
-constexpr absl::Duration kPoll = absl::Milliseconds(50);
 // Calls under way are not limited: a generator that waits for room would hide the queue.
 constexpr int kUnlimited = 1 << 30;
 
@@ -47,7 +46,7 @@ bool SleepUntil(absl::Time turn) {
   while (!Interrupted()) {
     const absl::Duration left = turn - SteadyNow();
     if (left <= absl::ZeroDuration()) return true;
-    absl::SleepFor(std::min(left, kPoll));
+    absl::SleepFor(std::min(left, kInterruptPoll));
   }
   return false;
 }
@@ -98,7 +97,8 @@ class CallLoad : public Load {
   void Stop(absl::Time give_up) override {
     stop_ = true;
     if (sender_.joinable()) sender_.join();
-    while (under_way_ > 0 && SteadyNow() < give_up && !Interrupted()) absl::SleepFor(kPoll / 10);
+    while (under_way_ > 0 && SteadyNow() < give_up && !Interrupted())
+      absl::SleepFor(kInterruptPoll / 10);
     for (const auto& pipeline : pipelines_) pipeline->Cancel();
     for (const auto& pipeline : pipelines_) pipeline->Drain();
   }
@@ -186,7 +186,8 @@ class StreamLoad : public Load {
 
   void Stop(absl::Time give_up) override {
     stop_ = true;
-    while (SteadyNow() < give_up && !Interrupted() && !AllDone()) absl::SleepFor(kPoll / 10);
+    while (SteadyNow() < give_up && !Interrupted() && !AllDone())
+      absl::SleepFor(kInterruptPoll / 10);
     for (const auto& lane : lanes_) {
       lane->stream->Cancel();
       if (lane->sender.joinable()) lane->sender.join();

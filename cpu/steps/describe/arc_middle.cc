@@ -13,7 +13,7 @@ namespace orbserve::cpu {
 namespace {
 
 // Points of one task: some 5 to 20 microseconds of work.
-constexpr int kChunk = 384;
+constexpr int kArcMiddleChunk = 384;
 
 void LoadRing(const ImageView& image, const LevelPoint& point,
               uint8_t (&ring)[algo::kFastRingPixels]) {
@@ -41,12 +41,12 @@ class ArcMiddle final : public Step {
   size_t table_bytes() const override { return directions_.capacity(); }
 
   int Begin(FrameContext& frame, int level) const override {
-    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kChunk);
+    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kArcMiddleChunk);
   }
 
   void Run(FrameContext& frame, int level, int task) const override {
     const absl::Span<LevelPoint> points = frame.level(level).points;
-    const Part part = frame.PartOf(static_cast<int>(points.size()), kChunk, task);
+    const Part part = frame.PartOf(static_cast<int>(points.size()), kArcMiddleChunk, task);
     const ImageView image = frame.Image(level);
     if (response_is_score_) {
       find_middles_(image, directions_.data(), points.data() + part.begin, part.end - part.begin);

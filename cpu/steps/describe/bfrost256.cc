@@ -12,7 +12,7 @@ namespace orbserve::cpu {
 namespace {
 
 // Points of one task: some 15 to 30 microseconds of work.
-constexpr int kChunk = 96;
+constexpr int kBfrostChunk = 96;
 
 class BFrost256 final : public Step {
  public:
@@ -24,12 +24,12 @@ class BFrost256 final : public Step {
   StageSet stages() const override { return Stage::kDescribe; }
 
   int Begin(FrameContext& frame, int level) const override {
-    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kChunk);
+    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kBfrostChunk);
   }
 
   void Run(FrameContext& frame, int level, int task) const override {
     const absl::Span<const LevelPoint> points = frame.level(level).points;
-    const Part part = frame.PartOf(static_cast<int>(points.size()), kChunk, task);
+    const Part part = frame.PartOf(static_cast<int>(points.size()), kBfrostChunk, task);
     const LevelPoint* const first = points.data() + part.begin;
     const int count = part.end - part.begin;
     uint8_t* const descriptors =

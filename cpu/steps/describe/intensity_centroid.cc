@@ -11,7 +11,7 @@ namespace orbserve::cpu {
 namespace {
 
 // Points of one task: some 10 to 30 microseconds of work.
-constexpr int kChunk = 192;
+constexpr int kCentroidChunk = 192;
 
 class IntensityCentroid final : public Step {
  public:
@@ -25,12 +25,12 @@ class IntensityCentroid final : public Step {
   StageSet stages() const override { return Stage::kOrient; }
 
   int Begin(FrameContext& frame, int level) const override {
-    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kChunk);
+    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kCentroidChunk);
   }
 
   void Run(FrameContext& frame, int level, int task) const override {
     const absl::Span<LevelPoint> points = frame.level(level).points;
-    const Part part = frame.PartOf(static_cast<int>(points.size()), kChunk, task);
+    const Part part = frame.PartOf(static_cast<int>(points.size()), kCentroidChunk, task);
     orient_(frame.Image(level), points.data() + part.begin, part.end - part.begin);
   }
 

@@ -13,7 +13,7 @@ namespace orbserve::cpu {
 namespace {
 
 // Points of one task: some 15 microseconds of work.
-constexpr int kChunk = 96;
+constexpr int kRbrief256Chunk = 96;
 
 class RBrief256 final : public Step {
  public:
@@ -23,13 +23,13 @@ class RBrief256 final : public Step {
   StageSet stages() const override { return Stage::kDescribe; }
 
   int Begin(FrameContext& frame, int level) const override {
-    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kChunk);
+    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kRbrief256Chunk);
   }
 
   void Run(FrameContext& frame, int level, int task) const override {
     const absl::Span<const LevelPoint> points = frame.level(level).points;
     uint8_t* const descriptors = frame.level(level).descriptors;
-    const Part part = frame.PartOf(static_cast<int>(points.size()), kChunk, task);
+    const Part part = frame.PartOf(static_cast<int>(points.size()), kRbrief256Chunk, task);
     const LevelGeometry& geometry = frame.pipeline.level(level);
     const ImageView smoothed = frame.At(frame.lists.smoothed, level);
     const auto descriptor = [descriptors](int i) {

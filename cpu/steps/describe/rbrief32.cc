@@ -11,7 +11,7 @@ namespace orbserve::cpu {
 namespace {
 
 // Points of one task: some 15 to 30 microseconds of work.
-constexpr int kChunk = 384;
+constexpr int kRbrief32Chunk = 384;
 
 class RBrief32 final : public Step {
  public:
@@ -21,12 +21,12 @@ class RBrief32 final : public Step {
   StageSet stages() const override { return Stage::kDescribe; }
 
   int Begin(FrameContext& frame, int level) const override {
-    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kChunk);
+    return frame.TasksFor(static_cast<int>(frame.level(level).points.size()), kRbrief32Chunk);
   }
 
   void Run(FrameContext& frame, int level, int task) const override {
     const absl::Span<const LevelPoint> points = frame.level(level).points;
-    const Part part = frame.PartOf(static_cast<int>(points.size()), kChunk, task);
+    const Part part = frame.PartOf(static_cast<int>(points.size()), kRbrief32Chunk, task);
     describe_(
         frame.Image(level), points.data() + part.begin, part.end - part.begin,
         frame.level(level).descriptors + static_cast<ptrdiff_t>(part.begin) * algo::kRBrief32Bytes);

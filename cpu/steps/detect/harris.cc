@@ -12,7 +12,7 @@ namespace orbserve::cpu {
 namespace {
 
 // Corners of one task: some 10 to 30 microseconds of work.
-constexpr int kChunk = 192;
+constexpr int kHarrisChunk = 192;
 // Responses computed at a time, on the stack.
 constexpr int kBlock = 128;
 
@@ -24,11 +24,11 @@ class Harris final : public Step {
   StageSet stages() const override { return Stage::kSelect; }
 
   int Begin(FrameContext& frame, int level) const override {
-    return frame.TasksFor(frame.level(level).survivors, kChunk);
+    return frame.TasksFor(frame.level(level).survivors, kHarrisChunk);
   }
 
   void Run(FrameContext& frame, int level, int task) const override {
-    const Part part = frame.PartOf(frame.level(level).survivors, kChunk, task);
+    const Part part = frame.PartOf(frame.level(level).survivors, kHarrisChunk, task);
     const Corner* const corners = frame.At(frame.lists.corners, level);
     uint64_t* const keys = frame.At(frame.lists.keys, level);
     const ImageView image = frame.Image(level);

@@ -18,9 +18,9 @@
 namespace orbserve {
 namespace {
 
-constexpr size_t kMaxRows = 1000;
+constexpr size_t kMaxClientRows = 1000;
 
-constexpr char kPageHeaders[] =
+constexpr char kClientPageHeaders[] =
     "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'\r\n"
     "Referrer-Policy: no-referrer\r\n"
@@ -46,9 +46,9 @@ absl::StatusOr<size_t> RowsOf(absl::string_view query, size_t most) {
   if (query.empty()) return most;
   size_t rows = 0;
   if (!absl::ConsumePrefix(&query, "n=") || !absl::SimpleAtoi(query, &rows) || rows < 1 ||
-      rows > kMaxRows) {
+      rows > kMaxClientRows) {
     return absl::InvalidArgumentError(
-        absl::StrCat("ask for ?n=N with a number of clients in [1, ", kMaxRows, "]"));
+        absl::StrCat("ask for ?n=N with a number of clients in [1, ", kMaxClientRows, "]"));
   }
   return rows;
 }
@@ -118,7 +118,7 @@ std::vector<HttpPage> ClientPages(const ClientActivity* activity, size_t most) {
                      if (!table.ok()) return table.status();
                      return PageOf(*table);
                    },
-                   kPageHeaders});
+                   kClientPageHeaders});
   pages.push_back({"/clients.json", kJsonType,
                    [activity, most](absl::string_view query) -> absl::StatusOr<std::string> {
                      const auto table = TableOf(*activity, query, most);

@@ -20,11 +20,11 @@
 namespace orbserve {
 namespace {
 
-constexpr size_t kMaxRows = 50;
+constexpr size_t kMaxStreamRows = 50;
 constexpr size_t kMaxDrawnFeatures = 2'000;
 
 // The page loads nothing from elsewhere, sends nothing elsewhere, and is in no frame.
-constexpr char kPageHeaders[] =
+constexpr char kLivePageHeaders[] =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'\r\n"
@@ -39,7 +39,7 @@ server::StreamTable TableOf(std::vector<StreamUse> streams, bool pictures) {
   server::StreamTable table;
   table.set_open(static_cast<uint32_t>(streams.size()));
   table.set_pictures(pictures);
-  const size_t rows = std::min(streams.size(), kMaxRows);
+  const size_t rows = std::min(streams.size(), kMaxStreamRows);
   std::partial_sort(streams.begin(), streams.begin() + static_cast<ptrdiff_t>(rows), streams.end(),
                     [](const StreamUse& a, const StreamUse& b) {
                       return a.received != b.received ? a.received > b.received : a.id < b.id;
@@ -101,7 +101,7 @@ absl::StatusOr<std::string> FrameJson(StreamPictures& pictures, absl::string_vie
 }
 
 HttpPage FilePage(const char* path, const char* type, absl::string_view text) {
-  return {path, type, [text](absl::string_view) { return std::string(text); }, kPageHeaders};
+  return {path, type, [text](absl::string_view) { return std::string(text); }, kLivePageHeaders};
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ void StreamPlaces::Sort(const Ledger::Account& account, const ClientId& client, 
 
 uint64_t StreamPlaces::FirstOfLargest(const std::string& owner) const {
   const Owner& of_owner = owners_.at(owner);
-  const auto& [most, name] = *of_owner.by_count.rbegin();
+  const auto& largest = *of_owner.by_count.rbegin();
+  const int64_t most = largest.first;
+  const std::string& name = largest.second;
   const uint64_t front = of_owner.streams.front();
   if (CountOf(AccountOf(front)) == most) return front;
   for (const auto& [id, stream] : streams_) {

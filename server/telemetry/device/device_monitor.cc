@@ -14,7 +14,7 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 // A condition older than this is not shown: the probe hangs.
-constexpr std::chrono::seconds kStale{5};
+constexpr std::chrono::seconds kStaleState{5};
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::optional<DeviceCondition> DeviceMonitor::ConditionOf(absl::string_view name
 
 std::optional<DeviceCondition> DeviceMonitor::Condition(const Device& device) const {
   absl::MutexLock lock(&mutex_);
-  if (now_() - device.read_at > kStale) return std::nullopt;
+  if (now_() - device.read_at > kStaleState) return std::nullopt;
   return device.condition;
 }
 

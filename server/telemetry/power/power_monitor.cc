@@ -15,7 +15,7 @@ namespace {
 using prometheus::MetricType;
 
 // A figure older than this is not shown: the reader hangs.
-constexpr std::chrono::seconds kStale{3};
+constexpr std::chrono::seconds kStaleReading{3};
 
 }  // namespace
 
@@ -102,7 +102,7 @@ std::vector<RailFigures> PowerMonitor::Figures() const {
     absl::MutexLock lock(&mutex_);
     const RailState& state = rail.state;
     figures.read_errors = state.read_errors;
-    if (!state.readable || now - state.read_at > kStale) continue;
+    if (!state.readable || now - state.read_at > kStaleReading) continue;
     figures.watts = state.watts;
     figures.joules = state.meter.total_joules();
   }

@@ -12,7 +12,7 @@ namespace orbserve::cli {
 namespace {
 
 // Boards that answer NVML are found whatever the tree holds.
-class PowerSourceTest : public testing::Test {
+class PowerSourceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (FindLocalDevices().size() > 1) GTEST_SKIP() << "this machine has boards of its own";
@@ -45,7 +45,7 @@ TEST_F(PowerSourceTest, AMachineWithoutSensorsIsAnErrorWithItsReasons) {
   tree.MakeUnreadable("/sys/class/powercap/intel-rapl:0/energy_uj");
   const absl::Status status = PowerSource::Open({}, tree.root()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("package-0: "));
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("package-0: "));
 }
 
 TEST_F(PowerSourceTest, AServerThatCannotBeReachedIsUnavailable) {

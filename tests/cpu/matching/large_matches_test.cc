@@ -15,7 +15,7 @@
 namespace orbserve::cpu {
 namespace {
 
-constexpr int kThreads = 2;
+constexpr int kSliceThreads = 2;
 constexpr std::chrono::milliseconds kLongEnough{30};
 
 void Spin(std::chrono::microseconds time) {
@@ -42,10 +42,10 @@ class LargeMatchesTest : public ::testing::Test {
     return begun_;
   }
 
-  tbb::task_arena arena_{kThreads, 0};
+  tbb::task_arena arena_{kSliceThreads, 0};
   std::atomic<int> begun_{0};
   absl::Notification done_;
-  std::unique_ptr<LargeMatches> matches_ = std::make_unique<LargeMatches>(&arena_, kThreads);
+  std::unique_ptr<LargeMatches> matches_ = std::make_unique<LargeMatches>(&arena_, kSliceThreads);
 };
 
 TEST_F(LargeMatchesTest, EverySliceRunsOnceAlsoOfSeveralAtATime) {
@@ -83,7 +83,7 @@ TEST_F(LargeMatchesTest, ThreadsLeaveForUrgentWorkAfterTheirSlice) {
   matches_->UrgentBegins();
   const int at_first = Settled();
   EXPECT_LT(at_first, 5000);
-  EXPECT_LE(Settled(), at_first + kThreads);  // a thread may have been held up just before one
+  EXPECT_LE(Settled(), at_first + kSliceThreads);  // a thread may have been held up just before one
   matches_->UrgentEnds(std::chrono::milliseconds(1));
   done_.WaitForNotification();
   EXPECT_EQ(begun_, 5000);

@@ -21,7 +21,7 @@ using ::orbserve::testing::Pick;
 using ::orbserve::testing::PickOf;
 using ::orbserve::testing::RandomOrderMap;
 
-struct Counts {
+struct RestCounts {
   int cells = 0;
   int corners = 0;
 };
@@ -29,8 +29,8 @@ struct Counts {
 // Decides `rest`, cells of a level of which all others are decided as the pick says, in the steps
 // of a kernel and in random order. Compares every cell with the pick.
 template <typename Places>
-Counts CompareWithPick(const OrderMap& map, const DistanceRule& rule, const Places& places,
-                       std::vector<int> rest, std::mt19937* random) {
+RestCounts CompareWithPick(const OrderMap& map, const DistanceRule& rule, const Places& places,
+                           std::vector<int> rest, std::mt19937* random) {
   const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, map.width, map.height);
   const Pick pick = PickOf(map, rule, 0);
   std::vector<uint32_t> expected(static_cast<size_t>(level.count()), 0);
@@ -45,7 +45,7 @@ Counts CompareWithPick(const OrderMap& map, const DistanceRule& rule, const Plac
   for (const int i : rest) inside[static_cast<size_t>(i)] = kUndecidedCell;
   std::vector<uint64_t> best(inside.size(), 0);  // those of decided cells mean nothing
   const OneLane lane;
-  Counts counts;
+  RestCounts counts;
 
   // Entries change together at the end of a step.
   std::vector<uint32_t> found;
@@ -101,8 +101,8 @@ Counts CompareWithPick(const OrderMap& map, const DistanceRule& rule, const Plac
   return counts;
 }
 
-Counts CompareWithPick(OrderMap map, const DistanceRule& rule, const std::vector<int>& rest,
-                       std::mt19937* random) {
+RestCounts CompareWithPick(OrderMap map, const DistanceRule& rule, const std::vector<int>& rest,
+                           std::mt19937* random) {
   const PixelPlaces pixels = {map.orders.data(), map.width, 0};
   const BlockPlaces blocks = {pixels, 0, 0, map.width, map.height};
   return rule.pixels_per_place == 2 ? CompareWithPick(map, rule, blocks, rest, random)
@@ -112,7 +112,7 @@ Counts CompareWithPick(OrderMap map, const DistanceRule& rule, const std::vector
 TEST(DistanceRestTest, AnyCellsAreDecidedAsThePickDoes) {
   constexpr uint32_t kSeed = 91;
   std::mt19937 random(kSeed);
-  Counts all;
+  RestCounts all;
   for (int n = 0; n < 200; ++n) {
     const int width = 1 + static_cast<int>(random() % 90);
     const int height = 1 + static_cast<int>(random() % 90);
@@ -126,7 +126,7 @@ TEST(DistanceRestTest, AnyCellsAreDecidedAsThePickDoes) {
       for (int i = 0; i < level.count(); ++i) {
         if (random() % share == 0) rest.push_back(i);
       }
-      const Counts counts = CompareWithPick(map, rule, rest, &random);
+      const RestCounts counts = CompareWithPick(map, rule, rest, &random);
       all.cells += counts.cells;
       all.corners += counts.corners;
       ASSERT_FALSE(HasFailure()) << "seed " << kSeed << " map " << n << ", " << width << " x "

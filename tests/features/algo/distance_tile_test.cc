@@ -167,7 +167,7 @@ class TileRun {
   std::vector<Uncertainty> uncertainty_;
 };
 
-struct Counts {
+struct TileCounts {
   int decided = 0;
   int undecided = 0;
   int corners = 0;
@@ -176,8 +176,8 @@ struct Counts {
 // Compares what a part's passes decide with the pick: each inside place and its pass, and that a
 // decided cell without one has none.
 template <typename Places>
-Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& places,
-                       const Part& part, size_t few_cells) {
+TileCounts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& places,
+                           const Part& part, size_t few_cells) {
   const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, map->width, map->height);
   const TileRun run(level, places, part, kMaxTilePasses, few_cells);
   const Pick pick = PickOf(*map, rule, 0);
@@ -187,7 +187,7 @@ Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& pl
     const int row = level.PlaceV(key) / rule.cell_side;
     of_cell[static_cast<size_t>(row * level.columns + column)] = key;
   }
-  Counts counts;
+  TileCounts counts;
   for (int row = part.first_row; row < part.end_row; ++row) {
     for (int column = part.first_column; column < part.end_column; ++column) {
       const auto cell = run.At(column, row);
@@ -210,8 +210,8 @@ Counts CompareWithPick(OrderMap* map, const DistanceRule& rule, const Places& pl
   return counts;
 }
 
-Counts CompareWithPick(OrderMap map, const DistanceRule& rule, const Part& part,
-                       size_t few_cells = 0) {
+TileCounts CompareWithPick(OrderMap map, const DistanceRule& rule, const Part& part,
+                           size_t few_cells = 0) {
   const PixelPlaces pixels = {map.orders.data(), map.width, 0};
   const BlockPlaces blocks = {pixels, 0, 0, map.width, map.height};
   return rule.pixels_per_place == 2 ? CompareWithPick(&map, rule, blocks, part, few_cells)
@@ -230,7 +230,7 @@ TEST(DistanceTileTest, ATileThatKnowsTheLevelDecidesAllOfIt) {
     const int d = 2 + static_cast<int>(random() % 15);
     for (const DistanceRule& rule : DistanceRulesOf(d)) {
       const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, width, height);
-      const Counts counts = CompareWithPick(map, rule, WholeOf(level));
+      const TileCounts counts = CompareWithPick(map, rule, WholeOf(level));
       EXPECT_EQ(counts.undecided, 0);
       EXPECT_EQ(counts.decided, level.count());
       ASSERT_FALSE(HasFailure()) << "seed " << kSeed << " map " << n << ", " << width << " x "
@@ -242,7 +242,7 @@ TEST(DistanceTileTest, ATileThatKnowsTheLevelDecidesAllOfIt) {
 TEST(DistanceTileTest, WhatAPartDecidesIsThePicks) {
   constexpr uint32_t kSeed = 82;
   std::mt19937 random(kSeed);
-  Counts all;
+  TileCounts all;
   for (int n = 0; n < 400; ++n) {
     const int width = 40 + static_cast<int>(random() % 120);
     const int height = 40 + static_cast<int>(random() % 120);
@@ -256,7 +256,7 @@ TEST(DistanceTileTest, WhatAPartDecidesIsThePicks) {
                          level.rows - from(level.rows)};
       if (part.first_column >= part.end_column || part.first_row >= part.end_row) continue;
       const size_t few_cells = n % 4 == 0 ? 0 : random() % 100;
-      const Counts counts = CompareWithPick(map, rule, part, few_cells);
+      const TileCounts counts = CompareWithPick(map, rule, part, few_cells);
       all.decided += counts.decided;
       all.undecided += counts.undecided;
       all.corners += counts.corners;
@@ -290,7 +290,7 @@ TEST(DistanceTileTest, PassesEndThoughChainsGoOn) {
     const OrderMap map = testing::SnakeOrderMap(200, 60, 2 * d);
     for (const DistanceRule& rule : DistanceRulesOf(d)) {
       const DistanceGrid level = DistanceGrid::Of(rule, 0, 0, map.width, map.height);
-      const Counts counts = CompareWithPick(map, rule, WholeOf(level));
+      const TileCounts counts = CompareWithPick(map, rule, WholeOf(level));
       EXPECT_GT(counts.corners, 10) << d;
     }
     const DistanceRule rule = DistanceRulesOf(d)[0];

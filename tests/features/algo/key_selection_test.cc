@@ -23,7 +23,7 @@ using ::orbserve::testing::GreyPlane;
 using ::orbserve::testing::OracleFeature;
 using ::orbserve::testing::OracleOptions;
 
-constexpr uint32_t kSeed = 41;
+constexpr uint32_t kKeySeed = 41;
 
 int Uniform(std::mt19937& random, int low, int high) {
   return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
@@ -120,7 +120,7 @@ TEST(FrameOrderTest, ResponseThenLevelThenPlace) {
 }
 
 TEST(FrameOrderTest, BestOfTheFrameIsExactAndTheOracles) {
-  std::mt19937 random(kSeed);
+  std::mt19937 random(kKeySeed);
   for (int n = 0; n < 400; ++n) {
     Frame frame = RandomFrame(random);
     frame.options.selection = Selection::kBest;
@@ -141,7 +141,7 @@ TEST(FrameOrderTest, BestOfTheFrameIsExactAndTheOracles) {
     int total = 0;
     for (size_t l = 0; l < lists.size(); ++l) {
       lists[l].resize(static_cast<size_t>(kept[l]));
-      ASSERT_EQ(lists[l], expected[l]) << "seed " << kSeed << " frame " << n << " level " << l;
+      ASSERT_EQ(lists[l], expected[l]) << "seed " << kKeySeed << " frame " << n << " level " << l;
       total += kept[l];
     }
     ASSERT_EQ(total, std::min(frame.options.max_features, candidates));
@@ -177,7 +177,7 @@ TEST(CellTest, LastCellsAreCutAndFarPixelsAreClamped) {
 }
 
 TEST(CellTest, OneComparisonFindsTheOraclesWinners) {
-  std::mt19937 random(kSeed + 1);
+  std::mt19937 random(kKeySeed + 1);
   for (int n = 0; n < 400; ++n) {
     Frame frame = RandomFrame(random);
     if (n % 4 == 0) {
@@ -209,13 +209,13 @@ TEST(CellTest, OneComparisonFindsTheOraclesWinners) {
     for (size_t l = 0; l < frame.levels.size(); ++l) {
       std::sort(actual[l].begin(), actual[l].end());
       ASSERT_EQ(actual[l], SortedKeys(expected, static_cast<int>(l)))
-          << "seed " << kSeed + 1 << " frame " << n << " level " << l;
+          << "seed " << kKeySeed + 1 << " frame " << n << " level " << l;
     }
   }
 }
 
 TEST(CellTest, RoundsAreTheOracles) {
-  std::mt19937 random(kSeed + 2);
+  std::mt19937 random(kKeySeed + 2);
   for (int n = 0; n < 400; ++n) {
     Frame frame = RandomFrame(random);
     frame.options.selection = Selection::kCell;
@@ -252,7 +252,7 @@ TEST(CellTest, RoundsAreTheOracles) {
     }
     const std::vector<std::vector<uint64_t>> expected = OracleKeys(frame);
     for (size_t l = 0; l < frame.levels.size(); ++l) {
-      ASSERT_EQ(actual[l], expected[l]) << "seed " << kSeed + 2 << " frame " << n;
+      ASSERT_EQ(actual[l], expected[l]) << "seed " << kKeySeed + 2 << " frame " << n;
     }
     // Kernels count: first the place in the cell, then the place in the answer.
     if (number > 300) continue;
@@ -279,7 +279,7 @@ TEST(CellTest, RoundsAreTheOracles) {
 }
 
 TEST(LowThresholdTest, DropsWhatTheOracleDrops) {
-  std::mt19937 random(kSeed + 3);
+  std::mt19937 random(kKeySeed + 3);
   for (int n = 0; n < 200; ++n) {
     const int border = Uniform(random, 3, 40);
     const int width = 2 * border + Uniform(random, 1, 150);
@@ -302,7 +302,7 @@ TEST(LowThresholdTest, DropsWhatTheOracleDrops) {
       }
     }
     ASSERT_EQ(SortedKeys(kept, 0), SortedKeys(testing::DropWeakCorners(corners, 20, border), 0))
-        << "seed " << kSeed + 3 << " set " << n;
+        << "seed " << kKeySeed + 3 << " set " << n;
   }
   EXPECT_EQ(ThresholdCells(64, 32), 0);
   EXPECT_EQ(ThresholdCells(10, 32), 0);
@@ -353,7 +353,7 @@ TEST(QuadtreeTest, EveryPixelLiesInItsBoxAndHasItsOwnPath) {
 }
 
 TEST(QuadtreeTest, KeepsWhatTheOracleKeeps) {
-  std::mt19937 random(kSeed + 4);
+  std::mt19937 random(kKeySeed + 4);
   for (int n = 0; n < 600; ++n) {
     const int border = Uniform(random, 3, 22);
     const int width = 2 * border + (n % 5 == 0 ? Uniform(random, 1, 8) : Uniform(random, 1, 400));
@@ -374,7 +374,7 @@ TEST(QuadtreeTest, KeepsWhatTheOracleKeeps) {
         wanted == 0 ? std::vector<OracleFeature>{}
                     : testing::QuadtreeOfLevel(candidates, width - 2 * border, height - 2 * border,
                                                border, wanted);
-    ASSERT_EQ(keys, SortedKeys(expected, 0)) << "seed " << kSeed + 4 << " set " << n;
+    ASSERT_EQ(keys, SortedKeys(expected, 0)) << "seed " << kKeySeed + 4 << " set " << n;
   }
 }
 

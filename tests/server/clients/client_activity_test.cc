@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::SizeIs;
+using ::testing::SizeIs;
 
 ClientId Named(const std::string& name) { return {"addr:192.0.2.7", "id:" + name}; }
 
@@ -30,7 +30,7 @@ FrameOutcome Done() {
   return outcome;
 }
 
-class ClientActivityTest : public testing::Test {
+class ClientActivityTest : public ::testing::Test {
  protected:
   // A frame of the client was computed and its result was sent.
   void Complete(const std::string& name, const FrameOutcome& outcome = Done()) {

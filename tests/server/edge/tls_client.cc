@@ -7,40 +7,25 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
-#include <memory>
 #include <vector>
+
+#include "server/edge/openssl_owned.h"
 
 namespace orbserve::testing {
 namespace {
 
 constexpr unsigned char kProtocols[] = {2, 'h', '2'};
 
-struct OpensslFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, OpensslFree>;
-
-Owned<BIO> Reader(const std::string& text) {
-  return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-Owned<SSL> MakeClient(const CertificateAndKey& own) {
-  const Owned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
+OpensslOwned<SSL> MakeClient(const CertificateAndKey& own) {
+  const OpensslOwned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
   SSL_CTX_set_alpn_protos(context.get(), kProtocols, sizeof(kProtocols));
   if (!own.certificate.empty()) {
-    const Owned<X509> certificate(
-        PEM_read_bio_X509(Reader(own.certificate).get(), nullptr, nullptr, nullptr));
-    const Owned<EVP_PKEY> key(
-        PEM_read_bio_PrivateKey(Reader(own.key).get(), nullptr, nullptr, nullptr));
+    const OpensslOwned<X509> certificate = NextCertificate(PemReader(own.certificate).get());
+    const OpensslOwned<EVP_PKEY> key = NextPrivateKey(PemReader(own.key).get());
     SSL_CTX_use_certificate(context.get(), certificate.get());
     SSL_CTX_use_PrivateKey(context.get(), key.get());
   }
-  Owned<SSL> client(SSL_new(context.get()));
+  OpensslOwned<SSL> client(SSL_new(context.get()));
   SSL_set_connect_state(client.get());
   return client;
 }
@@ -48,7 +33,7 @@ Owned<SSL> MakeClient(const CertificateAndKey& own) {
 }  // namespace
 
 std::string FirstMessageOfTls() {
-  const Owned<SSL> client = MakeClient({});
+  const OpensslOwned<SSL> client = MakeClient({});
   BIO* const out = BIO_new(BIO_s_mem());
   SSL_set_bio(client.get(), BIO_new(BIO_s_mem()), out);
   SSL_do_handshake(client.get());
@@ -58,7 +43,7 @@ std::string FirstMessageOfTls() {
 }
 
 bool ShakeHands(int socket, const CertificateAndKey& own, const std::string& message) {
-  const Owned<SSL> client = MakeClient(own);
+  const OpensslOwned<SSL> client = MakeClient(own);
   SSL_set_fd(client.get(), socket);
   if (SSL_do_handshake(client.get()) != 1) return false;
   if (!message.empty() &&

@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-absl::Status Lost() { return MakeError(ErrorReason::kDeviceLost, "it trapped"); }
+absl::Status TrappedDevice() { return MakeError(ErrorReason::kDeviceLost, "it trapped"); }
 
 // Batches are told apart by the max_features of their first frame, or the descriptors of their
 // query.
@@ -70,7 +70,7 @@ TEST_F(RescueTest, AnAnswerIsPassedOnOnce) {
   const uint64_t id = AddFrames({1, 2});
   const absl::Status full = MakeError(ErrorReason::kOutOfMemory, "full");
   EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), full})).ok());
-  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({Lost(), Lost()})).ok());
+  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({TrappedDevice(), TrappedDevice()})).ok());
   rescue_.RescueBatch<FrameRescue>(id);
   rescue_.RescueAll();
   rescue_.GiveUp();
@@ -103,14 +103,18 @@ TEST_F(RescueTest, ABatchThatHasAnotherOwnerCannotBeWithdrawn) {
 
 TEST_F(RescueTest, ALossIsToldAndKeptForTheRescueOfTheFramesThatItHit) {
   const uint64_t id = AddFrames({1, 2, 3});
-  EXPECT_EQ(rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), Lost(), Lost()})), Lost());
+  EXPECT_EQ(
+      rescue_.Done<FrameRescue>(id, Answer({absl::OkStatus(), TrappedDevice(), TrappedDevice()})),
+      TrappedDevice());
   EXPECT_THAT(order_, IsEmpty());
   rescue_.RescueBatch<FrameRescue>(id);
   rescue_.RescueBatch<FrameRescue>(id);
   ASSERT_EQ(fallback_.batches.size(), 2u);
   EXPECT_THAT(fallback_.Numbers(0), ElementsAre(2));
   EXPECT_THAT(fallback_.Numbers(1), ElementsAre(3));
-  EXPECT_TRUE(rescue_.Done<FrameRescue>(id, Answer({Lost(), Lost(), Lost()})).ok());  // too late
+  EXPECT_TRUE(
+      rescue_.Done<FrameRescue>(id, Answer({TrappedDevice(), TrappedDevice(), TrappedDevice()}))
+          .ok());  // too late
   fallback_.FinishBatch();
   EXPECT_THAT(order_, IsEmpty());
   fallback_.FinishBatch({MakeError(ErrorReason::kOutOfMemory, "full")});

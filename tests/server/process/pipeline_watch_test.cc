@@ -10,7 +10,7 @@
 namespace orbserve {
 namespace {
 
-class PipelineWatchTest : public testing::Test {
+class PipelineWatchTest : public ::testing::Test {
  protected:
   BatchMotion frames_;
   BatchMotion matches_;

@@ -66,8 +66,8 @@ Way Check(FrameSplitter& splitter, const std::string& bytes, const std::vector<s
   const bool is_split = !splitter.pixels().empty();
   if (is_split) {
     EXPECT_EQ(message.frame().payload_case(), v1::Frame::kPixels);
-    EXPECT_THAT(message.frame().format(), testing::AllOf(testing::Ge(v1::PIXEL_FORMAT_GRAY8),
-                                                         testing::Le(v1::PIXEL_FORMAT_YUYV)));
+    EXPECT_THAT(message.frame().format(), ::testing::AllOf(::testing::Ge(v1::PIXEL_FORMAT_GRAY8),
+                                                           ::testing::Le(v1::PIXEL_FORMAT_YUYV)));
     EXPECT_TRUE(message.frame().pixels().empty());
     std::string& pixels = *message.mutable_frame()->mutable_pixels();
     for (const BytePiece piece : splitter.pixels()) pixels.append(piece.begin(), piece.end());

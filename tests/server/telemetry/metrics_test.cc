@@ -24,8 +24,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 SteadyTime At(int64_t ms) { return SteadyTime(milliseconds(ms)); }

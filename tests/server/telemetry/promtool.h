@@ -19,9 +19,9 @@ namespace orbserve {
 // front where that is not 0; no value where promtool (Debian package prometheus) is not installed.
 inline std::optional<std::string> WhatPromtoolSays(const std::string& page) {
   if (std::system("promtool --version >/dev/null 2>&1") != 0) return std::nullopt;
-  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
   const std::string path =
-      absl::StrCat(testing::TempDir(), "orbserve_", test.test_suite_name(), "_page.txt");
+      absl::StrCat(::testing::TempDir(), "orbserve_", test.test_suite_name(), "_page.txt");
   std::ofstream(path) << page;
   const int status = std::system(
       absl::StrCat("promtool check metrics < ", path, " > ", path, ".out 2>&1").c_str());

@@ -18,6 +18,11 @@
 
 namespace orbserve::cli {
 
+// Fixed parts of a ZIP archive: before a file, of a file in the directory, behind the directory.
+inline constexpr size_t kZipLocalHeaderBytes = 30;
+inline constexpr size_t kZipCentralHeaderBytes = 46;
+inline constexpr size_t kZipEndBytes = 22;
+
 // One array in C order, little-endian.
 struct NpzArray {
   std::string name;            // without ".npy"

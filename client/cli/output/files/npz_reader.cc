@@ -19,10 +19,7 @@
 namespace orbserve::cli {
 namespace {
 
-constexpr size_t kLocalHeaderBytes = 30;
-constexpr size_t kCentralHeaderBytes = 46;
-constexpr size_t kEndBytes = 22;
-constexpr size_t kMaxEndSearch = kEndBytes + 65535;
+constexpr size_t kMaxEndSearch = kZipEndBytes + 65535;
 constexpr uint16_t kStored = 0;
 constexpr uint16_t kDeflated = 8;
 constexpr uint16_t kEncryptedFlag = 1;
@@ -51,33 +48,33 @@ struct Member {
 };
 
 absl::StatusOr<std::vector<Member>> ReadDirectory(absl::string_view bytes) {
-  if (bytes.size() < kEndBytes) return Malformed("too short for a ZIP archive");
+  if (bytes.size() < kZipEndBytes) return Malformed("too short for a ZIP archive");
   const size_t search_from = bytes.size() - std::min(bytes.size(), kMaxEndSearch);
   const size_t end = bytes.rfind(absl::string_view("PK\x05\x06", 4));
-  if (end == absl::string_view::npos || end < search_from || bytes.size() - end < kEndBytes) {
+  if (end == absl::string_view::npos || end < search_from || bytes.size() - end < kZipEndBytes) {
     return Malformed("the end of the ZIP archive is missing");
   }
   const size_t count = Get16(bytes, end + 10);
   size_t at = Get32(bytes, end + 16);
   std::vector<Member> members;
   for (size_t i = 0; i < count; ++i) {
-    if (at > end || end - at < kCentralHeaderBytes ||
+    if (at > end || end - at < kZipCentralHeaderBytes ||
         bytes.substr(at, 4) != absl::string_view("PK\x01\x02", 4)) {
       return Malformed("the directory of the ZIP archive is damaged");
     }
     const size_t name_size = Get16(bytes, at + 28);
     const size_t rest = name_size + Get16(bytes, at + 30) + Get16(bytes, at + 32);
-    if (end - at - kCentralHeaderBytes < rest) {
+    if (end - at - kZipCentralHeaderBytes < rest) {
       return Malformed("the directory of the ZIP archive is damaged");
     }
     if ((Get16(bytes, at + 8) & kEncryptedFlag) != 0) return Malformed("it is encrypted");
-    members.push_back({.name = std::string(bytes.substr(at + kCentralHeaderBytes, name_size)),
+    members.push_back({.name = std::string(bytes.substr(at + kZipCentralHeaderBytes, name_size)),
                        .method = Get16(bytes, at + 10),
                        .crc = Get32(bytes, at + 16),
                        .packed_bytes = Get32(bytes, at + 20),
                        .unpacked_bytes = Get32(bytes, at + 24),
                        .offset = Get32(bytes, at + 42)});
-    at += kCentralHeaderBytes + rest;
+    at += kZipCentralHeaderBytes + rest;
   }
   return members;
 }
@@ -100,11 +97,11 @@ absl::StatusOr<std::string> Inflate(absl::string_view packed, size_t unpacked_by
 
 absl::StatusOr<std::string> ReadMember(absl::string_view bytes, const Member& member) {
   const size_t at = member.offset;
-  if (at > bytes.size() || bytes.size() - at < kLocalHeaderBytes ||
+  if (at > bytes.size() || bytes.size() - at < kZipLocalHeaderBytes ||
       bytes.substr(at, 4) != absl::string_view("PK\x03\x04", 4)) {
     return Malformed("a member of the ZIP archive is not where its directory says");
   }
-  const size_t start = at + kLocalHeaderBytes + Get16(bytes, at + 26) + Get16(bytes, at + 28);
+  const size_t start = at + kZipLocalHeaderBytes + Get16(bytes, at + 26) + Get16(bytes, at + 28);
   if (start > bytes.size() || bytes.size() - start < member.packed_bytes) {
     return Malformed("the file ends early");
   }

@@ -18,10 +18,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr uint16_t kZipVersion = 20;     // 2.0: lowest version that readers accept
 constexpr uint16_t kFixedTime = 0;       // 00:00:00
 constexpr uint16_t kFixedDate = 0x0021;  // 1980-01-01, the first date of the ZIP format
-constexpr size_t kLocalHeaderBytes = 30;
-constexpr size_t kCentralHeaderBytes = 46;
-constexpr size_t kEndBytes = 22;
-constexpr size_t kNpyAlignment = 64;  // of the data in an NPY file, required by the format
+constexpr size_t kNpyAlignment = 64;     // of the data in an NPY file, required by the format
 
 void Append16(uint16_t value, std::string* out) {
   out->push_back(static_cast<char>(value & 0xFF));
@@ -65,12 +62,12 @@ void AppendCommon(uint32_t crc, uint32_t size, size_t name_size, std::string* ou
 }  // namespace
 
 std::string EncodeNpz(absl::Span<const NpzArray> arrays) {
-  size_t total = kEndBytes;
+  size_t total = kZipEndBytes;
   std::vector<std::string> headers;
   headers.reserve(arrays.size());
   for (const NpzArray& array : arrays) {
     headers.push_back(NpyHeader(array));
-    total += kLocalHeaderBytes + kCentralHeaderBytes + 2 * (array.name.size() + 4) +
+    total += kZipLocalHeaderBytes + kZipCentralHeaderBytes + 2 * (array.name.size() + 4) +
              headers.back().size() + array.data.size();
   }
 

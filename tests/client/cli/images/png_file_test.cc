@@ -17,7 +17,7 @@ namespace {
 using ::orbserve::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
-constexpr PictureLimits kSmall{.max_side_px = 100, .max_pixels = 5000};
+constexpr PictureLimits kSmallPng{.max_side_px = 100, .max_pixels = 5000};
 
 struct PngKind {
   const char* name;
@@ -94,7 +94,7 @@ TEST(PngFileTest, EveryKindBecomesEightBitGreyOrRgb) {
     for (const bool interlaced : {false, true}) {
       if (interlaced && c.kind.bit_depth < 8)
         continue;  // rows with partial bytes are left to libpng
-      const auto picture = DecodePng(MakePng(c.kind, 2, 2, c.rows, interlaced), kSmall);
+      const auto picture = DecodePng(MakePng(c.kind, 2, 2, c.rows, interlaced), kSmallPng);
       ASSERT_TRUE(picture.ok()) << c.kind.name << ": " << picture.status();
       EXPECT_EQ(picture->channels, c.channels) << c.kind.name;
       EXPECT_EQ(picture->pixels, c.pixels) << c.kind.name << (interlaced ? " interlaced" : "");
@@ -111,7 +111,7 @@ TEST(PngFileTest, EncodedPictureReadsBackAndRepeats) {
     const auto bytes = EncodePng(picture);
     ASSERT_TRUE(bytes.ok());
     EXPECT_EQ(*bytes, *EncodePng(picture));
-    const auto read = DecodePng(*bytes, kSmall);
+    const auto read = DecodePng(*bytes, kSmallPng);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->pixels, picture.pixels);
     EXPECT_EQ(read->channels, channels);
@@ -123,12 +123,12 @@ TEST(PngFileTest, EveryTruncationAndEveryFlippedByteIsRefused) {
   for (int i = 0; i < 256; ++i) picture.pixels.push_back(static_cast<char>(i * 31));
   const std::string whole = *EncodePng(picture);
   for (size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_FALSE(DecodePng(absl::string_view(whole).substr(0, size), kSmall).ok()) << size;
+    EXPECT_FALSE(DecodePng(absl::string_view(whole).substr(0, size), kSmallPng).ok()) << size;
   }
   for (size_t i = 0; i < whole.size(); ++i) {
     std::string bytes = whole;
     bytes[i] = static_cast<char>(bytes[i] ^ 0x5A);
-    EXPECT_FALSE(DecodePng(bytes, kSmall).ok()) << "byte " << i;
+    EXPECT_FALSE(DecodePng(bytes, kSmallPng).ok()) << "byte " << i;
   }
 }
 
@@ -163,9 +163,9 @@ TEST(PngFileTest, TruncatedFileIsNotWhole) {
 }
 
 TEST(PngFileTest, ClaimedSizeIsCheckedBeforeMemoryIsTaken) {
-  EXPECT_THAT(std::string(DecodePng(ClaimingPng(101, 1), kSmall).status().message()),
+  EXPECT_THAT(std::string(DecodePng(ClaimingPng(101, 1), kSmallPng).status().message()),
               HasSubstr("too large: 101 x 1"));
-  EXPECT_THAT(std::string(DecodePng(ClaimingPng(90, 90), kSmall).status().message()),
+  EXPECT_THAT(std::string(DecodePng(ClaimingPng(90, 90), kSmallPng).status().message()),
               HasSubstr("too large"));
   EXPECT_THAT(std::string(DecodePng(ClaimingPng(0x7FFFFFFF, 0x7FFFFFFF), {}).status().message()),
               HasSubstr("too large"));

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr PictureLimits kSmall{.max_side_px = 100, .max_pixels = 5000};
+constexpr PictureLimits kSmallPnm{.max_side_px = 100, .max_pixels = 5000};
 
 TEST(PnmFileTest, BinaryAndPlainFilesAreRead) {
   struct Case {
@@ -33,7 +33,7 @@ TEST(PnmFileTest, BinaryAndPlainFilesAreRead) {
       {"P5\n1 1\n255\n\n", 1, "\n"},
   };
   for (const Case& c : cases) {
-    const auto picture = DecodePnm(c.bytes, kSmall);
+    const auto picture = DecodePnm(c.bytes, kSmallPnm);
     ASSERT_TRUE(picture.ok()) << c.bytes << ": " << picture.status();
     EXPECT_EQ(picture->channels, c.channels) << c.bytes;
     EXPECT_EQ(picture->pixels, c.pixels) << c.bytes;
@@ -66,7 +66,7 @@ TEST(PnmFileTest, DamagedOrUnsupportedFileIsRefusedWithItsReason) {
       {"P2\n2 1\n255\n1 x  ", "not in [0, 255]"},
   };
   for (const auto& [bytes, text] : cases) {
-    const auto picture = DecodePnm(bytes, kSmall);
+    const auto picture = DecodePnm(bytes, kSmallPnm);
     ASSERT_FALSE(picture.ok()) << bytes;
     EXPECT_THAT(std::string(picture.status().message()), HasSubstr(text)) << bytes;
   }

@@ -12,7 +12,7 @@
 namespace orbserve::cli {
 namespace {
 
-std::vector<std::string> Relatives(const std::vector<InputFile>& files) {
+std::vector<std::string> PathsOf(const std::vector<InputFile>& files) {
   std::vector<std::string> names;
   for (const InputFile& file : files) names.push_back(file.relative);
   return names;
@@ -33,12 +33,12 @@ TEST(TakeShardTest, ShardsDivideTheFilesEvenlyByByteSortedPath) {
   for (int i = 0; i < 103; ++i) {
     files.push_back({"/in/" + std::to_string(i) + ".png", std::to_string(i) + ".png"});
   }
-  std::vector<std::string> sorted = Relatives(files);
+  std::vector<std::string> sorted = PathsOf(files);
   std::sort(sorted.begin(), sorted.end());
   for (const int64_t count : {1, 2, 7, 103, 200}) {
     std::set<std::string> seen;
     for (int64_t index = 0; index < count; ++index) {
-      std::vector<std::string> part = Relatives(TakeShard(files, {index, count}));
+      std::vector<std::string> part = PathsOf(TakeShard(files, {index, count}));
       EXPECT_LE(part.size(), 103u / static_cast<size_t>(count) + 1);
       if (!part.empty()) {
         std::sort(part.begin(), part.end());
@@ -54,8 +54,8 @@ TEST(TakeShardTest, ShardDoesNotDependOnTheOrderOfTheInputs) {
   std::vector<InputFile> files;
   for (int i = 0; i < 20; ++i) files.push_back({"", std::to_string(i)});
   std::vector<InputFile> reversed(files.rbegin(), files.rend());
-  std::vector<std::string> a = Relatives(TakeShard(files, {1, 3}));
-  std::vector<std::string> b = Relatives(TakeShard(reversed, {1, 3}));
+  std::vector<std::string> a = PathsOf(TakeShard(files, {1, 3}));
+  std::vector<std::string> b = PathsOf(TakeShard(reversed, {1, 3}));
   std::sort(a.begin(), a.end());
   std::sort(b.begin(), b.end());
   EXPECT_EQ(a, b);

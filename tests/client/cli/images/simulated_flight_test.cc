@@ -42,7 +42,7 @@ Picture NoisePhoto(int width_px, int height_px) {
 }
 
 // Grey level at a place between pixels.
-double At(const Picture& picture, double x, double y) {
+double GreyAt(const Picture& picture, double x, double y) {
   const int left = std::clamp(static_cast<int>(std::floor(x)), 0, picture.width_px - 2);
   const int top = std::clamp(static_cast<int>(std::floor(y)), 0, picture.height_px - 2);
   const double fx = x - left;
@@ -66,7 +66,7 @@ TEST(SimulatedFlightTest, FramesShowThePhotographWhereTheTruthSays) {
         for (int x = 0; x < 320; x += 7) {
           const auto place = to_photo(x, y);
           // 0.5 of rounding, and 1 where the wave turns inside a pixel that was halved.
-          ASSERT_NEAR(frame.Row(y)[x], At(photo, place[0], place[1]), 1.6)
+          ASSERT_NEAR(frame.Row(y)[x], GreyAt(photo, place[0], place[1]), 1.6)
               << index << " " << x << " " << y;
         }
       }
@@ -83,7 +83,7 @@ TEST(SimulatedFlightTest, LargePhotographsAreHalvedAndTheTruthKnows) {
   for (int y = 0; y < 240; y += 5) {
     for (int x = 0; x < 320; x += 5) {
       const auto place = to_photo(x, y);
-      ASSERT_NEAR(frame.Row(y)[x], At(photo, place[0], place[1]), 3) << x << " " << y;
+      ASSERT_NEAR(frame.Row(y)[x], GreyAt(photo, place[0], place[1]), 3) << x << " " << y;
     }
   }
 }

@@ -13,7 +13,7 @@ namespace {
 
 const absl::Time kStart = absl::UnixEpoch() + absl::Seconds(100);
 
-absl::Time At(double ms) { return kStart + absl::Milliseconds(ms); }
+absl::Time AtMs(double ms) { return kStart + absl::Milliseconds(ms); }
 
 TEST(PercentileOf, IsTheNearestRank) {
   std::vector<float> samples;
@@ -28,8 +28,8 @@ TEST(PercentileOf, IsTheNearestRank) {
 
 // A server that stops for a second: the frames that should have started meanwhile have waited.
 TEST(LoadRecorder, LatencyBeginsAtTheIntendedStart) {
-  LoadRecorder recorder(kStart, At(1000), /*closed=*/false);
-  recorder.Add({.intended = At(100), .started = At(900), .finished = At(1500)});
+  LoadRecorder recorder(kStart, AtMs(1000), /*closed=*/false);
+  recorder.Add({.intended = AtMs(100), .started = AtMs(900), .finished = AtMs(1500)});
   const LoadResult result = recorder.Take();
   ASSERT_EQ(result.latency_ms.size(), 1u);
   EXPECT_EQ(result.latency_ms[0], 1400);
@@ -41,12 +41,13 @@ TEST(LoadRecorder, LatencyBeginsAtTheIntendedStart) {
 // Result of `seconds` with `rate` frames a second, when the server computes `most` of them a
 // second.
 LoadResult ResultOf(double rate, double most, double latency_ms, double seconds) {
-  LoadRecorder recorder(kStart, At(seconds * 1e3), /*closed=*/false);
+  LoadRecorder recorder(kStart, AtMs(seconds * 1e3), /*closed=*/false);
   double free = 0;  // time from which the server may begin the next frame
   for (int i = 0; i < static_cast<int>(rate * seconds); ++i) {
     const double sent = i * 1e3 / rate;
     free = std::max(free, sent) + 1e3 / most;
-    recorder.Add({.intended = At(sent), .started = At(sent), .finished = At(free + latency_ms)});
+    recorder.Add(
+        {.intended = AtMs(sent), .started = AtMs(sent), .finished = AtMs(free + latency_ms)});
   }
   return recorder.Take();
 }
@@ -67,23 +68,26 @@ TEST(KeepsUp, AGrowingQueueLeavesAnswersBehind) {
 }
 
 TEST(LoadRecorder, FramesOutsideTheMeasurementDoNotCount) {
-  LoadRecorder open(kStart, At(1000), /*closed=*/false);
-  open.Add({.intended = At(-5), .started = At(-5), .finished = At(5)});
-  open.Add({.intended = At(1000), .started = At(1000), .finished = At(1005)});
-  open.Add({.intended = At(999), .started = At(999), .finished = At(1005)});
+  LoadRecorder open(kStart, AtMs(1000), /*closed=*/false);
+  open.Add({.intended = AtMs(-5), .started = AtMs(-5), .finished = AtMs(5)});
+  open.Add({.intended = AtMs(1000), .started = AtMs(1000), .finished = AtMs(1005)});
+  open.Add({.intended = AtMs(999), .started = AtMs(999), .finished = AtMs(1005)});
   EXPECT_EQ(open.Take().frames, 1);
-  LoadRecorder closed(kStart, At(1000), /*closed=*/true);
-  closed.Add({.intended = At(-5), .started = At(-5), .finished = At(5)});
-  closed.Add({.intended = At(999), .started = At(999), .finished = At(1005)});
+  LoadRecorder closed(kStart, AtMs(1000), /*closed=*/true);
+  closed.Add({.intended = AtMs(-5), .started = AtMs(-5), .finished = AtMs(5)});
+  closed.Add({.intended = AtMs(999), .started = AtMs(999), .finished = AtMs(1005)});
   const LoadResult result = closed.Take();
   EXPECT_EQ(result.frames, 1);
   EXPECT_EQ(result.answered_rate, 1);
 }
 
 TEST(LoadRecorder, FailuresAndEnergyAreCounted) {
-  LoadRecorder recorder(kStart, At(500), /*closed=*/false);
-  LoadRecorder::Frame frame{
-      .intended = At(1), .started = At(1), .finished = At(3), .server_ns = 1'000'000, .batch = 4};
+  LoadRecorder recorder(kStart, AtMs(500), /*closed=*/false);
+  LoadRecorder::Frame frame{.intended = AtMs(1),
+                            .started = AtMs(1),
+                            .finished = AtMs(3),
+                            .server_ns = 1'000'000,
+                            .batch = 4};
   recorder.Add(frame);
   frame.joules = 0.25;
   frame.batch = 2;

@@ -10,7 +10,7 @@
 namespace orbserve::cli {
 namespace {
 
-Colour At(const Picture& picture, int x, int y) {
+Colour ColourAt(const Picture& picture, int x, int y) {
   const uint8_t* pixel = picture.Row(y) + static_cast<size_t>(x) * 3;
   return {pixel[0], pixel[1], pixel[2]};
 }
@@ -24,7 +24,7 @@ Picture White(int width_px, int height_px) {
 int CountOf(const Picture& picture, Colour colour, int from_row) {
   int count = 0;
   for (int y = from_row; y < picture.height_px; ++y) {
-    for (int x = 0; x < picture.width_px; ++x) count += At(picture, x, y) == colour ? 1 : 0;
+    for (int x = 0; x < picture.width_px; ++x) count += ColourAt(picture, x, y) == colour ? 1 : 0;
   }
   return count;
 }

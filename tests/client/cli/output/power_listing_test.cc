@@ -11,8 +11,8 @@
 namespace orbserve::cli {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1::PowerRail* AddRail(v1::GetServerInfoResponse* info, const std::string& name,
                        const std::string& scope, double watts, double joules) {

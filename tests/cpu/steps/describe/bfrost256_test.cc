@@ -18,7 +18,7 @@ namespace {
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
-RunnerInput ThreeLevels() {
+RunnerInput BfrostLevels() {
   RunnerInput input;
   input.pipeline = (*FindPreset("bfrost"))->pipeline;
   input.pipeline.pyramid = {.levels = 3, .scale_factor = 1.5f};
@@ -28,7 +28,7 @@ RunnerInput ThreeLevels() {
 
 TEST(BFrost256StepTest, EveryPointGetsItsDescriptorHoweverDivided) {
   const TestImage image = SceneImage(600, 500, 57);
-  const RunnerInput input = ThreeLevels();
+  const RunnerInput input = BfrostLevels();
   for (const RunnerVariant& variant : AllRunnerVariants()) {
     SCOPED_TRACE(Describe(variant));
     StepRunner runner(image, variant.target, variant.threads, input);
@@ -50,7 +50,7 @@ TEST(BFrost256StepTest, EveryPointGetsItsDescriptorHoweverDivided) {
 
 TEST(BFrost256StepTest, FewPointsOfALargeLevelAreDescribedFromItsPixels) {
   const TestImage image = SceneImage(1200, 900, 59);
-  RunnerInput input = ThreeLevels();
+  RunnerInput input = BfrostLevels();
   input.pipeline.pyramid.levels = 2;
   for (const int max_features : {300, 1500}) {
     input.parameters.max_features = max_features;
@@ -76,7 +76,7 @@ TEST(BFrost256StepTest, GivenPointsAtTheVeryBorderReadInsideTheLevel) {
   const TestImage image = SceneImage(200, 180, 58);
   for (const RunnerVariant& variant : AllRunnerVariants()) {
     SCOPED_TRACE(Describe(variant));
-    StepRunner runner(image, variant.target, variant.threads, ThreeLevels());
+    StepRunner runner(image, variant.target, variant.threads, BfrostLevels());
     std::vector<LevelPoint> points = {{44, 44, 0.0f, 0.0f},
                                       {155, 44, 0.0f, 90.0f},
                                       {44, 135, 0.0f, 181.0f},

@@ -18,7 +18,7 @@ namespace {
 using ::orbserve::testing::SceneImage;
 using ::orbserve::testing::TestImage;
 
-RunnerInput ThreeLevels() {
+RunnerInput Orb32Levels() {
   RunnerInput input;
   input.pipeline = (*FindPreset("orb-32"))->pipeline;
   input.pipeline.pyramid = {.levels = 3, .scale_factor = 1.5f};
@@ -30,7 +30,7 @@ TEST(RBrief32StepTest, EveryPointGetsItsDescriptorFromTheUnsmoothedLevelHoweverD
   const TestImage image = SceneImage(700, 600, 71);
   for (const RunnerVariant& variant : AllRunnerVariants()) {
     SCOPED_TRACE(Describe(variant));
-    StepRunner runner(image, variant.target, variant.threads, ThreeLevels());
+    StepRunner runner(image, variant.target, variant.threads, Orb32Levels());
     runner.RunUntil("rbrief32");
     ASSERT_GT(runner.Points(0).size(), 384u);  // more than one task
     for (int level = 0; level < runner.levels(); ++level) {
@@ -51,7 +51,7 @@ TEST(RBrief32StepTest, GivenPointsAtTheVeryBorderReadInsideTheLevel) {
   const TestImage image = SceneImage(60, 50, 72);
   for (const RunnerVariant& variant : AllRunnerVariants()) {
     SCOPED_TRACE(Describe(variant));
-    StepRunner runner(image, variant.target, variant.threads, ThreeLevels());
+    StepRunner runner(image, variant.target, variant.threads, Orb32Levels());
     std::vector<LevelPoint> points = {
         {4, 4, 0.0f, 0.0f}, {55, 4, 0.0f, 33.0f}, {4, 45, 0.0f, 181.0f}, {55, 45, 0.0f, -1.0f}};
     std::vector<uint8_t> descriptors(points.size() * algo::kRBrief32Bytes);

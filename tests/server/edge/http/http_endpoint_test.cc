@@ -27,11 +27,11 @@
 namespace orbserve {
 namespace {
 
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr char kPage[] = "# HELP a_total A.\n# TYPE a_total counter\na_total 1\n";
 
@@ -105,7 +105,7 @@ std::vector<HttpPage> MetricsPage(std::function<std::string()> render) {
            [render = std::move(render)](absl::string_view) { return render(); }}};
 }
 
-class HttpEndpointTest : public testing::Test {
+class HttpEndpointTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto endpoint = HttpEndpoint::Create(
@@ -288,7 +288,7 @@ TEST(HttpEndpointBlockedTest, HealthDoesNotWaitForReadiness) {
 }
 
 // An endpoint with one page, whose rendering waits for Open().
-class HttpEndpointGateTest : public testing::Test {
+class HttpEndpointGateTest : public ::testing::Test {
  protected:
   void Start(int max_connections = HttpEndpointOptions().max_connections) {
     auto endpoint =

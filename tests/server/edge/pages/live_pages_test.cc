@@ -19,10 +19,10 @@
 namespace orbserve {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class LivePagesTest : public testing::Test {
+class LivePagesTest : public ::testing::Test {
  protected:
   std::vector<HttpPage> Pages(bool with_pictures) {
     return LivePages([this] { return streams_; }, with_pictures ? &pictures_ : nullptr);

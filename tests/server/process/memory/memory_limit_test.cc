@@ -14,7 +14,7 @@
 namespace orbserve {
 namespace {
 
-constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kGibibyte = int64_t{1} << 30;
 
 // A tree of /proc and /sys that a test writes.
 class MemoryLimitTest : public ::testing::Test {
@@ -38,36 +38,36 @@ class MemoryLimitTest : public ::testing::Test {
 };
 
 TEST_F(MemoryLimitTest, WithoutAnyLimitItIsTheMemoryOfTheMachine) {
-  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGiB);
+  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGibibyte);
 }
 
 TEST_F(MemoryLimitTest, ACgroupOfVersion2AndItsParentsCount) {
   Write("/proc/self/cgroup", "0::/robots/orbserve.service\n");
   Write("/sys/fs/cgroup/robots/orbserve.service/memory.max", "max\n");
-  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGiB);
+  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGibibyte);
   Write("/sys/fs/cgroup/robots/memory.max", "2147483648\n");
-  EXPECT_EQ(FindMemoryLimit(root_), 2 * kGiB);
+  EXPECT_EQ(FindMemoryLimit(root_), 2 * kGibibyte);
   Write("/sys/fs/cgroup/robots/orbserve.service/memory.max", "1073741824\n");
-  EXPECT_EQ(FindMemoryLimit(root_), kGiB);
+  EXPECT_EQ(FindMemoryLimit(root_), kGibibyte);
 }
 
 TEST_F(MemoryLimitTest, AContainerSeesItsCgroupAsTheMount) {
   Write("/proc/self/cgroup", "0::/docker/0123456789\n");
   Write("/sys/fs/cgroup/memory.max", "536870912\n");
-  EXPECT_EQ(FindMemoryLimit(root_), kGiB / 2);
+  EXPECT_EQ(FindMemoryLimit(root_), kGibibyte / 2);
 }
 
 TEST_F(MemoryLimitTest, ACgroupOfVersion1Counts) {
   Write("/proc/self/cgroup", "11:cpu,cpuacct:/\n4:hugetlb,memory:/box\n0::/\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   Write("/sys/fs/cgroup/memory/box/memory.limit_in_bytes", "268435456\n");
-  EXPECT_EQ(FindMemoryLimit(root_), kGiB / 4);
+  EXPECT_EQ(FindMemoryLimit(root_), kGibibyte / 4);
 }
 
 TEST_F(MemoryLimitTest, NonsenseIsNoLimitAndATinyOneIsRaised) {
   Write("/proc/self/cgroup", "nonsense\n0::/\n");
   Write("/sys/fs/cgroup/memory.max", "much\n");
-  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGiB);
+  EXPECT_EQ(FindMemoryLimit(root_), 8 * kGibibyte);
   Write("/sys/fs/cgroup/memory.max", "4096\n");
   EXPECT_EQ(FindMemoryLimit(root_), kLeastMemoryBytes);
 }
@@ -78,7 +78,7 @@ TEST_F(MemoryLimitTest, TheStateIsReadAndWhatIsMissingIsNegative) {
   const int64_t page = sysconf(_SC_PAGE_SIZE);
   EXPECT_EQ(state.address_bytes, 1000 * page);
   EXPECT_EQ(state.resident_bytes, 300 * page);
-  EXPECT_EQ(state.available_bytes, 4 * kGiB);
+  EXPECT_EQ(state.available_bytes, 4 * kGibibyte);
   const MemoryState none = ReadMemoryState(root_ + "/nothing");
   EXPECT_EQ(none.resident_bytes, -1);
   EXPECT_EQ(none.address_bytes, -1);

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kMebibyte = int64_t{1} << 20;
 constexpr size_t kSmall = 1000;
 constexpr size_t kLarge = size_t{2} << 20;
 
@@ -22,7 +22,7 @@ constexpr size_t kLarge = size_t{2} << 20;
 class MemoryWatchTest : public ::testing::Test {
  protected:
   void Look(int64_t resident_mib, int64_t address_mib = 0, int64_t available_mib = 5000) {
-    state_ = {resident_mib * kMiB, address_mib * kMiB, available_mib * kMiB};
+    state_ = {resident_mib * kMebibyte, address_mib * kMebibyte, available_mib * kMebibyte};
     watch_.Look();
   }
   static bool IsRefused(const absl::Status& status) {
@@ -32,8 +32,8 @@ class MemoryWatchTest : public ::testing::Test {
   MemoryState state_;
   std::vector<bool> changes_;
   MemoryWatch watch_{
-      {.limit_bytes = 1000 * kMiB,
-       .address_limit_bytes = 2000 * kMiB,
+      {.limit_bytes = 1000 * kMebibyte,
+       .address_limit_bytes = 2000 * kMebibyte,
        .on_change = [this](bool is_under_pressure) { changes_.push_back(is_under_pressure); },
        .read = [this] { return state_; }}};
 };

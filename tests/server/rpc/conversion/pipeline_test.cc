@@ -28,8 +28,8 @@ void ExpectOurNames(std::set<std::string>* seen) {
   const std::string zero(type.value(0)->name());
   ASSERT_TRUE(absl::EndsWith(zero, "UNSPECIFIED")) << zero;
   const std::string prefix = zero.substr(0, zero.size() - absl::string_view("UNSPECIFIED").size());
-  ASSERT_EQ(type.value_count(), static_cast<int>(AllOf<E>().size()) + 1) << type.name();
-  for (const E value : AllOf<E>()) {
+  ASSERT_EQ(type.value_count(), static_cast<int>(orbserve::AllOf<E>().size()) + 1) << type.name();
+  for (const E value : orbserve::AllOf<E>()) {
     const int number = static_cast<int>(value) + 1;
     ASSERT_NE(type.FindValueByNumber(number), nullptr) << type.name() << " " << number;
     EXPECT_EQ(type.FindValueByNumber(number)->name(), absl::StrCat(prefix, EnumName(value)));

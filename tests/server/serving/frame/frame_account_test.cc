@@ -15,7 +15,7 @@
 namespace orbserve {
 namespace {
 
-class FrameAccountTest : public testing::Test {
+class FrameAccountTest : public ::testing::Test {
  protected:
   void End(const absl::Status& told, int64_t keypoints = 0) {
     account_.Ended("StreamFrames", client_, clock_.Now() - std::chrono::milliseconds(20), told,

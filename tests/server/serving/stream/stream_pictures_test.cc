@@ -13,8 +13,8 @@
 namespace orbserve {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
+using ::testing::Each;
+using ::testing::ElementsAre;
 
 // An image whose rows have more bytes than pixels.
 struct Image {

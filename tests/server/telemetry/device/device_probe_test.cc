@@ -18,11 +18,11 @@
 namespace orbserve {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr char kNoNvml[] = "/no/libnvidia-ml.so.1";
 const DeviceDescription kCpu = {"cpu", "Some Processor", "", ""};
@@ -35,7 +35,7 @@ const DeviceCondition::Clock* ClockOf(const DeviceCondition& condition, const st
   return nullptr;
 }
 
-class JetsonProbeTest : public testing::TestWithParam<JetsonModule> {};
+class JetsonProbeTest : public ::testing::TestWithParam<JetsonModule> {};
 
 TEST_P(JetsonProbeTest, ClocksTemperaturesThrottlingAndPowerModeAreRead) {
   const JetsonModule& module = GetParam();
@@ -69,7 +69,7 @@ TEST_P(JetsonProbeTest, ClocksTemperaturesThrottlingAndPowerModeAreRead) {
   EXPECT_EQ(events, module.throttle_events);
 }
 
-INSTANTIATE_TEST_SUITE_P(Modules, JetsonProbeTest, testing::ValuesIn(JetsonModules()),
+INSTANTIATE_TEST_SUITE_P(Modules, JetsonProbeTest, ::testing::ValuesIn(JetsonModules()),
                          [](const auto& module) { return module.param.name; });
 
 TEST(DeviceProbeTest, AModuleDescribesItsFirstDeviceAlone) {

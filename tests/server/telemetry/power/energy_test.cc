@@ -19,10 +19,10 @@ namespace orbserve {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
-SteadyTime At(double seconds) {
+SteadyTime AtSecond(double seconds) {
   return SteadyTime(
       std::chrono::round<std::chrono::nanoseconds>(std::chrono::duration<double>(1000 + seconds)));
 }
@@ -35,69 +35,69 @@ PowerReading Both(double watts, double joules) {
 
 TEST(EnergyMeterTest, PowerIsIntegratedByTrapezoids) {
   EnergyMeter meter;
-  EXPECT_FALSE(meter.Add(At(0), Watts(10)).has_value());
-  const std::optional<EnergySegment> first = meter.Add(At(0.5), Watts(30));
+  EXPECT_FALSE(meter.Add(AtSecond(0), Watts(10)).has_value());
+  const std::optional<EnergySegment> first = meter.Add(AtSecond(0.5), Watts(30));
   ASSERT_TRUE(first.has_value());
-  EXPECT_EQ(first->begin, At(0));
-  EXPECT_EQ(first->end, At(0.5));
+  EXPECT_EQ(first->begin, AtSecond(0));
+  EXPECT_EQ(first->end, AtSecond(0.5));
   EXPECT_DOUBLE_EQ(first->joules, 10);
-  EXPECT_DOUBLE_EQ(meter.Add(At(1.5), Watts(30))->joules, 30);
+  EXPECT_DOUBLE_EQ(meter.Add(AtSecond(1.5), Watts(30))->joules, 30);
   EXPECT_DOUBLE_EQ(meter.total_joules(), 40);
 }
 
 TEST(EnergyMeterTest, NegativePowerIsNoEnergy) {
   EnergyMeter meter;
-  meter.Add(At(0), Watts(-4));
-  EXPECT_DOUBLE_EQ(meter.Add(At(1), Watts(-4))->joules, 0);
-  EXPECT_DOUBLE_EQ(meter.Add(At(2), Watts(6))->joules, 3);
+  meter.Add(AtSecond(0), Watts(-4));
+  EXPECT_DOUBLE_EQ(meter.Add(AtSecond(1), Watts(-4))->joules, 0);
+  EXPECT_DOUBLE_EQ(meter.Add(AtSecond(2), Watts(6))->joules, 3);
 }
 
 TEST(EnergyMeterTest, GapsAndFailuresAreNotBridged) {
   EnergyMeter meter;
-  meter.Add(At(0), Watts(100));
-  EXPECT_FALSE(meter.Add(At(2.1), Watts(100)).has_value());
-  EXPECT_TRUE(meter.Add(At(3), Watts(100)).has_value());
+  meter.Add(AtSecond(0), Watts(100));
+  EXPECT_FALSE(meter.Add(AtSecond(2.1), Watts(100)).has_value());
+  EXPECT_TRUE(meter.Add(AtSecond(3), Watts(100)).has_value());
   meter.Interrupt();
-  EXPECT_FALSE(meter.Add(At(4), Watts(100)).has_value());
-  EXPECT_TRUE(meter.Add(At(5), Watts(100)).has_value());
+  EXPECT_FALSE(meter.Add(AtSecond(4), Watts(100)).has_value());
+  EXPECT_TRUE(meter.Add(AtSecond(5), Watts(100)).has_value());
   EXPECT_NEAR(meter.total_joules(), 90 + 100, 1e-9);
 }
 
 TEST(EnergyMeterTest, ACounterIsReadWhereItMoves) {
   EnergyMeter meter;
-  EXPECT_FALSE(meter.Add(At(0), Both(5, 7000)).has_value());
-  EXPECT_FALSE(meter.Add(At(0.1), Both(900, 7000)).has_value());
-  const std::optional<EnergySegment> segment = meter.Add(At(0.2), Both(5, 7012.5));
+  EXPECT_FALSE(meter.Add(AtSecond(0), Both(5, 7000)).has_value());
+  EXPECT_FALSE(meter.Add(AtSecond(0.1), Both(900, 7000)).has_value());
+  const std::optional<EnergySegment> segment = meter.Add(AtSecond(0.2), Both(5, 7012.5));
   ASSERT_TRUE(segment.has_value());
-  EXPECT_EQ(segment->begin, At(0));
-  EXPECT_EQ(segment->end, At(0.2));
+  EXPECT_EQ(segment->begin, AtSecond(0));
+  EXPECT_EQ(segment->end, AtSecond(0.2));
   EXPECT_DOUBLE_EQ(segment->joules, 12.5);  // what the power was is not asked
 }
 
 // A counter knows what was used while nobody could look.
 TEST(EnergyMeterTest, ACounterBridgesFailures) {
   EnergyMeter meter;
-  meter.Add(At(0), Joules(100));
+  meter.Add(AtSecond(0), Joules(100));
   meter.Interrupt();
-  EXPECT_DOUBLE_EQ(meter.Add(At(60), Joules(160))->joules, 60);
+  EXPECT_DOUBLE_EQ(meter.Add(AtSecond(60), Joules(160))->joules, 60);
 }
 
 TEST(EnergyMeterTest, ACounterThatGoesBackIsBegunAgain) {
   EnergyMeter meter;
-  meter.Add(At(0), Both(10, 1e6));
-  EXPECT_DOUBLE_EQ(meter.Add(At(1), Both(20, 1e6 + 15))->joules, 15);
-  EXPECT_DOUBLE_EQ(meter.Add(At(2), Both(40, 3))->joules, 30);  // by power
-  EXPECT_DOUBLE_EQ(meter.Add(At(3), Both(40, 43))->joules, 40);
+  meter.Add(AtSecond(0), Both(10, 1e6));
+  EXPECT_DOUBLE_EQ(meter.Add(AtSecond(1), Both(20, 1e6 + 15))->joules, 15);
+  EXPECT_DOUBLE_EQ(meter.Add(AtSecond(2), Both(40, 3))->joules, 30);  // by power
+  EXPECT_DOUBLE_EQ(meter.Add(AtSecond(3), Both(40, 43))->joules, 40);
   EXPECT_DOUBLE_EQ(meter.total_joules(), 85);
 }
 
 TEST(EnergyMeterTest, ACounterThatGoesBackLeavesAGapWhereThereIsNoPower) {
   EnergyMeter meter;
-  meter.Add(At(0), Joules(1e6));
-  EXPECT_FALSE(meter.Add(At(1), Joules(3)).has_value());
-  const std::optional<EnergySegment> segment = meter.Add(At(2), Joules(10));
+  meter.Add(AtSecond(0), Joules(1e6));
+  EXPECT_FALSE(meter.Add(AtSecond(1), Joules(3)).has_value());
+  const std::optional<EnergySegment> segment = meter.Add(AtSecond(2), Joules(10));
   ASSERT_TRUE(segment.has_value());
-  EXPECT_EQ(segment->begin, At(1));
+  EXPECT_EQ(segment->begin, AtSecond(1));
   EXPECT_DOUBLE_EQ(segment->joules, 7);
   EXPECT_DOUBLE_EQ(meter.total_joules(), 7);
 }
@@ -107,16 +107,17 @@ std::vector<BatchEnergyShares::Batch> Settled(BatchEnergyShares& shares, double 
                                               double now = 20) {
   const int count = static_cast<int>(std::lround(10 / step));
   for (int i = 0; i < count; ++i) {
-    shares.AddEnergy({At(i * step), At((i + 1) * step), watts * step});
+    shares.AddEnergy({AtSecond(i * step), AtSecond((i + 1) * step), watts * step});
   }
   std::vector<BatchEnergyShares::Batch> charged;
-  shares.Settle(At(now), [&](const BatchEnergyShares::Batch& batch) { charged.push_back(batch); });
+  shares.Settle(AtSecond(now),
+                [&](const BatchEnergyShares::Batch& batch) { charged.push_back(batch); });
   return charged;
 }
 
 TEST(BatchEnergySharesTest, ABatchAlonePaysForTheWholeDeviceWhileItIsBusy) {
   BatchEnergyShares shares;
-  shares.AddBatch(At(2), At(5), 4);
+  shares.AddBatch(AtSecond(2), AtSecond(5), 4);
   const auto charged = Settled(shares, 100, 10);
   ASSERT_THAT(charged, SizeIs(1));
   EXPECT_NEAR(charged[0].joules, 300, 1e-9);  // the other 700 J belong to nobody
@@ -125,9 +126,9 @@ TEST(BatchEnergySharesTest, ABatchAlonePaysForTheWholeDeviceWhileItIsBusy) {
 
 TEST(BatchEnergySharesTest, OverlappingLanesShareEqually) {
   BatchEnergyShares shares;
-  shares.AddBatch(At(1), At(4), 1);
-  shares.AddBatch(At(2), At(5), 2);
-  shares.AddBatch(At(3), At(7), 3);
+  shares.AddBatch(AtSecond(1), AtSecond(4), 1);
+  shares.AddBatch(AtSecond(2), AtSecond(5), 2);
+  shares.AddBatch(AtSecond(3), AtSecond(7), 3);
   for (const double step : {10.0, 0.5}) {
     BatchEnergyShares copy = shares;
     std::vector<double> by_frames(4);
@@ -142,11 +143,11 @@ TEST(BatchEnergySharesTest, OverlappingLanesShareEqually) {
 
 TEST(BatchEnergySharesTest, PowerThatChangesIsChargedWhereItWas) {
   BatchEnergyShares shares;
-  shares.AddBatch(At(0.5), At(1.5), 1);
-  shares.AddEnergy({At(0), At(1), 10});
-  shares.AddEnergy({At(1), At(2), 200});
+  shares.AddBatch(AtSecond(0.5), AtSecond(1.5), 1);
+  shares.AddEnergy({AtSecond(0), AtSecond(1), 10});
+  shares.AddEnergy({AtSecond(1), AtSecond(2), 200});
   std::vector<double> charged;
-  shares.Settle(At(10),
+  shares.Settle(AtSecond(10),
                 [&](const BatchEnergyShares::Batch& batch) { charged.push_back(batch.joules); });
   ASSERT_THAT(charged, SizeIs(1));
   EXPECT_NEAR(charged[0], 105, 1e-9);
@@ -156,26 +157,26 @@ TEST(BatchEnergySharesTest, WaitsForBatchesThatEndAfterTheEnergyIsKnown) {
   BatchEnergyShares shares;
   int charged = 0;
   const auto charge = [&](const BatchEnergyShares::Batch&) { ++charged; };
-  shares.AddEnergy({At(0), At(1), 10});
-  shares.Settle(At(1.9), charge);
-  shares.AddBatch(At(0.5), At(1.8), 1);  // began in that segment
-  shares.AddEnergy({At(1), At(2), 10});
-  shares.Settle(At(2.9), charge);
+  shares.AddEnergy({AtSecond(0), AtSecond(1), 10});
+  shares.Settle(AtSecond(1.9), charge);
+  shares.AddBatch(AtSecond(0.5), AtSecond(1.8), 1);  // began in that segment
+  shares.AddEnergy({AtSecond(1), AtSecond(2), 10});
+  shares.Settle(AtSecond(2.9), charge);
   EXPECT_EQ(charged, 0);  // half of it is not settled
-  shares.Settle(At(3), charge);
+  shares.Settle(AtSecond(3), charge);
   EXPECT_EQ(charged, 1);
 }
 
 TEST(BatchEnergySharesTest, WhatIsNotMeasuredWhollyIsNotCharged) {
   BatchEnergyShares shares;
-  shares.AddBatch(At(-1), At(1), 1);      // began before measuring did
-  shares.AddBatch(At(-3), At(-2), 1);     // long before
-  shares.AddBatch(At(4), At(4), 1);       // took no time
-  shares.AddBatch(At(9.5), At(10.5), 1);  // not yet
+  shares.AddBatch(AtSecond(-1), AtSecond(1), 1);      // began before measuring did
+  shares.AddBatch(AtSecond(-3), AtSecond(-2), 1);     // long before
+  shares.AddBatch(AtSecond(4), AtSecond(4), 1);       // took no time
+  shares.AddBatch(AtSecond(9.5), AtSecond(10.5), 1);  // not yet
   EXPECT_THAT(Settled(shares, 50, 1), IsEmpty());
-  shares.AddEnergy({At(10), At(11), 50});
+  shares.AddEnergy({AtSecond(10), AtSecond(11), 50});
   std::vector<double> charged;
-  shares.Settle(At(20),
+  shares.Settle(AtSecond(20),
                 [&](const BatchEnergyShares::Batch& batch) { charged.push_back(batch.joules); });
   ASSERT_THAT(charged, SizeIs(1));
   EXPECT_NEAR(charged[0], 50, 1e-9);
@@ -199,7 +200,7 @@ TEST(BatchEnergySharesTest, RandomLanesSumToTheEnergyOfTheBusyTime) {
     const int begin = next(kMilliseconds - 200);
     spans.push_back({begin, begin + 1 + next(150)});
     for (int ms = begin; ms < spans.back().end; ++ms) ++busy[static_cast<size_t>(ms)];
-    shares.AddBatch(At(begin * 1e-3), At(spans.back().end * 1e-3), i + 1);
+    shares.AddBatch(AtSecond(begin * 1e-3), AtSecond(spans.back().end * 1e-3), i + 1);
   }
   constexpr double kWatts = 350;
   const auto charged = Settled(shares, kWatts, 0.1);
@@ -222,41 +223,42 @@ TEST(BatchEnergySharesTest, RandomLanesSumToTheEnergyOfTheBusyTime) {
 
 TEST(BatchEnergyEstimateTest, KnowsNothingBeforePowerIsMeasured) {
   BatchEnergyEstimate estimate;
-  EXPECT_FALSE(estimate.AddBatch(At(0), At(0.1)).has_value());
-  estimate.AddEnergy({At(0), At(0.5), 50});
-  EXPECT_NEAR(estimate.AddBatch(At(0.5), At(0.6)).value(), 10, 1e-9);
+  EXPECT_FALSE(estimate.AddBatch(AtSecond(0), AtSecond(0.1)).has_value());
+  estimate.AddEnergy({AtSecond(0), AtSecond(0.5), 50});
+  EXPECT_NEAR(estimate.AddBatch(AtSecond(0.5), AtSecond(0.6)).value(), 10, 1e-9);
 }
 
 TEST(BatchEnergyEstimateTest, ForgetsPowerThatWasMeasuredLongAgo) {
   BatchEnergyEstimate estimate;
-  estimate.AddEnergy({At(0), At(1), 100});
-  EXPECT_TRUE(estimate.AddBatch(At(3.9), At(4)).has_value());
-  EXPECT_FALSE(estimate.AddBatch(At(4), At(4.1)).has_value());
-  EXPECT_FALSE(estimate.AddBatch(At(1), At(1)).has_value());  // took no time
+  estimate.AddEnergy({AtSecond(0), AtSecond(1), 100});
+  EXPECT_TRUE(estimate.AddBatch(AtSecond(3.9), AtSecond(4)).has_value());
+  EXPECT_FALSE(estimate.AddBatch(AtSecond(4), AtSecond(4.1)).has_value());
+  EXPECT_FALSE(estimate.AddBatch(AtSecond(1), AtSecond(1)).has_value());  // took no time
 }
 
 TEST(BatchEnergyEstimateTest, TakesTheMeanOfTheLastSecond) {
   BatchEnergyEstimate estimate;
   for (int i = 0; i < 20; ++i) {
-    estimate.AddEnergy({At(i * 0.1), At((i + 1) * 0.1), i < 10 ? 1000. : 20 + (i % 2) * 10.});
+    estimate.AddEnergy(
+        {AtSecond(i * 0.1), AtSecond((i + 1) * 0.1), i < 10 ? 1000. : 20 + (i % 2) * 10.});
   }
-  EXPECT_NEAR(estimate.AddBatch(At(2), At(2.01)).value(), 2.5, 1e-6);
+  EXPECT_NEAR(estimate.AddBatch(AtSecond(2), AtSecond(2.01)).value(), 2.5, 1e-6);
 }
 
 // `lanes` batches at a time, evenly staggered, each 40 ms long.
 double SumOfEstimates(int lanes, double load) {
   BatchEnergyEstimate estimate;
-  estimate.AddEnergy({At(-1), At(0), 300});
+  estimate.AddEnergy({AtSecond(-1), AtSecond(0), 300});
   const double step = 0.04 / lanes / load;
   double sum = 0;
   double measured_to = 0;
   for (int i = 0; i * step < 10; ++i) {
     const double begin = i * step;
     if (begin > measured_to + 0.1) {
-      estimate.AddEnergy({At(measured_to), At(begin), 300 * (begin - measured_to)});
+      estimate.AddEnergy({AtSecond(measured_to), AtSecond(begin), 300 * (begin - measured_to)});
       measured_to = begin;
     }
-    const double joules = estimate.AddBatch(At(begin), At(begin + 0.04)).value();
+    const double joules = estimate.AddBatch(AtSecond(begin), AtSecond(begin + 0.04)).value();
     if (begin >= 5) sum += joules;
   }
   return sum;
@@ -271,12 +273,12 @@ TEST(BatchEnergyEstimateTest, UnderSteadyLoadTheSumIsTheEnergyOfTheBusyTime) {
 
 TEST(BatchEnergyEstimateTest, BatchesThatBeginAndEndTogetherPayAlike) {
   BatchEnergyEstimate estimate;
-  estimate.AddEnergy({At(-1), At(0), 100});
+  estimate.AddEnergy({AtSecond(-1), AtSecond(0), 100});
   double first = 0;
   double second = 0;
   for (int i = 0; i < 50; ++i) {
-    first = estimate.AddBatch(At(i * 0.01), At((i + 1) * 0.01)).value();
-    second = estimate.AddBatch(At(i * 0.01), At((i + 1) * 0.01)).value();
+    first = estimate.AddBatch(AtSecond(i * 0.01), AtSecond((i + 1) * 0.01)).value();
+    second = estimate.AddBatch(AtSecond(i * 0.01), AtSecond((i + 1) * 0.01)).value();
   }
   EXPECT_NEAR(first, 0.5, 0.01);
   EXPECT_NEAR(second, 0.5, 0.01);

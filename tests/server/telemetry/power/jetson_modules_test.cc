@@ -21,10 +21,10 @@ namespace orbserve {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::DoubleNear;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::UnorderedPointwise;
+using ::testing::DoubleNear;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedPointwise;
 
 // Values of a family on a page, by rail.
 std::map<std::string, double> Series(const std::string& page, const std::string& family) {
@@ -45,7 +45,7 @@ MATCHER(IsSameRail, "") {
   return read.first == expected.first && std::abs(read.second - expected.second) < 1e-9;
 }
 
-class JetsonModulesTest : public testing::TestWithParam<JetsonModule> {
+class JetsonModulesTest : public ::testing::TestWithParam<JetsonModule> {
  protected:
   void SetUp() override {
     GetParam().build(tree_);
@@ -78,8 +78,8 @@ TEST_P(JetsonModulesTest, EveryRailHasItsWattsAndOneIsTheTotal) {
   EXPECT_THAT(Watts(), UnorderedPointwise(IsSameRail(), GetParam().watts));
   const std::string page = metrics_.Render();
   EXPECT_THAT(page,
-              testing::HasSubstr(absl::StrCat("orbserve_power_watts{rail=\"", GetParam().total,
-                                              "\",source=\"ina\",scope=\"total\"} ")));
+              ::testing::HasSubstr(absl::StrCat("orbserve_power_watts{rail=\"", GetParam().total,
+                                                "\",source=\"ina\",scope=\"total\"} ")));
   size_t totals = 0;
   for (size_t at = 0; (at = page.find("scope=\"total\"} ", at)) != std::string::npos; ++at)
     ++totals;
@@ -135,7 +135,7 @@ TEST_P(JetsonModulesTest, AFileThatCannotBeReadIsAbsentUntilItCan) {
   EXPECT_NEAR(Joules().at(module.total), joules + watts * 0.1, 1e-9);
 }
 
-INSTANTIATE_TEST_SUITE_P(Modules, JetsonModulesTest, testing::ValuesIn(JetsonModules()),
+INSTANTIATE_TEST_SUITE_P(Modules, JetsonModulesTest, ::testing::ValuesIn(JetsonModules()),
                          [](const auto& module) { return module.param.name; });
 
 }  // namespace

@@ -19,11 +19,11 @@
 namespace orbserve {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
 
 constexpr char kModel[] = "/proc/device-tree/model";
 
@@ -84,9 +84,9 @@ TEST(JetsonPowerReaderTest, OrinNxMeasuresItsInput) {
   const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
   EXPECT_THAT(found.failures, IsEmpty());
   EXPECT_EQ(Total(found), "VDD_IN");
-  EXPECT_THAT(Watts(found), ElementsAre(Pair("VDD_CPU_GPU_CV", testing::DoubleEq(19.904 * 0.064)),
-                                        Pair("VDD_IN", testing::DoubleEq(19.912 * 0.328)),
-                                        Pair("VDD_SOC", testing::DoubleEq(19.896 * 0.112))));
+  EXPECT_THAT(Watts(found), ElementsAre(Pair("VDD_CPU_GPU_CV", ::testing::DoubleEq(19.904 * 0.064)),
+                                        Pair("VDD_IN", ::testing::DoubleEq(19.912 * 0.328)),
+                                        Pair("VDD_SOC", ::testing::DoubleEq(19.896 * 0.112))));
   const PowerRail& rail = found.readers[0]->rail();
   EXPECT_EQ(rail.source, "ina");
   EXPECT_EQ(rail.driver, "ina3221");
@@ -138,7 +138,7 @@ TEST(JetsonPowerReaderTest, ARailThatCannotBeReadIsAbsent) {
   const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
   EXPECT_THAT(found.readers, SizeIs(2));
   EXPECT_THAT(found.failures,
-              ElementsAre(testing::AllOf(HasSubstr("VDD_SOC: "), HasSubstr("curr3_input"))));
+              ElementsAre(::testing::AllOf(HasSubstr("VDD_SOC: "), HasSubstr("curr3_input"))));
   EXPECT_EQ(Total(found), "VDD_IN");
 }
 
@@ -156,7 +156,7 @@ TEST(JetsonPowerReaderTest, ASensorThatFailsForAWhileComesBack) {
   BuildJetson("AgxOrin", tree);
   const PowerReaders found = FindJetsonPowerReaders("cuda:0", tree.root());
   const std::string total = Total(found);
-  EXPECT_THAT(Watts(found), testing::Contains(Pair(total, testing::_)));
+  EXPECT_THAT(Watts(found), ::testing::Contains(Pair(total, ::testing::_)));
   tree.Write("/sys/class/hwmon/hwmon3/curr1_input", "not a number");
   WaitForNextReading();
   const std::map<std::string, double> meanwhile = Watts(found);

@@ -16,10 +16,10 @@
 namespace orbserve {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr char kWhole[] = ORBSERVE_FAKE_NVML;
 constexpr char kOld[] = ORBSERVE_FAKE_NVML_OLD;

@@ -29,9 +29,9 @@ namespace orbserve {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::HasSubstr;
-using testing::IsNan;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsNan;
+using ::testing::Not;
 
 // A test writes it, and readers read it.
 struct Sensor {
@@ -67,7 +67,7 @@ PowerRail RailOf(const char* device) {
 }
 
 // Two boards with counters and a clock that the test moves.
-class PowerMonitorTest : public testing::Test {
+class PowerMonitorTest : public ::testing::Test {
  protected:
   PowerMonitorTest() : metrics_({.version = "1", .devices = {{"cuda", "cuda:0"}}}) {
     for (Sensor* sensor : {sensors_[0].get(), sensors_[1].get()}) {

@@ -13,7 +13,7 @@
 namespace orbserve {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<std::string> TotalsOf(const PowerReaders& found) {
   std::vector<std::string> totals;

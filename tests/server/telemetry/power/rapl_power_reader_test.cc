@@ -15,10 +15,10 @@
 namespace orbserve {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr char kLargest[] = "262143328850";
 
@@ -121,7 +121,7 @@ TEST(RaplPowerReaderTest, FilesForRootOnlyAreNamedAndAbsent) {
   ASSERT_THAT(found.readers, SizeIs(1));
   EXPECT_EQ(found.readers[0]->rail().scope, "package");
   EXPECT_THAT(found.failures,
-              ElementsAre(testing::AllOf(HasSubstr("package-0: "), HasSubstr("energy_uj"))));
+              ElementsAre(::testing::AllOf(HasSubstr("package-0: "), HasSubstr("energy_uj"))));
 }
 
 TEST(RaplPowerReaderTest, AWrapOfUnknownRangeIsAFailure) {
