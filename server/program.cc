@@ -27,12 +27,13 @@
 #include "grpc/grpc.h"
 #include "orbserve/version.h"
 #include "server/clients/token_file.h"
+#include "server/config/config.h"
+#include "server/config/derived_limits.h"
+#include "server/config/listen_address.h"
 #include "server/edge/descriptor_limit.h"
 #include "server/edge/guard/guard.h"
 #include "server/edge/tls_files.h"
-#include "server/process/config.h"
-#include "server/process/derived_limits.h"
-#include "server/process/listen_address.h"
+#include "server/part_options.h"
 #include "server/process/log.h"
 #include "server/process/memory/heap_trimmer.h"
 #include "server/process/memory/memory_reserve.h"
@@ -157,7 +158,7 @@ int ParseArguments(int argc, char** argv, Arguments& arguments) {
 absl::Status CheckConfig(const server::Config& config) {
   ORBSERVE_RETURN_IF_ERROR(ValidateConfig(config));
   ORBSERVE_RETURN_IF_ERROR(CheckListenAddresses(config));
-  ORBSERVE_RETURN_IF_ERROR(ReadTlsFiles(config.tls()).status());
+  ORBSERVE_RETURN_IF_ERROR(ReadTlsFiles(TlsPathsOf(config)).status());
   if (config.token_file().empty()) return absl::OkStatus();
   return ReadTokenFile(config.token_file()).status();
 }

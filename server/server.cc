@@ -20,40 +20,42 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orbserve/version.h"
+#include "server/backends.h"
 #include "server/clients/identity.h"
 #include "server/clients/ledger.h"
 #include "server/clients/peer.h"
 #include "server/clients/token_file.h"
+#include "server/config/derived_limits.h"
+#include "server/drain.h"
 #include "server/edge/guard/guard.h"
 #include "server/edge/http/http_endpoint.h"
 #include "server/edge/listener.h"
-#include "server/edge/pages/client_pages.h"
-#include "server/edge/pages/live_pages.h"
 #include "server/edge/self_check.h"
 #include "server/edge/self_check_calls.h"
 #include "server/edge/socket_lock.h"
 #include "server/edge/tls_credentials.h"
 #include "server/edge/tls_files.h"
-#include "server/failover/backends.h"
 #include "server/failover/failover_backend.h"
-#include "server/process/derived_limits.h"
-#include "server/process/drain.h"
+#include "server/pages/client_pages.h"
+#include "server/pages/live_pages.h"
+#include "server/part_options.h"
+#include "server/process/clock.h"
 #include "server/process/log.h"
 #include "server/process/memory/memory_watch.h"
-#include "server/process/part_options.h"
 #include "server/process/periodic_tasks.h"
-#include "server/process/pipeline_watch.h"
 #include "server/process/reloader.h"
+#include "server/resource_metrics.h"
 #include "server/rpc/health.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/send_timeouts.h"
 #include "server/rpc/server_info.h"
 #include "server/rpc/service.h"
 #include "server/serving/batcher.h"
-#include "server/serving/clock.h"
 #include "server/serving/frame/frame_intake.h"
 #include "server/serving/match/match_queue.h"
 #include "server/serving/match/reference_store.h"
+#include "server/serving/metrics_observer.h"
+#include "server/serving/pipeline_watch.h"
 #include "server/serving/plan_cache.h"
 #include "server/serving/stream/stream_pictures.h"
 #include "server/serving/track/track_queue.h"
@@ -61,10 +63,8 @@
 #include "server/telemetry/device/device_monitor.h"
 #include "server/telemetry/device/device_probe.h"
 #include "server/telemetry/metrics.h"
-#include "server/telemetry/metrics_observer.h"
 #include "server/telemetry/power/power_monitor.h"
 #include "server/telemetry/power/power_reader.h"
-#include "server/telemetry/resource_metrics.h"
 #include "server/telemetry/sensors/sampler.h"
 #include "spdlog/spdlog.h"
 
@@ -172,7 +172,7 @@ class Server::Impl {
     grpc::EnableDefaultHealthCheckService(true);
     std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
     if (!config_.tls().cert_file().empty()) {
-      ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(config_.tls()));
+      ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(TlsPathsOf(config_)));
       tls_ = std::make_unique<TlsCredentials>(std::move(files));
       credentials = tls_->Make();
     }
@@ -279,7 +279,7 @@ class Server::Impl {
   }
 
   absl::Status LoadTls() {
-    ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(config_.tls()));
+    ORBSERVE_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(TlsPathsOf(config_)));
     tls_->Set(std::move(files));
     return absl::OkStatus();
   }

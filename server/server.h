@@ -16,9 +16,9 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "server/config/config.h"
+#include "server/config/derived_limits.h"
 #include "server/failover/backend_wrapper.h"
-#include "server/process/config.h"
-#include "server/process/derived_limits.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {

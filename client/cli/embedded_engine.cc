@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "grpcpp/support/channel_arguments.h"
-#include "server/process/config.h"
+#include "server/config/config.h"
 #include "server/process/log.h"
 #include "server/server.h"
 

@@ -25,10 +25,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/edge/file_descriptor.h"
 #include "server/edge/guard/guard.h"
 #include "server/edge/listen_sockets.h"
 #include "server/edge/tls_handshake.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 
@@ -68,7 +68,7 @@ struct TrackedConnection {
   std::string owner;  // of a proven connection
 };
 
-// Of a running server the first two come from process/derived_limits.h and the limit of
+// Of a running server the first two come from config/derived_limits.h and the limit of
 // descriptors.
 struct ConnectionBounds {
   int max_connections = 4096;

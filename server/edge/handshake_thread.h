@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "server/edge/file_descriptor.h"
 #include "server/edge/tls_handshake.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 

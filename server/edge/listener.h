@@ -16,9 +16,9 @@
 
 #include "absl/status/statusor.h"
 #include "server/edge/close_count.h"
-#include "server/edge/file_descriptor.h"
 #include "server/edge/self_check_sockets.h"
 #include "server/edge/tls_handshake.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 

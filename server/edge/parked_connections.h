@@ -13,7 +13,7 @@
 #include <map>
 #include <utility>
 
-#include "server/edge/file_descriptor.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 

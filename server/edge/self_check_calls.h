@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "absl/status/status.h"
-#include "server/edge/file_descriptor.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/edge/file_descriptor.h"
 #include "server/edge/listen_sockets.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 

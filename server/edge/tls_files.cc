@@ -122,12 +122,12 @@ absl::Status CheckCertificates(const NamedText& file) {
 
 }  // namespace
 
-absl::StatusOr<TlsFiles> ReadTlsFiles(const server::Config::Tls& config) {
+absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths) {
   TlsFiles files;
-  if (config.cert_file().empty()) return files;
-  NamedText certificate = {"tls.cert_file", config.cert_file()};
-  NamedText key = {"tls.key_file", config.key_file()};
-  NamedText client_ca = {"tls.client_ca_file", config.client_ca_file()};
+  if (paths.cert_file.empty()) return files;
+  NamedText certificate = {"tls.cert_file", paths.cert_file};
+  NamedText key = {"tls.key_file", paths.key_file};
+  NamedText client_ca = {"tls.client_ca_file", paths.client_ca_file};
   ORBSERVE_RETURN_IF_ERROR(Read("BEGIN CERTIFICATE", &certificate));
   ORBSERVE_RETURN_IF_ERROR(Read("PRIVATE KEY", &key));
   ERR_clear_error();

@@ -8,11 +8,17 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/process/config.pb.h"
 
 namespace orbserve {
 
-// Contents of the files of server::Config::Tls, as PEM text; empty where no file is named.
+// The files that server::Config::Tls names; empty where it names none.
+struct TlsPaths {
+  std::string cert_file;
+  std::string key_file;
+  std::string client_ca_file;
+};
+
+// Contents of these files, as PEM text; empty where no file is named.
 struct TlsFiles {
   std::string certificate_chain;  // the server's own certificate first
   std::string private_key;        // belongs to the server's own certificate
@@ -20,13 +26,13 @@ struct TlsFiles {
   int64_t expiry_unix_s = 0;  // when the first of the chain's certificates expires
 };
 
-// Reads the files of a valid configuration, and checks that OpenSSL, and therefore gRPC, can serve
+// Reads the files, and checks that OpenSSL, and therefore gRPC, can serve
 // with them: gRPC itself only reports that it could not start. BAD_OPTIONS, with the field, the
 // file and the reason: a file cannot be read, holds no usable certificate or key (a key with a pass
 // phrase is not usable), the key belongs to another certificate, or the server's own certificate
 // has expired. The client judges whether it is valid for this host. One that is valid only later is
 // accepted: the clock of a robot may be behind when it starts.
-absl::StatusOr<TlsFiles> ReadTlsFiles(const server::Config::Tls& config);
+absl::StatusOr<TlsFiles> ReadTlsFiles(const TlsPaths& paths);
 
 }  // namespace orbserve
 

@@ -32,7 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "features/backend.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 #include "server/serving/worker_pool.h"
 
 namespace orbserve {

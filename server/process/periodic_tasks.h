@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 
 namespace orbserve {
 

@@ -14,7 +14,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "server/edge/file_descriptor.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 namespace {

@@ -7,7 +7,7 @@
 #define ORBSERVE_SERVER_RPC_GRPC_DEADLINE_H_
 
 #include "grpcpp/server_context.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 
 namespace orbserve {
 

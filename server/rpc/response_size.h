@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Size of answers on the wire, known before they exist. Calls reserve memory for their answers by
-// it: how much there is for all clients says process/derived_limits.h, for one clients/ledger.h.
+// it: how much there is for all clients says config/derived_limits.h, for one clients/ledger.h.
 
 #ifndef ORBSERVE_SERVER_RPC_RESPONSE_SIZE_H_
 #define ORBSERVE_SERVER_RPC_RESPONSE_SIZE_H_

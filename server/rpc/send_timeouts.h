@@ -16,7 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/server_context.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 #include "server/telemetry/metrics.h"
 
 namespace orbserve {

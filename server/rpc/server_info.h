@@ -7,8 +7,8 @@
 #include "absl/strings/string_view.h"
 #include "features/backend.h"
 #include "orbserve/v1/orbserve.pb.h"
-#include "server/process/config.pb.h"
-#include "server/process/derived_limits.h"
+#include "server/config/config.pb.h"
+#include "server/config/derived_limits.h"
 #include "server/telemetry/device/device_monitor.h"
 #include "server/telemetry/power/power_monitor.h"
 

@@ -18,12 +18,12 @@
 #include "orbserve/v1/orbserve.pb.h"
 #include "server/clients/client_id.h"
 #include "server/clients/ledger.h"
+#include "server/process/clock.h"
 #include "server/process/memory/out_of_memory.h"
 #include "server/rpc/call_services.h"
 #include "server/rpc/conversion/pipeline.h"
 #include "server/rpc/drain_gate.h"
 #include "server/rpc/send_timeouts.h"
-#include "server/serving/clock.h"
 #include "server/serving/frame/frame_record.h"
 
 namespace orbserve {

@@ -48,7 +48,7 @@
 #include "features/backend.h"
 #include "server/clients/fair_queue.h"
 #include "server/clients/fair_shares.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 #include "server/serving/frame/frame_record.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_queue.h"

@@ -12,7 +12,7 @@
 #include "server/clients/client_id.h"
 #include "server/clients/fair_shares.h"
 #include "server/clients/ledger.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 
 namespace orbserve {
 

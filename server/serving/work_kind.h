@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "server/clients/ledger.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 
 namespace orbserve {
 

@@ -75,7 +75,7 @@
 #include "server/clients/client_id.h"
 #include "server/clients/fair_shares.h"
 #include "server/clients/ledger.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_item.h"
 #include "server/serving/work_kind.h"

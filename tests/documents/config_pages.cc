@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// config_pages: compares the pages that show the fields of server/process/config.proto with it, or
+// config_pages: compares the pages that show the fields of server/config/config.proto with it, or
 // brings them up to date:
 //
 //   config_pages REPOSITORY            fails where a page differs
@@ -24,8 +24,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "server/process/config.h"
-#include "server/process/derived_limits.h"
+#include "server/config/config.h"
+#include "server/config/derived_limits.h"
 
 namespace orbserve {
 namespace {
@@ -113,7 +113,7 @@ void AddComment(const std::string& text, const std::string& indent, std::string*
 }
 
 std::string Sample() {
-  std::string text = R"(# proto-file: server/process/config.proto
+  std::string text = R"(# proto-file: server/config/config.proto
 # proto-message: orbserve.server.Config
 #
 # Configuration of orbserve-server. Every value here is the default: a file needs only what differs.
@@ -175,7 +175,7 @@ bool Compare(const std::string& path, const std::string& text, bool write) {
     std::ofstream(path) << text;
     return true;
   }
-  std::fprintf(stderr, "%s differs from server/process/config.proto: run config_pages --write\n",
+  std::fprintf(stderr, "%s differs from server/config/config.proto: run config_pages --write\n",
                path.c_str());
   return false;
 }

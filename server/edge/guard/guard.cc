@@ -7,10 +7,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "server/edge/file_descriptor.h"
 #include "server/edge/guard/close_heaviest.h"
 #include "server/edge/guard/guard_table.h"
 #include "server/edge/guard/turn_timer.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 namespace {

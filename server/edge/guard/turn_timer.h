@@ -8,7 +8,7 @@
 
 #include <chrono>
 
-#include "server/edge/file_descriptor.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 

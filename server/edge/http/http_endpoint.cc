@@ -28,9 +28,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "features/errors.h"
-#include "server/edge/file_descriptor.h"
 #include "server/edge/http/http_request.h"
 #include "server/edge/listen_sockets.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 namespace {

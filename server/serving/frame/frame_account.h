@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/clients/client_activity.h"
 #include "server/clients/client_id.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
+#include "server/serving/client_activity.h"
 #include "server/serving/work_kind.h"
 #include "server/telemetry/metrics.h"
 

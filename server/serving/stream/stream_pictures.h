@@ -20,7 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "features/image_view.h"
 #include "features/types.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 
 namespace orbserve {
 

@@ -33,7 +33,7 @@
 #include "absl/status/statusor.h"
 #include "server/clients/client_id.h"
 #include "server/clients/ledger.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 
 namespace orbserve {
 

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/clients/client_id.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 #include "server/serving/stream/stream_places.h"
 #include "server/serving/stream/stream_use.h"
 

@@ -35,7 +35,7 @@
 #include "features/backend.h"
 #include "server/clients/client_id.h"
 #include "server/clients/fair_queue.h"
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 #include "server/serving/observer.h"
 #include "server/serving/work_queue.h"
 #include "server/serving/worker_pool.h"

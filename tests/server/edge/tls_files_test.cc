@@ -28,11 +28,11 @@ class TlsFilesTest : public ::testing::Test {
  protected:
   absl::StatusOr<TlsFiles> Read(const std::string& certificate, const std::string& key,
                                 const std::string& client_ca = "") {
-    server::Config::Tls config;
-    config.set_cert_file(folder_.Write("cert.pem", certificate));
-    config.set_key_file(folder_.Write("key.pem", key));
-    if (!client_ca.empty()) config.set_client_ca_file(folder_.Write("ca.pem", client_ca));
-    return ReadTlsFiles(config);
+    TlsPaths paths;
+    paths.cert_file = folder_.Write("cert.pem", certificate);
+    paths.key_file = folder_.Write("key.pem", key);
+    if (!client_ca.empty()) paths.client_ca_file = folder_.Write("ca.pem", client_ca);
+    return ReadTlsFiles(paths);
   }
   void ExpectRefused(const absl::StatusOr<TlsFiles>& files, const std::string& field,
                      const std::string& file, const std::string& why) {
@@ -118,10 +118,10 @@ TEST_F(TlsFilesTest, AuthoritiesThatCannotBeReadAreRefused) {
 }
 
 TEST_F(TlsFilesTest, FilesThatAreNotThereAreNamed) {
-  server::Config::Tls config;
-  config.set_cert_file(folder_ / "none.pem");
-  config.set_key_file(folder_ / "none.pem");
-  ExpectRefused(ReadTlsFiles(config), "tls.cert_file", "none.pem", "cannot be read: No such file");
+  TlsPaths paths;
+  paths.cert_file = folder_ / "none.pem";
+  paths.key_file = folder_ / "none.pem";
+  ExpectRefused(ReadTlsFiles(paths), "tls.cert_file", "none.pem", "cannot be read: No such file");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "server/edge/file_descriptor.h"
+#include "server/process/file_descriptor.h"
 #include "tests/server/edge/tls_client.h"
 #include "tests/support/certificates.h"
 

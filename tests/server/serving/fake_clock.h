@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "server/serving/clock.h"
+#include "server/process/clock.h"
 
 namespace orbserve {
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "server/edge/file_descriptor.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "server/edge/file_descriptor.h"
 #include "server/edge/guard/guard_table.h"
+#include "server/process/file_descriptor.h"
 #include "tests/server/edge/listener_fixture.h"
 
 namespace orbserve {

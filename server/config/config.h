@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The server's configuration: defaults, then the file, then the command line.
+
+#ifndef ORBSERVE_SERVER_CONFIG_CONFIG_H_
+#define ORBSERVE_SERVER_CONFIG_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "server/config/config.pb.h"
+
+namespace orbserve {
+
+// A field of the configuration, and what server/config/config.proto says of it.
+struct ConfigField {
+  std::string key;                                   // such as "batching.max_batch"
+  const google::protobuf::FieldDescriptor* section;  // null = none: "listen"
+  const google::protobuf::FieldDescriptor* field;
+  const server::Rule* rule;
+};
+
+// All fields, in the order of the file.
+const std::vector<ConfigField>& ConfigFields();
+// What is allowed: "[1, 256]", "auto, none", or "" where everything is.
+std::string RangeText(const ConfigField& field);
+// `rule.about` and others without links and marks of Markdown.
+std::string PlainText(absl::string_view markdown);
+// The default, or where it comes from; "" = none.
+std::string DefaultText(const ConfigField& field);
+// Sets a field, or adds to it where it is a list, as a flag or a default says it. An error tells
+// what must be given, and has no name in it; ranges are checked by ValidateConfig().
+absl::Status SetFromText(const ConfigField& field, const std::string& text, server::Config* config);
+// "KEY is gone: ..." of a key or flag that was removed, "" of any other.
+std::string ReplacementOf(absl::string_view key);
+
+// Every field set that has a default. limits.memory_bytes is FindMemoryLimit().
+server::Config DefaultConfig();
+server::Config DefaultConfig(int64_t memory_bytes);
+// `config`, with defaults for all that it does not set.
+server::Config CompleteConfig(const server::Config& config);
+// `gpu_shares_memory`: the GPU that may be used has no memory of its own. Unless the configuration
+// limits its memory, it then gets a quarter of limits.memory_bytes, which is lowered by as much.
+server::Config CompleteConfig(const server::Config& config, bool gpu_shares_memory);
+
+// Reads protobuf text. An unknown key, a value of the wrong type or a key given twice is an error
+// (BAD_OPTIONS) that names `origin`, line and column, and what replaces a key that was removed.
+absl::StatusOr<server::Config> ParseConfig(absl::string_view text, absl::string_view origin);
+absl::StatusOr<server::Config> ReadConfigFile(const std::string& path);
+
+// `base` with every field that `over` sets replaced; lists are replaced as a whole.
+server::Config Overlay(server::Config base, const server::Config& over);
+
+// OK when every field of a complete configuration is in its range. BAD_OPTIONS, UNSUPPORTED.
+absl::Status ValidateConfig(const server::Config& config);
+
+// The whole configuration as protobuf text.
+std::string ConfigToText(const server::Config& config);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_CONFIG_CONFIG_H_

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/pages/live_pages.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/clients/identity.h"
+#include "server/pages/embedded_files.h"
+#include "server/pages/json.h"
+#include "server/pages/pages.pb.h"
+
+namespace orbserve {
+namespace {
+
+constexpr size_t kMaxStreamRows = 50;
+constexpr size_t kMaxDrawnFeatures = 2'000;
+
+// The page loads nothing from elsewhere, sends nothing elsewhere, and is in no frame.
+constexpr char kLivePageHeaders[] =
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'\r\n"
+    "Referrer-Policy: no-referrer\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n";
+
+double Seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+server::StreamTable TableOf(std::vector<StreamUse> streams, bool pictures) {
+  server::StreamTable table;
+  table.set_open(static_cast<uint32_t>(streams.size()));
+  table.set_pictures(pictures);
+  const size_t rows = std::min(streams.size(), kMaxStreamRows);
+  std::partial_sort(streams.begin(), streams.begin() + static_cast<ptrdiff_t>(rows), streams.end(),
+                    [](const StreamUse& a, const StreamUse& b) {
+                      return a.received != b.received ? a.received > b.received : a.id < b.id;
+                    });
+  streams.resize(rows);
+  for (StreamUse& stream : streams) {
+    server::StreamRow& row = *table.add_streams();
+    row.set_id(static_cast<double>(stream.id));
+    row.set_client(DisplayName(stream.client));
+    row.set_pipeline(std::move(stream.preset));
+    row.set_width_px(static_cast<uint32_t>(stream.width_px));
+    row.set_height_px(static_cast<uint32_t>(stream.height_px));
+    row.set_age_seconds(Seconds(stream.age));
+    row.set_received(static_cast<double>(stream.received));
+    row.set_ok(static_cast<double>(stream.ok));
+    row.set_dropped(static_cast<double>(stream.dropped));
+    row.set_failed(static_cast<double>(stream.failed));
+    row.set_in_flight(static_cast<uint32_t>(stream.in_flight));
+    row.set_waiting(static_cast<uint32_t>(stream.waiting));
+    row.set_latency_seconds(Seconds(stream.latency));
+    row.set_features(static_cast<uint32_t>(stream.features));
+  }
+  return table;
+}
+
+server::FramePicture PictureOf(const StreamPicture& picture) {
+  server::FramePicture proto;
+  proto.set_sequence(static_cast<double>(picture.sequence));
+  proto.set_frame_width_px(static_cast<uint32_t>(picture.frame_width_px));
+  proto.set_frame_height_px(static_cast<uint32_t>(picture.frame_height_px));
+  proto.set_width_px(static_cast<uint32_t>(picture.width_px));
+  proto.set_height_px(static_cast<uint32_t>(picture.height_px));
+  proto.set_pixels(picture.pixels.data(), picture.pixels.size());
+  const Features& features = *picture.features;
+  proto.set_features(static_cast<uint32_t>(features.count()));
+  const size_t step =
+      std::max<size_t>(1, (features.count() + kMaxDrawnFeatures - 1) / kMaxDrawnFeatures);
+  for (size_t i = 0; i < features.count(); i += step) {
+    proto.add_x(features.x[i]);
+    proto.add_y(features.y[i]);
+    proto.add_size(features.size[i]);
+    proto.add_angle_deg(features.angle_deg[i]);
+  }
+  return proto;
+}
+
+absl::StatusOr<std::string> FrameJson(StreamPictures& pictures, absl::string_view query,
+                                      const std::vector<StreamUse>& streams) {
+  uint64_t stream = 0;
+  if (!absl::ConsumePrefix(&query, "stream=") || !absl::SimpleAtoi(query, &stream)) {
+    return absl::InvalidArgumentError("ask for /frame.json?stream=ID, with an ID of /streams.json");
+  }
+  // Requests for streams that do not exist would take the place of others.
+  const bool is_open = std::any_of(streams.begin(), streams.end(),
+                                   [&](const StreamUse& each) { return each.id == stream; });
+  if (!is_open) return absl::NotFoundError(absl::StrCat("no stream ", stream, " is open"));
+  const auto picture = pictures.Look(stream);
+  return ToJson(picture == nullptr ? server::FramePicture() : PictureOf(*picture));
+}
+
+HttpPage FilePage(const char* path, const char* type, absl::string_view text) {
+  return {path, type, [text](absl::string_view) { return std::string(text); }, kLivePageHeaders};
+}
+
+}  // namespace
+
+std::vector<HttpPage> LivePages(std::function<std::vector<StreamUse>()> streams,
+                                StreamPictures* pictures) {
+  std::vector<HttpPage> pages;
+  pages.push_back(FilePage("/", "text/html; charset=utf-8", kLiveHtml));
+  pages.push_back(FilePage("/live.css", "text/css; charset=utf-8", kLiveCss));
+  pages.push_back(FilePage("/live.js", "text/javascript; charset=utf-8", kLiveJs));
+  pages.push_back({"/streams.json", kJsonType,
+                   [streams, pictures](absl::string_view) {
+                     return ToJson(TableOf(streams(), pictures != nullptr));
+                   },
+                   kOwnSiteHeader});
+  if (pictures != nullptr) {
+    pages.push_back({"/frame.json", kJsonType,
+                     [streams = std::move(streams), pictures](absl::string_view query) {
+                       return FrameJson(*pictures, query, streams());
+                     },
+                     kOwnSiteHeader});
+  }
+  return pages;
+}
+
+}  // namespace orbserve

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The live page at "/" of the HTTP port, its files, and the answers that only this page reads:
+//   /streams.json            the open streams
+//   /frame.json?stream=ID    last frame of a stream; not there unless telemetry.show_frames is set
+
+#ifndef ORBSERVE_SERVER_PAGES_LIVE_PAGES_H_
+#define ORBSERVE_SERVER_PAGES_LIVE_PAGES_H_
+
+#include <functional>
+#include <vector>
+
+#include "server/edge/http/http_endpoint.h"
+#include "server/serving/stream/stream_pictures.h"
+#include "server/serving/stream/stream_use.h"
+
+namespace orbserve {
+
+// `pictures`: null where frames are not shown; else it outlives the pages, as does `streams`.
+std::vector<HttpPage> LivePages(std::function<std::vector<StreamUse>()> streams,
+                                StreamPictures* pictures);
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_PAGES_LIVE_PAGES_H_

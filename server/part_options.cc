@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/part_options.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/resource_quota.h"
+#include "server/clients/token_file.h"
+#include "server/drain.h"
+#include "server/edge/descriptor_limit.h"
+#include "server/process/memory/memory_limit.h"
+
+namespace orbserve {
+
+namespace {
+
+// Memory that an open call takes of gRPC, with its metadata, and the part of gRPC's buffers that
+// calls of unknown clients may take.
+constexpr int64_t kGrpcBytesPerCall = int64_t{32} << 10;
+constexpr int64_t kUnprovenPart = 16;
+
+// Threads that answer frames, matches and tracks where many answers are due at once.
+constexpr int kAnswerThreads = 4;
+
+// A device that is silent for this much longer than a batch may take counts as lost. Normally the
+// backend itself finds out, at the end of the batch's time.
+constexpr std::chrono::milliseconds kSilenceMargin{500};
+
+}  // namespace
+
+BatcherOptions BatcherOptionsOf(const server::Config& config, const DerivedLimits& derived,
+                                size_t devices) {
+  const auto& batching = config.batching();
+  BatcherOptions options;
+  options.max_batch_frames = static_cast<int>(batching.max_batch());
+  options.max_batch_time = std::chrono::milliseconds(batching.max_batch_time_ms());
+  options.max_delay = std::chrono::microseconds(batching.max_queue_delay_us());
+  options.max_batches_in_flight = derived.batches_in_flight * static_cast<int>(devices);
+  options.max_large_batches_in_flight = derived.large_batches_in_flight * static_cast<int>(devices);
+  options.max_frames = static_cast<int>(batching.max_queue_frames());
+  options.max_frames_per_client = derived.queue_frames_per_client;
+  options.max_bytes = derived.queue_bytes;
+  return options;
+}
+
+void BoundResponses(const DerivedLimits& derived, Ledger* ledger) {
+  for (const Resource bytes : {Resource::kUnaryResponseBytes, Resource::kStreamResponseBytes}) {
+    ledger->Bound(bytes, {.all = derived.response_bytes});
+  }
+}
+
+WorkerPoolOptions AnswerPoolOptions() { return {.threads = kAnswerThreads}; }
+
+WorkerPoolOptions DecodePoolOptionsOf(const DerivedLimits& derived) {
+  WorkerPoolOptions options;
+  options.threads = derived.decode_threads;
+  // One fewer, so that large images leave a processor to small ones also where nothing else does.
+  options.large_threads = std::max(1, options.threads - 1);
+  options.max_bytes = derived.decoding_bytes;
+  return options;
+}
+
+gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
+                                           const DerivedLimits& derived) {
+  gpu::GpuBackendOptions options;
+  const auto& backend = config.backend();
+  options.devices.assign(backend.devices().begin(), backend.devices().end());
+  options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
+  options.deadline_ms = backend.device_deadline_ms();
+  options.input_budget_bytes = derived.input_bytes;
+  options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
+  // A lane is busy until its batch is answered, so another lane takes the next batch.
+  options.lanes = std::min(2 * derived.batches_in_flight, gpu::kMaxLanes);
+  options.large_lanes = std::min(derived.large_batches_in_flight, gpu::kMaxLanes);
+  options.max_batch_frames =
+      std::min(static_cast<int>(config.batching().max_batch()), gpu::kMaxFramesInBatch);
+  return options;
+}
+
+cpu::CpuBackendOptions CpuBackendOptionsOf(const server::Config& config,
+                                           const DerivedLimits& derived) {
+  cpu::CpuBackendOptions options;
+  options.threads = static_cast<int>(config.backend().threads());
+  options.reference = config.backend().name() == "cpu-reference";
+  options.input_budget_bytes = derived.input_bytes;
+  // Plans that batches use may be others than those that the cache keeps.
+  options.plan_budget_bytes = 2 * derived.plan_bytes;
+  return options;
+}
+
+FailoverOptions FailoverOptionsOf(const server::Config::Backend& config) {
+  FailoverOptions options;
+  options.silence = std::chrono::milliseconds(config.device_deadline_ms()) + kSilenceMargin;
+  options.rescue_time = kRescueTime;
+  return options;
+}
+
+MemoryWatchOptions MemoryWatchOptionsOf(const server::Config::Limits& config) {
+  MemoryWatchOptions options;
+  options.limit_bytes = static_cast<int64_t>(config.memory_bytes());
+  options.address_limit_bytes = AddressSpaceLimit();
+  return options;
+}
+
+MatchQueueOptions MatchQueueOptionsOf(const DerivedLimits& derived) {
+  MatchQueueOptions options;
+  options.max_bytes = derived.match_queue_bytes;
+  return options;
+}
+
+TrackQueueOptions TrackQueueOptionsOf(const DerivedLimits& derived) {
+  TrackQueueOptions options;
+  options.max_bytes = derived.track_queue_bytes;
+  return options;
+}
+
+PlanCacheOptions PlanCacheOptionsOf(const server::Config& config, const DerivedLimits& derived) {
+  PlanCacheOptions options;
+  options.max_plans = static_cast<int>(config.batching().max_plans());
+  options.max_bytes = static_cast<size_t>(derived.plan_bytes);
+  return options;
+}
+
+ReferenceStoreOptions ReferenceStoreOptionsOf(const server::Config::Limits& config,
+                                              const DerivedLimits& derived) {
+  ReferenceStoreOptions options;
+  options.max_bytes = static_cast<size_t>(derived.reference_bytes);
+  options.max_references = derived.references;
+  options.max_bytes_per_owner = static_cast<size_t>(config.max_reference_bytes_per_client());
+  options.max_references_per_owner = derived.references_per_client;
+  return options;
+}
+
+ImageLimits ImageLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived) {
+  ImageLimits limits;
+  limits.max_side_px = static_cast<int>(config.max_side_px());
+  limits.max_pixels = static_cast<int64_t>(config.max_pixels());
+  limits.max_scans = derived.jpeg_scans;
+  return limits;
+}
+
+StreamLimits StreamLimitsOf(const server::Config::Limits& config, const DerivedLimits& derived) {
+  StreamLimits limits;
+  limits.max_streams = static_cast<int>(config.max_streams());
+  limits.max_streams_per_client = config.max_streams_per_client() == 0
+                                      ? limits.max_streams
+                                      : static_cast<int>(config.max_streams_per_client());
+  limits.open_timeout = derived.stream_open_timeout;
+  limits.idle_timeout = std::chrono::milliseconds(config.stream_idle_timeout_ms());
+  limits.max_frames_in_flight = derived.stream_frames_in_flight;
+  limits.max_bytes_in_flight = derived.stream_bytes_in_flight;
+  limits.max_frames_waiting = derived.stream_frames_waiting;
+  limits.max_bytes_waiting = derived.stream_bytes_waiting;
+  limits.max_response_bytes = derived.stream_response_bytes;
+  return limits;
+}
+
+IdentityOptions IdentityOptionsOf(const server::Config& config) {
+  IdentityOptions options;
+  options.by_certificate = !config.tls().client_ca_file().empty();
+  options.by_token = !config.token_file().empty();
+  const auto& proxies = config.trusted_proxies();
+  // The configuration is valid.
+  options.trusted_proxies = *PeerSet::Create({proxies.begin(), proxies.end()}, "trusted_proxies");
+  return options;
+}
+
+OwnerWeights OwnerWeightsOf(const server::Config& config) {
+  OwnerWeights weights;
+  for (const server::Config::Share& share : config.shares()) {
+    weights[share.owner()] = share.weight();
+  }
+  if (config.token_file().empty()) return weights;
+  // A file that cannot be read keeps the server from starting.
+  const std::vector<TokenEntry> tokens =
+      ReadTokenFile(config.token_file()).value_or(std::vector<TokenEntry>());
+  for (const TokenEntry& entry : tokens) {
+    weights.try_emplace(absl::StrCat("token:", entry.name), entry.weight);
+  }
+  return weights;
+}
+
+TlsPaths TlsPathsOf(const server::Config& config) {
+  const server::Config::Tls& tls = config.tls();
+  return {.cert_file = tls.cert_file(),
+          .key_file = tls.key_file(),
+          .client_ca_file = tls.client_ca_file()};
+}
+
+HttpEndpointOptions HttpEndpointOptionsOf(const server::Config& config) {
+  HttpEndpointOptions options;
+  options.listen_address = config.http_listen();
+  options.max_connections = AffordableHttpConnections(options.max_connections);
+  return options;
+}
+
+ListenerOptions ListenerOptionsOf(const server::Config& config, const DerivedLimits& derived) {
+  ListenerOptions options;
+  options.address = config.listen();
+  options.is_plain = config.tls().cert_file().empty();
+  options.max_connections = static_cast<int>(config.limits().max_connections());
+  options.max_connections_per_address = derived.connections_per_address;
+  options.max_calls_per_connection = derived.calls_per_connection;
+  // gRPC ends calls of anybody when its own buffers are full. Two of the largest messages fit,
+  // where gRPC has room for them.
+  const int64_t buffer_bytes = derived.receive_buffer_bytes;
+  const int64_t message_bytes = derived.message_bytes;
+  options.max_unfinished_bytes =
+      std::max(buffer_bytes / 2, std::min(2 * message_bytes, buffer_bytes / 4 * 3));
+  options.has_credentials = !config.tls().client_ca_file().empty() || !config.token_file().empty();
+  // A small part of the buffers, and enough for two connections that make all the calls they may.
+  options.max_unproven_calls = std::max(buffer_bytes / kUnprovenPart / kGrpcBytesPerCall,
+                                        2 * int64_t{options.max_calls_per_connection});
+  options.user_timeout = derived.keepalive_timeout;
+  if (!config.http_listen().empty()) {
+    options.reserved_descriptors = HttpEndpointOptionsOf(config).max_connections;
+  }
+  return options;
+}
+
+void SetChannelLimits(const server::Config& config, const DerivedLimits& derived,
+                      grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(static_cast<int>(derived.message_bytes));
+  builder.SetMaxSendMessageSize(-1);  // the number of keypoints bounds answers
+  // gRPC inflates a message before it looks at its size, and counts the memory in no quota: a
+  // megabyte could become a gigabyte of zeros. Compression does not make images smaller anyway.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, derived.calls_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(kHandshakeLimit.count()));
+  // A robot that lost its network is noticed after time + timeout. Robots may probe the server too.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             static_cast<int>(config.keepalive().time_ms()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             static_cast<int>(derived.keepalive_timeout.count()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  // GRPC_ARG_HTTP2_BDP_PROBE stays on. Without it three times as many frames of overloaded streams
+  // are computed, but a frame of more than 64 KiB takes two round trips.
+  grpc::ResourceQuota quota("orbserve");
+  quota.Resize(static_cast<size_t>(derived.receive_buffer_bytes));
+  builder.SetResourceQuota(quota);
+}
+
+}  // namespace orbserve

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_SERVER_SERVING_CLIENT_ACTIVITY_H_
+#define ORBSERVE_SERVER_SERVING_CLIENT_ACTIVITY_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "server/clients/client_id.h"
+#include "server/clients/ledger.h"
+#include "server/process/clock.h"
+#include "server/serving/frame/frame_record.h"
+
+namespace orbserve {
+
+// Counts what a client has done since it was first seen.
+struct ClientUse {
+  ClientId client;
+  // What it holds now: open streams, frames that wait, and memory for messages and answers.
+  int64_t streams = 0;
+  int64_t waiting = 0;
+  int64_t held_bytes = 0;
+  int64_t received = 0;  // frames
+  int64_t ok = 0;
+  int64_t dropped = 0;  // by the drop policy
+  int64_t failed = 0;   // otherwise
+  int64_t bytes = 0;    // of its images
+  // Energy of its frames, as their answers estimate it; nothing while no answer had an estimate.
+  std::optional<double> joules;
+  // Over the last ten seconds or so.
+  double frames_per_second = 0;
+  double bytes_per_second = 0;
+  double device_share = 0;      // of one device's time; frames of a batch share its time equally
+  std::optional<double> watts;  // as `joules`
+  std::chrono::nanoseconds idle{};  // since its last frame or stream
+};
+
+// The clients that were active lately, for the people who run the server. Thread-safe: a short lock
+// for each event.
+class ClientActivity {
+ public:
+  // Clients that are remembered. Those that were idle the longest make room for new ones.
+  static constexpr size_t kMaxClients = 4096;
+
+  // Both must outlive the object.
+  ClientActivity(const Clock* clock, Ledger* ledger) : clock_(*clock), ledger_(*ledger) {}
+
+  // These two may throw std::bad_alloc.
+  void FrameReceived(const ClientId& client, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StreamOpened(const ClientId& client) ABSL_LOCKS_EXCLUDED(mutex_);
+  // These three allocate nothing. FrameEnded() is given what the client is told, FrameComputed()
+  // what the frame took of a device, if anything.
+  void FrameEnded(const ClientId& client, const absl::Status& told) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FrameComputed(const ClientId& client, const FrameOutcome& outcome)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void StreamClosed(const ClientId& client) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The `most` clients that take most of the devices' time, the busiest first; `known` is how many
+  // there are altogether.
+  std::vector<ClientUse> Busiest(size_t most, size_t* known) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // A sum that fades, so that it tells a rate.
+  class Rate {
+   public:
+    void Add(double amount, SteadyTime now);
+    double PerSecond(SteadyTime now) const;
+
+   private:
+    double Faded(SteadyTime now) const;
+
+    double sum_ = 0;
+    SteadyTime at_;
+  };
+  struct Entry {
+    ClientUse use;
+    Ledger::AccountPtr account;
+    Rate frames, bytes, seconds, joules;
+    SteadyTime last;
+  };
+
+  Entry& FindOrAdd(const ClientId& client, SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& clock_;
+  Ledger& ledger_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<ClientId, Entry> clients_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace orbserve
+
+#endif  // ORBSERVE_SERVER_SERVING_CLIENT_ACTIVITY_H_

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/part_options.h"
+
+#include "gtest/gtest.h"
+#include "server/config/config.h"
+
+namespace orbserve {
+namespace {
+
+TEST(PartOptionsTest, EveryDeviceHasItsOwnBatchesInFlight) {
+  server::Config config = DefaultConfig();
+  const DerivedLimits derived = Derive(config);
+  EXPECT_EQ(BatcherOptionsOf(config, derived, 1).max_batches_in_flight, 2);
+  EXPECT_EQ(BatcherOptionsOf(config, derived, 4).max_batches_in_flight, 8);
+  EXPECT_EQ(BatcherOptionsOf(config, derived, 4).max_large_batches_in_flight, 8);
+  EXPECT_GT(GpuBackendOptionsOf(config, derived).lanes, 2);  // while one answers, another computes
+}
+
+TEST(PartOptionsTest, OwnersHaveTheWeightsOfTheirShares) {
+  server::Config config = DefaultConfig();
+  config.add_shares()->set_owner("heavy");
+  config.mutable_shares(0)->set_weight(4.0);
+  EXPECT_EQ(OwnerWeightsOf(config).at("heavy"), 4.0);
+}
+
+TEST(PartOptionsTest, LargeImagesNeverHaveAllThreadsThatDecode) {
+  server::Config config = DefaultConfig();
+  config.mutable_backend()->set_threads(4);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).threads, 4);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).large_threads, 3);
+  config.mutable_backend()->set_threads(1);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).threads, 1);
+  EXPECT_EQ(DecodePoolOptionsOf(Derive(config)).large_threads, 1);
+}
+
+TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {
+  server::Config config = DefaultConfig();
+  config.mutable_batching()->set_max_batch(5);
+  config.mutable_backend()->add_devices(2);
+  config.mutable_backend()->set_gpu_memory_limit_bytes(uint64_t{3} << 30);
+  config.mutable_backend()->set_device_deadline_ms(1234);
+  config.mutable_telemetry()->set_stage_sampling(7);
+  const gpu::GpuBackendOptions options = GpuBackendOptionsOf(config, Derive(config));
+  EXPECT_EQ(options.max_batch_frames, 5);
+  EXPECT_EQ(options.devices, std::vector<int>{2});
+  EXPECT_EQ(options.memory_limit_bytes, int64_t{3} << 30);
+  EXPECT_EQ(options.deadline_ms, 1234);
+  EXPECT_EQ(options.stage_sampling, 7);
+  EXPECT_EQ(options.input_reads, gpu::InputReads::kAuto);
+}
+
+TEST(PartOptionsTest, TheGpuIsNotAskedForMoreThanItTakes) {
+  server::Config config = DefaultConfig();
+  config.mutable_batching()->set_max_batch(256);
+  ASSERT_TRUE(ValidateConfig(config).ok());
+  DerivedLimits derived = Derive(config);
+  derived.batches_in_flight = 64;
+  const gpu::GpuBackendOptions options = GpuBackendOptionsOf(config, derived);
+  EXPECT_EQ(options.max_batch_frames, gpu::kMaxFramesInBatch);
+  EXPECT_EQ(options.lanes, gpu::kMaxLanes);
+}
+
+}  // namespace
+}  // namespace orbserve
