@@ -51,7 +51,9 @@ endif()
 # templates once for all. Names of unnamed namespaces must differ in a target for it. A file that is changed often is
 # quicker without; so every preset but `ci` has it off, and shows what a file forgot to include.
 option(ORBSERVE_UNITY "Compile several source files as one" OFF)
-set(ORBSERVE_UNITY_FILES 12)
+function(orbserve_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ORBSERVE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+endfunction()
 
 # orbserve_add_library(NAME SOURCES... [PUBLIC lib...] [PRIVATE lib...]): static library orbserve_NAME with the alias
 # orbserve::NAME, includes relative to the project's root and <orbserve/version.h>.
@@ -62,8 +64,8 @@ function(orbserve_add_library name)
   endif()
   add_library(orbserve_${name} STATIC ${ARG_SOURCES})
   add_library(orbserve::${name} ALIAS orbserve_${name})
-  set_target_properties(orbserve_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
-    UNITY_BUILD ${ORBSERVE_UNITY} UNITY_BUILD_BATCH_SIZE ${ORBSERVE_UNITY_FILES})
+  set_target_properties(orbserve_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  orbserve_compile_together(orbserve_${name})
   target_include_directories(orbserve_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(orbserve_${name} PUBLIC orbserve_version ${ARG_PUBLIC} PRIVATE $<BUILD_INTERFACE:orbserve_warnings> ${ARG_PRIVATE})
   orbserve_precompile(orbserve_${name} ${ARG_PRECOMPILED})

@@ -23,7 +23,7 @@ namespace orbserve::gpu {
 namespace {
 
 // Small matches take some ten microseconds, and a thread that sleeps wakes up late.
-constexpr std::chrono::microseconds kSpin{200};
+constexpr std::chrono::microseconds kMatchSpin{200};
 constexpr size_t kStagingBytes = size_t{2} << 20;
 constexpr size_t kMaxRows = size_t{1} << kNeighbourIndexBits;
 constexpr size_t kResultAlignment = 64;  // in entries
@@ -308,7 +308,7 @@ void MatchLane::Compute(std::vector<MatchWork>* works,
   if (status.ok() && (distances > 0.0 || !uploads_.empty())) {
     status = Guarded([&] { return Launch(works); });
     // Also after a launch that was refused: what went before it uses the buffers.
-    const absl::Status waited = Wait(kSpin);
+    const absl::Status waited = Wait(kMatchSpin);
     if (status.ok()) status = waited;
     if (waited.ok()) PublishUploads();
   }
