@@ -1,0 +1,634 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+// In: uploads of JPEG files (gpu/jpeg/jpeg_upload.h). Out: luma, 8 bits, rows of a given pitch.
+//
+// Entropy decoding is a chain of symbols. It is cut into pieces of 512 bits that are decoded at
+// once, though nobody knows yet which block of the MCU a piece begins in, and at which coefficient:
+//   1 FirstWalksKernel  walks begin where the piece does, each in another block of the MCU. Most
+//   find
+//                       the true symbols soon, and one of them mostly has the true block, too: with
+//                       one walk a piece it takes thousands of bits of 4:2:0 until that comes
+//                       right.
+//   2 NextWalksKernel   each walk goes on over the next piece, until it is where one of that
+//   piece's
+//                       own walks is at the end: from there on they are the same.
+//   3 ResolveKernel     follows these links from the first piece to the last, and adds up blocks:
+//   the
+//                       true place in which each piece begins is known.
+//   4 WriteKernel       decodes each piece from there, strictly, and writes coefficients.
+//   5 DcKernel          adds up DC differences.
+//   6 IdctKernel        coefficients to pixels.
+// Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Its rounds
+// of synchronisation are links here, so that no block waits for another one.
+//
+// Kernels 1, 2 and 4 have a thread for each walk, which waits for its tables most of the time.
+// Tables and data lie in shared memory, 19 and up to 10 KB: a warp waits for the slowest load of
+// its threads, and nearly every step some thread wants new data. Kernels 3 and 5 have one block for
+// each file.
+
+#include "gpu/jpeg/jpeg_kernels.h"
+
+#include <algorithm>
+
+#include "features/algo/jpeg_idct.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/warp.cuh"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr int kWalkThreads = 128;  // a VGA frame has some 6,000 walks: spread over many processors
+constexpr int kWriteThreads = 64;  // and 1,000 pieces
+// Words of their data: those of walks that begin in each piece, and of some pieces behind them.
+constexpr int kWalkWords = (kWalkThreads + 24) * kJpegPieceBytes / 4;
+constexpr int kWriteWords = (kWriteThreads + 8) * kJpegPieceBytes / 4;
+constexpr int kIdctThreads = 256;  // 8 for each block of 8 x 8
+constexpr int kIdctBlocks = kIdctThreads / 8;
+constexpr int kResolveThreads = 1024;  // pieces at a time, one for each thread
+constexpr int kResolveWarps = kResolveThreads / kWarpLanes;
+constexpr int kDcThreads = 1024;
+constexpr int kDcsPerThread = 8;  // one load of 16 bytes
+// Pieces that a walk goes on over without meeting another one. At quality 90 some need 24 where one
+// walk begins in a piece, and 5 with six.
+constexpr int kMaxNextPieces = 64;
+constexpr int kMostStarts = 10;  // blocks of an MCU
+
+static_assert(kJpegWalks == kWarpLanes);  // a warp follows all walks of some pieces
+
+__device__ __forceinline__ bool IsFirst(uint32_t begin) { return (begin & kJpegFirstPiece) != 0; }
+__device__ __forceinline__ uint32_t BitOf(uint32_t begin) { return (begin & ~kJpegFirstPiece) * 8; }
+
+// Walks that begin in a piece of a file.
+__device__ __forceinline__ int StartsIn(const JpegBatch& batch, const JpegMcu& mcu) {
+  return min(batch.starts, static_cast<int>(mcu.blocks));
+}
+
+// The data of a file, and the part of them that lies in shared memory.
+struct StagedWords {
+  const uint32_t* staged;
+  uint32_t first;
+  uint32_t count;
+  const uint32_t* all;
+  // True if everything up to a bit is there, with what is read ahead.
+  __device__ __forceinline__ bool HasUpTo(uint32_t bit) const {
+    return bit / 32 + 5 <= first + count;
+  }
+};
+
+// Stages up to `kCount` words from the piece that begins at `begin` on. The block meets before they
+// are used.
+template <int kThreads, int kCount>
+__device__ __forceinline__ StagedWords Stage(const JpegFileOnDevice& file, uint32_t begin,
+                                             uint4 (&memory)[kCount / 4]) {
+  StagedWords words;
+  words.all = reinterpret_cast<const uint32_t*>(file.upload) + file.words_offset;
+  words.staged = reinterpret_cast<const uint32_t*>(memory);
+  words.first = (begin & ~kJpegFirstPiece) / sizeof(uint4) * 4;
+  words.count = min(kCount, file.word_count - words.first) & ~3u;
+  const auto* const from = reinterpret_cast<const uint4*>(words.all + words.first);
+#pragma unroll
+  for (uint32_t i = 0; i < (kCount / 4 + kThreads - 1) / kThreads; ++i) {
+    const uint32_t group = i * kThreads + threadIdx.x;
+    if (group < words.count / 4) memory[group] = from[group];
+  }
+  return words;
+}
+
+// Words as WalkJpeg() and WritePiece() ask for them.
+struct WordsInShared {
+  const uint32_t* staged;
+  uint32_t first;
+  __device__ __forceinline__ uint32_t operator()(uint32_t word) const {
+    return staged[word - first];
+  }
+};
+struct WordsInGlobal {
+  const uint32_t* all;
+  __device__ __forceinline__ uint32_t operator()(uint32_t word) const { return all[word]; }
+};
+
+// Loads the first `kBytes` of the tables. The block meets before they are used.
+template <int kThreads, size_t kBytes>
+__device__ __forceinline__ void LoadTables(const JpegUpload& file, void* tables) {
+  static_assert(kBytes % sizeof(uint4) == 0);
+  const auto* const from = reinterpret_cast<const uint4*>(&file.tables);
+  auto* const to = reinterpret_cast<uint4*>(tables);
+  constexpr int kWords = kBytes / sizeof(uint4);
+  constexpr int kRounds = (kWords + kThreads - 1) / kThreads;
+#pragma unroll
+  for (int i = 0; i < kRounds; ++i) {
+    const int word = i * kThreads + static_cast<int>(threadIdx.x);
+    if (word < kWords) to[word] = from[word];
+  }
+}
+
+// WalkJpeg() over data that may reach beyond those in shared memory.
+__device__ __forceinline__ int Walk(const StagedWords& words, const JpegCodeTables& tables,
+                                    const JpegMcu& mcu, uint32_t end_bit, JpegPlace* place) {
+  if (words.HasUpTo(end_bit)) {
+    return WalkJpeg(WordsInShared{words.staged, words.first}, tables, mcu, end_bit, place);
+  }
+  return WalkJpeg(WordsInGlobal{words.all}, tables, mcu, end_bit, place);
+}
+
+__global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
+    const __grid_constant__ JpegBatch batch) {
+  __shared__ JpegCodeTables tables;
+  __shared__ uint4 staged[kWalkWords / 4];
+  const JpegFileOnDevice& file = batch.files[blockIdx.y];
+  const JpegMcu mcu = file.mcu;
+  const int starts = StartsIn(batch, mcu);
+  const int first_index = static_cast<int>(blockIdx.x) * kWalkThreads;
+  if (first_index >= file.pieces * starts) return;
+  const int index = first_index + static_cast<int>(threadIdx.x);
+  const int piece = min(index / starts, file.pieces - 1);
+  const int walk = index - piece * starts;
+  const uint32_t* const begins = file.upload->piece_begins();
+  const uint32_t begin = begins[piece];
+  const uint32_t end = begins[piece + 1];
+  LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
+  const StagedWords words =
+      Stage<kWalkThreads, kWalkWords>(file, begins[first_index / starts], staged);
+  __syncthreads();             // for tables and words
+  if (walk >= starts) return;  // beyond the last piece
+
+  const JpegWork work(file.work, file.pieces);
+  const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
+  if (walk == 0) {
+    // Every walk before the first piece of an interval ends; its own first one is the true one.
+    const uint32_t links = IsFirst(begin) ? 0u : 0xFFFFFFFFu;
+    auto* const to = reinterpret_cast<uint4*>(work.links + row);
+    to[0] = to[1] = make_uint4(links, links, links, links);
+    work.walks[piece] = starts;
+  }
+  // How an interval ends is seen when it is written.
+  if (IsFirst(end) || (IsFirst(begin) && walk != 0)) {
+    work.ends[row + walk] = kJpegNoPlace;
+    return;
+  }
+  const auto first_block = static_cast<uint32_t>(walk * mcu.blocks / starts);
+  JpegPlace place = {BitOf(begin), first_block, 0};
+  const int ended = Walk(words, tables, mcu, BitOf(end), &place);
+  work.ends[row + walk] = place.Key();
+  if (IsFirst(begin)) work.sums[row] = ended;
+}
+
+__global__ __launch_bounds__(kWalkThreads) void NextWalksKernel(
+    const __grid_constant__ JpegBatch batch) {
+  __shared__ JpegCodeTables tables;
+  __shared__ uint4 staged[kWalkWords / 4];
+  const JpegFileOnDevice& file = batch.files[blockIdx.y];
+  const JpegMcu mcu = file.mcu;
+  const int starts = StartsIn(batch, mcu);
+  const int first_index = static_cast<int>(blockIdx.x) * kWalkThreads;
+  if (first_index >= file.pieces * starts) return;
+  const int index = first_index + static_cast<int>(threadIdx.x);
+  const int first_piece = min(index / starts, file.pieces - 1);
+  int walk = index - first_piece * starts;
+  const uint32_t* const begins = file.upload->piece_begins();
+  LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
+  const StagedWords words =
+      Stage<kWalkThreads, kWalkWords>(file, begins[first_index / starts], staged);
+  __syncthreads();             // for tables and words
+  if (walk >= starts) return;  // beyond the last piece
+
+  const JpegWork work(file.work, file.pieces);
+  const int64_t first_row = static_cast<int64_t>(first_piece) * kJpegWalks;
+  uint64_t end = work.ends[first_row + walk];
+  if (end == kJpegNoPlace) return;
+  // Links lead to the first of equal walks.
+  for (int i = 0; i < walk; ++i) {
+    if (work.ends[first_row + i] == end) return;
+  }
+  JpegPlace place = JpegPlace::FromKey(end);
+  // The last piece of an interval needs no walk.
+  const int last_piece = min(first_piece + kMaxNextPieces, file.pieces - 2);
+  for (int piece = first_piece + 1; piece <= last_piece; ++piece) {
+    const uint32_t begin_of_next = begins[piece + 1];
+    if (IsFirst(begin_of_next)) return;
+    const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
+    work.sums[row + walk] = Walk(words, tables, mcu, BitOf(begin_of_next), &place);
+    end = place.Key();
+    int met = starts;
+    for (int i = starts - 1; i >= 0; --i) {
+      if (work.ends[row + i] == end) met = i;
+    }
+    if (met < starts) {
+      work.links[row + walk] = static_cast<uint8_t>(met);
+      return;
+    }
+    const int own = atomicAdd(&work.walks[piece], 1);
+    if (own >= kJpegNoWalk) return;
+    work.links[row + walk] = static_cast<uint8_t>(own);
+    work.ends[row + own] = end;
+    walk = own;
+  }
+}
+
+// A sum that begins anew in places: since the last of them.
+struct Sum {
+  int value;
+  int begins;  // how many of those places
+};
+__device__ __forceinline__ Sum Joined(const Sum& before, const Sum& own) {
+  return {own.value + (own.begins > 0 ? 0 : before.value), own.begins + before.begins};
+}
+__device__ __forceinline__ Sum SumUpToLane(Sum own, int lane) {
+#pragma unroll
+  for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+    const Sum before = {__shfl_up_sync(kFullWarp, own.value, distance),
+                        __shfl_up_sync(kFullWarp, own.begins, distance)};
+    if (lane >= distance) own = Joined(before, own);
+  }
+  return own;
+}
+
+// Sums over the threads of a block of 1,024, one block of values after the other.
+class BlockSums {
+ public:
+  // In shared memory.
+  struct Memory {
+    Sum of_warp[kWarpLanes];
+  };
+
+  // The sum of all values before those of this thread, since the last beginning. All threads call
+  // it, and between two calls they meet.
+  __device__ __forceinline__ Sum Before(const Sum& own, Memory* memory) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
+    const Sum up_to = SumUpToLane(own, lane);
+    if (lane == kWarpLanes - 1) memory->of_warp[warp] = up_to;
+    __syncthreads();  // for the sums of all warps
+    // Each warp adds up all of them, so that they need not meet again.
+    const Sum warps = SumUpToLane(memory->of_warp[lane], lane);
+    const Sum before_warp = {__shfl_sync(kFullWarp, warps.value, max(warp - 1, 0)),
+                             __shfl_sync(kFullWarp, warps.begins, max(warp - 1, 0))};
+    const Sum all = {__shfl_sync(kFullWarp, warps.value, kWarpLanes - 1),
+                     __shfl_sync(kFullWarp, warps.begins, kWarpLanes - 1)};
+    Sum before = {__shfl_up_sync(kFullWarp, up_to.value, 1),
+                  __shfl_up_sync(kFullWarp, up_to.begins, 1)};
+    if (lane == 0) before = {0, 0};
+    if (warp > 0) before = Joined(before_warp, before);
+    before = Joined(carried_, before);
+    carried_ = Joined(carried_, all);
+    return before;
+  }
+
+ private:
+  Sum carried_ = {0, 0};  // of the blocks of values so far; the same in all threads
+};
+
+__global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
+    const __grid_constant__ JpegBatch batch) {
+  alignas(16) __shared__ uint8_t links[kResolveThreads][kJpegWalks];
+  __shared__ uint8_t exits[kResolveWarps][kJpegWalks];  // [run of pieces][walk before it]
+  __shared__ uint8_t entered[kResolveWarps];            // walk before the run
+  __shared__ uint8_t before[kResolveThreads];           // true walk before each piece
+  __shared__ BlockSums::Memory sums_memory;
+  const JpegFileOnDevice& file = batch.files[blockIdx.x];
+  const JpegWork work(file.work, file.pieces);
+  const uint32_t* const begins = file.upload->piece_begins();
+  const int interval_blocks = file.upload->interval_blocks;
+  const int all_blocks = file.upload->blocks;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % kWarpLanes;
+  const int warp = thread / kWarpLanes;
+  int carried_walk = 0;  // of thread 0
+  BlockSums block_sums;
+  for (int first = 0; first < file.pieces; first += kResolveThreads) {
+    const int count = min(kResolveThreads, file.pieces - first);
+    const int runs = DivUp(count, kWarpLanes);
+    const int piece = first + thread;
+    const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
+    uint32_t begin = 0;
+    uint32_t begin_of_next = 0;
+    if (thread < count) {
+      begin = begins[piece];
+      begin_of_next = begins[piece + 1];
+      const auto* const from = reinterpret_cast<const uint4*>(work.links + row);
+      auto* const to = reinterpret_cast<uint4*>(links[thread]);
+      to[0] = from[0];
+      to[1] = from[1];
+    }
+    __syncthreads();  // for the links
+    const int run_end = min((warp + 1) * kWarpLanes, count);
+    if (warp < runs) {
+      int walk = lane;
+      for (int i = warp * kWarpLanes; i < run_end; ++i) walk = links[i][walk] & kJpegNoWalk;
+      exits[warp][lane] = static_cast<uint8_t>(walk);
+    }
+    __syncthreads();  // for the exits
+    if (thread == 0) {
+      for (int run = 0; run < runs; ++run) {
+        entered[run] = static_cast<uint8_t>(carried_walk);
+        carried_walk = exits[run][carried_walk];
+      }
+    }
+    __syncthreads();  // for the entries
+    if (lane == 0 && warp < runs) {
+      int walk = entered[warp];
+      for (int i = warp * kWarpLanes; i < run_end; ++i) {
+        before[i] = static_cast<uint8_t>(walk);
+        walk = links[i][walk] & kJpegNoWalk;
+      }
+    }
+    __syncwarp();  // for the true walks of the run
+
+    Sum own = {0, 0};
+    int walk = kJpegNoWalk;
+    uint64_t place = kJpegNoPlace;
+    if (thread < count) {
+      walk = IsFirst(begin) ? 0 : before[thread];
+      own.begins = IsFirst(begin) ? 1 : 0;
+      if (IsFirst(begin)) {
+        place = JpegPlace{BitOf(begin), 0, 0}.Key();
+      } else if (walk != kJpegNoWalk) {
+        place = work.ends[row - kJpegWalks + walk];
+      }
+      if (walk != kJpegNoWalk && !IsFirst(begin_of_next)) own.value = work.sums[row + walk];
+    }
+    const Sum sum = block_sums.Before(own, &sums_memory);
+    if (thread < count) {
+      const int interval = sum.begins - (IsFirst(begin) ? 0 : 1);
+      JpegEntry entry;
+      entry.place = place;
+      entry.block = interval * interval_blocks + (IsFirst(begin) ? 0 : sum.value);
+      entry.end_block = min((interval + 1) * interval_blocks, all_blocks);
+      work.entries[piece] = entry;
+      if (place == kJpegNoPlace) *file.upload->undecided_there = 1;
+    }
+    __syncthreads();  // until all have read what the next pieces overwrite
+  }
+}
+
+// Places in rows of 8 of the coefficients in zigzag order.
+struct Zigzag {
+  uint8_t place[kJpegBlockCoefficients];
+};
+constexpr Zigzag MakeZigzag() {
+  Zigzag zigzag = {};
+  int x = 0;
+  int y = 0;
+  for (int i = 0; i < kJpegBlockCoefficients; ++i) {
+    zigzag.place[i] = static_cast<uint8_t>(8 * y + x);
+    const bool up = (x + y) % 2 == 0;
+    if (up ? x == 7 : y == 7) {
+      ++(up ? y : x);
+    } else if (up ? y == 0 : x == 0) {
+      ++(up ? x : y);
+    } else {
+      x += up ? 1 : -1;
+      y += up ? -1 : 1;
+    }
+  }
+  return zigzag;
+}
+__constant__ constexpr Zigzag kZigzag = MakeZigzag();
+
+// Tables of which values matter: without the runs.
+struct StrictTables {
+  uint16_t short_codes[kJpegTables][kJpegShortCodes];
+  JpegLongCodes long_codes[kJpegTables];
+};
+static_assert(offsetof(JpegCodeTables, runs) == sizeof(StrictTables));
+
+// Decodes a piece and writes its coefficients. False if the data are damaged. There is a branch for
+// long codes only.
+template <typename Words>
+__device__ bool WritePiece(const JpegFileOnDevice& file, const Words& words,
+                           const StrictTables& tables, const uint8_t* zigzag,
+                           const JpegEntry& entry, uint32_t begin_of_next) {
+  constexpr uint32_t kFull = kJpegBlockCoefficients;
+  constexpr JpegCode kNoSymbol = 1 | kFull << 9;
+  const uint32_t block_count = file.mcu.blocks;
+  const uint32_t luma_in_mcu = file.mcu.luma_blocks;
+  const uint32_t pairs = file.mcu.pairs;
+  const uint32_t end_bit = BitOf(begin_of_next);
+  const JpegPlace place = JpegPlace::FromKey(entry.place);
+  uint32_t bit = place.bit;
+  uint32_t block = place.block;
+  uint32_t coefficient = place.coefficient;
+  uint32_t number = 2 * (pairs >> block & 1) + (coefficient != 0 ? 1 : 0);
+  int blocks_left = entry.end_block - entry.block;
+  // Of luma, the first of the MCU.
+  uint32_t luma = static_cast<uint32_t>(entry.block) / block_count * luma_in_mcu;
+  int16_t* const dcs = JpegWork(file.work, file.pieces).dcs;
+  bool bad = false;
+  JpegBits<Words> bits(words, bit);
+  while (bit < end_bit && blocks_left > 0) {
+    const uint32_t window = bits.Window();
+    JpegCode code = tables.short_codes[number][window >> (32 - kJpegShortCodeBits)];
+    if (code == 0) {
+      code = tables.long_codes[number].At(window);
+      bad = bad || code == 0;
+      code = code == 0 ? kNoSymbol : code;
+    }
+    const uint32_t length = JpegCodeLength(code);
+    const uint32_t size = JpegCodeSize(code);
+    const uint32_t advance = JpegCodeAdvance(code);
+    const auto value = static_cast<int16_t>(JpegShortValue(window << (length - size), size));
+    bits.Skip(length);
+    bit += length;
+    const bool is_luma = block < luma_in_mcu;
+    const bool is_dc = coefficient == 0;
+    coefficient += advance;
+    const uint32_t in_block = zigzag[(coefficient - 1) & (kFull - 1)];
+    if (is_luma && is_dc) dcs[luma + block] = value;
+    if (is_luma && !is_dc && size != 0)
+      file.coefficients[(luma + block) * kFull + in_block] = value;
+    const bool ended = coefficient >= kFull;
+    // A block ends where it is full, or where its end is read.
+    bad = bad || (coefficient > kFull && advance != kFull);
+    blocks_left -= ended ? 1 : 0;
+    coefficient = ended ? 0 : coefficient;
+    const bool mcu_ended = ended && block + 1 == block_count;
+    block = mcu_ended ? 0 : block + (ended ? 1 : 0);
+    luma += mcu_ended ? luma_in_mcu : 0;
+    number = 2 * (pairs >> block & 1) + (ended ? 0 : 1);
+  }
+  if (bad) return false;
+  // An interval ends in its last piece, with less than a byte left.
+  if (blocks_left > 0) return !IsFirst(begin_of_next);
+  return IsFirst(begin_of_next) && bit <= end_bit && end_bit - bit < 8;
+}
+
+__global__ __launch_bounds__(kWriteThreads) void WriteKernel(
+    const __grid_constant__ JpegBatch batch) {
+  __shared__ StrictTables tables;
+  __shared__ uint4 staged[kWriteWords / 4];
+  __shared__ uint8_t zigzag[kJpegBlockCoefficients];
+  const JpegFileOnDevice& file = batch.files[blockIdx.y];
+  const int first_piece = static_cast<int>(blockIdx.x) * kWriteThreads;
+  if (first_piece >= file.pieces) return;
+  const int piece = min(first_piece + static_cast<int>(threadIdx.x), file.pieces - 1);
+  const JpegEntry entry = JpegWork(file.work, file.pieces).entries[piece];
+  const uint32_t* const begins = file.upload->piece_begins();
+  const uint32_t begin_of_next = begins[piece + 1];
+  static_assert(kWriteThreads == kJpegBlockCoefficients);
+  zigzag[threadIdx.x] = kZigzag.place[threadIdx.x];
+  LoadTables<kWriteThreads, sizeof(StrictTables)>(*file.upload, &tables);
+  const StagedWords words = Stage<kWriteThreads, kWriteWords>(file, begins[first_piece], staged);
+  __syncthreads();  // for zigzag, tables and words
+  if (first_piece + static_cast<int>(threadIdx.x) >= file.pieces) return;
+  // Blocks beyond the last one: the piece in which that ended has seen that more data follow.
+  if (entry.place == kJpegNoPlace || entry.block >= entry.end_block) return;
+  const bool good =
+      words.HasUpTo(BitOf(begin_of_next))
+          ? WritePiece(file, WordsInShared{words.staged, words.first}, tables, zigzag, entry,
+                       begin_of_next)
+          : WritePiece(file, WordsInGlobal{words.all}, tables, zigzag, entry, begin_of_next);
+  if (!good) *file.upload->undecided_there = 1;
+}
+
+__global__ __launch_bounds__(kDcThreads) void DcKernel(const __grid_constant__ JpegBatch batch) {
+  __shared__ BlockSums::Memory sums_memory[2];  // in turns
+  const JpegFileOnDevice& file = batch.files[blockIdx.x];
+  const int luma_blocks = file.upload->luma_blocks;
+  const int interval = file.upload->interval_blocks / file.mcu.blocks * file.mcu.luma_blocks;
+  const JpegWork work(file.work, file.pieces);
+  BlockSums block_sums;
+  int turn = 0;
+  for (int begin = 0; begin < luma_blocks; begin += kDcThreads * kDcsPerThread) {
+    const int first = begin + static_cast<int>(threadIdx.x) * kDcsPerThread;
+    int16_t values[kDcsPerThread] = {};
+    const int count = min(luma_blocks - first, kDcsPerThread);  // may be negative
+    int until_new = interval;  // blocks before the next interval, from `first` on
+    if (count > 0) {
+      *reinterpret_cast<uint4*>(values) = *reinterpret_cast<const uint4*>(work.dcs + first);
+      until_new = (interval - first % interval) % interval;
+    }
+    Sum own = {0, 0};
+    int next = until_new;
+#pragma unroll
+    for (int i = 0; i < kDcsPerThread; ++i) {
+      if (i == next) {
+        own = {0, own.begins + 1};
+        next += interval;
+      }
+      if (i < count) own.value += values[i];
+    }
+    int value = block_sums.Before(own, &sums_memory[turn]).value;
+    turn = 1 - turn;
+    bool fits = true;
+    next = until_new;
+#pragma unroll
+    for (int i = 0; i < kDcsPerThread; ++i) {
+      if (i == next) {
+        value = 0;
+        next += interval;
+      }
+      if (i < count) value += values[i];
+      values[i] = static_cast<int16_t>(value);
+      fits = fits && values[i] == value;
+    }
+    if (count <= 0) continue;
+    *reinterpret_cast<uint4*>(work.dcs + first) = *reinterpret_cast<const uint4*>(values);
+    if (!fits) *file.upload->undecided_there = 1;
+  }
+}
+
+// Eight numbers of 16 bits, in one load or store.
+union Eight {
+  uint4 all;
+  int16_t number[8];
+  uint16_t unsigned_number[8];
+};
+
+__global__ __launch_bounds__(kIdctThreads) void IdctKernel(
+    const __grid_constant__ JpegBatch batch) {
+  // Coefficients, then numbers between the passes. A column more than there is, so that columns
+  // begin in different banks.
+  __shared__ int16_t numbers_of[kIdctBlocks][8][9];
+  const JpegFileOnDevice& file = batch.files[blockIdx.y];
+  const JpegUpload& upload = *file.upload;
+  const int block_here = static_cast<int>(threadIdx.x) / 8;
+  const int line = static_cast<int>(threadIdx.x) % 8;  // a row, a column, and a row again
+  const int block = static_cast<int>(blockIdx.x) * kIdctBlocks + block_here;
+  const bool exists = block < upload.luma_blocks;
+  const int mcus_across = upload.mcus_across;
+  const int luma_across = upload.luma_across;
+  const int luma_down = upload.luma_down;
+  const int width_px = upload.width_px;
+  const int height_px = upload.height_px;
+  uint8_t* const image = upload.image;
+  const int64_t pitch_bytes = upload.pitch_bytes;
+  int16_t(&here)[8][9] = numbers_of[block_here];
+  bool decided = true;
+  if (exists) {
+    Eight* const from = reinterpret_cast<Eight*>(file.coefficients + static_cast<int64_t>(block) *
+                                                                         kJpegBlockCoefficients);
+    Eight coefficients;
+    coefficients.all = from[line].all;
+    Eight quantisers;
+    quantisers.all = reinterpret_cast<const uint4*>(upload.quantisers)[line];
+    if (line == 0) coefficients.number[0] = JpegWork(file.work, file.pieces).dcs[block];
+    from[line].all = make_uint4(0, 0, 0, 0);
+#pragma unroll
+    for (int x = 0; x < 8; ++x) {
+      const int32_t number = int32_t{coefficients.number[x]} * quantisers.unsigned_number[x];
+      decided = decided && number <= kIdctMaxInput && number >= -kIdctMaxInput;
+      here[line][x] = static_cast<int16_t>(number);
+    }
+  }
+  __syncwarp();  // for the rows of the block, which are this warp's
+  int32_t numbers[8];
+  if (exists) {
+#pragma unroll
+    for (int y = 0; y < 8; ++y) numbers[y] = here[y][line];
+    IdctPass(numbers, 1, kIdctColumnShift);
+#pragma unroll
+    for (int y = 0; y < 8; ++y) {
+      decided = decided && numbers[y] <= kIdctMaxInput && numbers[y] >= -kIdctMaxInput;
+      here[y][line] = static_cast<int16_t>(numbers[y]);
+    }
+    if (!decided) *upload.undecided_there = 1;
+  }
+  __syncwarp();  // for the columns of the block
+  const int luma_in_mcu = luma_across * luma_down;
+  const int mcu = block / luma_in_mcu;
+  const int in_mcu = block - mcu * luma_in_mcu;
+  const int mcu_y = mcu / mcus_across;
+  const int mcu_x = mcu - mcu_y * mcus_across;
+  const int x = 8 * (mcu_x * luma_across + in_mcu % luma_across);
+  const int y = 8 * (mcu_y * luma_down + in_mcu / luma_across) + line;
+  if (!exists || x >= width_px || y >= height_px) return;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) numbers[i] = here[line][i];
+  IdctPass(numbers, 1, kIdctRowShift);
+  uint32_t packed[2] = {0, 0};
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    packed[i / 4] |= static_cast<uint32_t>(Clamp(numbers[i] + 128, 0, 255)) << (8 * (i % 4));
+  }
+  *reinterpret_cast<uint2*>(image + y * pitch_bytes + x) = make_uint2(packed[0], packed[1]);
+}
+
+}  // namespace
+
+int JpegStartsFor(const JpegBatch& batch) {
+  constexpr int64_t kBusyWalks = 65'536;  // of an H100
+  return static_cast<int>(
+      Clamp<int64_t>(kBusyWalks / std::max<int64_t>(batch.all_pieces, 1), 2, kMostStarts));
+}
+
+absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream) {
+  if (batch.count == 0) return absl::OkStatus();
+  const dim3 walk_grid(DivUp(batch.pieces * batch.starts, kWalkThreads), batch.count);
+  FirstWalksKernel<<<walk_grid, kWalkThreads, 0, stream>>>(batch);
+  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("FirstWalksKernel"));
+  NextWalksKernel<<<walk_grid, kWalkThreads, 0, stream>>>(batch);
+  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("NextWalksKernel"));
+  ResolveKernel<<<batch.count, kResolveThreads, 0, stream>>>(batch);
+  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("ResolveKernel"));
+  WriteKernel<<<dim3(DivUp(batch.pieces, kWriteThreads), batch.count), kWriteThreads, 0, stream>>>(
+      batch);
+  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("WriteKernel"));
+  DcKernel<<<batch.count, kDcThreads, 0, stream>>>(batch);
+  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("DcKernel"));
+  IdctKernel<<<dim3(DivUp(batch.luma_blocks, kIdctBlocks), batch.count), kIdctThreads, 0, stream>>>(
+      batch);
+  return CheckLaunch("IdctKernel");
+}
+
+}  // namespace orbserve::gpu

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gpu/jpeg/jpeg_room.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "features/host_device.h"
+#include "gpu/jpeg/jpeg_kernels.h"
+#include "gpu/runtime/check.h"
+
+namespace orbserve::gpu {
+namespace {
+
+constexpr size_t kAlignment = 256;
+
+// The upload of a file comes first, then what the kernels work with.
+size_t WorkOffset(const JpegDecoding& file) { return RoundUp(file.upload_bytes, kAlignment); }
+size_t Bytes(const JpegDecoding& file) {
+  return WorkOffset(file) +
+         RoundUp(JpegWork::Bytes(file.upload->pieces, file.upload->luma_blocks), kAlignment);
+}
+size_t CoefficientBytes(const JpegUpload& file) {
+  return static_cast<size_t>(file.luma_blocks) * kJpegBlockCoefficients * sizeof(int16_t);
+}
+
+}  // namespace
+
+absl::Status JpegRoom::Ensure(DeviceBuffer* buffer, size_t bytes) {
+  if (buffer->size_bytes() >= bytes) return absl::OkStatus();
+  const size_t wanted = std::bit_ceil(bytes);
+  if (buffer->size_bytes() > 0) return buffer->Enlarge(wanted);
+  ORBSERVE_ASSIGN_OR_RETURN(*buffer, DeviceBuffer::Create(device_, wanted, budget_));
+  return absl::OkStatus();
+}
+
+absl::Status JpegRoom::Prepare(absl::Span<const JpegDecoding> files, cudaStream_t stream) {
+  size_t work_bytes = 0;
+  size_t coefficient_bytes = 0;
+  for (const JpegDecoding& file : files) {
+    work_bytes += Bytes(file);
+    coefficient_bytes += CoefficientBytes(*file.upload);
+  }
+  ORBSERVE_RETURN_IF_ERROR(Ensure(&work_, work_bytes));
+  if (coefficients_.size_bytes() >= coefficient_bytes) return absl::OkStatus();
+  const absl::Status status = Ensure(&coefficients_, coefficient_bytes);
+  if (coefficients_.size_bytes() > 0) {
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaMemsetAsync(coefficients_.data(), 0, coefficients_.size_bytes(), stream));
+  }
+  return status;
+}
+
+absl::Status JpegRoom::Enqueue(absl::Span<const JpegDecoding> files, cudaStream_t stream) {
+  JpegBatch batch;
+  uint8_t* there = work_.data();
+  uint8_t* coefficients = coefficients_.data();
+  for (const JpegDecoding& file : files) {
+    JpegUpload& upload = *file.upload;
+    upload.image = file.image;
+    upload.pitch_bytes = file.pitch_bytes;
+    upload.undecided = 0;
+    upload.undecided_there = &upload.undecided;
+    ORBSERVE_CUDA_RETURN_IF_ERROR(
+        cudaMemcpyAsync(there, &upload, file.upload_bytes, cudaMemcpyHostToDevice, stream));
+    JpegFileOnDevice& on_device = batch.files[batch.count++];
+    on_device.upload = reinterpret_cast<const JpegUpload*>(there);
+    on_device.work = there + WorkOffset(file);
+    on_device.coefficients = reinterpret_cast<int16_t*>(coefficients);
+    on_device.pieces = upload.pieces;
+    on_device.mcu = upload.mcu;
+    on_device.words_offset = upload.words_offset;
+    on_device.word_count = static_cast<uint32_t>(file.upload_bytes / sizeof(uint32_t)) -
+                           static_cast<uint32_t>(upload.words_offset);
+    batch.pieces = std::max(batch.pieces, upload.pieces);
+    batch.luma_blocks = std::max(batch.luma_blocks, upload.luma_blocks);
+    batch.all_pieces += upload.pieces;
+    there += Bytes(file);
+    coefficients += CoefficientBytes(upload);
+  }
+  batch.starts = starts_ > 0 ? starts_ : JpegStartsFor(batch);
+  return LaunchJpegDecoding(batch, stream);
+}
+
+}  // namespace orbserve::gpu

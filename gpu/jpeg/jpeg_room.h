@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef ORBSERVE_GPU_JPEG_JPEG_ROOM_H_
+#define ORBSERVE_GPU_JPEG_JPEG_ROOM_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "gpu/jpeg/jpeg_upload.h"
+#include "gpu/runtime/memory.h"
+
+namespace orbserve::gpu {
+
+// One file and its image.
+struct JpegDecoding {
+  JpegUpload* upload = nullptr;  // pinned memory, by MakeJpegUpload()
+  size_t upload_bytes = 0;
+  uint8_t* image = nullptr;  // device memory: the first pixel, at a multiple of 8
+  int64_t pitch_bytes = 0;   // a multiple of 8, at least the width rounded up to one
+};
+
+// Memory of one device in which the files of one batch at a time are decoded. Not thread-safe.
+class JpegRoom {
+ public:
+  JpegRoom(int device, std::shared_ptr<MemoryBudget> budget)
+      : device_(device), budget_(std::move(budget)) {}
+
+  // Makes sure that there is room for these files. Nothing of the last batch may be on the device.
+  // RESOURCE_EXHAUSTED (OUT_OF_MEMORY).
+  absl::Status Prepare(absl::Span<const JpegDecoding> files, cudaStream_t stream);
+  // Puts the copies and launches for the files of Prepare(), 1..kMaxFramesInBatch of them, on the
+  // stream. When they are done, `undecided` of each upload tells whether its image is good.
+  absl::Status Enqueue(absl::Span<const JpegDecoding> files, cudaStream_t stream);
+
+  // Walks that begin in a piece, for benchmarks and tests; 0 = JpegStartsFor().
+  void SetStarts(int starts) { starts_ = starts; }
+
+ private:
+  absl::Status Ensure(DeviceBuffer* buffer, size_t bytes);
+
+  const int device_;
+  const std::shared_ptr<MemoryBudget> budget_;
+  int starts_ = 0;
+  DeviceBuffer work_;
+  DeviceBuffer coefficients_;  // zero between batches
+};
+
+}  // namespace orbserve::gpu
+
+#endif  // ORBSERVE_GPU_JPEG_JPEG_ROOM_H_

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "gpu/jpeg/jpeg_upload.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "absl/status/statusor.h"
+#include "decode/jpeg_lanes.h"
+#include "decode/jpeg_scan.h"
+#include "features/host_device.h"
+
+namespace orbserve::gpu {
+namespace {
+
+using Next = JpegScanReader::Next;
+
+// Walks number bits with 32 bits, one of which marks pieces.
+constexpr size_t kMaxBytes = size_t{1} << 27;
+constexpr size_t kCopySlack = 32;  // CopyJpegBytes() writes so far beyond the end
+constexpr size_t kReadAhead = 48;  // kernels read so far beyond the end, at most
+constexpr uint8_t kRst0 = 0xD0;
+constexpr int kRestartNumbers = 8;
+
+// Tables number 2 * pair and the next one.
+void BuildPair(const JpegBlockKind& block, int pair, JpegCodeTables* tables) {
+  BuildJpegCodeTable(*block.dc, 2 * pair, tables);
+  BuildJpegCodeTable(*block.ac, 2 * pair + 1, tables);
+}
+
+// The tables of nearly all files, as they are made over and over again: the standard ones, which
+// are those of blocks with skips.
+const JpegCodeTables& StandardTables(const JpegBlockKind& luma, const JpegBlockKind& chroma) {
+  static const JpegCodeTables* const tables = [&] {
+    auto* const made = new JpegCodeTables;
+    BuildPair(luma, 0, made);
+    BuildPair(chroma, 1, made);
+    return made;
+  }();
+  return *tables;
+}
+
+// Blocks and tables of an MCU. False if there are more tables than there is room for.
+bool WriteMcu(const JpegScan& scan, JpegUpload* upload) {
+  JpegMcu mcu = {0, 0, 0};
+  std::array<const JpegBlockKind*, kJpegTablePairs> pairs = {};
+  for (const JpegBlockKind& block : scan.blocks) {
+    size_t pair = 0;
+    while (pair < pairs.size() && pairs[pair] != nullptr &&
+           (pairs[pair]->dc != block.dc || pairs[pair]->ac != block.ac)) {
+      ++pair;
+    }
+    if (pair == pairs.size()) return false;
+    pairs[pair] = &block;
+    mcu.pairs = static_cast<uint16_t>(mcu.pairs | pair << mcu.blocks);
+    mcu.luma_blocks += block.kept ? 1 : 0;
+    ++mcu.blocks;
+    if (block.last) break;
+  }
+  upload->mcu = mcu;
+  if (pairs[1] != nullptr && pairs[0]->skips != nullptr && pairs[1]->skips != nullptr &&
+      pairs[0]->skips < pairs[1]->skips) {
+    upload->tables = StandardTables(*pairs[0], *pairs[1]);
+    return true;
+  }
+  BuildPair(*pairs[0], 0, &upload->tables);
+  if (pairs[1] != nullptr) BuildPair(*pairs[1], 1, &upload->tables);
+  return true;
+}
+
+// The entropy-coded bytes of a scan, without stuffing, and the places of its pieces.
+class PieceWriter {
+ public:
+  PieceWriter(const JpegScan& scan, uint32_t* begins, absl::Span<uint8_t> room)
+      : scan_(scan),
+        begins_(begins),
+        room_(room),
+        from_(scan.bytes.data()),
+        from_end_(from_ + scan.bytes.size()) {}
+
+  // False if a restart marker is not where it must be, or an interval has no data.
+  bool Write() {
+    const int64_t interval = scan_.restart_interval == 0 ? scan_.mcus() : scan_.restart_interval;
+    const int64_t intervals = DivUp(scan_.mcus(), interval);
+    uint8_t* to = room_.data();
+    uint8_t* const to_end = to + room_.size() - kCopySlack - kReadAhead;
+    for (int64_t i = 0; i < intervals; ++i) {
+      if (i > 0 && !PassRestart(i - 1)) return false;
+      const auto begin = static_cast<size_t>(to - room_.data());
+      if (!CopyJpegBytes(&from_, from_end_, &to, to_end)) return false;
+      const auto end = static_cast<size_t>(to - room_.data());
+      if (end == begin) return false;
+      AddPieces(begin, end);
+    }
+    // After the last MCU there may be fill bytes.
+    if (std::count(from_, from_end_, 0xFF) != from_end_ - from_) return false;
+    begins_[pieces_] = static_cast<uint32_t>(to - room_.data()) | kJpegFirstPiece;
+    std::memset(to, 0, kReadAhead);
+    bytes_ = RoundUp(static_cast<size_t>(to - room_.data()), sizeof(uint32_t)) + kReadAhead -
+             sizeof(uint32_t);
+    SwapWords();
+    return true;
+  }
+  int pieces() const { return pieces_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  // Bits are read from the highest of a word on.
+  void SwapWords() {
+    auto* const words = reinterpret_cast<uint32_t*>(room_.data());
+    const size_t count = bytes_ / sizeof(uint32_t);
+    for (size_t i = 0; i < count; ++i) words[i] = __builtin_bswap32(words[i]);
+  }
+  bool PassRestart(int64_t number) {
+    while (from_ < from_end_ && *from_ == 0xFF) ++from_;
+    if (from_ == from_end_ || *from_ != kRst0 + number % kRestartNumbers) return false;
+    ++from_;
+    return true;
+  }
+  void AddPieces(size_t begin, size_t end) {
+    uint32_t mark = kJpegFirstPiece;
+    do {
+      begins_[pieces_++] = static_cast<uint32_t>(begin) | mark;
+      mark = 0;
+      begin += kJpegPieceBytes;
+    } while (begin + kJpegLastPieceBytes <= end);
+  }
+
+  const JpegScan& scan_;
+  uint32_t* const begins_;
+  const absl::Span<uint8_t> room_;
+  const uint8_t* from_;
+  const uint8_t* const from_end_;
+  int pieces_ = 0;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+size_t MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int height_px,
+                      absl::Span<uint8_t> room) {
+  if (room.size() < sizeof(JpegUpload)) return 0;
+  JpegScanReader reader(file);
+  absl::StatusOr<Next> next = reader.Read();
+  if (!next.ok() || *next != Next::kScan) return 0;
+  const JpegScan& scan = reader.scan();
+  if (!scan.is_whole || scan.width_px != width_px || scan.height_px != height_px) return 0;
+  auto* const upload = reinterpret_cast<JpegUpload*>(room.data());
+  if (!WriteMcu(scan, upload)) return 0;
+
+  const int64_t mcus = scan.mcus();
+  const int64_t interval = scan.restart_interval == 0 ? mcus : scan.restart_interval;
+  const size_t most_pieces =
+      scan.bytes.size() / kJpegPieceBytes + static_cast<size_t>(DivUp(mcus, interval)) + 1;
+  constexpr size_t kWordAlignment = 64;
+  const size_t bytes_offset =
+      RoundUp(sizeof(JpegUpload) + most_pieces * sizeof(uint32_t), kWordAlignment);
+  const size_t needed = bytes_offset + scan.bytes.size() + kCopySlack + kReadAhead;
+  if (needed > room.size() || needed > kMaxBytes) return 0;
+  PieceWriter writer(scan, upload->piece_begins(), room.subspan(bytes_offset));
+  if (!writer.Write()) return 0;
+
+  upload->pieces = writer.pieces();
+  upload->blocks = static_cast<int32_t>(mcus * upload->mcu.blocks);
+  upload->interval_blocks = static_cast<int32_t>(std::min(interval, mcus) * upload->mcu.blocks);
+  upload->mcus_across = scan.mcus_across;
+  upload->luma_across = scan.luma_across;
+  upload->luma_down = scan.luma_down;
+  upload->luma_blocks = static_cast<int32_t>(mcus * scan.luma_across * scan.luma_down);
+  upload->width_px = width_px;
+  upload->height_px = height_px;
+  upload->words_offset = static_cast<int32_t>(bytes_offset / sizeof(uint32_t));
+  std::memcpy(upload->quantisers, scan.quantisers.values, sizeof(upload->quantisers));
+  // Only one scan, and nothing unknown behind it.
+  next = reader.Read();
+  if (!next.ok() || *next != Next::kEnd) return 0;
+  return bytes_offset + writer.bytes();
+}
+
+}  // namespace orbserve::gpu
