@@ -43,6 +43,7 @@ GreyImage ReadPgm(const std::string& path) {
 std::shared_ptr<InputSlot> SlotWith(FeatureBackend& backend, const GreyImage& image) {
   auto slot = backend.LeaseInput(image.width_px, image.height_px, false);
   if (!slot.ok()) return nullptr;
+  if (!image.file.empty() && (*slot)->TakeFile(image.file, image.decoder)) return *std::move(slot);
   for (int y = 0; y < image.height_px; ++y) {
     std::memcpy((*slot)->image.Row(y),
                 image.pixels.data() + static_cast<size_t>(y) * static_cast<size_t>(image.width_px),

@@ -21,7 +21,10 @@ struct GreyImage {
   std::string name;  // of the file, without its folder
   int width_px = 0;
   int height_px = 0;
-  std::vector<uint8_t> pixels;  // [height][width]; empty: not a PGM image of 8 bits
+  std::vector<uint8_t> pixels;  // [height][width]; empty: not an image of 8 bits
+  // A file that backends may take instead of the pixels.
+  std::vector<uint8_t> file = {};
+  std::shared_ptr<const FileDecoder> decoder = nullptr;
 };
 
 GreyImage ReadPgm(const std::string& path);

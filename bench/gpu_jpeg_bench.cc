@@ -63,16 +63,15 @@ File ReadFile(const std::string& path, int* width_px, int* height_px) {
   if (*width_px == 0) *width_px = header.width_px;
   if (*height_px == 0) *height_px = header.height_px;
   file.upload = Must(PinnedBuffer::Create((size_t{64} << 10) + 2 * file.bytes.size(), nullptr));
-  file.decoding.upload = reinterpret_cast<gpu::JpegUpload*>(file.upload.data());
   for (int i = 0; i < 20; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    file.decoding.upload_bytes =
+    file.decoding.upload =
         gpu::MakeJpegUpload(file.bytes, *width_px, *height_px,
                             absl::MakeSpan(file.upload.data(), file.upload.size_bytes()));
     const double us = MicrosecondsSince(begin);
     if (i == 0 || us < file.prepare_us) file.prepare_us = us;
   }
-  if (file.decoding.upload_bytes == 0) {
+  if (file.decoding.upload == nullptr) {
     std::fprintf(stderr, "gpu_jpeg_bench: %s is not decoded on a device, or has another size\n",
                  path.c_str());
     std::exit(1);
@@ -127,7 +126,8 @@ int Run(int argc, char** argv) {
       Must(room.Prepare(batch, stream.get()));
       const auto host_begin = std::chrono::steady_clock::now();
       Must(begin.Record(stream.get()));
-      Must(room.Enqueue(batch, stream.get()));
+      Must(room.Upload(batch, stream.get()));
+      Must(room.Launch(stream.get()));
       Must(end.Record(stream.get()));
       Must(end.Wait(host_begin + std::chrono::seconds(10), std::chrono::milliseconds(100)));
       if (i < repeats / 10) continue;

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,6 +31,7 @@
 #include "bench/frame_latency.h"
 #include "bench/print_devices.h"
 #include "cpu/cpu_backend.h"
+#include "decode/image_decoder.h"
 #include "features/backend.h"
 #include "gpu/gpu_backend.h"
 #include "server/telemetry/power/power_reader.h"
@@ -51,6 +53,7 @@ struct Settings {
   double seconds = 2.0;  // of each measurement of throughput and of power
   int batch = 32;
   int in_flight = 8;
+  bool quick = false;
   bool cpu = false;
   std::vector<int> devices;
   int lanes = 4;
@@ -68,6 +71,32 @@ struct Throughput {
     return *watts / frames_per_second;
   }
 };
+
+// A JPEG image, which the backend may decode itself.
+GreyImage ReadJpeg(const std::string& path) {
+  GreyImage image;
+  std::ifstream in(path, std::ios::binary);
+  image.file.assign(std::istreambuf_iterator<char>(in), {});
+  EncodedImage encoded;
+  encoded.bytes = image.file;
+  const auto header = ReadImageHeader(encoded, {});
+  if (!header.ok()) return image;
+  image.name = std::filesystem::path(path).filename().string();
+  image.width_px = header->width_px;
+  image.height_px = header->height_px;
+  image.decoder = std::make_shared<const FileDecoder>(
+      [](absl::Span<const uint8_t> file, const MutableImageView& out) -> absl::Status {
+        EncodedImage bytes;
+        bytes.bytes = file;
+        ORBSERVE_ASSIGN_OR_RETURN(const ImageHeader own, ReadImageHeader(bytes, {}));
+        return DecodeToGrey(bytes, own, {}, out);
+      });
+  const auto width = static_cast<size_t>(image.width_px);
+  std::vector<uint8_t> pixels(width * static_cast<size_t>(image.height_px));
+  const MutableImageView view = {pixels.data(), image.width_px, image.height_px, image.width_px};
+  if ((*image.decoder)(image.file, view).ok()) image.pixels = std::move(pixels);
+  return image;
+}
 
 // With `in_flight` batches of `batch` frames at any time.
 Throughput MeasureThroughput(FeatureBackend& backend, const std::shared_ptr<FeaturePlan>& plan,
@@ -168,12 +197,14 @@ int Run(const Settings& settings) {
               "mJ/frame");
   std::string json = "[";
   for (const std::string& path : settings.images) {
-    const GreyImage image = ReadPgm(path);
+    const bool is_jpeg = std::filesystem::path(path).extension() == ".jpg";
+    const GreyImage image = is_jpeg ? ReadJpeg(path) : ReadPgm(path);
     if (image.pixels.empty()) {
-      std::fprintf(stderr, "%s: not a PGM image of 8 bits\n", path.c_str());
+      std::fprintf(stderr, "%s: neither a PGM image of 8 bits nor a JPEG image\n", path.c_str());
       return 1;
     }
     for (const Case& c : {Case{1000, 8, 1.2f}, Case{2000, 8, 1.2f}, Case{2000, 4, 2.0f}}) {
+      if (settings.quick && c.max_features != 1000) continue;
       PlanSpec spec = {image.width_px, image.height_px, {}};
       spec.pipeline.pyramid.levels = c.levels;
       spec.pipeline.pyramid.scale_factor = c.scale;
@@ -233,7 +264,7 @@ int Run(const Settings& settings) {
 int main(int argc, char** argv) {
   orbserve::bench::Settings settings;
   CLI::App app{"Latency and throughput of the pipeline `orb` on the CUDA backend"};
-  app.add_option("images", settings.images, "PGM files")->required();
+  app.add_option("images", settings.images, "PGM or JPEG files")->required();
   app.add_option("--repeats", settings.repeats, "Frames of a latency measurement");
   app.add_option("--seconds", settings.seconds, "Length of a measurement of throughput and power");
   app.add_option("--batch", settings.batch, "Frames of a batch")->check(CLI::Range(1, 64));
@@ -246,6 +277,7 @@ int main(int argc, char** argv) {
   app.add_option("--input-reads", settings.input_reads,
                  "Whether kernels read the frames in their pinned slots")
       ->check(CLI::IsMember({"auto", "in-place", "copied"}));
+  app.add_flag("--quick", settings.quick, "1,000 features only");
   app.add_flag("--cpu", settings.cpu, "The CPU backend beside it");
   app.add_option("--json", settings.json, "File to write the results to");
   CLI11_PARSE(app, argc, argv);

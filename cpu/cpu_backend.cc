@@ -472,6 +472,7 @@ class CpuBackend final : public FeatureBackend {
 
   absl::StatusOr<std::shared_ptr<const FrameState>> RebuiltState(const FrameState& state) {
     const std::shared_ptr<InputSlot> input = state.input();
+    ORBSERVE_RETURN_IF_ERROR(input->EnsurePixels());
     const std::vector<LevelGeometry> levels =
         TrackLevelsFor(input->image.width_px, input->image.height_px, state.pyramid_levels());
     auto kept = std::make_shared<KeptPyramid>(state_memory_);

@@ -243,7 +243,7 @@ JpegWay WayOf(const JpegFile& file, const ImageHeader& header) {
 // The end of a file that went through the strict decoder.
 absl::Status EndOfJpeg(const JpegFile& file, const ImageHeader& header, const ImageLimits& limits,
                        std::chrono::steady_clock::time_point deadline) {
-  way_counts[static_cast<size_t>(WayOf(file, header))].fetch_add(1, std::memory_order_relaxed);
+  CountJpegWay(WayOf(file, header));
   if (!file.end.has_value()) return DecodeJpeg(file.bytes, limits, deadline, file.out);
   if (ReasonOf(*file.end) == ErrorReason::kDeadlineExceeded) return JpegTooSlow(limits);
   return *file.end;
@@ -339,6 +339,10 @@ absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
   const auto deadline = std::chrono::steady_clock::now() + limits.max_decode_time;
   DecodeSequentialJpeg(deadline, &file);
   return EndOfJpeg(file, header, limits, deadline);
+}
+
+void CountJpegWay(JpegWay way) {
+  way_counts[static_cast<size_t>(way)].fetch_add(1, std::memory_order_relaxed);
 }
 
 std::array<int64_t, kJpegWayCount> JpegWayCounts() {

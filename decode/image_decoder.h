@@ -114,8 +114,12 @@ enum class JpegWay {
   kLibjpegScans,        // several scans
   kLibjpegComponents,   // luma not at full sampling, RGB, or something in the file that is unknown
   kLibjpegValues,       // values on which decoders do not agree
+  kDevice,              // a device, which refuses no file: that is left to the others
 };
-inline constexpr int kJpegWayCount = 5;
+inline constexpr int kJpegWayCount = 6;
+
+// Counts a file that was decoded elsewhere.
+void CountJpegWay(JpegWay way);
 
 // JPEG files that this process has decoded or refused, by JpegWay.
 std::array<int64_t, kJpegWayCount> JpegWayCounts();

@@ -4,10 +4,11 @@
 // The seam between serving and computing. The CPU and the CUDA backend implement it; everything
 // above it knows this header only.
 //
-// Life of a frame: LeaseInput() gives a slot of the backend's own memory, decoding writes grey
-// pixels into it, the batcher gathers jobs of one plan, Submit() takes them, `done` gets one answer
-// per job in the order of the jobs. The slot is held by the job and returns to its pool when the
-// last holder lets go, so a frame whose device was lost can still be computed by another backend.
+// Life of a frame: LeaseInput() gives a slot of the backend's own memory, which takes the file or
+// into which decoding writes grey pixels, the batcher gathers jobs of one plan, Submit() takes
+// them, `done` gets one answer per job in the order of the jobs. The slot is held by the job and
+// returns to its pool when the last holder lets go, so a frame whose device was lost can still be
+// computed by another backend.
 //
 // Answers do not depend on the batch, the order of batches, the number of threads, the backend or
 // the device: every field is equal bit for bit (docs/determinism.md).
@@ -18,6 +19,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "features/image_view.h"
 #include "features/options.h"
 #include "features/pipeline/stage.h"
@@ -93,14 +96,33 @@ class FeaturePlan {
   mutable WorkRate rate_;
 };
 
+// Decodes a whole image file to grey into `out`, which has its size, on the calling thread.
+// Thread-safe. Errors: those of DecodeToGrey() (decode/image_decoder.h).
+using FileDecoder =
+    std::function<absl::Status(absl::Span<const uint8_t> file, const MutableImageView& out)>;
+
 // One leased grey image and, if asked for, its mask. Rows are kRowAlignmentBytes aligned and
 // kImagePaddingBytes may be read around them. Contents are unspecified until written. Returns to
 // its pool when destroyed.
+//
+// A slot may hold a JPEG file instead of the pixels, if its backend decodes such files itself. The
+// answer to the frame is that to the decoded pixels, or the decoder's error.
 class InputSlot {
  public:
   virtual ~InputSlot() = default;
   MutableImageView image;
   MutableImageView mask;  // empty unless asked for; != 0 keeps the pixel
+
+  // Takes a JPEG file of the size of `image` instead of pixels; copies it. `decoder`: for what the
+  // backend does not decide itself. False: the file was not taken, and pixels must be written.
+  virtual bool TakeFile(absl::Span<const uint8_t> /*file*/,
+                        const std::shared_ptr<const FileDecoder>& /*decoder*/) {
+    return false;
+  }
+  // Decodes the file, if the slot holds one: from then on it holds pixels. To be called before
+  // `image` is read, but by the backend that the slot is of. Thread-safe. Errors: the decoder's, in
+  // every call.
+  virtual absl::Status EnsurePixels() { return absl::OkStatus(); }
 };
 
 // The features of an answered frame, and its pyramid if that was asked for, where the backend that

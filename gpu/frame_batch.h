@@ -13,6 +13,7 @@
 #include "gpu/frame/frame_params.h"
 #include "gpu/frame/frame_room.h"
 #include "gpu/graph_kind.h"
+#include "gpu/jpeg/jpeg_upload.h"
 #include "gpu/plan.h"
 #include "gpu/runtime/memory.h"
 
@@ -34,6 +35,8 @@ struct FrameWork {
   std::shared_ptr<DeviceBuffer> state_pyramid;      // when it is wanted for tracks
   // Holds the pixels of a frame that lies in a slot of another backend, if the plan reads in place.
   std::shared_ptr<InputSlot> pinned_copy;
+  JpegUpload* file = nullptr;  // that the slot holds instead of pixels
+  bool undecided = false;      // the host must decode it, and the frame be computed again
 };
 
 struct FrameBatch {

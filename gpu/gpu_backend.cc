@@ -39,16 +39,18 @@ bool IsIntegrated(int ordinal) {
 
 class GpuBackend final : public FeatureBackend {
  public:
-  GpuBackend(const GpuBackendOptions& options, int first_device)
+  GpuBackend(const GpuBackendOptions& options, const std::vector<int>& ordinals)
       : options_(options),
-        inputs_(std::make_shared<InputPool>(first_device,
-                                            InputBudgetBytes(options.input_budget_bytes))),
+        reads_in_place_(options_.input_reads == InputReads::kInPlace ||
+                        (options_.input_reads == InputReads::kAuto &&
+                         std::all_of(ordinals.begin(), ordinals.end(), &IsIntegrated))),
+        inputs_(std::make_shared<InputPool>(ordinals[0],
+                                            InputBudgetBytes(options.input_budget_bytes),
+                                            options.decodes_jpeg && !reads_in_place_)),
         results_(std::make_shared<RecyclingPool<FrameResult>>(kMaxIdleResultBytes)) {}
 
   absl::Status Start(const std::vector<int>& ordinals) {
-    reads_in_place_ = options_.input_reads == InputReads::kInPlace ||
-                      (options_.input_reads == InputReads::kAuto &&
-                       std::all_of(ordinals.begin(), ordinals.end(), &IsIntegrated));
+    options_.decodes_jpeg = options_.decodes_jpeg && !reads_in_place_;
     for (size_t i = 0; i < ordinals.size(); ++i) {
       ORBSERVE_ASSIGN_OR_RETURN(
           auto device, GpuDevice::Create(ordinals[i], i, ordinals.size(), options_, inputs_,
@@ -249,8 +251,8 @@ class GpuBackend final : public FeatureBackend {
     return chosen;
   }
 
-  const GpuBackendOptions options_;
-  bool reads_in_place_ = false;  // set by Start()
+  GpuBackendOptions options_;  // as they are in effect once Start() has been called
+  const bool reads_in_place_;
   Health health_;
   const std::shared_ptr<InputPool> inputs_;
   const std::shared_ptr<MemoryBudget> pinned_ = MemoryBudget::Unlimited();
@@ -311,7 +313,7 @@ absl::StatusOr<std::unique_ptr<FeatureBackend>> CreateGpuBackend(const GpuBacken
   ORBSERVE_RETURN_IF_ERROR(CheckBytes("memory_limit_bytes", options.memory_limit_bytes));
   ORBSERVE_RETURN_IF_ERROR(CheckBytes("input_budget_bytes", options.input_budget_bytes));
   ORBSERVE_ASSIGN_OR_RETURN(const std::vector<int> ordinals, ChooseDevices(options.devices));
-  auto backend = std::make_unique<GpuBackend>(options, ordinals[0]);
+  auto backend = std::make_unique<GpuBackend>(options, ordinals);
   ORBSERVE_RETURN_IF_ERROR(backend->Start(ordinals));
   return backend;
 }

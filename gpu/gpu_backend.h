@@ -32,6 +32,9 @@ struct GpuBackendOptions {
   // Most bytes that leased input slots may hold in pinned host memory; 0 = a quarter of this
   // machine's memory.
   int64_t input_budget_bytes = 0;
+  // Devices decode the JPEG files that they can (InputSlot::TakeFile); not where frames are read in
+  // place.
+  bool decodes_jpeg = true;
   int lanes = 4;  // batches in flight per device, 1..kMaxLanes
   // Batches of large plans (FeaturePlan::is_large()) in flight per device beside these,
   // 1..kMaxLanes.

@@ -59,7 +59,8 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   details_ = absl::StrCat("compute capability ", properties.major, ".", properties.minor, ", ",
                           properties.multiProcessorCount, " multiprocessors, ", total_bytes >> 20,
                           " MiB", properties.integrated != 0 ? " shared with the processor" : "",
-                          ", limit ", limit >> 20, " MiB, ", options.lanes, " lanes");
+                          ", limit ", limit >> 20, " MiB, ", options.lanes, " lanes, JPEG on the ",
+                          options.decodes_jpeg ? "device" : "host");
   // A device of CUDA is function 0 of its PCI device.
   pci_bus_id_ = absl::StrCat(absl::Hex(properties.pciDomainID, absl::kZeroPad4), ":",
                              absl::Hex(properties.pciBusID, absl::kZeroPad2), ":",
@@ -279,12 +280,43 @@ void GpuDevice::Run(LaneThread* self) {
 
 void GpuDevice::Answer(Lane* lane, std::unique_ptr<FrameBatch> batch) {
   lane->Finish(batch.get());
+  if (ComputeAgain(batch.get())) {
+    batches_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
   FrameBatchAnswer answer = std::move(batch->answer);
   FrameBatchDone done = std::move(batch->done);
   batch.reset();
   // First: `done` may submit the next batch, and this device has room for it now.
   batches_.fetch_sub(1, std::memory_order_relaxed);
   std::move(done)(std::move(answer));
+}
+
+bool GpuDevice::ComputeAgain(FrameBatch* batch) {
+  if (!batch->status.ok()) return false;
+  std::vector<size_t> again;
+  for (size_t i = 0; i < batch->jobs.size(); ++i) {
+    if (!batch->works[i].undecided) continue;
+    absl::Status& status = batch->answer.frames[i].status;
+    status = Guarded([&] { return batch->jobs[i].input->EnsurePixels(); });
+    if (status.ok()) again.push_back(i);
+  }
+  if (again.empty()) return false;
+  auto next = std::make_unique<FrameBatch>();
+  next->plan = batch->plan;
+  for (const size_t i : again) next->jobs.push_back(std::move(batch->jobs[i]));
+  next->works.resize(again.size());
+  next->answer.frames.resize(again.size());
+  next->done = [again = std::move(again), answer = std::move(batch->answer),
+                done = std::move(batch->done)](FrameBatchAnswer redone) mutable {
+    for (size_t i = 0; i < again.size(); ++i) {
+      answer.frames[again[i]] = std::move(redone.frames[i]);
+    }
+    answer.cost.busy_end = redone.cost.busy_end;
+    std::move(done)(std::move(answer));
+  };
+  Submit(std::move(next));
+  return true;
 }
 
 }  // namespace orbserve::gpu

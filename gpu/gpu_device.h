@@ -103,6 +103,9 @@ class GpuDevice {
   // Launches unless the devices are lost already.
   void Launch(Lane* lane, FrameBatch* batch);
   void Answer(Lane* lane, std::unique_ptr<FrameBatch> batch);
+  // Decodes files that a device left to the host, and computes their frames again. The answer to
+  // the batch comes when they are done. False: there are none.
+  bool ComputeAgain(FrameBatch* batch);
 
   Health* const health_;
   std::string name_;

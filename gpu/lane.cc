@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "decode/image_decoder.h"
 #include "features/errors.h"
 #include "gpu/frame/frame_room.h"
 #include "gpu/runtime/check.h"
@@ -47,7 +48,8 @@ Lane::Lane(const LaneContext& context, int index, bool for_large)
       graphs_(context.graph_meter),
       batches_until_timed_(context.stage_sampling),
       scratch_(context.device, context.arena_budget,
-               [pool = context.state_buffers] { pool->FreeIdle(); }) {}
+               [pool = context.state_buffers] { pool->FreeIdle(); }),
+      jpeg_room_(context.device, context.arena_budget) {}
 
 absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(const LaneContext& context, int index,
                                                    bool for_large) {
@@ -67,6 +69,7 @@ absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(const LaneContext& context, i
   }
   ORBSERVE_ASSIGN_OR_RETURN(lane->begin_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->uploaded_, Event::Create(Event::Timing::kOn));
+  ORBSERVE_ASSIGN_OR_RETURN(lane->decoded_, Event::Create(Event::Timing::kOn));
   ORBSERVE_ASSIGN_OR_RETURN(lane->end_, Event::Create(Event::Timing::kOn));
   const int frames = FramesOfClass(ClassOfFrames(context.max_batch_frames));
   const size_t row_bytes =
@@ -194,6 +197,8 @@ void Lane::PrepareJobs(FrameBatch* batch, PinnedSide* side) {
       if (work.state_pyramid != nullptr) params->state_pyramid = work.state_pyramid->data();
       batch->kind.pyramids = batch->kind.pyramids || work.state_pyramid != nullptr;
     }
+    const auto* const pinned = dynamic_cast<const PinnedSlot*>(job.input.get());
+    if (pinned != nullptr) work.file = pinned->file();
     work.place = place++;
   }
   batch->frames_on_device = place;
@@ -220,6 +225,22 @@ absl::Status Lane::MakeRoom(FrameBatch* batch, PinnedSide* side) {
   // Others hold the memory for lists: the slow path has its own.
   for (FrameWork& work : batch->works) work.room.DropLists();
   return EnsureArena(plan.ArenaBytesFor(batch->kind, 0));
+}
+
+absl::Status Lane::MakeJpegRoom(FrameBatch* batch) {
+  files_.clear();
+  for (const FrameWork& work : batch->works) {
+    if (work.place >= 0 && work.file != nullptr) files_.push_back({work.file});
+  }
+  absl::Status status = jpeg_room_.Prepare(files_, stream_.get());
+  if (ReasonOf(status) == ErrorReason::kOutOfMemory) {
+    context_.state_buffers->FreeIdle();
+    status = jpeg_room_.Prepare(files_, stream_.get());
+  }
+  if (ReasonOf(status) != ErrorReason::kOutOfMemory) return status;
+  files_.clear();
+  for (FrameWork& work : batch->works) work.undecided = work.file != nullptr;
+  return absl::OkStatus();
 }
 
 void Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
@@ -250,6 +271,7 @@ void Lane::PlaceFrames(FrameBatch* batch, PinnedSide* side) {
 absl::Status Lane::LaunchPrepared(FrameBatch* batch, PinnedSide* side) {
   if (batch->frames_on_device == 0) return absl::OkStatus();
   ORBSERVE_RETURN_IF_ERROR(MakeRoom(batch, side));
+  ORBSERVE_RETURN_IF_ERROR(MakeJpegRoom(batch));
   if (context_.stage_sampling > 0 && --batches_until_timed_ == 0) {
     batches_until_timed_ = context_.stage_sampling;
     batch->kind.timed = true;
@@ -264,6 +286,12 @@ absl::Status Lane::LaunchPrepared(FrameBatch* batch, PinnedSide* side) {
                       static_cast<size_t>(batch->kind.frames()) * sizeof(FrameParams),
                       cudaMemcpyHostToDevice, stream_.get()));
   ORBSERVE_RETURN_IF_ERROR(uploaded_.Record(stream_.get()));
+  if (!files_.empty()) {
+    // Not a part of the graph: the sizes of these launches follow from the files, and the device
+    // decodes while the graph is launched.
+    ORBSERVE_RETURN_IF_ERROR(jpeg_room_.Launch(stream_.get()));
+    if (batch->kind.timed) ORBSERVE_RETURN_IF_ERROR(decoded_.Record(stream_.get()));
+  }
   ORBSERVE_RETURN_IF_ERROR(graph->Launch(stream_.get()));
   return end_.Record(stream_.get());
 }
@@ -303,6 +331,7 @@ absl::Status Lane::CopyImages(const FrameBatch& batch, PinnedSide* side) {
   size_t run_bytes = 0;
   size_t run_begin = 0;
   size_t end = 0;
+  auto file = files_.begin();
   const auto flush = [&]() -> absl::Status {
     if (run_bytes == 0) return absl::OkStatus();
     const size_t bytes = std::exchange(run_bytes, 0);
@@ -317,7 +346,18 @@ absl::Status Lane::CopyImages(const FrameBatch& batch, PinnedSide* side) {
     if (masked) params.mask_offset = params.image_offset + static_cast<int64_t>(slot.image_bytes);
     const size_t bytes = masked ? 2 * slot.image_bytes : slot.image_bytes;
     const auto* const pinned = dynamic_cast<const PinnedSlot*>(&in);
-    if (pinned != nullptr) {
+    if (batch.works[i].file != nullptr) {
+      ORBSERVE_RETURN_IF_ERROR(flush());
+      if (!batch.works[i].undecided) {
+        file->image = input + params.image_offset;
+        file->pitch_bytes = slot.pitch_bytes;
+        ++file;
+      }
+      if (masked) {
+        ORBSERVE_RETURN_IF_ERROR(CopyUp(input + end + slot.image_bytes,
+                                        pinned->memory + slot.image_bytes, slot.image_bytes));
+      }
+    } else if (pinned != nullptr) {
       if (run_bytes == 0 || run + run_bytes != pinned->memory) {
         ORBSERVE_RETURN_IF_ERROR(flush());
         run = pinned->memory;
@@ -340,7 +380,8 @@ absl::Status Lane::CopyImages(const FrameBatch& batch, PinnedSide* side) {
     }
     end += bytes;
   }
-  return flush();
+  ORBSERVE_RETURN_IF_ERROR(flush());
+  return files_.empty() ? absl::OkStatus() : jpeg_room_.Upload(files_, stream_.get());
 }
 
 absl::Status Lane::LocateImages(FrameBatch* batch, PinnedSide* side) {
@@ -395,6 +436,13 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
       // Results are written to the host by the last kernel: part of `compute`.
     }
   }
+  if (batch->status.ok()) {
+    for (FrameWork& work : batch->works) {
+      if (work.file == nullptr || work.place < 0) continue;
+      work.undecided = work.undecided || work.file->undecided != 0;
+      if (!work.undecided) CountJpegWay(JpegWay::kDevice);
+    }
+  }
   if (batch->status.ok() && batch->kind.timed) {
     const StageTimes times = TimesOf(*batch);
     for (size_t i = 0; i < batch->jobs.size(); ++i) {
@@ -404,7 +452,8 @@ void Lane::Wait(FrameBatch* batch, bool alone) {
   // The slow path needs the lane's arena, which the next batch will overwrite.
   if (batch->status.ok()) {
     for (size_t i = 0; i < batch->jobs.size(); ++i) {
-      if (batch->works[i].place < 0 || !NeedsSlowPath(*batch, i)) continue;
+      if (batch->works[i].place < 0 || batch->works[i].undecided) continue;
+      if (!NeedsSlowPath(*batch, i)) continue;
       const auto begin = std::chrono::steady_clock::now();
       FrameAnswer& answer = batch->answer.frames[i];
       answer.status = Guarded([&] { return FinishLarge(batch, i); });
@@ -428,7 +477,7 @@ StageTimes Lane::TimesOf(const FrameBatch& batch) const {
   StageTimes times;
   times.sampled = context_.stage_sampling > 1;
   const std::vector<StageSet>& stages = batch.plan->steps().timed_stages();
-  const Event* begin = &uploaded_;
+  const Event* begin = files_.empty() ? &uploaded_ : &decoded_;
   for (size_t i = 0; i < stages.size(); ++i) {
     const Event* const end = i + 1 < stages.size() ? &stage_end_[i] : &end_;
     const auto elapsed = end->ElapsedSince(*begin);
@@ -443,7 +492,7 @@ void Lane::Finish(FrameBatch* batch) {
   const TraceRange trace("finish batch");
   for (size_t i = 0; i < batch->jobs.size(); ++i) {
     FrameAnswer& answer = batch->answer.frames[i];
-    if (!answer.status.ok()) continue;
+    if (!answer.status.ok() || batch->works[i].undecided) continue;
     answer.status =
         batch->status.ok() ? Guarded([&] { return FinishFrame(batch, i); }) : batch->status;
   }

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,7 @@
 #include "gpu/frame/pinned_side.h"
 #include "gpu/frame_batch.h"
 #include "gpu/frame_state.h"
+#include "gpu/jpeg/jpeg_room.h"
 #include "gpu/memory/buffer_pool.h"
 #include "gpu/memory/input_pool.h"
 #include "gpu/memory/scratch_memory.h"
@@ -87,7 +89,9 @@ class Lane {
   // Gives each frame its share of the lists and of the pinned memory.
   void PlaceFrames(FrameBatch* batch, PinnedSide* side);
   absl::Status LaunchPrepared(FrameBatch* batch, PinnedSide* side);
-  // Begins the copies of the images and fills in where they come to lie.
+  // Makes room for the files of the batch, if there is any; else they are undecided.
+  absl::Status MakeJpegRoom(FrameBatch* batch);
+  // Begins the copies of the images and files, and fills in where they come to lie.
   absl::Status CopyImages(const FrameBatch& batch, PinnedSide* side);
   // Fills in where the images lie, in their pinned slots.
   absl::Status LocateImages(FrameBatch* batch, PinnedSide* side);
@@ -112,6 +116,7 @@ class Lane {
   Event stage_end_[StageTimes::kMaxEntries];
   Event begin_;  // before the upload
   Event uploaded_;
+  Event decoded_;  // after the files of a timed batch, if it has any
   Event end_;
   DeviceBuffer arena_;
   PlanGraphs graphs_;  // made for arena_
@@ -119,6 +124,8 @@ class Lane {
   int next_side_ = 0;
   int batches_until_timed_;
   ScratchMemory scratch_;  // of the slow path
+  JpegRoom jpeg_room_;
+  std::vector<JpegDecoding> files_;  // of the batch that was launched last
 };
 
 }  // namespace orbserve::gpu

@@ -73,6 +73,7 @@ gpu::GpuBackendOptions GpuBackendOptionsOf(const server::Config& config,
   options.devices.assign(backend.devices().begin(), backend.devices().end());
   options.memory_limit_bytes = static_cast<int64_t>(backend.gpu_memory_limit_bytes());
   options.deadline_ms = backend.device_deadline_ms();
+  options.decodes_jpeg = backend.jpeg() != "host";
   options.input_budget_bytes = derived.input_bytes;
   options.stage_sampling = static_cast<int>(config.telemetry().stage_sampling());
   // A lane is busy until its batch is answered, so another lane takes the next batch.

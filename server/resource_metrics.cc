@@ -77,11 +77,10 @@ void AddDecodePool(const WorkerPoolUse& pool, Families& page) {
 
 void AddJpegWays(Families& page) {
   // In the order of JpegWay.
-  static constexpr std::pair<const char*, const char*> kWays[] = {{"host", ""},
-                                                                  {"libjpeg", "progressive"},
-                                                                  {"libjpeg", "scans"},
-                                                                  {"libjpeg", "components"},
-                                                                  {"libjpeg", "values"}};
+  static constexpr std::pair<const char*, const char*> kWays[] = {
+      {"host", ""},          {"libjpeg", "progressive"},
+      {"libjpeg", "scans"},  {"libjpeg", "components"},
+      {"libjpeg", "values"}, {"device", ""}};
   static_assert(std::size(kWays) == kJpegWayCount);
   FamilyBuilder family("orbserve_jpeg_frames_total",
                        "JPEG frames by their decoder, and why it was not the strict one.",

@@ -139,6 +139,7 @@ FrameRun::FrameRun(const CpuPlan& plan, Workspace& workspace, const FrameJob& jo
 
 absl::Status FrameRun::Run(Features* features, StageTimes* times) {
   ORBSERVE_RETURN_IF_ERROR(BeginFrame(plan_.pipeline(), frame_.job, features));
+  ORBSERVE_RETURN_IF_ERROR(frame_.job.input->EnsurePixels());  // of a backend that was lost
   frame_.cuts = plan_.pipeline().CutsFor(frame_.job.parameters);
   std::fill(workspace_.times.begin(), workspace_.times.end(), Workspace::ThreadTimes());
   const GivenKeypoints* const given = frame_.job.given_keypoints.get();

@@ -3,7 +3,7 @@
 
 // In: uploads of JPEG files (gpu/jpeg/jpeg_upload.h). Out: luma, 8 bits, rows of a given pitch.
 //
-// Entropy decoding is a chain of symbols. It is cut into pieces of 512 bits that are decoded at
+// Entropy decoding is a chain of symbols. It is cut into pieces of 384 bits that are decoded at
 // once, though nobody knows yet which block of the MCU a piece begins in, and at which coefficient:
 //   1 FirstWalksKernel  walks begin where the piece does, each in another block of the MCU. Most
 //   find

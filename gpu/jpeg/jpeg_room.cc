@@ -7,7 +7,6 @@
 #include <bit>
 
 #include "features/host_device.h"
-#include "gpu/jpeg/jpeg_kernels.h"
 #include "gpu/runtime/check.h"
 
 namespace orbserve::gpu {
@@ -16,7 +15,9 @@ namespace {
 constexpr size_t kAlignment = 256;
 
 // The upload of a file comes first, then what the kernels work with.
-size_t WorkOffset(const JpegDecoding& file) { return RoundUp(file.upload_bytes, kAlignment); }
+size_t WorkOffset(const JpegDecoding& file) {
+  return RoundUp(static_cast<size_t>(file.upload->bytes), kAlignment);
+}
 size_t Bytes(const JpegDecoding& file) {
   return WorkOffset(file) +
          RoundUp(JpegWork::Bytes(file.upload->pieces, file.upload->luma_blocks), kAlignment);
@@ -52,8 +53,12 @@ absl::Status JpegRoom::Prepare(absl::Span<const JpegDecoding> files, cudaStream_
   return status;
 }
 
-absl::Status JpegRoom::Enqueue(absl::Span<const JpegDecoding> files, cudaStream_t stream) {
-  JpegBatch batch;
+absl::Status JpegRoom::Upload(absl::Span<const JpegDecoding> files, cudaStream_t stream) {
+  JpegBatch& batch = batch_;
+  batch.count = 0;
+  batch.pieces = 0;
+  batch.luma_blocks = 0;
+  batch.all_pieces = 0;
   uint8_t* there = work_.data();
   uint8_t* coefficients = coefficients_.data();
   for (const JpegDecoding& file : files) {
@@ -62,8 +67,8 @@ absl::Status JpegRoom::Enqueue(absl::Span<const JpegDecoding> files, cudaStream_
     upload.pitch_bytes = file.pitch_bytes;
     upload.undecided = 0;
     upload.undecided_there = &upload.undecided;
-    ORBSERVE_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(there, &upload, file.upload_bytes, cudaMemcpyHostToDevice, stream));
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(
+        there, &upload, static_cast<size_t>(file.upload->bytes), cudaMemcpyHostToDevice, stream));
     JpegFileOnDevice& on_device = batch.files[batch.count++];
     on_device.upload = reinterpret_cast<const JpegUpload*>(there);
     on_device.work = there + WorkOffset(file);
@@ -71,8 +76,9 @@ absl::Status JpegRoom::Enqueue(absl::Span<const JpegDecoding> files, cudaStream_
     on_device.pieces = upload.pieces;
     on_device.mcu = upload.mcu;
     on_device.words_offset = upload.words_offset;
-    on_device.word_count = static_cast<uint32_t>(file.upload_bytes / sizeof(uint32_t)) -
-                           static_cast<uint32_t>(upload.words_offset);
+    on_device.word_count =
+        static_cast<uint32_t>(static_cast<size_t>(file.upload->bytes) / sizeof(uint32_t)) -
+        static_cast<uint32_t>(upload.words_offset);
     batch.pieces = std::max(batch.pieces, upload.pieces);
     batch.luma_blocks = std::max(batch.luma_blocks, upload.luma_blocks);
     batch.all_pieces += upload.pieces;
@@ -80,7 +86,7 @@ absl::Status JpegRoom::Enqueue(absl::Span<const JpegDecoding> files, cudaStream_
     coefficients += CoefficientBytes(upload);
   }
   batch.starts = starts_ > 0 ? starts_ : JpegStartsFor(batch);
-  return LaunchJpegDecoding(batch, stream);
+  return absl::OkStatus();
 }
 
 }  // namespace orbserve::gpu

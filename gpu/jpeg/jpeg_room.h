@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "gpu/jpeg/jpeg_kernels.h"
 #include "gpu/jpeg/jpeg_upload.h"
 #include "gpu/runtime/memory.h"
 
@@ -21,9 +22,8 @@ namespace orbserve::gpu {
 // One file and its image.
 struct JpegDecoding {
   JpegUpload* upload = nullptr;  // pinned memory, by MakeJpegUpload()
-  size_t upload_bytes = 0;
-  uint8_t* image = nullptr;  // device memory: the first pixel, at a multiple of 8
-  int64_t pitch_bytes = 0;   // a multiple of 8, at least the width rounded up to one
+  uint8_t* image = nullptr;      // device memory: the first pixel, at a multiple of 8
+  int64_t pitch_bytes = 0;       // a multiple of 8, at least the width rounded up to one
 };
 
 // Memory of one device in which the files of one batch at a time are decoded. Not thread-safe.
@@ -35,9 +35,11 @@ class JpegRoom {
   // Makes sure that there is room for these files. Nothing of the last batch may be on the device.
   // RESOURCE_EXHAUSTED (OUT_OF_MEMORY).
   absl::Status Prepare(absl::Span<const JpegDecoding> files, cudaStream_t stream);
-  // Puts the copies and launches for the files of Prepare(), 1..kMaxFramesInBatch of them, on the
-  // stream. When they are done, `undecided` of each upload tells whether its image is good.
-  absl::Status Enqueue(absl::Span<const JpegDecoding> files, cudaStream_t stream);
+  // Puts the copies of the files of Prepare(), at most kMaxFramesInBatch of them, on the stream.
+  absl::Status Upload(absl::Span<const JpegDecoding> files, cudaStream_t stream);
+  // Puts their launches on the stream. When they are done, `undecided` of each upload tells whether
+  // its image is good.
+  absl::Status Launch(cudaStream_t stream) const { return LaunchJpegDecoding(batch_, stream); }
 
   // Walks that begin in a piece, for benchmarks and tests; 0 = JpegStartsFor().
   void SetStarts(int starts) { starts_ = starts; }
@@ -48,6 +50,7 @@ class JpegRoom {
   const int device_;
   const std::shared_ptr<MemoryBudget> budget_;
   int starts_ = 0;
+  JpegBatch batch_;
   DeviceBuffer work_;
   DeviceBuffer coefficients_;  // zero between batches
 };

@@ -22,6 +22,7 @@ constexpr size_t kMaxBytes = size_t{1} << 27;
 constexpr size_t kCopySlack = 32;  // CopyJpegBytes() writes so far beyond the end
 constexpr size_t kReadAhead = 48;  // kernels read so far beyond the end, at most
 constexpr uint8_t kRst0 = 0xD0;
+constexpr uint8_t kEoi = 0xD9;
 constexpr int kRestartNumbers = 8;
 
 // Tables number 2 * pair and the next one.
@@ -139,16 +140,16 @@ class PieceWriter {
 
 }  // namespace
 
-size_t MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int height_px,
-                      absl::Span<uint8_t> room) {
-  if (room.size() < sizeof(JpegUpload)) return 0;
+JpegUpload* MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int height_px,
+                           absl::Span<uint8_t> room) {
+  if (room.size() < sizeof(JpegUpload)) return nullptr;
   JpegScanReader reader(file);
   absl::StatusOr<Next> next = reader.Read();
-  if (!next.ok() || *next != Next::kScan) return 0;
+  if (!next.ok() || *next != Next::kScan) return nullptr;
   const JpegScan& scan = reader.scan();
-  if (!scan.is_whole || scan.width_px != width_px || scan.height_px != height_px) return 0;
+  if (!scan.is_whole || scan.width_px != width_px || scan.height_px != height_px) return nullptr;
   auto* const upload = reinterpret_cast<JpegUpload*>(room.data());
-  if (!WriteMcu(scan, upload)) return 0;
+  if (!WriteMcu(scan, upload)) return nullptr;
 
   const int64_t mcus = scan.mcus();
   const int64_t interval = scan.restart_interval == 0 ? mcus : scan.restart_interval;
@@ -157,10 +158,12 @@ size_t MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int height_p
   constexpr size_t kWordAlignment = 64;
   const size_t bytes_offset =
       RoundUp(sizeof(JpegUpload) + most_pieces * sizeof(uint32_t), kWordAlignment);
-  const size_t needed = bytes_offset + scan.bytes.size() + kCopySlack + kReadAhead;
-  if (needed > room.size() || needed > kMaxBytes) return 0;
-  PieceWriter writer(scan, upload->piece_begins(), room.subspan(bytes_offset));
-  if (!writer.Write()) return 0;
+  const auto head_bytes = static_cast<size_t>(scan.bytes.data() - file.data());
+  const size_t needed = bytes_offset + scan.bytes.size() + kCopySlack + kReadAhead + head_bytes;
+  if (needed > room.size() || needed > kMaxBytes) return nullptr;
+  PieceWriter writer(scan, upload->piece_begins(),
+                     room.subspan(bytes_offset, room.size() - bytes_offset - head_bytes));
+  if (!writer.Write()) return nullptr;
 
   upload->pieces = writer.pieces();
   upload->blocks = static_cast<int32_t>(mcus * upload->mcu.blocks);
@@ -175,8 +178,34 @@ size_t MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int height_p
   std::memcpy(upload->quantisers, scan.quantisers.values, sizeof(upload->quantisers));
   // Only one scan, and nothing unknown behind it.
   next = reader.Read();
-  if (!next.ok() || *next != Next::kEnd) return 0;
-  return bytes_offset + writer.bytes();
+  if (!next.ok() || *next != Next::kEnd) return nullptr;
+  upload->bytes = static_cast<int32_t>(bytes_offset + writer.bytes());
+  upload->head_bytes = static_cast<int32_t>(head_bytes);
+  std::memcpy(room.data() + upload->bytes, file.data(), head_bytes);
+  return upload;
+}
+
+std::vector<uint8_t> RestoreJpeg(const JpegUpload& upload) {
+  const auto* const memory = reinterpret_cast<const uint8_t*>(&upload);
+  std::vector<uint8_t> file(memory + upload.bytes, memory + upload.bytes + upload.head_bytes);
+  const auto* const words = reinterpret_cast<const uint32_t*>(memory) + upload.words_offset;
+  const uint32_t* const begins = upload.piece_begins();
+  int64_t restarts = 0;
+  for (int piece = 0; piece < upload.pieces; ++piece) {
+    if (piece > 0 && (begins[piece] & kJpegFirstPiece) != 0) {
+      file.push_back(0xFF);
+      file.push_back(static_cast<uint8_t>(kRst0 + restarts++ % kRestartNumbers));
+    }
+    const uint32_t end = begins[piece + 1] & ~kJpegFirstPiece;
+    for (uint32_t i = begins[piece] & ~kJpegFirstPiece; i < end; ++i) {
+      const auto byte = static_cast<uint8_t>(words[i / 4] >> (8 * (3 - i % 4)));
+      file.push_back(byte);
+      if (byte == 0xFF) file.push_back(0);
+    }
+  }
+  file.push_back(0xFF);
+  file.push_back(kEoi);
+  return file;
 }
 
 }  // namespace orbserve::gpu

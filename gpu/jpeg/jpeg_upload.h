@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "features/algo/jpeg_path.h"
@@ -18,7 +19,7 @@ namespace orbserve::gpu {
 
 // The data are cut into pieces. Shorter ones are walked over sooner, and more often too short for
 // the walks to find the true symbols.
-inline constexpr int kJpegPieceBytes = 64;
+inline constexpr int kJpegPieceBytes = 48;
 // A symbol may reach over the end of its piece: the last piece of a restart interval is longer than
 // that.
 inline constexpr int kJpegLastPieceBytes = 8;
@@ -51,8 +52,10 @@ struct alignas(16) JpegUpload {
   int32_t width_px;
   int32_t height_px;
   int32_t
-      words_offset;   // of the entropy-coded data from here, in words of 32 bits; a multiple of 16
-  int32_t undecided;  // of the host's copy: set unless the file was decoded
+      words_offset;    // of the entropy-coded data from here, in words of 32 bits; a multiple of 16
+  int32_t undecided;   // of the host's copy: set unless the file was decoded
+  int32_t bytes;       // that go up, from here on
+  int32_t head_bytes;  // of the file before its entropy-coded data; they lie behind `bytes`
 
   uint8_t* image;                     // the first pixel; rows are written in steps of 8
   int64_t pitch_bytes;                // a multiple of 8
@@ -70,11 +73,13 @@ struct alignas(16) JpegUpload {
 };
 
 // Writes what a device needs to decode `file`, a JPEG file of this size, to `room`, which is
-// aligned to 16 bytes; returns the number of bytes. 0: the file is one that a device does not
-// decode, is damaged in a way that is seen at once, or needs more room. Nothing else is read from
-// then on.
-size_t MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int height_px,
-                      absl::Span<uint8_t> room);
+// aligned to 16 bytes; returns where it lies. Null: the file is one that a device does not decode,
+// is damaged in a way that is seen at once, or needs more room.
+JpegUpload* MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int height_px,
+                           absl::Span<uint8_t> room);
+
+// A file that every decoder decides as the one that the upload was made of.
+std::vector<uint8_t> RestoreJpeg(const JpegUpload& upload);
 
 }  // namespace orbserve::gpu
 

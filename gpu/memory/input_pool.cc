@@ -34,17 +34,41 @@ SlotLayout SlotLayout::For(int width_px, int height_px) {
                      static_cast<size_t>(pitch) * static_cast<size_t>(height_px)};
 }
 
+bool PinnedSlot::TakeFile(absl::Span<const uint8_t> file,
+                          const std::shared_ptr<const FileDecoder>& decoder) {
+  if (!takes_files) return false;
+  JpegUpload* const upload =
+      MakeJpegUpload(file, image.width_px, image.height_px, absl::MakeSpan(memory, image_bytes));
+  if (upload == nullptr) return false;
+  absl::MutexLock lock(&mutex_);
+  file_ = upload;
+  decoder_ = decoder;
+  return true;
+}
+
+absl::Status PinnedSlot::EnsurePixels() {
+  absl::MutexLock lock(&mutex_);
+  if (file_ == nullptr) return decoded_;
+  const std::vector<uint8_t> file = RestoreJpeg(*file_);
+  file_ = nullptr;
+  decoded_ = (*decoder_)(file, image);
+  decoder_.reset();
+  return decoded_;
+}
+
 absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int height_px,
                                                             bool with_mask) {
   ORBSERVE_RETURN_IF_ERROR(CheckImageSize(width_px, height_px));
   const SlotLayout layout = SlotLayout::For(width_px, height_px);
   auto slot = std::make_unique<PinnedSlot>();
-  slot->bytes = with_mask ? 2 * layout.image_bytes : layout.image_bytes;
+  slot->image_bytes = layout.image_bytes;
+  slot->takes_files = takes_files_;
+  const size_t slot_bytes = with_mask ? 2 * layout.image_bytes : layout.image_bytes;
   Slab* slab = nullptr;
   uint8_t* memory = nullptr;
   const auto take = [&]() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    slab = FindFree(slot->bytes);
+    slab = FindFree(slot_bytes);
     if (slab == nullptr) return false;
     memory = slab->memory.data() + *slab->free.begin();
     slab->free.erase(slab->free.begin());
@@ -54,7 +78,7 @@ absl::StatusOr<std::shared_ptr<InputSlot>> InputPool::Lease(int width_px, int he
   if (!take()) {
     absl::MutexLock growing(&grow_mutex_);
     // Others take slots of the new slab too.
-    while (!take()) ORBSERVE_RETURN_IF_ERROR(AddSlab(slot->bytes));
+    while (!take()) ORBSERVE_RETURN_IF_ERROR(AddSlab(slot_bytes));
   }
   slot->memory = memory;
   slot->image = ViewAt(memory, width_px, height_px, layout.pitch_bytes);

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "features/backend.h"
+#include "gpu/jpeg/jpeg_upload.h"
 #include "gpu/runtime/memory.h"
 
 namespace orbserve::gpu {
@@ -32,8 +33,25 @@ struct SlotLayout {
 
 class PinnedSlot final : public InputSlot {
  public:
-  const uint8_t* memory = nullptr;  // image.data less the padding
-  size_t bytes = 0;                 // one or two SlotLayout::image_bytes
+  uint8_t* memory = nullptr;  // image.data less the padding
+  size_t image_bytes = 0;     // SlotLayout::image_bytes; a mask follows, if there is one
+  bool takes_files = false;
+
+  // The file lies in the image's memory, ready to go up. Files that need more are not taken.
+  bool TakeFile(absl::Span<const uint8_t> file,
+                const std::shared_ptr<const FileDecoder>& decoder) override;
+  absl::Status EnsurePixels() override;
+  // The file that the slot holds, or null.
+  JpegUpload* file() const {
+    absl::MutexLock lock(&mutex_);
+    return file_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  JpegUpload* file_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::shared_ptr<const FileDecoder> decoder_ ABSL_GUARDED_BY(mutex_);
+  absl::Status decoded_ ABSL_GUARDED_BY(mutex_);  // how that ended
 };
 
 // Slots of one size lie side by side in slabs and the lowest free one is leased first, so that the
@@ -41,9 +59,12 @@ class PinnedSlot final : public InputSlot {
 // slot is back.
 class InputPool : public std::enable_shared_from_this<InputPool> {
  public:
-  // `device`: the one that memory is pinned through; every device can read it.
-  InputPool(int device, int64_t budget_bytes)
-      : device_(device), budget_(std::make_shared<MemoryBudget>(budget_bytes)) {}
+  // `device`: the one that memory is pinned through; every device can read it. `takes_files`: the
+  // slots do.
+  InputPool(int device, int64_t budget_bytes, bool takes_files = false)
+      : device_(device),
+        takes_files_(takes_files),
+        budget_(std::make_shared<MemoryBudget>(budget_bytes)) {}
 
   // INVALID_ARGUMENT when the size is no image's; RESOURCE_EXHAUSTED when the slots in use leave no
   // room for another of this size.
@@ -84,6 +105,7 @@ class InputPool : public std::enable_shared_from_this<InputPool> {
   void GiveBack(PinnedSlot* slot, Slab* slab);
 
   const int device_;
+  const bool takes_files_;
   const std::shared_ptr<MemoryBudget> budget_;
   // CUDA is called under this one alone: freeing waits for the work of the device, and never
   // returns where it hangs, while slots of answered frames must still come back.

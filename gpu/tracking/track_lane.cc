@@ -111,6 +111,7 @@ absl::StatusOr<std::shared_ptr<const DeviceBuffer>> TrackLane::OnDevice(const Fr
   for (const Made& made : made_) {
     if (made.state == &own) return made.buffer;
   }
+  ORBSERVE_RETURN_IF_ERROR(own.input()->EnsurePixels());
   const TrackPyramid pyramid = own.pyramid();
   const std::shared_ptr<DeviceBuffer> buffer = context_.state_buffers->Lease(pyramid.bytes());
   if (buffer == nullptr) {

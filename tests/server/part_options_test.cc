@@ -49,6 +49,9 @@ TEST(PartOptionsTest, TheGpuIsAskedForWhatTheServerUses) {
   EXPECT_EQ(options.deadline_ms, 1234);
   EXPECT_EQ(options.stage_sampling, 7);
   EXPECT_EQ(options.input_reads, gpu::InputReads::kAuto);
+  EXPECT_TRUE(options.decodes_jpeg);
+  config.mutable_backend()->set_jpeg("host");
+  EXPECT_FALSE(GpuBackendOptionsOf(config, Derive(config)).decodes_jpeg);
 }
 
 TEST(PartOptionsTest, TheGpuIsNotAskedForMoreThanItTakes) {

@@ -51,7 +51,14 @@ FrameIntake::FrameIntake(FeatureBackend* backend, Batcher* batcher, PlanCache* p
       plans_(plans),
       executor_(executor),
       observer_(observer),
-      limits_(limits) {}
+      limits_(limits),
+      decoder_(std::make_shared<const FileDecoder>(
+          [limits](absl::Span<const uint8_t> file, const MutableImageView& out) -> absl::Status {
+            EncodedImage image;
+            image.bytes = file;
+            ORBSERVE_ASSIGN_OR_RETURN(const ImageHeader header, ReadImageHeader(image, limits));
+            return DecodeToGrey(image, header, limits, out);
+          })) {}
 
 FrameIntake::Admitted FrameIntake::Admit(const std::shared_ptr<FrameRecord>& frame,
                                          const absl::Status& refusal) {
@@ -138,7 +145,11 @@ absl::Status FrameIntake::FillSlot(FrameInput& input, FrameJob& job) {
   ORBSERVE_ASSIGN_OR_RETURN(
       job.input,
       backend_->LeaseInput(input.header.width_px, input.header.height_px, !input.mask.empty()));
-  ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(input.image, input.header, limits_, job.input->image));
+  // A picture of the stream needs pixels at once.
+  const bool is_file = input.header.format == PixelFormat::kJpeg && input.picture == nullptr;
+  if (!is_file || !job.input->TakeFile(input.image.bytes, decoder_)) {
+    ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(input.image, input.header, limits_, job.input->image));
+  }
   if (!input.mask.empty()) CopyMask(input.mask, job.input->mask);
   if (input.picture != nullptr) DrawFrame(job.input->image, input.picture.get());
   return absl::OkStatus();

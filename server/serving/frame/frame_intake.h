@@ -72,6 +72,7 @@ class FrameIntake {
   Executor* const executor_;
   ServingObserver* const observer_;
   const ImageLimits limits_;
+  const std::shared_ptr<const FileDecoder> decoder_;  // within the limits
   // The rates say what decoding took, in relation to DecodeWork().
   WorkRate raw_rate_, jpeg_rate_, progressive_rate_;
 };

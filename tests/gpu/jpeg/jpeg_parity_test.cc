@@ -109,11 +109,9 @@ class JpegParityTest : public ::testing::Test {
       }
       one.upload = *PinnedBuffer::Create((size_t{64} << 10) + 4 * file.bytes.size(), nullptr);
       JpegDecoding decoding;
-      decoding.upload = reinterpret_cast<JpegUpload*>(one.upload.data());
-      decoding.upload_bytes =
-          MakeJpegUpload(file.bytes, header.width_px, header.height_px,
-                         absl::MakeSpan(one.upload.data(), one.upload.size_bytes()));
-      if (decoding.upload_bytes == 0) {
+      decoding.upload = MakeJpegUpload(file.bytes, header.width_px, header.height_px,
+                                       absl::MakeSpan(one.upload.data(), one.upload.size_bytes()));
+      if (decoding.upload == nullptr) {
         ++counts->not_taken;
         if (!one.host.status.ok()) ++counts->refused;
         continue;
@@ -127,7 +125,8 @@ class JpegParityTest : public ::testing::Test {
     }
     if (decodings.empty()) return;
     ASSERT_TRUE(room_->Prepare(decodings, stream_.get()).ok());
-    ASSERT_TRUE(room_->Enqueue(decodings, stream_.get()).ok());
+    ASSERT_TRUE(room_->Upload(decodings, stream_.get()).ok());
+    ASSERT_TRUE(room_->Launch(stream_.get()).ok());
     ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess);
     for (size_t i = 0; i < all.size(); ++i) {
       const One& one = all[i];

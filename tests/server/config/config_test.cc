@@ -203,6 +203,7 @@ TEST(ConfigTest, ValuesOutOfRangeAreNamed) {
       {"tls { client_ca_file: \"c\" }", "tls.client_ca_file"},
       {"drain { timeout_ms: 600001 }", "drain.timeout_ms"},
       {"backend { device_deadline_ms: 0 }", "backend.device_deadline_ms"},
+      {"backend { jpeg: \"device\" }", "backend.jpeg"},
       {"keepalive { time_ms: 1 }", "keepalive.time_ms"},
       {"power { source: \"guess\" }", "power.source"},
       {"telemetry { stage_sampling: 1000001 }", "telemetry.stage_sampling"},
