@@ -22,6 +22,7 @@
 #include "features/host_device.h"
 #include "gpu/jpeg/jpeg_room.h"
 #include "gpu/jpeg/jpeg_upload.h"
+#include "gpu/runtime/kernel_image.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
 
@@ -108,7 +109,10 @@ int Run(int argc, char** argv) {
   const gpu::Stream stream = Must(gpu::Stream::Create());
   const Event begin = Must(Event::Create(Event::Timing::kOn));
   const Event end = Must(Event::Create(Event::Timing::kOn));
-  gpu::JpegRoom room(0, nullptr);
+  cudaDeviceProp properties;
+  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return 1;
+  gpu::JpegRoom room(0, nullptr,
+                     Must(gpu::KernelArchitecture(properties.major, properties.minor)) >= 90);
   room.SetStarts(starts);
   for (const size_t frames : {1, 2, 4, 8, 16, 32}) {
     // A file comes several times in a large batch: with an upload and an image of its own each.

@@ -72,6 +72,7 @@ absl::Status GpuDevice::Start(int ordinal, size_t index, size_t count,
   context_.max_batch_frames = options.max_batch_frames;
   context_.deadline = std::chrono::milliseconds(options.deadline_ms);
   context_.stage_sampling = options.stage_sampling;
+  context_.overlaps_kernels = architecture >= 90;
   context_.budget = std::make_shared<MemoryBudget>(limit);
   context_.arena_budget = MemoryBudget::PartOf(context_.budget);
   context_.pinned_budget = std::move(pinned_budget);
@@ -197,6 +198,9 @@ void GpuDevice::Submit(std::unique_ptr<FrameBatch> batch) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& lane : lanes_) {
+      // The thread of an idle lane ends first. What comes then is computed again, and the thread
+      // that submits it looks at the queue next.
+      if (stopping_) break;
       if (lane->for_large == is_large && !lane->busy && lane->tasks.empty()) {
         idle = lane.get();
         break;
@@ -299,6 +303,7 @@ bool GpuDevice::ComputeAgain(FrameBatch* batch) {
     if (!batch->works[i].undecided) continue;
     absl::Status& status = batch->answer.frames[i].status;
     status = Guarded([&] { return batch->jobs[i].input->EnsurePixels(); });
+    health_->NoteProgress();
     if (status.ok()) again.push_back(i);
   }
   if (again.empty()) return false;

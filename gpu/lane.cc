@@ -49,7 +49,7 @@ Lane::Lane(const LaneContext& context, int index, bool for_large)
       batches_until_timed_(context.stage_sampling),
       scratch_(context.device, context.arena_budget,
                [pool = context.state_buffers] { pool->FreeIdle(); }),
-      jpeg_room_(context.device, context.arena_budget) {}
+      jpeg_room_(context.device, context.arena_budget, context.overlaps_kernels) {}
 
 absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(const LaneContext& context, int index,
                                                    bool for_large) {

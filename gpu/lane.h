@@ -43,8 +43,9 @@ struct LaneContext {
   size_t device_count = 1;
   absl::string_view device_name;  // "cuda:0"
   int max_batch_frames = 1;
-  int stage_sampling = 0;  // one batch in this many of a lane is timed; 0 = none
-  size_t arena_bytes = 0;  // that one lane may have
+  bool overlaps_kernels = false;  // they are compiled for compute capability 9.0 or later
+  int stage_sampling = 0;         // one batch in this many of a lane is timed; 0 = none
+  size_t arena_bytes = 0;         // that one lane may have
   std::chrono::milliseconds deadline{0};
   DeviceTables tables;
   std::shared_ptr<MemoryBudget> budget;         // of the device

@@ -3,7 +3,7 @@
 
 // In: uploads of JPEG files (gpu/jpeg/jpeg_upload.h). Out: luma, 8 bits, rows of a given pitch.
 //
-// Entropy decoding is a chain of symbols. It is cut into pieces of 384 bits that are decoded at
+// Entropy decoding is a chain of symbols. It is cut into pieces of 512 bits that are decoded at
 // once, though nobody knows yet which block of the MCU a piece begins in, and at which coefficient:
 //   1 FirstWalksKernel  walks begin where the piece does, each in another block of the MCU. Most
 //   find
@@ -55,6 +55,20 @@ constexpr int kMaxNextPieces = 64;
 constexpr int kMostStarts = 10;  // blocks of an MCU
 
 static_assert(kJpegWalks == kWarpLanes);  // a warp follows all walks of some pieces
+
+// Kernels may overlap (JpegBatch::overlaps): blocks of the next one begin when all blocks of this
+// one have, and load tables and data of the file. They wait for the end of this one before they
+// read what it wrote, or write themselves. Nothing happens where kernels do not overlap.
+__device__ __forceinline__ void BeginNextKernel() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+__device__ __forceinline__ void AwaitKernelBefore() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 __device__ __forceinline__ bool IsFirst(uint32_t begin) { return (begin & kJpegFirstPiece) != 0; }
 __device__ __forceinline__ uint32_t BitOf(uint32_t begin) { return (begin & ~kJpegFirstPiece) * 8; }
@@ -134,6 +148,7 @@ __device__ __forceinline__ int Walk(const StagedWords& words, const JpegCodeTabl
 
 __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
     const __grid_constant__ JpegBatch batch) {
+  BeginNextKernel();
   __shared__ JpegCodeTables tables;
   __shared__ uint4 staged[kWalkWords / 4];
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
@@ -176,6 +191,7 @@ __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
 
 __global__ __launch_bounds__(kWalkThreads) void NextWalksKernel(
     const __grid_constant__ JpegBatch batch) {
+  BeginNextKernel();
   __shared__ JpegCodeTables tables;
   __shared__ uint4 staged[kWalkWords / 4];
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
@@ -190,6 +206,7 @@ __global__ __launch_bounds__(kWalkThreads) void NextWalksKernel(
   LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
   const StagedWords words =
       Stage<kWalkThreads, kWalkWords>(file, begins[first_index / starts], staged);
+  AwaitKernelBefore();
   __syncthreads();             // for tables and words
   if (walk >= starts) return;  // beyond the last piece
 
@@ -208,12 +225,15 @@ __global__ __launch_bounds__(kWalkThreads) void NextWalksKernel(
     const uint32_t begin_of_next = begins[piece + 1];
     if (IsFirst(begin_of_next)) return;
     const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
+    // Loaded before they are needed.
+    uint64_t ends[kMostStarts];
+#pragma unroll
+    for (int i = 0; i < kMostStarts; ++i) ends[i] = i < starts ? work.ends[row + i] : kJpegNoPlace;
     work.sums[row + walk] = Walk(words, tables, mcu, BitOf(begin_of_next), &place);
     end = place.Key();
     int met = starts;
-    for (int i = starts - 1; i >= 0; --i) {
-      if (work.ends[row + i] == end) met = i;
-    }
+#pragma unroll
+    for (int i = kMostStarts - 1; i >= 0; --i) met = ends[i] == end ? i : met;
     if (met < starts) {
       work.links[row + walk] = static_cast<uint8_t>(met);
       return;
@@ -279,67 +299,80 @@ class BlockSums {
   Sum carried_ = {0, 0};  // of the blocks of values so far; the same in all threads
 };
 
+// What ResolveKernel reads of a piece before it knows the true walks.
+struct PieceLinks {
+  uint4 links[2];
+  uint32_t begin;
+  uint32_t begin_of_next;
+};
+__device__ __forceinline__ PieceLinks LoadLinks(const JpegFileOnDevice& file, const JpegWork& work,
+                                                int piece) {
+  PieceLinks loaded = {};
+  if (piece >= file.pieces) return loaded;
+  const auto* const from =
+      reinterpret_cast<const uint4*>(work.links + static_cast<int64_t>(piece) * kJpegWalks);
+  loaded.links[0] = from[0];
+  loaded.links[1] = from[1];
+  loaded.begin = file.upload->piece_begins()[piece];
+  loaded.begin_of_next = file.upload->piece_begins()[piece + 1];
+  return loaded;
+}
+
 __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
     const __grid_constant__ JpegBatch batch) {
+  // [piece][walk of the piece before], then [piece][walk before its run]: the walk before the
+  // piece.
   alignas(16) __shared__ uint8_t links[kResolveThreads][kJpegWalks];
-  __shared__ uint8_t exits[kResolveWarps][kJpegWalks];  // [run of pieces][walk before it]
-  __shared__ uint8_t entered[kResolveWarps];            // walk before the run
-  __shared__ uint8_t before[kResolveThreads];           // true walk before each piece
+  // [run of pieces][walk before it]: the walk behind it; then the same from the first run on.
+  __shared__ uint8_t exits[kResolveWarps][kJpegWalks];
   __shared__ BlockSums::Memory sums_memory;
   const JpegFileOnDevice& file = batch.files[blockIdx.x];
   const JpegWork work(file.work, file.pieces);
-  const uint32_t* const begins = file.upload->piece_begins();
   const int interval_blocks = file.upload->interval_blocks;
   const int all_blocks = file.upload->blocks;
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % kWarpLanes;
   const int warp = thread / kWarpLanes;
-  int carried_walk = 0;  // of thread 0
+  int carried_walk = 0;
   BlockSums block_sums;
+  BeginNextKernel();
+  AwaitKernelBefore();
+  PieceLinks next = LoadLinks(file, work, thread);
   for (int first = 0; first < file.pieces; first += kResolveThreads) {
     const int count = min(kResolveThreads, file.pieces - first);
     const int runs = DivUp(count, kWarpLanes);
     const int piece = first + thread;
-    const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
-    uint32_t begin = 0;
-    uint32_t begin_of_next = 0;
-    if (thread < count) {
-      begin = begins[piece];
-      begin_of_next = begins[piece + 1];
-      const auto* const from = reinterpret_cast<const uint4*>(work.links + row);
-      auto* const to = reinterpret_cast<uint4*>(links[thread]);
-      to[0] = from[0];
-      to[1] = from[1];
-    }
-    __syncthreads();  // for the links
+    const uint32_t begin = next.begin;
+    const uint32_t begin_of_next = next.begin_of_next;
+    auto* const to = reinterpret_cast<uint4*>(links[thread]);
+    to[0] = next.links[0];
+    to[1] = next.links[1];
+    next = LoadLinks(file, work, piece + kResolveThreads);
+    __syncwarp();  // for the links of the run, which are this warp's
     const int run_end = min((warp + 1) * kWarpLanes, count);
-    if (warp < runs) {
-      int walk = lane;
-      for (int i = warp * kWarpLanes; i < run_end; ++i) walk = links[i][walk] & kJpegNoWalk;
+    int walk = lane;
+    for (int i = warp * kWarpLanes; i < run_end; ++i) {
+      const int behind = links[i][walk] & kJpegNoWalk;
+      __syncwarp();  // until all lanes have read what is overwritten
+      links[i][lane] = static_cast<uint8_t>(walk);
+      walk = behind;
+    }
+    exits[warp][lane] = static_cast<uint8_t>(walk);
+    for (int distance = 1; distance < kResolveWarps; distance *= 2) {
+      __syncthreads();  // for the exits
+      if (warp >= distance) walk = exits[warp][exits[warp - distance][lane]];
+      __syncthreads();  // until all have read them
       exits[warp][lane] = static_cast<uint8_t>(walk);
     }
-    __syncthreads();  // for the exits
-    if (thread == 0) {
-      for (int run = 0; run < runs; ++run) {
-        entered[run] = static_cast<uint8_t>(carried_walk);
-        carried_walk = exits[run][carried_walk];
-      }
-    }
-    __syncthreads();  // for the entries
-    if (lane == 0 && warp < runs) {
-      int walk = entered[warp];
-      for (int i = warp * kWarpLanes; i < run_end; ++i) {
-        before[i] = static_cast<uint8_t>(walk);
-        walk = links[i][walk] & kJpegNoWalk;
-      }
-    }
-    __syncwarp();  // for the true walks of the run
+    __syncthreads();  // for the joined exits
+    const int entered = warp == 0 ? carried_walk : exits[warp - 1][carried_walk];
+    carried_walk = exits[runs - 1][carried_walk];
 
+    const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
     Sum own = {0, 0};
-    int walk = kJpegNoWalk;
     uint64_t place = kJpegNoPlace;
     if (thread < count) {
-      walk = IsFirst(begin) ? 0 : before[thread];
+      walk = IsFirst(begin) ? 0 : links[thread][entered];
       own.begins = IsFirst(begin) ? 1 : 0;
       if (IsFirst(begin)) {
         place = JpegPlace{BitOf(begin), 0, 0}.Key();
@@ -455,6 +488,7 @@ __device__ bool WritePiece(const JpegFileOnDevice& file, const Words& words,
 
 __global__ __launch_bounds__(kWriteThreads) void WriteKernel(
     const __grid_constant__ JpegBatch batch) {
+  BeginNextKernel();
   __shared__ StrictTables tables;
   __shared__ uint4 staged[kWriteWords / 4];
   __shared__ uint8_t zigzag[kJpegBlockCoefficients];
@@ -462,14 +496,15 @@ __global__ __launch_bounds__(kWriteThreads) void WriteKernel(
   const int first_piece = static_cast<int>(blockIdx.x) * kWriteThreads;
   if (first_piece >= file.pieces) return;
   const int piece = min(first_piece + static_cast<int>(threadIdx.x), file.pieces - 1);
-  const JpegEntry entry = JpegWork(file.work, file.pieces).entries[piece];
   const uint32_t* const begins = file.upload->piece_begins();
   const uint32_t begin_of_next = begins[piece + 1];
   static_assert(kWriteThreads == kJpegBlockCoefficients);
   zigzag[threadIdx.x] = kZigzag.place[threadIdx.x];
   LoadTables<kWriteThreads, sizeof(StrictTables)>(*file.upload, &tables);
   const StagedWords words = Stage<kWriteThreads, kWriteWords>(file, begins[first_piece], staged);
+  AwaitKernelBefore();
   __syncthreads();  // for zigzag, tables and words
+  const JpegEntry entry = JpegWork(file.work, file.pieces).entries[piece];
   if (first_piece + static_cast<int>(threadIdx.x) >= file.pieces) return;
   // Blocks beyond the last one: the piece in which that ended has seen that more data follow.
   if (entry.place == kJpegNoPlace || entry.block >= entry.end_block) return;
@@ -487,6 +522,8 @@ __global__ __launch_bounds__(kDcThreads) void DcKernel(const __grid_constant__ J
   const int luma_blocks = file.upload->luma_blocks;
   const int interval = file.upload->interval_blocks / file.mcu.blocks * file.mcu.luma_blocks;
   const JpegWork work(file.work, file.pieces);
+  BeginNextKernel();
+  AwaitKernelBefore();
   BlockSums block_sums;
   int turn = 0;
   for (int begin = 0; begin < luma_blocks; begin += kDcThreads * kDcsPerThread) {
@@ -554,6 +591,7 @@ __global__ __launch_bounds__(kIdctThreads) void IdctKernel(
   uint8_t* const image = upload.image;
   const int64_t pitch_bytes = upload.pitch_bytes;
   int16_t(&here)[8][9] = numbers_of[block_here];
+  AwaitKernelBefore();
   bool decided = true;
   if (exists) {
     Eight* const from = reinterpret_cast<Eight*>(file.coefficients + static_cast<int64_t>(block) *
@@ -612,23 +650,43 @@ int JpegStartsFor(const JpegBatch& batch) {
       Clamp<int64_t>(kBusyWalks / std::max<int64_t>(batch.all_pieces, 1), 2, kMostStarts));
 }
 
+namespace {
+
+// Launches a kernel behind the one before it.
+absl::Status LaunchNext(void (*kernel)(JpegBatch), const char* name, dim3 grid, int threads,
+                        const JpegBatch& batch, cudaStream_t stream) {
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.stream = stream;
+  config.attrs = &overlap;
+  config.numAttrs = batch.overlaps ? 1 : 0;
+  return StatusFromCuda(cudaLaunchKernelEx(&config, kernel, batch), name);
+}
+
+}  // namespace
+
 absl::Status LaunchJpegDecoding(const JpegBatch& batch, cudaStream_t stream) {
   if (batch.count == 0) return absl::OkStatus();
-  const dim3 walk_grid(DivUp(batch.pieces * batch.starts, kWalkThreads), batch.count);
-  FirstWalksKernel<<<walk_grid, kWalkThreads, 0, stream>>>(batch);
+  const auto grid = [&](int work, int in_block) {
+    return dim3(DivUp(work, in_block), batch.count);
+  };
+  const int walks = batch.pieces * batch.starts;
+  FirstWalksKernel<<<grid(walks, kWalkThreads), kWalkThreads, 0, stream>>>(batch);
   ORBSERVE_RETURN_IF_ERROR(CheckLaunch("FirstWalksKernel"));
-  NextWalksKernel<<<walk_grid, kWalkThreads, 0, stream>>>(batch);
-  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("NextWalksKernel"));
-  ResolveKernel<<<batch.count, kResolveThreads, 0, stream>>>(batch);
-  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("ResolveKernel"));
-  WriteKernel<<<dim3(DivUp(batch.pieces, kWriteThreads), batch.count), kWriteThreads, 0, stream>>>(
-      batch);
-  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("WriteKernel"));
-  DcKernel<<<batch.count, kDcThreads, 0, stream>>>(batch);
-  ORBSERVE_RETURN_IF_ERROR(CheckLaunch("DcKernel"));
-  IdctKernel<<<dim3(DivUp(batch.luma_blocks, kIdctBlocks), batch.count), kIdctThreads, 0, stream>>>(
-      batch);
-  return CheckLaunch("IdctKernel");
+  ORBSERVE_RETURN_IF_ERROR(LaunchNext(NextWalksKernel, "NextWalksKernel", grid(walks, kWalkThreads),
+                                      kWalkThreads, batch, stream));
+  ORBSERVE_RETURN_IF_ERROR(LaunchNext(ResolveKernel, "ResolveKernel", dim3(batch.count),
+                                      kResolveThreads, batch, stream));
+  ORBSERVE_RETURN_IF_ERROR(LaunchNext(WriteKernel, "WriteKernel", grid(batch.pieces, kWriteThreads),
+                                      kWriteThreads, batch, stream));
+  ORBSERVE_RETURN_IF_ERROR(
+      LaunchNext(DcKernel, "DcKernel", dim3(batch.count), kDcThreads, batch, stream));
+  return LaunchNext(IdctKernel, "IdctKernel", grid(batch.luma_blocks, kIdctBlocks), kIdctThreads,
+                    batch, stream);
 }
 
 }  // namespace orbserve::gpu

@@ -57,6 +57,9 @@ struct JpegBatch {
   JpegFileOnDevice files[FramesOfClass(kBatchClasses - 1)];
   int count = 0;
   int starts = 0;  // walks that begin in a piece, at most
+  // Each kernel loads what it can while the one before it ends; needs code for compute capability
+  // 9.0.
+  bool overlaps = false;
   // The largest of the files.
   int pieces = 0;
   int luma_blocks = 0;

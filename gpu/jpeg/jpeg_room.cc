@@ -13,6 +13,7 @@ namespace orbserve::gpu {
 namespace {
 
 constexpr size_t kAlignment = 256;
+constexpr int kMostOverlapping = 4;  // files of a batch whose kernels overlap
 
 // The upload of a file comes first, then what the kernels work with.
 size_t WorkOffset(const JpegDecoding& file) {
@@ -28,12 +29,19 @@ size_t CoefficientBytes(const JpegUpload& file) {
 
 }  // namespace
 
-absl::Status JpegRoom::Ensure(DeviceBuffer* buffer, size_t bytes) {
+absl::Status JpegRoom::Ensure(DeviceBuffer* buffer, size_t bytes, cudaStream_t stream) {
   if (buffer->size_bytes() >= bytes) return absl::OkStatus();
-  const size_t wanted = std::bit_ceil(bytes);
-  if (buffer->size_bytes() > 0) return buffer->Enlarge(wanted);
-  ORBSERVE_ASSIGN_OR_RETURN(*buffer, DeviceBuffer::Create(device_, wanted, budget_));
-  return absl::OkStatus();
+  const auto enlarge = [&]() -> absl::Status {
+    const size_t wanted = std::bit_ceil(bytes);
+    if (buffer->size_bytes() > 0) return buffer->Enlarge(wanted);
+    ORBSERVE_ASSIGN_OR_RETURN(*buffer, DeviceBuffer::Create(device_, wanted, budget_));
+    return absl::OkStatus();
+  };
+  const absl::Status status = enlarge();
+  if (buffer->size_bytes() > 0) {
+    ORBSERVE_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(buffer->data(), 0, buffer->size_bytes(), stream));
+  }
+  return status;
 }
 
 absl::Status JpegRoom::Prepare(absl::Span<const JpegDecoding> files, cudaStream_t stream) {
@@ -43,14 +51,8 @@ absl::Status JpegRoom::Prepare(absl::Span<const JpegDecoding> files, cudaStream_
     work_bytes += Bytes(file);
     coefficient_bytes += CoefficientBytes(*file.upload);
   }
-  ORBSERVE_RETURN_IF_ERROR(Ensure(&work_, work_bytes));
-  if (coefficients_.size_bytes() >= coefficient_bytes) return absl::OkStatus();
-  const absl::Status status = Ensure(&coefficients_, coefficient_bytes);
-  if (coefficients_.size_bytes() > 0) {
-    ORBSERVE_CUDA_RETURN_IF_ERROR(
-        cudaMemsetAsync(coefficients_.data(), 0, coefficients_.size_bytes(), stream));
-  }
-  return status;
+  ORBSERVE_RETURN_IF_ERROR(Ensure(&work_, work_bytes, stream));
+  return Ensure(&coefficients_, coefficient_bytes, stream);
 }
 
 absl::Status JpegRoom::Upload(absl::Span<const JpegDecoding> files, cudaStream_t stream) {
@@ -85,6 +87,8 @@ absl::Status JpegRoom::Upload(absl::Span<const JpegDecoding> files, cudaStream_t
     there += Bytes(file);
     coefficients += CoefficientBytes(upload);
   }
+  // Where blocks of other batches wait for room, those that only wait for data take it from them.
+  batch.overlaps = may_overlap_ && batch.count <= kMostOverlapping;
   batch.starts = starts_ > 0 ? starts_ : JpegStartsFor(batch);
   return absl::OkStatus();
 }

@@ -29,8 +29,9 @@ struct JpegDecoding {
 // Memory of one device in which the files of one batch at a time are decoded. Not thread-safe.
 class JpegRoom {
  public:
-  JpegRoom(int device, std::shared_ptr<MemoryBudget> budget)
-      : device_(device), budget_(std::move(budget)) {}
+  // `may_overlap`: the kernels are compiled for compute capability 9.0 or later.
+  JpegRoom(int device, std::shared_ptr<MemoryBudget> budget, bool may_overlap)
+      : device_(device), may_overlap_(may_overlap), budget_(std::move(budget)) {}
 
   // Makes sure that there is room for these files. Nothing of the last batch may be on the device.
   // RESOURCE_EXHAUSTED (OUT_OF_MEMORY).
@@ -45,9 +46,11 @@ class JpegRoom {
   void SetStarts(int starts) { starts_ = starts; }
 
  private:
-  absl::Status Ensure(DeviceBuffer* buffer, size_t bytes);
+  // Makes a buffer as large as that, and zero, if it is smaller.
+  absl::Status Ensure(DeviceBuffer* buffer, size_t bytes, cudaStream_t stream);
 
   const int device_;
+  const bool may_overlap_;
   const std::shared_ptr<MemoryBudget> budget_;
   int starts_ = 0;
   JpegBatch batch_;

@@ -19,7 +19,7 @@ namespace orbserve::gpu {
 
 // The data are cut into pieces. Shorter ones are walked over sooner, and more often too short for
 // the walks to find the true symbols.
-inline constexpr int kJpegPieceBytes = 48;
+inline constexpr int kJpegPieceBytes = 64;
 // A symbol may reach over the end of its piece: the last piece of a restart interval is longer than
 // that.
 inline constexpr int kJpegLastPieceBytes = 8;

@@ -22,6 +22,9 @@ constexpr size_t kLargestSlabBytes = size_t{64} << 20;
 // new sizes would otherwise pin a slab for each of them, up to the whole budget.
 constexpr size_t kMaxIdleBytes = size_t{128} << 20;
 
+// The thread of a lane decodes what the device does not decide: for 40 ms at most.
+constexpr int64_t kMaxFilePixels = int64_t{1} << 22;
+
 MutableImageView ViewAt(uint8_t* memory, int width_px, int height_px, int pitch_bytes) {
   return {memory + kImagePaddingBytes, width_px, height_px, pitch_bytes};
 }
@@ -36,7 +39,7 @@ SlotLayout SlotLayout::For(int width_px, int height_px) {
 
 bool PinnedSlot::TakeFile(absl::Span<const uint8_t> file,
                           const std::shared_ptr<const FileDecoder>& decoder) {
-  if (!takes_files) return false;
+  if (!takes_files || int64_t{image.width_px} * image.height_px > kMaxFilePixels) return false;
   JpegUpload* const upload =
       MakeJpegUpload(file, image.width_px, image.height_px, absl::MakeSpan(memory, image_bytes));
   if (upload == nullptr) return false;

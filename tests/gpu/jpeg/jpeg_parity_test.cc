@@ -18,6 +18,7 @@
 #include "gpu/jpeg/jpeg_room.h"
 #include "gpu/jpeg/jpeg_upload.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/kernel_image.h"
 #include "gpu/runtime/memory.h"
 #include "gpu/runtime/stream.h"
 #include "gtest/gtest.h"
@@ -58,14 +59,19 @@ class JpegParityTest : public ::testing::Test {
       GTEST_SKIP() << "no CUDA device";
     }
     stream_ = *Stream::Create();
-    room_ = std::make_unique<JpegRoom>(0, nullptr);
+    cudaDeviceProp device;
+    ASSERT_EQ(cudaGetDeviceProperties(&device, 0), cudaSuccess);
+    const bool may_overlap = *KernelArchitecture(device.major, device.minor) >= 90;
+    room_ = std::make_unique<JpegRoom>(0, nullptr, may_overlap);
   }
 
   // Decodes all files in batches and compares each with the host.
   Counts Compare(const std::vector<TestFile>& files) {
     Counts counts;
-    for (size_t first = 0; first < files.size(); first += kBatch) {
-      const size_t count = std::min(kBatch, files.size() - first);
+    size_t batch = 1;
+    for (size_t first = 0, count = 0; first < files.size(); first += count) {
+      batch = batch == kBatch ? 1 : 2 * batch;
+      count = std::min(batch, files.size() - first);
       CompareBatch(absl::MakeConstSpan(files).subspan(first, count), &counts);
       if (HasFatalFailure()) break;
     }
