@@ -163,6 +163,35 @@ TEST_F(JpegFramesTest, DamageAndDoubtHaveTheHostsVerdict) {
   EXPECT_GT(refused, 5);
 }
 
+TEST_F(JpegFramesTest, MasksComeBesideFiles) {
+  const auto plan = *gpu_->MakePlan(Spec());
+  std::vector<FrameAnswer> answers;
+  for (FeatureBackend* const backend : {cpu_.get(), gpu_.get()}) {
+    std::vector<FrameJob> jobs;
+    for (const int quality : {60, 75, 90}) {
+      const Bytes file = File(3, 2, 2, quality);
+      const bool masked = quality != 75;
+      FrameJob job;
+      job.input = *backend->LeaseInput(kWidth, kHeight, masked);
+      job.parameters.max_features = 500;
+      ASSERT_EQ(job.input->TakeFile(file, decoder_), backend == gpu_.get());
+      if (backend == cpu_.get()) {
+        ASSERT_TRUE(DecodeWhole(file, job.input->image).ok());
+      }
+      for (int y = 0; masked && y < kHeight; ++y) {
+        std::fill_n(job.input->mask.Row(y), kWidth,
+                    static_cast<uint8_t>(y % 100 < quality ? 1 : 0));
+      }
+      jobs.push_back(std::move(job));
+    }
+    FrameBatchAnswer answer = testing::RunBatch(
+        *backend, backend == gpu_.get() ? plan : *cpu_->MakePlan(Spec()), std::move(jobs));
+    for (FrameAnswer& frame : answer.frames) answers.push_back(std::move(frame));
+  }
+  ASSERT_EQ(answers.size(), 6u);
+  for (size_t i = 0; i < 3; ++i) ExpectSame(answers[i], answers[3 + i]);
+}
+
 TEST_F(JpegFramesTest, AnotherBackendComputesTheFrameAndItsPyramid) {
   PlanSpec spec = Spec();
   spec.pipeline.pyramid.levels = 4;
