@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The whole pipeline on the CUDA backend, beside the CPU backend: latency of one frame from its
-// submission (grey pixels in a pinned slot) to its features on the host, and throughput of batches
-// kept in flight, with the power of the boards meanwhile and what of it a frame took. The whole
-// board counts, also what it takes at rest, which is said too.
+// submission (grey pixels or a JPEG file in a pinned slot) to its features on the host, and
+// throughput of batches kept in flight, with the power of the boards meanwhile and what of it a
+// frame took. The whole board counts, also what it takes at rest, which is said too.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
