@@ -171,6 +171,9 @@ struct FrameAnswer {
   // over threads. On CUDA: elapsed time of the whole batch, for one batch in
   // GpuBackendOptions::stage_sampling.
   StageTimes stages;
+  // The device left the frame's file to the host, and the other frames of the batch waited for
+  // that.
+  bool decoded_on_host = false;
 };
 
 using SteadyTime = std::chrono::steady_clock::time_point;

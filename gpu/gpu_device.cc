@@ -303,6 +303,7 @@ bool GpuDevice::ComputeAgain(FrameBatch* batch) {
     if (!batch->works[i].undecided) continue;
     absl::Status& status = batch->answer.frames[i].status;
     status = Guarded([&] { return batch->jobs[i].input->EnsurePixels(); });
+    batch->answer.frames[i].decoded_on_host = true;
     health_->NoteProgress();
     if (status.ok()) again.push_back(i);
   }
@@ -316,6 +317,7 @@ bool GpuDevice::ComputeAgain(FrameBatch* batch) {
                 done = std::move(batch->done)](FrameBatchAnswer redone) mutable {
     for (size_t i = 0; i < again.size(); ++i) {
       answer.frames[again[i]] = std::move(redone.frames[i]);
+      answer.frames[again[i]].decoded_on_host = true;
     }
     answer.cost.busy_end = redone.cost.busy_end;
     std::move(done)(std::move(answer));

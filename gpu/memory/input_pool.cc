@@ -22,8 +22,8 @@ constexpr size_t kLargestSlabBytes = size_t{64} << 20;
 // new sizes would otherwise pin a slab for each of them, up to the whole budget.
 constexpr size_t kMaxIdleBytes = size_t{128} << 20;
 
-// The thread of a lane decodes what the device does not decide: for 40 ms at most.
-constexpr int64_t kMaxFilePixels = int64_t{1} << 22;
+// The thread of a lane decodes what the device does not decide: for 20 ms at most.
+constexpr int64_t kMaxFilePixels = int64_t{1} << 21;
 
 MutableImageView ViewAt(uint8_t* memory, int width_px, int height_px, int pitch_bytes) {
   return {memory + kImagePaddingBytes, width_px, height_px, pitch_bytes};

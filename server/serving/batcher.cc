@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <new>
 #include <utility>
 
 #include "features/errors.h"
@@ -16,6 +17,9 @@ namespace {
 
 // Part of the time of a batch that a quick one takes at most.
 constexpr double kQuickPart = 0.125;
+
+constexpr std::chrono::seconds kHostDecodingTime{10};
+constexpr size_t kMaxHostDecodingOwners = 1024;
 
 }  // namespace
 
@@ -169,6 +173,32 @@ void Batcher::Send(FrameBatch& batch) {
   });
 }
 
+bool Batcher::ShouldDecodeOnHost(const std::string& owner) const {
+  absl::MutexLock lock(&mutex_);
+  if (host_decoding_.empty()) return false;
+  if (host_decoding_.size() >= kMaxHostDecodingOwners) return true;
+  const auto entry = host_decoding_.find(owner);
+  return entry != host_decoding_.end() && clock_->Now() < entry->second;
+}
+
+void Batcher::NoteHostDecoding(const FrameBatch& batch, const FrameBatchAnswer& answer) {
+  if (std::none_of(answer.frames.begin(), answer.frames.end(),
+                   [](const FrameAnswer& frame) { return frame.decoded_on_host; })) {
+    return;
+  }
+  absl::MutexLock lock(&mutex_);
+  const SteadyTime now = clock_->Now();
+  absl::erase_if(host_decoding_, [now](const auto& entry) { return entry.second <= now; });
+  try {
+    for (size_t i = 0; i < batch.items.size() && i < answer.frames.size(); ++i) {
+      if (!answer.frames[i].decoded_on_host) continue;
+      if (host_decoding_.size() >= kMaxHostDecodingOwners) break;
+      host_decoding_[batch.items[i]->client.owner] = now + kHostDecodingTime;
+    }
+  } catch (const std::bad_alloc&) {  // the next such file is noted
+  }
+}
+
 void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
   double done_work = 0.0;  // a frame that failed or was cancelled took less
   for (size_t i = 0; i < std::min(batch.items.size(), answer.frames.size()); ++i) {
@@ -178,6 +208,7 @@ void Batcher::OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) {
   for (WorkRate* const rate : {&batch.plan->rate(), &rate_}) {
     rate->Note(done_work, static_cast<double>(taken_ns));
   }
+  NoteHostDecoding(batch, answer);
   BatchReturned(batch);
   const int batch_frames = static_cast<int>(batch.items.size());
   const std::optional<double> joules =

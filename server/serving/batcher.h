@@ -40,10 +40,12 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "features/backend.h"
 #include "server/clients/fair_queue.h"
@@ -100,6 +102,10 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   void Ready(Ticket ticket, std::shared_ptr<FeaturePlan> plan, FrameJob job,
              std::shared_ptr<TaskMemory> memory = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // True if a device left a file of this owner to the host in the last kHostDecodingTime. The
+  // frames of a batch wait for such a file, so that a worker should decode what this owner sends.
+  bool ShouldDecodeOnHost(const std::string& owner) const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   int64_t StartsWaiting(const FrameRecord& frame) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return frame.message_bytes;
@@ -133,6 +139,9 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   void LeavePlan(FrameRecord& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayLaunch(const PlanOfFrames& queue, SteadyTime now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes the owners whose files the device left to the host.
+  void NoteHostDecoding(const FrameBatch& batch, const FrameBatchAnswer& answer)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void OnBatchDone(FrameBatch batch, FrameBatchAnswer answer) ABSL_LOCKS_EXCLUDED(mutex_);
   FeatureBackend* const backend_;
   const BatcherOptions options_;
@@ -142,6 +151,8 @@ class Batcher final : public WorkQueue<FrameRecord, FrameBatch> {
   int quick_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   // Batches by plan; none is 0.
   absl::btree_map<const FeaturePlan*, int> plans_in_flight_ ABSL_GUARDED_BY(mutex_);
+  // By owner: until when files are decoded by workers. Those of everybody are while it is full.
+  absl::flat_hash_map<std::string, SteadyTime> host_decoding_ ABSL_GUARDED_BY(mutex_);
   WorkRate rate_;  // of all plans
 };
 

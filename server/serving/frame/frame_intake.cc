@@ -147,7 +147,8 @@ absl::Status FrameIntake::FillSlot(FrameInput& input, FrameJob& job) {
       backend_->LeaseInput(input.header.width_px, input.header.height_px, !input.mask.empty()));
   // A picture of the stream needs pixels at once.
   const bool is_file = input.header.format == PixelFormat::kJpeg && input.picture == nullptr;
-  if (!is_file || !job.input->TakeFile(input.image.bytes, decoder_)) {
+  if (!is_file || batcher_->ShouldDecodeOnHost(input.client.owner) ||
+      !job.input->TakeFile(input.image.bytes, decoder_)) {
     ORBSERVE_RETURN_IF_ERROR(DecodeToGrey(input.image, input.header, limits_, job.input->image));
   }
   if (!input.mask.empty()) CopyMask(input.mask, job.input->mask);

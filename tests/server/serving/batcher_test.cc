@@ -116,6 +116,37 @@ TEST_F(BatcherTest, FramesGatherWhileTheBackendIsBusy) {
   EXPECT_EQ(ledger_.held(Resource::kFrames), 0);
 }
 
+TEST_F(BatcherTest, AnOwnerWhoseFileTheDeviceLeftToTheHostDecodesThereForAWhile) {
+  Make({.max_batch_frames = 4});
+  Send(1, "a");
+  Send(2, "b");
+  backend_.frames_decoded_on_host = {1};
+  backend_.FinishBatch();
+  backend_.FinishBatch();
+  EXPECT_TRUE(batcher_->ShouldDecodeOnHost(Named("a").owner));
+  EXPECT_FALSE(batcher_->ShouldDecodeOnHost(Named("b").owner));
+  clock_.Advance(std::chrono::milliseconds(9'999));
+  EXPECT_TRUE(batcher_->ShouldDecodeOnHost(Named("a").owner));
+  clock_.Advance(std::chrono::milliseconds(1));
+  EXPECT_FALSE(batcher_->ShouldDecodeOnHost(Named("a").owner));
+}
+
+TEST_F(BatcherTest, EverybodyDecodesOnTheHostWhileTooManyOwnersHaveTo) {
+  Make({.max_frames = 2000, .max_batch_frames = 2000});
+  for (int i = 0; i < 1024; ++i) {
+    backend_.frames_decoded_on_host.insert(i);
+    Send(i, "owner-" + std::to_string(i));
+    while (!backend_.batches.empty()) backend_.FinishBatch();
+  }
+  EXPECT_TRUE(batcher_->ShouldDecodeOnHost("somebody else"));
+  clock_.Advance(std::chrono::seconds(10));
+  backend_.frames_decoded_on_host = {2000};
+  Send(2000, "late");
+  backend_.FinishBatch();
+  EXPECT_FALSE(batcher_->ShouldDecodeOnHost("somebody else"));
+  EXPECT_TRUE(batcher_->ShouldDecodeOnHost(Named("late").owner));
+}
+
 TEST_F(BatcherTest, FramesShareTheEnergyOfTheirBatch) {
   Make({.max_batch_frames = 4, .max_batches_in_flight = 1});
   for (int i = 1; i <= 5; ++i) Send(i, "a");

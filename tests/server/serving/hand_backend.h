@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -179,6 +180,7 @@ class HandBackend final : public FeatureBackend {
       const FrameJob& job = batch.jobs[i];
       FrameAnswer frame;
       frame.status = statuses[i];
+      frame.decoded_on_host = frames_decoded_on_host.contains(job.parameters.max_features);
       if (IsCancelled(job.cancelled)) {
         frame.status = MakeError(ErrorReason::kCancelled, "cancelled");
       } else if (frame.status.ok()) {
@@ -266,6 +268,7 @@ class HandBackend final : public FeatureBackend {
   uint64_t progress_made = 0;
   std::vector<MemoryUse> memory_held;
   mutable int memory_calls = 0;
+  std::set<int> frames_decoded_on_host;  // of frames by their max_features
   int64_t work_ns = 0;  // of each batch of frames that is answered; 0 = the backend does not say
   int leases = 0;
   int imports = 0;
