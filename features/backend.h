@@ -114,7 +114,8 @@ class InputSlot {
   MutableImageView mask;  // empty unless asked for; != 0 keeps the pixel
 
   // Takes a JPEG file of the size of `image` instead of pixels; copies it. `decoder`: for what the
-  // backend does not decide itself. False: the file was not taken, and pixels must be written.
+  // backend does not decide itself. False: the file was not taken, and pixels must be written. A
+  // slot that holds a file belongs to one job at a time.
   virtual bool TakeFile(absl::Span<const uint8_t> /*file*/,
                         const std::shared_ptr<const FileDecoder>& /*decoder*/) {
     return false;
