@@ -12,16 +12,16 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr size_t kAlignment = 256;
+constexpr size_t kRoomAlignment = 256;
 constexpr int kMostOverlapping = 4;  // files of a batch whose kernels overlap
 
 // The upload of a file comes first, then what the kernels work with.
 size_t WorkOffset(const JpegDecoding& file) {
-  return RoundUp(static_cast<size_t>(file.upload->bytes), kAlignment);
+  return RoundUp(static_cast<size_t>(file.upload->bytes), kRoomAlignment);
 }
 size_t Bytes(const JpegDecoding& file) {
   return WorkOffset(file) +
-         RoundUp(JpegWork::Bytes(file.upload->pieces, file.upload->luma_blocks), kAlignment);
+         RoundUp(JpegWork::Bytes(file.upload->pieces, file.upload->luma_blocks), kRoomAlignment);
 }
 size_t CoefficientBytes(const JpegUpload& file) {
   return static_cast<size_t>(file.luma_blocks) * kJpegBlockCoefficients * sizeof(int16_t);

@@ -108,6 +108,7 @@ ATTACKS = {
         Attack("large_pyramids", heavy.large_pyramids, memory_mib=2348, honest="jpeg"),
         Attack("large_frames", heavy.large_frames, memory_mib=1324, honest="jpeg", fills_receive_buffers=True),
         Attack("slow_decoding", heavy.slow_decoding, memory_mib=1324, honest="jpeg", fills_receive_buffers=True),
+        Attack("damaged_files", heavy.damaged_files, honest="jpeg", fills_receive_buffers=True),
         Attack("many_pixels", heavy.many_pixels, memory_mib=1324, honest="jpeg", fills_receive_buffers=True),
     ]
 }

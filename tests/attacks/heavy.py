@@ -12,7 +12,7 @@ import time
 
 import grpc
 
-from honest import extract_request, field, make_channel
+from honest import HEIGHT_PX, WIDTH_PX, extract_request, field, make_channel
 from jpeg_files import flat, many_scans
 
 EXTRACT = "/orbserve.v1.Features/Extract"
@@ -80,6 +80,11 @@ def large_frames(address, end, scale):
 def slow_decoding(address, end, scale):
     """Half a second of decoding each, from eight names."""
     return keep_under_way(address, end, jpeg_request(many_scans(5504, 5504)), 8 * scale, 2)
+
+
+def damaged_files(address, end, scale):
+    """Files of the honest client's size, whose damage is seen at their end: a device decodes them for nothing, then the host."""
+    return keep_under_way(address, end, jpeg_request(flat(WIDTH_PX, HEIGHT_PX, is_damaged=True)), 8 * scale, 32)
 
 
 def many_pixels(address, end, scale):

@@ -42,9 +42,13 @@ def blocks(width_px, height_px):
     return (width_px + 7) // 8 * ((height_px + 7) // 8)
 
 
-def flat(width_px, height_px):
-    """A sequential file: two bits a block, no difference and the end of the block."""
-    data = zeros(2 * blocks(width_px, height_px))
+def flat(width_px, height_px, is_damaged=False):
+    """A sequential file: two bits a block, no difference and the end of the block. Damaged: the last block has a code that
+    is in no table."""
+    count = 2 * blocks(width_px, height_px)
+    data = zeros(count)
+    if is_damaged:
+        data = data[:-1] + filled("0" * ((count - 1) % 8) + "1")
     return start(0xC0, width_px, height_px) + table(0, 0) + table(1, 0) + scan(0, 63, data) + b"\xff\xd9"
 
 
