@@ -24,7 +24,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-constexpr uint32_t kSeed = 20261128;
+constexpr uint32_t kFrameSeed = 20261128;
 constexpr int kWidth = 640;
 constexpr int kHeight = 480;
 
@@ -133,8 +133,9 @@ TEST_F(JpegFramesTest, DamageAndDoubtHaveTheHostsVerdict) {
   const auto plan = *gpu_->MakePlan(Spec());
   int refused = 0;
   for (uint32_t round = 0; round < 20; ++round) {
-    const std::vector<Bytes> files = {File(3, 2, 2, 90), Damaged(kSeed + 2 * round), Undecided(),
-                                      File(1, 1, 1, 80), Damaged(kSeed + 2 * round + 1)};
+    const std::vector<Bytes> files = {File(3, 2, 2, 90), Damaged(kFrameSeed + 2 * round),
+                                      Undecided(), File(1, 1, 1, 80),
+                                      Damaged(kFrameSeed + 2 * round + 1)};
     std::vector<FrameJob> jobs;
     for (const Bytes& file : files) {
       // Damage may be such that the file is not taken.
@@ -265,7 +266,7 @@ TEST(JpegUploadTest, RestoredFilesAreDecidedAlike) {
     for (uint32_t seed = 0; seed < 40; ++seed) {
       Bytes file = WriteJpeg(
           {.width_px = 200, .height_px = 150, .restart_interval = restarts, .own_tables = true});
-      std::mt19937 random(kSeed + seed);
+      std::mt19937 random(kFrameSeed + seed);
       if (seed > 0) file[file.size() / 2 + random() % (file.size() / 2)] ^= 1 << random() % 8;
       Bytes room((size_t{64} << 10) + 2 * file.size());
       // Aligned as pinned memory is.
