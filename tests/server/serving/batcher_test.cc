@@ -132,7 +132,7 @@ TEST_F(BatcherTest, AnOwnerWhoseFileTheDeviceLeftToTheHostDecodesThereForAWhile)
 }
 
 TEST_F(BatcherTest, EverybodyDecodesOnTheHostWhileTooManyOwnersHaveTo) {
-  Make({.max_frames = 2000, .max_batch_frames = 2000});
+  Make({.max_batch_frames = 2000, .max_frames = 2000});
   for (int i = 0; i < 1024; ++i) {
     backend_.frames_decoded_on_host.insert(i);
     Send(i, "owner-" + std::to_string(i));
