@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::SizeIs;
 
-ClientId Named(const std::string& name) { return {"addr:192.0.2.7", "id:" + name}; }
+ClientId NamedPeer(const std::string& name) { return {"addr:192.0.2.7", "id:" + name}; }
 
 // A frame of a batch of two that was busy for 100 ms.
 FrameOutcome Done() {
@@ -34,8 +34,8 @@ class ClientActivityTest : public ::testing::Test {
  protected:
   // A frame of the client was computed and its result was sent.
   void Complete(const std::string& name, const FrameOutcome& outcome = Done()) {
-    activity_.FrameComputed(Named(name), outcome);
-    activity_.FrameEnded(Named(name), absl::OkStatus());
+    activity_.FrameComputed(NamedPeer(name), outcome);
+    activity_.FrameEnded(NamedPeer(name), absl::OkStatus());
   }
   std::vector<ClientUse> Busiest(size_t most) { return activity_.Busiest(most, &known_); }
 
@@ -51,14 +51,14 @@ TEST_F(ClientActivityTest, NobodyIsKnownAtFirst) {
 }
 
 TEST_F(ClientActivityTest, FramesAreCountedByTheirEnds) {
-  for (int i = 0; i < 4; ++i) activity_.FrameReceived(Named("a"), 1000);
+  for (int i = 0; i < 4; ++i) activity_.FrameReceived(NamedPeer("a"), 1000);
   Complete("a");
   Complete("a");
-  activity_.FrameEnded(Named("a"), MakeError(ErrorReason::kDropped, "failed"));
-  activity_.FrameEnded(Named("a"), MakeError(ErrorReason::kBadImage, "failed"));
+  activity_.FrameEnded(NamedPeer("a"), MakeError(ErrorReason::kDropped, "failed"));
+  activity_.FrameEnded(NamedPeer("a"), MakeError(ErrorReason::kBadImage, "failed"));
   const std::vector<ClientUse> uses = Busiest(5);
   ASSERT_THAT(uses, SizeIs(1));
-  EXPECT_EQ(uses[0].client, Named("a"));
+  EXPECT_EQ(uses[0].client, NamedPeer("a"));
   EXPECT_EQ(uses[0].received, 4);
   EXPECT_EQ(uses[0].ok, 2);
   EXPECT_EQ(uses[0].dropped, 1);
@@ -71,7 +71,7 @@ TEST_F(ClientActivityTest, FramesAreCountedByTheirEnds) {
 TEST_F(ClientActivityTest, RatesFollowTheLoad) {
   for (int i = 0; i < 1000; ++i) {
     clock_.Advance(milliseconds(100));
-    activity_.FrameReceived(Named("a"), 1000);
+    activity_.FrameReceived(NamedPeer("a"), 1000);
     Complete("a");
   }
   ClientUse use = Busiest(1)[0];
@@ -90,21 +90,21 @@ TEST_F(ClientActivityTest, RatesFollowTheLoad) {
 TEST_F(ClientActivityTest, TheBusiestComeFirst) {
   for (int i = 0; i < 5; ++i) {
     for (int k = 0; k <= i; ++k) {
-      activity_.FrameReceived(Named(absl::StrCat(i)), 1);
+      activity_.FrameReceived(NamedPeer(absl::StrCat(i)), 1);
       Complete(absl::StrCat(i));
     }
   }
   const std::vector<ClientUse> uses = Busiest(2);
   ASSERT_THAT(uses, SizeIs(2));
-  EXPECT_EQ(uses[0].client, Named("4"));
-  EXPECT_EQ(uses[1].client, Named("3"));
+  EXPECT_EQ(uses[0].client, NamedPeer("4"));
+  EXPECT_EQ(uses[1].client, NamedPeer("3"));
   EXPECT_EQ(known_, 5u);
 }
 
 TEST_F(ClientActivityTest, EnergyThatIsNotKnownIsAbsent) {
   FrameOutcome outcome = Done();
   outcome.energy_joules.reset();
-  activity_.FrameReceived(Named("a"), 1);
+  activity_.FrameReceived(NamedPeer("a"), 1);
   Complete("a", outcome);
   const ClientUse use = Busiest(1)[0];
   EXPECT_FALSE(use.joules.has_value());
@@ -112,9 +112,9 @@ TEST_F(ClientActivityTest, EnergyThatIsNotKnownIsAbsent) {
 }
 
 TEST_F(ClientActivityTest, WhatAClientHoldsIsWhatTheLedgerSays) {
-  activity_.StreamOpened(Named("a"));
+  activity_.StreamOpened(NamedPeer("a"));
   EXPECT_EQ(Busiest(1)[0].streams, 0);
-  const Ledger::AccountPtr account = ledger_.Open(Named("a"));
+  const Ledger::AccountPtr account = ledger_.Open(NamedPeer("a"));
   const auto hold = [&](Resource resource, int64_t amount) {
     Holding holding(account, resource);
     holding.Set(amount);
@@ -134,12 +134,12 @@ TEST_F(ClientActivityTest, WhatAClientHoldsIsWhatTheLedgerSays) {
 }
 
 TEST_F(ClientActivityTest, IdleClientsMakeRoomAndThoseWithStreamsStay) {
-  activity_.StreamOpened(Named("open"));
-  Holding stream(ledger_.Open(Named("open")), Resource::kStreams);
+  activity_.StreamOpened(NamedPeer("open"));
+  Holding stream(ledger_.Open(NamedPeer("open")), Resource::kStreams);
   stream.Set(1);
   for (size_t i = 0; i < 3 * ClientActivity::kMaxClients; ++i) {
     clock_.Advance(milliseconds(1));
-    activity_.FrameReceived(Named(absl::StrCat(i)), 1);
+    activity_.FrameReceived(NamedPeer(absl::StrCat(i)), 1);
   }
   const std::vector<ClientUse> uses = Busiest(ClientActivity::kMaxClients);
   EXPECT_LE(known_, ClientActivity::kMaxClients);
@@ -147,8 +147,9 @@ TEST_F(ClientActivityTest, IdleClientsMakeRoomAndThoseWithStreamsStay) {
   bool has_open = false;
   bool has_last = false;
   for (const ClientUse& use : uses) {
-    has_open = has_open || use.client == Named("open");
-    has_last = has_last || use.client == Named(absl::StrCat(3 * ClientActivity::kMaxClients - 1));
+    has_open = has_open || use.client == NamedPeer("open");
+    has_last =
+        has_last || use.client == NamedPeer(absl::StrCat(3 * ClientActivity::kMaxClients - 1));
   }
   EXPECT_TRUE(has_open);
   EXPECT_TRUE(has_last);
