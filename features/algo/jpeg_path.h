@@ -43,7 +43,7 @@ constexpr JpegCode MakeJpegCode(int symbol, bool dc) {
 
 // Codes of more than kJpegShortCodeBits bits.
 struct alignas(16) JpegLongCodes {
-  // Of each length: the first 16 bits of data that belong to a still longer code, and what to add
+  // Each length has the first 16 bits of data that belong to a still longer code, and what is added
   // to a code for the place of its symbol.
   uint16_t limits[7];
   uint16_t begin;  // the first 16 bits of data that belong to a long code

@@ -5,20 +5,20 @@
 //
 // Entropy decoding is a chain of symbols. It is cut into pieces of 512 bits that are decoded at
 // once, though nobody knows yet which block of the MCU a piece begins in, and at which coefficient:
-//   1 FirstWalksKernel  walks begin where the piece does, each in another block of the MCU. Most
-//   find
-//                       the true symbols soon, and one of them mostly has the true block, too: with
-//                       one walk a piece it takes thousands of bits of 4:2:0 until that comes
-//                       right.
-//   2 NextWalksKernel   each walk goes on over the next piece, until it is where one of that
-//   piece's
-//                       own walks is at the end: from there on they are the same.
-//   3 ResolveKernel     follows these links from the first piece to the last, and adds up blocks:
-//   the
-//                       true place in which each piece begins is known.
-//   4 WriteKernel       decodes each piece from there, strictly, and writes coefficients.
-//   5 DcKernel          adds up DC differences.
-//   6 IdctKernel        coefficients to pixels.
+//
+// 1. FirstWalksKernel: walks begin where the piece does, each in another block of the MCU. Most
+// find
+//    the true symbols soon, and one of them mostly has the true block, too. With one walk a piece
+//    it takes thousands of bits of 4:2:0 until that comes right.
+// 2. NextWalksKernel: each walk goes on over the next piece, until it is where one of that piece's
+//    own walks is at the end. From there on they are the same.
+// 3. ResolveKernel follows these links from the first piece to the last, and adds up blocks. Then
+// the
+//    true place in which each piece begins is known.
+// 4. WriteKernel decodes each piece from there, strictly, and writes coefficients.
+// 5. DcKernel adds up DC differences.
+// 6. IdctKernel turns coefficients into pixels.
+//
 // Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Its rounds
 // of synchronisation are links here, so that no block waits for another one.
 //
@@ -299,7 +299,7 @@ class BlockSums {
   Sum carried_ = {0, 0};  // of the blocks of values so far; the same in all threads
 };
 
-// What ResolveKernel reads of a piece before it knows the true walks.
+// ResolveKernel reads this of a piece before it knows the true walks.
 struct PieceLinks {
   uint4 links[2];
   uint32_t begin;
@@ -444,7 +444,7 @@ __device__ bool WritePiece(const JpegFileOnDevice& file, const Words& words,
   uint32_t coefficient = place.coefficient;
   uint32_t number = 2 * (pairs >> block & 1) + (coefficient != 0 ? 1 : 0);
   int blocks_left = entry.end_block - entry.block;
-  // Of luma, the first of the MCU.
+  // The number of the MCU's first block of luma.
   uint32_t luma = static_cast<uint32_t>(entry.block) / block_count * luma_in_mcu;
   int16_t* const dcs = JpegWork(file.work, file.pieces).dcs;
   bool bad = false;

@@ -16,7 +16,7 @@
 
 namespace orbserve::gpu {
 
-// What the kernels hand to each other about one file.
+// The kernels hand this to each other, for one file.
 struct JpegWork {
   uint64_t* ends;      // [piece][walk]: JpegPlace::Key() at the end of the piece
   int32_t* sums;       // [piece][walk of the piece before]: blocks that end in the piece

@@ -87,7 +87,7 @@ absl::Status JpegRoom::Upload(absl::Span<const JpegDecoding> files, cudaStream_t
     there += Bytes(file);
     coefficients += CoefficientBytes(upload);
   }
-  // Where blocks of other batches wait for room, those that only wait for data take it from them.
+  // In a large batch, blocks that only wait for data would take room from those that could run.
   batch.overlaps = may_overlap_ && batch.count <= kMostOverlapping;
   batch.starts = starts_ > 0 ? starts_ : JpegStartsFor(batch);
   return absl::OkStatus();

@@ -31,7 +31,7 @@ inline constexpr int kJpegNoWalk = kJpegWalks - 1;
 
 inline constexpr uint32_t kJpegFirstPiece = 1u << 31;
 
-// Where the true walk enters a piece.
+// The place where the true walk enters a piece.
 struct JpegEntry {
   uint64_t place;     // JpegPlace::Key(), kJpegNoPlace where it is not known
   int32_t block;      // number of the block in the file

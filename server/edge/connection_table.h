@@ -68,8 +68,7 @@ struct TrackedConnection {
   std::string owner;  // of a proven connection
 };
 
-// Of a running server the first two come from config/derived_limits.h and the limit of
-// descriptors.
+// A running server takes the first two from config/derived_limits.h and the limit of descriptors.
 struct ConnectionBounds {
   int max_connections = 4096;
   int max_connections_per_address = 1024;
