@@ -6,15 +6,13 @@
 // Entropy decoding is a chain of symbols. It is cut into pieces of 512 bits that are decoded at
 // once, though nobody knows yet which block of the MCU a piece begins in, and at which coefficient:
 //
-// 1. FirstWalksKernel: walks begin where the piece does, each in another block of the MCU. Most
-// find
-//    the true symbols soon, and one of them mostly has the true block, too. With one walk a piece
-//    it takes thousands of bits of 4:2:0 until that comes right.
+// 1. FirstWalksKernel: walks begin where the piece does, each in another block of the MCU. Most of
+//    them find the true symbols soon, and one of them mostly has the true block, too. With one
+//    walk a piece it takes thousands of bits of 4:2:0 until that comes right.
 // 2. NextWalksKernel: each walk goes on over the next piece, until it is where one of that piece's
 //    own walks is at the end. From there on they are the same.
 // 3. ResolveKernel follows these links from the first piece to the last, and adds up blocks. Then
-// the
-//    true place in which each piece begins is known.
+//    the true place in which each piece begins is known.
 // 4. WriteKernel decodes each piece from there, strictly, and writes coefficients.
 // 5. DcKernel adds up DC differences.
 // 6. IdctKernel turns coefficients into pixels.
