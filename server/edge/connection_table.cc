@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 
 #include <cstddef>
 #include <cstring>
@@ -33,6 +34,13 @@ PeerKeys KeysOfIpv4(const void* address, int port) {
   keys.network = NetworkOf(AF_INET, address, sizeof(in_addr), 24);
   keys.endpoint = absl::StrCat(keys.address, " ", port);
   return keys;
+}
+
+// True if gRPC has not read all that the client sent: on a busy machine its call may be among that.
+bool HasUnread(const TrackedConnection& connection) {
+  int unread_bytes = 0;
+  return connection.stage == TrackedConnection::Stage::kServed &&
+         ioctl(connection.duplicate.get(), FIONREAD, &unread_bytes) == 0 && unread_bytes > 0;
 }
 
 }  // namespace
@@ -138,13 +146,14 @@ ConnectionTable::Decision ConnectionTable::PreemptUnproven(const std::set<uint64
     const GuardView view = look_(connection);
     if (view.is_answered) return {Room::kPreempt, *number};
     const Rank rank = connection.stage == TrackedConnection::Stage::kSilent ? kSilent
-                      : view.calls == 0                                     ? kHandshake
+                      : view.calls == 0 && !HasUnread(connection)           ? kHandshake
                                                                             : kCall;
     const int64_t most_ms = rank == kSilent ? bounds_.max_arrival_ms
                             : connection.stage == TrackedConnection::Stage::kHandshake
                                 ? bounds_.max_answer_ms
                                 : bounds_.newcomer_ms;
-    const int64_t least_ms = std::min(newcomer_ms, most_ms);
+    const int64_t least_ms = rank == kCall ? std::max(newcomer_ms, bounds_.least_call_ms)
+                                           : std::min(newcomer_ms, most_ms);
     if (rank >= first_rank || now_ms - connection.turn_ms < least_ms) continue;
     if (bounds_.makes_handshakes && (connection.has_arrived || connection.is_taken)) continue;
     first = *number;

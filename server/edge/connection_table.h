@@ -88,6 +88,8 @@ struct ConnectionBounds {
   int64_t max_arrival_ms = 50;
   int64_t max_answer_ms = 100;
   int64_t max_queue_ms = 50;
+  // At least so long the server may take to read what a connection sent and to answer its call.
+  int64_t least_call_ms = 100;
 
   int max_unproven() const {
     return std::max({max_connections / 4, std::min(max_connections / 2, 16), 1});

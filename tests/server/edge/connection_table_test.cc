@@ -5,6 +5,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <map>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/clients/peer.h"
+#include "server/process/file_descriptor.h"
 
 namespace orbserve {
 namespace {
@@ -119,6 +122,24 @@ TEST_F(ConnectionTableTest, AnsweredCallsAreFirstThenHandshakesThenCalls) {
   EXPECT_EQ(RoomFor("n.2").preempted, handshake);
   for (uint64_t number = 2; number <= 4; ++number) ViewOf(number).calls = 1;
   EXPECT_EQ(RoomFor("n.2").preempted, in_call);
+}
+
+TEST_F(ConnectionTableTest, ACallHasATenthOfASecondHoweverManyWait) {
+  for (int i = 0; i < 4; ++i) ViewOf(Add("n.1", kNow)).calls = 1;
+  EXPECT_EQ(RoomFor("n.2", kNow + 99, 100'000).room, Room::kLater);
+  EXPECT_EQ(RoomFor("n.2", kNow + 100, 100'000).preempted, 1u);
+}
+
+TEST_F(ConnectionTableTest, WhatTheServerHasNotReadMayBeACall) {
+  int sockets[2] = {};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+  const FileDescriptor client(sockets[1]);
+  const uint64_t unread = Add("n.1", kNow);
+  table_->Find(unread)->duplicate = FileDescriptor(sockets[0]);
+  for (int i = 1; i < 4; ++i) Add("n.1", kNow + i);
+  EXPECT_EQ(RoomFor("n.2", kNow + 20, 100'000).preempted, unread);
+  ASSERT_EQ(write(client.get(), "call", 4), 4);
+  EXPECT_EQ(RoomFor("n.2", kNow + 20, 100'000).preempted, unread + 1);
 }
 
 TEST_F(ConnectionTableTest, ANewcomerHasTimeForItsFirstCall) {
