@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include "features/algo/jpeg_zigzag.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "decode/jpeg_lanes.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -25,20 +27,7 @@ struct Places {
 constexpr Places MakePlaces() {
   Places places = {};
   for (int i = 0; i < kPlaces; ++i) places.at[i] = kJpegBlockCoefficients;
-  int x = 0;
-  int y = 0;
-  for (int i = 0; i < kJpegBlockCoefficients; ++i) {
-    places.at[i + 1] = static_cast<uint8_t>(8 * y + x);
-    const bool up = (x + y) % 2 == 0;
-    if (up ? x == 7 : y == 7) {
-      ++(up ? y : x);
-    } else if (up ? y == 0 : x == 0) {
-      ++(up ? x : y);
-    } else {
-      x += up ? 1 : -1;
-      y += up ? -1 : 1;
-    }
-  }
+  for (int i = 0; i < kJpegBlockCoefficients; ++i) places.at[i + 1] = kJpegZigzag.place[i];
   return places;
 }
 alignas(64) constexpr Places kPlaceInRows = MakePlaces();

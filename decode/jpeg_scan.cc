@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "features/algo/jpeg_standard_codes.h"
+#include "features/algo/jpeg_zigzag.h"
 #include "features/errors.h"
 #include "features/host_device.h"
 
@@ -73,21 +74,6 @@ const JpegCodes& StandardCodes(int kind, int place) {
   return *kCodes[kind][place];
 }
 
-// Place in rows of each coefficient in zigzag order.
-constexpr std::array<uint8_t, 64> MakeZigzag() {
-  std::array<uint8_t, 64> places = {};
-  int i = 0;
-  for (int sum = 0; sum < 15; ++sum) {
-    for (int step = 0; step < 8; ++step) {
-      const int y = sum % 2 == 0 ? 7 - step : step;  // even diagonals go up
-      const int x = sum - y;
-      if (x >= 0 && x < 8) places[static_cast<size_t>(i++)] = static_cast<uint8_t>(8 * y + x);
-    }
-  }
-  return places;
-}
-constexpr std::array<uint8_t, 64> kZigzag = MakeZigzag();
-
 }  // namespace
 
 absl::StatusOr<JpegScanReader::Next> JpegScanReader::Read() {
@@ -141,14 +127,14 @@ bool JpegScanReader::ReadQuantisers(absl::Span<const uint8_t> segment) {
   while (!segment.empty()) {
     const size_t place = segment[0] & 15;
     const bool wide = segment[0] >> 4 != 0;
-    const size_t size = wide ? 2 * kZigzag.size() : kZigzag.size();
+    const size_t size = wide ? 2 * kJpegBlockCoefficients : kJpegBlockCoefficients;
     if (place >= quantisers_.size() || segment[0] >> 4 > 1 || segment.size() < 1 + size) {
       return false;
     }
     Quantisers& quantisers = quantisers_[place];
     quantisers.defined = true;
-    for (size_t i = 0; i < kZigzag.size(); ++i) {
-      quantisers.values[kZigzag[i]] =
+    for (size_t i = 0; i < kJpegBlockCoefficients; ++i) {
+      quantisers.values[kJpegZigzag.place[i]] =
           wide ? static_cast<uint16_t>(segment[1 + 2 * i] << 8 | segment[2 + 2 * i])
                : segment[1 + i];
     }

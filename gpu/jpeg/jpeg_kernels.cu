@@ -30,6 +30,7 @@
 #include <algorithm>
 
 #include "features/algo/jpeg_idct.h"
+#include "features/algo/jpeg_zigzag.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/warp.cuh"
 
@@ -393,29 +394,7 @@ __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
   }
 }
 
-// Places in rows of 8 of the coefficients in zigzag order.
-struct Zigzag {
-  uint8_t place[kJpegBlockCoefficients];
-};
-constexpr Zigzag MakeZigzag() {
-  Zigzag zigzag = {};
-  int x = 0;
-  int y = 0;
-  for (int i = 0; i < kJpegBlockCoefficients; ++i) {
-    zigzag.place[i] = static_cast<uint8_t>(8 * y + x);
-    const bool up = (x + y) % 2 == 0;
-    if (up ? x == 7 : y == 7) {
-      ++(up ? y : x);
-    } else if (up ? y == 0 : x == 0) {
-      ++(up ? x : y);
-    } else {
-      x += up ? 1 : -1;
-      y += up ? -1 : 1;
-    }
-  }
-  return zigzag;
-}
-__constant__ constexpr Zigzag kZigzag = MakeZigzag();
+__constant__ constexpr JpegZigzag kZigzag = kJpegZigzag;
 
 // Tables of which values matter: without the runs.
 struct StrictTables {

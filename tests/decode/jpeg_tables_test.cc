@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Huffman looks and the inverse DCT of features/algo, against plain readings of T.81, and the SIMD
-// twin of the DCT against the plain loop.
+// Huffman looks, the zigzag order and the inverse DCT of features/algo, against plain readings of
+// T.81, and the SIMD twin of the DCT against the plain loop.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "features/algo/jpeg_huffman.h"
 #include "features/algo/jpeg_idct.h"
 #include "features/algo/jpeg_standard_codes.h"
+#include "features/algo/jpeg_zigzag.h"
 #include "gtest/gtest.h"
 
 namespace orbserve {
@@ -170,6 +171,20 @@ TEST(JpegTableTest, CodesThatAreNoneAreRefused) {
   EXPECT_FALSE(BuildJpegTable(codes, true, table.get()));
   codes.symbols[0] = 15;
   EXPECT_TRUE(BuildJpegTable(codes, true, table.get()));
+}
+
+TEST(JpegZigzagTest, DiagonalsAreReadUpAndDownInTurn) {
+  int number = 0;
+  for (int diagonal = 0; diagonal < 15; ++diagonal) {
+    for (int step = 0; step <= diagonal; ++step) {
+      const int y = diagonal % 2 == 0 ? diagonal - step : step;
+      const int x = diagonal - y;
+      if (x >= 8 || y >= 8) continue;
+      EXPECT_EQ(kJpegZigzag.place[number], 8 * y + x) << number;
+      ++number;
+    }
+  }
+  EXPECT_EQ(number, kJpegBlockCoefficients);
 }
 
 // From smooth blocks to such that wrap around in 16 bits.
