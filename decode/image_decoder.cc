@@ -17,6 +17,7 @@
 #include "decode/grey_rows.h"
 #include "decode/image_size.h"
 #include "decode/jpeg_header.h"
+#include "decode/jpeg_markers.h"
 #include "decode/jpeg_sequential.h"
 #include "decode/libjpeg_decoder.h"
 #include "features/errors.h"
@@ -304,7 +305,7 @@ double DecodeWork(const ImageHeader& header, int64_t size_bytes) {
 }
 
 bool LooksLikeJpeg(absl::Span<const uint8_t> bytes) {
-  return bytes.size() >= 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
+  return bytes.size() >= 2 && bytes[0] == 0xFF && bytes[1] == kJpegSoi;
 }
 
 absl::Status CheckImageSize(int64_t width_px, int64_t height_px, const ImageLimits& limits) {

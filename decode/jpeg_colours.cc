@@ -5,13 +5,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "decode/jpeg_markers.h"
 
 namespace orbserve {
 namespace {
-
-// Second bytes of markers (T.81, table B.1).
-constexpr uint8_t kApp0 = 0xE0;
-constexpr uint8_t kApp14 = 0xEE;
 
 // A shorter segment is not that of JFIF or Adobe.
 constexpr size_t kJfifBytes = 14;
@@ -23,11 +20,11 @@ constexpr int kAdobeYcc = 1;
 
 void JpegColours::ReadSegment(uint8_t marker, absl::Span<const uint8_t> segment) {
   const absl::string_view text(reinterpret_cast<const char*>(segment.data()), segment.size());
-  if (marker == kApp0 && segment.size() >= kJfifBytes &&
+  if (marker == kJpegApp0 && segment.size() >= kJfifBytes &&
       absl::StartsWith(text, absl::string_view("JFIF\0", 5))) {
     has_jfif_ = true;
   }
-  if (marker == kApp14 && segment.size() >= kAdobeBytes && absl::StartsWith(text, "Adobe")) {
+  if (marker == kJpegApp14 && segment.size() >= kAdobeBytes && absl::StartsWith(text, "Adobe")) {
     adobe_transform_ = segment[kAdobeTransform];
   }
 }

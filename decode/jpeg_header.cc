@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -15,24 +14,12 @@
 #include "absl/strings/str_format.h"
 #include "decode/image_size.h"
 #include "decode/jpeg_colours.h"
+#include "decode/jpeg_markers.h"
 #include "features/errors.h"
 #include "features/host_device.h"
 
 namespace orbserve {
 namespace {
-
-// Second bytes of markers (T.81, table B.1).
-constexpr uint8_t kTem = 0x01;
-constexpr uint8_t kSof0 = 0xC0;
-constexpr uint8_t kSof15 = 0xCF;
-constexpr uint8_t kDht = 0xC4;
-constexpr uint8_t kJpg = 0xC8;
-constexpr uint8_t kDac = 0xCC;
-constexpr uint8_t kRst0 = 0xD0;
-constexpr uint8_t kRst7 = 0xD7;
-constexpr uint8_t kSoi = 0xD8;
-constexpr uint8_t kEoi = 0xD9;
-constexpr uint8_t kSos = 0xDA;
 
 constexpr int kMaxComponents = 4;
 constexpr int kMaxSampling = 4;
@@ -81,23 +68,24 @@ absl::Status NotJpeg(absl::Span<const uint8_t> bytes) {
 }
 
 constexpr bool IsFrameHeader(uint8_t marker) {
-  return marker >= kSof0 && marker <= kSof15 && marker != kDht && marker != kJpg && marker != kDac;
+  return marker >= kJpegSof0 && marker <= kJpegSof15 && marker != kJpegDht && marker != kJpegJpg &&
+         marker != kJpegDac;
 }
 
 // Why a coding process is not decoded; nothing for the three that are: baseline, extended
 // sequential and progressive, all with Huffman coding.
 std::optional<absl::string_view> UnsupportedProcess(uint8_t marker) {
   switch (marker) {
-    case 0xC0:
-    case 0xC1:
-    case 0xC2:
+    case kJpegSof0:
+    case kJpegSof1:
+    case kJpegSof2:
       return std::nullopt;
-    case 0xC3:
+    case kJpegSof3:
       return "lossless coding";
-    case 0xC9:
-    case 0xCA:
+    case kJpegSof9:
+    case kJpegSof10:
       return "arithmetic coding";
-    case 0xCB:
+    case kJpegSof11:
       return "lossless arithmetic coding";
     default:
       return "hierarchical coding";
@@ -114,13 +102,13 @@ class Walker {
     position_ = 2;
     while (true) {
       ORBSERVE_ASSIGN_OR_RETURN(const uint8_t marker, NextMarker());
-      if (marker == kEoi) break;
-      if (marker == kSoi) return BadImage("JPEG: a second start of image inside the first");
-      if (marker == kTem || (marker >= kRst0 && marker <= kRst7)) continue;  // no content
+      if (marker == kJpegEoi) break;
+      if (marker == kJpegSoi) return BadImage("JPEG: a second start of image inside the first");
+      if (IsJpegMarkerAlone(marker)) continue;
       ORBSERVE_ASSIGN_OR_RETURN(const absl::Span<const uint8_t> segment, NextSegment());
       if (IsFrameHeader(marker)) {
         ORBSERVE_RETURN_IF_ERROR(ReadFrameHeader(marker, segment));
-      } else if (marker == kSos) {
+      } else if (marker == kJpegSos) {
         ORBSERVE_RETURN_IF_ERROR(ReadScanHeader(segment));
         ORBSERVE_RETURN_IF_ERROR(SkipScan());
       } else if (header_.scans == 0) {
@@ -187,14 +175,14 @@ class Walker {
     header_.height_px = segment[1] << 8 | segment[2];
     header_.width_px = segment[3] << 8 | segment[4];
     header_.components = segment[5];
-    header_.progressive = marker == 0xC2;
+    header_.progressive = marker == kJpegSof2;
     if (const auto process = UnsupportedProcess(marker); process.has_value()) {
       return MakeError(ErrorReason::kUnsupported,
                        absl::StrCat("JPEG: ", *process,
                                     " is not decoded; baseline, extended and progressive Huffman "
                                     "coding are"));
     }
-    if (precision_bits == 12 && marker != kSof0) {
+    if (precision_bits == 12 && marker != kJpegSof0) {
       return MakeError(ErrorReason::kUnsupported,
                        "JPEG: 12 bits a sample are not decoded; 8 bits are");
     }
@@ -283,23 +271,11 @@ class Walker {
                        absl::StrCat("JPEG: more than ", limits_.max_scans, " scans; at most ",
                                     limits_.max_scans, " are decoded"));
     }
-    const size_t begin = position_;
-    while (position_ < bytes_.size()) {
-      const void* found = std::memchr(&bytes_[position_], 0xFF, bytes_.size() - position_);
-      if (found == nullptr) break;
-      position_ = static_cast<const uint8_t*>(found) - bytes_.data();
-      if (position_ + 1 >= bytes_.size()) break;
-      const uint8_t next = bytes_[position_ + 1];
-      if (next == 0xFF) {
-        ++position_;  // fill byte
-      } else if (next == 0 || (next >= kRst0 && next <= kRst7)) {
-        position_ += 2;
-      } else {
-        scan_bytes_ += static_cast<int64_t>(position_ - begin);
-        return absl::OkStatus();
-      }
-    }
-    return Truncated("inside a scan");
+    const size_t end = FindJpegScanEnd(bytes_, position_);
+    if (end + 1 >= bytes_.size()) return Truncated("inside a scan");
+    scan_bytes_ += static_cast<int64_t>(end - position_);
+    position_ = end;
+    return absl::OkStatus();
   }
 
   // A file much shorter than the shortest code for its size is a trap: the decoder would work, and

@@ -8,13 +8,11 @@
 #include <memory>
 #include <utility>
 
+#include "decode/jpeg_markers.h"
 #include "features/host_device.h"
 
 namespace orbserve {
 namespace {
-
-constexpr uint8_t kRst0 = 0xD0;
-constexpr int kRestartNumbers = 8;
 
 uint64_t BitOf(const uint8_t* byte) { return uint64_t{reinterpret_cast<uintptr_t>(byte)} << 3; }
 const uint8_t* ByteOf(uint64_t bit) { return reinterpret_cast<const uint8_t*>(bit >> 3); }
@@ -84,7 +82,7 @@ bool JpegPart::PassRestart() {
   const uint8_t* at = from_;
   while (at < from_end_ && *at == 0xFF) ++at;
   const int64_t passed = mcu_ / scan_->restart_interval;
-  if (at == from_end_ || *at != kRst0 + (passed - 1) % kRestartNumbers) {
+  if (at == from_end_ || *at != JpegRestartMarker(passed - 1)) {
     return Fail(JpegFlaw::kWrongRestart, mcu_ - 1);
   }
   from_ = at + 1;
@@ -136,7 +134,7 @@ std::vector<JpegPart> SplitAtRestarts(const JpegScan& scan, const MutableImageVi
     if (marker == nullptr) break;
     from = static_cast<const uint8_t*>(marker) + 1;
     if (from == end || *from == 0 || *from == 0xFF) continue;
-    if (*from != kRst0 + found % kRestartNumbers) break;  // the lane will find it, too
+    if (*from != JpegRestartMarker(found)) break;  // the lane will find it, too
     ++found;
     ++from;
     const auto part = static_cast<int64_t>(begins.size());

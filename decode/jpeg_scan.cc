@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "decode/jpeg_markers.h"
 #include "features/algo/jpeg_standard_codes.h"
 #include "features/algo/jpeg_zigzag.h"
 #include "features/errors.h"
@@ -14,22 +15,6 @@
 
 namespace orbserve {
 namespace {
-
-// Second bytes of markers (T.81, table B.1).
-constexpr uint8_t kTem = 0x01;
-constexpr uint8_t kSof0 = 0xC0;
-constexpr uint8_t kSof1 = 0xC1;
-constexpr uint8_t kDht = 0xC4;
-constexpr uint8_t kRst0 = 0xD0;
-constexpr uint8_t kRst7 = 0xD7;
-constexpr uint8_t kEoi = 0xD9;
-constexpr uint8_t kSos = 0xDA;
-constexpr uint8_t kDqt = 0xDB;
-constexpr uint8_t kDnl = 0xDC;
-constexpr uint8_t kDri = 0xDD;
-constexpr uint8_t kApp0 = 0xE0;
-constexpr uint8_t kApp15 = 0xEF;
-constexpr uint8_t kCom = 0xFE;
 
 constexpr int kDc = 0;
 constexpr int kAc = 1;
@@ -82,33 +67,35 @@ absl::StatusOr<JpegScanReader::Next> JpegScanReader::Read() {
     while (position_ < bytes_.size() && bytes_[position_] == 0xFF) ++position_;
     if (position_ >= bytes_.size()) return Next::kUnknown;
     const uint8_t marker = bytes_[position_++];
-    if (marker == kEoi) return Next::kEnd;
-    if (marker == kTem || (marker >= kRst0 && marker <= kRst7)) continue;  // no content
+    if (marker == kJpegEoi) return Next::kEnd;
+    if (IsJpegMarkerAlone(marker)) continue;
     absl::Span<const uint8_t> segment;
     if (!ReadSegment(&segment)) return Next::kUnknown;
     bool known = true;
-    if (marker == kDqt) {
+    if (marker == kJpegDqt) {
       known = ReadQuantisers(segment);
-    } else if (marker == kDht) {
+    } else if (marker == kJpegDht) {
       known = ReadTables(segment);
-    } else if (marker == kSof0 || marker == kSof1) {
+    } else if (marker == kJpegSof0 || marker == kJpegSof1) {
       known = ReadFrame(segment);
-    } else if (marker == kDri) {
+    } else if (marker == kJpegDri) {
       known = segment.size() == 2;
       if (known) restart_interval_ = segment[0] << 8 | segment[1];
-    } else if (marker >= kApp0 && marker <= kApp15) {
+    } else if (marker >= kJpegApp0 && marker <= kJpegApp15) {
       colours_.ReadSegment(marker, segment);
-    } else if (marker == kSos) {
+    } else if (marker == kJpegSos) {
       if (!ReadScanHeader(segment)) return Next::kUnknown;
       if (zero_quantiser_.has_value()) {
         return MakeError(ErrorReason::kBadImage,
                          absl::StrCat("JPEG: corrupt, a quantiser of 0 in table ", *zero_quantiser_,
                                       "; must be at least 1"));
       }
-      FindScanEnd();
+      const size_t end = FindJpegScanEnd(bytes_, position_);
+      scan_.bytes = bytes_.subspan(position_, end - position_);
+      position_ = end;
       return Next::kScan;
     } else {
-      known = marker == kDnl || marker == kCom;
+      known = marker == kJpegDnl || marker == kJpegCom;
     }
     if (!known) return Next::kUnknown;
   }
@@ -284,28 +271,6 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
   scan.blocks[static_cast<size_t>(blocks - 1)].last = true;
   scan_ = scan;
   return true;
-}
-
-void JpegScanReader::FindScanEnd() {
-  const size_t begin = position_;
-  while (position_ < bytes_.size()) {
-    const void* const found = std::memchr(&bytes_[position_], 0xFF, bytes_.size() - position_);
-    if (found == nullptr) {
-      position_ = bytes_.size();
-      break;
-    }
-    position_ = static_cast<size_t>(static_cast<const uint8_t*>(found) - bytes_.data());
-    if (position_ + 1 >= bytes_.size()) break;
-    const uint8_t next = bytes_[position_ + 1];
-    if (next == 0xFF) {
-      ++position_;
-    } else if (next == 0 || (next >= kRst0 && next <= kRst7)) {
-      position_ += 2;
-    } else {
-      break;
-    }
-  }
-  scan_.bytes = bytes_.subspan(begin, position_ - begin);
 }
 
 }  // namespace orbserve

@@ -81,7 +81,6 @@ class JpegScanReader {
   bool ReadTables(absl::Span<const uint8_t> segment);
   bool ReadFrame(absl::Span<const uint8_t> segment);
   bool ReadScanHeader(absl::Span<const uint8_t> segment);
-  void FindScanEnd();
   const JpegTable* FindTable(int kind, int place);
   bool IsLumaFirst() const;
 

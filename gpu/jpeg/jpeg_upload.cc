@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "decode/jpeg_lanes.h"
+#include "decode/jpeg_markers.h"
 #include "decode/jpeg_scan.h"
 #include "features/host_device.h"
 
@@ -21,9 +22,6 @@ using Next = JpegScanReader::Next;
 constexpr size_t kMaxBytes = size_t{1} << 27;
 constexpr size_t kCopySlack = 32;  // CopyJpegBytes() writes so far beyond the end
 constexpr size_t kReadAhead = 48;  // kernels read so far beyond the end, at most
-constexpr uint8_t kRst0 = 0xD0;
-constexpr uint8_t kEoi = 0xD9;
-constexpr int kRestartNumbers = 8;
 
 // Tables number 2 * pair and the next one.
 void BuildPair(const JpegBlockKind& block, int pair, JpegCodeTables* tables) {
@@ -116,7 +114,7 @@ class PieceWriter {
   }
   bool PassRestart(int64_t number) {
     while (from_ < from_end_ && *from_ == 0xFF) ++from_;
-    if (from_ == from_end_ || *from_ != kRst0 + number % kRestartNumbers) return false;
+    if (from_ == from_end_ || *from_ != JpegRestartMarker(number)) return false;
     ++from_;
     return true;
   }
@@ -194,7 +192,7 @@ std::vector<uint8_t> RestoreJpeg(const JpegUpload& upload) {
   for (int piece = 0; piece < upload.pieces; ++piece) {
     if (piece > 0 && (begins[piece] & kJpegFirstPiece) != 0) {
       file.push_back(0xFF);
-      file.push_back(static_cast<uint8_t>(kRst0 + restarts++ % kRestartNumbers));
+      file.push_back(JpegRestartMarker(restarts++));
     }
     const uint32_t end = begins[piece + 1] & ~kJpegFirstPiece;
     for (uint32_t i = begins[piece] & ~kJpegFirstPiece; i < end; ++i) {
@@ -204,7 +202,7 @@ std::vector<uint8_t> RestoreJpeg(const JpegUpload& upload) {
     }
   }
   file.push_back(0xFF);
-  file.push_back(kEoi);
+  file.push_back(kJpegEoi);
   return file;
 }
 

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The orbserve authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "decode/jpeg_markers.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace orbserve {
+namespace {
+
+size_t ScanEnd(const std::vector<uint8_t>& bytes) { return FindJpegScanEnd(bytes, 1); }
+
+TEST(JpegMarkersTest, ScanEndsAtAMarkerThatIsNoRestart) {
+  EXPECT_EQ(ScanEnd({0xDA, 1, 2, 0xFF, kJpegEoi}), 3u);
+  EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF, 0, 2, 0xFF, kJpegSos, 3}), 5u);
+  EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF, kJpegRst0, 2, 0xFF, kJpegRst7, 0xFF, kJpegDht}), 7u);
+  EXPECT_EQ(ScanEnd({0xDA, 0xFF, kJpegEoi}), 1u);
+}
+
+TEST(JpegMarkersTest, FillBytesBelongToTheScan) {
+  EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF, 0xFF, 0xFF, kJpegEoi}), 4u);
+  EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF, 0xFF, 0xFF, kJpegRst0, 2, 0xFF, kJpegEoi}), 7u);
+}
+
+TEST(JpegMarkersTest, ScanWithoutAMarkerEndsWithTheBytes) {
+  EXPECT_EQ(ScanEnd({0xDA}), 1u);
+  EXPECT_EQ(ScanEnd({0xDA, 1, 2}), 3u);
+  EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF, 0}), 4u);
+  EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF}), 2u);
+  EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF, 0xFF}), 3u);
+}
+
+TEST(JpegMarkersTest, RestartsCountToEight) {
+  EXPECT_EQ(JpegRestartMarker(0), kJpegRst0);
+  EXPECT_EQ(JpegRestartMarker(7), kJpegRst7);
+  EXPECT_EQ(JpegRestartMarker(8), kJpegRst0);
+}
+
+}  // namespace
+}  // namespace orbserve
