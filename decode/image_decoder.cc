@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "decode/bad_image.h"
 #include "decode/grey_rows.h"
 #include "decode/image_size.h"
 #include "decode/jpeg_header.h"
@@ -29,10 +30,6 @@ namespace {
 // Strides come from the wire as 32 bits; anything larger is nonsense and would only invite
 // overflow.
 constexpr int64_t kMaxStrideBytes = (int64_t{1} << 32) - 1;
-
-absl::Status BadImage(absl::string_view message) {
-  return MakeError(ErrorReason::kBadImage, message);
-}
 
 // Bytes of one row of the first plane, without padding.
 int64_t RowBytes(PixelFormat format, int64_t width_px) {

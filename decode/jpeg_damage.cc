@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "decode/bad_image.h"
 #include "features/errors.h"
 
 namespace orbserve {
@@ -33,10 +34,9 @@ absl::string_view TextOf(JpegFlaw flaw) {
 absl::Status JpegDamage(JpegFlaw flaw, const JpegScan& scan, int64_t mcu) {
   const bool after = flaw == JpegFlaw::kLeftOver || flaw == JpegFlaw::kWrongRestart ||
                      flaw == JpegFlaw::kExtraMarker;
-  return MakeError(
-      ErrorReason::kBadImage,
-      absl::StrCat("JPEG: corrupt, ", TextOf(flaw), after ? " MCU " : " in MCU ", mcu + 1, " of ",
-                   scan.mcus(), scan.number > 1 ? absl::StrCat(" in scan ", scan.number) : ""));
+  return BadImage(absl::StrCat("JPEG: corrupt, ", TextOf(flaw), after ? " MCU " : " in MCU ",
+                               mcu + 1, " of ", scan.mcus(),
+                               scan.number > 1 ? absl::StrCat(" in scan ", scan.number) : ""));
 }
 
 JpegFlaw FlawOf(const JpegLane& lane, std::optional<uint64_t> end_bit) {

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "decode/bad_image.h"
 #include "decode/image_size.h"
 #include "decode/jpeg_colours.h"
 #include "decode/jpeg_markers.h"
@@ -45,10 +46,6 @@ constexpr Signature kSignatures[] = {
     {"data:", "a data URL"},
     {"<", "HTML or XML"},
 };
-
-absl::Status BadImage(absl::string_view message) {
-  return MakeError(ErrorReason::kBadImage, message);
-}
 
 absl::Status NotJpeg(absl::Span<const uint8_t> bytes) {
   if (bytes.empty()) return BadImage("the image has no bytes");

@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "decode/bad_image.h"
 #include "decode/jpeg_markers.h"
 #include "features/algo/jpeg_standard_codes.h"
 #include "features/algo/jpeg_zigzag.h"
-#include "features/errors.h"
 #include "features/host_device.h"
 
 namespace orbserve {
@@ -86,9 +86,8 @@ absl::StatusOr<JpegScanReader::Next> JpegScanReader::Read() {
     } else if (marker == kJpegSos) {
       if (!ReadScanHeader(segment)) return Next::kUnknown;
       if (zero_quantiser_.has_value()) {
-        return MakeError(ErrorReason::kBadImage,
-                         absl::StrCat("JPEG: corrupt, a quantiser of 0 in table ", *zero_quantiser_,
-                                      "; must be at least 1"));
+        return BadImage(absl::StrCat("JPEG: corrupt, a quantiser of 0 in table ", *zero_quantiser_,
+                                     "; must be at least 1"));
       }
       const size_t end = FindJpegScanEnd(bytes_, position_);
       scan_.bytes = bytes_.subspan(position_, end - position_);

@@ -19,6 +19,7 @@
 #include <jerror.h>
 
 #include "absl/strings/str_cat.h"
+#include "decode/bad_image.h"
 #include "decode/grey_rows.h"
 #include "features/errors.h"
 
@@ -144,7 +145,7 @@ absl::Status StatusOf(const JpegRun& run, const ImageLimits& limits) {
                          absl::StrCat("JPEG: decoding needs more than ", limits.max_decoder_bytes,
                                       " bytes of memory"));
       }
-      return MakeError(ErrorReason::kBadImage, absl::StrCat("JPEG: ", run.message));
+      return BadImage(absl::StrCat("JPEG: ", run.message));
     case Failure::kSize:
       return MakeError(ErrorReason::kInternal, "JPEG: another size than that of its slot");
     case Failure::kColours:
@@ -157,8 +158,7 @@ absl::Status StatusOf(const JpegRun& run, const ImageLimits& limits) {
     case Failure::kTime:
       return JpegTooSlow(limits);
     case Failure::kIncomplete:
-      return MakeError(ErrorReason::kBadImage,
-                       "JPEG: truncated, scans of the progressive image are missing");
+      return BadImage("JPEG: truncated, scans of the progressive image are missing");
   }
   return MakeError(ErrorReason::kInternal, "JPEG: unknown failure");
 }
