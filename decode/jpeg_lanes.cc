@@ -35,7 +35,7 @@ alignas(64) constexpr Places kPlaceInRows = MakePlaces();
 // The next bits, at least 57, from the highest on.
 inline uint64_t WindowAt(uint64_t bit) {
   uint64_t window;
-  std::memcpy(&window, reinterpret_cast<const void*>(bit >> 3), sizeof(window));
+  std::memcpy(&window, JpegByteOf(bit), sizeof(window));
   return __builtin_bswap64(window) << (bit & 7);
 }
 

@@ -41,9 +41,17 @@ enum class JpegStop {
   kLongRun,  // a run past the last coefficient, up to `bit`
 };
 
+// A place in memory, as lanes count it: the address times 8, plus the bits read of that byte.
+inline uint64_t JpegBitOf(const uint8_t* byte) {
+  return uint64_t{reinterpret_cast<uintptr_t>(byte)} << 3;
+}
+inline const uint8_t* JpegByteOf(uint64_t bit) {
+  return reinterpret_cast<const uint8_t*>(bit >> 3);
+}
+
 // A lane stops before the first MCU that begins at `end_bit` or later, and after `mcus` of them.
 struct JpegLane {
-  uint64_t bit = 0;  // the place in memory: address * 8, plus the bits read of that byte
+  uint64_t bit = 0;  // as JpegBitOf()
   uint64_t end_bit = 0;
   int64_t mcus = 0;                       // at least 1
   const JpegBlockKind* blocks = nullptr;  // of an MCU

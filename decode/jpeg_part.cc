@@ -12,12 +12,6 @@
 #include "features/host_device.h"
 
 namespace orbserve {
-namespace {
-
-uint64_t BitOf(const uint8_t* byte) { return uint64_t{reinterpret_cast<uintptr_t>(byte)} << 3; }
-const uint8_t* ByteOf(uint64_t bit) { return reinterpret_cast<const uint8_t*>(bit >> 3); }
-
-}  // namespace
 
 JpegPart::JpegPart(const JpegScan* scan, const MutableImageView* out,
                    absl::Span<const uint8_t> bytes, int64_t begin_mcu, int64_t end_mcu)
@@ -53,20 +47,20 @@ void JpegPart::BeginInterval() {
   if (writer_.has_value()) writer_->ResetPrediction();
   window_end_ = space_->window;
   has_all_ = false;
-  lane_.bit = BitOf(space_->window);
+  lane_.bit = JpegBitOf(space_->window);
   FillWindow();
   SetPause();
 }
 
 void JpegPart::FillWindow() {
-  const uint8_t* const unread = ByteOf(lane_.bit);
+  const uint8_t* const unread = JpegByteOf(lane_.bit);
   const auto kept = static_cast<size_t>(window_end_ - unread);
   std::memmove(space_->window, unread, kept);
-  lane_.bit = BitOf(space_->window) + (lane_.bit & 7);
+  lane_.bit = JpegBitOf(space_->window) + (lane_.bit & 7);
   uint8_t* to = space_->window + kept;
   has_all_ = CopyJpegBytes(&from_, from_end_, &to, space_->window + JpegLaneSpace::kWindowBytes);
   window_end_ = to;
-  lane_.end_bit = BitOf(has_all_ ? to : to - kJpegMaxMcuBytes);
+  lane_.end_bit = JpegBitOf(has_all_ ? to : to - kJpegMaxMcuBytes);
 }
 
 void JpegPart::SetPause() {
@@ -92,7 +86,7 @@ bool JpegPart::PassRestart() {
 bool JpegPart::GoOn() {
   const int64_t done = ahead_ - lane_.mcus;
   const std::optional<uint64_t> data_end =
-      has_all_ ? std::optional<uint64_t>(BitOf(window_end_)) : std::nullopt;
+      has_all_ ? std::optional<uint64_t>(JpegBitOf(window_end_)) : std::nullopt;
   if (lane_.stop != JpegStop::kPause) return Fail(FlawOf(lane_, data_end), mcu_ + done);
   if (data_end.has_value() && lane_.bit > *data_end) {
     return Fail(JpegFlaw::kEndsEarly, mcu_ + done - 1);
@@ -107,7 +101,7 @@ bool JpegPart::GoOn() {
     return true;
   }
   if (!has_all_) FillWindow();
-  if (!has_all_ || BitOf(window_end_) - lane_.bit >= 8) {
+  if (!has_all_ || JpegBitOf(window_end_) - lane_.bit >= 8) {
     return Fail(JpegFlaw::kLeftOver, mcu_ - 1);
   }
   if (mcu_ == scan_->mcus()) {  // the bytes end

@@ -27,9 +27,6 @@ constexpr int64_t kLeastBytes = 1 << 10;
 constexpr int kLaneBlocks = 1024;
 constexpr int kLastBits = 7;  // fewer than 8 bits may be left over
 
-uint64_t BitOf(const uint8_t* byte) { return uint64_t{reinterpret_cast<uintptr_t>(byte)} << 3; }
-const uint8_t* ByteOf(uint64_t bit) { return reinterpret_cast<const uint8_t*>(bit >> 3); }
-
 struct LaneRecord {
   alignas(64) int16_t coefficients[(kLaneBlocks + 2) * kJpegBlockCoefficients];
   uint64_t starts[kLaneBlocks + 1];  // of MCUs; the last one is where the next would begin
@@ -55,7 +52,7 @@ class Splitter {
         writer_(&scan, out, 0),
         from_(scan.bytes.data()),
         from_end_(scan.bytes.data() + scan.bytes.size()),
-        bit_(BitOf(space->window)),
+        bit_(JpegBitOf(space->window)),
         window_end_(space->window) {}
 
   JpegEnd Run(std::chrono::steady_clock::time_point deadline) {
@@ -76,15 +73,15 @@ class Splitter {
     return false;
   }
   std::optional<uint64_t> DataEnd() const {
-    return has_all_ ? std::optional<uint64_t>(BitOf(window_end_)) : std::nullopt;
+    return has_all_ ? std::optional<uint64_t>(JpegBitOf(window_end_)) : std::nullopt;
   }
 
   // Moves the window to the present place, with `bytes` and what a lane may read beyond.
   void FillWindow(int64_t bytes) {
-    const uint8_t* const unread = ByteOf(bit_);
+    const uint8_t* const unread = JpegByteOf(bit_);
     const auto kept = static_cast<size_t>(window_end_ - unread);
     std::memmove(space_.window, unread, kept);
-    bit_ = BitOf(space_.window) + (bit_ & 7);
+    bit_ = JpegBitOf(space_.window) + (bit_ & 7);
     uint8_t* to = space_.window + kept;
     has_all_ =
         has_all_ || CopyJpegBytes(&from_, from_end_, &to, space_.window + bytes + kJpegMaxMcuBytes);
@@ -93,23 +90,23 @@ class Splitter {
 
   // Decodes the next MCUs in all lanes, and writes those that are known to be right.
   bool Round() {
-    const int64_t left = (window_end_ - ByteOf(bit_)) + (from_end_ - from_);
+    const int64_t left = (window_end_ - JpegByteOf(bit_)) + (from_end_ - from_);
     const int64_t mcus_left = scan_.mcus() - mcu_;
     // Half of the room for an even picture: MCUs differ in length.
     const int64_t cap = std::clamp(left * most_mcus_ / (2 * mcus_left), kLeastBytes, kMostBytes);
     const int64_t rounds = std::max<int64_t>(1, DivUp(left, kLanes * cap));
     const int64_t piece = std::clamp(DivUp(left, rounds * kLanes), kLeastBytes, cap);
     FillWindow(kLanes * piece);
-    const uint8_t* const begin = ByteOf(bit_);
+    const uint8_t* const begin = JpegByteOf(bit_);
     const int64_t bytes = window_end_ - begin;
     int lanes = 0;
     for (; lanes < kLanes && (lanes == 0 || lanes * piece + kLeastBytes <= bytes); ++lanes) {
-      BeginLane(lanes, lanes == 0 ? bit_ : BitOf(begin + lanes * piece));
+      BeginLane(lanes, lanes == 0 ? bit_ : JpegBitOf(begin + lanes * piece));
     }
     const uint64_t last_end =
-        has_all_ ? BitOf(window_end_) - kLastBits : BitOf(window_end_ - kJpegMaxMcuBytes);
+        has_all_ ? JpegBitOf(window_end_) - kLastBits : JpegBitOf(window_end_ - kJpegMaxMcuBytes);
     for (int i = 0; i < lanes; ++i) {
-      lanes_[i].end_bit = std::min(BitOf(begin + (i + 1) * piece), last_end);
+      lanes_[i].end_bit = std::min(JpegBitOf(begin + (i + 1) * piece), last_end);
     }
     RunLanes(lanes);
     return Join(lanes);
@@ -211,7 +208,7 @@ class Splitter {
   // After the last MCU.
   void CheckRest() {
     if (!has_all_) FillWindow(kLeastBytes);
-    if (!has_all_ || BitOf(window_end_) - bit_ > kLastBits) {
+    if (!has_all_ || JpegBitOf(window_end_) - bit_ > kLastBits) {
       Fail(JpegFlaw::kLeftOver, mcu_ - 1);
     } else if (std::count(from_, from_end_, 0xFF) != from_end_ - from_) {
       Fail(JpegFlaw::kExtraMarker, mcu_ - 1);
