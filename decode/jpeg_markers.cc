@@ -3,9 +3,26 @@
 
 #include "decode/jpeg_markers.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace orbserve {
+namespace {
+
+const uint8_t* PassFillBytes(const uint8_t* from, const uint8_t* end) {
+  return std::find_if(from, end, [](uint8_t byte) { return byte != 0xFF; });
+}
+
+}  // namespace
+
+const uint8_t* PassJpegRestart(const uint8_t* from, const uint8_t* end, int64_t number) {
+  const uint8_t* const marker = PassFillBytes(from, end);
+  return marker < end && *marker == JpegRestartMarker(number) ? marker + 1 : nullptr;
+}
+
+bool AreJpegFillBytes(const uint8_t* from, const uint8_t* end) {
+  return PassFillBytes(from, end) == end;
+}
 
 size_t FindJpegScanEnd(absl::Span<const uint8_t> bytes, size_t begin) {
   size_t position = begin;

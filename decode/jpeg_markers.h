@@ -50,6 +50,13 @@ constexpr uint8_t JpegRestartMarker(int64_t number) {
   return static_cast<uint8_t>(kJpegRst0 + number % 8);
 }
 
+// The byte after the marker of restart `number`, which begins at `from`, perhaps after fill bytes.
+// Null if another marker or byte follows, or the data end at `end`.
+const uint8_t* PassJpegRestart(const uint8_t* from, const uint8_t* end, int64_t number);
+
+// True if all bytes from `from` until `end` are fill bytes.
+bool AreJpegFillBytes(const uint8_t* from, const uint8_t* end);
+
 // Where the entropy-coded bytes that begin at `begin` end: at the 0xFF of the first marker that is
 // no restart marker. If there is none, at the end of `bytes`, or at its last byte if that is 0xFF.
 size_t FindJpegScanEnd(absl::Span<const uint8_t> bytes, size_t begin);

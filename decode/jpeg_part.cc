@@ -73,13 +73,10 @@ void JpegPart::SetPause() {
 
 // Goes to after the restart marker that is due.
 bool JpegPart::PassRestart() {
-  const uint8_t* at = from_;
-  while (at < from_end_ && *at == 0xFF) ++at;
-  const int64_t passed = mcu_ / scan_->restart_interval;
-  if (at == from_end_ || *at != JpegRestartMarker(passed - 1)) {
-    return Fail(JpegFlaw::kWrongRestart, mcu_ - 1);
-  }
-  from_ = at + 1;
+  const int64_t number = mcu_ / scan_->restart_interval - 1;
+  const uint8_t* const after = PassJpegRestart(from_, from_end_, number);
+  if (after == nullptr) return Fail(JpegFlaw::kWrongRestart, mcu_ - 1);
+  from_ = after;
   return true;
 }
 
@@ -105,7 +102,7 @@ bool JpegPart::GoOn() {
     return Fail(JpegFlaw::kLeftOver, mcu_ - 1);
   }
   if (mcu_ == scan_->mcus()) {  // the bytes end
-    if (std::count(from_, from_end_, 0xFF) == from_end_ - from_) return false;
+    if (AreJpegFillBytes(from_, from_end_)) return false;
     return Fail(JpegFlaw::kExtraMarker, mcu_ - 1);
   }
   // Also after a part: SplitAtRestarts() does not see bytes between the data and the marker.

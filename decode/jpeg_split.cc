@@ -12,6 +12,7 @@
 
 #include "decode/jpeg_damage.h"
 #include "decode/jpeg_lanes.h"
+#include "decode/jpeg_markers.h"
 #include "decode/jpeg_writer.h"
 #include "features/host_device.h"
 
@@ -210,7 +211,7 @@ class Splitter {
     if (!has_all_) FillWindow(kLeastBytes);
     if (!has_all_ || JpegBitOf(window_end_) - bit_ > kLastBits) {
       Fail(JpegFlaw::kLeftOver, mcu_ - 1);
-    } else if (std::count(from_, from_end_, 0xFF) != from_end_ - from_) {
+    } else if (!AreJpegFillBytes(from_, from_end_)) {
       Fail(JpegFlaw::kExtraMarker, mcu_ - 1);
     }
   }

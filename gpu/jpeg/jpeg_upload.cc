@@ -86,15 +86,16 @@ class PieceWriter {
     uint8_t* to = room_.data();
     uint8_t* const to_end = to + room_.size() - kCopySlack - kReadAhead;
     for (int64_t i = 0; i < intervals; ++i) {
-      if (i > 0 && !PassRestart(i - 1)) return false;
+      if (i > 0) from_ = PassJpegRestart(from_, from_end_, i - 1);
+      if (from_ == nullptr) return false;
       const auto begin = static_cast<size_t>(to - room_.data());
       if (!CopyJpegBytes(&from_, from_end_, &to, to_end)) return false;
       const auto end = static_cast<size_t>(to - room_.data());
       if (end == begin) return false;
       AddPieces(begin, end);
     }
-    // After the last MCU there may be fill bytes.
-    if (std::count(from_, from_end_, 0xFF) != from_end_ - from_) return false;
+    // Fill bytes may follow the last MCU.
+    if (!AreJpegFillBytes(from_, from_end_)) return false;
     begins_[pieces_] = static_cast<uint32_t>(to - room_.data()) | kJpegFirstPiece;
     std::memset(to, 0, kReadAhead);
     bytes_ = RoundUp(static_cast<size_t>(to - room_.data()), sizeof(uint32_t)) + kReadAhead -
@@ -111,12 +112,6 @@ class PieceWriter {
     auto* const words = reinterpret_cast<uint32_t*>(room_.data());
     const size_t count = bytes_ / sizeof(uint32_t);
     for (size_t i = 0; i < count; ++i) words[i] = __builtin_bswap32(words[i]);
-  }
-  bool PassRestart(int64_t number) {
-    while (from_ < from_end_ && *from_ == 0xFF) ++from_;
-    if (from_ == from_end_ || *from_ != JpegRestartMarker(number)) return false;
-    ++from_;
-    return true;
   }
   void AddPieces(size_t begin, size_t end) {
     uint32_t mark = kJpegFirstPiece;

@@ -33,6 +33,19 @@ TEST(JpegMarkersTest, ScanWithoutAMarkerEndsWithTheBytes) {
   EXPECT_EQ(ScanEnd({0xDA, 1, 0xFF, 0xFF}), 3u);
 }
 
+TEST(JpegMarkersTest, RestartIsPassedWithItsFillBytes) {
+  const std::vector<uint8_t> bytes = {0xFF, 0xFF, kJpegRst7, 1, 0xFF, 0xFF};
+  const uint8_t* const end = bytes.data() + bytes.size();
+  EXPECT_EQ(PassJpegRestart(bytes.data(), end, 7), &bytes[3]);
+  EXPECT_EQ(PassJpegRestart(bytes.data(), end, 6), nullptr);
+  EXPECT_EQ(PassJpegRestart(&bytes[3], end, 7), nullptr);
+  EXPECT_EQ(PassJpegRestart(&bytes[4], end, 7), nullptr);
+  EXPECT_EQ(PassJpegRestart(end, end, 7), nullptr);
+  EXPECT_TRUE(AreJpegFillBytes(&bytes[4], end));
+  EXPECT_TRUE(AreJpegFillBytes(end, end));
+  EXPECT_FALSE(AreJpegFillBytes(&bytes[3], end));
+}
+
 TEST(JpegMarkersTest, RestartsCountToEight) {
   EXPECT_EQ(JpegRestartMarker(0), kJpegRst0);
   EXPECT_EQ(JpegRestartMarker(7), kJpegRst7);
