@@ -16,6 +16,7 @@
 #include "decode/image_size.h"
 #include "decode/jpeg_colours.h"
 #include "decode/jpeg_markers.h"
+#include "features/algo/jpeg_huffman.h"
 #include "features/errors.h"
 #include "features/host_device.h"
 
@@ -24,7 +25,6 @@ namespace {
 
 constexpr int kMaxComponents = 4;
 constexpr int kMaxSampling = 4;
-constexpr int kBlockSize = 8;
 
 // Start of files that end up under the wrong name.
 struct Signature {
@@ -222,10 +222,10 @@ class Walker {
     for (int i = 0; i < header_.components; ++i) {
       const int64_t h = segment[6 + 3 * i + 1] >> 4;
       const int64_t v = segment[6 + 3 * i + 1] & 15;
-      blocks_ += DivUp<int64_t>(header_.width_px * h, kBlockSize * max_h) *
-                 DivUp<int64_t>(header_.height_px * v, kBlockSize * max_v);
-      padded_blocks_ += h * DivUp<int64_t>(header_.width_px, kBlockSize * max_h) * v *
-                        DivUp<int64_t>(header_.height_px, kBlockSize * max_v);
+      blocks_ += DivUp<int64_t>(header_.width_px * h, kJpegBlockSide * max_h) *
+                 DivUp<int64_t>(header_.height_px * v, kJpegBlockSide * max_v);
+      padded_blocks_ += h * DivUp<int64_t>(header_.width_px, kJpegBlockSide * max_h) * v *
+                        DivUp<int64_t>(header_.height_px, kJpegBlockSide * max_v);
     }
     return absl::OkStatus();
   }
@@ -293,7 +293,7 @@ class Walker {
   // With more than one scan the decoder keeps all coefficients, 2 bytes each, until the last.
   absl::Status CheckMemory() {
     if (header_.scans <= 1) return absl::OkStatus();
-    header_.decoder_bytes = padded_blocks_ * kBlockSize * kBlockSize * 2;
+    header_.decoder_bytes = padded_blocks_ * kJpegBlockCoefficients * 2;
     if (header_.decoder_bytes > limits_.max_decoder_bytes) {
       return MakeError(
           ErrorReason::kTooLarge,

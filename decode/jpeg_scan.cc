@@ -18,7 +18,6 @@ namespace {
 
 constexpr int kDc = 0;
 constexpr int kAc = 1;
-constexpr int kBlockSide = 8;
 
 bool AreSame(const JpegCodes& a, const JpegCodes& b) {
   return std::memcmp(a.counts, b.counts, sizeof(a.counts)) == 0 &&
@@ -256,13 +255,13 @@ bool JpegScanReader::ReadScanHeader(absl::Span<const uint8_t> segment) {
       scan.quantisers.SetLimits();
     }
     if (count == 1) {
-      scan.mcus_across = DivUp(width_px_ * component.across, kBlockSide * max_across);
-      scan.mcus_down = DivUp(height_px_ * component.down, kBlockSide * max_down);
+      scan.mcus_across = DivUp(width_px_ * component.across, kJpegBlockSide * max_across);
+      scan.mcus_down = DivUp(height_px_ * component.down, kJpegBlockSide * max_down);
     }
   }
   if (count > 1) {
-    scan.mcus_across = DivUp(width_px_, kBlockSide * max_across);
-    scan.mcus_down = DivUp(height_px_, kBlockSide * max_down);
+    scan.mcus_across = DivUp(width_px_, kJpegBlockSide * max_across);
+    scan.mcus_down = DivUp(height_px_, kJpegBlockSide * max_down);
   }
   for (JpegBlockKind& block : absl::MakeSpan(scan.blocks.data(), static_cast<size_t>(blocks))) {
     block.kept &= scan.is_whole;

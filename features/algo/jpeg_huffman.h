@@ -22,7 +22,8 @@ inline constexpr int kJpegLookBits = 13;
 inline constexpr int kJpegDcLookBits = 9;  // of a table of DC differences: codes without values
 inline constexpr int kJpegLookSize = 1 << kJpegLookBits;
 inline constexpr int kJpegMaxCodeBits = 16;
-inline constexpr int kJpegBlockCoefficients = 64;
+inline constexpr int kJpegBlockSide = 8;
+inline constexpr int kJpegBlockCoefficients = kJpegBlockSide * kJpegBlockSide;
 
 // A look's result in 32 bits. From the lowest: 6 bits length, 1 bit unknown, 1 bit free, 8 bits
 // advance, 16 bits signed value. The advance is added to the place of the next coefficient, 1..63
