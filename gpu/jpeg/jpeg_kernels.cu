@@ -72,11 +72,6 @@ __device__ __forceinline__ void AwaitKernelBefore() {
 __device__ __forceinline__ bool IsFirst(uint32_t begin) { return (begin & kJpegFirstPiece) != 0; }
 __device__ __forceinline__ uint32_t BitOf(uint32_t begin) { return (begin & ~kJpegFirstPiece) * 8; }
 
-// Walks that begin in a piece of a file.
-__device__ __forceinline__ int StartsIn(const JpegBatch& batch, const JpegMcu& mcu) {
-  return min(batch.starts, static_cast<int>(mcu.blocks));
-}
-
 // The data of a file, and the part of them that lies in shared memory.
 struct StagedWords {
   const uint32_t* staged;
@@ -145,103 +140,121 @@ __device__ __forceinline__ int Walk(const StagedWords& words, const JpegCodeTabl
   return WalkJpeg(WordsInGlobal{words.all}, tables, mcu, end_bit, place);
 }
 
+// Shared memory of the kernels that walk.
+struct WalkMemory {
+  JpegCodeTables tables;
+  uint4 staged[kWalkWords / 4];
+};
+
+// The walk of one thread.
+struct ThreadWalk {
+  int starts;              // walks that begin in each piece
+  int piece;               // the one in which this walk begins
+  int number;              // of the walk in its piece; `starts` or more beyond the last piece
+  const uint32_t* begins;  // of all pieces
+  uint32_t begin;          // of `piece`
+  uint32_t end;
+  StagedWords words;
+};
+
+// Assigns a walk to each thread, and loads tables and data of the block's walks. The block meets
+// before they are used. False if the file has no walk for this block.
+__device__ __forceinline__ bool LoadWalks(const JpegBatch& batch, const JpegFileOnDevice& file,
+                                          WalkMemory* memory, ThreadWalk* walk) {
+  walk->starts = min(batch.starts, static_cast<int>(file.mcu.blocks));
+  const int first_index = static_cast<int>(blockIdx.x) * kWalkThreads;
+  if (first_index >= file.pieces * walk->starts) return false;
+  const int index = first_index + static_cast<int>(threadIdx.x);
+  walk->piece = min(index / walk->starts, file.pieces - 1);
+  walk->number = index - walk->piece * walk->starts;
+  walk->begins = file.upload->piece_begins();
+  walk->begin = walk->begins[walk->piece];
+  walk->end = walk->begins[walk->piece + 1];
+  LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &memory->tables);
+  walk->words = Stage<kWalkThreads, kWalkWords>(file, walk->begins[first_index / walk->starts],
+                                                memory->staged);
+  return true;
+}
+
 __global__ __launch_bounds__(kWalkThreads) void FirstWalksKernel(
     const __grid_constant__ JpegBatch batch) {
   BeginNextKernel();
-  __shared__ JpegCodeTables tables;
-  __shared__ uint4 staged[kWalkWords / 4];
+  __shared__ WalkMemory memory;
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
-  const JpegMcu mcu = file.mcu;
-  const int starts = StartsIn(batch, mcu);
-  const int first_index = static_cast<int>(blockIdx.x) * kWalkThreads;
-  if (first_index >= file.pieces * starts) return;
-  const int index = first_index + static_cast<int>(threadIdx.x);
-  const int piece = min(index / starts, file.pieces - 1);
-  const int walk = index - piece * starts;
-  const uint32_t* const begins = file.upload->piece_begins();
-  const uint32_t begin = begins[piece];
-  const uint32_t end = begins[piece + 1];
-  LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
-  const StagedWords words =
-      Stage<kWalkThreads, kWalkWords>(file, begins[first_index / starts], staged);
-  __syncthreads();             // for tables and words
-  if (walk >= starts) return;  // beyond the last piece
+  ThreadWalk walk;
+  if (!LoadWalks(batch, file, &memory, &walk)) return;
+  __syncthreads();  // for tables and words
+  if (walk.number >= walk.starts) return;
 
   const JpegWork work(file.work, file.pieces);
-  const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
-  if (walk == 0) {
+  const int64_t row = static_cast<int64_t>(walk.piece) * kJpegWalks;
+  if (walk.number == 0) {
     // Every walk before the first piece of an interval ends; its own first one is the true one.
-    const uint32_t links = IsFirst(begin) ? 0u : 0xFFFFFFFFu;
+    const uint32_t links = IsFirst(walk.begin) ? 0u : 0xFFFFFFFFu;
     auto* const to = reinterpret_cast<uint4*>(work.links + row);
     to[0] = to[1] = make_uint4(links, links, links, links);
-    work.walks[piece] = starts;
+    work.walks[walk.piece] = walk.starts;
   }
   // How an interval ends is seen when it is written.
-  if (IsFirst(end) || (IsFirst(begin) && walk != 0)) {
-    work.ends[row + walk] = kJpegNoPlace;
+  if (IsFirst(walk.end) || (IsFirst(walk.begin) && walk.number != 0)) {
+    work.ends[row + walk.number] = kJpegNoPlace;
     return;
   }
-  const auto first_block = static_cast<uint32_t>(walk * mcu.blocks / starts);
-  JpegPlace place = {BitOf(begin), first_block, 0};
-  const int ended = Walk(words, tables, mcu, BitOf(end), &place);
-  work.ends[row + walk] = place.Key();
-  if (IsFirst(begin)) work.sums[row] = ended;
+  const JpegMcu mcu = file.mcu;
+  const auto first_block = static_cast<uint32_t>(walk.number * mcu.blocks / walk.starts);
+  JpegPlace place = {BitOf(walk.begin), first_block, 0};
+  const int ended = Walk(walk.words, memory.tables, mcu, BitOf(walk.end), &place);
+  work.ends[row + walk.number] = place.Key();
+  if (IsFirst(walk.begin)) work.sums[row] = ended;
 }
 
 __global__ __launch_bounds__(kWalkThreads) void NextWalksKernel(
     const __grid_constant__ JpegBatch batch) {
   BeginNextKernel();
-  __shared__ JpegCodeTables tables;
-  __shared__ uint4 staged[kWalkWords / 4];
+  __shared__ WalkMemory memory;
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
-  const JpegMcu mcu = file.mcu;
-  const int starts = StartsIn(batch, mcu);
-  const int first_index = static_cast<int>(blockIdx.x) * kWalkThreads;
-  if (first_index >= file.pieces * starts) return;
-  const int index = first_index + static_cast<int>(threadIdx.x);
-  const int first_piece = min(index / starts, file.pieces - 1);
-  int walk = index - first_piece * starts;
-  const uint32_t* const begins = file.upload->piece_begins();
-  LoadTables<kWalkThreads, sizeof(JpegCodeTables)>(*file.upload, &tables);
-  const StagedWords words =
-      Stage<kWalkThreads, kWalkWords>(file, begins[first_index / starts], staged);
+  ThreadWalk walk;
+  if (!LoadWalks(batch, file, &memory, &walk)) return;
   AwaitKernelBefore();
-  __syncthreads();             // for tables and words
-  if (walk >= starts) return;  // beyond the last piece
+  __syncthreads();  // for tables and words
+  if (walk.number >= walk.starts) return;
 
   const JpegWork work(file.work, file.pieces);
-  const int64_t first_row = static_cast<int64_t>(first_piece) * kJpegWalks;
-  uint64_t end = work.ends[first_row + walk];
+  const JpegMcu mcu = file.mcu;
+  const int64_t first_row = static_cast<int64_t>(walk.piece) * kJpegWalks;
+  uint64_t end = work.ends[first_row + walk.number];
   if (end == kJpegNoPlace) return;
   // Links lead to the first of equal walks.
-  for (int i = 0; i < walk; ++i) {
+  for (int i = 0; i < walk.number; ++i) {
     if (work.ends[first_row + i] == end) return;
   }
+  const int starts = walk.starts;
+  int number = walk.number;  // in the present piece
   JpegPlace place = JpegPlace::FromKey(end);
   // The last piece of an interval needs no walk.
-  const int last_piece = min(first_piece + kMaxNextPieces, file.pieces - 2);
-  for (int piece = first_piece + 1; piece <= last_piece; ++piece) {
-    const uint32_t begin_of_next = begins[piece + 1];
+  const int last_piece = min(walk.piece + kMaxNextPieces, file.pieces - 2);
+  for (int piece = walk.piece + 1; piece <= last_piece; ++piece) {
+    const uint32_t begin_of_next = walk.begins[piece + 1];
     if (IsFirst(begin_of_next)) return;
     const int64_t row = static_cast<int64_t>(piece) * kJpegWalks;
     // Loaded before they are needed.
     uint64_t ends[kMostStarts];
 #pragma unroll
     for (int i = 0; i < kMostStarts; ++i) ends[i] = i < starts ? work.ends[row + i] : kJpegNoPlace;
-    work.sums[row + walk] = Walk(words, tables, mcu, BitOf(begin_of_next), &place);
+    work.sums[row + number] = Walk(walk.words, memory.tables, mcu, BitOf(begin_of_next), &place);
     end = place.Key();
     int met = starts;
 #pragma unroll
     for (int i = kMostStarts - 1; i >= 0; --i) met = ends[i] == end ? i : met;
     if (met < starts) {
-      work.links[row + walk] = static_cast<uint8_t>(met);
+      work.links[row + number] = static_cast<uint8_t>(met);
       return;
     }
     const int own = atomicAdd(&work.walks[piece], 1);
     if (own >= kJpegNoWalk) return;
-    work.links[row + walk] = static_cast<uint8_t>(own);
+    work.links[row + number] = static_cast<uint8_t>(own);
     work.ends[row + own] = end;
-    walk = own;
+    number = own;
   }
 }
 
