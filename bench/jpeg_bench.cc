@@ -11,19 +11,17 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-// jpeglib.h wants size_t and FILE from the headers above.
-#include <jpeglib.h>
 
 #include "bench/harness.h"
 #include "decode/image_decoder.h"
 #include "decode/libjpeg_decoder.h"
 #include "features/host_device.h"
+#include "tests/decode/decode_support.h"
+#include "tests/decode/jpeg_oracle.h"
 
 namespace orbserve::bench {
 namespace {
@@ -49,32 +47,9 @@ constexpr Setting kSettings[] = {{"grey", 1, 1, 1, false},
                                  {"4:4:4", 3, 1, 1, false},
                                  {"4:2:0 own tables", 3, 2, 2, true}};
 
-Bytes ReadBytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// Ends the program on errors, as libjpeg's own handler does.
 Picture ReadPicture(const Bytes& bytes) {
-  jpeg_error_mgr errors = {};
-  jpeg_decompress_struct decoder = {};
-  decoder.err = jpeg_std_error(&errors);
-  jpeg_create_decompress(&decoder);
-  jpeg_mem_src(&decoder, bytes.data(), static_cast<unsigned long>(bytes.size()));
-  jpeg_read_header(&decoder, TRUE);
-  decoder.out_color_space = JCS_RGB;
-  jpeg_start_decompress(&decoder);
-  Picture picture;
-  picture.width_px = static_cast<int>(decoder.output_width);
-  picture.height_px = static_cast<int>(decoder.output_height);
-  const size_t row_bytes = size_t{3} * decoder.output_width;
-  picture.rgb.resize(row_bytes * decoder.output_height);
-  while (decoder.output_scanline < decoder.output_height) {
-    JSAMPROW rows[] = {&picture.rgb[decoder.output_scanline * row_bytes]};
-    jpeg_read_scanlines(&decoder, rows, 1);
-  }
-  jpeg_destroy_decompress(&decoder);
-  return picture;
+  GreyImage rgb = DecodeByLibrary(bytes, /*rgb=*/true);
+  return {rgb.width_px, rgb.height_px, std::move(rgb.pixels)};
 }
 
 // Scaled until it just covers the size, by means over areas; then its middle.
@@ -106,34 +81,14 @@ Picture Scaled(const Picture& from, int width_px, int height_px) {
 }
 
 Bytes Encode(const Picture& picture, const Setting& setting, int quality) {
-  jpeg_error_mgr errors = {};
-  jpeg_compress_struct encoder = {};
-  encoder.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&encoder);
-  unsigned char* file = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&encoder, &file, &size);
-  encoder.image_width = static_cast<JDIMENSION>(picture.width_px);
-  encoder.image_height = static_cast<JDIMENSION>(picture.height_px);
-  encoder.input_components = 3;
-  encoder.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&encoder);
-  if (setting.components == 1) jpeg_set_colorspace(&encoder, JCS_GRAYSCALE);
-  jpeg_set_quality(&encoder, quality, TRUE);
-  encoder.comp_info[0].h_samp_factor = setting.luma_across;
-  encoder.comp_info[0].v_samp_factor = setting.luma_down;
-  encoder.optimize_coding = setting.own_tables ? TRUE : FALSE;
-  jpeg_start_compress(&encoder, TRUE);
-  for (int y = 0; y < picture.height_px; ++y) {
-    auto* const row = const_cast<uint8_t*>(&picture.rgb[size_t{3} * y * picture.width_px]);
-    JSAMPROW rows[] = {row};
-    jpeg_write_scanlines(&encoder, rows, 1);
-  }
-  jpeg_finish_compress(&encoder);
-  Bytes bytes(file, file + size);
-  jpeg_destroy_compress(&encoder);
-  std::free(file);
-  return bytes;
+  return EncodeJpeg({.width_px = picture.width_px,
+                     .height_px = picture.height_px,
+                     .components = setting.components,
+                     .quality = quality,
+                     .luma_across = setting.luma_across,
+                     .luma_down = setting.luma_down,
+                     .own_tables = setting.own_tables},
+                    picture.rgb);
 }
 
 // Files with places for their pixels.
@@ -215,7 +170,7 @@ int Main(int argc, char** argv) {
   if (const std::optional<int> code = harness.Parse(argc, argv)) return *code;
 
   std::vector<Bytes> given;
-  for (const std::string& path : paths) given.push_back(ReadBytes(path));
+  for (const std::string& path : paths) given.push_back(ReadFile(path));
   if (as_given) {
     for (size_t i = 0; i < given.size(); ++i) {
       if (harness.Wants(paths[i])) CompareWays(harness, paths[i], {given[i]});

@@ -11,7 +11,7 @@
 
 namespace orbserve {
 
-std::vector<uint8_t> WriteJpeg(const JpegKind& kind) {
+std::vector<uint8_t> EncodeJpeg(const JpegKind& kind, const std::vector<uint8_t>& pixels) {
   jpeg_error_mgr errors = {};
   jpeg_compress_struct encoder = {};
   encoder.err = jpeg_std_error(&errors);
@@ -19,11 +19,13 @@ std::vector<uint8_t> WriteJpeg(const JpegKind& kind) {
   unsigned char* file = nullptr;
   unsigned long size = 0;
   jpeg_mem_dest(&encoder, &file, &size);
+  const size_t row_bytes = pixels.size() / static_cast<size_t>(kind.height_px);
   encoder.image_width = static_cast<JDIMENSION>(kind.width_px);
   encoder.image_height = static_cast<JDIMENSION>(kind.height_px);
-  encoder.input_components = kind.components;
-  encoder.in_color_space = kind.components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  encoder.input_components = static_cast<int>(row_bytes / static_cast<size_t>(kind.width_px));
+  encoder.in_color_space = encoder.input_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_set_defaults(&encoder);
+  if (kind.components == 1) jpeg_set_colorspace(&encoder, JCS_GRAYSCALE);
   if (kind.keep_rgb) jpeg_set_colorspace(&encoder, JCS_RGB);
   jpeg_set_quality(&encoder, kind.quality, TRUE);
   if (kind.components == 3 && !kind.keep_rgb) {
@@ -34,14 +36,8 @@ std::vector<uint8_t> WriteJpeg(const JpegKind& kind) {
   encoder.optimize_coding = kind.own_tables ? TRUE : FALSE;
   if (kind.progressive) jpeg_simple_progression(&encoder);
   jpeg_start_compress(&encoder, TRUE);
-  uint32_t noise = 12345;
-  std::vector<uint8_t> row(static_cast<size_t>(kind.width_px) * kind.components);
-  for (int y = 0; y < kind.height_px; ++y) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      noise = noise * 1664525u + 1013904223u;
-      row[i] = static_cast<uint8_t>(kind.noise ? noise >> 24 : 3 * y + 2 * i + (noise >> 28));
-    }
-    JSAMPROW rows[] = {row.data()};
+  for (size_t y = 0; y < static_cast<size_t>(kind.height_px); ++y) {
+    JSAMPROW rows[] = {const_cast<uint8_t*>(&pixels[y * row_bytes])};
     jpeg_write_scanlines(&encoder, rows, 1);
   }
   jpeg_finish_compress(&encoder);
@@ -49,6 +45,21 @@ std::vector<uint8_t> WriteJpeg(const JpegKind& kind) {
   jpeg_destroy_compress(&encoder);
   std::free(file);
   return bytes;
+}
+
+std::vector<uint8_t> WriteJpeg(const JpegKind& kind) {
+  uint32_t noise = 12345;
+  const size_t row_bytes = static_cast<size_t>(kind.width_px) * kind.components;
+  std::vector<uint8_t> pixels;
+  pixels.reserve(row_bytes * kind.height_px);
+  for (int y = 0; y < kind.height_px; ++y) {
+    for (size_t i = 0; i < row_bytes; ++i) {
+      noise = noise * 1664525u + 1013904223u;
+      pixels.push_back(
+          static_cast<uint8_t>(kind.noise ? noise >> 24 : 3 * y + 2 * i + (noise >> 28)));
+    }
+  }
+  return EncodeJpeg(kind, pixels);
 }
 
 GreyImage DecodeByLibrary(const std::vector<uint8_t>& bytes, bool rgb) {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Plain use of libjpeg for tests: files to decode, and what the library itself makes of them.
+// Plain use of libjpeg for tests and benchmarks: files to decode, and what the library itself makes
+// of them. Errors end the program.
 
 #ifndef ORBSERVE_TESTS_DECODE_JPEG_ORACLE_H_
 #define ORBSERVE_TESTS_DECODE_JPEG_ORACLE_H_
@@ -16,7 +17,7 @@ namespace orbserve {
 struct JpegKind {
   int width_px = 64;
   int height_px = 48;
-  int components = 3;  // 1: grey, 3: RGB given, YCbCr or RGB written
+  int components = 3;  // 1: grey, 3: YCbCr or RGB
   bool progressive = false;
   bool keep_rgb = false;  // write RGB components instead of YCbCr
   int quality = 90;
@@ -27,11 +28,15 @@ struct JpegKind {
   bool noise = false;        // instead of the picture
 };
 
+// A JPEG file with these pixels: rows of grey or of interleaved RGB, which becomes grey for a file
+// of one component.
+std::vector<uint8_t> EncodeJpeg(const JpegKind& kind, const std::vector<uint8_t>& pixels);
+
 // A JPEG file with a picture of that kind: gradients and some noise, the same for the same kind.
 std::vector<uint8_t> WriteJpeg(const JpegKind& kind);
 
 // The grey image, or for `rgb` the interleaved RGB image, that libjpeg's plainest calling sequence
-// gives. Aborts the program on errors.
+// gives.
 GreyImage DecodeByLibrary(const std::vector<uint8_t>& bytes, bool rgb = false);
 
 }  // namespace orbserve
