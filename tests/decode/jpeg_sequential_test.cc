@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -19,6 +18,7 @@
 #include "decode/libjpeg_decoder.h"
 #include "gtest/gtest.h"
 #include "tests/decode/decode_support.h"
+#include "tests/decode/jpeg_kinds.h"
 #include "tests/decode/jpeg_oracle.h"
 #include "tests/decode/strict_jpeg.h"
 
@@ -47,103 +47,47 @@ Outcome Decode(const Bytes& bytes, int width_px, int height_px) {
 }
 
 // Decoded here, with the pixels of libjpeg-turbo.
-void ExpectTheLibrarysPixels(const std::vector<Bytes>& files, int width_px, int height_px) {
-  for (size_t i = 0; i < files.size(); ++i) {
-    const Outcome outcome = Decode(files[i], width_px, height_px);
-    ASSERT_TRUE(outcome.end.has_value()) << "left to libjpeg-turbo: file " << i;
-    ASSERT_TRUE(outcome.end->ok()) << *outcome.end << " file " << i;
-    ASSERT_TRUE(outcome.pixels == DecodeByLibrary(files[i]).pixels) << "file " << i;
-    ASSERT_EQ(ReadStrictly(files[i]).flaw, "");
+void ExpectTheLibrarysPixels(const std::vector<JpegKind>& kinds) {
+  for (const JpegKind& kind : kinds) {
+    SCOPED_TRACE(NameOf(kind));
+    const Bytes file = WriteJpeg(kind);
+    const Outcome outcome = Decode(file, kind.width_px, kind.height_px);
+    ASSERT_TRUE(outcome.end.has_value()) << "left to libjpeg-turbo";
+    ASSERT_TRUE(outcome.end->ok()) << *outcome.end;
+    ASSERT_TRUE(outcome.pixels == DecodeByLibrary(file).pixels);
+    ASSERT_EQ(ReadStrictly(file).flaw, "");
   }
-}
-
-struct Sampling {
-  int components;
-  int across;
-  int down;
-};
-constexpr Sampling kSamplings[] = {{1, 1, 1}, {3, 1, 1}, {3, 2, 1}, {3, 1, 2},
-                                   {3, 2, 2}, {3, 4, 1}, {3, 4, 2}, {3, 2, 4}};
-
-std::string NameOf(const JpegKind& kind) {
-  return absl::StrCat(kind.width_px, "x", kind.height_px, " components ", kind.components, " luma ",
-                      kind.luma_across, "x", kind.luma_down, " quality ", kind.quality,
-                      " restarts ", kind.restart_interval, kind.own_tables ? " own tables" : "",
-                      kind.noise ? " noise" : "");
 }
 
 TEST(JpegSequentialTest, PixelsOfAllSamplingsAndQualitiesAreTheLibrarys) {
-  for (const Sampling& sampling : kSamplings) {
-    for (const bool noise : {false, true}) {
-      std::vector<Bytes> files;
-      for (const int quality : {1, 2, 5, 10, 25, 50, 75, 85, 90, 95, 98, 100}) {
-        // At the lowest qualities noise has blocks that encoders' arithmetic takes to its limits.
-        if (noise && quality < 10) continue;
-        for (const bool own_tables : {false, true}) {
-          files.push_back(WriteJpeg({.width_px = 211,
-                                     .height_px = 133,
-                                     .components = sampling.components,
-                                     .quality = quality,
-                                     .luma_across = sampling.across,
-                                     .luma_down = sampling.down,
-                                     .own_tables = own_tables,
-                                     .noise = noise}));
-        }
-      }
-      SCOPED_TRACE(absl::StrCat(sampling.across, "x", sampling.down, noise ? " noise" : ""));
-      ExpectTheLibrarysPixels(files, 211, 133);
-    }
-  }
+  ExpectTheLibrarysPixels(KindsOfAllQualities());
 }
 
 TEST(JpegSequentialTest, PixelsOfAllSizesAreTheLibrarys) {
   std::mt19937 random(kSeed);
-  for (int i = 0; i < 150; ++i) {
-    const Sampling& sampling = kSamplings[random() % std::size(kSamplings)];
-    const JpegKind kind{.width_px = 1 + static_cast<int>(random() % (i % 3 == 0 ? 20 : 300)),
-                        .height_px = 1 + static_cast<int>(random() % (i % 3 == 1 ? 20 : 300)),
-                        .components = sampling.components,
-                        .quality = 10 + static_cast<int>(random() % 91),
-                        .luma_across = sampling.across,
-                        .luma_down = sampling.down,
-                        .restart_interval = random() % 2 == 0 ? 0 : 1 << random() % 11,
-                        .own_tables = random() % 2 == 0,
-                        .noise = random() % 4 == 0};
-    SCOPED_TRACE(NameOf(kind));
-    ExpectTheLibrarysPixels({WriteJpeg(kind)}, kind.width_px, kind.height_px);
-  }
+  std::vector<JpegKind> kinds;
+  for (int i = 0; i < 150; ++i) kinds.push_back(RandomKind(random, i));
+  ExpectTheLibrarysPixels(kinds);
 }
 
 TEST(JpegSequentialTest, PixelsBetweenRestartMarkersAreTheLibrarys) {
-  for (const Sampling& sampling : kSamplings) {
-    std::vector<Bytes> files;
+  std::vector<JpegKind> kinds;
+  for (const JpegSampling& sampling : kJpegSamplings) {
     for (const int interval : {1, 2, 3, 7, 8, 9, 16, 50, 499, 500, 1000, 65535}) {
-      files.push_back(WriteJpeg({.width_px = 200,
-                                 .height_px = 160,
-                                 .components = sampling.components,
-                                 .luma_across = sampling.across,
-                                 .luma_down = sampling.down,
-                                 .restart_interval = interval}));
+      kinds.push_back({.width_px = 200,
+                       .height_px = 160,
+                       .components = sampling.components,
+                       .luma_across = sampling.luma_across,
+                       .luma_down = sampling.luma_down,
+                       .restart_interval = interval});
     }
-    SCOPED_TRACE(absl::StrCat(sampling.across, "x", sampling.down));
-    ExpectTheLibrarysPixels(files, 200, 160);
   }
+  ExpectTheLibrarysPixels(kinds);
 }
 
-// Large enough for several rounds of lanes, with parts of few and of many bits.
+// Large enough for several rounds of lanes.
 TEST(JpegSequentialTest, PixelsOfLargeImagesAreTheLibrarys) {
-  for (const Sampling& sampling : kSamplings) {
-    std::vector<Bytes> files;
-    for (const int quality : {15, 75, 98}) {
-      files.push_back(WriteJpeg({.width_px = 1283,
-                                 .height_px = 725,
-                                 .components = sampling.components,
-                                 .quality = quality,
-                                 .luma_across = sampling.across,
-                                 .luma_down = sampling.down}));
-    }
-    ExpectTheLibrarysPixels(files, 1283, 725);
-  }
+  ExpectTheLibrarysPixels(LargeKinds());
 }
 
 TEST(JpegSequentialTest, OtherKindsAreLeftToTheLibrary) {
@@ -288,13 +232,13 @@ TEST(JpegDamageTest, VerdictsOnRandomDamageAreThoseOfAStrictReading) {
   std::mt19937 random(kSeed);
   std::map<std::string, int> outcomes;
   for (int i = 0; i < 3000; ++i) {
-    const Sampling& sampling = kSamplings[random() % 5];
+    const JpegSampling& sampling = kJpegSamplings[random() % 5];
     const JpegKind kind{.width_px = 60 + static_cast<int>(random() % 120),
                         .height_px = 60 + static_cast<int>(random() % 90),
                         .components = sampling.components,
                         .quality = 70 + static_cast<int>(random() % 29),
-                        .luma_across = sampling.across,
-                        .luma_down = sampling.down,
+                        .luma_across = sampling.luma_across,
+                        .luma_down = sampling.luma_down,
                         .restart_interval = random() % 4 == 0 ? 10 : 0,
                         .own_tables = random() % 4 == 0};
     SCOPED_TRACE(absl::StrCat("file ", i, " ", NameOf(kind)));

@@ -23,6 +23,7 @@
 #include "gpu/runtime/stream.h"
 #include "gtest/gtest.h"
 #include "tests/decode/decode_support.h"
+#include "tests/decode/jpeg_kinds.h"
 #include "tests/decode/jpeg_oracle.h"
 #include "tests/decode/made_jpegs.h"
 #include "tests/gpu/gpu_test_support.h"
@@ -164,20 +165,8 @@ class JpegParityTest : public ::testing::Test {
   std::unique_ptr<JpegRoom> room_;
 };
 
-struct Sampling {
-  int components;
-  int across;
-  int down;
-};
-constexpr Sampling kSamplings[] = {{1, 1, 1}, {3, 1, 1}, {3, 2, 1}, {3, 1, 2},
-                                   {3, 2, 2}, {3, 4, 1}, {3, 4, 2}, {3, 2, 4}};
-
 TestFile Make(const JpegKind& kind) {
-  return {absl::StrCat(kind.width_px, "x", kind.height_px, " components ", kind.components,
-                       " luma ", kind.luma_across, "x", kind.luma_down, " quality ", kind.quality,
-                       " restarts ", kind.restart_interval, kind.own_tables ? " own tables" : "",
-                       kind.noise ? " noise" : ""),
-          WriteJpeg(kind),
+  return {NameOf(kind), WriteJpeg(kind),
           // In noise of high quality blocks have no end, at which walks would meet.
           !kind.noise && kind.quality < 98 && kind.luma_across * kind.luma_down <= 4};
 }
@@ -189,23 +178,7 @@ void Print(const char* what, const Counts& counts) {
 
 TEST_F(JpegParityTest, AllSamplingsQualitiesAndTables) {
   std::vector<TestFile> files;
-  for (const Sampling& sampling : kSamplings) {
-    for (const bool noise : {false, true}) {
-      for (const int quality : {1, 2, 5, 10, 25, 50, 75, 85, 90, 95, 98, 100}) {
-        if (noise && quality < 10) continue;  // values on which decoders do not agree
-        for (const bool own_tables : {false, true}) {
-          files.push_back(Make({.width_px = 211,
-                                .height_px = 133,
-                                .components = sampling.components,
-                                .quality = quality,
-                                .luma_across = sampling.across,
-                                .luma_down = sampling.down,
-                                .own_tables = own_tables,
-                                .noise = noise}));
-        }
-      }
-    }
-  }
+  for (const JpegKind& kind : KindsOfAllQualities()) files.push_back(Make(kind));
   const Counts counts = Compare(files);
   Print("samplings", counts);
   EXPECT_EQ(counts.refused, 0);
@@ -217,18 +190,7 @@ TEST_F(JpegParityTest, AllSizesAndRestartIntervals) {
   std::mt19937 random(kSeed);
   std::vector<TestFile> files;
   const int count = EnvironmentNumber("ORBSERVE_TEST_FRAMES", 600);
-  for (int i = 0; i < count; ++i) {
-    const Sampling& sampling = kSamplings[random() % std::size(kSamplings)];
-    files.push_back(Make({.width_px = 1 + static_cast<int>(random() % (i % 3 == 0 ? 20 : 300)),
-                          .height_px = 1 + static_cast<int>(random() % (i % 3 == 1 ? 20 : 300)),
-                          .components = sampling.components,
-                          .quality = 10 + static_cast<int>(random() % 91),
-                          .luma_across = sampling.across,
-                          .luma_down = sampling.down,
-                          .restart_interval = random() % 2 == 0 ? 0 : 1 << random() % 11,
-                          .own_tables = random() % 2 == 0,
-                          .noise = random() % 4 == 0}));
-  }
+  for (int i = 0; i < count; ++i) files.push_back(Make(RandomKind(random, i)));
   const Counts counts = Compare(files);
   Print("sizes", counts);
   EXPECT_EQ(counts.refused, 0);
@@ -238,16 +200,9 @@ TEST_F(JpegParityTest, AllSizesAndRestartIntervals) {
 
 TEST_F(JpegParityTest, LargeImages) {
   std::vector<TestFile> files;
-  for (const Sampling& sampling : kSamplings) {
-    for (const int quality : {15, 75, 98}) {
-      files.push_back(Make({.width_px = 1283,
-                            .height_px = 725,
-                            .components = sampling.components,
-                            .quality = quality,
-                            .luma_across = sampling.across,
-                            .luma_down = sampling.down,
-                            .restart_interval = quality == 75 ? 13 : 0}));
-    }
+  for (JpegKind kind : LargeKinds()) {
+    if (kind.quality == 75) kind.restart_interval = 13;
+    files.push_back(Make(kind));
   }
   for (const auto& [width, height] : {std::pair(8192, 16), {16, 8192}, {4000, 3000}}) {
     files.push_back(Make({.width_px = width,
@@ -277,14 +232,14 @@ TEST_F(JpegParityTest, DamagedFiles) {
   std::vector<TestFile> files;
   const int count = EnvironmentNumber("ORBSERVE_TEST_DAMAGED", 3000);
   std::vector<TestFile> healthy;
-  for (const Sampling& sampling : kSamplings) {
+  for (const JpegSampling& sampling : kJpegSamplings) {
     for (const int interval : {0, 0, 7}) {
       healthy.push_back(Make({.width_px = 317,
                               .height_px = 229,
                               .components = sampling.components,
                               .quality = 60 + static_cast<int>(random() % 39),
-                              .luma_across = sampling.across,
-                              .luma_down = sampling.down,
+                              .luma_across = sampling.luma_across,
+                              .luma_down = sampling.luma_down,
                               .restart_interval = interval,
                               .own_tables = random() % 2 == 0}));
     }
