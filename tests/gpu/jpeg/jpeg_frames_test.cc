@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "decode/image_decoder.h"
-#include "gpu/jpeg/jpeg_upload.h"
 #include "tests/decode/decode_support.h"
 #include "tests/decode/jpeg_oracle.h"
 #include "tests/gpu/gpu_test_support.h"
@@ -219,70 +218,6 @@ TEST_F(JpegFramesTest, AnotherBackendComputesTheFrameAndItsPyramid) {
   const FrameBatchAnswer by_cpu =
       testing::RunBatch(*cpu_, *cpu_->MakePlan(Spec()), std::move(on_cpu));
   ExpectSame(Expected(file), by_cpu.frames[0]);
-}
-
-// Looks at several symbols at a time stop at the same places as looks at single ones.
-TEST(JpegUploadTest, WalksOverPiecesAreOneWalk) {
-  for (const auto& [across, down] : {std::pair(1, 1), {2, 1}, {2, 2}, {4, 2}}) {
-    for (const int quality : {10, 75, 90, 100}) {
-      SCOPED_TRACE(absl::StrCat(across, "x", down, " quality ", quality));
-      const Bytes file = WriteJpeg({.width_px = 200,
-                                    .height_px = 150,
-                                    .quality = quality,
-                                    .luma_across = across,
-                                    .luma_down = down,
-                                    .own_tables = quality % 2 == 1});
-      Bytes room((size_t{64} << 10) + 2 * file.size());
-      auto* const aligned = reinterpret_cast<uint8_t*>(
-          RoundUp<uintptr_t>(reinterpret_cast<uintptr_t>(room.data()), 64));
-      const JpegUpload* const upload =
-          MakeJpegUpload(file, 200, 150, absl::MakeSpan(aligned, room.size() - 64));
-      ASSERT_NE(upload, nullptr);
-      const auto* const data = reinterpret_cast<const uint32_t*>(upload) + upload->words_offset;
-      const auto words = [data](uint32_t word) { return data[word]; };
-      const auto walk = [&](uint32_t end_bit, JpegPlace* place) {
-        return WalkJpeg(words, upload->tables, upload->mcu, end_bit, place);
-      };
-      JpegPlace place;
-      int blocks = 0;
-      uint32_t end_bit = 0;
-      for (int piece = 0; piece < upload->pieces; ++piece) {
-        end_bit = (upload->piece_begins()[piece + 1] & ~kJpegFirstPiece) * 8;
-        blocks += walk(end_bit, &place);
-      }
-      JpegPlace of_one_walk;
-      EXPECT_EQ(walk(end_bit, &of_one_walk), blocks);
-      EXPECT_EQ(of_one_walk.Key(), place.Key());
-      // The bits that fill up the last byte may look like another block.
-      EXPECT_GE(blocks, upload->blocks);
-      EXPECT_LE(blocks, upload->blocks + 1);
-    }
-  }
-}
-
-// The file that the host is given is decided as the one that came.
-TEST(JpegUploadTest, RestoredFilesAreDecidedAlike) {
-  for (const int restarts : {0, 1, 9}) {
-    for (uint32_t seed = 0; seed < 40; ++seed) {
-      Bytes file = WriteJpeg(
-          {.width_px = 200, .height_px = 150, .restart_interval = restarts, .own_tables = true});
-      std::mt19937 random(kFrameSeed + seed);
-      if (seed > 0) file[file.size() / 2 + random() % (file.size() / 2)] ^= 1 << random() % 8;
-      Bytes room((size_t{64} << 10) + 2 * file.size());
-      // Aligned as pinned memory is.
-      auto* const aligned = reinterpret_cast<uint8_t*>(
-          RoundUp<uintptr_t>(reinterpret_cast<uintptr_t>(room.data()), 64));
-      const JpegUpload* const upload =
-          MakeJpegUpload(file, 200, 150, absl::MakeSpan(aligned, room.size() - 64));
-      if (upload == nullptr) continue;
-      TestSlot before(200, 150);
-      TestSlot after(200, 150);
-      const absl::Status expected = DecodeWhole(file, before.view());
-      EXPECT_EQ(DecodeWhole(RestoreJpeg(*upload), after.view()), expected);
-      if (!expected.ok()) continue;
-      EXPECT_EQ(before.Pixels(), after.Pixels());
-    }
-  }
 }
 
 }  // namespace
