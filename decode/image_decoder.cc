@@ -3,8 +3,6 @@
 
 #include "decode/image_decoder.h"
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -13,6 +11,7 @@
 #include "decode/jpeg_header.h"
 #include "decode/jpeg_markers.h"
 #include "decode/jpeg_sequential.h"
+#include "decode/jpeg_ways.h"
 #include "decode/libjpeg_decoder.h"
 #include "decode/raw_image.h"
 #include "features/errors.h"
@@ -51,9 +50,6 @@ absl::Status CheckPlace(const EncodedImage& image, const ImageHeader& header,
                    absl::StrCat("a slot of ", out.width_px, "x", out.height_px, " for an image of ",
                                 header.width_px, "x", header.height_px));
 }
-
-// Of the whole process, as a scrape of its metrics asks.
-std::array<std::atomic<int64_t>, kJpegWayCount> way_counts = {};
 
 JpegWay WayOf(const JpegFile& file, const ImageHeader& header) {
   if (file.end.has_value()) return JpegWay::kHost;
@@ -145,18 +141,6 @@ absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
   const auto deadline = std::chrono::steady_clock::now() + limits.max_decode_time;
   DecodeSequentialJpeg(deadline, &file);
   return EndOfJpeg(file, header, limits, deadline);
-}
-
-void CountJpegWay(JpegWay way) {
-  way_counts[static_cast<size_t>(way)].fetch_add(1, std::memory_order_relaxed);
-}
-
-std::array<int64_t, kJpegWayCount> JpegWayCounts() {
-  std::array<int64_t, kJpegWayCount> counts = {};
-  for (size_t i = 0; i < counts.size(); ++i) {
-    counts[i] = way_counts[i].load(std::memory_order_relaxed);
-  }
-  return counts;
 }
 
 }  // namespace orbserve

@@ -14,7 +14,6 @@
 #ifndef ORBSERVE_DECODE_IMAGE_DECODER_H_
 #define ORBSERVE_DECODE_IMAGE_DECODER_H_
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 
@@ -106,23 +105,6 @@ absl::StatusOr<ImageHeader> ReadImageHeader(const EncodedImage& image, const Ima
 // `header`).
 absl::Status DecodeToGrey(const EncodedImage& image, const ImageHeader& header,
                           const ImageLimits& limits, const MutableImageView& out);
-
-// Which decoder brought the pixels of a JPEG file or refused it, and why not the strict one.
-enum class JpegWay {
-  kHost,                // the strict decoder of this processor
-  kLibjpegProgressive,  // libjpeg-turbo: a progressive file
-  kLibjpegScans,        // several scans
-  kLibjpegComponents,   // luma not at full sampling, RGB, or something in the file that is unknown
-  kLibjpegValues,       // values on which decoders do not agree
-  kDevice,              // a device, which refuses no file: that is left to the others
-};
-inline constexpr int kJpegWayCount = 6;
-
-// Counts a file that was decoded elsewhere.
-void CountJpegWay(JpegWay way);
-
-// JPEG files that this process has decoded or refused, by JpegWay.
-std::array<int64_t, kJpegWayCount> JpegWayCounts();
 
 }  // namespace orbserve
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "decode/image_decoder.h"
+#include "decode/jpeg_ways.h"
 #include "features/errors.h"
 #include "gpu/frame/frame_room.h"
 #include "gpu/runtime/check.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "decode/image_decoder.h"
+#include "decode/jpeg_ways.h"
 #include "server/process/log.h"
 #include "server/telemetry/family_builder.h"
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/jpeg_ways.h"
 #include "features/algo/grey.h"
 #include "gtest/gtest.h"
 #include "tests/decode/decode_support.h"
