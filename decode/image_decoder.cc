@@ -98,9 +98,9 @@ int64_t EncodedImage::size_bytes() const {
 }
 
 double DecodeWork(const ImageHeader& header, int64_t size_bytes) {
-  // Measured; files with several scans with libjpeg-turbo's SIMD code, whose every scan goes
-  // through the coefficients of the whole image, however few bytes it has. The strict decoder takes
-  // half of its time.
+  // Measured, with libjpeg-turbo's SIMD code. Each scan of several goes through the coefficients of
+  // the whole image, however few bytes it has. The strict decoder takes half of libjpeg-turbo's
+  // time.
   constexpr double kRawNsPerByte = 0.3;
   constexpr double kSequentialNsPerByte = 15.0;
   constexpr double kSequentialNsPerPixel = 0.5;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The words for damaged JPEG data, one set for every way of decoding.
+// Errors for damaged JPEG data. Every way of decoding has the same words for the same damage.
 
 #ifndef ORBSERVE_DECODE_JPEG_DAMAGE_H_
 #define ORBSERVE_DECODE_JPEG_DAMAGE_H_

@@ -26,7 +26,7 @@ namespace {
 constexpr int kMaxComponents = 4;
 constexpr int kMaxSampling = 4;
 
-// Start of files that end up under the wrong name.
+// First bytes of files of other kinds, which clients send by mistake.
 struct Signature {
   absl::string_view bytes;
   absl::string_view what;

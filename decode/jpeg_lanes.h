@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The orbserve authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Entropy decoding of JPEG scans in lanes: several places of a file are decoded by one
-// thread, a symbol of each in turn. Decoding one place waits for its tables most of the time: each
-// symbol's length must be known before the next one is looked at. Several places fill the waits of
-// each other.
+// Entropy decoding of JPEG scans in lanes: one thread decodes at several places of a file, a symbol
+// of each in turn. At one place it would wait for tables most of the time, as the length of a
+// symbol must be known before the next one is looked up. One lane works while another waits.
 
 #ifndef ORBSERVE_DECODE_JPEG_LANES_H_
 #define ORBSERVE_DECODE_JPEG_LANES_H_
@@ -58,8 +57,8 @@ struct JpegLane {
   // Coefficients of the kept blocks, 64 a block in rows. Instead of the DC value the difference to
   // the last kept block. One block more than the MCUs have is written to.
   int16_t* coefficients = nullptr;
-  // If set, points to where the beginning of the next MCU has been noted; the beginnings of those
-  // after it are added behind.
+  // If set, points to the beginning of the next MCU, which the caller has noted. The lane moves it
+  // on and writes the beginnings of the MCUs after that one.
   uint64_t* starts = nullptr;
   JpegStop stop = JpegStop::kNone;
   // Bits from `bit` on that kBadCode is about: the length of the code, or kJpegMaxCodeBits if no

@@ -19,13 +19,13 @@
 
 namespace orbserve {
 
-// The end of decoding a scan. `decided` is false if libjpeg-turbo must decide about a block.
+// How the decoding of a scan ended. `decided` is false if libjpeg-turbo must decide about a block.
 struct JpegEnd {
   absl::Status status;
   bool decided = true;
 };
 
-// What a lane works with: the bytes that it reads next, and the coefficients that it has written
+// Working memory of a lane: the bytes that it reads next, and the coefficients that it has written
 // last.
 struct JpegLaneSpace {
   static constexpr int kBlocks = 128;
@@ -36,7 +36,7 @@ struct JpegLaneSpace {
   uint8_t window[kWindowBytes + kJpegMaxMcuBytes + 64] = {};
 };
 
-// Kept by a thread that has called RunParts().
+// Memory that a thread keeps after its first RunParts().
 inline constexpr size_t kJpegPartsBytes = kJpegMaxLanes * sizeof(JpegLaneSpace);
 
 // Whole restart intervals of a scan, decoded one after another in one lane.
@@ -84,7 +84,7 @@ std::vector<JpegPart> SplitAtRestarts(const JpegScan& scan, const MutableImageVi
 // Runs all parts, several at a time.
 void RunParts(absl::Span<JpegPart> parts, std::chrono::steady_clock::time_point deadline);
 
-// The end of a scan that was decoded in these parts: the first error of the file.
+// How a scan ended that was decoded in these parts, with the first error of the file.
 JpegEnd EndOf(absl::Span<const JpegPart> parts);
 
 }  // namespace orbserve

@@ -28,12 +28,13 @@ inline constexpr size_t kJpegThreadBytes = 384 << 10;
 struct JpegFile {
   absl::Span<const uint8_t> bytes;
   MutableImageView out;  // of the size of the file
-  // The end of decoding; nothing if libjpeg-turbo must decode and decide. Files of other kinds that
-  // are sequential have been checked then: progressive files, several scans, luma not at full
-  // sampling, RGB, and values that encoders do not write and decoders do not agree on.
+  // OK if the pixels are there. Nothing if libjpeg-turbo must decode the file, or refuse it: if it
+  // is progressive, or has several scans, luma not at full sampling, RGB, values that encoders do
+  // not write and decoders do not agree on, or something that is unknown here. The scans of
+  // a sequential file have been checked then, up to what is unknown.
   // Errors: BAD_IMAGE, DEADLINE_EXCEEDED.
   std::optional<absl::Status> end = std::nullopt;
-  // Set where values are the cause.
+  // Set if there are values on which decoders do not agree.
   bool has_doubtful_values = false;
 };
 

@@ -24,7 +24,7 @@ constexpr int kLanes = kJpegMaxLanes;
 constexpr int64_t kMostBytes = 8 << 10;
 // Below it the bits until a lane has synchronised, some 2,000 with 4:2:0, are too many.
 constexpr int64_t kLeastBytes = 1 << 10;
-// Luma blocks of one lane in one round; where there are more, as in a clear sky, it ends early.
+// Luma blocks of one lane in one round. If its bytes have more, as in a clear sky, it ends early.
 constexpr int kLaneBlocks = 1024;
 constexpr int kLastBits = 7;  // fewer than 8 bits may be left over
 

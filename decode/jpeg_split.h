@@ -13,7 +13,7 @@
 
 namespace orbserve {
 
-// Kept at most by a thread that has called DecodeBySynchronising().
+// Memory that a thread keeps at most after its first DecodeBySynchronising().
 inline constexpr size_t kJpegSplitBytes = 320 << 10;
 
 // Decodes a whole scan without restart markers in several lanes of one thread. All but the first

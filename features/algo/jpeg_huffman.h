@@ -54,10 +54,10 @@ ORBSERVE_HOST_DEVICE constexpr int JpegLookValue(JpegLook look) {
   return static_cast<int32_t>(look) >> 16;
 }
 
-// Several symbols whose values nobody wants: their lengths and advances together, with the end of
-// the block if that is one of them. Whether a block ended before its last symbols is not known
-// then: JpegBlockHasEnded(). Chroma blocks have few and short symbols, so that one look into a
-// small table takes most of them whole.
+// Looks over several symbols whose values are not needed: the sums of their lengths and advances,
+// up to the end of the block. JpegBlockHasEnded() tells whether the block ended with the last of
+// them. Chroma blocks have few and short symbols: one look into a small table takes most of them
+// whole.
 inline constexpr int kJpegSkipBits = 11;
 inline constexpr int kJpegSkipSize = 1 << kJpegSkipBits;
 struct JpegSkips {
@@ -188,7 +188,8 @@ constexpr bool BuildJpegTable(const JpegCodes& codes, bool dc, JpegTable* table)
   return true;
 }
 
-// Adds to a look, of the `length` bits at the top of a skip's index, the AC values that follow.
+// The skip at `index` after its first `length` bits, whose symbols advance by `advance`: adds the
+// AC values that follow.
 constexpr JpegLook JpegSkipOf(const JpegTable& ac, int index, int length, int advance) {
   while (advance < kJpegBlockCoefficients) {
     // The low bits of the index are not those of the file.

@@ -3,27 +3,28 @@
 
 // In: uploads of JPEG files (gpu/jpeg/jpeg_upload.h). Out: luma, 8 bits, rows of a given pitch.
 //
-// Entropy decoding is a chain of symbols. It is cut into pieces of 512 bits that are decoded at
-// once, though nobody knows yet which block of the MCU a piece begins in, and at which coefficient:
+// Each symbol of entropy-coded data tells where the next one begins. To decode many places at once,
+// the data are cut into pieces of 512 bits. The block of the MCU and the coefficient with which a
+// piece begins are not known at first:
 //
-// 1. FirstWalksKernel: walks begin where the piece does, each in another block of the MCU. Most of
-//    them find the true symbols soon, and one of them mostly has the true block, too. With one
-//    walk a piece it takes thousands of bits of 4:2:0 until that comes right.
-// 2. NextWalksKernel: each walk goes on over the next piece, until it is where one of that piece's
-//    own walks is at the end. From there on they are the same.
+// 1. FirstWalksKernel: several walks begin at the first bit of each piece, each in another block of
+//    the MCU. Most walks find the true symbols soon, and one of them mostly has the true block,
+//    too. A single walk needs thousands of bits of 4:2:0 to find the true block.
+// 2. NextWalksKernel: each walk goes on over the next pieces. Where it ends a piece at the same
+//    place as one of that piece's own walks, both are the same walk from there on: a link.
 // 3. ResolveKernel follows these links from the first piece to the last, and adds up blocks. Then
-//    the true place in which each piece begins is known.
+//    the place where the true walk enters each piece is known.
 // 4. WriteKernel decodes each piece from there, strictly, and writes coefficients.
 // 5. DcKernel adds up DC differences.
 // 6. IdctKernel turns coefficients into pixels.
 //
-// Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Its rounds
-// of synchronisation are links here, so that no block waits for another one.
+// Method: Weissenberger & Schmidt, "Accelerating JPEG decompression on GPUs", HiPC 2021. Links
+// replace its rounds of synchronisation: no block waits for another one.
 //
-// Kernels 1, 2 and 4 have a thread for each walk, which waits for its tables most of the time.
-// Tables and data lie in shared memory, 19 and up to 10 KB: a warp waits for the slowest load of
-// its threads, and nearly every step some thread wants new data. Kernels 3 and 5 have one block for
-// each file.
+// Kernels 1, 2 and 4 have a thread for each walk or piece. A thread waits for its tables most of
+// the time, and a warp for the slowest load of its threads; in nearly every step some thread needs
+// new data. So tables (19 KB) and data (up to 10 KB) lie in shared memory. Kernels 3 and 5 have one
+// block for each file.
 
 #include "gpu/jpeg/jpeg_kernels.h"
 
@@ -37,9 +38,10 @@
 namespace orbserve::gpu {
 namespace {
 
-constexpr int kWalkThreads = 128;  // a VGA frame has some 6,000 walks: spread over many processors
-constexpr int kWriteThreads = 64;  // and 1,000 pieces
-// Words of their data: those of walks that begin in each piece, and of some pieces behind them.
+// Small blocks: a VGA frame has some 6,000 walks and 1,000 pieces, which all processors share.
+constexpr int kWalkThreads = 128;
+constexpr int kWriteThreads = 64;
+// Words of data in shared memory: one piece for each thread, and some pieces behind them.
 constexpr int kWalkWords = (kWalkThreads + 24) * kJpegPieceBytes / 4;
 constexpr int kWriteWords = (kWriteThreads + 8) * kJpegPieceBytes / 4;
 constexpr int kIdctThreads = 256;  // 8 for each block of 8 x 8
@@ -48,8 +50,8 @@ constexpr int kResolveThreads = 1024;  // pieces at a time, one for each thread
 constexpr int kResolveWarps = kResolveThreads / kWarpLanes;
 constexpr int kDcThreads = 1024;
 constexpr int kDcsPerThread = 8;  // one load of 16 bytes
-// Pieces that a walk goes on over without meeting another one. At quality 90 some need 24 where one
-// walk begins in a piece, and 5 with six.
+// A walk gives up after so many pieces in which it has met no other walk. At quality 90 some need
+// 24 pieces if one walk begins in each piece, and 5 if six do.
 constexpr int kMaxNextPieces = 64;
 constexpr int kMostStarts = 10;  // blocks of an MCU
 
@@ -57,7 +59,7 @@ static_assert(kJpegWalks == kWarpLanes);  // a warp follows all walks of some pi
 
 // Kernels may overlap (JpegBatch::overlaps): blocks of the next one begin when all blocks of this
 // one have, and load tables and data of the file. They wait for the end of this one before they
-// read what it wrote, or write themselves. Nothing happens where kernels do not overlap.
+// read what it wrote, or write themselves. Without overlap both functions do nothing.
 __device__ __forceinline__ void BeginNextKernel() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
@@ -84,8 +86,8 @@ struct StagedWords {
   }
 };
 
-// Stages up to `kCount` words from the piece that begins at `begin` on. The block meets before they
-// are used.
+// Copies up to `kCount` words, from the piece that begins at `begin` on, to shared memory.
+// __syncthreads() must come before their use.
 template <int kThreads, int kCount>
 __device__ __forceinline__ StagedWords Stage(const JpegFileOnDevice& file, uint32_t begin,
                                              uint4 (&memory)[kCount / 4]) {
@@ -116,7 +118,8 @@ struct WordsInGlobal {
   __device__ __forceinline__ uint32_t operator()(uint32_t word) const { return all[word]; }
 };
 
-// Loads the first `kBytes` of the tables. The block meets before they are used.
+// Copies the first `kBytes` of the tables to shared memory. __syncthreads() must come before their
+// use.
 template <int kThreads, size_t kBytes>
 __device__ __forceinline__ void LoadTables(const JpegUpload& file, void* tables) {
   static_assert(kBytes % sizeof(uint4) == 0);
@@ -157,8 +160,8 @@ struct ThreadWalk {
   StagedWords words;
 };
 
-// Assigns a walk to each thread, and loads tables and data of the block's walks. The block meets
-// before they are used. False if the file has no walk for this block.
+// Assigns a walk to each thread, and copies tables and data of the block's walks to shared memory.
+// __syncthreads() must come before their use. False if the file has no walk for this block.
 __device__ __forceinline__ bool LoadWalks(const JpegBatch& batch, const JpegFileOnDevice& file,
                                           WalkMemory* memory, ThreadWalk* walk) {
   walk->starts = min(batch.starts, static_cast<int>(file.mcu.blocks));
@@ -258,10 +261,10 @@ __global__ __launch_bounds__(kWalkThreads) void NextWalksKernel(
   }
 }
 
-// A sum that begins anew in places: since the last of them.
+// A sum that begins anew at some of its values.
 struct Sum {
-  int value;
-  int begins;  // how many of those places
+  int value;   // since the last such value
+  int begins;  // number of such values so far
 };
 __device__ __forceinline__ Sum Joined(const Sum& before, const Sum& own) {
   return {own.value + (own.begins > 0 ? 0 : before.value), own.begins + before.begins};
@@ -276,7 +279,7 @@ __device__ __forceinline__ Sum SumUpToLane(Sum own, int lane) {
   return own;
 }
 
-// Sums over the threads of a block of 1,024, one block of values after the other.
+// Running sums over many values, of which each of the 1,024 threads of a block has one at a time.
 class BlockSums {
  public:
   // In shared memory.
@@ -284,8 +287,8 @@ class BlockSums {
     Sum of_warp[kWarpLanes];
   };
 
-  // The sum of all values before those of this thread, since the last beginning. All threads call
-  // it, and between two calls they meet.
+  // The sum of all values before that of this thread. All threads call it. __syncthreads() must
+  // come between two calls with the same memory.
   __device__ __forceinline__ Sum Before(const Sum& own, Memory* memory) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
     const int warp = static_cast<int>(threadIdx.x) / kWarpLanes;
@@ -308,10 +311,10 @@ class BlockSums {
   }
 
  private:
-  Sum carried_ = {0, 0};  // of the blocks of values so far; the same in all threads
+  Sum carried_ = {0, 0};  // of all calls so far; the same in all threads
 };
 
-// ResolveKernel reads this of a piece before it knows the true walks.
+// The part of a piece that ResolveKernel can read before it knows the true walks.
 struct PieceLinks {
   uint4 links[2];
   uint32_t begin;
@@ -332,10 +335,11 @@ __device__ __forceinline__ PieceLinks LoadLinks(const JpegFileOnDevice& file, co
 
 __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
     const __grid_constant__ JpegBatch batch) {
-  // [piece][walk of the piece before], then [piece][walk before its run]: the walk before the
-  // piece.
+  // A run is the 32 pieces of a warp. At first [piece][walk of the piece before]: the walk of this
+  // piece that it becomes. Then [piece][walk that enters the run]: the walk that enters the piece.
   alignas(16) __shared__ uint8_t links[kResolveThreads][kJpegWalks];
-  // [run of pieces][walk before it]: the walk behind it; then the same from the first run on.
+  // [run][walk that enters it]: the walk that leaves it. Then [run][walk that enters the first
+  // run]: the walk that leaves this one.
   __shared__ uint8_t exits[kResolveWarps][kJpegWalks];
   __shared__ BlockSums::Memory sums_memory;
   const JpegFileOnDevice& file = batch.files[blockIdx.x];
@@ -409,15 +413,15 @@ __global__ __launch_bounds__(kResolveThreads) void ResolveKernel(
 
 __constant__ constexpr JpegZigzag kZigzag = kJpegZigzag;
 
-// Tables of which values matter: without the runs.
+// The tables that strict decoding needs: all but the runs, which skip values.
 struct StrictTables {
   uint16_t short_codes[kJpegTables][kJpegShortCodes];
   JpegLongCodes long_codes[kJpegTables];
 };
 static_assert(offsetof(JpegCodeTables, runs) == sizeof(StrictTables));
 
-// Decodes a piece and writes its coefficients. False if the data are damaged. There is a branch for
-// long codes only.
+// Decodes a piece and writes its coefficients. False if the data are damaged. Only long codes take
+// a branch.
 template <typename Words>
 __device__ bool WritePiece(const JpegFileOnDevice& file, const Words& words,
                            const StrictTables& tables, const uint8_t* zigzag,
@@ -496,7 +500,8 @@ __global__ __launch_bounds__(kWriteThreads) void WriteKernel(
   __syncthreads();  // for zigzag, tables and words
   const JpegEntry entry = JpegWork(file.work, file.pieces).entries[piece];
   if (first_piece + static_cast<int>(threadIdx.x) >= file.pieces) return;
-  // Blocks beyond the last one: the piece in which that ended has seen that more data follow.
+  // Behind the last block of the interval. The piece in which that ended has seen that more data
+  // follow.
   if (entry.place == kJpegNoPlace || entry.block >= entry.end_block) return;
   const bool good =
       words.HasUpTo(BitOf(begin_of_next))
@@ -564,8 +569,7 @@ union Eight {
 
 __global__ __launch_bounds__(kIdctThreads) void IdctKernel(
     const __grid_constant__ JpegBatch batch) {
-  // Coefficients, then numbers between the passes. A column more than there is, so that columns
-  // begin in different banks.
+  // Coefficients, then numbers between the passes. Rows of 9 numbers spread columns over banks.
   __shared__ int16_t numbers_of[kIdctBlocks][8][9];
   const JpegFileOnDevice& file = batch.files[blockIdx.y];
   const JpegUpload& upload = *file.upload;

@@ -16,7 +16,7 @@
 
 namespace orbserve::gpu {
 
-// The kernels hand this to each other, for one file.
+// Working memory of one file, which the kernels hand to each other.
 struct JpegWork {
   uint64_t* ends;      // [piece][walk]: JpegPlace::Key() at the end of the piece
   int32_t* sums;       // [piece][walk of the piece before]: blocks that end in the piece
@@ -25,7 +25,7 @@ struct JpegWork {
   int32_t* walks;      // [piece]: walks so far
   int16_t* dcs;        // [block of luma]: DC difference, then value
 
-  // Their places in `memory`, which is aligned to 16 bytes.
+  // `memory`: of Bytes(), aligned to 16 bytes.
   ORBSERVE_HOST_DEVICE JpegWork(uint8_t* memory, int pieces) {
     const auto count = static_cast<size_t>(pieces);
     ends = reinterpret_cast<uint64_t*>(memory);
@@ -35,7 +35,7 @@ struct JpegWork {
     walks = reinterpret_cast<int32_t*>(links + count * kJpegWalks);
     dcs = reinterpret_cast<int16_t*>(walks + RoundUp<size_t>(count, 4));
   }
-  // Their bytes, with some more, as several DC values are read at a time.
+  // With some more than all arrays have, as eight DC values are read at a time.
   static size_t Bytes(int pieces, int luma_blocks) {
     const JpegWork from_zero(nullptr, pieces);
     return reinterpret_cast<size_t>(from_zero.dcs + RoundUp(luma_blocks, 8));
@@ -67,8 +67,9 @@ struct JpegBatch {
 };
 static_assert(sizeof(JpegBatch) <= 4096);  // of arguments of a kernel
 
-// Walks that begin in a piece: one for each block of the MCU makes the chain of walks short, which
-// counts for few files; two of them take less work where the device has enough to do.
+// The number of walks that should begin in each piece. One for each block of the MCU makes the
+// chain of walks short, which is best for few files. Two are less work, which is best for many
+// files that keep the device busy.
 int JpegStartsFor(const JpegBatch& batch);
 
 // Decodes all files to their images. A file that it cannot decode, or that is damaged, sets its

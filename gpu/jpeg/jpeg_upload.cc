@@ -29,8 +29,7 @@ void BuildPair(const JpegBlockKind& block, int pair, JpegCodeTables* tables) {
   BuildJpegCodeTable(*block.ac, 2 * pair + 1, tables);
 }
 
-// The tables of nearly all files, as they are made over and over again: the standard ones, which
-// are those of blocks with skips.
+// The standard tables, which nearly all files have, made once. The blocks must have them.
 const JpegCodeTables& StandardTables(const JpegBlockKind& luma, const JpegBlockKind& chroma) {
   static const JpegCodeTables* const tables = [&] {
     auto* const made = new JpegCodeTables;
@@ -59,6 +58,7 @@ bool WriteMcu(const JpegScan& scan, JpegUpload* upload) {
     if (block.last) break;
   }
   upload->mcu = mcu;
+  // Blocks with the standard tables have skips, those of luma before those of chroma in memory.
   if (pairs[1] != nullptr && pairs[0]->skips != nullptr && pairs[1]->skips != nullptr &&
       pairs[0]->skips < pairs[1]->skips) {
     upload->tables = StandardTables(*pairs[0], *pairs[1]);

@@ -17,18 +17,19 @@
 
 namespace orbserve::gpu {
 
-// The data are cut into pieces. Shorter ones are walked over sooner, and more often too short for
-// the walks to find the true symbols.
+// The data are cut into pieces of this size. Shorter ones take less time, but in more of them walks
+// do not find the true symbols.
 inline constexpr int kJpegPieceBytes = 64;
-// A symbol may reach over the end of its piece: the last piece of a restart interval is longer than
-// that.
+// A piece follows another one in a restart interval if so many bytes are left: more than a symbol
+// that reaches over the end of the piece before.
 inline constexpr int kJpegLastPieceBytes = 8;
-// Walks that are told apart where a piece ends: up to one for each block of an MCU with which the
-// piece may begin, and walks from earlier pieces that have met none of these. The last number
-// stands for none.
+// Walks of a piece have numbers. The first belong to those that begin in it, at most one for each
+// block of an MCU, the next ones to walks from earlier pieces that have met none of these. The last
+// number stands for no walk.
 inline constexpr int kJpegWalks = 32;
 inline constexpr int kJpegNoWalk = kJpegWalks - 1;
 
+// Marks the first piece of a restart interval in JpegUpload::piece_begins().
 inline constexpr uint32_t kJpegFirstPiece = 1u << 31;
 
 // The place where the true walk enters a piece.
@@ -51,10 +52,10 @@ struct alignas(16) JpegUpload {
   int32_t luma_blocks;  // of the file
   int32_t width_px;
   int32_t height_px;
-  int32_t
-      words_offset;    // of the entropy-coded data from here, in words of 32 bits; a multiple of 16
+  // Where the entropy-coded data begin, from here, in words of 32 bits: a multiple of 16.
+  int32_t words_offset;
   int32_t undecided;   // of the host's copy: set unless the file was decoded
-  int32_t bytes;       // that go up, from here on
+  int32_t bytes;       // that are copied to the device, from here on
   int32_t head_bytes;  // of the file before its entropy-coded data; they lie behind `bytes`
 
   uint8_t* image;                     // the first pixel; rows are written in steps of 8
@@ -64,21 +65,22 @@ struct alignas(16) JpegUpload {
   alignas(16) uint16_t quantisers[64];  // in rows
   JpegCodeTables tables;
 
-  // Behind all this: where each piece begins, the byte, with kJpegFirstPiece for the first one of a
-  // restart interval. An end that looks like another interval's beginning follows.
+  // These lie behind the struct: the byte with which each piece begins, with kJpegFirstPiece for
+  // the first one of a restart interval. The end of the last piece follows, marked in the same way.
   ORBSERVE_HOST_DEVICE uint32_t* piece_begins() { return reinterpret_cast<uint32_t*>(this + 1); }
   ORBSERVE_HOST_DEVICE const uint32_t* piece_begins() const {
     return reinterpret_cast<const uint32_t*>(this + 1);
   }
 };
 
-// Writes what a device needs to decode `file`, a JPEG file of this size, to `room`, which is
-// aligned to 16 bytes; returns where it lies. Null: the file is one that a device does not decode,
-// is damaged in a way that is seen at once, or needs more room.
+// Writes the upload of `file`, a JPEG file of this size, to `room`, which is aligned to 16 bytes,
+// and returns its place. Null if a device does not decode files of this kind, if the file is seen
+// to be damaged, or if it needs more room.
 JpegUpload* MakeJpegUpload(absl::Span<const uint8_t> file, int width_px, int height_px,
                            absl::Span<uint8_t> room);
 
-// A file that every decoder decides as the one that the upload was made of.
+// A file for the host's decoders: they decode it to the same pixels as the one that the upload was
+// made of, or refuse it with the same error.
 std::vector<uint8_t> RestoreJpeg(const JpegUpload& upload);
 
 }  // namespace orbserve::gpu
