@@ -89,12 +89,12 @@ std::optional<absl::string_view> UnsupportedProcess(uint8_t marker) {
   }
 }
 
-class Walker {
+class HeaderReader {
  public:
-  Walker(absl::Span<const uint8_t> bytes, const ImageLimits& limits)
+  HeaderReader(absl::Span<const uint8_t> bytes, const ImageLimits& limits)
       : bytes_(bytes), limits_(limits) {}
 
-  absl::StatusOr<JpegHeader> Walk() {
+  absl::StatusOr<JpegHeader> Read() {
     if (!LooksLikeJpeg(bytes_)) return NotJpeg(bytes_);
     position_ = 2;
     while (true) {
@@ -321,7 +321,7 @@ class Walker {
 
 absl::StatusOr<JpegHeader> ReadJpegHeader(absl::Span<const uint8_t> bytes,
                                           const ImageLimits& limits) {
-  return Walker(bytes, limits).Walk();
+  return HeaderReader(bytes, limits).Read();
 }
 
 }  // namespace orbserve

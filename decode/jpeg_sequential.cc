@@ -62,7 +62,7 @@ struct Job {
 };
 
 // Decodes from the present scan to the end of the file.
-void Finish(Job& job) {
+void DecodeScans(Job& job) {
   do {
     const JpegScan& scan = job.reader.scan();
     if (scan.restart_interval == 0 && job.IsPixels()) {
@@ -80,7 +80,7 @@ void Finish(Job& job) {
 
 void DecodeSequentialJpeg(Deadline deadline, JpegFile* file) {
   Job job(file, deadline);
-  if (job.ReadNext()) Finish(job);
+  if (job.ReadNext()) DecodeScans(job);
 }
 
 }  // namespace orbserve
