@@ -18,8 +18,9 @@
 namespace orbserve {
 namespace jpeg_lanes {
 
-// By the place after a coefficient's, 1..64, where it lies in its block. Places that no coefficient
-// has, up to the sum of some advances, give the block's end, which is written to and never read.
+// [number of a coefficient in zigzag order, plus 1]: its place in the rows of its block. Larger
+// numbers, to which advances may add up, have the place behind the block, which is written to and
+// never read.
 constexpr int kPlaces = 256;
 struct Places {
   uint8_t at[kPlaces];
@@ -39,7 +40,7 @@ inline uint64_t WindowAt(uint64_t bit) {
   return __builtin_bswap64(window) << (bit & 7);
 }
 
-// The second look. A length of 0: there is no such symbol.
+// A symbol and its value, as the second look finds them. A length of 0: there is no such symbol.
 struct Step {
   uint32_t length;
   uint32_t advance;
@@ -56,10 +57,10 @@ HWY_INLINE Step StepOf(JpegSymbol found, uint64_t window) {
   return {static_cast<uint32_t>(found.code_length + size), static_cast<uint32_t>(run + 1),
           JpegValue(window << found.code_length, size)};
 }
-// Both for codes longer than the first look.
+// Search codes that are longer than the first look.
 JpegSymbol LongDc(const JpegTable& table, uint64_t window);
 JpegSymbol LongAc(const JpegTable& table, uint64_t window);
-// After a first look that could not tell.
+// Finds the symbol that the first look could not tell.
 HWY_INLINE Step SecondLook(const JpegTable* table, JpegLook look, uint64_t window) {
   const int value = JpegLookValue(look);
   return StepOf(
@@ -67,7 +68,8 @@ HWY_INLINE Step SecondLook(const JpegTable* table, JpegLook look, uint64_t windo
       window);
 }
 
-// How many bits tell that no symbol of a sequential file begins at the top of `window`.
+// The number of bits at the top of `window` that show that no symbol of a sequential file begins
+// there.
 int BadCodeBits(const JpegTable& table, uint64_t window);
 
 // Goes over the block that begins at `bit`, symbol by symbol.
@@ -95,7 +97,7 @@ constexpr int kLooksAfterCorner = kLooks - 1;
 // AC looks at a block that is not kept.
 constexpr int kSkipLooks = 3;
 static_assert((kSkipLooks + 1) * kJpegSkipBits <= kWindowBits);
-// Set in a state whose place is 64 or more.
+// A corner is where a run of plain symbols ends. Set in a state whose place is 64 or more.
 constexpr uint32_t kCorner = 0xC000;
 
 // The state of one lane while it is in a kept block. All functions are inlined into the loops,
